@@ -1,0 +1,50 @@
+// Errors of devices: what failed, as the driver names it, and which command it was.
+
+package cudart
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What callers branch on. An *Error matches the sentinel of its code.
+var (
+	ErrNoDriver    = errors.New("no NVIDIA driver")
+	ErrNoDevice    = errors.New("no device")
+	ErrOutOfMemory = errors.New("out of memory")
+	// ErrPoisoned: an earlier fault left the context unusable; only a new process has a working one.
+	ErrPoisoned    = errors.New("the device context is unusable after an earlier fault; a new process is needed")
+	ErrUnsupported = errors.New("not supported")
+)
+
+// Error is a failed device call.
+type Error struct {
+	Call   string // "cuLaunchKernel"
+	Name   string // "CUDA_ERROR_ILLEGAL_ADDRESS"
+	Code   int
+	Text   string // the driver's words
+	Device int32
+	Label  string // the command's label, "" where the call belongs to none
+	Node   int32  // the command's node, -1 where it belongs to none
+	Index  int    // the command's place in its list, -1 where it belongs to none
+	Detail string // more lines, such as a compiler's log
+	Err    error  // a sentinel, or nil
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Label != "" {
+		fmt.Fprintf(&b, "node %q: ", e.Label)
+	}
+	fmt.Fprintf(&b, "%s: %s (%d)", e.Call, e.Name, e.Code)
+	if e.Text != "" {
+		b.WriteString(": " + e.Text)
+	}
+	if e.Detail != "" {
+		b.WriteString("\n" + e.Detail)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }

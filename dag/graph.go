@@ -1,0 +1,65 @@
+// The graph: a pipeline with its accesses and the dependencies that follow from them. Immutable once built.
+
+package dag
+
+// Why says what made an edge. The strongest reason of a pair is kept, in this order.
+type Why uint8
+
+const (
+	RAW   Why = iota // the later node reads what the earlier wrote
+	WAW              // both write
+	WAR              // the later node overwrites what the earlier read
+	After            // declared with after:
+)
+
+func (w Why) String() string { return [...]string{"RAW", "WAW", "WAR", "after"}[w] }
+
+// Edge is a dependency: To must not start before From has finished. For After, Buffer is -1.
+type Edge struct {
+	From, To int32
+	Buffer   int32
+	Why      Why
+	Lo, Hi   int64 // the bytes of Buffer that both touch (the hull, where there are several ranges)
+}
+
+// Graph is a checked pipeline with its dependencies.
+type Graph struct {
+	*Pipeline
+	edges     []Edge  // by From, then To
+	succStart []int32 // edges of node i: edges[succStart[i]:succStart[i+1]]
+	succ      []int32 // successor nodes, parallel to edges
+	predStart []int32
+	pred      []int32 // predecessor nodes, ascending
+	predEdge  []int32 // their edges
+	topo      []int32
+	carried   []int32
+}
+
+// Len returns the number of nodes.
+func (g *Graph) Len() int { return len(g.Nodes) }
+
+// Edges returns every dependency, ordered by From and then To. Callers must not change it.
+func (g *Graph) Edges() []Edge { return g.edges }
+
+// OutEdges returns the dependencies that start at node i, by To.
+func (g *Graph) OutEdges(i int32) []Edge { return g.edges[g.succStart[i]:g.succStart[i+1]] }
+
+// Succs returns the nodes that depend on node i, ascending.
+func (g *Graph) Succs(i int32) []int32 { return g.succ[g.succStart[i]:g.succStart[i+1]] }
+
+// Preds returns the nodes that node i depends on, ascending.
+func (g *Graph) Preds(i int32) []int32 { return g.pred[g.predStart[i]:g.predStart[i+1]] }
+
+// PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
+func (g *Graph) PredEdges(i int32) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
+
+// Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the
+// first-declared comes first. Where every dependency already goes forward this is declaration order.
+func (g *Graph) Topological() []int32 { return g.topo }
+
+// Accesses returns what node i reads and writes.
+func (p *Pipeline) Accesses(i int32) []Access { return p.accesses[p.accessStart[i]:p.accessStart[i+1]] }
+
+// Carried returns the buffers of which some byte is read before it is written in a replay, ascending: their contents pass
+// from one replay to the next.
+func (g *Graph) Carried() []int32 { return g.carried }

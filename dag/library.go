@@ -1,0 +1,53 @@
+// What dag/ must know of a kernel. kernels/ implements it; nothing here knows a device.
+
+package dag
+
+import "errors"
+
+// ErrUnknownKernel is what Library.Kernel returns (wrapped) for a name that it does not have.
+var ErrUnknownKernel = errors.New("unknown kernel")
+
+// Library finds kernels by name.
+type Library interface {
+	// Names lists the kernels, sorted.
+	Names() []string
+	// Kernel resolves a name. elems[i] is the element type of the i-th argument as given where that is a buffer, InvalidDType
+	// where it is a number: a kernel that exists for several element types picks its variant by them.
+	Kernel(name string, elems []DType) (LaunchKernel, error)
+	// Map makes the kernel of an elementwise expression.
+	Map(spec *MapSpec) (LaunchKernel, error)
+}
+
+// LaunchKernel is one kernel of a library or a user's module.
+type LaunchKernel interface {
+	// Entry is the symbol in the module, such as "dagrun_scale_f32".
+	Entry() string
+	// Params are the parameters in the kernel's own order.
+	Params() []KernelParam
+	// Describe states what a launch with these arguments touches and costs. Args holds one entry per parameter, scratch included
+	// (its range empty). An error says which argument is wrong and why.
+	Describe(args []Arg) (LaunchInfo, error)
+}
+
+// KernelParam is one parameter of a kernel.
+type KernelParam struct {
+	Name    string
+	DType   DType // of the scalar, or of the elements; InvalidDType: untyped pointer or unknown scalar of Size bytes
+	Buffer  bool
+	Scratch bool // given by dagrun, never written in args:
+	Mode    Mode // Buffer: 0 means that the signature cannot say and the user must
+	Size    int32
+}
+
+// LaunchInfo is what a launch touches and costs.
+type LaunchInfo struct {
+	// Extents[i] is how many elements of argument i are touched, from the start of its slice; -1: the whole slice.
+	Extents []int64
+	Scratch int64 // bytes of scratch
+	Grid    [3]uint32
+	Block   [3]uint32
+	Shared  uint32
+	Work    Work
+	// HasHint is false where Grid and Block are the user's to give.
+	HasHint bool
+}

@@ -1,0 +1,232 @@
+// The pipeline: what was declared, every expression evaluated and every repetition expanded. Holds no derived dependencies.
+
+package dag
+
+import "github.com/dagrun/dagrun/dag/expr"
+
+// Pipeline is a declaration of GPU work: buffers and the nodes that use them, in declaration order.
+type Pipeline struct {
+	Name    string
+	Sync    Sync
+	Dir     string // the directory that relative file names start from; "" for the working directory
+	Params  []Param
+	Modules []Module
+	Buffers []Buffer
+	Nodes   []Node
+
+	accesses    []Access // of all nodes, one after the other
+	accessStart []int32  // len(Nodes)+1
+}
+
+// Sync says which dependencies become waits.
+type Sync uint8
+
+const (
+	SyncAuto     Sync = iota // data and after: everything is enforced
+	SyncExplicit             // stream order and after only; data hazards are checked, not enforced
+)
+
+// Param is a named number of the file with the value it had for this pipeline.
+type Param struct {
+	Name  string
+	Value expr.Value
+}
+
+// Module is a user's own file of kernels.
+type Module struct {
+	Name    string
+	Path    string // as declared
+	Library Library
+	Pos     Pos
+}
+
+// Place says which memory a buffer lives in.
+type Place uint8
+
+const (
+	Host Place = iota
+	Device
+)
+
+// Buffer is a named piece of memory.
+type Buffer struct {
+	Name     string
+	Place    Place
+	DType    DType
+	Pageable bool  // host memory that is not pinned: copies from it are not asynchronous
+	Scratch  bool  // made by dagrun for one kernel; has no name a user wrote
+	Device   int32 // device number where Place is Device
+	Shape    []int64
+	Bytes    int64
+	Init     *Init   // contents before the first replay; nil: unspecified
+	Save     string  // file to write after the run; "": none
+	Expect   *Expect // what to check after the run; nil: nothing
+	Pos      Pos
+}
+
+// InitKind says how a buffer gets its first contents.
+type InitKind uint8
+
+const (
+	InitZeros   InitKind = iota
+	InitValue            // every element is Value
+	InitRamp             // A + B*i
+	InitUniform          // uniform in [A, B), from Seed
+	InitNormal           // mean A, standard deviation B, from Seed
+	InitExpr             // Expr over the flat index i
+	InitFile             // a .npy or raw .bin file
+)
+
+// Init describes a buffer's first contents.
+type Init struct {
+	Kind  InitKind
+	Value expr.Value // InitValue
+	A, B  float64
+	Seed  uint64
+	Expr  *expr.Expr // InitExpr; free variable i, params already bound
+	File  string
+}
+
+// ExpectKind says what a buffer is compared with.
+type ExpectKind uint8
+
+const (
+	ExpectFile ExpectKind = iota
+	ExpectValue
+	ExpectSum
+	ExpectExpr
+)
+
+// Expect describes what a buffer must hold after a run. An element passes if |got-want| <= ATol + RTol*|want|.
+type Expect struct {
+	Kind       ExpectKind
+	File       string
+	Value      float64    // ExpectValue, ExpectSum
+	Expr       *expr.Expr // ExpectExpr; free variable i
+	RTol, ATol float64
+}
+
+// Kind says what a node does.
+type Kind uint8
+
+const (
+	Task   Kind = iota // opaque: declared accesses and a cost, no action of dagrun's; can be planned, not run
+	Memcpy             // Copy
+	Memset             // Set
+	Kernel             // Launch
+	Map                // Launch, with Launch.Map set
+)
+
+func (k Kind) String() string { return [...]string{"task", "memcpy", "memset", "kernel", "map"}[k] }
+
+// Priority orders streams. Nodes of different priority never share one.
+type Priority int8
+
+const (
+	Normal Priority = 0
+	High   Priority = 1
+	Low    Priority = -1
+)
+
+func (p Priority) String() string {
+	switch {
+	case p > 0:
+		return "high"
+	case p < 0:
+		return "low"
+	}
+	return "normal"
+}
+
+// Node is one piece of work.
+type Node struct {
+	Name     string
+	Kind     Kind
+	Priority Priority
+	Peer     bool    // its kernel may touch another device's buffers
+	HasCost  bool    // CostUS was declared
+	Stream   int32   // stream the user bound it to; -1: the planner chooses
+	Device   int32   // where it runs; for a memcpy, the device whose copy engine does it
+	CostUS   float64 // declared duration in microseconds
+	Work     Work    // what it moves and computes, for the cost model
+	Copy     *Copy
+	Set      *Set
+	Launch   *Launch
+	After    []int32 // explicit predecessors
+	Pos      Pos
+}
+
+// Work is what a node asks of the machine. Zero where unknown.
+type Work struct {
+	Bytes   int64 // read and written
+	Flops   int64
+	Blocks  int64 // of its grid
+	Threads int32 // of a block
+	Shared  int32 // bytes of a block
+}
+
+// Range is a half-open range of bytes of a buffer.
+type Range struct {
+	Buffer int32
+	Lo, Hi int64
+}
+
+// Copy moves Src to Dst, equal in size.
+type Copy struct{ Dst, Src Range }
+
+// Set fills Dst with an element of the buffer's type, given as its bits.
+type Set struct {
+	Dst  Range
+	Bits uint64
+}
+
+// Launch is a kernel with its arguments. Args are in the kernel's own order and include scratch.
+type Launch struct {
+	Module int32        // index into Pipeline.Modules; -1: the library that came with dagrun
+	Kernel LaunchKernel // the resolved kernel
+	Args   []Arg
+	Grid   [3]uint32 // blocks, never zero once built, except that a launch of nothing has Grid[0] == 0
+	Block  [3]uint32 // threads; Block[0] == 0: chosen from occupancy when the device is known
+	Shared uint32    // dynamic shared memory
+	Map    *MapSpec
+}
+
+// Arg is one argument of a launch.
+type Arg struct {
+	IsBuffer bool
+	Mode     Mode   // IsBuffer
+	DType    DType  // of the element or of the scalar
+	Range    Range  // IsBuffer: the slice that is passed
+	Bits     uint64 // scalar: its value as the bits of DType
+}
+
+// MapSpec is an elementwise computation: Out = Expr(Inputs..., Scalars...). The launch's Args are: n (i64), the output, the inputs, the scalars (f64).
+type MapSpec struct {
+	Text    string // as written, "y = a*x + b"
+	Expr    *expr.Expr
+	Out     string
+	OutType DType
+	Inputs  []string
+	InTypes []DType
+	Scalars []string
+}
+
+// Mode says what a node does with a byte range.
+type Mode uint8
+
+const (
+	Read      Mode = 1
+	Write     Mode = 2 // every byte is written before it is read
+	ReadWrite Mode = 3
+)
+
+func (m Mode) String() string { return [...]string{"none", "in", "out", "inout"}[m] }
+
+// Access is one node's use of a byte range of a buffer.
+type Access struct {
+	Range
+	Mode Mode
+}
+
+// Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
+type Pos struct{ Line, Column int32 }

@@ -1,0 +1,3 @@
+module github.com/dagrun/dagrun
+
+go 1.26

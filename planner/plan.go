@@ -1,0 +1,78 @@
+// The plan: what a schedule is. Data only; made by New or read from JSON, checked by Verify.
+
+// Package planner decides on which stream each node of a graph runs and where streams must wait for each other, and proves
+// it. It is pure: no I/O, no CUDA, no clocks.
+package planner
+
+import "github.com/dagrun/dagrun/dag"
+
+// OpKind says what an Op does.
+type OpKind uint8
+
+const (
+	Launch OpKind = iota // run Node
+	Record               // record Event after Node, the launch before it on the stream
+	Wait                 // hold the stream until Event, recorded after Node on another stream
+)
+
+func (k OpKind) String() string { return [...]string{"launch", "record", "wait"}[k] }
+
+// Op is one entry of a stream. Event is -1 for a launch.
+type Op struct {
+	Kind  OpKind
+	Node  int32
+	Event int32
+}
+
+// Stream is an in-order queue of one device.
+type Stream struct {
+	Device   int32
+	Priority dag.Priority
+	Ops      []Op
+}
+
+// Placement says where a device buffer lives in its device's arena.
+type Placement struct {
+	Buffer int32
+	Device int32
+	Offset int64
+	Bytes  int64
+}
+
+// Plan is a schedule of a graph.
+type Plan struct {
+	Name      string
+	Graph     string // hash of the graph it was made for
+	Strategy  string // what was used
+	Requested string // what was asked for
+	Machine   string
+	Streams   []Stream
+	Order     []int32     // the submission order: one stream per op, each taking that stream's next
+	Events    int32       // event objects needed
+	Memory    []Placement // every device buffer, by buffer id
+	Stats     Stats
+}
+
+// Stats sums a plan up. Times are predictions of the machine model, in microseconds.
+type Stats struct {
+	Nodes, Edges, Streams  int
+	Records, Waits, Events int
+	ForkRecords, ForkWaits int // the origin stream's fork and join, which a program adds
+	MakespanUS             float64
+	LowerBoundUS           float64
+	CriticalPathUS         float64
+	PeakDeviceBytes        int64
+	SumDeviceBytes         int64
+}
+
+// Options says how to plan. The zero value is what `dagrun plan` uses.
+type Options struct {
+	Strategy        string   // "auto" (also ""), "list", "cover", "roundrobin", "serial"
+	Streams         int      // compute streams per device; 0: 8
+	Machine         *Machine // nil: H200
+	Profile         *Profile // measured durations; nil: none
+	MemoryCap       int64    // bytes per device; 0: no cap
+	KeepAll         bool     // no two buffers share bytes (--verify, --memory separate)
+	Keep            []int32  // buffers that must keep their bytes for the whole program (bound by an embedder)
+	SingleUseEvents bool     // one event per record, for programs submitted by several threads
+}
