@@ -1,0 +1,49 @@
+// Fork and join: which streams a replay must tie to its origin, the plan's first stream. Adds nothing to a plan.
+
+package planner
+
+// Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait needs none:
+// what it waits for was submitted in the same replay, so it is behind the fork already.
+func (p *Plan) Fork() []int32 {
+	var fork []int32
+	for s := 1; s < len(p.Streams); s++ {
+		if ops := p.Streams[s].Ops; len(ops) > 0 && ops[0].Kind != Wait {
+			fork = append(fork, int32(s))
+		}
+	}
+	return fork
+}
+
+// Join returns the streams that the origin must wait for at the end. A stream needs none whose last launch some other stream
+// waits for before a launch of its own: that stream's end, or the end of one that waits for it, stands for both.
+func (p *Plan) Join() []int32 {
+	waited := make(map[int32]bool)
+	for s := range p.Streams {
+		launchAfter := false
+		ops := p.Streams[s].Ops
+		for i := len(ops) - 1; i >= 0; i-- {
+			switch ops[i].Kind {
+			case Launch:
+				launchAfter = true
+			case Wait:
+				if launchAfter {
+					waited[ops[i].Node] = true
+				}
+			}
+		}
+	}
+	var join []int32
+	for s := 1; s < len(p.Streams); s++ {
+		ops := p.Streams[s].Ops
+		for i := len(ops) - 1; i >= 0; i-- {
+			if ops[i].Kind != Launch {
+				continue
+			}
+			if !waited[ops[i].Node] {
+				join = append(join, int32(s))
+			}
+			break
+		}
+	}
+	return join
+}

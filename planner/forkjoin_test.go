@@ -1,0 +1,25 @@
+// Which streams are tied to the origin.
+
+package planner
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestForkJoinLeavesOutWhatWaitsImply(t *testing.T) {
+	launch := func(n int32) Op { return Op{Launch, n, -1} }
+	record := func(n, e int32) Op { return Op{Record, n, e} }
+	wait := func(n, e int32) Op { return Op{Wait, n, e} }
+	p := &Plan{Streams: []Stream{
+		{Ops: []Op{launch(0), wait(1, 0), launch(2)}}, // joins stream 1 by its wait
+		{Ops: []Op{launch(1), record(1, 0)}},          // needs a fork, no join
+		{Ops: []Op{wait(1, 0), launch(3)}},            // needs no fork, a join
+		{Ops: []Op{launch(4), record(4, 1)}},          // waited for, but nothing follows the wait: a join
+		{Ops: []Op{launch(5), wait(4, 1)}},
+		{},
+	}}
+	require.Equal(t, []int32{1, 3, 4}, p.Fork())
+	require.Equal(t, []int32{2, 3, 4}, p.Join())
+}

@@ -1,0 +1,230 @@
+// Memory: where every buffer of one instance of a program lives. Takes and gives back device and host memory.
+
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// MemoryMode says how device buffers get their bytes.
+type MemoryMode uint8
+
+const (
+	// Arena lays all buffers of a device out in one allocation, as planned; buffers that are never alive together share bytes.
+	Arena MemoryMode = iota
+	// Separate gives every buffer an allocation of its own, so that memory checkers see where each ends.
+	Separate
+)
+
+// alignment of device buffers; what cuMemAlloc gives.
+const alignment = 256
+
+// storage is the memory of one instance: an address for every buffer.
+type storage struct {
+	platform cudart.Platform
+	address  []cudart.Ptr // by buffer
+	owned    []cudart.Ptr // allocations, in the order taken
+	pinned   []cudart.Ptr // memory of the caller's, registered here
+	device   int64        // bytes taken on devices
+	host     int64        // bytes taken on the host
+}
+
+// newStorage takes memory for every buffer. bound holds the caller's memory by buffer, nil where there is none.
+func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, bound map[int32][]byte) (*storage, error) {
+	s := &storage{platform: platform, address: make([]cudart.Ptr, len(g.Buffers))}
+	err := s.takeDevice(g, p, mode)
+	for i := 0; err == nil && i < len(g.Buffers); i++ {
+		if g.Buffers[i].Place == dag.Host {
+			err = s.takeHost(int32(i), &g.Buffers[i], bound[int32(i)])
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *storage) takeHost(id int32, b *dag.Buffer, bound []byte) error {
+	if bound != nil {
+		address, err := s.platform.RegisterHost(bound)
+		if err != nil {
+			return fmt.Errorf("buffer %q: pin the caller's memory: %w", b.Name, err)
+		}
+		s.pinned = append(s.pinned, address)
+		s.address[id] = address
+		return nil
+	}
+	address, err := s.platform.AllocHost(b.Bytes, b.Pageable)
+	if err != nil {
+		return fmt.Errorf("buffer %q: %s of host memory: %w", b.Name, Size(b.Bytes), err)
+	}
+	s.owned = append(s.owned, address)
+	s.host += b.Bytes
+	s.address[id] = address
+	return nil
+}
+
+func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) error {
+	needs := deviceBytes(g, p, mode)
+	take := func(device int32, bytes int64) (cudart.Ptr, error) {
+		address, err := s.platform.Alloc(device, bytes)
+		if errors.Is(err, cudart.ErrOutOfMemory) {
+			free, _, freeErr := s.platform.MemoryInfo(device)
+			if freeErr != nil {
+				free = -1
+			}
+			return 0, &OutOfMemoryError{Device: device, Needed: needs[device], Free: free, Largest: largest(g, device), Err: err}
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.owned = append(s.owned, address)
+		s.device += bytes
+		return address, nil
+	}
+	if mode == Separate {
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			if b.Place != dag.Device {
+				continue
+			}
+			address, err := take(b.Device, b.Bytes)
+			if err != nil {
+				return err
+			}
+			s.address[i] = address
+		}
+		return nil
+	}
+	bases := make([]cudart.Ptr, len(needs))
+	for device, bytes := range needs {
+		if bytes == 0 {
+			continue
+		}
+		base, err := take(int32(device), bytes)
+		if err != nil {
+			return err
+		}
+		bases[device] = base
+	}
+	for _, m := range p.Memory {
+		s.address[m.Buffer] = bases[m.Device] + cudart.Ptr(m.Offset)
+	}
+	return nil
+}
+
+func (s *storage) close() error {
+	var errs []error
+	for _, address := range s.pinned {
+		errs = append(errs, s.platform.UnregisterHost(address))
+	}
+	for _, address := range s.owned {
+		errs = append(errs, s.platform.Free(address))
+	}
+	s.pinned, s.owned = nil, nil
+	return errors.Join(errs...)
+}
+
+// deviceBytes is what one instance takes of each device.
+func deviceBytes(g *dag.Graph, p *planner.Plan, mode MemoryMode) []int64 {
+	var needs []int64
+	at := func(device int32) *int64 {
+		for int(device) >= len(needs) {
+			needs = append(needs, 0)
+		}
+		return &needs[device]
+	}
+	if mode == Separate {
+		for i := range g.Buffers {
+			if b := &g.Buffers[i]; b.Place == dag.Device {
+				*at(b.Device) += (b.Bytes + alignment - 1) / alignment * alignment
+			}
+		}
+		return needs
+	}
+	for _, m := range p.Memory {
+		need := at(m.Device)
+		*need = max(*need, m.Offset+m.Bytes)
+	}
+	return needs
+}
+
+// checkFits refuses a program that a device has no room for, before anything is taken.
+func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, instances int) error {
+	for device, bytes := range deviceBytes(g, p, mode) {
+		if bytes == 0 {
+			continue
+		}
+		free, _, err := platform.MemoryInfo(int32(device))
+		if err != nil {
+			return err
+		}
+		if need := bytes * int64(instances); need > free {
+			return &OutOfMemoryError{Device: int32(device), Needed: need, Free: free, Largest: largest(g, int32(device)), Err: cudart.ErrOutOfMemory}
+		}
+	}
+	return nil
+}
+
+// BufferSize is a buffer and its bytes, for messages.
+type BufferSize struct {
+	Name  string
+	Bytes int64
+}
+
+// largest returns a device's biggest buffers, at most five.
+func largest(g *dag.Graph, device int32) []BufferSize {
+	var sizes []BufferSize
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device && b.Device == device {
+			sizes = append(sizes, BufferSize{b.Name, b.Bytes})
+		}
+	}
+	sort.SliceStable(sizes, func(i, j int) bool { return sizes[i].Bytes > sizes[j].Bytes })
+	return sizes[:min(5, len(sizes))]
+}
+
+// OutOfMemoryError says what a program needed and what there was. It matches cudart.ErrOutOfMemory.
+type OutOfMemoryError struct {
+	Device  int32
+	Needed  int64 // bytes that the program needs on the device
+	Free    int64 // bytes that were free; -1 where the device could not say
+	Largest []BufferSize
+	Err     error
+}
+
+func (e *OutOfMemoryError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "device %d is out of memory: the program needs %s", e.Device, Size(e.Needed))
+	if e.Free >= 0 {
+		fmt.Fprintf(&b, ", %s are free", Size(e.Free))
+	}
+	separator := "; largest buffers: "
+	for _, s := range e.Largest {
+		fmt.Fprintf(&b, "%s%s %s", separator, s.Name, Size(s.Bytes))
+		separator = ", "
+	}
+	return b.String()
+}
+
+func (e *OutOfMemoryError) Unwrap() error { return e.Err }
+
+// Size prints a number of bytes as people read it: 4.0 MiB.
+func Size(bytes int64) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, unit := float64(bytes), -1
+	for value >= 1023.95 && unit < 5 {
+		value /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[unit])
+}
