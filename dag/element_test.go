@@ -1,0 +1,79 @@
+// Conversions of elements, the 16-bit floats exhaustively.
+
+package dag
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHalfRoundsToNearestEven(t *testing.T) {
+	for h := 0; h < 1<<16; h++ {
+		v := HalfToFloat32(uint16(h))
+		if v != v {
+			require.NotZero(t, HalfFromFloat32(v)&0x3ff)
+			continue
+		}
+		require.Equal(t, uint16(h), HalfFromFloat32(v), "f16 bits %#04x", h)
+		if h&0x7fff >= 0x7bff {
+			continue
+		}
+		next := HalfToFloat32(uint16(h) + 1)
+		middle := (v + next) / 2
+		even := uint16(h) + uint16(h&1)
+		require.Equal(t, even, HalfFromFloat32(middle), "between %#04x and the next", h)
+		require.Equal(t, uint16(h), HalfFromFloat32(math.Nextafter32(middle, v)), "just below the middle above %#04x", h)
+		require.Equal(t, uint16(h)+1, HalfFromFloat32(math.Nextafter32(middle, next)), "just above the middle above %#04x", h)
+	}
+	require.Equal(t, uint16(0x7bff), HalfFromFloat32(65519.99))
+	require.Equal(t, uint16(0x7c00), HalfFromFloat32(65520))
+	require.Equal(t, uint16(0xfc00), HalfFromFloat32(float32(math.Inf(-1))))
+}
+
+func TestBFloatRoundsToNearestEven(t *testing.T) {
+	for b := 0; b < 1<<16; b++ {
+		v := BFloatToFloat32(uint16(b))
+		if v != v {
+			continue
+		}
+		require.Equal(t, uint16(b), BFloatFromFloat32(v), "bf16 bits %#04x", b)
+	}
+	require.Equal(t, uint16(0x3f80), BFloatFromFloat32(math.Float32frombits(0x3f808000)))
+	require.Equal(t, uint16(0x3f82), BFloatFromFloat32(math.Float32frombits(0x3f818000)))
+}
+
+func TestElementsOfIntegersSaturate(t *testing.T) {
+	for _, c := range []struct {
+		t    DType
+		v    float64
+		bits uint64
+	}{
+		{I8, 127.9, 127}, {I8, 300, 127}, {I8, -300, 0x80}, {I8, -1, 0xff}, {I8, math.NaN(), 0},
+		{U8, -1, 0}, {U8, 255.9, 255}, {U8, 256, 255}, {U64, math.Inf(1), math.MaxUint64}, {I64, 1e300, math.MaxInt64},
+		{I64, -1e300, 1 << 63}, {Bool, 0.5, 1}, {U32, math.NaN(), 0},
+	} {
+		require.Equal(t, c.bits, c.t.FromFloat(c.v), "%v of %v", c.t, c.v)
+	}
+	for _, c := range []struct {
+		t  DType
+		v  int64
+		ok bool
+	}{{I8, 127, true}, {I8, 128, false}, {I8, -128, true}, {I8, -129, false}, {U8, 255, true}, {U8, 256, false}, {U8, -1, false}, {U64, -1, false}, {I64, math.MinInt64, true}, {Bool, 2, false}} {
+		_, ok := c.t.FromInt(c.v)
+		require.Equal(t, c.ok, ok, "%v of %d", c.t, c.v)
+	}
+}
+
+func TestElementsLoadAsStored(t *testing.T) {
+	for d := F16; d <= Bool; d++ {
+		memory := make([]byte, 4*d.Size())
+		for i, v := range []float64{0, 1, 1, 0} {
+			d.Store(memory, int64(i), d.FromFloat(v))
+		}
+		for i, v := range []float64{0, 1, 1, 0} {
+			require.Equal(t, v, d.ToFloat(d.Load(memory, int64(i))), "%v element %d", d, i)
+		}
+	}
+}
