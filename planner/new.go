@@ -1,0 +1,71 @@
+// Planning from end to end: options to a finished plan. Holds no algorithm of its own.
+
+package planner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// defaultStreams is how many compute streams a device gets where Options says nothing: more do not help on one GPU.
+const defaultStreams = 8
+
+// New plans a graph. It is safe for concurrent use and gives the same plan for the same arguments every time. Errors wrap
+// ErrUnknownStrategy, ErrBadOption, ErrTooManyStreams, ErrGraphTooLarge, ErrStreamConflict or the context's error.
+func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
+	if o.Streams < 0 {
+		return nil, fmt.Errorf("%d streams: %w", o.Streams, ErrBadOption)
+	}
+	if o.Streams == 0 {
+		o.Streams = defaultStreams
+	}
+	if o.Strategy == "" {
+		o.Strategy = "auto"
+	}
+	if o.Machine == nil {
+		o.Machine = &Machine{Name: "unit", Unit: true}
+	}
+	p, err := newProblem(ctx, g, o.Machine, interimDurations(g), o.Streams)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Name: g.Name, Strategy: o.Strategy, Requested: o.Strategy, Machine: o.Machine.Name}
+	var s *schedule
+	switch o.Strategy {
+	case "serial":
+		s, err = planSerial(p)
+	case "roundrobin":
+		s, err = planRoundRobin(p)
+	case "list":
+		s, err = planList(p)
+	case "auto":
+		plan.Strategy = "list"
+		s, err = planList(p)
+	default:
+		return nil, fmt.Errorf("%w %q", ErrUnknownStrategy, o.Strategy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.number(p)
+	w, err := insertWaits(p, s)
+	if err != nil {
+		return nil, err
+	}
+	assemble(p, s, w, o.SingleUseEvents, plan)
+	return plan, nil
+}
+
+// interimDurations are declared costs, 1 us where there is none.
+func interimDurations(g *dag.Graph) []float64 {
+	d := make([]float64, g.Len())
+	for i := range d {
+		d[i] = 1
+		if g.Nodes[i].HasCost {
+			d[i] = g.Nodes[i].CostUS
+		}
+	}
+	return d
+}

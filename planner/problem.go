@@ -1,0 +1,248 @@
+// The problem: a graph as the strategies see it, with durations, ranks, engines and bindings. Decides nothing.
+
+package planner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// engine is the part of a device that a node occupies.
+type engine uint8
+
+const (
+	compute engine = iota
+	upload
+	download
+	peer
+	engines
+)
+
+// pool is a set of nodes that may share a stream: one device, one priority.
+type pool struct {
+	device   int32
+	priority dag.Priority
+}
+
+// binding is a stream that the user numbered.
+type binding struct {
+	number int32 // as declared
+	pool   int32
+	first  int32 // first node bound to it, in program order
+}
+
+// problem is what every strategy starts from. It is read only once made.
+type problem struct {
+	ctx      context.Context
+	g        *dag.Graph
+	machine  *Machine
+	streams  int
+	order    []int32   // a topological order in which bound streams are ordered as declared
+	duration []float64 // us
+	rank     []float64 // longest remaining path, the node included
+	engine   []engine  // nil where every node computes
+	pool     []int32   // nil where there is one pool
+	bound    []int32   // index into bindings, -1 for free; nil where all are free
+	pools    []pool
+	bindings []binding
+
+	// What is declared under sync: explicit, where the data edges of the graph are not enforced. nil otherwise.
+	declared *adjacency
+}
+
+// adjacency is a directed graph both ways.
+type adjacency struct {
+	predStart, pred []int32
+	succStart, succ []int32
+}
+
+func (p *problem) len() int { return p.g.Len() }
+
+// preds are the nodes that i must wait for.
+func (p *problem) preds(i int32) []int32 {
+	if p.declared != nil {
+		return p.declared.pred[p.declared.predStart[i]:p.declared.predStart[i+1]]
+	}
+	return p.g.Preds(i)
+}
+
+// succs are the nodes that must wait for i.
+func (p *problem) succs(i int32) []int32 {
+	if p.declared != nil {
+		return p.declared.succ[p.declared.succStart[i]:p.declared.succStart[i+1]]
+	}
+	return p.g.Succs(i)
+}
+
+func (p *problem) engineOf(i int32) engine {
+	if p.engine == nil {
+		return compute
+	}
+	return p.engine[i]
+}
+
+func (p *problem) poolOf(i int32) int32 {
+	if p.pool == nil {
+		return 0
+	}
+	return p.pool[i]
+}
+
+func (p *problem) boundOf(i int32) int32 {
+	if p.bound == nil {
+		return -1
+	}
+	return p.bound[i]
+}
+
+// newProblem reads everything that planning needs from the graph.
+func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []float64, streams int) (*problem, error) {
+	p := &problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological()}
+	p.classify()
+	if err := p.bind(); err != nil {
+		return nil, err
+	}
+	if g.Sync == dag.SyncExplicit {
+		p.declared = declaredOrder(g)
+	}
+	p.rank = make([]float64, g.Len())
+	for k := len(p.order) - 1; k >= 0; k-- {
+		i := p.order[k]
+		longest := 0.0
+		for _, s := range p.succs(i) {
+			longest = max(longest, p.rank[s])
+		}
+		p.rank[i] = longest + duration[i]
+	}
+	return p, ctx.Err()
+}
+
+// classify finds each node's engine and pool.
+func (p *problem) classify() {
+	g := p.g
+	uniform := true
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind == dag.Memcpy || n.Device != g.Nodes[0].Device || n.Priority != g.Nodes[0].Priority {
+			uniform = false
+			break
+		}
+	}
+	if len(g.Nodes) == 0 {
+		return
+	}
+	if uniform {
+		p.pools = []pool{{g.Nodes[0].Device, g.Nodes[0].Priority}}
+		return
+	}
+	p.engine = make([]engine, g.Len())
+	p.pool = make([]int32, g.Len())
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind == dag.Memcpy {
+			p.engine[i] = copyEngine(g, n.Copy)
+		}
+		if q := (pool{n.Device, n.Priority}); !slices.Contains(p.pools, q) {
+			p.pools = append(p.pools, q)
+		}
+	}
+	slices.SortFunc(p.pools, func(a, b pool) int {
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(b.priority, a.priority))
+	})
+	for i := range g.Nodes {
+		p.pool[i] = int32(slices.Index(p.pools, pool{g.Nodes[i].Device, g.Nodes[i].Priority}))
+	}
+}
+
+// copyEngine says what does a copy. A copy within a device reads and writes the memory that kernels use, so it computes.
+func copyEngine(g *dag.Graph, c *dag.Copy) engine {
+	if c == nil {
+		return compute
+	}
+	src, dst := &g.Buffers[c.Src.Buffer], &g.Buffers[c.Dst.Buffer]
+	switch {
+	case dst.Place == dag.Host:
+		return download
+	case src.Place == dag.Host:
+		return upload
+	case src.Device != dst.Device:
+		return peer
+	}
+	return compute
+}
+
+// bind collects the streams that users numbered and refuses those that no stream could be.
+func (p *problem) bind() error {
+	g := p.g
+	known := map[int32]int{}
+	for _, i := range p.order {
+		number := g.Nodes[i].Stream
+		if number < 0 {
+			continue
+		}
+		if p.bound == nil {
+			p.bound = make([]int32, g.Len())
+			for k := range p.bound {
+				p.bound[k] = -1
+			}
+		}
+		k, ok := known[number]
+		if !ok {
+			k = len(p.bindings)
+			known[number] = k
+			p.bindings = append(p.bindings, binding{number, p.poolOf(i), i})
+		}
+		if b := p.bindings[k]; b.pool != p.poolOf(i) {
+			first, second := &g.Nodes[b.first], &g.Nodes[i]
+			what := fmt.Sprintf("runs on device %d and %q on device %d", first.Device, second.Name, second.Device)
+			if first.Device == second.Device {
+				what = fmt.Sprintf("has %v priority and %q %v", first.Priority, second.Name, second.Priority)
+			}
+			return fmt.Errorf("stream %d: %q %s: %w", number, first.Name, what, ErrStreamConflict)
+		}
+		p.bound[i] = int32(k)
+	}
+	return nil
+}
+
+// declaredOrder is the order that a pipeline with sync: explicit asks for: after, and the order of nodes bound to one stream.
+func declaredOrder(g *dag.Graph) *adjacency {
+	a := &adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
+	before := make([]int32, g.Len()) // the node before it on its stream, plus 1
+	last := map[int32]int32{}
+	for _, i := range g.Topological() {
+		if k := g.Nodes[i].Stream; k >= 0 {
+			before[i] = last[k]
+			last[k] = i + 1
+		}
+	}
+	for i := range g.Nodes {
+		first := len(a.pred)
+		a.pred = append(a.pred, g.Nodes[i].After...)
+		if before[i] > 0 {
+			a.pred = append(a.pred, before[i]-1)
+		}
+		slices.Sort(a.pred[first:])
+		a.pred = a.pred[:first+len(slices.Compact(a.pred[first:]))]
+		a.predStart[i+1] = int32(len(a.pred))
+		for _, q := range a.pred[first:] {
+			a.succStart[q+1]++
+		}
+	}
+	for i := range g.Nodes {
+		a.succStart[i+1] += a.succStart[i]
+	}
+	a.succ = make([]int32, len(a.pred))
+	next := slices.Clone(a.succStart[:g.Len()])
+	for i := range g.Nodes {
+		for _, q := range a.pred[a.predStart[i]:a.predStart[i+1]] {
+			a.succ[next[q]] = int32(i)
+			next[q]++
+		}
+	}
+	return a
+}

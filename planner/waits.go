@@ -1,0 +1,171 @@
+// Wait insertion: the fewest waits that enforce every dependency of a schedule. Moves no node.
+
+package planner
+
+import "slices"
+
+// clockWords bounds the memory that vector clocks take. 50,000 nodes on 10,000 streams would need 2 GB at once, so clocks are
+// kept for a block of streams at a time.
+const clockWords = 16 << 20
+
+// leastBlock is the least number of streams in a block, so that large graphs on few streams are walked once.
+const leastBlock = 16
+
+// waitList is which nodes each node waits for.
+type waitList struct {
+	start []int32 // by node
+	from  []int32
+}
+
+func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
+
+// insertWaits finds the waits that a schedule needs. Stream order and waits together order exactly what the dependencies and
+// stream order do, so the waits are those edges between streams that its transitive reduction keeps: one set, and the smallest.
+func insertWaits(p *problem, s *schedule) (*waitList, error) {
+	n := p.len()
+	if p.declared != nil {
+		return declaredWaits(p, s), nil
+	}
+	position := make([]int32, n) // on its stream, from 1
+	length := make([]int32, len(s.lanes))
+	for _, i := range s.order {
+		k := s.stream[i]
+		length[k]++
+		position[i] = length[k]
+	}
+	width := len(s.lanes)
+	if n > 0 {
+		width = min(width, max(leastBlock, clockWords/n))
+	}
+	c := clocks{p: p, s: s, position: position, width: int32(width)}
+	c.clock = make([]int32, n*width)
+	c.direct = make([]int32, width)
+	c.source = make([]int32, width)
+	c.last = make([]int32, len(s.lanes))
+	start := make([]int32, n+1)
+	var to, from []int32
+	for lo := 0; lo < len(s.lanes); lo += width {
+		if err := p.ctx.Err(); err != nil {
+			return nil, err
+		}
+		to, from = c.walk(int32(lo), start, to, from)
+	}
+	w := &waitList{start: start}
+	if width == len(s.lanes) && isAscending(s.order) {
+		w.from = from
+	} else {
+		w.from = make([]int32, len(from))
+	}
+	for i := range n {
+		start[i+1] += start[i]
+	}
+	if len(from) > 0 && &w.from[0] != &from[0] {
+		next := slices.Clone(start[:n])
+		for k, i := range to {
+			w.from[next[i]] = from[k]
+			next[i]++
+		}
+	}
+	return w, nil
+}
+
+func isAscending(order []int32) bool {
+	for k, i := range order {
+		if int32(k) != i {
+			return false
+		}
+	}
+	return true
+}
+
+// clocks are one vector clock per node over a block of streams: how far into each stream everything before the node reaches.
+type clocks struct {
+	p        *problem
+	s        *schedule
+	position []int32
+	width    int32
+	clock    []int32 // of node i: clock[i*width:(i+1)*width]
+	direct   []int32 // position of the latest direct predecessor, by stream of the block
+	source   []int32 // that predecessor
+	last     []int32 // the last node of each stream so far, plus 1
+}
+
+// walk finds the waits on the streams lo to lo+width-1.
+func (c *clocks) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
+	width, stream, position := c.width, c.s.stream, c.position
+	hi := min(lo+width, int32(len(c.s.lanes)))
+	touched := make([]int32, 0, width)
+	clear(c.last)
+	for _, i := range c.s.order {
+		own := stream[i]
+		mine := c.clock[i*width : (i+1)*width]
+		if q := c.last[own]; q > 0 {
+			copy(mine, c.clock[(q-1)*width:q*width])
+		} else {
+			clear(mine)
+		}
+		c.last[own] = i + 1
+		// Later predecessors imply more of the others, so they come first.
+		preds := c.p.preds(i)
+		for k := len(preds) - 1; k >= 0; k-- {
+			q := preds[k]
+			t := stream[q]
+			if t == own {
+				continue
+			}
+			inside := t >= lo && t < hi
+			if inside {
+				if position[q] <= mine[t-lo] {
+					continue // and so is all that q comes after
+				}
+				switch d := c.direct[t-lo]; {
+				case d == 0:
+					touched = append(touched, t-lo)
+				case d > position[q]:
+					continue
+				}
+				c.direct[t-lo] = position[q]
+				c.source[t-lo] = q
+			}
+			theirs := c.clock[q*width : (q+1)*width]
+			for b, v := range theirs[:len(mine)] {
+				// What q says of its own stream is q itself: it must not make q look implied by another.
+				if v > mine[b] && (!inside || int32(b) != t-lo) {
+					mine[b] = v
+				}
+			}
+		}
+		if len(touched) > 1 {
+			slices.Sort(touched)
+		}
+		for _, b := range touched {
+			if c.direct[b] > mine[b] {
+				mine[b] = c.direct[b]
+				count[i+1]++
+				to = append(to, i)
+				from = append(from, c.source[b])
+			}
+			c.direct[b] = 0
+		}
+		touched = touched[:0]
+		if own >= lo && own < hi {
+			mine[own-lo] = position[i]
+		}
+	}
+	return to, from
+}
+
+// declaredWaits are the waits of a pipeline with sync: explicit: every after: that crosses streams, as it was written.
+func declaredWaits(p *problem, s *schedule) *waitList {
+	w := &waitList{start: make([]int32, p.len()+1)}
+	for i := range p.g.Nodes {
+		first := len(w.from)
+		for _, q := range p.g.Nodes[i].After {
+			if s.stream[q] != s.stream[i] && !slices.Contains(w.from[first:], q) {
+				w.from = append(w.from, q)
+			}
+		}
+		w.start[i+1] = int32(len(w.from))
+	}
+	return w
+}

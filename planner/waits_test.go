@@ -1,0 +1,109 @@
+// Laws of wait insertion, checked by closing happens-before over bit sets. Uses no vector clocks.
+
+package planner
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// closure is happens-before between launches, from the ops in submission order; the skip-th wait is left out (-1: none).
+func closure(tb require.TestingT, plan *Plan, nodes, skip int) [][]uint64 {
+	words := (nodes + 63) / 64
+	before := make([][]uint64, nodes)
+	state := make([][]uint64, len(plan.Streams)) // what a stream is ordered after
+	for k := range state {
+		state[k] = make([]uint64, words)
+	}
+	event := make([][]uint64, plan.Events)
+	at := make([]int, len(plan.Streams))
+	recorded := make([]int32, plan.Events)
+	waits := 0
+	for _, k := range plan.Order {
+		op := plan.Streams[k].Ops[at[k]]
+		at[k]++
+		switch op.Kind {
+		case Launch:
+			require.Nil(tb, before[op.Node], "node %d is launched twice", op.Node)
+			before[op.Node] = append([]uint64{}, state[k]...)
+			state[k][op.Node/64] |= 1 << (op.Node % 64)
+		case Record:
+			event[op.Event] = append([]uint64{}, state[k]...)
+			recorded[op.Event] = op.Node
+		case Wait:
+			require.NotNil(tb, event[op.Event], "a wait comes before its record")
+			require.Equal(tb, recorded[op.Event], op.Node, "the event was recorded again")
+			if waits != skip {
+				for w, v := range event[op.Event] {
+					state[k][w] |= v
+				}
+			}
+			waits++
+		}
+	}
+	for i := range nodes {
+		require.NotNil(tb, before[i], "node %d is never launched", i)
+	}
+	return before
+}
+
+func unenforced(before [][]uint64, g *dag.Graph) int {
+	count := 0
+	for _, e := range g.Edges() {
+		if before[e.To][e.From/64]>>(e.From%64)&1 == 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// drawShape draws a graph of any family or a fully random one.
+func drawShape(t *rapid.T, most int) *shape {
+	kind := rapid.IntRange(-1, len(families)-1).Draw(t, "family")
+	n := rapid.IntRange(1, most).Draw(t, "nodes")
+	seed := rapid.Uint64().Draw(t, "seed")
+	if kind >= 0 {
+		return randomShape(kind, max(n, 2), seed)
+	}
+	rng := rand.New(rand.NewPCG(seed, 3))
+	s := &shape{name: "any"}
+	density := rng.Float64()
+	for i := range n {
+		var preds []int32
+		for q := range i {
+			if rng.Float64() < density*4/float64(n) {
+				preds = append(preds, int32(q))
+			}
+		}
+		s.add(preds...)
+	}
+	return s
+}
+
+func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawShape(t, 40)
+		b := dag.New("any")
+		for i, preds := range s.preds {
+			b.At(s.declare(b, i)).After = preds
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		plan, err := New(context.Background(), g, Options{
+			Strategy:        rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
+			Streams:         rapid.IntRange(1, 6).Draw(t, "streams"),
+			SingleUseEvents: rapid.Bool().Draw(t, "single"),
+		})
+		require.NoError(t, err)
+		require.Zero(t, unenforced(closure(t, plan, g.Len(), -1), g))
+		for k := range plan.Stats.Waits {
+			require.NotZero(t, unenforced(closure(t, plan, g.Len(), k), g), "wait %d is not needed", k)
+		}
+	})
+}
