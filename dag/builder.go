@@ -4,7 +4,6 @@ package dag
 
 import (
 	"errors"
-	"fmt"
 )
 
 // Builder declares a pipeline by Go calls. The zero Builder is not usable: call New.
@@ -76,63 +75,4 @@ func (b *Builder) Graph() (*Graph, error) {
 		return nil, err
 	}
 	return newGraph(&b.pipeline)
-}
-
-func newGraph(p *Pipeline) (*Graph, error) {
-	g := &Graph{Pipeline: p}
-	n := int32(len(p.Nodes))
-	g.succStart = make([]int32, n+1)
-	g.predStart = make([]int32, n+1)
-	byPair := map[[2]int32]Edge{}
-	for to := int32(0); to < n; to++ {
-		for from := int32(0); from < to; from++ {
-			for _, a := range p.Accesses(from) {
-				for _, c := range p.Accesses(to) {
-					lo, hi := max(a.Lo, c.Lo), min(a.Hi, c.Hi)
-					if a.Buffer != c.Buffer || lo >= hi || a.Mode|c.Mode == Read {
-						continue
-					}
-					why := WAR
-					switch {
-					case a.Mode&Write != 0 && c.Mode&Read != 0:
-						why = RAW
-					case a.Mode&Write != 0:
-						why = WAW
-					}
-					e, ok := byPair[[2]int32{from, to}]
-					if !ok || why < e.Why {
-						byPair[[2]int32{from, to}] = Edge{from, to, a.Buffer, why, lo, hi}
-					}
-				}
-			}
-		}
-		for _, from := range p.Nodes[to].After {
-			if _, ok := byPair[[2]int32{from, to}]; !ok {
-				byPair[[2]int32{from, to}] = Edge{from, to, -1, After, 0, 0}
-			}
-			if from >= to {
-				return nil, fmt.Errorf("dependency cycle")
-			}
-		}
-	}
-	for from := int32(0); from < n; from++ {
-		for to := from + 1; to < n; to++ {
-			if e, ok := byPair[[2]int32{from, to}]; ok {
-				g.edges = append(g.edges, e)
-				g.succ = append(g.succ, to)
-			}
-		}
-		g.succStart[from+1] = int32(len(g.edges))
-		g.topo = append(g.topo, from)
-	}
-	for to := int32(0); to < n; to++ {
-		for k, e := range g.edges {
-			if e.To == to {
-				g.pred = append(g.pred, e.From)
-				g.predEdge = append(g.predEdge, int32(k))
-			}
-		}
-		g.predStart[to+1] = int32(len(g.pred))
-	}
-	return g, nil
 }

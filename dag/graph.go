@@ -14,11 +14,13 @@ const (
 
 func (w Why) String() string { return [...]string{"RAW", "WAW", "WAR", "after"}[w] }
 
-// Edge is a dependency: To must not start before From has finished. For After, Buffer is -1.
+// Edge is a dependency: To must not start before From has finished. For After, Buffer is -1. Of several buffers with the same
+// reason it names the one declared first.
 type Edge struct {
 	From, To int32
 	Buffer   int32
 	Why      Why
+	Declared bool  // To names From in its After, whatever Why says
 	Lo, Hi   int64 // the bytes of Buffer that both touch (the hull, where there are several ranges)
 }
 
@@ -33,6 +35,7 @@ type Graph struct {
 	predEdge  []int32 // their edges
 	topo      []int32
 	carried   []int32
+	unwritten []UnwrittenRead
 }
 
 // Len returns the number of nodes.
@@ -59,7 +62,3 @@ func (g *Graph) Topological() []int32 { return g.topo }
 
 // Accesses returns what node i reads and writes.
 func (p *Pipeline) Accesses(i int32) []Access { return p.accesses[p.accessStart[i]:p.accessStart[i+1]] }
-
-// Carried returns the buffers of which some byte is read before it is written in a replay, ascending: their contents pass
-// from one replay to the next.
-func (g *Graph) Carried() []int32 { return g.carried }

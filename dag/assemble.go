@@ -1,0 +1,76 @@
+// From a pipeline to its graph: edges into adjacency both ways. Decides nothing about which edges there are.
+
+package dag
+
+import (
+	"cmp"
+	"slices"
+)
+
+// newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid.
+func newGraph(p *Pipeline) (*Graph, error) {
+	var h hazards
+	if selfish := h.derive(p); selfish >= 0 {
+		return nil, newCycleError(p, []int32{selfish})
+	}
+	g := &Graph{Pipeline: p, unwritten: h.unwritten}
+	slices.SortFunc(g.unwritten, func(a, b UnwrittenRead) int { return cmp.Compare(a.Buffer, b.Buffer) })
+	for k := range h.buffers {
+		if h.buffers[k].carried {
+			g.carried = append(g.carried, int32(k))
+		}
+	}
+	backward := h.backward
+	log := h.log
+	h = hazards{}
+	g.connect(&log)
+	if backward {
+		return g, g.sort()
+	}
+	g.topo = make([]int32, len(p.Nodes))
+	for i := range g.topo {
+		g.topo[i] = int32(i)
+	}
+	return g, nil
+}
+
+// connect builds the adjacency from edges that are grouped by To, ascending, one edge for each pair.
+func (g *Graph) connect(log *edgeLog) {
+	n := len(g.Nodes)
+	g.succStart = make([]int32, n+1)
+	g.predStart = make([]int32, n+1)
+	for _, block := range log.blocks {
+		for k := range block {
+			g.succStart[block[k].From+1]++
+			g.predStart[block[k].To+1]++
+		}
+	}
+	for i := range n {
+		g.succStart[i+1] += g.succStart[i]
+		g.predStart[i+1] += g.predStart[i]
+	}
+	// A counting sort by From keeps the order by To; each pass shifts the starts to the ends, and they are shifted back.
+	g.edges = make([]Edge, log.len)
+	for b, block := range log.blocks {
+		for k := range block {
+			e := &block[k]
+			g.edges[g.succStart[e.From]] = *e
+			g.succStart[e.From]++
+		}
+		log.blocks[b] = nil
+	}
+	copy(g.succStart[1:], g.succStart[:n])
+	g.succStart[0] = 0
+	g.succ = make([]int32, len(g.edges))
+	g.pred = make([]int32, len(g.edges))
+	g.predEdge = make([]int32, len(g.edges))
+	for k := range g.edges {
+		e := &g.edges[k]
+		g.succ[k] = e.To
+		at := g.predStart[e.To]
+		g.pred[at], g.predEdge[at] = e.From, int32(k)
+		g.predStart[e.To]++
+	}
+	copy(g.predStart[1:], g.predStart[:n])
+	g.predStart[0] = 0
+}

@@ -1,0 +1,352 @@
+// Hazards: which nodes must not be reordered because of the bytes they touch. Looks at accesses and after: only, never at devices.
+
+package dag
+
+// The rule, for every byte on its own and in declaration order: a node that reads it depends on the last node that wrote it
+// (RAW); a node that writes it depends on all that read it since that write (WAR), and where nobody did, on the last node
+// that wrote it (WAW). Every other pair that conflicts on the byte is ordered through these: no edge can be left out without
+// losing the order of some pair that conflicts, unless other edges happen to imply it.
+//
+// A node reads before it writes; it never depends on itself.
+
+// hazards derives the edges of a pipeline. Nodes are walked in declaration order, so edges come out grouped by Edge.To.
+type hazards struct {
+	pipeline *Pipeline
+	buffers  []bufferState
+	cuts     []cuts // of the buffers whose accesses differ in range
+	cells    []cell // of the buffers that need no ledger
+	ledgers  []*ledger
+	readers  readerList
+	sweep    sweep
+
+	log    edgeLog
+	last   []int32 // by node: 1 + the index in log of the latest edge from it
+	node   int32   // being walked
+	first  int32   // index in log of its first edge
+	buffer int32   // the access being walked
+	inside *ledger // its ledger
+
+	question  question // what is being asked of the ledger
+	unwritten []UnwrittenRead
+	backward  bool // some edge points to an earlier node: only After can
+}
+
+// question is what the writers of cells are wanted for.
+type question uint8
+
+const (
+	readsFrom  question = iota // the node reads the cells
+	overwrites                 // the node writes cells that nobody has read since they were written
+	carries                    // the node writes cells that were read: had anybody written them before that?
+)
+
+// bufferState is what is known of a buffer in advance and while walking.
+type bufferState struct {
+	lo, hi    int64 // of its first access
+	lastWrite int32 // the last node that writes any of it, -1: none
+	ledger    int32 // index of its ledger, -1: none
+	cell      int32 // index of its first cell; -1: never accessed
+	cuts      int32 // index of its cuts, -1: it has one cell
+	varied    bool  // accesses differ in range
+	readFirst bool  // some byte was read that nothing had written
+	carried   bool  // some such byte was written later
+}
+
+// survey decides for each buffer how it is kept track of: buffers that are always accessed as a whole, and those whose slices
+// never overlap in part, need no tree.
+func (h *hazards) survey() {
+	p := h.pipeline
+	h.buffers = make([]bufferState, len(p.Buffers))
+	for k := range h.buffers {
+		h.buffers[k] = bufferState{lastWrite: -1, ledger: -1, cell: -1, cuts: -1}
+	}
+	varied := 0
+	for i := range p.Nodes {
+		for _, a := range p.Accesses(int32(i)) {
+			if a.Lo >= a.Hi {
+				continue
+			}
+			b := &h.buffers[a.Buffer]
+			if b.cell < 0 {
+				b.cell, b.lo, b.hi = 0, a.Lo, a.Hi
+			} else if !b.varied && (a.Lo != b.lo || a.Hi != b.hi) {
+				b.varied = true
+				b.cuts = int32(varied)
+				varied++
+			}
+			if a.Mode&Write != 0 {
+				b.lastWrite = int32(i)
+			}
+		}
+	}
+	positions := make([][]int64, varied)
+	counts := make([]int32, varied)
+	if varied > 0 {
+		h.eachVaried(func(k int32, a *Access) { counts[k] += 2 })
+		for k, n := range counts {
+			positions[k] = make([]int64, 0, n)
+		}
+		h.eachVaried(func(k int32, a *Access) { positions[k] = append(positions[k], a.Lo, a.Hi) })
+	}
+	h.cuts = make([]cuts, varied)
+	overlap := make([]bool, varied)
+	for k := range h.cuts {
+		h.cuts[k] = newCuts(positions[k])
+		positions[k] = nil
+	}
+	if varied > 0 {
+		h.eachVaried(func(k int32, a *Access) {
+			if !overlap[k] {
+				c := &h.cuts[k]
+				overlap[k] = c.bounds[c.find(a.Lo)+1] != a.Hi
+			}
+		})
+	}
+	total := int32(0)
+	for k := range h.buffers {
+		b := &h.buffers[k]
+		switch {
+		case b.cell < 0:
+		case b.cuts >= 0 && overlap[b.cuts]:
+			b.ledger = int32(len(h.ledgers))
+			h.ledgers = append(h.ledgers, newLedger(h.cuts[b.cuts]))
+		case b.cuts >= 0:
+			b.cell = total
+			total += h.cuts[b.cuts].cells()
+		default:
+			b.cell = total
+			total++
+		}
+	}
+	h.cells = make([]cell, total)
+	for k := range h.cells {
+		h.cells[k].writer = nobody
+	}
+}
+
+// eachVaried visits the accesses of buffers whose accesses differ in range.
+func (h *hazards) eachVaried(visit func(cuts int32, a *Access)) {
+	accesses := h.pipeline.accesses
+	for k := range accesses {
+		if a := &accesses[k]; a.Lo < a.Hi && h.buffers[a.Buffer].varied {
+			visit(h.buffers[a.Buffer].cuts, a)
+		}
+	}
+}
+
+// derive walks the nodes and leaves their edges, explicit ones included, in h.log. It returns the first node that names itself
+// in its After, or -1.
+func (h *hazards) derive(p *Pipeline) (selfish int32) {
+	h.pipeline = p
+	h.survey()
+	h.sweep.lists, h.sweep.visitor = &h.readers, h
+	h.last = make([]int32, len(p.Nodes))
+	selfish = -1
+	for i := range p.Nodes {
+		h.node, h.first = int32(i), h.log.len
+		accesses := p.Accesses(int32(i))
+		for k := range accesses {
+			if a := &accesses[k]; a.Mode&Read != 0 && a.Lo < a.Hi {
+				h.reads(a)
+			}
+		}
+		for k := range accesses {
+			if a := &accesses[k]; a.Mode&Write != 0 && a.Lo < a.Hi {
+				h.writes(a)
+			}
+		}
+		for _, from := range p.Nodes[i].After {
+			if from != int32(i) {
+				h.declared(from)
+			} else if selfish < 0 {
+				selfish = from
+			}
+		}
+	}
+	return selfish
+}
+
+// locate finds the state of an accessed range: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
+func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
+	h.buffer = a.Buffer
+	if b.ledger >= 0 {
+		h.inside = h.ledgers[b.ledger]
+		lo, hi = h.inside.span(h.inside.find(a.Lo), h.inside.find(a.Hi))
+		return nil, lo, hi
+	}
+	k := b.cell
+	if b.cuts >= 0 {
+		k += h.cuts[b.cuts].find(a.Lo)
+	}
+	return &h.cells[k], 0, 0
+}
+
+func (h *hazards) reads(a *Access) {
+	b := &h.buffers[a.Buffer]
+	c, lo, hi := h.locate(a, b)
+	// A reader that no write follows need not be remembered.
+	remember := h.node <= b.lastWrite
+	if c == nil {
+		h.question = readsFrom
+		h.inside.writers(lo, hi, h)
+		if remember {
+			h.inside.addReader(&h.readers, lo, hi, h.node)
+		}
+		return
+	}
+	switch c.writer {
+	case h.node:
+	case nobody:
+		h.unwrittenRead(a.Lo, a.Hi)
+	default:
+		h.edge(c.writer, RAW, a.Lo, a.Hi)
+	}
+	if remember {
+		c.readers = h.readers.push(c.readers, h.node)
+	}
+}
+
+func (h *hazards) writes(a *Access) {
+	b := &h.buffers[a.Buffer]
+	c, lo, hi := h.locate(a, b)
+	if c == nil {
+		h.sweep.ledger = h.inside
+		h.sweep.run(lo, hi)
+		h.question = overwrites
+		for _, gap := range h.sweep.gaps {
+			h.inside.writers(gap[0], gap[1], h)
+		}
+		if b.readFirst && !b.carried {
+			h.question = carries
+			for _, span := range h.sweep.covered {
+				h.inside.writers(span[0], span[1], h)
+			}
+		}
+		h.inside.setWriter(lo, hi, h.node)
+		return
+	}
+	if c.readers != 0 {
+		for k := c.readers; k != 0; k = h.readers.entries[k].next {
+			if reader := h.readers.entries[k].node; reader != h.node {
+				h.edge(reader, WAR, a.Lo, a.Hi)
+			}
+		}
+		h.readers.release(c.readers)
+		c.readers = 0
+		b.carried = b.carried || c.writer == nobody
+	} else if c.writer != nobody && c.writer != h.node {
+		h.edge(c.writer, WAW, a.Lo, a.Hi)
+	}
+	c.writer = h.node
+}
+
+// wrote and read are what a ledger calls.
+
+func (h *hazards) wrote(lo, hi, writer int32) {
+	if writer == h.node {
+		return
+	}
+	switch first, end := h.inside.bytes(lo, hi); h.question {
+	case readsFrom:
+		if writer == nobody {
+			h.unwrittenRead(first, end)
+		} else {
+			h.edge(writer, RAW, first, end)
+		}
+	case overwrites:
+		if writer != nobody {
+			h.edge(writer, WAW, first, end)
+		}
+	case carries:
+		if writer == nobody {
+			h.buffers[h.buffer].carried = true
+		}
+	}
+}
+
+func (h *hazards) read(lo, hi, reader int32) {
+	if reader != h.node {
+		first, end := h.inside.bytes(lo, hi)
+		h.edge(reader, WAR, first, end)
+	}
+}
+
+// unwrittenRead notes that the node reads bytes that nothing wrote before.
+func (h *hazards) unwrittenRead(lo, hi int64) {
+	b := &h.buffers[h.buffer]
+	if !b.readFirst {
+		b.readFirst = true
+		h.unwritten = append(h.unwritten, UnwrittenRead{Buffer: h.buffer, Node: h.node, Lo: lo, Hi: hi})
+		return
+	}
+	for k := len(h.unwritten) - 1; k >= 0 && h.unwritten[k].Node == h.node; k-- {
+		if u := &h.unwritten[k]; u.Buffer == h.buffer {
+			u.Lo, u.Hi = min(u.Lo, lo), max(u.Hi, hi)
+			return
+		}
+	}
+}
+
+// edge notes a hazard between an earlier node and this one. Of a pair's hazards the strongest reason stays, then the buffer
+// declared first, with the hull of its bytes.
+func (h *hazards) edge(from int32, why Why, lo, hi int64) {
+	e := h.between(from)
+	switch {
+	case e == nil:
+		h.append(Edge{From: from, To: h.node, Buffer: h.buffer, Why: why, Lo: lo, Hi: hi})
+	case why < e.Why || why == e.Why && h.buffer < e.Buffer:
+		e.Why, e.Buffer, e.Lo, e.Hi = why, h.buffer, lo, hi
+	case why == e.Why && h.buffer == e.Buffer:
+		e.Lo, e.Hi = min(e.Lo, lo), max(e.Hi, hi)
+	}
+}
+
+// declared notes an explicit dependency of this node, after its hazards.
+func (h *hazards) declared(from int32) {
+	if e := h.between(from); e != nil {
+		e.Declared = true
+		return
+	}
+	h.append(Edge{From: from, To: h.node, Buffer: -1, Why: After, Declared: true})
+	h.backward = h.backward || from > h.node
+}
+
+// between returns the edge from a node to this one, if there is one by now.
+func (h *hazards) between(from int32) *Edge {
+	if k := h.last[from] - 1; k >= h.first {
+		return h.log.at(k)
+	}
+	return nil
+}
+
+func (h *hazards) append(e Edge) {
+	h.log.append(e)
+	h.last[e.From] = h.log.len
+}
+
+// edgeLog is a list of edges that grows without being moved: a slice's doubling would need three times the memory.
+type edgeLog struct {
+	blocks [][]Edge
+	len    int32
+}
+
+const (
+	edgeBlockBits = 14
+	edgeBlock     = 1 << edgeBlockBits
+)
+
+func (l *edgeLog) at(k int32) *Edge { return &l.blocks[k>>edgeBlockBits][k&(edgeBlock-1)] }
+
+func (l *edgeLog) append(e Edge) {
+	k := l.len & (edgeBlock - 1)
+	if k == 0 {
+		size := edgeBlock
+		if l.len == 0 {
+			size = 64
+		}
+		l.blocks = append(l.blocks, make([]Edge, 0, size))
+	}
+	b := &l.blocks[len(l.blocks)-1]
+	*b = append(*b, e)
+	l.len++
+}

@@ -1,0 +1,70 @@
+// Topological order: every dependency forward, ties to the first-declared node. Finds out that there is a cycle, not which.
+
+package dag
+
+// sort fills g.topo. It is needed only where some after: points to a later node.
+func (g *Graph) sort() error {
+	n := int32(len(g.Nodes))
+	waiting := make([]int32, n)
+	var ready nodeHeap
+	for i := range n {
+		if waiting[i] = g.predStart[i+1] - g.predStart[i]; waiting[i] == 0 {
+			ready.push(i)
+		}
+	}
+	g.topo = make([]int32, 0, n)
+	for len(ready) > 0 {
+		i := ready.pop()
+		g.topo = append(g.topo, i)
+		for _, next := range g.Succs(i) {
+			if waiting[next]--; waiting[next] == 0 {
+				ready.push(next)
+			}
+		}
+	}
+	if len(g.topo) == len(g.Nodes) {
+		return nil
+	}
+	return newCycleError(g.Pipeline, g.findCycle(waiting))
+}
+
+// nodeHeap is a binary heap with the smallest node on top.
+type nodeHeap []int32
+
+func (h *nodeHeap) push(v int32) {
+	s := append(*h, v)
+	i := len(s) - 1
+	for i > 0 && s[(i-1)/2] > v {
+		s[i] = s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	s[i] = v
+	*h = s
+}
+
+func (h *nodeHeap) pop() int32 {
+	s := *h
+	top, v := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1] < s[child] {
+			child++
+		}
+		if s[child] >= v {
+			break
+		}
+		s[i] = s[child]
+		i = child
+	}
+	s[i] = v
+	return top
+}
