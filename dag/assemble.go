@@ -25,7 +25,10 @@ func newGraph(p *Pipeline) (*Graph, error) {
 	h = hazards{}
 	g.connect(&log)
 	if backward {
-		return g, g.sort()
+		if err := g.sort(); err != nil {
+			return nil, err
+		}
+		return g, nil
 	}
 	g.topo = make([]int32, len(p.Nodes))
 	for i := range g.topo {

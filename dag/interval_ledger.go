@@ -88,9 +88,9 @@ func (l *ledger) span(lo, hi int32) (int32, int32) {
 	return lo, hi
 }
 
-// bytes returns the byte range of cells [lo, hi).
+// bytes returns the byte range of leaves [lo, hi). Leaves beyond the last cell share its fate and have no bytes.
 func (l *ledger) bytes(lo, hi int32) (int64, int64) {
-	return l.bounds[lo], l.bounds[min(hi, l.cells())]
+	return l.bounds[min(lo, l.cells())], l.bounds[min(hi, l.cells())]
 }
 
 // writers visits the last writers of cells [lo, hi).
