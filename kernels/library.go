@@ -1,0 +1,137 @@
+// The library: kernels found by name and element types. Launches nothing.
+
+package kernels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Library returns the kernels that come with dagrun. The value is immutable and may be shared.
+func Library() dag.Library { return dagLibrary{library()} }
+
+type dagLibrary struct{ table *table }
+
+func (l dagLibrary) Names() []string {
+	names := slices.Clone(l.table.names)
+	slices.Sort(names)
+	return names
+}
+
+func (l dagLibrary) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) {
+	versions := l.table.byName[name]
+	if versions == nil {
+		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
+	}
+	given := versions[0].given()
+	if len(elems) != len(given) {
+		return nil, fmt.Errorf("takes %s, got %d", countArguments(given), len(elems))
+	}
+	for i, p := range given {
+		switch {
+		case p.Buffer && elems[i] == dag.InvalidDType:
+			return nil, fmt.Errorf("argument %s must be a buffer, got a number", p.Name)
+		case !p.Buffer && elems[i] != dag.InvalidDType:
+			return nil, fmt.Errorf("argument %s must be a number, got a buffer", p.Name)
+		}
+	}
+	for _, k := range versions {
+		if k.accepts(elems) {
+			return k, nil
+		}
+	}
+	var got, want []string
+	for i, p := range given {
+		if p.Buffer {
+			got = append(got, p.Name+" "+elems[i].String())
+		}
+	}
+	for _, k := range versions {
+		want = append(want, k.bufferTypes())
+	}
+	return nil, fmt.Errorf("has no version for %s; there are: %s", strings.Join(got, ", "), strings.Join(want, "; "))
+}
+
+func countArguments(given []dag.KernelParam) string {
+	var names []string
+	for _, p := range given {
+		names = append(names, p.Name)
+	}
+	switch len(names) {
+	case 0:
+		return "no arguments"
+	case 1:
+		return "1 argument (" + names[0] + ")"
+	}
+	return fmt.Sprintf("%d arguments (%s)", len(names), strings.Join(names, ", "))
+}
+
+// libraryKernel is a row for one binding of types.
+type libraryKernel struct {
+	row        *row
+	types      bind
+	entry      string
+	parameters []parameter
+	params     []dag.KernelParam
+	flops      *formula
+	reference  Reference
+}
+
+func (k *libraryKernel) Entry() string             { return k.entry }
+func (k *libraryKernel) Params() []dag.KernelParam { return k.params }
+
+// given is the parameters that a user writes arguments for.
+func (k *libraryKernel) given() []dag.KernelParam {
+	var given []dag.KernelParam
+	for _, p := range k.params {
+		if !p.Scratch {
+			given = append(given, p)
+		}
+	}
+	return given
+}
+
+func (k *libraryKernel) accepts(elems []dag.DType) bool {
+	for i, p := range k.given() {
+		if p.Buffer && p.DType != elems[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// bufferTypes is "x f32, y f32", or "f32" where all buffers have one type.
+func (k *libraryKernel) bufferTypes() string {
+	var list []string
+	same := true
+	first := dag.InvalidDType
+	for _, p := range k.given() {
+		if p.Buffer {
+			if first == dag.InvalidDType {
+				first = p.DType
+			}
+			same = same && p.DType == first
+			list = append(list, p.Name+" "+p.DType.String())
+		}
+	}
+	if same {
+		return first.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+func (k *libraryKernel) index(name string) int {
+	for i := range k.params {
+		if k.params[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l dagLibrary) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
+	return nil, fmt.Errorf("elementwise expressions are not supported: %q", spec.Text)
+}
