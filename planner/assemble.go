@@ -1,9 +1,9 @@
-// Assembly: a schedule and its waits become streams of ops, a submission order and events. Decides no order and no wait.
+// Assembly: an assignment and its waits become streams of ops, a submission order and events. Decides no order and no wait.
 
 package planner
 
 // assemble fills in the plan's streams, order and events. A record stands right after its node and only where a wait uses it.
-func assemble(p *problem, s *schedule, w *waitList, single bool, plan *Plan) {
+func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 	n := p.len()
 	pending := make([]int32, n) // waits on each node that are not submitted yet
 	for _, q := range w.from {

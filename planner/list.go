@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-func planList(p *problem) (*schedule, error) {
+func planList(p *problem) (*assignment, error) {
 	n := p.len()
-	s := &schedule{stream: make([]int32, n), order: slices.Clone(p.order)}
+	s := &assignment{stream: make([]int32, n), order: slices.Clone(p.order)}
 	slices.SortStableFunc(s.order, func(a, b int32) int { return cmp.Compare(p.rank[b], p.rank[a]) })
 	lanes := make([][]int32, len(p.pools))
 	for k := range p.bindings {

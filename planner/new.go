@@ -25,14 +25,14 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		o.Strategy = "auto"
 	}
 	if o.Machine == nil {
-		o.Machine = &Machine{Name: "unit", Unit: true}
+		o.Machine = H200()
 	}
-	p, err := newProblem(ctx, g, o.Machine, interimDurations(g), o.Streams)
+	p, err := newProblem(ctx, g, o.Machine, Durations(g, o.Machine, o.Profile), o.Streams)
 	if err != nil {
 		return nil, err
 	}
 	plan := &Plan{Name: g.Name, Strategy: o.Strategy, Requested: o.Strategy, Machine: o.Machine.Name}
-	var s *schedule
+	var s *assignment
 	switch o.Strategy {
 	case "serial":
 		s, err = planSerial(p)
@@ -56,16 +56,4 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	}
 	assemble(p, s, w, o.SingleUseEvents, plan)
 	return plan, nil
-}
-
-// interimDurations are declared costs, 1 us where there is none.
-func interimDurations(g *dag.Graph) []float64 {
-	d := make([]float64, g.Len())
-	for i := range d {
-		d[i] = 1
-		if g.Nodes[i].HasCost {
-			d[i] = g.Nodes[i].CostUS
-		}
-	}
-	return d
 }

@@ -11,17 +11,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// engine is the part of a device that a node occupies.
-type engine uint8
-
-const (
-	compute engine = iota
-	upload
-	download
-	peer
-	engines
-)
-
 // pool is a set of nodes that may share a stream: one device, one priority.
 type pool struct {
 	device   int32
@@ -44,7 +33,7 @@ type problem struct {
 	order    []int32   // a topological order in which bound streams are ordered as declared
 	duration []float64 // us
 	rank     []float64 // longest remaining path, the node included
-	engine   []engine  // nil where every node computes
+	engine   []Engine  // nil where every node computes
 	pool     []int32   // nil where there is one pool
 	bound    []int32   // index into bindings, -1 for free; nil where all are free
 	pools    []pool
@@ -78,9 +67,9 @@ func (p *problem) succs(i int32) []int32 {
 	return p.g.Succs(i)
 }
 
-func (p *problem) engineOf(i int32) engine {
+func (p *problem) engineOf(i int32) Engine {
 	if p.engine == nil {
-		return compute
+		return Compute
 	}
 	return p.engine[i]
 }
@@ -127,7 +116,7 @@ func (p *problem) classify() {
 	uniform := true
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if n.Kind == dag.Memcpy || n.Device != g.Nodes[0].Device || n.Priority != g.Nodes[0].Priority {
+		if n.Kind == dag.Memcpy || n.Kind == dag.Memset || n.Device != g.Nodes[0].Device || n.Priority != g.Nodes[0].Priority {
 			uniform = false
 			break
 		}
@@ -139,13 +128,11 @@ func (p *problem) classify() {
 		p.pools = []pool{{g.Nodes[0].Device, g.Nodes[0].Priority}}
 		return
 	}
-	p.engine = make([]engine, g.Len())
+	p.engine = make([]Engine, g.Len())
 	p.pool = make([]int32, g.Len())
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if n.Kind == dag.Memcpy {
-			p.engine[i] = copyEngine(g, n.Copy)
-		}
+		p.engine[i] = EngineOf(g, int32(i))
 		if q := (pool{n.Device, n.Priority}); !slices.Contains(p.pools, q) {
 			p.pools = append(p.pools, q)
 		}
@@ -156,23 +143,6 @@ func (p *problem) classify() {
 	for i := range g.Nodes {
 		p.pool[i] = int32(slices.Index(p.pools, pool{g.Nodes[i].Device, g.Nodes[i].Priority}))
 	}
-}
-
-// copyEngine says what does a copy. A copy within a device reads and writes the memory that kernels use, so it computes.
-func copyEngine(g *dag.Graph, c *dag.Copy) engine {
-	if c == nil {
-		return compute
-	}
-	src, dst := &g.Buffers[c.Src.Buffer], &g.Buffers[c.Dst.Buffer]
-	switch {
-	case dst.Place == dag.Host:
-		return download
-	case src.Place == dag.Host:
-		return upload
-	case src.Device != dst.Device:
-		return peer
-	}
-	return compute
 }
 
 // bind collects the streams that users numbered and refuses those that no stream could be.

@@ -2,9 +2,9 @@
 
 package planner
 
-func planRoundRobin(p *problem) (*schedule, error) {
+func planRoundRobin(p *problem) (*assignment, error) {
 	n := p.len()
-	s := &schedule{stream: make([]int32, n), order: make([]int32, n)}
+	s := &assignment{stream: make([]int32, n), order: make([]int32, n)}
 	// Streams of a pool: those that users bound, as far as others may use them, then free ones up to its share.
 	lanes := make([][]int32, len(p.pools))
 	for k := range p.bindings {

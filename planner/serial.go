@@ -2,8 +2,8 @@
 
 package planner
 
-func planSerial(p *problem) (*schedule, error) {
-	s := &schedule{stream: make([]int32, p.len()), order: p.order}
+func planSerial(p *problem) (*assignment, error) {
+	s := &assignment{stream: make([]int32, p.len()), order: p.order}
 	for k := range p.bindings {
 		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
 	}

@@ -37,10 +37,10 @@ func finishTimes(tb testing.TB, plan *Plan, duration []float64) float64 {
 
 func TestTaskBenchRoundRobinAndSerial(t *testing.T) {
 	g := taskBench("stencil", 8, 8, 1).graph(t)
-	plan, err := New(context.Background(), g, Options{Strategy: "roundrobin", Streams: 4})
+	plan, err := New(context.Background(), g, Options{Strategy: "roundrobin", Streams: 4, Machine: Unit()})
 	require.NoError(t, err)
 	require.Equal(t, []int{56, 98}, []int{plan.Stats.Records, plan.Stats.Waits})
-	require.Equal(t, 16.0, finishTimes(t, plan, interimDurations(g)))
+	require.Equal(t, 16.0, finishTimes(t, plan, Durations(g, Unit(), nil)))
 	plan, err = New(context.Background(), g, Options{Strategy: "serial"})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 0, 1}, []int{plan.Stats.Records, plan.Stats.Waits, plan.Stats.Streams})

@@ -1,4 +1,4 @@
-// Wait insertion: the fewest waits that enforce every dependency of a schedule. Moves no node.
+// Wait insertion: the fewest waits that enforce every dependency of an assignment. Moves no node.
 
 package planner
 
@@ -19,9 +19,9 @@ type waitList struct {
 
 func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
 
-// insertWaits finds the waits that a schedule needs. Stream order and waits together order exactly what the dependencies and
+// insertWaits finds the waits that an assignment needs. Stream order and waits together order exactly what the dependencies and
 // stream order do, so the waits are those edges between streams that its transitive reduction keeps: one set, and the smallest.
-func insertWaits(p *problem, s *schedule) (*waitList, error) {
+func insertWaits(p *problem, s *assignment) (*waitList, error) {
 	n := p.len()
 	if p.declared != nil {
 		return declaredWaits(p, s), nil
@@ -37,7 +37,7 @@ func insertWaits(p *problem, s *schedule) (*waitList, error) {
 	if n > 0 {
 		width = min(width, max(leastBlock, clockWords/n))
 	}
-	c := clocks{p: p, s: s, position: position, width: int32(width)}
+	c := reach{p: p, s: s, position: position, width: int32(width)}
 	c.clock = make([]int32, n*width)
 	c.direct = make([]int32, width)
 	c.source = make([]int32, width)
@@ -78,10 +78,10 @@ func isAscending(order []int32) bool {
 	return true
 }
 
-// clocks are one vector clock per node over a block of streams: how far into each stream everything before the node reaches.
-type clocks struct {
+// reach is one vector clock per node over a block of streams: how far into each stream everything before the node reaches.
+type reach struct {
 	p        *problem
-	s        *schedule
+	s        *assignment
 	position []int32
 	width    int32
 	clock    []int32 // of node i: clock[i*width:(i+1)*width]
@@ -91,7 +91,7 @@ type clocks struct {
 }
 
 // walk finds the waits on the streams lo to lo+width-1.
-func (c *clocks) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
+func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 	width, stream, position := c.width, c.s.stream, c.position
 	hi := min(lo+width, int32(len(c.s.lanes)))
 	touched := make([]int32, 0, width)
@@ -156,7 +156,7 @@ func (c *clocks) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 }
 
 // declaredWaits are the waits of a pipeline with sync: explicit: every after: that crosses streams, as it was written.
-func declaredWaits(p *problem, s *schedule) *waitList {
+func declaredWaits(p *problem, s *assignment) *waitList {
 	w := &waitList{start: make([]int32, p.len()+1)}
 	for i := range p.g.Nodes {
 		first := len(w.from)

@@ -1,4 +1,4 @@
-// A schedule: each node's stream and the order of submission, before waits. Makes no ops.
+// An assignment: each node's stream and the order of submission, before waits. Makes no ops.
 
 package planner
 
@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// schedule is what a strategy decides. Stream order is submission order, which is topological.
-type schedule struct {
+// assignment is what a strategy decides. Stream order is submission order, which is topological.
+type assignment struct {
 	stream []int32 // of each node
 	order  []int32 // nodes as submitted
 	lanes  []lane  // by stream
@@ -23,7 +23,7 @@ type lane struct {
 
 // number gives the streams their final numbers: a bound stream the one that its user wrote, where there are that many streams,
 // the others what is left, by first use. Streams without nodes vanish.
-func (s *schedule) number(p *problem) {
+func (s *assignment) number(p *problem) {
 	used := make([]int32, 0, len(s.lanes))
 	seen := make([]bool, len(s.lanes))
 	for _, i := range s.order {
