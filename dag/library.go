@@ -18,6 +18,16 @@ type Library interface {
 	Map(spec *MapSpec) (LaunchKernel, error)
 }
 
+// ArgumentError is what Library.Kernel and LaunchKernel.Describe return (wrapped or not) where one argument is wrong: messages can
+// then point at it. Its text is "argument x must be a buffer, got a number".
+type ArgumentError struct {
+	Param   string // the parameter's name
+	Index   int    // from Library.Kernel: which argument as given; otherwise -1
+	Problem string // what is wrong, as the rest of a sentence that begins with "argument x"
+}
+
+func (e *ArgumentError) Error() string { return "argument " + e.Param + " " + e.Problem }
+
 // LaunchKernel is one kernel of a library or a user's module.
 type LaunchKernel interface {
 	// Entry is the symbol in the module, such as "dagrun_scale_f32".

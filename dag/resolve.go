@@ -1,0 +1,480 @@
+// From a kernel or map node as it was written to its launch: signature, types, extents, scratch. YAML and Go calls both come
+// here, so that both accept the same.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// launchSpec is a kernel or map node as it was written.
+type launchSpec struct {
+	Label  string // the kernel as written, "mine.blur"
+	Kernel string // its name in its library, "blur"
+	Module int32  // index into Pipeline.Modules; -1: the library that came with dagrun
+	Args   []argSpec
+	Grid   [3]uint32 // all zero: not given
+	Block  [3]uint32 // all zero: not given
+	Shared uint32
+	Device int32 // -1: not given
+
+	HasShared bool
+	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
+	// complete but for OutType and InTypes; Kernel and Module are not looked at.
+	Map *MapSpec
+}
+
+// argSpec is one argument as it was written.
+type argSpec struct {
+	IsBuffer bool
+	Range    Range      // IsBuffer
+	Mode     Mode       // IsBuffer; 0: as the signature says
+	Value    expr.Value // a number
+	DType    DType      // of the number; InvalidDType: as the signature says
+}
+
+// launchProblem is something wrong with a launchSpec.
+type launchProblem struct {
+	Part    launchPart
+	Arg     int    // index into Args; -1 where Part is not launchArg
+	Message string // complete, kernel and argument named
+	Hint    string // what to do, or ""
+}
+
+// launchPart says where in a node the problem lies.
+type launchPart uint8
+
+const (
+	launchKernel launchPart = iota // its name, or the launch as a whole
+	launchArgs                     // the list of arguments
+	launchArg                      // one argument
+	launchGrid
+	launchDevice
+)
+
+// resolveLaunch finds the kernel and makes node.Launch, node.Work and node.Device, and the node's accesses. A kernel that wants
+// scratch memory gets a hidden device buffer, which is appended to p.Buffers. node.Name and node.Peer must be set already.
+// With problems the node is left without a launch and the pipeline unchanged.
+func (p *Pipeline) resolveLaunch(library Library, node *Node, spec *launchSpec) ([]Access, []launchProblem) {
+	r := resolution{pipeline: p, node: node, spec: spec, device: spec.Device}
+	if spec.Map != nil {
+		r.what = "map"
+	} else {
+		r.what = fmt.Sprintf("kernel %q", spec.Label)
+	}
+	if spec.Module >= 0 && spec.Map == nil {
+		library = p.Modules[spec.Module].Library
+	}
+	r.devices()
+	if library == nil {
+		r.problem(launchKernel, -1, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
+		return nil, r.problems
+	}
+	if r.find(library) && len(r.problems) == 0 && r.arguments() {
+		r.describe()
+	}
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return r.finish(), nil
+}
+
+type resolution struct {
+	pipeline *Pipeline
+	node     *Node
+	spec     *launchSpec
+	what     string // "kernel "saxpy"" or "map"
+	device   int32
+	written  []argSpec // spec.Args, for a map with the count in front
+	kernel   LaunchKernel
+	params   []KernelParam
+	origin   []int // per parameter: index into spec.Args; -1: not written by the user
+	args     []Arg
+	info     LaunchInfo
+	problems []launchProblem
+}
+
+func (r *resolution) problem(part launchPart, arg int, message, hint string) {
+	r.problems = append(r.problems, launchProblem{part, arg, message, hint})
+}
+
+// argProblem is a problem of parameter k.
+func (r *resolution) argProblem(k int, format string, a ...any) {
+	message := fmt.Sprintf("argument %s of %s %s", r.paramName(k), r.what, fmt.Sprintf(format, a...))
+	if r.origin[k] < 0 {
+		r.problem(launchArgs, -1, message, "")
+		return
+	}
+	r.problem(launchArg, r.origin[k], message, "")
+}
+
+func (r *resolution) paramName(k int) string {
+	if name := r.params[k].Name; name != "" {
+		return name
+	}
+	return fmt.Sprint(k + 1)
+}
+
+// devices checks where the buffers live and decides where the node runs.
+func (r *resolution) devices() {
+	first := int32(-1)
+	for i := range r.spec.Args {
+		a := &r.spec.Args[i]
+		if !a.IsBuffer {
+			continue
+		}
+		b := &r.pipeline.Buffers[a.Range.Buffer]
+		if b.Place == Host {
+			r.problem(launchArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
+			continue
+		}
+		if first < 0 {
+			first = b.Device
+		}
+		switch {
+		case r.node.Peer:
+		case b.Device != first:
+			r.problem(launchArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name), "peer: true lets a kernel touch the memory of another device")
+			first = b.Device
+		case r.device >= 0 && b.Device != r.device:
+			r.problem(launchDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device), "peer: true lets a kernel touch the memory of another device")
+			r.device = -1
+		}
+	}
+	if r.device < 0 {
+		r.device = max(first, 0)
+	}
+}
+
+// find gets the kernel and matches the arguments with its parameters by number.
+func (r *resolution) find(library Library) bool {
+	if r.spec.Map != nil {
+		return r.findMap(library)
+	}
+	r.written = r.spec.Args
+	elems := make([]DType, len(r.written))
+	for i := range r.written {
+		if a := &r.written[i]; a.IsBuffer {
+			elems[i] = r.pipeline.Buffers[a.Range.Buffer].DType
+		}
+	}
+	kernel, err := library.Kernel(r.spec.Kernel, elems)
+	if err != nil {
+		r.notFound(library, err)
+		return false
+	}
+	r.take(kernel, func(i int) int { return i })
+	return len(r.problems) == 0
+}
+
+func (r *resolution) notFound(library Library, err error) {
+	if errors.Is(err, ErrUnknownKernel) {
+		hint := ""
+		if name := suggest(r.spec.Kernel, library.Names()); name != "" {
+			prefix := strings.TrimSuffix(r.spec.Label, r.spec.Kernel)
+			hint = fmt.Sprintf("did you mean %q?", prefix+name)
+		}
+		r.problem(launchKernel, -1, fmt.Sprintf("unknown %s", r.what), hint)
+		return
+	}
+	r.libraryError(err)
+}
+
+// libraryError reports what a library said, at the argument it is about where it says so.
+func (r *resolution) libraryError(err error) {
+	var about *ArgumentError
+	if errors.As(err, &about) {
+		for k := range r.params {
+			if r.params[k].Name == about.Param {
+				r.argProblem(k, "%s", about.Problem)
+				return
+			}
+		}
+		part := launchArgs
+		if about.Index >= 0 && about.Index < len(r.spec.Args) && r.spec.Map == nil {
+			part = launchArg
+		} else {
+			about.Index = -1
+		}
+		r.problem(part, about.Index, fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), "")
+		return
+	}
+	r.problem(launchArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
+}
+
+func (r *resolution) findMap(library Library) bool {
+	m := r.spec.Map
+	out := &r.spec.Args[0]
+	n := r.elements(out)
+	m.OutType = r.pipeline.Buffers[out.Range.Buffer].DType
+	m.InTypes = make([]DType, len(m.Inputs))
+	for i := range m.Inputs {
+		in := &r.spec.Args[1+i]
+		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
+		if k := r.elements(in); k != n {
+			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %d elements, %s has %d", m.Inputs[i], k, m.Out, n), "every buffer of a map needs the same number of elements")
+		}
+	}
+	kernel, err := library.Map(m)
+	if err != nil {
+		r.problem(launchKernel, -1, fmt.Sprintf("map: %v", err), "")
+		return false
+	}
+	r.written = append([]argSpec{{Value: expr.Int(n)}}, r.spec.Args...)
+	r.take(kernel, func(i int) int { return i - 1 })
+	return len(r.problems) == 0
+}
+
+func (r *resolution) elements(a *argSpec) int64 {
+	return (a.Range.Hi - a.Range.Lo) / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
+}
+
+// take notes the kernel and which written argument each parameter gets.
+func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
+	r.kernel, r.params = kernel, kernel.Params()
+	var names []string
+	r.origin = make([]int, len(r.params))
+	given := 0
+	for k := range r.params {
+		if r.origin[k] = -1; r.params[k].Scratch {
+			continue
+		}
+		r.origin[k] = origin(given)
+		names = append(names, r.paramName(k))
+		given++
+	}
+	if given == len(r.written) {
+		return
+	}
+	count := fmt.Sprintf("%d arguments (%s)", given, strings.Join(names, ", "))
+	switch given {
+	case 0:
+		count = "no arguments"
+	case 1:
+		count = "1 argument (" + names[0] + ")"
+	}
+	r.problem(launchArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
+}
+
+// arguments makes the kernel's arguments from the written ones.
+func (r *resolution) arguments() bool {
+	r.args = make([]Arg, len(r.params))
+	next := 0
+	for k := range r.params {
+		if r.params[k].Scratch {
+			r.args[k] = Arg{IsBuffer: true, Mode: Write, DType: U8, Range: Range{Buffer: -1}}
+			continue
+		}
+		if a := &r.written[next]; a.IsBuffer {
+			r.buffer(k, a)
+		} else {
+			r.number(k, a)
+		}
+		next++
+	}
+	return len(r.problems) == 0
+}
+
+func (r *resolution) buffer(k int, a *argSpec) {
+	param := &r.params[k]
+	b := &r.pipeline.Buffers[a.Range.Buffer]
+	unknown := !param.Buffer && param.DType == InvalidDType
+	switch {
+	case unknown && param.Size != 8:
+		r.argProblem(k, "has %s, a buffer's address has 8", bytesText(int64(param.Size)))
+		return
+	case !param.Buffer && !unknown:
+		r.argProblem(k, "must be a number (%s), got the buffer %q", param.DType, b.Name)
+		return
+	case param.DType != InvalidDType && param.DType != b.DType:
+		r.argProblem(k, "has elements of type %s, %q has %s", param.DType, b.Name, b.DType)
+		return
+	}
+	mode := param.Mode
+	switch {
+	case a.Mode == 0 && mode == 0:
+		r.argProblem(k, "must say how %q is used", b.Name)
+		last := &r.problems[len(r.problems)-1]
+		last.Hint = fmt.Sprintf("write {in: %[1]s}, {out: %[1]s} or {inout: %[1]s}", b.Name)
+		return
+	case a.Mode == 0, a.Mode == mode:
+	case mode == Read:
+		r.argProblem(k, "is read only; %q cannot be given as %s", b.Name, a.Mode)
+		return
+	case r.spec.Module < 0 && mode != 0:
+		// The library knows what its kernels do; a promise of less would lose a dependency.
+		if a.Mode == Read {
+			r.argProblem(k, "is written (%s); %q cannot be given as in", mode, b.Name)
+		} else {
+			r.argProblem(k, "is %s; %q cannot be given as %s", mode, b.Name, a.Mode)
+		}
+		return
+	default:
+		mode = a.Mode
+	}
+	r.args[k] = Arg{IsBuffer: true, Mode: mode, DType: b.DType, Range: a.Range}
+}
+
+func (r *resolution) number(k int, a *argSpec) {
+	param := &r.params[k]
+	t := a.DType
+	switch {
+	case param.Buffer:
+		r.argProblem(k, "must be a buffer, got the number %v", number(a.Value))
+		return
+	case t == InvalidDType && param.DType == InvalidDType:
+		r.argProblem(k, "must say the type of the number %v", number(a.Value))
+		last := &r.problems[len(r.problems)-1]
+		last.Hint = fmt.Sprintf("write {f32: %[1]s}, {i32: %[1]s} or another type", number(a.Value))
+		return
+	case t == InvalidDType:
+		t = param.DType
+	case param.DType != InvalidDType && t != param.DType:
+		r.argProblem(k, "is of type %s, the number is given as %s", param.DType, t)
+		return
+	case param.DType == InvalidDType && int64(param.Size) != t.Size():
+		r.argProblem(k, "has %s, %s has %d", bytesText(int64(param.Size)), t, t.Size())
+		return
+	}
+	bits, err := scalarBits(t, a.Value)
+	if err != nil {
+		r.argProblem(k, "%v", err)
+		return
+	}
+	r.args[k] = Arg{DType: t, Bits: bits}
+}
+
+// number writes a value as the user would: an integral float without its point.
+func number(v expr.Value) string {
+	if n, ok := v.Int(); ok {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprint(v.Float())
+}
+
+// scalarBits converts a value to an element type, if it can hold it.
+func scalarBits(t DType, v expr.Value) (uint64, error) {
+	if t.Float() {
+		bits := t.FromFloat(v.Float())
+		if math.IsInf(t.ToFloat(bits), 0) {
+			return 0, fmt.Errorf("is %s, which does not fit in %s", number(v), t)
+		}
+		return bits, nil
+	}
+	n, ok := v.Int()
+	if v.Kind() == expr.Bool {
+		n, ok = int64(v.Float()), true
+	}
+	if !ok {
+		return 0, fmt.Errorf("must be an integer (%s), got %s", t, number(v))
+	}
+	bits, ok := t.FromInt(n)
+	if !ok {
+		return 0, fmt.Errorf("is %d, which does not fit in %s", n, t)
+	}
+	return bits, nil
+}
+
+// describe asks the kernel what the launch touches.
+func (r *resolution) describe() {
+	info, err := r.kernel.Describe(r.args)
+	if err != nil {
+		r.libraryError(err)
+		return
+	}
+	r.info = info
+	for k := range r.args {
+		a := &r.args[k]
+		if !a.IsBuffer || r.params[k].Scratch || k >= len(info.Extents) || info.Extents[k] < 0 {
+			continue
+		}
+		if have := (a.Range.Hi - a.Range.Lo) / a.DType.Size(); info.Extents[k] > have {
+			r.argProblem(k, "touches %d elements, %s has %d", info.Extents[k], r.pipeline.rangeText(a.Range), have)
+		}
+	}
+	if !info.HasHint && r.spec.Grid == [3]uint32{} {
+		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
+	}
+}
+
+// finish fills the node in.
+func (r *resolution) finish() []Access {
+	launch := &Launch{Module: r.spec.Module, Kernel: r.kernel, Args: r.args, Map: r.spec.Map,
+		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared}
+	if launch.Map != nil {
+		launch.Module = -1
+	}
+	given := r.spec.Grid != [3]uint32{} || r.spec.Block != [3]uint32{} || r.spec.HasShared
+	if r.spec.Grid != [3]uint32{} {
+		launch.Grid = r.spec.Grid
+	}
+	if r.spec.Block != [3]uint32{} {
+		launch.Block = r.spec.Block
+	}
+	if r.spec.HasShared {
+		launch.Shared = r.spec.Shared
+	}
+	if launch.Grid[0] != 0 {
+		launch.Grid = atLeastOne(launch.Grid)
+	}
+	if launch.Block[0] != 0 {
+		launch.Block = atLeastOne(launch.Block)
+	}
+	work := r.info.Work
+	if given || !r.info.HasHint {
+		work.Blocks = int64(launch.Grid[0]) * int64(launch.Grid[1]) * int64(launch.Grid[2])
+		work.Threads = int32(launch.Block[0] * launch.Block[1] * launch.Block[2])
+		work.Shared = int32(launch.Shared)
+	}
+	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
+	return r.accesses()
+}
+
+func atLeastOne(size [3]uint32) [3]uint32 {
+	return [3]uint32{max(size[0], 1), max(size[1], 1), max(size[2], 1)}
+}
+
+// accesses makes the scratch buffer and returns what the launch touches: of each slice only the elements that the kernel does.
+func (r *resolution) accesses() []Access {
+	accesses := make([]Access, 0, len(r.args))
+	for k := range r.args {
+		a := &r.args[k]
+		if !a.IsBuffer {
+			continue
+		}
+		touched := a.Range
+		if r.params[k].Scratch {
+			a.Range = r.scratch(k)
+			touched = a.Range
+		} else if k < len(r.info.Extents) && r.info.Extents[k] >= 0 {
+			touched.Hi = touched.Lo + r.info.Extents[k]*a.DType.Size()
+		}
+		accesses = append(accesses, Access{touched, a.Mode})
+	}
+	return accesses
+}
+
+// scratch declares the hidden buffer of parameter k.
+func (r *resolution) scratch(k int) Range {
+	name, size, earlier := r.node.Name+"$scratch", r.info.Scratch, 0
+	for i := range r.params {
+		if r.params[i].Scratch && i != k {
+			// With several each has its own extent; Scratch is their sum.
+			size = r.info.Extents[k]
+			if i < k {
+				earlier++
+			}
+		}
+	}
+	if earlier > 0 {
+		name = fmt.Sprintf("%s%d", name, earlier+1)
+	}
+	p := r.pipeline
+	p.Buffers = append(p.Buffers, Buffer{Name: name, Place: Device, DType: U8, Scratch: true, Device: r.device, Shape: []int64{size}, Bytes: size, Pos: r.node.Pos})
+	return Range{int32(len(p.Buffers) - 1), 0, size}
+}

@@ -1,0 +1,52 @@
+// Suggestions: the name that was probably meant. The one home of "did you mean".
+
+package dag
+
+import "unicode/utf8"
+
+// suggest returns the candidate nearest to name, or "" where none is near enough to be meant. Ties go to the first.
+func suggest(name string, candidates []string) string {
+	best, least := "", 1+utf8.RuneCountInString(name)/3
+	if least > 3 {
+		least = 3
+	}
+	for _, c := range candidates {
+		if d := distance(name, c, least); d <= least && (best == "" || d < least) && c != name {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with their neighbour to get from a to b; above limit
+// it may return any larger number.
+func distance(a, b string, limit int) int {
+	s, t := []rune(a), []rune(b)
+	if len(s)-len(t) > limit || len(t)-len(s) > limit {
+		return limit + 1
+	}
+	before, last, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range s {
+		row[0] = i + 1
+		least := row[0]
+		for j := range t {
+			cost := 1
+			if s[i] == t[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && s[i] == t[j-1] && s[i-1] == t[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+			least = min(least, row[j+1])
+		}
+		if least > limit {
+			return least
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(t)]
+}
