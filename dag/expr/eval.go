@@ -1,0 +1,322 @@
+// Tree to value, and the substitution of variables. The slow and exact way: function.go must agree with it.
+
+package expr
+
+import (
+	"errors"
+	"math"
+)
+
+// Scope knows the names that an expression may use.
+type Scope interface {
+	// Variable returns the value of a param or a loop variable.
+	Variable(name string) (Value, bool)
+	// Length returns how many elements a buffer has along its first dimension, -1 for a buffer of no dimensions.
+	Length(buffer string) (n int64, ok bool)
+}
+
+// Empty is a Scope without names.
+type Empty struct{}
+
+// Variable finds nothing.
+func (Empty) Variable(string) (Value, bool) { return Value{}, false }
+
+// Length finds nothing.
+func (Empty) Length(string) (int64, bool) { return 0, false }
+
+// Eval computes the expression. The error is an *Error.
+func (e *Expr) Eval(scope Scope) (Value, error) {
+	v, err := eval(e.Root, scope)
+	if err != nil {
+		return Value{}, err
+	}
+	return v, nil
+}
+
+func evalInt(t *Term, scope Scope, what string) (int64, error) {
+	v, err := eval(t, scope)
+	if err != nil {
+		return 0, err
+	}
+	n, xerr := Integral(v, t.Offset, what)
+	if xerr != nil {
+		return 0, xerr
+	}
+	return n, nil
+}
+
+// Integral returns v as an integer. Where it is none the error, at offset, says that what needs one and names ceil and floor.
+func Integral(v Value, offset int, what string) (int64, *Error) {
+	if n, ok := v.Int(); ok {
+		return n, nil
+	}
+	switch {
+	case v.kind == Bool:
+		return 0, errorAt(offset, "", "%s must be an integer, not %s", what, v)
+	case v.kind == Float && math.Abs(v.f) >= 1<<63:
+		return 0, errorAt(offset, "", "%s does not fit in 64 bits: %s", what, v)
+	}
+	return 0, errorAt(offset, "use floor(...) or ceil(...)", "%s must be an integer, not %s", what, v)
+}
+
+func eval(t *Term, scope Scope) (Value, error) {
+	switch t.Op {
+	case Literal:
+		return t.Value, nil
+	case Variable:
+		if v, ok := scope.Variable(t.Name); ok {
+			return v, nil
+		}
+		return Value{}, unknownVariable(t)
+	case Call:
+		return call(t, scope)
+	case And, Or:
+		left, err := truth(t.Args[0], scope)
+		if err != nil || left == (t.Op == Or) {
+			return BoolValue(left), err
+		}
+		right, err := truth(t.Args[1], scope)
+		return BoolValue(right), err
+	case Not:
+		b, err := truth(t.Args[0], scope)
+		return BoolValue(!b), err
+	}
+	a, err := eval(t.Args[0], scope)
+	if err != nil {
+		return Value{}, err
+	}
+	if t.Op == Neg {
+		v, err := negate(a)
+		return v, placed(err, t)
+	}
+	b, err := eval(t.Args[1], scope)
+	if err != nil {
+		return Value{}, err
+	}
+	if t.Op >= Less && t.Op <= NotEqual {
+		return BoolValue(holds(t.Op, compare(a, b))), nil
+	}
+	v, err := arithmetic(t.Op, a, b)
+	return v, placed(err, t)
+}
+
+func unknownVariable(t *Term) *Error {
+	err := errorAt(t.Offset, "", "unknown name %q", shorten(t.Name))
+	err.Unknown, err.Name = UnknownVariable, t.Name
+	return err
+}
+
+// placed gives an error of arithmetic the place of its operator.
+func placed(err error, t *Term) error {
+	if err == nil {
+		return nil
+	}
+	var here *Error
+	if errors.As(err, &here) {
+		return err
+	}
+	return errorAt(t.Offset, "", "%s", err)
+}
+
+func truth(t *Term, scope Scope) (bool, error) {
+	v, err := eval(t, scope)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.Bool()
+	if !ok {
+		return false, notTruth(t, v)
+	}
+	return b, nil
+}
+
+func notTruth(t *Term, v Value) *Error {
+	return errorAt(t.Offset, "compare it, as in n > 0", "true or false is wanted, not the number %s", v)
+}
+
+func call(t *Term, scope Scope) (Value, error) {
+	if t.Name == "len" {
+		return length(t.Args[0], scope)
+	}
+	var few [3]Value
+	args := few[:0]
+	for _, a := range t.Args {
+		v, err := eval(a, scope)
+		if err != nil {
+			return Value{}, err
+		}
+		args = append(args, v.exact())
+	}
+	return apply(t, args)
+}
+
+// apply computes a function of evaluated arguments.
+func apply(t *Term, args []Value) (Value, error) {
+	a := args[0]
+	switch t.Name {
+	case "min", "max":
+		isFloat := false
+		for _, v := range args {
+			isFloat = isFloat || v.kind == Float
+		}
+		best := a
+		for _, v := range args[1:] {
+			if c := compare(v, best); c < 0 && t.Name == "min" || c > 0 && t.Name == "max" {
+				best = v
+			}
+		}
+		if isFloat {
+			best = FloatValue(best.Float())
+		}
+		return best, nil
+	case "abs":
+		if a.kind == Float {
+			return FloatValue(math.Abs(a.f)), nil
+		}
+		if a.num >= 0 {
+			return a, nil
+		}
+		v, err := negate(a)
+		return v, placed(err, t)
+	case "floor", "ceil":
+		v, err := round(a, t.Name == "ceil")
+		return v, placed(err, t)
+	case "pow":
+		v, err := power(a, args[1])
+		if err == ErrNotFinite && a.Float() < 0 && math.Floor(args[1].Float()) != args[1].Float() {
+			return Value{}, errorAt(t.Offset, "", "pow of the negative number %s with a fractional exponent", a)
+		}
+		if err == ErrNotFinite && a.Float() == 0 {
+			err = ErrDivZero
+		}
+		return v, placed(err, t)
+	case "rand":
+		return random(t, args)
+	}
+	x := a.Float()
+	switch t.Name {
+	case "sqrt":
+		if x < 0 {
+			return Value{}, errorAt(t.Offset, "", "sqrt of the negative number %s", a)
+		}
+		x = math.Sqrt(x)
+	case "log2":
+		if x <= 0 {
+			return Value{}, errorAt(t.Offset, "", "log2 of %s, which is not above 0", a)
+		}
+		x = math.Log2(x)
+	case "log":
+		if x <= 0 {
+			return Value{}, errorAt(t.Offset, "", "log of %s, which is not above 0", a)
+		}
+		x = math.Log(x)
+	case "exp":
+		x = math.Exp(x)
+	case "sin":
+		x = math.Sin(x)
+	case "cos":
+		x = math.Cos(x)
+	case "tanh":
+		x = math.Tanh(x)
+	}
+	v, err := finite(x)
+	return v, placed(err, t)
+}
+
+func random(t *Term, args []Value) (Value, error) {
+	var n [3]int64
+	for k, what := range [...]string{"the seed of rand", "the counter of rand", "the range of rand"} {
+		v, err := Integral(args[k], t.Args[k].Offset, what)
+		if err != nil {
+			return Value{}, err
+		}
+		n[k] = v
+	}
+	if n[2] < 1 {
+		return Value{}, errorAt(t.Args[2].Offset, "", "the range of rand must be above 0, not %d", n[2])
+	}
+	return Int(Rand(n[0], n[1], n[2])), nil
+}
+
+func length(t *Term, scope Scope) (Value, error) {
+	name, err := t.Slice.Name.Expand(scope)
+	if err != nil {
+		return Value{}, err
+	}
+	n, ok := scope.Length(name)
+	if !ok {
+		err := errorAt(t.Offset, "", "unknown buffer %q", shorten(name))
+		err.Unknown, err.Name = UnknownBuffer, name
+		return Value{}, err
+	}
+	if n < 0 {
+		return Value{}, errorAt(t.Offset, "", "%s is a single element, it has no length", name)
+	}
+	lo, hi, err := t.Slice.Range(scope, name, n)
+	if err != nil {
+		return Value{}, err
+	}
+	return Int(hi - lo), nil
+}
+
+// Bind puts the values of all variables but the free ones in their place, and those of len, and folds what is constant then.
+// An unknown variable is an *Error, and so is a folded part that cannot be computed, unless and/or may never reach it.
+func (e *Expr) Bind(scope Scope, free ...string) (*Expr, error) {
+	b := binder{scope: scope, free: free}
+	root, err := b.bind(e.Root, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Expr{Text: e.Text, Root: root}, nil
+}
+
+type binder struct {
+	scope Scope
+	free  []string
+}
+
+// bind copies t. Surely says that the term is computed whenever the expression is.
+func (b *binder) bind(t *Term, surely bool) (*Term, error) {
+	switch t.Op {
+	case Literal:
+		return t, nil
+	case Variable:
+		if v, ok := b.scope.Variable(t.Name); ok {
+			return &Term{Op: Literal, Value: v, Offset: t.Offset}, nil
+		}
+		for _, name := range b.free {
+			if name == t.Name {
+				return t, nil
+			}
+		}
+		return nil, unknownVariable(t)
+	}
+	if t.Op == Call && t.Name == "len" {
+		v, err := length(t.Args[0], b.scope)
+		if err != nil {
+			return nil, err
+		}
+		return &Term{Op: Literal, Value: v, Offset: t.Offset}, nil
+	}
+	bound := *t
+	bound.Args = make([]*Term, len(t.Args))
+	constant := true
+	for i, a := range t.Args {
+		var err error
+		if bound.Args[i], err = b.bind(a, surely && (i == 0 || t.Op != And && t.Op != Or)); err != nil {
+			return nil, err
+		}
+		constant = constant && bound.Args[i].Op == Literal
+	}
+	if !constant {
+		return &bound, nil
+	}
+	v, err := eval(&bound, Empty{})
+	if err != nil {
+		if surely {
+			return nil, err
+		}
+		return &bound, nil
+	}
+	return &Term{Op: Literal, Value: v, Offset: t.Offset}, nil
+}

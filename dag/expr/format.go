@@ -1,0 +1,115 @@
+// Tree to text in one canonical form: single spaces around operators, no parentheses that change nothing.
+
+package expr
+
+import "strings"
+
+// String prints the tree. Read again, the text gives an expression with the same value.
+func (e *Expr) String() string {
+	var b strings.Builder
+	e.Root.print(&b, 0)
+	return b.String()
+}
+
+// How tightly operators bind.
+const (
+	bindOr = 1 + iota
+	bindAnd
+	bindNot
+	bindCompare
+	bindSum
+	bindProduct
+	bindSign
+	bindAtom
+)
+
+var operators = [...]struct {
+	text string
+	bind int
+}{
+	Literal: {"", bindAtom}, Variable: {"", bindAtom}, Call: {"", bindAtom}, Buffer: {"", bindAtom},
+	Neg: {"-", bindSign}, Not: {"not ", bindNot},
+	Add: {" + ", bindSum}, Sub: {" - ", bindSum}, Mul: {" * ", bindProduct}, Div: {" / ", bindProduct}, Mod: {" % ", bindProduct},
+	Less: {" < ", bindCompare}, LessEq: {" <= ", bindCompare}, Greater: {" > ", bindCompare}, GreaterEq: {" >= ", bindCompare},
+	Equal: {" == ", bindCompare}, NotEqual: {" != ", bindCompare}, And: {" and ", bindAnd}, Or: {" or ", bindOr},
+}
+
+func (t *Term) binding() int {
+	if t.Op == Literal {
+		// A folded literal prints as a division or with a sign.
+		switch {
+		case t.Value.kind == Rational && t.Value.den != 0:
+			return bindProduct
+		case t.Value.num < 0 || t.Value.f < 0:
+			return bindSign
+		}
+	}
+	return operators[t.Op].bind
+}
+
+func (t *Term) print(b *strings.Builder, least int) {
+	bind := t.binding()
+	if bind < least {
+		b.WriteByte('(')
+		defer b.WriteByte(')')
+	}
+	switch t.Op {
+	case Literal:
+		b.WriteString(t.Value.String())
+	case Variable:
+		b.WriteString(t.Name)
+	case Call:
+		b.WriteString(t.Name)
+		b.WriteByte('(')
+		for i, a := range t.Args {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			a.print(b, 0)
+		}
+		b.WriteByte(')')
+	case Buffer:
+		t.Slice.print(b)
+	case Neg, Not:
+		b.WriteString(operators[t.Op].text)
+		if t.Op == Neg {
+			bind++ // -(-x), and -(3), which is not the literal -3
+		}
+		t.Args[0].print(b, bind)
+	default:
+		left, right := bind, bind+1
+		if bind == bindCompare {
+			left++
+		}
+		t.Args[0].print(b, left)
+		b.WriteString(operators[t.Op].text)
+		t.Args[1].print(b, right)
+	}
+}
+
+// String prints the slice.
+func (s *Slice) String() string {
+	var b strings.Builder
+	s.print(&b)
+	return b.String()
+}
+
+func (s *Slice) print(b *strings.Builder) {
+	b.WriteString(s.Name.Text)
+	if s.Kind == Whole {
+		return
+	}
+	b.WriteByte('(')
+	if s.Lo != nil {
+		s.Lo.print(b, 0)
+	}
+	if s.Kind == Part {
+		b.WriteString(" of ")
+	} else {
+		b.WriteString("..")
+	}
+	if s.Hi != nil {
+		s.Hi.print(b, 0)
+	}
+	b.WriteByte(')')
+}

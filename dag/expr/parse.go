@@ -1,0 +1,430 @@
+// Text to tree: precedence, calls, and the one function whose argument is a buffer. Evaluates nothing.
+
+package expr
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Parse reads an expression.
+func Parse(text string) (*Expr, error) { return parse(text, false) }
+
+// ParseMap reads an elementwise computation such as "y = a*x + b": the name of its output, and the expression, in which exp,
+// log, sin, cos and tanh are known and rand is not.
+func ParseMap(text string) (out string, e *Expr, err error) {
+	p := &parser{lexer: lexer{text: text}, elementwise: true}
+	if err := p.begin(); err != nil {
+		return "", nil, err
+	}
+	const form = `an elementwise computation is written "y = a*x + b"`
+	if p.token.kind != tokenName || IsKeyword(p.token.text) {
+		return "", nil, errorAt(p.token.offset, form, "missing the name of the result")
+	}
+	out = p.token.text
+	if err := p.advance(); err != nil {
+		return "", nil, err
+	}
+	if !p.symbol("=") {
+		if p.symbol("(") {
+			return "", nil, errorAt(p.token.offset, "name the slice in with: and use the name here", "a slice cannot stand in the expression")
+		}
+		return "", nil, errorAt(p.token.offset, form, `missing "=" after %q`, shorten(out))
+	}
+	if err := p.advance(); err != nil {
+		return "", nil, err
+	}
+	root, xerr := p.whole()
+	if xerr != nil {
+		return "", nil, xerr
+	}
+	return out, &Expr{Text: text, Root: root}, nil
+}
+
+func parse(text string, elementwise bool) (*Expr, error) {
+	p := &parser{lexer: lexer{text: text}, elementwise: elementwise}
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	root, err := p.whole()
+	if err != nil {
+		return nil, err
+	}
+	return &Expr{Text: text, Root: root}, nil
+}
+
+type parser struct {
+	lexer
+	token       token
+	depth       int
+	elementwise bool
+}
+
+// begin reads the first token.
+func (p *parser) begin() error {
+	if len(p.text) > MaxText {
+		return errorAt(0, "", "expression of %d bytes is over the limit of %d", len(p.text), MaxText)
+	}
+	if err := p.advance(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (p *parser) advance() *Error {
+	t, err := p.next()
+	p.token = t
+	return err
+}
+
+func (p *parser) symbol(s string) bool { return p.token.kind == tokenSymbol && p.token.text == s }
+
+func (p *parser) word(s string) bool { return p.token.kind == tokenName && p.token.text == s }
+
+// whole reads an expression that must end where the text ends.
+func (p *parser) whole() (*Term, *Error) {
+	t, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if p.token.kind != tokenEnd {
+		return nil, p.unexpected("")
+	}
+	return t, nil
+}
+
+// unexpected is the error for a token that cannot stand where it does.
+func (p *parser) unexpected(wanted string) *Error {
+	hint := ""
+	switch {
+	case p.token.kind == tokenEnd:
+		if wanted == "" {
+			wanted = "a number or a name"
+		}
+		return errorAt(p.token.offset, "", "expression ends where %s is wanted", wanted)
+	case p.symbol("="):
+		hint = "write == to compare"
+	case p.symbol(".."):
+		hint = "a slice x(lo..hi) can stand for a buffer, or in len(...)"
+	case p.word("of"):
+		hint = "a slice x(i of k) can stand for a buffer, or in len(...)"
+	case wanted != "":
+		hint = "here " + wanted + " is wanted"
+	case p.token.kind == tokenName && (p.word("div") || p.word("mod")):
+		hint = "write floor(a / b) or a % b"
+	case p.token.kind == tokenName || p.token.kind == tokenNumber || p.symbol("("):
+		hint = "is an operator missing before it?"
+	}
+	return errorAt(p.token.offset, hint, "unexpected %q", shorten(p.token.text))
+}
+
+func (p *parser) deeper(offset int) *Error {
+	if p.depth++; p.depth > MaxDepth {
+		return errorAt(offset, "", "expression is nested deeper than %d", MaxDepth)
+	}
+	return nil
+}
+
+func (p *parser) or() (*Term, *Error) {
+	return p.leftAssociative(func() (Op, bool) { return Or, p.word("or") }, p.and)
+}
+
+func (p *parser) and() (*Term, *Error) {
+	return p.leftAssociative(func() (Op, bool) { return And, p.word("and") }, p.not)
+}
+
+func (p *parser) leftAssociative(operator func() (Op, bool), operand func() (*Term, *Error)) (*Term, *Error) {
+	left, err := operand()
+	for err == nil {
+		op, ok := operator()
+		if !ok {
+			return left, nil
+		}
+		offset := p.token.offset
+		if err = p.advance(); err != nil {
+			break
+		}
+		var right *Term
+		if right, err = operand(); err == nil {
+			left = &Term{Op: op, Args: []*Term{left, right}, Offset: offset}
+		}
+	}
+	return nil, err
+}
+
+func (p *parser) not() (*Term, *Error) {
+	if !p.word("not") {
+		return p.comparison()
+	}
+	offset := p.token.offset
+	if err := p.deeper(offset); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	operand, err := p.not()
+	if err != nil {
+		return nil, err
+	}
+	return &Term{Op: Not, Args: []*Term{operand}, Offset: offset}, nil
+}
+
+func (p *parser) comparisonOp() (Op, bool) {
+	if p.token.kind != tokenSymbol {
+		return 0, false
+	}
+	switch p.token.text {
+	case "<":
+		return Less, true
+	case "<=":
+		return LessEq, true
+	case ">":
+		return Greater, true
+	case ">=":
+		return GreaterEq, true
+	case "==":
+		return Equal, true
+	case "!=":
+		return NotEqual, true
+	}
+	return 0, false
+}
+
+func (p *parser) comparison() (*Term, *Error) {
+	left, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	op, ok := p.comparisonOp()
+	if !ok {
+		return left, nil
+	}
+	offset := p.token.offset
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	right, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	if _, again := p.comparisonOp(); again {
+		return nil, errorAt(p.token.offset, "write a < b and b < c", "comparisons do not chain")
+	}
+	return &Term{Op: op, Args: []*Term{left, right}, Offset: offset}, nil
+}
+
+func (p *parser) sum() (*Term, *Error) {
+	return p.leftAssociative(func() (Op, bool) {
+		if p.symbol("+") {
+			return Add, true
+		}
+		return Sub, p.symbol("-")
+	}, p.product)
+}
+
+func (p *parser) product() (*Term, *Error) {
+	return p.leftAssociative(func() (Op, bool) {
+		switch {
+		case p.symbol("*"):
+			return Mul, true
+		case p.symbol("/"):
+			return Div, true
+		}
+		return Mod, p.symbol("%")
+	}, p.unary)
+}
+
+func (p *parser) unary() (*Term, *Error) {
+	if !p.symbol("-") && !p.symbol("+") {
+		return p.primary()
+	}
+	minus, offset := p.symbol("-"), p.token.offset
+	if err := p.deeper(offset); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if minus && p.token.kind == tokenNumber {
+		v := p.token.value
+		if v.kind == Float {
+			v.f = -v.f
+		} else if v.num != math.MinInt64 {
+			v.num = -v.num
+		}
+		return &Term{Op: Literal, Value: v, Offset: offset}, p.advance()
+	}
+	operand, err := p.unary()
+	if err != nil || !minus {
+		return operand, err
+	}
+	return &Term{Op: Neg, Args: []*Term{operand}, Offset: offset}, nil
+}
+
+func (p *parser) primary() (*Term, *Error) {
+	t := p.token
+	switch {
+	case t.kind == tokenNumber:
+		if t.value.kind == Rational && t.value.num == math.MinInt64 {
+			return nil, errorAt(t.offset, "", "integer %s does not fit in 64 bits", t.text)
+		}
+		return &Term{Op: Literal, Value: t.value, Offset: t.offset}, p.advance()
+	case t.kind == tokenName && (t.text == "true" || t.text == "false"):
+		return &Term{Op: Literal, Value: BoolValue(t.text == "true"), Offset: t.offset}, p.advance()
+	case t.kind == tokenName && !IsKeyword(t.text):
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if p.symbol("(") {
+			return p.call(t)
+		}
+		return &Term{Op: Variable, Name: t.text, Offset: t.offset}, nil
+	case p.symbol("("):
+		if err := p.deeper(t.offset); err != nil {
+			return nil, err
+		}
+		defer func() { p.depth-- }()
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		inner, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return inner, p.closing()
+	}
+	return nil, p.unexpected("a number or a name")
+}
+
+func (p *parser) closing() *Error {
+	if !p.symbol(")") {
+		return p.unexpected(`")"`)
+	}
+	return p.advance()
+}
+
+// function describes how many arguments a function takes.
+type function struct {
+	name        string
+	least, most int
+	elementwise bool // in map expressions only
+}
+
+var functions = []function{
+	{"abs", 1, 1, false}, {"ceil", 1, 1, false}, {"cos", 1, 1, true}, {"exp", 1, 1, true}, {"floor", 1, 1, false},
+	{"len", 1, 1, false}, {"log", 1, 1, true}, {"log2", 1, 1, false}, {"max", 1, 1 << 10, false}, {"min", 1, 1 << 10, false},
+	{"pow", 2, 2, false}, {"rand", 3, 3, false}, {"sin", 1, 1, true}, {"sqrt", 1, 1, false}, {"tanh", 1, 1, true},
+}
+
+// Functions returns the names of the functions; with elementwise those of map expressions.
+func Functions(elementwise bool) []string {
+	var names []string
+	for _, f := range functions {
+		if f.elementwise && !elementwise || elementwise && f.name == "rand" {
+			continue
+		}
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func (p *parser) call(name token) (*Term, *Error) {
+	k := slices.IndexFunc(functions, func(f function) bool { return f.name == name.text })
+	if k < 0 {
+		// x(0..4) where a number is wanted is a slice, not a call.
+		if p.looksLikeSlice() {
+			return nil, errorAt(name.offset, "its length is len("+shorten(name.text)+"(...))", "a slice is not a number")
+		}
+		err := errorAt(name.offset, "", "unknown function %q", shorten(name.text))
+		err.Unknown, err.Name = UnknownFunction, name.text
+		return nil, err
+	}
+	f := functions[k]
+	switch {
+	case f.elementwise && !p.elementwise:
+		return nil, errorAt(name.offset, "", "%s is known in map: expressions only", f.name)
+	case f.name == "rand" && p.elementwise:
+		return nil, errorAt(name.offset, "fill a buffer with init: {expr: ...} and use it here", "rand is not known in map: expressions")
+	}
+	if err := p.deeper(name.offset); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	t := &Term{Op: Call, Name: f.name, Offset: name.offset}
+	if f.name == "len" {
+		// The lexer stands behind the opening parenthesis.
+		s, err := p.slice()
+		if err != nil {
+			return nil, err
+		}
+		t.Args = []*Term{{Op: Buffer, Name: s.Name.Text, Slice: s, Offset: s.Offset}}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		return t, p.closing()
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	for !p.symbol(")") {
+		argument, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		t.Args = append(t.Args, argument)
+		if !p.symbol(",") {
+			break
+		}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if p.symbol(")") {
+			return nil, p.unexpected("an argument")
+		}
+	}
+	if n := len(t.Args); p.symbol(")") && (n < f.least || n > f.most) {
+		return nil, errorAt(name.offset, "", "%s takes %s, not %d", f.name, arguments(f), n)
+	}
+	if !p.symbol(")") {
+		return nil, p.unexpected(`"," or ")"`)
+	}
+	return t, p.advance()
+}
+
+func arguments(f function) string {
+	switch {
+	case f.most != f.least:
+		return "1 to 1024 arguments"
+	case f.least == 1:
+		return "1 argument"
+	case f.least == 2:
+		return "2 arguments"
+	}
+	return "3 arguments"
+}
+
+// looksLikeSlice scans the parentheses that open here for the .. or of that only slices have.
+func (p *parser) looksLikeSlice() bool {
+	depth := 1
+	for pos := p.pos; pos < len(p.text) && depth > 0; pos++ {
+		switch p.text[pos] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '.':
+			if depth == 1 && strings.HasPrefix(p.text[pos:], "..") {
+				return true
+			}
+		case ' ':
+			if depth == 1 && strings.HasPrefix(p.text[pos:], " of ") {
+				return true
+			}
+		}
+	}
+	return false
+}

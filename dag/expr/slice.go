@@ -1,0 +1,347 @@
+// Buffers with a slice, x(lo..hi) and x(i of k), and names with variables in them, up.$i. Knows no buffers: a Scope does.
+
+package expr
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// SliceKind is the form of a slice.
+type SliceKind uint8
+
+const (
+	Whole  SliceKind = iota // x
+	Bounds                  // x(Lo..Hi), each may be missing
+	Part                    // x(Lo of Hi)
+)
+
+// Slice is a buffer, or some of it along its first dimension.
+type Slice struct {
+	Name   *Template
+	Kind   SliceKind
+	Lo, Hi *Term // nil where left out
+	Offset int   // of the name, in the text
+}
+
+// Template is text with variables: up.$i, $(i+1), $$ for a dollar.
+type Template struct {
+	Text  string
+	parts []part
+}
+
+type part struct {
+	literal string
+	term    *Term // nil: literal
+}
+
+// ParseSlice reads a buffer's name with an optional slice.
+func ParseSlice(text string) (*Slice, error) {
+	p := &parser{lexer: lexer{text: text}}
+	if len(text) > MaxText {
+		return nil, errorAt(0, "", "text of %d bytes is over the limit of %d", len(text), MaxText)
+	}
+	s, err := p.slice()
+	if err == nil {
+		if err = p.advance(); err == nil && p.token.kind != tokenEnd {
+			err = p.unexpected("")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// slice reads name or name(...) and leaves the lexer right behind it, the next token unread.
+func (p *parser) slice() (*Slice, *Error) {
+	p.skipSpace()
+	s := &Slice{Offset: p.pos}
+	name, err := p.template(true)
+	if err != nil {
+		return nil, err
+	}
+	s.Name = name
+	p.skipSpace()
+	if p.at("[") {
+		return nil, errorAt(p.pos, "write "+bracketsToParentheses(s.Name.Text, p.text[p.pos:]), "a slice is not written with brackets")
+	}
+	if !p.at("(") {
+		return s, nil
+	}
+	open := p.pos
+	if err := p.deeper(open); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	p.pos++
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if !p.symbol("..") {
+		if s.Lo, err = p.or(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p.symbol(".."):
+		s.Kind = Bounds
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if !p.symbol(")") {
+			if s.Hi, err = p.or(); err != nil {
+				return nil, err
+			}
+		}
+	case p.word("of"):
+		s.Kind = Part
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if s.Hi, err = p.or(); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errorAt(open, "write x(lo..hi), x(..hi), x(lo..) or x(i of k)", "bad slice of %q", shorten(s.Name.Text))
+	}
+	if !p.symbol(")") {
+		return nil, p.unexpected(`")"`)
+	}
+	return s, nil
+}
+
+// bracketsToParentheses turns the [0:4] of other languages into the right form, for a hint.
+func bracketsToParentheses(name, brackets string) string {
+	inside := strings.TrimPrefix(brackets, "[")
+	if end := strings.IndexByte(inside, ']'); end >= 0 {
+		inside = inside[:end]
+	}
+	lo, hi, found := strings.Cut(inside, ":")
+	lo, hi = strings.TrimSpace(lo), strings.TrimSpace(hi)
+	switch {
+	case !found && lo == "":
+		return name + "(lo..hi)"
+	case !found:
+		return name + "(" + lo + ".." + lo + "+1)"
+	}
+	return name + "(" + lo + ".." + hi + ")"
+}
+
+// ParseTemplate reads a name or a path.
+func ParseTemplate(text string) (*Template, error) {
+	if strings.IndexByte(text, '$') < 0 {
+		return &Template{Text: text, parts: []part{{literal: text}}}, nil
+	}
+	if len(text) > MaxText {
+		return nil, errorAt(0, "", "text of %d bytes is over the limit of %d", len(text), MaxText)
+	}
+	p := &parser{lexer: lexer{text: text}}
+	t, err := p.template(false)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// template reads text with variables up to the end, or, of a buffer's name, as far as the name goes.
+func (p *parser) template(name bool) (*Template, *Error) {
+	start := p.pos
+	t := &Template{}
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			t.parts = append(t.parts, part{literal: literal.String()})
+			literal.Reset()
+		}
+	}
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		if c != '$' {
+			size := 1
+			if name {
+				if size = p.nameCharacter(); size == 0 {
+					break
+				}
+			}
+			literal.WriteString(p.text[p.pos : p.pos+size])
+			p.pos += size
+			continue
+		}
+		dollar := p.pos
+		p.pos++
+		end := nameEnd(p.text, p.pos)
+		switch {
+		case p.at("$"):
+			literal.WriteByte('$')
+			p.pos++
+		case end > p.pos:
+			flush()
+			t.parts = append(t.parts, part{term: &Term{Op: Variable, Name: p.text[p.pos:end], Offset: p.pos}})
+			p.pos = end
+		case p.at("("):
+			flush()
+			if err := p.deeper(dollar); err != nil {
+				return nil, err
+			}
+			p.pos++
+			if err := p.advance(); err != nil {
+				return nil, err
+			}
+			term, err := p.or()
+			if err != nil {
+				return nil, err
+			}
+			if !p.symbol(")") {
+				return nil, p.unexpected(`")"`)
+			}
+			p.depth--
+			t.parts = append(t.parts, part{term: term})
+		case p.at("{"):
+			return nil, errorAt(dollar, "write "+bracesToParentheses(p.text[p.pos:]), "a variable is not written with braces")
+		default:
+			return nil, errorAt(dollar, "write $i, $(i+1), or $$ for a dollar", "lone $")
+		}
+	}
+	flush()
+	t.Text = p.text[start:p.pos]
+	if name && t.Text == "" {
+		err := p.advance()
+		if err == nil {
+			err = p.unexpected("a buffer's name")
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+// bracesToParentheses turns the {i} of ${i} into the right form, for a hint.
+func bracesToParentheses(braces string) string {
+	inside, _, found := strings.Cut(strings.TrimPrefix(braces, "{"), "}")
+	inside = strings.TrimSpace(inside)
+	switch {
+	case !found || inside == "":
+		return "$i or $(i+1)"
+	case ValidName(inside):
+		return "$" + inside
+	}
+	return "$(" + inside + ")"
+}
+
+// nameCharacter returns the size of the character here if a buffer's name can hold it, else 0.
+func (p *parser) nameCharacter() int {
+	if end := nameEnd(p.text, p.pos); end > p.pos {
+		return end - p.pos
+	}
+	switch c := p.text[p.pos]; {
+	case isDigit(c):
+		return 1
+	case c == '.' && !p.at(".."):
+		return 1
+	case c < utf8.RuneSelf:
+		return 0
+	}
+	return 0
+}
+
+// Plain returns the text of a template without variables.
+func (t *Template) Plain() (string, bool) {
+	switch len(t.parts) {
+	case 0:
+		return "", true
+	case 1:
+		return t.parts[0].literal, t.parts[0].term == nil
+	}
+	return "", false
+}
+
+// Expand puts the variables' values in.
+func (t *Template) Expand(scope Scope) (string, error) {
+	if plain, ok := t.Plain(); ok {
+		return plain, nil
+	}
+	var b []byte
+	for _, p := range t.parts {
+		if p.term == nil {
+			b = append(b, p.literal...)
+			continue
+		}
+		v, err := eval(p.term, scope)
+		if err != nil {
+			return "", err
+		}
+		if n, ok := v.Int(); ok {
+			v = Int(n)
+		}
+		b = append(b, v.String()...)
+	}
+	return string(b), nil
+}
+
+func (s *Slice) walk(visit func(*Term)) {
+	for _, p := range s.Name.parts {
+		if p.term != nil {
+			walk(p.term, visit)
+		}
+	}
+	for _, t := range []*Term{s.Lo, s.Hi} {
+		if t != nil {
+			walk(t, visit)
+		}
+	}
+}
+
+// Range evaluates the slice of a buffer whose first dimension is length, or -1 where it has none: elements lo (included) to
+// hi (excluded) along that dimension. Errors carry the place of the bound. Name is for messages.
+func (s *Slice) Range(scope Scope, name string, length int64) (lo, hi int64, err error) {
+	if s.Kind == Whole {
+		return 0, max(length, 0), nil
+	}
+	if length < 0 {
+		return 0, 0, errorAt(s.Offset, "", "%s is a single element, it has no slices", name)
+	}
+	lo, hi = 0, length
+	if s.Lo != nil {
+		if lo, err = evalInt(s.Lo, scope, "a slice"); err != nil {
+			return 0, 0, err
+		}
+	}
+	if s.Hi != nil {
+		if hi, err = evalInt(s.Hi, scope, "a slice"); err != nil {
+			return 0, 0, err
+		}
+	}
+	if s.Kind == Part {
+		part, parts := lo, hi
+		if parts < 1 {
+			return 0, 0, errorAt(s.Hi.Offset, "", "%s cannot be cut into %d parts", name, parts)
+		}
+		if part < 0 || part >= parts {
+			return 0, 0, errorAt(s.Lo.Offset, "", "part %d of %d: parts are numbered 0 to %d", part, parts, parts-1)
+		}
+		size, longer := length/parts, length%parts
+		lo = part*size + min(part, longer)
+		hi = lo + size
+		if part < longer {
+			hi++
+		}
+		return lo, hi, nil
+	}
+	offset := func(t *Term) int {
+		if t == nil {
+			return s.Offset
+		}
+		return t.Offset
+	}
+	switch {
+	case lo < 0:
+		return 0, 0, errorAt(offset(s.Lo), "", "slice of %s starts at %d, before its first element", name, lo)
+	case hi > length:
+		return 0, 0, errorAt(offset(s.Hi), "", "slice %d..%d is outside %s, which has %d", lo, hi, name, length)
+	case lo > length:
+		return 0, 0, errorAt(offset(s.Lo), "", "slice %d..%d is outside %s, which has %d", lo, hi, name, length)
+	case lo > hi:
+		return 0, 0, errorAt(offset(s.Lo), "", "slice %d..%d of %s is reversed", lo, hi, name)
+	}
+	return lo, hi, nil
+}
