@@ -6,7 +6,7 @@ import "math"
 
 // Function is an expression compiled for repeated evaluation over one integer variable. It gives what Eval gives, for every
 // value: parts that are integers run in int64 with overflow checks, parts in which a float has entered in float64, and only
-// fractions of fractions take the slow way. It may be used by many goroutines at once and does not allocate.
+// fractions of fractions take the slow way, which may allocate. It may be used by many goroutines at once.
 type Function struct {
 	expr     *Expr
 	variable string
@@ -473,14 +473,15 @@ func compileRound(a code, up bool) code {
 		return integerCode(func(i int64) (int64, bool) {
 			n, ok1 := x(i)
 			d, ok2 := y(i)
-			if !ok1 || !ok2 || d == 0 {
+			// A fraction of the least int64 may not fit once its signs are settled.
+			if !ok1 || !ok2 || d == 0 || n == math.MinInt64 || d == math.MinInt64 {
 				return 0, false
 			}
-			q, ok := floorDiv(n, d)
-			if up && ok && d != -1 && n%d != 0 {
+			q, _ := floorDiv(n, d)
+			if up && n%d != 0 {
 				q++
 			}
-			return q, ok
+			return q, true
 		})
 	}
 	return integerCode(func(i int64) (int64, bool) {

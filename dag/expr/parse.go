@@ -249,18 +249,16 @@ func (p *parser) unary() (*Term, *Error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if minus && p.token.kind == tokenNumber {
-		v := p.token.value
-		if v.kind == Float {
-			v.f = -v.f
-		} else if v.num != math.MinInt64 {
-			v.num = -v.num
-		}
-		return &Term{Op: Literal, Value: v, Offset: offset}, p.advance()
+	if least := p.token; minus && least.kind == tokenNumber && least.value == Int(math.MinInt64) {
+		return &Term{Op: Literal, Value: least.value, Offset: offset}, p.advance()
 	}
 	operand, err := p.unary()
 	if err != nil || !minus {
 		return operand, err
+	}
+	// A signed number is a literal, so that it prints as it reads.
+	if v, err := negate(operand.Value); operand.Op == Literal && operand.Value.kind != Bool && err == nil {
+		return &Term{Op: Literal, Value: v, Offset: offset}, nil
 	}
 	return &Term{Op: Neg, Args: []*Term{operand}, Offset: offset}, nil
 }
