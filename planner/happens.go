@@ -1,0 +1,313 @@
+// What happens before what, from a plan's ops alone: stream order, records and waits. Knows nothing of how a plan was made.
+
+package planner
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// spot is where a node is launched: its stream, and the how many-th launch of that stream it is, from 1. The zero position
+// means that it never is.
+type spot struct{ stream, pos int32 }
+
+// schedule is a plan whose ops have been read and found to be whole: every id in range, every node launched once, every wait
+// after the record it means.
+type schedule struct {
+	spots []spot  // by node
+	order []int32 // nodes in submission order
+	ops   []int32 // where each node's launch is in Plan.Order; made when first asked for
+}
+
+// opOf is the launch of a node in the plan's order.
+func (s *schedule) opOf(p *Plan, node int32) int32 {
+	if s.ops == nil {
+		s.ops = make([]int32, len(s.spots))
+		forEachOp(p, func(at int, _ int32, op *Op) {
+			if op.Kind == Launch {
+				s.ops[op.Node] = int32(at)
+			}
+		})
+	}
+	return s.ops[node]
+}
+
+// readSchedule walks the submission order once. Plans come from files too, so nothing in one is trusted.
+func readSchedule(g *dag.Graph, p *Plan) (*schedule, *Violation) {
+	if v := checkCounts(g, p); v != nil {
+		return nil, v
+	}
+	n := g.Len()
+	s := &schedule{spots: make([]spot, n), order: make([]int32, 0, n)}
+	streams := len(p.Streams)
+	cursors := make([]int32, 3*streams)
+	next, launched, last := cursors[:streams], cursors[streams:2*streams], cursors[2*streams:]
+	for i := range last {
+		last[i] = -1
+	}
+	recorded := make([]int32, p.Events) // the node that an event's latest record follows, plus 1
+	for k, stream := range p.Order {
+		if stream < 0 || int(stream) >= streams {
+			return nil, newViolation(ErrPlanShape, "order[%d] names stream %d of %d", k, stream, streams).at(k, -1)
+		}
+		ops := p.Streams[stream].Ops
+		at := next[stream]
+		if int(at) >= len(ops) {
+			return nil, newViolation(ErrPlanShape, "order[%d] takes op %d of stream %d, which has %d", k, at, stream, len(ops)).at(k, stream)
+		}
+		next[stream]++
+		op := &ops[at]
+		if op.Kind == Launch {
+			if op.Node < 0 || int(op.Node) >= n {
+				return nil, newViolation(ErrOtherGraph, "stream %d launches node %d, but the graph has %d nodes", stream, op.Node, n).at(k, stream)
+			}
+			launched[stream]++
+			if s.spots[op.Node].pos != 0 {
+				return nil, newViolation(ErrPlanShape, "%q is launched twice, on streams %d and %d", nodeName(g, op.Node), s.spots[op.Node].stream, stream).
+					node(g, op.Node).at(k, stream).fix("take one launch out")
+			}
+			s.spots[op.Node] = spot{stream, launched[stream]}
+			s.order = append(s.order, op.Node)
+			last[stream] = op.Node
+			continue
+		}
+		if op.Kind > Wait {
+			return nil, newViolation(ErrPlanShape, "op %d of stream %d is of unknown kind %d", at, stream, uint8(op.Kind)).at(k, stream)
+		}
+		if op.Event < 0 || op.Event >= p.Events {
+			v := newViolation(ErrPlanShape, "op %d of stream %d names event %d of %d", at, stream, op.Event, p.Events).at(k, stream)
+			v.Event = op.Event
+			return nil, v
+		}
+		if op.Kind == Record {
+			if last[stream] != op.Node || op.Node < 0 {
+				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, nodeName(g, op.Node), lastLaunch(g, last[stream]))
+				v.Event = op.Event
+				return nil, v.node(g, op.Node).at(k, stream)
+			}
+			recorded[op.Event] = op.Node + 1
+			continue
+		}
+		if recorded[op.Event] != op.Node+1 || op.Node < 0 {
+			return nil, wrongWait(g, p, k, stream, op, recorded[op.Event]-1)
+		}
+	}
+	if len(s.order) < n {
+		for i := range s.spots {
+			if s.spots[i].pos == 0 {
+				return nil, newViolation(ErrOtherGraph, "%q is never launched", nodeName(g, int32(i))).node(g, int32(i)).fix("plan this graph again")
+			}
+		}
+	}
+	return s, checkPlaces(g, p, s)
+}
+
+func lastLaunch(g *dag.Graph, node int32) string {
+	if node < 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%q", nodeName(g, node))
+}
+
+// checkCounts refuses what would make the walk itself unsafe, such as a number of events that no op backs.
+func checkCounts(g *dag.Graph, p *Plan) *Violation {
+	if p == nil {
+		return newViolation(ErrPlanShape, "there is no plan")
+	}
+	ops, records := 0, 0
+	for i := range p.Streams {
+		ops += len(p.Streams[i].Ops)
+		for _, op := range p.Streams[i].Ops {
+			if op.Kind == Record {
+				records++
+			}
+		}
+	}
+	switch {
+	case len(p.Streams) > math.MaxInt32 || ops > math.MaxInt32:
+		return newViolation(ErrPlanShape, "the plan has %d streams and %d ops, more than ids can count", len(p.Streams), ops)
+	case len(p.Order) != ops:
+		return newViolation(ErrPlanShape, "the order has %d entries, the streams have %d ops", len(p.Order), ops)
+	case p.Events < 0 || int(p.Events) > records:
+		return newViolation(ErrPlanShape, "the plan asks for %d events and has %d records", p.Events, records)
+	case p.Stats.Nodes != 0 && p.Stats.Nodes != g.Len():
+		return newViolation(ErrOtherGraph, "the plan was made for a graph of %d nodes, this one has %d", p.Stats.Nodes, g.Len())
+	}
+	return nil
+}
+
+// wrongWait says why a wait does not wait for what it names. recorded is the node of the event's latest record, or -1.
+func wrongWait(g *dag.Graph, p *Plan, k int, stream int32, op *Op, recorded int32) *Violation {
+	if cycle := waitCycle(g, p); cycle != "" {
+		v := newViolation(ErrDeadlock, "waits form a cycle: %s", cycle).at(k, stream)
+		v.Event = op.Event
+		return v.fix("take one of these waits out")
+	}
+	name := nodeName(g, op.Node)
+	var v *Violation
+	switch {
+	case recorded >= 0:
+		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name, nodeName(g, recorded)).
+			fix("record another event after %q", name)
+	case recordSubmitted(p, k, op) >= 0:
+		v = newViolation(ErrEvent, "stream %d waits on event %d before its record after %q is submitted", stream, op.Event, name).
+			fix("submit that record first")
+	default:
+		v = newViolation(ErrEvent, "stream %d waits on event %d, which is never recorded after %q", stream, op.Event, name).
+			fix("record event %d after %q", op.Event, name)
+	}
+	v.Event, v.Before, v.BeforeName = op.Event, op.Node, name
+	return v.at(k, stream)
+}
+
+// recordSubmitted finds the record that a wait names after position k of the order; -1 where there is none.
+func recordSubmitted(p *Plan, k int, wait *Op) int {
+	found := -1
+	forEachOp(p, func(at int, _ int32, op *Op) {
+		if found < 0 && at > k && op.Kind == Record && op.Event == wait.Event && op.Node == wait.Node {
+			found = at
+		}
+	})
+	return found
+}
+
+// forEachOp visits ops in submission order, as far as the order makes sense.
+func forEachOp(p *Plan, visit func(at int, stream int32, op *Op)) {
+	next := make([]int32, len(p.Streams))
+	for k, stream := range p.Order {
+		if stream < 0 || int(stream) >= len(next) || int(next[stream]) >= len(p.Streams[stream].Ops) {
+			return
+		}
+		op := &p.Streams[stream].Ops[next[stream]]
+		next[stream]++
+		visit(k, stream, op)
+	}
+}
+
+// waitCycle looks for a cycle of streams that wait for each other, each wait meaning the record it names wherever that is. It
+// returns the nodes waited for, or "".
+func waitCycle(g *dag.Graph, p *Plan) string {
+	type recordKey struct{ event, node int32 }
+	records := map[recordKey][2]int32{}
+	for s := range p.Streams {
+		for i, op := range p.Streams[s].Ops {
+			if op.Kind == Record {
+				if _, ok := records[recordKey{op.Event, op.Node}]; !ok {
+					records[recordKey{op.Event, op.Node}] = [2]int32{int32(s), int32(i)}
+				}
+			}
+		}
+	}
+	done := make([]int32, len(p.Streams)) // ops of each stream that can run
+	need := func(s int32) (at [2]int32, blocked bool) {
+		if int(done[s]) == len(p.Streams[s].Ops) || p.Streams[s].Ops[done[s]].Kind != Wait {
+			return at, false
+		}
+		op := p.Streams[s].Ops[done[s]]
+		at, ok := records[recordKey{op.Event, op.Node}]
+		return at, ok && at[1] >= done[at[0]]
+	}
+	waiting := map[[2]int32][]int32{} // streams that stand before a wait, by the record they need
+	var ready []int32
+	for s := range p.Streams {
+		ready = append(ready, int32(s))
+	}
+	for len(ready) > 0 {
+		s := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for int(done[s]) < len(p.Streams[s].Ops) {
+			at, blocked := need(s)
+			if blocked {
+				waiting[at] = append(waiting[at], s)
+				break
+			}
+			here := [2]int32{s, done[s]}
+			done[s]++
+			if woken := waiting[here]; woken != nil {
+				ready = append(ready, woken...)
+				delete(waiting, here)
+			}
+		}
+	}
+	for s := range p.Streams {
+		if _, blocked := need(int32(s)); blocked {
+			return cycleThrough(g, p, done, need, int32(s))
+		}
+	}
+	return ""
+}
+
+// cycleThrough follows blocked streams from one of them until the cycle closes, and says it from its lowest stream.
+func cycleThrough(g *dag.Graph, p *Plan, done []int32, need func(int32) ([2]int32, bool), from int32) string {
+	seen := make([]bool, len(p.Streams))
+	for !seen[from] {
+		seen[from] = true
+		at, _ := need(from)
+		from = at[0]
+	}
+	lowest := from
+	for at, _ := need(from); at[0] != from; at, _ = need(at[0]) {
+		lowest = min(lowest, at[0])
+	}
+	var text strings.Builder
+	stream := lowest
+	for {
+		at, _ := need(stream)
+		fmt.Fprintf(&text, "stream %d waits for %q on ", stream, nodeName(g, p.Streams[stream].Ops[done[stream]].Node))
+		stream = at[0]
+		if stream == lowest {
+			fmt.Fprintf(&text, "stream %d", stream)
+			return text.String()
+		}
+	}
+}
+
+// checkPlaces checks devices, priorities and bound streams.
+func checkPlaces(g *dag.Graph, p *Plan, s *schedule) *Violation {
+	var bound, streamOf []int32 // by stream: a node bound to it, plus 1; by stream number: a node of it, plus 1
+	numbers := map[int32]int32{}
+	for i := range g.Nodes {
+		node := &g.Nodes[i]
+		at := s.spots[i].stream
+		stream := &p.Streams[at]
+		if stream.Device != node.Device || stream.Priority != node.Priority {
+			v := newViolation(ErrWrongStream, "%q runs on device %d with %v priority, but stream %d is on device %d with %v priority",
+				nodeName(g, int32(i)), node.Device, node.Priority, at, stream.Device, stream.Priority).node(g, int32(i))
+			v.Stream = at
+			return v.fix("launch it on another stream")
+		}
+		if node.Stream < 0 {
+			continue
+		}
+		if bound == nil {
+			bound = make([]int32, len(p.Streams))
+		}
+		number, known := numbers[node.Stream]
+		if !known {
+			number = int32(len(streamOf))
+			numbers[node.Stream] = number
+			streamOf = append(streamOf, int32(i)+1)
+		}
+		first, other := streamOf[number]-1, bound[at]-1
+		var v *Violation
+		switch {
+		case s.spots[first].stream != at:
+			v = newViolation(ErrWrongStream, "%q and %q are both bound to stream %d, but run on the plan's streams %d and %d",
+				nodeName(g, first), nodeName(g, int32(i)), node.Stream, s.spots[first].stream, at).fix("launch both on one stream")
+			v.Before, v.BeforeName, v.BeforeStream = first, nodeName(g, first), s.spots[first].stream
+		case other >= 0 && g.Nodes[other].Stream != node.Stream:
+			v = newViolation(ErrWrongStream, "%q is bound to stream %d and %q to stream %d, but both run on the plan's stream %d",
+				nodeName(g, other), g.Nodes[other].Stream, nodeName(g, int32(i)), node.Stream, at).fix("launch them on two streams")
+			v.Before, v.BeforeName, v.BeforeStream = other, nodeName(g, other), at
+		}
+		if v != nil {
+			v.Stream = at
+			return v.node(g, int32(i))
+		}
+		bound[at] = int32(i) + 1
+	}
+	return nil
+}

@@ -1,0 +1,315 @@
+// The proof: right plans pass, every kind of fault is named, and hostile plans are refused.
+
+package planner
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// saxpy is the textbook pipeline: two uploads, a kernel, a download, on three streams.
+func saxpy(t *testing.T) (*dag.Graph, *Plan) {
+	t.Helper()
+	b := dag.New("saxpy")
+	x, y := b.Host("x", dag.F32, 1024), b.Host("y", dag.F32, 1024)
+	dx, dy := b.Device("d_x", dag.F32, 1024), b.Device("d_y", dag.F32, 1024)
+	b.Copy("up_x", b.Out(dx).Range, b.In(x).Range)
+	b.Copy("up_y", b.Out(dy).Range, b.In(y).Range)
+	b.Task("saxpy", b.In(dx), b.InOut(dy))
+	b.Copy("down", b.Out(y).Range, b.In(dy).Range)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := &Plan{
+		Streams: []Stream{
+			{Ops: []Op{{Launch, 0, -1}, {Wait, 1, 0}, {Launch, 2, -1}, {Record, 2, 1}}},
+			{Ops: []Op{{Launch, 1, -1}, {Record, 1, 0}}},
+			{Ops: []Op{{Wait, 2, 1}, {Launch, 3, -1}}},
+		},
+		Order:  []int32{0, 1, 1, 0, 0, 0, 2, 2},
+		Events: 2,
+	}
+	placeApart(g, p)
+	require.NoError(t, Verify(g, p))
+	return g, p
+}
+
+func TestVerifyNamesEachFault(t *testing.T) {
+	cases := []struct {
+		name  string
+		spoil func(p *Plan)
+		fault error
+		text  string
+	}{
+		{"no plan", nil, ErrPlanShape, `there is no plan`},
+		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, ErrPlanShape, `the order has 7 entries, the streams have 8 ops`},
+		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] names stream 3 of 3`},
+		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] names stream -2147483648 of 3`},
+		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has 2`},
+		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`},
+		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan asks for 2147483647 events and has 2 records`},
+		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 names event -5 of 2`},
+		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`},
+		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`},
+		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: take one launch out`},
+		{"never launched", func(p *Plan) { *p = *withoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`},
+		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`},
+		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, ErrEvent,
+			`stream 1 records event 0 after "up_y", but the launch before it is none`},
+		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`},
+		{"wait before its record", func(p *Plan) { p.Order = []int32{0, 0, 1, 1, 0, 0, 2, 2} }, ErrEvent,
+			`stream 0 waits on event 0 before its record after "up_y" is submitted: submit that record first`},
+		{"wait for no record", func(p *Plan) { *p = *withoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, ErrEvent,
+			`stream 2 waits on event 0 for "saxpy", but its latest record submitted follows "up_y": record another event after "saxpy"`},
+		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = Op{Record, 2, 0} }, ErrEvent,
+			`stream 2 waits on event 1, which is never recorded after "saxpy": record event 1 after "saxpy"`},
+		{"wrong device", func(p *Plan) { p.Streams[1].Device = 1 }, ErrWrongStream,
+			`"up_y" runs on device 0 with normal priority, but stream 1 is on device 1 with normal priority: launch it on another stream`},
+		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, ErrWrongStream,
+			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`},
+		{"missing wait", func(p *Plan) { *p = *withoutOp(p, 0, 1) }, ErrHazard,
+			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`},
+		{"swapped launches", func(p *Plan) {
+			ops := p.Streams[0].Ops
+			ops[0].Node, ops[2].Node = 2, 0
+			ops[3].Node = 0
+			p.Streams[2].Ops[0].Node = 0
+		}, ErrHazard,
+			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x[0:4096]): launch "up_x" first`},
+		{"deadlock", func(p *Plan) {
+			p.Streams[1].Ops = []Op{{Wait, 2, 1}, {Launch, 1, -1}, {Record, 1, 0}}
+			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
+		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1 waits for "saxpy" on stream 0: take one of these waits out`},
+		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan has no place for "d_y": lay the memory out again`},
+		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan has no place for "d_x": lay the memory out again`},
+		{"host buffer placed", func(p *Plan) { p.Memory[0].Buffer = 0 }, ErrMemory,
+			`placement 0 is of "x", which is not the next device buffer: list every device buffer once, by id`},
+		{"unknown buffer placed", func(p *Plan) { p.Memory = append(p.Memory, Placement{Buffer: 99}) }, ErrOtherGraph,
+			`the plan places "buffer 99", which is not a device buffer of the graph, or places it twice: plan this graph again`},
+		{"other size", func(p *Plan) { p.Memory[0].Bytes = 8 }, ErrOtherGraph,
+			`the plan places "d_x" as 8 bytes on device 0, but it has 4096 bytes on device 0: plan this graph again`},
+		{"negative offset", func(p *Plan) { p.Memory[0].Offset = -256 }, ErrMemory, `"d_x" is placed at byte -256 with 4096 bytes, outside any arena`},
+		{"offset past the end", func(p *Plan) { p.Memory[0].Offset = math.MaxInt64 - 255 }, ErrMemory,
+			`"d_x" is placed at byte 9223372036854775552 with 4096 bytes, outside any arena`},
+		{"misaligned", func(p *Plan) { p.Memory[1].Offset = 4100 }, ErrMemory, `"d_y" is placed at byte 4100, which is not a multiple of 256`},
+		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, ErrMemory,
+			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`},
+		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, ErrMemory,
+			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second, is not ordered after "saxpy" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "saxpy"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			g, p := saxpy(t)
+			if c.spoil == nil {
+				p = nil
+			} else {
+				c.spoil(p)
+			}
+			err := Verify(g, p)
+			require.ErrorIs(t, err, c.fault)
+			require.EqualError(t, err, c.text)
+			var v *Violation
+			require.ErrorAs(t, err, &v)
+		})
+	}
+}
+
+func TestVerifyBoundStreams(t *testing.T) {
+	b := dag.New("bound")
+	for i, name := range []string{"a", "b", "c"} {
+		b.At(b.Task(name)).Stream = []int32{4, 4, 7}[i]
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	launches := func(streams ...[]int32) *Plan {
+		p := &Plan{}
+		for s, nodes := range streams {
+			p.Streams = append(p.Streams, Stream{})
+			for _, n := range nodes {
+				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Launch, n, -1})
+				p.Order = append(p.Order, int32(s))
+			}
+		}
+		return p
+	}
+	require.NoError(t, Verify(g, launches([]int32{0, 1}, []int32{2})))
+	err = Verify(g, launches([]int32{0}, []int32{1}, []int32{2}))
+	require.ErrorIs(t, err, ErrWrongStream)
+	require.EqualError(t, err, `"a" and "b" are both bound to stream 4, but run on the plan's streams 0 and 1: launch both on one stream`)
+	err = Verify(g, launches([]int32{0, 1, 2}))
+	require.EqualError(t, err, `"b" is bound to stream 4 and "c" to stream 7, but both run on the plan's stream 0: launch them on two streams`)
+}
+
+// An event may be recorded again only when every wait that means the old record has been submitted.
+func TestVerifyEventReuse(t *testing.T) {
+	b := dag.New("reuse")
+	d := b.Device("d", dag.U8, 256)
+	e := b.Device("e", dag.U8, 256)
+	b.Task("a", b.Out(d))
+	b.Task("b", b.Out(e))
+	b.Task("c", b.In(d))
+	b.Task("d", b.In(e))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := &Plan{
+		Streams: []Stream{
+			{Ops: []Op{{Launch, 0, -1}, {Record, 0, 0}, {Launch, 1, -1}, {Record, 1, 0}}},
+			{Ops: []Op{{Wait, 0, 0}, {Launch, 2, -1}, {Wait, 1, 0}, {Launch, 3, -1}}},
+		},
+		Order:  []int32{0, 0, 1, 0, 0, 1, 1, 1},
+		Events: 1,
+	}
+	placeApart(g, p)
+	require.NoError(t, Verify(g, p))
+	require.EqualError(t, VerifySingleUse(g, p), `event 0 is recorded after "a" and again after "b": plan with one event per record`)
+	p.Order = []int32{0, 0, 0, 0, 1, 1, 1, 1}
+	require.EqualError(t, Verify(g, p), `stream 1 waits on event 0 for "a", but its latest record submitted follows "b": record another event after "a"`)
+	p.Streams[0].Ops[3].Event, p.Streams[1].Ops[2].Event, p.Events = 1, 1, 2
+	require.NoError(t, Verify(g, p))
+	require.NoError(t, VerifySingleUse(g, p))
+}
+
+// Races of an explicit schedule come last, so that a caller who allows them knows that the rest is right.
+func TestVerifyExplicitSchedule(t *testing.T) {
+	build := func(after bool) (*dag.Graph, *Plan) {
+		b := dag.New("explicit")
+		d := b.Device("d", dag.F32, 16)
+		b.Task("first", b.Out(d))
+		b.Task("second", b.In(d))
+		if after {
+			b.At(1).After = []int32{0}
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		g.Sync = dag.SyncExplicit
+		p := &Plan{Streams: []Stream{{Ops: []Op{{Launch, 0, -1}}}, {Ops: []Op{{Launch, 1, -1}}}}, Order: []int32{0, 1}}
+		placeApart(g, p)
+		return g, p
+	}
+	g, p := build(false)
+	err := Verify(g, p)
+	require.ErrorIs(t, err, ErrRace)
+	require.ErrorIs(t, err, ErrHazard)
+	require.EqualError(t, err, `"second" (stream 1) is not ordered after "first" (stream 0), which it depends on (RAW d[0:64]): add "after: [first]" to "second"`)
+	p.Memory[0].Offset = 3
+	require.ErrorIs(t, Verify(g, p), ErrMemory)
+
+	g, p = build(true)
+	err = Verify(g, p)
+	require.NotErrorIs(t, err, ErrRace)
+	require.ErrorIs(t, err, ErrHazard)
+}
+
+func TestVerifyAgreesWithBruteForce(t *testing.T) {
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGraph(t, 12, false)
+		p := drawDullPlan(t, g, 4)
+		rng := drawSource(t)
+		if err := Verify(g, p); err != nil {
+			t.Fatalf("a right plan is refused: %v", err)
+		}
+		// Take some waits out and move some buffers onto others.
+		for range between(rng, 0, 3) {
+			var waits [][2]int
+			for s := range p.Streams {
+				for i, op := range p.Streams[s].Ops {
+					if op.Kind == Wait {
+						waits = append(waits, [2]int{s, i})
+					}
+				}
+			}
+			if len(waits) > 0 {
+				w := waits[rng.IntN(len(waits))]
+				p = withoutOp(p, w[0], w[1])
+			}
+		}
+		for range between(rng, 0, 3) {
+			k := between(rng, 0, len(p.Memory)-1)
+			p.Memory[k].Offset = int64(between(rng, 0, 8)) * 256
+		}
+		p.Stats.PeakDeviceBytes = 1 << 20
+		err := Verify(g, p)
+		want := bruteRight(g, p)
+		verdicts[want]++
+		if (err == nil) != want {
+			t.Fatalf("Verify says %v, brute force %v", err, want)
+		}
+		if err != nil && !errors.Is(err, ErrHazard) && !errors.Is(err, ErrMemory) {
+			t.Fatalf("unexpected fault %v", err)
+		}
+	})
+	require.Positive(t, verdicts[true])
+	require.Positive(t, verdicts[false])
+}
+
+// The same with more streams than one walk follows.
+func TestVerifyOnManyStreams(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGraph(t, 12, false)
+		p := drawDullPlan(t, g, 4)
+		// Spread the streams out, so that their clocks fall into several blocks.
+		wide := clonePlan(p)
+		wide.Streams = make([]Stream, 300)
+		move := func(s int32) int32 { return s * 97 % 300 }
+		for s := range p.Streams {
+			wide.Streams[move(int32(s))] = p.Streams[s]
+		}
+		for k, s := range p.Order {
+			wide.Order[k] = move(s)
+		}
+		if err := Verify(g, wide); err != nil {
+			t.Fatalf("a right plan is refused: %v", err)
+		}
+		for s := range wide.Streams {
+			for i, op := range wide.Streams[s].Ops {
+				if op.Kind != Wait {
+					continue
+				}
+				cut := withoutOp(wide, s, i)
+				if err := Verify(g, cut); (err == nil) != bruteRight(g, cut) {
+					t.Fatalf("without the wait at stream %d, op %d Verify says %v", s, i, err)
+				}
+			}
+		}
+	})
+}
+
+// Whatever ids a plan holds, Verify returns.
+func TestVerifySurvivesHostilePlans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGraph(t, 6, true)
+		p := drawDullPlan(t, g, 3)
+		wild := rapid.OneOf(rapid.Int32Range(-2, 8), rapid.SampledFrom([]int32{math.MinInt32, math.MaxInt32}))
+		for range rapid.IntRange(1, 4).Draw(t, "faults") {
+			s := rapid.IntRange(0, len(p.Streams)-1).Draw(t, "stream")
+			ops := p.Streams[s].Ops
+			switch what := rapid.IntRange(0, 6).Draw(t, "what"); {
+			case what == 0:
+				p.Events = wild.Draw(t, "events")
+			case what == 1 && len(p.Order) > 0:
+				p.Order[rapid.IntRange(0, len(p.Order)-1).Draw(t, "at")] = wild.Draw(t, "order")
+			case what == 2 && len(p.Memory) > 0:
+				m := &p.Memory[rapid.IntRange(0, len(p.Memory)-1).Draw(t, "at")]
+				m.Buffer, m.Device = wild.Draw(t, "buffer"), wild.Draw(t, "device")
+			case what == 3 && len(p.Memory) > 0:
+				m := &p.Memory[rapid.IntRange(0, len(p.Memory)-1).Draw(t, "at")]
+				m.Offset, m.Bytes = rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "bytes")
+			case len(ops) > 0:
+				op := &ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]
+				*op = Op{OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), wild.Draw(t, "node"), wild.Draw(t, "event")}
+			}
+		}
+		before := clonePlan(p)
+		err := Verify(g, p)
+		require.Equal(t, before, p, "Verify changed the plan")
+		_ = VerifySingleUse(g, p)
+		if err == nil && !bruteRight(g, p) {
+			t.Fatal("a wrong plan passed")
+		}
+	})
+}
