@@ -1,0 +1,478 @@
+// The simulator: what a plan would do on a machine, and when. Runs nothing, measures nothing, and proves nothing of the plan.
+
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Simulate predicts one replay of a plan that is submitted op by op to streams. The profile may be nil. The plan must be a
+// schedule of g (each node launched once, each wait after its record), else the error says which op is wrong; whether it
+// keeps g's dependencies is not looked at: see Verify.
+//
+// A node starts when the host has submitted it, GapUS after the end of what its stream holds it for (a waited node counts
+// SyncUS later), and when its engine takes it. A copy engine takes one copy at a time, in the order in which they become ready. Kernels
+// that run at once share the multiprocessors in proportion to the blocks they can place, higher priorities first; nodes
+// whose blocks are unknown run beside everything. A copy from or to pageable memory holds the host until it is done.
+func Simulate(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
+	return simulatePlan(g, p, m, Durations(g, m, profile), false)
+}
+
+// SimulateGraph predicts one replay of a plan that runs as a CUDA graph: nothing is submitted, a node starts GraphNodeUS
+// after what it depends on, and each device issues its nodes one at a time.
+func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
+	return simulatePlan(g, p, m, Durations(g, m, profile), true)
+}
+
+func simulatePlan(g *dag.Graph, p *Plan, m *Machine, durations []float64, graph bool) (*Timeline, error) {
+	s := &simulation{g: g, p: p, m: m, graph: graph, durations: durations}
+	s.timeline = &Timeline{Machine: m.Name, Graph: graph, Nodes: make([]Span, g.Len())}
+	if err := s.index(); err != nil {
+		return nil, err
+	}
+	if m.Unit {
+		s.walk()
+	} else {
+		s.begin()
+		s.run()
+	}
+	for i := range s.timeline.Nodes {
+		s.timeline.MakespanUS = max(s.timeline.MakespanUS, s.timeline.Nodes[i].End)
+	}
+	return s.timeline, nil
+}
+
+// simulation is one run of the simulator. Ops are numbered through, stream by stream; records also among themselves, in
+// submission order.
+type simulation struct {
+	g         *dag.Graph
+	p         *Plan
+	m         *Machine
+	graph     bool
+	durations []float64
+	timeline  *Timeline
+
+	firstOp  []int32 // of each stream, in the numbering of all ops
+	record   []int32 // of each op: a record's own number, a wait's record
+	position []int32 // of each node among the launches, in submission order
+	records  int32
+	devices  int32 // 1 + the highest device number
+
+	// What follows is used where engines, waits or the host take time.
+	gap, sync float64
+	streams   []streamState
+	recorded  []moment // by record; its time is NaN until the record is reached
+	waiter    []int32  // by record: the first stream that is held by it, -1 for none
+	copiers   []copier // by device and engine
+	sharing   []sharing
+	issued    []moment // by device: when it can issue the next node, and which it issued last
+	events    heap[event]
+	touched   []int32 // copiers and, behind them, devices whose multiprocessors have something new to choose
+	isTouched []bool
+	now       float64
+
+	host      host
+	submitted []float64 // by op; NaN until the host gets there
+	starved   []int32   // streams whose next op is not submitted yet
+}
+
+// moment is a time and what it follows from.
+type moment struct {
+	us    float64
+	by    int32
+	cause Cause
+}
+
+type streamState struct {
+	ready      moment // when the next launch may start, as far as its stream and waits say
+	next       int32  // index of the op it is at
+	nextWaiter int32  // next stream held by the same record
+}
+
+// host is how far the host has come through the plan's order.
+type host struct {
+	at      int     // index into Order
+	free    float64 // when it can submit the next op
+	cursor  []int32 // by stream: its next op to submit
+	blocked int32   // the pageable copy that it waits for, -1 for none
+}
+
+var errPlanShape = errors.New("malformed plan")
+
+const maxSimulatedDevices = 1 << 12
+
+// index checks that the plan is a schedule and finds each wait's record: the one of its event that was submitted last.
+func (s *simulation) index() error {
+	p, n := s.p, s.g.Len()
+	total := 0
+	s.firstOp = make([]int32, len(p.Streams)+1)
+	for k := range p.Streams {
+		s.firstOp[k] = int32(total)
+		if total += len(p.Streams[k].Ops); total > math.MaxInt32 {
+			return fmt.Errorf("%w: more than %d ops", errPlanShape, math.MaxInt32)
+		}
+	}
+	s.firstOp[len(p.Streams)] = int32(total)
+	if total != len(p.Order) {
+		return fmt.Errorf("%w: the submission order has %d ops, the streams have %d", errPlanShape, len(p.Order), total)
+	}
+	if p.Events < 0 || int(p.Events) > total {
+		return fmt.Errorf("%w: %d events for %d ops", errPlanShape, p.Events, total)
+	}
+	s.record = make([]int32, total)
+	s.position = make([]int32, n)
+	latest := make([]int32, p.Events)
+	for e := range latest {
+		latest[e] = -1
+	}
+	for i := range s.g.Nodes {
+		d := s.g.Nodes[i].Device
+		if d < 0 || d >= maxSimulatedDevices {
+			return fmt.Errorf("node %q: device %d: the simulator takes devices 0 to %d", s.g.Nodes[i].Name, d, maxSimulatedDevices-1)
+		}
+		s.devices = max(s.devices, d+1)
+	}
+	cursor := make([]int32, len(p.Streams))
+	launched := make([]bool, n)
+	launches := 0
+	for _, k := range p.Order {
+		if k < 0 || int(k) >= len(p.Streams) || int(cursor[k]) >= len(p.Streams[k].Ops) {
+			return fmt.Errorf("%w: the submission order has more ops of stream %d than the stream has", errPlanShape, k)
+		}
+		at := cursor[k]
+		op := &p.Streams[k].Ops[at]
+		cursor[k]++
+		switch op.Kind {
+		case Launch:
+			if op.Node < 0 || int(op.Node) >= n {
+				return fmt.Errorf("%w: stream %d, op %d launches node %d of %d", errPlanShape, k, at, op.Node, n)
+			}
+			if launched[op.Node] {
+				return fmt.Errorf("%w: stream %d, op %d launches %q, which was launched before", errPlanShape, k, at, s.g.Nodes[op.Node].Name)
+			}
+			launched[op.Node] = true
+			s.position[op.Node] = int32(launches)
+			launches++
+		case Record, Wait:
+			if op.Event < 0 || op.Event >= p.Events {
+				return fmt.Errorf("%w: stream %d, op %d: event %d of %d", errPlanShape, k, at, op.Event, p.Events)
+			}
+			if op.Kind == Record {
+				latest[op.Event] = s.records
+				s.records++
+			} else if latest[op.Event] < 0 {
+				return fmt.Errorf("%w: stream %d, op %d waits for event %d before it is recorded", errPlanShape, k, at, op.Event)
+			}
+			s.record[s.firstOp[k]+at] = latest[op.Event]
+		default:
+			return fmt.Errorf("%w: stream %d, op %d is of kind %d", errPlanShape, k, at, op.Kind)
+		}
+	}
+	if launches != n {
+		for i := range launched {
+			if !launched[i] {
+				return fmt.Errorf("%w: %q is never launched (%d of %d nodes are)", errPlanShape, s.g.Nodes[i].Name, launches, n)
+			}
+		}
+	}
+	return nil
+}
+
+// walk is the whole simulation of a machine on which only nodes take time: the submission order has every record before its
+// waits, so one pass settles all.
+func (s *simulation) walk() {
+	ready := make([]moment, len(s.p.Streams))
+	for k := range ready {
+		ready[k].by = -1
+	}
+	recorded := make([]moment, s.records)
+	cursor := make([]int32, len(s.p.Streams))
+	for _, k := range s.p.Order {
+		at := cursor[k]
+		cursor[k]++
+		op := &s.p.Streams[k].Ops[at]
+		switch op.Kind {
+		case Launch:
+			end := ready[k].us + s.durations[op.Node]
+			s.start(op.Node, k, ready[k], ready[k].us)
+			s.timeline.Nodes[op.Node].End = end
+			ready[k] = moment{end, op.Node, AfterOrder}
+		case Record:
+			recorded[s.record[s.firstOp[k]+at]] = ready[k]
+		case Wait:
+			if r := recorded[s.record[s.firstOp[k]+at]]; r.us > ready[k].us {
+				ready[k] = moment{r.us, r.by, AfterWait}
+			}
+		}
+	}
+}
+
+// start puts a node on the timeline: it may start from ready on and does so now.
+func (s *simulation) start(node, stream int32, ready moment, now float64) {
+	s.timeline.Nodes[node] = Span{
+		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
+		By: ready.by, Engine: EngineOf(s.g, node), Cause: ready.cause,
+	}
+}
+
+// begin sets every stream to its first op and lets the host submit as far as it can without waiting.
+func (s *simulation) begin() {
+	s.gap, s.sync = s.m.GapUS, s.m.SyncUS
+	if s.graph {
+		s.gap, s.sync = s.m.GraphNodeUS, 0
+	}
+	s.streams = make([]streamState, len(s.p.Streams))
+	for k := range s.streams {
+		s.streams[k] = streamState{ready: moment{by: -1}, nextWaiter: -1}
+	}
+	s.recorded = make([]moment, s.records)
+	s.waiter = make([]int32, s.records)
+	for r := range s.recorded {
+		s.recorded[r].us = math.NaN()
+		s.waiter[r] = -1
+	}
+	s.copiers = make([]copier, int(s.devices)*int(engineKinds))
+	for e := range s.copiers {
+		s.copiers[e].lastBy = -1
+	}
+	s.sharing = make([]sharing, s.devices)
+	s.isTouched = make([]bool, len(s.copiers)+len(s.sharing))
+	s.issued = make([]moment, s.devices)
+	for d := range s.issued {
+		s.issued[d].by = -1
+	}
+	s.host.blocked = -1
+	if !s.graph {
+		s.submitted = make([]float64, len(s.p.Order))
+		for op := range s.submitted {
+			s.submitted[op] = math.NaN()
+		}
+		s.host.cursor = make([]int32, len(s.p.Streams))
+		s.timeline.Host = make([]HostSpan, 0, len(s.p.Order))
+		s.submit()
+	}
+	for k := range s.streams {
+		s.advance(int32(k))
+	}
+}
+
+// submit lets the host go on until it has submitted everything or waits for a copy from or to pageable memory.
+func (s *simulation) submit() {
+	h := &s.host
+	for h.at < len(s.p.Order) && h.blocked < 0 {
+		k := s.p.Order[h.at]
+		at := h.cursor[k]
+		op := &s.p.Streams[k].Ops[at]
+		start, cost := h.free, s.m.EventUS
+		if op.Kind == Launch {
+			cost = s.m.LaunchUS
+			if s.pageable(op.Node) {
+				h.blocked = op.Node
+			}
+		}
+		h.free += cost
+		s.submitted[s.firstOp[k]+at] = h.free
+		s.timeline.Host = append(s.timeline.Host, HostSpan{start, h.free, k, at})
+		h.cursor[k]++
+		h.at++
+	}
+}
+
+func (s *simulation) pageable(node int32) bool {
+	c := s.g.Nodes[node].Copy
+	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
+}
+
+// advance takes a stream through records and waits up to its next launch, and schedules that for when it may start.
+func (s *simulation) advance(k int32) {
+	stream := &s.streams[k]
+	ops := s.p.Streams[k].Ops
+	for int(stream.next) < len(ops) {
+		number := s.firstOp[k] + stream.next
+		if !s.graph {
+			submitted := s.submitted[number]
+			if math.IsNaN(submitted) {
+				s.starved = append(s.starved, k)
+				return
+			}
+			if submitted > stream.ready.us {
+				stream.ready = moment{submitted, -1, AfterHost}
+			}
+		}
+		switch op := &ops[stream.next]; op.Kind {
+		case Launch:
+			s.events.push(event{us: max(s.now, stream.ready.us), node: op.Node, stream: k, kind: launchReady})
+			return
+		case Record:
+			r := s.record[number]
+			s.recorded[r] = stream.ready
+			for w := s.waiter[r]; w >= 0; {
+				s.events.push(event{us: s.now, node: -1, stream: w, kind: streamWoken})
+				w, s.streams[w].nextWaiter = s.streams[w].nextWaiter, -1
+			}
+		case Wait:
+			r := s.record[number]
+			at := s.recorded[r]
+			if math.IsNaN(at.us) {
+				stream.nextWaiter, s.waiter[r] = s.waiter[r], k
+				return
+			}
+			if at.us += s.sync; at.us > stream.ready.us {
+				if at.by >= 0 {
+					at.cause = AfterWait
+				}
+				stream.ready = at
+			}
+		}
+		stream.next++
+	}
+}
+
+// run takes events in order of time until none is left. It always ends with every node done: the submission order has each
+// record before its waits, so the op that was submitted first of those not done can go on.
+func (s *simulation) run() {
+	for len(s.events) > 0 {
+		s.now = s.events[0].us
+		// All that happens at one moment is taken before any engine chooses, so that ties do not hang on the order of events.
+		for len(s.events) > 0 && s.events[0].us == s.now {
+			switch e := s.events.pop(); e.kind {
+			case copyDone:
+				c := s.copierOf(e.node)
+				s.copiers[c].active--
+				s.copiers[c].lastBy = e.node
+				s.touch(c)
+				s.finish(e.node, e.stream)
+			case nodeDone:
+				s.finish(e.node, e.stream)
+			case sharedDone:
+				d := e.node
+				if s.sharing[d].version != e.stream {
+					continue
+				}
+				for r, ok := s.sharing[d].take(s.now); ok; r, ok = s.sharing[d].take(s.now) {
+					s.finish(r.node, r.stream)
+				}
+				s.touch(int32(len(s.copiers)) + d)
+			case streamWoken:
+				s.advance(e.stream)
+			case launchReady:
+				if s.graph {
+					s.issue(e)
+				} else {
+					s.enter(e.node, e.stream)
+				}
+			case launchIssued:
+				s.enter(e.node, e.stream)
+			}
+		}
+		for _, c := range s.touched {
+			s.isTouched[c] = false
+			if d := c - int32(len(s.copiers)); d >= 0 {
+				s.share(d)
+			} else {
+				s.copy(c)
+			}
+		}
+		s.touched = s.touched[:0]
+	}
+}
+
+// issue passes a graph's node through the device's front end, which takes one at a time.
+func (s *simulation) issue(e event) {
+	d := s.g.Nodes[e.node].Device
+	front := &s.issued[d]
+	at := e.us
+	if front.us > at {
+		at = front.us
+		s.streams[e.stream].ready = moment{at, front.by, AfterIssue}
+	}
+	*front = moment{us: at + s.m.GraphIssueUS, by: e.node}
+	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
+}
+
+// enter hands a node that may start to its engine.
+func (s *simulation) enter(node, stream int32) {
+	s.start(node, stream, s.streams[stream].ready, s.now)
+	n := &s.g.Nodes[node]
+	if s.timeline.Nodes[node].Engine != Compute {
+		c := s.copierOf(node)
+		s.copiers[c].queue.push(queued{s.now, s.position[node], node, stream})
+		s.touch(c)
+		return
+	}
+	share := s.m.share(n)
+	if share == 0 {
+		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
+		return
+	}
+	s.sharing[n.Device].add(s.now, s.p.Streams[stream].Priority, running{
+		virtual: s.durations[node], position: s.position[node], node: node, stream: stream, share: share})
+	s.touch(int32(len(s.copiers)) + n.Device)
+}
+
+// copy lets a copy engine begin what it has room for.
+func (s *simulation) copy(c int32) {
+	engine := &s.copiers[c]
+	room := 1
+	if e := Engine(c % int32(engineKinds)); e == Upload || e == Download {
+		room = s.m.CopyEngines
+	}
+	for engine.active < room && len(engine.queue) > 0 {
+		q := engine.queue.pop()
+		engine.active++
+		if q.us < s.now {
+			s.start(q.node, q.stream, moment{q.us, engine.lastBy, AfterQueue}, s.now)
+		}
+		s.events.push(event{us: s.now + s.durations[q.node], node: q.node, stream: q.stream, kind: copyDone})
+	}
+}
+
+// share divides a device's multiprocessors anew and schedules the next end of a kernel.
+func (s *simulation) share(d int32) {
+	sharing := &s.sharing[d]
+	if next := sharing.divide(s.now); !math.IsInf(next, 1) {
+		s.events.push(event{us: max(next, s.now), node: d, stream: sharing.version, kind: sharedDone})
+	}
+}
+
+// touch notes that a copier, or a device's multiprocessors, must choose again before time moves on.
+func (s *simulation) touch(c int32) {
+	mark := &s.isTouched[c]
+	if !*mark {
+		*mark = true
+		s.touched = append(s.touched, c)
+	}
+}
+
+// copierOf is the copy engine of a node that is on the timeline. The host has one for all devices.
+func (s *simulation) copierOf(node int32) int32 {
+	span := &s.timeline.Nodes[node]
+	if span.Engine == HostCopy {
+		return int32(HostCopy)
+	}
+	return span.Device*int32(engineKinds) + int32(span.Engine)
+}
+
+// finish ends a node now and lets its stream, and the host where it waited for it, go on.
+func (s *simulation) finish(node, stream int32) {
+	s.timeline.Nodes[node].End = s.now
+	state := &s.streams[stream]
+	state.ready = moment{s.now + s.gap, node, AfterOrder}
+	state.next++
+	s.advance(stream)
+	if s.host.blocked != node {
+		return
+	}
+	s.host.blocked = -1
+	s.host.free = max(s.host.free, s.now)
+	s.submit()
+	starved := s.starved
+	s.starved = nil
+	for _, k := range starved {
+		s.advance(k)
+	}
+}
