@@ -9,7 +9,9 @@ import (
 )
 
 // heap keeps its least element first.
-type heap[T interface{ before(*T) bool }] []T
+type heap[T ordered[T]] []T
+
+type ordered[T any] interface{ before(T) bool }
 
 func (h *heap[T]) push(x T) {
 	s := append(*h, x)
@@ -17,7 +19,7 @@ func (h *heap[T]) push(x T) {
 	i := len(s) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !x.before(&s[up]) {
+		if !x.before(s[up]) {
 			break
 		}
 		s[i] = s[up]
@@ -37,10 +39,10 @@ func (h *heap[T]) pop() T {
 		if down >= len(s) {
 			break
 		}
-		if down+1 < len(s) && s[down+1].before(&s[down]) {
+		if down+1 < len(s) && s[down+1].before(s[down]) {
 			down++
 		}
-		if !s[down].before(&last) {
+		if !s[down].before(last) {
 			break
 		}
 		s[i] = s[down]
@@ -70,7 +72,7 @@ type event struct {
 	kind         eventKind
 }
 
-func (e event) before(o *event) bool {
+func (e event) before(o event) bool {
 	if e.us != o.us {
 		return e.us < o.us
 	}
@@ -93,7 +95,7 @@ type queued struct {
 	position, node, stream int32
 }
 
-func (q queued) before(o *queued) bool {
+func (q queued) before(o queued) bool {
 	return q.us < o.us || q.us == o.us && q.position < o.position
 }
 
@@ -117,7 +119,7 @@ type running struct {
 	position, node, stream int32
 }
 
-func (r running) before(o *running) bool {
+func (r running) before(o running) bool {
 	return r.virtual < o.virtual || r.virtual == o.virtual && r.position < o.position
 }
 

@@ -56,7 +56,7 @@ func H200() *Machine {
 		SyncUS:   0.1, // 20 us kernels in ping-pong over two streams: 21.7 us a step, 21.6 on one
 		GapUS:    1.6, // 20 us kernels one after the other on a stream: 21.6 us a step
 		// No-op kernels in a graph: a chain 0.53 us a node, 8 chains side by side 0.19 us a node: issuing is partly serial.
-		GraphNodeUS: 0.55, GraphIssueUS: 0.15,
+		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
 		KernelUS: 0.1, CopyUS: 1.5,
 		HostToDevice: 55_000, DeviceToHost: 55_400,
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,

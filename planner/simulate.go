@@ -99,6 +99,7 @@ type host struct {
 	free    float64 // when it can submit the next op
 	cursor  []int32 // by stream: its next op to submit
 	blocked int32   // the pageable copy that it waits for, -1 for none
+	after   int32   // the pageable copy that it waited for last, -1 for none
 }
 
 var errPlanShape = errors.New("malformed plan")
@@ -245,7 +246,7 @@ func (s *simulation) begin() {
 	for d := range s.issued {
 		s.issued[d].by = -1
 	}
-	s.host.blocked = -1
+	s.host.blocked, s.host.after = -1, -1
 	if !s.graph {
 		s.submitted = make([]float64, len(s.p.Order))
 		for op := range s.submitted {
@@ -300,7 +301,7 @@ func (s *simulation) advance(k int32) {
 				return
 			}
 			if submitted > stream.ready.us {
-				stream.ready = moment{submitted, -1, AfterHost}
+				stream.ready = moment{submitted, s.host.after, AfterHost}
 			}
 		}
 		switch op := &ops[stream.next]; op.Kind {
@@ -322,7 +323,7 @@ func (s *simulation) advance(k int32) {
 				return
 			}
 			if at.us += s.sync; at.us > stream.ready.us {
-				if at.by >= 0 {
+				if at.cause == AfterOrder {
 					at.cause = AfterWait
 				}
 				stream.ready = at
@@ -467,7 +468,7 @@ func (s *simulation) finish(node, stream int32) {
 	if s.host.blocked != node {
 		return
 	}
-	s.host.blocked = -1
+	s.host.blocked, s.host.after = -1, node
 	s.host.free = max(s.host.free, s.now)
 	s.submit()
 	starved := s.starved

@@ -15,7 +15,7 @@ const (
 	AfterOrder              // the node before it on its stream
 	AfterWait               // a node of another stream, through a wait
 	AfterQueue              // its copy engine, busy with another stream's copy
-	AfterHost               // the host, which had not submitted it yet
+	AfterHost               // the host, which had not submitted it yet; By is the pageable copy that it was held by last, if any
 	AfterIssue              // in a graph: the device, which starts one node at a time
 )
 
