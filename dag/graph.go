@@ -59,6 +59,3 @@ func (g *Graph) PredEdges(i int32) []int32 { return g.predEdge[g.predStart[i]:g.
 // Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the
 // first-declared comes first. Where every dependency already goes forward this is declaration order.
 func (g *Graph) Topological() []int32 { return g.topo }
-
-// Accesses returns what node i reads and writes.
-func (p *Pipeline) Accesses(i int32) []Access { return p.accesses[p.accessStart[i]:p.accessStart[i+1]] }

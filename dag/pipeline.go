@@ -18,6 +18,23 @@ type Pipeline struct {
 	accessStart []int32  // len(Nodes)+1
 }
 
+// Graph derives the dependencies. The pipeline must not change afterwards. The error is a *CycleError.
+func (p *Pipeline) Graph() (*Graph, error) { return newGraph(p) }
+
+// Accesses returns what node i reads and writes. Callers must not change it.
+func (p *Pipeline) Accesses(i int32) []Access { return p.accesses[p.accessStart[i]:p.accessStart[i+1]] }
+
+// add appends a node with its accesses and returns its id.
+func (p *Pipeline) add(node Node, accesses []Access) int32 {
+	if len(p.accessStart) == 0 {
+		p.accessStart = append(p.accessStart, 0)
+	}
+	p.Nodes = append(p.Nodes, node)
+	p.accesses = append(p.accesses, accesses...)
+	p.accessStart = append(p.accessStart, int32(len(p.accesses)))
+	return int32(len(p.Nodes) - 1)
+}
+
 // Sync says which dependencies become waits.
 type Sync uint8
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -355,6 +356,25 @@ func number(v expr.Value) string {
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprint(v.Float())
+}
+
+// numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one.
+func numberOf(v any) (expr.Value, bool) {
+	switch v := reflect.ValueOf(v); {
+	case !v.IsValid():
+	case v.CanInt():
+		return expr.Int(v.Int()), true
+	case v.CanUint():
+		return expr.Int(int64(v.Uint())), v.Uint() <= math.MaxInt64
+	case v.CanFloat():
+		return expr.FloatValue(v.Float()), true
+	case v.Kind() == reflect.Bool:
+		if v.Bool() {
+			return expr.Int(1), true
+		}
+		return expr.Int(0), true
+	}
+	return expr.Value{}, false
 }
 
 // scalarBits converts a value to an element type, if it can hold it.

@@ -1,0 +1,96 @@
+// Benchmarks from Go calls to a graph: near-linear from 1k to 1M nodes. Asserts no times.
+
+package dag
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+var benchSizes = []int{1_000, 10_000, 100_000, 1_000_000}
+
+// benchShapes are ways for n nodes with three accesses each to use their buffers.
+var benchShapes = []struct {
+	name    string
+	declare func(b *Builder, n int)
+}{
+	// Every node has a buffer of its own and reads those of two nodes shortly before.
+	{"stencil", func(b *Builder, n int) {
+		b.Grow(n, n, 3*n)
+		for i := range n {
+			b.Device("b"+strconv.Itoa(i), F32, 1024)
+		}
+		for i := range int32(n) {
+			b.Task("n"+strconv.Itoa(int(i)), b.In(max(i-1, 0)), b.In(max(i-64, 0)), b.Out(i))
+		}
+	}},
+	// The same over even slices of one buffer.
+	{"slices", func(b *Builder, n int) {
+		b.Grow(n, 1, 3*n)
+		d := b.Device("d", F32, int64(n))
+		for i := range int64(n) {
+			b.Task("n"+strconv.Itoa(int(i)), b.Part(d, max(i-1, 0), int64(n)).In(), b.Part(d, max(i-64, 0), int64(n)).In(), b.Part(d, i, int64(n)).Out())
+		}
+	}},
+	// Slices that overlap in part: each node reads its neighbourhood and writes its own slice of two buffers in turn.
+	{"halo", func(b *Builder, n int) {
+		b.Grow(n, 2, 3*n)
+		const width = 1000
+		two := [2]int32{b.Device("even", F32, 16*width), b.Device("odd", F32, 16*width)}
+		for i := range n {
+			from, to := two[i/width%2], two[1-i/width%2]
+			k := int64(i % width)
+			b.Task("n"+strconv.Itoa(i), b.Slice(from, max(16*k-2, 0), min(16*k+18, 16*width)).In(), b.Slice(to, 16*k, 16*k+8).InOut(), b.Slice(to, 16*k+8, 16*k+16).Out())
+		}
+	}},
+	// Few whole buffers, used again and again: chains.
+	{"chains", func(b *Builder, n int) {
+		b.Grow(n, 16, 3*n)
+		for i := range 16 {
+			b.Device("b"+strconv.Itoa(i), F32, 1024)
+		}
+		for i := range int32(n) {
+			b.Task("n"+strconv.Itoa(int(i)), b.In(i%16), b.In((i+5)%16), b.InOut((i*7+3)%16))
+		}
+	}},
+	// A thousand readers of one buffer between two writers of the whole, which also write slices.
+	{"readers", func(b *Builder, n int) {
+		b.Grow(n, 2, 3*n)
+		x, y := b.Device("x", F32, 4096), b.Device("y", F32, int64(n))
+		for i := range n {
+			if i%1000 == 0 {
+				b.Task("n"+strconv.Itoa(i), b.Out(x), b.In(x), b.Part(y, int64(i), int64(n)).Out())
+			} else {
+				b.Task("n"+strconv.Itoa(i), b.In(x), b.Part(x, int64(i%64), 64).In(), b.Part(y, int64(i), int64(n)).Out())
+			}
+		}
+	}},
+}
+
+func BenchmarkGraph(b *testing.B) {
+	for _, shape := range benchShapes {
+		for _, n := range benchSizes {
+			b.Run(fmt.Sprintf("%s/%d", shape.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				edges := 0
+				for b.Loop() {
+					builder := New("bench")
+					shape.declare(builder, n)
+					g, err := builder.Graph()
+					if err != nil {
+						b.Fatal(err)
+					}
+					edges = len(g.Edges())
+				}
+				perNode := float64(n) * float64(b.N)
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/perNode, "ns/node")
+				b.ReportMetric(float64(edges)/float64(n), "edges/node")
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				b.ReportMetric(float64(m.Sys)/1e6, "sys-MB")
+			})
+		}
+	}
+}
