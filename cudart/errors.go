@@ -16,6 +16,8 @@ var (
 	// ErrPoisoned: an earlier fault left the context unusable; only a new process has a working one.
 	ErrPoisoned    = errors.New("the device context is unusable after an earlier fault; a new process is needed")
 	ErrUnsupported = errors.New("not supported")
+	// ErrLeak: a platform was closed while something it made was not.
+	ErrLeak = errors.New("not closed")
 )
 
 // Error is a failed device call.

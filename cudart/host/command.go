@@ -1,0 +1,381 @@
+// Commands as the CPU device holds them: checked once, their memory resolved, ready to run. Knows no lists and no graphs.
+
+package host
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// command is an encoded cudart.Command. It does not change once submitted: a change makes another one.
+type command struct {
+	platform *Platform
+	kind     cudart.CommandKind
+	priority dag.Priority
+	width    uint8
+	blocking bool // a copy that the submitting goroutine waits for
+	node     int32
+	index    int
+	label    string
+	stream   *Stream
+	device   *device // whose context the command runs in; nil for a graph's copies until the graph is made
+	event    *Event
+	kernel   *Kernel
+	call     kernels.Call
+	args     []cudart.Value
+	dst, src cudart.Ptr
+	devices  [2]int32 // of dst and src, as declared
+	bytes    int64
+	pattern  uint32
+	uses     []use
+	accesses []cudart.Access
+	refused  *cudart.Error // what a submission is answered with; nil: nothing is wrong
+}
+
+// use is memory that a command touches. The allocation is looked up once; a command whose memory was freed looks it up again.
+type use struct {
+	memory *memory // nil: no allocation held the range when it was looked up
+	ptr    cudart.Ptr
+	bytes  int64
+	arg    int // the argument's index, destination or source
+}
+
+// name is the driver's call that submits such a command.
+func (c *command) name() string {
+	switch c.kind {
+	case cudart.LaunchKernel:
+		return "cuLaunchKernel"
+	case cudart.CopyMemory:
+		return "cuMemcpyAsync"
+	case cudart.SetMemory:
+		return [...]string{1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}[c.width]
+	case cudart.RecordEvent:
+		return "cuEventRecord"
+	case cudart.WaitEvent:
+		return "cuStreamWaitEvent"
+	}
+	return "cuGraphAddEmptyNode"
+}
+
+// fail makes an error that names the command.
+func (c *command) fail(s status, detail string, args ...any) *cudart.Error {
+	id := int32(-1)
+	if c.device != nil {
+		id = c.device.id
+	}
+	return c.blame(fail(c.name(), s, id, detail, args...))
+}
+
+func (c *command) blame(e *cudart.Error) *cudart.Error {
+	e.Label, e.Node, e.Index = c.label, c.node, c.index
+	return e
+}
+
+// encode fills c from a command. What makes a command impossible to hold is an error; what a device would only refuse at submission
+// is kept in refused.
+func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.Error {
+	*c = command{
+		platform: p, kind: from.Kind, priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
+		dst: from.Dst, src: from.Src, devices: [2]int32{from.DstDevice, from.SrcDevice}, bytes: from.Bytes, pattern: from.Pattern,
+		accesses: from.Accesses,
+	}
+	if c.kind == cudart.SetMemory && c.width != 1 && c.width != 2 && c.width != 4 {
+		c.width = 1
+		return c.fail(invalidValue, "a pattern of %d bytes; 1, 2 and 4 are possible", from.Width)
+	}
+	if from.Stream != nil {
+		s, ok := from.Stream.(*Stream)
+		if !ok || s.queue.platform != p {
+			return c.fail(invalidHandle, "the stream belongs to another platform")
+		}
+		c.stream, c.device = s, s.queue.device
+	}
+	switch c.kind {
+	case cudart.RecordEvent, cudart.WaitEvent:
+		e, ok := from.Event.(*Event)
+		if !ok || e.platform != p {
+			return c.fail(invalidHandle, "the event belongs to another platform")
+		}
+		c.event = e
+	case cudart.LaunchKernel:
+		k, ok := from.Kernel.(*Kernel)
+		if !ok || k.module.platform != p {
+			return c.fail(invalidHandle, "the kernel belongs to another platform")
+		}
+		c.kernel = k
+		if c.device == nil {
+			c.device = k.module.device
+		}
+		c.call = kernels.Call{Shared: from.Shared, Block: from.Block}
+		c.setArgs(from.Grid, from.Args)
+	case cudart.CopyMemory, cudart.SetMemory:
+		c.setCopy(from.Dst, from.Src)
+		c.blocking = c.blocking || (c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable))
+	}
+	return nil
+}
+
+// setArgs gives a launch its grid and arguments.
+func (c *command) setArgs(grid [3]uint32, args []cudart.Value) {
+	c.args = slices.Clone(args)
+	c.call.Grid = grid
+	c.call.Args = make([]kernels.Arg, len(args))
+	c.uses = nil
+	for i, v := range args {
+		if !v.Pointer {
+			c.call.Args[i] = kernels.Arg{Bits: v.Bits}
+			continue
+		}
+		c.call.Args[i] = kernels.Arg{Bits: uint64(v.Ptr), Bytes: v.Bytes}
+		if v.Bytes > 0 {
+			c.uses = append(c.uses, use{ptr: v.Ptr, bytes: v.Bytes, arg: i})
+		}
+	}
+	c.resolve()
+	c.refused = c.kernel.refuse(c)
+}
+
+// changeArgs gives an encoded launch other arguments. The declared accesses move with the arguments that hold them.
+func (c *command) changeArgs(grid [3]uint32, args []cudart.Value) {
+	old := c.args
+	c.accesses = slices.Clone(c.accesses)
+	for i := range c.accesses {
+		a := &c.accesses[i]
+		for j, v := range old {
+			if j < len(args) && v.Pointer && args[j].Pointer && a.Ptr >= v.Ptr && a.Ptr+cudart.Ptr(a.Bytes) <= v.Ptr+cudart.Ptr(v.Bytes) {
+				a.Ptr += args[j].Ptr - v.Ptr
+				break
+			}
+		}
+	}
+	c.setArgs(grid, args)
+}
+
+// refusal is what a submission of the command is answered with, nil if nothing is wrong.
+func (c *command) refusal() *cudart.Error {
+	if c.refused != nil || c.kind != cudart.LaunchKernel {
+		return c.refused
+	}
+	return c.kernel.refuseShared(c)
+}
+
+// setCopy gives a copy or a set its addresses.
+func (c *command) setCopy(dst, src cudart.Ptr) {
+	c.dst, c.src = dst, src
+	c.uses, c.refused, c.blocking = nil, nil, false
+	if c.bytes < 0 {
+		c.refused = c.fail(invalidValue, "%d bytes", c.bytes)
+		return
+	}
+	if c.kind == cudart.SetMemory && (c.bytes%int64(c.width) != 0 || uint64(dst)%uint64(c.width) != 0) {
+		c.refused = c.fail(invalidValue, "%d bytes from an address divisible by %d are not whole patterns of %d bytes",
+			c.bytes, uint64(dst)&-uint64(dst), c.width)
+		return
+	}
+	if c.bytes == 0 {
+		return
+	}
+	c.uses = append(c.uses, use{ptr: dst, bytes: c.bytes, arg: destination})
+	if c.kind == cudart.CopyMemory {
+		c.uses = append(c.uses, use{ptr: src, bytes: c.bytes, arg: source})
+	}
+	c.resolve()
+	hosts := 0
+	for i, u := range c.uses {
+		if u.memory == nil {
+			continue
+		}
+		if u.memory.device != c.devices[i] {
+			c.refused = c.fail(invalidValue, "%v was said to be %s and lies in %v", u.describe(), deviceName(c.devices[i]), u.memory)
+			return
+		}
+		if u.memory.device < 0 {
+			hosts++
+		}
+		if u.memory.place == pageable && c.kind == cudart.CopyMemory {
+			c.blocking = true
+		}
+	}
+	if hosts == 2 {
+		c.blocking = true // copies within host memory are made by the host
+	}
+}
+
+func deviceName(id int32) string {
+	if id < 0 {
+		return "in host memory"
+	}
+	return fmt.Sprintf("on device %d", id)
+}
+
+// what use.arg is for a copy.
+const (
+	destination = -1
+	source      = -2
+)
+
+func (u use) describe() string {
+	switch u.arg {
+	case destination:
+		return "the destination"
+	case source:
+		return "the source"
+	}
+	return fmt.Sprintf("argument %d", u.arg)
+}
+
+// resolve looks up every range that the command touches.
+func (c *command) resolve() {
+	for i := range c.uses {
+		u := &c.uses[i]
+		u.memory, _ = c.platform.memory.misuse(u.ptr, u.bytes)
+		if u.memory != nil && u.arg >= 0 {
+			c.call.Args[u.arg].Memory = u.memory.at(u.ptr)
+		}
+	}
+}
+
+// usable checks that every range lies in live memory which the command's device may touch. Freed memory is looked up again, since
+// the addresses may have been given out anew; that makes another command.
+func (c *command) usable() (*command, *cudart.Error) {
+	for i := range c.uses {
+		u := &c.uses[i]
+		if u.memory != nil && u.memory.live.Load() {
+			if c.kind == cudart.LaunchKernel {
+				if e := c.reach(u); e != nil {
+					return nil, e
+				}
+			}
+			continue
+		}
+		if _, why := c.platform.memory.misuse(u.ptr, u.bytes); why != "" {
+			return nil, c.fail(illegalAddress, "%s: %s", u.describe(), why)
+		}
+		again := *c
+		again.uses = slices.Clone(c.uses)
+		again.call.Args = slices.Clone(c.call.Args)
+		again.resolve()
+		return again.usable()
+	}
+	return c, nil
+}
+
+// reach checks that a kernel may touch memory from its device.
+func (c *command) reach(u *use) *cudart.Error {
+	m := u.memory
+	switch {
+	case m.place == pageable:
+		return c.fail(illegalAddress, "%s lies in %v; kernels reach pinned host memory only", u.describe(), m)
+	case m.device >= 0 && !c.platform.peers[c.device.id][m.device].Load():
+		return c.fail(illegalAddress, "%s lies in %v; peer access from device %d is not enabled", u.describe(), m, c.device.id)
+	}
+	return nil
+}
+
+// execute runs the command; what goes wrong poisons the device.
+func (c *command) execute(w *worker) {
+	if c.device.fault.Load() != nil {
+		return
+	}
+	if len(c.uses) > 0 {
+		u, e := c.usable()
+		if e != nil {
+			c.device.poison(e)
+			return
+		}
+		c = u
+	}
+	var crashed *crash
+	switch c.kind {
+	case cudart.LaunchKernel:
+		crashed = c.launch(w)
+	case cudart.CopyMemory, cudart.SetMemory:
+		if c.bytes > 0 {
+			crashed = w.split(c, (c.bytes+copyPart-1)/copyPart)
+		}
+	}
+	if crashed != nil {
+		c.device.poison(c.crashed(crashed))
+		return
+	}
+	if c.kind == cudart.LaunchKernel {
+		for i := range c.uses {
+			if m := c.uses[i].memory; !m.intact() {
+				c.device.poison(c.fail(illegalAddress, "bytes just outside %s, %v, were overwritten", c.uses[i].describe(), m))
+				return
+			}
+		}
+	}
+}
+
+// launch runs the kernel's reference. Spans may panic too.
+func (c *command) launch(w *worker) (crashed *crash) {
+	var n int64
+	if crashed = guardSpans(c, &n); crashed != nil {
+		return crashed
+	}
+	return w.split(c, n)
+}
+
+func guardSpans(c *command, n *int64) (crashed *crash) {
+	defer func() {
+		if v := recover(); v != nil {
+			crashed = newCrash(v)
+		}
+	}()
+	*n = 1
+	if c.kernel.reference.Spans != nil {
+		*n = c.kernel.reference.Spans(&c.call)
+	}
+	return nil
+}
+
+// copyPart is how many bytes of a copy are one part.
+const copyPart = 1 << 20
+
+// part implements part.
+func (c *command) part(lo, hi int64) {
+	switch c.kind {
+	case cudart.LaunchKernel:
+		c.kernel.reference.Run(&c.call, lo, hi)
+	case cudart.CopyMemory:
+		copy(c.bytesOf(0, lo, hi), c.bytesOf(1, lo, hi))
+	case cudart.SetMemory:
+		set(c.bytesOf(0, lo, hi), c.pattern, c.width)
+	}
+}
+
+func (c *command) bytesOf(use int, lo, hi int64) []byte {
+	u := &c.uses[use]
+	start, end := lo*copyPart, min(hi*copyPart, c.bytes)
+	return unsafe.Slice((*byte)(unsafe.Add(u.memory.at(u.ptr), start)), end-start)
+}
+
+// set repeats the low bytes of a pattern, little-endian.
+func set(b []byte, pattern uint32, width uint8) {
+	for i := range min(int(width), len(b)) {
+		b[i] = byte(pattern >> (8 * i))
+	}
+	for n := int(width); n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// crashed is the fault that a panic becomes: one at an address is an illegal access, any other a failed launch.
+func (c *command) crashed(v *crash) *cudart.Error {
+	if fault, ok := v.value.(interface{ Addr() uintptr }); ok {
+		_, why := c.platform.memory.misuse(cudart.Ptr(fault.Addr()), 1)
+		if why == "" {
+			why = "the address cannot be touched"
+		}
+		return c.fail(illegalAddress, "%s", why)
+	}
+	e := c.fail(launchFailed, "panic: %v", v.value)
+	e.Detail = string(v.stack)
+	return e
+}

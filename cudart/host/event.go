@@ -1,0 +1,144 @@
+// Events: places in queues, and times. A wait takes the place the event has when the wait is submitted.
+
+package host
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// Event is a place in a stream.
+type Event struct {
+	platform *Platform
+	device   *device
+	timed    bool
+
+	mu      sync.Mutex
+	closed  bool
+	mark    mark
+	version uint64 // counts records
+	stamped uint64 // the version that at belongs to
+	at      time.Time
+	capture *capture // the last record was captured by it, after nodes
+	nodes   []int32
+	clock   []uint64 // of the order checker, at the last record
+}
+
+// NewEvent implements [cudart.Platform].
+func (p *Platform) NewEvent(id int32, timed bool) (cudart.Event, error) {
+	d, err := p.device("cuEventCreate", id)
+	if err != nil {
+		return nil, err
+	}
+	p.events.Add(1)
+	return &Event{platform: p, device: d, timed: timed}, nil
+}
+
+// check returns why a call on the event cannot be made; the caller holds mu.
+func (e *Event) check(call string) error {
+	if e.closed {
+		return fail(call, invalidHandle, e.device.id, "the event is closed")
+	}
+	if e.capture != nil {
+		return fail(call, capturedEvent, e.device.id, "")
+	}
+	return e.device.check(call)
+}
+
+// last is the mark of the last record.
+func (e *Event) last(call string) (mark, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mark, e.check(call)
+}
+
+// record notes that the event stands at a mark from now on.
+func (e *Event) record(m mark) {
+	e.mark = m
+	e.capture, e.nodes = nil, e.nodes[:0]
+}
+
+// stamp takes the time, unless the event has been recorded again since.
+func (e *Event) stamp(version uint64) {
+	e.mu.Lock()
+	if e.version == version {
+		e.at, e.stamped = time.Now(), version
+	}
+	e.mu.Unlock()
+}
+
+// Query implements [cudart.Event].
+func (e *Event) Query() (bool, error) {
+	m, err := e.last("cuEventQuery")
+	if err != nil || !m.reached() {
+		return false, err
+	}
+	e.platform.order.wait(e)
+	return true, e.device.check("cuEventQuery")
+}
+
+// Synchronize implements [cudart.Event].
+func (e *Event) Synchronize() error {
+	m, err := e.last("cuEventSynchronize")
+	if err != nil {
+		return err
+	}
+	if m.queue != nil {
+		m.queue.finish(context.Background(), m.place)
+		e.platform.order.wait(e)
+	}
+	return e.device.check("cuEventSynchronize")
+}
+
+// Since implements [cudart.Event].
+func (e *Event) Since(earlier cudart.Event) (float64, error) {
+	const call = "cuEventElapsedTime"
+	to, err := e.time(call)
+	if err != nil {
+		return 0, err
+	}
+	o, ok := earlier.(*Event)
+	if !ok || o.platform != e.platform || o.device != e.device {
+		return 0, fail(call, invalidHandle, e.device.id, "the events belong to different devices")
+	}
+	from, err := o.time(call)
+	if err != nil {
+		return 0, err
+	}
+	return float64(to.Sub(from).Nanoseconds()) / 1e3, nil
+}
+
+// time is when the last record happened.
+func (e *Event) time(call string) (time.Time, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.check(call); err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case !e.timed:
+		return time.Time{}, fail(call, invalidHandle, e.device.id, "the event is not timed")
+	case e.version == 0:
+		return time.Time{}, fail(call, invalidHandle, e.device.id, "the event was never recorded")
+	case !e.mark.reached():
+		return time.Time{}, fail(call, notReady, e.device.id, "")
+	case e.stamped != e.version:
+		return time.Time{}, fail(call, invalidHandle, e.device.id, "the device faulted before the event")
+	}
+	return e.at, nil
+}
+
+// Close implements [cudart.Event]. Waits already submitted keep the record they wait for.
+func (e *Event) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return fail("cuEventDestroy", invalidHandle, e.device.id, "the event is closed")
+	}
+	e.closed = true
+	e.platform.events.Add(-1)
+	return nil
+}

@@ -1,0 +1,396 @@
+// Executable graphs: nodes run as soon as what they depend on is done, on any worker. A graph never overlaps itself.
+
+package host
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// table is what one launch runs. It does not change while a launch that uses it may be pending.
+type table struct {
+	commands   []*command
+	depStart   []int32
+	deps       []int32
+	afterStart []int32
+	afters     []int32
+	nodes      int // commands that are nodes to the driver: all but untimed records and waits
+}
+
+// before returns what a node waits for.
+func (t *table) before(n int32) []int32 { return t.deps[t.depStart[n]:t.depStart[n+1]] }
+
+// after returns what waits for a node.
+func (t *table) after(n int32) []int32 { return t.afters[t.afterStart[n]:t.afterStart[n+1]] }
+
+// newTable checks the dependencies of commands and turns them round.
+func newTable(commands []*command, deps [][]int32) (*table, error) {
+	const call = "cuGraphInstantiate"
+	n := len(commands)
+	t := &table{commands: commands, depStart: make([]int32, n+1), afterStart: make([]int32, n+1)}
+	for i, c := range commands {
+		if c.isNode() {
+			t.nodes++
+		}
+		if i >= len(deps) {
+			t.depStart[i+1] = t.depStart[i]
+			continue
+		}
+		for _, d := range deps[i] {
+			if d < 0 || int(d) >= n {
+				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d; there are %d", d, n))
+			}
+			if slices.Contains(t.deps[t.depStart[i]:], d) {
+				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d twice", d))
+			}
+			t.deps = append(t.deps, d)
+			t.afterStart[d+1]++
+		}
+		t.depStart[i+1] = int32(len(t.deps))
+	}
+	for i := range n {
+		t.afterStart[i+1] += t.afterStart[i]
+	}
+	t.afters = make([]int32, len(t.deps))
+	next := slices.Clone(t.afterStart)
+	left := make([]int32, n)
+	var open []int32
+	for i := range int32(n) {
+		for _, d := range t.before(i) {
+			t.afters[next[d]] = i
+			next[d]++
+		}
+		if left[i] = int32(len(t.before(i))); left[i] == 0 {
+			open = append(open, i)
+		}
+	}
+	reached := 0
+	for ; len(open) > 0; reached++ {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, a := range t.after(i) {
+			if left[a]--; left[a] == 0 {
+				open = append(open, a)
+			}
+		}
+	}
+	if reached < n {
+		for i, l := range left {
+			if l > 0 {
+				return nil, commands[i].blame(fail(call, invalidValue, -1, "it depends on itself, through others"))
+			}
+		}
+	}
+	return t, nil
+}
+
+// isNode reports whether the driver would have a node for the command.
+func (c *command) isNode() bool {
+	switch c.kind {
+	case cudart.LaunchKernel, cudart.CopyMemory, cudart.SetMemory, cudart.Empty:
+		return true
+	case cudart.RecordEvent:
+		return c.event.timed
+	}
+	return false
+}
+
+// Graph implements [cudart.Graph].
+type Graph struct {
+	platform   *Platform
+	device     *device
+	priorities bool
+	indexed    bool // made by BuildGraph: nodes are the commands given
+
+	mu       sync.Mutex
+	table    *table
+	launched bool // a launch may still use table
+	last     mark // after the last launch
+	batch    batch
+	closed   bool
+	versions []atomic.Uint64 // of timed events, by node, at the last launch
+	lanes    []lane          // of the order checker, by node
+
+	// Of the launch that runs; the next one begins after it.
+	queue   *queue
+	running *table
+	waits   []atomic.Int32
+	left    atomic.Int32
+}
+
+// BuildGraph implements [cudart.Platform].
+func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
+	d := p.devices[0]
+	if options.Origin != nil {
+		s, ok := options.Origin.(*Stream)
+		if !ok || s.queue.platform != p {
+			return nil, fail("cuGraphInstantiate", invalidHandle, -1, "the origin stream belongs to another platform")
+		}
+		d = s.queue.device
+	}
+	if err := d.check("cuGraphInstantiate"); err != nil {
+		return nil, err
+	}
+	all := make([]command, len(commands))
+	encoded := make([]*command, len(commands))
+	for i := range commands {
+		c := &all[i]
+		if e := p.encode(c, &commands[i], i); e != nil {
+			return nil, e
+		}
+		if c.kind == cudart.LaunchKernel {
+			c.device = c.kernel.module.device
+		} else if c.device == nil {
+			c.device = d
+		}
+		c.stream = nil
+		if e := c.refusal(); e != nil {
+			return nil, e
+		}
+		encoded[i] = c
+	}
+	t, err := newTable(encoded, deps)
+	if err != nil {
+		return nil, err
+	}
+	return p.newGraph(t, d, options.Priorities, true), nil
+}
+
+func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *Graph {
+	p.graphs.Add(1)
+	n := len(t.commands)
+	return &Graph{
+		platform: p, device: d, priorities: priorities, indexed: indexed, table: t, batch: batch{pool: &p.pool},
+		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), lanes: p.order.graphLanes(t),
+	}
+}
+
+// Launch implements [cudart.Graph].
+func (g *Graph) Launch(stream cudart.Stream) error {
+	const call = "cuGraphLaunch"
+	s, err := g.stream(call, stream)
+	if err != nil {
+		return err
+	}
+	q := s.queue
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fail(call, invalidHandle, g.device.id, "the graph is closed")
+	}
+	if q.capturing() {
+		return g.platform.captureGraph(g.table, q)
+	}
+	if err := g.platform.order.launch(g, q); err != nil {
+		return err
+	}
+	e := entry{graph: g, table: g.table}
+	if g.last.queue != q {
+		e.wait = g.last
+	}
+	for n, c := range g.table.commands {
+		if c.kind == cudart.RecordEvent && c.event.timed {
+			c.event.mu.Lock()
+			c.event.version++
+			g.versions[n].Store(c.event.version)
+			c.event.mu.Unlock()
+		}
+	}
+	g.last = q.submit(&e, &g.batch)
+	g.launched = true
+	for n, c := range g.table.commands {
+		if c.kind == cudart.RecordEvent && c.event.timed {
+			c.event.mu.Lock()
+			if c.event.version == g.versions[n].Load() {
+				c.event.record(g.last)
+			}
+			c.event.mu.Unlock()
+		}
+	}
+	g.batch.flush()
+	return nil
+}
+
+func (g *Graph) stream(call string, stream cudart.Stream) (*Stream, error) {
+	s, ok := stream.(*Stream)
+	if !ok || s.queue.platform != g.platform {
+		return nil, fail(call, invalidHandle, g.device.id, "the stream belongs to another platform")
+	}
+	if err := s.check(call); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Upload implements [cudart.Graph]. There is nothing to upload to a CPU.
+func (g *Graph) Upload(stream cudart.Stream) error {
+	const call = "cuGraphUpload"
+	s, err := g.stream(call, stream)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fail(call, invalidHandle, g.device.id, "the graph is closed")
+	}
+	return s.queue.refuseCapture(call)
+}
+
+// begin starts a launch for a queue. It reports whether the launch is over already.
+func (g *Graph) begin(q *queue, t *table, w *worker) bool {
+	n := len(t.commands)
+	if n == 0 {
+		return true
+	}
+	g.queue, g.running = q, t
+	g.left.Store(int32(n))
+	for i := range int32(n) {
+		g.waits[i].Store(int32(len(t.before(i))))
+	}
+	w.pool.mu.Lock()
+	for i := range int32(n) {
+		if len(t.before(i)) == 0 {
+			w.pool.add(g.level(i), task{graph: g, node: i})
+		}
+	}
+	w.pool.mu.Unlock()
+	return false
+}
+
+// level is the priority of a node.
+func (g *Graph) level(n int32) int {
+	if g.priorities {
+		return level(g.running.commands[n].priority)
+	}
+	return level(g.queue.priority)
+}
+
+// run does a node, and then one of those that it made ready, until none is.
+func (g *Graph) run(n int32, w *worker) {
+	t := g.running
+	for n >= 0 {
+		c := t.commands[n]
+		if c.kind == cudart.RecordEvent {
+			c.event.stamp(g.versions[n].Load())
+		} else {
+			c.execute(w)
+		}
+		next := int32(-1)
+		for _, a := range t.after(n) {
+			if g.waits[a].Add(-1) > 0 {
+				continue
+			}
+			if next < 0 {
+				next = a
+				continue
+			}
+			w.pool.mu.Lock()
+			w.pool.add(g.level(a), task{graph: g, node: a})
+			w.pool.mu.Unlock()
+		}
+		if g.left.Add(-1) == 0 {
+			q := g.queue
+			q.complete(q.done.Load()+1, w)
+			w.pool.ready(w.one(q))
+			return
+		}
+		n = next
+	}
+}
+
+// change replaces a node's command for later launches.
+func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit func(*command)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fail(call, invalidHandle, g.device.id, "the graph is closed")
+	}
+	if !g.indexed {
+		return fail(call, notSupported, g.device.id, "the nodes of a captured graph are changed by Update")
+	}
+	c, err := changeable(call, g.table.commands, index, kinds)
+	if err != nil {
+		return err
+	}
+	edit(c)
+	if e := c.refusal(); e != nil {
+		return e
+	}
+	if g.launched {
+		t := *g.table
+		t.commands = slices.Clone(t.commands)
+		g.table, g.launched = &t, false
+	}
+	g.table.commands[index] = c
+	return nil
+}
+
+// SetArgs implements [cudart.Graph]; launches already submitted keep their arguments.
+func (g *Graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+	return g.change("cuGraphExecKernelNodeSetParams", index, []cudart.CommandKind{cudart.LaunchKernel}, func(c *command) { c.changeArgs(grid, args) })
+}
+
+// SetCopy implements [cudart.Graph]; launches already submitted keep their addresses.
+func (g *Graph) SetCopy(index int, dst, src cudart.Ptr) error {
+	return g.change("cuGraphExecMemcpyNodeSetParams", index, []cudart.CommandKind{cudart.CopyMemory, cudart.SetMemory}, func(c *command) { c.setCopy(dst, src) })
+}
+
+// Update implements [cudart.Graph].
+func (g *Graph) Update(list cudart.List) error {
+	const call = "cuGraphExecUpdate"
+	l, ok := list.(*List)
+	if !ok || l.platform != g.platform {
+		return fail(call, invalidValue, g.device.id, "the list belongs to another platform")
+	}
+	l.mu.Lock()
+	t, _, err := l.capture(nil)
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fail(call, invalidHandle, g.device.id, "the graph is closed")
+	}
+	if why := g.table.differs(t); why != "" {
+		return fail(call, graphExecUpdateError, g.device.id, "%s", why)
+	}
+	g.table, g.launched = t, false
+	return nil
+}
+
+// differs says how the shape of two graphs differs, "" if it does not.
+func (t *table) differs(o *table) string {
+	if len(t.commands) != len(o.commands) {
+		return "the number of nodes differs"
+	}
+	for n, c := range t.commands {
+		if c.kind != o.commands[n].kind {
+			return "the kind of node " + o.commands[n].label + " differs"
+		}
+		if !slices.Equal(t.before(int32(n)), o.before(int32(n))) {
+			return "the dependencies of node " + o.commands[n].label + " differ"
+		}
+	}
+	return ""
+}
+
+// Nodes implements [cudart.Graph].
+func (g *Graph) Nodes() int { return g.table.nodes }
+
+// Close implements [cudart.Graph]. A launch already submitted still runs.
+func (g *Graph) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fail("cuGraphExecDestroy", invalidHandle, g.device.id, "the graph is closed")
+	}
+	g.closed = true
+	g.platform.graphs.Add(-1)
+	return nil
+}

@@ -1,0 +1,139 @@
+// Modules and kernels on the CPU: a kernel is its Go reference, and the limits are those of a device. Compiles nothing.
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+const (
+	maxThreads    = 1024
+	sharedDefault = 48 << 10
+	sharedMax     = 227 << 10
+)
+
+// Module is a module whose kernels are found among its Go references.
+type Module struct {
+	platform *Platform
+	device   *device
+	source   *kernels.Module
+	closed   atomic.Bool
+}
+
+// Load implements [cudart.Platform].
+func (p *Platform) Load(ctx context.Context, id int32, module *kernels.Module) (cudart.Module, error) {
+	d, err := p.device("cuModuleLoadData", id)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p.modules.Add(1)
+	return &Module{platform: p, device: d, source: module}, nil
+}
+
+// Kernel implements [cudart.Module].
+func (m *Module) Kernel(entry string) (cudart.Kernel, error) {
+	const call = "cuModuleGetFunction"
+	if m.closed.Load() {
+		return nil, fail(call, invalidHandle, m.device.id, "module %q is closed", m.source.Name)
+	}
+	r, ok := m.source.References[entry]
+	if !ok {
+		r, ok = m.platform.options.References[entry]
+	}
+	if !ok || r.Run == nil {
+		return nil, fail(call, notSupported, m.device.id,
+			"kernel %q of module %q needs a GPU, or a Go implementation registered under its name, to run on the CPU device",
+			entry, m.source.Name)
+	}
+	return &Kernel{module: m, entry: entry, reference: r}, nil
+}
+
+// Warnings implements [cudart.Module].
+func (m *Module) Warnings() []string { return nil }
+
+// Close implements [cudart.Module].
+func (m *Module) Close() error {
+	if m.closed.Swap(true) {
+		return fail("cuModuleUnload", invalidHandle, m.device.id, "module %q is closed", m.source.Name)
+	}
+	m.platform.modules.Add(-1)
+	return nil
+}
+
+// Kernel is a reference that can be launched.
+type Kernel struct {
+	module    *Module
+	entry     string
+	reference kernels.Reference
+	shared    atomic.Uint32 // dynamic shared memory opted in to, where above the default
+}
+
+// Attributes implements [cudart.Kernel].
+func (k *Kernel) Attributes() cudart.KernelAttributes {
+	return cudart.KernelAttributes{MaxThreads: maxThreads}
+}
+
+// Occupancy implements [cudart.Kernel].
+func (k *Kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
+	if shared > sharedMax {
+		return 0, 0, fail("cuOccupancyMaxPotentialBlockSize", invalidValue, k.module.device.id,
+			"%d bytes of shared memory; a block has at most %d", shared, sharedMax)
+	}
+	blocksPerSM = 2048 / maxThreads
+	if shared > 0 {
+		blocksPerSM = min(blocksPerSM, max(1, (sharedMax+1024)/(int(shared)+1024)))
+	}
+	return maxThreads, blocksPerSM, nil
+}
+
+// SetMaxShared implements [cudart.Kernel].
+func (k *Kernel) SetMaxShared(bytes uint32) error {
+	if bytes > sharedMax {
+		return fail("cuFuncSetAttribute", invalidValue, k.module.device.id, "%d bytes of shared memory; a block has at most %d", bytes, sharedMax)
+	}
+	k.shared.Store(bytes)
+	return nil
+}
+
+// refuse says what is wrong with a launch, as a device would.
+func (k *Kernel) refuse(c *command) *cudart.Error {
+	axis := [3]string{"x", "y", "z"}
+	maxBlock, maxGrid := [3]uint32{1024, 1024, 64}, [3]uint32{1<<31 - 1, 65535, 65535}
+	threads := uint64(1)
+	for i := range 3 {
+		grid, block := c.call.Grid[i], c.call.Block[i]
+		if grid == 0 || grid > maxGrid[i] {
+			return c.fail(invalidValue, "grid.%s is %d; 1 to %d is possible", axis[i], grid, maxGrid[i])
+		}
+		if block == 0 || block > maxBlock[i] {
+			return c.fail(invalidValue, "block.%s is %d; 1 to %d is possible", axis[i], block, maxBlock[i])
+		}
+		threads *= uint64(block)
+	}
+	if threads > maxThreads {
+		return c.fail(invalidValue, "a block of %d threads; a device takes at most %d", threads, maxThreads)
+	}
+	if k.module.device != c.device {
+		return c.fail(invalidHandle, "the kernel was loaded on device %d", k.module.device.id)
+	}
+	return nil
+}
+
+// refuseShared says whether a launch wants more shared memory than was opted in to by now.
+func (k *Kernel) refuseShared(c *command) *cudart.Error {
+	if limit := max(sharedDefault, k.shared.Load()); c.call.Shared > limit {
+		return c.fail(invalidValue, "%d bytes of shared memory; %d are allowed without opting in to more", c.call.Shared, limit)
+	}
+	return nil
+}
+
+// String is the kernel's name.
+func (k *Kernel) String() string { return fmt.Sprintf("%s of %s", k.entry, k.module.source.Name) }

@@ -1,0 +1,270 @@
+// Lists: commands encoded once, handed to their streams many times. What a submission finds wrong, it says with the command's name.
+
+package host
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// List implements [cudart.List].
+type List struct {
+	platform *Platform
+	options  cudart.ListOptions
+
+	mu       sync.Mutex
+	commands []*command
+	batch    batch
+	closed   bool
+}
+
+// Encode implements [cudart.Platform]. Threads is not used: the calling goroutine submits all commands, in order.
+func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	if options.Origin != nil {
+		if s, ok := options.Origin.(*Stream); !ok || s.queue.platform != p {
+			return nil, fail("cuStreamGetCtx", invalidHandle, -1, "the origin stream belongs to another platform")
+		}
+	}
+	l := &List{platform: p, options: options, commands: make([]*command, len(commands))}
+	all := make([]command, len(commands))
+	for i := range commands {
+		if e := p.encode(&all[i], &commands[i], i); e != nil {
+			return nil, e
+		}
+		l.commands[i] = &all[i]
+	}
+	l.batch.pool = &p.pool
+	p.lists.Add(1)
+	return l, nil
+}
+
+// Submit implements [cudart.List].
+func (l *List) Submit() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.check(); err != nil {
+		return err
+	}
+	for _, c := range l.commands {
+		if err := l.platform.submit(c, &l.batch); err != nil {
+			l.batch.flush()
+			return err
+		}
+	}
+	l.batch.flush()
+	return nil
+}
+
+func (l *List) check() error {
+	if l.closed {
+		return fail("cuLaunchKernel", invalidHandle, -1, "the list is closed")
+	}
+	return nil
+}
+
+// submit hands one command to its stream.
+func (p *Platform) submit(c *command, b *batch) error {
+	switch c.kind {
+	case cudart.RangePush, cudart.RangePop, cudart.Empty:
+		return nil
+	}
+	if c.stream == nil {
+		return c.fail(invalidHandle, "the command has no stream")
+	}
+	q := c.stream.queue
+	if c.stream.closed.Load() || q.closed.Load() {
+		return c.fail(invalidHandle, "stream %d is closed", q.id)
+	}
+	if c.device.fault.Load() != nil {
+		return c.device.check(c.name())
+	}
+	if e := c.refusal(); e != nil {
+		return e
+	}
+	switch c.kind {
+	case cudart.RecordEvent:
+		return p.record(c, q, b)
+	case cudart.WaitEvent:
+		return p.hold(c, q, b)
+	}
+	if q.capturing() {
+		return p.captureWork(c, q)
+	}
+	if err := p.order.command(c, q); err != nil {
+		return err
+	}
+	m := q.submit(&entry{command: c}, b)
+	if !c.blocking {
+		return nil
+	}
+	b.flush()
+	q.finish(context.Background(), m.place)
+	if c.uses != nil && c.devices[0] < 0 {
+		// Only a copy to the host has certainly ended when the driver returns; one from pageable memory may have been staged.
+		p.order.synchronize(q)
+	}
+	if c.device.fault.Load() != nil {
+		return c.device.check(c.name())
+	}
+	return nil
+}
+
+// record submits an event's record.
+func (p *Platform) record(c *command, q *queue, b *batch) error {
+	e := c.event
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return c.fail(invalidHandle, "the event is closed")
+	}
+	if e.device != q.device {
+		e.mu.Unlock()
+		return c.fail(invalidHandle, "an event of device %d cannot be recorded in a stream of device %d", e.device.id, q.device.id)
+	}
+	if q.capturing() {
+		e.mu.Unlock()
+		return p.captureRecord(c, q)
+	}
+	e.version++
+	version := e.version
+	p.order.record(e, q)
+	if !e.timed {
+		e.record(q.here())
+		e.mu.Unlock()
+		return nil
+	}
+	// The worker that takes the time needs mu, and submitting may wait for workers.
+	e.mu.Unlock()
+	m := q.submit(&entry{event: e, version: version}, b)
+	e.mu.Lock()
+	if e.version == version {
+		e.record(m)
+	}
+	e.mu.Unlock()
+	return nil
+}
+
+// hold submits a wait for the record that the event has now. One that is reached, or is implied by the stream's order, costs nothing.
+func (p *Platform) hold(c *command, q *queue, b *batch) error {
+	e := c.event
+	e.mu.Lock()
+	m, captured, closed := e.mark, e.capture, e.closed
+	e.mu.Unlock()
+	if closed {
+		return c.fail(invalidHandle, "the event is closed")
+	}
+	if captured != nil || q.capturing() {
+		return p.captureWait(c, q)
+	}
+	p.order.hold(e, q)
+	if m.queue != q && !m.reached() {
+		q.submit(&entry{wait: m}, b)
+	}
+	return nil
+}
+
+// index returns a command that can be changed.
+func (l *List) index(call string, i int, kinds ...cudart.CommandKind) (*command, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	return changeable(call, l.commands, i, kinds)
+}
+
+// changeable copies command i, if it is of one of the kinds.
+func changeable(call string, commands []*command, i int, kinds []cudart.CommandKind) (*command, error) {
+	if i < 0 || i >= len(commands) {
+		return nil, fail(call, invalidValue, -1, "there is no command %d; there are %d", i, len(commands))
+	}
+	if !slices.Contains(kinds, commands[i].kind) {
+		e := fail(call, invalidValue, -1, "command %d is of another kind", i)
+		return nil, commands[i].blame(e)
+	}
+	c := *commands[i]
+	return &c, nil
+}
+
+// SetArgs implements [cudart.List].
+func (l *List) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, err := l.index("cuLaunchKernel", index, cudart.LaunchKernel)
+	if err != nil {
+		return err
+	}
+	c.changeArgs(grid, args)
+	l.commands[index] = c
+	return nil
+}
+
+// SetCopy implements [cudart.List].
+func (l *List) SetCopy(index int, dst, src cudart.Ptr) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, err := l.index("cuMemcpyAsync", index, cudart.CopyMemory, cudart.SetMemory)
+	if err != nil {
+		return err
+	}
+	c.setCopy(dst, src)
+	l.commands[index] = c
+	return nil
+}
+
+// Capture implements [cudart.List].
+func (l *List) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, origin, err := l.capture(options.Origin)
+	if err != nil {
+		return nil, err
+	}
+	return l.platform.newGraph(t, origin.queue.device, options.Priorities, false), nil
+}
+
+// capture records the list in a capture of its own.
+func (l *List) capture(from cudart.Stream) (*table, *Stream, error) {
+	if err := l.check(); err != nil {
+		return nil, nil, err
+	}
+	if from == nil {
+		from = l.options.Origin
+	}
+	origin, ok := from.(*Stream)
+	if !ok || origin.queue.platform != l.platform {
+		return nil, nil, fail("cuStreamBeginCapture", invalidHandle, -1, "a capture needs an origin stream of this platform")
+	}
+	if err := origin.BeginCapture(); err != nil {
+		return nil, nil, err
+	}
+	var failed error
+	for _, c := range l.commands {
+		if failed = l.platform.submit(c, &l.batch); failed != nil {
+			break
+		}
+	}
+	l.batch.flush()
+	t, err := origin.endCapture()
+	if failed != nil {
+		return nil, nil, failed
+	}
+	return t, origin, err
+}
+
+// Len implements [cudart.List].
+func (l *List) Len() int { return len(l.commands) }
+
+// Close implements [cudart.List]. What was submitted still runs.
+func (l *List) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.check(); err != nil {
+		return err
+	}
+	l.closed = true
+	l.commands = nil
+	l.platform.lists.Add(-1)
+	return nil
+}

@@ -1,0 +1,29 @@
+//go:build !unix
+
+// Pages where no page protection is used: memory of Go's heap, kept alive by its owner. Overruns show in the guard bands only.
+
+package host
+
+import "unsafe"
+
+const guarded = false
+
+type pages struct {
+	data unsafe.Pointer
+	size uintptr
+}
+
+func reserve(bytes int64, guards bool) (pages, error) {
+	size := uintptr(max(bytes, 1)+255) / 256 * 256
+	words := make([]byte, size+256)
+	shift := -uintptr(unsafe.Pointer(&words[0])) & 255
+	return pages{unsafe.Pointer(&words[shift]), size}, nil
+}
+
+// revoke fills the memory with a pattern that is a NaN in every float format, for whoever still reads it.
+func (p pages) revoke() error {
+	fill(unsafe.Slice((*byte)(p.data), p.size), 0xff)
+	return nil
+}
+
+func (p pages) release() error { return nil }

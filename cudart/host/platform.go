@@ -1,0 +1,326 @@
+// The CPU as a platform: its devices, their properties and their end of life. Runs nothing itself.
+
+// Package host is the CPU device: [cudart.Platform] without a GPU. Streams are ordered queues served by a pool of workers, events
+// are real, copies copy, kernels compute (their Go references), and work on different streams overlaps, so that a missing wait is
+// a race. Misuse is answered with the driver's codes.
+package host
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// Options says what the CPU stands in for. The zero value is one device with all cores and all memory.
+type Options struct {
+	// Devices is how many devices there are; 0: 1. All share the workers.
+	Devices int
+	// Memory is the bytes of each device; 0: the machine's memory, divided by Devices.
+	Memory int64
+	// Workers is how many commands run at once; 0: one for each core, and 4 at least, so that streams overlap on any machine.
+	Workers int
+	// Perturb, where not 0, seeds a disturbance of timing: streams are served in changing, unfair order and fresh memory holds
+	// garbage. A program whose waits are complete gives the same results for every seed.
+	Perturb uint64
+	// CheckOrder makes the device follow which command is ordered after which, and refuse with a [cudart.RaceError] a command that
+	// conflicts with an earlier one it is not ordered after, whatever the timing was.
+	CheckOrder bool
+	// References are Go implementations of kernels by entry, for modules that bring none of their own.
+	References map[string]kernels.Reference
+}
+
+// Platform is a set of CPU devices.
+type Platform struct {
+	options Options
+	infos   []cudart.Info
+	devices []*device
+	memory  addresses
+	pool    pool
+	order   *order // nil unless CheckOrder
+	peers   [][]atomic.Bool
+	capture sync.Mutex // guards every capture
+
+	mu      sync.Mutex
+	closed  bool
+	queues  []*queue // not yet closed, or closed and not yet empty
+	made    int32    // streams so far
+	streams atomic.Int64
+	events  atomic.Int64
+	modules atomic.Int64
+	lists   atomic.Int64
+	graphs  atomic.Int64
+	wakers  sync.Pool // channels that goroutines wait on
+}
+
+// device is the state of one device's context.
+type device struct {
+	id    int32
+	limit int64
+	used  atomic.Int64
+	fault atomic.Pointer[cudart.Error]
+	told  atomic.Bool // whether the fault itself was returned to someone
+}
+
+// Open starts the CPU devices. Close ends them.
+func Open(options Options) (*Platform, error) {
+	if options.Devices == 0 {
+		options.Devices = 1
+	}
+	if options.Devices < 0 || options.Devices > 256 {
+		return nil, fmt.Errorf("cpu:%d: there can be 1 to 256 CPU devices", options.Devices)
+	}
+	if options.Workers < 0 || options.Memory < 0 {
+		return nil, fmt.Errorf("CPU device: %d workers and %d bytes of memory must not be negative", options.Workers, options.Memory)
+	}
+	if options.Workers == 0 {
+		options.Workers = max(4, runtime.GOMAXPROCS(0))
+	}
+	if options.Memory == 0 {
+		options.Memory = physicalMemory() / int64(options.Devices)
+	}
+	p := &Platform{options: options}
+	p.wakers.New = func() any { return make(chan struct{}, 1) }
+	for i := range options.Devices {
+		p.devices = append(p.devices, &device{id: int32(i), limit: options.Memory})
+		p.infos = append(p.infos, describe(i, options))
+		p.peers = append(p.peers, make([]atomic.Bool, options.Devices))
+		p.peers[i][i].Store(true)
+	}
+	if options.CheckOrder {
+		p.order = newOrder()
+	}
+	p.pool.start(options.Workers, options.Perturb)
+	return p, nil
+}
+
+func describe(i int, options Options) cudart.Info {
+	info := cudart.Info{
+		Name:               "CPU",
+		UUID:               fmt.Sprintf("CPU-%08x", i),
+		Memory:             options.Memory,
+		Multiprocessors:    options.Workers,
+		CopyEngines:        options.Workers,
+		MaxThreadsPerBlock: maxThreads,
+		MaxBlock:           [3]int{1024, 1024, 64},
+		MaxGrid:            [3]int{1<<31 - 1, 65535, 65535},
+		ThreadsPerSM:       2048,
+		BlocksPerSM:        32,
+		SharedPerBlock:     sharedDefault,
+		SharedPerBlockMax:  sharedMax,
+		SharedPerSM:        sharedMax + 1024,
+		Driver:             runtime.Version(),
+		Peers:              make([]bool, options.Devices),
+	}
+	for j := range info.Peers {
+		info.Peers[j] = j != i
+	}
+	return info
+}
+
+// Name implements [cudart.Platform].
+func (p *Platform) Name() string { return "cpu" }
+
+// Devices implements [cudart.Platform].
+func (p *Platform) Devices() []cudart.Info {
+	infos := slices.Clone(p.infos)
+	for i := range infos {
+		infos[i].Peers = slices.Clone(infos[i].Peers)
+	}
+	return infos
+}
+
+// device returns a device that exists and works.
+func (p *Platform) device(call string, id int32) (*device, error) {
+	if id < 0 || int(id) >= len(p.devices) {
+		return nil, fail(call, invalidDevice, id, "there are %d CPU devices", len(p.devices))
+	}
+	d := p.devices[id]
+	return d, d.check(call)
+}
+
+// check returns the error of a device that faulted: the fault itself the first time, later that there was one.
+func (d *device) check(call string) error {
+	fault := d.fault.Load()
+	if fault == nil {
+		return nil
+	}
+	if d.told.CompareAndSwap(false, true) {
+		return fault
+	}
+	return &cudart.Error{
+		Call: call, Name: fault.Name, Code: fault.Code, Text: cudart.ErrPoisoned.Error(), Device: d.id, Node: -1, Index: -1,
+		Detail: "the fault was: " + fault.Error(), Err: cudart.ErrPoisoned,
+	}
+}
+
+// poison makes the context unusable; the first fault stays.
+func (d *device) poison(e *cudart.Error) { d.fault.CompareAndSwap(nil, e) }
+
+// EnablePeer implements [cudart.Platform].
+func (p *Platform) EnablePeer(id, peer int32) error {
+	const call = "cuCtxEnablePeerAccess"
+	if _, err := p.device(call, id); err != nil {
+		return err
+	}
+	if _, err := p.device(call, peer); err != nil {
+		return err
+	}
+	if id == peer {
+		return fail(call, peerUnsupported, id, "a device is not its own peer")
+	}
+	p.peers[id][peer].Store(true)
+	return nil
+}
+
+// Synchronize implements [cudart.Platform].
+func (p *Platform) Synchronize(id int32) error {
+	const call = "cuCtxSynchronize"
+	d, err := p.device(call, id)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	all := slices.Clone(p.queues)
+	p.mu.Unlock()
+	for _, q := range all {
+		if q.device != d {
+			continue
+		}
+		if q.capturing() {
+			return fail(call, captureUnsupported, id, "stream %d is capturing", q.id)
+		}
+		q.finish(context.Background(), q.submitted())
+		p.order.synchronize(q)
+	}
+	p.prune()
+	return d.check(call)
+}
+
+// prune forgets closed streams that are empty.
+func (p *Platform) prune() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queues = slices.DeleteFunc(p.queues, func(q *queue) bool { return q.closed.Load() && q.done.Load() == q.submitted() })
+}
+
+// Live implements [cudart.Platform].
+func (p *Platform) Live() cudart.Live {
+	p.memory.mu.RLock()
+	defer p.memory.mu.RUnlock()
+	return cudart.Live{
+		Memory:  len(p.memory.sorted),
+		Streams: int(p.streams.Load()),
+		Events:  int(p.events.Load()),
+		Modules: int(p.modules.Load()),
+		Lists:   int(p.lists.Load()),
+		Graphs:  int(p.graphs.Load()),
+	}
+}
+
+// Close waits for all work, ends the workers and gives all memory back. What was made and not closed is an error that counts it and
+// matches [cudart.ErrLeak]; it is given back nevertheless.
+func (p *Platform) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return fail("cuDevicePrimaryCtxRelease", deinitialized, -1, "")
+	}
+	p.closed = true
+	queues := p.queues
+	p.mu.Unlock()
+	live := p.Live()
+	for _, q := range queues {
+		q.finish(context.Background(), q.submitted())
+	}
+	p.pool.stop()
+	if _, err := p.memory.clear(); err != nil {
+		return fmt.Errorf("CPU device: unmap: %w", err)
+	}
+	return leaks(live)
+}
+
+// leaks is the error for what was not closed.
+func leaks(live cudart.Live) error {
+	var parts []string
+	for _, kind := range []struct {
+		n    int
+		name string
+	}{{live.Memory, "allocation"}, {live.Streams, "stream"}, {live.Events, "event"}, {live.Modules, "module"}, {live.Lists, "list"}, {live.Graphs, "graph"}} {
+		switch {
+		case kind.n == 1:
+			parts = append(parts, "1 "+kind.name)
+		case kind.n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", kind.n, kind.name))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return fmt.Errorf("CPU device closed with %s %w", strings.Join(parts, ", "), cudart.ErrLeak)
+}
+
+// NewStream implements [cudart.Platform].
+func (p *Platform) NewStream(id int32, priority dag.Priority) (cudart.Stream, error) {
+	d, err := p.device("cuStreamCreateWithPriority", id)
+	if err != nil {
+		return nil, err
+	}
+	priority = min(max(priority, dag.Low), dag.High)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams.Add(1)
+	return &Stream{queue: p.newQueue(d, priority)}, nil
+}
+
+// newQueue makes a queue; the caller holds mu. Handles start above the special ones (0, 1 and 2) and are never used twice.
+func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
+	q := &queue{platform: p, device: d, priority: priority, id: p.made, handle: firstHandle + uintptr(p.made)*16, ring: make([]entry, 64)}
+	p.made++
+	q.lane = p.order.newLane()
+	p.queues = append(p.queues, q)
+	return q
+}
+
+// assumedMemory stands in for the machine's where that cannot be found out.
+const assumedMemory = 16 << 30
+
+const (
+	firstHandle     = 0x10000
+	legacyHandle    = 1 // CU_STREAM_LEGACY
+	perThreadHandle = 2 // CU_STREAM_PER_THREAD
+)
+
+// AdoptStream implements [cudart.Platform]. The handles are those of this platform's streams; 0 and 1 name the default stream of
+// device 0, and 2, a stream for each thread, is refused.
+func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
+	const call = "cuStreamGetCtx"
+	if handle == perThreadHandle {
+		return nil, fail(call, notSupported, -1, "the per-thread default stream belongs to whichever thread asks; pass a stream")
+	}
+	if handle == 0 {
+		handle = legacyHandle
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.queues {
+		if q.handle == handle && !q.closed.Load() {
+			p.streams.Add(1)
+			return &Stream{queue: q, adopted: true}, nil
+		}
+	}
+	if handle != legacyHandle {
+		return nil, fail(call, invalidHandle, -1, "%#x is no stream of this platform", handle)
+	}
+	q := p.newQueue(p.devices[0], dag.Normal)
+	q.handle = legacyHandle
+	p.streams.Add(1)
+	return &Stream{queue: q, adopted: true}, nil
+}

@@ -1,0 +1,340 @@
+// The workers: which queue or graph node is served next, and how several workers share one kernel. Knows no commands.
+
+package host
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// task is a queue to serve or a graph's node to run.
+type task struct {
+	queue *queue
+	graph *Graph
+	node  int32
+}
+
+// tasks is a first-in first-out queue.
+type tasks struct {
+	items []task
+	head  int
+}
+
+func (t *tasks) len() int { return len(t.items) - t.head }
+
+func (t *tasks) push(x task) {
+	if t.head > 0 && len(t.items) == cap(t.items) {
+		t.items = t.items[:copy(t.items, t.items[t.head:])]
+		t.head = 0
+	}
+	t.items = append(t.items, x)
+}
+
+func (t *tasks) pop() task {
+	x := t.items[t.head]
+	t.items[t.head] = task{}
+	if t.head++; t.head == len(t.items) {
+		t.items, t.head = t.items[:0], 0
+	}
+	return x
+}
+
+// levels of priority, the highest last.
+const levels = 3
+
+func level(p dag.Priority) int { return int(p) + 1 }
+
+type pool struct {
+	workers int
+	group   errgroup.Group
+
+	mu     sync.Mutex
+	wake   sync.Cond
+	tasks  [levels]tasks
+	shared []*share // kernels whose parts any worker may run
+	idle   int
+	closed bool
+	random *rand.Rand // nil unless timing is perturbed
+
+	waiting [levels]atomic.Int32 // how many tasks there are
+}
+
+// worker runs one thing at a time.
+type worker struct {
+	pool  *pool
+	share share
+	woken []*queue
+	queue [1]*queue
+	order uint64 // the state of its own random numbers, 0 unless timing is perturbed
+}
+
+// one returns a slice of one queue that is valid until the next call.
+func (w *worker) one(q *queue) []*queue {
+	w.queue[0] = q
+	return w.queue[:]
+}
+
+func (p *pool) start(workers int, seed uint64) {
+	p.workers = workers
+	p.wake.L = &p.mu
+	if seed != 0 {
+		p.random = rand.New(rand.NewPCG(seed, 0))
+	}
+	for i := range workers {
+		w := &worker{pool: p}
+		if seed != 0 {
+			w.order = seed*0x9e3779b97f4a7c15 + uint64(i) | 1
+		}
+		p.group.Go(w.run)
+	}
+}
+
+// stop ends the workers; nothing may be left to do.
+func (p *pool) stop() {
+	p.mu.Lock()
+	p.closed = true
+	p.wake.Broadcast()
+	p.mu.Unlock()
+	_ = p.group.Wait() // workers return nil
+}
+
+// ready makes queues known to the workers.
+func (p *pool) ready(queues []*queue) {
+	p.mu.Lock()
+	for _, q := range queues {
+		p.add(level(q.priority), task{queue: q})
+	}
+	p.mu.Unlock()
+}
+
+// add queues a task; the caller holds mu.
+func (p *pool) add(l int, t task) {
+	p.tasks[l].push(t)
+	p.waiting[l].Add(1)
+	if p.idle > 0 {
+		p.wake.Signal()
+	}
+}
+
+// take returns the next task of the highest priority; the caller holds mu.
+func (p *pool) take() (task, bool) {
+	for l := levels - 1; l >= 0; l-- {
+		t := &p.tasks[l]
+		if t.len() == 0 {
+			continue
+		}
+		if p.random != nil {
+			p.unfair(t)
+		}
+		p.waiting[l].Add(-1)
+		return t.pop(), true
+	}
+	return task{}, false
+}
+
+// unfair puts the task with the highest rank first. Ranks are random and seldom change, so that some streams run far ahead of
+// others: that shows a missing wait more often than an even shuffle does.
+func (p *pool) unfair(t *tasks) {
+	best, rank := t.head, uint64(0)
+	for i := t.head; i < len(t.items); i++ {
+		r := p.random.Uint64()
+		if q := t.items[i].queue; q != nil {
+			if q.rank == 0 || r%32 == 0 {
+				q.rank = r
+			}
+			r = q.rank
+		}
+		if r >= rank {
+			best, rank = i, r
+		}
+	}
+	t.items[t.head], t.items[best] = t.items[best], t.items[t.head]
+}
+
+// shouldYield says whether the worker that serves a queue should make way: at once for a higher priority, and now and then for
+// others that are ready.
+func (p *pool) shouldYield(priority dag.Priority, served int) bool {
+	own := level(priority)
+	for l := own + 1; l < levels; l++ {
+		if p.waiting[l].Load() > 0 {
+			return true
+		}
+	}
+	if p.waiting[own].Load() == 0 {
+		return false
+	}
+	return served%quantum == 0 || p.random != nil
+}
+
+func (w *worker) run() error {
+	// A kernel that touches a guard page or freed memory panics instead of ending the process.
+	debug.SetPanicOnFault(true)
+	p := w.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if w.order != 0 {
+			w.dawdle()
+		}
+		t, ok := p.take()
+		switch {
+		case ok:
+			p.mu.Unlock()
+			if t.queue != nil {
+				t.queue.serve(w)
+			} else {
+				t.graph.run(t.node, w)
+			}
+			p.mu.Lock()
+		case len(p.shared) > 0:
+			s := p.shared[0]
+			s.helpers.Add(1)
+			p.mu.Unlock()
+			over := s.work(p)
+			p.mu.Lock()
+			if over {
+				p.retire(s)
+			}
+			s.helpers.Done()
+		case p.closed:
+			return nil
+		default:
+			p.idle++
+			p.wake.Wait()
+			p.idle--
+		}
+	}
+}
+
+// dawdle lets others run first for a while, now and then; the caller holds mu.
+func (w *worker) dawdle() {
+	w.order ^= w.order << 13
+	w.order ^= w.order >> 7
+	w.order ^= w.order << 17
+	if w.order&1 != 0 {
+		return
+	}
+	w.pool.mu.Unlock()
+	for range w.order >> 8 & 31 {
+		runtime.Gosched()
+	}
+	w.pool.mu.Lock()
+}
+
+// share is a command whose parts several workers run.
+type share struct {
+	job     part
+	next    atomic.Int64
+	parts   int64
+	step    int64
+	helpers sync.WaitGroup
+	panic   atomic.Pointer[crash]
+}
+
+// part runs the parts from lo to hi of something.
+type part interface{ part(lo, hi int64) }
+
+// worthSharing is the time that the rest of a command must take for others to be woken: waking one costs some microseconds.
+const worthSharing = 30 * time.Microsecond
+
+// split runs n parts, alone where they are few or quick, otherwise together with whoever is idle.
+func (w *worker) split(job part, n int64) *crash {
+	if n <= 1 || w.pool.workers == 1 {
+		return guard(job, 0, n)
+	}
+	first := max(1, n/int64(8*w.pool.workers))
+	start := time.Now()
+	if c := guard(job, 0, first); c != nil {
+		return c
+	}
+	took := time.Since(start)
+	rest := float64(took) * float64(n-first) / float64(first)
+	if rest < float64(worthSharing) {
+		return guard(job, first, n)
+	}
+	s := &w.share
+	s.job, s.parts = job, n
+	s.step = max(1, (n-first)/int64(4*w.pool.workers))
+	s.panic.Store(nil)
+	s.next.Store(first)
+	p := w.pool
+	p.mu.Lock()
+	p.shared = append(p.shared, s)
+	for range min(p.idle, int((n-first-1)/s.step)) {
+		p.wake.Signal()
+	}
+	p.mu.Unlock()
+	s.work(nil)
+	p.mu.Lock()
+	p.retire(s)
+	p.mu.Unlock()
+	s.helpers.Wait()
+	s.job = nil
+	return s.panic.Load()
+}
+
+// retire takes a share off the list; the caller holds mu.
+func (p *pool) retire(s *share) {
+	for i, o := range p.shared {
+		if o == s {
+			p.shared[i] = p.shared[len(p.shared)-1]
+			p.shared[len(p.shared)-1] = nil
+			p.shared = p.shared[:len(p.shared)-1]
+			return
+		}
+	}
+}
+
+// work runs parts until none is left, or until a helper has something of its own to do; its pool is nil for the share's owner. It
+// reports whether none is left.
+func (s *share) work(helper *pool) bool {
+	for helper == nil || !helper.busy() {
+		lo := s.next.Add(s.step) - s.step
+		if lo >= s.parts {
+			return true
+		}
+		if c := guard(s.job, lo, min(lo+s.step, s.parts)); c != nil {
+			s.panic.CompareAndSwap(nil, c)
+			s.next.Store(s.parts)
+			return true
+		}
+	}
+	return false
+}
+
+// busy reports whether any task waits for a worker.
+func (p *pool) busy() bool {
+	for l := range p.waiting {
+		if p.waiting[l].Load() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// crash is a panic of a command.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// guard runs parts and returns their panic.
+func guard(job part, lo, hi int64) (c *crash) {
+	defer func() {
+		if v := recover(); v != nil {
+			c = newCrash(v)
+		}
+	}()
+	job.part(lo, hi)
+	return nil
+}
+
+func newCrash(v any) *crash { return &crash{v, debug.Stack()} }

@@ -1,0 +1,306 @@
+// A stream's queue: entries in submission order, served by one worker at a time. Knows what entries are, not what commands do.
+
+package host
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// maxQueued entries wait in one queue before Submit waits for room, as the driver does after some thousand launches.
+const maxQueued = 1 << 14
+
+// quantum is how many entries a worker serves of one queue while others are ready.
+const quantum = 16
+
+// mark is a place in a queue. It is reached when all entries before it are done: queues are in order, so a record needs no entry
+// of its own, a wait keeps the place that the event had when it was submitted, and neither allocates.
+type mark struct {
+	queue *queue
+	place uint64
+}
+
+func (m mark) reached() bool { return m.queue == nil || m.queue.done.Load() >= m.place }
+
+// entry is one thing to do. The queue holds until wait is reached, then does what is not nil.
+type entry struct {
+	wait    mark
+	command *command
+	event   *Event // timed: takes the time, if version is still its last
+	version uint64
+	graph   *Graph
+	table   *table
+}
+
+// waiter is who wants to know that a place is reached: a queue that holds, or a goroutine.
+type waiter struct {
+	place uint64
+	queue *queue
+	wake  chan struct{}
+}
+
+type queue struct {
+	platform *Platform
+	device   *device
+	priority dag.Priority
+	id       int32
+	handle   uintptr
+	lane     lane // of the order checker
+	closed   atomic.Bool
+
+	mu      sync.Mutex
+	ring    []entry // a power of two
+	tail    uint64  // entries submitted
+	active  bool    // a worker serves the queue, or will, or it holds at a wait
+	waiters []waiter
+
+	waiting   atomic.Int32  // len(waiters)
+	done      atomic.Uint64 // entries done; the next one belongs to whoever serves the queue
+	recording atomic.Pointer[capture]
+	frontier  []int32 // while recording: the nodes that the next one depends on; guarded by Platform.capture
+	rank      uint64  // while timing is perturbed: who is served first; guarded by pool.mu
+}
+
+func (q *queue) submitted() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.tail
+}
+
+func (q *queue) capturing() bool { return q.recording.Load() != nil }
+
+// batch collects the queues that got work while idle, so that workers are woken once for many commands.
+type batch struct {
+	pool   *pool
+	queues []*queue
+}
+
+func (b *batch) flush() {
+	if len(b.queues) > 0 {
+		b.pool.ready(b.queues)
+		b.queues = b.queues[:0]
+	}
+}
+
+// submit appends an entry and returns the place after it.
+func (q *queue) submit(e *entry, b *batch) mark {
+	q.mu.Lock()
+	for q.tail-q.done.Load() >= maxQueued {
+		room := q.tail - maxQueued/2
+		q.mu.Unlock()
+		b.flush()
+		q.finish(context.Background(), room)
+		q.mu.Lock()
+	}
+	if q.tail-q.done.Load() == uint64(len(q.ring)) {
+		q.grow()
+	}
+	q.ring[q.tail&uint64(len(q.ring)-1)] = *e
+	q.tail++
+	m := mark{q, q.tail}
+	wake := !q.active
+	q.active = true
+	q.mu.Unlock()
+	if wake {
+		b.queues = append(b.queues, q)
+	}
+	return m
+}
+
+// grow doubles the ring. Entries that a worker reads stay in the old one, which does not change any more.
+func (q *queue) grow() {
+	ring := make([]entry, 2*len(q.ring))
+	for i := q.done.Load(); i < q.tail; i++ {
+		ring[i&uint64(len(ring)-1)] = q.ring[i&uint64(len(q.ring)-1)]
+	}
+	q.ring = ring
+}
+
+// here is the place after everything submitted so far.
+func (q *queue) here() mark { return mark{q, q.submitted()} }
+
+// serve runs entries until the queue is empty, holds, or should make way for another.
+func (q *queue) serve(w *worker) {
+	for served := 0; ; {
+		q.mu.Lock()
+		next, limit, ring := q.done.Load(), q.tail, q.ring
+		if next == limit {
+			q.active = false
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		for ; next < limit; next++ {
+			e := &ring[next&uint64(len(ring)-1)]
+			if !e.wait.reached() && e.wait.queue.notify(waiter{place: e.wait.place, queue: q}) {
+				return
+			}
+			if e.graph != nil {
+				if !e.graph.begin(q, e.table, w) {
+					return // whoever runs the graph's last node goes on here
+				}
+			} else if e.command != nil {
+				e.command.execute(w)
+			} else if e.event != nil {
+				e.event.stamp(e.version)
+			}
+			q.complete(next+1, w)
+			if served++; w.pool.shouldYield(q.priority, served) {
+				w.pool.ready(w.one(q))
+				return
+			}
+		}
+	}
+}
+
+// complete announces that all entries before a place are done.
+func (q *queue) complete(place uint64, w *worker) {
+	q.done.Store(place)
+	if q.waiting.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	kept := q.waiters[:0]
+	for _, o := range q.waiters {
+		switch {
+		case o.place > place:
+			kept = append(kept, o)
+		case o.queue != nil:
+			w.woken = append(w.woken, o.queue)
+		default:
+			o.wake <- struct{}{}
+		}
+	}
+	clear(q.waiters[len(kept):])
+	q.waiters = kept
+	q.waiting.Store(int32(len(kept)))
+	q.mu.Unlock()
+	if len(w.woken) > 0 {
+		w.pool.ready(w.woken)
+		w.woken = w.woken[:0]
+	}
+}
+
+// notify registers a waiter, unless the place is reached. A queue that is registered belongs to whoever wakes it.
+func (q *queue) notify(o waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// complete stores the place before it reads waiting; this is the other way round, so one of the two sees the other.
+	q.waiting.Add(1)
+	if q.done.Load() >= o.place {
+		q.waiting.Add(-1)
+		return false
+	}
+	q.waiters = append(q.waiters, o)
+	return true
+}
+
+// finish waits until a place is reached.
+func (q *queue) finish(ctx context.Context, place uint64) error {
+	for range 8 {
+		if q.done.Load() >= place {
+			return nil
+		}
+		runtime.Gosched()
+	}
+	wake := q.platform.wakers.Get().(chan struct{})
+	if !q.notify(waiter{place: place, wake: wake}) {
+		q.platform.wakers.Put(wake)
+		return nil
+	}
+	select {
+	case <-wake:
+		q.platform.wakers.Put(wake)
+		return nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	for i, o := range q.waiters {
+		if o.wake == wake {
+			q.waiters = append(q.waiters[:i], q.waiters[i+1:]...)
+			q.waiting.Add(-1)
+			q.mu.Unlock()
+			q.platform.wakers.Put(wake)
+			return ctx.Err()
+		}
+	}
+	q.mu.Unlock()
+	<-wake // it was reached at the same moment
+	q.platform.wakers.Put(wake)
+	return nil
+}
+
+// Stream is a handle of a queue.
+type Stream struct {
+	queue   *queue
+	adopted bool
+	closed  atomic.Bool
+}
+
+// Device implements [cudart.Stream].
+func (s *Stream) Device() int32 { return s.queue.device.id }
+
+// Handle implements [cudart.Stream]: a number that AdoptStream of the same platform takes.
+func (s *Stream) Handle() uintptr { return s.queue.handle }
+
+// check returns why a call on the stream cannot be made.
+func (s *Stream) check(call string) error {
+	if s.closed.Load() || s.queue.closed.Load() {
+		return fail(call, invalidHandle, s.queue.device.id, "stream %d is closed", s.queue.id)
+	}
+	return s.queue.device.check(call)
+}
+
+// Synchronize implements [cudart.Stream].
+func (s *Stream) Synchronize(ctx context.Context) error {
+	const call = "cuStreamSynchronize"
+	if err := s.check(call); err != nil {
+		return err
+	}
+	q := s.queue
+	if err := q.refuseCapture(call); err != nil {
+		return err
+	}
+	place := q.submitted()
+	if err := q.finish(ctx, place); err != nil {
+		return err
+	}
+	q.platform.order.synchronize(q)
+	return q.device.check(call)
+}
+
+// Query implements [cudart.Stream].
+func (s *Stream) Query() (bool, error) {
+	const call = "cuStreamQuery"
+	if err := s.check(call); err != nil {
+		return false, err
+	}
+	if err := s.queue.refuseCapture(call); err != nil {
+		return false, err
+	}
+	if !s.queue.here().reached() {
+		return false, nil
+	}
+	s.queue.platform.order.synchronize(s.queue)
+	return true, s.queue.device.check(call)
+}
+
+// Close implements [cudart.Stream]. Work already submitted still runs.
+func (s *Stream) Close() error {
+	if s.closed.Swap(true) {
+		return fail("cuStreamDestroy", invalidHandle, s.queue.device.id, "stream %d is closed", s.queue.id)
+	}
+	s.queue.platform.streams.Add(-1)
+	if !s.adopted {
+		s.queue.closed.Store(true)
+		s.queue.platform.prune()
+	}
+	return nil
+}
+
+var _ cudart.Stream = (*Stream)(nil)

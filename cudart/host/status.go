@@ -1,0 +1,104 @@
+// The driver's result codes as the CPU device gives them, and errors made of them. Decides nothing about when they occur.
+
+package host
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// status is a CUresult that the CPU device can give.
+type status int
+
+const (
+	invalidValue         status = 1
+	outOfMemory          status = 2
+	deinitialized        status = 4
+	invalidDevice        status = 101
+	peerUnsupported      status = 217
+	invalidHandle        status = 400
+	illegalState         status = 401
+	notFound             status = 500
+	notReady             status = 600
+	illegalAddress       status = 700
+	alreadyRegistered    status = 712
+	notRegistered        status = 713
+	launchFailed         status = 719
+	notSupported         status = 801
+	captureUnsupported   status = 900
+	captureInvalidated   status = 901
+	captureMerge         status = 902
+	captureUnmatched     status = 903
+	captureUnjoined      status = 904
+	captureIsolation     status = 905
+	capturedEvent        status = 907
+	graphExecUpdateError status = 910
+)
+
+// describe returns the driver's name and words for a code.
+func (s status) describe() (name, text string) {
+	switch s {
+	case invalidValue:
+		return "CUDA_ERROR_INVALID_VALUE", "invalid argument"
+	case outOfMemory:
+		return "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"
+	case deinitialized:
+		return "CUDA_ERROR_DEINITIALIZED", "driver shutting down"
+	case invalidDevice:
+		return "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"
+	case peerUnsupported:
+		return "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"
+	case invalidHandle:
+		return "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"
+	case illegalState:
+		return "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"
+	case notFound:
+		return "CUDA_ERROR_NOT_FOUND", "named symbol not found"
+	case notReady:
+		return "CUDA_ERROR_NOT_READY", "device not ready"
+	case illegalAddress:
+		return "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"
+	case alreadyRegistered:
+		return "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"
+	case notRegistered:
+		return "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"
+	case launchFailed:
+		return "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"
+	case notSupported:
+		return "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"
+	case captureUnsupported:
+		return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"
+	case captureInvalidated:
+		return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"
+	case captureMerge:
+		return "CUDA_ERROR_STREAM_CAPTURE_MERGE", "operation would result in a merge of separate capture sequences"
+	case captureUnmatched:
+		return "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not ended in the same stream as it began"
+	case captureUnjoined:
+		return "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"
+	case captureIsolation:
+		return "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream"
+	case capturedEvent:
+		return "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"
+	case graphExecUpdateError:
+		return "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"
+	}
+	return "CUDA_ERROR_UNKNOWN", "unknown error"
+}
+
+// fail makes the error of a call. detail, where not empty, follows the driver's words.
+func fail(call string, s status, device int32, detail string, args ...any) *cudart.Error {
+	name, text := s.describe()
+	if detail != "" {
+		text += ": " + fmt.Sprintf(detail, args...)
+	}
+	e := &cudart.Error{Call: call, Name: name, Code: int(s), Text: text, Device: device, Node: -1, Index: -1}
+	switch s {
+	case outOfMemory:
+		e.Err = cudart.ErrOutOfMemory
+	case notSupported:
+		e.Err = cudart.ErrUnsupported
+	}
+	return e
+}
