@@ -1,5 +1,5 @@
-// Clocks: the walk of a plan's ops that answers which pairs of nodes are ordered. Holds no clock per node: a clock per stream
-// and per event is all that a walk in submission order needs.
+// Clocks: walks that answer which pairs of nodes are ordered, by what is known at each launch to have finished on each stream.
+// Reads a plan's ops or a list of edges; asks the graph nothing.
 
 package planner
 
@@ -9,80 +9,107 @@ import "github.com/dagrun/dagrun/dag"
 // for thousands of streams; a walk per block of them takes time only for blocks that something is asked about.
 const clockWidth = 64
 
-// walkWidth is how many source streams a walk over this plan follows: fewer where there are so many events that their clocks
-// would fill more than 64 MiB.
-func walkWidth(p *Plan) int {
-	width := min(len(p.Streams), clockWidth)
-	if entries := 1 << 24; int(p.Events)*width > entries {
-		width = min(width, max(8, entries/int(p.Events)))
+// clockEntries bounds the clocks that a walk keeps, to 64 MiB.
+const clockEntries = 1 << 24
+
+// walkWidth is how many source streams a walk follows that keeps so many clocks.
+func walkWidth(streams, clocks int) int {
+	width := min(streams, clockWidth)
+	if clocks*width > clockEntries {
+		width = min(width, max(8, clockEntries/clocks))
 	}
 	return width
 }
 
-// pair asks whether from has finished before to starts.
-type pair struct{ from, to int32 }
+// clockSource walks launches in submission order, each with what has finished before it starts.
+type clockSource interface {
+	// width is how many source streams one walk follows.
+	width() int
+	// begin starts a walk that follows the source streams from low.
+	begin(low int)
+	// next returns a node and, for each source stream followed, the position of the last launch that has finished before the
+	// node starts. The node is -1 at the end.
+	next() (node int32, clock []int32)
+}
 
-// clocks is the state of one walk: for each stream and each event, and for each of a block of source streams, which launches of
-// that stream are known to have finished, as the position of the last one.
-type clocks struct {
+// planClocks reads a plan's ops. It keeps a clock per stream and per event, none per node.
+type planClocks struct {
 	p       *Plan
-	width   int
-	streams []int32 // by stream, width each
-	events  []int32 // by event, width each
-	next    []int32 // by stream, its next op
+	s       *schedule
+	wide    int
+	low     int
+	streams []int32 // by stream, wide each
+	events  []int32 // by event, wide each
+	cursor  []int32 // by stream, its next op
 	at      int     // position in p.Order
+	last    int32   // the node returned last, which its stream's clock does not count yet
 }
 
-func newClocks(p *Plan, width int) *clocks {
+func newPlanClocks(p *Plan, s *schedule) *planClocks {
 	n := len(p.Streams)
-	return &clocks{p: p, width: width, streams: make([]int32, n*width), events: make([]int32, int(p.Events)*width), next: make([]int32, n)}
+	wide := walkWidth(n, n+int(p.Events))
+	return &planClocks{p: p, s: s, wide: wide, last: -1,
+		streams: make([]int32, n*wide), events: make([]int32, int(p.Events)*wide), cursor: make([]int32, n)}
 }
 
-// restart begins another walk, for other source streams.
-func (c *clocks) restart() {
-	c.at = 0
+func (c *planClocks) width() int { return c.wide }
+
+func (c *planClocks) begin(low int) {
+	c.low, c.at, c.last = low, 0, -1
 	clear(c.streams)
 	clear(c.events)
-	clear(c.next)
+	clear(c.cursor)
 }
 
-// advance walks to the next launch and returns its node, its stream and the stream's clock from before the launch; node -1 at
-// the end. The caller then enters the launch into the clock.
-func (c *clocks) advance() (node, stream int32, clock []int32) {
-	order, streams, w := c.p.Order, c.p.Streams, c.width
+func (c *planClocks) next() (int32, []int32) {
+	order, streams, w := c.p.Order, c.p.Streams, c.wide
+	if c.last >= 0 {
+		at := c.s.spots[c.last]
+		if own := int(at.stream) - c.low; own >= 0 && own < w {
+			c.streams[int(at.stream)*w+own] = at.pos
+		}
+	}
 	for c.at < len(order) {
 		stream := order[c.at]
 		c.at++
-		op := &streams[stream].Ops[c.next[stream]]
-		c.next[stream]++
+		op := &streams[stream].Ops[c.cursor[stream]]
+		c.cursor[stream]++
 		row := c.streams[int(stream)*w : int(stream)*w+w]
 		switch op.Kind {
 		case Launch:
-			return op.Node, stream, row
+			c.last = op.Node
+			return op.Node, row
 		case Record:
 			copy(c.events[int(op.Event)*w:int(op.Event)*w+w], row)
 		case Wait:
-			for i, done := range c.events[int(op.Event)*w : int(op.Event)*w+w] {
-				if row[i] < done {
-					row[i] = done
-				}
-			}
+			raise(row, c.events[int(op.Event)*w:int(op.Event)*w+w])
 		}
 	}
-	return -1, 0, nil
+	c.last = -1
+	return -1, nil
 }
 
-// forEachUnorderedEdge finds the dependencies of a graph that a plan does not enforce, in submission order of the later node and, for one, in the
-// order of its predecessors. It stops when visit returns false.
-func forEachUnorderedEdge(g *dag.Graph, p *Plan, s *schedule, visit func(to int32, pred int) bool) {
-	if len(p.Streams) > walkWidth(p) {
-		forEachUnorderedEdgeOfMany(g, p, s, visit)
+// raise makes a clock know what another knows.
+func raise(clock, other []int32) {
+	clock = clock[:len(other)]
+	for i, done := range other {
+		if clock[i] < done {
+			clock[i] = done
+		}
+	}
+}
+
+// forEachUnorderedEdge finds the dependencies of a graph that are not enforced, in submission order of the later node and, for
+// one, in the order of its predecessors. It stops when visit returns false.
+func forEachUnorderedEdge(g *dag.Graph, p *Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
+	if len(p.Streams) > source.width() {
+		forEachUnorderedEdgeOfMany(g, p, s, source, visit)
 		return
 	}
 	spots := s.spots
-	c := newClocks(p, len(p.Streams))
+	source.begin(0)
 	for {
-		node, stream, clock := c.advance()
+		node, clock := source.next()
 		if node < 0 {
 			return
 		}
@@ -93,86 +120,75 @@ func forEachUnorderedEdge(g *dag.Graph, p *Plan, s *schedule, visit func(to int3
 				}
 			}
 		}
-		clock[stream] = spots[node].pos
 	}
 }
 
 // forEachUnorderedEdgeOfMany does the same for many streams: most dependencies are enforced by the same stream or by a wait
 // right before the launch, and only the rest is worth clocks.
-func forEachUnorderedEdgeOfMany(g *dag.Graph, p *Plan, s *schedule, visit func(to int32, pred int) bool) {
+func forEachUnorderedEdgeOfMany(g *dag.Graph, p *Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
+	direct, ok := source.(*ancestry)
+	if !ok {
+		direct = planAncestry(p, s)
+	}
 	var asked []pair
 	var preds []int32
-	eventNode := make([]int32, p.Events)
-	waits := make([][]int32, len(p.Streams)) // nodes waited for since the stream's last launch
 	covered := make([]int32, len(p.Streams))
-	forEachOp(p, func(_ int, stream int32, op *Op) {
-		switch op.Kind {
-		case Record:
-			eventNode[op.Event] = op.Node
-		case Wait:
-			waits[stream] = append(waits[stream], eventNode[op.Event])
-		case Launch:
-			for _, w := range waits[stream] {
-				covered[s.spots[w].stream] = max(covered[s.spots[w].stream], s.spots[w].pos)
-			}
-			own := covered[stream]
-			covered[stream] = max(own, s.spots[op.Node].pos-1)
-			for k, from := range g.Preds(op.Node) {
-				if before := s.spots[from]; covered[before.stream] < before.pos {
-					asked = append(asked, pair{from, op.Node})
-					preds = append(preds, int32(k))
-				}
-			}
-			covered[stream] = 0
-			for _, w := range waits[stream] {
-				covered[s.spots[w].stream] = 0
-			}
-			waits[stream] = waits[stream][:0]
+	for k, node := range s.order {
+		for _, from := range direct.of(k) {
+			at := s.spots[from]
+			covered[at.stream] = max(covered[at.stream], at.pos)
 		}
-	})
-	for _, k := range unordered(p, s, asked) {
+		for i, from := range g.Preds(node) {
+			if before := s.spots[from]; covered[before.stream] < before.pos {
+				asked = append(asked, pair{from, node})
+				preds = append(preds, int32(i))
+			}
+		}
+		for _, from := range direct.of(k) {
+			covered[s.spots[from].stream] = 0
+		}
+	}
+	for _, k := range unordered(p, s, source, asked) {
 		if !visit(asked[k].to, int(preds[k])) {
 			return
 		}
 	}
 }
 
-// unordered returns the indices of the pairs that a plan does not order, ascending. Pairs may come in any order.
-func unordered(p *Plan, s *schedule, pairs []pair) []int32 {
+// pair asks whether from has finished before to starts.
+type pair struct{ from, to int32 }
+
+// unordered returns the indices of the pairs that are not ordered, ascending. Pairs may come in any order.
+func unordered(p *Plan, s *schedule, source clockSource, pairs []pair) []int32 {
 	if len(pairs) == 0 {
 		return nil
 	}
 	// Two counting sorts: by the place of the later node in the submission order, then by block of source streams.
-	rank := make([]int32, len(s.spots))
-	for k, node := range s.order {
-		rank[node] = int32(k)
+	rank := s.ranks()
+	asked := countingSort(len(pairs), len(s.order), nil, func(k int32) int32 { return rank[pairs[k].to] })
+	width := source.width()
+	if blocks := (len(p.Streams) + width - 1) / width; blocks > 1 {
+		asked = countingSort(len(pairs), blocks, asked, func(k int32) int32 { return s.spots[pairs[k].from].stream / int32(width) })
 	}
-	byRank := countingSort(len(pairs), len(s.order), nil, func(k int32) int32 { return rank[pairs[k].to] })
-	width := int32(walkWidth(p))
-	blocks := (len(p.Streams) + int(width) - 1) / int(width)
-	asked := countingSort(len(pairs), blocks, byRank, func(k int32) int32 { return s.spots[pairs[k].from].stream / width })
-
 	bad := make([]bool, len(pairs))
 	count := 0
-	c := newClocks(p, int(width))
 	for len(asked) > 0 {
-		low := s.spots[pairs[asked[0]].from].stream / width * width
-		c.restart()
-		for len(asked) > 0 && s.spots[pairs[asked[0]].from].stream-low < width {
-			node, stream, clock := c.advance()
-			for len(asked) > 0 && pairs[asked[0]].to == node {
-				before := s.spots[pairs[asked[0]].from]
-				if before.stream-low >= width {
-					break
-				}
-				if clock[before.stream-low] < before.pos {
-					bad[asked[0]] = true
+		low := int(s.spots[pairs[asked[0]].from].stream) / width * width
+		source.begin(low)
+		end := 0 // of this block's questions
+		for end < len(asked) && int(s.spots[pairs[asked[end]].from].stream) < low+width {
+			end++
+		}
+		block := asked[:end]
+		asked = asked[end:]
+		for len(block) > 0 {
+			node, clock := source.next()
+			for len(block) > 0 && pairs[block[0]].to == node {
+				if before := s.spots[pairs[block[0]].from]; clock[int(before.stream)-low] < before.pos {
+					bad[block[0]] = true
 					count++
 				}
-				asked = asked[1:]
-			}
-			if own := stream - low; own >= 0 && own < width {
-				clock[own] = s.spots[node].pos
+				block = block[1:]
 			}
 		}
 	}

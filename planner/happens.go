@@ -19,7 +19,19 @@ type spot struct{ stream, pos int32 }
 type schedule struct {
 	spots []spot  // by node
 	order []int32 // nodes in submission order
+	rank  []int32 // by node, its place in order; made when first asked for
 	ops   []int32 // where each node's launch is in Plan.Order; made when first asked for
+}
+
+// ranks are the nodes' places in the submission order.
+func (s *schedule) ranks() []int32 {
+	if s.rank == nil {
+		s.rank = make([]int32, len(s.spots))
+		for k, node := range s.order {
+			s.rank[node] = int32(k)
+		}
+	}
+	return s.rank
 }
 
 // opOf is the launch of a node in the plan's order.
@@ -102,7 +114,36 @@ func readSchedule(g *dag.Graph, p *Plan) (*schedule, *Violation) {
 			}
 		}
 	}
+	if v := checkEventDevices(g, p); v != nil {
+		return nil, v
+	}
 	return s, checkPlaces(g, p, s)
+}
+
+// checkEventDevices checks that each event is recorded on one device: an event belongs to the context it was made in.
+func checkEventDevices(g *dag.Graph, p *Plan) (v *Violation) {
+	one := true
+	for i := range p.Streams {
+		one = one && p.Streams[i].Device == p.Streams[0].Device
+	}
+	if one {
+		return nil
+	}
+	after := make([]int32, p.Events) // a node after which the event is recorded, plus 1
+	on := make([]int32, p.Events)
+	forEachOp(p, func(at int, stream int32, op *Op) {
+		if v != nil || op.Kind != Record {
+			return
+		}
+		device := p.Streams[stream].Device
+		if first := after[op.Event] - 1; first >= 0 && on[op.Event] != device {
+			v = newViolation(ErrEvent, "event %d is recorded after %q on device %d and after %q on device %d",
+				op.Event, nodeName(g, first), on[op.Event], nodeName(g, op.Node), device).node(g, op.Node).at(at, stream).fix("record two events")
+			v.Event, v.Before, v.BeforeName = op.Event, first, nodeName(g, first)
+		}
+		after[op.Event], on[op.Event] = op.Node+1, device
+	})
+	return v
 }
 
 func lastLaunch(g *dag.Graph, node int32) string {

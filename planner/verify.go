@@ -22,19 +22,20 @@ func Verify(g *dag.Graph, p *Plan) error {
 	if v != nil {
 		return v
 	}
+	clocks := newPlanClocks(p, s)
 	if g.Sync == dag.SyncExplicit {
-		if v := checkDeclared(g, p, s); v != nil {
+		if v := checkDeclared(g, p, s, clocks); v != nil {
 			return v
 		}
-		if v := checkMemory(g, p, s); v != nil {
+		if v := checkMemory(g, p, s, clocks); v != nil {
 			return v
 		}
-		return violationError(checkEdges(g, p, s))
+		return violationError(checkEdges(g, p, s, clocks))
 	}
-	if v := checkEdges(g, p, s); v != nil {
+	if v := checkEdges(g, p, s, clocks); v != nil {
 		return v
 	}
-	return violationError(checkMemory(g, p, s))
+	return violationError(checkMemory(g, p, s, clocks))
 }
 
 // violationError keeps a nil *Violation from becoming an error that is not nil.
@@ -46,8 +47,8 @@ func violationError(v *Violation) error {
 }
 
 // checkEdges returns the first dependency that is not enforced.
-func checkEdges(g *dag.Graph, p *Plan, s *schedule) (v *Violation) {
-	forEachUnorderedEdge(g, p, s, func(to int32, pred int) bool {
+func checkEdges(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) (v *Violation) {
+	forEachUnorderedEdge(g, p, s, clocks, func(to int32, pred int) bool {
 		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(to)[pred]])
 		return false
 	})
@@ -55,14 +56,14 @@ func checkEdges(g *dag.Graph, p *Plan, s *schedule) (v *Violation) {
 }
 
 // checkDeclared returns the first after: of an explicit schedule that is not enforced.
-func checkDeclared(g *dag.Graph, p *Plan, s *schedule) *Violation {
+func checkDeclared(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) *Violation {
 	var asked []pair
 	for _, to := range s.order {
 		for _, from := range g.Nodes[to].After {
 			asked = append(asked, pair{from, to})
 		}
 	}
-	bad := unordered(p, s, asked)
+	bad := unordered(p, s, clocks, asked)
 	if len(bad) == 0 {
 		return nil
 	}

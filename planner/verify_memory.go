@@ -23,7 +23,7 @@ type handover struct{ from, to int32 }
 const handoverQuestions = 1 << 22
 
 // checkMemory returns the first fault of a plan's layout.
-func checkMemory(g *dag.Graph, p *Plan, s *schedule) *Violation {
+func checkMemory(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) *Violation {
 	ends, v := checkPlacements(g, p)
 	if v != nil {
 		return v
@@ -42,7 +42,7 @@ func checkMemory(g *dag.Graph, p *Plan, s *schedule) *Violation {
 		}
 	}
 	u := readUses(g, p, s, shared)
-	return u.check(g, p, s, handovers(p, u.byFirst))
+	return u.check(g, p, s, clocks, handovers(p, u.byFirst))
 }
 
 // checkPlacements checks each placement by itself and returns where each device's arena ends.
@@ -238,11 +238,11 @@ func handovers(p *Plan, byFirst []int32) []handover {
 }
 
 // check proves each handover: every access of the one buffer before every access of the other.
-func (u *uses) check(g *dag.Graph, p *Plan, s *schedule, handovers []handover) *Violation {
+func (u *uses) check(g *dag.Graph, p *Plan, s *schedule, clocks clockSource, handovers []handover) *Violation {
 	var asked []pair
 	var of []int32
 	flush := func() *Violation {
-		if bad := unordered(p, s, asked); len(bad) > 0 {
+		if bad := unordered(p, s, clocks, asked); len(bad) > 0 {
 			first := bad[0]
 			for _, k := range bad {
 				if of[k] == of[first] && s.opOf(p, asked[k].to) < s.opOf(p, asked[first].to) {

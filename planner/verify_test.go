@@ -252,16 +252,7 @@ func TestVerifyOnManyStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGraph(t, 12, false)
 		p := drawDullPlan(t, g, 4)
-		// Spread the streams out, so that their clocks fall into several blocks.
-		wide := clonePlan(p)
-		wide.Streams = make([]Stream, 300)
-		move := func(s int32) int32 { return s * 97 % 300 }
-		for s := range p.Streams {
-			wide.Streams[move(int32(s))] = p.Streams[s]
-		}
-		for k, s := range p.Order {
-			wide.Order[k] = move(s)
-		}
+		wide := spread(p)
 		if err := Verify(g, wide); err != nil {
 			t.Fatalf("a right plan is refused: %v", err)
 		}

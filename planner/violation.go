@@ -137,7 +137,7 @@ func hazardViolation(g *dag.Graph, p *Plan, s *schedule, e dag.Edge) *Violation 
 		}
 	}
 	v.Line = afterLine(g, e.To, e.From)
-	if from.stream == to.stream {
+	if from.stream == to.stream && from.pos > to.pos {
 		v.Problem = fmt.Sprintf("stream %d launches %q before %q, which it depends on (%s)", to.stream, v.NodeName, v.BeforeName, reason)
 		return v.fix("launch %q first", v.BeforeName)
 	}

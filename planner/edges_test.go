@@ -1,0 +1,219 @@
+// The edges of a CUDA graph: exact and minimal, and every list that is not right is refused.
+
+package planner
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestGraphEdgesOfSaxpy(t *testing.T) {
+	g, p := saxpy(t)
+	edges, err := GraphEdges(g, p)
+	require.NoError(t, err)
+	require.Equal(t, []GraphEdge{{GraphRoot, 0}, {GraphRoot, 1}, {0, 2}, {1, 2}, {2, 3}}, edges)
+	require.NoError(t, VerifyEdges(g, p, edges))
+	require.NoError(t, VerifyEdges(g, p, []GraphEdge{{0, 2}, {1, 2}, {2, 3}, {2, 3}, {0, 3}}), "more than needed is right too")
+}
+
+func TestVerifyEdgesNamesEachFault(t *testing.T) {
+	g, p := saxpy(t)
+	for _, c := range []struct {
+		name  string
+		edges []GraphEdge
+		fault error
+		text  string
+	}{
+		{"none", nil, ErrHazard, `"saxpy" (stream 0) is not ordered after "up_x" (stream 0)`},
+		{"hazard", []GraphEdge{{0, 2}, {2, 3}}, ErrHazard,
+			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): add an edge from "up_y" to "saxpy"`},
+		{"no such node", []GraphEdge{{0, 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
+		{"root as successor", []GraphEdge{{0, GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
+		{"wild", []GraphEdge{{math.MinInt32, math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
+		{"itself", []GraphEdge{{2, 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: take the edge out`},
+		{"backwards", []GraphEdge{{3, 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: take the edge out`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := VerifyEdges(g, p, c.edges)
+			require.ErrorIs(t, err, c.fault)
+			require.ErrorContains(t, err, c.text)
+		})
+	}
+}
+
+// Stream order that no hazard asks for counts too: buffers that share bytes rely on it.
+func TestVerifyEdgesWantsStreamOrder(t *testing.T) {
+	b := dag.New("shared")
+	for _, name := range []string{"x", "y"} {
+		d := b.Device("d_"+name, dag.U8, 512)
+		b.Task("make_"+name, b.Out(d))
+		b.Task("use_"+name, b.In(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := dullPlan(g, 1, make([]int32, 4), []int32{0, 1, 2, 3})
+	p.Memory[1].Offset = 0
+	require.NoError(t, Verify(g, p))
+	edges, err := GraphEdges(g, p)
+	require.NoError(t, err)
+	require.Equal(t, []GraphEdge{{0, 1}, {1, 2}, {2, 3}}, edges)
+	require.NoError(t, VerifyEdges(g, p, edges))
+	err = VerifyEdges(g, p, []GraphEdge{{0, 1}, {2, 3}})
+	require.ErrorIs(t, err, ErrHazard)
+	require.EqualError(t, err, `"make_y" does not come after "use_x", which is before it on stream 0: add an edge from "use_x" to "make_y"`)
+}
+
+// A record that follows a wait and not a launch stands for what was waited for as well.
+func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
+	b := dag.New("relay")
+	for _, name := range []string{"a", "b", "c"} {
+		b.Task(name)
+	}
+	b.At(2).After = []int32{0}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := &Plan{
+		Streams: []Stream{
+			{Ops: []Op{{Launch, 0, -1}, {Record, 0, 0}}},
+			{Ops: []Op{{Launch, 1, -1}, {Wait, 0, 0}, {Record, 1, 1}}},
+			{Ops: []Op{{Wait, 1, 1}, {Launch, 2, -1}}},
+		},
+		Order:  []int32{0, 0, 1, 1, 1, 2, 2},
+		Events: 2,
+	}
+	require.NoError(t, Verify(g, p))
+	edges, err := GraphEdges(g, p)
+	require.NoError(t, err)
+	require.Equal(t, []GraphEdge{{GraphRoot, 0}, {GraphRoot, 1}, {0, 2}, {1, 2}}, edges)
+	require.NoError(t, VerifyEdges(g, p, edges))
+}
+
+// bruteClosure is reachability over edges.
+func bruteClosure(nodes int, order []int32, edges []GraphEdge) [][]bool {
+	before := make([][]bool, nodes)
+	for i := range before {
+		before[i] = make([]bool, nodes)
+	}
+	for _, to := range order {
+		for _, e := range edges {
+			if e.To != to || e.From == GraphRoot {
+				continue
+			}
+			for i := range before {
+				before[i][to] = before[i][to] || before[i][e.From] || i == int(e.From)
+			}
+		}
+	}
+	return before
+}
+
+// spread moves a plan's streams apart, so that their clocks fall into several blocks.
+func spread(p *Plan) *Plan {
+	wide := clonePlan(p)
+	wide.Streams = make([]Stream, 300)
+	move := func(s int32) int32 { return s * 97 % 300 }
+	for s := range p.Streams {
+		wide.Streams[move(int32(s))] = p.Streams[s]
+	}
+	for k, s := range p.Order {
+		wide.Order[k] = move(s)
+	}
+	return wide
+}
+
+func TestGraphEdgesAreTheReduction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGraph(t, 14, false)
+		p := drawDullPlan(t, g, 5)
+		if rapid.Bool().Draw(t, "wide") {
+			p = spread(p)
+		}
+		s, v := readSchedule(g, p)
+		require.Nil(t, v)
+		edges, err := GraphEdges(g, p)
+		require.NoError(t, err)
+		want := bruteBefore(g, p)
+		require.Equal(t, want, bruteClosure(g.Len(), s.order, edges))
+		roots := map[int32]bool{}
+		for i := range g.Len() {
+			roots[int32(i)] = true
+		}
+		for k, e := range edges {
+			if e.From == GraphRoot {
+				require.True(t, roots[e.To])
+				continue
+			}
+			delete(roots, e.To)
+			fewer := slices.Delete(slices.Clone(edges), k, k+1)
+			require.NotEqual(t, want, bruteClosure(g.Len(), s.order, fewer), "edge %v can be left out", e)
+		}
+		linked := 0
+		for _, e := range edges {
+			if e.From == GraphRoot {
+				linked++
+			}
+		}
+		if len(roots) > 1 {
+			require.Len(t, roots, linked)
+		} else {
+			require.Zero(t, linked)
+		}
+	})
+}
+
+func TestVerifyEdgesAgreesWithBruteForce(t *testing.T) {
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGraph(t, 10, false)
+		p := drawDullPlan(t, g, 4)
+		rng := drawSource(t)
+		p.Stats.PeakDeviceBytes = 1 << 20
+		for range between(rng, 0, 2) {
+			p.Memory[rng.IntN(len(p.Memory))].Offset = int64(between(rng, 0, 12)) * 256
+		}
+		if rng.IntN(2) == 0 {
+			p = spread(p)
+		}
+		edges, err := GraphEdges(g, p)
+		require.NoError(t, err)
+		for range between(rng, 0, 2) {
+			if len(edges) > 0 {
+				k := rng.IntN(len(edges))
+				edges = slices.Delete(edges, k, k+1)
+			}
+		}
+		s, v := readSchedule(g, p)
+		require.Nil(t, v)
+		before := bruteClosure(g.Len(), s.order, edges)
+		want := true
+		for _, e := range g.Edges() {
+			want = want && before[e.From][e.To]
+		}
+		for _, a := range s.order {
+			for _, b := range s.order {
+				if s.spots[a].stream == s.spots[b].stream && s.spots[a].pos < s.spots[b].pos {
+					want = want && before[a][b]
+				}
+			}
+		}
+		for i, a := range p.Memory {
+			for _, b := range p.Memory[:i] {
+				if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && bruteAlive(g, before, a.Buffer, b.Buffer) {
+					want = false
+				}
+			}
+		}
+		err = VerifyEdges(g, p, edges)
+		verdicts[want]++
+		if (err == nil) != want {
+			t.Fatalf("VerifyEdges says %v, brute force %v", err, want)
+		}
+	})
+	require.Positive(t, verdicts[true])
+	require.Positive(t, verdicts[false])
+}
