@@ -17,6 +17,8 @@ type Builder struct {
 	pipeline Pipeline
 	library  Library
 	errs     []error
+	byName   map[string]int32 // the first named buffers, once a Map has asked for one
+	named    int
 }
 
 // DeclarationError is one thing wrong with a declaration made by Go calls.

@@ -60,12 +60,6 @@ func drawTasks(t *rapid.T, b *Builder) {
 	}
 }
 
-// pairHazard is what brute force says of a pair for one buffer.
-type pairHazard struct {
-	why    Why
-	lo, hi int64
-}
-
 // bruteForce follows the rule byte by byte: the edges by pair, and the carried buffers and unwritten reads.
 func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []int32, unwritten []UnwrittenRead) {
 	edges = map[[2]int32]Edge{}

@@ -29,11 +29,6 @@ func (x *nameIndex) add(id int32, name func(id int32) string) int32 {
 	return id
 }
 
-// find returns the id that has that name, or -1.
-func (x *nameIndex) find(wanted string, name func(id int32) string) int32 {
-	return x.slots[x.slot(wanted, name)] - 1
-}
-
 // slot returns where the name is, or the empty slot where it would go.
 func (x *nameIndex) slot(wanted string, name func(id int32) string) int {
 	mask := len(x.slots) - 1

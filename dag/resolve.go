@@ -24,6 +24,7 @@ type launchSpec struct {
 	Shared uint32
 	Device int32 // -1: not given
 
+	HasGrid   bool // Grid is given although Grid[0] is zero: a launch of nothing
 	HasShared bool
 	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
@@ -177,10 +178,9 @@ func (r *resolution) notFound(library Library, err error) {
 	if errors.Is(err, ErrUnknownKernel) {
 		hint := ""
 		if name := suggest(r.spec.Kernel, library.Names()); name != "" {
-			prefix := strings.TrimSuffix(r.spec.Label, r.spec.Kernel)
-			hint = fmt.Sprintf("did you mean %q?", prefix+name)
+			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(r.spec.Label, r.spec.Kernel)+name)
 		}
-		r.problem(launchKernel, -1, fmt.Sprintf("unknown %s", r.what), hint)
+		r.problem(launchKernel, -1, "unknown "+r.what, hint)
 		return
 	}
 	r.libraryError(err)
@@ -206,33 +206,6 @@ func (r *resolution) libraryError(err error) {
 		return
 	}
 	r.problem(launchArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
-}
-
-func (r *resolution) findMap(library Library) bool {
-	m := r.spec.Map
-	out := &r.spec.Args[0]
-	n := r.elements(out)
-	m.OutType = r.pipeline.Buffers[out.Range.Buffer].DType
-	m.InTypes = make([]DType, len(m.Inputs))
-	for i := range m.Inputs {
-		in := &r.spec.Args[1+i]
-		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
-		if k := r.elements(in); k != n {
-			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %d elements, %s has %d", m.Inputs[i], k, m.Out, n), "every buffer of a map needs the same number of elements")
-		}
-	}
-	kernel, err := library.Map(m)
-	if err != nil {
-		r.problem(launchKernel, -1, fmt.Sprintf("map: %v", err), "")
-		return false
-	}
-	r.written = append([]argSpec{{Value: expr.Int(n)}}, r.spec.Args...)
-	r.take(kernel, func(i int) int { return i - 1 })
-	return len(r.problems) == 0
-}
-
-func (r *resolution) elements(a *argSpec) int64 {
-	return (a.Range.Hi - a.Range.Lo) / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
 }
 
 // take notes the kernel and which written argument each parameter gets.
@@ -417,7 +390,7 @@ func (r *resolution) describe() {
 			r.argProblem(k, "touches %d elements, %s has %d", info.Extents[k], r.pipeline.rangeText(a.Range), have)
 		}
 	}
-	if !info.HasHint && r.spec.Grid == [3]uint32{} {
+	if !info.HasHint && !r.gridGiven() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
 	}
 }
@@ -429,8 +402,8 @@ func (r *resolution) finish() []Access {
 	if launch.Map != nil {
 		launch.Module = -1
 	}
-	given := r.spec.Grid != [3]uint32{} || r.spec.Block != [3]uint32{} || r.spec.HasShared
-	if r.spec.Grid != [3]uint32{} {
+	given := r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared
+	if r.gridGiven() {
 		launch.Grid = r.spec.Grid
 	}
 	if r.spec.Block != [3]uint32{} {
@@ -454,6 +427,8 @@ func (r *resolution) finish() []Access {
 	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
 	return r.accesses()
 }
+
+func (r *resolution) gridGiven() bool { return r.spec.HasGrid || r.spec.Grid != [3]uint32{} }
 
 func atLeastOne(size [3]uint32) [3]uint32 {
 	return [3]uint32{max(size[0], 1), max(size[1], 1), max(size[2], 1)}

@@ -1,0 +1,256 @@
+// The builder's kernels: arguments and options as Go values. Finds and checks nothing itself; resolve.go does.
+
+package dag
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// LaunchOption is how a kernel is launched. Options stand among the arguments of Kernel and Map.
+type LaunchOption func(*launchSpec, *Node) error
+
+// Grid sets the number of blocks in one to three dimensions. A first dimension of zero launches nothing.
+func Grid(blocks ...int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		s.HasGrid = true
+		return dimensions("grid", &s.Grid, 0, blocks)
+	}
+}
+
+// Block sets the number of threads of a block in one to three dimensions.
+func Block(threads ...int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error { return dimensions("block", &s.Block, 1, threads) }
+}
+
+func dimensions(what string, to *[3]uint32, least int, sizes []int) error {
+	if len(sizes) < 1 || len(sizes) > 3 {
+		return fmt.Errorf("a %s has one to three dimensions, not %d", what, len(sizes))
+	}
+	for i, n := range sizes {
+		if n < least || n > math.MaxInt32 {
+			return fmt.Errorf("%s: %d is not a size", what, n)
+		}
+		to[i] = uint32(n)
+	}
+	return nil
+}
+
+// Shared sets the bytes of dynamic shared memory of a block.
+func Shared(bytes int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		if bytes < 0 || bytes > math.MaxInt32 {
+			return fmt.Errorf("shared: %d is not a size", bytes)
+		}
+		s.Shared, s.HasShared = uint32(bytes), true
+		return nil
+	}
+}
+
+// RunOn sets the device that the kernel runs on. Without it that is where its buffers are.
+func RunOn(device int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		if device < 0 || device > math.MaxInt32 {
+			return fmt.Errorf("device %d; it must not be negative", device)
+		}
+		s.Device = int32(device)
+		return nil
+	}
+}
+
+// WithPeers lets the kernel touch buffers of other devices.
+func WithPeers() LaunchOption {
+	return func(_ *launchSpec, n *Node) error {
+		n.Peer = true
+		return nil
+	}
+}
+
+// Scalar is a number of a stated type. Numbers without one get the type that the kernel's signature says.
+type Scalar struct {
+	DType DType
+	Value any // any integer or float, or a bool
+}
+
+// Kernel declares a launch of a library's kernel, or as MODULE.KERNEL of one of a module. Arguments come in the kernel's own
+// order, without scratch: a Range (b.Whole(x), b.Part(x, i, k)) is used as the signature says; an Access (b.In(x)) says it
+// where the signature cannot; Go's integers, floats and bools and Scalar are numbers. Buffer ids alone would look like numbers
+// and are refused where a buffer is wanted.
+func (b *Builder) Kernel(name, kernel string, args ...any) int32 {
+	node := Node{Name: name, Kind: Kernel, Stream: -1}
+	spec := &launchSpec{Label: kernel, Kernel: kernel, Module: -1, Device: -1}
+	ok := true
+	for i, arg := range args {
+		if option, is := arg.(LaunchOption); is {
+			ok = b.option(name, option, spec, &node) && ok
+			continue
+		}
+		a, err := b.argument(arg)
+		if err != nil {
+			b.wrong("node", name, fmt.Sprintf("argument %d of kernel %q: %v", i+1, kernel, err), "")
+			ok = false
+		}
+		spec.Args = append(spec.Args, a)
+	}
+	if module, kernel, dotted := strings.Cut(kernel, "."); dotted {
+		spec.Kernel = kernel
+		spec.Module = int32(slices.IndexFunc(b.pipeline.Modules, func(m Module) bool { return m.Name == module }))
+		if spec.Module < 0 {
+			var names []string
+			for _, m := range b.pipeline.Modules {
+				names = append(names, m.Name)
+			}
+			b.wrong("node", name, fmt.Sprintf("unknown module %q", module), didYouMean(module, names))
+			ok = false
+		}
+	}
+	if !ok {
+		return b.Node(node)
+	}
+	return b.launch(node, spec)
+}
+
+// Map declares an elementwise computation such as "y = a*x + b". With says what its names stand for: a Range or a number.
+// Names that are not in it are those of buffers.
+func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchOption) int32 {
+	node := Node{Name: name, Kind: Map, Stream: -1}
+	used := map[string]bool{}
+	ok := true
+	lookup := func(symbol string, _ int) (argSpec, bool) {
+		used[symbol] = true
+		if arg, given := with[symbol]; given {
+			a, err := b.argument(arg)
+			if err != nil {
+				b.wrong("node", name, fmt.Sprintf("map: %s: %v", symbol, err), "")
+			}
+			return a, err == nil
+		}
+		id := b.bufferNamed(symbol)
+		if id < 0 {
+			names := make([]string, 0, len(with)+len(b.pipeline.Buffers))
+			for known := range with {
+				names = append(names, known)
+			}
+			slices.Sort(names)
+			for i := range b.pipeline.Buffers {
+				names = append(names, b.pipeline.Buffers[i].Name)
+			}
+			b.wrong("node", name, fmt.Sprintf("map: unknown name %q", symbol), didYouMean(symbol, names))
+			return argSpec{}, false
+		}
+		return argSpec{IsBuffer: true, Range: b.Whole(id)}, true
+	}
+	spec, err := mapLaunch(text, builderScope{b}, lookup)
+	if err != nil {
+		b.wrong("node", name, "map: "+err.Error(), "")
+	}
+	if spec == nil {
+		return b.Node(node)
+	}
+	var unused []string
+	for symbol := range with {
+		if !used[symbol] {
+			unused = append(unused, symbol)
+		}
+	}
+	slices.SortFunc(unused, cmp.Compare[string])
+	for _, symbol := range unused {
+		b.wrong("node", name, fmt.Sprintf("map: %q does not appear in %q", symbol, text), "")
+		ok = false
+	}
+	for _, option := range options {
+		ok = b.option(name, option, spec, &node) && ok
+	}
+	if !ok {
+		return b.Node(node)
+	}
+	return b.launch(node, spec)
+}
+
+func (b *Builder) option(name string, option LaunchOption, spec *launchSpec, node *Node) bool {
+	err := option(spec, node)
+	if err != nil {
+		b.wrong("node", name, err.Error(), "")
+	}
+	return err == nil
+}
+
+// argument turns a Go value into an argument.
+func (b *Builder) argument(arg any) (argSpec, error) {
+	switch a := arg.(type) {
+	case Range:
+		return argSpec{IsBuffer: true, Range: a}, b.pipeline.rangeProblem(a)
+	case Access:
+		if a.Mode < Read || a.Mode > ReadWrite {
+			return argSpec{}, fmt.Errorf("an access must be in, out or inout")
+		}
+		return argSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
+	case Scalar:
+		v, ok := numberOf(a.Value)
+		if !ok || a.DType == InvalidDType || int(a.DType) >= len(dtypes) {
+			return argSpec{}, fmt.Errorf("a %T is not a number of a known type", a.Value)
+		}
+		return argSpec{Value: v, DType: a.DType}, nil
+	}
+	v, ok := numberOf(arg)
+	if !ok {
+		return argSpec{}, fmt.Errorf("a %T is neither a Range or Access nor a number", arg)
+	}
+	return argSpec{Value: v}, nil
+}
+
+func (b *Builder) launch(node Node, spec *launchSpec) int32 {
+	accesses, problems := b.pipeline.resolveLaunch(b.library, &node, spec)
+	for _, p := range problems {
+		b.wrong("node", node.Name, p.Message, p.Hint)
+	}
+	return b.Node(node, accesses...)
+}
+
+// bufferNamed returns the id of the buffer of that name, or -1.
+func (b *Builder) bufferNamed(name string) int32 {
+	if b.byName == nil {
+		b.byName = map[string]int32{}
+	}
+	for ; b.named < len(b.pipeline.Buffers); b.named++ {
+		buffer := &b.pipeline.Buffers[b.named]
+		if _, taken := b.byName[buffer.Name]; !taken && !buffer.Scratch {
+			b.byName[buffer.Name] = int32(b.named)
+		}
+	}
+	if id, ok := b.byName[name]; ok {
+		return id
+	}
+	return -1
+}
+
+// builderScope gives the lengths of buffers to len in map expressions.
+type builderScope struct{ *Builder }
+
+// Variable finds nothing: numbers come through with.
+func (builderScope) Variable(string) (expr.Value, bool) { return expr.Value{}, false }
+
+// Length is the first dimension of a buffer.
+func (s builderScope) Length(buffer string) (int64, bool) {
+	id := s.bufferNamed(buffer)
+	if id < 0 {
+		return 0, false
+	}
+	if shape := s.pipeline.Buffers[id].Shape; len(shape) > 0 {
+		return shape[0], true
+	}
+	return -1, true
+}
+
+// didYouMean is a hint at the candidate nearest to a name, or "".
+func didYouMean(name string, candidates []string) string {
+	if near := suggest(name, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+// From the text of a map node to its launch: which name is the output, an input or a number. Generates no code.
+
+package dag
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// mapLaunch reads a map node's text. Lookup says what a name in it stands for; where it knows no such name it reports that
+// itself, at that offset of the text, and returns false. Each name is looked up once. Scope gives the lengths of buffers for
+// len. The error is an *expr.Error with its place in the text; without one the spec is nil only if a lookup failed.
+func mapLaunch(text string, scope expr.Scope, lookup func(name string, offset int) (argSpec, bool)) (*launchSpec, error) {
+	out, e, err := expr.ParseMap(text)
+	if err != nil {
+		return nil, err
+	}
+	offsets := map[string]int{}
+	e.Walk(func(t *expr.Term) {
+		if _, seen := offsets[t.Name]; t.Op == expr.Variable && !seen {
+			offsets[t.Name] = t.Offset
+		}
+	})
+	m := &MapSpec{Text: text, Out: out}
+	var inputs, scalars []argSpec
+	output, ok := lookup(out, strings.Index(text, out))
+	if ok && !output.IsBuffer {
+		return nil, &expr.Error{Offset: strings.Index(text, out), Message: fmt.Sprintf("%s is a number; the result of a map goes to a buffer", out)}
+	}
+	variables := e.Variables()
+	for _, name := range variables {
+		a, found := output, ok
+		if name != out {
+			a, found = lookup(name, offsets[name])
+		}
+		switch {
+		case !found:
+			ok = false
+		case a.IsBuffer:
+			m.Inputs, inputs = append(m.Inputs, name), append(inputs, a)
+		default:
+			m.Scalars, scalars = append(m.Scalars, name), append(scalars, a)
+		}
+	}
+	if m.Expr, err = e.Bind(scope, variables...); err != nil && ok {
+		return nil, err
+	}
+	if !ok {
+		return nil, nil
+	}
+	args := append([]argSpec{output}, inputs...)
+	return &launchSpec{Label: text, Module: -1, Device: -1, Map: m, Args: append(args, scalars...)}, nil
+}
+
+func (r *resolution) findMap(library Library) bool {
+	m := r.spec.Map
+	out := &r.spec.Args[0]
+	n := r.elements(out)
+	m.OutType = r.pipeline.Buffers[out.Range.Buffer].DType
+	m.InTypes = make([]DType, len(m.Inputs))
+	for i := range m.Inputs {
+		in := &r.spec.Args[1+i]
+		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
+		if partOverlap(out.Range, in.Range) {
+			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
+				m.Inputs[i], r.pipeline.rangeText(in.Range), m.Out, r.pipeline.rangeText(out.Range)), "")
+		}
+		if k := r.elements(in); k != n {
+			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %d elements, %s has %d", m.Inputs[i], k, m.Out, n), "every buffer of a map needs the same number of elements")
+		}
+	}
+	kernel, err := library.Map(m)
+	if err != nil {
+		r.problem(launchKernel, -1, fmt.Sprintf("map: %v", err), "")
+		return false
+	}
+	r.written = append([]argSpec{{Value: expr.Int(n)}}, r.spec.Args...)
+	r.take(kernel, func(i int) int { return i - 1 })
+	return len(r.problems) == 0
+}
+
+func (r *resolution) elements(a *argSpec) int64 {
+	return (a.Range.Hi - a.Range.Lo) / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
+}
+
+// partOverlap reports whether two ranges share bytes without being the same.
+func partOverlap(a, b Range) bool {
+	return a.Buffer == b.Buffer && a.Lo < b.Hi && b.Lo < a.Hi && a != b
+}
