@@ -3,7 +3,6 @@
 package planner
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -102,8 +101,6 @@ type host struct {
 	after   int32   // the pageable copy that it waited for last, -1 for none
 }
 
-var errPlanShape = errors.New("malformed plan")
-
 const maxSimulatedDevices = 1 << 12
 
 // index checks that the plan is a schedule and finds each wait's record: the one of its event that was submitted last.
@@ -114,15 +111,15 @@ func (s *simulation) index() error {
 	for k := range p.Streams {
 		s.firstOp[k] = int32(total)
 		if total += len(p.Streams[k].Ops); total > math.MaxInt32 {
-			return fmt.Errorf("%w: more than %d ops", errPlanShape, math.MaxInt32)
+			return fmt.Errorf("%w: more than %d ops", ErrPlanShape, math.MaxInt32)
 		}
 	}
 	s.firstOp[len(p.Streams)] = int32(total)
 	if total != len(p.Order) {
-		return fmt.Errorf("%w: the submission order has %d ops, the streams have %d", errPlanShape, len(p.Order), total)
+		return fmt.Errorf("%w: the submission order has %d ops, the streams have %d", ErrPlanShape, len(p.Order), total)
 	}
 	if p.Events < 0 || int(p.Events) > total {
-		return fmt.Errorf("%w: %d events for %d ops", errPlanShape, p.Events, total)
+		return fmt.Errorf("%w: %d events for %d ops", ErrPlanShape, p.Events, total)
 	}
 	s.record = make([]int32, total)
 	s.position = make([]int32, n)
@@ -142,7 +139,7 @@ func (s *simulation) index() error {
 	launches := 0
 	for _, k := range p.Order {
 		if k < 0 || int(k) >= len(p.Streams) || int(cursor[k]) >= len(p.Streams[k].Ops) {
-			return fmt.Errorf("%w: the submission order has more ops of stream %d than the stream has", errPlanShape, k)
+			return fmt.Errorf("%w: the submission order has more ops of stream %d than the stream has", ErrPlanShape, k)
 		}
 		at := cursor[k]
 		op := &p.Streams[k].Ops[at]
@@ -150,33 +147,33 @@ func (s *simulation) index() error {
 		switch op.Kind {
 		case Launch:
 			if op.Node < 0 || int(op.Node) >= n {
-				return fmt.Errorf("%w: stream %d, op %d launches node %d of %d", errPlanShape, k, at, op.Node, n)
+				return fmt.Errorf("%w: stream %d, op %d launches node %d of %d", ErrPlanShape, k, at, op.Node, n)
 			}
 			if launched[op.Node] {
-				return fmt.Errorf("%w: stream %d, op %d launches %q, which was launched before", errPlanShape, k, at, s.g.Nodes[op.Node].Name)
+				return fmt.Errorf("%w: stream %d, op %d launches %q, which was launched before", ErrPlanShape, k, at, s.g.Nodes[op.Node].Name)
 			}
 			launched[op.Node] = true
 			s.position[op.Node] = int32(launches)
 			launches++
 		case Record, Wait:
 			if op.Event < 0 || op.Event >= p.Events {
-				return fmt.Errorf("%w: stream %d, op %d: event %d of %d", errPlanShape, k, at, op.Event, p.Events)
+				return fmt.Errorf("%w: stream %d, op %d: event %d of %d", ErrPlanShape, k, at, op.Event, p.Events)
 			}
 			if op.Kind == Record {
 				latest[op.Event] = s.records
 				s.records++
 			} else if latest[op.Event] < 0 {
-				return fmt.Errorf("%w: stream %d, op %d waits for event %d before it is recorded", errPlanShape, k, at, op.Event)
+				return fmt.Errorf("%w: stream %d, op %d waits for event %d before it is recorded", ErrPlanShape, k, at, op.Event)
 			}
 			s.record[s.firstOp[k]+at] = latest[op.Event]
 		default:
-			return fmt.Errorf("%w: stream %d, op %d is of kind %d", errPlanShape, k, at, op.Kind)
+			return fmt.Errorf("%w: stream %d, op %d is of kind %d", ErrPlanShape, k, at, op.Kind)
 		}
 	}
 	if launches != n {
 		for i := range launched {
 			if !launched[i] {
-				return fmt.Errorf("%w: %q is never launched (%d of %d nodes are)", errPlanShape, s.g.Nodes[i].Name, launches, n)
+				return fmt.Errorf("%w: %q is never launched (%d of %d nodes are)", ErrPlanShape, s.g.Nodes[i].Name, launches, n)
 			}
 		}
 	}

@@ -1,0 +1,426 @@
+// The plan as JSON, read: names back to ids, every figure checked against the graph. Proves nothing of the schedule: see Verify.
+
+package planner
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
+const maxPlanBytes = 4 << 30
+
+// DecodePlan reads a plan of g from its JSON form. Errors are a *FileError that matches ErrPlanShape, or ErrOtherGraph where the
+// plan was made for another graph: then it names the first difference. What is read is a well-formed plan of this graph, not
+// yet a right one: Verify it before it is run.
+func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
+	data, err := readLimited(r, "plan", planLimit(g))
+	if err != nil {
+		return nil, err
+	}
+	d := &planDecoder{jsonReader: jsonReader{data: data}, g: g, p: &Plan{}}
+	d.read()
+	if d.err != nil {
+		return nil, fmt.Errorf("plan: %w", d.err)
+	}
+	return d.p, nil
+}
+
+// planLimit is far more than any plan of g needs: each node and edge may be named several times with every letter escaped.
+func planLimit(g *dag.Graph) int64 {
+	longest := 0
+	for i := range g.Nodes {
+		longest = max(longest, len(g.Nodes[i].Name))
+	}
+	for i := range g.Buffers {
+		longest = max(longest, len(g.Buffers[i].Name))
+	}
+	items := int64(g.Len() + len(g.Edges()) + len(g.Buffers))
+	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest))
+}
+
+// planDecoder fills a plan from a file. Where something does not fit the graph and the file's hash is not the graph's, the
+// plan is for another graph, and what does not fit is the first difference.
+type planDecoder struct {
+	jsonReader
+	g     *dag.Graph
+	p     *Plan
+	nodes map[string]int32
+
+	graphAt  int     // where the hash stands, 0 before it is read
+	launched []int32 // by node: 1 + the stream that launches it, 0 for none
+	launches int
+	records  int
+	waits    int
+	event    int32 // the highest one used
+	eventAt  int
+	stats    Stats
+	statsAt  int
+	orderAt  int
+}
+
+var (
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats"}
+	streamKeys = []string{"id", "device", "priority", "ops"}
+	opKeys     = []string{"op", "node", "event"}
+	edgeKeys   = []string{"from", "to", "why", "bytes"}
+	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
+	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
+		"peak_device_bytes", "sum_device_bytes"}
+	forkKeys = []string{"records", "waits"}
+)
+
+func (d *planDecoder) read() {
+	d.nodes = make(map[string]int32, d.g.Len())
+	for i := range d.g.Nodes {
+		d.nodes[d.g.Nodes[i].Name] = int32(i)
+	}
+	d.launched = make([]int32, d.g.Len())
+	d.event = -1
+	p := d.p
+	d.object(planKeys, 0, func(key int) {
+		switch planKeys[key] {
+		case "version":
+			at := d.at
+			if v := d.int(math.MinInt64, math.MaxInt64); d.err == nil && v != planVersion {
+				d.failAt(at, ErrPlanShape, "this is version %d; only version %d can be read", v, planVersion)
+			}
+		case "name":
+			p.Name = d.label()
+		case "graph":
+			d.graphAt = d.at
+			p.Graph = d.label()
+		case "strategy":
+			p.Strategy = d.label()
+		case "requested_strategy":
+			p.Requested = d.label()
+		case "machine":
+			p.Machine = d.label()
+		case "streams":
+			p.Streams = []Stream{}
+			d.list(d.stream)
+		case "order":
+			d.orderAt = d.at
+			p.Order = []int32{}
+			d.list(func(int) { p.Order = append(p.Order, int32(d.int(0, math.MaxInt32))) })
+		case "edges":
+			d.edges()
+		case "memory":
+			p.Memory = []Placement{}
+			d.list(d.memory)
+		case "stats":
+			d.statsAt = d.at
+			d.readStats()
+		}
+	})
+	if d.err == nil {
+		d.end()
+	}
+	d.settle()
+}
+
+// label reads a string that people gave or that names something.
+func (d *planDecoder) label() string {
+	at := d.at
+	text := d.string()
+	if len(text) > maxNameBytes {
+		d.failAt(at, ErrPlanShape, "longer than %d bytes", maxNameBytes)
+	}
+	return text
+}
+
+// misfit is an error of a plan that does not fit the graph.
+func (d *planDecoder) misfit(at int, format string, args ...any) {
+	if d.foreign() {
+		d.failAt(at, ErrOtherGraph, "the plan was made for another graph: "+format, args...)
+		return
+	}
+	d.failAt(at, ErrPlanShape, format, args...)
+}
+
+// foreign reports whether the file's hash, as far as it has been read, is another graph's.
+func (d *planDecoder) foreign() bool {
+	h, ok := any(d.g).(interface{ Hash() string })
+	return ok && d.graphAt > 0 && d.p.Graph != h.Hash()
+}
+
+// node reads the name of a node.
+func (d *planDecoder) node() int32 {
+	d.peek()
+	at := d.at
+	name := d.bytes()
+	if d.err != nil {
+		return -1
+	}
+	i, ok := d.nodes[string(name)]
+	if !ok {
+		d.misfit(at, "this graph has no node %q", clip(string(name)))
+		return -1
+	}
+	return i
+}
+
+func (d *planDecoder) stream(index int) {
+	s := Stream{Ops: []Op{}}
+	d.object(streamKeys, 0, func(key int) {
+		switch streamKeys[key] {
+		case "id":
+			at := d.at
+			if id := d.int(0, math.MaxInt32); d.err == nil && id != int64(index) {
+				d.failAt(at, ErrPlanShape, "stream %d stands at place %d: streams must be in order, without gaps", id, index)
+			}
+		case "device":
+			s.Device = int32(d.int(0, math.MaxInt32))
+		case "priority":
+			s.Priority = [...]dag.Priority{dag.High, dag.Normal, dag.Low}[d.choice("high", "normal", "low")]
+		case "ops":
+			d.list(func(int) { s.Ops = append(s.Ops, d.op(int32(index))) })
+		}
+	})
+	d.p.Streams = append(d.p.Streams, s)
+}
+
+func (d *planDecoder) op(stream int32) Op {
+	op := Op{Event: -1}
+	at, nodeAt, eventAt := d.at, d.at, -1
+	d.object(opKeys, 1, func(key int) {
+		switch opKeys[key] {
+		case "op":
+			op.Kind = OpKind(d.choice("launch", "record", "wait"))
+		case "node":
+			nodeAt = d.at
+			op.Node = d.node()
+		case "event":
+			eventAt = d.at
+			op.Event = int32(d.int(0, math.MaxInt32))
+		}
+	})
+	if d.err != nil {
+		return op
+	}
+	switch {
+	case op.Kind == Launch && eventAt >= 0:
+		d.failAt(eventAt, ErrPlanShape, "a launch has no event")
+	case op.Kind == Launch && d.launched[op.Node] > 0:
+		d.failAt(nodeAt, ErrPlanShape, "%q is launched a second time; the first is on stream %d", d.g.Nodes[op.Node].Name, d.launched[op.Node]-1)
+	case op.Kind != Launch && eventAt < 0:
+		d.failAt(at, ErrPlanShape, "key %q is missing", "event")
+	}
+	switch op.Kind {
+	case Launch:
+		d.launched[op.Node] = stream + 1
+		d.launches++
+	case Record:
+		d.records++
+	case Wait:
+		d.waits++
+	}
+	if op.Event > d.event {
+		d.event, d.eventAt = op.Event, eventAt
+	}
+	return op
+}
+
+// edges compares the file's dependencies with the graph's, one by one.
+func (d *planDecoder) edges() {
+	own := d.g.Edges()
+	count := 0
+	var reason []byte
+	d.list(func(index int) {
+		at := d.at
+		var e dag.Edge
+		why, bytes, spans := "", [2]int64{}, 0
+		d.object(edgeKeys, 1, func(key int) {
+			switch edgeKeys[key] {
+			case "from":
+				e.From = d.node()
+			case "to":
+				e.To = d.node()
+			case "why":
+				why = d.string()
+			case "bytes":
+				d.list(func(k int) {
+					v := d.int(0, math.MaxInt64)
+					if k < len(bytes) {
+						bytes[k] = v
+					}
+					spans = k + 1
+				})
+			}
+		})
+		if d.err != nil {
+			return
+		}
+		count++
+		if index >= len(own) {
+			d.misfit(at, "this graph has no dependency %s", d.edgeText(&e, why))
+			return
+		}
+		o := &own[index]
+		reason = appendEdgeReason(reason[:0], d.g, o)
+		want := [2]int64{o.Lo, o.Hi}
+		switch {
+		case e.From != o.From || e.To != o.To || why != string(reason):
+			d.misfit(at, "dependency %d is %s; this graph has %s", index, d.edgeText(&e, why), d.edgeText(o, string(reason)))
+		case o.Buffer < 0 && spans != 0:
+			d.misfit(at, "dependency %d, %s, is over no bytes", index, d.edgeText(o, why))
+		case o.Buffer >= 0 && (spans != 2 || bytes != want):
+			d.misfit(at, "dependency %d, %s, is over the bytes %d in this graph", index, d.edgeText(o, why), want)
+		}
+	})
+	if d.err == nil && count < len(own) {
+		o := &own[count]
+		d.misfit(d.at, "dependency %s of this graph is missing", d.edgeText(o, edgeReason(d.g, o)))
+	}
+}
+
+func (d *planDecoder) edgeText(e *dag.Edge, why string) string {
+	return fmt.Sprintf("%q -> %q (%s)", d.g.Nodes[e.From].Name, d.g.Nodes[e.To].Name, clip(why))
+}
+
+func (d *planDecoder) memory(int) {
+	m := Placement{Buffer: -1}
+	at, bytesAt := d.at, d.at
+	d.object(memoryKeys, 0, func(key int) {
+		switch memoryKeys[key] {
+		case "buffer":
+			at = d.at
+			name := d.string()
+			if d.err != nil {
+				return
+			}
+			// Placements stand in the order of ids, so the search goes on from the last one.
+			first := int32(0)
+			if k := len(d.p.Memory); k > 0 {
+				first = d.p.Memory[k-1].Buffer + 1
+			}
+			for b := first; int(b) < len(d.g.Buffers) && m.Buffer < 0; b++ {
+				if d.g.Buffers[b].Name == name {
+					m.Buffer = b
+				}
+			}
+			if m.Buffer < 0 {
+				d.misfit(at, "this graph has no buffer %q that is declared after the one before", clip(name))
+			}
+		case "device":
+			m.Device = int32(d.int(0, math.MaxInt32))
+		case "offset":
+			m.Offset = d.int(0, math.MaxInt64)
+		case "bytes":
+			bytesAt = d.at
+			m.Bytes = d.int(0, math.MaxInt64)
+		}
+	})
+	if d.err != nil {
+		return
+	}
+	b := &d.g.Buffers[m.Buffer]
+	switch {
+	case b.Place != dag.Device:
+		d.misfit(at, "buffer %q is in host memory", b.Name)
+	case m.Device != b.Device:
+		d.misfit(at, "buffer %q is on device %d, not %d", b.Name, b.Device, m.Device)
+	case m.Bytes != b.Bytes:
+		d.misfit(bytesAt, "buffer %q has %d bytes, not %d", b.Name, b.Bytes, m.Bytes)
+	case m.Offset > math.MaxInt64-m.Bytes:
+		d.failAt(at, ErrPlanShape, "buffer %q ends beyond any memory", b.Name)
+	}
+	d.p.Memory = append(d.p.Memory, m)
+}
+
+func (d *planDecoder) readStats() {
+	s := &d.stats
+	count := func(into *int) { *into = int(d.int(0, math.MaxInt32)) }
+	d.object(statsKeys, 0, func(key int) {
+		switch statsKeys[key] {
+		case "nodes":
+			count(&s.Nodes)
+		case "edges":
+			count(&s.Edges)
+		case "streams":
+			count(&s.Streams)
+		case "records":
+			count(&s.Records)
+		case "waits":
+			count(&s.Waits)
+		case "events":
+			count(&s.Events)
+		case "fork_join":
+			d.object(forkKeys, 0, func(key int) {
+				count([]*int{&s.ForkRecords, &s.ForkWaits}[key])
+			})
+		case "makespan_us":
+			s.MakespanUS = d.time()
+		case "lower_bound_us":
+			s.LowerBoundUS = d.time()
+		case "critical_path_us":
+			s.CriticalPathUS = d.time()
+		case "peak_device_bytes":
+			s.PeakDeviceBytes = d.int(0, math.MaxInt64)
+		case "sum_device_bytes":
+			s.SumDeviceBytes = d.int(0, math.MaxInt64)
+		}
+	})
+}
+
+// settle checks what needs the whole file.
+func (d *planDecoder) settle() {
+	if d.err != nil {
+		return
+	}
+	p, g := d.p, d.g
+	if d.launches < g.Len() {
+		for i := range d.launched {
+			if d.launched[i] == 0 {
+				d.misfit(d.orderAt, "no stream launches %q", g.Nodes[i].Name)
+				return
+			}
+		}
+	}
+	if d.foreign() {
+		d.failAt(d.graphAt, ErrOtherGraph, "the plan was made for another graph: nodes, dependencies and memory are alike, so a range, an argument or a host buffer differs")
+		return
+	}
+	d.path = append(d.path, pathStep{key: "order"})
+	taken := make([]int, len(p.Streams))
+	for k, s := range p.Order {
+		if int(s) >= len(taken) {
+			d.failAt(d.orderAt, ErrPlanShape, "entry %d is stream %d of %d", k, s, len(taken))
+			return
+		}
+		taken[s]++
+	}
+	for s := range taken {
+		if taken[s] != len(p.Streams[s].Ops) {
+			d.failAt(d.orderAt, ErrPlanShape, "stream %d stands in it %d times and has %d ops", s, taken[s], len(p.Streams[s].Ops))
+			return
+		}
+	}
+	d.path[0].key = "stats"
+	for _, f := range []struct {
+		name      string
+		said, has int
+	}{
+		{"nodes", d.stats.Nodes, g.Len()}, {"edges", d.stats.Edges, len(g.Edges())}, {"streams", d.stats.Streams, len(p.Streams)},
+		{"records", d.stats.Records, d.records}, {"waits", d.stats.Waits, d.waits},
+	} {
+		if f.said != f.has {
+			d.failAt(d.statsAt, ErrPlanShape, "%s is %d; the plan has %d", f.name, f.said, f.has)
+			return
+		}
+	}
+	if d.stats.Events > d.records {
+		d.failAt(d.statsAt, ErrPlanShape, "events is %d; the plan has only %d records", d.stats.Events, d.records)
+		return
+	}
+	if int(d.event) >= d.stats.Events {
+		d.path = d.path[:0]
+		d.failAt(d.eventAt, ErrPlanShape, "event %d of %d (stats.events)", d.event, d.stats.Events)
+		return
+	}
+	p.Stats = d.stats
+	p.Events = int32(d.stats.Events)
+}

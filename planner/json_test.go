@@ -1,0 +1,256 @@
+// Tests of the JSON form: exact round trips, every refusal word for word, hostile input. Runs no plan.
+
+package planner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// saxpyGraph is the pipeline of the documentation.
+func saxpyGraph(tb testing.TB) *dag.Graph {
+	b := dag.New("saxpy")
+	n := int64(1 << 20)
+	x, y, out := b.Host("x", dag.F32, n), b.Host("y", dag.F32, n), b.Host("out", dag.F32, n)
+	dx, dy := b.Device("d_x", dag.F32, n), b.Device("d_y", dag.F32, n)
+	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
+	b.Copy("up_x", whole(dx), whole(x))
+	b.Copy("up_y", whole(dy), whole(y))
+	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Stream: -1, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
+	b.Copy("down", whole(out), whole(dy))
+	g, err := b.Graph()
+	require.NoError(tb, err)
+	return g
+}
+
+func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
+	p, err := New(context.Background(), g, o)
+	require.NoError(tb, err)
+	return p
+}
+
+func encoded(tb require.TestingT, g *dag.Graph, p *Plan) string {
+	var b bytes.Buffer
+	require.NoError(tb, p.EncodeJSON(&b, g))
+	return b.String()
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 40).Draw(t, "nodes"))
+		p := planned(t, g, Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
+			Streams: rapid.IntRange(1, 5).Draw(t, "streams"), Machine: H200()})
+		p.Stats.MakespanUS = rapid.Float64Range(0, 1e300).Draw(t, "makespan")
+		p.Stats.LowerBoundUS = rapid.Float64Range(0, 1e-3).Draw(t, "bound")
+		text := encoded(t, g, p)
+		require.True(t, json.Valid([]byte(text)), "%s", text)
+		back, err := DecodePlan(strings.NewReader(text), g)
+		require.NoError(t, err)
+		require.Equal(t, text, encoded(t, g, back))
+		require.NoError(t, Verify(g, back))
+
+		// Another layout and another order of keys are the same plan.
+		var loose map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &loose))
+		other, err := json.MarshalIndent(loose, "\t", " ")
+		require.NoError(t, err)
+		back, err = DecodePlan(bytes.NewReader(other), g)
+		require.NoError(t, err)
+		require.Equal(t, text, encoded(t, g, back))
+	})
+}
+
+// Every name that a pipeline may have, and some it may not, comes back as it was.
+func TestPlanRoundTripsNames(t *testing.T) {
+	names := []string{`"`, `\`, `a"b\c`, "<b>&amp;</b>", "日本語", "🚀", "ünïcode", "a b", "\u2028", "{}[]", "%s", "-", "null"}
+	b := dag.New(`p"\` + "\u2029")
+	for _, name := range names {
+		d := b.Device("d"+name, dag.F32, 8)
+		b.Task(name, b.Out(d))
+		b.Task(name+"'", b.InOut(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := planned(t, g, Options{Strategy: "roundrobin", Streams: 3})
+	text := encoded(t, g, p)
+	require.True(t, json.Valid([]byte(text)))
+	back, err := DecodePlan(strings.NewReader(text), g)
+	require.NoError(t, err)
+	assert.Equal(t, text, encoded(t, g, back))
+	assert.Equal(t, p.Name, back.Name)
+	var escaped []byte
+	for i := range g.Nodes {
+		escaped = appendJSON(escaped[:0], g.Nodes[i].Name+"\n\x7f")
+		var name string
+		require.NoError(t, json.Unmarshal(escaped, &name))
+		assert.Equal(t, g.Nodes[i].Name+"\n\x7f", name)
+		r := jsonReader{data: escaped}
+		assert.Equal(t, name, r.string())
+	}
+}
+
+func TestDecodePlanRefuses(t *testing.T) {
+	g := saxpyGraph(t)
+	good := encoded(t, g, planned(t, g, Options{Strategy: "roundrobin", Streams: 2, Machine: H200()}))
+	_, err := DecodePlan(strings.NewReader(good), g)
+	require.NoError(t, err)
+	replace := func(old, new string) string {
+		require.Contains(t, good, old)
+		return strings.Replace(good, old, new, 1)
+	}
+	for _, c := range []struct{ want, text string }{
+		{`1:1: expected an object, found the end of the file`, ""},
+		{`1:1: expected an object, found a list`, "[]"},
+		{`1:2: expected a string, found the end of the file`, "{"},
+		{`1:1: key "version" is missing`, "{}"},
+		{`1:2: unknown key "verzion"; the keys are version, name, graph, strategy, requested_strategy, machine, streams, order, edges, memory, stats`, `{"verzion": 1}`},
+		{`2:14: version: this is version 2; only version 1 can be read`, replace(`"version": 1`, `"version": 2`)},
+		{`2:14: version: 1.0 is not an integer`, replace(`"version": 1`, `"version": 1.0`)},
+		{`2:14: version: malformed number`, replace(`"version": 1`, `"version": 01`)},
+		{`2:14: version: expected a number, found a string`, replace(`"version": 1`, `"version": "1"`)},
+		{`2:14: version: expected a number, found 'n'`, replace(`"version": 1`, `"version": null`)},
+		{`3:3: key "version" is there twice`, replace(`"version": 1`, "\"version\": 1,\n  \"version\": 1")},
+		{`3:11: name: the string has no end`, replace(`"saxpy"`, `"saxpy`)[:len("{\n  \"version\": 1,\n  \"name\": \"sax")]},
+		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
+		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
+		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
+		{`9:6: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
+		{`streams[0].priority: unknown "urgent"; it must be one of high, normal, low`, replace(`"normal"`, `"urgent"`)},
+		{`streams[0].ops[0].op: unknown "run"; it must be one of launch, record, wait`, replace(`"op": "launch"`, `"op": "run"`)},
+		{`streams[0].ops[0].node: this graph has no node "up_z"`, replace(`"node": "up_x"`, `"node": "up_z"`)},
+		{`streams[0].ops[0]: unknown key "stream"; the keys are op, node, event`, replace(`"node": "up_x"`, `"stream": "up_x"`)},
+		{`streams[0].ops[0]: key "node" is missing`, replace(`, "node": "up_x"`, ``)},
+		{`streams[0].ops[0]: a launch has no event`, replace(`"launch", `, `"launch", "event": 0, `)},
+		{`streams[0].ops[1]: "up_x" is launched a second time; the first is on stream 0`, replace(`"op": "record", "event": 0`, `"op": "launch"`)},
+		{`no stream launches "saxpy"`, replace(`"op": "launch", "node": "saxpy"`, `"op": "record", "event": 0, "node": "saxpy"`)},
+		{`streams[0].ops[1]: key "event" is missing`, replace(`"record", "event": 0`, `"record"`)},
+		{`streams[0].ops[1].event: -1 is out of range: it must be from 0 to 2147483647`, replace(`"event": 0`, `"event": -1`)},
+		{`event 2147483647 of`, replace(`"event": 0`, `"event": 2147483647`)},
+		{`order: entry 0 is stream 9 of 2`, replace(`"order": [0`, `"order": [9`)},
+		{`order: stream 0 stands in it`, replace(`"order": [0, `, `"order": [`)},
+		{`edges[0].to: this graph has no node "saxpie"`, replace(`"to": "saxpy"`, `"to": "saxpie"`)},
+		{`edges[0]: dependency 0 is "up_x" -> "saxpy" (WAR d_x); this graph has "up_x" -> "saxpy" (RAW d_x)`, replace(`"RAW d_x"`, `"WAR d_x"`)},
+		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194305]`)},
+		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194304, 1]`)},
+		{`stats: waits is 99; the plan has`, waitsLie(good)},
+		{`stats.makespan_us: -1 is no number of microseconds`, lie(good, "makespan_us", "-1")},
+		{`stats.makespan_us: 1e999 is no number of microseconds`, lie(good, "makespan_us", "1e999")},
+		{`stats.peak_device_bytes: 99999999999999999999 is out of range: it must be from 0 to 9223372036854775807`, lie(good, "peak_device_bytes", "99999999999999999999")},
+		{`the file goes on after the plan`, good + "{}"},
+	} {
+		_, err := DecodePlan(strings.NewReader(c.text), g)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorIs(t, err, ErrPlanShape)
+		var file *FileError
+		require.ErrorAs(t, err, &file)
+		require.Positive(t, file.Line)
+		require.True(t, strings.HasPrefix(err.Error(), fmt.Sprintf("plan: %d:%d: ", file.Line, file.Column)), err.Error())
+	}
+	_, err = DecodePlan(&endless{}, g)
+	require.EqualError(t, err, fmt.Sprintf("plan: larger than %d bytes", planLimit(g)))
+}
+
+// lie sets a figure of the statistics.
+func lie(text, key, value string) string {
+	before, after, _ := strings.Cut(text, `"`+key+`": `)
+	return before + `"` + key + `": ` + value + after[strings.IndexAny(after, ",}"):]
+}
+
+func waitsLie(text string) string {
+	at := strings.LastIndex(text, `"stats"`)
+	return text[:at] + lie(text[at:], "waits", "99")
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	g := saxpyGraph(t)
+	for _, p := range []*Plan{
+		{Streams: []Stream{{Ops: []Op{{Launch, 9, -1}}}}},
+		{Streams: []Stream{{Ops: []Op{{7, 0, -1}}}}},
+		{Memory: []Placement{{Buffer: 99}}},
+		{Name: "\xff"},
+	} {
+		require.ErrorIs(t, p.EncodeJSON(&bytes.Buffer{}, g), ErrPlanShape)
+	}
+	failing := errors.New("disk full")
+	require.ErrorIs(t, planned(t, g, Options{}).EncodeJSON(failer{failing}, g), failing)
+}
+
+type failer struct{ err error }
+
+func (f failer) Write([]byte) (int, error) { return 0, f.err }
+
+// A plan from anywhere is refused or right: the reader and Verify never crash, and what both let through is a schedule.
+func FuzzDecodePlan(f *testing.F) {
+	g := saxpyGraph(f)
+	for _, strategy := range []string{"serial", "roundrobin", "list"} {
+		f.Add([]byte(encoded(f, g, planned(f, g, Options{Strategy: strategy, Streams: 2}))))
+	}
+	f.Add([]byte(`{"version": 1, "streams": [{"id": 0, "ops": [{"op": "wait", "event": 2147483647}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := DecodePlan(bytes.NewReader(data), g)
+		if err != nil {
+			return
+		}
+		text := encoded(t, g, p)
+		again, err := DecodePlan(strings.NewReader(text), g)
+		require.NoError(t, err)
+		require.Equal(t, text, encoded(t, g, again))
+		if Verify(g, p) != nil {
+			return
+		}
+		for _, m := range []*Machine{Unit(), H200()} {
+			timeline, err := Simulate(g, p, m, nil)
+			require.NoError(t, err)
+			for _, e := range g.Edges() {
+				require.LessOrEqual(t, timeline.Nodes[e.From].End, timeline.Nodes[e.To].Start)
+			}
+		}
+	})
+}
+
+func BenchmarkPlanJSON(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		g := growthShape(n).ordered(b)
+		p := planned(b, g, Options{Strategy: "list", Streams: 8})
+		text := encoded(b, g, p)
+		b.Run(fmt.Sprintf("encode/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var w bytes.Buffer
+				if err := p.EncodeJSON(&w, g); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+		})
+		b.Run(fmt.Sprintf("decode/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodePlan(strings.NewReader(text), g); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+		})
+	}
+}
