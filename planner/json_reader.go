@@ -127,12 +127,11 @@ func (r *jsonReader) end() {
 
 // object reads an object that has exactly the given keys, in any order, and calls value for each with the reader before it.
 func (r *jsonReader) object(keys []string, optional int, value func(key int)) {
-	start := r.at
 	if c := r.peek(); c != '{' {
 		r.fail("expected an object, found %s", r.found())
 		return
 	}
-	start = r.at
+	start := r.at
 	r.at++
 	var seen uint64
 	for first := true; r.err == nil; first = false {

@@ -37,6 +37,9 @@ func saxpyGraph(tb testing.TB) *dag.Graph {
 func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
 	p, err := New(context.Background(), g, o)
 	require.NoError(tb, err)
+	if len(p.Memory) == 0 {
+		placeApart(g, p)
+	}
 	return p
 }
 
@@ -102,7 +105,11 @@ func TestPlanRoundTripsNames(t *testing.T) {
 
 func TestDecodePlanRefuses(t *testing.T) {
 	g := saxpyGraph(t)
-	good := encoded(t, g, planned(t, g, Options{Strategy: "roundrobin", Streams: 2, Machine: H200()}))
+	plan := byHand(t, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
+	plan.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1}
+	placeApart(g, plan)
+	require.NoError(t, Verify(g, plan))
+	good := encoded(t, g, plan)
 	_, err := DecodePlan(strings.NewReader(good), g)
 	require.NoError(t, err)
 	replace := func(old, new string) string {
@@ -125,7 +132,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
 		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
 		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
-		{`9:6: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
+		{`9:12: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
 		{`streams[0].priority: unknown "urgent"; it must be one of high, normal, low`, replace(`"normal"`, `"urgent"`)},
 		{`streams[0].ops[0].op: unknown "run"; it must be one of launch, record, wait`, replace(`"op": "launch"`, `"op": "run"`)},
 		{`streams[0].ops[0].node: this graph has no node "up_z"`, replace(`"node": "up_x"`, `"node": "up_z"`)},
