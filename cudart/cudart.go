@@ -87,7 +87,7 @@ type Live struct{ Memory, Streams, Events, Modules, Lists, Graphs int }
 // Stream is an in-order queue.
 type Stream interface {
 	Device() int32
-	// Handle is the CUstream, or 0 on the CPU device.
+	// Handle is the CUstream; on the CPU device a number that AdoptStream of the same platform takes.
 	Handle() uintptr
 	// Synchronize waits until the stream is empty and returns the first error of its work.
 	Synchronize(ctx context.Context) error
@@ -186,10 +186,11 @@ type Value struct {
 
 // Access is a use of memory.
 type Access struct {
-	Ptr   Ptr
-	Bytes int64
-	Write bool
-	Name  string // of the buffer, for messages
+	Ptr    Ptr
+	Bytes  int64
+	Write  bool
+	Name   string // of the buffer, for messages
+	Offset int64  // of Ptr in that buffer, for messages
 }
 
 // ListOptions says how a list is submitted.

@@ -50,3 +50,39 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// RaceError is two commands that touch the same bytes, one of them writing, with nothing that orders them: a wait is missing.
+type RaceError struct {
+	First, Second RaceAccess
+	Buffer        string // its name, or what memory it is
+	From, To      int64  // the bytes of the buffer that both touch
+}
+
+// RaceAccess is one side of a RaceError.
+type RaceAccess struct {
+	Label        string // the command's, as Node and Index
+	Node         int32
+	Index        int
+	Stream       Stream // nil in a graph
+	StreamNumber int32  // counts the platform's streams as they were made; -1 in a graph
+	Write        bool
+}
+
+func (e *RaceError) Error() string {
+	return fmt.Sprintf("%s %s %s[%d:%d], which %s %s, and nothing orders the two: a wait is missing",
+		e.Second.who(), e.Second.does(), e.Buffer, e.From, e.To, e.First.who(), e.First.does())
+}
+
+func (a RaceAccess) who() string {
+	if a.StreamNumber < 0 {
+		return fmt.Sprintf("node %q (graph)", a.Label)
+	}
+	return fmt.Sprintf("node %q (stream %d)", a.Label, a.StreamNumber)
+}
+
+func (a RaceAccess) does() string {
+	if a.Write {
+		return "writes"
+	}
+	return "reads"
+}

@@ -168,6 +168,7 @@ func (c *command) refusal() *cudart.Error {
 func (c *command) setCopy(dst, src cudart.Ptr) {
 	c.dst, c.src = dst, src
 	c.uses, c.refused, c.blocking = nil, nil, false
+	c.accesses = c.moves()
 	if c.bytes < 0 {
 		c.refused = c.fail(invalidValue, "%d bytes", c.bytes)
 		return
@@ -183,6 +184,10 @@ func (c *command) setCopy(dst, src cudart.Ptr) {
 	c.uses = append(c.uses, use{ptr: dst, bytes: c.bytes, arg: destination})
 	if c.kind == cudart.CopyMemory {
 		c.uses = append(c.uses, use{ptr: src, bytes: c.bytes, arg: source})
+	}
+	if c.kind == cudart.CopyMemory && c.platform.order != nil && dst < src+cudart.Ptr(c.bytes) && src < dst+cudart.Ptr(c.bytes) {
+		c.refused = c.fail(invalidValue, "source and destination overlap; a device leaves undefined what such a copy does")
+		return
 	}
 	c.resolve()
 	hosts := 0
@@ -204,6 +209,23 @@ func (c *command) setCopy(dst, src cudart.Ptr) {
 	if hosts == 2 {
 		c.blocking = true // copies within host memory are made by the host
 	}
+}
+
+// moves are the accesses of a copy or a set: what it does touch, with the names of what it was declared to.
+func (c *command) moves() []cudart.Access {
+	moves := []cudart.Access{{Ptr: c.src, Bytes: c.bytes}, {Ptr: c.dst, Bytes: c.bytes, Write: true}}
+	if c.kind == cudart.SetMemory {
+		moves = moves[1:]
+	}
+	for i := range moves {
+		for _, a := range c.accesses {
+			if a.Write == moves[i].Write {
+				moves[i].Name, moves[i].Offset = a.Name, a.Offset
+				break
+			}
+		}
+	}
+	return moves
 }
 
 func deviceName(id int32) string {

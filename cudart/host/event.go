@@ -24,7 +24,7 @@ type Event struct {
 	at      time.Time
 	capture *capture // the last record was captured by it, after nodes
 	nodes   []int32
-	clock   []uint64 // of the order checker, at the last record
+	clock   clock // of the order checker, at the last record; replaced, never changed
 }
 
 // NewEvent implements [cudart.Platform].
@@ -48,11 +48,11 @@ func (e *Event) check(call string) error {
 	return e.device.check(call)
 }
 
-// last is the mark of the last record.
-func (e *Event) last(call string) (mark, error) {
+// last is the mark of the last record, and its clock.
+func (e *Event) last(call string) (mark, clock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.mark, e.check(call)
+	return e.mark, e.clock, e.check(call)
 }
 
 // record notes that the event stands at a mark from now on.
@@ -72,24 +72,24 @@ func (e *Event) stamp(version uint64) {
 
 // Query implements [cudart.Event].
 func (e *Event) Query() (bool, error) {
-	m, err := e.last("cuEventQuery")
+	m, c, err := e.last("cuEventQuery")
 	if err != nil || !m.reached() {
 		return false, err
 	}
-	e.platform.order.wait(e)
+	e.platform.order.waited(c)
 	return true, e.device.check("cuEventQuery")
 }
 
 // Synchronize implements [cudart.Event].
 func (e *Event) Synchronize() error {
-	m, err := e.last("cuEventSynchronize")
+	m, c, err := e.last("cuEventSynchronize")
 	if err != nil {
 		return err
 	}
 	if m.queue != nil {
 		m.queue.finish(context.Background(), m.place)
-		e.platform.order.wait(e)
 	}
+	e.platform.order.waited(c)
 	return e.device.check("cuEventSynchronize")
 }
 

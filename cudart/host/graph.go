@@ -18,6 +18,9 @@ type table struct {
 	afterStart []int32
 	afters     []int32
 	nodes      int // commands that are nodes to the driver: all but untimed records and waits
+
+	// An order in which every node comes after what it depends on, and each node's place in it.
+	topological, position []int32
 }
 
 // before returns what a node waits for.
@@ -67,17 +70,17 @@ func newTable(commands []*command, deps [][]int32) (*table, error) {
 			open = append(open, i)
 		}
 	}
-	reached := 0
-	for ; len(open) > 0; reached++ {
-		i := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, a := range t.after(i) {
+	t.position = make([]int32, n)
+	for at := 0; at < len(open); at++ {
+		t.position[open[at]] = int32(at)
+		for _, a := range t.after(open[at]) {
 			if left[a]--; left[a] == 0 {
 				open = append(open, a)
 			}
 		}
 	}
-	if reached < n {
+	t.topological = open
+	if len(open) < n {
 		for i, l := range left {
 			if l > 0 {
 				return nil, commands[i].blame(fail(call, invalidValue, -1, "it depends on itself, through others"))
@@ -112,7 +115,7 @@ type Graph struct {
 	batch    batch
 	closed   bool
 	versions []atomic.Uint64 // of timed events, by node, at the last launch
-	lanes    []lane          // of the order checker, by node
+	lane     lane            // of the order checker
 
 	// Of the launch that runs; the next one begins after it.
 	queue   *queue
@@ -164,7 +167,7 @@ func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *Grap
 	n := len(t.commands)
 	return &Graph{
 		platform: p, device: d, priorities: priorities, indexed: indexed, table: t, batch: batch{pool: &p.pool},
-		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), lanes: p.order.graphLanes(t),
+		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), lane: p.order.newLane(),
 	}
 }
 
@@ -206,6 +209,7 @@ func (g *Graph) Launch(stream cudart.Stream) error {
 			c.event.mu.Lock()
 			if c.event.version == g.versions[n].Load() {
 				c.event.record(g.last)
+				g.platform.order.record(c.event, q)
 			}
 			c.event.mu.Unlock()
 		}
@@ -391,6 +395,7 @@ func (g *Graph) Close() error {
 		return fail("cuGraphExecDestroy", invalidHandle, g.device.id, "the graph is closed")
 	}
 	g.closed = true
+	g.platform.order.retire(g.lane)
 	g.platform.graphs.Add(-1)
 	return nil
 }

@@ -101,10 +101,11 @@ func (p *Platform) submit(c *command, b *batch) error {
 		return nil
 	}
 	b.flush()
+	now := p.order.stands(q)
 	q.finish(context.Background(), m.place)
-	if c.uses != nil && c.devices[0] < 0 {
+	if c.devices[0] < 0 {
 		// Only a copy to the host has certainly ended when the driver returns; one from pageable memory may have been staged.
-		p.order.synchronize(q)
+		p.order.waited(now)
 	}
 	if c.device.fault.Load() != nil {
 		return c.device.check(c.name())
@@ -151,7 +152,7 @@ func (p *Platform) record(c *command, q *queue, b *batch) error {
 func (p *Platform) hold(c *command, q *queue, b *batch) error {
 	e := c.event
 	e.mu.Lock()
-	m, captured, closed := e.mark, e.capture, e.closed
+	m, captured, closed, clock := e.mark, e.capture, e.closed, e.clock
 	e.mu.Unlock()
 	if closed {
 		return c.fail(invalidHandle, "the event is closed")
@@ -159,7 +160,7 @@ func (p *Platform) hold(c *command, q *queue, b *batch) error {
 	if captured != nil || q.capturing() {
 		return p.captureWait(c, q)
 	}
-	p.order.hold(e, q)
+	p.order.hold(clock, q)
 	if m.queue != q && !m.reached() {
 		q.submit(&entry{wait: m}, b)
 	}

@@ -2,19 +2,244 @@
 
 package host
 
+import (
+	"slices"
+	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// lane is a sequence of commands that are ordered among themselves: a stream, or the launches of a graph.
 type lane int32
 
-type order struct{}
+// epoch is when something was done: the time on its lane. Nodes of one graph launch have one time, and are ordered by the graph.
+type epoch struct {
+	lane   lane
+	node   int32 // of the graph; -1 on a stream
+	time   uint64
+	by     *command
+	access int32 // which of by's
+	graph  *table
+}
 
-type shadow struct{}
+// clock holds the last time of each lane that is known to have passed; lanes beyond its end are at 0.
+type clock []uint64
+
+func (c clock) at(l lane) uint64 {
+	if int(l) < len(c) {
+		return c[l]
+	}
+	return 0
+}
+
+// join moves c to the later of both, lane by lane.
+func (c *clock) join(o clock) {
+	if len(*c) < len(o) {
+		*c = append(*c, make(clock, len(o)-len(*c))...)
+	}
+	for i, t := range o {
+		(*c)[i] = max((*c)[i], t)
+	}
+}
+
+// tick moves a lane on by one and returns its new time.
+func (c *clock) tick(l lane) uint64 {
+	if int(l) >= len(*c) {
+		*c = append(*c, make(clock, int(l)+1-len(*c))...)
+	}
+	(*c)[l]++
+	return (*c)[l]
+}
+
+// order follows vector clocks of the streams, the graphs and the host. A nil order checks nothing.
+type order struct {
+	mu      sync.Mutex
+	lanes   []clock
+	host    clock  // what the host has waited for; all it submits is after that
+	retired []lane // lanes of what was closed
+	search  search
+}
 
 func newOrder() *order { return &order{} }
 
-func (o *order) newLane() lane                      { return 0 }
-func (o *order) synchronize(q *queue)               {}
-func (o *order) wait(e *Event)                      {}
-func (o *order) record(e *Event, q *queue)          {}
-func (o *order) hold(e *Event, q *queue)            {}
-func (o *order) command(c *command, q *queue) error { return nil }
-func (o *order) launch(g *Graph, q *queue) error    { return nil }
-func (o *order) graphLanes(t *table) []lane         { return nil }
+// newLane returns a lane nobody uses. One that was retired serves again once the host has waited for all of it.
+func (o *order) newLane() lane {
+	if o == nil {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, l := range o.retired {
+		if o.host.at(l) >= o.lanes[l].at(l) {
+			o.retired = slices.Delete(o.retired, i, i+1)
+			return l
+		}
+	}
+	o.lanes = append(o.lanes, nil)
+	return lane(len(o.lanes) - 1)
+}
+
+// retire gives a lane back.
+func (o *order) retire(l lane) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	o.retired = append(o.retired, l)
+	o.mu.Unlock()
+}
+
+// stands returns where a stream stands, for a host that is about to wait for it.
+func (o *order) stands(q *queue) clock {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.lanes[q.lane])
+}
+
+// waited notes that the host has waited for something.
+func (o *order) waited(c clock) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	o.host.join(c)
+	o.mu.Unlock()
+}
+
+// record gives an event the time of its stream; the caller holds the event's mu.
+func (o *order) record(e *Event, q *queue) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := &o.lanes[q.lane]
+	c.join(o.host)
+	e.clock = append(e.clock[:0:0], *c...)
+}
+
+// hold orders a stream after an event's last record.
+func (o *order) hold(after clock, q *queue) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	o.lanes[q.lane].join(after)
+	o.mu.Unlock()
+}
+
+// command checks a command that is about to be submitted to a stream.
+func (o *order) command(c *command, q *queue) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := &o.lanes[q.lane]
+	now.join(o.host)
+	return o.check(c, epoch{lane: q.lane, node: -1, time: now.tick(q.lane), by: c}, *now)
+}
+
+// launch checks all of a graph that is about to be launched. Launches of one graph are in order.
+func (o *order) launch(g *Graph, q *queue) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now, stream := &o.lanes[g.lane], &o.lanes[q.lane]
+	now.join(o.host)
+	now.join(*stream)
+	time := now.tick(g.lane)
+	for _, n := range g.table.topological {
+		c := g.table.commands[n]
+		if err := o.check(c, epoch{lane: g.lane, node: n, time: time, by: c, graph: g.table}, *now); err != nil {
+			return err
+		}
+	}
+	stream.join(*now)
+	return nil
+}
+
+// check enters a command's accesses into what is known of their memory.
+func (o *order) check(c *command, e epoch, now clock) error {
+	for i, a := range c.accesses {
+		if a.Bytes <= 0 {
+			continue
+		}
+		m, _ := c.platform.memory.misuse(a.Ptr, a.Bytes)
+		if m == nil {
+			continue // reported when it runs
+		}
+		e.access = int32(i)
+		lo := int64(a.Ptr - m.base)
+		if found := m.shadow.access(lo, lo+a.Bytes, e, a.Write, o, now); found.with.by != nil {
+			return race(found, e, m)
+		}
+	}
+	return nil
+}
+
+// before reports whether a happened before b, which happens now.
+func (o *order) before(a, b epoch, now clock) bool {
+	if a.by == nil {
+		return true
+	}
+	if a.lane == b.lane && a.time == b.time {
+		return a.node == b.node || o.search.reaches(b.graph, a.node, b.node)
+	}
+	return now.at(a.lane) >= a.time
+}
+
+// race describes two accesses that nothing orders.
+func race(found conflict, second epoch, m *memory) *cudart.RaceError {
+	side := func(e epoch) cudart.RaceAccess {
+		a := cudart.RaceAccess{Label: e.by.label, Node: e.by.node, Index: e.by.index, StreamNumber: -1, Write: e.by.accesses[e.access].Write}
+		if e.node < 0 {
+			a.Stream, a.StreamNumber = e.by.stream, e.by.stream.queue.id
+		}
+		return a
+	}
+	a := second.by.accesses[second.access]
+	shift := a.Offset + int64(m.base-a.Ptr)
+	r := &cudart.RaceError{First: side(found.with), Second: side(second), Buffer: a.Name, From: found.from + shift, To: found.to + shift}
+	if a.Name == "" {
+		r.Buffer, r.From, r.To = m.String(), found.from, found.to
+	}
+	return r
+}
+
+// search finds paths in graphs, without memory for all pairs: what conflicts mostly has an edge or a short path.
+type search struct {
+	seen []uint32 // by node: the search that saw it
+	turn uint32
+	open []int32
+}
+
+// reaches reports whether b depends on a, directly or through others.
+func (s *search) reaches(t *table, a, b int32) bool {
+	if len(s.seen) < len(t.commands) {
+		s.seen = make([]uint32, len(t.commands))
+		s.turn = 0
+	}
+	s.turn++
+	floor := t.position[a]
+	s.open = append(s.open[:0], b)
+	for len(s.open) > 0 {
+		n := s.open[len(s.open)-1]
+		s.open = s.open[:len(s.open)-1]
+		for _, d := range t.before(n) {
+			if d == a {
+				return true
+			}
+			if t.position[d] > floor && s.seen[d] != s.turn {
+				s.seen[d] = s.turn
+				s.open = append(s.open, d)
+			}
+		}
+	}
+	return false
+}

@@ -31,7 +31,8 @@ type Options struct {
 	// garbage. A program whose waits are complete gives the same results for every seed.
 	Perturb uint64
 	// CheckOrder makes the device follow which command is ordered after which, and refuse with a [cudart.RaceError] a command that
-	// conflicts with an earlier one it is not ordered after, whatever the timing was.
+	// conflicts with an earlier one it is not ordered after, whatever the timing was. The first such error is the one to believe:
+	// what follows it was not checked against the refused command's absence.
 	CheckOrder bool
 	// References are Go implementations of kernels by entry, for modules that bring none of their own.
 	References map[string]kernels.Reference
@@ -197,8 +198,9 @@ func (p *Platform) Synchronize(id int32) error {
 		if q.capturing() {
 			return fail(call, captureUnsupported, id, "stream %d is capturing", q.id)
 		}
+		c := p.order.stands(q)
 		q.finish(context.Background(), q.submitted())
-		p.order.synchronize(q)
+		p.order.waited(c)
 	}
 	p.prune()
 	return d.check(call)

@@ -266,11 +266,11 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 	if err := q.refuseCapture(call); err != nil {
 		return err
 	}
-	place := q.submitted()
-	if err := q.finish(ctx, place); err != nil {
+	c := q.platform.order.stands(q)
+	if err := q.finish(ctx, q.submitted()); err != nil {
 		return err
 	}
-	q.platform.order.synchronize(q)
+	q.platform.order.waited(c)
 	return q.device.check(call)
 }
 
@@ -283,10 +283,11 @@ func (s *Stream) Query() (bool, error) {
 	if err := s.queue.refuseCapture(call); err != nil {
 		return false, err
 	}
+	c := s.queue.platform.order.stands(s.queue)
 	if !s.queue.here().reached() {
 		return false, nil
 	}
-	s.queue.platform.order.synchronize(s.queue)
+	s.queue.platform.order.waited(c)
 	return true, s.queue.device.check(call)
 }
 
@@ -298,6 +299,7 @@ func (s *Stream) Close() error {
 	s.queue.platform.streams.Add(-1)
 	if !s.adopted {
 		s.queue.closed.Store(true)
+		s.queue.platform.order.retire(s.queue.lane)
 		s.queue.platform.prune()
 	}
 	return nil
