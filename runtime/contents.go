@@ -1,0 +1,226 @@
+// Contents: what buffers hold before the first replay and how it gets there and back. Writes no files.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
+const chunkBytes = 64 << 20
+
+// Generate fills memory with a buffer's initial contents; dir is where relative file names start.
+func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
+	if b.Init == nil || b.Init.Kind == dag.InitZeros {
+		clear(memory)
+		return nil
+	}
+	init, t := b.Init, b.DType
+	if init.Kind == dag.InitFile {
+		if err := readArray(inDir(dir, init.File), t, b.Shape, memory); err != nil {
+			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
+		}
+		return nil
+	}
+	n := count(b.Shape)
+	var at func(i int64) (uint64, error)
+	switch init.Kind {
+	case dag.InitValue:
+		bits := t.FromFloat(init.Value.Float())
+		if v, ok := init.Value.Int(); ok {
+			bits, _ = t.FromInt(v)
+		}
+		at = func(int64) (uint64, error) { return bits, nil }
+	case dag.InitRamp:
+		at = func(i int64) (uint64, error) { return t.FromFloat(init.A + init.B*float64(i)), nil }
+	case dag.InitUniform:
+		at = func(i int64) (uint64, error) {
+			return t.FromFloat(init.A + (init.B-init.A)*kernels.Uniform(init.Seed, uint64(i))), nil
+		}
+	case dag.InitNormal:
+		at = func(i int64) (uint64, error) {
+			return t.FromFloat(init.A + init.B*kernels.Normal(init.Seed, uint64(i))), nil
+		}
+	case dag.InitExpr:
+		value, err := init.Expr.Compile("i")
+		if err != nil {
+			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
+		}
+		at = func(i int64) (uint64, error) {
+			v, err := value.Float(i)
+			return t.FromFloat(v), err
+		}
+	}
+	return inParallel(ctx, n, func(lo, hi int64) error {
+		for i := lo; i < hi; i++ {
+			bits, err := at(i)
+			if err != nil {
+				return fmt.Errorf("buffer %q: init: element %d: %w", b.Name, i, err)
+			}
+			t.Store(memory, i, bits)
+		}
+		return nil
+	})
+}
+
+// inParallel splits 0..n over the processors.
+func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error {
+	const least = 1 << 16
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(goruntime.GOMAXPROCS(0))
+	for lo := int64(0); lo < n; lo += least {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(lo, min(lo+least, n))
+		})
+	}
+	return group.Wait()
+}
+
+// initialise gives every instance's buffers their first contents. Host buffers without an init start as zeros, and so do
+// device buffers that a replay reads before it writes them: a result must not depend on what the memory held before.
+func (p *Program) initialise(ctx context.Context) error {
+	return p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
+		return b.Init != nil || b.Place == dag.Host && p.options.Bind[b.Name] == nil || p.isCarried(id)
+	})
+}
+
+// Restore puts the initial contents back into every buffer that a replay changes and that has any. It waits for replays first.
+func (p *Program) Restore(ctx context.Context) error {
+	if !p.dirty {
+		return nil
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return err
+	}
+	written := make([]bool, len(p.graph.Buffers))
+	for i := range p.graph.Nodes {
+		for _, a := range p.graph.Accesses(int32(i)) {
+			written[a.Buffer] = written[a.Buffer] || a.Mode&dag.Write != 0
+		}
+	}
+	err := p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
+		return written[id] && (b.Init != nil || p.isCarried(id))
+	})
+	p.dirty = err != nil
+	return err
+}
+
+func (p *Program) isCarried(id int32) bool {
+	for _, c := range p.graph.Carried() {
+		if c == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.Buffer) bool) error {
+	for i := range p.graph.Buffers {
+		b := &p.graph.Buffers[i]
+		if !wanted(int32(i), b) || b.Bytes == 0 {
+			continue
+		}
+		p.report("initialise "+b.Name, i, len(p.graph.Buffers))
+		if b.Place == dag.Host {
+			for _, in := range p.instances {
+				if err := Generate(ctx, p.graph.Dir, b, p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := p.fillDevice(ctx, int32(i), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillDevice makes a device buffer's contents once and copies them to every instance.
+func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) error {
+	staged, err := p.platform.AllocHost(b.Bytes, false)
+	if err != nil {
+		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, Size(b.Bytes), err)
+	}
+	defer p.platform.Free(staged)
+	if err := Generate(ctx, p.graph.Dir, b, p.platform.HostBytes(staged, b.Bytes)); err != nil {
+		return err
+	}
+	for _, in := range p.instances {
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: in.memory.address[id], DstDevice: b.Device, Src: staged, SrcDevice: -1, Bytes: b.Bytes}
+		if err := p.do(ctx, b.Device, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do runs one command on a stream of its own and waits for it.
+func (p *Program) do(ctx context.Context, device int32, command cudart.Command) error {
+	stream, err := p.platform.NewStream(device, dag.Normal)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	command.Stream = stream
+	list, err := p.platform.Encode([]cudart.Command{command}, cudart.ListOptions{Origin: stream})
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	if err := list.Submit(); err != nil {
+		return err
+	}
+	return stream.Synchronize(ctx)
+}
+
+// Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
+func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) error {
+	b := &p.graph.Buffers[buffer]
+	if int64(len(memory)) != b.Bytes {
+		return fmt.Errorf("buffer %q has %d bytes, the memory to read it into %d", b.Name, b.Bytes, len(memory))
+	}
+	if err := p.Synchronize(ctx); err != nil || b.Bytes == 0 {
+		return err
+	}
+	address := p.last().memory.address[buffer]
+	if b.Place == dag.Host {
+		copy(memory, p.platform.HostBytes(address, b.Bytes))
+		return nil
+	}
+	staged, err := p.platform.AllocHost(min(b.Bytes, chunkBytes), false)
+	if err != nil {
+		return fmt.Errorf("buffer %q: memory to stage its contents: %w", b.Name, err)
+	}
+	defer p.platform.Free(staged)
+	for lo := int64(0); lo < b.Bytes; lo += chunkBytes {
+		n := min(chunkBytes, b.Bytes-lo)
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: staged, DstDevice: -1, Src: address + cudart.Ptr(lo), SrcDevice: b.Device, Bytes: n}
+		if err := p.do(ctx, b.Device, command); err != nil {
+			return err
+		}
+		copy(memory[lo:], p.platform.HostBytes(staged, n))
+	}
+	return nil
+}
+
+// Host returns the memory of a host buffer, as the next replay will use it (with several in flight each has its own). It is
+// valid until Close; nothing may be written to it while a replay that uses it runs.
+func (p *Program) Host(buffer int32) []byte {
+	b := &p.graph.Buffers[buffer]
+	if b.Place != dag.Host {
+		return nil
+	}
+	return p.platform.HostBytes(p.instances[p.next].memory.address[buffer], b.Bytes)
+}

@@ -1,0 +1,126 @@
+// Expectations: whether a buffer holds what its declaration says. Compares; changes nothing.
+
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Check is the result of comparing one buffer.
+type Check struct {
+	Buffer   string  `json:"buffer"`
+	OK       bool    `json:"ok"`
+	Elements int64   `json:"elements"`
+	Wrong    int64   `json:"wrong"`           // elements out of tolerance
+	First    string  `json:"first,omitempty"` // the first of them, for people
+	Worst    float64 `json:"worst_error"`     // the largest |got-want|
+	Against  string  `json:"against"`         // what it was compared with
+	RTol     float64 `json:"rtol"`
+	ATol     float64 `json:"atol"`
+}
+
+// checkExpect compares a buffer's contents with its expectation.
+func checkExpect(dir string, b *dag.Buffer, memory []byte) (Check, error) {
+	e := b.Expect
+	switch e.Kind {
+	case dag.ExpectSum:
+		return checkSum(b, memory), nil
+	case dag.ExpectFile:
+		want := make([]byte, b.Bytes)
+		if err := readArray(inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
+			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
+		}
+		return compare(b, memory, e.File, e.RTol, e.ATol, func(i int64) float64 { return b.DType.ToFloat(b.DType.Load(want, i)) }), nil
+	case dag.ExpectExpr:
+		value, err := e.Expr.Compile("i")
+		if err != nil {
+			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
+		}
+		var failed error
+		c := compare(b, memory, "expr "+e.Expr.Text, e.RTol, e.ATol, func(i int64) float64 {
+			v, err := value.Float(i)
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("buffer %q: expect: element %d: %w", b.Name, i, err)
+			}
+			return v
+		})
+		return c, failed
+	}
+	return compare(b, memory, "value "+formatFloat(e.Value), e.RTol, e.ATol, func(int64) float64 { return e.Value }), nil
+}
+
+// compare checks every element against want. Equal infinities are equal, and so are NaNs.
+func compare(b *dag.Buffer, memory []byte, against string, rtol, atol float64, want func(i int64) float64) Check {
+	c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: against, RTol: rtol, ATol: atol}
+	for i := range c.Elements {
+		got, want := b.DType.ToFloat(b.DType.Load(memory, i)), want(i)
+		if got == want || got != got && want != want {
+			continue
+		}
+		diff := math.Abs(got - want)
+		if diff > c.Worst || diff != diff {
+			c.Worst = diff
+		}
+		if diff <= atol+rtol*math.Abs(want) {
+			continue
+		}
+		if c.Wrong == 0 {
+			c.First = fmt.Sprintf("element %s is %s, want %s", indexText(i, b.Shape), formatFloat(got), formatFloat(want))
+		}
+		c.Wrong++
+	}
+	c.OK = c.Wrong == 0
+	return c
+}
+
+// checkSum adds in float64 with compensation, so that the order of elements does not matter to the tolerance.
+func checkSum(b *dag.Buffer, memory []byte) Check {
+	e := b.Expect
+	var sum, lost float64
+	n := count(b.Shape)
+	for i := range n {
+		v := b.DType.ToFloat(b.DType.Load(memory, i))
+		t := sum + v
+		if math.Abs(sum) >= math.Abs(v) {
+			lost += (sum - t) + v
+		} else {
+			lost += (v - t) + sum
+		}
+		sum = t
+	}
+	sum += lost
+	diff := math.Abs(sum - e.Value)
+	c := Check{Buffer: b.Name, Elements: n, Against: "sum " + formatFloat(e.Value), RTol: e.RTol, ATol: e.ATol, Worst: diff}
+	c.OK = diff <= e.ATol+e.RTol*math.Abs(e.Value)
+	if !c.OK {
+		c.Wrong = 1
+		c.First = fmt.Sprintf("the sum is %s, want %s", formatFloat(sum), formatFloat(e.Value))
+	}
+	return c
+}
+
+// indexText prints a flat index as the indices of a shape: [3, 17].
+func indexText(i int64, shape []int64) string {
+	parts := make([]string, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		parts[k] = strconv.FormatInt(i%shape[k], 10)
+		i /= shape[k]
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+
+// inDir resolves a name of the pipeline file against the file's directory.
+func inDir(dir, name string) string {
+	if filepath.IsAbs(name) || dir == "" {
+		return name
+	}
+	return filepath.Join(dir, name)
+}

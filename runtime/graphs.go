@@ -1,0 +1,101 @@
+// Graphs built node by node: the plan's happens-before, reduced and proved, as one executable graph. Submits nothing.
+
+package runtime
+
+import (
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// graphShape is the order of a graph's commands: by node the place of its command, and what each place waits for.
+type graphShape struct {
+	place []int // by node
+	order []int32
+	deps  [][]int32 // by node: predecessor nodes, planner.GraphRoot for the root
+	root  bool
+}
+
+// shape derives the edges from the plan and has them proved; a graph's order is only what its edges say.
+func (p *Program) shape() (*graphShape, error) {
+	edges, err := planner.GraphEdges(p.graph, p.plan)
+	if err != nil {
+		return nil, err
+	}
+	if !p.options.Unsafe {
+		if err := planner.VerifyEdges(p.graph, p.plan, edges); err != nil {
+			return nil, err
+		}
+	}
+	s := &graphShape{place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
+	for _, e := range edges {
+		s.deps[e.To] = append(s.deps[e.To], e.From)
+		s.root = s.root || e.From == planner.GraphRoot
+	}
+	next := make([]int32, len(p.plan.Streams))
+	for _, stream := range p.plan.Order {
+		op := p.plan.Streams[stream].Ops[next[stream]]
+		next[stream]++
+		if op.Kind == planner.Launch {
+			s.order = append(s.order, op.Node)
+		}
+	}
+	return s, nil
+}
+
+// buildGraph makes an instance's graph and remembers where each node's command is.
+func (p *Program) buildGraph(in *instance, options cudart.GraphOptions) (cudart.Graph, error) {
+	s, err := p.shape()
+	if err != nil {
+		return nil, err
+	}
+	commands, deps := p.graphCommands(in, s, nil, nil)
+	in.built = s.place
+	return p.platform.BuildGraph(commands, deps, options)
+}
+
+// buildTracedGraph has a timed event before and after every node; what waits for the node waits for the event after it.
+func (p *Program) buildTracedGraph(in *instance, before, after []cudart.Event) (cudart.Graph, error) {
+	s, err := p.shape()
+	if err != nil {
+		return nil, err
+	}
+	commands, deps := p.graphCommands(in, s, before, after)
+	return p.platform.BuildGraph(commands, deps, cudart.GraphOptions{Origin: in.streams[0], Priorities: true})
+}
+
+func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cudart.Event) ([]cudart.Command, [][]int32) {
+	var commands []cudart.Command
+	var deps [][]int32
+	add := func(c cudart.Command, waits []int32) int32 {
+		commands, deps = append(commands, c), append(deps, waits)
+		return int32(len(commands) - 1)
+	}
+	root := int32(-1)
+	if s.root {
+		root = add(cudart.Command{Kind: cudart.Empty, Node: -1, Label: "root", Stream: in.streams[0]}, nil)
+	}
+	end := make([]int32, p.graph.Len()) // by node: the command that its successors wait for
+	for _, node := range s.order {
+		c := in.lowered.commands[in.lowered.index[node]]
+		var waits []int32
+		for _, from := range s.deps[node] {
+			if from == planner.GraphRoot {
+				waits = append(waits, root)
+			} else {
+				waits = append(waits, end[from])
+			}
+		}
+		if before == nil {
+			end[node] = add(c, waits)
+			s.place[node] = int(end[node])
+			continue
+		}
+		mark := func(e cudart.Event) cudart.Command {
+			return cudart.Command{Kind: cudart.RecordEvent, Stream: c.Stream, Event: e, Node: node, Label: c.Label}
+		}
+		start := add(mark(before[node]), waits)
+		s.place[node] = int(add(c, []int32{start}))
+		end[node] = add(mark(after[node]), []int32{int32(s.place[node])})
+	}
+	return commands, deps
+}

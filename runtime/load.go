@@ -1,0 +1,125 @@
+// Loading: every kernel of a graph made ready on its device. Each module is loaded once a device, the library with no more than
+// the kernels that are launched.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// coded is a kernel that brings its code along: those of users' files and of elementwise expressions do.
+type coded interface{ Module() *kernels.Module }
+
+// loader loads modules for one program.
+type loader struct {
+	program *Program
+	library map[int32]map[string]bool // by device: the library's entries that are launched
+	modules map[loadedAt]cudart.Module
+}
+
+type loadedAt struct {
+	module *kernels.Module // nil: the library
+	device int32
+}
+
+func (p *Program) load(ctx context.Context) error {
+	l := &loader{program: p, library: map[int32]map[string]bool{}, modules: map[loadedAt]cudart.Module{}}
+	for i := range p.graph.Nodes {
+		n := &p.graph.Nodes[i]
+		if n.Launch != nil {
+			if _, own := n.Launch.Kernel.(coded); !own {
+				l.need(n.Device, n.Launch.Kernel.Entry())
+			}
+		}
+		if p.needsWideSet(n) {
+			l.need(n.Device, wideFill)
+		}
+	}
+	for i := range p.graph.Nodes {
+		if err := l.node(ctx, int32(i)); err != nil {
+			return fmt.Errorf("node %q: %w", p.graph.Nodes[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (l *loader) need(device int32, entry string) {
+	if l.library[device] == nil {
+		l.library[device] = map[string]bool{}
+	}
+	l.library[device][entry] = true
+}
+
+func (l *loader) node(ctx context.Context, id int32) error {
+	p := l.program
+	n := &p.graph.Nodes[id]
+	if p.needsWideSet(n) && p.setKernel[n.Device] == nil {
+		k, err := l.kernel(ctx, nil, n.Device, wideFill)
+		if err != nil {
+			return err
+		}
+		p.setKernel[n.Device] = k
+	}
+	if n.Launch == nil {
+		return nil
+	}
+	var own *kernels.Module
+	if code, ok := n.Launch.Kernel.(coded); ok {
+		own = code.Module()
+	}
+	k, err := l.kernel(ctx, own, n.Device, n.Launch.Kernel.Entry())
+	if err != nil {
+		return err
+	}
+	if n.Launch.Shared > 48<<10 {
+		if err := k.SetMaxShared(n.Launch.Shared); err != nil {
+			return fmt.Errorf("%d bytes of dynamic shared memory: %w", n.Launch.Shared, err)
+		}
+	}
+	p.kernels[id] = k
+	return nil
+}
+
+// kernel finds an entry, loading its module on the device if this is the first of it.
+func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, entry string) (cudart.Kernel, error) {
+	p := l.program
+	at := loadedAt{m, device}
+	loaded, ok := l.modules[at]
+	if !ok {
+		if m == nil {
+			var entries []string
+			for name := range l.library[device] {
+				entries = append(entries, name)
+			}
+			sort.Strings(entries)
+			m = kernels.LibraryModule(entries...)
+		}
+		p.report("load "+m.Name, len(l.modules), 0)
+		var err error
+		if loaded, err = p.platform.Load(ctx, device, m); err != nil {
+			return nil, err
+		}
+		l.modules[at] = loaded
+		p.modules = append(p.modules, loaded)
+		p.warnings = append(p.warnings, loaded.Warnings()...)
+	}
+	return loaded.Kernel(entry)
+}
+
+// wideFill is the library's fill for elements of eight bytes, as bits of an f64: the driver sets 4 at most.
+const wideFill = "dagrun_fill_f64"
+
+// needsWideSet reports whether a node sets elements whose eight bytes do not repeat within them.
+func (p *Program) needsWideSet(n *dag.Node) bool {
+	if n.Kind != dag.Memset {
+		return false
+	}
+	_, width := pattern(p.graph.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
+	return width > 4
+}

@@ -1,0 +1,178 @@
+// Lowering: a plan's ops as the commands a platform encodes, fork and join around them. Submits nothing.
+
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// lowered is the commands of one replay and where each node's is among them.
+type lowered struct {
+	commands []cudart.Command
+	index    []int32 // by node: its command
+}
+
+// lower turns the plan into commands over one instance's streams, events and memory.
+func (p *Program) lower(in *instance) (*lowered, error) {
+	l := &lowered{index: make([]int32, p.graph.Len())}
+	origin := in.streams[0]
+	add := func(c cudart.Command) { l.commands = append(l.commands, c) }
+	fork, join := p.plan.Fork(), p.plan.Join()
+	if len(fork) > 0 {
+		add(cudart.Command{Kind: cudart.RecordEvent, Stream: origin, Event: in.fork, Node: -1, Label: "fork"})
+		for _, s := range fork {
+			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[s], Event: in.fork, Node: -1, Label: "fork"})
+		}
+	}
+	next := make([]int32, len(p.plan.Streams))
+	for _, s := range p.plan.Order {
+		op := p.plan.Streams[s].Ops[next[s]]
+		next[s]++
+		label := p.graph.Nodes[op.Node].Name
+		switch op.Kind {
+		case planner.Launch:
+			c, err := p.command(in, op.Node)
+			if err != nil {
+				return nil, fmt.Errorf("node %q: %w", label, err)
+			}
+			c.Stream = in.streams[s]
+			l.index[op.Node] = int32(len(l.commands))
+			add(c)
+		case planner.Record:
+			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[s], Event: in.events[op.Event], Node: op.Node, Label: label})
+		case planner.Wait:
+			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[s], Event: in.events[op.Event], Node: op.Node, Label: label})
+		}
+	}
+	for i, s := range join {
+		add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[s], Event: in.join[i], Node: -1, Label: "join"})
+	}
+	for i := range join {
+		add(cudart.Command{Kind: cudart.WaitEvent, Stream: origin, Event: in.join[i], Node: -1, Label: "join"})
+	}
+	return l, nil
+}
+
+// command is what one node does, its stream left open.
+func (p *Program) command(in *instance, id int32) (cudart.Command, error) {
+	n := &p.graph.Nodes[id]
+	c := cudart.Command{Label: n.Name, Node: id, Priority: n.Priority, Accesses: p.accesses(in, id)}
+	switch n.Kind {
+	case dag.Memcpy:
+		p.copyCommand(in, n, &c)
+		return c, nil
+	case dag.Memset:
+		return c, p.setCommand(in, n, &c)
+	case dag.Kernel, dag.Map:
+		return c, p.launchCommand(in, id, &c)
+	}
+	return c, fmt.Errorf("a %s can be planned, not run", n.Kind)
+}
+
+func (p *Program) copyCommand(in *instance, n *dag.Node, c *cudart.Command) {
+	dst, src := &p.graph.Buffers[n.Copy.Dst.Buffer], &p.graph.Buffers[n.Copy.Src.Buffer]
+	c.Kind = cudart.CopyMemory
+	c.Dst, c.DstDevice, c.DstPageable = in.at(n.Copy.Dst), deviceOf(dst), dst.Pageable
+	c.Src, c.SrcDevice, c.SrcPageable = in.at(n.Copy.Src), deviceOf(src), src.Pageable
+	c.Bytes = n.Copy.Src.Hi - n.Copy.Src.Lo
+}
+
+// pattern is the narrowest pattern that repeats to an element of that size, and its width in bytes.
+func pattern(size int64, bits uint64) (uint64, int64) {
+	for size > 1 {
+		half := uint(4 * size)
+		low := bits & (1<<half - 1)
+		if bits>>half != low {
+			break
+		}
+		bits, size = low, size/2
+	}
+	return bits, size
+}
+
+// setCommand sets with the driver's own call where the pattern has 4 bytes or fewer, else with the library's fill.
+func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error {
+	b := &p.graph.Buffers[n.Set.Dst.Buffer]
+	bits, width := pattern(b.DType.Size(), n.Set.Bits)
+	bytes := n.Set.Dst.Hi - n.Set.Dst.Lo
+	if width <= 4 {
+		c.Kind, c.Dst, c.DstDevice, c.Bytes, c.Pattern, c.Width = cudart.SetMemory, in.at(n.Set.Dst), deviceOf(b), bytes, uint32(bits), uint8(width)
+		return nil
+	}
+	kernel, err := kernels.Library().Kernel("fill", []dag.DType{dag.InvalidDType, dag.InvalidDType, dag.F64})
+	if err != nil {
+		return err
+	}
+	args := []dag.Arg{{DType: dag.I64, Bits: uint64(bytes / 8)}, {DType: dag.F64, Bits: bits}, {IsBuffer: true, Mode: dag.Write, DType: dag.F64, Range: n.Set.Dst}}
+	info, err := kernel.Describe(args)
+	if err != nil {
+		return err
+	}
+	if bytes == 0 {
+		c.Kind = cudart.Empty
+		return nil
+	}
+	c.Kind, c.Kernel, c.Grid, c.Block = cudart.LaunchKernel, p.setKernel[n.Device], info.Grid, info.Block
+	for _, a := range args {
+		c.Args = append(c.Args, in.value(a))
+	}
+	return nil
+}
+
+func (p *Program) launchCommand(in *instance, id int32, c *cudart.Command) error {
+	l := p.launches[id]
+	if l.Grid[0] == 0 {
+		c.Kind = cudart.Empty
+		return nil
+	}
+	c.Kind, c.Kernel, c.Grid, c.Block, c.Shared = cudart.LaunchKernel, p.kernels[id], l.Grid, l.Block, l.Shared
+	if c.Block[0] == 0 {
+		block, _, err := c.Kernel.Occupancy(l.Shared)
+		if err != nil {
+			return err
+		}
+		c.Block = [3]uint32{block, 1, 1}
+	}
+	c.Args = make([]cudart.Value, len(l.Args))
+	for i, a := range l.Args {
+		c.Args[i] = in.value(a)
+	}
+	return nil
+}
+
+func (p *Program) accesses(in *instance, id int32) []cudart.Access {
+	var list []cudart.Access
+	for _, a := range p.graph.Accesses(id) {
+		if a.Lo == a.Hi {
+			continue
+		}
+		list = append(list, cudart.Access{Ptr: in.at(a.Range), Bytes: a.Hi - a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name})
+	}
+	return list
+}
+
+// value is an argument as this instance's memory has it.
+func (in *instance) value(a dag.Arg) cudart.Value {
+	if a.IsBuffer {
+		return cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8}
+	}
+	return cudart.Value{Bits: a.Bits, Size: uint8(a.DType.Size())}
+}
+
+// at is the address of a range's first byte.
+func (in *instance) at(r dag.Range) cudart.Ptr {
+	return in.memory.address[r.Buffer] + cudart.Ptr(r.Lo)
+}
+
+// deviceOf is the device a buffer lives on, -1 for the host.
+func deviceOf(b *dag.Buffer) int32 {
+	if b.Place == dag.Host {
+		return -1
+	}
+	return b.Device
+}

@@ -1,0 +1,222 @@
+// Array files: .npy of NumPy and raw .bin. Whole arrays only; a file is written beside its name and renamed.
+
+package runtime
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+const npyMagic = "\x93NUMPY"
+
+// npyDescr maps element types to NumPy's names. bf16 is not NumPy's: it is stored as two raw bytes, as ml_dtypes does.
+var npyDescr = map[dag.DType]string{
+	dag.F16: "<f2", dag.BF16: "|V2", dag.F32: "<f4", dag.F64: "<f8",
+	dag.I8: "|i1", dag.I16: "<i2", dag.I32: "<i4", dag.I64: "<i8",
+	dag.U8: "|u1", dag.U16: "<u2", dag.U32: "<u4", dag.U64: "<u8", dag.Bool: "|b1",
+}
+
+// readArray reads a file into memory. The element type and the number of elements must be the buffer's; a .npy's shape too.
+func readArray(path string, t dag.DType, shape []int64, memory []byte) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 1<<20)
+	if strings.EqualFold(filepath.Ext(path), ".npy") {
+		descr, got, err := readNpyHeader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if want := npyDescr[t]; descr != want && !(len(descr) == 3 && descr[1:] == want[1:] && t.Size() == 1) {
+			return fmt.Errorf("%s holds elements of type %q, the buffer has %s (%q)", path, descr, t, want)
+		}
+		if !sameShape(got, shape) {
+			return fmt.Errorf("%s has shape %s, the buffer has %s", path, shapeText(got), shapeText(shape))
+		}
+	}
+	if n, err := io.ReadFull(r, memory); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%s is too short: %d bytes of data, the buffer has %d", path, n, len(memory))
+		}
+		return err
+	}
+	if _, err := r.ReadByte(); err != io.EOF {
+		return fmt.Errorf("%s is too long: more than the %d bytes of the buffer", path, len(memory))
+	}
+	return nil
+}
+
+// sameShape treats a single element as equal in every number of dimensions.
+func sameShape(a, b []int64) bool {
+	if len(a) != len(b) {
+		return count(a) == 1 && count(b) == 1
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func count(shape []int64) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func shapeText(shape []int64) string {
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = strconv.FormatInt(d, 10)
+	}
+	if len(parts) == 1 {
+		return "(" + parts[0] + ",)"
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+func readNpyHeader(r io.Reader) (descr string, shape []int64, err error) {
+	var start [8]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil || string(start[:6]) != npyMagic {
+		return "", nil, errors.New("not a .npy file")
+	}
+	var length uint32
+	switch start[6] {
+	case 1:
+		var n uint16
+		err = binary.Read(r, binary.LittleEndian, &n)
+		length = uint32(n)
+	case 2, 3:
+		err = binary.Read(r, binary.LittleEndian, &length)
+	default:
+		return "", nil, fmt.Errorf("version %d of the .npy format is not known", start[6])
+	}
+	if err != nil || length > 1<<20 {
+		return "", nil, errors.New("the .npy header is damaged")
+	}
+	header := make([]byte, length)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return "", nil, errors.New("the .npy header is cut short")
+	}
+	text := string(header)
+	descr, ok := npyField(text, "descr")
+	if !ok || len(descr) < 2 || descr[0] != '\'' && descr[0] != '"' {
+		return "", nil, errors.New("the .npy header names no plain element type (structured arrays are not supported)")
+	}
+	descr = strings.Trim(descr, `'"`)
+	if order, _ := npyField(text, "fortran_order"); order != "False" {
+		return "", nil, errors.New("the array is in Fortran order; save it with numpy.ascontiguousarray")
+	}
+	dims, ok := npyField(text, "shape")
+	if !ok {
+		return "", nil, errors.New("the .npy header has no shape")
+	}
+	for _, part := range strings.Split(strings.Trim(dims, "()"), ",") {
+		part = strings.TrimSuffix(strings.TrimSpace(part), "L")
+		if part == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || n < 0 {
+			return "", nil, fmt.Errorf("the .npy header has a bad shape %s", dims)
+		}
+		shape = append(shape, n)
+	}
+	return descr, shape, nil
+}
+
+// npyField returns the text of one value of the header's dictionary.
+func npyField(header, key string) (string, bool) {
+	at := strings.Index(header, "'"+key+"'")
+	if at < 0 {
+		return "", false
+	}
+	rest := strings.TrimLeft(header[at+len(key)+2:], " :")
+	if strings.HasPrefix(rest, "(") {
+		end := strings.IndexByte(rest, ')')
+		if end < 0 {
+			return "", false
+		}
+		return rest[:end+1], true
+	}
+	end := strings.IndexAny(rest, ",}")
+	if end < 0 {
+		return "", false
+	}
+	return strings.TrimSpace(rest[:end]), true
+}
+
+// writeArray writes memory as path's extension says, .npy or raw.
+func writeArray(path string, t dag.DType, shape []int64, memory []byte) error {
+	return WriteFile(path, func(w io.Writer) error {
+		if strings.EqualFold(filepath.Ext(path), ".npy") {
+			if _, err := w.Write(npyHeader(t, shape)); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(memory)
+		return err
+	})
+}
+
+func npyHeader(t dag.DType, shape []int64) []byte {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", npyDescr[t], shapeText(shape))
+	pad := 64 - (10+len(text)+1)%64
+	if pad == 64 {
+		pad = 0
+	}
+	text += strings.Repeat(" ", pad) + "\n"
+	var b bytes.Buffer
+	b.WriteString(npyMagic + "\x01\x00")
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
+	b.WriteString(text)
+	return b.Bytes()
+}
+
+// WriteFile writes a file beside its name and renames it, so that a failure leaves what was there before.
+func WriteFile(path string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}()
+	w := bufio.NewWriterSize(file, 1<<20)
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := file.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	keep = true
+	return nil
+}

@@ -1,0 +1,357 @@
+// The program: a graph, a plan and a platform made ready to run. Owns everything it takes; Close gives all of it back.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Mode says how a replay reaches the device.
+type Mode uint8
+
+const (
+	Streams  Mode = iota // commands are handed to their streams at each replay
+	Captured             // one graph, captured from the streams
+	Built                // one graph, built node by node; single nodes can be updated
+	Auto                 // whichever of Streams and Captured replays faster, measured for a moment
+)
+
+func (m Mode) String() string { return [...]string{"streams", "graph", "built graph", "auto"}[m] }
+
+// Options says how a program runs. The zero value replays as streams, one replay at a time.
+type Options struct {
+	Mode     Mode
+	Memory   MemoryMode
+	Inflight int               // replays that may overlap, each with its own buffers; 0: 1
+	Threads  int               // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
+	Bind     map[string][]byte // the caller's memory for host buffers, by name; with Inflight above 1 not allowed
+	Origin   cudart.Stream     // a stream of the caller that replays are put into; nil: the program's own
+	Unsafe   bool              // run a plan that leaves hazards unenforced (--allow-races)
+	Logger   *slog.Logger      // decisions; nil: none
+	Progress func(stage string, done, total int)
+}
+
+// Program replays a plan. Its methods must not be called at the same time, except for different programs.
+type Program struct {
+	graph    *dag.Graph
+	plan     *planner.Plan
+	platform cudart.Platform
+	options  Options
+	log      *slog.Logger
+
+	modules   []cudart.Module
+	kernels   []cudart.Kernel // by node; nil where it launches none
+	launches  []*dag.Launch   // by node, as updated; the graph itself is never changed
+	instances []*instance
+	next      int // the instance that the next replay uses
+	mode      Mode
+	choice    string // why Auto chose
+	dirty     bool   // a replay has run since contents were initial
+	warnings  []string
+	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// instance is what one replay in flight needs for itself.
+type instance struct {
+	memory  *storage
+	streams []cudart.Stream
+	adopted bool // streams[0] is the caller's
+	events  []cudart.Event
+	fork    cudart.Event
+	join    []cudart.Event
+	lowered *lowered
+	list    cudart.List
+	graph   cudart.Graph
+	built   []int        // by node: its command in a graph built node by node
+	begin   cudart.Event // timed, around a replay
+	end     cudart.Event
+}
+
+// New verifies the plan and makes it ready: memory, kernels, streams, events, encoded commands, initial contents.
+func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
+	if options.Inflight == 0 {
+		options.Inflight = 1
+	}
+	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
+		kernels: make([]cudart.Kernel, g.Len()), launches: make([]*dag.Launch, g.Len()), setKernel: map[int32]cudart.Kernel{}}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	for i := range g.Nodes {
+		p.launches[i] = g.Nodes[i].Launch
+	}
+	if err := p.prepare(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Program) prepare(ctx context.Context) error {
+	if !p.options.Unsafe {
+		if err := planner.Verify(p.graph, p.plan); err != nil {
+			return err
+		}
+	}
+	if err := p.checkOptions(); err != nil {
+		return err
+	}
+	if err := p.checkDevices(); err != nil {
+		return err
+	}
+	if err := checkFits(p.platform, p.graph, p.plan, p.options.Memory, p.options.Inflight); err != nil {
+		return err
+	}
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	for range p.options.Inflight {
+		in, err := p.newInstance()
+		if in != nil {
+			p.instances = append(p.instances, in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.initialise(ctx); err != nil {
+		return err
+	}
+	return p.chooseMode(ctx)
+}
+
+func (p *Program) checkOptions() error {
+	if p.options.Inflight < 0 || p.options.Inflight > 1024 {
+		return fmt.Errorf("%d replays in flight: want 1 to 1024", p.options.Inflight)
+	}
+	if p.options.Inflight > 1 {
+		if carried := p.graph.Carried(); len(carried) > 0 {
+			return &CarriedError{Buffer: p.graph.Buffers[carried[0]].Name, Inflight: p.options.Inflight}
+		}
+		if len(p.options.Bind) > 0 {
+			return errors.New("buffers bound to the caller's memory cannot be given to several replays in flight")
+		}
+		if p.options.Origin != nil {
+			return errors.New("several replays in flight cannot share the caller's stream")
+		}
+	}
+	return nil
+}
+
+// CarriedError: several replays in flight were asked of a pipeline whose replays depend on each other.
+type CarriedError struct {
+	Buffer   string
+	Inflight int
+}
+
+func (e *CarriedError) Error() string {
+	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay needs the one before it", e.Inflight, e.Buffer)
+}
+
+// checkDevices finds a device number that the platform does not have.
+func (p *Program) checkDevices() error {
+	devices := p.platform.Devices()
+	for _, s := range p.plan.Streams {
+		if int(s.Device) >= len(devices) {
+			return fmt.Errorf("the plan uses device %d, there are %d (%s)", s.Device, len(devices), p.platform.Name())
+		}
+	}
+	for i := range p.graph.Nodes {
+		n := &p.graph.Nodes[i]
+		if n.Kind == dag.Memcpy {
+			dst, src := &p.graph.Buffers[n.Copy.Dst.Buffer], &p.graph.Buffers[n.Copy.Src.Buffer]
+			if a, b := deviceOf(dst), deviceOf(src); a >= 0 && b >= 0 && a != b && devices[a].Peers[b] && devices[b].Peers[a] {
+				if err := p.platform.EnablePeer(a, b); err != nil {
+					return err
+				}
+				if err := p.platform.EnablePeer(b, a); err != nil {
+					return err
+				}
+			}
+		}
+		if n.Peer {
+			for _, a := range p.graph.Accesses(int32(i)) {
+				if b := &p.graph.Buffers[a.Buffer]; b.Place == dag.Device && b.Device != n.Device {
+					if err := p.platform.EnablePeer(n.Device, b.Device); err != nil {
+						return fmt.Errorf("node %q: %w", n.Name, err)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Program) newInstance() (in *instance, err error) {
+	in = &instance{}
+	bound := map[int32][]byte{}
+	for i := range p.graph.Buffers {
+		b := &p.graph.Buffers[i]
+		memory, ok := p.options.Bind[b.Name]
+		if !ok {
+			continue
+		}
+		if b.Place != dag.Host {
+			return in, fmt.Errorf("bind %q: only host buffers can be bound", b.Name)
+		}
+		if int64(len(memory)) != b.Bytes {
+			return in, fmt.Errorf("bind %q: the memory has %d bytes, the buffer %d", b.Name, len(memory), b.Bytes)
+		}
+		bound[int32(i)] = memory
+	}
+	for name := range p.options.Bind {
+		if _, ok := p.Buffer(name); !ok {
+			return in, fmt.Errorf("bind %q: the pipeline has no such buffer", name)
+		}
+	}
+	if in.memory, err = newStorage(p.platform, p.graph, p.plan, p.options.Memory, bound); err != nil {
+		return in, err
+	}
+	for i, s := range p.plan.Streams {
+		if i == 0 && p.options.Origin != nil {
+			in.streams, in.adopted = append(in.streams, p.options.Origin), true
+			continue
+		}
+		stream, err := p.platform.NewStream(s.Device, s.Priority)
+		if err != nil {
+			return in, err
+		}
+		in.streams = append(in.streams, stream)
+	}
+	if len(in.streams) == 0 { // a pipeline of no nodes still has a place to be replayed on
+		stream, err := p.platform.NewStream(0, dag.Normal)
+		if err != nil {
+			return in, err
+		}
+		in.streams = append(in.streams, stream)
+	}
+	if err := p.newEvents(in); err != nil {
+		return in, err
+	}
+	if in.lowered, err = p.lower(in); err != nil {
+		return in, err
+	}
+	in.list, err = p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
+	return in, err
+}
+
+// newEvents makes the plan's events, each on the device of the stream that records it, and those of fork, join and timing.
+func (p *Program) newEvents(in *instance) error {
+	devices := make([]int32, p.plan.Events)
+	for _, s := range p.plan.Streams {
+		for _, op := range s.Ops {
+			if op.Kind == planner.Record {
+				devices[op.Event] = s.Device
+			}
+		}
+	}
+	for _, device := range devices {
+		e, err := p.platform.NewEvent(device, false)
+		if err != nil {
+			return err
+		}
+		in.events = append(in.events, e)
+	}
+	origin := in.streams[0].Device()
+	var err error
+	if in.fork, err = p.platform.NewEvent(origin, false); err != nil {
+		return err
+	}
+	for _, s := range p.plan.Join() {
+		e, err := p.platform.NewEvent(p.plan.Streams[s].Device, false)
+		if err != nil {
+			return err
+		}
+		in.join = append(in.join, e)
+	}
+	if in.begin, err = p.platform.NewEvent(origin, true); err != nil {
+		return err
+	}
+	in.end, err = p.platform.NewEvent(origin, true)
+	return err
+}
+
+// Buffer returns the id of the buffer of that name.
+func (p *Program) Buffer(name string) (int32, bool) {
+	for i := range p.graph.Buffers {
+		if p.graph.Buffers[i].Name == name {
+			return int32(i), true
+		}
+	}
+	return -1, false
+}
+
+// report tells Options.Progress how far a stage is; total is 0 where it is not known.
+func (p *Program) report(stage string, done, total int) {
+	if p.options.Progress != nil {
+		p.options.Progress(stage, done, total)
+	}
+}
+
+// Mode is how the program replays; where Auto was asked for, what it chose.
+func (p *Program) Mode() Mode { return p.mode }
+
+// Choice says why Auto chose its mode; "" where nothing was chosen.
+func (p *Program) Choice() string { return p.choice }
+
+// Warnings are things a user should know of the modules that were loaded.
+func (p *Program) Warnings() []string { return p.warnings }
+
+// Close waits for what was submitted and gives everything back. Calling it again does nothing.
+func (p *Program) Close() error {
+	p.closeOnce.Do(func() {
+		var errs []error
+		for _, in := range p.instances {
+			errs = append(errs, in.close())
+		}
+		for _, m := range p.modules {
+			errs = append(errs, m.Close())
+		}
+		p.closeErr = errors.Join(errs...)
+	})
+	return p.closeErr
+}
+
+// close frees in the reverse order of making. A poisoned context refuses everything; that was reported when it happened.
+func (in *instance) close() error {
+	var errs []error
+	note := func(err error) {
+		if err != nil && !errors.Is(err, cudart.ErrPoisoned) {
+			errs = append(errs, err)
+		}
+	}
+	for _, s := range in.streams {
+		note(s.Synchronize(context.Background()))
+	}
+	if in.graph != nil {
+		note(in.graph.Close())
+	}
+	if in.list != nil {
+		note(in.list.Close())
+	}
+	events := append(append([]cudart.Event{}, in.events...), in.join...)
+	for _, e := range append(events, in.fork, in.begin, in.end) {
+		if e != nil {
+			note(e.Close())
+		}
+	}
+	for i, s := range in.streams {
+		if i > 0 || !in.adopted {
+			note(s.Close())
+		}
+	}
+	if in.memory != nil {
+		note(in.memory.close())
+	}
+	return errors.Join(errs...)
+}

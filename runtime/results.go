@@ -1,0 +1,126 @@
+// Results: what a run leaves behind: saved files, expectations checked, checksums, and comparison with a second program.
+
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Results is what was done with the buffers after a run.
+type Results struct {
+	Saved     []Saved    `json:"saved"`
+	Checks    []Check    `json:"checks"`
+	Checksums []Checksum `json:"checksums"`
+}
+
+// Saved is a file that was written.
+type Saved struct {
+	Buffer string `json:"buffer"`
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Checksum identifies a buffer's contents: equal sums, equal bits.
+type Checksum struct {
+	Buffer string `json:"buffer"`
+	SHA256 string `json:"sha256"`
+}
+
+// Failed returns the checks that did not hold.
+func (r *Results) Failed() []Check {
+	var failed []Check
+	for _, c := range r.Checks {
+		if !c.OK {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// ErrNotSaved marks a result that could not be written to its file.
+var ErrNotSaved = errors.New("result not saved")
+
+// Finish reads every buffer with save or expect, checks it, sums it and writes its file. A buffer that fails its expectation is
+// saved all the same: it is what one looks at next.
+func (p *Program) Finish(ctx context.Context) (*Results, error) {
+	r := &Results{Saved: []Saved{}, Checks: []Check{}, Checksums: []Checksum{}}
+	err := p.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
+		sum := sha256.Sum256(memory)
+		r.Checksums = append(r.Checksums, Checksum{b.Name, hex.EncodeToString(sum[:])})
+		if b.Expect != nil {
+			check, err := checkExpect(p.graph.Dir, b, memory)
+			if err != nil {
+				return err
+			}
+			r.Checks = append(r.Checks, check)
+		}
+		if b.Save != "" {
+			file := inDir(p.graph.Dir, b.Save)
+			if err := writeArray(file, b.DType, b.Shape, memory); err != nil {
+				return fmt.Errorf("%w: buffer %q: %w", ErrNotSaved, b.Name, err)
+			}
+			r.Saved = append(r.Saved, Saved{b.Name, file, b.Bytes})
+		}
+		return nil
+	})
+	return r, err
+}
+
+// eachResult hands out the contents of every buffer with save or expect, in declaration order.
+func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory []byte) error) error {
+	for i := range p.graph.Buffers {
+		b := &p.graph.Buffers[i]
+		if b.Save == "" && b.Expect == nil {
+			continue
+		}
+		memory := make([]byte, b.Bytes)
+		if err := p.Read(ctx, int32(i), memory); err != nil {
+			return err
+		}
+		if err := do(b, memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CompareResults compares every saved or expected buffer of two programs of the same graph element by element, with the
+// tolerance of the element type: none for integers, a few units in the last place for floats, more where sums are long.
+func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
+	var checks []Check
+	err := got.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
+		id, _ := want.Buffer(b.Name)
+		other := make([]byte, b.Bytes)
+		if err := want.Read(ctx, id, other); err != nil {
+			return err
+		}
+		rtol, atol := tolerance(b)
+		checks = append(checks, compare(b, memory, want.platform.Name()+" device", rtol, atol, func(i int64) float64 { return b.DType.ToFloat(b.DType.Load(other, i)) }))
+		return nil
+	})
+	return checks, err
+}
+
+// tolerance is a buffer's own where it states one, else what its type allows for a different order of operations.
+func tolerance(b *dag.Buffer) (rtol, atol float64) {
+	if e := b.Expect; e != nil && (e.RTol != 0 || e.ATol != 0) {
+		return e.RTol, e.ATol
+	}
+	switch b.DType {
+	case dag.F16:
+		return 2e-3, 1e-4
+	case dag.BF16:
+		return 1.6e-2, 1e-3
+	case dag.F32:
+		return 1e-5, 1e-6
+	case dag.F64:
+		return 1e-12, 1e-14
+	}
+	return 0, 0
+}

@@ -1,0 +1,140 @@
+// Timing: how long replays take, on the host and on the device, measured apart. Changes no results: contents are restored.
+
+package runtime
+
+import (
+	"context"
+	"math"
+	"sort"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// Series sums up one measured quantity, in microseconds.
+type Series struct {
+	Count  int     `json:"count"`
+	Min    float64 `json:"min_us"`
+	Median float64 `json:"median_us"`
+	P99    float64 `json:"p99_us"`
+	Mean   float64 `json:"mean_us"`
+	Spread float64 `json:"stddev_us"`
+}
+
+// Summarize makes a Series of samples, which it sorts.
+func Summarize(samples []float64) Series {
+	if len(samples) == 0 {
+		return Series{}
+	}
+	sort.Float64s(samples)
+	s := Series{Count: len(samples), Min: samples[0]}
+	middle := len(samples) / 2
+	s.Median = samples[middle]
+	if len(samples)%2 == 0 {
+		s.Median = (samples[middle-1] + samples[middle]) / 2
+	}
+	s.P99 = samples[min(len(samples)-1, int(math.Ceil(0.99*float64(len(samples))))-1)]
+	for _, v := range samples {
+		s.Mean += v
+	}
+	s.Mean /= float64(len(samples))
+	for _, v := range samples {
+		s.Spread += (v - s.Mean) * (v - s.Mean)
+	}
+	if len(samples) > 1 {
+		s.Spread = math.Sqrt(s.Spread / float64(len(samples)-1))
+	}
+	return s
+}
+
+// Timing is what Measure found.
+type Timing struct {
+	Submit Series  `json:"submit"`  // host: the time one submission takes
+	Device Series  `json:"device"`  // device: from the start of a replay to its end, by events
+	Wall   float64 `json:"wall_us"` // per replay, first submission to the end of the last, nothing in between
+}
+
+// batch is how many replays are timed between two synchronisations. It keeps the queue from filling, which would make the
+// host wait inside a submission and count the device's time as its own.
+const batch = 16
+
+// Measure warms up, then times that many replays. Submission and device time come from one pass with an event on either side of
+// every replay; wall time from a second pass without them. Initial contents are restored afterwards.
+func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
+	if err := p.Run(ctx, max(1, warmup)); err != nil {
+		return nil, err
+	}
+	t := &Timing{}
+	if err := p.measureEach(ctx, iterations, t); err != nil {
+		return nil, err
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := p.Run(ctx, iterations); err != nil {
+		return nil, err
+	}
+	t.Wall = float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, iterations))
+	return t, p.Restore(ctx)
+}
+
+func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) error {
+	in := p.instances[0]
+	marks := make([]cudart.Event, 2*batch)
+	lists := make([]cudart.List, 2*batch)
+	defer func() {
+		for i := range marks {
+			if lists[i] != nil {
+				lists[i].Close()
+			}
+			if marks[i] != nil {
+				marks[i].Close()
+			}
+		}
+	}()
+	for i := range marks {
+		var err error
+		if marks[i], err = p.platform.NewEvent(in.streams[0].Device(), true); err != nil {
+			return err
+		}
+		record := cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[0], Event: marks[i], Node: -1, Label: "timing"}
+		if lists[i], err = p.platform.Encode([]cudart.Command{record}, cudart.ListOptions{Origin: in.streams[0]}); err != nil {
+			return err
+		}
+	}
+	submit, device := make([]float64, 0, iterations), make([]float64, 0, iterations)
+	p.dirty = true
+	for done := 0; done < iterations; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(batch, iterations-done)
+		for i := range n {
+			if err := lists[2*i].Submit(); err != nil {
+				return err
+			}
+			start := time.Now()
+			if err := p.submit(in); err != nil {
+				return err
+			}
+			submit = append(submit, float64(time.Since(start).Nanoseconds())/1e3)
+			if err := lists[2*i+1].Submit(); err != nil {
+				return err
+			}
+		}
+		if err := in.streams[0].Synchronize(ctx); err != nil {
+			return err
+		}
+		for i := range n {
+			us, err := marks[2*i+1].Since(marks[2*i])
+			if err != nil {
+				return err
+			}
+			device = append(device, us)
+		}
+		done += n
+	}
+	t.Submit, t.Device = Summarize(submit), Summarize(device)
+	return nil
+}

@@ -1,0 +1,232 @@
+// Traces: when each node really ran. Measured apart from timing, since measuring costs time of its own.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Trace is the measured course of some replays. Times are microseconds from the start of each replay's first command.
+type Trace struct {
+	Mode     string         `json:"mode"`   // "streams" or "graph"
+	Source   string         `json:"source"` // what measured: "events"
+	Replays  []TracedReplay `json:"replays"`
+	PlainUS  float64        `json:"plain_us"`  // a replay without tracing, median of the device's own time
+	TracedUS float64        `json:"traced_us"` // with; the difference is what tracing cost
+}
+
+// TracedReplay is one replay.
+type TracedReplay struct {
+	Spans    []Span  `json:"spans"`     // by node id
+	SubmitUS float64 `json:"submit_us"` // host time of handing everything over
+}
+
+// Span is one node's time on its device.
+type Span struct {
+	Node   int32   `json:"node"`
+	Stream int32   `json:"stream"`
+	Start  float64 `json:"start_us"`
+	End    float64 `json:"end_us"`
+}
+
+// tracer holds what a traced replay needs beyond a plain one: a timed event on either side of every node.
+type tracer struct {
+	program *Program
+	in      *instance
+	base    []cudart.Event // by device: the zero of its clock
+	before  []cudart.Event // by node
+	after   []cudart.Event
+	origin  cudart.List // records base while everything is idle
+	list    cudart.List // streams: the commands with their events
+	graph   cudart.Graph
+}
+
+// Trace runs that many replays with an event before and after every node and restores the initial contents.
+func (p *Program) Trace(ctx context.Context, replays int) (*Trace, error) {
+	plain, err := p.Measure(ctx, 2, max(3, min(replays, 20)))
+	if err != nil {
+		return nil, err
+	}
+	t := &tracer{program: p, in: p.instances[0]}
+	defer t.close()
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	trace := &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
+	var lengths []float64
+	for i := range replays + 1 { // the first is not kept: it pays for what is done once
+		replay, err := t.replay(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			continue
+		}
+		end := 0.0
+		for _, s := range replay.Spans {
+			end = max(end, s.End)
+		}
+		lengths = append(lengths, end)
+		trace.Replays = append(trace.Replays, *replay)
+	}
+	trace.TracedUS = Summarize(lengths).Median
+	return trace, p.Restore(ctx)
+}
+
+func (t *tracer) prepare() error {
+	p, in := t.program, t.in
+	event := func(device int32) (cudart.Event, error) { return p.platform.NewEvent(device, true) }
+	devices := int32(0)
+	for _, s := range in.streams {
+		devices = max(devices, s.Device()+1)
+	}
+	t.base = make([]cudart.Event, devices)
+	var bases []cudart.Command
+	for _, s := range in.streams {
+		if d := s.Device(); t.base[d] == nil {
+			var err error
+			if t.base[d], err = event(d); err != nil {
+				return err
+			}
+			bases = append(bases, cudart.Command{Kind: cudart.RecordEvent, Stream: s, Event: t.base[d], Node: -1, Label: "trace"})
+		}
+	}
+	t.before, t.after = make([]cudart.Event, p.graph.Len()), make([]cudart.Event, p.graph.Len())
+	for s := range p.plan.Streams {
+		for _, op := range p.plan.Streams[s].Ops {
+			if op.Kind != planner.Launch {
+				continue
+			}
+			var err error
+			if t.before[op.Node], err = event(in.streams[s].Device()); err != nil {
+				return err
+			}
+			if t.after[op.Node], err = event(in.streams[s].Device()); err != nil {
+				return err
+			}
+		}
+	}
+	options := cudart.ListOptions{Origin: in.streams[0]}
+	var err error
+	if t.origin, err = p.platform.Encode(bases, options); err != nil {
+		return err
+	}
+	if p.mode == Streams {
+		t.list, err = p.platform.Encode(t.commands(), options)
+		return err
+	}
+	t.graph, err = p.buildTracedGraph(in, t.before, t.after)
+	return err
+}
+
+// commands is the replay with a timed record before and after every node, on the node's own stream.
+func (t *tracer) commands() []cudart.Command {
+	var commands []cudart.Command
+	for _, c := range t.in.lowered.commands {
+		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
+			commands = append(commands, c)
+			continue
+		}
+		mark := func(e cudart.Event) cudart.Command {
+			return cudart.Command{Kind: cudart.RecordEvent, Stream: c.Stream, Event: e, Node: c.Node, Label: c.Label}
+		}
+		commands = append(commands, mark(t.before[c.Node]), c, mark(t.after[c.Node]))
+	}
+	return commands
+}
+
+func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
+	p := t.program
+	p.dirty = true
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.origin.Submit(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	var err error
+	if t.graph != nil {
+		err = t.graph.Launch(t.in.streams[0])
+	} else {
+		err = t.list.Submit()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &TracedReplay{SubmitUS: float64(time.Since(start).Nanoseconds()) / 1e3}
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	return r, t.read(r)
+}
+
+// read turns the events into spans. The clock starts with the first node, so that the record of base costs nothing.
+func (t *tracer) read(r *TracedReplay) error {
+	p := t.program
+	r.Spans = make([]Span, p.graph.Len())
+	first := 0.0
+	for s := range p.plan.Streams {
+		base := t.base[t.in.streams[s].Device()]
+		for _, op := range p.plan.Streams[s].Ops {
+			if op.Kind != planner.Launch {
+				continue
+			}
+			start, err := t.before[op.Node].Since(base)
+			if err != nil {
+				return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+			}
+			end, err := t.after[op.Node].Since(base)
+			if err != nil {
+				return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+			}
+			r.Spans[op.Node] = Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
+			if first == 0 || start < first {
+				first = start
+			}
+		}
+	}
+	for i := range r.Spans {
+		r.Spans[i].Start -= first
+		r.Spans[i].End -= first
+	}
+	return nil
+}
+
+func (t *tracer) close() {
+	if t.list != nil {
+		t.list.Close()
+	}
+	if t.origin != nil {
+		t.origin.Close()
+	}
+	if t.graph != nil {
+		t.graph.Close()
+	}
+	for _, events := range [][]cudart.Event{t.base, t.before, t.after} {
+		for _, e := range events {
+			if e != nil {
+				e.Close()
+			}
+		}
+	}
+}
+
+// Profile is the median duration of every node, for the planner.
+func (t *Trace) Profile(p *Program) *planner.Profile {
+	profile := &planner.Profile{Machine: p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	samples := make([]float64, len(t.Replays))
+	for i := range p.graph.Nodes {
+		for r := range t.Replays {
+			s := &t.Replays[r].Spans[i]
+			samples[r] = s.End - s.Start
+		}
+		profile.Nodes[p.graph.Nodes[i].Name] = Summarize(append([]float64(nil), samples...)).Median
+	}
+	return profile
+}

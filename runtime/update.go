@@ -1,0 +1,206 @@
+// Updates: changing single nodes of a prepared program between replays, without planning again.
+
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// ErrUpdate marks an update that the plan's proof does not cover, or that the node cannot take.
+var ErrUpdate = errors.New("update refused")
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUpdate, fmt.Sprintf(format, args...))
+}
+
+// SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are derived again; an
+// update that would touch more bytes than were declared is refused, since the plan's waits were proved for those.
+func (p *Program) SetScalar(node string, argument int, value float64) error {
+	id, ok := p.node(node)
+	if !ok {
+		return refuse("the pipeline has no node %q", node)
+	}
+	launch := p.launches[id]
+	if launch == nil {
+		return refuse("node %q is a %s, not a kernel", node, p.graph.Nodes[id].Kind)
+	}
+	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer {
+		return refuse("argument %d of node %q is not a scalar", argument, node)
+	}
+	args := append([]dag.Arg(nil), launch.Args...)
+	a := &args[argument]
+	if !a.DType.Float() && value != float64(int64(value)) {
+		return refuse("argument %d of node %q is an integer (%s), not %v", argument, node, a.DType, value)
+	}
+	a.Bits = a.DType.FromFloat(value)
+	grid := launch.Grid
+	info, err := launch.Kernel.Describe(args)
+	if err != nil {
+		return refuse("node %q: %v", node, err)
+	}
+	if err := p.withinDeclared(id, args, info); err != nil {
+		return err
+	}
+	if info.HasHint {
+		grid = info.Grid
+	}
+	changed := *launch
+	changed.Args, changed.Grid = args, grid
+	p.launches[id] = &changed
+	return p.apply(id)
+}
+
+// withinDeclared checks that the ranges a launch would now touch lie inside those the graph was made from.
+func (p *Program) withinDeclared(id int32, args []dag.Arg, info dag.LaunchInfo) error {
+	for i, a := range args {
+		if !a.IsBuffer || i >= len(info.Extents) || info.Extents[i] < 0 {
+			continue
+		}
+		need := info.Extents[i] * a.DType.Size()
+		covered := int64(0)
+		for _, declared := range p.graph.Accesses(id) {
+			if declared.Buffer == a.Range.Buffer && declared.Lo <= a.Range.Lo {
+				covered = max(covered, declared.Hi-a.Range.Lo)
+			}
+		}
+		if need > covered {
+			return refuse("node %q would touch %d bytes of %q, its declaration covers %d", p.graph.Nodes[id].Name, need, p.graph.Buffers[a.Range.Buffer].Name, covered)
+		}
+	}
+	if info.Scratch > 0 {
+		for _, declared := range p.graph.Accesses(id) {
+			if b := &p.graph.Buffers[declared.Buffer]; b.Scratch && info.Scratch > b.Bytes {
+				return refuse("node %q would need %d bytes of scratch, it has %d", p.graph.Nodes[id].Name, info.Scratch, b.Bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// apply brings every instance's commands and graph up to a node's changed launch.
+func (p *Program) apply(id int32) error {
+	for _, in := range p.instances {
+		if err := p.refresh(in, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh encodes one node's command again from its launch and the instance's addresses.
+func (p *Program) refresh(in *instance, id int32) error {
+	index := int(in.lowered.index[id])
+	old := &in.lowered.commands[index]
+	c, err := p.command(in, id)
+	if err != nil {
+		return err
+	}
+	if c.Kind != old.Kind {
+		return refuse("node %q would launch nothing; give it a size above 0", p.graph.Nodes[id].Name)
+	}
+	c.Stream = old.Stream
+	*old = c
+	if err := setCommand(in.list, index, &c); err != nil {
+		return err
+	}
+	if in.graph == nil {
+		return nil
+	}
+	if p.mode == Built {
+		return setCommand(in.graph, in.built[id], &c)
+	}
+	return in.graph.Update(in.list)
+}
+
+// changeable is what a list and a built graph share: single commands can be replaced.
+type changeable interface {
+	SetArgs(index int, grid [3]uint32, args []cudart.Value) error
+	SetCopy(index int, dst, src cudart.Ptr) error
+}
+
+func setCommand(in changeable, index int, c *cudart.Command) error {
+	switch c.Kind {
+	case cudart.LaunchKernel:
+		return in.SetArgs(index, c.Grid, c.Args)
+	case cudart.CopyMemory, cudart.SetMemory:
+		return in.SetCopy(index, c.Dst, c.Src)
+	}
+	return nil
+}
+
+func (p *Program) node(name string) (int32, bool) {
+	for i := range p.graph.Nodes {
+		if p.graph.Nodes[i].Name == name {
+			return int32(i), true
+		}
+	}
+	return -1, false
+}
+
+// SetStorage gives one declared buffer other memory in all its uses, for all later replays: device memory of the same device for a
+// device buffer, pinned or pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The memory stays
+// the caller's. A buffer that shares its bytes with others in the plan cannot be moved, nor can memory be used that another
+// buffer of the program has: the plan's order was not proved for that.
+func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
+	id, ok := p.Buffer(buffer)
+	if !ok {
+		return refuse("the pipeline has no buffer %q", buffer)
+	}
+	b := &p.graph.Buffers[id]
+	if bytes != b.Bytes {
+		return refuse("buffer %q has %d bytes, the memory %d", buffer, b.Bytes, bytes)
+	}
+	if len(p.instances) > 1 {
+		return refuse("%d replays are in flight, each with its own storage of %q", len(p.instances), buffer)
+	}
+	if other, shared := p.sharesBytes(id); shared {
+		return refuse("buffer %q shares bytes with %q in the plan; plan it with planner.Options.Keep to move it", buffer, p.graph.Buffers[other].Name)
+	}
+	in := p.instances[0]
+	for i := range p.graph.Buffers {
+		at, size := in.memory.address[i], cudart.Ptr(p.graph.Buffers[i].Bytes)
+		if int32(i) != id && deviceOf(&p.graph.Buffers[i]) == deviceOf(b) && at < address+cudart.Ptr(bytes) && address < at+size {
+			return refuse("the memory for %q overlaps that of %q", buffer, p.graph.Buffers[i].Name)
+		}
+	}
+	in.memory.address[id] = address
+	for i := range p.graph.Nodes {
+		for _, a := range p.graph.Accesses(int32(i)) {
+			if a.Buffer != id {
+				continue
+			}
+			if err := p.refresh(in, int32(i)); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// sharesBytes finds another buffer that the plan lays over this one.
+func (p *Program) sharesBytes(id int32) (other int32, shared bool) {
+	if p.options.Memory == Separate {
+		return 0, false
+	}
+	var own *planner.Placement
+	for i := range p.plan.Memory {
+		if p.plan.Memory[i].Buffer == id {
+			own = &p.plan.Memory[i]
+		}
+	}
+	if own == nil {
+		return 0, false
+	}
+	for _, m := range p.plan.Memory {
+		if m.Buffer != id && m.Device == own.Device && m.Offset < own.Offset+own.Bytes && own.Offset < m.Offset+m.Bytes {
+			return m.Buffer, true
+		}
+	}
+	return 0, false
+}
