@@ -19,7 +19,7 @@ type Check struct {
 	Elements int64   `json:"elements"`
 	Wrong    int64   `json:"wrong"`           // elements out of tolerance
 	First    string  `json:"first,omitempty"` // the first of them, for people
-	Worst    float64 `json:"worst_error"`     // the largest |got-want|
+	Worst    float64 `json:"worst_error"`     // the largest finite |got-want|
 	Against  string  `json:"against"`         // what it was compared with
 	RTol     float64 `json:"rtol"`
 	ATol     float64 `json:"atol"`
@@ -64,11 +64,11 @@ func compare(b *dag.Buffer, memory []byte, against string, rtol, atol float64, w
 			continue
 		}
 		diff := math.Abs(got - want)
-		if diff > c.Worst || diff != diff {
-			c.Worst = diff
-		}
-		if diff <= atol+rtol*math.Abs(want) {
-			continue
+		if diff <= math.MaxFloat64 {
+			c.Worst = max(c.Worst, diff)
+			if diff <= atol+rtol*math.Abs(want) {
+				continue
+			}
 		}
 		if c.Wrong == 0 {
 			c.First = fmt.Sprintf("element %s is %s, want %s", indexText(i, b.Shape), formatFloat(got), formatFloat(want))

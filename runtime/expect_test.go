@@ -1,0 +1,78 @@
+// Comparisons: tolerances, the first differing element, sums.
+
+package runtime
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+func elements(t dag.DType, values ...float64) []byte {
+	memory := make([]byte, int64(len(values))*t.Size())
+	for i, v := range values {
+		t.Store(memory, int64(i), t.FromFloat(v))
+	}
+	return memory
+}
+
+func TestTheFirstDifferingElementIsShown(t *testing.T) {
+	b := &dag.Buffer{Name: "m", DType: dag.F32, Shape: []int64{2, 3}, Bytes: 24, Expect: &dag.Expect{Kind: dag.ExpectValue, Value: 1, ATol: 0.5}}
+	c, err := checkExpect("", b, elements(dag.F32, 1, 1.5, 0.5, 1, 1.75, math.NaN()))
+	require.NoError(t, err)
+	require.False(t, c.OK)
+	require.EqualValues(t, 2, c.Wrong)
+	require.Equal(t, "element [1, 1] is 1.75, want 1", c.First)
+	require.Equal(t, 0.75, c.Worst)
+}
+
+func TestInfinitiesAndNaNsEqualThemselves(t *testing.T) {
+	b := &dag.Buffer{Name: "m", DType: dag.F64, Shape: []int64{1}, Bytes: 8}
+	for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0} {
+		require.True(t, compare(b, elements(dag.F64, v), "itself", 0, 0, func(int64) float64 { return v }).OK, "%v", v)
+	}
+	require.False(t, compare(b, elements(dag.F64, math.Inf(1)), "", 1e9, 1e9, func(int64) float64 { return math.Inf(-1) }).OK)
+}
+
+func TestSumsDoNotDependOnOrder(t *testing.T) {
+	e := &dag.Expect{Kind: dag.ExpectSum, Value: 2}
+	b := &dag.Buffer{Name: "s", DType: dag.F64, Shape: []int64{4}, Bytes: 32, Expect: e}
+	for _, values := range [][]float64{{1, 1e100, 1, -1e100}, {1e100, 1, -1e100, 1}} {
+		c, err := checkExpect("", b, elements(dag.F64, values...))
+		require.NoError(t, err)
+		require.True(t, c.OK, c.First)
+	}
+	c, err := checkExpect("", b, elements(dag.F64, 1, 1, 1, 0))
+	require.NoError(t, err)
+	require.Equal(t, "the sum is 3, want 2", c.First)
+}
+
+func TestSeriesOfSamples(t *testing.T) {
+	s := Summarize([]float64{4, 1, 3, 2})
+	require.Equal(t, Series{Count: 4, Min: 1, Median: 2.5, P99: 4, Mean: 2.5, Spread: math.Sqrt(5.0 / 3)}, s)
+	require.Equal(t, Series{}, Summarize(nil))
+}
+
+func TestPatternsShrinkToTheirPeriod(t *testing.T) {
+	for _, c := range []struct {
+		size       int64
+		bits, want uint64
+		width      int64
+	}{
+		{8, 0, 0, 1}, {8, 0x0101010101010101, 1, 1}, {8, 0x3ff0000000000000, 0x3ff0000000000000, 8}, {8, 0x1234567812345678, 0x12345678, 4},
+		{4, 0x3f800000, 0x3f800000, 4}, {4, 0x12341234, 0x1234, 2}, {2, 0x3c00, 0x3c00, 2}, {1, 7, 7, 1},
+	} {
+		bits, width := pattern(c.size, c.bits)
+		require.Equal(t, c.want, bits, "%#x", c.bits)
+		require.Equal(t, c.width, width, "%#x", c.bits)
+	}
+}
+
+func TestSizesAreReadable(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB", 1 << 60: "1.0 EiB"} {
+		require.Equal(t, want, Size(bytes))
+	}
+}
