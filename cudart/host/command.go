@@ -21,6 +21,7 @@ type command struct {
 	blocking bool // a copy that the submitting goroutine waits for
 	node     int32
 	index    int
+	name     string // the driver's call
 	label    string
 	stream   *Stream
 	device   *device // whose context the command runs in; nil for a graph's copies until the graph is made
@@ -45,30 +46,13 @@ type use struct {
 	arg    int // the argument's index, destination or source
 }
 
-// name is the driver's call that submits such a command.
-func (c *command) name() string {
-	switch c.kind {
-	case cudart.LaunchKernel:
-		return "cuLaunchKernel"
-	case cudart.CopyMemory:
-		return "cuMemcpyAsync"
-	case cudart.SetMemory:
-		return [...]string{1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}[c.width]
-	case cudart.RecordEvent:
-		return "cuEventRecord"
-	case cudart.WaitEvent:
-		return "cuStreamWaitEvent"
-	}
-	return "cuGraphAddEmptyNode"
-}
-
 // fail makes an error that names the command.
 func (c *command) fail(s status, detail string, args ...any) *cudart.Error {
 	id := int32(-1)
 	if c.device != nil {
 		id = c.device.id
 	}
-	return c.blame(fail(c.name(), s, id, detail, args...))
+	return c.blame(fail(c.name, s, id, detail, args...))
 }
 
 func (c *command) blame(e *cudart.Error) *cudart.Error {
@@ -80,7 +64,7 @@ func (c *command) blame(e *cudart.Error) *cudart.Error {
 // is kept in refused.
 func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.Error {
 	*c = command{
-		platform: p, kind: from.Kind, priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
+		platform: p, kind: from.Kind, name: from.Call(), priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
 		dst: from.Dst, src: from.Src, devices: [2]int32{from.DstDevice, from.SrcDevice}, bytes: from.Bytes, pattern: from.Pattern,
 		accesses: from.Accesses,
 	}

@@ -79,7 +79,7 @@ func (p *Platform) submit(c *command, b *batch) error {
 		return c.fail(invalidHandle, "stream %d is closed", q.id)
 	}
 	if c.device.fault.Load() != nil {
-		return c.device.check(c.name())
+		return c.device.check(c.name)
 	}
 	if e := c.refusal(); e != nil {
 		return e
@@ -108,7 +108,7 @@ func (p *Platform) submit(c *command, b *batch) error {
 		p.order.waited(now)
 	}
 	if c.device.fault.Load() != nil {
-		return c.device.check(c.name())
+		return c.device.check(c.name)
 	}
 	return nil
 }
