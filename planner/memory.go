@@ -1,0 +1,149 @@
+// Memory layout: where each device buffer lives in its device's arena. Decides no order of nodes; Verify proves the result.
+
+package planner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep.
+const searchLimit = 2000
+
+func alignUp(bytes int64) int64 { return (bytes + arenaAlign - 1) &^ (arenaAlign - 1) }
+
+// LayoutMemory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
+// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll and Keep count.
+//
+// Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
+// of its own for the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written,
+// or if the options ask for it.
+func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
+	if _, v := readSchedule(g, p); v != nil {
+		return v
+	}
+	return layoutMemory(g, p, o)
+}
+
+// layoutMemory does the same for a plan whose ops are known to be whole.
+func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
+	kept := keptBuffers(g)
+	for _, b := range o.Keep {
+		if b < 0 || int(b) >= len(g.Buffers) {
+			return fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), ErrBadOption)
+		}
+		kept[b] = true
+	}
+	devices, sum, err := arenaSizes(g)
+	if err != nil {
+		return err
+	}
+	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
+	p.Memory = nil
+	if len(devices) == 0 {
+		return nil
+	}
+	used := usedBuffers(g)
+	offset := make([]int64, len(g.Buffers))
+	var s *schedule
+	for _, device := range devices {
+		// What keeps its bytes lies below what is shared: there it cannot cut the shared bytes into pieces.
+		base, end := int64(0), int64(0)
+		var sharing []int32
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			switch {
+			case b.Place != dag.Device || b.Device != device:
+			case o.KeepAll || kept[i]:
+				offset[i] = base
+				base += alignUp(b.Bytes)
+			case used[i] && b.Bytes > 0:
+				sharing = append(sharing, int32(i))
+			}
+		}
+		if len(sharing) > 0 {
+			if s == nil {
+				var v *Violation
+				if s, v = readSchedule(g, p); v != nil {
+					return v
+				}
+			}
+			l := readLifetimes(g, p, s, sharing, clockEntries)
+			offsets := placeSharing(l, len(s.order))
+			for k, b := range sharing {
+				offset[b] = base + offsets[k]
+				end = max(end, offsets[k]+l.bytes[k])
+			}
+		}
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			if b.Place == dag.Device && b.Device == device && !o.KeepAll && !kept[i] && !used[i] {
+				offset[i] = base
+				end = max(end, alignUp(b.Bytes))
+			}
+		}
+		p.Stats.PeakDeviceBytes += base + end
+	}
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device {
+			p.Memory = append(p.Memory, Placement{int32(i), b.Device, offset[i], b.Bytes})
+		}
+	}
+	return nil
+}
+
+// arenaSizes returns the devices that have buffers, ascending, and what all device buffers take side by side.
+func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
+	seen := map[int32]bool{}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if b.Place != dag.Device {
+			continue
+		}
+		if !seen[b.Device] {
+			seen[b.Device] = true
+			devices = append(devices, b.Device)
+		}
+		if b.Bytes > math.MaxInt64-arenaAlign-sum {
+			return nil, 0, fmt.Errorf("the device buffers up to %q need more bytes than can be counted: %w", bufferName(g, int32(i)), ErrMemory)
+		}
+		sum += alignUp(b.Bytes)
+	}
+	slices.Sort(devices)
+	return devices, sum, nil
+}
+
+// usedBuffers says by buffer whether any node accesses it.
+func usedBuffers(g *dag.Graph) []bool {
+	used := make([]bool, len(g.Buffers))
+	for i := range int32(g.Len()) {
+		for _, a := range g.Accesses(i) {
+			if a.Lo < a.Hi {
+				used[a.Buffer] = true
+			}
+		}
+	}
+	return used
+}
+
+// placeSharing finds offsets for buffers that may share bytes.
+func placeSharing(l *lifetimes, nodes int) []int64 {
+	least, _ := l.busiest(nodes)
+	swept := sweepLayout(l)
+	if len(l.buffers) > searchLimit || peakOf(l, swept) == least {
+		return swept
+	}
+	return searchLayout(l, swept, least)
+}
+
+// peakOf is where a layout ends.
+func peakOf(l *lifetimes, offsets []int64) int64 {
+	peak := int64(0)
+	for k, lo := range offsets {
+		peak = max(peak, lo+l.bytes[k])
+	}
+	return peak
+}
