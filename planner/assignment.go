@@ -9,9 +9,11 @@ import (
 
 // assignment is what a strategy decides. Stream order is submission order, which is topological.
 type assignment struct {
-	stream []int32 // of each node
-	order  []int32 // nodes as submitted
-	lanes  []lane  // by stream
+	stream []int32   // of each node
+	order  []int32   // nodes as submitted
+	lanes  []lane    // by stream
+	waits  *waitList // nil: not known yet
+	score  score     // as the strategy sees it, where it looks
 }
 
 // lane is a stream before it has a number that people see.

@@ -12,6 +12,9 @@ import (
 // defaultStreams is how many compute streams a device gets where Options says nothing: more do not help on one GPU.
 const defaultStreams = 8
 
+// strategies are the names that Options.Strategy takes.
+var strategies = []string{"serial", "roundrobin", "list", "auto"}
+
 // New plans a graph. It is safe for concurrent use and gives the same plan for the same arguments every time. Errors wrap
 // ErrUnknownStrategy, ErrBadOption, ErrTooManyStreams, ErrGraphTooLarge, ErrStreamConflict or the context's error.
 func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {

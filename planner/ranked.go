@@ -5,12 +5,13 @@ package planner
 // ranked is a node or a lane with what it is chosen by.
 type ranked struct {
 	key float64
+	tie int32
 	id  int32
 }
 
-func (a ranked) before(b ranked) bool { return a.key > b.key || a.key == b.key && a.id < b.id }
+func (a ranked) before(b ranked) bool { return a.key > b.key || a.key == b.key && a.tie < b.tie }
 
-// rankedHeap gives the largest key first and, among equals, the lowest id.
+// rankedHeap gives the largest key first and, among equals, the lowest tie.
 type rankedHeap []ranked
 
 func (h *rankedHeap) push(r ranked) {

@@ -4,9 +4,13 @@ package planner
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 // finishTimes runs a plan on the unit machine as its streams say: a launch starts when its stream and its waits let it.
@@ -35,13 +39,103 @@ func finishTimes(tb testing.TB, plan *Plan, duration []float64) float64 {
 	return longest
 }
 
-func TestTaskBenchRoundRobinAndSerial(t *testing.T) {
-	g := taskBench("stencil", 8, 8, 1).graph(t)
-	plan, err := New(context.Background(), g, Options{Strategy: "roundrobin", Streams: 4, Machine: Unit()})
-	require.NoError(t, err)
-	require.Equal(t, []int{56, 98}, []int{plan.Stats.Records, plan.Stats.Waits})
-	require.Equal(t, 16.0, finishTimes(t, plan, Durations(g, Unit(), nil)))
-	plan, err = New(context.Background(), g, Options{Strategy: "serial"})
-	require.NoError(t, err)
-	require.Equal(t, []int{0, 0, 1}, []int{plan.Stats.Records, plan.Stats.Waits, plan.Stats.Streams})
+// benchRow is a row of the table: one graph, or several whose means are looked at.
+type benchRow struct {
+	name   string
+	graphs []*dag.Graph
+	// What list must not exceed on 4 streams, in the order in which it is compared. Zero records: not compared.
+	makespan, waits, records float64
+}
+
+const randomSeeds = 20
+
+func benchRows(tb testing.TB) []benchRow {
+	tb.Helper()
+	rows := []benchRow{
+		{"stencil", []*dag.Graph{taskBench("stencil", 8, 8, 0).graph(tb)}, 16, 42, 39},
+		{"fft", []*dag.Graph{taskBench("fft", 8, 8, 0).graph(tb)}, 16, 17, 14},
+		{"sweep", []*dag.Graph{taskBench("sweep", 8, 8, 0).graph(tb)}, 11, 18, 18},
+		{"tree", []*dag.Graph{taskBench("tree", 8, 4, 0).graph(tb)}, 5, 3, 3},
+		{"random", nil, 16, 39, 0},
+		{"chain of 32", []*dag.Graph{chains(1, 32).graph(tb)}, 32, 0, 0},
+		{"5 chains of 16", []*dag.Graph{chains(5, 16).graph(tb)}, 20, 3, 3},
+	}
+	for seed := range uint64(randomSeeds) {
+		rows[4].graphs = append(rows[4].graphs, taskBench("random", 8, 8, seed+1).graph(tb))
+	}
+	return rows
+}
+
+// counts returns a strategy's mean records, waits and makespan over a row on the unit machine.
+func (r *benchRow) counts(tb testing.TB, strategy string, streams int) (records, waits, makespan float64, err error) {
+	tb.Helper()
+	for _, g := range r.graphs {
+		plan, err := New(context.Background(), g, Options{Strategy: strategy, Streams: streams, Machine: Unit()})
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		records += float64(plan.Stats.Records)
+		waits += float64(plan.Stats.Waits)
+		makespan += finishTimes(tb, plan, Durations(g, Unit(), nil))
+	}
+	n := float64(len(r.graphs))
+	return records / n, waits / n, makespan / n, nil
+}
+
+func TestListMeetsTheTaskBenchTable(t *testing.T) {
+	for _, r := range benchRows(t) {
+		t.Run(r.name, func(t *testing.T) {
+			records, waits, makespan, err := r.counts(t, "list", 4)
+			require.NoError(t, err)
+			t.Logf("%.1f records, %.1f waits, makespan %.2f", records, waits, makespan)
+			require.LessOrEqual(t, makespan, r.makespan)
+			if makespan == r.makespan {
+				require.LessOrEqual(t, waits, r.waits)
+				if waits == r.waits && r.records > 0 {
+					require.LessOrEqual(t, records, r.records)
+				}
+			}
+		})
+	}
+}
+
+func TestRoundRobinIsTheBaselineOfTheTable(t *testing.T) {
+	want := map[string][3]float64{"stencil": {56, 98, 16}, "sweep": {28, 28, 12}, "tree": {10, 10, 5}, "chain of 32": {0, 0, 32}}
+	for _, r := range benchRows(t) {
+		if w, ok := want[r.name]; ok {
+			records, waits, makespan, err := r.counts(t, "roundrobin", 4)
+			require.NoError(t, err)
+			require.Equal(t, w, [3]float64{records, waits, makespan}, r.name)
+		}
+	}
+}
+
+// BenchmarkTaskBench prints the table for every strategy. Its timings mean nothing.
+func BenchmarkTaskBench(b *testing.B) {
+	rows := benchRows(b)
+	b.Run("table", func(b *testing.B) {
+		for b.Loop() {
+		}
+		fmt.Printf("\n%-16s", "4 streams")
+		for _, strategy := range strategies {
+			fmt.Printf("%20s", strategy)
+		}
+		fmt.Println("   (records/waits/makespan)")
+		for _, r := range rows {
+			fmt.Printf("%-16s", r.name)
+			for _, strategy := range strategies {
+				records, waits, makespan, err := r.counts(b, strategy, 4)
+				if err != nil {
+					fmt.Printf("%20s", "needs more streams")
+					continue
+				}
+				cell := fmt.Sprintf("%.0f/%.0f/%.0f", records, waits, makespan)
+				if waits != math.Trunc(waits) {
+					cell = fmt.Sprintf("%.1f/%.1f/%.1f", records, waits, makespan)
+				}
+				fmt.Printf("%20s", cell)
+			}
+			fmt.Println()
+		}
+	})
 }

@@ -17,12 +17,29 @@ type waitList struct {
 	from  []int32
 }
 
+// newWaitList sorts waits that are known in the order of submission by node.
+func newWaitList(order, count, from []int32) *waitList {
+	w := &waitList{start: make([]int32, len(order)+1), from: make([]int32, len(from))}
+	for i, c := range count {
+		w.start[i+1] = w.start[i] + c
+	}
+	at := int32(0)
+	for _, i := range order {
+		copy(w.from[w.start[i]:w.start[i+1]], from[at:at+count[i]])
+		at += count[i]
+	}
+	return w
+}
+
 func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
 
 // insertWaits finds the waits that an assignment needs. Stream order and waits together order exactly what the dependencies and
 // stream order do, so the waits are those edges between streams that its transitive reduction keeps: one set, and the smallest.
 func insertWaits(p *problem, s *assignment) (*waitList, error) {
 	n := p.len()
+	if s.waits != nil {
+		return s.waits, nil
+	}
 	if p.declared != nil {
 		return declaredWaits(p, s), nil
 	}

@@ -1,0 +1,490 @@
+// One pass of the list strategy: time goes from one finished node to the next, and idle streams take ready nodes. Inserts no op.
+
+package planner
+
+import (
+	"math"
+	"math/bits"
+)
+
+// taste is what a pass prefers where it has a choice.
+type taste struct {
+	patient bool // as long as every ready node can start later and still meet the goal, take what needs fewer waits
+	newest  bool // among equals the node that became ready last, not the one declared first
+	suit    int32
+	eager   int32
+}
+
+const (
+	// mostClocked is for how many lanes a pass keeps vector clocks: beyond that it counts predecessors' lanes instead.
+	mostClocked = 64
+	// checkEvery is how many nodes are placed between two looks at the context.
+	checkEvery = 8192
+)
+
+// lister is the state of a pass.
+type lister struct {
+	p *problem
+	taste
+	window int
+	sync   float64
+	goal   float64
+	lanes  []listLane
+	pools  []listPool
+	rooms  []int  // lanes that may still begin to compute, by device; what pools without one are sure of is taken off
+	turns  []turn // copy engines, by device and engine
+	choice choice
+
+	stream, position, pending, prefer []int32
+	finish                            []float64
+	order                             []int32
+
+	// Vector clocks, and the waits that follow from them.
+	width          int32
+	clock          []int32 // of node i: clock[i*width:(i+1)*width]; nil beyond mostClocked lanes
+	direct, source []int32 // by lane, for the node that is being placed
+	waits          []int32 // what nodes wait for, in the order of placement
+	waitCount      []int32 // by node
+	recorded       []bool
+
+	now     float64
+	entered int32
+	running rankedHeap // key: the finish, negated
+	score   score
+}
+
+// listLane is a stream in the making.
+type listLane struct {
+	lane
+	idle     bool
+	launched int32
+	tail     int32      // last node, -1
+	suited   rankedHeap // ready nodes that need the fewest waits here; some may have gone elsewhere
+	mine     rankedHeap // ready nodes bound here
+}
+
+// listPool is what nodes of one device and priority choose from.
+type listPool struct {
+	device   int
+	ready    rankedHeap // free compute nodes; some may have been placed as what suits a lane
+	idle     []int32    // lanes in use that run nothing
+	fresh    []int32    // lanes not in use yet, the next one last
+	left     int        // compute nodes not placed yet
+	sure     bool       // no lane computes yet: one may, whatever the room
+	copying  int        // lanes in use that only copy
+	copyRoom int        // how many may
+}
+
+// turn is a copy engine, or several that take from one queue.
+type turn struct {
+	free  []float64 // when each is free; none where the machine never makes copies wait
+	ready rankedHeap
+}
+
+func newLister(p *problem) *lister {
+	n := p.len()
+	l := &lister{p: p, goal: p.whole(p.goal())}
+	if !p.machine.Unit {
+		l.sync = p.machine.SyncUS
+	}
+	l.pools = make([]listPool, len(p.pools))
+	devices := 0
+	for q := range p.pools {
+		if q > 0 && p.pools[q].device != p.pools[q-1].device {
+			devices++
+		}
+		l.pools[q].device = devices
+	}
+	l.rooms = make([]int, devices+1)
+	lanes := len(p.bindings)
+	if p.engine != nil {
+		l.turns = make([]turn, (devices+1)*int(engineKinds))
+		used := make([]bool, len(p.pools)*int(engineKinds))
+		for i, e := range p.engine {
+			if at := int(p.pool[i])*int(engineKinds) + int(e); e != Compute && !used[at] {
+				used[at] = true
+				l.pools[p.pool[i]].copyRoom += max(1, p.machine.CopyEngines)
+			}
+		}
+	}
+	for q := range l.pools {
+		lanes += p.streams + l.pools[q].copyRoom
+	}
+	l.lanes = make([]listLane, lanes)
+	words := make([]int32, 3*n+2*lanes)
+	l.position, l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:3*n], words[3*n:3*n+lanes], words[3*n+lanes:]
+	l.finish = make([]float64, n)
+	if lanes <= mostClocked && (lanes <= leastBlock || n*lanes <= clockWords) {
+		l.width = int32(lanes)
+		l.clock = make([]int32, n*lanes)
+		l.recorded = make([]bool, n)
+	}
+	return l
+}
+
+// start puts everything back to before the first node.
+func (l *lister) start(t taste) {
+	p := l.p
+	n := int32(p.len())
+	l.taste = t
+	l.now, l.entered, l.score = 0, 0, score{}
+	l.running = l.running[:0]
+	if l.stream == nil {
+		words := make([]int32, 3*n)
+		l.stream, l.order, l.waitCount = words[:n], words[n:n:2*n], words[2*n:]
+		l.waits = make([]int32, 0, n)
+	}
+	l.order, l.waits = l.order[:0], l.waits[:0]
+	clear(l.recorded)
+	for k := range l.lanes {
+		ln := &l.lanes[k]
+		*ln = listLane{tail: -1, suited: ln.suited[:0], mine: ln.mine[:0]}
+		ln.binding = -1
+	}
+	for d := range l.rooms {
+		l.rooms[d] = p.streams
+	}
+	for q := range l.pools {
+		pool := &l.pools[q]
+		*pool = listPool{device: pool.device, copyRoom: pool.copyRoom, ready: pool.ready[:0], idle: pool.idle[:0], fresh: pool.fresh[:0]}
+	}
+	for k := range p.bindings {
+		ln := &l.lanes[k]
+		ln.pool, ln.binding, ln.idle = p.bindings[k].pool, int32(k), true
+		if p.declared == nil {
+			pool := &l.pools[ln.pool]
+			pool.idle = append(pool.idle, int32(k))
+		}
+	}
+	last := len(l.lanes)
+	for q := len(l.pools) - 1; q >= 0; q-- {
+		pool := &l.pools[q]
+		for range p.streams + pool.copyRoom {
+			last--
+			l.lanes[last].pool = int32(q)
+			pool.fresh = append(pool.fresh, int32(last))
+		}
+	}
+	for e := range l.turns {
+		t := &l.turns[e]
+		t.ready = t.ready[:0]
+		if !p.machine.Unit && t.free == nil {
+			t.free = make([]float64, max(1, p.machine.CopyEngines))
+		}
+		clear(t.free)
+	}
+	if p.engine == nil {
+		l.pools[0].left = int(n)
+	} else {
+		for i, e := range p.engine {
+			if e == Compute {
+				l.pools[p.pool[i]].left++
+			}
+		}
+	}
+	for q := range l.pools {
+		if pool := &l.pools[q]; pool.left > 0 {
+			pool.sure = true
+			l.rooms[pool.device]--
+		}
+	}
+	roots := 0
+	for i := range n {
+		l.stream[i] = -1
+		l.pending[i] = int32(len(p.preds(i)))
+		if l.pending[i] == 0 {
+			l.enter(i)
+			roots++
+		}
+	}
+	if p.engine == nil && p.bound == nil && roots > 1 {
+		l.spread(roots)
+	}
+}
+
+// spread suits roots to the lanes in blocks: neighbours in declaration order tend to meet again, and should do so on one lane.
+func (l *lister) spread(roots int) {
+	pool := &l.pools[0]
+	lanes := min(roots, l.p.streams)
+	for k := range int32(lanes) {
+		l.lanes[k].idle = true
+		pool.idle = append(pool.idle, k)
+	}
+	pool.fresh = pool.fresh[:len(pool.fresh)-lanes]
+	at := 0
+	for i, pending := range l.pending {
+		if pending > 0 {
+			continue
+		}
+		k := int32(at * lanes / roots)
+		l.prefer[i] = k
+		l.lanes[k].suited.push(ranked{l.p.rank[i], int32(i), int32(i)})
+		at++
+	}
+}
+
+// run places every node.
+func (l *lister) run(t taste) error {
+	l.start(t)
+	p := l.p
+	checked := 0
+	for {
+		if p.bound != nil {
+			l.placeBound()
+		}
+		for q := range l.pools {
+			l.placeCompute(int32(q))
+		}
+		for e := range l.turns {
+			l.placeCopies(&l.turns[e])
+		}
+		if len(l.order)-checked >= checkEvery {
+			checked = len(l.order)
+			if err := p.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if len(l.running) == 0 {
+			break
+		}
+		l.now = -l.running[0].key
+		for len(l.running) > 0 && -l.running[0].key <= l.now {
+			i := l.running[0].id
+			l.running.pop()
+			l.leave(i)
+		}
+	}
+	if len(l.order) != p.len() {
+		panic("planner: list left nodes out")
+	}
+	return p.ctx.Err()
+}
+
+// take hands the pass's assignment over; the next pass makes its own.
+func (l *lister) take() *assignment {
+	a := &assignment{stream: l.stream, order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
+	for k := range l.lanes {
+		a.lanes[k] = l.lanes[k].lane
+	}
+	if l.clock != nil && l.p.declared == nil {
+		a.waits = newWaitList(l.order, l.waitCount, l.waits)
+	}
+	l.stream = nil
+	return a
+}
+
+// enter makes a node ready.
+func (l *lister) enter(i int32) {
+	p := l.p
+	r := ranked{p.rank[i], i, i}
+	if l.newest {
+		l.entered--
+		r.tie = l.entered
+	}
+	if b := p.boundOf(i); b >= 0 {
+		l.lanes[b].mine.push(r)
+		return
+	}
+	q := p.poolOf(i)
+	if e := p.engineOf(i); e != Compute {
+		l.turns[l.pools[q].device*int(engineKinds)+int(e)].ready.push(r)
+		return
+	}
+	l.pools[q].ready.push(r)
+	k := l.suits(i, q)
+	l.prefer[i] = k
+	if k >= 0 {
+		l.lanes[k].suited.push(r)
+	}
+}
+
+// leave ends a node: its lane may be idle and its successors ready.
+func (l *lister) leave(i int32) {
+	k := l.stream[i]
+	if ln := &l.lanes[k]; ln.tail == i {
+		ln.idle = true
+		if l.p.declared == nil || ln.binding < 0 {
+			pool := &l.pools[ln.pool]
+			pool.idle = append(pool.idle, k)
+		}
+	}
+	for _, s := range l.p.succs(i) {
+		if l.pending[s]--; l.pending[s] == 0 {
+			l.enter(s)
+		}
+	}
+}
+
+// suits returns the predecessor's lane on which a node would need the fewest waits, the one that was busy last among equals.
+func (l *lister) suits(i, q int32) int32 {
+	preds := l.p.preds(i)
+	best, bestWaits, bestFinish := int32(-1), math.MaxInt, 0.0
+	var seen uint64
+	for _, pred := range preds {
+		k := l.stream[pred]
+		if l.lanes[k].pool != q || l.p.declared != nil && l.lanes[k].binding >= 0 {
+			continue
+		}
+		if k < 64 {
+			if seen>>k&1 == 1 {
+				if k == best {
+					bestFinish = max(bestFinish, l.finish[pred])
+				}
+				continue
+			}
+			seen |= 1 << k
+		}
+		waits := 0
+		if len(preds) > 1 && len(preds) <= 8 {
+			waits = l.missing(i, k)
+		}
+		if waits < bestWaits || waits == bestWaits && l.finish[pred] > bestFinish {
+			best, bestWaits, bestFinish = k, waits, l.finish[pred]
+		}
+	}
+	return best
+}
+
+// missing counts the lanes that a node would have to wait for on lane k.
+func (l *lister) missing(i, k int32) int {
+	var mask uint64
+	tail := l.lanes[k].tail
+	if l.clock == nil || tail < 0 {
+		for _, pred := range l.p.preds(i) {
+			if t := l.stream[pred]; t != k {
+				mask |= 1 << (t & 63)
+			}
+		}
+		return bits.OnesCount64(mask)
+	}
+	clock := l.clock[tail*l.width : (tail+1)*l.width]
+	for _, pred := range l.p.preds(i) {
+		if t := l.stream[pred]; t != k && l.position[pred] > clock[t] {
+			mask |= 1 << t
+		}
+	}
+	return bits.OnesCount64(mask)
+}
+
+// startOn is when a node could start on lane k.
+func (l *lister) startOn(i, k int32) float64 {
+	start := l.now
+	if tail := l.lanes[k].tail; tail >= 0 {
+		start = max(start, l.finish[tail])
+	}
+	if l.sync > 0 {
+		for _, pred := range l.p.preds(i) {
+			if l.stream[pred] != k {
+				start = max(start, l.finish[pred]+l.sync)
+			}
+		}
+	}
+	return start
+}
+
+// place puts a node at the end of a lane.
+func (l *lister) place(i, k int32) {
+	p := l.p
+	ln := &l.lanes[k]
+	pool := &l.pools[ln.pool]
+	start := l.startOn(i, k)
+	if ln.idle {
+		ln.idle = false
+		for at, other := range pool.idle {
+			if other == k {
+				pool.idle = append(pool.idle[:at], pool.idle[at+1:]...)
+				break
+			}
+		}
+	} else if ln.launched == 0 {
+		pool.fresh = pool.fresh[:len(pool.fresh)-1]
+		pool.copying++
+	}
+	if e := p.engineOf(i); e != Compute {
+		if t := &l.turns[pool.device*int(engineKinds)+int(e)]; len(t.free) > 0 {
+			slot := 0
+			for s, f := range t.free {
+				if f < t.free[slot] {
+					slot = s
+				}
+			}
+			start = max(start, t.free[slot])
+			t.free[slot] = start + p.duration[i]
+		}
+	} else {
+		pool.left--
+		if !ln.computes {
+			ln.computes = true
+			if ln.binding < 0 {
+				pool.copying--
+			}
+			if pool.sure {
+				pool.sure = false
+			} else {
+				l.rooms[pool.device]--
+			}
+		}
+	}
+	if l.clock != nil {
+		l.learn(i, k)
+	}
+	ln.launched++
+	ln.tail = i
+	l.stream[i] = k
+	l.position[i] = ln.launched
+	l.order = append(l.order, i)
+	finish := start + p.duration[i]
+	l.finish[i] = finish
+	l.score.makespan = max(l.score.makespan, finish)
+	l.running.push(ranked{-finish, i, i})
+}
+
+// learn sets a node's clock from the lane's last node and its predecessors, and keeps the waits that this takes.
+func (l *lister) learn(i, k int32) {
+	w := l.width
+	ln := &l.lanes[k]
+	mine := l.clock[i*w : (i+1)*w]
+	if ln.tail >= 0 {
+		copy(mine, l.clock[ln.tail*w:(ln.tail+1)*w])
+	} else {
+		clear(mine)
+	}
+	var touched uint64
+	preds := l.p.preds(i)
+	for at := len(preds) - 1; at >= 0; at-- {
+		pred := preds[at]
+		t := l.stream[pred]
+		if t == k || l.position[pred] <= mine[t] {
+			continue
+		}
+		if touched>>t&1 == 1 && l.direct[t] > l.position[pred] {
+			continue
+		}
+		touched |= 1 << t
+		l.direct[t] = l.position[pred]
+		l.source[t] = pred
+		theirs := l.clock[pred*w : (pred+1)*w]
+		// What pred says of its own lane is pred itself: it must not make pred look implied by another.
+		own := mine[t]
+		for b, v := range theirs[:len(mine)] {
+			mine[b] = max(mine[b], v)
+		}
+		mine[t] = own
+	}
+	count := int32(0)
+	for ; touched != 0; touched &= touched - 1 {
+		t := bits.TrailingZeros64(touched)
+		if l.direct[t] > mine[t] {
+			mine[t] = l.direct[t]
+			count++
+			l.waits = append(l.waits, l.source[t])
+			if !l.recorded[l.source[t]] {
+				l.recorded[l.source[t]] = true
+				l.score.records++
+			}
+		}
+	}
+	l.waitCount[i] = count
+	l.score.waits += int(count)
+	mine[k] = ln.launched + 1
+}
