@@ -20,6 +20,11 @@ func newGraph(p *Pipeline) (*Graph, error) {
 			g.carried = append(g.carried, int32(k))
 		}
 	}
+	for i := range p.Nodes {
+		if !h.used[i] && p.Nodes[i].Kind != Task && slices.ContainsFunc(p.Accesses(int32(i)), func(a Access) bool { return a.Mode&Write != 0 && a.Lo < a.Hi }) {
+			g.unread = append(g.unread, int32(i))
+		}
+	}
 	backward := h.backward
 	log := h.log
 	h = hazards{}

@@ -29,7 +29,9 @@ func TestBuilderMistakes(t *testing.T) {
 		{"scratch is not counted", func(b *Builder, d, e, h int32) { b.Kernel("k", "sum", 8) }, `node "k": kernel "sum" takes 3 arguments (n, x, result), got 1`},
 		{"number for a buffer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 8, 2, d, b.Whole(d)) },
 			`node "k": argument x of kernel "saxpy" must be a buffer, got the number 0`},
-		{"buffer for a number", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", b.Whole(d), 2, b.Part(d, 0, 2), b.Part(d, 1, 2)) },
+		{"buffer for a number", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "saxpy", b.Whole(d), 2, b.Part(d, 0, 2), b.Part(d, 1, 2))
+		},
 			`node "k": argument n of kernel "saxpy" must be a number (i64), got the buffer "d"`},
 		{"fraction for an integer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 2.5, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)) },
 			`node "k": argument n of kernel "saxpy" must be an integer (i64), got 2.5`},
@@ -95,7 +97,9 @@ func TestBuilderMistakes(t *testing.T) {
 			`node "m": map: a is a number; the result of a map goes to a buffer`},
 		{"map that is none", func(b *Builder, d, e, h int32) { b.Map("m", "2*d", nil) },
 			`node "m": map: missing the name of the result; an elementwise computation is written "y = a*x + b"`},
-		{"map the library refuses", func(b *Builder, d, e, h int32) { b.Map("m", "f = 1", map[string]any{"f": b.Whole(b.Device("flags", Bool, 8))}) },
+		{"map the library refuses", func(b *Builder, d, e, h int32) {
+			b.Map("m", "f = 1", map[string]any{"f": b.Whole(b.Device("flags", Bool, 8))})
+		},
 			`node "m": map: no map gives bool`},
 		{"copy of different sizes", func(b *Builder, d, e, h int32) { b.Copy("c", b.Whole(d), b.Slice(h, 0, 7)) },
 			`node "c": memcpy: the sizes differ: h(0..7) has 28 bytes, d has 32 bytes`},

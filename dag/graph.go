@@ -36,6 +36,7 @@ type Graph struct {
 	topo      []int32
 	carried   []int32
 	unwritten []UnwrittenRead
+	unread    []int32
 }
 
 // Len returns the number of nodes.
@@ -55,6 +56,18 @@ func (g *Graph) Preds(i int32) []int32 { return g.pred[g.predStart[i]:g.predStar
 
 // PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
 func (g *Graph) PredEdges(i int32) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
+
+// Enforced reports whether the dependency becomes a wait or follows from stream order: every one, except that in a pipeline
+// with sync: explicit data hazards are only checked.
+func (g *Graph) Enforced(e Edge) bool { return g.Sync == SyncAuto || e.Declared }
+
+// EdgeText says why an edge is there in the units of a pipeline file: "RAW d_x(0..4)", or "after".
+func (g *Graph) EdgeText(e Edge) string {
+	if e.Why == After {
+		return e.Why.String()
+	}
+	return e.Why.String() + " " + g.rangeText(Range{e.Buffer, e.Lo, e.Hi})
+}
 
 // Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the
 // first-declared comes first. Where every dependency already goes forward this is declaration order.

@@ -28,7 +28,8 @@ type hazards struct {
 
 	question  question // what is being asked of the ledger
 	unwritten []UnwrittenRead
-	backward  bool // some edge points to an earlier node: only After can
+	used      []bool // by node: a later node, or someone after the replay, reads what it wrote
+	backward  bool   // some edge points to an earlier node: only After can
 }
 
 // question is what the writers of cells are wanted for.
@@ -38,6 +39,7 @@ const (
 	readsFrom  question = iota // the node reads the cells
 	overwrites                 // the node writes cells that nobody has read since they were written
 	carries                    // the node writes cells that were read: had anybody written them before that?
+	lasts                      // nothing follows: whose values stay?
 )
 
 // bufferState is what is known of a buffer in advance and while walking.
@@ -141,6 +143,7 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 	h.survey()
 	h.sweep.lists, h.sweep.visitor = &h.readers, h
 	h.last = make([]int32, len(p.Nodes))
+	h.used = make([]bool, len(p.Nodes))
 	selfish = -1
 	for i := range p.Nodes {
 		h.node, h.first = int32(i), h.log.len
@@ -163,7 +166,34 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 			}
 		}
 	}
+	h.lastWriters()
 	return selfish
+}
+
+// lastWriters marks the nodes whose values are in a buffer at the end that is of use after the replay: to the host, to the next
+// replay, or to a check.
+func (h *hazards) lastWriters() {
+	h.node, h.question = nobody, lasts
+	for k := range h.buffers {
+		b, buffer := &h.buffers[k], &h.pipeline.Buffers[k]
+		if b.cell < 0 || !(b.readFirst || buffer.Place == Host || buffer.Save != "" || buffer.Expect != nil) {
+			continue
+		}
+		if b.ledger >= 0 {
+			h.inside = h.ledgers[b.ledger]
+			h.inside.writers(0, h.inside.size, h)
+			continue
+		}
+		count := int32(1)
+		if b.cuts >= 0 {
+			count = h.cuts[b.cuts].cells()
+		}
+		for _, c := range h.cells[b.cell : b.cell+count] {
+			if c.writer != nobody {
+				h.used[c.writer] = true
+			}
+		}
+	}
 }
 
 // locate finds the state of an accessed range: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
@@ -261,6 +291,10 @@ func (h *hazards) wrote(lo, hi, writer int32) {
 		if writer == nobody {
 			h.buffers[h.buffer].carried = true
 		}
+	case lasts:
+		if writer != nobody {
+			h.used[writer] = true
+		}
 	}
 }
 
@@ -290,6 +324,9 @@ func (h *hazards) unwrittenRead(lo, hi int64) {
 // edge notes a hazard between an earlier node and this one. Of a pair's hazards the strongest reason stays, then the buffer
 // declared first, with the hull of its bytes.
 func (h *hazards) edge(from int32, why Why, lo, hi int64) {
+	if why == RAW {
+		h.used[from] = true
+	}
 	e := h.between(from)
 	switch {
 	case e == nil:

@@ -60,8 +60,10 @@ func drawTasks(t *rapid.T, b *Builder) {
 	}
 }
 
-// bruteForce follows the rule byte by byte: the edges by pair, and the carried buffers and unwritten reads.
-func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []int32, unwritten []UnwrittenRead) {
+// bruteForce follows the rule byte by byte: the edges by pair, the pairs that conflict, the carried buffers, the unwritten
+// reads, and by node whether what it wrote is of use.
+func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []int32, unwritten []UnwrittenRead, used []bool) {
+	used = make([]bool, len(p.Nodes))
 	edges = map[[2]int32]Edge{}
 	conflict = map[[2]int32]bool{}
 	touches := func(i, buffer int32, x int64, mode Mode) bool {
@@ -85,6 +87,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 	for buffer := range int32(len(p.Buffers)) {
 		isCarried := false
 		first := UnwrittenRead{Node: -1}
+		var left []int32
 		for x := range p.Buffers[buffer].Bytes {
 			writer := int32(-1)
 			var readers []int32
@@ -98,6 +101,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 				if reads {
 					if writer >= 0 {
 						add(writer, i, buffer, RAW, x)
+						used[writer] = true
 					} else if first.Node < 0 || i < first.Node {
 						first = UnwrittenRead{buffer, i, x, x + 1}
 					} else if i == first.Node {
@@ -118,12 +122,18 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 					writer, readers = i, nil
 				}
 			}
+			if writer >= 0 {
+				left = append(left, writer)
+			}
 		}
 		if isCarried {
 			carried = append(carried, buffer)
 		}
 		if first.Node >= 0 {
 			unwritten = append(unwritten, first)
+			for _, writer := range left {
+				used[writer] = true
+			}
 		}
 	}
 	for to := range int32(len(p.Nodes)) {
@@ -136,7 +146,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 			edges[[2]int32{from, to}] = e
 		}
 	}
-	return edges, conflict, carried, unwritten
+	return edges, conflict, carried, unwritten, used
 }
 
 // reachable returns for each node the bit set of nodes that its edges lead to, given edges that all go forward.
@@ -150,7 +160,10 @@ func reachable(n int, edges []Edge) []uint64 {
 }
 
 func checkHazards(t require.TestingT, b *Builder) {
-	want, conflict, carried, unwritten := bruteForce(&b.pipeline)
+	want, conflict, carried, unwritten, used := bruteForce(&b.pipeline)
+	var h hazards
+	h.derive(&b.pipeline)
+	require.Equal(t, used, h.used)
 	g, err := b.Graph()
 	require.NoError(t, err)
 	got := map[[2]int32]Edge{}

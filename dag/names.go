@@ -38,3 +38,8 @@ func (x *nameIndex) slot(wanted string, name func(id int32) string) int {
 	}
 	return k
 }
+
+// find returns the id that has that name, or -1.
+func (x *nameIndex) find(wanted string, name func(id int32) string) int32 {
+	return x.slots[x.slot(wanted, name)] - 1
+}

@@ -16,3 +16,35 @@ func (g *Graph) Carried() []int32 { return g.carried }
 // ReadFirst returns every buffer of which some byte is read that no earlier node of the replay wrote, by buffer id, with the
 // first such read. Beside the carried ones these are the inputs: their contents must be there when the replay begins.
 func (g *Graph) ReadFirst() []UnwrittenRead { return g.unwritten }
+
+// Unwritten returns the reads of ReadFirst whose buffer has no init either: what they read is unspecified, unless an embedder
+// binds the buffer.
+func (g *Graph) Unwritten() []UnwrittenRead {
+	var reads []UnwrittenRead
+	for _, u := range g.unwritten {
+		if g.Buffers[u.Buffer].Init == nil {
+			reads = append(reads, u)
+		}
+	}
+	return reads
+}
+
+// Unread returns the nodes whose results are of no use, ascending: of the bytes that they write none is read by a later node
+// or the next replay, and none is left at the end in a host buffer or one with save or expect. Tasks and nodes that write
+// nothing are never among them.
+func (g *Graph) Unread() []int32 { return g.unread }
+
+// Unused returns the buffers that no node names, not even an empty slice of them, ascending.
+func (g *Graph) Unused() []int32 {
+	used := make([]bool, len(g.Buffers))
+	for _, a := range g.accesses {
+		used[a.Buffer] = true
+	}
+	var unused []int32
+	for k, u := range used {
+		if !u {
+			unused = append(unused, int32(k))
+		}
+	}
+	return unused
+}

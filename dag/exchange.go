@@ -1,0 +1,111 @@
+// Exchange with github.com/dominikbraun/graph: plan a graph that someone holds there, hand one out. Plans with neither.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dominikbraun/graph"
+)
+
+// FromGraph makes a graph of tasks from one of github.com/dominikbraun/graph, so that it can be planned. Its edges become
+// dependencies as if declared with after. Node says what a vertex becomes: a name (the key's text where it is left empty), a
+// cost, a device, a priority; a Stream of 0, the zero value, leaves the stream to the planner. Less gives the vertices, which
+// have no order of their own there, the order that stands for that of declaration; it must tell all of them apart.
+func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) Node, less func(a, b K) bool) (*Graph, error) {
+	if !g.Traits().IsDirected {
+		return nil, errors.New("the graph is not directed")
+	}
+	adjacency, err := g.AdjacencyMap()
+	if err != nil {
+		return nil, fmt.Errorf("read the graph: %w", err)
+	}
+	keys := make([]K, 0, len(adjacency))
+	for k := range adjacency {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b K) int {
+		switch {
+		case less(a, b):
+			return -1
+		case less(b, a):
+			return 1
+		}
+		return 0
+	})
+	b := New("")
+	b.Grow(len(keys), 0, 0)
+	index := make(map[K]int32, len(keys))
+	for i, k := range keys {
+		if i > 0 && !less(keys[i-1], k) {
+			return nil, fmt.Errorf("less does not tell the vertices %v and %v apart", keys[i-1], k)
+		}
+		index[k] = int32(i)
+		vertex, err := g.Vertex(k)
+		if err != nil {
+			return nil, fmt.Errorf("read vertex %v: %w", k, err)
+		}
+		n := node(k, vertex)
+		if n.Name == "" {
+			n.Name = fmt.Sprint(k)
+		}
+		if n.Stream == 0 {
+			n.Stream = -1
+		}
+		if n.Kind != Task || n.Copy != nil || n.Set != nil || n.Launch != nil {
+			b.wrong("node", n.Name, "a node of such a graph has no buffers and can only be a task", "declare it with New")
+		}
+		b.Node(n)
+	}
+	// Edges by source, so that every After comes out in order whatever the maps do; then grouped by target in one array.
+	var edges [][2]int32
+	start := make([]int32, len(keys)+1)
+	for i, k := range keys {
+		for target := range adjacency[k] {
+			to, ok := index[target]
+			if !ok {
+				return nil, fmt.Errorf("the edge from %v to %v leads to no vertex", k, target)
+			}
+			edges = append(edges, [2]int32{int32(i), to})
+			start[to+1]++
+		}
+	}
+	for i := range keys {
+		start[i+1] += start[i]
+	}
+	after := make([]int32, len(edges))
+	next := slices.Clone(start)
+	for _, e := range edges {
+		after[next[e[1]]] = e[0]
+		next[e[1]]++
+	}
+	for i := range b.pipeline.Nodes {
+		n := &b.pipeline.Nodes[i]
+		own := after[start[i]:start[i+1]:start[i+1]]
+		if len(n.After) > 0 {
+			own = append(n.After, own...)
+		}
+		n.After = own
+	}
+	return b.Graph()
+}
+
+// Directed returns the graph as one of github.com/dominikbraun/graph: its vertices are the nodes by name, with their id as
+// weight; its edges have the Edge as data and why it is there as the attribute "why".
+func (g *Graph) Directed() graph.Graph[string, Node] {
+	d := graph.New(func(n Node) string { return n.Name }, graph.Directed(), graph.Acyclic())
+	for i := range g.Nodes {
+		if err := d.AddVertex(g.Nodes[i], graph.VertexWeight(i)); err != nil {
+			panic(fmt.Sprintf("dag: node %q of a checked graph: %v", g.Nodes[i].Name, err))
+		}
+	}
+	for _, e := range g.edges {
+		err := d.AddEdge(g.Nodes[e.From].Name, g.Nodes[e.To].Name, graph.EdgeData(e), graph.EdgeAttribute("why", g.EdgeText(e)))
+		if err != nil {
+			panic(fmt.Sprintf("dag: edge from %q to %q of a checked graph: %v", g.Nodes[e.From].Name, g.Nodes[e.To].Name, err))
+		}
+	}
+	return d
+}

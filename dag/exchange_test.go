@@ -1,0 +1,174 @@
+// Tests of the exchange with github.com/dominikbraun/graph, and its cost.
+
+package dag
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/dominikbraun/graph"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestFromGraph(t *testing.T) {
+	type job struct {
+		title string
+		us    float64
+	}
+	foreign := graph.New(func(j job) string { return j.title }, graph.Directed())
+	for _, j := range []job{{"train", 80}, {"load", 5}, {"split", 1}, {"report", 2}} {
+		require.NoError(t, foreign.AddVertex(j))
+	}
+	for _, e := range [][2]string{{"load", "split"}, {"split", "train"}, {"train", "report"}, {"split", "report"}} {
+		require.NoError(t, foreign.AddEdge(e[0], e[1]))
+	}
+	toNode := func(key string, j job) Node {
+		n := Node{CostUS: j.us, HasCost: true}
+		if key == "train" {
+			n.Name, n.Stream, n.Priority = "long training", 3, High
+		}
+		return n
+	}
+	g, err := FromGraph(foreign, toNode, func(a, b string) bool { return a < b })
+	require.NoError(t, err)
+	require.Equal(t, []Node{
+		{Name: "load", CostUS: 5, HasCost: true, Stream: -1, After: []int32{}},
+		{Name: "report", CostUS: 2, HasCost: true, Stream: -1, After: []int32{2, 3}},
+		{Name: "split", CostUS: 1, HasCost: true, Stream: -1, After: []int32{0}},
+		{Name: "long training", CostUS: 80, HasCost: true, Stream: 3, Priority: High, After: []int32{2}},
+	}, g.Nodes)
+	require.Equal(t, []int32{0, 2, 3, 1}, g.Topological())
+	require.Len(t, g.Edges(), 4)
+	for _, e := range g.Edges() {
+		require.True(t, e.Declared)
+		require.Equal(t, After, e.Why)
+	}
+}
+
+func TestFromGraphRefuses(t *testing.T) {
+	less := func(a, b int) bool { return a < b }
+	toNode := func(int, int) Node { return Node{} }
+
+	_, err := FromGraph(graph.New(graph.IntHash), toNode, less)
+	require.EqualError(t, err, "the graph is not directed")
+
+	g := graph.New(graph.IntHash, graph.Directed())
+	for _, v := range []int{1, 2, 3} {
+		require.NoError(t, g.AddVertex(v))
+	}
+	_, err = FromGraph(g, toNode, func(a, b int) bool { return a < 2 && b >= 2 })
+	require.ErrorContains(t, err, "less does not tell the vertices ")
+	_, err = FromGraph(g, func(k, _ int) Node { return Node{Name: "same", Kind: Kind(k % 2)} }, less)
+	require.EqualError(t, err, "node \"same\": a node of such a graph has no buffers and can only be a task; declare it with New\n"+
+		"node \"same\": a node of such a graph has no buffers and can only be a task; declare it with New\n"+
+		"node \"same\": the name is taken (ids 0 and 1)\nnode \"same\": the name is taken (ids 0 and 2)")
+
+	require.NoError(t, g.AddEdge(3, 2))
+	require.NoError(t, g.AddEdge(2, 3))
+	_, err = FromGraph(g, toNode, less)
+	require.ErrorIs(t, err, ErrCycle)
+	require.EqualError(t, err, "dependency cycle: 2 -> 3 -> 2")
+
+	require.NoError(t, g.AddEdge(1, 1))
+	_, err = FromGraph(g, toNode, less)
+	require.EqualError(t, err, `node "1" depends on itself`)
+}
+
+func TestDirected(t *testing.T) {
+	b := New("test")
+	x, y := b.Device("x", F32, 4), b.Device("y", F32, 4)
+	b.Task("a", b.Out(x))
+	b.Task("b", b.Slice(x, 1, 3).In(), b.Out(y))
+	b.After(b.Task("c", b.In(y)), 0)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	d := g.Directed()
+	e, err := d.Edge("a", "b")
+	require.NoError(t, err)
+	require.Equal(t, g.Edges()[0], e.Properties.Data)
+	require.Equal(t, "RAW x(1..3)", e.Properties.Attributes["why"])
+	n, properties, err := d.VertexWithProperties("c")
+	require.NoError(t, err)
+	require.Equal(t, g.Nodes[2], n)
+	require.Equal(t, 2, properties.Weight)
+	order, err := graph.StableTopologicalSort(d, func(a, b string) bool { return a < b })
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, order)
+}
+
+// Out and back again gives the same order of every pair.
+func TestDirectedComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New("random")
+		drawTasks(t, b)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		id := map[string]int{}
+		for i := range g.Nodes {
+			id[g.Nodes[i].Name] = i
+		}
+		back, err := FromGraph(g.Directed(), func(_ string, n Node) Node { return n }, func(a, b string) bool { return id[a] < id[b] })
+		require.NoError(t, err)
+		require.Equal(t, g.Len(), back.Len())
+		for i := range int32(g.Len()) {
+			require.Equal(t, g.Nodes[i].Name, back.Nodes[i].Name)
+			require.ElementsMatch(t, g.Succs(i), back.Succs(i))
+		}
+	})
+}
+
+func BenchmarkFromGraph(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			foreign := graph.New(graph.IntHash, graph.Directed())
+			for i := range n {
+				if err := foreign.AddVertex(i); err != nil {
+					b.Fatal(err)
+				}
+				for _, from := range []int{i - 1, i - 64} {
+					if from >= 0 {
+						if err := foreign.AddEdge(from, i); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := FromGraph(foreign, func(k, _ int) Node { return Node{Name: "n" + strconv.Itoa(k)} }, func(x, y int) bool { return cmp.Less(x, y) })
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/node")
+		})
+	}
+}
+
+func BenchmarkDirected(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			builder := New("bench")
+			for i := range n {
+				id := builder.Task(fmt.Sprint("n", i))
+				for _, from := range []int{i - 1, i - 64} {
+					if from >= 0 {
+						builder.After(id, int32(from))
+					}
+				}
+			}
+			g, err := builder.Graph()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Directed()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/node")
+		})
+	}
+}

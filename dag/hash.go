@@ -1,0 +1,222 @@
+// Identity: one hash for all that a plan relies on, and the first thing in which two graphs differ. Leaves values, costs and
+// kernels' arguments out: a plan stays right when those change.
+
+package dag
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+)
+
+// Hash returns "sha256:" and a hash over nodes, the ranges they use, buffers and dependencies: what a plan must match to be
+// right for this graph.
+func (g *Graph) Hash() string {
+	h := hasher{hash: sha256.New(), buffer: make([]byte, 0, 1<<15)}
+	h.text("dagrun graph 1")
+	h.numbers(int64(g.Sync), int64(len(g.Buffers)), int64(len(g.Nodes)))
+	for k := range g.Buffers {
+		b := &g.Buffers[k]
+		h.text(b.Name)
+		h.numbers(bufferFacts(b)...)
+		h.numbers(int64(len(b.Shape)))
+		h.numbers(b.Shape...)
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		h.text(n.Name)
+		accesses := g.Accesses(int32(i))
+		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
+		for _, a := range accesses {
+			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
+		}
+		for _, from := range n.After {
+			h.numbers(int64(from))
+		}
+	}
+	h.flush()
+	return "sha256:" + hex.EncodeToString(h.hash.Sum(nil))
+}
+
+// bufferFacts is what a plan relies on beside a buffer's name and shape.
+func bufferFacts(b *Buffer) []int64 {
+	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, flag(b.Pageable), flag(b.Scratch), flag(b.Init != nil), flag(b.Save != ""), flag(b.Expect != nil)}
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hasher hands the hash few large pieces: a call for each number would cost more than the hashing.
+type hasher struct {
+	hash   hash.Hash
+	buffer []byte
+}
+
+func (h *hasher) numbers(values ...int64) {
+	for _, v := range values {
+		h.buffer = binary.AppendVarint(h.buffer, v)
+	}
+	if len(h.buffer) > 1<<14 {
+		h.flush()
+	}
+}
+
+func (h *hasher) text(s string) {
+	h.buffer = binary.AppendUvarint(h.buffer, uint64(len(s)))
+	h.buffer = append(h.buffer, s...)
+}
+
+func (h *hasher) flush() {
+	h.hash.Write(h.buffer)
+	h.buffer = h.buffer[:0]
+}
+
+// FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
+// `node "up_x" is new`, or "" where their hashes are equal.
+func (g *Graph) FirstDifference(old *Graph) string {
+	if g.Sync != old.Sync {
+		return fmt.Sprintf("sync is %s, it was %s", g.Sync, old.Sync)
+	}
+	if d := firstDifferentName("buffer", len(g.Buffers), len(old.Buffers), func(k int32) string { return g.Buffers[k].Name }, func(k int32) string { return old.Buffers[k].Name }); d != "" {
+		return d
+	}
+	if d := firstDifferentName("node", len(g.Nodes), len(old.Nodes), func(k int32) string { return g.Nodes[k].Name }, func(k int32) string { return old.Nodes[k].Name }); d != "" {
+		return d
+	}
+	for k := range g.Buffers {
+		if d := bufferDifference(&g.Buffers[k], &old.Buffers[k]); d != "" {
+			return fmt.Sprintf("buffer %q %s", g.Buffers[k].Name, d)
+		}
+	}
+	for i := range g.Nodes {
+		if d := g.nodeDifference(old, int32(i)); d != "" {
+			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
+		}
+	}
+	return ""
+}
+
+// String returns the word that a pipeline file uses.
+func (s Sync) String() string { return [...]string{"auto", "explicit"}[s] }
+
+// String returns the word that a pipeline file uses.
+func (p Place) String() string { return [...]string{"host", "device"}[p] }
+
+// firstDifferentName names the first id at which the names differ: something new, something gone, or another order.
+func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) string) string {
+	for k := range int32(max(n, oldN)) {
+		if int(k) < min(n, oldN) && name(k) == oldName(k) {
+			continue
+		}
+		is, was := newNameIndex(n), newNameIndex(oldN)
+		for k := range int32(n) {
+			is.add(k, name)
+		}
+		for k := range int32(oldN) {
+			was.add(k, oldName)
+		}
+		switch {
+		case int(k) < n && was.find(name(k), oldName) < 0:
+			return fmt.Sprintf("%s %q is new", what, name(k))
+		case int(k) < oldN && is.find(oldName(k), name) < 0:
+			return fmt.Sprintf("%s %q is gone", what, oldName(k))
+		case int(k) < min(n, oldN):
+			return fmt.Sprintf("%s %q stands where %q stood", what, name(k), oldName(k))
+		}
+	}
+	return ""
+}
+
+func bufferDifference(b, old *Buffer) string {
+	was := func(what string, is, was any) string { return fmt.Sprintf("has %s %v, it had %v", what, is, was) }
+	switch {
+	case b.Place != old.Place:
+		return fmt.Sprintf("is in %s memory, it was in %s memory", b.Place, old.Place)
+	case b.DType != old.DType:
+		return fmt.Sprintf("is of type %s, it was of %s", b.DType, old.DType)
+	case !slices.Equal(b.Shape, old.Shape):
+		return was("shape", b.Shape, old.Shape)
+	case b.Device != old.Device:
+		return fmt.Sprintf("is on device %d, it was on %d", b.Device, old.Device)
+	case b.Bytes != old.Bytes:
+		return fmt.Sprintf("has %s, it had %d", bytesText(b.Bytes), old.Bytes)
+	case b.Pageable != old.Pageable:
+		return changed(b.Pageable, "pageable")
+	case b.Scratch != old.Scratch:
+		return changed(b.Scratch, "scratch")
+	}
+	for _, part := range []struct {
+		name    string
+		is, was bool
+	}{{"init", b.Init != nil, old.Init != nil}, {"save", b.Save != "", old.Save != ""}, {"expect", b.Expect != nil, old.Expect != nil}} {
+		switch {
+		case part.is && !part.was:
+			return "has " + part.name + ", it had none"
+		case part.was && !part.is:
+			return "has no " + part.name + ", it had one"
+		}
+	}
+	return ""
+}
+
+func changed(is bool, what string) string {
+	if is {
+		return "is " + what + ", it was not"
+	}
+	return "is not " + what + ", it was"
+}
+
+func (g *Graph) nodeDifference(old *Graph, i int32) string {
+	n, o := &g.Nodes[i], &old.Nodes[i]
+	switch {
+	case n.Kind != o.Kind:
+		return fmt.Sprintf("is a %s, it was a %s", n.Kind, o.Kind)
+	case n.Device != o.Device:
+		return fmt.Sprintf("runs on device %d, it ran on %d", n.Device, o.Device)
+	case n.Stream != o.Stream:
+		return fmt.Sprintf("is bound to %s, it was bound to %s", streamText(n.Stream), streamText(o.Stream))
+	case n.Priority != o.Priority:
+		return fmt.Sprintf("has priority %s, it had %s", n.Priority, o.Priority)
+	case n.Peer != o.Peer:
+		return changed(n.Peer, "allowed to use peers")
+	}
+	for k, a := range g.Accesses(i) {
+		if before := old.Accesses(i); k >= len(before) {
+			return fmt.Sprintf("uses %s (%s), it did not", g.rangeText(a.Range), a.Mode)
+		} else if a != before[k] {
+			return fmt.Sprintf("uses %s (%s) where it used %s (%s)", g.rangeText(a.Range), a.Mode, old.rangeText(before[k].Range), before[k].Mode)
+		}
+	}
+	if before := old.Accesses(i); len(before) > len(g.Accesses(i)) {
+		gone := before[len(g.Accesses(i))]
+		return fmt.Sprintf("does not use %s (%s), it did", old.rangeText(gone.Range), gone.Mode)
+	}
+	if !slices.Equal(n.After, o.After) {
+		for _, from := range n.After {
+			if !slices.Contains(o.After, from) {
+				return fmt.Sprintf("comes after %q, it did not", g.Nodes[from].Name)
+			}
+		}
+		for _, from := range o.After {
+			if !slices.Contains(n.After, from) {
+				return fmt.Sprintf("does not come after %q, it did", old.Nodes[from].Name)
+			}
+		}
+		return "lists what it comes after in another order"
+	}
+	return ""
+}
+
+func streamText(stream int32) string {
+	if stream < 0 {
+		return "no stream"
+	}
+	return fmt.Sprintf("stream %d", stream)
+}

@@ -1,0 +1,103 @@
+// Tests of identity: every single change is seen by the hash and named.
+
+package dag
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDifferences(t *testing.T) {
+	type parts struct {
+		b             *Builder
+		x, y, h       int32
+		up, work, end int32
+	}
+	declare := func(change func(p *parts)) *Graph {
+		b := New("test")
+		p := &parts{b: b, x: b.Device("x", F32, 8), y: b.Device("y", F32, 4, 2), h: b.Host("h", F32, 8)}
+		p.up = b.Copy("up", b.Whole(p.x), b.Whole(p.h))
+		p.work = b.Task("work", b.In(p.x), b.Slice(p.y, 0, 2).Out())
+		p.end = b.Task("end", b.In(p.y))
+		b.After(p.end, p.up)
+		if change != nil {
+			change(p)
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	base := declare(nil)
+	require.True(t, strings.HasPrefix(base.Hash(), "sha256:"))
+	require.Len(t, base.Hash(), len("sha256:")+64)
+	require.Equal(t, base.Hash(), declare(nil).Hash())
+	require.Empty(t, base.FirstDifference(declare(nil)))
+	require.Empty(t, base.DifferenceFrom(declare(nil).Outline()))
+	require.Empty(t, base.DifferenceFrom(&Outline{}))
+
+	seen := map[string]string{base.Hash(): "base"}
+	for _, test := range []struct {
+		want    string
+		outline string // what an outline still shows
+		change  func(p *parts)
+	}{
+		{`sync is explicit, it was auto`, "", func(p *parts) { p.b.Sync(SyncExplicit) }},
+		{`node "new" is new`, `node "new" is new`, func(p *parts) { p.b.Task("new") }},
+		{`node "up" is gone`, `node "first" is new`, func(p *parts) {
+			p.b.At(p.up).Name = "first"
+			p.b.At(p.work).Name, p.b.At(p.end).Name = "first", "work"
+			p.b.At(p.up).Name = "end"
+		}},
+		{`node "work" stands where "up" stood`, `node "up" waits for "work" (RAW x), it did not`, func(p *parts) {
+			p.b.At(p.up).Name, p.b.At(p.work).Name = "work", "up"
+		}},
+		{`buffer "z" is new`, `buffer "z" is new`, func(p *parts) { p.b.BufferAt(p.y).Name = "z" }},
+		{`buffer "z" is new`, ``, func(p *parts) { p.b.Host("z", F32) }},
+		{`buffer "y" is of type i32, it was of f32`, ``, func(p *parts) { p.b.BufferAt(p.y).DType = I32 }},
+		{`buffer "y" has shape [2 4], it had [4 2]`, `node "end" waits for "work" because of RAW y(0..1), it was RAW y(0..2)`, func(p *parts) { p.b.BufferAt(p.y).Shape = []int64{2, 4} }},
+		{`buffer "y" has 64 bytes, it had 32`, `buffer "y" has 64 bytes, it had 32`, func(p *parts) { p.b.BufferAt(p.y).Bytes = 64 }},
+		{`buffer "y" is on device 2, it was on 0`, `buffer "y" is on device 2, it was on 0`, func(p *parts) { p.b.OnDevice(p.y, 2) }},
+		{`buffer "y" is in host memory, it was in device memory`, `buffer "y" is gone`, func(p *parts) { p.b.BufferAt(p.y).Place = Host }},
+		{`buffer "h" is pageable, it was not`, ``, func(p *parts) { p.b.Pageable(p.h) }},
+		{`buffer "x" is scratch, it was not`, ``, func(p *parts) { p.b.BufferAt(p.x).Scratch = true }},
+		{`buffer "x" has init, it had none`, ``, func(p *parts) { p.b.Init(p.x, Init{}) }},
+		{`buffer "x" has save, it had none`, ``, func(p *parts) { p.b.Save(p.x, "x.bin") }},
+		{`buffer "x" has expect, it had none`, ``, func(p *parts) { p.b.Expect(p.x, Expect{}) }},
+		{`node "work" is a map, it was a task`, ``, func(p *parts) { p.b.At(p.work).Kind = Map }},
+		{`node "work" runs on device 1, it ran on 0`, ``, func(p *parts) { p.b.At(p.work).Device = 1 }},
+		{`node "work" is bound to stream 4, it was bound to no stream`, ``, func(p *parts) { p.b.Stream(p.work, 4) }},
+		{`node "work" has priority high, it had normal`, ``, func(p *parts) { p.b.Priority(p.work, High) }},
+		{`node "work" is allowed to use peers, it was not`, ``, func(p *parts) { p.b.At(p.work).Peer = true }},
+		{`node "work" uses x(0..4) (in) where it used x (in)`, `node "work" waits for "up" because of RAW x(0..4), it was RAW x`, func(p *parts) {
+			p.b.pipeline.accesses[2].Hi = 16
+		}},
+		{`node "end" uses h (in), it did not`, ``, func(p *parts) {
+			p.b.pipeline.accesses = append(p.b.pipeline.accesses, p.b.In(p.h))
+			p.b.pipeline.accessStart[3]++
+		}},
+		{`node "end" does not use y (in), it did`, `node "end" does not wait for "work" (RAW y(0..2)), it did`, func(p *parts) {
+			p.b.pipeline.accessStart[3]--
+			p.b.pipeline.accesses = p.b.pipeline.accesses[:4]
+		}},
+		{`node "end" comes after "work", it did not`, ``, func(p *parts) { p.b.After(p.end, p.work) }},
+		{`node "end" does not come after "up", it did`, `node "end" does not wait for "up" (after), it did`, func(p *parts) { p.b.At(p.end).After = nil }},
+	} {
+		other := declare(test.change)
+		require.Equal(t, test.want, other.FirstDifference(base), test.want)
+		require.NotEmpty(t, base.FirstDifference(other), "the other way round: %s", test.want)
+		require.Equal(t, test.outline, other.DifferenceFrom(base.Outline()), test.want)
+		require.NotContains(t, seen, other.Hash(), test.want)
+		seen[other.Hash()] = test.want
+	}
+
+	// What a plan does not rely on.
+	same := declare(func(p *parts) {
+		p.b.Cost(p.work, 12)
+		p.b.At(p.work).Work.Flops = 5
+		p.b.pipeline.Name = "another name"
+	})
+	require.Equal(t, base.Hash(), same.Hash())
+	require.Empty(t, same.FirstDifference(base))
+}
