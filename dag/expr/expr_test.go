@@ -273,12 +273,15 @@ func TestSlices(t *testing.T) {
 		require.EqualValues(t, 10, at)
 	}
 	for text, want := range map[string]string{
-		"x(0..4) y":   `8: unexpected "y"; is an operator missing before it?`,
 		"x[1:2]":      `1: a slice is not written with brackets; write x(1..2)`,
 		"x[:n]":       `1: a slice is not written with brackets; write x(..n)`,
 		"x[3]":        `1: a slice is not written with brackets; write x(3..3+1)`,
-		"x(0..4":      `6: expression ends where ")" is wanted`,
-		"3 + 4":       `2: unexpected "+"`,
+		"x(3)":        `1: bad slice of "x"; write x(lo..hi), x(..hi), x(lo..) or x(i of k)`,
+		"(0..4)":      `0: a buffer's name is missing`,
+		"x(0..4,2)":   `6: unexpected ","; here ")" is wanted`,
+		"a b(1..2)":   ``,
+		"f(x)(1..2)":  ``,
+		"d.$(i+1)":    ``,
 		"x.$i.(0..2)": ``,
 	} {
 		_, err := ParseSlice(text)

@@ -35,22 +35,66 @@ type part struct {
 	term    *Term // nil: literal
 }
 
-// ParseSlice reads a buffer's name with an optional slice.
+// ParseSlice reads a buffer with an optional slice. Unlike in len(...), the name may hold any characters: what stands in front of
+// the last parentheses, if those hold a slice.
 func ParseSlice(text string) (*Slice, error) {
-	p := &parser{lexer: lexer{text: text}}
 	if len(text) > MaxText {
 		return nil, errorAt(0, "", "text of %d bytes is over the limit of %d", len(text), MaxText)
 	}
-	s, err := p.slice()
-	if err == nil {
-		if err = p.advance(); err == nil && p.token.kind != tokenEnd {
-			err = p.unexpected("")
-		}
+	name, open := text, sliceStart(text)
+	if open >= 0 {
+		name = strings.TrimRight(text[:open], " ")
+	} else if bracket := strings.IndexByte(text, '['); bracket > 0 && text[len(text)-1] == ']' {
+		return nil, errorAt(bracket, "write "+bracketsToParentheses(text[:bracket], text[bracket:]), "a slice is not written with brackets")
 	}
+	if name == "" {
+		return nil, errorAt(0, "", "a buffer's name is missing")
+	}
+	template, err := ParseTemplate(name)
 	if err != nil {
 		return nil, err
 	}
+	s := &Slice{Name: template}
+	if open < 0 {
+		return s, nil
+	}
+	p := &parser{lexer: lexer{text: text, pos: open}}
+	if err := p.bounds(s); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// sliceStart returns where the parentheses at the end of text open, or -1 if there are none or they belong to a $(i+1).
+func sliceStart(text string) int {
+	if !strings.HasSuffix(text, ")") {
+		return -1
+	}
+	depth := 0
+	for pos := len(text) - 1; pos >= 0; pos-- {
+		switch text[pos] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				if pos > 0 && text[pos-1] == '$' {
+					return -1
+				}
+				return pos
+			}
+		}
+	}
+	return -1
+}
+
+// LooksLikeSlice reports whether text ends in the parentheses of a slice, as x(0..4) does and len(x(0..4)) does not.
+func LooksLikeSlice(text string) bool {
+	open := sliceStart(text)
+	if open < 0 {
+		return false
+	}
+	p := parser{lexer: lexer{text: text, pos: open + 1}}
+	return p.looksLikeSlice()
 }
 
 // slice reads name or name(...) and leaves the lexer right behind it, the next token unread.
@@ -69,46 +113,53 @@ func (p *parser) slice() (*Slice, *Error) {
 	if !p.at("(") {
 		return s, nil
 	}
+	return s, p.bounds(s)
+}
+
+// bounds reads (lo..hi) or (i of k) into s.
+func (p *parser) bounds(s *Slice) (err *Error) {
 	open := p.pos
 	if err := p.deeper(open); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { p.depth-- }()
 	p.pos++
 	if err := p.advance(); err != nil {
-		return nil, err
+		return err
 	}
 	if !p.symbol("..") {
 		if s.Lo, err = p.or(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	switch {
 	case p.symbol(".."):
 		s.Kind = Bounds
 		if err := p.advance(); err != nil {
-			return nil, err
+			return err
 		}
 		if !p.symbol(")") {
 			if s.Hi, err = p.or(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	case p.word("of"):
 		s.Kind = Part
 		if err := p.advance(); err != nil {
-			return nil, err
+			return err
 		}
 		if s.Hi, err = p.or(); err != nil {
-			return nil, err
+			return err
 		}
+	case p.token.kind == tokenEnd:
+		return p.unexpected("\")\"")
 	default:
-		return nil, errorAt(open, "write x(lo..hi), x(..hi), x(lo..) or x(i of k)", "bad slice of %q", shorten(s.Name.Text))
+		return errorAt(open, "write x(lo..hi), x(..hi), x(lo..) or x(i of k)", "bad slice of %q", shorten(s.Name.Text))
 	}
 	if !p.symbol(")") {
-		return nil, p.unexpected(`")"`)
+		return p.unexpected("\")\"")
 	}
-	return s, nil
+	return nil
 }
 
 // bracketsToParentheses turns the [0:4] of other languages into the right form, for a hint.

@@ -1,0 +1,210 @@
+// Diagnostics: mistakes and warnings as values, and how people see them. Finds none itself.
+
+package dag
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxDiagnostics is how many mistakes (or warnings) of a file are kept; the rest is counted.
+const MaxDiagnostics = 20
+
+// Severity says how bad a diagnostic is.
+type Severity uint8
+
+const (
+	SeverityError   Severity = iota // there is no graph
+	SeverityWarning                 // legal, but hardly meant
+)
+
+func (s Severity) String() string { return [...]string{"error", "warning"}[s] }
+
+// Diagnostic is one mistake or warning with its place.
+type Diagnostic struct {
+	File     string // as in Options.Name
+	Pos      Pos    // the zero Pos where it is about no place in the file, such as a wrong -p
+	Severity Severity
+	Message  string // what is wrong
+	Hint     string // a way out, or ""
+	Source   string // the line of the file, or ""
+}
+
+// Error is the diagnostic in one line: file:line:col: what is wrong; a way out.
+func (d *Diagnostic) Error() string {
+	var b strings.Builder
+	b.WriteString(d.File)
+	if d.Pos.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", d.Pos.Line, d.Pos.Column)
+	}
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
+	if d.Severity == SeverityWarning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(d.Message)
+	if d.Hint != "" {
+		b.WriteString("; " + d.Hint)
+	}
+	return b.String()
+}
+
+// Excerpt is the line of the file with a caret below the place, each ended by a line feed; "" where there is no place. Long lines
+// are cut around the place.
+func (d *Diagnostic) Excerpt() string {
+	if d.Pos.Line <= 0 || strings.TrimSpace(d.Source) == "" {
+		return ""
+	}
+	const before, shown = 80, 120
+	line := []rune(d.Source)
+	column := min(max(int(d.Pos.Column)-1, 0), len(line))
+	prefix, suffix := "", ""
+	if column > before {
+		line, column, prefix = line[column-before:], before, "..."
+	}
+	if len(line) > shown {
+		line, suffix = line[:shown], "..."
+	}
+	var text, caret strings.Builder
+	text.WriteString("  " + prefix)
+	caret.WriteString("  " + strings.Repeat(" ", len(prefix)))
+	for k, r := range line {
+		blank := strings.Repeat(" ", runeWidth(r))
+		if r == '\t' {
+			// A tab in both lines keeps the caret below its place whatever the terminal's tab stops are.
+			blank = "\t"
+		} else if unicode.IsControl(r) || r == utf8.RuneError {
+			r, blank = '\uFFFD', " "
+		}
+		text.WriteRune(r)
+		if k < column {
+			caret.WriteString(blank)
+		}
+	}
+	return text.String() + suffix + "\n" + caret.String() + "^\n"
+}
+
+// runeWidth is how many cells of a terminal a character takes.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r >= 0x1100 && r <= 0x115f, // Hangul Jamo
+		r >= 0x2e80 && r <= 0x303e, r >= 0x3041 && r <= 0xa4cf, // CJK, kana, Yi
+		r >= 0xac00 && r <= 0xd7a3,                                                                                     // Hangul syllables
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, // compatibility and full-width forms
+		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd: // pictographs, CJK extensions
+		return 2
+	}
+	return 1
+}
+
+// Diagnostics is what was found in a file, in file order: mistakes, or, where there are none, warnings.
+type Diagnostics struct {
+	List []Diagnostic // at most MaxDiagnostics
+	More int          // how many were found beyond those
+}
+
+// Err returns the diagnostics as an error if there are mistakes among them, else nil.
+func (d *Diagnostics) Err() error {
+	if d == nil || len(d.List) == 0 || d.List[0].Severity != SeverityError {
+		return nil
+	}
+	return d
+}
+
+// Error is all diagnostics, one a line.
+func (d *Diagnostics) Error() string {
+	var b strings.Builder
+	for k := range d.List {
+		if k > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(d.List[k].Error())
+	}
+	if d.More > 0 {
+		fmt.Fprintf(&b, "\nand %d more", d.More)
+	}
+	return b.String()
+}
+
+// Unwrap lets errors.As find each Diagnostic.
+func (d *Diagnostics) Unwrap() []error {
+	errs := make([]error, len(d.List))
+	for k := range d.List {
+		errs[k] = &d.List[k]
+	}
+	return errs
+}
+
+// Print writes each diagnostic with the line of the file and a caret, and how many more there are.
+func (d *Diagnostics) Print(w io.Writer) error {
+	for k := range d.List {
+		if _, err := fmt.Fprintf(w, "%s\n%s", d.List[k].Error(), d.List[k].Excerpt()); err != nil {
+			return err
+		}
+	}
+	if d.More > 0 {
+		_, err := fmt.Fprintf(w, "and %d more\n", d.More)
+		return err
+	}
+	return nil
+}
+
+// findings collects diagnostics as they are found, in any order, one for each place.
+type findings struct {
+	list  []Diagnostic
+	more  int
+	taken map[Pos]struct{}
+}
+
+// fresh reports whether nothing was found at a place yet, so that messages need not be built in vain: in a repetition the same
+// mistake is met again and again.
+func (f *findings) fresh(pos Pos) bool {
+	if pos == (Pos{}) {
+		return true
+	}
+	_, taken := f.taken[pos]
+	return !taken
+}
+
+func (f *findings) add(d Diagnostic) {
+	if !f.fresh(d.Pos) {
+		return
+	}
+	if f.taken == nil {
+		f.taken = map[Pos]struct{}{}
+	}
+	f.taken[d.Pos] = struct{}{}
+	f.list = append(f.list, d)
+	// Which ones come first in the file is not known before all are found; keep a few times as many as are shown.
+	if len(f.list) >= 8*MaxDiagnostics {
+		f.trim()
+	}
+}
+
+func (f *findings) trim() {
+	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
+		if a.Pos.Line != b.Pos.Line {
+			return int(a.Pos.Line - b.Pos.Line)
+		}
+		return int(a.Pos.Column - b.Pos.Column)
+	})
+	if extra := len(f.list) - MaxDiagnostics; extra > 0 {
+		clear(f.list[MaxDiagnostics:])
+		f.list, f.more = f.list[:MaxDiagnostics], f.more+extra
+	}
+}
+
+// diagnostics returns the findings in file order.
+func (f *findings) diagnostics() *Diagnostics {
+	f.trim()
+	return &Diagnostics{List: f.list, More: f.more}
+}

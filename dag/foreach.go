@@ -1,0 +1,258 @@
+// Repetition: the variables of a foreach, their values, and the limit on what comes out. Knows nothing of what is repeated.
+
+package dag
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// lookup returns the value of a key in a mapping, or nil. For peeking only: it reports nothing.
+func lookup(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		if n.Content[k].Value == key {
+			return n.Content[k+1]
+		}
+	}
+	return nil
+}
+
+// foreach runs body once for every combination of the variables, the last one fastest. Size says how many nodes or buffers one
+// repetition makes, so that too many are refused before the first is made, and rest is what it makes them from.
+func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
+	if n.Kind != yaml.MappingNode {
+		p.wrongKind(n, "foreach", "a mapping such as {i: 4}")
+		return
+	}
+	if len(n.Content) == 0 {
+		p.mistake(position(n), "write {i: 4}", "foreach has no variable")
+		return
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		if !p.freshVariable(n, k) {
+			return
+		}
+	}
+	// Outside of another foreach the count is complete. Mistakes in ranges are reported by the run itself.
+	if len(p.loops) == 0 {
+		p.muted = true
+		total := p.repetitions(n, rest, size)
+		p.muted = false
+		if total > p.budget {
+			p.mistake(position(n), "", "foreach makes more than %d nodes or buffers, the limit of a file", int64(MaxNodes))
+			return
+		}
+		p.budget -= total
+	}
+	p.variable(n, 0, body)
+}
+
+func (p *parser) freshVariable(n *yaml.Node, k int) bool {
+	key := n.Content[k]
+	if !p.isKey(key) || !p.freshName(key, key.Value, "variable") {
+		return false
+	}
+	if _, ok := p.buffers[key.Value]; ok {
+		p.mistake(position(key), "", "%q is a buffer already", key.Value)
+		return false
+	}
+	for i := range p.loops {
+		if p.loops[i].name == key.Value {
+			p.mistake(position(key), "", "%q is a variable of a foreach around this one", key.Value)
+			return false
+		}
+	}
+	for i := 0; i < k; i += 2 {
+		if n.Content[i].Value == key.Value {
+			p.duplicateKey(key, n.Content[i])
+			return false
+		}
+	}
+	return true
+}
+
+// variable runs through the values of variable k and, for each, through the variables after it.
+func (p *parser) variable(n *yaml.Node, k int, body func()) {
+	if k >= len(n.Content) {
+		body()
+		return
+	}
+	values, ok := p.values(n.Content[k+1], n.Content[k].Value)
+	depth := len(p.loops)
+	p.loops = append(p.loops, binding{name: n.Content[k].Value, pos: position(n.Content[k])})
+	defer func() { p.loops = p.loops[:depth] }()
+	if !ok {
+		// Once through with an unknown value, so that the body's other mistakes are found too.
+		p.loops[depth].broken = true
+		p.variable(n, k+2, body)
+		return
+	}
+	for i := range values.count {
+		v, ok := p.value(values, i)
+		p.loops[depth].value, p.loops[depth].broken = v, !ok
+		p.variable(n, k+2, body)
+	}
+}
+
+// sequence is the values of a variable: start, start+step, ..., or the items of a list.
+type sequence struct {
+	count       int64
+	start, step int64
+	list        *yaml.Node
+}
+
+var rangeKeys = keySet{"the range of a foreach", []string{"from", "to", "step"}}
+
+// values evaluates what a variable runs through.
+func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return sequence{count: int64(len(n.Content)), list: n}, true
+	case yaml.MappingNode:
+		return p.valueRange(n)
+	}
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		p.wrongKind(n, "the range of "+name, "a count, a list, or {from: , to: , step: }")
+		return sequence{}, false
+	}
+	count, ok := p.between(n, "the count of "+name, 0, math.MaxInt64)
+	return sequence{count: count, step: 1}, ok
+}
+
+func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
+	var f [3]field
+	p.fields(n, &rangeKeys, f[:])
+	bounds, ok := [3]int64{0, 0, 1}, true
+	for k := range f {
+		if f[k].value == nil {
+			continue
+		}
+		v, fine := p.integer(f[k].value, rangeKeys.keys[k])
+		bounds[k], ok = v, ok && fine
+	}
+	from, to, step := bounds[0], bounds[1], bounds[2]
+	switch {
+	case f[1].value == nil:
+		p.mistake(position(n), "to is where it stops, itself not included", "the range of a foreach has no to")
+		return sequence{}, false
+	case !ok:
+		return sequence{}, false
+	case step == 0:
+		p.mistake(position(f[2].value), "", "step must not be 0")
+		return sequence{}, false
+	case step > 0 && from >= to || step < 0 && from <= to:
+		return sequence{start: from, step: step}, true
+	}
+	span, stride := uint64(to)-uint64(from), uint64(step)
+	if step < 0 {
+		span, stride = uint64(from)-uint64(to), -uint64(step)
+	}
+	count := (span-1)/stride + 1
+	return sequence{count: int64(min(count, math.MaxInt64)), start: from, step: step}, true
+}
+
+func (p *parser) value(s sequence, i int64) (expr.Value, bool) {
+	if s.list == nil {
+		return expr.Int(s.start + i*s.step), true
+	}
+	return p.number(s.list.Content[i], "a value of a foreach")
+}
+
+// repetitions counts what a foreach makes, up to a little above the budget.
+func (p *parser) repetitions(n, rest *yaml.Node, size func() int64) int64 {
+	if n.Kind != yaml.MappingNode {
+		return 0
+	}
+	return p.countFrom(n, rest, 0, size)
+}
+
+// countFrom counts what variable k and those after it make. A repetition that makes nothing counts as one: it takes its time too.
+func (p *parser) countFrom(n, rest *yaml.Node, k int, size func() int64) int64 {
+	if k+1 >= len(n.Content) {
+		return max(size(), 1)
+	}
+	values, ok := p.values(n.Content[k+1], n.Content[k].Value)
+	if !ok {
+		return 1
+	}
+	depth := len(p.loops)
+	p.loops = append(p.loops, binding{name: n.Content[k].Value})
+	defer func() { p.loops = p.loops[:depth] }()
+	total := int64(0)
+	for i := range values.count {
+		v, ok := p.value(values, i)
+		p.loops[depth].value, p.loops[depth].broken = v, !ok
+		total += max(p.countFrom(n, rest, k+2, size), 1)
+		if total > p.budget {
+			return total
+		}
+		if i == 0 && !p.decides(n, rest, k) {
+			hi, lo := bits.Mul64(uint64(total), uint64(values.count))
+			if hi != 0 || lo > uint64(p.budget) {
+				return p.budget + 1
+			}
+			return int64(lo)
+		}
+	}
+	return total
+}
+
+// decides reports whether how much there is to repeat may depend on variable k: then every value has to be looked at.
+func (p *parser) decides(n, rest *yaml.Node, k int) bool {
+	for later := k + 3; later < len(n.Content); later += 2 {
+		if mentions(n.Content[later], n.Content[k].Value) {
+			return true
+		}
+	}
+	return rangeMentions(rest, n.Content[k].Value)
+}
+
+// rangeMentions reports whether the range of a foreach inside of n mentions a name.
+func rangeMentions(n *yaml.Node, name string) bool {
+	for k, c := range n.Content {
+		if n.Kind == yaml.MappingNode && k%2 == 1 && n.Content[k-1].Value == "foreach" {
+			if mentions(c, name) {
+				return true
+			}
+		} else if rangeMentions(c, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions reports whether an expression in n may use a name.
+func mentions(n *yaml.Node, name string) bool {
+	if n.Kind == yaml.ScalarNode {
+		return strings.Contains(n.Value, name)
+	}
+	for _, c := range n.Content {
+		if mentions(c, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// repetition says for messages where in the repetitions they arose: " (i = 3, j = 0)".
+func (p *parser) repetition() string {
+	if len(p.loops) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for k := range p.loops {
+		if k > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s = %s", p.loops[k].name, p.loops[k].value)
+	}
+	return " (" + b.String() + ")"
+}

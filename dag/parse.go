@@ -1,0 +1,328 @@
+// Reading a pipeline file: options, the order of its parts, and the walk over mappings. Each part has a file of its own.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// FormatVersion is the version of the file format that this package reads and writes.
+const FormatVersion = 1
+
+// Override is a param given on the command line: -p n=4096.
+type Override struct {
+	Name  string
+	Value string // an expression without variables
+}
+
+// Options says how a file is read.
+type Options struct {
+	Name    string     // of the file, for messages; also the pipeline's name where the file gives none
+	Dir     string     // what relative file names start from; becomes Pipeline.Dir
+	Params  []Override // the last of a name counts
+	Library Library    // the kernels that come with dagrun; nil: none
+	// OpenModule loads a user's kernels from the path that the file declares. nil: a file with modules is refused.
+	OpenModule func(name, path string) (Library, error)
+}
+
+// Parse reads a pipeline file and derives its graph. The diagnostics hold either mistakes, all of them in file order, and the graph
+// is nil, or warnings; Diagnostics.Err tells which. They are never nil.
+func Parse(source []byte, options Options) (*Graph, *Diagnostics) {
+	p := &parser{options: options, cache: map[string]*parsedText{}}
+	graph := p.parse(source)
+	if len(p.mistakes.list) > 0 {
+		return nil, p.mistakes.diagnostics()
+	}
+	return graph, p.warnings.diagnostics()
+}
+
+// parser is one reading of one file.
+type parser struct {
+	options  Options
+	text     *text
+	pipeline *Pipeline
+	mistakes findings
+	warnings findings
+
+	params  map[string]*binding
+	names   []string  // of params, as declared
+	loops   []binding // the innermost last
+	buffers map[string]int32
+	modules map[string]int32
+	nodes   map[string]int32
+	nodePos []Pos // of each node's name
+
+	leftOut map[string]struct{} // nodes whose when: is false
+	pending []pendingAfter
+	budget  int64 // repetitions that are still allowed
+	cache   map[string]*parsedText
+	// poisoned is set when a value was asked for that is unknown because of a mistake reported already: what follows from it is
+	// no mistake of its own.
+	poisoned bool
+	muted    bool // counting repetitions: mistakes are met again and reported then
+}
+
+// broken is the id of a buffer, node or module that has a mistake: its name is known, nothing else.
+const broken = -1
+
+var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync"}}
+
+func (p *parser) parse(source []byte) *Graph {
+	t, bad := newText(source)
+	p.text = t
+	if bad != nil {
+		p.problem(bad)
+		return nil
+	}
+	root, bad := t.document()
+	switch {
+	case bad != nil:
+		p.problem(bad)
+		return nil
+	case root == nil || isNull(root):
+		p.problem(&problem{pos: Pos{1, 1}, message: "file is empty", hint: `a pipeline begins with "version: 1"`})
+		return nil
+	}
+	if !p.admissible(root, 1) {
+		return nil
+	}
+	p.pipeline = &Pipeline{Dir: p.options.Dir, accessStart: []int32{0}}
+	p.budget = MaxNodes
+	var f [7]field
+	if !p.fields(root, &fileKeys, f[:]) {
+		return nil
+	}
+	if !p.version(root, f[0]) {
+		return nil
+	}
+	p.name(f[1])
+	p.readParams(f[2])
+	p.readModules(f[3])
+	p.readBuffers(f[4])
+	p.sync(f[6])
+	if f[5].value == nil {
+		p.mistake(position(root), "", "nodes are missing")
+	} else {
+		p.readNodes(f[5])
+	}
+	p.readAfter()
+	p.checkStreams()
+	if len(p.mistakes.list) > 0 {
+		return nil
+	}
+	graph, err := newGraph(p.pipeline)
+	if err != nil {
+		var cycle *CycleError
+		pos := Pos{}
+		if errors.As(err, &cycle) {
+			pos = cycle.Pos
+		}
+		p.mistake(pos, "", "%s", err)
+		return nil
+	}
+	p.warn(graph)
+	return graph
+}
+
+func (p *parser) version(root *yaml.Node, f field) bool {
+	if f.value == nil {
+		p.mistake(position(root), `write "version: 1" as the first line`, "version is missing")
+		return true
+	}
+	n, ok := p.integer(f.value, "version")
+	switch {
+	case !ok:
+		return true
+	case n > FormatVersion:
+		// What a newer format means cannot be known, so nothing else of the file is judged.
+		p.mistake(position(f.value), "", "version %d is newer than this dagrun, which reads version %d", n, FormatVersion)
+		return false
+	case n < FormatVersion:
+		p.mistake(position(f.value), "write 1", "there is no version %d", n)
+	}
+	return true
+}
+
+func (p *parser) name(f field) {
+	if f.value == nil {
+		base := filepath.Base(p.options.Name)
+		p.pipeline.Name = strings.TrimSuffix(base, filepath.Ext(base))
+		if p.pipeline.Name == "" || p.pipeline.Name == "-" {
+			p.pipeline.Name = "pipeline"
+		}
+		return
+	}
+	name, ok := p.string(f.value, "name")
+	if !ok {
+		return
+	}
+	if err := checkName(name); err != nil {
+		p.mistake(position(f.value), "", "%s", err)
+		return
+	}
+	p.pipeline.Name = name
+}
+
+func (p *parser) sync(f field) {
+	if f.value == nil {
+		return
+	}
+	switch word := p.word(f.value, "sync", "auto", "explicit"); word {
+	case "explicit":
+		p.pipeline.Sync = SyncExplicit
+	}
+}
+
+// mistake reports an error at a place, unless one is known there.
+func (p *parser) mistake(pos Pos, hint, format string, args ...any) {
+	if !p.muted && p.mistakes.fresh(pos) {
+		p.mistakes.add(p.diagnostic(pos, SeverityError, hint, format, args...))
+	}
+}
+
+func (p *parser) warning(pos Pos, hint, format string, args ...any) {
+	if p.warnings.fresh(pos) {
+		p.warnings.add(p.diagnostic(pos, SeverityWarning, hint, format, args...))
+	}
+}
+
+func (p *parser) problem(bad *problem) { p.mistake(bad.pos, bad.hint, "%s", bad.message) }
+
+func (p *parser) diagnostic(pos Pos, severity Severity, hint, format string, args ...any) Diagnostic {
+	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text.line(pos.Line)}
+}
+
+// admissible refuses what YAML has and the format does not: anchors, aliases, tags and deep nesting. An alias is a mistake by
+// itself; the rest of the file is still read.
+func (p *parser) admissible(n *yaml.Node, depth int) bool {
+	if depth > maxNesting {
+		p.mistake(position(n), "", "lists and mappings are nested deeper than %d", maxNesting)
+		return false
+	}
+	switch {
+	case n.Kind == yaml.AliasNode:
+		p.mistake(position(n), "write the value out, or use params and foreach", "aliases (*%s) are not allowed", n.Value)
+	case n.Anchor != "":
+		p.mistake(position(n), "write the value out, or use params and foreach", "anchors (&%s) are not allowed", n.Anchor)
+	case n.Style&yaml.TaggedStyle != 0:
+		p.mistake(position(n), "write the plain value", "tags (%s) are not allowed", n.Tag)
+	}
+	if n.Kind == yaml.ScalarNode {
+		return true
+	}
+	for _, c := range n.Content {
+		if !p.admissible(c, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// keySet is the keys that a mapping may have.
+type keySet struct {
+	what string // the mapping, for messages: "a buffer"
+	keys []string
+}
+
+// field is one key of a mapping as found; value is nil where it is left out.
+type field struct{ key, value *yaml.Node }
+
+// fields sorts the entries of a mapping by their keys into out, one place for each key of the set. It reports unknown and
+// duplicate keys and goes on; it returns false where n is no mapping.
+func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
+	if n.Kind != yaml.MappingNode {
+		p.wrongKind(n, set.what, "a mapping")
+		return false
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		key, value := n.Content[k], n.Content[k+1]
+		if !p.isKey(key) {
+			continue
+		}
+		at := -1
+		for i := range set.keys {
+			if set.keys[i] == key.Value {
+				at = i
+				break
+			}
+		}
+		switch {
+		case at < 0:
+			p.unknownKey(key, set)
+		case out[at].key != nil:
+			p.duplicateKey(key, out[at].key)
+		default:
+			out[at] = field{key, value}
+		}
+	}
+	return true
+}
+
+// isKey reports keys that cannot be one.
+func (p *parser) isKey(key *yaml.Node) bool {
+	switch {
+	case key.Kind == yaml.AliasNode:
+	case key.Kind != yaml.ScalarNode:
+		p.mistake(position(key), "", "a key must be a name, not %s", kindText(key))
+	case key.Tag == "!!merge":
+		p.mistake(position(key), "write the keys out", "merge keys (<<) are not allowed")
+	case isNull(key):
+		p.mistake(position(key), "", "a key must be a name, not empty")
+	default:
+		return true
+	}
+	return false
+}
+
+func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
+	hint := "it may have " + strings.Join(set.keys, ", ")
+	if near := suggest(key.Value, set.keys); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)
+}
+
+func (p *parser) duplicateKey(key, first *yaml.Node) {
+	p.mistake(position(key), "", "key %q is given twice; the first is on line %d", shorten(key.Value), first.Line)
+}
+
+// wrongKind reports a value of another shape than wanted.
+func (p *parser) wrongKind(n *yaml.Node, what, wanted string) {
+	if n.Kind == yaml.AliasNode {
+		return // reported already
+	}
+	if isNull(n) {
+		p.mistake(position(n), "", "%s is empty, it must be %s", what, wanted)
+		return
+	}
+	p.mistake(position(n), "", "%s must be %s, not %s", what, wanted, kindText(n))
+}
+
+func kindText(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 && (n.Tag == "!!int" || n.Tag == "!!float") {
+		return "the number " + shorten(n.Value)
+	}
+	return fmt.Sprintf("%q", shorten(n.Value))
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// shorten keeps messages readable where the text is not.
+func shorten(s string) string {
+	const longest = 60
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest-3], "") + "..."
+}

@@ -1,0 +1,556 @@
+// Buffers of a pipeline file: place, type, shape, first contents, what is saved and what is expected. Reads no data.
+
+package dag
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// MaxDevices is one more than the largest device number.
+const MaxDevices = 1024
+
+// The places of bufferKeys.
+const (
+	bufferPlace = iota
+	bufferDType
+	bufferShape
+	bufferDevice
+	bufferPinned
+	bufferInit
+	bufferSave
+	bufferExpect
+	bufferForeach
+	bufferBuffers
+	bufferKeyCount
+)
+
+var bufferKeys = keySet{"a buffer", []string{"place", "dtype", "shape", "device", "pinned", "init", "save", "expect", "foreach", "buffers"}}
+
+func (p *parser) readBuffers(f field) {
+	p.buffers = map[string]int32{}
+	if f.value == nil || isNull(f.value) {
+		return
+	}
+	p.bufferEntries(f.value)
+}
+
+// bufferEntries reads a mapping of names to buffers. An entry with a foreach is repeated; one with buffers: in it is a group
+// whose own name says nothing.
+func (p *parser) bufferEntries(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		p.wrongKind(n, "buffers", "a mapping of names to buffers")
+		return
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		key, value := n.Content[k], n.Content[k+1]
+		if !p.isKey(key) {
+			continue
+		}
+		var f [bufferKeyCount]field
+		if !p.fields(value, &bufferKeys, f[:]) {
+			if name, ok := p.expanded(key, "name"); ok {
+				p.buffers[name] = broken
+			}
+			continue
+		}
+		body := func() { p.buffer(key, value, &f) }
+		size, rest := func() int64 { return 1 }, &yaml.Node{}
+		if group := f[bufferBuffers]; group.value != nil {
+			if f[bufferForeach].value == nil {
+				p.mistake(position(group.key), "", "buffers: inside of a buffer belongs to a foreach")
+				continue
+			}
+			for i := range f {
+				if f[i].value != nil && i != bufferForeach && i != bufferBuffers {
+					p.mistake(position(f[i].key), "", "a foreach with buffers: has no %s of its own", f[i].key.Value)
+				}
+			}
+			body = func() { p.bufferEntries(group.value) }
+			size, rest = func() int64 { return p.countEntries(group.value) }, group.value
+		}
+		if f[bufferForeach].value == nil {
+			body()
+			continue
+		}
+		p.foreach(f[bufferForeach].value, rest, size, body)
+	}
+}
+
+// countItem counts what an item of nodes or an entry of buffers makes; group is the key of those that hold others.
+func (p *parser) countItem(item *yaml.Node, group string, count func(*yaml.Node) int64) int64 {
+	loop, inner := lookup(item, "foreach"), lookup(item, group)
+	size, rest := func() int64 { return 1 }, &yaml.Node{}
+	if inner != nil {
+		size, rest = func() int64 { return count(inner) }, inner
+	}
+	if loop == nil {
+		return size()
+	}
+	return p.repetitions(loop, rest, size)
+}
+
+// countEntries counts the buffers that a group makes, up to the budget.
+func (p *parser) countEntries(n *yaml.Node) int64 {
+	if n.Kind != yaml.MappingNode {
+		return 0
+	}
+	total := int64(0)
+	for k := 1; k < len(n.Content) && total <= p.budget; k += 2 {
+		total += p.countItem(n.Content[k], "buffers", p.countEntries)
+	}
+	return total
+}
+
+// buffer reads one buffer in the present repetition.
+func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field) {
+	name, ok := p.expanded(key, "name")
+	if !ok {
+		return
+	}
+	b := Buffer{Name: name, Pos: position(key)}
+	if !p.freshBuffer(key, name) {
+		return
+	}
+	p.buffers[name] = broken
+	ok = p.where(value, &b, f)
+	if !p.size(value, &b, f) {
+		return
+	}
+	if f[bufferInit].value != nil {
+		b.Init, ok = p.init(f[bufferInit].value, &b, ok)
+	}
+	if f[bufferSave].value != nil {
+		if path, fine := p.dataFile(f[bufferSave].value, "save"); fine {
+			b.Save = path
+		} else {
+			ok = false
+		}
+	}
+	if f[bufferExpect].value != nil {
+		b.Expect, ok = p.expect(f[bufferExpect].value, &b, ok)
+	}
+	if !ok {
+		return
+	}
+	p.buffers[name] = int32(len(p.pipeline.Buffers))
+	p.pipeline.Buffers = append(p.pipeline.Buffers, b)
+	if b.Pageable {
+		p.warning(position(f[bufferPinned].value), "leave pinned out unless memory is short", "copies of %q are not asynchronous: its memory is not pinned%s", name, p.repetition())
+	}
+}
+
+func (p *parser) freshBuffer(key *yaml.Node, name string) bool {
+	if err := checkName(name); err != nil {
+		p.mistake(position(key), "", "%s", err)
+		return false
+	}
+	if first, ok := p.params[name]; ok {
+		p.mistake(position(key), "", "%q is a param already (line %d)", name, first.pos.Line)
+		p.buffers[name] = broken
+		return false
+	}
+	for k := range p.loops {
+		if p.loops[k].name == name {
+			p.mistake(position(key), "", "%q is a variable of a foreach here", name)
+			p.buffers[name] = broken
+			return false
+		}
+	}
+	id, ok := p.buffers[name]
+	if !ok {
+		return true
+	}
+	if id == broken {
+		p.mistake(position(key), "", "buffer %q is declared twice%s", name, p.repetition())
+		return false
+	}
+	first := p.pipeline.Buffers[id].Pos
+	if first == position(key) {
+		p.mistake(first, "put a variable of the foreach in its name, as in "+name+".$i", "each repetition declares the buffer %q again", name)
+		return false
+	}
+	p.mistake(position(key), "", "buffer %q is declared twice%s; the first is on line %d", name, p.repetition(), first.Line)
+	return false
+}
+
+// where reads place, device and pinned.
+func (p *parser) where(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bool {
+	ok := true
+	if place := f[bufferPlace]; place.value != nil {
+		switch p.word(place.value, "place", "host", "device") {
+		case "device":
+			b.Place = Device
+		case "":
+			return false
+		}
+	}
+	if device := f[bufferDevice]; device.value != nil {
+		n, fine := p.between(device.value, "device", 0, MaxDevices-1)
+		b.Device, ok = int32(n), ok && fine
+		if b.Place == Host && f[bufferPlace].value != nil {
+			p.mistake(position(device.key), "", "a host buffer has no device")
+			ok = false
+		}
+	}
+	if pinned := f[bufferPinned]; pinned.value != nil {
+		v, fine := p.truth(pinned.value, "pinned")
+		b.Pageable, ok = !v, ok && fine
+		if b.Place == Device {
+			p.mistake(position(pinned.key), "", "a device buffer is never pinned")
+			ok = false
+		}
+	}
+	return ok
+}
+
+// size reads place, dtype and shape as far as they are missing, and computes the bytes.
+func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bool {
+	var missing []string
+	for _, k := range []int{bufferPlace, bufferDType, bufferShape} {
+		if f[k].value == nil {
+			missing = append(missing, bufferKeys.keys[k])
+		}
+	}
+	ok := len(missing) == 0
+	if !ok {
+		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(b.Name), strings.Join(missing, ", no "))
+	}
+	if f[bufferDType].value != nil {
+		b.DType = p.dtype(f[bufferDType].value)
+		ok = ok && b.DType != InvalidDType
+	}
+	if f[bufferShape].value != nil {
+		shape, fine := p.shape(f[bufferShape].value)
+		b.Shape, ok = shape, ok && fine
+	}
+	if !ok {
+		return false
+	}
+	bytes, err := bufferBytes(b.DType, b.Shape)
+	if err != nil {
+		p.mistake(position(f[bufferShape].value), "", "buffer %q: %s", shorten(b.Name), err)
+		return false
+	}
+	b.Bytes = bytes
+	return true
+}
+
+func (p *parser) dtype(n *yaml.Node) DType {
+	s, ok := p.string(n, "dtype")
+	if !ok {
+		return InvalidDType
+	}
+	t, ok := ParseDType(s)
+	if !ok {
+		p.mistake(position(n), dtypeHint(s), "unknown dtype %q", shorten(s))
+	}
+	return t
+}
+
+// dtypeHint suggests the type for its name in other languages.
+func dtypeHint(s string) string {
+	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64", "half": "f16", "float16": "f16", "fp16": "f16",
+		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+		"char": "i8", "byte": "u8", "short": "i16", "long": "i64", "boolean": "bool"}
+	if near, ok := other[strings.ToLower(s)]; ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if near := suggest(strings.ToLower(s), DTypes()); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "there are " + strings.Join(DTypes(), ", ")
+}
+
+func (p *parser) shape(n *yaml.Node) ([]int64, bool) {
+	if n.Kind != yaml.SequenceNode {
+		hint := ""
+		if n.Kind == yaml.ScalarNode && !isNull(n) {
+			hint = fmt.Sprintf("write [%s]", shorten(n.Value))
+		}
+		if n.Kind != yaml.AliasNode {
+			p.mistake(position(n), hint, "shape must be a list, not %s", kindText(n))
+		}
+		return nil, false
+	}
+	const most = 16
+	if len(n.Content) > most {
+		p.mistake(position(n), "", "shape has %d dimensions; at most %d are allowed", len(n.Content), most)
+		return nil, false
+	}
+	shape, ok := make([]int64, len(n.Content)), true
+	for k, c := range n.Content {
+		v, fine := p.between(c, "a dimension", 0, math.MaxInt64)
+		shape[k], ok = v, ok && fine
+	}
+	return shape, ok
+}
+
+// The places of initKeys.
+const (
+	initRamp = iota
+	initUniform
+	initNormal
+	initExpr
+	initFile
+	initSeed
+	initKeyCount
+)
+
+var initKeys = keySet{"init", []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
+
+// init reads a buffer's first contents. Sound says that the buffer has no mistake so far, and is handed on.
+func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
+	if n.Kind == yaml.ScalarNode && n.Value == "zeros" {
+		return &Init{Kind: InitZeros}, sound
+	}
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		return p.initValue(n, b, sound)
+	}
+	if n.Kind != yaml.MappingNode {
+		p.wrongKind(n, "init", "zeros, a number, or one of {ramp: }, {uniform: }, {normal: }, {expr: }, {file: }")
+		return nil, false
+	}
+	var f [initKeyCount]field
+	p.fields(n, &initKeys, f[:])
+	kind := p.exactlyOne(n, "init", f[:initSeed])
+	if kind < 0 {
+		return nil, false
+	}
+	if f[initSeed].value != nil && kind != initUniform && kind != initNormal {
+		p.mistake(position(f[initSeed].key), "", "%s takes no seed", initKeys.keys[kind])
+		return nil, false
+	}
+	value, ok := f[kind].value, true
+	in := &Init{}
+	switch kind {
+	case initRamp:
+		in.Kind = InitRamp
+		in.A, in.B, ok = p.pair(value, "ramp", "start", "step")
+	case initUniform:
+		in.Kind = InitUniform
+		if in.A, in.B, ok = p.pair(value, "uniform", "lowest", "highest"); ok && in.A > in.B {
+			p.mistake(position(value), "", "uniform begins above its end: %v > %v", in.A, in.B)
+			ok = false
+		}
+	case initNormal:
+		in.Kind = InitNormal
+		if in.A, in.B, ok = p.pair(value, "normal", "mean", "standard deviation"); ok && in.B < 0 {
+			p.mistake(position(value), "", "the standard deviation of normal must not be negative, but is %v", in.B)
+			ok = false
+		}
+	case initExpr:
+		in.Kind = InitExpr
+		in.Expr, ok = p.perElement(value, "expr", b)
+	case initFile:
+		in.Kind = InitFile
+		in.File, ok = p.dataFile(value, "file")
+	}
+	seed, fine := p.seed(f[initSeed])
+	in.Seed = seed
+	return in, sound && ok && fine
+}
+
+func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
+	// A word that is no name of a number was meant to be zeros, or a key such as uniform.
+	if _, known := p.Variable(n.Value); !known && expr.ValidName(n.Value) && n.Value != "true" && n.Value != "false" {
+		hint := "write zeros, a number, or {ramp: [start, step]}, {uniform: [lo, hi]}, {normal: [mean, sd]}, {expr: ...}, {file: ...}"
+		if near := suggest(n.Value, append([]string{"zeros"}, p.variableNames()...)); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.mistake(position(n), hint, "unknown init %q", shorten(n.Value))
+		return nil, false
+	}
+	v, ok := p.number(n, "init")
+	if !ok {
+		return nil, false
+	}
+	if _, err := scalarBits(b.DType, v); err != nil {
+		p.mistake(position(n), "", "init %s", err)
+		return nil, false
+	}
+	return &Init{Kind: InitValue, Value: v}, sound
+}
+
+// exactlyOne returns which of several keys is given.
+func (p *parser) exactlyOne(n *yaml.Node, what string, f []field) int {
+	given := -1
+	for k := range f {
+		switch {
+		case f[k].value == nil:
+		case given < 0:
+			given = k
+		default:
+			p.mistake(position(f[k].key), "", "%s is either %s or %s, not both", what, f[given].key.Value, f[k].key.Value)
+			return -1
+		}
+	}
+	if given < 0 {
+		p.mistake(position(n), "", "%s says nothing", what)
+	}
+	return given
+}
+
+// pair evaluates a list of two numbers.
+func (p *parser) pair(n *yaml.Node, what, first, second string) (a, b float64, ok bool) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+		if n.Kind != yaml.AliasNode {
+			p.mistake(position(n), "", "%s must be [%s, %s]", what, first, second)
+		}
+		return 0, 0, false
+	}
+	a, ok1 := p.float(n.Content[0], "the "+first+" of "+what)
+	b, ok2 := p.float(n.Content[1], "the "+second+" of "+what)
+	return a, b, ok1 && ok2
+}
+
+// elementScope is the parser's scope inside of an expression per element, where i is the index.
+type elementScope struct{ p *parser }
+
+func (s elementScope) Variable(name string) (expr.Value, bool) {
+	if name == "i" {
+		return expr.Value{}, false
+	}
+	return s.p.Variable(name)
+}
+
+func (s elementScope) Length(buffer string) (int64, bool) { return s.p.Length(buffer) }
+
+// perElement reads an expression over the index i of an element.
+func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, bool) {
+	s, ok := p.string(n, what)
+	if !ok {
+		return nil, false
+	}
+	e, err := p.parsedExpr(s)
+	if err != nil {
+		p.exprMistake(n, err)
+		return nil, false
+	}
+	for k := range p.loops {
+		if p.loops[k].name != "i" {
+			continue
+		}
+		for _, name := range e.Variables() {
+			if name == "i" {
+				p.mistake(position(n), "rename the variable of the foreach", "i is the index of an element here")
+				return nil, false
+			}
+		}
+	}
+	p.poisoned = false
+	bound, err := e.Bind(elementScope{p}, "i")
+	if p.poisoned {
+		return nil, false
+	}
+	var f *expr.Function
+	if err == nil {
+		f, err = bound.Compile("i")
+	}
+	// What is wrong at the first or the last element is known before anything runs.
+	at := int64(0)
+	if count := b.Bytes / b.DType.Size(); err == nil && count > 0 {
+		if _, err = f.Value(0); err == nil {
+			at = count - 1
+			_, err = f.Value(at)
+		}
+		if err != nil {
+			p.exprMistakeAt(n, err, fmt.Sprintf(" (at i = %d)", at))
+			return nil, false
+		}
+	}
+	if err != nil {
+		p.exprMistake(n, err)
+		return nil, false
+	}
+	return bound, true
+}
+
+// dataFile returns the path of a file of elements.
+func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
+	path, ok := p.expanded(n, what)
+	if !ok {
+		return "", false
+	}
+	if !hasSuffix(path, ".npy", ".bin") {
+		p.mistake(position(n), "", "%s must be a .npy or .bin file, not %q", what, shorten(path))
+		return "", false
+	}
+	return path, true
+}
+
+// The places of expectKeys.
+const (
+	expectFile = iota
+	expectValue
+	expectSum
+	expectExpr
+	expectRTol
+	expectATol
+	expectKeyCount
+)
+
+var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol", "atol"}}
+
+func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
+	var f [expectKeyCount]field
+	if !p.fields(n, &expectKeys, f[:]) {
+		return nil, false
+	}
+	kind := p.exactlyOne(n, "expect", f[:expectRTol])
+	if kind < 0 {
+		return nil, false
+	}
+	value, ok := f[kind].value, true
+	e := &Expect{}
+	switch kind {
+	case expectFile:
+		e.Kind = ExpectFile
+		e.File, ok = p.dataFile(value, "file")
+	case expectValue:
+		e.Kind = ExpectValue
+		var v expr.Value
+		v, ok = p.number(value, "value")
+		e.Value = v.Float()
+	case expectSum:
+		e.Kind = ExpectSum
+		e.Value, ok = p.float(value, "sum")
+	case expectExpr:
+		e.Kind = ExpectExpr
+		e.Expr, ok = p.perElement(value, "expr", b)
+	}
+	e.RTol, e.ATol = defaultTolerance(b.DType), 0
+	if f[expectRTol].value != nil || f[expectATol].value != nil {
+		e.RTol = 0
+	}
+	for k, to := range map[int]*float64{expectRTol: &e.RTol, expectATol: &e.ATol} {
+		if f[k].value == nil {
+			continue
+		}
+		v, fine := p.float(f[k].value, expectKeys.keys[k])
+		if fine && v < 0 {
+			p.mistake(position(f[k].value), "", "%s must not be negative, but is %v", expectKeys.keys[k], v)
+			fine = false
+		}
+		*to, ok = v, ok && fine
+	}
+	return e, sound && ok
+}
+
+// defaultTolerance is the relative tolerance where a file gives none: results of integer kernels are exact, those of floating
+// point depend on the order of operations.
+func defaultTolerance(t DType) float64 {
+	switch t {
+	case F16, BF16:
+		return 1e-2
+	case F32:
+		return 1e-5
+	case F64:
+		return 1e-9
+	}
+	return 0
+}

@@ -1,0 +1,213 @@
+// Params and modules of a pipeline file, and what -p puts in the place of defaults.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// readParams evaluates the params in order; each may use the ones before it.
+func (p *parser) readParams(f field) {
+	p.params = map[string]*binding{}
+	defer p.unknownOverrides()
+	if f.value == nil || isNull(f.value) {
+		return
+	}
+	if f.value.Kind != yaml.MappingNode {
+		p.wrongKind(f.value, "params", "a mapping of names to numbers")
+		return
+	}
+	content := f.value.Content
+	for k := 0; k+1 < len(content); k += 2 {
+		key, value := content[k], content[k+1]
+		if !p.isKey(key) || !p.freshName(key, key.Value, "param") {
+			continue
+		}
+		b := &binding{name: key.Value, pos: position(key)}
+		v, ok := p.number(value, "param "+key.Value)
+		if ok {
+			v, ok = p.override(key.Value, v)
+		}
+		b.value, b.broken = v, !ok
+		p.params[b.name] = b
+		p.names = append(p.names, b.name)
+		p.pipeline.Params = append(p.pipeline.Params, Param{Name: b.name, Value: v})
+	}
+}
+
+// freshName checks the name of a param, a loop variable or a module: one that expressions can hold and that is not taken.
+func (p *parser) freshName(n *yaml.Node, name, what string) bool {
+	switch {
+	case len(name) > MaxName:
+		p.mistake(position(n), "", "the name has %d bytes; at most %d are allowed", len(name), MaxName)
+		return false
+	case expr.IsKeyword(name):
+		p.mistake(position(n), "", "%q is a word of expressions and cannot name a %s", name, what)
+		return false
+	case !expr.ValidName(name):
+		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", shorten(name), what)
+		return false
+	}
+	if first, ok := p.params[name]; ok && what != "module" {
+		if what == "param" {
+			p.mistake(position(n), "", "key %q is given twice; the first is on line %d", name, first.pos.Line)
+		} else {
+			p.mistake(position(n), "", "%q is a param already (line %d)", name, first.pos.Line)
+		}
+		return false
+	}
+	return true
+}
+
+// override returns what -p gives for a param, of the type that its default has.
+func (p *parser) override(name string, standard expr.Value) (expr.Value, bool) {
+	given := -1
+	for k := range p.options.Params {
+		if p.options.Params[k].Name == name {
+			given = k
+		}
+	}
+	if given < 0 {
+		return standard, true
+	}
+	written := p.options.Params[given].Value
+	refuse := func(hint, format string, args ...any) (expr.Value, bool) {
+		p.mistake(Pos{}, hint, "-p %s=%s: %s", name, shorten(written), fmt.Sprintf(format, args...))
+		return expr.Value{}, false
+	}
+	e, err := expr.Parse(written)
+	var v expr.Value
+	if err == nil {
+		v, err = e.Eval(expr.Empty{})
+	}
+	if err != nil {
+		var place *expr.Error
+		hint := ""
+		if errors.As(err, &place) {
+			hint = place.Hint
+			err = errors.New(place.Message)
+		}
+		return refuse(hint, "%s", err)
+	}
+	if (v.Kind() == expr.Bool) != (standard.Kind() == expr.Bool) {
+		if v.Kind() == expr.Bool {
+			return refuse("", "%s is a number", name)
+		}
+		return refuse("", "%s is true or false", name)
+	}
+	if _, integer := standard.Int(); integer && standard.Kind() == expr.Rational {
+		n, ok := v.Int()
+		if !ok {
+			return refuse(fmt.Sprintf("write %s: %s.0 in the file for a param with fractions", name, standard), "%s is an integer", name)
+		}
+		return expr.Int(n), true
+	}
+	if standard.Kind() == expr.Float {
+		return expr.FloatValue(v.Float()), true
+	}
+	return v, true
+}
+
+func (p *parser) unknownOverrides() {
+	for _, o := range p.options.Params {
+		if _, ok := p.params[o.Name]; ok {
+			continue
+		}
+		hint := ""
+		if near := suggest(o.Name, p.names); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		} else if len(p.names) == 0 {
+			hint = "the file has no params"
+		} else {
+			hint = "the file has " + shorten(strings.Join(p.names, ", "))
+		}
+		p.mistake(Pos{}, hint, "-p %s=%s: unknown param %q", shorten(o.Name), shorten(o.Value), shorten(o.Name))
+	}
+}
+
+var moduleKeys = keySet{"a module", []string{"source"}}
+
+// readModules opens the user's own kernels.
+func (p *parser) readModules(f field) {
+	p.modules = map[string]int32{}
+	if f.value == nil || isNull(f.value) {
+		return
+	}
+	if f.value.Kind != yaml.MappingNode {
+		p.wrongKind(f.value, "modules", "a mapping of names to {source: FILE}")
+		return
+	}
+	first := map[string]*yaml.Node{}
+	content := f.value.Content
+	for k := 0; k+1 < len(content); k += 2 {
+		key, value := content[k], content[k+1]
+		if !p.isKey(key) || !p.freshName(key, key.Value, "module") {
+			continue
+		}
+		if earlier, ok := first[key.Value]; ok {
+			p.duplicateKey(key, earlier)
+			continue
+		}
+		first[key.Value] = key
+		p.modules[key.Value] = broken
+		if m, ok := p.module(key, value); ok {
+			p.modules[key.Value] = int32(len(p.pipeline.Modules))
+			p.pipeline.Modules = append(p.pipeline.Modules, m)
+		}
+	}
+}
+
+func (p *parser) module(key, value *yaml.Node) (Module, bool) {
+	var f [1]field
+	if !p.fields(value, &moduleKeys, f[:]) {
+		return Module{}, false
+	}
+	if f[0].value == nil {
+		p.mistake(position(value), "write {source: FILE}", "module %q has no source", key.Value)
+		return Module{}, false
+	}
+	path, ok := p.expanded(f[0].value, "source")
+	if !ok {
+		return Module{}, false
+	}
+	m := Module{Name: key.Value, Path: path, Pos: position(key)}
+	if !hasSuffix(path, ".cu", ".ptx", ".cubin", ".fatbin") {
+		p.mistake(position(f[0].value), "", "source must be a .cu, .ptx, .cubin or .fatbin file, not %q", shorten(path))
+		return Module{}, false
+	}
+	if p.options.OpenModule == nil {
+		p.mistake(position(f[0].value), "", "module %q cannot be opened: modules are not available here", key.Value)
+		return Module{}, false
+	}
+	library, err := p.options.OpenModule(m.Name, m.Path)
+	if err != nil {
+		p.mistake(position(f[0].value), "", "module %q: %s", key.Value, err)
+		return Module{}, false
+	}
+	m.Library = library
+	return m, true
+}
+
+func hasSuffix(path string, suffixes ...string) bool {
+	for _, s := range suffixes {
+		if len(path) > len(s) && strings.EqualFold(path[len(path)-len(s):], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// seed evaluates the seed of a random fill.
+func (p *parser) seed(f field) (uint64, bool) {
+	if f.value == nil {
+		return 0, true
+	}
+	n, ok := p.between(f.value, "seed", 0, math.MaxInt64)
+	return uint64(n), ok
+}

@@ -1,0 +1,340 @@
+// Scalars of a pipeline file: words, numbers, names with variables in them. Also the scope of expressions.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// binding is a param or a loop variable with its value.
+type binding struct {
+	name   string
+	value  expr.Value
+	broken bool
+	pos    Pos
+}
+
+// parsedText is a text that was parsed before, as what it was parsed.
+type parsedText struct {
+	expr     *expr.Expr
+	exprErr  error
+	template *expr.Template
+	slice    *expr.Slice
+	sliceErr error
+}
+
+// cacheSize bounds the cache of parsed texts: repetitions meet the same few texts over and over, a long file never.
+const cacheSize = 4096
+
+func (p *parser) cached(s string) *parsedText {
+	if c, ok := p.cache[s]; ok {
+		return c
+	}
+	if len(p.cache) >= cacheSize {
+		clear(p.cache)
+	}
+	c := &parsedText{}
+	p.cache[s] = c
+	return c
+}
+
+func (p *parser) parsedExpr(s string) (*expr.Expr, error) {
+	c := p.cached(s)
+	if c.expr == nil && c.exprErr == nil {
+		c.expr, c.exprErr = expr.Parse(s)
+	}
+	return c.expr, c.exprErr
+}
+
+func (p *parser) parsedSlice(s string) (*expr.Slice, error) {
+	c := p.cached(s)
+	if c.slice == nil && c.sliceErr == nil {
+		c.slice, c.sliceErr = expr.ParseSlice(s)
+	}
+	return c.slice, c.sliceErr
+}
+
+// Variable makes the parser the scope of its expressions.
+func (p *parser) Variable(name string) (expr.Value, bool) {
+	for k := len(p.loops) - 1; k >= 0; k-- {
+		if b := &p.loops[k]; b.name == name {
+			p.poisoned = p.poisoned || b.broken
+			return b.value, true
+		}
+	}
+	if b, ok := p.params[name]; ok {
+		p.poisoned = p.poisoned || b.broken
+		return b.value, true
+	}
+	return expr.Value{}, false
+}
+
+// Length makes the parser the scope of its expressions.
+func (p *parser) Length(buffer string) (int64, bool) {
+	id, ok := p.buffers[buffer]
+	switch {
+	case !ok:
+		return 0, false
+	case id == broken:
+		p.poisoned = true
+		return 1, true
+	}
+	if shape := p.pipeline.Buffers[id].Shape; len(shape) > 0 {
+		return shape[0], true
+	}
+	return -1, true
+}
+
+// string returns the text of a scalar as it stands.
+func (p *parser) string(n *yaml.Node, what string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		p.wrongKind(n, what, "a single value")
+		return "", false
+	}
+	return n.Value, true
+}
+
+// expanded returns the text of a scalar with its variables replaced.
+func (p *parser) expanded(n *yaml.Node, what string) (string, bool) {
+	s, ok := p.string(n, what)
+	if !ok || strings.IndexByte(s, '$') < 0 {
+		return s, ok
+	}
+	c := p.cached(s)
+	var err error
+	if c.template == nil {
+		if c.template, err = expr.ParseTemplate(s); err != nil {
+			p.exprMistake(n, err)
+			return "", false
+		}
+	}
+	p.poisoned = false
+	s, err = c.template.Expand(p)
+	switch {
+	case p.poisoned:
+		return "", false
+	case err != nil:
+		p.exprMistake(n, err)
+		return "", false
+	}
+	return s, true
+}
+
+// word returns a scalar that is one of a few words.
+func (p *parser) word(n *yaml.Node, what string, words ...string) string {
+	s, ok := p.string(n, what)
+	if !ok {
+		return ""
+	}
+	for _, w := range words {
+		if s == w {
+			return w
+		}
+	}
+	hint := ""
+	if near := suggest(s, words); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	last := len(words) - 1
+	p.mistake(position(n), hint, "%s must be %s or %s, not %s", what, strings.Join(words[:last], ", "), words[last], kindText(n))
+	return ""
+}
+
+// truth returns a scalar that is true or false.
+func (p *parser) truth(n *yaml.Node, what string) (value, ok bool) {
+	switch p.word(n, what, "true", "false") {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// number evaluates a scalar.
+func (p *parser) number(n *yaml.Node, what string) (expr.Value, bool) {
+	s, ok := p.string(n, what)
+	if !ok {
+		return expr.Value{}, false
+	}
+	if v, ok := smallInteger(s); ok {
+		return expr.Int(v), true
+	}
+	e, err := p.parsedExpr(s)
+	if err != nil {
+		p.exprMistake(n, err)
+		return expr.Value{}, false
+	}
+	return p.evaluate(n, e)
+}
+
+func (p *parser) evaluate(n *yaml.Node, e *expr.Expr) (expr.Value, bool) {
+	p.poisoned = false
+	v, err := e.Eval(p)
+	switch {
+	case p.poisoned:
+		return expr.Value{}, false
+	case err != nil:
+		p.exprMistakeAt(n, err, p.repetition())
+		return expr.Value{}, false
+	}
+	return v, true
+}
+
+// smallInteger reads the plain integers that most numbers of a file are.
+func smallInteger(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > 15 || s[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	n := int64(0)
+	for k := 0; k < len(s); k++ {
+		c := s[k] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	return n, true
+}
+
+// integer evaluates a scalar that must be integral.
+func (p *parser) integer(n *yaml.Node, what string) (int64, bool) {
+	v, ok := p.number(n, what)
+	if !ok {
+		return 0, false
+	}
+	i, err := expr.Integral(v, 0, what)
+	if err != nil {
+		p.exprMistake(n, err)
+		return 0, false
+	}
+	return i, true
+}
+
+// between evaluates an integer that must lie in lo..hi, both included.
+func (p *parser) between(n *yaml.Node, what string, lo, hi int64) (int64, bool) {
+	v, ok := p.integer(n, what)
+	switch {
+	case !ok:
+		return 0, false
+	case v < lo && lo == 0:
+		p.mistake(position(n), "", "%s must not be negative, but is %d", what, v)
+		return 0, false
+	case v < lo:
+		p.mistake(position(n), "", "%s must be at least %d, but is %d", what, lo, v)
+		return 0, false
+	case v > hi && hi == math.MaxInt32:
+		p.mistake(position(n), "", "%s does not fit in 32 bits: %d", what, v)
+		return 0, false
+	case v > hi:
+		p.mistake(position(n), "", "%s must be at most %d, but is %d", what, hi, v)
+		return 0, false
+	}
+	return v, true
+}
+
+// float evaluates a scalar as a float64.
+func (p *parser) float(n *yaml.Node, what string) (float64, bool) {
+	v, ok := p.number(n, what)
+	if ok && v.Kind() == expr.Bool {
+		p.mistake(position(n), "", "%s must be a number, not %s", what, v)
+		return 0, false
+	}
+	return v.Float(), ok
+}
+
+// exprMistake reports an error of the expression language at its place inside of a scalar.
+func (p *parser) exprMistake(n *yaml.Node, err error) { p.exprMistakeAt(n, err, "") }
+
+// exprMistakeAt adds for which values of variables the error arose.
+func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
+	var e *expr.Error
+	if !errors.As(err, &e) {
+		p.mistake(position(n), "", "%s", err)
+		return
+	}
+	pos := p.inside(n, e.Offset)
+	if p.muted || !p.mistakes.fresh(pos) {
+		return
+	}
+	message, hint := e.Message+when, e.Hint
+	switch e.Unknown {
+	case expr.UnknownVariable:
+		message, hint = p.unknownVariable(e.Name)
+	case expr.UnknownBuffer:
+		if near := suggest(e.Name, p.bufferNames()); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+	case expr.UnknownFunction:
+		if near := suggest(e.Name, expr.Functions(false)); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+	}
+	switch strings.TrimLeft(n.Value, "+-") {
+	case ".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", "inf", "Inf", "nan", "NaN", "Infinity":
+		pos, message, hint = position(n), fmt.Sprintf("%s is not a finite number", n.Value), ""
+	}
+	p.mistake(pos, hint, "%s", message)
+}
+
+func (p *parser) unknownVariable(name string) (message, hint string) {
+	if _, ok := p.buffers[name]; ok {
+		return fmt.Sprintf("%q is a buffer, a number is wanted here", name), fmt.Sprintf("its length is len(%s)", name)
+	}
+	near := suggest(name, p.variableNames())
+	if near == "" {
+		near = suggest(strings.ToLower(name), []string{"true", "false"})
+		if strings.EqualFold(name, "true") || strings.EqualFold(name, "false") {
+			near = strings.ToLower(name)
+		}
+	}
+	if near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fmt.Sprintf("unknown name %q", shorten(name)), hint
+}
+
+// variableNames lists params and loop variables as declared.
+func (p *parser) variableNames() []string {
+	names := append([]string(nil), p.names...)
+	for k := range p.loops {
+		names = append(names, p.loops[k].name)
+	}
+	return names
+}
+
+func (p *parser) bufferNames() []string {
+	names := make([]string, 0, len(p.pipeline.Buffers))
+	for k := range p.pipeline.Buffers {
+		if b := &p.pipeline.Buffers[k]; !b.Scratch {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// inside returns the place of a byte of a scalar's value: exact where the value stands in the file as it is, else its beginning.
+func (p *parser) inside(n *yaml.Node, offset int) Pos {
+	pos := position(n)
+	at := p.text.offset(pos)
+	if at < 0 || offset > len(n.Value) {
+		return pos
+	}
+	source := p.text.source[at:]
+	quote := 0
+	if len(source) > 0 && (source[0] == '"' || source[0] == '\'') {
+		quote = 1
+	}
+	if quote+offset > len(source) || string(source[quote:quote+offset]) != n.Value[:offset] || strings.ContainsAny(n.Value[:offset], "\n") {
+		return pos
+	}
+	pos.Column += int32(quote + utf8.RuneCountInString(n.Value[:offset]))
+	return pos
+}

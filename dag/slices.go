@@ -1,0 +1,87 @@
+// References to buffers: names and slices to byte ranges. Reads no expressions of its own.
+
+package dag
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// reference evaluates a buffer or a slice of one.
+func (p *parser) reference(n *yaml.Node, what string) (Range, bool) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		p.wrongKind(n, what, "a buffer or a slice such as x(0..4)")
+		return Range{}, false
+	}
+	if id, ok := p.buffers[n.Value]; ok {
+		return p.whole(id)
+	}
+	s, err := p.parsedSlice(n.Value)
+	if err != nil {
+		p.exprMistake(n, err)
+		return Range{}, false
+	}
+	return p.sliced(n, s)
+}
+
+func (p *parser) whole(id int32) (Range, bool) {
+	if id == broken {
+		return Range{}, false
+	}
+	return Range{id, 0, p.pipeline.Buffers[id].Bytes}, true
+}
+
+func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
+	p.poisoned = false
+	name, err := s.Name.Expand(p)
+	if p.poisoned {
+		return Range{}, false
+	}
+	if err != nil {
+		p.exprMistake(n, err)
+		return Range{}, false
+	}
+	id, ok := p.buffers[name]
+	if !ok {
+		p.unknownBuffer(n, name)
+		return Range{}, false
+	}
+	if id == broken || s.Kind == expr.Whole {
+		return p.whole(id)
+	}
+	b := &p.pipeline.Buffers[id]
+	length := int64(-1)
+	if len(b.Shape) > 0 {
+		length = b.Shape[0]
+	}
+	lo, hi, err := s.Range(p, name, length)
+	if p.poisoned {
+		return Range{}, false
+	}
+	if err != nil {
+		p.exprMistakeAt(n, err, p.repetition())
+		return Range{}, false
+	}
+	row := rowBytes(b)
+	return Range{id, lo * row, hi * row}, true
+}
+
+func (p *parser) unknownBuffer(n *yaml.Node, name string) {
+	pos := position(n)
+	if p.muted || !p.mistakes.fresh(pos) {
+		return
+	}
+	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""
+	_, isParam := p.Variable(name)
+	if _, isNumber := smallInteger(name); isParam || isNumber {
+		message = fmt.Sprintf("a buffer is wanted here, %s is a number", name)
+	} else if near := suggest(name, p.bufferNames()); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if strings.ContainsAny(name, "+*/ ") && len(name) < 60 {
+		message = fmt.Sprintf("a buffer or a slice such as x(0..4) is wanted here, not %q", name)
+	}
+	p.mistake(pos, hint, "%s%s", message, p.repetition())
+}
