@@ -48,9 +48,9 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	if n := f[nodeGrid].value; n != nil {
 		size, fine := p.size3(n, "grid", 0, maxGrid)
 		if size[1] == 0 || size[2] == 0 {
-			size = [3]uint32{0, 1, 1} // nothing is launched
+			size[0] = 0 // nothing is launched
 		}
-		spec.Grid, ok = size, ok && fine
+		spec.Grid, spec.HasGrid, ok = size, true, ok && fine
 	}
 	if n := f[nodeBlock].value; n != nil {
 		size, fine := p.size3(n, "block", 1, maxBlock)
@@ -194,46 +194,41 @@ func (p *parser) mapNode(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	if !ok {
 		return nil, false
 	}
-	out, e, err := expr.ParseMap(s)
-	if err != nil {
-		p.exprMistake(n, err)
+	m := mapNames{parser: p, node: n}
+	if !m.with(f[nodeWith].value) {
 		return nil, false
 	}
-	m := mapReading{parser: p, node: n, spec: &MapSpec{Text: s, Out: out}}
-	if !m.with(f[nodeWith].value) || !m.bindLengths(e) {
+	p.poisoned = false
+	spec, err := mapLaunch(s, lengthScope{p}, m.lookup)
+	if err != nil && !m.unknown {
+		p.exprMistakeAt(n, err, "")
+	}
+	if err == nil && !p.poisoned {
+		ok = m.allUsed()
+	}
+	if spec == nil || err != nil || !ok || p.poisoned {
 		return nil, false
 	}
-	if !m.output() {
-		ok = false
+	places := make([]*yaml.Node, len(spec.Args))
+	for k, name := range append([]string{spec.Map.Out}, spec.Map.Inputs...) {
+		places[k] = m.place(name)
 	}
-	ok = m.operands() && ok
-	for k := range m.names {
-		if !m.used[k] {
-			p.mistake(position(m.keys[k]), "", "with names %q, which the expression does not use", shorten(m.names[k]))
-			ok = false
-		}
-	}
-	if !ok {
-		return nil, false
-	}
-	spec := launchSpec{Label: "map", Module: broken, Args: m.args, Device: node.Device, Map: m.spec}
-	return p.launch(node, f, &spec, m.places, nodeMap)
+	spec.Device = node.Device
+	return p.launch(node, f, spec, places, nodeMap)
 }
 
-// mapReading is one map node while it is read.
-type mapReading struct {
-	parser *parser
-	node   *yaml.Node
-	spec   *MapSpec
-	names  []string // of with
-	keys   []*yaml.Node
-	values []*yaml.Node
-	used   []bool
-	args   []argSpec
-	places []*yaml.Node // of args
+// mapNames is what the names of one map node stand for.
+type mapNames struct {
+	parser  *parser
+	node    *yaml.Node
+	names   []string // of with
+	keys    []*yaml.Node
+	values  []*yaml.Node
+	used    []bool
+	unknown bool // a mistake was reported by lookup
 }
 
-func (m *mapReading) with(n *yaml.Node) bool {
+func (m *mapNames) with(n *yaml.Node) bool {
 	if n == nil || isNull(n) {
 		return true
 	}
@@ -260,141 +255,60 @@ func (m *mapReading) with(n *yaml.Node) bool {
 	return ok
 }
 
-// lengthScope knows buffers only: variables of a map stay free.
-type lengthScope struct{ p *parser }
-
-func (s lengthScope) Variable(string) (expr.Value, bool)         { return expr.Value{}, false }
-func (s lengthScope) Length(buffer string) (n int64, known bool) { return s.p.Length(buffer) }
-
-// bindLengths puts numbers in the place of len(...).
-func (m *mapReading) bindLengths(e *expr.Expr) bool {
-	m.spec.Expr = e
-	has := false
-	e.Walk(func(t *expr.Term) { has = has || t.Op == expr.Buffer })
-	if !has {
-		return true
+func (m *mapNames) allUsed() bool {
+	ok := true
+	for k := range m.names {
+		if !m.used[k] {
+			m.parser.mistake(position(m.keys[k]), "", "with names %q, which the expression does not use", shorten(m.names[k]))
+			ok = false
+		}
 	}
-	m.parser.poisoned = false
-	bound, err := e.Bind(lengthScope{m.parser}, e.Variables()...)
-	if err != nil && !m.parser.poisoned {
-		m.parser.exprMistake(m.node, err)
-	}
-	m.spec.Expr = bound
-	return err == nil && !m.parser.poisoned
+	return ok
 }
 
-// buffer returns the range that a name of the expression stands for; isBuffer is false where it is no buffer's name.
-func (m *mapReading) buffer(name string) (r Range, place *yaml.Node, isBuffer, ok bool) {
+// place returns where with says what a name stands for, else the expression.
+func (m *mapNames) place(name string) *yaml.Node {
+	for k := range m.names {
+		if m.names[k] == name {
+			return m.values[k]
+		}
+	}
+	return m.node
+}
+
+// lookup says what a name of the expression stands for: what with says, a buffer, a param or a variable of a foreach.
+func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
 	p := m.parser
 	for k := range m.names {
-		if m.names[k] != name {
-			continue
+		if m.names[k] == name {
+			m.used[k] = true
+			return m.ok(p.arg(m.values[k]))
 		}
-		m.used[k] = true
-		value := m.values[k]
-		if !p.meansNumber(value) {
-			r, ok := p.reference(value, "with")
-			return r, value, true, ok
-		}
-		return Range{}, value, false, true
 	}
-	id, known := p.buffers[name]
-	if !known {
-		return Range{}, m.node, false, true
+	if id, known := p.buffers[name]; known {
+		r, ok := p.whole(id)
+		return m.ok(argSpec{IsBuffer: true, Range: r}, ok)
 	}
-	r, ok = p.whole(id)
-	return r, m.node, true, ok
-}
-
-// meansNumber reports whether a value of with is a number and no buffer.
-func (p *parser) meansNumber(n *yaml.Node) bool {
-	if n.Kind != yaml.ScalarNode || isNull(n) {
-		return false
+	poisoned := p.poisoned
+	if v, known := p.Variable(name); known {
+		ok := p.poisoned == poisoned
+		return m.ok(argSpec{Value: v}, ok)
 	}
-	if _, ok := p.buffers[n.Value]; ok {
-		return false
-	}
-	e, err := p.parsedExpr(n.Value)
-	if err != nil {
-		return false
-	}
-	if e.Root.Op == expr.Variable {
-		_, known := p.Variable(e.Root.Name)
-		return known
-	}
-	return true
-}
-
-func (m *mapReading) output() bool {
-	r, place, isBuffer, ok := m.buffer(m.spec.Out)
-	if !isBuffer {
-		p := m.parser
-		message, hint := fmt.Sprintf("unknown buffer %q", shorten(m.spec.Out)), ""
-		if _, known := p.Variable(m.spec.Out); known || place != m.node {
-			message = fmt.Sprintf("the result %q of a map must be a buffer", shorten(m.spec.Out))
-		} else if near := suggest(m.spec.Out, p.bufferNames()); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		p.mistake(position(place), hint, "%s", message)
-		return false
-	}
-	m.args, m.places = append(m.args, argSpec{IsBuffer: true, Range: r}), append(m.places, place)
-	return ok
-}
-
-// operands sorts the names of the expression into inputs and scalars, each in order of first use.
-func (m *mapReading) operands() bool {
-	p, ok := m.parser, true
-	var scalars []argSpec
-	for _, name := range m.spec.Expr.Variables() {
-		r, place, isBuffer, fine := m.buffer(name)
-		if isBuffer {
-			ok = ok && fine
-			m.spec.Inputs = append(m.spec.Inputs, name)
-			m.args, m.places = append(m.args, argSpec{IsBuffer: true, Range: r}), append(m.places, place)
-			if fine && ok && overlapsPartly(r, m.args[0].Range) {
-				p.mistake(position(place), "elements would be read after they were overwritten", "the input %s of the map overlaps its result %s", p.pipeline.rangeText(r), p.pipeline.rangeText(m.args[0].Range))
-				ok = false
-			}
-			continue
-		}
-		var v expr.Value
-		if place != m.node {
-			v, fine = p.number(place, "with")
-		} else {
-			v, fine = m.scalar(name)
-		}
-		ok = ok && fine
-		m.spec.Scalars = append(m.spec.Scalars, name)
-		scalars = append(scalars, argSpec{Value: expr.FloatValue(v.Float())})
-	}
-	m.args = append(m.args, scalars...)
-	m.places = append(m.places, make([]*yaml.Node, len(scalars))...)
-	return ok
-}
-
-func overlapsPartly(a, b Range) bool {
-	return a.Buffer == b.Buffer && a != b && a.Lo < b.Hi && b.Lo < a.Hi
-}
-
-func (m *mapReading) scalar(name string) (expr.Value, bool) {
-	p := m.parser
-	p.poisoned = false
-	v, known := p.Variable(name)
-	if known {
-		return v, !p.poisoned
-	}
-	var at *expr.Term
-	m.spec.Expr.Walk(func(t *expr.Term) {
-		if at == nil && t.Op == expr.Variable && t.Name == name {
-			at = t
-		}
-	})
-	pos := p.inside(m.node, at.Offset)
 	hint := ""
 	if near := suggest(name, append(append(p.bufferNames(), p.variableNames()...), m.names...)); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	p.mistake(pos, hint, "unknown name %q: neither a buffer nor a param", shorten(name))
-	return v, false
+	p.mistake(p.inside(m.node, offset), hint, "unknown name %q: neither a buffer nor a param", shorten(name))
+	return m.ok(argSpec{}, false)
 }
+
+func (m *mapNames) ok(a argSpec, ok bool) (argSpec, bool) {
+	m.unknown = m.unknown || !ok
+	return a, ok
+}
+
+// lengthScope knows the lengths of buffers only: the variables of a map stay free.
+type lengthScope struct{ p *parser }
+
+func (s lengthScope) Variable(string) (expr.Value, bool)         { return expr.Value{}, false }
+func (s lengthScope) Length(buffer string) (n int64, known bool) { return s.p.Length(buffer) }

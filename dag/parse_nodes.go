@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/dagrun/dagrun/dag/expr"
 	"gopkg.in/yaml.v3"
 )
 
@@ -326,7 +325,7 @@ func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]
 		device = node.Device
 	}
 	node.Device, node.Copy = device, &Copy{dst, src}
-	node.Work = Work{Bytes: src.Hi - src.Lo}
+	node.Work = copyWork(src)
 	return append(accesses, Access{src, Read}, Access{dst, Write}), true
 }
 
@@ -363,7 +362,7 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 		return nil, false
 	}
 	node.Device, node.Set = b.Device, &Set{dst, bits}
-	node.Work = Work{Bytes: dst.Hi - dst.Lo}
+	node.Work = setWork(dst)
 	return append(accesses, Access{dst, Write}), true
 }
 
@@ -470,5 +469,3 @@ func (p *parser) size3(n *yaml.Node, what string, least int64, most [3]int64) ([
 	}
 	return size, ok
 }
-
-var _ expr.Scope = (*parser)(nil)

@@ -1,0 +1,69 @@
+// Files that are right, and what they mean.
+
+package dag
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// options for tests: the small library, and modules whose kernels are known.
+func testOptions(params ...Override) Options {
+	return Options{Name: "p.yaml", Library: kernelsForTests, Params: params, OpenModule: func(name, path string) (Library, error) { return userKernels, nil }}
+}
+
+func mustParse(t testing.TB, source string, params ...Override) *Graph {
+	t.Helper()
+	g, diagnostics := Parse([]byte(source), testOptions(params...))
+	require.NoError(t, diagnostics.Err())
+	return g
+}
+
+const saxpyFile = `# yaml-language-server: $schema=../dagrun.schema.json
+version: 1
+name: saxpy
+params:                       # overridden with: dagrun saxpy.yaml -p n=4096 -p alpha=3
+  n: 1048576
+  alpha: 2.0
+
+modules:                      # only for kernels of your own
+  mine: {source: filters.cu}  # or .ptx, .cubin, .fatbin; relative to this file
+
+buffers:
+  x:   {place: host, dtype: f32, shape: [n], init: {uniform: [0, 1], seed: 1}}
+  y:   {place: host, dtype: f32, shape: [n], init: {ramp: [0, 0.5]}}
+  d_x: {place: device, dtype: f32, shape: [n]}
+  d_y: {place: device, dtype: f32, shape: [n]}
+  out: {place: host, dtype: f32, shape: [n], save: out.npy, expect: {file: want.npy, rtol: 1e-6}}
+
+nodes:
+  - {name: up_x, memcpy: {from: x, to: d_x}}
+  - {name: up_y, memcpy: {from: y, to: d_y}}
+  - {name: saxpy, kernel: saxpy, args: [n, alpha, d_x, d_y]}
+  - {name: down, memcpy: {from: d_y, to: out}}
+`
+
+func TestTheFormatsExample(t *testing.T) {
+	g, diagnostics := Parse([]byte(saxpyFile), testOptions(Override{"n", "1e6"}, Override{"alpha", "3"}))
+	require.NoError(t, diagnostics.Err())
+	require.Empty(t, diagnostics.Error())
+	require.Equal(t, "saxpy", g.Name)
+	require.Equal(t, "1000000", g.Params[0].Value.String())
+	require.Equal(t, "3.0", g.Params[1].Value.String())
+	require.Len(t, g.Nodes, 4)
+	require.EqualValues(t, 4000000, g.Buffers[0].Bytes)
+	require.Equal(t, []int32{2}, g.Succs(0))
+	require.Equal(t, []int32{2}, g.Succs(1))
+	require.Equal(t, []int32{3}, g.Succs(2))
+	require.Equal(t, "out.npy", g.Buffers[4].Save)
+	require.Equal(t, Expect{Kind: ExpectFile, File: "want.npy", RTol: 1e-6}, *g.Buffers[4].Expect)
+}
+
+func TestPrint(t *testing.T) {
+	_, d := Parse([]byte("version: 1\nbuffers:\n\tx: 1\nnodes: []\n"), testOptions())
+	var b strings.Builder
+	require.NoError(t, d.Print(&b))
+	t.Log(b.String())
+}
