@@ -1,0 +1,538 @@
+// Encoding: commands become rows, once. What every command needs is checked here, before anything is launched.
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// lane is the table of one submitting thread.
+type lane struct {
+	walk     *walk
+	rows     []row
+	epilogue []row
+	calls    []function // by row; functionCount for rows that call nothing of the driver
+	owner    []int32    // by row: the command, -1 for rows that belong to none
+	ends     []function // by epilogue row
+	device   *device    // whose context the rows so far leave current
+}
+
+// place is where a command's row lies.
+type place struct {
+	lane, row int32 // row -1: the command needs none
+	args      []uint64
+}
+
+// encoded holds lanes and the memory they lie in.
+type encoded struct {
+	p      *Platform
+	memory arena
+	lanes  []*lane
+	places []place
+	stop   *uint64
+}
+
+// checked is a command with its interfaces resolved.
+type checked struct {
+	cudart.Command
+	stream *stream
+	kernel *kernel
+	event  *event
+}
+
+// check resolves and checks commands. Streams are not looked at for a graph that is built node by node.
+func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, error) {
+	list := make([]checked, len(commands))
+	for i := range commands {
+		c := &list[i]
+		c.Command = commands[i]
+		if streams && c.Kind != cudart.RangePush && c.Kind != cudart.RangePop {
+			s, ok := c.Stream.(*stream)
+			if !ok || s.p != p {
+				return nil, c.wrong(i, "its stream is not one of this platform's")
+			}
+			if s.closed.Load() {
+				return nil, c.wrong(i, "its stream is closed")
+			}
+			c.stream = s
+		}
+		if err := p.checkOne(c, i, streams); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (c *checked) wrong(index int, format string, args ...any) error {
+	if c.Label != "" {
+		return fmt.Errorf("node %q: %s", c.Label, fmt.Sprintf(format, args...))
+	}
+	return fmt.Errorf("command %d: %s", index, fmt.Sprintf(format, args...))
+}
+
+func (p *Platform) checkOne(c *checked, i int, streams bool) error {
+	switch c.Kind {
+	case cudart.LaunchKernel:
+		k, ok := c.Kernel.(*kernel)
+		if !ok || k.p != p {
+			return c.wrong(i, "its kernel is not one of this platform's")
+		}
+		c.kernel = k
+		if c.stream != nil && c.stream.d != k.d {
+			return c.wrong(i, "kernel %s is loaded on device %d and its stream is on device %d", k.entry, k.d.number, c.stream.d.number)
+		}
+		return p.checkLaunch(c, i)
+	case cudart.CopyMemory:
+		if c.Bytes < 0 {
+			return c.wrong(i, "a copy of %d bytes", c.Bytes)
+		}
+		for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
+			if number >= 0 {
+				if _, err := p.device(number); err != nil {
+					return c.wrong(i, "%v", err)
+				}
+			}
+		}
+	case cudart.SetMemory:
+		if c.Width != 1 && c.Width != 2 && c.Width != 4 {
+			return c.wrong(i, "a set of elements of %d bytes; 1, 2 and 4 are possible", c.Width)
+		}
+		if c.Bytes < 0 || c.Bytes%int64(c.Width) != 0 {
+			return c.wrong(i, "a set of %d bytes in elements of %d", c.Bytes, c.Width)
+		}
+	case cudart.RecordEvent, cudart.WaitEvent:
+		e, ok := c.Event.(*event)
+		if !ok || e.p != p {
+			return c.wrong(i, "its event is not one of this platform's")
+		}
+		c.event = e
+		if c.Kind == cudart.RecordEvent && c.stream != nil && c.stream.d != e.d {
+			return c.wrong(i, "an event of device %d recorded on a stream of device %d", e.d.number, c.stream.d.number)
+		}
+	case cudart.Empty, cudart.RangePush, cudart.RangePop:
+	default:
+		return c.wrong(i, "unknown kind of command %d", c.Kind)
+	}
+	return nil
+}
+
+// checkLaunch finds what the driver would refuse, or worse would not.
+func (p *Platform) checkLaunch(c *checked, i int) error {
+	k := c.kernel
+	if err := checkArgs(k, c.Args); err != nil {
+		return c.wrong(i, "%v", err)
+	}
+	info := &k.d.info
+	threads := uint64(c.Block[0]) * uint64(c.Block[1]) * uint64(c.Block[2])
+	if threads == 0 {
+		return c.wrong(i, "kernel %s: a block of %dx%dx%d threads", k.entry, c.Block[0], c.Block[1], c.Block[2])
+	}
+	if threads > uint64(k.attributes.MaxThreads) {
+		return c.wrong(i, "kernel %s: a block of %d threads; the kernel runs with at most %d on device %d (%d registers a thread)",
+			k.entry, threads, k.attributes.MaxThreads, k.d.number, k.attributes.Registers)
+	}
+	for axis, name := range [3]string{"x", "y", "z"} {
+		if int64(c.Block[axis]) > int64(info.MaxBlock[axis]) {
+			return c.wrong(i, "kernel %s: a block of %d threads in %s; device %d allows %d", k.entry, c.Block[axis], name, k.d.number, info.MaxBlock[axis])
+		}
+	}
+	if err := checkGrid(k, c.Grid); err != nil {
+		return c.wrong(i, "%v", err)
+	}
+	if c.Shared > 0 {
+		if err := k.SetMaxShared(c.Shared); err != nil {
+			return c.wrong(i, "%v", err)
+		}
+	}
+	return nil
+}
+
+func checkGrid(k *kernel, grid [3]uint32) error {
+	for axis, name := range [3]string{"x", "y", "z"} {
+		if int64(grid[axis]) > int64(k.d.info.MaxGrid[axis]) {
+			return fmt.Errorf("kernel %s: a grid of %d blocks in %s; device %d allows %d", k.entry, grid[axis], name, k.d.number, k.d.info.MaxGrid[axis])
+		}
+	}
+	return nil
+}
+
+// checkArgs compares arguments with what the driver knows of the parameters.
+func checkArgs(k *kernel, args []cudart.Value) error {
+	sizes := k.attributes.ParamSizes
+	if sizes == nil {
+		return nil
+	}
+	if len(args) != len(sizes) {
+		return fmt.Errorf("kernel %s takes %d arguments, %d are given", k.entry, len(sizes), len(args))
+	}
+	for i, v := range args {
+		if size := valueBytes(v); size != sizes[i] {
+			return fmt.Errorf("kernel %s: argument %d has %d bytes, the parameter %d", k.entry, i, size, sizes[i])
+		}
+	}
+	return nil
+}
+
+func valueBytes(v cudart.Value) int {
+	if v.Pointer {
+		return 8
+	}
+	return int(v.Size)
+}
+
+// encode lowers checked commands to rows for one thread or several.
+func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encoded, err error) {
+	e = &encoded{p: p, places: make([]place, len(list))}
+	defer func() {
+		if err != nil {
+			e.memory.close()
+		}
+	}()
+	if e.stop, err = e.memory.word(); err != nil {
+		return nil, err
+	}
+	laneOf := assignLanes(list, origin, threads)
+	count := 0
+	for _, l := range laneOf {
+		count = max(count, int(l)+1)
+	}
+	for range max(count, 1) {
+		e.lanes = append(e.lanes, new(lane))
+	}
+	cross := newCrossings(list, laneOf)
+	bridged := bridges(list, origin)
+	first := make([]bool, len(e.lanes))
+	start := func(l *lane, number int32, d *device) {
+		l.add(p, cuCtxPushCurrent, -1, d.context.Load())
+		l.device = d
+		first[number] = true
+		for _, s := range bridged {
+			if laneOf[s.command] != number {
+				continue
+			}
+			b := s.stream.bridge
+			l.enter(p, s.stream.d)
+			l.add(p, cuEventRecord, -1, b.in.handle, b.legacy)
+			l.add(p, cuStreamWaitEvent, -1, s.stream.handle, b.in.handle, 0)
+		}
+	}
+	for i := range list {
+		c := &list[i]
+		number := laneOf[i]
+		l := e.lanes[number]
+		if !first[number] {
+			d := p.devices[0]
+			if c.stream != nil {
+				d = c.stream.d
+			} else if origin != nil {
+				d = origin.d
+			}
+			if err := p.prepare(d); err != nil {
+				return nil, err
+			}
+			start(l, number, d)
+		}
+		if c.stream != nil {
+			l.enter(p, c.stream.d)
+		}
+		for _, w := range cross.before[int32(i)] {
+			word, err := cross.word(&e.memory, w)
+			if err != nil {
+				return nil, err
+			}
+			l.builtin(rowWait, int32(i), uintptr(unsafe.Pointer(word)))
+		}
+		if err := e.command(l, number, i, c); err != nil {
+			return nil, err
+		}
+		if cross.published[int32(i)] {
+			word, err := cross.word(&e.memory, int32(i))
+			if err != nil {
+				return nil, err
+			}
+			l.builtin(rowPublish, int32(i), uintptr(unsafe.Pointer(word)))
+		}
+	}
+	for _, s := range bridged {
+		l := e.lanes[laneOf[s.command]]
+		b := s.stream.bridge
+		l.enter(p, s.stream.d)
+		l.add(p, cuEventRecord, -1, b.out.handle, s.stream.handle)
+		l.add(p, cuStreamWaitEvent, -1, b.legacy, b.out.handle, 0)
+	}
+	return e, e.settle()
+}
+
+// bridgedStream is a stand-in for the legacy stream and the first command on it.
+type bridgedStream struct {
+	stream  *stream
+	command int
+}
+
+func bridges(list []checked, origin *stream) []bridgedStream {
+	var found []bridgedStream
+	for i := range list {
+		s := list[i].stream
+		if s == nil || s.bridge == nil || slices.ContainsFunc(found, func(b bridgedStream) bool { return b.stream == s }) {
+			continue
+		}
+		found = append(found, bridgedStream{s, i})
+	}
+	return found
+}
+
+// enter makes a device's context current.
+func (l *lane) enter(p *Platform, d *device) {
+	if l.device != d {
+		l.add(p, cuCtxSetCurrent, -1, d.context.Load())
+		l.device = d
+	}
+}
+
+func (l *lane) add(p *Platform, f function, owner int32, args ...uintptr) {
+	r := row{fn: p.lib.address[f]}
+	copy(r.arg[:], args)
+	l.rows = append(l.rows, r)
+	l.calls = append(l.calls, f)
+	l.owner = append(l.owner, owner)
+}
+
+func (l *lane) builtin(code uintptr, owner int32, args ...uintptr) {
+	r := row{fn: code}
+	copy(r.arg[:], args)
+	l.rows = append(l.rows, r)
+	l.calls = append(l.calls, functionCount)
+	l.owner = append(l.owner, owner)
+}
+
+// finally adds an epilogue row that runs if the row at guard was passed.
+func (l *lane) finally(p *Platform, f function, guard int, args ...uintptr) {
+	r := row{fn: p.lib.address[f]}
+	copy(r.arg[:rowGuard], args)
+	r.arg[rowGuard] = uintptr(guard)
+	l.epilogue = append(l.epilogue, r)
+	l.ends = append(l.ends, f)
+}
+
+// command appends a command's row.
+func (e *encoded) command(l *lane, number int32, i int, c *checked) error {
+	p, owner := e.p, int32(i)
+	at := &e.places[i]
+	*at = place{lane: number, row: int32(len(l.rows))}
+	switch c.Kind {
+	case cudart.LaunchKernel:
+		params, args, err := packArgs(&e.memory, c.Args)
+		if err != nil {
+			return err
+		}
+		at.args = args
+		l.add(p, cuLaunchKernel, owner, c.kernel.handle, uintptr(c.Grid[0]), uintptr(c.Grid[1]), uintptr(c.Grid[2]),
+			uintptr(c.Block[0]), uintptr(c.Block[1]), uintptr(c.Block[2]), uintptr(c.Shared), c.stream.handle, params, 0)
+		if nothing(c.Grid) {
+			l.rows[at.row].fn = rowNothing
+		}
+	case cudart.CopyMemory:
+		f, args, err := p.copyCall(c)
+		if err != nil {
+			return err
+		}
+		l.add(p, f, owner, args[:]...)
+		if c.Bytes == 0 {
+			l.rows[at.row].fn = rowNothing
+		}
+	case cudart.SetMemory:
+		f := cuMemsetD8Async
+		switch c.Width {
+		case 2:
+			f = cuMemsetD16Async
+		case 4:
+			f = cuMemsetD32Async
+		}
+		l.add(p, f, owner, uintptr(c.Dst), uintptr(c.Pattern), uintptr(c.Bytes/int64(c.Width)), c.stream.handle)
+		if c.Bytes == 0 {
+			l.rows[at.row].fn = rowNothing
+		}
+	case cudart.RecordEvent:
+		l.add(p, cuEventRecord, owner, c.event.handle, c.stream.handle)
+	case cudart.WaitEvent:
+		l.add(p, cuStreamWaitEvent, owner, c.stream.handle, c.event.handle, 0)
+	case cudart.RangePush:
+		if p.ranges.push == 0 {
+			at.row = -1
+			return nil
+		}
+		text, err := e.memory.text(c.Label)
+		if err != nil {
+			return err
+		}
+		l.builtin(rowIgnore, owner, p.ranges.push, uintptr(text))
+	case cudart.RangePop:
+		if p.ranges.push == 0 {
+			at.row = -1
+			return nil
+		}
+		l.builtin(rowIgnore, owner, p.ranges.pop)
+	default:
+		at.row = -1
+	}
+	return nil
+}
+
+func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }
+
+// copyCall chooses the function of a copy. The direction is known, so the driver need not look addresses up.
+func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
+	dst, src, bytes, s := uintptr(c.Dst), uintptr(c.Src), uintptr(c.Bytes), c.stream.handle
+	switch {
+	case c.DstDevice >= 0 && c.SrcDevice < 0:
+		return cuMemcpyHtoDAsync, [6]uintptr{dst, src, bytes, s}, nil
+	case c.DstDevice < 0 && c.SrcDevice >= 0:
+		return cuMemcpyDtoHAsync, [6]uintptr{dst, src, bytes, s}, nil
+	case c.DstDevice < 0:
+		return cuMemcpyAsync, [6]uintptr{dst, src, bytes, s}, nil
+	case c.DstDevice == c.SrcDevice:
+		return cuMemcpyDtoDAsync, [6]uintptr{dst, src, bytes, s}, nil
+	}
+	to, from := p.devices[c.DstDevice], p.devices[c.SrcDevice]
+	for _, d := range [2]*device{to, from} {
+		if err := p.prepare(d); err != nil {
+			return 0, [6]uintptr{}, err
+		}
+	}
+	return cuMemcpyPeerAsync, [6]uintptr{dst, to.context.Load(), src, from.context.Load(), bytes, s}, nil
+}
+
+// packArgs lays arguments out as cuLaunchKernel wants them: an array of addresses, one a value. The values can be changed.
+func packArgs(memory *arena, args []cudart.Value) (params uintptr, values []uint64, err error) {
+	words, err := memory.words(2 * len(args))
+	if err != nil || words == nil {
+		return 0, nil, err
+	}
+	values = words[len(args):]
+	for i := range args {
+		words[i] = uint64(uintptr(unsafe.Pointer(&values[i])))
+	}
+	setArgs(values, args)
+	return uintptr(unsafe.Pointer(&words[0])), values, nil
+}
+
+func setArgs(values []uint64, args []cudart.Value) {
+	for i, v := range args {
+		values[i] = v.Bits
+		if v.Pointer {
+			values[i] = uint64(v.Ptr)
+		}
+	}
+}
+
+// settle moves the rows to memory that C may keep, and ends each lane with what must happen whether or not it failed.
+func (e *encoded) settle() error {
+	for number, l := range e.lanes {
+		if len(l.rows) > 0 {
+			l.finally(e.p, cuCtxPopCurrent, 0, 0)
+		}
+		w, err := e.memory.take(int(unsafe.Sizeof(walk{})), cacheLine)
+		if err != nil {
+			return err
+		}
+		l.walk = (*walk)(w)
+		popped, err := e.memory.words(2)
+		if err != nil {
+			return err
+		}
+		rows, err := e.memory.rows(len(l.rows))
+		if err != nil {
+			return err
+		}
+		copy(rows, l.rows)
+		l.rows = rows
+		joins := 0
+		if number == 0 {
+			joins = len(e.lanes) - 1
+		}
+		epilogue, err := e.memory.rows(len(l.epilogue) + joins)
+		if err != nil {
+			return err
+		}
+		copy(epilogue[joins:], l.epilogue)
+		for i := joins; i < len(epilogue); i++ {
+			r := &epilogue[i]
+			r.arg[rowGuard] = uintptr(unsafe.Pointer(&rows[r.arg[rowGuard]]))
+			if l.ends[i-joins] == cuCtxPopCurrent {
+				r.arg[0] = uintptr(unsafe.Pointer(&popped[0]))
+			}
+		}
+		for range joins {
+			l.ends = slices.Insert(l.ends, 0, functionCount)
+		}
+		l.epilogue = epilogue
+		l.walk.stop = e.stop
+		l.walk.yield = e.p.lib.yield
+		l.walk.setRows(rows)
+		l.walk.setEpilogue(epilogue)
+	}
+	main := e.lanes[0]
+	for i, l := range e.lanes[1:] {
+		var err error
+		if l.walk.start, err = e.memory.word(); err != nil {
+			return err
+		}
+		if l.walk.done, err = e.memory.word(); err != nil {
+			return err
+		}
+		l.walk.patience = patience
+		main.epilogue[i] = row{fn: rowJoin}
+		main.epilogue[i].arg[0] = uintptr(unsafe.Pointer(l.walk.done))
+	}
+	return nil
+}
+
+// outcome is the error of the last walk: the first failure in the order of the commands.
+func (e *encoded) outcome(list []checked) error {
+	found, index, failed := (*lane)(nil), int32(0), 0
+	for _, l := range e.lanes {
+		if i := l.walk.failedRow(); i >= 0 && (found == nil || l.owner[i] < index) {
+			found, index, failed = l, l.owner[i], i
+		}
+	}
+	if found != nil {
+		return e.rowFailure(list, found, failed, found.walk.code)
+	}
+	for _, l := range e.lanes {
+		if i := l.walk.failedEpilogue(); i >= 0 {
+			return e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
+		}
+	}
+	return nil
+}
+
+func (e *encoded) firstDevice(list []checked) *device {
+	for i := range list {
+		if list[i].stream != nil {
+			return list[i].stream.d
+		}
+	}
+	return e.p.devices[0]
+}
+
+func (e *encoded) rowFailure(list []checked, l *lane, i int, code uint64) error {
+	owner := l.owner[i]
+	if owner < 0 {
+		return e.p.fail(e.firstDevice(list), l.calls[i], code)
+	}
+	c := &list[owner]
+	failure := e.p.fail(c.stream.d, l.calls[i], code)
+	failure.Label, failure.Node, failure.Index = c.Label, c.Node, int(owner)
+	switch {
+	case sticky(code):
+		failure.Detail = "the fault is of work submitted earlier; this is where the driver told of it"
+	case code == codeLaunchResources && c.Kind == cudart.LaunchKernel:
+		failure.Detail = fmt.Sprintf("kernel %s with %d registers a thread, %d threads a block and %d bytes of shared memory does not fit a multiprocessor",
+			c.kernel.entry, c.kernel.attributes.Registers, c.Block[0]*c.Block[1]*c.Block[2], c.kernel.attributes.SharedStatic+int(c.Shared))
+	}
+	return failure
+}

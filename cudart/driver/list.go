@@ -1,0 +1,180 @@
+// Lists: commands encoded once and submitted many times.
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// list is an encoded sequence of commands.
+type list struct {
+	p        *Platform
+	mu       sync.Mutex // one replay, or one change, at a time
+	commands []checked
+	origin   *stream
+	code     *encoded
+	crew     *crew
+	devices  []*device
+	ready    uint64 // generation of the last replay
+	closed   bool
+}
+
+// Encode lowers commands to a list.
+func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	checked, err := p.check(commands, true)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := p.origin(options.Origin)
+	if err != nil {
+		return nil, err
+	}
+	code, err := p.encode(checked, origin, options.Threads)
+	if err != nil {
+		return nil, err
+	}
+	l := &list{p: p, commands: checked, origin: origin, code: code}
+	for i := range checked {
+		c := &checked[i]
+		c.Args = slices.Clone(c.Args)
+		if c.stream != nil && !slices.Contains(l.devices, c.stream.d) {
+			l.devices = append(l.devices, c.stream.d)
+		}
+	}
+	if len(code.lanes) > 1 {
+		l.crew = newCrew(code.lanes[1:])
+	}
+	p.live.lists.Add(1)
+	return l, nil
+}
+
+func (p *Platform) origin(s cudart.Stream) (*stream, error) {
+	if s == nil {
+		return nil, nil
+	}
+	origin, ok := s.(*stream)
+	if !ok || origin.p != p {
+		return nil, fmt.Errorf("the origin stream is not one of this platform's")
+	}
+	return origin, nil
+}
+
+// Submit hands all commands to their streams in one crossing.
+func (l *list) Submit() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("submit of a closed list")
+	}
+	for _, d := range l.devices {
+		if d.fault.Load() != nil {
+			return d.faulted()
+		}
+	}
+	main := l.code.lanes[0].walk
+	*l.code.stop = 0
+	l.ready++
+	main.generation = l.ready
+	if l.crew != nil {
+		l.crew.begin(l.ready)
+	}
+	cross(main)
+	if *l.code.stop != 0 || main.epilogueFailed != nil {
+		return l.code.outcome(l.commands)
+	}
+	return nil
+}
+
+// SetArgs changes a launch.
+func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, err := commandAt(l.commands, index, cudart.LaunchKernel)
+	if err != nil {
+		return err
+	}
+	if err := changeLaunch(c, index, grid, args); err != nil {
+		return err
+	}
+	at := &l.code.places[index]
+	setArgs(at.args, args)
+	r := &l.code.lanes[at.lane].rows[at.row]
+	r.arg[1], r.arg[2], r.arg[3] = uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2])
+	r.fn = l.p.lib.address[cuLaunchKernel]
+	if nothing(grid) {
+		r.fn = rowNothing
+	}
+	return nil
+}
+
+// changeLaunch checks and notes a launch's new arguments.
+func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) error {
+	if len(args) != len(c.Args) {
+		return c.wrong(index, "kernel %s was encoded with %d arguments, %d are given", c.kernel.entry, len(c.Args), len(args))
+	}
+	if err := checkArgs(c.kernel, args); err != nil {
+		return c.wrong(index, "%v", err)
+	}
+	if err := checkGrid(c.kernel, grid); err != nil {
+		return c.wrong(index, "%v", err)
+	}
+	copy(c.Args, args)
+	c.Grid = grid
+	return nil
+}
+
+func commandAt(commands []checked, index int, kinds ...cudart.CommandKind) (*checked, error) {
+	if index < 0 || index >= len(commands) {
+		return nil, fmt.Errorf("command %d of %d", index, len(commands))
+	}
+	c := &commands[index]
+	if !slices.Contains(kinds, c.Kind) {
+		return nil, c.wrong(index, "is of another kind than the change")
+	}
+	return c, nil
+}
+
+// SetCopy changes the addresses of a copy or a set.
+func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, err := commandAt(l.commands, index, cudart.CopyMemory, cudart.SetMemory)
+	if err != nil {
+		return err
+	}
+	c.Dst, c.Src = dst, src
+	at := &l.code.places[index]
+	lane := l.code.lanes[at.lane]
+	r := &lane.rows[at.row]
+	r.arg[0] = uintptr(dst)
+	switch {
+	case c.Kind == cudart.SetMemory:
+	case lane.calls[at.row] == cuMemcpyPeerAsync:
+		r.arg[2] = uintptr(src)
+	default:
+		r.arg[1] = uintptr(src)
+	}
+	return nil
+}
+
+// Len returns the number of commands.
+func (l *list) Len() int { return len(l.commands) }
+
+// Close ends the list's threads and frees its memory. Work that was submitted goes on: the driver has copied what it needs.
+func (l *list) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	if l.crew != nil {
+		l.crew.close()
+	}
+	l.p.live.lists.Add(-1)
+	return l.code.memory.close()
+}

@@ -1,0 +1,234 @@
+// Device and host memory. Copies between them are commands of a list.
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// A hostBlock is host memory that this platform made or pinned.
+type hostBlock struct {
+	start  cudart.Ptr
+	bytes  int64
+	kind   hostKind
+	device *device // whose context freed it must be
+	memory []byte  // pageable: the mapping; registered: the caller's, kept alive
+}
+
+type hostKind uint8
+
+const (
+	pinned hostKind = iota
+	pageable
+	registered
+)
+
+// hostMemory remembers blocks in the order of their addresses, and device memory by address.
+type hostMemory struct {
+	mu     sync.Mutex
+	blocks []hostBlock
+	device map[cudart.Ptr]*device
+}
+
+// minimumBytes is what an allocation of nothing gets, so that it has an address of its own.
+const minimumBytes = 256
+
+// Alloc returns device memory aligned to 256 bytes or more.
+func (p *Platform) Alloc(number int32, bytes int64) (cudart.Ptr, error) {
+	d, err := p.device(number)
+	if err != nil {
+		return 0, err
+	}
+	if bytes < 0 {
+		return 0, fmt.Errorf("device memory of %d bytes", bytes)
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release()
+	s.call(cuMemAlloc, s.out(0), uintptr(max(bytes, minimumBytes)))
+	if err := s.run(); err != nil {
+		if isCode(err, codeOutOfMemory) {
+			err.(*cudart.Error).Detail = p.shortage(d, bytes)
+		}
+		return 0, err
+	}
+	ptr := cudart.Ptr(s.outs[0])
+	p.host.mu.Lock()
+	if p.host.device == nil {
+		p.host.device = make(map[cudart.Ptr]*device)
+	}
+	p.host.device[ptr] = d
+	p.host.mu.Unlock()
+	p.live.memory.Add(1)
+	return ptr, nil
+}
+
+// shortage says how much was asked for and how much there is.
+func (p *Platform) shortage(d *device, bytes int64) string {
+	free, total, err := p.MemoryInfo(d.number)
+	if err != nil {
+		return fmt.Sprintf("%d bytes were asked for", bytes)
+	}
+	return fmt.Sprintf("%d bytes were asked for; %d of %d are free on device %d", bytes, free, total, d.number)
+}
+
+// AllocHost returns host memory, pinned and portable to every device unless pageable.
+func (p *Platform) AllocHost(bytes int64, asPageable bool) (cudart.Ptr, error) {
+	if bytes < 0 {
+		return 0, fmt.Errorf("host memory of %d bytes", bytes)
+	}
+	size := max(bytes, minimumBytes)
+	if asPageable {
+		memory, err := mapMemory(size)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %d bytes of host memory: %w", cudart.ErrOutOfMemory, size, err)
+		}
+		ptr := cudart.Ptr(uintptr(unsafe.Pointer(&memory[0])))
+		p.host.add(hostBlock{start: ptr, bytes: size, kind: pageable, memory: memory})
+		p.live.memory.Add(1)
+		return ptr, nil
+	}
+	d := p.devices[0]
+	s, err := p.sequence(d)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release()
+	s.call(cuMemHostAlloc, s.out(0), uintptr(size), memHostPortable)
+	if err := s.run(); err != nil {
+		return 0, err
+	}
+	ptr := cudart.Ptr(s.outs[0])
+	p.host.add(hostBlock{start: ptr, bytes: size, kind: pinned, device: d})
+	p.live.memory.Add(1)
+	return ptr, nil
+}
+
+// RegisterHost pins memory that the caller owns and keeps it alive until UnregisterHost.
+func (p *Platform) RegisterHost(memory []byte) (cudart.Ptr, error) {
+	if len(memory) == 0 {
+		return 0, fmt.Errorf("no memory to register")
+	}
+	d := p.devices[0]
+	s, err := p.sequence(d)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release()
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+	s.call(cuMemHostRegister, start, uintptr(len(memory)), memHostPortable)
+	if err := s.run(); err != nil {
+		if isCode(err, codeHostAlreadyLocked) {
+			err.(*cudart.Error).Detail = "the memory, or a page that it shares with other memory, is registered already"
+		}
+		return 0, err
+	}
+	ptr := cudart.Ptr(start)
+	p.host.add(hostBlock{start: ptr, bytes: int64(len(memory)), kind: registered, device: d, memory: memory})
+	p.live.memory.Add(1)
+	return ptr, nil
+}
+
+// UnregisterHost unpins memory of RegisterHost.
+func (p *Platform) UnregisterHost(ptr cudart.Ptr) error {
+	block, ok := p.host.take(ptr, func(k hostKind) bool { return k == registered })
+	if !ok {
+		return fmt.Errorf("%#x is not the start of registered memory", uint64(ptr))
+	}
+	p.live.memory.Add(-1)
+	return p.dispose(block.device, cuMemHostUnregister, uintptr(ptr))
+}
+
+// Free returns memory of Alloc or AllocHost. Memory of a context that a fault made unusable is gone already: freeing it is success.
+func (p *Platform) Free(ptr cudart.Ptr) error {
+	p.host.mu.Lock()
+	d := p.host.device[ptr]
+	delete(p.host.device, ptr)
+	p.host.mu.Unlock()
+	if d != nil {
+		p.live.memory.Add(-1)
+		return p.dispose(d, cuMemFree, uintptr(ptr))
+	}
+	block, ok := p.host.take(ptr, func(k hostKind) bool { return k != registered })
+	if !ok {
+		return fmt.Errorf("%#x is not the start of memory that is allocated", uint64(ptr))
+	}
+	p.live.memory.Add(-1)
+	if block.kind == pageable {
+		return unmapMemory(block.memory)
+	}
+	return p.dispose(block.device, cuMemFreeHost, uintptr(ptr))
+}
+
+// dispose makes a call that gives something back. After a fault there is nothing to give back.
+func (p *Platform) dispose(d *device, f function, handle uintptr) error {
+	if d.fault.Load() != nil || p.closed.Load() {
+		return nil
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(f, handle)
+	return s.run()
+}
+
+// HostBytes is the memory behind a host pointer. It panics if the range is not inside one block of host memory.
+func (p *Platform) HostBytes(ptr cudart.Ptr, bytes int64) []byte {
+	if bytes == 0 {
+		return nil
+	}
+	if !p.host.covers(ptr, bytes) {
+		panic(fmt.Sprintf("driver: [%#x, %#x) is not host memory of this platform", uint64(ptr), uint64(ptr)+uint64(bytes)))
+	}
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&ptr)), bytes)
+}
+
+func (h *hostMemory) search(ptr cudart.Ptr) (int, bool) {
+	return slices.BinarySearchFunc(h.blocks, ptr, func(b hostBlock, at cudart.Ptr) int {
+		switch {
+		case b.start < at:
+			return -1
+		case b.start > at:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (h *hostMemory) add(b hostBlock) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, _ := h.search(b.start)
+	h.blocks = slices.Insert(h.blocks, i, b)
+}
+
+func (h *hostMemory) take(ptr cudart.Ptr, fits func(hostKind) bool) (hostBlock, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, found := h.search(ptr)
+	if !found || !fits(h.blocks[i].kind) {
+		return hostBlock{}, false
+	}
+	b := h.blocks[i]
+	h.blocks = slices.Delete(h.blocks, i, i+1)
+	return b, true
+}
+
+func (h *hostMemory) covers(ptr cudart.Ptr, bytes int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, found := h.search(ptr)
+	if !found {
+		i--
+	}
+	return i >= 0 && bytes >= 0 && ptr+cudart.Ptr(bytes) <= h.blocks[i].start+cudart.Ptr(h.blocks[i].bytes)
+}

@@ -1,0 +1,286 @@
+// Modules and kernels: loading code, with the compiler's log where it fails, and what the driver knows of a kernel.
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// module is a CUmodule.
+type module struct {
+	p        *Platform
+	d        *device
+	name     string
+	handle   uintptr
+	entries  []string // of PTX, for messages
+	warnings []string
+	closed   atomic.Bool
+}
+
+const jitLogBytes = 16 << 10
+
+// Load loads a module on a device. Source is compiled for the device first. The driver may put off loading a kernel until it
+// is first used (CUDA_MODULE_LOADING); Module.Kernel ends that, so that no replay pays for it.
+func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module) (cudart.Module, error) {
+	d, err := p.device(number)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	image, kind := code.Code, code.Kind
+	if kind == kernels.Source {
+		if image, err = p.compile.source(ctx, d, code); err != nil {
+			return nil, err
+		}
+		kind = kernels.PTX
+		if !isPTX(image) {
+			kind = kernels.Cubin
+		}
+	}
+	if len(image) == 0 {
+		return nil, fmt.Errorf("module %s: no code", code.Name)
+	}
+	// The driver reads PTX as a C string, and binaries by the sizes in their headers.
+	terminated := append(append(make([]byte, 0, len(image)+1), image...), 0)
+	infoLog, errorLog := make([]byte, jitLogBytes), make([]byte, jitLogBytes)
+	// The logs' addresses are passed as numbers; held keeps them on the heap and alive.
+	options := [4]uint32{jitInfoLog, jitInfoLogBytes, jitErrorLog, jitErrorLogBytes}
+	values := [4]uintptr{
+		uintptr(unsafe.Pointer(&infoLog[0])), uintptr(len(infoLog)),
+		uintptr(unsafe.Pointer(&errorLog[0])), uintptr(len(errorLog)),
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release()
+	s.held = append(s.held, unsafe.Pointer(&infoLog[0]), unsafe.Pointer(&errorLog[0]))
+	s.callPointers(cuModuleLoadDataEx, s.out(0), unsafe.Pointer(&terminated[0]), 4, unsafe.Pointer(&options[0]), unsafe.Pointer(&values[0]))
+	err = s.run()
+	if err != nil {
+		return nil, loadFailure(err, d, code, kind, image, cString(errorLog))
+	}
+	m := &module{p: p, d: d, name: code.Name, handle: uintptr(s.outs[0])}
+	switch kind {
+	case kernels.PTX:
+		m.entries = ptxEntries(string(image))
+		m.warnings = writableGlobalsOfPTX(code.Name, string(image))
+	case kernels.Cubin:
+		m.warnings = writableGlobalsOfCubin(code.Name, image)
+	}
+	p.live.modules.Add(1)
+	return m, nil
+}
+
+// loadFailure adds to a failed load what to do about it.
+func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, image []byte, log string) error {
+	failure, ok := err.(*cudart.Error)
+	if !ok {
+		return err
+	}
+	have := fmt.Sprintf("sm_%d%d", d.info.Capability[0], d.info.Capability[1])
+	var lines []string
+	if log = strings.TrimSpace(log); log != "" {
+		lines = append(lines, log)
+	}
+	switch failure.Code {
+	case codeNoBinary:
+		switch target := ptxTarget(string(image)); {
+		case kind == kernels.PTX && target != "":
+			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
+		case kind == kernels.Cubin:
+			lines = append(lines, fmt.Sprintf("a cubin runs only on the architecture it was built for, and the device is %s; build it with -arch=%s, or ship PTX", have, have))
+		default:
+			lines = append(lines, fmt.Sprintf("the file holds no code for %s; add it, or PTX for %s or older", have, have))
+		}
+	case codeUnsupportedPTX:
+		lines = append(lines, fmt.Sprintf("the PTX was made by a newer toolkit than the driver (CUDA %s) knows; update the driver or compile with an older toolkit", d.info.Driver))
+	case codeInvalidPTX:
+		if target := ptxTarget(string(image)); target != "" && strings.TrimRight(target, "af") > have && len(target) >= len(have) {
+			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
+		}
+	case codeInvalidImage:
+		lines = append(lines, "the file is not PTX, a cubin or a fatbin that this driver can read, or it is cut short")
+	}
+	failure.Detail = strings.Join(lines, "\n")
+	return fmt.Errorf("module %s: %w", code.Name, failure)
+}
+
+// Warnings are things a user should know of the module.
+func (m *module) Warnings() []string { return m.warnings }
+
+// Kernel finds a kernel and has it loaded now.
+func (m *module) Kernel(entry string) (cudart.Kernel, error) {
+	name := append([]byte(entry), 0)
+	s, err := m.p.sequence(m.d)
+	if err != nil {
+		return nil, err
+	}
+	s.callPointers(cuModuleGetFunction, s.out(0), m.handle, unsafe.Pointer(&name[0]))
+	err = s.run()
+	handle := uintptr(s.outs[0])
+	s.release()
+	if err != nil {
+		if isCode(err, codeNotFound) {
+			return nil, fmt.Errorf("module %s: %w", m.name, m.missing(err.(*cudart.Error), entry))
+		}
+		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
+	}
+	k := &kernel{p: m.p, d: m.d, entry: entry, handle: handle}
+	if err := k.read(); err != nil {
+		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
+	}
+	return k, nil
+}
+
+// missing explains that a kernel is not in the module.
+func (m *module) missing(e *cudart.Error, entry string) error {
+	e.Detail = fmt.Sprintf("the module has no kernel %q", entry)
+	if len(m.entries) > 0 {
+		shown, more := m.entries, ""
+		if len(shown) > 8 {
+			shown, more = shown[:8], fmt.Sprintf(" and %d more", len(m.entries)-8)
+		}
+		e.Detail += "; it has " + strings.Join(shown, ", ") + more
+	}
+	e.Detail += `; names of kernels not declared extern "C" are mangled`
+	return e
+}
+
+// Close unloads the module.
+func (m *module) Close() error {
+	if m.closed.Swap(true) {
+		return nil
+	}
+	m.p.live.modules.Add(-1)
+	return m.p.dispose(m.d, cuModuleUnload, m.handle)
+}
+
+// kernel is a CUfunction.
+type kernel struct {
+	p          *Platform
+	d          *device
+	entry      string
+	handle     uintptr
+	attributes cudart.KernelAttributes
+	mu         sync.Mutex
+	dynamic    uint32 // dynamic shared memory opted in to, or given without
+}
+
+// read asks for the attributes, which also loads a kernel on drivers that have no function for it.
+func (k *kernel) read() error {
+	s, err := k.p.sequence(k.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	values := new([7]int32)
+	if k.p.lib.address[cuFuncLoad] != 0 {
+		s.call(cuFuncLoad, k.handle)
+	}
+	for i, attribute := range [7]uintptr{functionMaxThreads, functionRegisters, functionSharedStatic, functionLocal,
+		functionPTXVersion, functionBinaryVersion, functionMaxDynamic} {
+		s.callPointers(cuFuncGetAttribute, unsafe.Pointer(&values[i]), attribute, k.handle)
+	}
+	if err := s.run(); err != nil {
+		return err
+	}
+	k.attributes = cudart.KernelAttributes{
+		MaxThreads: int(values[0]), Registers: int(values[1]), SharedStatic: int(values[2]), Local: int(values[3]),
+		PTXVersion: int(values[4]), BinaryVersion: int(values[5]), ParamSizes: k.paramSizes(),
+	}
+	k.dynamic = uint32(max(values[6], 0))
+	return nil
+}
+
+// paramSizes asks for the bytes of each parameter; nil where the driver does not tell.
+func (k *kernel) paramSizes() []int {
+	if k.p.lib.address[cuFuncGetParamInfo] == 0 {
+		return nil
+	}
+	sizes := []int{}
+	for {
+		s, err := k.p.sequence(k.d)
+		if err != nil {
+			return nil
+		}
+		s.call(cuFuncGetParamInfo, k.handle, uintptr(len(sizes)), s.out(0), s.out(1))
+		code, _ := s.cross()
+		size := int(s.outs[1])
+		s.release()
+		switch code {
+		case 0:
+			sizes = append(sizes, size)
+		case codeInvalidValue:
+			return sizes
+		default:
+			return nil
+		}
+	}
+}
+
+// Attributes are facts of the kernel as compiled for its device.
+func (k *kernel) Attributes() cudart.KernelAttributes { return k.attributes }
+
+// Occupancy returns the block size that keeps most threads resident, and how many such blocks fit a multiprocessor.
+func (k *kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
+	s, err := k.p.sequence(k.d)
+	if err != nil {
+		return 0, 0, err
+	}
+	s.call(cuOccupancyMaxPotentialBlockSize, s.out(0), s.out(1), k.handle, 0, uintptr(shared), 0)
+	err = s.run()
+	size := uint32(s.outs[1])
+	s.release()
+	if err != nil {
+		return 0, 0, fmt.Errorf("kernel %s: %w", k.entry, err)
+	}
+	if s, err = k.p.sequence(k.d); err != nil {
+		return 0, 0, err
+	}
+	defer s.release()
+	s.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, s.out(0), k.handle, uintptr(size), uintptr(shared))
+	if err := s.run(); err != nil {
+		return 0, 0, fmt.Errorf("kernel %s: %w", k.entry, err)
+	}
+	return size, int(uint32(s.outs[0])), nil
+}
+
+// SetMaxShared opts in to that much dynamic shared memory, which above 48 KiB a kernel must.
+func (k *kernel) SetMaxShared(bytes uint32) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if bytes <= k.dynamic {
+		return nil
+	}
+	if limit := k.d.info.SharedPerBlockMax - k.attributes.SharedStatic; int(bytes) > limit {
+		return fmt.Errorf("kernel %s: %d bytes of dynamic shared memory; device %d allows %d (%d a block, %d of them static)",
+			k.entry, bytes, k.d.number, limit, k.d.info.SharedPerBlockMax, k.attributes.SharedStatic)
+	}
+	s, err := k.p.sequence(k.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuFuncSetAttribute, k.handle, functionMaxDynamic, uintptr(bytes))
+	if err := s.run(); err != nil {
+		return fmt.Errorf("kernel %s: %w", k.entry, err)
+	}
+	k.dynamic = bytes
+	return nil
+}
+
+func cString(buffer []byte) string {
+	text, _, _ := strings.Cut(string(buffer), "\x00")
+	return text
+}

@@ -1,0 +1,155 @@
+// Opening the driver: finding libcuda, resolving the table, refusing what is too old. Makes no contexts.
+
+// Package driver runs programs on NVIDIA GPUs through the driver library (libcuda.so.1), opened at run time without cgo or a
+// CUDA toolkit. [Open] returns a [cudart.Platform]; where there is no driver it fails with cudart.ErrNoDriver.
+//
+// Nothing needs a locked thread: every call makes the device's primary context current, and puts back what the thread had,
+// inside one crossing into C. The primary context is shared with whatever else uses it in the process and is never reset.
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
+)
+
+// A resolver finds a function of the driver.
+type resolver func(symbol string) (uintptr, error)
+
+// library is the resolved table.
+type library struct {
+	address [functionCount]uintptr // 0: an optional function that this driver lacks
+	version int                    // 13000 is CUDA 13.0
+	yield   uintptr                // sched_yield, or 0
+}
+
+// Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
+func Open() (*Platform, error) {
+	lib, err := dl.Open("libcuda.so.1", "libcuda.so")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cudart.ErrNoDriver, err)
+	}
+	return open(lib.Symbol)
+}
+
+// schedYield is the C library's function that gives the processor to another thread.
+func schedYield() uintptr {
+	c, err := dl.Open("libc.so.6")
+	if err != nil {
+		return 0
+	}
+	address, err := c.Symbol("sched_yield")
+	if err != nil {
+		return 0
+	}
+	return address
+}
+
+func open(resolve resolver) (*Platform, error) {
+	lib, err := resolveTable(resolve)
+	if err != nil {
+		return nil, err
+	}
+	if code := dl.Call(lib.address[cuInit], 0); uint32(code) != 0 {
+		failure := lib.failure(cuInit, uint64(uint32(code)))
+		switch failure.Code {
+		case codeNoDevice:
+			failure.Err = cudart.ErrNoDevice
+		case codeStubLibrary:
+			failure.Err = cudart.ErrNoDriver
+			failure.Detail = "the libcuda that was found is the CUDA toolkit's stub for linking; put the driver's own libcuda.so.1 before it in the loader's path"
+		case codeSystemDriverMissing:
+			failure.Err = cudart.ErrNoDriver
+			failure.Detail = "libcuda and the kernel's driver are of different versions; reboot, or reload the nvidia modules, after a driver update"
+		}
+		return nil, failure
+	}
+	return newPlatform(lib)
+}
+
+// resolveTable fills the table. The driver's version is asked first, so that a missing function can be explained by it.
+func resolveTable(resolve resolver) (*library, error) {
+	lib := &library{yield: schedYield()}
+	address, err := resolve(table[cuDriverGetVersion].symbol)
+	if err != nil || address == 0 {
+		return nil, fmt.Errorf("%w: the library has no %s", cudart.ErrNoDriver, table[cuDriverGetVersion].symbol)
+	}
+	version := new(int32)
+	if code := dl.Call(address, uintptr(unsafe.Pointer(version))); uint32(code) != 0 {
+		return nil, fmt.Errorf("%w: cuDriverGetVersion failed with %d", cudart.ErrNoDriver, uint32(code))
+	}
+	lib.version = int(*version)
+	if lib.version < minimumDriver {
+		return nil, fmt.Errorf("%w: the driver supports CUDA %s, and CUDA %s or newer is needed (driver 470 or newer)",
+			cudart.ErrNoDriver, versionText(lib.version), versionText(minimumDriver))
+	}
+	for f := range functionCount {
+		address, err := resolve(table[f].symbol)
+		if (err != nil || address == 0) && !table[f].optional {
+			return nil, fmt.Errorf("%w: the driver (CUDA %s) has no function %s, which every driver since CUDA %s has",
+				cudart.ErrNoDriver, versionText(lib.version), table[f].symbol, versionText(table[f].abi))
+		}
+		if err == nil {
+			lib.address[f] = address
+		}
+	}
+	return lib, nil
+}
+
+// need says whether an optional function is there.
+func (l *library) need(f function) error {
+	if l.address[f] != 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the driver (CUDA %s) has no %s, which came with CUDA %s",
+		cudart.ErrUnsupported, versionText(l.version), table[f].symbol, versionText(table[f].abi))
+}
+
+func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// failure describes a result in the driver's words.
+func (l *library) failure(f function, code uint64) *cudart.Error {
+	e := &cudart.Error{Call: f.name(), Name: fmt.Sprintf("CUresult %d", code), Code: int(code), Device: -1, Node: -1, Index: -1}
+	if name := l.text(cuGetErrorName, code); name != "" {
+		e.Name = name
+	}
+	e.Text = l.text(cuGetErrorString, code)
+	switch {
+	case code == codeOutOfMemory:
+		e.Err = cudart.ErrOutOfMemory
+	case code == codeNotSupported:
+		e.Err = cudart.ErrUnsupported
+	case sticky(code):
+		e.Err = cudart.ErrPoisoned
+	}
+	return e
+}
+
+func (l *library) text(f function, code uint64) string {
+	if l.address[f] == 0 {
+		return ""
+	}
+	text := new(*byte)
+	if dl.Call(l.address[f], uintptr(code), uintptr(unsafe.Pointer(text))); *text == nil {
+		return ""
+	}
+	return goString(*text)
+}
+
+// goString copies a C string.
+func goString(text *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(text, n))
+}
+
+// isCode tells whether an error is a driver's result.
+func isCode(err error, code int) bool {
+	var e *cudart.Error
+	return errors.As(err, &e) && e.Code == code
+}

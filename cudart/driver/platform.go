@@ -1,0 +1,308 @@
+// The platform: devices, their primary contexts and what is alive. Work on memory, streams and the rest is in their files.
+
+package driver
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
+)
+
+// Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.
+type Platform struct {
+	lib       *library
+	devices   []*device
+	sequences sync.Pool
+	host      hostMemory
+	live      counts
+	ranges    ranges
+	compile   compiler
+	closed    atomic.Bool
+}
+
+// counts is cudart.Live as it changes.
+type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64 }
+
+// device is one GPU and, once something is made on it, its primary context.
+type device struct {
+	number int32
+	handle int32
+	info   cudart.Info
+
+	mu       sync.Mutex
+	context  atomic.Uintptr
+	retained bool
+	least    int32 // stream priorities
+	greatest int32
+
+	fault atomic.Pointer[cudart.Error] // the first fault that the context does not survive
+}
+
+func newPlatform(lib *library) (*Platform, error) {
+	p := &Platform{lib: lib}
+	p.sequences.New = func() any { return new(sequence) }
+	s, _ := p.sequence(nil)
+	defer s.release()
+	s.call(cuDeviceGetCount, s.out(0))
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	count := int32(s.outs[0])
+	if count == 0 {
+		return nil, fmt.Errorf("%w: the driver (CUDA %s) sees no GPU; is CUDA_VISIBLE_DEVICES set?", cudart.ErrNoDevice, versionText(lib.version))
+	}
+	for i := range count {
+		d := &device{number: i}
+		s.reset()
+		s.call(cuDeviceGet, s.out(0), uintptr(i))
+		if err := s.run(); err != nil {
+			return nil, err
+		}
+		d.handle = int32(s.outs[0])
+		p.devices = append(p.devices, d)
+	}
+	for _, d := range p.devices {
+		if err := p.describe(d); err != nil {
+			return nil, err
+		}
+	}
+	p.ranges = newRanges()
+	return p, nil
+}
+
+// describe reads a device's properties, none of which needs a context.
+func (p *Platform) describe(d *device) error {
+	name, uuid := new([256]byte), new([16]byte)
+	s, _ := p.sequence(nil)
+	defer s.release()
+	s.callPointers(cuDeviceGetName, unsafe.Pointer(name), 256, uintptr(d.handle))
+	s.callPointers(cuDeviceGetUuid, unsafe.Pointer(uuid), uintptr(d.handle))
+	s.call(cuDeviceTotalMem, s.out(0), uintptr(d.handle))
+	if err := s.run(); err != nil {
+		return onDevice(err, d)
+	}
+	var failed error
+	attribute := func(a uintptr) int {
+		s.reset()
+		s.outs[1] = 0
+		s.call(cuDeviceGetAttribute, s.out(1), a, uintptr(d.handle))
+		if err := s.run(); err != nil && failed == nil {
+			failed = onDevice(err, d)
+		}
+		return int(int32(s.outs[1]))
+	}
+	d.info = cudart.Info{
+		Name:               goString(&name[0]),
+		UUID:               fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[0:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:16]),
+		Memory:             int64(s.outs[0]),
+		Multiprocessors:    attribute(attrMultiprocessors),
+		Capability:         [2]int{attribute(attrCapabilityMajor), attribute(attrCapabilityMinor)},
+		ClockKHz:           attribute(attrClockRate),
+		MemoryClockKHz:     attribute(attrMemoryClockRate),
+		MemoryBusBits:      attribute(attrMemoryBusWidth),
+		L2Bytes:            attribute(attrL2CacheSize),
+		CopyEngines:        attribute(attrAsyncEngines),
+		MaxThreadsPerBlock: attribute(attrMaxThreadsPerBlock),
+		MaxBlock:           [3]int{attribute(attrMaxBlockX), attribute(attrMaxBlockX + 1), attribute(attrMaxBlockX + 2)},
+		MaxGrid:            [3]int{attribute(attrMaxGridX), attribute(attrMaxGridX + 1), attribute(attrMaxGridX + 2)},
+		ThreadsPerSM:       attribute(attrThreadsPerSM),
+		BlocksPerSM:        attribute(attrBlocksPerSM),
+		SharedPerBlock:     attribute(attrSharedPerBlock),
+		SharedPerBlockMax:  attribute(attrSharedOptIn),
+		SharedPerSM:        attribute(attrSharedPerSM),
+		Driver:             versionText(p.lib.version),
+		Peers:              make([]bool, len(p.devices)),
+	}
+	for i, other := range p.devices {
+		if other == d {
+			continue
+		}
+		s.reset()
+		s.outs[1] = 0
+		s.call(cuDeviceCanAccessPeer, s.out(1), uintptr(d.handle), uintptr(other.handle))
+		if err := s.run(); err != nil {
+			return onDevice(err, d)
+		}
+		d.info.Peers[i] = int32(s.outs[1]) != 0
+	}
+	return failed
+}
+
+// Name is "cuda".
+func (p *Platform) Name() string { return "cuda" }
+
+// Devices describes the GPUs in the driver's order, which CUDA_VISIBLE_DEVICES changes.
+func (p *Platform) Devices() []cudart.Info {
+	infos := make([]cudart.Info, len(p.devices))
+	for i, d := range p.devices {
+		infos[i] = d.info
+	}
+	return infos
+}
+
+// device finds a device by number.
+func (p *Platform) device(number int32) (*device, error) {
+	if number < 0 || int(number) >= len(p.devices) {
+		return nil, fmt.Errorf("%w %d: there are %d, numbered from 0", cudart.ErrNoDevice, number, len(p.devices))
+	}
+	return p.devices[number], nil
+}
+
+// prepare retains a device's primary context when something needs it first.
+func (p *Platform) prepare(d *device) error {
+	if err := d.faulted(); err != nil {
+		return err
+	}
+	if d.context.Load() != 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.context.Load() != 0 {
+		return nil
+	}
+	s, _ := p.sequence(nil)
+	defer s.release()
+	s.call(cuDevicePrimaryCtxRetain, s.out(0), uintptr(d.handle))
+	if err := s.run(); err != nil {
+		return onDevice(err, d)
+	}
+	if err := p.adoptContext(d, uintptr(s.outs[0])); err != nil {
+		s.reset()
+		s.call(cuDevicePrimaryCtxRelease, uintptr(d.handle))
+		s.run()
+		return err
+	}
+	d.retained = true
+	return nil
+}
+
+// adoptContext makes a context the one that is used on a device. d.mu is held.
+func (p *Platform) adoptContext(d *device, context uintptr) error {
+	s := p.sequences.Get().(*sequence)
+	s.begin(p, d, context)
+	defer s.release()
+	s.call(cuCtxGetStreamPriorityRange, s.out(0), s.out(1))
+	if err := s.run(); err != nil {
+		return err
+	}
+	d.least, d.greatest = int32(s.outs[0]), int32(s.outs[1])
+	d.context.Store(context)
+	return nil
+}
+
+// faulted is the error of every call after a fault.
+func (d *device) faulted() error {
+	if first := d.fault.Load(); first != nil {
+		return fmt.Errorf("device %d: %w: %w", d.number, cudart.ErrPoisoned, first)
+	}
+	return nil
+}
+
+func onDevice(err error, d *device) error {
+	if e, ok := err.(*cudart.Error); ok && d != nil {
+		e.Device = d.number
+	}
+	return err
+}
+
+// MemoryInfo tells how much of a device's memory is free, for this process and others.
+func (p *Platform) MemoryInfo(number int32) (free, total int64, err error) {
+	d, err := p.device(number)
+	if err != nil {
+		return 0, 0, err
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.release()
+	s.call(cuMemGetInfo, s.out(0), s.out(1))
+	if err := s.run(); err != nil {
+		return 0, 0, err
+	}
+	return int64(s.outs[0]), int64(s.outs[1]), nil
+}
+
+// Synchronize waits for everything on a device.
+func (p *Platform) Synchronize(number int32) error {
+	d, err := p.device(number)
+	if err != nil {
+		return err
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuCtxSynchronize)
+	return s.run()
+}
+
+// EnablePeer lets kernels of one device touch another's memory. Access that is already enabled, by whomever, is success, and
+// access is never disabled again.
+func (p *Platform) EnablePeer(number, peer int32) error {
+	d, err := p.device(number)
+	if err != nil {
+		return err
+	}
+	other, err := p.device(peer)
+	if err != nil {
+		return err
+	}
+	if d == other {
+		return nil
+	}
+	if !d.info.Peers[peer] {
+		return fmt.Errorf("%w: device %d cannot access the memory of device %d", cudart.ErrUnsupported, number, peer)
+	}
+	if err := p.prepare(other); err != nil {
+		return err
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuCtxEnablePeerAccess, other.context.Load(), 0)
+	if err := s.run(); err != nil && !isCode(err, codePeerAlreadyEnabled) {
+		return err
+	}
+	return nil
+}
+
+// Live counts what has been made and not yet closed.
+func (p *Platform) Live() cudart.Live {
+	return cudart.Live{
+		Memory:  int(p.live.memory.Load()),
+		Streams: int(p.live.streams.Load()),
+		Events:  int(p.live.events.Load()),
+		Modules: int(p.live.modules.Load()),
+		Lists:   int(p.live.lists.Load()),
+		Graphs:  int(p.live.graphs.Load()),
+	}
+}
+
+// Close gives the primary contexts back. What was made on the platform must have been closed before.
+func (p *Platform) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	var first error
+	for _, d := range p.devices {
+		d.mu.Lock()
+		if d.retained && d.fault.Load() == nil {
+			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && first == nil {
+				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
+			}
+		}
+		d.retained = false
+		d.context.Store(0)
+		d.mu.Unlock()
+	}
+	return first
+}

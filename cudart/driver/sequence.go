@@ -1,0 +1,139 @@
+// A sequence: a few driver calls in one crossing, with the context pushed before and popped after. Not for replays, which
+// have tables of their own.
+
+package driver
+
+import (
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+const sequenceRows = 12
+
+// sequence is a small table. Sequences are pooled, so that queries and waits allocate nothing.
+type sequence struct {
+	walk     walk
+	rows     [sequenceRows + 1]row // one spare, so that the end lies inside
+	epilogue [3]row
+	calls    [sequenceRows]function
+	count    int
+	last     int // epilogue rows in use
+	ends     [2]function
+	outs     [4]uint64
+	popped   uint64
+	held     []unsafe.Pointer
+	p        *Platform
+	d        *device
+}
+
+// sequence begins a sequence on a device, or on no context if d is nil.
+func (p *Platform) sequence(d *device) (*sequence, error) {
+	context := uintptr(0)
+	if d != nil {
+		if err := p.prepare(d); err != nil {
+			return nil, err
+		}
+		context = d.context.Load()
+	}
+	s := p.sequences.Get().(*sequence)
+	s.begin(p, d, context)
+	return s, nil
+}
+
+func (s *sequence) begin(p *Platform, d *device, context uintptr) {
+	s.p, s.d = p, d
+	s.outs = [4]uint64{}
+	s.reset()
+	if context != 0 {
+		s.call(cuCtxPushCurrent, context)
+		s.finally(cuCtxPopCurrent, uintptr(unsafe.Pointer(&s.popped)))
+	}
+}
+
+// reset empties a sequence of rows, so that it can be filled again. Only for sequences without a context.
+func (s *sequence) reset() { s.count, s.last = 0, 0 }
+
+// call appends a call.
+func (s *sequence) call(f function, args ...uintptr) {
+	r := &s.rows[s.count]
+	*r = row{fn: s.p.lib.address[f]}
+	copy(r.arg[:], args)
+	s.calls[s.count] = f
+	s.count++
+}
+
+// callPointers appends a call of which some arguments are the addresses of Go memory. The sequence keeps that memory alive.
+func (s *sequence) callPointers(f function, args ...any) {
+	r := &s.rows[s.count]
+	*r = row{fn: s.p.lib.address[f]}
+	for i, a := range args {
+		switch a := a.(type) {
+		case uintptr:
+			r.arg[i] = a
+		case int:
+			r.arg[i] = uintptr(a)
+		case unsafe.Pointer:
+			r.arg[i] = uintptr(a)
+			s.held = append(s.held, a)
+		}
+	}
+	s.calls[s.count] = f
+	s.count++
+}
+
+// finally appends a call that is made, also after an error, if the row appended last was passed.
+func (s *sequence) finally(f function, args ...uintptr) {
+	r := &s.epilogue[s.last]
+	*r = row{fn: s.p.lib.address[f]}
+	copy(r.arg[:rowGuard], args)
+	r.arg[rowGuard] = uintptr(unsafe.Pointer(&s.rows[s.count-1]))
+	s.ends[s.last] = f
+	s.last++
+}
+
+// out is the address of a result.
+func (s *sequence) out(i int) uintptr { return uintptr(unsafe.Pointer(&s.outs[i])) }
+
+// run makes the calls. A fault that the context does not survive is remembered.
+func (s *sequence) run() error {
+	if code, f := s.cross(); code != 0 {
+		return s.p.fail(s.d, f, code)
+	}
+	return nil
+}
+
+// cross makes the calls and returns the first result that is not zero, and whose it is.
+func (s *sequence) cross() (uint64, function) {
+	s.walk.own = 0
+	s.walk.stop = &s.walk.own
+	s.walk.setRows(s.rows[:s.count])
+	s.walk.setEpilogue(s.epilogue[:s.last])
+	cross(&s.walk)
+	if i := s.walk.failedRow(); i >= 0 {
+		return s.walk.code, s.calls[i]
+	}
+	if i := s.walk.failedEpilogue(); i >= 0 {
+		return s.walk.epilogueCode, s.ends[i]
+	}
+	return 0, 0
+}
+
+// fail makes the error of a failed call on a device and notes a fault.
+func (p *Platform) fail(d *device, f function, code uint64) *cudart.Error {
+	e := p.lib.failure(f, code)
+	if d != nil {
+		e.Device = d.number
+		if sticky(code) {
+			d.fault.CompareAndSwap(nil, e)
+		}
+	}
+	return e
+}
+
+func (s *sequence) release() {
+	s.d = nil
+	clear(s.held)
+	s.held = s.held[:0]
+	s.p.sequences.Put(s)
+}

@@ -1,0 +1,240 @@
+// Streams: own ones, a caller's, and the bridge to the legacy stream.
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// stream is a CUstream.
+type stream struct {
+	p      *Platform
+	d      *device
+	handle uintptr
+	bridge *bridge
+	owned  bool
+	closed atomic.Bool
+}
+
+// A bridge ties a stream of our own to the legacy stream, which can neither be captured nor run beside others: what is
+// submitted to ours comes after what the legacy stream holds, and the legacy stream waits for it.
+type bridge struct {
+	legacy  uintptr
+	in, out *event
+}
+
+// NewStream makes a non-blocking stream. A normal stream is one step above the least priority where the device has more than
+// two, so that low is lower.
+func (p *Platform) NewStream(number int32, priority dag.Priority) (cudart.Stream, error) {
+	d, err := p.device(number)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.newStream(d, priority)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p *Platform) newStream(d *device, priority dag.Priority) (*stream, error) {
+	s, err := p.sequence(d)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release()
+	s.call(cuStreamCreateWithPriority, s.out(0), streamNonBlocking, uintptr(uint32(d.priority(priority))))
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	p.live.streams.Add(1)
+	return &stream{p: p, d: d, handle: uintptr(s.outs[0]), owned: true}, nil
+}
+
+// priority is the device's number for a priority; numbers fall as priorities rise.
+func (d *device) priority(priority dag.Priority) int32 {
+	switch {
+	case priority > 0:
+		return d.greatest
+	case priority < 0:
+		return d.least
+	case d.least-d.greatest >= 2:
+		return d.least - 1
+	}
+	return d.least
+}
+
+// AdoptStream wraps a CUstream that the caller owns. Its context becomes the device's where dagrun has made nothing on the
+// device yet. The legacy stream (0 or CU_STREAM_LEGACY) is stood in for by a stream that events tie to it; the per-thread
+// stream is refused, since it is another stream on every thread.
+func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
+	switch handle {
+	case 0, streamLegacy:
+		s, err := p.bridgeLegacy()
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case streamPerThread:
+		return nil, fmt.Errorf("%w: the per-thread default stream is a different stream on every thread; pass a stream of your own", cudart.ErrUnsupported)
+	}
+	s, _ := p.sequence(nil)
+	defer s.release()
+	s.call(cuStreamGetCtx, handle, s.out(0))
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	d, err := p.deviceOf(uintptr(s.outs[0]))
+	if err != nil {
+		return nil, err
+	}
+	p.live.streams.Add(1)
+	return &stream{p: p, d: d, handle: handle}, nil
+}
+
+// deviceOf finds the device of a context and makes the context the one used on it.
+func (p *Platform) deviceOf(context uintptr) (*device, error) {
+	s := p.sequences.Get().(*sequence)
+	s.begin(p, nil, context)
+	defer s.release()
+	s.call(cuCtxGetDevice, s.out(0))
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	for _, d := range p.devices {
+		if d.handle != int32(s.outs[0]) {
+			continue
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		switch d.context.Load() {
+		case context:
+			return d, nil
+		case 0:
+			return d, p.adoptContext(d, context)
+		}
+		return nil, fmt.Errorf("%w: the stream belongs to another context of device %d than the one in use; adopt the stream before anything else is made on the device, or make it in the primary context",
+			cudart.ErrUnsupported, d.number)
+	}
+	return nil, fmt.Errorf("%w: the stream's device (%d) is not among this platform's", cudart.ErrNoDevice, int32(s.outs[0]))
+}
+
+// bridgeLegacy stands in for the legacy stream of the calling thread's context, or of device 0.
+func (p *Platform) bridgeLegacy() (*stream, error) {
+	d := p.devices[0]
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s, _ := p.sequence(nil)
+	defer s.release()
+	s.call(cuCtxGetCurrent, s.out(0))
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	if s.outs[0] != 0 {
+		var err error
+		if d, err = p.deviceOf(uintptr(s.outs[0])); err != nil {
+			return nil, err
+		}
+	}
+	own, err := p.newStream(d, dag.Normal)
+	if err != nil {
+		return nil, err
+	}
+	b := &bridge{legacy: streamLegacy}
+	if b.in, err = p.newEvent(d, false); err == nil {
+		b.out, err = p.newEvent(d, false)
+	}
+	if err != nil {
+		if b.in != nil {
+			b.in.Close()
+		}
+		own.Close()
+		return nil, err
+	}
+	own.bridge = b
+	return own, nil
+}
+
+// Device is the device's number.
+func (s *stream) Device() int32 { return s.d.number }
+
+// Handle is the CUstream that work goes to.
+func (s *stream) Handle() uintptr { return s.handle }
+
+// Synchronize waits until the stream is empty. With a context that can end, it asks at growing intervals, an interval of no
+// more than a 256th of the time waited so far, and returns the context's error when that comes first.
+func (s *stream) Synchronize(ctx context.Context) error {
+	if ctx == nil || ctx.Done() == nil {
+		return s.one(cuStreamSynchronize)
+	}
+	began := time.Now()
+	for {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		done, err := s.Query()
+		if done || err != nil {
+			return err
+		}
+		pause := min(time.Since(began)/256, time.Millisecond)
+		if pause < 50*time.Microsecond {
+			runtime.Gosched()
+			continue
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Query reports whether the stream is empty.
+func (s *stream) Query() (bool, error) { return s.p.query(s.d, cuStreamQuery, s.handle) }
+
+func (s *stream) one(f function) error {
+	q, err := s.p.sequence(s.d)
+	if err != nil {
+		return err
+	}
+	defer q.release()
+	q.call(f, s.handle)
+	return q.run()
+}
+
+// query asks whether a stream or an event is done.
+func (p *Platform) query(d *device, f function, handle uintptr) (bool, error) {
+	s, err := p.sequence(d)
+	if err != nil {
+		return false, err
+	}
+	defer s.release()
+	s.call(f, handle)
+	switch code, failed := s.cross(); code {
+	case 0:
+		return true, nil
+	case codeNotReady:
+		return false, nil
+	default:
+		return false, p.fail(d, failed, code)
+	}
+}
+
+// Close destroys a stream of our own; one that the caller owns stays.
+func (s *stream) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.p.live.streams.Add(-1)
+	if !s.owned {
+		return nil
+	}
+	if s.bridge != nil {
+		s.bridge.in.Close()
+		s.bridge.out.Close()
+	}
+	return s.p.dispose(s.d, cuStreamDestroy, s.handle)
+}

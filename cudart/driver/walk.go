@@ -1,0 +1,64 @@
+// The command table and what walks it: rows of {function, arguments} called one after the other inside one crossing into C.
+// It knows nothing of CUDA.
+
+package driver
+
+import "unsafe"
+
+// A row is one call: fn is a C function's address or one of the codes below. An epilogue row uses no more than ten arguments:
+// its last is the address of the row that must have been passed for it to run.
+type row struct {
+	fn  uintptr
+	arg [11]uintptr
+}
+
+const (
+	rowNothing  = 0 // a launch of no blocks, a copy of no bytes
+	rowWait     = 1 // until *arg[0] has reached the walk's generation
+	rowPublish  = 2 // *arg[0] = generation
+	rowIgnore   = 3 // call arg[0] with arg[1..4], whatever it returns
+	rowJoin     = 4 // rowWait of an epilogue: the stop word does not end it
+	rowBuiltins = 16
+
+	rowGuard = 10 // the argument of an epilogue row that holds its guard
+	rowBytes = unsafe.Sizeof(row{})
+)
+
+// A walk is one thread's table and the outcome of walking it.
+type walk struct {
+	rows, end             *row
+	epilogue, epilogueEnd *row
+	stop                  *uint64 // not zero: take no further row
+	generation            uint64
+	failed                *row // the row that failed, or nil
+	code                  uint64
+	epilogueFailed        *row
+	epilogueCode          uint64
+	start, done           *uint64 // of a submitting thread: the generation to run, the generation that ran; nil: walk once
+	patience              uint64  // how often to look at start before the crossing ends
+	yield                 uintptr // sched_yield, called after many spins; 0: none
+	own                   uint64  // the stop word of a walk that shares none
+}
+
+func (w *walk) setRows(rows []row) {
+	w.rows = unsafe.SliceData(rows)
+	w.end = (*row)(unsafe.Add(unsafe.Pointer(w.rows), uintptr(len(rows))*rowBytes))
+}
+
+func (w *walk) setEpilogue(rows []row) {
+	w.epilogue = unsafe.SliceData(rows)
+	w.epilogueEnd = (*row)(unsafe.Add(unsafe.Pointer(w.epilogue), uintptr(len(rows))*rowBytes))
+}
+
+// failedRow is the index of the row that failed, or -1.
+func (w *walk) failedRow() int { return rowIndex(w.rows, w.failed) }
+
+// failedEpilogue is the index of the epilogue row that failed, or -1.
+func (w *walk) failedEpilogue() int { return rowIndex(w.epilogue, w.epilogueFailed) }
+
+func rowIndex(first, failed *row) int {
+	if failed == nil {
+		return -1
+	}
+	return int((uintptr(unsafe.Pointer(failed)) - uintptr(unsafe.Pointer(first))) / rowBytes)
+}

@@ -1,0 +1,21 @@
+// The assembly walkers' entry. Never used where there is no driver to call.
+
+//go:build linux && (amd64 || arm64)
+
+package driver
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart/internal/dl"
+)
+
+// walkAddress is the address of the routine in walk_amd64.s and walk_arm64.s.
+var walkAddress uintptr
+
+// cross walks a table in one crossing.
+func cross(w *walk) {
+	dl.Call(walkAddress, uintptr(unsafe.Pointer(w)))
+	runtime.KeepAlive(w)
+}

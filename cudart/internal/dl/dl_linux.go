@@ -1,0 +1,43 @@
+// The one place that imports purego: dlopen, dlsym and calls through it. Never used with cgo.
+
+//go:build linux && (amd64 || arm64)
+
+package dl
+
+import (
+	"fmt"
+
+	"github.com/ebitengine/purego"
+)
+
+// Available tells whether libraries can be opened here.
+const Available = true
+
+// Open returns the first of the named libraries that the dynamic loader finds.
+func Open(names ...string) (*Library, error) {
+	var first error
+	for _, name := range names {
+		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err == nil {
+			return &Library{Name: name, handle: handle}, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil, first
+}
+
+// Symbol returns the address of a function.
+func (l *Library) Symbol(name string) (uintptr, error) {
+	return purego.Dlsym(l.handle, name)
+}
+
+// Call calls a C function with integer or pointer arguments, at most 15 of them. It locks the goroutine to its thread for the
+// time of the call only.
+//
+//go:uintptrescapes
+func Call(fn uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(fn, args...)
+	return r
+}

@@ -1,0 +1,17 @@
+// Platforms without a dynamic loader that purego serves and NVIDIA supports: every Open fails.
+
+//go:build !(linux && (amd64 || arm64))
+
+package dl
+
+// Available tells whether libraries can be opened here.
+const Available = false
+
+// Open fails with ErrUnavailable.
+func Open(names ...string) (*Library, error) { return nil, ErrUnavailable }
+
+// Symbol fails with ErrUnavailable; there is no Library to ask.
+func (l *Library) Symbol(name string) (uintptr, error) { return 0, ErrUnavailable }
+
+// Call panics: no library was opened, so no function address exists.
+func Call(fn uintptr, args ...uintptr) uintptr { panic("dl: call without a library") }
