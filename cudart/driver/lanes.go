@@ -151,8 +151,7 @@ func (c *crossings) word(memory *arena, command int32) (*uint64, error) {
 
 // crew is the threads of a list beside the calling one.
 type crew struct {
-	threads    []*thread
-	generation uint64
+	threads []*thread
 }
 
 type thread struct {

@@ -24,7 +24,7 @@ const (
 	rowBytes = unsafe.Sizeof(row{})
 )
 
-// A walk is one thread's table and the outcome of walking it.
+// A walk is one thread's table and the outcome of walking it. It lies outside Go's heap, or in an object that is always on it.
 type walk struct {
 	rows, end             *row
 	epilogue, epilogueEnd *row
@@ -38,6 +38,7 @@ type walk struct {
 	patience              uint64  // how often to look at start before the crossing ends
 	yield                 uintptr // sched_yield, called after many spins; 0: none
 	own                   uint64  // the stop word of a walk that shares none
+	self                  uintptr // its address: the one argument of the crossing, kept here so that a crossing allocates nothing
 }
 
 func (w *walk) setRows(rows []row) {

@@ -16,6 +16,7 @@ var walkAddress uintptr
 
 // cross walks a table in one crossing.
 func cross(w *walk) {
-	dl.Call(walkAddress, uintptr(unsafe.Pointer(w)))
+	w.self = uintptr(unsafe.Pointer(w))
+	dl.Call(walkAddress, unsafe.Slice(&w.self, 1)...)
 	runtime.KeepAlive(w)
 }

@@ -5,8 +5,6 @@
 package dl
 
 import (
-	"fmt"
-
 	"github.com/ebitengine/purego"
 )
 
@@ -22,7 +20,7 @@ func Open(names ...string) (*Library, error) {
 			return &Library{Name: name, handle: handle}, nil
 		}
 		if first == nil {
-			first = fmt.Errorf("%s: %w", name, err)
+			first = err
 		}
 	}
 	return nil, first

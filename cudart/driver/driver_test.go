@@ -1,0 +1,500 @@
+// Tests of every path on a driver of callbacks, without a GPU: what is called, in which order, and what a failure leaves behind.
+
+//go:build linux && (amd64 || arm64)
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a)\n")}
+
+func TestStructureSizes(t *testing.T) {
+	sizes := map[function]uintptr{
+		cuGraphAddKernelNode: unsafe.Sizeof(kernelNodeParams{}), cuGraphExecKernelNodeSetParams: unsafe.Sizeof(kernelNodeParams{}),
+		cuGraphAddMemcpyNode: unsafe.Sizeof(memcpy3D{}), cuGraphExecMemcpyNodeSetParams: unsafe.Sizeof(memcpy3D{}),
+		cuGraphAddMemsetNode: unsafe.Sizeof(memsetNodeParams{}), cuGraphExecMemsetNodeSetParams: unsafe.Sizeof(memsetNodeParams{}),
+		cuGraphKernelNodeSetAttribute: unsafe.Sizeof(kernelNodeAttribute{}),
+		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4,
+	}
+	for f := range functionCount {
+		require.Equal(t, sizes[f], table[f].record, table[f].symbol)
+	}
+	var k kernelNodeParams
+	require.EqualValues(t, [...]uintptr{0, 8, 20, 32, 40, 48},
+		[...]uintptr{unsafe.Offsetof(k.function), unsafe.Offsetof(k.grid), unsafe.Offsetof(k.block), unsafe.Offsetof(k.shared), unsafe.Offsetof(k.params), unsafe.Offsetof(k.extra)})
+	var m memcpy3D
+	require.EqualValues(t, [...]uintptr{32, 40, 48, 72, 88, 120, 128, 136, 160, 176, 192},
+		[...]uintptr{unsafe.Offsetof(m.srcType), unsafe.Offsetof(m.srcHost), unsafe.Offsetof(m.srcDevice), unsafe.Offsetof(m.srcPitch), unsafe.Offsetof(m.dstX),
+			unsafe.Offsetof(m.dstType), unsafe.Offsetof(m.dstHost), unsafe.Offsetof(m.dstDevice), unsafe.Offsetof(m.dstPitch), unsafe.Offsetof(m.width), unsafe.Offsetof(m.depth)})
+}
+
+func TestTableIsWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for f := range functionCount {
+		e := table[f]
+		require.NotEmpty(t, e.symbol, "row %d", f)
+		require.False(t, seen[e.symbol], e.symbol)
+		seen[e.symbol] = true
+		require.True(t, e.optional == (e.abi > minimumDriver), "%s: a function newer than CUDA 11.4 must be optional, and no other", e.symbol)
+		require.NotContains(t, e.symbol, "_pt", "per-thread default streams are never used")
+		require.LessOrEqual(t, len(strings.Split(e.params, ",")), 11)
+	}
+}
+
+func TestOpenFailures(t *testing.T) {
+	cases := []struct {
+		name string
+		set  func(*fakeDriver)
+		is   error
+		text string
+	}{
+		{"no version function", func(d *fakeDriver) { d.missing["cuDriverGetVersion"] = true }, cudart.ErrNoDriver,
+			"no NVIDIA driver: the library has no cuDriverGetVersion"},
+		{"too old", func(d *fakeDriver) { d.version = 11020 }, cudart.ErrNoDriver,
+			"no NVIDIA driver: the driver supports CUDA 11.2, and CUDA 11.4 or newer is needed (driver 470 or newer)"},
+		{"function missing", func(d *fakeDriver) { d.missing["cuGraphUpload"] = true }, cudart.ErrNoDriver,
+			"no NVIDIA driver: the driver (CUDA 12.4) has no function cuGraphUpload, which every driver since CUDA 11.1 has"},
+		{"no device", func(d *fakeDriver) { d.failOn[cuInit] = 100 }, cudart.ErrNoDevice, "cuInit: CUDA_ERROR_FAKE (100): CUDA_ERROR_FAKE"},
+		{"no device visible", func(d *fakeDriver) { d.devices = 0 }, cudart.ErrNoDevice,
+			"no device: the driver (CUDA 12.4) sees no GPU; is CUDA_VISIBLE_DEVICES set?"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := newFakeDriver(t)
+			c.set(d)
+			_, err := open(d.resolve)
+			require.ErrorIs(t, err, c.is)
+			require.EqualError(t, err, c.text)
+		})
+	}
+}
+
+func TestOptionalFunctionsMayBeMissing(t *testing.T) {
+	d := newFakeDriver(t)
+	for f := range functionCount {
+		if table[f].optional {
+			d.missing[table[f].symbol] = true
+		}
+	}
+	p := d.open(t)
+	m, err := p.Load(context.Background(), 0, testModule)
+	require.NoError(t, err)
+	k, err := m.Kernel("scale")
+	require.NoError(t, err)
+	require.Nil(t, k.Attributes().ParamSizes)
+	_, err = p.BuildGraph([]cudart.Command{{Kind: cudart.LaunchKernel, Label: "n", Kernel: k, Block: [3]uint32{1, 1, 1}}}, [][]int32{nil}, cudart.GraphOptions{})
+	require.EqualError(t, err, `node "n": a launch of nothing in a graph: not supported: the driver (CUDA 12.4) has no cuGraphNodeSetEnabled, which came with CUDA 11.6`)
+	require.NoError(t, m.Close())
+	require.NoError(t, p.Close())
+	d.clean(t)
+}
+
+func TestPropertiesNeedNoContext(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	infos := p.Devices()
+	require.Len(t, infos, 2)
+	require.Equal(t, "Fake GPU", infos[0].Name)
+	require.Equal(t, "GPU-30313233-3435-3637-3839-616263646566", infos[0].UUID)
+	require.Equal(t, [2]int{9, 0}, infos[0].Capability)
+	require.Equal(t, []bool{false, true}, infos[0].Peers)
+	require.Equal(t, "12.4", infos[0].Driver)
+	require.NotContains(t, d.names(0), "cuDevicePrimaryCtxRetain")
+	require.NoError(t, p.Close())
+}
+
+// world is what a program makes: two devices, streams, events, memory, a kernel.
+type world struct {
+	p              *Platform
+	origin, second cudart.Stream
+	event, joined  cudart.Event
+	device, host   cudart.Ptr
+	module         cudart.Module
+	kernel         cudart.Kernel
+}
+
+func newWorld(p *Platform) (w *world, err error) {
+	w = &world{p: p}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.origin, err = p.NewStream(0, dag.Normal); err != nil {
+		return
+	}
+	if w.second, err = p.NewStream(0, dag.High); err != nil {
+		return
+	}
+	if w.event, err = p.NewEvent(0, false); err != nil {
+		return
+	}
+	if w.joined, err = p.NewEvent(0, false); err != nil {
+		return
+	}
+	if w.device, err = p.Alloc(0, 1024); err != nil {
+		return
+	}
+	if w.host, err = p.AllocHost(2048, false); err != nil {
+		return
+	}
+	if w.module, err = p.Load(context.Background(), 0, testModule); err != nil {
+		return
+	}
+	w.kernel, err = w.module.Kernel("scale")
+	return
+}
+
+func (w *world) close() error {
+	var errs []error
+	for _, c := range []interface{ Close() error }{w.origin, w.second, w.event, w.joined, w.module} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	for _, ptr := range []cudart.Ptr{w.device, w.host} {
+		if ptr != 0 {
+			errs = append(errs, w.p.Free(ptr))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *world) launch(stream cudart.Stream, label string) cudart.Command {
+	return cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: label, Kernel: w.kernel, Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{64, 1, 1},
+		Args: []cudart.Value{{Pointer: true, Ptr: w.device, Bytes: 1024}, {Bits: 7, Size: 4}}}
+}
+
+// commands fork from the origin, work on two streams and join.
+func (w *world) commands() []cudart.Command {
+	return []cudart.Command{
+		{Kind: cudart.CopyMemory, Stream: w.origin, Label: "up", Node: 0, Dst: w.device, Src: w.host, SrcDevice: -1, Bytes: 1024},
+		{Kind: cudart.RecordEvent, Stream: w.origin, Event: w.event, Node: -1},
+		{Kind: cudart.WaitEvent, Stream: w.second, Event: w.event, Node: -1},
+		w.launch(w.origin, "a"),
+		w.launch(w.second, "b"),
+		{Kind: cudart.SetMemory, Stream: w.second, Label: "fill", Dst: w.device, Bytes: 512, Pattern: 5, Width: 1},
+		{Kind: cudart.RecordEvent, Stream: w.second, Event: w.joined, Node: -1},
+		{Kind: cudart.WaitEvent, Stream: w.origin, Event: w.joined, Node: -1},
+		{Kind: cudart.CopyMemory, Stream: w.origin, Label: "down", Dst: w.host, Src: w.device, DstDevice: -1, Bytes: 1024},
+	}
+}
+
+var submitCalls = []string{"cuCtxPushCurrent", "cuMemcpyHtoDAsync", "cuEventRecord", "cuStreamWaitEvent", "cuLaunchKernel", "cuLaunchKernel",
+	"cuMemsetD8Async", "cuEventRecord", "cuStreamWaitEvent", "cuMemcpyDtoHAsync", "cuCtxPopCurrent"}
+
+func TestSubmit(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	require.Equal(t, cudart.Live{Memory: 2, Streams: 2, Events: 2, Modules: 1}, p.Live())
+	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin})
+	require.NoError(t, err)
+	p.HostBytes(w.host, 1024)[700] = 9
+	for range 3 {
+		from := d.mark()
+		require.NoError(t, l.Submit())
+		require.Equal(t, submitCalls, d.names(from))
+	}
+	require.EqualValues(t, 5, p.HostBytes(w.host, 1024)[511])
+	require.EqualValues(t, 9, p.HostBytes(w.host, 1024)[700])
+	launch := d.log[len(d.log)-6]
+	require.Equal(t, cuLaunchKernel, launch.f)
+	require.Equal(t, []uintptr{4, 1, 1, 64, 1, 1, 0, w.second.Handle()}, launch.args[1:9])
+	params := launch.args[9]
+	require.EqualValues(t, w.device, peek[uint64](peek[uintptr](params)))
+	require.EqualValues(t, 7, peek[uint32](peek[uintptr](params+8)))
+
+	require.NoError(t, l.SetArgs(4, [3]uint32{8, 2, 1}, []cudart.Value{{Pointer: true, Ptr: 64}, {Bits: 11, Size: 4}}))
+	require.NoError(t, l.SetCopy(8, w.host+512, w.device))
+	require.NoError(t, l.SetArgs(3, [3]uint32{}, []cudart.Value{{Pointer: true, Ptr: 64}, {Bits: 11, Size: 4}}))
+	from := d.mark()
+	require.NoError(t, l.Submit())
+	require.Equal(t, append(append([]string{}, submitCalls[:4]...), submitCalls[5:]...), d.names(from), "a launch of nothing is not made")
+	launch = d.log[from+4]
+	require.Equal(t, []uintptr{8, 2, 1}, launch.args[1:4])
+	require.EqualValues(t, 11, peek[uint32](peek[uintptr](launch.args[9]+8)))
+
+	require.NoError(t, l.Close())
+	require.NoError(t, w.close())
+	require.Equal(t, cudart.Live{}, p.Live())
+	require.NoError(t, p.Close())
+	require.Zero(t, d.retained[10])
+	d.clean(t)
+}
+
+func TestReplaysAllocateNothing(t *testing.T) {
+	d := newFakeDriver(t)
+	d.quiet = true
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	l, err := p.Encode([]cudart.Command{{Kind: cudart.Empty, Stream: w.origin}}, cudart.ListOptions{Origin: w.origin})
+	require.NoError(t, err)
+	code := l.(*list).code // without the calls into this file's Go code, which allocate
+	for i := range code.lanes[0].rows {
+		code.lanes[0].rows[i].fn = rowNothing
+	}
+	code.lanes[0].walk.setEpilogue(nil)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if l.Submit() != nil {
+			t.Fail()
+		}
+	}))
+	require.NoError(t, l.Close())
+	require.NoError(t, w.close())
+	d.clean(t)
+}
+
+// Every call of a program's life fails in turn; each time there is an error that names the call, and nothing is left.
+func TestEveryCallFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, threads := range []int{1, 3} {
+		for k := 1; ; k++ {
+			d := newFakeDriver(t)
+			d.failAt, d.failCode = k, 999
+			failed := lifetime(d, threads)
+			if d.calls < k {
+				require.NoError(t, failed)
+				require.Greater(t, k, 100)
+				break
+			}
+			if failed != nil {
+				require.Contains(t, failed.Error(), "999")
+			}
+			// What could not be destroyed is the driver's; everything else must be gone.
+			for handle, maker := range d.alive {
+				if maker != cuDevicePrimaryCtxRetain && !strings.Contains(d.log[k-1].f.name(), "Destroy") && !strings.Contains(d.log[k-1].f.name(), "Free") &&
+					d.log[k-1].f != cuModuleUnload && d.log[k-1].f != cuCtxPushCurrent && d.log[k-1].f != cuCtxPopCurrent {
+					t.Errorf("threads %d, call %d (%s) failed: %#x of %s was left behind", threads, k, d.log[k-1].f.name(), handle, maker.name())
+				}
+			}
+			require.Empty(t, d.bad, "call %d (%s)", k, d.log[k-1].f.name())
+			require.Zero(t, d.capture, "call %d (%s)", k, d.log[k-1].f.name())
+		}
+	}
+}
+
+// lifetime makes one of everything, uses it and takes it down, and returns the first error.
+func lifetime(d *fakeDriver, threads int) error {
+	p, err := open(d.resolve)
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(p)
+	if err != nil {
+		return errors.Join(err, p.Close())
+	}
+	err = use(p, w, threads)
+	err = errors.Join(err, w.close())
+	if live := p.Live(); live != (cudart.Live{}) {
+		err = errors.Join(err, fmt.Errorf("live: %+v", live))
+		panic(err)
+	}
+	return errors.Join(err, p.Close())
+}
+
+func use(p *Platform, w *world, threads int) error {
+	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin, Threads: threads})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for range 2 {
+		if err := l.Submit(); err != nil {
+			return err
+		}
+	}
+	g, err := l.Capture(cudart.GraphOptions{Origin: w.origin, Priorities: true})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := errors.Join(g.Upload(w.origin), g.Launch(w.second), g.Update(l)); err != nil {
+		return err
+	}
+	if _, err := w.origin.Query(); err != nil {
+		return err
+	}
+	deps := [][]int32{nil, {0}, {1}, {1}, {2}, {4}, {5}, {6}, {3, 7}}
+	built, err := p.BuildGraph(w.commands(), deps, cudart.GraphOptions{Origin: w.origin, Priorities: true})
+	if err != nil {
+		return err
+	}
+	defer built.Close()
+	if err := built.SetArgs(3, [3]uint32{1, 1, 1}, w.commands()[3].Args); err != nil {
+		return err
+	}
+	if err := errors.Join(built.SetCopy(0, w.device, w.host), built.SetCopy(5, w.device, 0), built.Launch(w.origin)); err != nil {
+		return err
+	}
+	return errors.Join(w.origin.Synchronize(context.Background()), p.Synchronize(0), p.EnablePeer(0, 1), w.event.Synchronize())
+}
+
+func TestErrorsNameTheCommand(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	for _, threads := range []int{1, 2} {
+		l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin, Threads: threads})
+		require.NoError(t, err)
+		d.failOn[cuMemsetD8Async] = 1
+		err = l.Submit()
+		require.EqualError(t, err, `node "fill": cuMemsetD8Async: CUDA_ERROR_FAKE (1): CUDA_ERROR_FAKE`)
+		var failure *cudart.Error
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, 5, failure.Index)
+		require.EqualValues(t, 0, failure.Device)
+		delete(d.failOn, cuMemsetD8Async)
+		require.NoError(t, l.Submit())
+		require.NoError(t, l.Close())
+	}
+	require.NoError(t, w.close())
+	d.clean(t)
+}
+
+func TestAFaultPoisonsTheDevice(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin})
+	require.NoError(t, err)
+	d.failOn[cuMemsetD8Async] = 700
+	err = l.Submit()
+	require.ErrorIs(t, err, cudart.ErrPoisoned)
+	from := d.mark()
+	const later = "device 0: the device context is unusable after an earlier fault; a new process is needed: " +
+		"node \"fill\": cuMemsetD8Async: CUDA_ERROR_FAKE (700): CUDA_ERROR_FAKE\nthe fault is of work submitted earlier; this is where the driver told of it"
+	require.EqualError(t, l.Submit(), later)
+	_, err = p.Alloc(0, 1)
+	require.EqualError(t, err, later)
+	_, err = w.origin.Query()
+	require.ErrorIs(t, err, cudart.ErrPoisoned)
+	require.ErrorIs(t, w.origin.Synchronize(context.Background()), cudart.ErrPoisoned)
+	_, err = l.Capture(cudart.GraphOptions{Origin: w.origin})
+	require.ErrorIs(t, err, cudart.ErrPoisoned)
+	require.NoError(t, w.close(), "what a lost context held is gone with it")
+	require.NoError(t, l.Close())
+	require.Empty(t, d.names(from), "the driver is not called again")
+	_, err = p.Alloc(1, 1)
+	require.NoError(t, err, "the other device works on")
+}
+
+func TestChecksBeforeLaunch(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	cases := []struct {
+		change func(*cudart.Command)
+		text   string
+	}{
+		{func(c *cudart.Command) { c.Block = [3]uint32{1025, 1, 1} }, `node "k": kernel scale: a block of 1025 threads; the kernel runs with at most 1024 on device 0 (32 registers a thread)`},
+		{func(c *cudart.Command) { c.Block = [3]uint32{1, 1, 128} }, `node "k": kernel scale: a block of 128 threads in z; device 0 allows 64`},
+		{func(c *cudart.Command) { c.Block = [3]uint32{0, 1, 1} }, `node "k": kernel scale: a block of 0x1x1 threads`},
+		{func(c *cudart.Command) { c.Grid = [3]uint32{1, 65536, 1} }, `node "k": kernel scale: a grid of 65536 blocks in y; device 0 allows 65535`},
+		{func(c *cudart.Command) { c.Args = c.Args[:1] }, `node "k": kernel scale takes 2 arguments, 1 are given`},
+		{func(c *cudart.Command) { c.Args[1].Size = 8 }, `node "k": kernel scale: argument 1 has 8 bytes, the parameter 4`},
+		{func(c *cudart.Command) { c.Shared = 1 << 20 }, `node "k": kernel scale: 1048576 bytes of dynamic shared memory; device 0 allows 232448 (232448 a block, 0 of them static)`},
+	}
+	for _, c := range cases {
+		command := w.launch(w.origin, "k")
+		c.change(&command)
+		_, err := p.Encode([]cudart.Command{command}, cudart.ListOptions{})
+		require.EqualError(t, err, c.text)
+	}
+	_, err = w.module.Kernel("absent")
+	require.EqualError(t, err, "module test: cuModuleGetFunction: CUDA_ERROR_FAKE (500): CUDA_ERROR_FAKE\n"+
+		"the module has no kernel \"absent\"; it has scale; names of kernels not declared extern \"C\" are mangled")
+	require.NoError(t, w.close())
+	d.clean(t)
+}
+
+func TestLegacyStreamIsBridged(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	_, err := p.AdoptStream(streamPerThread)
+	require.ErrorIs(t, err, cudart.ErrUnsupported)
+	s, err := p.AdoptStream(0)
+	require.NoError(t, err)
+	l, err := p.Encode([]cudart.Command{{Kind: cudart.SetMemory, Stream: s, Dst: 1, Width: 1, Bytes: 0}}, cudart.ListOptions{Origin: s})
+	require.NoError(t, err)
+	from := d.mark()
+	require.NoError(t, l.Submit())
+	require.Equal(t, []string{"cuCtxPushCurrent", "cuEventRecord", "cuStreamWaitEvent", "cuEventRecord", "cuStreamWaitEvent", "cuCtxPopCurrent"}, d.names(from))
+	require.EqualValues(t, streamLegacy, d.log[from+1].args[1])
+	require.EqualValues(t, streamLegacy, d.log[from+4].args[0])
+	g, err := l.Capture(cudart.GraphOptions{})
+	require.NoError(t, err)
+	from = d.mark()
+	require.NoError(t, g.Launch(s))
+	require.Equal(t, []string{"cuCtxPushCurrent", "cuEventRecord", "cuStreamWaitEvent", "cuGraphLaunch", "cuEventRecord", "cuStreamWaitEvent", "cuCtxPopCurrent"}, d.names(from))
+	require.NoError(t, errors.Join(g.Close(), l.Close(), s.Close()))
+	d.clean(t)
+}
+
+// Two devices: a context row precedes every change, and copies between them go peer to peer.
+func TestTwoDevices(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	a, err := p.NewStream(0, dag.Normal)
+	require.NoError(t, err)
+	b, err := p.NewStream(1, dag.Normal)
+	require.NoError(t, err)
+	x, err := p.Alloc(0, 64)
+	require.NoError(t, err)
+	y, err := p.Alloc(1, 64)
+	require.NoError(t, err)
+	l, err := p.Encode([]cudart.Command{
+		{Kind: cudart.SetMemory, Stream: a, Dst: x, Width: 1, Pattern: 3, Bytes: 64},
+		{Kind: cudart.CopyMemory, Stream: b, Dst: y, Src: x, DstDevice: 1, SrcDevice: 0, Bytes: 64},
+		{Kind: cudart.SetMemory, Stream: a, Dst: x, Width: 4, Bytes: 64},
+	}, cudart.ListOptions{Origin: a})
+	require.NoError(t, err)
+	from := d.mark()
+	require.NoError(t, l.Submit())
+	require.Equal(t, []string{"cuCtxPushCurrent", "cuMemsetD8Async", "cuCtxSetCurrent", "cuMemcpyPeerAsync", "cuCtxSetCurrent", "cuMemsetD32Async", "cuCtxPopCurrent"}, d.names(from))
+	require.EqualValues(t, 16, d.log[from+5].args[2], "elements, not bytes")
+	require.NoError(t, errors.Join(l.Close(), a.Close(), b.Close(), p.Free(x), p.Free(y)))
+	d.clean(t)
+}
+
+func TestHostMemory(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	for _, pageable := range []bool{false, true} {
+		ptr, err := p.AllocHost(0, pageable)
+		require.NoError(t, err)
+		require.Len(t, p.HostBytes(ptr+8, 16), 16)
+		require.Panics(t, func() { p.HostBytes(ptr, 1<<20) })
+		require.NoError(t, p.Free(ptr))
+		require.Error(t, p.Free(ptr))
+		require.Panics(t, func() { p.HostBytes(ptr, 1) })
+	}
+	memory := make([]byte, 8192)
+	ptr, err := p.RegisterHost(memory)
+	require.NoError(t, err)
+	require.Error(t, p.Free(ptr), "registered memory is not ours to free")
+	p.HostBytes(ptr, 8192)[8191] = 1
+	require.EqualValues(t, 1, memory[8191])
+	require.NoError(t, p.UnregisterHost(ptr))
+	require.Error(t, p.UnregisterHost(ptr))
+	d.clean(t)
+}

@@ -1,0 +1,331 @@
+// A driver made of callbacks: every function of the table, so that every path runs without a GPU. It keeps a log, does its
+// copies at once, and can fail the k-th call. It computes nothing: launches are logged only.
+
+//go:build linux && (amd64 || arm64)
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"github.com/stretchr/testify/require"
+)
+
+// fakeDriver is one test's driver.
+type fakeDriver struct {
+	mu       sync.Mutex
+	log      []fakeCall
+	quiet    bool // log nothing
+	version  int32
+	devices  int
+	missing  map[string]bool
+	failAt   int // the number of the call to fail, counting from 1; 0: none
+	failCode uint32
+	failOn   map[function]uint32 // result of every call of a function
+	calls    int
+	next     uintptr
+	alive    map[uintptr]function // handle -> what made it
+	blocks   map[uintptr][]byte
+	retained map[int32]int
+	contexts map[int32]uintptr
+	stacks   map[uint64][]uintptr // by thread: contexts pushed
+	capture  uintptr              // stream that is being captured
+	nodes    int
+	bad      []string // misuse
+}
+
+type fakeCall struct {
+	f    function
+	args [11]uintptr
+}
+
+// The callbacks are made once, since they are never freed; they serve the driver of the test that runs.
+var (
+	fakeOnce      sync.Once
+	fakeAddresses [functionCount]uintptr
+	fakeNow       atomic.Pointer[fakeDriver]
+	fakeText      = []byte("CUDA_ERROR_FAKE\x00")
+	gettid        func() uint64
+)
+
+func newFakeDriver(t testing.TB) *fakeDriver {
+	fakeOnce.Do(func() {
+		for f := range functionCount {
+			fakeAddresses[f] = purego.NewCallback(func(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 uintptr) uintptr {
+				return uintptr(fakeNow.Load().serve(f, [11]uintptr{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10}))
+			})
+		}
+		libc, err := purego.Dlopen("libc.so.6", purego.RTLD_NOW)
+		if err != nil {
+			panic(err)
+		}
+		purego.RegisterLibFunc(&gettid, libc, "pthread_self")
+	})
+	d := &fakeDriver{version: 12040, devices: 2, failOn: map[function]uint32{}, missing: map[string]bool{}, next: 0x1000,
+		alive: map[uintptr]function{}, blocks: map[uintptr][]byte{}, retained: map[int32]int{}, contexts: map[int32]uintptr{},
+		stacks: map[uint64][]uintptr{}}
+	fakeNow.Store(d)
+	return d
+}
+
+// resolve finds a callback, as dlsym finds a function.
+func (d *fakeDriver) resolve(symbol string) (uintptr, error) {
+	if d.missing[symbol] {
+		return 0, errors.New("no such symbol")
+	}
+	for f := range functionCount {
+		if table[f].symbol == symbol {
+			return fakeAddresses[f], nil
+		}
+	}
+	return 0, fmt.Errorf("symbol %s is not in the table", symbol)
+}
+
+func (d *fakeDriver) open(t testing.TB) *Platform {
+	p, err := open(d.resolve)
+	require.NoError(t, err)
+	return p
+}
+
+func poke[T any](at uintptr, v T) { **(**T)(unsafe.Pointer(&at)) = v }
+
+func peek[T any](at uintptr) T { return **(**T)(unsafe.Pointer(&at)) }
+
+func fakeBytes(at, n uintptr) []byte { return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), n) }
+
+func (d *fakeDriver) made(f function) uintptr {
+	d.next += 0x100
+	d.alive[d.next] = f
+	return d.next
+}
+
+func (d *fakeDriver) gone(handle uintptr, maker function) {
+	if d.alive[handle] != maker {
+		d.bad = append(d.bad, fmt.Sprintf("%#x is not a handle of %s", handle, maker.name()))
+	}
+	delete(d.alive, handle)
+}
+
+// needsContext tells which functions the fake wants a current context for.
+func needsContext(f function) bool {
+	switch f {
+	case cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString, cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceGetUuid,
+		cuDeviceTotalMem, cuDeviceGetAttribute, cuDeviceCanAccessPeer, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease,
+		cuCtxPushCurrent, cuCtxPopCurrent, cuCtxSetCurrent, cuCtxGetCurrent, cuStreamGetCtx:
+		return false
+	}
+	return true
+}
+
+func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f == cuGetErrorName || f == cuGetErrorString {
+		poke(a[1], uintptr(unsafe.Pointer(&fakeText[0])))
+		return 0
+	}
+	if !d.quiet {
+		d.log = append(d.log, fakeCall{f, a})
+	}
+	d.calls++
+	thread := gettid()
+	if needsContext(f) && len(d.stacks[thread]) == 0 {
+		d.bad = append(d.bad, f.name()+" without a context")
+		return 201
+	}
+	if d.calls == d.failAt {
+		if f == cuStreamEndCapture { // a capture that ends badly has ended
+			d.capture = 0
+		}
+		return d.failCode
+	}
+	if code, ok := d.failOn[f]; ok {
+		return code
+	}
+	switch f {
+	case cuDriverGetVersion:
+		poke(a[0], d.version)
+	case cuDeviceGetCount:
+		poke(a[0], int32(d.devices))
+	case cuDeviceGet:
+		poke(a[0], int32(a[1])+10)
+	case cuDeviceGetName:
+		copy(fakeBytes(a[0], a[1]), "Fake GPU\x00")
+	case cuDeviceGetUuid:
+		copy(fakeBytes(a[0], 16), "0123456789abcdef")
+	case cuDeviceTotalMem:
+		poke(a[0], uint64(1<<30))
+	case cuDeviceGetAttribute:
+		v := map[uintptr]int32{1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 1<<31 - 1, 6: 65535, 7: 65535, 8: 48 << 10, 16: 132, 39: 2048, 75: 9, 76: 0, 97: 227 << 10}
+		poke(a[0], v[a[1]])
+	case cuDeviceCanAccessPeer:
+		poke(a[0], int32(1))
+	case cuDevicePrimaryCtxRetain:
+		n := int32(a[1])
+		d.retained[n]++
+		if d.contexts[n] == 0 {
+			d.contexts[n] = d.made(cuDevicePrimaryCtxRetain)
+		}
+		poke(a[0], d.contexts[n])
+	case cuDevicePrimaryCtxRelease:
+		d.retained[int32(a[0])]--
+	case cuCtxPushCurrent:
+		d.stacks[thread] = append(d.stacks[thread], a[0])
+	case cuCtxPopCurrent:
+		s := d.stacks[thread]
+		if len(s) == 0 {
+			d.bad = append(d.bad, "pop of nothing")
+			return 201
+		}
+		poke(a[0], s[len(s)-1])
+		if d.stacks[thread] = s[:len(s)-1]; len(s) == 1 {
+			delete(d.stacks, thread)
+		}
+	case cuCtxSetCurrent:
+		s := d.stacks[thread]
+		s[len(s)-1] = a[0]
+	case cuCtxGetCurrent:
+		poke(a[0], uintptr(0))
+	case cuCtxGetDevice:
+		for n, c := range d.contexts {
+			if s := d.stacks[thread]; c == s[len(s)-1] {
+				poke(a[0], n)
+			}
+		}
+	case cuStreamGetCtx:
+		poke(a[1], d.contexts[10])
+	case cuCtxGetStreamPriorityRange:
+		poke(a[0], int32(0))
+		poke(a[1], int32(-5))
+	case cuMemGetInfo:
+		poke(a[0], uint64(1<<29))
+		poke(a[1], uint64(1<<30))
+	case cuMemAlloc, cuMemHostAlloc:
+		block := make([]byte, a[1])
+		at := uintptr(unsafe.Pointer(&block[0]))
+		d.blocks[at] = block
+		d.alive[at] = f
+		poke(a[0], at)
+	case cuMemFree:
+		d.gone(a[0], cuMemAlloc)
+		delete(d.blocks, a[0])
+	case cuMemFreeHost:
+		d.gone(a[0], cuMemHostAlloc)
+		delete(d.blocks, a[0])
+	case cuMemHostRegister:
+		d.alive[a[0]] = f
+	case cuMemHostUnregister:
+		d.gone(a[0], cuMemHostRegister)
+	case cuMemcpyAsync, cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync:
+		copy(fakeBytes(a[0], a[2]), fakeBytes(a[1], a[2]))
+		d.node()
+	case cuMemcpyPeerAsync:
+		copy(fakeBytes(a[0], a[4]), fakeBytes(a[2], a[4]))
+		d.node()
+	case cuMemsetD8Async:
+		for i := range fakeBytes(a[0], a[2]) {
+			fakeBytes(a[0], a[2])[i] = byte(a[1])
+		}
+		d.node()
+	case cuMemsetD16Async, cuMemsetD32Async, cuLaunchKernel:
+		d.node()
+	case cuStreamCreateWithPriority, cuEventCreate, cuModuleLoadDataEx:
+		poke(a[0], d.made(f))
+	case cuGraphCreate:
+		d.nodes = 0
+		poke(a[0], d.made(f))
+	case cuStreamDestroy:
+		d.gone(a[0], cuStreamCreateWithPriority)
+	case cuEventDestroy:
+		d.gone(a[0], cuEventCreate)
+	case cuModuleUnload:
+		d.gone(a[0], cuModuleLoadDataEx)
+	case cuGraphDestroy:
+		d.gone(a[0], cuGraphCreate)
+	case cuStreamBeginCapture:
+		d.capture, d.nodes = a[0], 0
+	case cuStreamEndCapture:
+		if d.capture != a[0] {
+			d.bad = append(d.bad, "end of a capture that was not begun")
+		}
+		d.capture = 0
+		poke(a[1], d.made(cuGraphCreate))
+	case cuGraphInstantiateWithFlags:
+		poke(a[0], d.made(f))
+	case cuGraphExecDestroy:
+		d.gone(a[0], cuGraphInstantiateWithFlags)
+	case cuGraphGetNodes:
+		poke(a[2], uint64(d.nodes))
+	case cuGraphAddKernelNode, cuGraphAddMemcpyNode, cuGraphAddMemsetNode, cuGraphAddEmptyNode, cuGraphAddEventRecordNode:
+		d.nodes++
+		d.next += 0x100
+		poke(a[0], d.next)
+	case cuModuleGetFunction:
+		if goString(*(**byte)(unsafe.Pointer(&a[2]))) == "absent" {
+			return codeNotFound
+		}
+		d.next += 0x100
+		poke(a[0], d.next)
+	case cuFuncGetAttribute:
+		v := map[uintptr]int32{functionMaxThreads: 1024, functionRegisters: 32, functionMaxDynamic: 48 << 10}
+		poke(a[0], v[a[1]])
+	case cuFuncGetParamInfo:
+		if a[1] >= 2 { // every kernel takes a pointer and an int
+			return codeInvalidValue
+		}
+		poke(a[2], uint64(8*a[1]))
+		poke(a[3], uint64([2]uint64{8, 4}[a[1]]))
+	case cuOccupancyMaxPotentialBlockSize:
+		poke(a[0], int32(132))
+		poke(a[1], int32(256))
+	case cuOccupancyMaxActiveBlocksPerMultiprocessor:
+		poke(a[0], int32(8))
+	case cuEventElapsedTime:
+		poke(a[0], float32(1.5))
+	}
+	return 0
+}
+
+// node counts what a capture would have made a node of.
+func (d *fakeDriver) node() {
+	if d.capture != 0 {
+		d.nodes++
+	}
+}
+
+// names lists the calls since a mark.
+func (d *fakeDriver) names(from int) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := []string{}
+	for _, c := range d.log[from:] {
+		names = append(names, c.f.name())
+	}
+	return names
+}
+
+func (d *fakeDriver) mark() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.log)
+}
+
+// clean checks that nothing was left behind or misused: no handle but primary contexts, no context on a thread.
+func (d *fakeDriver) clean(t testing.TB) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	require.Empty(t, d.bad)
+	for handle, maker := range d.alive {
+		if maker != cuDevicePrimaryCtxRetain {
+			t.Errorf("%#x of %s was left behind", handle, maker.name())
+		}
+	}
+	require.Empty(t, d.stacks)
+	require.Zero(t, d.capture)
+}
