@@ -85,7 +85,11 @@ func (e *planEncoder) plan(p *Plan) {
 	e.WriteString("{\n  \"version\": ")
 	e.int(planVersion)
 	e.field("name", p.Name)
-	e.field("graph", p.Graph)
+	hash := p.Graph
+	if hash == "" {
+		hash = e.g.Hash()
+	}
+	e.field("graph", hash)
 	e.field("strategy", p.Strategy)
 	e.field("requested_strategy", p.Requested)
 	e.field("machine", p.Machine)

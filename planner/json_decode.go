@@ -143,8 +143,7 @@ func (d *planDecoder) misfit(at int, format string, args ...any) {
 
 // foreign reports whether the file's hash, as far as it has been read, is another graph's.
 func (d *planDecoder) foreign() bool {
-	h, ok := any(d.g).(interface{ Hash() string })
-	return ok && d.graphAt > 0 && d.p.Graph != h.Hash()
+	return d.graphAt > 0 && d.p.Graph != d.g.Hash()
 }
 
 // node reads the name of a node.

@@ -18,8 +18,8 @@ func keptBuffers(g *dag.Graph) []bool {
 		b := &g.Buffers[i]
 		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
 	}
-	for _, b := range g.Carried() {
-		kept[b] = kept[b] || !g.Buffers[b].Scratch
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
 	}
 	return kept
 }

@@ -229,7 +229,7 @@ func bruteBefore(g *dag.Graph, p *Plan) [][]bool {
 func bruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 	kept := func(b int32) bool {
 		buffer := &g.Buffers[b]
-		return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.Contains(g.Carried(), b) && !buffer.Scratch
+		return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == b }) && !buffer.Scratch
 	}
 	if kept(a) || kept(b) {
 		return true
