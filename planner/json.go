@@ -291,21 +291,28 @@ func appendEdgeReason(text []byte, g *dag.Graph, edge *dag.Edge) []byte {
 	if edge.Buffer < 0 {
 		return text
 	}
-	b := &g.Buffers[edge.Buffer]
-	text = append(append(text, ' '), b.Name...)
-	if edge.Lo == 0 && edge.Hi == b.Bytes {
+	return appendRange(append(text, ' '), g, dag.Range{Buffer: edge.Buffer, Lo: edge.Lo, Hi: edge.Hi})
+}
+
+func rangeText(g *dag.Graph, r dag.Range) string { return string(appendRange(nil, g, r)) }
+
+// appendRange appends a range as the pipeline file has it: d_x, or d_x(lo..hi) over the first dimension. Bytes that are no
+// whole rows are said as bytes.
+func appendRange(text []byte, g *dag.Graph, r dag.Range) []byte {
+	b := &g.Buffers[r.Buffer]
+	text = append(text, b.Name...)
+	if r.Lo == 0 && r.Hi == b.Bytes {
 		return text
 	}
-	// Over the first dimension, as in the file; bytes that are no whole rows are said as bytes.
 	row := b.DType.Size()
 	for _, n := range b.Shape[min(1, len(b.Shape)):] {
 		row *= n
 	}
 	unit := ")"
-	if len(b.Shape) == 0 || row <= 0 || edge.Lo%row != 0 || edge.Hi%row != 0 {
+	if len(b.Shape) == 0 || row <= 0 || r.Lo%row != 0 || r.Hi%row != 0 {
 		row, unit = 1, " bytes)"
 	}
-	text = strconv.AppendInt(append(text, '('), edge.Lo/row, 10)
-	text = strconv.AppendInt(append(text, ".."...), edge.Hi/row, 10)
+	text = strconv.AppendInt(append(text, '('), r.Lo/row, 10)
+	text = strconv.AppendInt(append(text, ".."...), r.Hi/row, 10)
 	return append(text, unit...)
 }

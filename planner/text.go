@@ -1,0 +1,245 @@
+// The plan as text for people: streams, ops, the reason of every wait, what it comes to. Made to be read, not parsed.
+
+package planner
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// WriteText writes the plan of g for people. With a timeline each node has its predicted start and end; nil leaves them out.
+// The plan must be one that Verify or Simulate accepts.
+func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	reasons := newWaitReasons(g, p)
+	nodes, streams := plural(g.Len(), "node", "nodes"), plural(len(p.Streams), "stream", "streams")
+	fmt.Fprintf(out, "%s: %s on %s", p.Name, nodes, streams)
+	switch {
+	case p.Strategy == p.Requested || p.Requested == "":
+		fmt.Fprintf(out, ", strategy %s", p.Strategy)
+	default:
+		fmt.Fprintf(out, ", strategy %s (asked for: %s)", p.Strategy, p.Requested)
+	}
+	if p.Machine != "" {
+		fmt.Fprintf(out, ", machine %s", p.Machine)
+	}
+	out.WriteByte('\n')
+
+	const widest = 32 // longer names push their line only
+	column := 0
+	for i := range g.Nodes {
+		column = max(column, min(widest, textWidth(g.Nodes[i].Name)))
+	}
+	column = max(column, len("record "+strconv.Itoa(int(p.Events))))
+	for k := range p.Streams {
+		s := &p.Streams[k]
+		fmt.Fprintf(out, "\nstream %d", k)
+		if p.manyDevices() {
+			fmt.Fprintf(out, "  device %d", s.Device)
+		}
+		if s.Priority != dag.Normal {
+			fmt.Fprintf(out, "  %v priority", s.Priority)
+		}
+		out.WriteByte('\n')
+		if t != nil && len(s.Ops) > 0 {
+			fmt.Fprintf(out, "  %10s %10s\n", "start us", "end us")
+		}
+		for i, op := range s.Ops {
+			out.WriteString("  ")
+			if t != nil {
+				if op.Kind == Launch {
+					fmt.Fprintf(out, "%10.2f %10.2f  ", t.Nodes[op.Node].Start, t.Nodes[op.Node].End)
+				} else {
+					fmt.Fprintf(out, "%23s", "")
+				}
+			}
+			name, note := "", ""
+			switch op.Kind {
+			case Launch:
+				name, note = g.Nodes[op.Node].Name, action(g, op.Node)
+			case Record:
+				name = "record " + strconv.Itoa(int(op.Event))
+			case Wait:
+				name, note = "wait "+strconv.Itoa(int(op.Event)), reasons.text(int32(k), int32(i))
+			}
+			out.WriteString(name)
+			if note != "" {
+				fmt.Fprintf(out, "%*s%s", 2+max(0, column-textWidth(name)), "", note)
+			}
+			out.WriteByte('\n')
+		}
+	}
+	p.writeTotals(out, t)
+	return out.Flush()
+}
+
+func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
+	s := &p.Stats
+	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", plural(s.Records, "record", "records"), plural(s.Waits, "wait", "waits"),
+		plural(int(p.Events), "event", "events"), plural(s.Edges, "dependency", "dependencies"))
+	makespan := s.MakespanUS
+	if t != nil {
+		makespan = t.MakespanUS
+	}
+	if makespan > 0 {
+		fmt.Fprintf(out, "predicted %.2f us", makespan)
+		if s.LowerBoundUS > 0 {
+			fmt.Fprintf(out, "; no plan can beat %.2f us", s.LowerBoundUS)
+		}
+		if s.CriticalPathUS > 0 {
+			fmt.Fprintf(out, "; the longest chain takes %.2f us", s.CriticalPathUS)
+		}
+		out.WriteByte('\n')
+	}
+	if s.SumDeviceBytes > 0 {
+		fmt.Fprintf(out, "device memory %s", byteText(s.PeakDeviceBytes))
+		if s.PeakDeviceBytes != s.SumDeviceBytes {
+			fmt.Fprintf(out, ", %s if no buffers shared bytes", byteText(s.SumDeviceBytes))
+		}
+		out.WriteByte('\n')
+	}
+}
+
+func (p *Plan) manyDevices() bool {
+	for k := range p.Streams {
+		if p.Streams[k].Device != p.Streams[0].Device || p.Streams[k].Device != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// action says what a node does in a few words.
+func action(g *dag.Graph, i int32) string {
+	node := &g.Nodes[i]
+	switch {
+	case node.Copy != nil:
+		return fmt.Sprintf("%v %s -> %s", EngineOf(g, i), rangeText(g, node.Copy.Src), rangeText(g, node.Copy.Dst))
+	case node.Set != nil:
+		return "set " + rangeText(g, node.Set.Dst)
+	case node.Launch != nil && node.Launch.Map != nil:
+		return "map " + node.Launch.Map.Text
+	case node.Launch != nil && node.Launch.Kernel != nil:
+		return "kernel " + node.Launch.Kernel.Entry()
+	}
+	return node.Kind.String()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// byteText is a size for people.
+func byteText(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1024 {
+		return plural(int(n), "byte", "bytes")
+	}
+	v := float64(n) / 1024
+	k := 0
+	for v >= 1023.995 && k < len(units)-1 {
+		v /= 1024
+		k++
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 2, 64), ".00") + " " + units[k]
+}
+
+// textWidth is how many columns a terminal gives a text.
+func textWidth(s string) int {
+	width := 0
+	for _, r := range s {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case r >= 0x1100 && (r <= 0x115f || unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) ||
+			r >= 0x3000 && r <= 0x303e || r >= 0xff01 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1f64f || r >= 0x1f680 && r <= 0x1f6ff || r >= 0x1f900 && r <= 0x1f9ff):
+			width += 2
+		default:
+			width++
+		}
+	}
+	return width
+}
+
+// waitReasons finds what a wait is for.
+type waitReasons struct {
+	g      *dag.Graph
+	p      *Plan
+	stream []int32 // of each node
+	place  []int32 // of each node in its stream's ops
+}
+
+func newWaitReasons(g *dag.Graph, p *Plan) *waitReasons {
+	r := &waitReasons{g: g, p: p, stream: make([]int32, g.Len()), place: make([]int32, g.Len())}
+	for k := range p.Streams {
+		for i, op := range p.Streams[k].Ops {
+			if op.Kind == Launch {
+				r.stream[op.Node], r.place[op.Node] = int32(k), int32(i)
+			}
+		}
+	}
+	return r
+}
+
+// of returns the dependency that a wait enforces: the one from the latest node that the waited stream has run by then to the
+// next node of its own, else the first to a later one. No such edge means that the wait keeps an order that no data asks
+// for, such as that of buffers that share bytes.
+func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
+	ops := r.p.Streams[stream].Ops
+	waited := ops[op].Node
+	next := op + 1
+	for int(next) < len(ops) && ops[next].Kind != Launch {
+		next++
+	}
+	if int(next) == len(ops) {
+		return 0, false
+	}
+	node := ops[next].Node
+	best := int32(-1)
+	preds, edges := r.g.Preds(node), r.g.PredEdges(node)
+	for k, q := range preds {
+		if r.stream[q] == r.stream[waited] && r.place[q] <= r.place[waited] && (best < 0 || r.place[q] > r.place[best]) {
+			best, edge = q, edges[k]
+		}
+	}
+	if best >= 0 {
+		return edge, true
+	}
+	first := int32(-1)
+	for _, to := range r.g.Succs(waited) {
+		if r.stream[to] == stream && r.place[to] > op && (first < 0 || r.place[to] < r.place[first]) {
+			first = to
+		}
+	}
+	if first < 0 {
+		return 0, false
+	}
+	for k, q := range r.g.Preds(first) {
+		if q == waited {
+			edge = r.g.PredEdges(first)[k]
+		}
+	}
+	return edge, true
+}
+
+func (r *waitReasons) text(stream, op int32) string {
+	waited := r.p.Streams[stream].Ops[op].Node
+	text := fmt.Sprintf("%s (stream %d)", r.g.Nodes[waited].Name, r.stream[waited])
+	k, ok := r.of(stream, op)
+	if !ok {
+		return text
+	}
+	e := &r.g.Edges()[k]
+	if e.From != waited {
+		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, edgeReason(r.g, e), r.g.Nodes[e.From].Name)
+	}
+	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, edgeReason(r.g, e))
+}
