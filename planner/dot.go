@@ -45,7 +45,6 @@ type dotWriter struct {
 	*bufio.Writer
 	g       *dag.Graph
 	scratch []byte
-	reason  []byte
 }
 
 func (d *dotWriter) head(title string) {
@@ -153,8 +152,7 @@ func (d *dotWriter) edges() {
 		d.WriteString(" -> ")
 		d.id('n', int(e.To))
 		d.WriteString(" [label=")
-		d.reason = appendEdgeReason(d.reason[:0], d.g, e)
-		d.label(string(d.reason))
+		d.label(d.g.EdgeText(*e))
 		d.WriteString(", color=\"#555555\"")
 		if e.Buffer < 0 {
 			d.WriteString(", arrowhead=empty")

@@ -38,7 +38,6 @@ type planEncoder struct {
 	quoted  []byte  // the nodes' names as JSON, one after the other
 	names   []int32 // where each starts in quoted
 	scratch []byte
-	reason  []byte
 }
 
 // check refuses what the form cannot hold.
@@ -166,8 +165,7 @@ func (e *planEncoder) edge(edge *dag.Edge) {
 	e.WriteString(`, "to": `)
 	e.node(edge.To)
 	e.WriteString(`, "why": `)
-	e.reason = appendEdgeReason(e.reason[:0], e.g, edge)
-	e.string(string(e.reason))
+	e.string(e.g.EdgeText(*edge))
 	if edge.Buffer >= 0 {
 		e.WriteString(`, "bytes": [`)
 		e.int(edge.Lo)
@@ -279,40 +277,4 @@ func appendJSONFloat(b []byte, v float64) []byte {
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, v, format, -1, 64)
-}
-
-// edgeReason says why an edge is there in the pipeline file's units: "RAW d_x", "WAR d_x(0..512)", "after".
-func edgeReason(g *dag.Graph, edge *dag.Edge) string {
-	return string(appendEdgeReason(nil, g, edge))
-}
-
-func appendEdgeReason(text []byte, g *dag.Graph, edge *dag.Edge) []byte {
-	text = append(text, edge.Why.String()...)
-	if edge.Buffer < 0 {
-		return text
-	}
-	return appendRange(append(text, ' '), g, dag.Range{Buffer: edge.Buffer, Lo: edge.Lo, Hi: edge.Hi})
-}
-
-func rangeText(g *dag.Graph, r dag.Range) string { return string(appendRange(nil, g, r)) }
-
-// appendRange appends a range as the pipeline file has it: d_x, or d_x(lo..hi) over the first dimension. Bytes that are no
-// whole rows are said as bytes.
-func appendRange(text []byte, g *dag.Graph, r dag.Range) []byte {
-	b := &g.Buffers[r.Buffer]
-	text = append(text, b.Name...)
-	if r.Lo == 0 && r.Hi == b.Bytes {
-		return text
-	}
-	row := b.DType.Size()
-	for _, n := range b.Shape[min(1, len(b.Shape)):] {
-		row *= n
-	}
-	unit := ")"
-	if len(b.Shape) == 0 || row <= 0 || r.Lo%row != 0 || r.Hi%row != 0 {
-		row, unit = 1, " bytes)"
-	}
-	text = strconv.AppendInt(append(text, '('), r.Lo/row, 10)
-	text = strconv.AppendInt(append(text, ".."...), r.Hi/row, 10)
-	return append(text, unit...)
 }

@@ -13,7 +13,7 @@ import (
 // maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
 const maxPlanBytes = 4 << 30
 
-// DecodePlan reads a plan of g from its JSON form. Errors are a *FileError that matches ErrPlanShape, or ErrOtherGraph where the
+// DecodePlan reads a plan of g from its JSON form. Errors wrap a *FileError that matches ErrPlanShape, or ErrOtherGraph where the
 // plan was made for another graph: then it names the first difference. What is read is a well-formed plan of this graph, not
 // yet a right one: Verify it before it is run.
 func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
@@ -21,8 +21,13 @@ func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &planDecoder{jsonReader: jsonReader{data: data}, g: g, p: &Plan{}}
+	d := &planDecoder{jsonReader: jsonReader{data: data}, g: g, p: &Plan{}, hash: g.Hash()}
 	d.read()
+	if d.misfits || d.err == nil && d.p.Graph != d.hash {
+		if other := otherGraph(data, g, d.hash); other != nil {
+			d.err = other
+		}
+	}
 	if d.err != nil {
 		return nil, fmt.Errorf("plan: %w", d.err)
 	}
@@ -42,15 +47,15 @@ func planLimit(g *dag.Graph) int64 {
 	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest))
 }
 
-// planDecoder fills a plan from a file. Where something does not fit the graph and the file's hash is not the graph's, the
-// plan is for another graph, and what does not fit is the first difference.
+// planDecoder fills a plan from a file.
 type planDecoder struct {
 	jsonReader
 	g     *dag.Graph
 	p     *Plan
+	hash  string // of g
 	nodes map[string]int32
 
-	graphAt  int     // where the hash stands, 0 before it is read
+	misfits  bool    // the error is something that g does not have
 	launched []int32 // by node: 1 + the stream that launches it, 0 for none
 	launches int
 	records  int
@@ -91,7 +96,6 @@ func (d *planDecoder) read() {
 		case "name":
 			p.Name = d.label()
 		case "graph":
-			d.graphAt = d.at
 			p.Graph = d.label()
 		case "strategy":
 			p.Strategy = d.label()
@@ -132,18 +136,12 @@ func (d *planDecoder) label() string {
 	return text
 }
 
-// misfit is an error of a plan that does not fit the graph.
+// misfit is an error that another graph would explain.
 func (d *planDecoder) misfit(at int, format string, args ...any) {
-	if d.foreign() {
-		d.failAt(at, ErrOtherGraph, "the plan was made for another graph: "+format, args...)
-		return
+	if d.err == nil {
+		d.misfits = true
+		d.failAt(at, ErrPlanShape, format, args...)
 	}
-	d.failAt(at, ErrPlanShape, format, args...)
-}
-
-// foreign reports whether the file's hash, as far as it has been read, is another graph's.
-func (d *planDecoder) foreign() bool {
-	return d.graphAt > 0 && d.p.Graph != d.g.Hash()
 }
 
 // node reads the name of a node.
@@ -227,7 +225,6 @@ func (d *planDecoder) op(stream int32) Op {
 func (d *planDecoder) edges() {
 	own := d.g.Edges()
 	count := 0
-	var reason []byte
 	d.list(func(index int) {
 		at := d.at
 		var e dag.Edge
@@ -259,11 +256,11 @@ func (d *planDecoder) edges() {
 			return
 		}
 		o := &own[index]
-		reason = appendEdgeReason(reason[:0], d.g, o)
+		reason := d.g.EdgeText(*o)
 		want := [2]int64{o.Lo, o.Hi}
 		switch {
-		case e.From != o.From || e.To != o.To || why != string(reason):
-			d.misfit(at, "dependency %d is %s; this graph has %s", index, d.edgeText(&e, why), d.edgeText(o, string(reason)))
+		case e.From != o.From || e.To != o.To || why != reason:
+			d.misfit(at, "dependency %d is %s; this graph has %s", index, d.edgeText(&e, why), d.edgeText(o, reason))
 		case o.Buffer < 0 && spans != 0:
 			d.misfit(at, "dependency %d, %s, is over no bytes", index, d.edgeText(o, why))
 		case o.Buffer >= 0 && (spans != 2 || bytes != want):
@@ -272,7 +269,7 @@ func (d *planDecoder) edges() {
 	})
 	if d.err == nil && count < len(own) {
 		o := &own[count]
-		d.misfit(d.at, "dependency %s of this graph is missing", d.edgeText(o, edgeReason(d.g, o)))
+		d.misfit(d.at, "dependency %s of this graph is missing", d.edgeText(o, d.g.EdgeText(*o)))
 	}
 }
 
@@ -379,10 +376,6 @@ func (d *planDecoder) settle() {
 			}
 		}
 	}
-	if d.foreign() {
-		d.failAt(d.graphAt, ErrOtherGraph, "the plan was made for another graph: nodes, dependencies and memory are alike, so a range, an argument or a host buffer differs")
-		return
-	}
 	d.path = append(d.path, pathStep{key: "order"})
 	taken := make([]int, len(p.Streams))
 	for k, s := range p.Order {
@@ -422,4 +415,109 @@ func (d *planDecoder) settle() {
 	}
 	p.Stats = d.stats
 	p.Events = int32(d.stats.Events)
+}
+
+// otherGraph reads a plan once more, for names only, and returns an error if it was made for another graph than g.
+func otherGraph(data []byte, g *dag.Graph, hash string) *FileError {
+	r := &jsonReader{data: data}
+	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
+	theirs, at := "", 0
+	r.object(planKeys, 0, func(key int) {
+		switch planKeys[key] {
+		case "graph":
+			at = r.at
+			theirs = r.string()
+		case "streams":
+			r.list(func(int) {
+				r.object(streamKeys, 0, func(key int) {
+					if streamKeys[key] != "ops" {
+						r.skip()
+						return
+					}
+					r.list(func(int) {
+						kind, node := "", ""
+						r.object(opKeys, 1, func(key int) {
+							switch opKeys[key] {
+							case "op":
+								kind = r.string()
+							case "node":
+								node = r.string()
+							default:
+								r.skip()
+							}
+						})
+						if kind == "launch" {
+							o.Nodes = append(o.Nodes, node)
+						}
+					})
+				})
+			})
+		case "edges":
+			r.list(func(int) {
+				var e dag.OutlineEdge
+				r.object(edgeKeys, 1, func(key int) {
+					switch edgeKeys[key] {
+					case "from":
+						e.From = r.string()
+					case "to":
+						e.To = r.string()
+					case "why":
+						e.Why = r.string()
+					default:
+						r.list(func(k int) {
+							if v := r.int(0, math.MaxInt64); k == 0 {
+								e.Lo = v
+							} else {
+								e.Hi = v
+							}
+						})
+					}
+				})
+				o.Edges = append(o.Edges, e)
+			})
+		case "memory":
+			o.Buffers = []dag.OutlineBuffer{}
+			r.list(func(int) {
+				var b dag.OutlineBuffer
+				r.object(memoryKeys, 0, func(key int) {
+					switch memoryKeys[key] {
+					case "buffer":
+						b.Name = r.string()
+					case "device":
+						b.Device = int32(r.int(0, math.MaxInt32))
+					case "bytes":
+						b.Bytes = r.int(0, math.MaxInt64)
+					default:
+						r.skip()
+					}
+				})
+				o.Buffers = append(o.Buffers, b)
+			})
+		case "stats":
+			r.object(statsKeys, 0, func(key int) {
+				if statsKeys[key] != "fork_join" {
+					r.skip()
+					return
+				}
+				r.object(forkKeys, 0, func(int) { r.skip() })
+			})
+		case "order":
+			r.list(func(int) { r.skip() })
+		default:
+			r.skip()
+		}
+	})
+	if r.err != nil {
+		return r.err
+	}
+	if theirs == hash {
+		return nil
+	}
+	difference := g.DifferenceFrom(o)
+	if difference == "" {
+		difference = "something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer"
+	}
+	r.path = []pathStep{{key: "graph"}}
+	r.failAt(at, ErrOtherGraph, "the plan was made for another graph: %s", difference)
+	return r.err
 }

@@ -375,6 +375,15 @@ func (r *jsonReader) time() float64 {
 	return v
 }
 
+// skip reads a string or a number that is not wanted.
+func (r *jsonReader) skip() {
+	if r.peek() == '"' {
+		r.bytes()
+		return
+	}
+	r.number()
+}
+
 // choice reads one of the given strings.
 func (r *jsonReader) choice(of ...string) int {
 	r.peek()

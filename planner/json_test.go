@@ -21,22 +21,28 @@ import (
 // saxpyGraph is the pipeline of the documentation.
 func saxpyGraph(tb testing.TB) *dag.Graph {
 	b := dag.New("saxpy")
-	n := int64(1 << 20)
-	x, y, out := b.Host("x", dag.F32, n), b.Host("y", dag.F32, n), b.Host("out", dag.F32, n)
-	dx, dy := b.Device("d_x", dag.F32, n), b.Device("d_y", dag.F32, n)
-	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
-	b.Copy("up_x", whole(dx), whole(x))
-	b.Copy("up_y", whole(dy), whole(y))
-	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Stream: -1, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
-	b.Copy("down", whole(out), whole(dy))
+	declareSaxpy(b)
 	g, err := b.Graph()
 	require.NoError(tb, err)
 	return g
 }
 
+func declareSaxpy(b *dag.Builder) (dx, dy int32) {
+	n := int64(1 << 20)
+	x, y, out := b.Host("x", dag.F32, n), b.Host("y", dag.F32, n), b.Host("out", dag.F32, n)
+	dx, dy = b.Device("d_x", dag.F32, n), b.Device("d_y", dag.F32, n)
+	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
+	b.Copy("up_x", whole(dx), whole(x))
+	b.Copy("up_y", whole(dy), whole(y))
+	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Stream: -1, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
+	b.Copy("down", whole(out), whole(dy))
+	return dx, dy
+}
+
 func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
 	p, err := New(context.Background(), g, o)
 	require.NoError(tb, err)
+	p.Graph = g.Hash()
 	if len(p.Memory) == 0 {
 		placeApart(g, p)
 	}
@@ -105,10 +111,7 @@ func TestPlanRoundTripsNames(t *testing.T) {
 
 func TestDecodePlanRefuses(t *testing.T) {
 	g := saxpyGraph(t)
-	plan := byHand(t, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
-	plan.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1}
-	placeApart(g, plan)
-	require.NoError(t, Verify(g, plan))
+	plan := saxpyPlan(t, g)
 	good := encoded(t, g, plan)
 	_, err := DecodePlan(strings.NewReader(good), g)
 	require.NoError(t, err)
@@ -166,6 +169,35 @@ func TestDecodePlanRefuses(t *testing.T) {
 	}
 	_, err = DecodePlan(&endless{}, g)
 	require.EqualError(t, err, fmt.Sprintf("plan: larger than %d bytes", planLimit(g)))
+}
+
+// A plan for another graph is refused with the first difference, as the graph at hand would say it.
+func TestDecodePlanOfAnotherGraph(t *testing.T) {
+	old := saxpyGraph(t)
+	text := encoded(t, old, saxpyPlan(t, old))
+	n := int64(1 << 20)
+	for _, c := range []struct {
+		want    string
+		declare func(b *dag.Builder, dx, dy int32)
+	}{
+		{`node "extra" is new`, func(b *dag.Builder, dx, dy int32) { b.Task("extra", b.In(dx)) }},
+		{`buffer "d_z" is new`, func(b *dag.Builder, dx, dy int32) { b.Device("d_z", dag.F32, n) }},
+		{`buffer "d_x" is on device 1, it was on 0`, func(b *dag.Builder, dx, dy int32) { b.OnDevice(dx, 1); b.At(0).Device, b.At(2).Peer = 1, true }},
+		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.At(0).Stream = 1 }},
+		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.Host("more", dag.F32, n) }},
+	} {
+		b := dag.New("saxpy")
+		dx, dy := declareSaxpy(b)
+		c.declare(b, dx, dy)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		_, err = DecodePlan(strings.NewReader(text), g)
+		require.EqualError(t, err, "plan: 4:12: graph: the plan was made for another graph: "+c.want)
+		require.ErrorIs(t, err, ErrOtherGraph)
+	}
+	g := kernelGraph(t, kernelSpec{})
+	_, err := DecodePlan(strings.NewReader(text), g)
+	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "a" is new`)
 }
 
 // lie sets a figure of the statistics.
@@ -260,4 +292,10 @@ func BenchmarkPlanJSON(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
 		})
 	}
+}
+
+// The documentation's example is this file.
+func TestPlanJSONGolden(t *testing.T) {
+	g := saxpyGraph(t)
+	golden(t, "testdata/saxpy.plan.json", encoded(t, g, saxpyPlan(t, g)))
 }

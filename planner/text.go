@@ -120,9 +120,9 @@ func action(g *dag.Graph, i int32) string {
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:
-		return fmt.Sprintf("%v %s -> %s", EngineOf(g, i), rangeText(g, node.Copy.Src), rangeText(g, node.Copy.Dst))
+		return fmt.Sprintf("%v %s -> %s", EngineOf(g, i), g.RangeText(node.Copy.Src), g.RangeText(node.Copy.Dst))
 	case node.Set != nil:
-		return "set " + rangeText(g, node.Set.Dst)
+		return "set " + g.RangeText(node.Set.Dst)
 	case node.Launch != nil && node.Launch.Map != nil:
 		return "map " + node.Launch.Map.Text
 	case node.Launch != nil && node.Launch.Kernel != nil:
@@ -239,7 +239,7 @@ func (r *waitReasons) text(stream, op int32) string {
 	}
 	e := &r.g.Edges()[k]
 	if e.From != waited {
-		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, edgeReason(r.g, e), r.g.Nodes[e.From].Name)
+		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e), r.g.Nodes[e.From].Name)
 	}
-	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, edgeReason(r.g, e))
+	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e))
 }
