@@ -302,3 +302,22 @@ func withoutOp(p *Plan, stream, index int) *Plan {
 	}
 	return c
 }
+
+// thinned takes waits out of a plan, at most so many.
+func thinned(rng *rand.Rand, p *Plan, most int) *Plan {
+	for range rng.IntN(most + 1) {
+		var waits [][2]int
+		for s := range p.Streams {
+			for i, op := range p.Streams[s].Ops {
+				if op.Kind == Wait {
+					waits = append(waits, [2]int{s, i})
+				}
+			}
+		}
+		if len(waits) > 0 {
+			w := waits[rng.IntN(len(waits))]
+			p = withoutOp(p, w[0], w[1])
+		}
+	}
+	return p
+}

@@ -214,20 +214,7 @@ func TestVerifyAgreesWithBruteForce(t *testing.T) {
 			t.Fatalf("a right plan is refused: %v", err)
 		}
 		// Take some waits out and move some buffers onto others.
-		for range between(rng, 0, 3) {
-			var waits [][2]int
-			for s := range p.Streams {
-				for i, op := range p.Streams[s].Ops {
-					if op.Kind == Wait {
-						waits = append(waits, [2]int{s, i})
-					}
-				}
-			}
-			if len(waits) > 0 {
-				w := waits[rng.IntN(len(waits))]
-				p = withoutOp(p, w[0], w[1])
-			}
-		}
+		p = thinned(rng, p, 3)
 		for range between(rng, 0, 3) {
 			k := between(rng, 0, len(p.Memory)-1)
 			p.Memory[k].Offset = int64(between(rng, 0, 8)) * 256
