@@ -58,5 +58,8 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		return nil, err
 	}
 	assemble(p, s, w, o.SingleUseEvents, plan)
+	if err := layoutMemory(g, plan, o); err != nil {
+		return nil, err
+	}
 	return plan, nil
 }

@@ -1,0 +1,67 @@
+// Exit statuses: which kind of error ends the command with which number. They are part of the command's interface.
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+const (
+	statusOK          = 0
+	statusExpectation = 1   // an expectation failed or a race was found
+	statusWrong       = 2   // the pipeline, the plan or the command line is wrong
+	statusDevice      = 3   // the device failed or is out of memory
+	statusTimeout     = 4   // timed out
+	statusInternal    = 5   // a file could not be written, or an internal error
+	statusInterrupted = 130 // interrupted
+)
+
+// reported is an error whose message has been printed already, where it happened.
+type reported struct{ status int }
+
+func (e *reported) Error() string { return "already reported" }
+
+// statusError gives an error its exit status where its type does not say it.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+// withStatus marks err; nil stays nil.
+func withStatus(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statusError{status, err}
+}
+
+// statusOf is the exit status of an error. What nothing below claims is a mistake in what was asked.
+func statusOf(err error) int {
+	var seen *reported
+	var marked *statusError
+	var device *cudart.Error
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, &seen):
+		return seen.status
+	case errors.Is(err, context.Canceled):
+		return statusInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		return statusTimeout
+	case errors.As(err, &marked):
+		return marked.status
+	case errors.Is(err, runtime.ErrNotSaved):
+		return statusInternal
+	case errors.As(err, &device), errors.Is(err, cudart.ErrOutOfMemory), errors.Is(err, cudart.ErrPoisoned), errors.Is(err, cudart.ErrNoDevice), errors.Is(err, cudart.ErrNoDriver):
+		return statusDevice
+	}
+	return statusWrong
+}
