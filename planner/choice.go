@@ -2,11 +2,16 @@
 
 package planner
 
-import "math"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // choice weighs ready nodes against idle lanes.
 type choice struct {
-	nodes []ranked
+	ready []urgency
+	nodes []int32 // whose urgencies they are
 	lanes []int32
 	cost  []int32 // of nodes[a] on lanes[b]: cost[a*len(lanes)+b]
 }
@@ -17,14 +22,27 @@ const (
 )
 
 // top drops what has been placed from a heap and returns its first entry.
-func (l *lister) top(h *rankedHeap) (ranked, bool) {
+func (l *lister) top(h *urgencyHeap) (urgency, bool) {
 	for len(*h) > 0 {
-		if r := (*h)[0]; l.stream[r.id] < 0 {
-			return r, true
+		if u := (*h)[0]; l.spots[l.node(u)].lane < 0 {
+			return u, true
 		}
 		h.pop()
 	}
-	return ranked{}, false
+	return 0, false
+}
+
+// newestSuited returns the newest ready node that suits lane k.
+func (l *lister) newestSuited(k int32) (urgency, bool) {
+	suited := l.lanes[k].suited
+	for last := len(suited) - 1; last >= 0; last-- {
+		if u := suited[last]; l.spots[l.node(u)].lane < 0 {
+			l.lanes[k].suited = suited[:last+1]
+			return u, true
+		}
+	}
+	l.lanes[k].suited = suited[:0]
+	return 0, false
 }
 
 // mayCompute says whether a lane computes or may begin to.
@@ -41,7 +59,7 @@ func (l *lister) placeBound() {
 	for k := range l.p.bindings {
 		ln := &l.lanes[k]
 		for ln.idle && len(ln.mine) > 0 {
-			i := ln.mine[0].id
+			i := l.node(ln.mine[0])
 			ln.mine.pop()
 			l.place(i, int32(k))
 		}
@@ -52,46 +70,52 @@ func (l *lister) placeBound() {
 func (l *lister) placeCompute(q int32) {
 	pool := &l.pools[q]
 	c := &l.choice
-	c.nodes = c.nodes[:0]
+	c.clear()
 	for {
 		first, ok := l.top(&pool.ready)
 		if !ok {
 			return
 		}
 		// As long as the most urgent node can wait, any other may go first.
-		least := first.key
-		if l.patient && first.key < l.goal-l.now {
-			least = math.Inf(-1)
+		least := first | math.MaxUint32
+		if l.patient && first.rank() < l.goal-l.now {
+			least = math.MaxUint64
 		}
-		a, b := l.pick(first, least)
+		a, b := c.pick(first, least)
 		if a < 0 {
 			if !l.weigh(pool, q, least) {
 				return
 			}
-			a, b = l.pick(first, least)
+			a, b = c.pick(first, least)
 		}
-		i, k := c.nodes[a].id, c.lanes[b]
+		i, k := c.nodes[a], c.lanes[b]
 		opened := len(pool.fresh)
 		// A lane that is busy for less than a wait takes starts the node sooner still.
 		if other := l.prefer[i]; l.sync > 0 && other >= 0 && !l.lanes[other].idle && l.lanes[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
 			l.place(i, other)
-			c.nodes = c.nodes[:0]
+			c.clear()
 			continue
 		}
 		l.place(i, k)
 		if len(pool.fresh) != opened || l.p.engine != nil {
-			c.nodes = c.nodes[:0]
+			c.clear()
 			continue
 		}
 		c.drop(a, b)
 	}
 }
 
+func (c *choice) clear() {
+	c.ready, c.nodes, c.lanes, c.cost = c.ready[:0], c.nodes[:0], c.lanes[:0], c.cost[:0]
+}
+
 // drop leaves a node and a lane out of what is weighed; the costs of the others stay as they are.
 func (c *choice) drop(a, b int) {
 	width := len(c.lanes)
-	copy(c.lanes[b:], c.lanes[b+1:])
-	c.lanes = c.lanes[:width-1]
+	if width == 1 {
+		c.clear()
+		return
+	}
 	to := 0
 	for row := range c.nodes {
 		if row == a {
@@ -104,19 +128,20 @@ func (c *choice) drop(a, b int) {
 			}
 		}
 	}
+	c.lanes = append(c.lanes[:b], c.lanes[b+1:]...)
 	c.nodes = append(c.nodes[:a], c.nodes[a+1:]...)
+	c.ready = append(c.ready[:a], c.ready[a+1:]...)
 }
 
 // pick returns the cheapest pair of what is weighed, the most urgent node among equals; -1 where the most urgent ready node is
 // not there to compare with.
-func (l *lister) pick(first ranked, least float64) (int, int) {
-	c := &l.choice
+func (c *choice) pick(first, least urgency) (int, int) {
 	width := len(c.lanes)
 	a, b, best := -1, -1, int32(math.MaxInt32)
 	found := false
-	for row, r := range c.nodes {
-		found = found || r.id == first.id
-		if r.key < least {
+	for row, u := range c.ready {
+		found = found || u == first
+		if u > least {
 			continue
 		}
 		cheapest, at := int32(math.MaxInt32), -1
@@ -125,20 +150,20 @@ func (l *lister) pick(first ranked, least float64) (int, int) {
 				cheapest, at = cost, column
 			}
 		}
-		if at >= 0 && (cheapest < best || cheapest == best && r.before(c.nodes[a])) {
+		if at >= 0 && (cheapest < best || cheapest == best && u < c.ready[a]) {
 			a, b, best = row, at, cheapest
 		}
 	}
-	if !found || width == 0 {
+	if !found {
 		return -1, -1
 	}
 	return a, b
 }
 
 // weigh collects idle lanes and ready nodes and what each pair costs. It is false where no lane may take a node.
-func (l *lister) weigh(pool *listPool, q int32, least float64) bool {
+func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	c := &l.choice
-	c.nodes, c.lanes, c.cost = c.nodes[:0], c.lanes[:0], c.cost[:0]
+	c.clear()
 	for _, k := range pool.idle {
 		if l.mayCompute(k) {
 			c.lanes = append(c.lanes, k)
@@ -150,33 +175,27 @@ func (l *lister) weigh(pool *listPool, q int32, least float64) bool {
 	if len(c.lanes) == 0 {
 		return false
 	}
-	for at := 0; at < len(pool.ready) && len(c.nodes) < l.window; at++ {
-		if r := pool.ready[at]; l.stream[r.id] < 0 && r.key >= least {
-			c.nodes = append(c.nodes, r)
-		} else if at >= 4*l.window {
-			break
-		}
-	}
-	window := len(c.nodes)
-	for _, k := range c.lanes {
-		r, ok := l.top(&l.lanes[k].suited)
-		if !ok || r.key < least {
-			continue
-		}
-		known := false
-		for _, other := range c.nodes[:window] {
-			if other.id == r.id {
-				known = true
-				break
+	for at := 0; at < min(len(pool.ready), 2*l.window) && len(c.nodes) < l.window; at++ {
+		if u := pool.ready[at]; u <= least {
+			if i := l.node(u); l.spots[i].lane < 0 {
+				c.ready = append(c.ready, u)
+				c.nodes = append(c.nodes, i)
 			}
 		}
-		if !known {
-			c.nodes = append(c.nodes, r)
+	}
+	for _, k := range c.lanes {
+		if u, ok := l.newestSuited(k); ok && u <= least && !slices.Contains(c.ready, u) {
+			c.ready = append(c.ready, u)
+			c.nodes = append(c.nodes, l.node(u))
 		}
 	}
-	for _, r := range c.nodes {
+	if len(c.nodes) == 1 && len(c.lanes) == 1 {
+		c.cost = append(c.cost, 0)
+		return true
+	}
+	for _, i := range c.nodes {
 		for _, k := range c.lanes {
-			c.cost = append(c.cost, l.cost(r.id, k))
+			c.cost = append(c.cost, l.cost(i, k))
 		}
 	}
 	return true
@@ -184,20 +203,24 @@ func (l *lister) weigh(pool *listPool, q int32, least float64) bool {
 
 // cost is what speaks against a node on a lane.
 func (l *lister) cost(i, k int32) int32 {
-	cost := waitCost*int32(l.missing(i, k)) - l.eager*int32(len(l.p.succs(i)))
+	cost := -l.eager * int32(len(l.p.succs(i)))
 	if l.prefer[i] != k {
 		cost += l.suit
 	}
-	if tail := l.lanes[k].tail; tail >= 0 {
-		follows := false
-		for _, pred := range l.p.preds(i) {
-			follows = follows || pred == tail
+	var mask uint64
+	tail, clock := l.lanes[k].tail, l.clockOf(k)
+	follows := tail < 0
+	for _, pred := range l.p.preds(i) {
+		if at := l.spots[pred]; at.lane != k && (clock == nil || at.position > clock[at.lane]) {
+			mask |= 1 << (at.lane & 63)
 		}
-		if !follows {
-			cost++
-		}
+		follows = follows || pred == tail
 	}
-	if l.sync > 0 && l.startOn(i, k) > l.now {
+	cost += waitCost * int32(bits.OnesCount64(mask))
+	if !follows {
+		cost++
+	}
+	if l.sync > 0 && mask != 0 && l.startOn(i, k) > l.now {
 		cost += laterCost
 	}
 	return cost
@@ -215,7 +238,7 @@ func (l *lister) placeCopies(t *turn) {
 				return
 			}
 		}
-		i := t.ready[0].id
+		i := l.node(t.ready[0])
 		k := l.copyLane(i)
 		if k < 0 {
 			return

@@ -4,12 +4,12 @@ package planner
 
 import "math"
 
-// tastes are the passes over small graphs. The first looks at the longest remaining path alone; the others spend time that the
-// lower bound leaves over on saving waits, one by newest nodes first, one by nodes that free the most others.
-var tastes = []taste{
-	{},
-	{patient: true, newest: true, suit: 1},
+// tastes are the passes. Two spend the time that the lower bound leaves over on saving waits, one by newest nodes first, one by
+// nodes that free the most others; the last looks at the longest remaining path alone.
+var tastes = [...]taste{
 	{patient: true, eager: 1},
+	{patient: true, newest: true, suit: 1},
+	{},
 }
 
 const (
@@ -34,31 +34,44 @@ func planList(p *problem) (*assignment, error) {
 	}
 	l.window = smallWindow
 	var best *assignment
-	for _, t := range tastes {
+	for k, t := range tastes {
+		if k == len(tastes)-1 && best.score.makespan <= l.goal*(1+slackShare) {
+			break
+		}
 		if err := l.run(t); err != nil {
 			return nil, err
 		}
-		if best == nil || l.score.before(best.score) {
+		if best == nil || l.score.better(best.score) {
 			best = l.take()
+		}
+		if best.score.waits == 0 && best.score.makespan <= l.goal {
+			break
 		}
 	}
 	return best, nil
 }
 
-// score is what assignments are compared by, the lower the better, in this order.
+// score is what assignments are compared by: makespan, then waits, then records.
 type score struct {
 	makespan       float64
 	waits, records int
 }
 
-func (a score) before(b score) bool {
-	if a.makespan != b.makespan {
+// slackShare is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
+const slackShare = 0.004
+
+// better compares two scores, the lower makespan first unless it is nearly the same.
+func (a score) better(b score) bool {
+	if far := slackShare * b.makespan; a.makespan < b.makespan-far || a.makespan > b.makespan+far {
 		return a.makespan < b.makespan
 	}
 	if a.waits != b.waits {
 		return a.waits < b.waits
 	}
-	return a.records < b.records
+	if a.records != b.records {
+		return a.records < b.records
+	}
+	return a.makespan < b.makespan
 }
 
 // goal is a makespan that no schedule on that many streams beats: the longest path, and each pool's work over its streams.

@@ -18,6 +18,8 @@ type taste struct {
 const (
 	// mostClocked is for how many lanes a pass keeps vector clocks: beyond that it counts predecessors' lanes instead.
 	mostClocked = 64
+	// fewSuited is how many entries a heap has room for from the start.
+	fewSuited = 16
 	// checkEvery is how many nodes are placed between two looks at the context.
 	checkEvery = 8192
 )
@@ -35,9 +37,10 @@ type lister struct {
 	turns  []turn // copy engines, by device and engine
 	choice choice
 
-	stream, position, pending, prefer []int32
-	finish                            []float64
-	order                             []int32
+	spots           []spotted
+	pending, prefer []int32
+	finish          []float64
+	order           []int32
 
 	// Vector clocks, and the waits that follow from them.
 	width          int32
@@ -48,37 +51,40 @@ type lister struct {
 	recorded       []bool
 
 	now     float64
-	entered int32
-	running rankedHeap // key: the finish, negated
+	entries []int32 // nodes in the order in which they became ready; only where the newest go first
+	running finishingHeap
 	score   score
 }
+
+// spotted is where a node was placed: its lane, -1 before, and its position there, from 1.
+type spotted struct{ lane, position int32 }
 
 // listLane is a stream in the making.
 type listLane struct {
 	lane
 	idle     bool
 	launched int32
-	tail     int32      // last node, -1
-	suited   rankedHeap // ready nodes that need the fewest waits here; some may have gone elsewhere
-	mine     rankedHeap // ready nodes bound here
+	tail     int32       // last node, -1
+	suited   []urgency   // ready nodes that need the fewest waits here, the newest last; some may have gone elsewhere
+	mine     urgencyHeap // ready nodes bound here
 }
 
 // listPool is what nodes of one device and priority choose from.
 type listPool struct {
 	device   int
-	ready    rankedHeap // free compute nodes; some may have been placed as what suits a lane
-	idle     []int32    // lanes in use that run nothing
-	fresh    []int32    // lanes not in use yet, the next one last
-	left     int        // compute nodes not placed yet
-	sure     bool       // no lane computes yet: one may, whatever the room
-	copying  int        // lanes in use that only copy
-	copyRoom int        // how many may
+	ready    urgencyHeap // free compute nodes; some may have been placed as what suits a lane
+	idle     []int32     // lanes in use that run nothing
+	fresh    []int32     // lanes not in use yet, the next one last
+	left     int         // compute nodes not placed yet
+	sure     bool        // no lane computes yet: one may, whatever the room
+	copying  int         // lanes in use that only copy
+	copyRoom int         // how many may
 }
 
 // turn is a copy engine, or several that take from one queue.
 type turn struct {
 	free  []float64 // when each is free; none where the machine never makes copies wait
-	ready rankedHeap
+	ready urgencyHeap
 }
 
 func newLister(p *problem) *lister {
@@ -111,9 +117,17 @@ func newLister(p *problem) *lister {
 		lanes += p.streams + l.pools[q].copyRoom
 	}
 	l.lanes = make([]listLane, lanes)
-	words := make([]int32, 3*n+2*lanes)
-	l.position, l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:3*n], words[3*n:3*n+lanes], words[3*n+lanes:]
+	words := make([]int32, 2*n+2*lanes)
+	l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:2*n+lanes], words[2*n+lanes:]
 	l.finish = make([]float64, n)
+	l.spots = make([]spotted, n)
+	// Most heaps stay small: they start as parts of one piece.
+	few := min(n, fewSuited)
+	heaps := make([]urgency, lanes*few)
+	for k := range l.lanes {
+		l.lanes[k].suited = heaps[k*few : k*few : (k+1)*few]
+	}
+	l.running = make(finishingHeap, 0, min(n, lanes))
 	if lanes <= mostClocked && (lanes <= leastBlock || n*lanes <= clockWords) {
 		l.width = int32(lanes)
 		l.clock = make([]int32, n*lanes)
@@ -127,11 +141,12 @@ func (l *lister) start(t taste) {
 	p := l.p
 	n := int32(p.len())
 	l.taste = t
-	l.now, l.entered, l.score = 0, 0, score{}
+	l.now, l.score = 0, score{}
+	l.entries = l.entries[:0]
 	l.running = l.running[:0]
-	if l.stream == nil {
-		words := make([]int32, 3*n)
-		l.stream, l.order, l.waitCount = words[:n], words[n:n:2*n], words[2*n:]
+	if l.order == nil {
+		words := make([]int32, 2*n)
+		l.order, l.waitCount = words[:0:n], words[n:]
 		l.waits = make([]int32, 0, n)
 	}
 	l.order, l.waits = l.order[:0], l.waits[:0]
@@ -190,7 +205,7 @@ func (l *lister) start(t taste) {
 	}
 	roots := 0
 	for i := range n {
-		l.stream[i] = -1
+		l.spots[i].lane = -1
 		l.pending[i] = int32(len(p.preds(i)))
 		if l.pending[i] == 0 {
 			l.enter(i)
@@ -218,7 +233,7 @@ func (l *lister) spread(roots int) {
 		}
 		k := int32(at * lanes / roots)
 		l.prefer[i] = k
-		l.lanes[k].suited.push(ranked{l.p.rank[i], int32(i), int32(i)})
+		l.lanes[k].suited = append(l.lanes[k].suited, l.urgencyOf(int32(i), at))
 		at++
 	}
 }
@@ -247,9 +262,9 @@ func (l *lister) run(t taste) error {
 		if len(l.running) == 0 {
 			break
 		}
-		l.now = -l.running[0].key
-		for len(l.running) > 0 && -l.running[0].key <= l.now {
-			i := l.running[0].id
+		l.now = l.running[0].at
+		for len(l.running) > 0 && l.running[0].at <= l.now {
+			i := l.running[0].node
 			l.running.pop()
 			l.leave(i)
 		}
@@ -262,45 +277,63 @@ func (l *lister) run(t taste) error {
 
 // take hands the pass's assignment over; the next pass makes its own.
 func (l *lister) take() *assignment {
-	a := &assignment{stream: l.stream, order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
+	a := &assignment{stream: make([]int32, len(l.spots)), order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
+	for i, at := range l.spots {
+		a.stream[i] = at.lane
+	}
 	for k := range l.lanes {
 		a.lanes[k] = l.lanes[k].lane
 	}
 	if l.clock != nil && l.p.declared == nil {
 		a.waits = newWaitList(l.order, l.waitCount, l.waits)
 	}
-	l.stream = nil
+	l.order = nil
 	return a
 }
 
 // enter makes a node ready.
 func (l *lister) enter(i int32) {
 	p := l.p
-	r := ranked{p.rank[i], i, i}
+	u := l.urgencyOf(i, len(l.entries))
 	if l.newest {
-		l.entered--
-		r.tie = l.entered
+		l.entries = append(l.entries, i)
 	}
 	if b := p.boundOf(i); b >= 0 {
-		l.lanes[b].mine.push(r)
+		l.lanes[b].mine.push(u)
 		return
 	}
 	q := p.poolOf(i)
 	if e := p.engineOf(i); e != Compute {
-		l.turns[l.pools[q].device*int(engineKinds)+int(e)].ready.push(r)
+		l.turns[l.pools[q].device*int(engineKinds)+int(e)].ready.push(u)
 		return
 	}
-	l.pools[q].ready.push(r)
+	l.pools[q].ready.push(u)
 	k := l.suits(i, q)
 	l.prefer[i] = k
 	if k >= 0 {
-		l.lanes[k].suited.push(r)
+		l.lanes[k].suited = append(l.lanes[k].suited, u)
 	}
+}
+
+// urgencyOf is the place of a ready node among others; entry counts those that became ready before it.
+func (l *lister) urgencyOf(i int32, entry int) urgency {
+	if l.newest {
+		return urgencyOf(l.p.rank[i], ^uint32(entry))
+	}
+	return urgencyOf(l.p.rank[i], uint32(i))
+}
+
+// node is whose urgency it is.
+func (l *lister) node(u urgency) int32 {
+	if l.newest {
+		return l.entries[^u.tie()]
+	}
+	return int32(u.tie())
 }
 
 // leave ends a node: its lane may be idle and its successors ready.
 func (l *lister) leave(i int32) {
-	k := l.stream[i]
+	k := l.spots[i].lane
 	if ln := &l.lanes[k]; ln.tail == i {
 		ln.idle = true
 		if l.p.declared == nil || ln.binding < 0 {
@@ -321,7 +354,7 @@ func (l *lister) suits(i, q int32) int32 {
 	best, bestWaits, bestFinish := int32(-1), math.MaxInt, 0.0
 	var seen uint64
 	for _, pred := range preds {
-		k := l.stream[pred]
+		k := l.spots[pred].lane
 		if l.lanes[k].pool != q || l.p.declared != nil && l.lanes[k].binding >= 0 {
 			continue
 		}
@@ -348,22 +381,22 @@ func (l *lister) suits(i, q int32) int32 {
 // missing counts the lanes that a node would have to wait for on lane k.
 func (l *lister) missing(i, k int32) int {
 	var mask uint64
-	tail := l.lanes[k].tail
-	if l.clock == nil || tail < 0 {
-		for _, pred := range l.p.preds(i) {
-			if t := l.stream[pred]; t != k {
-				mask |= 1 << (t & 63)
-			}
-		}
-		return bits.OnesCount64(mask)
-	}
-	clock := l.clock[tail*l.width : (tail+1)*l.width]
+	clock := l.clockOf(k)
 	for _, pred := range l.p.preds(i) {
-		if t := l.stream[pred]; t != k && l.position[pred] > clock[t] {
-			mask |= 1 << t
+		if at := l.spots[pred]; at.lane != k && (clock == nil || at.position > clock[at.lane]) {
+			mask |= 1 << (at.lane & 63)
 		}
 	}
 	return bits.OnesCount64(mask)
+}
+
+// clockOf is what a lane is ordered after, nil where that is nothing or not known.
+func (l *lister) clockOf(k int32) []int32 {
+	tail := l.lanes[k].tail
+	if l.clock == nil || tail < 0 {
+		return nil
+	}
+	return l.clock[tail*l.width : (tail+1)*l.width]
 }
 
 // startOn is when a node could start on lane k.
@@ -374,7 +407,7 @@ func (l *lister) startOn(i, k int32) float64 {
 	}
 	if l.sync > 0 {
 		for _, pred := range l.p.preds(i) {
-			if l.stream[pred] != k {
+			if l.spots[pred].lane != k {
 				start = max(start, l.finish[pred]+l.sync)
 			}
 		}
@@ -430,13 +463,12 @@ func (l *lister) place(i, k int32) {
 	}
 	ln.launched++
 	ln.tail = i
-	l.stream[i] = k
-	l.position[i] = ln.launched
+	l.spots[i] = spotted{k, ln.launched}
 	l.order = append(l.order, i)
 	finish := start + p.duration[i]
 	l.finish[i] = finish
 	l.score.makespan = max(l.score.makespan, finish)
-	l.running.push(ranked{-finish, i, i})
+	l.running.push(finishing{finish, i})
 }
 
 // learn sets a node's clock from the lane's last node and its predecessors, and keeps the waits that this takes.
@@ -453,15 +485,15 @@ func (l *lister) learn(i, k int32) {
 	preds := l.p.preds(i)
 	for at := len(preds) - 1; at >= 0; at-- {
 		pred := preds[at]
-		t := l.stream[pred]
-		if t == k || l.position[pred] <= mine[t] {
+		t, position := l.spots[pred].lane, l.spots[pred].position
+		if t == k || position <= mine[t] {
 			continue
 		}
-		if touched>>t&1 == 1 && l.direct[t] > l.position[pred] {
+		if touched>>t&1 == 1 && l.direct[t] > position {
 			continue
 		}
 		touched |= 1 << t
-		l.direct[t] = l.position[pred]
+		l.direct[t] = position
 		l.source[t] = pred
 		theirs := l.clock[pred*w : (pred+1)*w]
 		// What pred says of its own lane is pred itself: it must not make pred look implied by another.

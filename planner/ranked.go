@@ -1,38 +1,100 @@
-// The heap of the list strategy. Written for one element type: a generic one calls its comparison through a table.
+// The heaps of the list strategy. Written for their element types: a generic heap calls its comparison through a table.
 
 package planner
 
-// ranked is a node or a lane with what it is chosen by.
-type ranked struct {
-	key float64
-	tie int32
-	id  int32
+import "math"
+
+// urgency orders ready nodes, the smallest first: by longest remaining path, in single precision, then by a tie-break.
+type urgency uint64
+
+func urgencyOf(rank float64, tie uint32) urgency {
+	// Bits of positive floats order as the floats do.
+	return urgency(^math.Float32bits(float32(rank)))<<32 | urgency(tie)
 }
 
-func (a ranked) before(b ranked) bool { return a.key > b.key || a.key == b.key && a.tie < b.tie }
+// rank returns the longest remaining path, rounded.
+func (u urgency) rank() float64 { return float64(math.Float32frombits(^uint32(u >> 32))) }
 
-// rankedHeap gives the largest key first and, among equals, the lowest tie.
-type rankedHeap []ranked
+func (u urgency) tie() uint32 { return uint32(u) }
 
-func (h *rankedHeap) push(r ranked) {
-	s := append(*h, r)
+// urgencyHeap gives the smallest urgency first. Four children a node: half the levels of two, and they share a cache line.
+type urgencyHeap []urgency
+
+func (h *urgencyHeap) push(u urgency) {
+	s := append(*h, u)
 	*h = s
 	k := len(s) - 1
 	for k > 0 {
-		parent := (k - 1) / 2
-		if !r.before(s[parent]) {
+		parent := (k - 1) / 4
+		if u >= s[parent] {
 			break
 		}
 		s[k] = s[parent]
 		k = parent
 	}
-	s[k] = r
+	s[k] = u
 }
 
-func (h *rankedHeap) pop() {
+func (h *urgencyHeap) pop() {
 	s := *h
 	last := len(s) - 1
-	r := s[last]
+	u := s[last]
+	s = s[:last]
+	*h = s
+	if last == 0 {
+		return
+	}
+	k := 0
+	for {
+		child := 4*k + 1
+		if child >= last {
+			break
+		}
+		least, value := child, s[child]
+		for other := child + 1; other < min(child+4, last); other++ {
+			if s[other] < value {
+				least, value = other, s[other]
+			}
+		}
+		if value >= u {
+			break
+		}
+		s[k] = value
+		k = least
+	}
+	s[k] = u
+}
+
+// finishing is a node that runs, and when it ends.
+type finishing struct {
+	at   float64
+	node int32
+}
+
+func (a finishing) before(b finishing) bool { return a.at < b.at || a.at == b.at && a.node < b.node }
+
+// finishingHeap gives the first to end first, then the first declared.
+type finishingHeap []finishing
+
+func (h *finishingHeap) push(f finishing) {
+	s := append(*h, f)
+	*h = s
+	k := len(s) - 1
+	for k > 0 {
+		parent := (k - 1) / 2
+		if !f.before(s[parent]) {
+			break
+		}
+		s[k] = s[parent]
+		k = parent
+	}
+	s[k] = f
+}
+
+func (h *finishingHeap) pop() {
+	s := *h
+	last := len(s) - 1
+	f := s[last]
 	s = s[:last]
 	*h = s
 	if last == 0 {
@@ -47,11 +109,11 @@ func (h *rankedHeap) pop() {
 		if child+1 < last && s[child+1].before(s[child]) {
 			child++
 		}
-		if !s[child].before(r) {
+		if !s[child].before(f) {
 			break
 		}
 		s[k] = s[child]
 		k = child
 	}
-	s[k] = r
+	s[k] = f
 }
