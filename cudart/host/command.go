@@ -375,13 +375,30 @@ func set(b []byte, pattern uint32, width uint8) {
 // crashed is the fault that a panic becomes: one at an address is an illegal access, any other a failed launch.
 func (c *command) crashed(v *crash) *cudart.Error {
 	if fault, ok := v.value.(interface{ Addr() uintptr }); ok {
-		_, why := c.platform.memory.misuse(cudart.Ptr(fault.Addr()), 1)
-		if why == "" {
-			why = "the address cannot be touched"
-		}
-		return c.fail(illegalAddress, "%s", why)
+		return c.fail(illegalAddress, "%s", c.near(cudart.Ptr(fault.Addr())))
 	}
 	e := c.fail(launchFailed, "panic: %v", v.value)
 	e.Detail = string(v.stack)
 	return e
 }
+
+// near says where an address lies that a kernel must not touch.
+func (c *command) near(p cudart.Ptr) string {
+	for i := range c.uses {
+		m := c.uses[i].memory
+		if p >= m.end() && p-m.end() < nearby {
+			return fmt.Sprintf("the address lies %d bytes past the end of %v", p-m.end(), m)
+		}
+		if p < m.base && m.base-p < nearby {
+			return fmt.Sprintf("the address lies %d bytes before the start of %v", m.base-p, m)
+		}
+	}
+	_, why := c.platform.memory.misuse(p, 1)
+	if why == "" {
+		why = "the address cannot be touched"
+	}
+	return why
+}
+
+// nearby is how far outside an argument an address is taken to be an overrun of it.
+const nearby = 1 << 20

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // table is what one launch runs. It does not change while a launch that uses it may be pending.
@@ -258,27 +259,31 @@ func (g *Graph) begin(q *queue, t *table, w *worker) bool {
 	w.pool.mu.Lock()
 	for i := range int32(n) {
 		if len(t.before(i)) == 0 {
-			w.pool.add(g.level(i), task{graph: g, node: i})
+			w.pool.add(level(g.priority(i)), task{graph: g, node: i})
 		}
 	}
 	w.pool.mu.Unlock()
 	return false
 }
 
-// level is the priority of a node.
-func (g *Graph) level(n int32) int {
-	if g.priorities {
-		return level(g.running.commands[n].priority)
+// priority of a node: its own where the graph has priorities, a captured one's being its stream's, and else the launch's.
+func (g *Graph) priority(n int32) dag.Priority {
+	c := g.running.commands[n]
+	switch {
+	case !g.priorities:
+		return g.queue.priority
+	case c.stream != nil:
+		return c.stream.queue.priority
 	}
-	return level(g.queue.priority)
+	return min(max(c.priority, dag.Low), dag.High)
 }
 
 // run does a node, and then one of those that it made ready, until none is.
 func (g *Graph) run(n int32, w *worker) {
 	t := g.running
-	for n >= 0 {
+	for served := 1; n >= 0; served++ {
 		c := t.commands[n]
-		if c.kind == cudart.RecordEvent {
+		if c.kind == cudart.RecordEvent && c.event.timed {
 			c.event.stamp(g.versions[n].Load())
 		} else {
 			c.execute(w)
@@ -292,9 +297,7 @@ func (g *Graph) run(n int32, w *worker) {
 				next = a
 				continue
 			}
-			w.pool.mu.Lock()
-			w.pool.add(g.level(a), task{graph: g, node: a})
-			w.pool.mu.Unlock()
+			g.offer(a, w)
 		}
 		if g.left.Add(-1) == 0 {
 			q := g.queue
@@ -302,8 +305,18 @@ func (g *Graph) run(n int32, w *worker) {
 			w.pool.ready(w.one(q))
 			return
 		}
-		n = next
+		if n = next; n >= 0 && w.pool.shouldYield(g.priority(n), served) {
+			g.offer(n, w)
+			return
+		}
 	}
+}
+
+// offer makes a node known to the workers.
+func (g *Graph) offer(n int32, w *worker) {
+	w.pool.mu.Lock()
+	w.pool.add(level(g.priority(n)), task{graph: g, node: n})
+	w.pool.mu.Unlock()
 }
 
 // change replaces a node's command for later launches.

@@ -34,6 +34,9 @@ const maxGuarded = 16 << 10
 // quarantined freed allocations keep their addresses, so that late uses are found.
 const quarantined = 256
 
+// maxGarbage bounds the bytes of an allocation that are filled while timing is perturbed; pages beyond are not touched in vain.
+const maxGarbage = 64 << 20
+
 // memory is one allocation.
 type memory struct {
 	place  place
@@ -135,21 +138,25 @@ func (p *Platform) allocate(call string, kind place, device int32, bytes int64) 
 	defer p.memory.mu.Unlock()
 	guards := guarded && p.memory.guarded < maxGuarded
 	rounded := roundUp(bytes)
-	r, err := reserve(rounded, guards)
+	band := int64(0)
+	if !guards {
+		band = alignment // in place of an inaccessible page
+	}
+	r, err := reserve(rounded+2*band, guards)
 	if err != nil {
 		return nil, fail(call, outOfMemory, device, "%d bytes: %v", bytes, err)
 	}
 	// The allocation ends where the pages end, so that the inaccessible page is next to its last byte.
-	lead := int64(r.size) - rounded
+	lead := int64(r.size) - rounded - band
 	m := &memory{place: kind, device: device, bytes: bytes, pages: r, guards: guards, data: unsafe.Add(r.data, lead)}
 	m.base = cudart.Ptr(uintptr(m.data))
 	m.front = unsafe.Slice((*byte)(unsafe.Add(m.data, -min(lead, alignment))), min(lead, alignment))
-	m.back = unsafe.Slice((*byte)(unsafe.Add(m.data, bytes)), rounded-bytes)
+	m.back = unsafe.Slice((*byte)(unsafe.Add(m.data, bytes)), rounded+band-bytes)
 	fill(m.front, guardByte)
 	fill(m.back, guardByte)
 	if p.options.Perturb != 0 {
 		// Contents are unspecified; a program that reads what it never wrote gets something else than zeros.
-		fill(unsafe.Slice((*byte)(m.data), bytes), byte(p.options.Perturb)|0x40)
+		fill(unsafe.Slice((*byte)(m.data), min(bytes, maxGarbage)), byte(p.options.Perturb)|0x40)
 	}
 	if guards {
 		p.memory.guarded++

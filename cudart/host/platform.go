@@ -27,8 +27,8 @@ type Options struct {
 	Memory int64
 	// Workers is how many commands run at once; 0: one for each core, and 4 at least, so that streams overlap on any machine.
 	Workers int
-	// Perturb, where not 0, seeds a disturbance of timing: streams are served in changing, unfair order and fresh memory holds
-	// garbage. A program whose waits are complete gives the same results for every seed.
+	// Perturb, where not 0, seeds a disturbance of timing: streams are served in changing, unfair order, by few workers unless
+	// Workers says how many, and fresh memory holds garbage. A program whose waits are complete gives the same results for every seed.
 	Perturb uint64
 	// CheckOrder makes the device follow which command is ordered after which, and refuse with a [cudart.RaceError] a command that
 	// conflicts with an earlier one it is not ordered after, whatever the timing was. The first such error is the one to believe:
@@ -80,6 +80,10 @@ func Open(options Options) (*Platform, error) {
 	}
 	if options.Workers < 0 || options.Memory < 0 {
 		return nil, fmt.Errorf("CPU device: %d workers and %d bytes of memory must not be negative", options.Workers, options.Memory)
+	}
+	if options.Workers == 0 && options.Perturb != 0 {
+		// With few workers, what runs first depends on the order in which streams are served, which is what is disturbed.
+		options.Workers = [...]int{1, 2, 4}[options.Perturb%3]
 	}
 	if options.Workers == 0 {
 		options.Workers = max(4, runtime.GOMAXPROCS(0))
@@ -150,8 +154,11 @@ func (p *Platform) device(call string, id int32) (*device, error) {
 // check returns the error of a device that faulted: the fault itself the first time, later that there was one.
 func (d *device) check(call string) error {
 	fault := d.fault.Load()
-	if fault == nil {
+	switch {
+	case fault == nil:
 		return nil
+	case fault.Code == int(deinitialized):
+		return fail(call, deinitialized, d.id, "the platform is closed")
 	}
 	if d.told.CompareAndSwap(false, true) {
 		return fault
@@ -241,6 +248,9 @@ func (p *Platform) Close() error {
 	live := p.Live()
 	for _, q := range queues {
 		q.finish(context.Background(), q.submitted())
+	}
+	for _, d := range p.devices {
+		d.fault.Store(fail("cuDevicePrimaryCtxRelease", deinitialized, d.id, ""))
 	}
 	p.pool.stop()
 	if _, err := p.memory.clear(); err != nil {

@@ -4,11 +4,13 @@ package host
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 func TestVectorSumOverThreeStreams(t *testing.T) {
@@ -85,4 +87,197 @@ func BenchmarkSubmitNoops(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/command")
 		})
 	}
+}
+
+func TestStreamsOverlap(t *testing.T) {
+	// Each kernel waits for the other: only streams that run at once get past this.
+	there, back := make(gate), make(gate)
+	b := newBench(t, Options{}, func() { close(there); <-back }, func() { <-there; close(back) })
+	s, u := b.stream(), b.stream()
+	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0)), b.kernel(u, "call", scalar(1))))
+	require.NoError(t, b.Synchronize(0))
+}
+
+func TestPrioritiesWhenWorkersAreScarce(t *testing.T) {
+	held := make(gate)
+	var ran []string
+	b := newBench(t, Options{Workers: 1}, held.hold,
+		func() { ran = append(ran, "low") }, func() { ran = append(ran, "normal") }, func() { ran = append(ran, "high") })
+	first := b.stream()
+	require.NoError(t, b.submit(b.kernel(first, "call", scalar(0))))
+	var commands []cudart.Command
+	for i, p := range []dag.Priority{dag.Low, dag.Normal, dag.High} {
+		s := b.streamOn(0, p)
+		for range 3 {
+			commands = append(commands, b.kernel(s, "call", scalar(uint64(i+1))))
+		}
+	}
+	require.NoError(t, b.submit(commands...))
+	close(held)
+	require.NoError(t, b.Synchronize(0))
+	require.Equal(t, []string{"high", "high", "high", "normal", "normal", "normal", "low", "low", "low"}, ran)
+}
+
+func TestHigherPriorityInterruptsAStream(t *testing.T) {
+	held, submitted := make(gate), make(gate)
+	var ran []string
+	b := newBench(t, Options{Workers: 1}, func() { close(held); <-submitted },
+		func() { ran = append(ran, "low") }, func() { ran = append(ran, "high") })
+	low, high := b.streamOn(0, dag.Low), b.streamOn(0, dag.High)
+	require.NoError(t, b.submit(b.kernel(low, "call", scalar(0)), b.kernel(low, "call", scalar(1))))
+	<-held
+	require.NoError(t, b.submit(b.kernel(high, "call", scalar(2))))
+	close(submitted)
+	require.NoError(t, b.Synchronize(0))
+	require.Equal(t, []string{"high", "low"}, ran)
+}
+
+func TestPageableCopiesBlockTheHost(t *testing.T) {
+	const n = 256
+	for _, c := range []struct {
+		name     string
+		pageable bool
+		copy     func(s *Stream, d, h cudart.Ptr) cudart.Command
+		blocks   bool
+	}{
+		{"pinned up", false, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, false},
+		{"pinned down", false, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, false},
+		{"pageable up", true, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, true},
+		{"pageable down", true, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, true},
+		{"declared pageable", false, func(s *Stream, d, h cudart.Ptr) cudart.Command {
+			c := toHost(s, h, d, n)
+			c.DstPageable = true
+			return c
+		}, true},
+		{"host to host", false, func(s *Stream, d, h cudart.Ptr) cudart.Command {
+			return cudart.Command{Kind: cudart.CopyMemory, Stream: s, Dst: h + n, DstDevice: -1, Src: h, SrcDevice: -1, Bytes: n}
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			held := make(gate)
+			b := newBench(t, Options{}, held.hold)
+			s := b.stream()
+			d := b.alloc(n)
+			h, _ := b.hostKind(2*n, c.pageable)
+			require.NoError(t, b.submit(b.kernel(s, "call", scalar(0))))
+			returned := make(chan error, 1)
+			l := b.list(c.copy(s, d, h))
+			go func() { returned <- l.Submit() }()
+			if !c.blocks {
+				require.NoError(t, <-returned, "before the stream goes on")
+				close(held)
+			} else {
+				// The submission waits at the place after the copy, which shows that it has not returned.
+				for s.queue.waiting.Load() == 0 {
+					runtime.Gosched()
+				}
+				require.Empty(t, returned)
+				close(held)
+				require.NoError(t, <-returned)
+				idle, err := s.Query()
+				require.NoError(t, err)
+				require.True(t, idle)
+			}
+			require.NoError(t, b.Synchronize(0))
+		})
+	}
+}
+
+func TestSubmissionWaitsForRoom(t *testing.T) {
+	held := make(gate)
+	ran := 0
+	b := newBench(t, Options{}, held.hold, func() { ran++ })
+	s := b.stream()
+	commands := []cudart.Command{b.kernel(s, "call", scalar(0))}
+	for range maxQueued {
+		commands = append(commands, b.kernel(s, "call", scalar(1)))
+	}
+	l := b.list(commands...)
+	returned := make(chan error, 1)
+	go func() { returned <- l.Submit() }()
+	for s.queue.waiting.Load() == 0 {
+		runtime.Gosched()
+	}
+	require.Equal(t, uint64(maxQueued), s.queue.submitted())
+	close(held)
+	require.NoError(t, <-returned)
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.Equal(t, maxQueued, ran)
+}
+
+func TestAdoptedStreams(t *testing.T) {
+	held := make(gate)
+	b := newBench(t, Options{}, held.hold)
+	s := b.stream()
+	a, err := b.AdoptStream(s.Handle())
+	require.NoError(t, err)
+	require.NoError(t, b.submit(b.kernel(a, "call", scalar(0))))
+	idle, err := s.Query()
+	require.NoError(t, err)
+	require.False(t, idle, "one queue behind both handles")
+	close(held)
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.NoError(t, a.Close())
+	requireError(t, a.Synchronize(context.Background()), invalidHandle, "is closed")
+	requireError(t, b.submit(b.kernel(a, "noop")), invalidHandle, "is closed")
+	require.NoError(t, b.submit(b.kernel(s, "noop")), "the owner's stream lives on")
+
+	legacy, err := b.AdoptStream(0)
+	require.NoError(t, err)
+	again, err := b.AdoptStream(legacyHandle)
+	require.NoError(t, err)
+	require.Equal(t, legacy.Handle(), again.Handle())
+	require.NoError(t, b.submit(b.kernel(again, "noop")))
+	require.NoError(t, legacy.Close())
+	require.NoError(t, again.Close())
+	_, err = b.AdoptStream(perThreadHandle)
+	require.ErrorIs(t, err, cudart.ErrUnsupported)
+	_, err = b.AdoptStream(0xdead)
+	requireError(t, err, invalidHandle, "0xdead is no stream of this platform")
+}
+
+func TestClosedStreamFinishesItsWork(t *testing.T) {
+	held := make(gate)
+	ran := false
+	b := newBench(t, Options{}, held.hold, func() { ran = true })
+	s, err := b.NewStream(0, dag.Normal)
+	require.NoError(t, err)
+	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0)), b.kernel(s, "call", scalar(1))))
+	require.NoError(t, s.Close())
+	requireError(t, s.Close(), invalidHandle, "stream 0 is closed")
+	close(held)
+	require.NoError(t, b.Synchronize(0))
+	require.True(t, ran)
+	require.Empty(t, b.queues, "forgotten once it is empty")
+}
+
+func TestLists(t *testing.T) {
+	b := newBench(t, Options{})
+	s := b.stream()
+	d, other := b.alloc(64), b.alloc(64)
+	h, f := b.host(64)
+	inc := b.kernel(s, "inc", pointer(d, 64))
+	l := b.list(
+		cudart.Command{Kind: cudart.RangePush, Label: "r"}, cudart.Command{Kind: cudart.Empty},
+		cudart.Command{Kind: cudart.SetMemory, Stream: s, Dst: d, Bytes: 64, Width: 1},
+		inc, inc, toHost(s, h, d, 64), cudart.Command{Kind: cudart.RangePop})
+	require.Equal(t, 7, l.Len())
+	require.NoError(t, l.Submit())
+	require.NoError(t, l.SetCopy(2, other, 0), "what was submitted keeps its addresses")
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.Equal(t, float32(2), f[0])
+	require.NoError(t, l.SetArgs(4, one, []cudart.Value{pointer(other, 64)}))
+	require.NoError(t, l.SetCopy(5, h, other))
+	require.NoError(t, l.Submit())
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.Equal(t, float32(1), f[0])
+
+	requireError(t, l.SetArgs(9, one, nil), invalidValue, "there is no command 9; there are 7")
+	requireError(t, l.SetArgs(2, one, nil), invalidValue, "command 2 is of another kind")
+	requireError(t, l.SetCopy(3, d, d), invalidValue, `node "inc": cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE (1): invalid argument: command 3 is of another kind`)
+	closed, err := b.Encode(nil, cudart.ListOptions{})
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	requireError(t, closed.Submit(), invalidHandle, "the list is closed")
+	requireError(t, closed.Close(), invalidHandle, "the list is closed")
 }
