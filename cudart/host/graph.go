@@ -3,6 +3,7 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -388,10 +389,10 @@ func (t *table) differs(o *table) string {
 	}
 	for n, c := range t.commands {
 		if c.kind != o.commands[n].kind {
-			return "the kind of node " + o.commands[n].label + " differs"
+			return fmt.Sprintf("the kind of node %q differs", o.commands[n].label)
 		}
 		if !slices.Equal(t.before(int32(n)), o.before(int32(n))) {
-			return "the dependencies of node " + o.commands[n].label + " differ"
+			return fmt.Sprintf("the dependencies of node %q differ", o.commands[n].label)
 		}
 	}
 	return ""

@@ -16,8 +16,7 @@ import (
 )
 
 // requireError checks what callers branch on and what people read.
-func requireError(t testing.TB, err error, code status, text string) *cudart.Error {
-	t.Helper()
+func requireError(t require.TestingT, err error, code status, text string) *cudart.Error {
 	var e *cudart.Error
 	require.ErrorAs(t, err, &e)
 	name, _ := code.describe()
