@@ -68,7 +68,10 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 	if p.Nodes == nil {
 		p.Nodes = map[string]float64{}
 	}
-	return p, p.Validate()
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Merge returns a profile with the durations of both; where both have a node, the later one's stands.

@@ -1,0 +1,225 @@
+// Comparison: every strategy at several stream counts, side by side. Chooses nothing.
+
+package planner
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Comparison is what several plans of one graph come to.
+type Comparison struct {
+	Name    string
+	Machine string
+	Nodes   int
+	Edges   int
+	Rows    []Row // by strategy, then by compute streams asked for
+	Best    int   // index of the row with the least makespan, then waits, then streams; -1: none could plan
+}
+
+// Row is one plan.
+type Row struct {
+	Strategy        string  // as asked for
+	Used            string  // as used: what auto chose
+	Asked           int     // compute streams per device asked for
+	Streams         int     // streams the plan has, those for copies included
+	Records         int     //
+	Waits           int     //
+	Events          int     //
+	MakespanUS      float64 // predicted, submitted to streams
+	GraphUS         float64 // predicted, as one CUDA graph
+	LowerBoundUS    float64 // what no plan with so many streams beats on streams
+	PeakDeviceBytes int64
+	Refused         error // why there is no plan, such as ErrTooManyStreams or ErrGraphTooLarge; the figures are then 0
+}
+
+// Compare plans g with every strategy at each of the stream counts (none: 1, 2, 4 and 8) and simulates each plan. Strategy and
+// Streams of the options are not used. A strategy that refuses the graph, or these streams, becomes a row that says so.
+func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Comparison, error) {
+	if len(streams) == 0 {
+		streams = []int{1, 2, 4, 8}
+	}
+	if o.Machine == nil {
+		o.Machine = H200()
+	}
+	c := &Comparison{Name: g.Name, Machine: o.Machine.Name, Nodes: g.Len(), Edges: len(g.Edges()), Best: -1}
+	durations := Durations(g, o.Machine, o.Profile)
+	for _, strategy := range strategies {
+		for k, count := range streams {
+			if strategy == "serial" && k > 0 {
+				break // it has one stream, however many there may be
+			}
+			if strategy == "serial" {
+				count = 1
+			}
+			row, err := compareOne(ctx, g, o, durations, strategy, count)
+			if err != nil {
+				return nil, err
+			}
+			c.Rows = append(c.Rows, row)
+			if row.Refused == nil && (c.Best < 0 || row.better(&c.Rows[c.Best])) {
+				c.Best = len(c.Rows) - 1
+			}
+		}
+	}
+	return c, nil
+}
+
+func compareOne(ctx context.Context, g *dag.Graph, o Options, durations []float64, strategy string, count int) (Row, error) {
+	row := Row{Strategy: strategy, Used: strategy, Asked: count}
+	o.Strategy, o.Streams = strategy, count
+	plan, err := New(ctx, g, o)
+	switch {
+	case ctx.Err() != nil:
+		return row, ctx.Err()
+	case errors.Is(err, ErrBadOption):
+		return row, err
+	case err != nil:
+		row.Refused = err
+		return row, nil
+	}
+	for _, graph := range []bool{false, true} {
+		timeline, err := simulatePlan(g, plan, o.Machine, durations, graph)
+		if err != nil {
+			return row, fmt.Errorf("strategy %s with %d streams: %w", strategy, count, err)
+		}
+		if graph {
+			row.GraphUS = timeline.MakespanUS
+		} else {
+			row.MakespanUS = timeline.MakespanUS
+		}
+	}
+	row.Used = plan.Strategy
+	row.Streams, row.Events = len(plan.Streams), int(plan.Events)
+	row.Records, row.Waits = plan.Stats.Records, plan.Stats.Waits
+	row.LowerBoundUS = lowerBound(g, o.Machine, durations, count, false).US()
+	row.PeakDeviceBytes = plan.Stats.PeakDeviceBytes
+	return row, nil
+}
+
+func (r *Row) better(o *Row) bool {
+	if r.MakespanUS != o.MakespanUS {
+		return r.MakespanUS < o.MakespanUS
+	}
+	if r.Waits != o.Waits {
+		return r.Waits < o.Waits
+	}
+	return r.Streams < o.Streams
+}
+
+// WriteText writes the comparison as a table for people. The best row has a star.
+func (c *Comparison) WriteText(w io.Writer) error {
+	header := []string{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory", ""}
+	table := [][]string{header}
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		star := ""
+		if k == c.Best {
+			star = "*"
+		}
+		name := r.Strategy
+		if r.Used != r.Strategy {
+			name += " (" + r.Used + ")"
+		}
+		line := []string{star, name, strconv.Itoa(r.Asked)}
+		if r.Refused != nil {
+			line = append(line, "-", "-", "-", "-", "-", "-", "-", "-", r.Refused.Error())
+		} else {
+			ratio := "-"
+			if r.LowerBoundUS > 0 {
+				ratio = strconv.FormatFloat(r.MakespanUS/r.LowerBoundUS, 'f', 3, 64)
+			}
+			line = append(line, strconv.Itoa(r.Streams), strconv.Itoa(r.Records), strconv.Itoa(r.Waits), strconv.Itoa(r.Events),
+				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), byteText(r.PeakDeviceBytes), "")
+		}
+		table = append(table, line)
+	}
+	widths := make([]int, len(header))
+	for _, line := range table {
+		for i, cell := range line[:len(line)-1] {
+			widths[i] = max(widths[i], textWidth(cell))
+		}
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, plural(c.Nodes, "node", "nodes"), plural(c.Edges, "dependency", "dependencies"), c.Machine)
+	for _, line := range table {
+		var text bytes.Buffer
+		for i, cell := range line {
+			pad := 0
+			if i < len(line)-1 {
+				pad = widths[i] - textWidth(cell)
+			}
+			switch {
+			case i < 2:
+				fmt.Fprintf(&text, "%s%*s ", cell, pad, "")
+			case i == len(line)-1:
+				fmt.Fprintf(&text, "  %s", cell)
+			default:
+				fmt.Fprintf(&text, " %*s%s", pad, "", cell)
+			}
+		}
+		out.Write(bytes.TrimRight(text.Bytes(), " "))
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+type comparisonFile struct {
+	Version int       `json:"version"`
+	Name    string    `json:"name"`
+	Machine string    `json:"machine"`
+	Nodes   int       `json:"nodes"`
+	Edges   int       `json:"edges"`
+	Best    *int      `json:"best"` // null: none could plan
+	Rows    []rowFile `json:"rows"`
+}
+
+type rowFile struct {
+	Strategy        string  `json:"requested_strategy"`
+	Used            string  `json:"strategy"`
+	Asked           int     `json:"requested_streams"`
+	Streams         int     `json:"streams"`
+	Records         int     `json:"records"`
+	Waits           int     `json:"waits"`
+	Events          int     `json:"events"`
+	MakespanUS      float64 `json:"makespan_us"`
+	GraphUS         float64 `json:"graph_us"`
+	LowerBoundUS    float64 `json:"lower_bound_us"`
+	PeakDeviceBytes int64   `json:"peak_device_bytes"`
+	Refused         string  `json:"refused,omitempty"`
+}
+
+// EncodeJSON writes the comparison for machines, version 1 of its form.
+func (c *Comparison) EncodeJSON(w io.Writer) error {
+	f := comparisonFile{Version: 1, Name: c.Name, Machine: c.Machine, Nodes: c.Nodes, Edges: c.Edges, Rows: []rowFile{}}
+	if c.Best >= 0 {
+		f.Best = &c.Best
+	}
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		row := rowFile{r.Strategy, r.Used, r.Asked, r.Streams, r.Records, r.Waits, r.Events, r.MakespanUS, r.GraphUS, r.LowerBoundUS, r.PeakDeviceBytes, ""}
+		if r.Refused != nil {
+			row.Refused = r.Refused.Error()
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("comparison of %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+// Strategies lists the names that Options.Strategy takes.
+func Strategies() []string { return slices.Clone(strategies) }

@@ -1,0 +1,80 @@
+// Examples of what can be learnt from a plan without running it.
+
+package planner_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// pipeline uploads a buffer, works on it and brings it back.
+func pipeline() *dag.Graph {
+	b := dag.New("example")
+	x := b.Host("x", dag.F32, 1<<20)
+	d := b.Device("d_x", dag.F32, 1<<20)
+	b.Copy("up", b.Whole(d), b.Whole(x))
+	b.Cost(b.Task("work", b.InOut(d)), 50)
+	b.Copy("down", b.Whole(x), b.Whole(d))
+	g, err := b.Graph()
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+func ExampleSimulate() {
+	g := pipeline()
+	machine := planner.H200()
+	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Machine: machine})
+	if err != nil {
+		panic(err)
+	}
+	timeline, err := planner.Simulate(g, plan, machine, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, i := range timeline.CriticalPath() {
+		span := timeline.Nodes[i]
+		fmt.Printf("%-5s %7.2f to %7.2f us on %v, after: %v\n", g.Nodes[i].Name, span.Start, span.End, span.Engine, span.Cause)
+	}
+	fmt.Printf("no plan can beat %.2f us\n", planner.LowerBound(g, machine, nil, 8).US())
+	// Output:
+	// up       2.65 to   80.41 us on h2d, after: host
+	// work    82.01 to  132.01 us on compute, after: stream order
+	// down   133.61 to  210.82 us on d2h, after: stream order
+	// no plan can beat 210.82 us
+}
+
+func ExampleDecodePlan() {
+	g := pipeline()
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	if err != nil {
+		panic(err)
+	}
+	var file bytes.Buffer
+	if err := plan.EncodeJSON(&file, g); err != nil {
+		panic(err)
+	}
+	read, err := planner.DecodePlan(&file, g)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(read.Streams), "stream,", read.Stats.Waits, "waits")
+	// Output: 1 stream, 0 waits
+}
+
+func ExamplePlan_WriteText() {
+	g := pipeline()
+	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Machine: planner.Unit()})
+	if err != nil {
+		panic(err)
+	}
+	if err := plan.WriteText(os.Stdout, g, nil); err != nil {
+		panic(err)
+	}
+}

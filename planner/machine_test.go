@@ -1,0 +1,87 @@
+// Tests of machines and profiles: files both ways, refusals word for word.
+
+package planner
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMachineRoundTrip(t *testing.T) {
+	for _, name := range append(MachineNames(), "") {
+		m, err := MachineByName(name)
+		require.NoError(t, err)
+		require.NoError(t, m.Validate())
+		var b bytes.Buffer
+		require.NoError(t, m.Encode(&b))
+		text := b.String()
+		back, err := DecodeMachine(&b)
+		require.NoError(t, err)
+		assert.Equal(t, m, back)
+		var again bytes.Buffer
+		require.NoError(t, back.Encode(&again))
+		assert.Equal(t, text, again.String())
+	}
+	_, err := MachineByName("h100")
+	require.EqualError(t, err, `unknown machine "h100": the built-in ones are h200, unit`)
+	require.ErrorIs(t, err, ErrUnknownMachine)
+	m, err := DecodeMachine(strings.NewReader(`{"version": 1, "name": "mine", "unit": true}`))
+	require.NoError(t, err)
+	assert.Equal(t, &Machine{Name: "mine", Unit: true}, m)
+}
+
+func TestMachineRefusals(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, H200().Encode(&b))
+	good := b.String()
+	for _, c := range []struct{ want, text string }{
+		{"machine: unexpected end of JSON input", ""},
+		{"machine: version is missing; this is version 1", "{}"},
+		{"machine: version is 2; only version 1 can be read", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
+		{`machine: json: unknown field "lunch_us"`, strings.Replace(good, "launch_us", "lunch_us", 1)},
+		{`machine "h200": launch_us is -1: it must be from 0 to 1e+18`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
+		{`machine "h200": flops is missing: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
+		{`machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
+		{"machine: name must have 1 to 4096 bytes", strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
+		{"machine: larger than 1048576 bytes", strings.Repeat(" ", 1<<20+1)},
+	} {
+		_, err := DecodeMachine(strings.NewReader(c.text))
+		require.Error(t, err, c.want)
+		assert.Equal(t, c.want, strings.Split(err.Error(), "\n")[0])
+	}
+	require.Error(t, (&Machine{}).Encode(&b))
+}
+
+func TestProfile(t *testing.T) {
+	p := &Profile{Machine: "h200", Nodes: map[string]float64{"b": 2.5, "a": 1, "ü\"": 0}}
+	var b bytes.Buffer
+	require.NoError(t, p.Encode(&b))
+	assert.Equal(t, "{\n  \"version\": 1,\n  \"machine\": \"h200\",\n  \"nodes_us\": {\n    \"a\": 1,\n    \"b\": 2.5,\n    \"ü\\\"\": 0\n  }\n}\n", b.String())
+	back, err := DecodeProfile(&b)
+	require.NoError(t, err)
+	assert.Equal(t, p, back)
+
+	merged := p.Merge(&Profile{Nodes: map[string]float64{"a": 7, "c": 3}})
+	assert.Equal(t, &Profile{Machine: "h200", Nodes: map[string]float64{"a": 7, "b": 2.5, "c": 3, "ü\"": 0}}, merged)
+	assert.Equal(t, 1.0, p.Nodes["a"], "merging changes neither")
+
+	g := kernelGraph(t, kernelSpec{}, kernelSpec{}, kernelSpec{})
+	g.Nodes[0].HasCost, g.Nodes[1].HasCost = false, false
+	unknown, missing := (&Profile{Nodes: map[string]float64{"b": 1, "z": 1, "y": 1}}).Match(g)
+	assert.Equal(t, []string{"y", "z"}, unknown)
+	assert.Equal(t, []int32{0}, missing)
+
+	for _, c := range []struct{ want, text string }{
+		{`profile: node "a" takes -1 us: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
+		{`profile: version is missing; this is version 1`, `{"nodes_us": {}}`},
+		{`profile: json: unknown field "nodes"`, `{"version": 1, "nodes": {}}`},
+	} {
+		_, err := DecodeProfile(strings.NewReader(c.text))
+		assert.EqualError(t, err, c.want)
+	}
+	require.Error(t, (&Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
+}
