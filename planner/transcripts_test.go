@@ -228,3 +228,14 @@ func (tr *transcript) attributes(t *testing.T, id int32, attributes []string) {
 		}
 	}
 }
+
+// The documentation's example; a plan made by hand, so that it stays as it is when strategies learn.
+func TestPlanTextGolden(t *testing.T) {
+	g := saxpyGraph(t)
+	p := saxpyPlan(t, g)
+	timeline, err := Simulate(g, p, H200(), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, p.WriteText(&out, g, timeline))
+	golden(t, "testdata/saxpy.plan.text", out.String())
+}

@@ -1,4 +1,4 @@
-// The documentation's examples are the tests' golden files. Writes pages only with -rewrite.
+// The documentation shows the golden files of the other tests, which is why this file comes last. Writes pages only with -rewrite.
 
 package planner
 
