@@ -4,6 +4,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -72,7 +73,7 @@ func BenchmarkSubmitNoops(b *testing.B) {
 			commands = append(commands, t.kernel(all[i%streams], "noop"))
 		}
 		l := t.list(commands...)
-		b.Run(map[int]string{1: "one stream", 4: "four streams"}[streams], func(b *testing.B) {
+		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := l.Submit(); err != nil {
