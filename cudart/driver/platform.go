@@ -21,6 +21,7 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compile   compiler
+	patience  uint64 // of submitting threads
 	closed    atomic.Bool
 }
 
@@ -43,7 +44,7 @@ type device struct {
 }
 
 func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib}
+	p := &Platform{lib: lib, patience: patience}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
