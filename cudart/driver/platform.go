@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/cudart/nvrtc"
 )
 
 // Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.
@@ -20,7 +21,7 @@ type Platform struct {
 	host      hostMemory
 	live      counts
 	ranges    ranges
-	compile   compiler
+	compiler  nvrtc.Lazy
 	patience  uint64 // of submitting threads
 	closed    atomic.Bool
 }
