@@ -42,7 +42,7 @@ replays it. Without a GPU it runs on the CPU.`,
 	a.runCommand(root)
 	run := &cobra.Command{Use: "run FILE", Short: "Run a pipeline and check its results"}
 	a.runCommand(run)
-	root.AddCommand(run)
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.initCommand())
 	return root
 }
 

@@ -16,6 +16,8 @@ var (
 	globalPattern = regexp.MustCompile(`(?m)^\s*(?:\.visible\s+|\.weak\s+|\.common\s+)*\.global\s+(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+\d+\s+)?(?:\.v[24]\s+)?\.[a-z]\w*\s+([A-Za-z_$%][A-Za-z0-9_$]*)`)
 )
 
+func isPTX(code []byte) bool { return !bytes.HasPrefix(code, []byte("\x7fELF")) }
+
 // ptxEntries lists kernels in the order of the file.
 func ptxEntries(ptx string) []string {
 	var names []string
@@ -30,15 +32,6 @@ func ptxTarget(ptx string) string {
 		return m[1]
 	}
 	return ""
-}
-
-// targetNumber is 90 for sm_90 and sm_90a, 0 for what is no target.
-func targetNumber(target string) int {
-	n := 0
-	if _, err := fmt.Sscanf(target, "sm_%d", &n); err != nil {
-		return 0
-	}
-	return n
 }
 
 // writableGlobalsOfPTX warns of __device__ variables: what they hold is shared by all launches, which no declaration shows.

@@ -37,13 +37,15 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	image, kind, log := code.Code, code.Kind, ""
+	image, kind := code.Code, code.Kind
 	if kind == kernels.Source {
-		c, err := p.compileFor(ctx, d, code)
-		if err != nil {
+		if image, err = p.compile.source(ctx, d, code); err != nil {
 			return nil, err
 		}
-		image, kind, log = c.code, c.kind, c.log
+		kind = kernels.PTX
+		if !isPTX(image) {
+			kind = kernels.Cubin
+		}
 	}
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
@@ -76,9 +78,6 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	case kernels.Cubin:
 		m.warnings = writableGlobalsOfCubin(code.Name, image)
 	}
-	if log != "" {
-		m.warnings = append(m.warnings, log)
-	}
 	p.live.modules.Add(1)
 	return m, nil
 }
@@ -107,7 +106,7 @@ func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, 
 	case codeUnsupportedPTX:
 		lines = append(lines, fmt.Sprintf("the PTX was made by a newer toolkit than the driver (CUDA %s) knows; update the driver or compile with an older toolkit", d.info.Driver))
 	case codeInvalidPTX:
-		if target := ptxTarget(string(image)); targetNumber(target) > targetNumber(have) {
+		if target := ptxTarget(string(image)); target != "" && strings.TrimRight(target, "af") > have && len(target) >= len(have) {
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		}
 	case codeInvalidImage:

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/internal/dl"
-	"github.com/dagrun/dagrun/cudart/nvrtc"
 )
 
 // Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.
@@ -21,8 +20,7 @@ type Platform struct {
 	host      hostMemory
 	live      counts
 	ranges    ranges
-	compiler  nvrtc.Lazy
-	patience  uint64 // of submitting threads
+	compile   compiler
 	closed    atomic.Bool
 }
 
@@ -45,7 +43,7 @@ type device struct {
 }
 
 func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib, patience: patience}
+	p := &Platform{lib: lib}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()

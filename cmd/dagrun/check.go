@@ -1,0 +1,150 @@
+// dagrun check FILE: everything that can be known without running.
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// mostRaces is how many races are printed; mending those usually mends the rest.
+const mostRaces = 20
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Find mistakes and races without running",
+		Long: `Check a pipeline without a device: its declaration, the plan and its proof, and for a schedule
+of your own (sync: explicit) every pair of accesses that nothing orders, each with the
+line that would order it. The exit status is 1 if there is a race.`,
+		Example: `  dagrun check pipelines/saxpy.yaml
+  dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
+  dagrun check mine.yaml --output json`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(); err != nil {
+				return err
+			}
+			g, err := a.loadGraph(args[0])
+			if err != nil {
+				return err
+			}
+			options, err := a.planOptions()
+			if err != nil {
+				return err
+			}
+			plan, err := a.loadPlan(c.Context(), g, options)
+			if err != nil {
+				return err
+			}
+			return a.check(g, plan)
+		},
+	}
+	a.outputFlags(c)
+	a.paramFlags(c)
+	a.planFlags(c, "h200")
+	return c
+}
+
+// checked is what check found, in the form of its JSON.
+type checked struct {
+	Version  int      `json:"version"`
+	Name     string   `json:"name"`
+	Nodes    int      `json:"nodes"`
+	Edges    int      `json:"dependencies"`
+	Streams  int      `json:"streams"`
+	Waits    int      `json:"waits"`
+	Carried  []string `json:"carried_buffers"`
+	Memory   int64    `json:"peak_device_bytes"`
+	Races    []race   `json:"races"`
+	MoreRace int      `json:"more_races"`
+}
+
+// race is a pair of accesses that nothing orders.
+type race struct {
+	First  raceSide `json:"first"`
+	Second raceSide `json:"second"`
+	Buffer string   `json:"buffer"`
+	Bytes  [2]int64 `json:"bytes"`
+	Why    string   `json:"why"`
+	Fix    string   `json:"fix"`
+}
+
+type raceSide struct {
+	Node   string `json:"node"`
+	Stream int32  `json:"stream"`
+	Access string `json:"access"`
+	Line   int32  `json:"line,omitempty"`
+}
+
+func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
+	unenforced, err := planner.Violations(g, plan, mostRaces)
+	if err != nil {
+		return err
+	}
+	if err := planner.Verify(g, plan); err != nil && !errors.Is(err, planner.ErrHazard) {
+		return err
+	}
+	report := checked{Version: 1, Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
+		Carried: []string{}, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
+	for _, id := range g.Carried() {
+		report.Carried = append(report.Carried, g.Buffers[id].Name)
+	}
+	for _, v := range unenforced.Violations {
+		report.Races = append(report.Races, race{
+			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
+			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},
+			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Why: v.Why.String(), Fix: v.Line,
+		})
+	}
+	if a.flags.output == "json" {
+		encoder := json.NewEncoder(a.stdout)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(report); err != nil {
+			return err
+		}
+	} else {
+		a.printChecked(&report)
+	}
+	if len(report.Races) > 0 {
+		return &reported{statusExpectation}
+	}
+	return nil
+}
+
+func (a *app) printChecked(r *checked) {
+	for _, race := range r.Races {
+		fmt.Fprintf(a.stdout, "%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, "31", "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
+		for _, side := range []raceSide{race.First, race.Second} {
+			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
+		}
+		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
+	}
+	if r.MoreRace > 0 {
+		fmt.Fprintf(a.stdout, "and %d more races\n", r.MoreRace)
+	}
+	if a.flags.quiet {
+		return
+	}
+	if len(r.Races) == 0 {
+		fmt.Fprintf(a.stdout, "%s: %s, %d nodes, %d dependencies, all enforced on %d streams with %d waits\n", r.Name, a.paint(a.stdout, "32", "ok"), r.Nodes, r.Edges, r.Streams, r.Waits)
+	}
+	for _, name := range r.Carried {
+		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so a replay needs the one before it\n", name)
+	}
+	fmt.Fprintf(a.stdout, "device memory: %s\n", runtime.Size(r.Memory))
+}
+
+func lineText(line int32) string {
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", line %d", line)
+}

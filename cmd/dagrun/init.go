@@ -1,0 +1,65 @@
+// dagrun init NAME: a first pipeline to edit.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// firstPipeline is copy, compute, copy back in k chunks that overlap: small enough to read, and already worth planning.
+const firstPipeline = `version: 1
+name: %s
+params:
+  n: 65536      # elements; dagrun %s -p n=1e6
+  k: 4          # chunks that overlap
+
+buffers:
+  x: {place: host, dtype: f32, shape: [n], init: {ramp: [0, 1]}}
+  d_x: {place: device, dtype: f32, shape: [n]}
+  y: {place: host, dtype: f32, shape: [n], save: y.npy, expect: {expr: "2*i"}}
+
+nodes:
+  - foreach: {i: k}
+    nodes:
+      - {name: up.$i, memcpy: {from: x(i of k), to: d_x(i of k)}}
+      - {name: double.$i, kernel: scale, args: [len(d_x(i of k)), 2, d_x(i of k)]}
+      - {name: down.$i, memcpy: {from: d_x(i of k), to: y(i of k)}}
+`
+
+func (a *app) initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "init NAME",
+		Short:   "Write a first pipeline to edit",
+		Long:    "Write NAME.yaml, a small pipeline that runs as it is. An existing file is left alone.",
+		Example: "  dagrun init blur && dagrun blur.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			file := args[0]
+			if filepath.Ext(file) == "" {
+				file += ".yaml"
+			}
+			if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("%s exists already; give another name", file)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+			write := func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, firstPipeline, name, file)
+				return err
+			}
+			if err := runtime.WriteFile(file, write); err != nil {
+				return withStatus(statusInternal, err)
+			}
+			fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, file)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,127 @@
+// dagrun plan FILE: the schedule as people read it, as JSON, or every strategy side by side.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	var compare, explain bool
+	var save string
+	c := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Show the schedule: streams, ops, and why each wait is there",
+		Long: `Show which node runs on which stream, where streams wait for each other and why,
+the device memory that is needed, and how long it should take.
+
+Plans are the same everywhere: they are made for the machine that --machine names,
+an H200 unless told, and no device is opened.`,
+		Example: `  dagrun plan pipelines/saxpy.yaml
+  dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
+  dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
+  dagrun plan pipelines/saxpy.yaml --save-plan p.json  keep it; run it with --plan p.json
+  dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(); err != nil {
+				return err
+			}
+			g, err := a.loadGraph(args[0])
+			if err != nil {
+				return err
+			}
+			options, err := a.planOptions()
+			if err != nil {
+				return err
+			}
+			if compare {
+				return a.printComparison(c.Context(), g, options)
+			}
+			plan, err := a.loadPlan(c.Context(), g, options)
+			if err != nil {
+				return err
+			}
+			if save != "" {
+				if err := savePlan(save, plan, g); err != nil {
+					return err
+				}
+			}
+			if explain {
+				return a.printExplanation(g, plan)
+			}
+			return a.printPlan(g, plan, options)
+		},
+	}
+	a.outputFlags(c)
+	a.paramFlags(c)
+	a.planFlags(c, "h200")
+	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
+	c.Flags().BoolVar(&explain, "explain", false, "say for each dependency how the plan enforces it")
+	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
+	return c
+}
+
+// oneFile takes exactly one argument, and says so in words.
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want one pipeline file, have %d arguments", len(args))
+	}
+	return nil
+}
+
+func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
+	if a.flags.output == "json" {
+		return plan.EncodeJSON(a.stdout, g)
+	}
+	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
+	if err != nil {
+		return err
+	}
+	return plan.WriteText(a.stdout, g, timeline)
+}
+
+// savePlan writes a plan beside its name and renames it.
+func savePlan(name string, plan *planner.Plan, g *dag.Graph) error {
+	return withStatus(statusInternal, runtime.WriteFile(name, func(w io.Writer) error { return plan.EncodeJSON(w, g) }))
+}
+
+func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
+	enforcements, err := planner.Explain(g, plan)
+	if err != nil {
+		return err
+	}
+	table := newTable("from", "to", "why", "enforced by")
+	for i := range enforcements {
+		edge := g.Edges()[enforcements[i].Edge]
+		table.row(g.Nodes[edge.From].Name, g.Nodes[edge.To].Name, reason(g, edge), enforcements[i].Text(g))
+	}
+	return table.write(a.stdout)
+}
+
+func (a *app) printComparison(ctx context.Context, g *dag.Graph, o planner.Options) error {
+	comparison, err := planner.Compare(ctx, g, o)
+	if err != nil {
+		return err
+	}
+	if a.flags.output == "json" {
+		return comparison.EncodeJSON(a.stdout)
+	}
+	return comparison.WriteText(a.stdout)
+}
+
+// reason is why a dependency is there: "RAW d_x", "after".
+func reason(g *dag.Graph, e dag.Edge) string {
+	if e.Why == dag.After {
+		return e.Why.String()
+	}
+	return e.Why.String() + " " + g.RangeText(dag.Range{Buffer: e.Buffer, Lo: e.Lo, Hi: e.Hi})
+}
