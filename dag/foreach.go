@@ -130,6 +130,7 @@ func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
 func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
 	var f [3]field
 	p.fields(n, &rangeKeys, f[:])
+	strange := p.strange
 	bounds, ok := [3]int64{0, 0, 1}, true
 	for k := range f {
 		if f[k].value == nil {
@@ -140,6 +141,8 @@ func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
 	}
 	from, to, step := bounds[0], bounds[1], bounds[2]
 	switch {
+	case f[1].value == nil && strange:
+		return sequence{}, false
 	case f[1].value == nil:
 		p.mistake(position(n), "to is where it stops, itself not included", "the range of a foreach has no to")
 		return sequence{}, false

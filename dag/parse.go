@@ -64,7 +64,11 @@ type parser struct {
 	// poisoned is set when a value was asked for that is unknown because of a mistake reported already: what follows from it is
 	// no mistake of its own.
 	poisoned bool
-	muted    bool // counting repetitions: mistakes are met again and reported then
+	// strange is set where the last mapping that was read has keys of unknown meaning: that others are missing may come of it.
+	strange  bool
+	inParams bool            // the number that is read is a param
+	aliases  map[string]bool // reported
+	muted    bool            // counting repetitions: mistakes are met again and reported then
 }
 
 // broken is the id of a buffer, node or module that has a mistake: its name is known, nothing else.
@@ -93,21 +97,22 @@ func (p *parser) parse(source []byte) *Graph {
 	}
 	p.pipeline = &Pipeline{Dir: p.options.Dir, accessStart: []int32{0}}
 	p.budget = MaxNodes
+	if !p.version(root) {
+		return nil
+	}
 	var f [7]field
 	if !p.fields(root, &fileKeys, f[:]) {
 		return nil
 	}
-	if !p.version(root, f[0]) {
-		return nil
-	}
+	strange := p.strange
 	p.name(f[1])
 	p.readParams(f[2])
 	p.readModules(f[3])
 	p.readBuffers(f[4])
 	p.sync(f[6])
-	if f[5].value == nil {
+	if f[5].value == nil && !strange {
 		p.mistake(position(root), "", "nodes are missing")
-	} else {
+	} else if f[5].value != nil {
 		p.readNodes(f[5])
 	}
 	p.readAfter()
@@ -129,21 +134,25 @@ func (p *parser) parse(source []byte) *Graph {
 	return graph
 }
 
-func (p *parser) version(root *yaml.Node, f field) bool {
-	if f.value == nil {
+// version reads what a file says of its format. What a newer one means cannot be known: then nothing else of it is judged.
+func (p *parser) version(root *yaml.Node) bool {
+	written := lookup(root, "version")
+	if root.Kind != yaml.MappingNode {
+		return true
+	}
+	if written == nil {
 		p.mistake(position(root), `write "version: 1" as the first line`, "version is missing")
 		return true
 	}
-	n, ok := p.integer(f.value, "version")
+	n, ok := p.integer(written, "version")
 	switch {
 	case !ok:
 		return true
 	case n > FormatVersion:
-		// What a newer format means cannot be known, so nothing else of the file is judged.
-		p.mistake(position(f.value), "", "version %d is newer than this dagrun, which reads version %d", n, FormatVersion)
+		p.mistake(position(written), "", "version %d is newer than this dagrun, which reads version %d", n, FormatVersion)
 		return false
 	case n < FormatVersion:
-		p.mistake(position(f.value), "write 1", "there is no version %d", n)
+		p.mistake(position(written), "write 1", "there is no version %d", n)
 	}
 	return true
 }
@@ -205,7 +214,12 @@ func (p *parser) admissible(n *yaml.Node, depth int) bool {
 		return false
 	}
 	switch {
+	case n.Kind == yaml.AliasNode && p.aliases[n.Value]:
 	case n.Kind == yaml.AliasNode:
+		if p.aliases == nil {
+			p.aliases = map[string]bool{}
+		}
+		p.aliases[n.Value] = true // one report of each is enough
 		p.mistake(position(n), "write the value out, or use params and foreach", "aliases (*%s) are not allowed", n.Value)
 	case n.Anchor != "":
 		p.mistake(position(n), "write the value out, or use params and foreach", "anchors (&%s) are not allowed", n.Anchor)
@@ -239,20 +253,18 @@ func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 		p.wrongKind(n, set.what, "a mapping")
 		return false
 	}
+	p.strange = false
+	misspelt := false
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key, value := n.Content[k], n.Content[k+1]
 		if !p.isKey(key) {
+			p.strange = true
 			continue
 		}
-		at := -1
-		for i := range set.keys {
-			if set.keys[i] == key.Value {
-				at = i
-				break
-			}
-		}
+		at := set.find(key.Value)
 		switch {
 		case at < 0:
+			misspelt = true
 			p.unknownKey(key, set)
 		case out[at].key != nil:
 			p.duplicateKey(key, out[at].key)
@@ -260,7 +272,34 @@ func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 			out[at] = field{key, value}
 		}
 	}
+	if misspelt {
+		p.takeMisspelt(n, set, out)
+	}
 	return true
+}
+
+func (s *keySet) find(key string) int {
+	for i := range s.keys {
+		if s.keys[i] == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// takeMisspelt reads a misspelt key as the one that was probably meant, so that what follows from it is no mistake of its own.
+func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		key := n.Content[k]
+		if key.Kind != yaml.ScalarNode || set.find(key.Value) >= 0 {
+			continue
+		}
+		if at := set.find(suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
+			out[at] = field{key, n.Content[k+1]}
+		} else {
+			p.strange = true
+		}
+	}
 }
 
 // isKey reports keys that cannot be one.
@@ -281,7 +320,9 @@ func (p *parser) isKey(key *yaml.Node) bool {
 
 func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	hint := "it may have " + strings.Join(set.keys, ", ")
-	if near := suggest(key.Value, set.keys); near != "" {
+	if name, rest, ok := strings.Cut(key.Value, ":"); ok && set.find(name) >= 0 {
+		hint = fmt.Sprintf("write a space after the colon: %s: %s", name, shorten(rest))
+	} else if near := suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)
@@ -301,6 +342,15 @@ func (p *parser) wrongKind(n *yaml.Node, what, wanted string) {
 		return
 	}
 	p.mistake(position(n), "", "%s must be %s, not %s", what, wanted, kindText(n))
+}
+
+// wrongList reports a value that stands where a list of such values is wanted.
+func (p *parser) wrongList(n *yaml.Node, what, wanted string) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		p.wrongKind(n, what, wanted)
+		return
+	}
+	p.mistake(position(n), fmt.Sprintf("write [%s]", shorten(n.Value)), "%s must be %s, not %s", what, wanted, kindText(n))
 }
 
 func kindText(n *yaml.Node) string {

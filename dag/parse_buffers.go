@@ -58,7 +58,8 @@ func (p *parser) bufferEntries(n *yaml.Node) {
 			}
 			continue
 		}
-		body := func() { p.buffer(key, value, &f) }
+		strange := p.strange
+		body := func() { p.buffer(key, value, &f, strange) }
 		size, rest := func() int64 { return 1 }, &yaml.Node{}
 		if group := f[bufferBuffers]; group.value != nil {
 			if f[bufferForeach].value == nil {
@@ -106,8 +107,8 @@ func (p *parser) countEntries(n *yaml.Node) int64 {
 	return total
 }
 
-// buffer reads one buffer in the present repetition.
-func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field) {
+// buffer reads one buffer in the present repetition. Strange: see parser.strange.
+func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange bool) {
 	name, ok := p.expanded(key, "name")
 	if !ok {
 		return
@@ -118,7 +119,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field) {
 	}
 	p.buffers[name] = broken
 	ok = p.where(value, &b, f)
-	if !p.size(value, &b, f) {
+	if !p.size(value, &b, f, strange) {
 		return
 	}
 	if f[bufferInit].value != nil {
@@ -209,7 +210,7 @@ func (p *parser) where(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bo
 }
 
 // size reads place, dtype and shape as far as they are missing, and computes the bytes.
-func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bool {
+func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, strange bool) bool {
 	var missing []string
 	for _, k := range []int{bufferPlace, bufferDType, bufferShape} {
 		if f[k].value == nil {
@@ -217,7 +218,7 @@ func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) boo
 		}
 	}
 	ok := len(missing) == 0
-	if !ok {
+	if !ok && !strange {
 		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(b.Name), strings.Join(missing, ", no "))
 	}
 	if f[bufferDType].value != nil {
@@ -268,13 +269,7 @@ func dtypeHint(s string) string {
 
 func (p *parser) shape(n *yaml.Node) ([]int64, bool) {
 	if n.Kind != yaml.SequenceNode {
-		hint := ""
-		if n.Kind == yaml.ScalarNode && !isNull(n) {
-			hint = fmt.Sprintf("write [%s]", shorten(n.Value))
-		}
-		if n.Kind != yaml.AliasNode {
-			p.mistake(position(n), hint, "shape must be a list, not %s", kindText(n))
-		}
+		p.wrongList(n, "shape", "a list of dimensions")
 		return nil, false
 	}
 	const most = 16
@@ -357,7 +352,7 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 
 func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	// A word that is no name of a number was meant to be zeros, or a key such as uniform.
-	if _, known := p.Variable(n.Value); !known && expr.ValidName(n.Value) && n.Value != "true" && n.Value != "false" {
+	if _, known := p.Variable(n.Value); !known && expr.ValidName(n.Value) && n.Value != "true" && n.Value != "false" && !notFinite(n.Value) {
 		hint := "write zeros, a number, or {ramp: [start, step]}, {uniform: [lo, hi]}, {normal: [mean, sd]}, {expr: ...}, {file: ...}"
 		if near := suggest(n.Value, append([]string{"zeros"}, p.variableNames()...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
@@ -389,7 +384,7 @@ func (p *parser) exactlyOne(n *yaml.Node, what string, f []field) int {
 			return -1
 		}
 	}
-	if given < 0 {
+	if given < 0 && !p.strange {
 		p.mistake(position(n), "", "%s says nothing", what)
 	}
 	return given

@@ -35,7 +35,7 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	var nodes []*yaml.Node
 	if list := f[nodeArgs].value; list != nil && !isNull(list) {
 		if list.Kind != yaml.SequenceNode {
-			p.wrongKind(list, "args", "a list")
+			p.wrongList(list, "args", "a list")
 			return nil, false
 		}
 		nodes = list.Content

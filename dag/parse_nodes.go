@@ -220,12 +220,17 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map", "node %q has no action", shorten(name))
 		return -1
 	}
-	for k, allowed := range [...]bool{nodeArgs: action == nodeKernel, nodeWith: action == nodeMap, nodeGrid: action == nodeKernel, nodeBlock: action == nodeKernel, nodeShared: action == nodeKernel,
-		nodePeer: action == nodeKernel || action == nodeMap} {
-		if k >= nodeArgs && (k <= nodeShared || k == nodePeer) && !allowed && f[k].value != nil {
+	isKernel, isMap := action == nodeKernel, action == nodeMap
+	foreign := false
+	for _, k := range [...]int{nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer} {
+		allowed := isKernel && k != nodeWith || isMap && (k == nodeWith || k == nodePeer)
+		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
-			action = -1
+			foreign = true
 		}
+	}
+	if foreign {
+		return -1
 	}
 	return action
 }
@@ -369,13 +374,7 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 // after notes the names of a node's explicit predecessors, which may be declared later.
 func (p *parser) after(id int32, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
-		hint := ""
-		if n.Kind == yaml.ScalarNode && !isNull(n) {
-			hint = fmt.Sprintf("write [%s]", shorten(n.Value))
-		}
-		if n.Kind != yaml.AliasNode {
-			p.mistake(position(n), hint, "after must be a list of nodes, not %s", kindText(n))
-		}
+		p.wrongList(n, "after", "a list of nodes")
 		return
 	}
 	names := make([]string, len(n.Content))

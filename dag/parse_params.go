@@ -30,7 +30,9 @@ func (p *parser) readParams(f field) {
 			continue
 		}
 		b := &binding{name: key.Value, pos: position(key)}
+		p.inParams = true
 		v, ok := p.number(value, "param "+key.Value)
+		p.inParams = false
 		if ok {
 			v, ok = p.override(key.Value, v)
 		}
@@ -166,6 +168,9 @@ func (p *parser) readModules(f field) {
 func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	var f [1]field
 	if !p.fields(value, &moduleKeys, f[:]) {
+		return Module{}, false
+	}
+	if f[0].value == nil && p.strange {
 		return Module{}, false
 	}
 	if f[0].value == nil {

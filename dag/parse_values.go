@@ -277,11 +277,19 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	}
-	switch strings.TrimLeft(n.Value, "+-") {
-	case ".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", "inf", "Inf", "nan", "NaN", "Infinity":
+	if notFinite(n.Value) {
 		pos, message, hint = position(n), fmt.Sprintf("%s is not a finite number", n.Value), ""
 	}
 	p.mistake(pos, hint, "%s", message)
+}
+
+// notFinite reports whether a text is one of the ways to write an infinity or no number.
+func notFinite(s string) bool {
+	switch strings.ToLower(strings.TrimLeft(s, "+-")) {
+	case ".inf", ".nan", "inf", "nan", "infinity":
+		return true
+	}
+	return false
 }
 
 func (p *parser) unknownVariable(name string) (message, hint string) {
@@ -297,6 +305,8 @@ func (p *parser) unknownVariable(name string) (message, hint string) {
 	}
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if p.inParams {
+		hint = "a param is a number, true, false, or an expression of the params before it"
 	}
 	return fmt.Sprintf("unknown name %q", shorten(name)), hint
 }

@@ -328,7 +328,10 @@ func number(v expr.Value) string {
 	if n, ok := v.Int(); ok {
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprint(v.Float())
+	if v.Kind() == expr.Float {
+		return fmt.Sprint(v.Float())
+	}
+	return v.String()
 }
 
 // numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one.

@@ -6,10 +6,7 @@ import "unicode/utf8"
 
 // suggest returns the candidate nearest to name, or "" where none is near enough to be meant. Ties go to the first.
 func suggest(name string, candidates []string) string {
-	best, least := "", 1+utf8.RuneCountInString(name)/3
-	if least > 3 {
-		least = 3
-	}
+	best, least := "", min((utf8.RuneCountInString(name)+1)/3, 3)
 	for _, c := range candidates {
 		if d := distance(name, c, least); d <= least && (best == "" || d < least) && c != name {
 			best, least = c, d

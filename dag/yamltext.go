@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -42,6 +44,9 @@ func newText(source []byte) (*text, *problem) {
 		return &text{}, &problem{message: "file is UTF-16", hint: "save it as UTF-8"}
 	}
 	source = bytes.TrimPrefix(source, []byte("\xef\xbb\xbf"))
+	if zero := bytes.IndexByte(source[:min(len(source), 1<<13)], 0); zero >= 0 {
+		return &text{}, &problem{message: fmt.Sprintf("byte %d is zero: the file is binary, or not UTF-8", zero)}
+	}
 	t := &text{source: source, starts: append(make([]int32, 0, 1+bytes.Count(source, []byte{'\n'})), 0)}
 	for i := 0; i < len(source); i++ {
 		c := source[i]
@@ -58,11 +63,7 @@ func newText(source []byte) (*text, *problem) {
 		case c == '\n' || c == '\r' && (i+1 == len(source) || source[i+1] != '\n'):
 			t.starts = append(t.starts, int32(i+1))
 		case c < ' ' && c != '\t' && c != '\r' || c == 0x7f:
-			message := fmt.Sprintf("control character 0x%02x is not allowed in a pipeline file", c)
-			if c == 0 {
-				return t, &problem{pos: t.position(i), message: "file holds a zero byte: it is binary, or not UTF-8"}
-			}
-			return t, &problem{pos: t.position(i), message: message}
+			return t, &problem{pos: t.position(i), message: fmt.Sprintf("control character 0x%02x is not allowed in a pipeline file", c)}
 		}
 	}
 	return t, nil
@@ -81,16 +82,17 @@ func (t *text) position(at int) Pos {
 	return Pos{int32(lo + 1), int32(1 + utf8.RuneCount(t.source[t.starts[lo]:at]))}
 }
 
-// line returns a line without its end; "" where there is none. Lines count from 1.
+// line returns a line without its end, or the beginning of a very long one; "" where there is none. Lines count from 1.
 func (t *text) line(n int32) string {
 	if n < 1 || int(n) > len(t.starts) {
 		return ""
 	}
-	end := len(t.source)
-	if int(n) < len(t.starts) {
-		end = int(t.starts[n])
+	const longest = 1 << 14 // more than is ever shown
+	line := t.source[t.starts[n-1]:min(len(t.source), int(t.starts[n-1])+longest)]
+	if end := bytes.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
 	}
-	return strings.TrimRight(string(t.source[t.starts[n-1]:end]), "\r\n")
+	return string(line)
 }
 
 // offset returns the byte at a position, or -1.
@@ -149,10 +151,36 @@ func (t *text) secondDocument(n *yaml.Node) Pos {
 	return Pos{int32(n.Line), int32(n.Column)}
 }
 
-// diagnose turns an error of yaml.v3 into one with the right place.
+// lineOfYAML is where yaml.v3 says that an error is.
+var lineOfYAML = regexp.MustCompile(`^line (\d+): `)
+
+// diagnose turns an error of yaml.v3 into one with the right place, as far as that can be found.
 func (t *text) diagnose(err error) *problem {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	return &problem{pos: Pos{1, 1}, message: "YAML: " + message}
+	if found := t.findBroken(); found != nil {
+		return found
+	}
+	message, line := strings.TrimPrefix(err.Error(), "yaml: "), int64(1)
+	if m := lineOfYAML.FindStringSubmatch(message); m != nil {
+		message = message[len(m[0]):]
+		line, _ = strconv.ParseInt(m[1], 10, 32)
+		// Its parser counts from 0 and does not add the 1 that its scanner does.
+		if strings.HasPrefix(message, "did not find expected") {
+			line++
+		}
+	}
+	line = min(line, int64(len(t.starts)))
+	start := t.line(int32(line))
+	column := 1 + utf8.RuneCountInString(start) - utf8.RuneCountInString(strings.TrimLeft(start, " \t"))
+	if anchor, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
+		return t.unknownAlias(strings.TrimSuffix(anchor, "' referenced"))
+	}
+	return &problem{pos: Pos{int32(line), int32(column)}, message: "YAML: " + message}
+}
+
+// unknownAlias finds an alias that has no anchor. Neither is allowed.
+func (t *text) unknownAlias(name string) *problem {
+	at := max(bytes.Index(t.source, []byte("*"+name)), 0)
+	return &problem{pos: t.position(at), message: fmt.Sprintf("aliases (*%s) are not allowed", name), hint: "write the value out, or use params and foreach"}
 }
 
 // position of a YAML node.

@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 		{"!a", 0, `unexpected "!"; write not`},
 		{"a = b", 2, `unexpected "="; write == to compare`},
 		{"a ? 1 : 2", 2, `unexpected "?"; a comparison counts as 1 or 0: write a*(c) + b*(not c)`},
-		{"$i", 0, `unexpected "$"; in an expression a variable is written without the dollar; $ is for names`},
+		{"$i", 0, `unexpected "$"; in an expression write i without the dollar`},
 		{"x[0]", 1, `unexpected "["; a slice is written x(lo..hi)`},
 		{"1 << 2", 2, `unexpected "<<"; shifts are pow(2, n) times or over`},
 		{"a @ b", 2, `unexpected character '@'`},

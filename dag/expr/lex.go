@@ -142,7 +142,10 @@ func (l *lexer) next() (token, *Error) {
 	case '?':
 		hint = "a comparison counts as 1 or 0: write a*(c) + b*(not c)"
 	case '$':
-		hint = "in an expression a variable is written without the dollar; $ is for names"
+		hint = "in an expression a variable has no dollar"
+		if end := nameEnd(l.text, start+1); end > start+1 {
+			hint = "in an expression write " + l.text[start+1:end] + " without the dollar"
+		}
 	case '"', '\'':
 		hint = "expressions hold numbers and names only"
 	case '.':

@@ -1,0 +1,94 @@
+// Files that are wrong, each with the exact messages. `go test -run TestBadFiles -rewrite` writes the messages anew; review the diff.
+
+package dag
+
+import (
+	"bytes"
+	"errors"
+	goflag "flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = goflag.Bool("rewrite", false, "write the expected messages of testdata anew")
+
+// The most that reading one bad file may allocate.
+const badFileBytes = 100 << 20
+
+// overrides reads the "# -p n=4" lines that a file begins with.
+func overrides(source []byte) []Override {
+	var found []Override
+	for line := range strings.Lines(string(source)) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "# -p ")
+		if !ok {
+			break
+		}
+		name, value, _ := strings.Cut(rest, "=")
+		found = append(found, Override{name, value})
+	}
+	return found
+}
+
+func badOptions(source []byte) Options {
+	o := testOptions(overrides(source)...)
+	o.OpenModule = func(name, path string) (Library, error) {
+		if path == "missing.cu" {
+			return nil, errors.New("open missing.cu: no such file")
+		}
+		return userKernels, nil
+	}
+	return o
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 80)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var graph *Graph
+			var found *Diagnostics
+			bytes := allocated(func() { graph, found = Parse(source, badOptions(source)) })
+			require.Nil(t, graph)
+			require.Error(t, found.Err())
+			require.Less(t, bytes, uint64(badFileBytes))
+			var got strings.Builder
+			require.NoError(t, found.Print(&got))
+			expect(t, strings.TrimSuffix(file, ".yaml")+".want", got.String())
+		})
+	}
+}
+
+// expect compares with a file of testdata.
+func expect(t *testing.T, file, got string) {
+	t.Helper()
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestTooLargeFile(t *testing.T) {
+	source := bytes.Repeat([]byte("# large\n"), MaxFile/8+1)
+	var found *Diagnostics
+	require.Less(t, allocated(func() { _, found = Parse(source, testOptions()) }), uint64(badFileBytes))
+	require.EqualError(t, found, "p.yaml: file of 67108872 bytes is over the limit of 64 MiB")
+}
