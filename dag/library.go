@@ -60,4 +60,6 @@ type LaunchInfo struct {
 	Work    Work
 	// HasHint is false where Grid and Block are the user's to give.
 	HasHint bool
+	// Fixed is true where the kernel computes rightly with this Grid, Block and Shared alone.
+	Fixed bool
 }

@@ -15,7 +15,8 @@ const (
 // signature calls inout is also the last input.
 type chunk[C element] func(i int64, k []C, out []C, in [][]C)
 
-// layout is where an elementwise signature keeps things: parameter 0 is n, the last is the output.
+// layout is where an elementwise signature keeps things: parameter 0 is n, the last is the output. Inputs of one element
+// count as scalars.
 type layout struct {
 	scalars, inputs []int
 	output          int
@@ -25,7 +26,7 @@ func layoutOf(k *libraryKernel) layout {
 	var l layout
 	for i, p := range k.params[1:] {
 		switch {
-		case !p.Buffer:
+		case !p.Buffer || k.parameters[i+1].extent.text == "1":
 			l.scalars = append(l.scalars, i+1)
 		case p.Mode == dag.Read:
 			l.inputs = append(l.inputs, i+1)
@@ -52,7 +53,7 @@ func elementwise[C element](f chunk[C]) func(*libraryKernel) Reference {
 			}
 			var scalars [8]C
 			for j, p := range l.scalars {
-				scalars[j] = scalar[C](c.Args[p])
+				scalars[j] = scalarOrElement[C](c.Args[p])
 			}
 			f(from, scalars[:], slice[C](c.Args[l.output], n)[from:to], in[:])
 		}}
@@ -105,38 +106,13 @@ func halves(f chunk[float32], d chunk[float64]) []version {
 	}, floats(f, d)...)
 }
 
-// everything adds i32.
+// numbers adds i32 to the floats, everything to the halves.
+func numbers(f chunk[float32], d chunk[float64], i chunk[int32]) []version {
+	return append(floats(f, d), version{bind{T: dag.I32}, elementwise(i)})
+}
+
 func everything(f chunk[float32], d chunk[float64], i chunk[int32]) []version {
 	return append(halves(f, d), version{bind{T: dag.I32}, elementwise(i)})
-}
-
-func fillChunk[C element](_ int64, k []C, out []C, _ [][]C) {
-	for i := range out {
-		out[i] = k[0]
-	}
-}
-
-func copyChunk[C element](_ int64, _ []C, out []C, in [][]C) { copy(out, in[0]) }
-
-func scaleChunk[C element](_ int64, k []C, out []C, in [][]C) {
-	a, x := k[0], in[0][:len(out)]
-	for i := range out {
-		out[i] = a * x[i]
-	}
-}
-
-func addChunk[C element](_ int64, _ []C, out []C, in [][]C) {
-	x, y := in[0][:len(out)], in[1][:len(out)]
-	for i := range out {
-		out[i] = x[i] + y[i]
-	}
-}
-
-func axpyChunk[C element](_ int64, k []C, out []C, in [][]C) {
-	a, x, y := k[0], in[0][:len(out)], in[1][:len(out)]
-	for i := range out {
-		out[i] = C(a*x[i]) + y[i]
-	}
 }
 
 // bits16 copies elements of 16 bits without converting them: a NaN keeps its bits.
@@ -146,4 +122,11 @@ func bits16(k *libraryKernel) Reference {
 		from, to := lo*elementwiseSpan, min(hi*elementwiseSpan, n)
 		copy(slice[uint16](c.Args[2], n)[from:to], slice[uint16](c.Args[1], n)[from:to])
 	}}
+}
+
+func scalarOrElement[C element](a Arg) C {
+	if a.Memory != nil {
+		return *(*C)(a.Memory)
+	}
+	return scalar[C](a)
 }

@@ -39,9 +39,9 @@ func parseSignature(text string) ([]parameter, error) {
 		p := parameter{name: words[0], min: -1 << 63, max: 1<<63 - 1}
 		extent := ""
 		switch {
-		case len(words) == 2 && strings.HasPrefix(words[1], "bytes["):
+		case len(words) >= 2 && strings.HasPrefix(words[1], "bytes["):
 			p.scratch, p.mode, p.typeName = true, dag.Write, "u8"
-			extent = words[1][len("bytes[") : len(words[1])-1]
+			_, extent, _ = strings.Cut(strings.TrimSuffix(field, "]"), "bytes[")
 		case len(words) == 3 && (words[1] == "in" || words[1] == "out" || words[1] == "inout"):
 			p.mode = map[string]dag.Mode{"in": dag.Read, "out": dag.Write, "inout": dag.ReadWrite}[words[1]]
 			open := strings.IndexByte(words[2], '[')

@@ -64,7 +64,7 @@ var library = sync.OnceValue(func() *table {
 
 func rows() []row {
 	var all []row
-	for _, family := range [][]row{waitRows(), elementwiseRows()} {
+	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows()} {
 		all = append(all, family...)
 	}
 	return all

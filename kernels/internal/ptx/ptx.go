@@ -21,7 +21,8 @@ const Compiler = "clang-14"
 // sums are not fused unless a source says so: the Go references could not follow.
 func Flags() []string {
 	return []string{"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_52", "-O3",
-		"-ffp-contract=off", "-fno-exceptions", "-std=c++17", "-Wall", "-Werror", "-Xclang", "-target-feature", "-Xclang", "+ptx60", "-S"}
+		"-ffp-contract=off", "-fno-exceptions", "-std=c++17", "-Wall", "-Werror", "-Xclang", "-target-feature", "-Xclang", "+ptx60",
+		"-mllvm", "-inline-threshold=1000000", "-S"}
 }
 
 // Sources lists the files that are compiled, each to the PTX of its name.
