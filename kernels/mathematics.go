@@ -375,11 +375,3 @@ func apply[C element](x C, f func(float32) float32, d func(float64) float64) C {
 
 // A square root rounded to float64 and again to float32 is the correctly rounded one.
 func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
-
-// fused is a*b + c rounded once, where Go can; float32 rounds the product too.
-func fusedOf[C element](a, b, c C) C {
-	if v, ok := any(a).(float64); ok {
-		return C(math.FMA(v, float64(b), float64(c)))
-	}
-	return C(a*b) + c
-}

@@ -33,5 +33,6 @@ func Normal(seed, i uint64) float64 {
 	w := philoxAt(seed, i)
 	u := (float64(uint64(w[0])<<21|uint64(w[1])>>11) + 1) * (1.0 / (1 << 53)) // in (0, 1]: its logarithm is finite
 	v := float64(uint64(w[2])<<21|uint64(w[3])>>11) * (1.0 / (1 << 53))
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+	_, cos := sincosTurns64(v)
+	return float64(math.Sqrt(-2*log64(u)) * cos)
 }

@@ -64,7 +64,7 @@ var library = sync.OnceValue(func() *table {
 
 func rows() []row {
 	var all []row
-	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows()} {
+	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows(), randomRows(), rowRows(), denseRows(), imageRows(), phaseRows()} {
 		all = append(all, family...)
 	}
 	return all

@@ -1,0 +1,223 @@
+// Dense matrices, row by row in memory: products, matrix times vector, transposition.
+#include "common.cuh"
+
+template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
+
+// fetch takes four neighbours of a row, zeros outside the matrix.
+template <class C, class T>
+DEVICE void fetch(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to) {
+  if (row < rows && aligned && col + 4 <= cols) {
+    four<T> v = *(const four<T> *)(p + row * cols + col);
+#pragma unroll
+    for (int k = 0; k < 4; k++) to[k] = (C)widen(v.v[k]);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? (C)widen(p[row * cols + col + k]) : (C)0;
+}
+
+template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
+  return ((u64)p & (alignof(four<T>) - 1)) == 0 && cols % 4 == 0;
+}
+
+// side threads a side of a block's square tile, each with own x own results; depth columns of a and rows of b at a time.
+const int threads = 256, depth = 16;
+
+// Every result sums its products in the order of k, each added with one rounding: the shape of the tile changes nothing.
+template <int own, class C, class TA, class TB, class F>
+DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
+  const int tile = 16 * own, loads = tile * depth / 4 / threads;
+  i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
+  int ty = thread_x() / 16, tx = thread_x() % 16;
+  bool whole_a = aligned_rows(a, ta ? m : k), whole_b = aligned_rows(b, tb ? k : n);
+  for (i64 t = block_x(); t < tiles; t += blocks_x()) {
+    i64 row = t / columns * tile, col = t % columns * tile;
+    if (lower && col >= row + tile) continue;
+    C next_a[loads][4], next_b[loads][4], acc[own][own];
+#pragma unroll
+    for (int i = 0; i < own; i++)
+#pragma unroll
+      for (int j = 0; j < own; j++) acc[i][j] = (C)0;
+    // The loads for one step are under way while the products of the step before are made.
+    for (i64 from = 0;; from += depth) {
+      if (from < k)
+#pragma unroll
+        for (int u = 0; u < loads; u++) {
+          int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
+          fetch(a, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u]);
+          fetch(b, tb ? col + down : from + far, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
+        }
+      if (from > 0)
+#pragma unroll
+        for (int p = 0; p < depth; p++) {
+          C x[own], y[own];
+          // Fours of neighbours, 64 apart: one vector load each, without bank conflicts.
+#pragma unroll
+          for (int i = 0; i < own; i++) x[i] = as[p][i / 4 * 64 + ty * 4 + i % 4];
+#pragma unroll
+          for (int j = 0; j < own; j++) y[j] = bs[p][j / 4 * 64 + tx * 4 + j % 4];
+#pragma unroll
+          for (int i = 0; i < own; i++)
+#pragma unroll
+            for (int j = 0; j < own; j++) acc[i][j] = fused(x[i], y[j], acc[i][j]);
+        }
+      barrier();
+      if (from >= k) break;
+#pragma unroll
+      for (int u = 0; u < loads; u++) {
+        int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          as[ta ? far : along + e][ta ? near + e : down] = next_a[u][e];
+          bs[tb ? along + e : far][tb ? down : near + e] = next_b[u][e];
+        }
+      }
+      barrier();
+    }
+#pragma unroll
+    for (int i = 0; i < own; i++)
+#pragma unroll
+      for (int j = 0; j < own; j++) {
+        i64 r = row + i / 4 * 64 + ty * 4 + i % 4, c = col + j / 4 * 64 + tx * 4 + j % 4;
+        if (r < m && c < n && (!lower || c <= r)) finish(r, c, acc[i][j]);
+      }
+  }
+}
+
+// At most 16 columns of results, from a whose rows lie whole in memory: a thread for each row, a's tiles through shared
+// memory so that its loads are of neighbours; bound by the reading of a.
+const int narrow_columns = 16, narrow_depth = 32;
+
+template <class C, class TA, class TB, class F>
+DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, C (*as)[threads + 1], C (*bs)[narrow_columns], F finish) {
+  bool whole = aligned_rows(a, k);
+  for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
+    C acc[narrow_columns];
+#pragma unroll
+    for (int j = 0; j < narrow_columns; j++) acc[j] = (C)0;
+    for (i64 from = 0; from < k; from += narrow_depth) {
+      const int loads = narrow_depth / 4;
+      C v[loads][4];
+#pragma unroll
+      for (int u = 0; u < loads; u++) {
+        int id = thread_x() + u * threads;
+        fetch(a, row + id / loads, m, from + id % loads * 4, k, whole, v[u]);
+      }
+      barrier();
+#pragma unroll
+      for (int u = 0; u < loads; u++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          int id = thread_x() + u * threads;
+          as[id % loads * 4 + e][id / loads] = v[u][e];
+        }
+      for (int id = thread_x(); id < narrow_depth * narrow_columns; id += threads) {
+        i64 p = from + id / narrow_columns, j = id % narrow_columns;
+        bs[id / narrow_columns][j] = p < k && j < n ? (C)widen(tb ? b[j * k + p] : b[p * n + j]) : (C)0;
+      }
+      barrier();
+#pragma unroll 4
+      for (int p = 0; p < narrow_depth; p++) {
+        C x = as[p][thread_x()];
+#pragma unroll
+        for (int j = 0; j < narrow_columns; j++)
+          if (j < n) acc[j] = fused(x, bs[p][j], acc[j]);
+      }
+    }
+    if (row + thread_x() < m) {
+#pragma unroll
+      for (int j = 0; j < narrow_columns; j++)
+        if (j < n) finish(row + thread_x(), (i64)j, acc[j]);
+    }
+    barrier();
+  }
+}
+
+// Which of the three ways: as in products() of geometry_dense.go.
+template <class C, class TA, class TB, class F>
+DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, bool lower, F finish) {
+  const int large = sizeof(C) == 4 ? 8 : 4;
+  const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * (threads + 1) + narrow_depth * narrow_columns) * sizeof(C);
+  const bool narrows = sizeof(C) == 4;
+  alignas(16) static __shared__ char memory[narrows && narrow_bytes > tiles_bytes ? narrow_bytes : tiles_bytes];
+  if (narrows && !lower && !ta && n <= narrow_columns) {
+    C(*as)[threads + 1] = (C(*)[threads + 1])(memory + narrow_depth * narrow_columns * sizeof(C));
+    narrow_product(tb, m, n, k, a, b, as, (C(*)[narrow_columns])memory, finish);
+    return;
+  }
+  if (sizeof(C) == 4 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
+    C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
+    tiled<large>(ta, tb, m, n, k, a, b, lower, as, as + depth, finish);
+    return;
+  }
+  C(*as)[68] = (C(*)[68])memory;
+  tiled<4>(ta, tb, m, n, k, a, b, lower, as, as + depth, finish);
+}
+
+#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
+  multiply<s>(ta, tb, m, n, k, a, b, false, [=](i64 i, i64 j, s sum) { \
+    t *to = c + i * n + j; \
+    narrow(*to, beta == (s)0 ? alpha * sum : alpha * sum + beta * widen(*to)); \
+  }); \
+}
+GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
+
+#define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
+  multiply<s>(ta, tb, m, n, k, a, b, false, [=](i64 i, i64 j, s sum) { narrow(c[i * n + j], sum); }); \
+}
+MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
+
+#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
+  multiply<t>(false, true, n, n, k, a, a, true, [=](i64 i, i64 j, t sum) { \
+    t *to = c + i * n + j; \
+    *to = beta == (t)0 ? alpha * sum : alpha * sum + beta * *to; \
+  }); \
+}
+SYRK(f32) SYRK(f64)
+
+// A warp for each row; element j goes to accumulator j % 128, four of each lane.
+template <class T> DEVICE T lane_value(T x, u32 lane) {
+  u32 w[sizeof(T) / 4], r[sizeof(T) / 4];
+  *(T *)w = x;
+#pragma unroll
+  for (int i = 0; i < (int)(sizeof(T) / 4); i++)
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r[i]) : "r"(w[i]), "r"(lane));
+  return *(T *)r;
+}
+
+#define GEMV(t) KERNEL(gemv_##t)(i64 m, i64 n, t alpha, const t *a, const t *x, t beta, t *y) { \
+  u32 lane = thread_x() & 31; \
+  bool whole = aligned_rows(a, n) && ((u64)x & (alignof(four<t>) - 1)) == 0; \
+  for (i64 row = first_index() >> 5; row < m; row += index_step() >> 5) { \
+    t s[4] = {0, 0, 0, 0}; \
+    _Pragma("unroll 4") for (i64 j = lane * 4; j < n; j += 128) { \
+      t p[4], q[4]; \
+      fetch(a, row, m, j, n, whole, p); \
+      fetch(x, 0, 1, j, n, whole, q); \
+      _Pragma("unroll") for (int e = 0; e < 4; e++) s[e] = fused(p[e], q[e], s[e]); \
+    } \
+    t sum = (s[0] + s[1]) + (s[2] + s[3]); \
+    _Pragma("unroll") for (u32 half = 16; half > 0; half /= 2) sum = sum + lane_value(sum, (lane + half) & 31); \
+    if (lane == 0) y[row] = beta == (t)0 ? alpha * sum : alpha * sum + beta * y[row]; \
+  } \
+}
+GEMV(f32) GEMV(f64)
+
+template <class T> DEVICE void transpose(i64 rows, i64 cols, const T *x, T *y) {
+  static __shared__ T tile[32][33];
+  i64 across = (cols + 31) / 32, tiles = (rows + 31) / 32 * across;
+  u32 lane = thread_x() & 31, strip = thread_x() >> 5;
+  for (i64 t = block_x(); t < tiles; t += blocks_x()) {
+    i64 row = t / across * 32, col = t % across * 32;
+#pragma unroll
+    for (u32 k = 0, i = strip; k < 4; k++, i += 8)
+      if (row + i < rows && col + lane < cols) tile[i][lane] = x[(row + i) * cols + col + lane];
+    barrier();
+#pragma unroll
+    for (u32 k = 0, i = strip; k < 4; k++, i += 8)
+      if (col + i < cols && row + lane < rows) y[(col + i) * rows + row + lane] = tile[lane][i];
+    barrier();
+  }
+}
+#define TRANSPOSE(t, m) KERNEL(transpose_##t)(i64 rows, i64 cols, const t *x, t *y) { transpose(rows, cols, (const m *)x, (m *)y); }
+TRANSPOSE(f16, u16) TRANSPOSE(bf16, u16) TRANSPOSE(f32, u32) TRANSPOSE(f64, u64) TRANSPOSE(i32, u32)

@@ -1,0 +1,251 @@
+// Kernels in two phases with one launch: all blocks gather, the last to finish puts the parts together, all blocks apply.
+// Nobody waits for a block that has not started: work of the first phase goes to whoever asks next, so those who wait
+// wait for running blocks alone.
+#include "reduce.cuh"
+
+struct Phases {
+  u64 tickets, finished, ready, left;
+};
+const u64 ready_mark = 0x5b1e90c4a7f3d268ull;
+
+DEVICE u32 shared_ticket(u64 *counter) {
+  static __shared__ u32 ticket;
+  barrier();
+  if (thread_x() == 0) ticket = next(counter);
+  barrier();
+  return ticket;
+}
+
+// gather(tile) for all tiles, then join() in one block, then all blocks return. leave_phases must follow.
+template <class F, class G> DEVICE void first_phase(Phases *phases, u32 tiles, F gather, G join) {
+  for (u32 tile; (tile = shared_ticket(&phases->tickets)) < tiles;) {
+    gather(tile);
+    if (last_of(tiles, &phases->finished)) {
+      join();
+      fence();
+      barrier();
+      if (thread_x() == 0) *(volatile u64 *)&phases->ready = ready_mark;
+    }
+  }
+  if (thread_x() == 0)
+    while (*(volatile u64 *)&phases->ready != ready_mark) {}
+  barrier();
+  fence();
+}
+
+// The last block to leave takes the marks away.
+DEVICE void leave_phases(Phases *phases) {
+  if (last_of(blocks_x(), &phases->left) && thread_x() == 0) {
+    *(volatile u64 *)&phases->tickets = 0;
+    *(volatile u64 *)&phases->ready = 0;
+  }
+}
+
+// Columns: z = (x - mean) / deviation of each column. Sums are f64 and of distances from the first row, so that a large mean
+// costs no digits. A tile is a run of rows.
+DEVICE i64 rows_each(i64 rows, i64 cols) { return larger((rows + 1055) / 1056, larger((i64)1, (8192 + cols - 1) / cols)); }
+
+template <class X, class T>
+DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scratch) {
+  static __shared__ f64 sums[lanes], squares[lanes];
+  Phases *phases = (Phases *)scratch;
+  i64 each = rows_each(rows, cols);
+  u32 tiles = (u32)((rows + each - 1) / each);
+  T *mean = (T *)((char *)scratch + 64), *deviation = mean + cols;
+  f64 *parts = (f64 *)((char *)scratch + 64 + 2 * cols * 8);
+  i64 wide = smaller(cols, (i64)lanes), high = lanes / wide;
+  auto gather = [&](u32 tile) {
+    i64 from = tile * each, to = smaller(from + each, rows);
+    i64 r = thread_x() / wide, c = thread_x() % wide;
+    for (i64 at = 0; at < cols; at += wide) {
+      f64 s = 0, q = 0;
+      if (r < high && at + c < cols) {
+        f64 pivot = (f64)x[at + c];
+        for (i64 i = from + r; i < to; i += high * 8) {
+          X v[8];
+#pragma unroll
+          for (int u = 0; u < 8; u++)
+            if (i + u * high < to) v[u] = x[(i + u * high) * cols + at + c];
+#pragma unroll
+          for (int u = 0; u < 8; u++)
+            if (i + u * high < to) {
+              f64 d = (f64)v[u] - pivot;
+              s = s + d;
+              q = fused(d, d, q);
+            }
+        }
+      }
+      barrier();
+      sums[thread_x()] = s;
+      squares[thread_x()] = q;
+      barrier();
+      if (r == 0 && at + c < cols) {
+        for (i64 k = 1; k < high; k++) {
+          s = s + sums[k * wide + c];
+          q = q + squares[k * wide + c];
+        }
+        parts[(tile * 2) * cols + at + c] = s;
+        parts[(tile * 2 + 1) * cols + at + c] = q;
+      }
+    }
+  };
+  auto join = [&]() {
+    for (i64 c = thread_x(); c < cols; c += lanes) {
+      f64 s = 0, q = 0;
+#pragma unroll 8
+      for (u32 t = 0; t < tiles; t++) {
+        s = s + parts[t * 2 * cols + c];
+        q = q + parts[(t * 2 + 1) * cols + c];
+      }
+      f64 m = s / (f64)rows, variance = q / (f64)rows - m * m;
+      mean[c] = (T)((f64)x[c] + m);
+      deviation[c] = (T)(variance > 0 ? root(variance) : 1.0);
+    }
+  };
+  first_phase(phases, tiles, gather, join);
+  for (i64 at = 0; at < cols; at += wide) {
+    i64 r = thread_x() / wide, c = at + thread_x() % wide;
+    if (r < high && c < cols) {
+      T m = mean[c], d = deviation[c];
+      for (i64 i = block_x() * high + r; i < rows; i += blocks_x() * high * 8) {
+        X v[8];
+#pragma unroll
+        for (int u = 0; u < 8; u++)
+          if (i + u * high * blocks_x() < rows) v[u] = x[(i + u * high * blocks_x()) * cols + c];
+#pragma unroll
+        for (int u = 0; u < 8; u++)
+          if (i + u * high * blocks_x() < rows) z[(i + u * high * blocks_x()) * cols + c] = ((T)v[u] - m) / d;
+      }
+    }
+  }
+  leave_phases(phases);
+}
+#define COLUMN_STANDARDISE(name, x_, t) KERNEL(column_standardise_##name)(i64 rows, i64 cols, const x_ *x, t *z, void *scratch) { \
+  column_standardise(rows, cols, x, z, scratch); \
+}
+COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLUMN_STANDARDISE(f64_f64, f64, f64)
+
+// Exclusive scan: y[i] = x[0] + ... + x[i-1]. Tiles of 4,096 elements, 16 neighbours a thread.
+const int scan_own = 16, scan_tile = lanes * scan_own;
+
+// scan_lanes replaces each thread's value by the sum of those before it and returns the sum of all.
+template <class T> DEVICE T scan_lanes(T &mine) {
+  static __shared__ T shared[lanes];
+  barrier();
+  shared[thread_x()] = mine;
+  barrier();
+#pragma unroll
+  for (int off = 1; off < lanes; off *= 2) {
+    T before = thread_x() >= off ? shared[thread_x() - off] : (T)0, here = shared[thread_x()];
+    barrier();
+    if (thread_x() >= off) shared[thread_x()] = before + here;
+    barrier();
+  }
+  mine = thread_x() ? shared[thread_x() - 1] : (T)0;
+  return shared[lanes - 1];
+}
+
+// Neighbours come through shared memory, a word of padding for every 16.
+template <class T> DEVICE void scan_load(i64 from, i64 n, const T *x, T *own, T *staged) {
+  barrier();
+#pragma unroll
+  for (int u = 0; u < scan_own; u++) {
+    int k = thread_x() + u * lanes;
+    staged[k + k / scan_own] = from + k < n ? x[from + k] : (T)0;
+  }
+  barrier();
+#pragma unroll
+  for (int u = 0; u < scan_own; u++) own[u] = staged[thread_x() * (scan_own + 1) + u];
+}
+template <class T> DEVICE void scan_store(i64 from, i64 n, T *y, const T *own, T *staged) {
+  barrier();
+#pragma unroll
+  for (int u = 0; u < scan_own; u++) staged[thread_x() * (scan_own + 1) + u] = own[u];
+  barrier();
+#pragma unroll
+  for (int u = 0; u < scan_own; u++) {
+    int k = thread_x() + u * lanes;
+    if (from + k < n) y[from + k] = staged[k + k / scan_own];
+  }
+}
+
+template <class T> DEVICE void exclusive_scan(i64 n, const T *x, T *y, void *scratch) {
+  static __shared__ T staged[scan_tile + lanes];
+  Phases *phases = (Phases *)scratch;
+  T *parts = (T *)((char *)scratch + 64);
+  i64 tiles = (n + scan_tile - 1) / scan_tile;
+  auto total = [&](i64 tile, T *own) {
+    scan_load(tile * scan_tile, n, x, own, staged);
+    T s = own[0];
+#pragma unroll
+    for (int u = 1; u < scan_own; u++) s = s + own[u];
+    return s;
+  };
+  auto gather = [&](u32 tile) {
+    T own[scan_own], s = total(tile, own), all = scan_lanes(s);
+    if (thread_x() == 0) parts[tile] = all;
+  };
+  auto join = [&]() {
+    T before = (T)0;
+    for (i64 from = 0; from < tiles; from += lanes) {
+      T mine = from + thread_x() < tiles ? parts[from + thread_x()] : (T)0;
+      T all = scan_lanes(mine);
+      if (from + thread_x() < tiles) parts[from + thread_x()] = before + mine;
+      before = before + all;
+      barrier();
+    }
+  };
+  first_phase(phases, (u32)tiles, gather, join);
+  for (i64 tile = block_x(); tile < tiles; tile += blocks_x()) {
+    T own[scan_own], s = total(tile, own);
+    scan_lanes(s);
+    T before = parts[tile] + s;
+#pragma unroll
+    for (int u = 0; u < scan_own; u++) {
+      T here = own[u];
+      own[u] = before;
+      before = before + here;
+    }
+    scan_store(tile * scan_tile, n, y, own, staged);
+  }
+  leave_phases(phases);
+}
+#define EXCLUSIVE_SCAN(t) KERNEL(exclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { exclusive_scan(n, x, y, scratch); }
+EXCLUSIVE_SCAN(f32) EXCLUSIVE_SCAN(f64) EXCLUSIVE_SCAN(i32)
+
+// Histogram: a block counts in shared memory, its counts go to scratch, the last block adds them up.
+const int most_bins = 8192;
+
+template <class T> DEVICE void histogram(i64 n, i64 bins, T low, T high, const T *x, i64 *out, void *scratch) {
+  static __shared__ u32 count[most_bins];
+  u64 *counter = (u64 *)scratch;
+  u32 *parts = (u32 *)((char *)scratch + 16);
+  for (i64 b = thread_x(); b < bins; b += threads_x()) count[b] = 0;
+  barrier();
+  f64 scale = (f64)bins / ((f64)high - (f64)low);
+  const int deep = 4; // loads in flight
+  for (i64 i = first_index(); i < n; i += deep * index_step()) {
+    T v[deep];
+#pragma unroll
+    for (int u = 0; u < deep; u++)
+      if (i + u * index_step() < n) v[u] = x[i + u * index_step()];
+#pragma unroll
+    for (int u = 0; u < deep; u++) {
+      if (i + u * index_step() >= n || !(v[u] >= low && v[u] <= high)) continue;
+      i64 b = (i64)(((f64)v[u] - (f64)low) * scale);
+      if (b >= bins) b = bins - 1;
+      asm volatile("red.add.u32 [%0], 1;" ::"l"(count + b) : "memory");
+    }
+  }
+  barrier();
+  for (i64 b = thread_x(); b < bins; b += threads_x()) parts[block_x() * bins + b] = count[b];
+  if (!last_of(blocks_x(), counter)) return;
+  for (i64 b = thread_x(); b < bins; b += threads_x()) {
+    i64 sum = 0;
+#pragma unroll 8
+    for (u32 k = 0; k < blocks_x(); k++) sum += parts[k * bins + b];
+    out[b] = sum;
+  }
+}
+#define HISTOGRAM(t) KERNEL(histogram_##t)(i64 n, i64 bins, t low, t high, const t *x, i64 *out, void *scratch) { histogram(n, bins, low, high, x, out, scratch); }
+HISTOGRAM(f32) HISTOGRAM(f64) HISTOGRAM(i32)

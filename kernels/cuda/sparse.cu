@@ -1,0 +1,57 @@
+// Sparse matrices in compressed rows.
+#include "common.cuh"
+
+DEVICE f32 across(f32 x, u32 lane) {
+  u32 r;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(bits_of(x)), "r"(lane));
+  return f32_of((i32)r);
+}
+DEVICE f64 across(f64 x, u32 lane) {
+  u32 low, high;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(low) : "r"((u32)bits_of(x)), "r"(lane));
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(high) : "r"((u32)(bits_of(x) >> 32)), "r"(lane));
+  return f64_of((i64)((u64)high << 32 | low));
+}
+
+// Rows of up to 8 elements on average take a thread each, with four gathers in flight; longer ones a warp each.
+template <class V, class T>
+DEVICE void spmv(i64 rows, i64 nnz, const i32 *offsets, const i32 *columns, const V *values, const T *x, T *y) {
+  if (nnz <= rows * 8) {
+    for (i64 row = first_index(); row < rows; row += index_step()) {
+      i32 from = offsets[row], to = offsets[row + 1];
+      T sum = (T)0;
+      for (i32 j = from; j < to; j += 4) {
+        i32 c[4];
+        T v[4], g[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+          if (j + u < to) {
+            c[u] = columns[j + u];
+            v[u] = (T)values[j + u];
+          }
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+          if (j + u < to) g[u] = x[c[u]];
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+          if (j + u < to) sum = fused(v[u], g[u], sum);
+      }
+      y[row] = sum;
+    }
+    return;
+  }
+  u32 lane = thread_x() & 31;
+  for (i64 row = first_index() >> 5; row < rows; row += index_step() >> 5) {
+    i32 to = offsets[row + 1];
+    T sum = (T)0;
+    for (i32 j = offsets[row] + (i32)lane; j < to; j += 32) sum = fused((T)values[j], x[columns[j]], sum);
+#pragma unroll
+    for (u32 half = 16; half > 0; half /= 2) sum = sum + across(sum, (lane + half) & 31);
+    if (lane == 0) y[row] = sum;
+  }
+}
+
+#define SPMV(name, v, t) KERNEL(spmv_csr_##name)(i64 rows, i64 cols, i64 nnz, const i32 *offsets, const i32 *columns, const v *values, const t *x, t *y) { \
+  spmv(rows, nnz, offsets, columns, values, x, y); \
+}
+SPMV(f32_f32, f32, f32) SPMV(i32_f32, i32, f32) SPMV(f64_f64, f64, f64)

@@ -1,0 +1,195 @@
+// References of the kernels in two phases: standardised columns, exclusive scan, histogram.
+
+package kernels
+
+import "math"
+
+func rowsEach(rows, cols int64) int64 {
+	return max((rows+1055)/1056, 1, (8192+cols-1)/max(cols, 1))
+}
+
+// columnStandardise takes rows, cols, x, z, scratch.
+func columnStandardise[X int32 | float32 | float64, C element](*libraryKernel) Reference {
+	return Reference{oneSpan, func(c *Call, _, _ int64) {
+		rows, cols := integer(c.Args[0]), integer(c.Args[1])
+		x, z := slice[X](c.Args[2], rows*cols), slice[C](c.Args[3], rows*cols)
+		each := rowsEach(rows, cols)
+		tiles := (rows + each - 1) / each
+		wide := min(cols, reduceLanes)
+		high := reduceLanes / wide
+		sums, squares := make([]float64, tiles*cols), make([]float64, tiles*cols)
+		parallel(tiles, func(t int64) {
+			// Row i of a tile goes to the i % high-th of the sums that are joined in the end.
+			s, q := make([]float64, high*cols), make([]float64, high*cols)
+			for i := t * each; i < min((t+1)*each, rows); i++ {
+				k := (i - t*each) % high
+				for j := range cols {
+					d := float64(x[i*cols+j]) - float64(x[j])
+					s[k*cols+j] += d
+					q[k*cols+j] = math.FMA(d, d, q[k*cols+j])
+				}
+			}
+			for k := range high {
+				for j := range cols {
+					sums[t*cols+j] += s[k*cols+j]
+					squares[t*cols+j] += q[k*cols+j]
+				}
+			}
+		})
+		mean, deviation := make([]C, cols), make([]C, cols)
+		for j := range cols {
+			var s, q float64
+			for t := range tiles {
+				s += sums[t*cols+j]
+				q += squares[t*cols+j]
+			}
+			m := s / float64(rows)
+			variance := q/float64(rows) - float64(m*m)
+			mean[j], deviation[j] = C(float64(x[j])+m), 1
+			if variance > 0 {
+				deviation[j] = C(math.Sqrt(variance))
+			}
+		}
+		parallel(tiles, func(t int64) {
+			for i := t * each; i < min((t+1)*each, rows); i++ {
+				for j := range cols {
+					z[i*cols+j] = (C(x[i*cols+j]) - mean[j]) / deviation[j]
+				}
+			}
+		})
+	}}
+}
+
+const (
+	scanOwn  = 16
+	scanTile = reduceLanes * scanOwn
+)
+
+// scanLanes replaces each value by the sum of those before it, in the kernels' order, and returns the sum of all.
+func scanLanes[C element](v *[reduceLanes]C) C {
+	for off := 1; off < reduceLanes; off *= 2 {
+		for t := reduceLanes - 1; t >= off; t-- {
+			v[t] = v[t-off] + v[t]
+		}
+	}
+	all := v[reduceLanes-1]
+	copy(v[1:], v[:reduceLanes-1])
+	v[0] = 0
+	return all
+}
+
+func scanOwnSums[C element](x []C) (v [reduceLanes]C) {
+	for t := range v {
+		for u := range scanOwn {
+			var e C
+			if i := t*scanOwn + u; i < len(x) {
+				e = x[i]
+			}
+			if u == 0 {
+				v[t] = e
+			} else {
+				v[t] += e
+			}
+		}
+	}
+	return v
+}
+
+func exclusiveScan[C element](*libraryKernel) Reference {
+	return Reference{oneSpan, func(c *Call, _, _ int64) {
+		n := integer(c.Args[0])
+		x, y := slice[C](c.Args[1], n), slice[C](c.Args[2], n)
+		tiles := (n + scanTile - 1) / scanTile
+		parts := make([]C, tiles)
+		parallel(tiles, func(t int64) {
+			v := scanOwnSums(x[t*scanTile : min((t+1)*scanTile, n)])
+			parts[t] = scanLanes(&v)
+		})
+		var before C
+		for from := int64(0); from < tiles; from += reduceLanes {
+			var v [reduceLanes]C
+			copy(v[:], parts[from:])
+			all := scanLanes(&v)
+			for t := range min(reduceLanes, tiles-from) {
+				parts[from+t] = before + v[t]
+			}
+			before += all
+		}
+		parallel(tiles, func(t int64) {
+			lo, hi := t*scanTile, min((t+1)*scanTile, n)
+			v := scanOwnSums(x[lo:hi])
+			scanLanes(&v)
+			for lane := range int64(reduceLanes) {
+				sum := parts[t] + v[lane]
+				for i := lo + lane*scanOwn; i < min(lo+(lane+1)*scanOwn, hi); i++ {
+					here := x[i]
+					y[i] = sum
+					sum += here
+				}
+			}
+		})
+	}}
+}
+
+// histogram takes n, bins, low, high, x, out, scratch.
+func histogram[C element](*libraryKernel) Reference {
+	const span = 1 << 18
+	return Reference{oneSpan, func(c *Call, _, _ int64) {
+		n, bins := integer(c.Args[0]), integer(c.Args[1])
+		low, high := scalar[C](c.Args[2]), scalar[C](c.Args[3])
+		x, out := slice[C](c.Args[4], n), slice[int64](c.Args[5], bins)
+		scale := float64(bins) / (float64(high) - float64(low))
+		parts := make([][]int64, spansOf(n, span))
+		parallel(int64(len(parts)), func(s int64) {
+			count := make([]int64, bins)
+			for _, v := range x[s*span : min((s+1)*span, n)] {
+				if v >= low && v <= high {
+					count[min(int64((float64(v)-float64(low))*scale), bins-1)]++
+				}
+			}
+			parts[s] = count
+		})
+		clear(out)
+		for _, count := range parts {
+			for b, k := range count {
+				out[b] += k
+			}
+		}
+	}}
+}
+
+// fftStage takes n, batch, half, inverse, x, y.
+func fftStage[C element](*libraryKernel) Reference {
+	const span = 1 << 14
+	return Reference{
+		func(c *Call) int64 { return spansOf(integer(c.Args[0])/2*integer(c.Args[1]), span) },
+		func(c *Call, lo, hi int64) {
+			n, batch, half := integer(c.Args[0]), integer(c.Args[1]), integer(c.Args[2])
+			inverse := integer(c.Args[3]) != 0
+			x, y := slice[C](c.Args[4], n*batch*2), slice[C](c.Args[5], n*batch*2)
+			for i := lo * span; i < min(hi*span, n/2*batch); i++ {
+				which, j := i/(n/2), i%(n/2)
+				k := j % half
+				in, out := x[which*n*2:], y[which*n*2:]
+				s, cos := turns(C(k) / C(2*half))
+				if !inverse {
+					s = -s
+				}
+				ar, ai, br, bi := in[j*2], in[j*2+1], in[(j+n/2)*2], in[(j+n/2)*2+1]
+				tr, ti := C(br*cos)-C(bi*s), C(br*s)+C(bi*cos)
+				to := (j-k)*2 + k
+				out[to*2], out[to*2+1] = ar+tr, ai+ti
+				out[(to+half)*2], out[(to+half)*2+1] = ar-tr, ai-ti
+			}
+		},
+	}
+}
+
+func turns[C element](u C) (s, c C) {
+	if v, ok := any(u).(float64); ok {
+		s, c := sincosTurns64(v)
+		return C(s), C(c)
+	}
+	s32, c32 := sincosTurns32(float32(u))
+	return C(s32), C(c32)
+}
