@@ -1,0 +1,453 @@
+// Every library kernel on a device against its Go reference: random data, edge sizes, slices that start anywhere, guard bytes
+// around every buffer. The same harness runs on the CPU device, which proves the harness.
+
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// sizes are the scalars of one launch.
+type sizes map[string]float64
+
+// vector is what kernels on n elements are tried with.
+var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n": 100_003}, {"n": 1_500_001}}
+
+var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 2000, "cols": 200}}
+
+var multiplied = []sizes{
+	{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 17, "k": 19}, {"m": 64, "n": 64, "k": 64},
+	{"m": 200, "n": 131, "k": 77}, {"m": 1000, "n": 10, "k": 200}, {"m": 517, "n": 16, "k": 33}, {"m": 1537, "n": 1530, "k": 40},
+	{"m": 130, "n": 70, "k": 50, "ta": 1}, {"m": 130, "n": 70, "k": 50, "tb": 1}, {"m": 128, "n": 192, "k": 64, "ta": 1, "tb": 1}, {"m": 700, "n": 9, "k": 100, "tb": 1},
+}
+
+// trials lists the sizes of kernels that differ from vector and matrix.
+var trials = map[string][]sizes{
+	"noop": {{}}, "spin": {{"us": 50}},
+	"gemm": multiplied, "matmul": multiplied,
+	"gemv":        {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 500, "n": 1000}, {"m": 3, "n": 40_001}},
+	"syrk":        {{"n": 1, "k": 1}, {"n": 65, "k": 33}, {"n": 256, "k": 256}},
+	"spmv_csr":    {{"rows": 0, "cols": 1, "nnz": 0}, {"rows": 1, "cols": 1, "nnz": 1}, {"rows": 1001, "cols": 777, "nnz": 3003}, {"rows": 100, "cols": 5000, "nnz": 20_000}, {"rows": 100_000, "cols": 100_000, "nnz": 300_000}},
+	"potrf":       {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 16}, {"n": 65}, {"n": 256}},
+	"trsm":        {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 19, "n": 33}, {"m": 256, "n": 256}, {"m": 5, "n": 512}},
+	"concat":      {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 1000, "n": 333}, {"rows": 77, "m": 8, "n": 5}},
+	"fft_stage":   {{"n": 2, "batch": 1, "half": 1}, {"n": 1024, "batch": 3, "half": 1}, {"n": 1024, "batch": 3, "half": 512}, {"n": 65536, "batch": 1, "half": 64, "inverse": 1}},
+	"histogram":   {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 100_003, "bins": 256}, {"n": 500_000, "bins": 8192}},
+	"conv2d":      convolutions,
+	"conv2d_relu": convolutions,
+	"mean_pool":   {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 53, "cols": 40, "channels": 8, "size": 5, "stride": 5}, {"rows": 31, "cols": 33, "channels": 3, "size": 3, "stride": 2}},
+	"gaussian_blur": {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 65, "cols": 33, "diameter": 3},
+		{"rows": 100, "cols": 257, "diameter": 5}, {"rows": 70, "cols": 70, "diameter": 31}},
+}
+
+var convolutions = []sizes{
+	{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 33, "cols": 47, "in": 1, "out": 8, "size": 3, "stride": 2},
+	{"rows": 20, "cols": 21, "in": 8, "out": 16, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1},
+	{"rows": 12, "cols": 12, "in": 48, "out": 24, "size": 3, "stride": 1, "pad": 1},
+}
+
+// scalarValues are the numbers that are not sizes.
+var scalarValues = sizes{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 2, "sign": -1, "amount": 0.5, "factor": 5,
+	"rate": 0.08, "volatility": 0.3, "time": 1, "strike": 60, "seed": 42, "offset": 7, "mean": 1, "deviation": 2, "sigma": 1.5, "us": 50}
+
+func trialsOf(d kernels.Doc) []sizes {
+	if t := trials[d.Name]; t != nil {
+		return t
+	}
+	if d.Params[0].Name == "rows" {
+		return matrix
+	}
+	return vector
+}
+
+// guard is put before and behind every buffer.
+const guard = 64
+
+// memory is one argument's bytes between guards, at some offset from a 16-byte boundary.
+type memory struct {
+	bytes []byte // guards included
+	at    int64  // where the slice starts
+	size  int64  // of the slice
+	elem  dag.DType
+	name  string
+}
+
+// launch is one kernel with its arguments, ready to run anywhere.
+type launch struct {
+	kernel  dag.LaunchKernel
+	params  []dag.KernelParam
+	args    []dag.Arg
+	info    dag.LaunchInfo
+	buffers []*memory // by argument; nil for numbers
+}
+
+func bitsOf(t dag.DType, v float64) uint64 {
+	switch t {
+	case dag.F32:
+		return uint64(math.Float32bits(float32(v)))
+	case dag.F64:
+		return math.Float64bits(v)
+	}
+	return uint64(int64(v))
+}
+
+// prepare makes a launch with random contents, or nil where the kernel has no such version.
+func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew int64, random *rand.Rand) *launch {
+	k, err := kernels.Library().Kernel(d.Name, v.Elems)
+	require.NoError(t, err)
+	l := &launch{kernel: k, params: k.Params()}
+	for i, p := range l.params {
+		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType}
+		if p.Buffer {
+			a.Range = dag.Range{Buffer: int32(i), Hi: 1 << 50}
+		} else {
+			value, ok := s[p.Name]
+			if !ok {
+				value = scalarValues[p.Name]
+			}
+			a.Bits = bitsOf(p.DType, value)
+		}
+		l.args = append(l.args, a)
+	}
+	l.info, err = k.Describe(l.args)
+	require.NoError(t, err, "%s %v", k.Entry(), s)
+	l.buffers = make([]*memory, len(l.params))
+	for i, p := range l.params {
+		if !p.Buffer {
+			continue
+		}
+		size := l.info.Extents[i] * p.DType.Size()
+		at := int64(guard) + skew*p.DType.Size()
+		if p.Scratch {
+			at = guard
+		}
+		m := &memory{make([]byte, at+size+guard), at, size, p.DType, p.Name}
+		for j := range m.bytes {
+			m.bytes[j] = byte(random.Uint32())
+		}
+		if !p.Scratch {
+			m.fill(d.Name, s, random)
+		}
+		l.buffers[i] = m
+	}
+	return l
+}
+
+// element writes a number in the buffer's type.
+func (m *memory) set(i int64, v float64) {
+	b := m.bytes[m.at+i*m.elem.Size():]
+	switch m.elem {
+	case dag.F16:
+		binary.LittleEndian.PutUint16(b, kernels.Float32ToF16(float32(v)))
+	case dag.BF16:
+		binary.LittleEndian.PutUint16(b, kernels.Float32ToBF16(float32(v)))
+	case dag.F32:
+		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
+	case dag.F64:
+		binary.LittleEndian.PutUint64(b, math.Float64bits(v))
+	case dag.I32, dag.U32:
+		binary.LittleEndian.PutUint32(b, uint32(int32(v)))
+	case dag.I64:
+		binary.LittleEndian.PutUint64(b, uint64(int64(v)))
+	}
+}
+
+// fill gives an argument contents that its kernel makes sense of.
+func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
+	n := m.size / m.elem.Size()
+	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, 65504, -1e30, 1, 88.5}
+	for i := range n {
+		v := random.Float64()*4 - 2
+		switch {
+		case m.elem == dag.I32:
+			v = float64(random.IntN(2000) - 1000)
+		case kernel == "log" || kernel == "sqrt" || kernel == "black_scholes":
+			v = math.Abs(v) * 60
+		case kernel == "exp" || kernel == "sin" || kernel == "cos":
+			v *= 40
+		case kernel == "spmv_csr" && m.name == "columns":
+			v = float64(random.IntN(int(s["cols"])))
+		}
+		switch kernel {
+		case "copy", "scale", "add", "sub", "mul", "div", "axpy", "square", "clamp", "relu", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "reduce_min", "reduce_max", "argmax", "transpose":
+			if m.elem.Float() && i%17 == 3 {
+				v = special[random.IntN(len(special))]
+			}
+		}
+		m.set(i, v)
+	}
+	if kernel == "spmv_csr" && m.name == "columns" {
+		for i := range n {
+			m.set(i, float64(random.IntN(int(s["cols"]))))
+		}
+	}
+	if kernel == "spmv_csr" && m.name == "offsets" {
+		rows, nnz := int64(s["rows"]), int64(s["nnz"])
+		at := int64(0)
+		m.set(0, 0)
+		for i := range rows {
+			if i == rows-1 {
+				at = nnz
+			} else if at < nnz {
+				at = min(nnz, at+random.Int64N(2*nnz/rows+1))
+			}
+			m.set(i+1, float64(at))
+		}
+	}
+	if side := int64(s["n"]); kernel == "potrf" || kernel == "trsm" && m.name == "l" {
+		for i := range side {
+			for j := range side {
+				v := 1 / float64(1+max(i-j, j-i))
+				if i == j {
+					v = 4 + float64(i%3)
+				}
+				m.set(i*side+j, v)
+			}
+		}
+	}
+}
+
+// reference runs the Go version and returns every buffer's bytes.
+func (l *launch) reference(t testing.TB) [][]byte {
+	r, ok := kernels.LibraryModule("noop").References[l.kernel.Entry()]
+	require.True(t, ok)
+	call := &kernels.Call{Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
+	after := make([][]byte, len(l.buffers))
+	for i, m := range l.buffers {
+		if m == nil {
+			call.Args = append(call.Args, kernels.Arg{Bits: l.args[i].Bits})
+			continue
+		}
+		// Aligned as a device's memory is, so that every element type may lie there.
+		words := make([]uint64, len(m.bytes)/8+1)
+		after[i] = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(m.bytes))
+		copy(after[i], m.bytes)
+		a := kernels.Arg{Bytes: m.size}
+		if m.size > 0 {
+			a.Memory = unsafe.Pointer(&after[i][m.at])
+		}
+		call.Args = append(call.Args, a)
+	}
+	if l.info.Grid[0] > 0 {
+		spans := r.Spans(call)
+		for lo := int64(0); lo < spans; lo += 3 {
+			r.Run(call, lo, min(lo+3, spans))
+		}
+	}
+	return after
+}
+
+// bench holds what all launches of one platform share.
+type bench struct {
+	p      cudart.Platform
+	stream cudart.Stream
+	host   cudart.Ptr
+	device cudart.Ptr
+	room   int64
+}
+
+func newBench(t testing.TB, p cudart.Platform, room int64) *bench {
+	b := &bench{p: p, room: room, stream: must[cudart.Stream](t)(p.NewStream(0, dag.Normal))}
+	closing(t, b.stream)
+	b.host = must[cudart.Ptr](t)(p.AllocHost(room, false))
+	t.Cleanup(func() { require.NoError(t, p.Free(b.host)) })
+	b.device = must[cudart.Ptr](t)(p.Alloc(0, room))
+	t.Cleanup(func() { require.NoError(t, p.Free(b.device)) })
+	return b
+}
+
+// run launches three times, from the same contents but with the scratch as the launch before left it, and returns every
+// buffer's bytes after each.
+func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel) [][][]byte {
+	offsets := make([]int64, len(l.buffers))
+	total := int64(0)
+	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: b.stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
+	hostBytes := b.p.HostBytes(b.host, b.room)
+	for i, m := range l.buffers {
+		if m == nil {
+			command.Args = append(command.Args, cudart.Value{Bits: l.args[i].Bits, Size: uint8(l.params[i].Size)})
+			continue
+		}
+		offsets[i] = total
+		copy(hostBytes[total:], m.bytes)
+		command.Args = append(command.Args, cudart.Value{Pointer: true, Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size})
+		command.Accesses = append(command.Accesses, cudart.Access{Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size, Write: l.params[i].Mode&dag.Write != 0, Name: m.name})
+		total += (int64(len(m.bytes)) + 255) / 256 * 256
+		require.LessOrEqual(t, total, b.room)
+	}
+	var results [][][]byte
+	for round := range 3 {
+		var commands []cudart.Command
+		for i, m := range l.buffers {
+			if m == nil || round > 0 && l.params[i].Scratch {
+				continue
+			}
+			commands = append(commands, cudart.Command{Kind: cudart.CopyMemory, Stream: b.stream, Label: "up", Dst: b.device + cudart.Ptr(offsets[i]), Src: b.host + cudart.Ptr(offsets[i]), SrcDevice: -1, Bytes: int64(len(m.bytes))})
+		}
+		if l.info.Grid[0] > 0 {
+			commands = append(commands, command)
+		}
+		for i, m := range l.buffers {
+			if m != nil {
+				commands = append(commands, cudart.Command{Kind: cudart.CopyMemory, Stream: b.stream, Label: "down", Dst: b.host + cudart.Ptr(offsets[i]), Src: b.device + cudart.Ptr(offsets[i]), DstDevice: -1, Bytes: int64(len(m.bytes))})
+			}
+		}
+		if len(commands) > 0 {
+			list := must[cudart.List](t)(b.p.Encode(commands, cudart.ListOptions{Origin: b.stream}))
+			require.NoError(t, list.Submit())
+			require.NoError(t, b.stream.Synchronize(context.Background()))
+			require.NoError(t, list.Close())
+		}
+		after := make([][]byte, len(l.buffers))
+		for i, m := range l.buffers {
+			if m != nil {
+				after[i] = bytes.Clone(hostBytes[offsets[i]:][:len(m.bytes)])
+				if !l.params[i].Scratch {
+					copy(hostBytes[offsets[i]:], m.bytes)
+				}
+			}
+		}
+		results = append(results, after)
+	}
+	return results
+}
+
+// differ says where two results of an argument differ, "" where they do not. All NaNs are alike; guards must be untouched.
+func (m *memory) differ(got, want []byte) string {
+	if bytes.Equal(got, want) {
+		return ""
+	}
+	if !bytes.Equal(got[:m.at], want[:m.at]) || !bytes.Equal(got[m.at+m.size:], want[m.at+m.size:]) {
+		return "wrote outside its slice"
+	}
+	size := m.elem.Size()
+	count, first := 0, ""
+	for i := range m.size / size {
+		at := m.at + i*size
+		if bytes.Equal(got[at:at+size], want[at:at+size]) {
+			continue
+		}
+		g, w := m.element(got, i), m.element(want, i)
+		if g != g && w != w {
+			continue
+		}
+		if count == 0 {
+			first = fmt.Sprintf("element %d of %d is %v (%#x), want %v (%#x)", i, m.size/size, g, math.Float64bits(g), w, math.Float64bits(w))
+		}
+		count++
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s; %d differ", first, count)
+}
+
+func (m *memory) element(b []byte, i int64) float64 {
+	b = b[m.at+i*m.elem.Size():]
+	switch m.elem {
+	case dag.F16:
+		return float64(kernels.F16ToFloat32(binary.LittleEndian.Uint16(b)))
+	case dag.BF16:
+		return float64(kernels.BF16ToFloat32(binary.LittleEndian.Uint16(b)))
+	case dag.F32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	case dag.F64:
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	case dag.I64:
+		return float64(int64(binary.LittleEndian.Uint64(b)))
+	case dag.U32:
+		return float64(binary.LittleEndian.Uint32(b))
+	}
+	return float64(int32(binary.LittleEndian.Uint32(b)))
+}
+
+// checkKernels runs every kernel of the library whose sizes stay within limit.
+func checkKernels(t *testing.T, p cudart.Platform, limit int64) {
+	b := newBench(t, p, 256<<20)
+	for _, d := range kernels.Docs() {
+		t.Run(d.Name, func(t *testing.T) {
+			for _, v := range d.Variants {
+				module := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule(v.Entry)))
+				k := must[cudart.Kernel](t)(module.Kernel(v.Entry))
+				require.NoError(t, launchable(k, p))
+				for n, s := range trialsOf(d) {
+					for _, skew := range []int64{0, 1, 3} {
+						l := prepare(t, d, v, s, skew, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
+						if l.info.Work.Bytes+l.info.Work.Flops > limit {
+							continue
+						}
+						want := l.reference(t)
+						for round, got := range b.run(t, l, k) {
+							for i, m := range l.buffers {
+								if m == nil || l.params[i].Scratch {
+									continue
+								}
+								if difference := m.differ(got[i], want[i]); difference != "" {
+									t.Errorf("%s %v, slices %d elements off, launch %d: %s: %s", v.Entry, s, skew, round, m.name, difference)
+								}
+							}
+						}
+					}
+				}
+				require.NoError(t, module.Close())
+			}
+		})
+	}
+}
+
+// launchable refuses a kernel that no device of this kind could run as it is described.
+func launchable(k cudart.Kernel, p cudart.Platform) error {
+	a := k.Attributes()
+	if limit := p.Devices()[0].SharedPerBlock; a.SharedStatic > limit {
+		return fmt.Errorf("%d bytes of static shared memory, at most %d", a.SharedStatic, limit)
+	}
+	if a.MaxThreads < 256 {
+		return fmt.Errorf("at most %d threads a block (%d registers)", a.MaxThreads, a.Registers)
+	}
+	return nil
+}
+
+func TestKernels(t *testing.T) {
+	checkKernels(t, open(t), 1<<40)
+}
+
+func TestKernelsOnCPU(t *testing.T) {
+	p := must[*host.Platform](t)(host.Open(host.Options{}))
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	checkKernels(t, p, 1<<17)
+}
+
+// TestWholeLibraryLoads also tells how long the driver takes for it.
+func TestWholeLibraryLoads(t *testing.T) {
+	p := open(t)
+	start := time.Now()
+	module := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule()))
+	closing(t, module)
+	t.Logf("the whole library loads in %v", time.Since(start))
+	for _, d := range kernels.Docs() {
+		for _, v := range d.Variants {
+			a := must[cudart.Kernel](t)(module.Kernel(v.Entry)).Attributes()
+			t.Logf("%-36s %3d registers %6d shared %5d local %4d threads", v.Entry, a.Registers, a.SharedStatic, a.Local, a.MaxThreads)
+			if strings.HasPrefix(v.Entry, "dagrun_potrf") {
+				continue
+			}
+			require.Zero(t, a.Local, "%s spills", v.Entry)
+		}
+	}
+}
