@@ -24,8 +24,8 @@ func (b Bound) US() float64 {
 }
 
 // LowerBound returns what no plan with that many compute streams per device (0: 8) can beat when Simulate runs it. Nodes of
-// different priority never share a stream, and streams that users numbered are theirs, so a device is counted as many streams
-// for each priority and one more for each number. Under sync: explicit only after: counts as dependency.
+// different priority never share a stream, and streams that users numbered come on top, so a device is counted that many streams
+// for each priority that has nodes without a number, and one for each number. Under sync: explicit only after: counts as dependency.
 func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
 	return lowerBound(g, m, Durations(g, m, p), streams, false)
 }
@@ -100,9 +100,9 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 	}
 	engines := make([]load, int(devices)*int(engineKinds))
 	kernels := make([]load, devices)
-	priorities := make([][3]bool, devices)
-	numbered := make(map[[2]int32]struct{})
+	numbered := make(map[[2]int32]bool)
 	extra := make([]int, devices)
+	unbound := make([][3]bool, devices) // priorities that have nodes without a number
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
 		engine, d := EngineOf(g, int32(i)), max(0, node.Device)
@@ -110,12 +110,11 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 		switch engine {
 		case Compute:
 			kernels[d].add(work, head[i], tail[i])
-			priorities[d][1+min(1, max(-1, node.Priority))] = true
-			if key := [2]int32{d, node.Stream}; node.Stream >= 0 {
-				if _, ok := numbered[key]; !ok {
-					numbered[key] = struct{}{}
-					extra[d]++
-				}
+			if node.Stream < 0 {
+				unbound[d][1+min(1, max(-1, node.Priority))] = true
+			} else if key := [2]int32{d, node.Stream}; !numbered[key] {
+				numbered[key] = true
+				extra[d]++
 			}
 			work *= m.share(node)
 		case Upload, Download:
@@ -139,7 +138,7 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 			continue
 		}
 		count := extra[d]
-		for _, used := range priorities[d] {
+		for _, used := range unbound[d] {
 			if used {
 				count += streams
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -266,6 +267,17 @@ func mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 		}
 		b.Node(node, dag.Access{Range: slice(pick(devices[d])), Mode: dag.Read}, dag.Access{Range: slice(pick(devices[d])), Mode: dag.Mode(1 + rng.IntN(3))})
 	}
+	if bind := seed % 4; bind > 0 {
+		// Streams numbered by pool, so that no binding conflicts: of some nodes, of most, of all; the last under sync: explicit.
+		for i := range int32(n) {
+			if node := b.At(i); bind == 3 || rng.Uint64N(4) < bind {
+				node.Stream = 2*(3*node.Device+int32(node.Priority)+1) + rng.Int32N(2)
+			}
+		}
+		if bind == 3 && rng.IntN(2) == 0 {
+			b.Sync(dag.SyncExplicit)
+		}
+	}
 	g, err := b.Graph()
 	require.NoError(tb, err)
 	return g
@@ -295,6 +307,9 @@ func TestSimulateLaws(t *testing.T) {
 			}
 			const slack = 1 + 1e-9
 			for _, e := range g.Edges() {
+				if g.Sync == dag.SyncExplicit && e.Why != dag.After {
+					continue
+				}
 				require.LessOrEqual(t, timeline.Nodes[e.From].End+gap, timeline.Nodes[e.To].Start*slack+1e-9, "%v", e)
 			}
 			for i, s := range timeline.Nodes {
@@ -307,6 +322,7 @@ func TestSimulateLaws(t *testing.T) {
 				}
 			}
 			turns(t, g, m, timeline)
+			shares(t, g, plan, m, timeline)
 			bound := lowerBound(g, m, durations, streams, graph)
 			require.LessOrEqual(t, bound.US(), timeline.MakespanUS*slack+1e-9, "%+v", bound)
 			path := timeline.CriticalPath()
@@ -345,6 +361,44 @@ func turns(t *rapid.T, g *dag.Graph, m *Machine, timeline *Timeline) {
 	}
 	for d := range area {
 		require.LessOrEqual(t, area[d], timeline.MakespanUS*(1+1e-9))
+	}
+}
+
+// shares integrates the speed of each kernel over its span, from who ran beside it: that must be what it takes alone.
+func shares(t *rapid.T, g *dag.Graph, p *Plan, m *Machine, timeline *Timeline) {
+	if m.Unit {
+		return
+	}
+	for d := range int32(2) {
+		var times []float64
+		var kernels []int32
+		for i, s := range timeline.Nodes {
+			if s.Engine == Compute && s.Device == d && m.share(&g.Nodes[i]) > 0 {
+				kernels = append(kernels, int32(i))
+				times = append(times, s.Start, s.End)
+			}
+		}
+		slices.Sort(times)
+		done := make([]float64, g.Len())
+		for k := 1; k < len(times); k++ {
+			from, to := times[k-1], times[k]
+			var demand [3]float64
+			priority := func(i int32) dag.Priority { return p.Streams[timeline.Nodes[i].Stream].Priority }
+			beside := slices.DeleteFunc(slices.Clone(kernels), func(i int32) bool { return timeline.Nodes[i].Start >= to || timeline.Nodes[i].End <= from })
+			for _, i := range beside {
+				demand[1-priority(i)] += m.share(&g.Nodes[i])
+			}
+			for _, i := range beside {
+				free := 1.0
+				for c := range 1 - priority(i) {
+					free = max(0, free-demand[c])
+				}
+				done[i] += (to - from) * min(1, free/demand[1-priority(i)])
+			}
+		}
+		for _, i := range kernels {
+			require.InDelta(t, timeline.Nodes[i].Alone, done[i], 1e-5, "node %d", i)
+		}
 	}
 }
 
