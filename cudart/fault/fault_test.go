@@ -108,7 +108,7 @@ func program(p cudart.Platform) (err error) {
 	if _, err := s.Query(); err != nil {
 		return err
 	}
-	g, err := p.BuildGraph(commands, [][]int32{nil, {0}, {1}}, cudart.GraphOptions{Origin: s})
+	g, err := p.BuildGraph(commands, [][]int32{nil, {0}, {1}, {2}, {3}}, cudart.GraphOptions{Origin: s})
 	if err != nil {
 		return err
 	}

@@ -150,10 +150,12 @@ func TestListCapture(t *testing.T) {
 	_, err = loose.Capture(cudart.GraphOptions{})
 	requireError(t, err, invalidHandle, "a capture needs an origin stream of this platform")
 	require.NoError(t, loose.Submit(), "the streams run again, the event is recorded again")
-	tooMany := b.kernel(s, "noop")
-	tooMany.Block = [3]uint32{2048, 1, 1}
-	_, err = b.list(b.kernel(s, "noop"), tooMany).Capture(cudart.GraphOptions{Origin: s})
-	requireError(t, err, invalidValue, `node "noop": cuLaunchKernel`)
+	gone, err := b.NewEvent(0, false)
+	require.NoError(t, err)
+	l := b.list(b.kernel(s, "noop"), record(s, gone))
+	require.NoError(t, gone.Close())
+	_, err = l.Capture(cudart.GraphOptions{Origin: s})
+	requireError(t, err, invalidHandle, `node "record": cuEventRecord`)
 	require.NoError(t, b.Synchronize(0))
 }
 

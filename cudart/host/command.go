@@ -19,6 +19,8 @@ type command struct {
 	priority dag.Priority
 	width    uint8
 	blocking bool // a copy that the submitting goroutine waits for
+	nothing  bool // a launch of no blocks, or a copy or a set of no bytes
+	pageable bool // a copy that was declared to touch pageable memory
 	node     int32
 	index    int
 	name     string // the driver's call
@@ -35,7 +37,6 @@ type command struct {
 	pattern  uint32
 	uses     []use
 	accesses []cudart.Access
-	refused  *cudart.Error // what a submission is answered with; nil: nothing is wrong
 }
 
 // use is memory that a command touches. The allocation is looked up once; a command whose memory was freed looks it up again.
@@ -60,8 +61,7 @@ func (c *command) blame(e *cudart.Error) *cudart.Error {
 	return e
 }
 
-// encode fills c from a command. What makes a command impossible to hold is an error; what a device would only refuse at submission
-// is kept in refused.
+// encode fills c from a command, and checks what can be known before it is submitted.
 func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.Error {
 	*c = command{
 		platform: p, kind: from.Kind, name: from.Call(), priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
@@ -96,16 +96,16 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 			c.device = k.module.device
 		}
 		c.call = kernels.Call{Shared: from.Shared, Block: from.Block}
-		c.setArgs(from.Grid, from.Args)
+		return c.setArgs(from.Grid, from.Args)
 	case cudart.CopyMemory, cudart.SetMemory:
-		c.setCopy(from.Dst, from.Src)
-		c.blocking = c.blocking || (c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable))
+		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)
+		return c.setCopy(from.Dst, from.Src)
 	}
 	return nil
 }
 
 // setArgs gives a launch its grid and arguments.
-func (c *command) setArgs(grid [3]uint32, args []cudart.Value) {
+func (c *command) setArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
 	c.args = slices.Clone(args)
 	c.call.Grid = grid
 	c.call.Args = make([]kernels.Arg, len(args))
@@ -121,57 +121,50 @@ func (c *command) setArgs(grid [3]uint32, args []cudart.Value) {
 		}
 	}
 	c.resolve()
-	c.refused = c.kernel.refuse(c)
+	c.nothing = grid[0] == 0 || grid[1] == 0 || grid[2] == 0
+	return c.kernel.refuse(c)
 }
 
 // changeArgs gives an encoded launch other arguments. The declared accesses move with the arguments that hold them.
-func (c *command) changeArgs(grid [3]uint32, args []cudart.Value) {
+func (c *command) changeArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
 	old := c.args
+	if len(args) != len(old) {
+		return c.fail(invalidValue, "the launch was encoded with %d arguments, %d are given", len(old), len(args))
+	}
 	c.accesses = slices.Clone(c.accesses)
 	for i := range c.accesses {
 		a := &c.accesses[i]
 		for j, v := range old {
-			if j < len(args) && v.Pointer && args[j].Pointer && a.Ptr >= v.Ptr && a.Ptr+cudart.Ptr(a.Bytes) <= v.Ptr+cudart.Ptr(v.Bytes) {
+			if v.Pointer && args[j].Pointer && a.Ptr >= v.Ptr && a.Ptr+cudart.Ptr(a.Bytes) <= v.Ptr+cudart.Ptr(v.Bytes) {
 				a.Ptr += args[j].Ptr - v.Ptr
 				break
 			}
 		}
 	}
-	c.setArgs(grid, args)
-}
-
-// refusal is what a submission of the command is answered with, nil if nothing is wrong.
-func (c *command) refusal() *cudart.Error {
-	if c.refused != nil || c.kind != cudart.LaunchKernel {
-		return c.refused
-	}
-	return c.kernel.refuseShared(c)
+	return c.setArgs(grid, args)
 }
 
 // setCopy gives a copy or a set its addresses.
-func (c *command) setCopy(dst, src cudart.Ptr) {
+func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 	c.dst, c.src = dst, src
-	c.uses, c.refused, c.blocking = nil, nil, false
+	c.uses, c.blocking = nil, c.pageable
 	c.accesses = c.moves()
 	if c.bytes < 0 {
-		c.refused = c.fail(invalidValue, "%d bytes", c.bytes)
-		return
+		return c.fail(invalidValue, "%d bytes", c.bytes)
 	}
 	if c.kind == cudart.SetMemory && (c.bytes%int64(c.width) != 0 || uint64(dst)%uint64(c.width) != 0) {
-		c.refused = c.fail(invalidValue, "%d bytes from an address divisible by %d are not whole patterns of %d bytes",
+		return c.fail(invalidValue, "%d bytes from an address divisible by %d are not whole patterns of %d bytes",
 			c.bytes, uint64(dst)&-uint64(dst), c.width)
-		return
 	}
-	if c.bytes == 0 {
-		return
+	if c.nothing = c.bytes == 0; c.nothing {
+		return nil
 	}
 	c.uses = append(c.uses, use{ptr: dst, bytes: c.bytes, arg: destination})
 	if c.kind == cudart.CopyMemory {
 		c.uses = append(c.uses, use{ptr: src, bytes: c.bytes, arg: source})
 	}
 	if c.kind == cudart.CopyMemory && c.platform.order != nil && dst < src+cudart.Ptr(c.bytes) && src < dst+cudart.Ptr(c.bytes) {
-		c.refused = c.fail(invalidValue, "source and destination overlap; a device leaves undefined what such a copy does")
-		return
+		return c.fail(invalidValue, "source and destination overlap; a device leaves undefined what such a copy does")
 	}
 	c.resolve()
 	hosts := 0
@@ -180,8 +173,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) {
 			continue
 		}
 		if u.memory.device != c.devices[i] {
-			c.refused = c.fail(invalidValue, "%v was said to be %s and lies in %v", u.describe(), deviceName(c.devices[i]), u.memory)
-			return
+			return c.fail(invalidValue, "%v was said to be %s and lies in %v", u.describe(), deviceName(c.devices[i]), u.memory)
 		}
 		if u.memory.device < 0 {
 			hosts++
@@ -193,6 +185,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) {
 	if hosts == 2 {
 		c.blocking = true // copies within host memory are made by the host
 	}
+	return nil
 }
 
 // moves are the accesses of a copy or a set: what it does touch, with the names of what it was declared to.
@@ -285,7 +278,7 @@ func (c *command) reach(u *use) *cudart.Error {
 
 // execute runs the command; what goes wrong poisons the device.
 func (c *command) execute(w *worker) {
-	if c.device.fault.Load() != nil {
+	if c.nothing || c.device.fault.Load() != nil {
 		return
 	}
 	if len(c.uses) > 0 {
@@ -301,9 +294,7 @@ func (c *command) execute(w *worker) {
 	case cudart.LaunchKernel:
 		crashed = c.launch(w)
 	case cudart.CopyMemory, cudart.SetMemory:
-		if c.bytes > 0 {
-			crashed = w.split(c, (c.bytes+copyPart-1)/copyPart)
-		}
+		crashed = w.split(c, (c.bytes+copyPart-1)/copyPart)
 	}
 	if crashed != nil {
 		c.device.poison(c.crashed(crashed))

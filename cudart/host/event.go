@@ -120,7 +120,9 @@ func (e *Event) time(call string) (time.Time, error) {
 	}
 	switch {
 	case !e.timed:
-		return time.Time{}, fail(call, invalidHandle, e.device.id, "the event is not timed")
+		untimed := fail(call, invalidHandle, e.device.id, "the event is not timed")
+		untimed.Err = cudart.ErrUnsupported
+		return time.Time{}, untimed
 	case e.version == 0:
 		return time.Time{}, fail(call, invalidHandle, e.device.id, "the event was never recorded")
 	case !e.mark.reached():
@@ -136,7 +138,7 @@ func (e *Event) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return fail("cuEventDestroy", invalidHandle, e.device.id, "the event is closed")
+		return nil
 	}
 	e.closed = true
 	e.platform.events.Add(-1)

@@ -14,15 +14,11 @@ import (
 
 // table is what one launch runs. It does not change while a launch that uses it may be pending.
 type table struct {
-	commands   []*command
+	commands   []*command // each after what it depends on
 	depStart   []int32
 	deps       []int32
 	afterStart []int32
 	afters     []int32
-	nodes      int // commands that are nodes to the driver: all but untimed records and waits
-
-	// An order in which every node comes after what it depends on, and each node's place in it.
-	topological, position []int32
 }
 
 // before returns what a node waits for.
@@ -31,22 +27,15 @@ func (t *table) before(n int32) []int32 { return t.deps[t.depStart[n]:t.depStart
 // after returns what waits for a node.
 func (t *table) after(n int32) []int32 { return t.afters[t.afterStart[n]:t.afterStart[n+1]] }
 
-// newTable checks the dependencies of commands and turns them round.
+// newTable checks the dependencies of commands and turns them round. Every command comes after what it depends on.
 func newTable(commands []*command, deps [][]int32) (*table, error) {
 	const call = "cuGraphInstantiate"
 	n := len(commands)
 	t := &table{commands: commands, depStart: make([]int32, n+1), afterStart: make([]int32, n+1)}
 	for i, c := range commands {
-		if c.isNode() {
-			t.nodes++
-		}
-		if i >= len(deps) {
-			t.depStart[i+1] = t.depStart[i]
-			continue
-		}
 		for _, d := range deps[i] {
-			if d < 0 || int(d) >= n {
-				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d; there are %d", d, n))
+			if d < 0 || int(d) >= i {
+				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d, which does not come before it", d))
 			}
 			if slices.Contains(t.deps[t.depStart[i]:], d) {
 				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d twice", d))
@@ -61,46 +50,13 @@ func newTable(commands []*command, deps [][]int32) (*table, error) {
 	}
 	t.afters = make([]int32, len(t.deps))
 	next := slices.Clone(t.afterStart)
-	left := make([]int32, n)
-	var open []int32
 	for i := range int32(n) {
 		for _, d := range t.before(i) {
 			t.afters[next[d]] = i
 			next[d]++
 		}
-		if left[i] = int32(len(t.before(i))); left[i] == 0 {
-			open = append(open, i)
-		}
-	}
-	t.position = make([]int32, n)
-	for at := 0; at < len(open); at++ {
-		t.position[open[at]] = int32(at)
-		for _, a := range t.after(open[at]) {
-			if left[a]--; left[a] == 0 {
-				open = append(open, a)
-			}
-		}
-	}
-	t.topological = open
-	if len(open) < n {
-		for i, l := range left {
-			if l > 0 {
-				return nil, commands[i].blame(fail(call, invalidValue, -1, "it depends on itself, through others"))
-			}
-		}
 	}
 	return t, nil
-}
-
-// isNode reports whether the driver would have a node for the command.
-func (c *command) isNode() bool {
-	switch c.kind {
-	case cudart.LaunchKernel, cudart.CopyMemory, cudart.SetMemory, cudart.Empty:
-		return true
-	case cudart.RecordEvent:
-		return c.event.timed
-	}
-	return false
 }
 
 // Graph implements [cudart.Graph].
@@ -139,6 +95,9 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 	if err := d.check("cuGraphInstantiate"); err != nil {
 		return nil, err
 	}
+	if len(deps) != len(commands) {
+		return nil, fail("cuGraphInstantiate", invalidValue, d.id, "%d commands, and dependencies of %d", len(commands), len(deps))
+	}
 	all := make([]command, len(commands))
 	encoded := make([]*command, len(commands))
 	for i := range commands {
@@ -152,9 +111,6 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 			c.device = d
 		}
 		c.stream = nil
-		if e := c.refusal(); e != nil {
-			return nil, e
-		}
 		encoded[i] = c
 	}
 	t, err := newTable(encoded, deps)
@@ -321,7 +277,7 @@ func (g *Graph) offer(n int32, w *worker) {
 }
 
 // change replaces a node's command for later launches.
-func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit func(*command)) error {
+func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit func(*command) *cudart.Error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -334,8 +290,7 @@ func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit 
 	if err != nil {
 		return err
 	}
-	edit(c)
-	if e := c.refusal(); e != nil {
+	if e := edit(c); e != nil {
 		return e
 	}
 	if g.launched {
@@ -349,12 +304,16 @@ func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit 
 
 // SetArgs implements [cudart.Graph]; launches already submitted keep their arguments.
 func (g *Graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
-	return g.change("cuGraphExecKernelNodeSetParams", index, []cudart.CommandKind{cudart.LaunchKernel}, func(c *command) { c.changeArgs(grid, args) })
+	return g.change("cuGraphExecKernelNodeSetParams", index, []cudart.CommandKind{cudart.LaunchKernel}, func(c *command) *cudart.Error {
+		return c.changeArgs(grid, args)
+	})
 }
 
 // SetCopy implements [cudart.Graph]; launches already submitted keep their addresses.
 func (g *Graph) SetCopy(index int, dst, src cudart.Ptr) error {
-	return g.change("cuGraphExecMemcpyNodeSetParams", index, []cudart.CommandKind{cudart.CopyMemory, cudart.SetMemory}, func(c *command) { c.setCopy(dst, src) })
+	return g.change("cuGraphExecMemcpyNodeSetParams", index, []cudart.CommandKind{cudart.CopyMemory, cudart.SetMemory}, func(c *command) *cudart.Error {
+		return c.setCopy(dst, src)
+	})
 }
 
 // Update implements [cudart.Graph].
@@ -399,14 +358,14 @@ func (t *table) differs(o *table) string {
 }
 
 // Nodes implements [cudart.Graph].
-func (g *Graph) Nodes() int { return g.table.nodes }
+func (g *Graph) Nodes() int { return len(g.table.commands) }
 
 // Close implements [cudart.Graph]. A launch already submitted still runs.
 func (g *Graph) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return fail("cuGraphExecDestroy", invalidHandle, g.device.id, "the graph is closed")
+		return nil
 	}
 	g.closed = true
 	g.platform.order.retire(g.lane)

@@ -28,15 +28,18 @@ func TestGraphRunsInOrderAndSideBySide(t *testing.T) {
 	s := b.stream()
 	d := b.alloc(64)
 	h, f := b.host(64)
+	nothing := b.kernel(s, "call", scalar(99))
+	nothing.Grid = [3]uint32{1, 0, 1}
 	g := b.graph([]cudart.Command{
-		toHost(s, h, d, 64), // declared before what it waits for
-		b.kernel(s, "inc", pointer(d, 64)),
+		{Kind: cudart.Empty},
 		b.kernel(s, "call", scalar(0)), // these two wait for each other
 		b.kernel(s, "call", scalar(1)),
-		{Kind: cudart.Empty},
 		{Kind: cudart.SetMemory, Dst: d, Bytes: 64, Width: 4},
-	}, [][]int32{{1}, {2, 3, 5}, {4}, {4}, nil, {4}}, cudart.GraphOptions{Origin: s})
-	require.Equal(t, 6, g.Nodes())
+		b.kernel(s, "inc", pointer(d, 64)),
+		toHost(s, h, d, 64),
+		nothing, // would panic
+	}, [][]int32{nil, {0}, {0}, {0}, {1, 2, 3}, {4}, nil}, cudart.GraphOptions{Origin: s})
+	require.Equal(t, 7, g.Nodes())
 	require.NoError(t, g.Upload(s))
 	for range 3 {
 		require.NoError(t, g.Launch(s))
@@ -57,7 +60,7 @@ func TestGraphNeverOverlapsItself(t *testing.T) {
 		running.Add(-1)
 	})
 	s := b.stream()
-	g := b.graph([]cudart.Command{b.kernel(s, "call", scalar(1))}, nil, cudart.GraphOptions{})
+	g := b.graph([]cudart.Command{b.kernel(s, "call", scalar(1))}, [][]int32{nil}, cudart.GraphOptions{})
 	streams := []*Stream{b.stream(), b.stream(), b.stream()}
 	require.NoError(t, b.submit(b.kernel(streams[0], "call", scalar(0))))
 	for range 50 {
@@ -95,7 +98,8 @@ func TestGraphUpdates(t *testing.T) {
 	require.Equal(t, []float32{1, 1}, []float32{f[0], f[16]}, "the first launch kept its parameters, the second had the new ones")
 	requireError(t, g.SetArgs(0, one, nil), invalidValue, "command 0 is of another kind")
 	requireError(t, g.SetArgs(3, one, nil), invalidValue, "there is no command 3; there are 3")
-	requireError(t, g.SetArgs(1, [3]uint32{}, nil), invalidValue, "grid.x is 0; 1 to 2147483647 is possible")
+	requireError(t, g.SetArgs(1, [3]uint32{1, 1 << 20, 1}, []cudart.Value{pointer(d, 64)}), invalidValue, "grid.y is 1048576; up to 65535 is possible")
+	require.NoError(t, g.SetArgs(1, [3]uint32{}, []cudart.Value{pointer(d, 64)}), "a launch of nothing")
 	requireError(t, g.SetCopy(1, d, d), invalidValue, "command 1 is of another kind")
 
 	captured, err := b.list(inc, inc).Capture(cudart.GraphOptions{Origin: s})
@@ -122,7 +126,8 @@ func TestGraphUpdates(t *testing.T) {
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, float32(2), f[0])
 	require.NoError(t, captured.Close())
-	for _, err := range []error{captured.Close(), captured.Launch(s), captured.Upload(s), captured.Update(encode(next, next)), captured.SetCopy(0, 0, 0)} {
+	require.NoError(t, captured.Close(), "a second time does nothing")
+	for _, err := range []error{captured.Launch(s), captured.Upload(s), captured.Update(encode(next, next)), captured.SetCopy(0, 0, 0)} {
 		requireError(t, err, invalidHandle, "the graph is closed")
 	}
 }
@@ -137,16 +142,17 @@ func TestGraphRefuses(t *testing.T) {
 	}
 	commands := []cudart.Command{label("a"), label("b"), label("c")}
 	for want, deps := range map[string][][]int32{
-		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on itself, through others`: {nil, {2}, {1}},
-		`node "c": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 3; there are 3`: {nil, nil, {3}},
-		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 0 twice`:        {nil, {0, 0}},
+		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 2, which does not come before it`:  {nil, {2}, {1}},
+		`node "c": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command -1, which does not come before it`: {nil, nil, {-1}},
+		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 0 twice`:                           {nil, {0, 0}, nil},
+		`cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: 3 commands, and dependencies of 2`:                                 {nil, nil},
 	} {
 		_, err := b.BuildGraph(commands, deps, cudart.GraphOptions{})
 		require.EqualError(t, err, want)
 	}
 	commands[1].Grid = [3]uint32{1, 70000, 1}
-	_, err := b.BuildGraph(commands, nil, cudart.GraphOptions{})
-	requireError(t, err, invalidValue, `node "b": cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1): invalid argument: grid.y is 70000; 1 to 65535 is possible`)
+	_, err := b.BuildGraph(commands, make([][]int32, 3), cudart.GraphOptions{})
+	requireError(t, err, invalidValue, `node "b": cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1): invalid argument: grid.y is 70000; up to 65535 is possible`)
 }
 
 func TestGraphPriorities(t *testing.T) {
@@ -178,7 +184,7 @@ func TestTimedRecordsAreNodes(t *testing.T) {
 	g := b.graph([]cudart.Command{
 		record(s, from), b.kernel(s, "inc", pointer(d, 1<<20)), record(s, untimed), record(s, to), wait(s, untimed),
 	}, [][]int32{nil, {0}, {1}, {2}, {3}}, cudart.GraphOptions{})
-	require.Equal(t, 3, g.Nodes(), "untimed records and waits are none")
+	require.Equal(t, 5, g.Nodes(), "untimed records and waits only order")
 	for range 3 {
 		require.NoError(t, g.Launch(s))
 		require.NoError(t, to.Synchronize())
@@ -188,6 +194,16 @@ func TestTimedRecordsAreNodes(t *testing.T) {
 	}
 	require.NoError(t, b.submit(record(s, to)))
 	require.NoError(t, to.Synchronize())
+
+	captured, err := b.list(record(s, from), b.kernel(s, "inc", pointer(d, 1<<20)), record(s, untimed), record(s, to)).Capture(cudart.GraphOptions{Origin: s})
+	require.NoError(t, err)
+	require.Equal(t, 3, captured.Nodes(), "an untimed record is none, and a timed one is if nothing in the list waits for it")
+	require.NoError(t, captured.Launch(s))
+	require.NoError(t, to.Synchronize())
+	us, err := to.Since(from)
+	require.NoError(t, err)
+	require.Positive(t, us)
+	require.NoError(t, captured.Close())
 }
 
 func TestFaultInAGraph(t *testing.T) {

@@ -109,7 +109,16 @@ func (b *bench) list(commands ...cudart.Command) cudart.List {
 	return l
 }
 
-func (b *bench) submit(commands ...cudart.Command) error { return b.list(commands...).Submit() }
+// submit returns the error of encoding or of submitting.
+func (b *bench) submit(commands ...cudart.Command) error {
+	l, err := b.Encode(commands, cudart.ListOptions{})
+	if err != nil {
+		return err
+	}
+	err = l.Submit()
+	require.NoError(b, l.Close())
+	return err
+}
 
 func (b *bench) kernel(s cudart.Stream, entry string, args ...cudart.Value) cudart.Command {
 	k, err := b.module.Kernel(entry)

@@ -62,7 +62,7 @@ func (m *Module) Warnings() []string { return nil }
 // Close implements [cudart.Module].
 func (m *Module) Close() error {
 	if m.closed.Swap(true) {
-		return fail("cuModuleUnload", invalidHandle, m.device.id, "module %q is closed", m.source.Name)
+		return nil
 	}
 	m.platform.modules.Add(-1)
 	return nil
@@ -73,7 +73,6 @@ type Kernel struct {
 	module    *Module
 	entry     string
 	reference kernels.Reference
-	shared    atomic.Uint32 // dynamic shared memory opted in to, where above the default
 }
 
 // Attributes implements [cudart.Kernel].
@@ -99,8 +98,7 @@ func (k *Kernel) SetMaxShared(bytes uint32) error {
 	if bytes > sharedMax {
 		return fail("cuFuncSetAttribute", invalidValue, k.module.device.id, "%d bytes of shared memory; a block has at most %d", bytes, sharedMax)
 	}
-	k.shared.Store(bytes)
-	return nil
+	return nil // Encode opts in to what a launch asks for
 }
 
 // refuse says what is wrong with a launch, as a device would.
@@ -110,8 +108,8 @@ func (k *Kernel) refuse(c *command) *cudart.Error {
 	threads := uint64(1)
 	for i := range 3 {
 		grid, block := c.call.Grid[i], c.call.Block[i]
-		if grid == 0 || grid > maxGrid[i] {
-			return c.fail(invalidValue, "grid.%s is %d; 1 to %d is possible", axis[i], grid, maxGrid[i])
+		if grid > maxGrid[i] {
+			return c.fail(invalidValue, "grid.%s is %d; up to %d is possible", axis[i], grid, maxGrid[i])
 		}
 		if block == 0 || block > maxBlock[i] {
 			return c.fail(invalidValue, "block.%s is %d; 1 to %d is possible", axis[i], block, maxBlock[i])
@@ -121,16 +119,11 @@ func (k *Kernel) refuse(c *command) *cudart.Error {
 	if threads > maxThreads {
 		return c.fail(invalidValue, "a block of %d threads; a device takes at most %d", threads, maxThreads)
 	}
+	if c.call.Shared > sharedMax {
+		return c.fail(invalidValue, "%d bytes of shared memory; a block has at most %d", c.call.Shared, sharedMax)
+	}
 	if k.module.device != c.device {
 		return c.fail(invalidHandle, "the kernel was loaded on device %d", k.module.device.id)
-	}
-	return nil
-}
-
-// refuseShared says whether a launch wants more shared memory than was opted in to by now.
-func (k *Kernel) refuseShared(c *command) *cudart.Error {
-	if limit := max(sharedDefault, k.shared.Load()); c.call.Shared > limit {
-		return c.fail(invalidValue, "%d bytes of shared memory; %d are allowed without opting in to more", c.call.Shared, limit)
 	}
 	return nil
 }

@@ -118,8 +118,9 @@ func TestRegisteredMemory(t *testing.T) {
 	require.Equal(t, []byte{0, 1, 2, 3, 4, 4, 5}, own[:7])
 	require.NoError(t, b.UnregisterHost(p))
 	requireError(t, b.UnregisterHost(p), notRegistered, "")
-	require.Nil(t, b.HostBytes(p, 1))
-	require.Nil(t, b.HostBytes(d, 1), "device memory is not the host's")
+	require.Nil(t, b.HostBytes(0, 0))
+	require.Panics(t, func() { b.HostBytes(p, 1) })
+	require.Panics(t, func() { b.HostBytes(d, 1) }, "device memory is not the host's")
 }
 
 func TestSet(t *testing.T) {
@@ -203,7 +204,8 @@ func TestIllegalAccess(t *testing.T) {
 				err = s.Synchronize(context.Background())
 			}
 			require.ErrorContains(t, err, c.want)
-			require.NotErrorIs(t, err, cudart.ErrPoisoned, "the first report is the fault itself")
+			require.ErrorIs(t, err, cudart.ErrPoisoned)
+			require.NotContains(t, err.Error(), cudart.ErrPoisoned.Error(), "the first report is the fault itself")
 			var e *cudart.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, int32(7), e.Node)
@@ -218,8 +220,7 @@ func TestIllegalAccess(t *testing.T) {
 			} {
 				err := call()
 				require.ErrorIs(t, err, cudart.ErrPoisoned)
-				require.ErrorContains(t, err, e.Name)
-				require.ErrorContains(t, err, "the fault was: "+e.Error())
+				require.EqualError(t, err, "device 0: the device context is unusable after an earlier fault; a new process is needed: "+e.Error())
 			}
 			require.NoError(t, b.Synchronize(1), "another device is another context")
 		})
@@ -282,8 +283,8 @@ func TestPeers(t *testing.T) {
 		cudart.Command{Kind: cudart.CopyMemory, Stream: s, Dst: h, DstDevice: -1, Src: p, SrcDevice: 1, Bytes: 64}))
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, float32(1), f[0])
-	requireError(t, b.EnablePeer(1, 1), peerUnsupported, "")
-	requireError(t, b.EnablePeer(0, 3), invalidDevice, "")
+	require.NoError(t, b.EnablePeer(1, 1))
+	require.ErrorIs(t, b.EnablePeer(0, 3), cudart.ErrNoDevice)
 	requireError(t, b.submit(cudart.Command{Kind: cudart.CopyMemory, Label: "x", Stream: s, Dst: h, DstDevice: 0, Src: p, SrcDevice: 1, Bytes: 64}),
 		invalidValue, `node "x": cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE (1): invalid argument: `+
 			`the destination was said to be on device 0 and lies in 64 bytes of pinned memory`)
@@ -310,7 +311,7 @@ func TestCloseReportsLeaks(t *testing.T) {
 	err = p.Close()
 	require.EqualError(t, err, "CPU device closed with 2 allocations, 1 stream, 1 event, 1 module, 1 list, 1 graph not closed")
 	require.ErrorIs(t, err, cudart.ErrLeak)
-	requireError(t, p.Close(), deinitialized, "")
+	require.NoError(t, p.Close(), "a second time does nothing")
 	_, err = p.Alloc(0, 1)
 	requireError(t, err, deinitialized, "the platform is closed")
 }

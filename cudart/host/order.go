@@ -154,9 +154,8 @@ func (o *order) launch(g *Graph, q *queue) error {
 	now.join(o.host)
 	now.join(*stream)
 	time := now.tick(g.lane)
-	for _, n := range g.table.topological {
-		c := g.table.commands[n]
-		if err := o.check(c, epoch{lane: g.lane, node: n, time: time, by: c, graph: g.table}, *now); err != nil {
+	for n, c := range g.table.commands {
+		if err := o.check(c, epoch{lane: g.lane, node: int32(n), time: time, by: c, graph: g.table}, *now); err != nil {
 			return err
 		}
 	}
@@ -167,7 +166,7 @@ func (o *order) launch(g *Graph, q *queue) error {
 // check enters a command's accesses into what is known of their memory.
 func (o *order) check(c *command, e epoch, now clock) error {
 	for i, a := range c.accesses {
-		if a.Bytes <= 0 {
+		if a.Bytes <= 0 || c.nothing {
 			continue
 		}
 		m, _ := c.platform.memory.misuse(a.Ptr, a.Bytes)
@@ -226,7 +225,6 @@ func (s *search) reaches(t *table, a, b int32) bool {
 		s.turn = 0
 	}
 	s.turn++
-	floor := t.position[a]
 	s.open = append(s.open[:0], b)
 	for len(s.open) > 0 {
 		n := s.open[len(s.open)-1]
@@ -235,7 +233,7 @@ func (s *search) reaches(t *table, a, b int32) bool {
 			if d == a {
 				return true
 			}
-			if t.position[d] > floor && s.seen[d] != s.turn {
+			if d > a && s.seen[d] != s.turn {
 				s.seen[d] = s.turn
 				s.open = append(s.open, d)
 			}

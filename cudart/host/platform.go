@@ -163,10 +163,7 @@ func (d *device) check(call string) error {
 	if d.told.CompareAndSwap(false, true) {
 		return fault
 	}
-	return &cudart.Error{
-		Call: call, Name: fault.Name, Code: fault.Code, Text: cudart.ErrPoisoned.Error(), Device: d.id, Node: -1, Index: -1,
-		Detail: "the fault was: " + fault.Error(), Err: cudart.ErrPoisoned,
-	}
+	return fmt.Errorf("device %d: %w: %w", d.id, cudart.ErrPoisoned, fault)
 }
 
 // poison makes the context unusable; the first fault stays.
@@ -180,9 +177,6 @@ func (p *Platform) EnablePeer(id, peer int32) error {
 	}
 	if _, err := p.device(call, peer); err != nil {
 		return err
-	}
-	if id == peer {
-		return fail(call, peerUnsupported, id, "a device is not its own peer")
 	}
 	p.peers[id][peer].Store(true)
 	return nil
@@ -235,12 +229,12 @@ func (p *Platform) Live() cudart.Live {
 }
 
 // Close waits for all work, ends the workers and gives all memory back. What was made and not closed is an error that counts it and
-// matches [cudart.ErrLeak]; it is given back nevertheless.
+// matches [cudart.ErrLeak]; it is given back nevertheless. A second Close does nothing.
 func (p *Platform) Close() error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return fail("cuDevicePrimaryCtxRelease", deinitialized, -1, "")
+		return nil
 	}
 	p.closed = true
 	queues := p.queues

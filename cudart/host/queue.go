@@ -226,7 +226,7 @@ func (q *queue) finish(ctx context.Context, place uint64) error {
 			q.waiting.Add(-1)
 			q.mu.Unlock()
 			q.platform.wakers.Put(wake)
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	q.mu.Unlock()
@@ -259,6 +259,9 @@ func (s *Stream) check(call string) error {
 // Synchronize implements [cudart.Stream].
 func (s *Stream) Synchronize(ctx context.Context) error {
 	const call = "cuStreamSynchronize"
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	if err := s.check(call); err != nil {
 		return err
 	}
@@ -294,7 +297,7 @@ func (s *Stream) Query() (bool, error) {
 // Close implements [cudart.Stream]. Work already submitted still runs.
 func (s *Stream) Close() error {
 	if s.closed.Swap(true) {
-		return fail("cuStreamDestroy", invalidHandle, s.queue.device.id, "stream %d is closed", s.queue.id)
+		return nil
 	}
 	s.queue.platform.streams.Add(-1)
 	if !s.adopted {

@@ -16,7 +16,6 @@ const (
 	outOfMemory          status = 2
 	deinitialized        status = 4
 	invalidDevice        status = 101
-	peerUnsupported      status = 217
 	invalidHandle        status = 400
 	illegalState         status = 401
 	notFound             status = 500
@@ -47,8 +46,6 @@ func (s status) describe() (name, text string) {
 		return "CUDA_ERROR_DEINITIALIZED", "driver shutting down"
 	case invalidDevice:
 		return "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"
-	case peerUnsupported:
-		return "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"
 	case invalidHandle:
 		return "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"
 	case illegalState:
@@ -97,6 +94,10 @@ func fail(call string, s status, device int32, detail string, args ...any) *cuda
 	switch s {
 	case outOfMemory:
 		e.Err = cudart.ErrOutOfMemory
+	case invalidDevice:
+		e.Err = cudart.ErrNoDevice
+	case illegalAddress, launchFailed:
+		e.Err = cudart.ErrPoisoned
 	case notSupported:
 		e.Err = cudart.ErrUnsupported
 	}
