@@ -4,6 +4,7 @@
 package planner
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,6 +23,21 @@ func keptBuffers(g *dag.Graph) []bool {
 		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
 	}
 	return kept
+}
+
+// keptBy adds what the options ask for.
+func keptBy(g *dag.Graph, o Options) ([]bool, error) {
+	kept := keptBuffers(g)
+	for _, b := range o.Keep {
+		if b < 0 || int(b) >= len(g.Buffers) {
+			return nil, fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), ErrBadOption)
+		}
+		kept[b] = true
+	}
+	for i := range kept {
+		kept[i] = kept[i] || o.KeepAll
+	}
+	return kept, nil
 }
 
 // lifetimes says what the plan orders among buffers that may share bytes. Buffers count from 0 here, in order of their ids.

@@ -30,12 +30,9 @@ func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
 
 // layoutMemory does the same for a plan whose ops are known to be whole.
 func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
-	kept := keptBuffers(g)
-	for _, b := range o.Keep {
-		if b < 0 || int(b) >= len(g.Buffers) {
-			return fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), ErrBadOption)
-		}
-		kept[b] = true
+	kept, err := keptBy(g, o)
+	if err != nil {
+		return err
 	}
 	devices, sum, err := arenaSizes(g)
 	if err != nil {
@@ -57,7 +54,7 @@ func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
 			b := &g.Buffers[i]
 			switch {
 			case b.Place != dag.Device || b.Device != device:
-			case o.KeepAll || kept[i]:
+			case kept[i]:
 				offset[i] = base
 				base += alignUp(b.Bytes)
 			case used[i] && b.Bytes > 0:
@@ -80,7 +77,7 @@ func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
 		}
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
-			if b.Place == dag.Device && b.Device == device && !o.KeepAll && !kept[i] && !used[i] {
+			if b.Place == dag.Device && b.Device == device && !kept[i] && !used[i] {
 				offset[i] = base
 				end = max(end, alignUp(b.Bytes))
 			}

@@ -91,3 +91,57 @@ func BenchmarkVerifyManyStreams(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMemory lays out the memory of graphs of the random families: time, and the peak over the heaviest antichain's bytes.
+func BenchmarkMemory(b *testing.B) {
+	for family := range families {
+		for _, nodes := range []int{60, 250, 500} {
+			b.Run(fmt.Sprintf("%s/%d", families[family].name, nodes), func(b *testing.B) {
+				g, p := layoutSample(b, family, nodes, 4, 1)
+				for b.Loop() {
+					if err := layoutMemory(g, p, Options{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				perNode(b, nodes)
+				mean, p95 := meanAnd95th(layoutRatios(b, family, []int{nodes}, 5, placeSharing))
+				b.ReportMetric(mean, "mean/antichain")
+				b.ReportMetric(p95, "p95/antichain")
+			})
+		}
+	}
+}
+
+// BenchmarkMemoryGrowth has a buffer a node, on eight streams.
+func BenchmarkMemoryGrowth(b *testing.B) {
+	for _, n := range benchmarkSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g := growthShape(n).graph(b)
+			p, err := New(context.Background(), g, Options{Strategy: "list", Streams: 8})
+			require.NoError(b, err)
+			for b.Loop() {
+				if err := layoutMemory(g, p, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perNode(b, n)
+			l := readSharing(b, g, p, clockEntries)
+			least, _ := l.busiest(n)
+			b.ReportMetric(float64(p.Stats.PeakDeviceBytes)/float64(least), "peak/busiest")
+			b.ReportMetric(float64(p.Stats.SumDeviceBytes)/float64(p.Stats.PeakDeviceBytes), "sum/peak")
+		})
+	}
+}
+
+func BenchmarkHeaviestAntichain(b *testing.B) {
+	for _, n := range []int{100, 250, 400} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g, p := layoutSample(b, 0, n, 4, 1)
+			l := readSharing(b, g, p, clockEntries)
+			for b.Loop() {
+				heaviestAntichain(l)
+			}
+			perNode(b, n)
+		})
+	}
+}

@@ -1,0 +1,205 @@
+// The memory cap: plans that need more are made again with fewer things at once, or refused with what is missing. Inserts no waits and places no
+// buffer itself.
+
+package planner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// ErrMemoryCap is what a *MemoryCapError matches.
+var ErrMemoryCap = errors.New("memory cap exceeded")
+
+// MemoryCapError says that no plan was found that fits Options.MemoryCap.
+type MemoryCapError struct {
+	Device   int32
+	Cap      int64
+	Needed   int64 // bytes of the device in the plan that came closest
+	Node     int32 // where the most bytes are alive in that plan; -1 where all of them are kept
+	NodeName string
+	Live     []LiveBuffer // what is alive there, the largest first
+}
+
+// mostListed is how many buffers the message names; Live has them all.
+const mostListed = 8
+
+// Error names the device, what is missing and what is alive at the peak.
+func (e *MemoryCapError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "device %d needs %s, %s more than the memory cap of %s; alive at once", e.Device, byteText(e.Needed), byteText(e.Needed-e.Cap), byteText(e.Cap))
+	if e.Node >= 0 {
+		fmt.Fprintf(&text, " at %q", e.NodeName)
+	}
+	for k, b := range e.Live {
+		if k == mostListed {
+			fmt.Fprintf(&text, " and %d more", len(e.Live)-k)
+			break
+		}
+		fmt.Fprintf(&text, "%s %q (%s", map[bool]string{true: ":", false: ","}[k == 0], b.Name, byteText(b.Bytes))
+		if b.Kept {
+			text.WriteString(", kept throughout")
+		}
+		text.WriteString(")")
+	}
+	return text.String()
+}
+
+// Is makes errors.Is(err, ErrMemoryCap) true.
+func (e *MemoryCapError) Is(target error) bool { return target == ErrMemoryCap }
+
+// cappedSearch bounds the graphs for which every way to fit is tried and the fastest taken; larger ones take the first that fits.
+const cappedSearch = 20_000
+
+// fitMemory returns the plan if it fits the cap, else the best plan found that does: with fewer streams, or with nodes submitted in
+// an order that keeps few bytes alive, on as many streams as fit. replan makes a plan as the options say, but with so many
+// compute streams; finish makes a plan of an assignment, memory layout and predictions included.
+func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Plan, error), finish func(*assignment) (*Plan, error)) (*Plan, error) {
+	if o.MemoryCap <= 0 || overCap(plan, o.MemoryCap) == 0 {
+		return plan, nil
+	}
+	closest := plan
+	if kept, err := keptBytes(p.g, o); err != nil {
+		return nil, err
+	} else if kept > o.MemoryCap {
+		return nil, capError(p.g, o, closest)
+	}
+	var best *Plan
+	consider := func(made *Plan) bool {
+		if over := overCap(made, o.MemoryCap); over > 0 {
+			if over < overCap(closest, o.MemoryCap) {
+				closest = made
+			}
+			return false
+		}
+		if best == nil || made.Stats.MakespanUS < best.Stats.MakespanUS {
+			best = made
+		}
+		return true
+	}
+	for streams := p.streams / 2; streams >= 1; streams /= 2 {
+		made, err := replan(streams)
+		if errors.Is(err, ErrTooManyStreams) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if consider(made) {
+			break
+		}
+	}
+	if best != nil && p.len() > cappedSearch {
+		return best, nil
+	}
+	order := newFrugal(p, tightBuffers(p.g, plan, o.MemoryCap)).order()
+	for streams := p.streams; streams >= 1; streams /= 2 {
+		made, err := finish(inOrder(p, order, streams))
+		if err != nil {
+			return nil, err
+		}
+		if consider(made) {
+			break
+		}
+	}
+	if best == nil {
+		return nil, capError(p.g, o, closest)
+	}
+	return best, nil
+}
+
+// overCap is by how much the fullest device misses the cap.
+func overCap(p *Plan, limit int64) int64 {
+	over := int64(0)
+	for _, end := range arenaEnds(p) {
+		over = max(over, end-limit)
+	}
+	return over
+}
+
+// keptBytes is what the fullest device needs for buffers that never share.
+func keptBytes(g *dag.Graph, o Options) (int64, error) {
+	kept, err := keptBy(g, o)
+	if err != nil {
+		return 0, err
+	}
+	devices := map[int32]int64{}
+	most := int64(0)
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device && kept[i] {
+			devices[b.Device] += alignUp(b.Bytes)
+			most = max(most, devices[b.Device])
+		}
+	}
+	return most, nil
+}
+
+// tightBuffers are the device buffers of the devices on which a plan misses the cap.
+func tightBuffers(g *dag.Graph, p *Plan, limit int64) []int32 {
+	ends := arenaEnds(p)
+	var tight []int32
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device && ends[b.Device] > limit {
+			tight = append(tight, int32(i))
+		}
+	}
+	return tight
+}
+
+// capError describes the fullest device of the plan that came closest.
+func capError(g *dag.Graph, o Options, closest *Plan) error {
+	peaks, err := peakBuffers(g, closest, o)
+	if err != nil {
+		return err
+	}
+	full := slices.MaxFunc(peaks, func(a, b Peak) int { return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device)) })
+	e := &MemoryCapError{Device: full.Device, Cap: o.MemoryCap, Needed: full.Arena, Node: full.Node, Live: full.Buffers}
+	if e.Node >= 0 {
+		e.NodeName = nodeName(g, e.Node)
+	}
+	return e
+}
+
+// inOrder assigns nodes in exactly this order of submission, each to the stream on which it can start first, on at most so many
+// streams of each device and priority besides those that users bound.
+func inOrder(p *problem, order []int32, streams int) *assignment {
+	s := &assignment{stream: make([]int32, p.len()), order: order}
+	for k := range p.bindings {
+		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+	}
+	lanes := make([][]int32, len(p.pools)) // of each pool, those that are open to all
+	free := make([]float64, len(s.lanes))
+	end := make([]float64, p.len())
+	for _, i := range order {
+		ready := 0.0
+		for _, q := range p.preds(i) {
+			ready = max(ready, end[q])
+		}
+		k := p.boundOf(i)
+		if k < 0 {
+			pool := p.poolOf(i)
+			start := math.Inf(1)
+			for _, open := range lanes[pool] {
+				if begin := max(free[open], ready); begin < start {
+					k, start = open, begin
+				}
+			}
+			if k < 0 || start > ready && len(lanes[pool]) < streams {
+				k = int32(len(s.lanes))
+				s.lanes = append(s.lanes, lane{pool: pool, binding: -1})
+				free = append(free, 0)
+				lanes[pool] = append(lanes[pool], k)
+			}
+		}
+		s.stream[i] = k
+		end[i] = max(free[k], ready) + p.duration[i]
+		free[k] = end[i]
+	}
+	return s
+}
