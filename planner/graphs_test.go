@@ -54,12 +54,17 @@ func (s *shape) graph(tb testing.TB) *dag.Graph {
 // ordered makes tasks that touch nothing and come after their predecessors.
 func (s *shape) ordered(tb testing.TB) *dag.Graph {
 	tb.Helper()
+	return mustOrder(tb, s)
+}
+
+// mustOrder is ordered for rapid's checks.
+func mustOrder(t require.TestingT, s *shape) *dag.Graph {
 	b := dag.New(s.name)
 	for i, preds := range s.preds {
 		b.At(s.declare(b, i)).After = preds
 	}
 	g, err := b.Graph()
-	require.NoError(tb, err)
+	require.NoError(t, err)
 	return g
 }
 

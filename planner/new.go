@@ -13,7 +13,7 @@ import (
 const defaultStreams = 8
 
 // strategies are the names that Options.Strategy takes.
-var strategies = []string{"serial", "roundrobin", "list", "auto"}
+var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
 
 // New plans a graph. It is safe for concurrent use and gives the same plan for the same arguments every time. Errors wrap
 // ErrUnknownStrategy, ErrBadOption, ErrTooManyStreams, ErrGraphTooLarge, ErrStreamConflict or the context's error.
@@ -41,6 +41,8 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		s, err = planSerial(p)
 	case "roundrobin":
 		s, err = planRoundRobin(p)
+	case "cover":
+		s, err = planCover(p)
 	case "list":
 		s, err = planList(p)
 	case "auto":

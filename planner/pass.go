@@ -89,10 +89,7 @@ type turn struct {
 
 func newLister(p *problem) *lister {
 	n := p.len()
-	l := &lister{p: p, goal: p.whole(p.goal())}
-	if !p.machine.Unit {
-		l.sync = p.machine.SyncUS
-	}
+	l := &lister{p: p, sync: p.sync(), goal: p.whole(p.goal())}
 	l.pools = make([]listPool, len(p.pools))
 	devices := 0
 	for q := range p.pools {

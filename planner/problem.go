@@ -51,6 +51,14 @@ type adjacency struct {
 
 func (p *problem) len() int { return p.g.Len() }
 
+// sync is what a wait takes on the device.
+func (p *problem) sync() float64 {
+	if p.machine.Unit {
+		return 0
+	}
+	return p.machine.SyncUS
+}
+
 // preds are the nodes that i must wait for.
 func (p *problem) preds(i int32) []int32 {
 	if p.declared != nil {

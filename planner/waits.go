@@ -43,6 +43,19 @@ func insertWaits(p *problem, s *assignment) (*waitList, error) {
 	if p.declared != nil {
 		return declaredWaits(p, s), nil
 	}
+	if len(s.lanes) > leastBlock && len(s.lanes) > n/64 {
+		return reducedWaits(p, s)
+	}
+	block := leastBlock
+	if n > 0 {
+		block = max(leastBlock, clockWords/n)
+	}
+	return clockedWaits(p, s, block)
+}
+
+// clockedWaits finds the waits with vector clocks over that many streams at a time.
+func clockedWaits(p *problem, s *assignment, block int) (*waitList, error) {
+	n := p.len()
 	position := make([]int32, n) // on its stream, from 1
 	length := make([]int32, len(s.lanes))
 	for _, i := range s.order {
@@ -50,10 +63,7 @@ func insertWaits(p *problem, s *assignment) (*waitList, error) {
 		length[k]++
 		position[i] = length[k]
 	}
-	width := len(s.lanes)
-	if n > 0 {
-		width = min(width, max(leastBlock, clockWords/n))
-	}
+	width := min(len(s.lanes), block)
 	c := reach{p: p, s: s, position: position, width: int32(width)}
 	c.clock = make([]int32, n*width)
 	c.direct = make([]int32, width)
@@ -170,6 +180,32 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 		}
 	}
 	return to, from
+}
+
+// reducedWaits finds the same waits by sets of nodes rather than clocks of streams. It is faster where there is more than one
+// stream for each word of such a set.
+func reducedWaits(p *problem, s *assignment) (*waitList, error) {
+	n := p.len()
+	before := make([]int32, n)
+	last := make([]int32, len(s.lanes))
+	for _, i := range s.order {
+		before[i] = last[s.stream[i]] - 1
+		last[s.stream[i]] = i + 1
+	}
+	keep, first, err := reduce(p, s.order, before)
+	if err != nil {
+		return nil, err
+	}
+	w := &waitList{start: make([]int32, n+1)}
+	for i := range int32(n) {
+		for k, q := range p.preds(i) {
+			if keep[first[i]+int32(k)] && s.stream[q] != s.stream[i] {
+				w.from = append(w.from, q)
+			}
+		}
+		w.start[i+1] = int32(len(w.from))
+	}
+	return w, nil
 }
 
 // declaredWaits are the waits of a pipeline with sync: explicit: every after: that crosses streams, as it was written.

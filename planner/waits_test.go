@@ -4,7 +4,9 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,21 +91,45 @@ func drawShape(t *rapid.T, most int) *shape {
 func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShape(t, 40)
-		b := dag.New("any")
-		for i, preds := range s.preds {
-			b.At(s.declare(b, i)).After = preds
-		}
-		g, err := b.Graph()
-		require.NoError(t, err)
+		g := mustOrder(t, s)
 		plan, err := New(context.Background(), g, Options{
-			Strategy:        rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
+			Strategy:        rapid.SampledFrom([]string{"serial", "roundrobin", "cover", "list"}).Draw(t, "strategy"),
 			Streams:         rapid.IntRange(1, 6).Draw(t, "streams"),
+			Machine:         rapid.SampledFrom([]*Machine{Unit(), H200()}).Draw(t, "machine"),
 			SingleUseEvents: rapid.Bool().Draw(t, "single"),
 		})
+		if errors.Is(err, ErrTooManyStreams) {
+			return
+		}
 		require.NoError(t, err)
+		require.NoError(t, Verify(g, plan))
 		require.Zero(t, unenforced(closure(t, plan, g.Len(), -1), g))
 		for k := range plan.Stats.Waits {
 			require.NotZero(t, unenforced(closure(t, plan, g.Len(), k), g), "wait %d is not needed", k)
 		}
+	})
+}
+
+// The ways to find waits agree: sets of nodes, and clocks of streams in blocks of any size.
+func TestWaitsAreTheSameHoweverTheyAreFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawShape(t, 60)
+		g := mustOrder(t, s)
+		p, err := newProblem(context.Background(), g, Unit(), Durations(g, Unit(), nil), rapid.IntRange(1, 40).Draw(t, "streams"))
+		require.NoError(t, err)
+		a, err := planRoundRobin(p)
+		require.NoError(t, err)
+		want, err := reducedWaits(p, a)
+		require.NoError(t, err)
+		sorted := func(w *waitList) [][]int32 {
+			var all [][]int32
+			for i := range int32(p.len()) {
+				all = append(all, slices.Sorted(slices.Values(w.of(i))))
+			}
+			return all
+		}
+		got, err := clockedWaits(p, a, rapid.IntRange(1, 40).Draw(t, "block"))
+		require.NoError(t, err)
+		require.Equal(t, sorted(want), sorted(got))
 	})
 }

@@ -1,0 +1,150 @@
+// Cover against exhaustive search: waits and streams. Uses none of its algorithms.
+
+package planner
+
+import (
+	"context"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// after returns, as bit sets, what depends on each node, directly or not, by closing over paths. Up to 64 nodes.
+func after(preds [][]int32) []uint64 {
+	n := len(preds)
+	reach := make([]uint64, n)
+	for i := n - 1; i >= 0; i-- {
+		for _, q := range preds[i] {
+			reach[q] |= 1<<i | reach[i]
+		}
+	}
+	return reach
+}
+
+// reducedEdges returns the edges that no longer path implies.
+func reducedEdges(preds [][]int32) [][2]int {
+	reach := after(preds)
+	var edges [][2]int
+	for from := range preds {
+		for to := range preds {
+			if reach[from]>>to&1 == 0 {
+				continue
+			}
+			direct := true
+			for mid := range preds {
+				direct = direct && !(reach[from]>>mid&1 == 1 && reach[mid]>>to&1 == 1)
+			}
+			if direct {
+				edges = append(edges, [2]int{from, to})
+			}
+		}
+	}
+	return edges
+}
+
+// widest tries every set of nodes for the largest in which none depends on another.
+func widest(preds [][]int32) int {
+	reach := after(preds)
+	best := 0
+	var grow func(from, size int, blocked uint64)
+	grow = func(from, size int, blocked uint64) {
+		best = max(best, size)
+		for i := from; i < len(preds); i++ {
+			if blocked>>i&1 == 0 && size+len(preds)-i > best {
+				grow(i+1, size+1, blocked|reach[i])
+			}
+		}
+	}
+	grow(0, 0, 0)
+	return best
+}
+
+// mostPairs tries every choice of edges for the most of which no two start or end at the same node.
+func mostPairs(edges [][2]int) int {
+	memo := map[[2]uint64]int{}
+	var grow func(at int, from, to uint64) int
+	grow = func(at int, from, to uint64) int {
+		if at == len(edges) {
+			return 0
+		}
+		// Edges are ordered by where they start, so only the open start matters.
+		key := [2]uint64{uint64(at)<<32 | from>>edges[at][0]&1, to}
+		if v, ok := memo[key]; ok {
+			return v
+		}
+		best := grow(at+1, from, to)
+		if e := edges[at]; from>>e[0]&1 == 0 && to>>e[1]&1 == 0 {
+			best = max(best, 1+grow(at+1, from|1<<e[0], to|1<<e[1]))
+		}
+		memo[key] = best
+		return best
+	}
+	return grow(0, 0, 0)
+}
+
+func checkCover(t require.TestingT, s *shape, plan *Plan) {
+	edges := reducedEdges(s.preds)
+	require.Equal(t, len(edges)-mostPairs(edges), plan.Stats.Waits, "waits")
+	require.Equal(t, widest(s.preds), plan.Stats.Streams, "streams")
+	// Nodes of one stream depend on each other.
+	reach := after(s.preds)
+	for k := range plan.Streams {
+		last := int32(-1)
+		for _, op := range plan.Streams[k].Ops {
+			if op.Kind == Launch {
+				require.True(t, last < 0 || reach[last]>>op.Node&1 == 1, "stream %d orders %d before %d without need", k, last, op.Node)
+				last = op.Node
+			}
+		}
+	}
+}
+
+func TestCoverReachesTheWidthWhereJoiningChainsDoesNot(t *testing.T) {
+	s := edgesShape("narrow", 7, [2]int32{0, 3}, [2]int32{1, 5}, [2]int32{1, 6}, [2]int32{2, 3}, [2]int32{3, 4}, [2]int32{3, 5})
+	plan, err := New(context.Background(), s.graph(t), Options{Strategy: "cover"})
+	require.NoError(t, err)
+	require.Equal(t, 3, plan.Stats.Streams)
+	require.Equal(t, 3, plan.Stats.Waits)
+	checkCover(t, s, plan)
+}
+
+func TestCoverEqualsExhaustiveSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawShape(t, 14)
+		if len(s.preds) > 24 {
+			t.Skip("too large to search")
+		}
+		plan, err := New(context.Background(), mustOrder(t, s), Options{Strategy: "cover", Streams: len(s.preds)})
+		require.NoError(t, err)
+		checkCover(t, s, plan)
+	})
+}
+
+// Every graph of five nodes whose edges go from lower to higher ids.
+func TestCoverOnEveryGraphOfFiveNodes(t *testing.T) {
+	var pairs [][2]int32
+	for to := range int32(5) {
+		for from := range to {
+			pairs = append(pairs, [2]int32{from, to})
+		}
+	}
+	for set := range 1 << len(pairs) {
+		var edges [][2]int32
+		for rest := uint(set); rest != 0; rest &= rest - 1 {
+			edges = append(edges, pairs[bits.TrailingZeros(rest)])
+		}
+		s := edgesShape("five", 5, edges...)
+		plan, err := New(context.Background(), s.ordered(t), Options{Strategy: "cover"})
+		require.NoError(t, err)
+		checkCover(t, s, plan)
+	}
+}
+
+func TestCoverSaysHowManyStreamsItNeeds(t *testing.T) {
+	g := taskBench("stencil", 8, 2, 0).graph(t)
+	_, err := New(context.Background(), g, Options{Strategy: "cover", Streams: 4})
+	require.ErrorIs(t, err, ErrTooManyStreams)
+	require.EqualError(t, err, "cover needs 8 compute streams on device 0, one for each node that can run at the same time, and 4 are allowed: not enough streams")
+}
