@@ -15,11 +15,15 @@ import (
 // LaunchOption is how a kernel is launched. Options stand among the arguments of Kernel and Map.
 type LaunchOption func(*launchSpec, *Node) error
 
-// Grid sets the number of blocks in one to three dimensions. A first dimension of zero launches nothing.
+// Grid sets the number of blocks in one to three dimensions. With zero in one of them nothing is launched.
 func Grid(blocks ...int) LaunchOption {
 	return func(s *launchSpec, _ *Node) error {
 		s.HasGrid = true
-		return dimensions("grid", &s.Grid, 0, blocks)
+		err := dimensions("grid", &s.Grid, 0, blocks)
+		if slices.Contains(blocks, 0) {
+			s.Grid[0] = 0
+		}
+		return err
 	}
 }
 

@@ -223,7 +223,7 @@ func TestKernelAccesses(t *testing.T) {
 
 	// Of each slice only what the kernel touches.
 	require.Equal(t, []Access{{Range{x, 0, 1200}, Read}, {Range{y, 2000, 3200}, ReadWrite}}, g.Accesses(k))
-	require.Equal(t, &Launch{Module: -1, Kernel: kernelsForTests["saxpy"], Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{256, 1, 1}, Args: []Arg{
+	require.Equal(t, &Launch{Name: "saxpy", Module: -1, Kernel: kernelsForTests["saxpy"], Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{256, 1, 1}, Args: []Arg{
 		{DType: I64, Bits: 300},
 		{DType: F32, Bits: uint64(math.Float32bits(2.5))},
 		{IsBuffer: true, Mode: Read, DType: F32, Range: Range{x, 0, 4000}},

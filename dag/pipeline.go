@@ -199,10 +199,11 @@ type Set struct {
 
 // Launch is a kernel with its arguments. Args are in the kernel's own order and include scratch.
 type Launch struct {
+	Name   string       // the kernel as written, "saxpy" or "mine.blur"; "" for a map
 	Module int32        // index into Pipeline.Modules; -1: the library that came with dagrun
 	Kernel LaunchKernel // the resolved kernel
 	Args   []Arg
-	Grid   [3]uint32 // blocks, never zero once built, except that a launch of nothing has Grid[0] == 0
+	Grid   [3]uint32 // blocks, never zero, except that a launch of nothing has Grid[0] == 0
 	Block  [3]uint32 // threads; Block[0] == 0: chosen from occupancy when the device is known
 	Shared uint32    // dynamic shared memory
 	Map    *MapSpec

@@ -404,6 +404,8 @@ func (r *resolution) finish() []Access {
 		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared}
 	if launch.Map != nil {
 		launch.Module = -1
+	} else {
+		launch.Name = r.spec.Label
 	}
 	given := r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared
 	if r.gridGiven() {
@@ -415,12 +417,7 @@ func (r *resolution) finish() []Access {
 	if r.spec.HasShared {
 		launch.Shared = r.spec.Shared
 	}
-	if launch.Grid[0] != 0 {
-		launch.Grid = atLeastOne(launch.Grid)
-	}
-	if launch.Block[0] != 0 {
-		launch.Block = atLeastOne(launch.Block)
-	}
+	launch.Grid, launch.Block = wholeSize(launch.Grid), wholeSize(launch.Block)
 	work := r.info.Work
 	if given || !r.info.HasHint {
 		work.Blocks = int64(launch.Grid[0]) * int64(launch.Grid[1]) * int64(launch.Grid[2])
@@ -433,8 +430,9 @@ func (r *resolution) finish() []Access {
 
 func (r *resolution) gridGiven() bool { return r.spec.HasGrid || r.spec.Grid != [3]uint32{} }
 
-func atLeastOne(size [3]uint32) [3]uint32 {
-	return [3]uint32{max(size[0], 1), max(size[1], 1), max(size[2], 1)}
+// wholeSize makes the second and third dimension ones where they are left out. A first dimension of zero has a meaning.
+func wholeSize(size [3]uint32) [3]uint32 {
+	return [3]uint32{size[0], max(size[1], 1), max(size[2], 1)}
 }
 
 // accesses makes the scratch buffer and returns what the launch touches: of each slice only the elements that the kernel does.

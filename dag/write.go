@@ -1,0 +1,397 @@
+// Writing a pipeline as a file: every number resolved, every repetition written out. What it writes reads back as the same pipeline.
+
+package dag
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// WriteYAML writes the pipeline as a file of the present version, one line for each buffer and node, that [Parse] reads as the
+// same pipeline: expressions have become numbers and foreach is written out. Scratch buffers are left out; they come back with
+// their kernels. The error says what no file can hold: tasks, ranges that do not fall on whole rows, numbers that are not
+// finite.
+func (p *Pipeline) WriteYAML(w io.Writer) error {
+	y := &yamlWriter{Writer: bufio.NewWriterSize(w, 1<<16), p: p}
+	y.head()
+	y.buffers()
+	if len(p.Nodes) == 0 {
+		y.add("nodes: []\n")
+	}
+	for i := range p.Nodes {
+		if i == 0 {
+			y.add("nodes:\n")
+		}
+		y.node(&p.Nodes[i])
+	}
+	if y.err != nil {
+		return fmt.Errorf("pipeline %q cannot be written as a file: %w", p.Name, y.err)
+	}
+	return y.Flush()
+}
+
+// yamlWriter writes one pipeline. It keeps the first thing that cannot be written.
+type yamlWriter struct {
+	*bufio.Writer
+	p     *Pipeline
+	where string // the buffer or node being written
+	err   error
+}
+
+func (y *yamlWriter) add(parts ...string) {
+	for _, s := range parts {
+		y.WriteString(s)
+	}
+}
+
+func (y *yamlWriter) fail(format string, args ...any) {
+	if y.err == nil {
+		y.err = fmt.Errorf("%s: %s", y.where, fmt.Sprintf(format, args...))
+	}
+}
+
+func (y *yamlWriter) head() {
+	y.add("version: ", strconv.Itoa(FormatVersion), "\n")
+	if y.p.Name != "" {
+		y.add("name: ", yamlText(y.p.Name), "\n")
+	}
+	if y.p.Sync != SyncAuto {
+		y.add("sync: ", y.p.Sync.String(), "\n")
+	}
+	for i, param := range y.p.Params {
+		if i == 0 {
+			y.add("params:\n")
+		}
+		y.add("  ", yamlText(param.Name), ": ", param.Value.String(), "\n")
+	}
+	for i, m := range y.p.Modules {
+		if i == 0 {
+			y.add("modules:\n")
+		}
+		y.add("  ", yamlText(m.Name), ": {source: ", yamlText(dollars(m.Path)), "}\n")
+	}
+}
+
+func (y *yamlWriter) buffers() {
+	first := true
+	for k := range y.p.Buffers {
+		b := &y.p.Buffers[k]
+		if b.Scratch {
+			continue
+		}
+		if first {
+			y.add("buffers:\n")
+			first = false
+		}
+		y.where = fmt.Sprintf("buffer %q", b.Name)
+		y.add("  ", yamlText(dollars(b.Name)), ": {place: ", b.Place.String(), ", dtype: ", b.DType.String(), ", shape: [")
+		for i, n := range b.Shape {
+			if i > 0 {
+				y.add(", ")
+			}
+			y.add(strconv.FormatInt(n, 10))
+		}
+		y.add("]")
+		if b.Device != 0 {
+			y.add(", device: ", strconv.Itoa(int(b.Device)))
+		}
+		if b.Pageable {
+			y.add(", pinned: false")
+		}
+		if b.Init != nil {
+			y.add(", init: ", y.init(b.Init))
+		}
+		if b.Save != "" {
+			y.add(", save: ", yamlText(dollars(b.Save)))
+		}
+		if b.Expect != nil {
+			y.add(", expect: ", y.expect(b))
+		}
+		y.add("}\n")
+	}
+}
+
+func (y *yamlWriter) init(in *Init) string {
+	pair := func(kind string) string { return "{" + kind + ": [" + y.float(in.A) + ", " + y.float(in.B) + "]" }
+	seeded := func(kind string) string {
+		if in.Seed > math.MaxInt64 {
+			y.fail("the seed %d does not fit in 63 bits", in.Seed)
+		}
+		return fmt.Sprintf("%s, seed: %d}", pair(kind), in.Seed)
+	}
+	switch in.Kind {
+	case InitValue:
+		if v := in.Value; v.Kind() == expr.Float {
+			y.float(v.Float())
+		}
+		return in.Value.String()
+	case InitRamp:
+		return pair("ramp") + "}"
+	case InitUniform:
+		return seeded("uniform")
+	case InitNormal:
+		return seeded("normal")
+	case InitExpr:
+		return "{expr: " + strconv.Quote(in.Expr.String()) + "}"
+	case InitFile:
+		return "{file: " + yamlText(dollars(in.File)) + "}"
+	}
+	return "zeros"
+}
+
+func (y *yamlWriter) expect(b *Buffer) string {
+	e := b.Expect
+	text := "{"
+	switch e.Kind {
+	case ExpectFile:
+		text += "file: " + yamlText(dollars(e.File))
+	case ExpectValue:
+		text += "value: " + y.float(e.Value)
+	case ExpectSum:
+		text += "sum: " + y.float(e.Value)
+	case ExpectExpr:
+		text += "expr: " + strconv.Quote(e.Expr.String())
+	}
+	// One tolerance given makes the other zero; with none the relative one has a default.
+	if e.ATol == 0 && e.RTol == defaultTolerance(b.DType) {
+		return text + "}"
+	}
+	if e.ATol == 0 || e.RTol != 0 {
+		text += ", rtol: " + y.float(e.RTol)
+	}
+	if e.ATol != 0 {
+		text += ", atol: " + y.float(e.ATol)
+	}
+	return text + "}"
+}
+
+func (y *yamlWriter) node(n *Node) {
+	y.where = fmt.Sprintf("node %q", n.Name)
+	y.add("  - {name: ", yamlText(dollars(n.Name)), ", ")
+	device := int32(0) // where the node runs unless it says otherwise
+	switch {
+	case n.Copy != nil:
+		y.add("memcpy: {from: ", y.reference(n.Copy.Src), ", to: ", y.reference(n.Copy.Dst), "}")
+		device = y.p.copyDevice(n.Copy.Dst, n.Copy.Src)
+	case n.Set != nil:
+		b := &y.p.Buffers[n.Set.Dst.Buffer]
+		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType, n.Set.Bits), "}")
+		device = b.Device
+	case n.Launch != nil && n.Launch.Map != nil:
+		device = y.mapping(n.Launch)
+	case n.Launch != nil:
+		device = y.kernel(n.Launch)
+	default:
+		y.fail("a %s has no form in a file", n.Kind)
+	}
+	for i, from := range n.After {
+		if i == 0 {
+			y.add(", after: [")
+		} else {
+			y.add(", ")
+		}
+		y.add(yamlText(dollars(y.p.Nodes[from].Name)))
+	}
+	if len(n.After) > 0 {
+		y.add("]")
+	}
+	if n.Stream >= 0 {
+		y.add(", stream: ", strconv.Itoa(int(n.Stream)))
+	}
+	if n.Priority != Normal {
+		y.add(", priority: ", n.Priority.String())
+	}
+	if n.HasCost {
+		y.add(", cost: {us: ", y.float(n.CostUS), "}")
+	}
+	if n.Device != device {
+		y.add(", device: ", strconv.Itoa(int(n.Device)))
+	}
+	if n.Peer {
+		y.add(", peer: true")
+	}
+	y.add("}\n")
+}
+
+// mapping writes a map node's own part and returns where it runs by default.
+func (y *yamlWriter) mapping(l *Launch) int32 {
+	m := l.Map
+	text := m.Text
+	// What the text said of lengths and params is in the tree by now; where that makes a difference the tree is written.
+	if _, e, err := expr.ParseMap(text); err != nil || e.String() != m.Expr.String() {
+		text = m.Out + " = " + m.Expr.String()
+	}
+	y.add("map: ", strconv.Quote(text), ", with: {", yamlText(m.Out), ": ", y.reference(l.Args[1].Range))
+	for i, name := range m.Inputs {
+		if name != m.Out {
+			y.add(", ", yamlText(name), ": ", y.reference(l.Args[2+i].Range))
+		}
+	}
+	for i, name := range m.Scalars {
+		a := l.Args[2+len(m.Inputs)+i]
+		y.add(", ", yamlText(name), ": ", y.scalar(a.DType, a.Bits))
+	}
+	y.add("}")
+	return y.launchDevice(l)
+}
+
+func (y *yamlWriter) launchDevice(l *Launch) int32 {
+	for i := range l.Args {
+		if a := &l.Args[i]; a.IsBuffer && !y.p.Buffers[a.Range.Buffer].Scratch {
+			return y.p.Buffers[a.Range.Buffer].Device
+		}
+	}
+	return 0
+}
+
+// kernel writes a kernel node's own part and returns where it runs by default.
+func (y *yamlWriter) kernel(l *Launch) int32 {
+	if l.Name == "" || l.Kernel == nil {
+		y.fail("its kernel has no name")
+		return 0
+	}
+	y.add("kernel: ", yamlText(dollars(l.Name)), ", args: [")
+	params := l.Kernel.Params()
+	args := append([]Arg(nil), l.Args...)
+	separator := ""
+	for k := range args {
+		if params[k].Scratch {
+			args[k].Range = Range{Buffer: -1}
+			continue
+		}
+		y.add(separator, y.arg(&args[k], &params[k]))
+		separator = ", "
+	}
+	y.add("]")
+	hint, err := l.Kernel.Describe(args)
+	if err != nil {
+		y.fail("%v", err)
+	}
+	grid, block := wholeSize(hint.Grid), wholeSize(hint.Block)
+	if !hint.HasHint || l.Grid != grid {
+		y.add(", grid: ", sizeText(l.Grid))
+	}
+	if l.Block != block && l.Block[0] != 0 {
+		y.add(", block: ", sizeText(l.Block))
+	}
+	if l.Shared != hint.Shared {
+		y.add(", shared: ", strconv.FormatUint(uint64(l.Shared), 10))
+	}
+	return y.launchDevice(l)
+}
+
+// sizeText leaves out trailing ones.
+func sizeText(size [3]uint32) string {
+	n := 3
+	for n > 1 && size[n-1] <= 1 {
+		n--
+	}
+	text := "["
+	for i, v := range size[:n] {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.FormatUint(uint64(v), 10)
+	}
+	return text + "]"
+}
+
+func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
+	if !a.IsBuffer {
+		text := y.scalar(a.DType, a.Bits)
+		if param.DType == InvalidDType {
+			return "{" + a.DType.String() + ": " + text + "}"
+		}
+		return text
+	}
+	// A name that could be read as a number or an expression is told apart by saying the mode.
+	if name := y.p.Buffers[a.Range.Buffer].Name; a.Mode == param.Mode && expr.ValidName(name) && !expr.IsKeyword(name) {
+		return y.reference(a.Range)
+	}
+	return "{" + a.Mode.String() + ": " + y.reference(a.Range) + "}"
+}
+
+// reference writes a buffer or a slice.
+func (y *yamlWriter) reference(r Range) string {
+	b := &y.p.Buffers[r.Buffer]
+	if b.Scratch {
+		y.fail("%q is scratch and cannot be named in a file", b.Name)
+	}
+	if r.Lo == 0 && r.Hi == b.Bytes {
+		return yamlText(b.Name)
+	}
+	row := rowBytes(b)
+	if row == 0 || r.Lo%row != 0 || r.Hi%row != 0 {
+		y.fail("bytes %d to %d of %q do not fall on whole rows", r.Lo, r.Hi, b.Name)
+		return ""
+	}
+	text := fmt.Sprintf("%s(%d..%d)", dollars(b.Name), r.Lo/row, r.Hi/row)
+	if s, err := expr.ParseSlice(text); err != nil {
+		y.fail("a slice of %q cannot be written: %v", b.Name, err)
+	} else if name, plain := s.Name.Plain(); !plain || name != b.Name {
+		y.fail("a slice of %q would read as one of %q", b.Name, s.Name.Text)
+	}
+	return yamlText(text)
+}
+
+// float writes a number so that it reads as the same float64.
+func (y *yamlWriter) float(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		y.fail("%v is not a finite number", v)
+	}
+	if n := int64(v); math.Abs(v) < 1e15 && float64(n) == v && (n != 0 || !math.Signbit(v)) {
+		return strconv.FormatInt(n, 10)
+	}
+	return expr.FloatValue(v).String()
+}
+
+// scalar writes an element so that it reads as the same bits.
+func (y *yamlWriter) scalar(t DType, bits uint64) string {
+	switch {
+	case t == Bool:
+		return strconv.FormatBool(bits&0xff != 0)
+	case t == U64:
+		if bits > math.MaxInt64 {
+			y.fail("the number %d does not fit in 63 bits", bits)
+		}
+		return strconv.FormatUint(bits, 10)
+	case t.Signed():
+		unused := 64 - 8*t.Size()
+		return strconv.FormatInt(int64(bits<<unused)>>unused, 10)
+	case !t.Float():
+		return strconv.FormatUint(bits, 10)
+	}
+	v := t.ToFloat(bits)
+	if t == F32 {
+		// The shortest text of the f32 instead of the exact value: 0.1, not 0.10000000149011612.
+		if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64); err == nil && t.FromFloat(short) == bits {
+			v = short
+		}
+	}
+	return y.float(v)
+}
+
+// dollars writes a text where variables are replaced: a dollar is doubled.
+func dollars(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+// yamlText writes a string as a scalar that stands anywhere, also inside braces and brackets: bare where it looks harmless.
+func yamlText(s string) string {
+	switch strings.ToLower(s) {
+	case "", "null", "true", "false", "yes", "no", "on", "off":
+		return strconv.Quote(s)
+	}
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if letter || i > 0 && (r >= '0' && r <= '9' || strings.ContainsRune(".$/-()", r)) {
+			continue
+		}
+		return strconv.Quote(s)
+	}
+	return s
+}
