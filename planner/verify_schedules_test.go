@@ -35,7 +35,7 @@ func drawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 			k := between(rng, 0, len(buffers)-1)
 			access := b.Out(buffers[k])
 			// What is read before it is written keeps its bytes, so most buffers are written first.
-			if written[k] || rng.IntN(6) == 0 {
+			if written[k] || rng.IntN(16) == 0 {
 				access.Mode = dag.Mode(between(rng, 1, 3))
 				switch rng.IntN(3) {
 				case 0:
