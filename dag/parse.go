@@ -161,7 +161,7 @@ func (p *parser) name(f field) {
 	if f.value == nil {
 		base := filepath.Base(p.options.Name)
 		p.pipeline.Name = strings.TrimSuffix(base, filepath.Ext(base))
-		if p.pipeline.Name == "" || p.pipeline.Name == "-" {
+		if p.pipeline.Name == "" || p.pipeline.Name == "." || strings.ContainsAny(base[:1], "-<") {
 			p.pipeline.Name = "pipeline"
 		}
 		return
