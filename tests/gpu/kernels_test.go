@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -107,8 +109,8 @@ func bitsOf(t dag.DType, v float64) uint64 {
 	return uint64(int64(v))
 }
 
-// prepare makes a launch with random contents, or nil where the kernel has no such version.
-func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew int64, random *rand.Rand) *launch {
+// prepare makes a launch with random contents, or nil where it would move or compute more than limit.
+func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limit int64, random *rand.Rand) *launch {
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
 	l := &launch{kernel: k, params: k.Params()}
@@ -127,6 +129,9 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew int64
 	}
 	l.info, err = k.Describe(l.args)
 	require.NoError(t, err, "%s %v", k.Entry(), s)
+	if l.info.Work.Bytes+l.info.Work.Flops > limit {
+		return nil
+	}
 	l.buffers = make([]*memory, len(l.params))
 	for i, p := range l.params {
 		if !p.Buffer {
@@ -138,9 +143,11 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew int64
 			at = guard
 		}
 		m := &memory{make([]byte, at+size+guard), at, size, p.DType, p.Name}
-		for j := range m.bytes {
+		const pattern = 1 << 16
+		for j := range min(pattern, len(m.bytes)) {
 			m.bytes[j] = byte(random.Uint32())
 		}
+		repeat(m.bytes, pattern)
 		if !p.Scratch {
 			m.fill(d.Name, s, random)
 		}
@@ -149,7 +156,14 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew int64
 	return l
 }
 
-// element writes a number in the buffer's type.
+// repeat fills b with its beginning.
+func repeat(b []byte, pattern int64) {
+	for at := pattern; at < int64(len(b)); at *= 2 {
+		copy(b[at:], b[:at])
+	}
+}
+
+// set writes a number in the buffer's type.
 func (m *memory) set(i int64, v float64) {
 	b := m.bytes[m.at+i*m.elem.Size():]
 	switch m.elem {
@@ -170,7 +184,9 @@ func (m *memory) set(i int64, v float64) {
 
 // fill gives an argument contents that its kernel makes sense of.
 func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
-	n := m.size / m.elem.Size()
+	const pattern = 1<<21 + 7
+	n := min(m.size/m.elem.Size(), pattern)
+	defer repeat(m.bytes[m.at:m.at+m.size], pattern*m.elem.Size())
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, 65504, -1e30, 1, 88.5}
 	for i := range n {
 		v := random.Float64()*4 - 2
@@ -246,9 +262,15 @@ func (l *launch) reference(t testing.TB) [][]byte {
 	}
 	if l.info.Grid[0] > 0 {
 		spans := r.Spans(call)
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
 		for lo := int64(0); lo < spans; lo += 3 {
-			r.Run(call, lo, min(lo+3, spans))
+			group.Go(func() error {
+				r.Run(call, lo, min(lo+3, spans))
+				return nil
+			})
 		}
+		require.NoError(t, group.Wait())
 	}
 	return after
 }
@@ -272,9 +294,9 @@ func newBench(t testing.TB, p cudart.Platform, room int64) *bench {
 	return b
 }
 
-// run launches three times, from the same contents but with the scratch as the launch before left it, and returns every
+// run launches some times, from the same contents but with the scratch as the launch before left it, and returns every
 // buffer's bytes after each.
-func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel) [][][]byte {
+func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]byte {
 	offsets := make([]int64, len(l.buffers))
 	total := int64(0)
 	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: b.stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
@@ -292,7 +314,7 @@ func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel) [][][]byte {
 		require.LessOrEqual(t, total, b.room)
 	}
 	var results [][][]byte
-	for round := range 3 {
+	for round := range rounds {
 		var commands []cudart.Command
 		for i, m := range l.buffers {
 			if m == nil || round > 0 && l.params[i].Scratch {
@@ -388,12 +410,12 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64) {
 				require.NoError(t, launchable(k, p))
 				for n, s := range trialsOf(d) {
 					for _, skew := range []int64{0, 1, 3} {
-						l := prepare(t, d, v, s, skew, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
-						if l.info.Work.Bytes+l.info.Work.Flops > limit {
+						l := prepare(t, d, v, s, skew, limit, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
+						if l == nil {
 							continue
 						}
 						want := l.reference(t)
-						for round, got := range b.run(t, l, k) {
+						for round, got := range b.run(t, l, k, 3) {
 							for i, m := range l.buffers {
 								if m == nil || l.params[i].Scratch {
 									continue
@@ -427,10 +449,49 @@ func TestKernels(t *testing.T) {
 	checkKernels(t, open(t), 1<<40)
 }
 
+// TestKernelsAbove2GiB launches on buffers whose bytes no 32-bit index counts.
+func TestKernelsAbove2GiB(t *testing.T) {
+	p := open(t)
+	if free, _, err := p.MemoryInfo(0); err != nil || free < 12<<30 {
+		t.Skipf("NO GPU with 12 GiB of free memory: %d free, %v", free, err)
+	}
+	const n = 1<<29 + 3
+	b := newBench(t, p, 9<<30)
+	for _, d := range kernels.Docs() {
+		s, ok := map[string]sizes{
+			"scale": {"n": n}, "add": {"n": n}, "reduce_sum": {"n": n}, "argmax": {"n": n}, "exclusive_scan": {"n": n}, "histogram": {"n": n, "bins": 100},
+			"philox_uniform": {"n": n}, "transpose": {"rows": 1<<15 + 1, "cols": 1<<14 + 5}, "softmax": {"rows": n / 9, "cols": 9}, "add_bias": {"rows": 1 << 14, "cols": 1<<15 + 3},
+			"stencil5": {"rows": 1<<15 + 1, "cols": 1<<14 + 5}, "gaussian_blur": {"rows": 1<<15 + 1, "cols": 1<<14 + 5, "diameter": 3}, "concat": {"rows": 1, "m": 1 << 29, "n": 5},
+			"column_standardise": {"rows": n / 200, "cols": 200}, "matmul": {"m": n / 200, "n": 10, "k": 200, "tb": 1}, "gemv": {"m": 1 << 14, "n": 1<<15 + 4},
+		}[d.Name]
+		if !ok {
+			continue
+		}
+		t.Run(d.Name, func(t *testing.T) {
+			for _, v := range d.Variants {
+				if !strings.HasSuffix(v.Entry, "_f32") {
+					continue
+				}
+				module := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule(v.Entry)))
+				k := must[cudart.Kernel](t)(module.Kernel(v.Entry))
+				l := prepare(t, d, v, s, 1, 1<<60, rand.New(rand.NewPCG(1, 2)))
+				want := l.reference(t)
+				got := b.run(t, l, k, 1)[0]
+				for i, m := range l.buffers {
+					if m != nil && !l.params[i].Scratch {
+						require.Empty(t, m.differ(got[i], want[i]), "%s %s", v.Entry, m.name)
+					}
+				}
+				require.NoError(t, module.Close())
+			}
+		})
+	}
+}
+
 func TestKernelsOnCPU(t *testing.T) {
 	p := must[*host.Platform](t)(host.Open(host.Options{}))
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	checkKernels(t, p, 1<<17)
+	checkKernels(t, p, 1<<19)
 }
 
 // TestWholeLibraryLoads also tells how long the driver takes for it.
