@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unsafe"
@@ -423,6 +424,11 @@ func TestChecksBeforeLaunch(t *testing.T) {
 	_, err = w.module.Kernel("absent")
 	require.EqualError(t, err, "module test: cuModuleGetFunction: CUDA_ERROR_FAKE (500): CUDA_ERROR_FAKE\n"+
 		"the module has no kernel \"absent\"; it has scale; names of kernels not declared extern \"C\" are mangled")
+	binary, err := p.Load(context.Background(), 0, &kernels.Module{Name: "fat", Kind: kernels.Fatbin, Code: []byte("anything")})
+	require.NoError(t, err)
+	_, err = binary.Kernel("absent")
+	require.ErrorContains(t, err, "\nthe module has no kernel \"absent\"; it has blur, sharpen; names")
+	require.NoError(t, binary.Close())
 	require.NoError(t, w.close())
 	d.clean(t)
 }
@@ -497,4 +503,58 @@ func TestHostMemory(t *testing.T) {
 	require.NoError(t, p.UnregisterHost(ptr))
 	require.Error(t, p.UnregisterHost(ptr))
 	d.clean(t)
+}
+
+func TestImages(t *testing.T) {
+	const ptx = ".version 7.0\n.target sm_60, debug\n.visible .global .align 4 .u32 counter;\n.global .align 16 .b8 table[64];\n" +
+		".const .align 4 .f32 pi;\n.visible .entry first(\n)\n{\n\t.shared .align 4 .b8 tile[64];\n}\n\t.weak .entry _Z6secondPf ()\n// .entry third\n"
+	require.Equal(t, []string{"first", "_Z6secondPf"}, ptxEntries(ptx))
+	require.Equal(t, "sm_60", ptxTarget(ptx))
+	require.Equal(t, []string{"module m has writable globals (counter, table); kernels that use them depend on each other in ways that no buffer shows"},
+		writableGlobalsOfPTX("m", ptx))
+	require.Nil(t, writableGlobalsOfPTX("m", string(testModule.Code)))
+	require.Nil(t, writableGlobalsOfCubin("m", []byte("no ELF")))
+}
+
+// A binary that ends early is refused before the driver reads past its end. The test's own program is the ELF file.
+func TestBinariesCutShort(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	program, err := os.ReadFile(self)
+	require.NoError(t, err)
+	require.NoError(t, checkImage(program))
+	for _, n := range []int{len(program) - 1, len(program) / 2, 4096, 64, 63, 5} {
+		require.Error(t, checkImage(program[:n]), "%d bytes", n)
+	}
+	fatbin := append([]byte{0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 100, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 100)...)
+	require.NoError(t, checkImage(fatbin))
+	for _, n := range []int{115, 16, 15, 4} {
+		require.ErrorIs(t, checkImage(fatbin[:n]), errCutShort, "%d bytes", n)
+	}
+	require.NoError(t, checkImage([]byte(".version 7.0")))
+}
+
+func TestLoadFailuresSayWhatToDo(t *testing.T) {
+	cases := []struct {
+		code uint32
+		kind kernels.Kind
+		text string
+		want string
+	}{
+		{codeNoBinary, kernels.PTX, ".target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
+		{codeNoBinary, kernels.Cubin, "x", "a cubin runs only on the architecture it was built for, and the device is sm_90; build it with -arch=sm_90, or ship PTX"},
+		{codeNoBinary, kernels.Fatbin, "x", "the file holds no code for sm_90; add it, or PTX for sm_90 or older"},
+		{codeUnsupportedPTX, kernels.PTX, "x", "the PTX was made by a newer toolkit than the driver (CUDA 12.4) knows; update the driver or compile with an older toolkit"},
+		{codeInvalidPTX, kernels.PTX, ".target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
+		{codeInvalidImage, kernels.Fatbin, "x", "the file is not PTX, a cubin or a fatbin that this driver can read, or it is cut short"},
+	}
+	for _, c := range cases {
+		d := newFakeDriver(t)
+		p := d.open(t)
+		d.failOn[cuModuleLoadDataEx] = c.code
+		_, err := p.Load(context.Background(), 0, &kernels.Module{Name: "mine", Kind: c.kind, Code: []byte(c.text)})
+		require.EqualError(t, err, fmt.Sprintf("module mine: cuModuleLoadDataEx: CUDA_ERROR_FAKE (%d): CUDA_ERROR_FAKE\n%s", c.code, c.want))
+		require.NoError(t, p.Close())
+		d.clean(t)
+	}
 }

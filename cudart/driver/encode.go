@@ -484,7 +484,7 @@ func (e *encoded) settle() error {
 		if l.walk.done, err = e.memory.word(); err != nil {
 			return err
 		}
-		l.walk.patience = patience
+		l.walk.patience = e.p.patience
 		main.epilogue[i] = row{fn: rowJoin}
 		main.epilogue[i].arg[0] = uintptr(unsafe.Pointer(l.walk.done))
 	}

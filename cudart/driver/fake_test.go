@@ -51,6 +51,7 @@ var (
 	fakeAddresses [functionCount]uintptr
 	fakeNow       atomic.Pointer[fakeDriver]
 	fakeText      = []byte("CUDA_ERROR_FAKE\x00")
+	fakeKernels   = map[uintptr][]byte{1: []byte("blur\x00"), 2: []byte("sharpen\x00")}
 	gettid        func() uint64
 )
 
@@ -272,6 +273,12 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		}
 		d.next += 0x100
 		poke(a[0], d.next)
+	case cuModuleGetFunctionCount:
+		poke(a[0], uint32(2))
+	case cuModuleEnumerateFunctions:
+		poke(a[0], [2]uintptr{2, 1})
+	case cuFuncGetName:
+		poke(a[0], uintptr(unsafe.Pointer(&fakeKernels[a[1]][0])))
 	case cuFuncGetAttribute:
 		v := map[uintptr]int32{functionMaxThreads: 1024, functionRegisters: 32, functionMaxDynamic: 48 << 10}
 		poke(a[0], v[a[1]])

@@ -5,6 +5,8 @@ package driver
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -16,7 +18,63 @@ var (
 	globalPattern = regexp.MustCompile(`(?m)^\s*(?:\.visible\s+|\.weak\s+|\.common\s+)*\.global\s+(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+\d+\s+)?(?:\.v[24]\s+)?\.[a-z]\w*\s+([A-Za-z_$%][A-Za-z0-9_$]*)`)
 )
 
-func isPTX(code []byte) bool { return !bytes.HasPrefix(code, []byte("\x7fELF")) }
+// The head of a fatbin: magic, version (16 bits), bytes of the head (16 bits), bytes of what follows (64 bits).
+const (
+	fatbinMagic     = 0xba55ed50
+	fatbinHeadBytes = 16
+)
+
+var errCutShort = errors.New("the file is cut short")
+
+// checkImage refuses a binary that ends before its own headers say, since the driver would read on.
+func checkImage(image []byte) error {
+	if len(image) >= 4 && binary.LittleEndian.Uint32(image) == fatbinMagic {
+		if len(image) < fatbinHeadBytes {
+			return errCutShort
+		}
+		head, body := uint64(binary.LittleEndian.Uint16(image[6:])), binary.LittleEndian.Uint64(image[8:])
+		if rest := uint64(len(image)); head > rest || body > rest-head {
+			return errCutShort
+		}
+		return nil
+	}
+	if !bytes.HasPrefix(image, []byte(elf.ELFMAG)) {
+		return nil
+	}
+	if len(image) < 64 {
+		return errCutShort
+	}
+	word := binary.LittleEndian
+	size := uint64(len(image))
+	// table walks the headers of one kind: where each says that its part of the file lies, and how long it is.
+	table := func(offset uint64, entry, count uint16, part func(head []byte) (offset, bytes uint64)) error {
+		if count == 0 {
+			return nil
+		}
+		if length := uint64(entry) * uint64(count); offset > size || length > size-offset || entry < 56 {
+			return errCutShort
+		}
+		for i := range uint64(count) {
+			at, length := part(image[offset+i*uint64(entry):][:entry])
+			if at > size || length > size-at {
+				return errCutShort
+			}
+		}
+		return nil
+	}
+	if err := table(word.Uint64(image[0x20:]), word.Uint16(image[0x36:]), word.Uint16(image[0x38:]), func(head []byte) (uint64, uint64) {
+		return word.Uint64(head[0x08:]), word.Uint64(head[0x20:])
+	}); err != nil {
+		return err
+	}
+	return table(word.Uint64(image[0x28:]), word.Uint16(image[0x3a:]), word.Uint16(image[0x3c:]), func(head []byte) (uint64, uint64) {
+		kind := elf.SectionType(word.Uint32(head[0x04:]))
+		if kind == elf.SHT_NOBITS || kind >= elf.SHT_LOPROC { // the vendor's own kinds may take no room in the file
+			return 0, 0
+		}
+		return word.Uint64(head[0x18:]), word.Uint64(head[0x20:])
+	})
+}
 
 // ptxEntries lists kernels in the order of the file.
 func ptxEntries(ptx string) []string {
@@ -32,6 +90,15 @@ func ptxTarget(ptx string) string {
 		return m[1]
 	}
 	return ""
+}
+
+// targetNumber is 90 for sm_90 and sm_90a, 0 for what is no target.
+func targetNumber(target string) int {
+	n := 0
+	if _, err := fmt.Sscanf(target, "sm_%d", &n); err != nil {
+		return 0
+	}
+	return n
 }
 
 // writableGlobalsOfPTX warns of __device__ variables: what they hold is shared by all launches, which no declaration shows.

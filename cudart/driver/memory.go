@@ -95,7 +95,7 @@ func (p *Platform) AllocHost(bytes int64, asPageable bool) (cudart.Ptr, error) {
 		p.live.memory.Add(1)
 		return ptr, nil
 	}
-	d := p.devices[0]
+	d := p.hostDevice()
 	s, err := p.sequence(d)
 	if err != nil {
 		return 0, err
@@ -111,12 +111,22 @@ func (p *Platform) AllocHost(bytes int64, asPageable bool) (cudart.Ptr, error) {
 	return ptr, nil
 }
 
+// hostDevice is the device whose context pins memory for all: one that is in use already, so that none is taken in use for it.
+func (p *Platform) hostDevice() *device {
+	for _, d := range p.devices {
+		if d.context.Load() != 0 && d.fault.Load() == nil {
+			return d
+		}
+	}
+	return p.devices[0]
+}
+
 // RegisterHost pins memory that the caller owns and keeps it alive until UnregisterHost.
 func (p *Platform) RegisterHost(memory []byte) (cudart.Ptr, error) {
 	if len(memory) == 0 {
 		return 0, fmt.Errorf("no memory to register")
 	}
-	d := p.devices[0]
+	d := p.hostDevice()
 	s, err := p.sequence(d)
 	if err != nil {
 		return 0, err

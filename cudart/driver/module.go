@@ -5,6 +5,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,18 +38,19 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	image, kind := code.Code, code.Kind
+	image, kind, log := code.Code, code.Kind, ""
 	if kind == kernels.Source {
-		if image, err = p.compile.source(ctx, d, code); err != nil {
+		c, err := p.compileFor(ctx, d, code)
+		if err != nil {
 			return nil, err
 		}
-		kind = kernels.PTX
-		if !isPTX(image) {
-			kind = kernels.Cubin
-		}
+		image, kind, log = c.code, c.kind, c.log
 	}
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
+	}
+	if err := checkImage(image); err != nil {
+		return nil, fmt.Errorf("module %s: %w", code.Name, err)
 	}
 	// The driver reads PTX as a C string, and binaries by the sizes in their headers.
 	terminated := append(append(make([]byte, 0, len(image)+1), image...), 0)
@@ -78,6 +80,9 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	case kernels.Cubin:
 		m.warnings = writableGlobalsOfCubin(code.Name, image)
 	}
+	if log != "" {
+		m.warnings = append(m.warnings, log)
+	}
 	p.live.modules.Add(1)
 	return m, nil
 }
@@ -106,7 +111,7 @@ func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, 
 	case codeUnsupportedPTX:
 		lines = append(lines, fmt.Sprintf("the PTX was made by a newer toolkit than the driver (CUDA %s) knows; update the driver or compile with an older toolkit", d.info.Driver))
 	case codeInvalidPTX:
-		if target := ptxTarget(string(image)); target != "" && strings.TrimRight(target, "af") > have && len(target) >= len(have) {
+		if target := ptxTarget(string(image)); targetNumber(target) > targetNumber(have) {
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		}
 	case codeInvalidImage:
@@ -146,15 +151,57 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 // missing explains that a kernel is not in the module.
 func (m *module) missing(e *cudart.Error, entry string) error {
 	e.Detail = fmt.Sprintf("the module has no kernel %q", entry)
-	if len(m.entries) > 0 {
-		shown, more := m.entries, ""
+	if shown := m.kernels(); len(shown) > 0 {
+		more := ""
 		if len(shown) > 8 {
-			shown, more = shown[:8], fmt.Sprintf(" and %d more", len(m.entries)-8)
+			shown, more = shown[:8], fmt.Sprintf(" and %d more", len(shown)-8)
 		}
 		e.Detail += "; it has " + strings.Join(shown, ", ") + more
 	}
 	e.Detail += `; names of kernels not declared extern "C" are mangled`
 	return e
+}
+
+// kernels lists the kernels of PTX in the order of the file, and of a binary by name where the driver can tell.
+func (m *module) kernels() []string {
+	if m.entries != nil || m.p.lib.address[cuModuleEnumerateFunctions] == 0 || m.p.lib.address[cuFuncGetName] == 0 {
+		return m.entries
+	}
+	s, err := m.p.sequence(m.d)
+	if err != nil {
+		return nil
+	}
+	s.call(cuModuleGetFunctionCount, s.out(0), m.handle)
+	err = s.run()
+	count := int(uint32(s.outs[0]))
+	s.release()
+	if err != nil || count == 0 {
+		return nil
+	}
+	handles := make([]uintptr, count)
+	if s, err = m.p.sequence(m.d); err != nil {
+		return nil
+	}
+	s.callPointers(cuModuleEnumerateFunctions, unsafe.Pointer(&handles[0]), count, m.handle)
+	err = s.run()
+	s.release()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, handle := range handles {
+		text := new(*byte)
+		if s, err = m.p.sequence(m.d); err != nil {
+			return nil
+		}
+		s.callPointers(cuFuncGetName, unsafe.Pointer(text), handle)
+		if err = s.run(); err == nil && *text != nil {
+			names = append(names, goString(*text))
+		}
+		s.release()
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Close unloads the module.

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/cudart/nvrtc"
 )
 
 // Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.
@@ -20,12 +22,15 @@ type Platform struct {
 	host      hostMemory
 	live      counts
 	ranges    ranges
-	compile   compiler
+	compiler  nvrtc.Lazy
+	patience  uint64 // of submitting threads
 	closed    atomic.Bool
 }
 
 // counts is cudart.Live as it changes.
 type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64 }
+
+var errClosed = errors.New("the platform is closed")
 
 // device is one GPU and, once something is made on it, its primary context.
 type device struct {
@@ -43,7 +48,7 @@ type device struct {
 }
 
 func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib}
+	p := &Platform{lib: lib, patience: patience}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
@@ -70,7 +75,7 @@ func newPlatform(lib *library) (*Platform, error) {
 			return nil, err
 		}
 	}
-	p.ranges = newRanges()
+	p.ranges = injectedRanges()
 	return p, nil
 }
 
@@ -159,6 +164,9 @@ func (p *Platform) prepare(d *device) error {
 	}
 	if d.context.Load() != 0 {
 		return nil
+	}
+	if p.closed.Load() {
+		return errClosed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

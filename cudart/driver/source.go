@@ -1,4 +1,4 @@
-// CUDA C source on its way into a module. Loads nothing.
+// CUDA C source on its way into a module: compiled for the device by libnvrtc. Loads nothing.
 
 package driver
 
@@ -7,12 +7,30 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/nvrtc"
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// compiler compiles source for a device.
-type compiler struct{}
+// compiled is a source's code and what the compiler had to say.
+type compiled struct {
+	code []byte
+	kind kernels.Kind
+	log  string
+}
 
-func (c *compiler) source(_ context.Context, _ *device, code *kernels.Module) ([]byte, error) {
-	return nil, fmt.Errorf("module %s: %w: CUDA C source", code.Name, cudart.ErrUnsupported)
+// compileFor compiles a module's source for a device.
+func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Module) (compiled, error) {
+	compiler, err := p.compiler.Get()
+	if err != nil {
+		return compiled{}, fmt.Errorf("module %s is CUDA C: %w: %w", module.Name, cudart.ErrUnsupported, err)
+	}
+	r, err := compiler.Compile(ctx, nvrtc.Source{Name: module.Name, Path: module.Path, Code: module.Code, Capability: d.info.Capability})
+	if err != nil {
+		return compiled{}, fmt.Errorf("module %s: %w", module.Name, err)
+	}
+	kind := kernels.Cubin
+	if r.PTX {
+		kind = kernels.PTX
+	}
+	return compiled{r.Code, kind, r.Log}, nil
 }

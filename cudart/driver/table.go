@@ -61,6 +61,9 @@ const (
 	cuModuleLoadDataEx
 	cuModuleUnload
 	cuModuleGetFunction
+	cuModuleGetFunctionCount
+	cuModuleEnumerateFunctions
+	cuFuncGetName
 	cuFuncGetAttribute
 	cuFuncSetAttribute
 	cuFuncGetModule
@@ -160,6 +163,9 @@ var table = [functionCount]entry{
 	cuModuleLoadDataEx:          {"cuModuleLoadDataEx", 2010, false, "CUmodule*, const void*, unsigned, CUjit_option*, void**", 0},
 	cuModuleUnload:              {"cuModuleUnload", 2000, false, "CUmodule", 0},
 	cuModuleGetFunction:         {"cuModuleGetFunction", 2000, false, "CUfunction*, CUmodule, const char*", 0},
+	cuModuleGetFunctionCount:    {"cuModuleGetFunctionCount", 12040, true, "unsigned*, CUmodule", 0},
+	cuModuleEnumerateFunctions:  {"cuModuleEnumerateFunctions", 12040, true, "CUfunction*, unsigned, CUmodule", 0},
+	cuFuncGetName:               {"cuFuncGetName", 12030, true, "const char**, CUfunction", 0},
 	cuFuncGetAttribute:          {"cuFuncGetAttribute", 2020, false, "int*, CUfunction_attribute, CUfunction", 0},
 	cuFuncSetAttribute:          {"cuFuncSetAttribute", 9000, false, "CUfunction, CUfunction_attribute, int", 0},
 	cuFuncGetModule:             {"cuFuncGetModule", 11000, false, "CUmodule*, CUfunction", 0},

@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
+	"github.com/dagrun/dagrun/cudart/nvml"
+	"github.com/dagrun/dagrun/cudart/nvrtc"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -459,4 +462,60 @@ func TestNothingGrows(t *testing.T) {
 	require.LessOrEqual(t, free-freeAfter, int64(2<<20))
 	require.Less(t, grown, int64(32<<20))
 	require.Equal(t, cudart.Live{}, p.Live())
+}
+
+// CUDA C is compiled for this very GPU, where the toolkit's compiler is installed.
+func TestSource(t *testing.T) {
+	p := open(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	source := &kernels.Module{Name: "double", Path: "double.cu", Kind: kernels.Source,
+		Code: []byte("__device__ int calls;\nextern \"C\" __global__ void twice(float *x, int n) {\n\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n\tif (i < n) x[i] *= 2;\n\tif (i == 0) calls++;\n}\n")}
+	m, err := p.Load(context.Background(), 0, source)
+	if errors.Is(err, nvrtc.ErrNoCompiler) {
+		t.Skipf("NO COMPILER: %v", err)
+	}
+	require.NoError(t, err)
+	t.Log(m.Warnings())
+	require.Len(t, m.Warnings(), 1, "a writable global")
+	g := newProgram(t, p, 1, 0)
+	c := g.scale(t, g.stream[0], 1)
+	c.Kernel, c.Args = must[cudart.Kernel](t)(m.Kernel("twice")), c.Args[:2]
+	l := must[cudart.List](t)(p.Encode([]cudart.Command{g.up(g.stream[0]), c, g.down(g.stream[0])}, cudart.ListOptions{}))
+	g.fill(5)
+	require.NoError(t, l.Submit())
+	require.NoError(t, g.stream[0].Synchronize(context.Background()))
+	g.check(t, 5, 2)
+	require.NoError(t, l.Close())
+	require.NoError(t, m.Close())
+	again, err := p.Load(context.Background(), 0, source)
+	require.NoError(t, err, "from the cache")
+	require.NoError(t, again.Close())
+	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "bad", Path: "bad.cu", Kind: kernels.Source, Code: []byte("int x;\nint y = nonsense;\n")})
+	t.Log(err)
+	require.ErrorContains(t, err, "bad.cu(2)")
+	half := &kernels.Module{Name: "half", Path: "half.cu", Kind: kernels.Source,
+		Code: []byte("#include <cuda_fp16.h>\nextern \"C\" __global__ void h(__half *x) { x[0] = __float2half(1.0f); }\n")}
+	withHeaders, err := p.Load(context.Background(), 0, half)
+	if err != nil {
+		t.Logf("no toolkit headers: %v", err)
+		return
+	}
+	require.NoError(t, withHeaders.Close())
+}
+
+func TestManagement(t *testing.T) {
+	p := open(t)
+	l, err := nvml.Open()
+	if errors.Is(err, nvml.ErrUnavailable) {
+		t.Skipf("NO NVML: %v", err)
+	}
+	for i, d := range p.Devices() {
+		r, err := l.Read(d.UUID)
+		if err != nil {
+			t.Logf("device %d: %v", i, err)
+			continue
+		}
+		t.Logf("device %d: %s", i, r)
+	}
+	require.NoError(t, l.Close())
 }

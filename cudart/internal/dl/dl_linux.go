@@ -39,3 +39,7 @@ func Call(fn uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(fn, args...)
 	return r
 }
+
+// Callback makes a C function of a Go function that takes and returns uintptr. Callbacks are few and never freed: make one
+// for a purpose, not for an object.
+func Callback(fn any) uintptr { return purego.NewCallback(fn) }

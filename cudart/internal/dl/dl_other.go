@@ -15,3 +15,6 @@ func (l *Library) Symbol(name string) (uintptr, error) { return 0, ErrUnavailabl
 
 // Call panics: no library was opened, so no function address exists.
 func Call(fn uintptr, args ...uintptr) uintptr { panic("dl: call without a library") }
+
+// Callback panics: no library was opened that could call back.
+func Callback(fn any) uintptr { panic("dl: callback without a library") }

@@ -1,0 +1,68 @@
+// How to run a kernel: memory, a stream, a module, a list that is submitted.
+
+package driver_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/driver"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// square is CUDA C, compiled for the GPU at hand where the toolkit's libnvrtc is installed.
+const square = `extern "C" __global__ void square(float *x, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) x[i] *= x[i];
+}`
+
+func Example() {
+	if err := run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	gpu, err := driver.Open()
+	if err != nil {
+		return err
+	}
+	defer gpu.Close()
+	stream, err := gpu.NewStream(0, dag.Normal)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	const n = 1 << 20
+	memory, err := gpu.Alloc(0, 4*n)
+	if err != nil {
+		return err
+	}
+	defer gpu.Free(memory)
+	module, err := gpu.Load(ctx, 0, &kernels.Module{Name: "square", Path: "square.cu", Kind: kernels.Source, Code: []byte(square)})
+	if err != nil {
+		return err
+	}
+	defer module.Close()
+	kernel, err := module.Kernel("square")
+	if err != nil {
+		return err
+	}
+	list, err := gpu.Encode([]cudart.Command{
+		{Kind: cudart.SetMemory, Stream: stream, Dst: memory, Bytes: 4 * n, Width: 4, Pattern: 0x40000000}, // 2.0
+		{Kind: cudart.LaunchKernel, Stream: stream, Label: "square", Kernel: kernel, Grid: [3]uint32{n / 256, 1, 1}, Block: [3]uint32{256, 1, 1},
+			Args: []cudart.Value{{Pointer: true, Ptr: memory, Bytes: 4 * n}, {Bits: n, Size: 4}}},
+	}, cudart.ListOptions{Origin: stream})
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	for range 100 {
+		if err := list.Submit(); err != nil {
+			return err
+		}
+	}
+	return stream.Synchronize(ctx)
+}

@@ -1,0 +1,266 @@
+// What people want to see of a GPU: temperature, power, clocks, load, memory, processes. Reads only; changes no setting.
+
+// Package nvml reads a GPU's state through NVIDIA's management library (libnvidia-ml), opened at run time without cgo. What the
+// library, the GPU or the user's rights do not give is absent from a [Reading]; it is never an error.
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart/internal/dl"
+)
+
+// ErrUnavailable is what Open returns where there is no management library.
+var ErrUnavailable = errors.New("no NVIDIA management library (libnvidia-ml)")
+
+type function uint8
+
+const (
+	nvmlInit function = iota
+	nvmlShutdown
+	nvmlDeviceGetHandleByUUID
+	nvmlDeviceGetTemperature
+	nvmlDeviceGetPowerUsage
+	nvmlDeviceGetEnforcedPowerLimit
+	nvmlDeviceGetClockInfo
+	nvmlDeviceGetMaxClockInfo
+	nvmlDeviceGetUtilizationRates
+	nvmlDeviceGetMemoryInfo
+	nvmlDeviceGetComputeRunningProcesses
+	functionCount
+)
+
+// symbols are exact. The library keeps old versions, so newer drivers have them all; the processes' third version came with
+// CUDA 11.5 and has the layout of the second, which older drivers have.
+var symbols = [functionCount][]string{
+	nvmlInit:                             {"nvmlInit_v2"},
+	nvmlShutdown:                         {"nvmlShutdown"},
+	nvmlDeviceGetHandleByUUID:            {"nvmlDeviceGetHandleByUUID"},
+	nvmlDeviceGetTemperature:             {"nvmlDeviceGetTemperature"},
+	nvmlDeviceGetPowerUsage:              {"nvmlDeviceGetPowerUsage"},
+	nvmlDeviceGetEnforcedPowerLimit:      {"nvmlDeviceGetEnforcedPowerLimit"},
+	nvmlDeviceGetClockInfo:               {"nvmlDeviceGetClockInfo"},
+	nvmlDeviceGetMaxClockInfo:            {"nvmlDeviceGetMaxClockInfo"},
+	nvmlDeviceGetUtilizationRates:        {"nvmlDeviceGetUtilizationRates"},
+	nvmlDeviceGetMemoryInfo:              {"nvmlDeviceGetMemoryInfo"},
+	nvmlDeviceGetComputeRunningProcesses: {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"},
+}
+
+const (
+	temperatureGPU       = 0
+	clockSM, clockMemory = 1, 2
+	codeTooSmall         = 7 // NVML_ERROR_INSUFFICIENT_SIZE
+)
+
+// processInfo is nvmlProcessInfo_v2_t.
+type processInfo struct {
+	pid  uint32
+	_    uint32
+	used uint64
+	_    [2]uint32
+}
+
+// noValue is what the library writes for a figure of a process that it does not have.
+const noValue = ^uint64(0)
+
+// Library is an open management library.
+type Library struct {
+	address [functionCount]uintptr // 0: missing
+}
+
+// Open opens the library.
+func Open() (*Library, error) {
+	lib, err := dl.Open("libnvidia-ml.so.1", "libnvidia-ml.so")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return open(lib.Symbol)
+}
+
+func open(resolve func(string) (uintptr, error)) (*Library, error) {
+	l := new(Library)
+	for f, names := range symbols {
+		for _, name := range names {
+			if address, err := resolve(name); err == nil && address != 0 {
+				l.address[f] = address
+				break
+			}
+		}
+	}
+	for _, f := range []function{nvmlInit, nvmlShutdown, nvmlDeviceGetHandleByUUID} {
+		if l.address[f] == 0 {
+			return nil, fmt.Errorf("%w: the library has no %s", ErrUnavailable, symbols[f][0])
+		}
+	}
+	if code := uint32(dl.Call(l.address[nvmlInit])); code != 0 {
+		return nil, fmt.Errorf("%w: %s failed with %d", ErrUnavailable, symbols[nvmlInit][0], code)
+	}
+	return l, nil
+}
+
+// Close ends the use of the library.
+func (l *Library) Close() error {
+	if code := uint32(dl.Call(l.address[nvmlShutdown])); code != 0 {
+		return fmt.Errorf("nvmlShutdown failed with %d", code)
+	}
+	return nil
+}
+
+// Reading is a GPU's state at one moment. A nil figure is one that could not be read.
+type Reading struct {
+	Temperature    *int     // degrees Celsius
+	Power          *float64 // watts
+	PowerLimit     *float64
+	ClockSM        *int // MHz
+	ClockSMMax     *int
+	ClockMemory    *int
+	ClockMemoryMax *int
+	Load           *int   // percent of the last sampling period in which a kernel ran
+	MemoryLoad     *int   // percent in which memory was read or written
+	MemoryUsed     *int64 // bytes, by all processes
+	MemoryTotal    *int64
+	Processes      []Process // with a context on the GPU; nil where unknown
+}
+
+// Process is one user of a GPU.
+type Process struct {
+	PID    int
+	Memory int64 // bytes, -1 where unknown
+}
+
+// Read reads a GPU by its UUID ("GPU-..."), as cudart.Info has it. It fails only if the library knows no such GPU.
+func (l *Library) Read(uuid string) (Reading, error) {
+	var r Reading
+	device := new(uintptr)
+	text := append([]byte(uuid), 0)
+	if code := l.call(nvmlDeviceGetHandleByUUID, memory(&text[0]), memory(device)); code != 0 {
+		return r, fmt.Errorf("%s: nvmlDeviceGetHandleByUUID failed with %d", uuid, code)
+	}
+	d := value(*device)
+	r.Temperature = l.number(nvmlDeviceGetTemperature, d, value(temperatureGPU))
+	r.Power = watts(l.number(nvmlDeviceGetPowerUsage, d))
+	r.PowerLimit = watts(l.number(nvmlDeviceGetEnforcedPowerLimit, d))
+	r.ClockSM = l.number(nvmlDeviceGetClockInfo, d, value(clockSM))
+	r.ClockSMMax = l.number(nvmlDeviceGetMaxClockInfo, d, value(clockSM))
+	r.ClockMemory = l.number(nvmlDeviceGetClockInfo, d, value(clockMemory))
+	r.ClockMemoryMax = l.number(nvmlDeviceGetMaxClockInfo, d, value(clockMemory))
+	if rates := new([2]uint32); l.call(nvmlDeviceGetUtilizationRates, d, memory(&rates[0])) == 0 {
+		load, memoryLoad := int(rates[0]), int(rates[1])
+		r.Load, r.MemoryLoad = &load, &memoryLoad
+	}
+	if bytes := new([3]uint64); l.call(nvmlDeviceGetMemoryInfo, d, memory(&bytes[0])) == 0 { // total, free, used
+		used, total := int64(bytes[2]), int64(bytes[0])
+		r.MemoryUsed, r.MemoryTotal = &used, &total
+	}
+	r.Processes = l.processes(d)
+	return r, nil
+}
+
+// processes asks with growing room, since processes come and go between two calls.
+func (l *Library) processes(device argument) []Process {
+	for room := uint32(16); room <= 1<<16; room *= 4 {
+		infos := make([]processInfo, room)
+		count := new(uint32)
+		*count = room
+		switch l.call(nvmlDeviceGetComputeRunningProcesses, device, memory(count), memory(&infos[0])) {
+		case 0:
+			processes := make([]Process, *count)
+			for i := range processes {
+				processes[i] = Process{PID: int(infos[i].pid), Memory: int64(infos[i].used)}
+				if infos[i].used == noValue {
+					processes[i].Memory = -1
+				}
+			}
+			return processes
+		case codeTooSmall:
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// number reads one unsigned figure.
+func (l *Library) number(f function, args ...argument) *int {
+	result := new(uint32)
+	if l.call(f, append(args, memory(result))...) != 0 {
+		return nil
+	}
+	n := int(*result)
+	return &n
+}
+
+func watts(milliwatts *int) *float64 {
+	if milliwatts == nil {
+		return nil
+	}
+	w := float64(*milliwatts) / 1000
+	return &w
+}
+
+// An argument is a number, or memory that is pinned for the call.
+type argument struct {
+	number uintptr
+	memory unsafe.Pointer
+}
+
+func memory[T any](p *T) argument { return argument{memory: unsafe.Pointer(p)} }
+
+func value(n uintptr) argument { return argument{number: n} }
+
+// notFound is NVML_ERROR_FUNCTION_NOT_FOUND.
+const notFound = 13
+
+func (l *Library) call(f function, args ...argument) uint32 {
+	if l.address[f] == 0 {
+		return notFound
+	}
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	words := make([]uintptr, len(args))
+	for i, a := range args {
+		words[i] = a.number
+		if a.memory != nil {
+			pinner.Pin(a.memory)
+			words[i] = uintptr(a.memory)
+		}
+	}
+	return uint32(dl.Call(l.address[f], words...))
+}
+
+// String is the reading on one line, without what is absent.
+func (r Reading) String() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if r.Temperature != nil {
+		add("%d °C", *r.Temperature)
+	}
+	if r.Power != nil && r.PowerLimit != nil {
+		add("%.0f of %.0f W", *r.Power, *r.PowerLimit)
+	} else if r.Power != nil {
+		add("%.0f W", *r.Power)
+	}
+	if r.ClockSM != nil {
+		add("SM %d MHz", *r.ClockSM)
+	}
+	if r.ClockMemory != nil {
+		add("memory %d MHz", *r.ClockMemory)
+	}
+	if r.Load != nil {
+		add("load %d%%", *r.Load)
+	}
+	if r.MemoryUsed != nil && r.MemoryTotal != nil {
+		add("%.1f of %.1f GiB used", float64(*r.MemoryUsed)/(1<<30), float64(*r.MemoryTotal)/(1<<30))
+	}
+	switch {
+	case len(r.Processes) == 1:
+		add("1 process")
+	case r.Processes != nil:
+		add("%d processes", len(r.Processes))
+	}
+	return strings.Join(parts, ", ")
+}

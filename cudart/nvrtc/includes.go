@@ -1,0 +1,79 @@
+// What a source includes, for the cache's key: every file that a compilation may read. Compiles nothing.
+
+package nvrtc
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+var includePattern = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S))`)
+
+// key is the hash of everything that the result depends on. It is not cacheable if an include's name is made by a macro.
+func (c *Compiler) key(source Source, options, folders []string) (key [sha256.Size]byte, cacheable bool) {
+	h := sha256.New()
+	part(h, fmt.Appendf(nil, "nvrtc %d.%d", c.version[0], c.version[1]))
+	part(h, []byte(source.title()))
+	for _, option := range options {
+		part(h, []byte(option))
+	}
+	s := scan{hash: h, folders: folders, seen: map[string]bool{}, cacheable: true}
+	s.text(source.Code, "")
+	return [sha256.Size]byte(h.Sum(nil)), s.cacheable
+}
+
+// part adds a string with its length, so that two lists of strings never hash alike.
+func part(h hash.Hash, text []byte) {
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
+	h.Write(text)
+}
+
+// scan hashes a source and what it includes, in the order met. Conditions are not looked at: a file too many costs a
+// compilation at worst.
+type scan struct {
+	hash      hash.Hash
+	folders   []string
+	seen      map[string]bool
+	cacheable bool
+}
+
+func (s *scan) text(code []byte, folder string) {
+	part(s.hash, code)
+	for _, m := range includePattern.FindAllSubmatch(code, -1) {
+		switch {
+		case len(m[1]) > 0:
+			s.include(string(m[1]), folder)
+		case len(m[2]) > 0:
+			s.include(string(m[2]), "")
+		default:
+			s.cacheable = false
+		}
+	}
+}
+
+// include hashes the first file of that name. One that is not found is the compiler's own, or an error that it will report.
+func (s *scan) include(name, folder string) {
+	folders := s.folders
+	if folder != "" {
+		folders = append([]string{folder}, folders...)
+	}
+	for _, folder := range folders {
+		path := filepath.Join(folder, name)
+		code, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		part(s.hash, []byte(name))
+		if !s.seen[path] {
+			s.seen[path] = true
+			s.text(code, filepath.Dir(path))
+		}
+		return
+	}
+	part(s.hash, []byte("absent "+name))
+}
