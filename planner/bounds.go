@@ -92,7 +92,7 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 		}
 		shortest = min(shortest, durations[i]+tail[i])
 	}
-	b.HostUS = float64(n)*launch + shortest
+	b.HostUS = float64(float64(n)*launch) + shortest
 
 	devices := int32(0)
 	for i := range g.Nodes {
@@ -116,7 +116,7 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 				numbered[key] = true
 				extra[d]++
 			}
-			work *= m.share(node)
+			work = float64(work * m.share(node))
 		case Upload, Download:
 			work /= float64(max(1, m.CopyEngines))
 		case HostCopy:
@@ -144,7 +144,7 @@ func lowerBound(g *dag.Graph, m *Machine, durations []float64, streams int, grap
 			}
 		}
 		// Each stream has a gap between two nodes, so all streams together have at least this many.
-		gaps := float64(max(0, l.nodes-count)) * gap
+		gaps := float64(float64(max(0, l.nodes-count)) * gap)
 		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count)+l.tail)
 	}
 	return b

@@ -28,13 +28,13 @@ type Comparison struct {
 
 // Row is one plan.
 type Row struct {
-	Strategy        string  // as asked for
-	Used            string  // as used: what auto chose
-	Asked           int     // compute streams per device asked for
-	Streams         int     // streams the plan has, those for copies included
-	Records         int     //
-	Waits           int     //
-	Events          int     //
+	Strategy        string // as asked for
+	Used            string // as used: what auto chose
+	Asked           int    // compute streams per device asked for
+	Streams         int    // streams the plan has, those for copies included
+	Records         int
+	Waits           int
+	Events          int
 	MakespanUS      float64 // predicted, submitted to streams
 	GraphUS         float64 // predicted, as one CUDA graph
 	LowerBoundUS    float64 // what no plan with so many streams beats on streams

@@ -123,12 +123,13 @@ func (r running) before(o running) bool {
 	return r.virtual < o.virtual || r.virtual == o.virtual && r.position < o.position
 }
 
-// show returns what the clock shows. Where it has not been slowed since it was set it shows the time, free of rounding.
+// show returns what the clock shows. Where it has not been slowed since it was set it shows the time, free of rounding. The
+// conversion keeps the product from being fused into the sum, which some processors round differently: all must plan alike.
 func (c *class) show(now float64) float64 {
 	if c.speed == 1 && c.at == c.clock {
 		return now
 	}
-	return c.clock + (now-c.at)*c.speed
+	return c.clock + float64((now-c.at)*c.speed)
 }
 
 // when returns the time at which the first kernel ends.

@@ -345,7 +345,7 @@ func shownLabel(token string) string {
 
 func BenchmarkDOT(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		g := growthShape(n).ordered(b)
+		g := growthShape(n).graph(b)
 		p := planned(b, g, Options{Strategy: "list", Streams: 8})
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

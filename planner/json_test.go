@@ -43,9 +43,6 @@ func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
 	p, err := New(context.Background(), g, o)
 	require.NoError(tb, err)
 	p.Graph = g.Hash()
-	if len(p.Memory) == 0 {
-		placeApart(g, p)
-	}
 	return p
 }
 
@@ -271,7 +268,7 @@ func FuzzDecodePlan(f *testing.F) {
 
 func BenchmarkPlanJSON(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		g := growthShape(n).ordered(b)
+		g := growthShape(n).graph(b)
 		p := planned(b, g, Options{Strategy: "list", Streams: 8})
 		text := encoded(b, g, p)
 		b.Run(fmt.Sprintf("encode/%d", n), func(b *testing.B) {

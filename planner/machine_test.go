@@ -4,11 +4,14 @@ package planner
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 func TestMachineRoundTrip(t *testing.T) {
@@ -84,4 +87,47 @@ func TestProfile(t *testing.T) {
 		assert.EqualError(t, err, c.want)
 	}
 	require.Error(t, (&Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
+}
+
+// The built-in machine must give back what it was measured from, to a quarter: the figures are few and round.
+func TestH200ReproducesItsMeasurements(t *testing.T) {
+	chains := func(count, length int, us float64) (*dag.Graph, *Plan) {
+		b := dag.New("chains")
+		p := &Plan{Streams: make([]Stream, count)}
+		for i := range count * length {
+			id := b.Node(dag.Node{Name: fmt.Sprint(i), Kind: dag.Task, Stream: -1, HasCost: us > 0, CostUS: us, Work: dag.Work{Blocks: 1, Threads: 32}})
+			k := int32(i % count)
+			p.Streams[k].Ops = append(p.Streams[k].Ops, Op{Launch, id, -1})
+			p.Order = append(p.Order, k)
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g, p
+	}
+	for _, c := range []struct {
+		what          string
+		count, length int
+		us            float64
+		graph         bool
+		measured      float64 // us a node
+	}{
+		{"no-op kernels on one stream", 1, 512, 0, false, 2.65},
+		{"64 kernels of 20 us on 1 stream", 1, 64, 20, false, 21.6},
+		{"on 2", 2, 32, 20, false, 10.9},
+		{"on 4", 4, 16, 20, false, 5.9},
+		{"on 8", 8, 8, 20, false, 3.4},
+		{"as a graph on 1", 1, 64, 20, true, 20.8},
+		{"as a graph on 2", 2, 32, 20, true, 10.4},
+		{"as a graph on 4", 4, 16, 20, true, 5.3},
+		{"as a graph on 8", 8, 8, 20, true, 2.8},
+		{"a graph of one chain", 1, 512, 0, true, 0.53},
+		{"of 2 chains", 2, 256, 0, true, 0.416},
+		{"of 4", 4, 128, 0, true, 0.249},
+		{"of 8", 8, 64, 0, true, 0.189},
+	} {
+		g, p := chains(c.count, c.length, c.us)
+		timeline, err := simulatePlan(g, p, H200(), Durations(g, H200(), nil), c.graph)
+		require.NoError(t, err)
+		assert.InEpsilon(t, c.measured, timeline.MakespanUS/float64(g.Len()), 0.25, c.what)
+	}
 }

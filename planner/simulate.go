@@ -27,6 +27,22 @@ func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeli
 	return simulatePlan(g, p, m, Durations(g, m, profile), true)
 }
 
+// Predict simulates the plan on streams and fills in the times of its Stats. [New] has done so already; it is for schedules
+// made by hand or read from a file. streams is what LowerBound takes.
+func (p *Plan) Predict(g *dag.Graph, m *Machine, profile *Profile, streams int) error {
+	return p.predict(g, m, Durations(g, m, profile), streams)
+}
+
+func (p *Plan) predict(g *dag.Graph, m *Machine, durations []float64, streams int) error {
+	timeline, err := simulatePlan(g, p, m, durations, false)
+	if err != nil {
+		return err
+	}
+	bound := lowerBound(g, m, durations, streams, false)
+	p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS = timeline.MakespanUS, bound.US(), bound.CriticalPathUS
+	return nil
+}
+
 func simulatePlan(g *dag.Graph, p *Plan, m *Machine, durations []float64, graph bool) (*Timeline, error) {
 	s := &simulation{g: g, p: p, m: m, graph: graph, durations: durations}
 	s.timeline = &Timeline{Machine: m.Name, Graph: graph, Nodes: make([]Span, g.Len())}

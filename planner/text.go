@@ -36,7 +36,9 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	for i := range g.Nodes {
 		column = max(column, min(widest, textWidth(g.Nodes[i].Name)))
 	}
-	column = max(column, len("record "+strconv.Itoa(int(p.Events))))
+	if p.Events > 0 {
+		column = max(column, len("record "+strconv.Itoa(int(p.Events-1))))
+	}
 	for k := range p.Streams {
 		s := &p.Streams[k]
 		fmt.Fprintf(out, "\nstream %d", k)
@@ -92,7 +94,7 @@ func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 		if s.LowerBoundUS > 0 {
 			fmt.Fprintf(out, "; no plan can beat %.2f us", s.LowerBoundUS)
 		}
-		if s.CriticalPathUS > 0 {
+		if s.CriticalPathUS > 0 && s.CriticalPathUS != s.LowerBoundUS {
 			fmt.Fprintf(out, "; the longest chain takes %.2f us", s.CriticalPathUS)
 		}
 		out.WriteByte('\n')

@@ -80,9 +80,7 @@ func runTranscript(t *testing.T, text string) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	if len(plan.Memory) == 0 {
-		placeApart(g, plan)
-	}
+	require.NoError(t, plan.Predict(g, tr.options.Machine, nil, tr.options.Streams))
 	timeline, err := Simulate(g, plan, tr.options.Machine, nil)
 	require.NoError(t, err)
 	var out bytes.Buffer
@@ -238,4 +236,21 @@ func TestPlanTextGolden(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, p.WriteText(&out, g, timeline))
 	golden(t, "testdata/saxpy.plan.text", out.String())
+}
+
+func BenchmarkPlanText(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		g := growthShape(n).graph(b)
+		p := planned(b, g, Options{Strategy: "list", Streams: 8})
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var w bytes.Buffer
+				if err := p.WriteText(&w, g, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+		})
+	}
 }
