@@ -176,6 +176,10 @@ func (b *Builder) Memset(name string, dst Range, value any) int32 {
 		return b.Node(node)
 	}
 	buffer := &b.pipeline.Buffers[dst.Buffer]
+	if buffer.Place == Host {
+		b.wrong("node", name, fmt.Sprintf("memset cannot fill %q, which is in host memory", buffer.Name), "fill it with Init, or copy to it")
+		return b.Node(node)
+	}
 	v, ok := numberOf(value)
 	if !ok {
 		b.wrong("node", name, fmt.Sprintf("memset: a %T is not a number", value), "")
@@ -186,7 +190,7 @@ func (b *Builder) Memset(name string, dst Range, value any) int32 {
 		b.wrong("node", name, "memset: the value "+err.Error(), "")
 		return b.Node(node)
 	}
-	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), max(buffer.Device, 0)
+	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), buffer.Device
 	return b.Node(node, dst.Out())
 }
 
@@ -250,21 +254,31 @@ func (b *Builder) check() {
 	b.checkNames("buffer", len(p.Buffers), func(i int32) string { return p.Buffers[i].Name })
 	b.checkNames("node", len(p.Nodes), func(i int32) string { return p.Nodes[i].Name })
 	for i := range p.Buffers {
-		if buffer := &p.Buffers[i]; buffer.Device < 0 {
-			b.wrong("buffer", buffer.Name, fmt.Sprintf("device %d; it must not be negative", buffer.Device), "")
+		if buffer := &p.Buffers[i]; buffer.Device < 0 || buffer.Device >= MaxDevices {
+			b.wrong("buffer", buffer.Name, fmt.Sprintf("device %d; devices count from 0 to %d", buffer.Device, MaxDevices-1), "")
 		} else if buffer.Place == Host && buffer.Device != 0 {
 			b.wrong("buffer", buffer.Name, "a host buffer has no device", "")
 		} else if buffer.Place == Device && buffer.Pageable {
 			b.wrong("buffer", buffer.Name, "a device buffer cannot be pageable", "")
 		}
 	}
+	first := map[int32]*Node{} // of each stream
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
+		if n.Stream >= 0 {
+			if earlier := first[n.Stream]; earlier == nil {
+				first[n.Stream] = n
+			} else if earlier.Device != n.Device {
+				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", n.Stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
+			} else if earlier.Priority != n.Priority {
+				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", n.Stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")
+			}
+		}
 		if n.Stream < -1 {
 			b.wrong("node", n.Name, fmt.Sprintf("stream %d; it must not be negative", n.Stream), "-1 leaves it to the planner")
 		}
-		if n.Device < 0 {
-			b.wrong("node", n.Name, fmt.Sprintf("device %d; it must not be negative", n.Device), "")
+		if n.Device < 0 || n.Device >= MaxDevices {
+			b.wrong("node", n.Name, fmt.Sprintf("device %d; devices count from 0 to %d", n.Device, MaxDevices-1), "")
 		}
 		if n.Priority < Low || n.Priority > High {
 			b.wrong("node", n.Name, fmt.Sprintf("priority %d; it is one of Low, Normal and High", int8(n.Priority)), "")

@@ -107,6 +107,17 @@ func TestBuilderMistakes(t *testing.T) {
 			`node "c": memcpy: source and destination overlap in d(3..4)`},
 		{"memset beyond the type", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(b.Device("bytes", U8, 4)), -1) },
 			`node "m": memset: the value is -1, which does not fit in u8`},
+		{"memset of host memory", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(h), 0) },
+			`node "m": memset cannot fill "h", which is in host memory; fill it with Init, or copy to it`},
+		{"streams of two kinds", func(b *Builder, d, e, h int32) {
+			for i, name := range []string{"one", "two", "three"} {
+				n := b.Task(name)
+				b.Stream(n, 4)
+				b.At(n).Device = []int32{0, 1, 0}[i]
+				b.Priority(n, []Priority{Normal, Normal, High}[i])
+			}
+		}, "node \"two\": stream 4 has \"one\" on device 0 and \"two\" on device 1; a stream belongs to one device\n" +
+			"node \"three\": stream 4 has \"one\" of normal priority and \"three\" of high priority; a stream has one priority"},
 		{"memset of no number", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(d), "0") }, `node "m": memset: a string is not a number`},
 		{"slices", func(b *Builder, d, e, h int32) {
 			b.Slice(d, 4, 9)
@@ -168,7 +179,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"buffer \"d\": a device buffer cannot be pageable\n" +
 			"buffer \"h\": a host buffer has no device\n" +
 			"node \"t\": stream -2; it must not be negative; -1 leaves it to the planner\n" +
-			"node \"t\": device -1; it must not be negative\n" +
+			"node \"t\": device -1; devices count from 0 to 1023\n" +
 			"node \"t\": priority 3; it is one of Low, Normal and High\n" +
 			"node \"t\": a cost of NaN us\n" +
 			"node \"t\": after: there is no node with id 7"},

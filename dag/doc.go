@@ -4,6 +4,10 @@
 // set or compute on byte ranges of them. A [Graph] adds what follows from it: every node's accesses and one edge for each
 // pair of nodes that must not be reordered, each with the reason why it is there.
 //
+// Order of declaration is order of the program: on every byte, a node that reads it comes after the node that last wrote it
+// (RAW), and a node that writes it after all that read it since (WAR) or, where none did, after the one that last wrote it
+// (WAW). Reads never order reads. After adds dependencies on top. All other pairs that conflict are ordered through these.
+//
 // Nodes and buffers are dense int32 ids in declaration order. The package does no I/O of its own, knows no device, and
 // imports nothing else of dagrun: what it must know of a kernel comes through [Library].
 package dag
