@@ -26,6 +26,9 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 // WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, every dependency with its reason,
 // and a dashed edge from each record to each of its waits.
 func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
+	if err := p.checkNodes(g); err != nil {
+		return err
+	}
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	d.head(fmt.Sprintf("%s: %s on %s, %s", p.Name, plural(g.Len(), "node", "nodes"), plural(len(p.Streams), "stream", "streams"),
 		plural(p.Stats.Waits, "wait", "waits")))

@@ -45,12 +45,8 @@ func (e *planEncoder) check(p *Plan) error {
 	if len(e.quoted) > math.MaxInt32 {
 		return fmt.Errorf("plan %q: the names of its nodes are too long to write", p.Name)
 	}
-	for k := range p.Streams {
-		for i := range p.Streams[k].Ops {
-			if op := &p.Streams[k].Ops[i]; op.Node < 0 || int(op.Node) >= e.g.Len() || op.Kind > Wait {
-				return fmt.Errorf("%w: stream %d, op %d: %v of node %d in a graph of %d", ErrPlanShape, k, i, op.Kind, op.Node, e.g.Len())
-			}
-		}
+	if err := p.checkNodes(e.g); err != nil {
+		return err
 	}
 	for k := range p.Memory {
 		if b := p.Memory[k].Buffer; b < 0 || int(b) >= len(e.g.Buffers) {
@@ -75,6 +71,21 @@ func (e *planEncoder) check(p *Plan) error {
 	for i := range e.g.Buffers {
 		if !utf8.ValidString(e.g.Buffers[i].Name) {
 			return fmt.Errorf("buffer %d: its name %q is not valid UTF-8", i, e.g.Buffers[i].Name)
+		}
+	}
+	return nil
+}
+
+// checkNodes refuses ops that cannot be written by name.
+func (p *Plan) checkNodes(g *dag.Graph) error {
+	for k := range p.Streams {
+		for i := range p.Streams[k].Ops {
+			switch op := &p.Streams[k].Ops[i]; {
+			case op.Kind > Wait:
+				return fmt.Errorf("%w: stream %d, op %d is of kind %d", ErrPlanShape, k, i, op.Kind)
+			case op.Node < 0 || int(op.Node) >= g.Len():
+				return fmt.Errorf("%w: stream %d, op %d is of node %d of %d", ErrPlanShape, k, i, op.Node, g.Len())
+			}
 		}
 	}
 	return nil

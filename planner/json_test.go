@@ -230,12 +230,73 @@ func TestEncodeRefuses(t *testing.T) {
 		require.ErrorIs(t, p.EncodeJSON(&bytes.Buffer{}, g), ErrPlanShape)
 	}
 	failing := errors.New("disk full")
-	require.ErrorIs(t, planned(t, g, Options{}).EncodeJSON(failer{failing}, g), failing)
+	p := planned(t, g, Options{})
+	require.ErrorIs(t, p.EncodeJSON(failer{failing}, g), failing)
+	require.ErrorIs(t, p.WriteText(failer{failing}, g, nil), failing)
+	require.ErrorIs(t, p.WriteDOT(failer{failing}, g), failing)
+	require.EqualError(t, p.WriteText(&bytes.Buffer{}, g, &Timeline{}), "a timeline of 0 nodes for a graph of 4")
 }
 
 type failer struct{ err error }
 
 func (f failer) Write([]byte) (int, error) { return 0, f.err }
+
+// Plans in memory can be wrong in any way too: everything that takes one refuses it or works.
+func TestHostilePlansAreSurvived(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 12).Draw(t, "nodes"))
+		p := clonePlan(planned(t, g, Options{Strategy: "roundrobin", Streams: 3, Machine: H200()}))
+		wild := rapid.OneOf(rapid.Int32Range(-2, 20), rapid.Int32())
+		for range rapid.IntRange(1, 4).Draw(t, "faults") {
+			k := rapid.IntRange(0, len(p.Streams)-1).Draw(t, "stream")
+			s := &p.Streams[k]
+			if len(s.Ops) == 0 {
+				continue
+			}
+			op := &s.Ops[rapid.IntRange(0, len(s.Ops)-1).Draw(t, "op")]
+			switch rapid.IntRange(0, 7).Draw(t, "fault") {
+			case 0:
+				op.Node = wild.Draw(t, "node")
+			case 1:
+				op.Event = wild.Draw(t, "event")
+			case 2:
+				op.Kind = OpKind(rapid.IntRange(0, 4).Draw(t, "kind"))
+			case 3:
+				p.Order[rapid.IntRange(0, len(p.Order)-1).Draw(t, "place")] = wild.Draw(t, "order")
+			case 4:
+				p.Events = wild.Draw(t, "events")
+			case 5:
+				s.Ops = s.Ops[:len(s.Ops)-1]
+			case 6:
+				s.Priority, s.Device = dag.Priority(rapid.Int8().Draw(t, "priority")), wild.Draw(t, "device")
+			case 7:
+				p.Memory = append(p.Memory, Placement{Buffer: wild.Draw(t, "buffer")})
+			}
+		}
+		simulates := true
+		for _, m := range []*Machine{Unit(), H200()} {
+			for _, simulate := range []func(*dag.Graph, *Plan, *Machine, *Profile) (*Timeline, error){Simulate, SimulateGraph} {
+				_, err := simulate(g, p, m, nil)
+				simulates = simulates && err == nil
+				if err != nil {
+					require.ErrorIs(t, err, ErrPlanShape)
+				}
+			}
+		}
+		for _, write := range []func() error{
+			func() error { return p.EncodeJSON(&bytes.Buffer{}, g) },
+			func() error { return p.WriteText(&bytes.Buffer{}, g, nil) },
+			func() error { return p.WriteDOT(&bytes.Buffer{}, g) },
+		} {
+			if err := write(); err != nil {
+				require.ErrorIs(t, err, ErrPlanShape)
+			}
+		}
+		if err := Verify(g, p); err == nil {
+			require.True(t, simulates, "what is proved can be simulated")
+		}
+	})
+}
 
 // A plan from anywhere is refused or right: the reader and Verify never crash, and what both let through is a schedule.
 func FuzzDecodePlan(f *testing.F) {

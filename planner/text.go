@@ -14,8 +14,13 @@ import (
 )
 
 // WriteText writes the plan of g for people. With a timeline each node has its predicted start and end; nil leaves them out.
-// The plan must be one that Verify or Simulate accepts.
 func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
+	if err := p.checkNodes(g); err != nil {
+		return err
+	}
+	if t != nil && len(t.Nodes) != g.Len() {
+		return fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
+	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	reasons := newWaitReasons(g, p)
 	nodes, streams := plural(g.Len(), "node", "nodes"), plural(len(p.Streams), "stream", "streams")
