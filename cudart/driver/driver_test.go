@@ -257,6 +257,31 @@ func TestReplaysAllocateNothing(t *testing.T) {
 			t.Fail()
 		}
 	}))
+	// The functions become one of the C library's that returns 0.
+	g, err := l.Capture(cudart.GraphOptions{})
+	require.NoError(t, err)
+	saved := p.lib.address
+	for f := range p.lib.address {
+		p.lib.address[f] = schedYield()
+	}
+	code.lanes[0].walk.setEpilogue(code.lanes[0].epilogue)
+	for i := range g.(*graph).launch.epilogue {
+		g.(*graph).launch.epilogue[i].fn = schedYield()
+	}
+	g.(*graph).launch.rows[launchPush].fn = schedYield()
+	for name, f := range map[string]func() error{
+		"launch": func() error { return g.Launch(w.second) },
+		"query":  func() error { _, err := w.origin.Query(); return err },
+		"wait":   func() error { return w.event.Synchronize() },
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			if f() != nil {
+				t.Fail()
+			}
+		}), name)
+	}
+	p.lib.address = saved
+	require.NoError(t, g.Close())
 	require.NoError(t, l.Close())
 	require.NoError(t, w.close())
 	d.clean(t)

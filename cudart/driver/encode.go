@@ -98,6 +98,11 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 			}
 		}
 	case cudart.SetMemory:
+		if c.DstDevice >= 0 {
+			if _, err := p.device(c.DstDevice); err != nil {
+				return c.wrong(i, "%v", err)
+			}
+		}
 		if c.Width != 1 && c.Width != 2 && c.Width != 4 {
 			return c.wrong(i, "a set of elements of %d bytes; 1, 2 and 4 are possible", c.Width)
 		}

@@ -443,13 +443,12 @@ func (g *graph) addNode(s *nodeScratch, c *checked, priorities bool) (function, 
 		if err := g.copyParams(s, c); err != nil {
 			return 0, 0, err
 		}
-		return cuGraphAddMemcpyNode, call(cuGraphAddMemcpyNode, uintptr(unsafe.Pointer(&s.copy)), g.d.context.Load()), nil
+		return cuGraphAddMemcpyNode, call(cuGraphAddMemcpyNode, uintptr(unsafe.Pointer(&s.copy)), g.where(c).context.Load()), nil
 	case c.Kind == cudart.SetMemory && c.Bytes > 0:
-		d, err := g.setParams(s, c)
-		if err != nil {
+		if err := g.setParams(s, c); err != nil {
 			return 0, 0, err
 		}
-		return cuGraphAddMemsetNode, call(cuGraphAddMemsetNode, uintptr(unsafe.Pointer(&s.set)), d.context.Load()), nil
+		return cuGraphAddMemsetNode, call(cuGraphAddMemsetNode, uintptr(unsafe.Pointer(&s.set)), g.where(c).context.Load()), nil
 	case c.Kind == cudart.RecordEvent && c.event.timed:
 		return cuGraphAddEventRecordNode, call(cuGraphAddEventRecordNode, c.event.handle), nil
 	}
@@ -484,30 +483,27 @@ func (g *graph) copyParams(s *nodeScratch, c *checked) error {
 	if m.dstType, m.dstDevice = device, c.Dst; c.DstDevice < 0 {
 		m.dstType, m.dstDevice, m.dstHost = memoryHost, 0, c.Dst
 	}
-	for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
-		if number >= 0 {
-			if err := g.p.prepare(g.p.devices[number]); err != nil {
-				return err
-			}
-		}
-	}
 	s.copy = m
-	return nil
+	return g.p.prepare(g.where(c))
 }
 
-func (g *graph) setParams(s *nodeScratch, c *checked) (*device, error) {
-	d := g.d
-	if c.DstDevice >= 0 {
-		var err error
-		if d, err = g.p.device(c.DstDevice); err != nil {
-			return nil, err
-		}
-		if err := g.p.prepare(d); err != nil {
-			return nil, err
-		}
-	}
+func (g *graph) setParams(s *nodeScratch, c *checked) error {
 	s.set = memsetNodeParams{dst: c.Dst, value: c.Pattern, elementSize: uint32(c.Width), width: uint64(c.Bytes / int64(c.Width)), height: 1}
-	return d, nil
+	return g.p.prepare(g.where(c))
+}
+
+// where is the device that does a copy or a set: its stream's if it names one, else the one whose memory it touches.
+func (g *graph) where(c *checked) *device {
+	if s, ok := c.Stream.(*stream); ok && s.p == g.p {
+		return s.d
+	}
+	if c.DstDevice >= 0 {
+		return g.p.devices[c.DstDevice]
+	}
+	if c.Kind == cudart.CopyMemory && c.SrcDevice >= 0 {
+		return g.p.devices[c.SrcDevice]
+	}
+	return g.d
 }
 
 // disableEmpty disables launches of nothing.
@@ -606,16 +602,15 @@ func (g *graph) SetCopy(index int, dst, src cudart.Ptr) error {
 	}
 	defer s.release()
 	if c.Kind == cudart.SetMemory {
-		d, err := g.setParams(scratch, c)
-		if err != nil {
+		if err := g.setParams(scratch, c); err != nil {
 			return err
 		}
-		s.callPointers(cuGraphExecMemsetNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.set), d.context.Load())
+		s.callPointers(cuGraphExecMemsetNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.set), g.where(c).context.Load())
 	} else {
 		if err := g.copyParams(scratch, c); err != nil {
 			return err
 		}
-		s.callPointers(cuGraphExecMemcpyNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.copy), g.d.context.Load())
+		s.callPointers(cuGraphExecMemcpyNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.copy), g.where(c).context.Load())
 	}
 	return g.named(s.run(), index)
 }

@@ -5,6 +5,9 @@
 //
 // Nothing needs a locked thread: every call makes the device's primary context current, and puts back what the thread had,
 // inside one crossing into C. The primary context is shared with whatever else uses it in the process and is never reset.
+//
+// The driver is reached on linux/amd64 and linux/arm64 with glibc. Systems with musl (Alpine) are not supported: NVIDIA's
+// libraries need glibc, and so does a program that opens them.
 package driver
 
 import (

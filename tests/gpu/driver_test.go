@@ -519,3 +519,101 @@ func TestManagement(t *testing.T) {
 	}
 	require.NoError(t, l.Close())
 }
+
+// A chain that goes round eight streams: each step doubles every element, so that a step that came too early loses one. The
+// events are few and used again and again, which several submitting threads must not overtake each other on.
+func TestThreadsCompute(t *testing.T) {
+	const width, steps, replays = 8, 16, 50
+	for _, events := range []int{1, 3, steps} {
+		for _, threads := range []int{1, 2, 4, 8} {
+			g := newProgram(t, open(t), width, events)
+			commands := []cudart.Command{g.up(g.stream[0])}
+			last := 0
+			for i := range steps {
+				s, e := (i*3+1)%width, g.event[i%events]
+				commands = append(commands, cudart.Command{Kind: cudart.RecordEvent, Stream: g.stream[last], Event: e},
+					cudart.Command{Kind: cudart.WaitEvent, Stream: g.stream[s], Event: e}, g.scale(t, g.stream[s], 2))
+				last = s
+			}
+			commands = append(commands, cudart.Command{Kind: cudart.RecordEvent, Stream: g.stream[last], Event: g.event[0]},
+				cudart.Command{Kind: cudart.WaitEvent, Stream: g.stream[0], Event: g.event[0]}, g.down(g.stream[0]))
+			l := must[cudart.List](t)(g.p.Encode(commands, cudart.ListOptions{Origin: g.stream[0], Threads: threads}))
+			for round := range replays {
+				g.fill(float32(round))
+				require.NoError(t, l.Submit())
+				require.NoError(t, g.stream[0].Synchronize(context.Background()))
+				g.check(t, float32(round), 1<<steps)
+			}
+			require.NoError(t, l.Close())
+		}
+	}
+}
+
+func TestRegisteredMemory(t *testing.T) {
+	p := open(t)
+	g := newProgram(t, p, 1, 0)
+	memory := make([]byte, programBytes)
+	ptr := must[cudart.Ptr](t)(p.RegisterHost(memory))
+	for i := range memory {
+		memory[i] = byte(i * 7)
+	}
+	s := g.stream[0]
+	back := g.down(s)
+	there := g.up(s)
+	there.Src = ptr
+	l := must[cudart.List](t)(p.Encode([]cudart.Command{there, back}, cudart.ListOptions{}))
+	closing(t, l)
+	require.NoError(t, l.Submit())
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.Equal(t, memory, p.HostBytes(g.host, programBytes))
+	require.NoError(t, p.UnregisterHost(ptr))
+}
+
+// Two devices in one list: work on each, copies between them, peer access enabled twice.
+func TestTwoDevices(t *testing.T) {
+	p := open(t)
+	if len(p.Devices()) < 2 {
+		t.Skip("ONE GPU: copies between devices are not tested")
+	}
+	if p.Devices()[0].Peers[1] {
+		require.NoError(t, p.EnablePeer(0, 1))
+		require.NoError(t, p.EnablePeer(0, 1))
+	}
+	g := newProgram(t, p, 1, 2)
+	a, b := g.stream[0], must[cudart.Stream](t)(p.NewStream(1, dag.Normal))
+	closing(t, b)
+	back := must[cudart.Event](t)(p.NewEvent(1, false))
+	closing(t, back)
+	m := must[cudart.Module](t)(p.Load(context.Background(), 1, testModule))
+	closing(t, m)
+	other := must[cudart.Ptr](t)(p.Alloc(1, programBytes))
+	onB := g.scale(t, b, 3)
+	onB.Kernel = must[cudart.Kernel](t)(m.Kernel("scale"))
+	onB.Args[0].Ptr = other
+	commands := []cudart.Command{g.up(a), g.scale(t, a, 2),
+		{Kind: cudart.RecordEvent, Stream: a, Event: g.event[0]}, {Kind: cudart.WaitEvent, Stream: b, Event: g.event[0]},
+		{Kind: cudart.CopyMemory, Stream: b, Dst: other, Src: g.memory, DstDevice: 1, SrcDevice: 0, Bytes: programBytes}, onB,
+		{Kind: cudart.RecordEvent, Stream: b, Event: back}, {Kind: cudart.WaitEvent, Stream: a, Event: back},
+		{Kind: cudart.CopyMemory, Stream: a, Dst: g.memory, Src: other, DstDevice: 0, SrcDevice: 1, Bytes: programBytes}, g.down(a)}
+	for _, threads := range []int{1, 2} {
+		l := must[cudart.List](t)(p.Encode(commands, cudart.ListOptions{Origin: a, Threads: threads}))
+		graph := must[cudart.Graph](t)(l.Capture(cudart.GraphOptions{}))
+		for round, run := range []func() error{l.Submit, func() error { return graph.Launch(a) }} {
+			g.fill(float32(round))
+			require.NoError(t, run())
+			require.NoError(t, a.Synchronize(context.Background()))
+			g.check(t, float32(round), 6)
+		}
+		require.NoError(t, graph.Close())
+		require.NoError(t, l.Close())
+	}
+	work := func(i int) cudart.Command { return commands[i] }
+	built := must[cudart.Graph](t)(p.BuildGraph([]cudart.Command{work(0), work(1), work(4), work(5), work(8), work(9)},
+		[][]int32{nil, {0}, {1}, {2}, {3}, {4}}, cudart.GraphOptions{Origin: a}))
+	g.fill(9)
+	require.NoError(t, built.Launch(a))
+	require.NoError(t, a.Synchronize(context.Background()))
+	g.check(t, 9, 6)
+	require.NoError(t, built.Close())
+	require.NoError(t, p.Free(other))
+}
