@@ -4,7 +4,9 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -15,53 +17,154 @@ const defaultStreams = 8
 // strategies are the names that Options.Strategy takes.
 var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
 
-// New plans a graph. It is safe for concurrent use and gives the same plan for the same arguments every time. Errors wrap
-// ErrUnknownStrategy, ErrBadOption, ErrTooManyStreams, ErrGraphTooLarge, ErrStreamConflict or the context's error.
+// New plans a graph: streams, waits, memory and what the machine model predicts, proved right by [Verify]. It is safe for
+// concurrent use and gives the same plan for the same arguments every time.
+//
+// Streams that users numbered bind under every strategy, and their nodes are ordered among themselves as the strategy likes.
+// Nodes of different devices or priorities never share a stream, so that a plan has at least one stream for each such pair
+// whatever Options.Streams says. Streams that only copy are not counted. Under sync: explicit, nodes bound to one stream keep
+// their declared order, each after: between streams becomes a wait as it was written, and other nodes get streams of their own;
+// what Verify finds unenforced then is for [Violations] to tell, not an error of New.
+//
+// Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
+// [ErrMemoryCap] or the context's error.
 func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
-	if o.Streams < 0 {
-		return nil, fmt.Errorf("%d streams: %w", o.Streams, ErrBadOption)
+	r, err := newRequest(ctx, g, o)
+	if err != nil {
+		return nil, err
 	}
-	if o.Streams == 0 {
+	plan, err := r.plan(r.o.Streams)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.problem(r.o.Streams)
+	if err != nil {
+		return nil, err
+	}
+	finish := func(a *assignment) (*Plan, error) {
+		plan, err := r.schedule(p, a, "list")
+		if err != nil {
+			return nil, err
+		}
+		return plan, r.predict(plan)
+	}
+	if plan, err = fitMemory(p, r.o, plan, r.plan, finish); err != nil {
+		return nil, err
+	}
+	bound := lowerBound(g, r.o.Machine, r.durations, r.o.Streams, false)
+	plan.Stats.LowerBoundUS, plan.Stats.CriticalPathUS = bound.US(), bound.CriticalPathUS
+	plan.Graph = g.Hash()
+	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
+		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
+	}
+	return plan, ctx.Err()
+}
+
+// request is what was asked for, defaults filled in.
+type request struct {
+	ctx       context.Context
+	g         *dag.Graph
+	o         Options
+	durations []float64
+}
+
+func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
+	switch {
+	case o.Streams < 0:
+		return nil, fmt.Errorf("%d streams: %w", o.Streams, ErrBadOption)
+	case o.MemoryCap < 0:
+		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, ErrBadOption)
+	case o.Streams == 0:
 		o.Streams = defaultStreams
 	}
 	if o.Strategy == "" {
 		o.Strategy = "auto"
 	}
+	known := false
+	for _, s := range strategies {
+		known = known || s == o.Strategy
+	}
+	if !known {
+		return nil, fmt.Errorf("%w %q: there are %s", ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
+	}
 	if o.Machine == nil {
 		o.Machine = H200()
+	} else if err := o.Machine.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadOption, err)
 	}
-	p, err := newProblem(ctx, g, o.Machine, Durations(g, o.Machine, o.Profile), o.Streams)
+	return &request{ctx: ctx, g: g, o: o, durations: Durations(g, o.Machine, o.Profile)}, nil
+}
+
+func (r *request) problem(streams int) (*problem, error) {
+	return newProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
+}
+
+// plan plans with so many streams, memory and predictions included.
+func (r *request) plan(streams int) (*Plan, error) {
+	var plan *Plan
+	var err error
+	if r.o.Strategy == "auto" {
+		plan, err = r.auto(streams)
+	} else {
+		plan, err = r.planWith(r.o.Strategy, streams)
+	}
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Name: g.Name, Strategy: o.Strategy, Requested: o.Strategy, Machine: o.Machine.Name}
-	var s *assignment
-	switch o.Strategy {
+	return plan, r.predict(plan)
+}
+
+// planWith plans with one strategy; memory and predictions are left open.
+func (r *request) planWith(strategy string, streams int) (*Plan, error) {
+	p, err := r.problem(streams)
+	if err != nil {
+		return nil, err
+	}
+	var a *assignment
+	switch strategy {
 	case "serial":
-		s, err = planSerial(p)
+		a, err = planSerial(p)
 	case "roundrobin":
-		s, err = planRoundRobin(p)
+		a, err = planRoundRobin(p)
 	case "cover":
-		s, err = planCover(p)
-	case "list":
-		s, err = planList(p)
-	case "auto":
-		plan.Strategy = "list"
-		s, err = planList(p)
+		a, err = planCover(p)
 	default:
-		return nil, fmt.Errorf("%w %q", ErrUnknownStrategy, o.Strategy)
+		a, err = planList(p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.number(p)
-	w, err := insertWaits(p, s)
+	return r.schedule(p, a, strategy)
+}
+
+// schedule makes a plan of an assignment; memory and predictions are left open.
+func (r *request) schedule(p *problem, a *assignment, strategy string) (*Plan, error) {
+	a.number(p)
+	w, err := insertWaits(p, a)
 	if err != nil {
 		return nil, err
 	}
-	assemble(p, s, w, o.SingleUseEvents, plan)
-	if err := layoutMemory(g, plan, o); err != nil {
-		return nil, err
-	}
+	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name}
+	assemble(p, a, w, r.o.SingleUseEvents, plan)
 	return plan, nil
+}
+
+// predict lays a plan's memory out and simulates it.
+func (r *request) predict(plan *Plan) error {
+	if err := layoutMemory(r.g, plan, r.o); err != nil {
+		return err
+	}
+	return r.simulate(plan)
+}
+
+func (r *request) simulate(plan *Plan) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	timeline, err := simulatePlan(r.g, plan, r.o.Machine, r.durations, false)
+	if err != nil {
+		return fmt.Errorf("planner: the %s plan cannot be simulated: %w", plan.Strategy, err)
+	}
+	plan.Stats.MakespanUS = timeline.MakespanUS
+	return nil
 }

@@ -46,6 +46,7 @@ type Plan struct {
 	Strategy  string // what was used
 	Requested string // what was asked for
 	Machine   string
+	Note      string // what a reader should know of how it came about; "" where there is nothing
 	Streams   []Stream
 	Order     []int32     // the submission order: one stream per op, each taking that stream's next
 	Events    int32       // event objects needed
