@@ -55,7 +55,6 @@ type parser struct {
 	buffers map[string]int32
 	modules map[string]int32
 	nodes   map[string]int32
-	nodePos []Pos // of each node's name
 
 	leftOut map[string]struct{} // nodes whose when: is false
 	pending []pendingAfter

@@ -3,7 +3,6 @@
 package dag
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +11,6 @@ import (
 // options for tests: the small library, and modules whose kernels are known.
 func testOptions(params ...Override) Options {
 	return Options{Name: "p.yaml", Library: kernelsForTests, Params: params, OpenModule: func(name, path string) (Library, error) { return userKernels, nil }}
-}
-
-func mustParse(t testing.TB, source string, params ...Override) *Graph {
-	t.Helper()
-	g, diagnostics := Parse([]byte(source), testOptions(params...))
-	require.NoError(t, diagnostics.Err())
-	return g
 }
 
 const saxpyFile = `# yaml-language-server: $schema=../dagrun.schema.json
@@ -59,11 +51,4 @@ func TestTheFormatsExample(t *testing.T) {
 	require.Equal(t, []int32{3}, g.Succs(2))
 	require.Equal(t, "out.npy", g.Buffers[4].Save)
 	require.Equal(t, Expect{Kind: ExpectFile, File: "want.npy", RTol: 1e-6}, *g.Buffers[4].Expect)
-}
-
-func TestPrint(t *testing.T) {
-	_, d := Parse([]byte("version: 1\nbuffers:\n\tx: 1\nnodes: []\n"), testOptions())
-	var b strings.Builder
-	require.NoError(t, d.Print(&b))
-	t.Log(b.String())
 }

@@ -68,14 +68,6 @@ func (s *brokenScan) nextLine() {
 	s.at++
 }
 
-func (s *brokenScan) lineStart() int {
-	at := min(s.at, len(s.source))
-	for at > 0 && s.source[at-1] != '\n' {
-		at--
-	}
-	return at
-}
-
 // blockLine reads one line outside of brackets, or more where brackets, quotes or a block scalar go on.
 func (s *brokenScan) blockLine() {
 	start := s.at

@@ -1,0 +1,82 @@
+// Fuzzing: no input may make the parser panic or hang, or the canonical form change on its second writing.
+
+package dag
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// seeds adds the files of testdata.
+func seeds(f *testing.F) {
+	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "testdata/format/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(f, err)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(f, err)
+			if len(source) < 4096 {
+				f.Add(source)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	seeds(f)
+	schema, err := jsonschema.Compile("../dagrun.schema.json")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, source []byte) {
+		if large(source) {
+			t.Skip("a repetition of millions is legal, and slow")
+		}
+		g, d := Parse(source, badOptions(source))
+		require.Equal(t, g == nil, d.Err() != nil)
+		require.LessOrEqual(t, len(d.List), MaxDiagnostics)
+		var printed strings.Builder
+		require.NoError(t, d.Print(&printed))
+		lines := int32(strings.Count(string(source), "\n") + strings.Count(string(source), "\r") + 1)
+		for _, one := range d.List {
+			require.LessOrEqual(t, one.Pos.Line, lines, "%s", one.Error())
+		}
+		if g != nil {
+			accepted, readable := schemaAccepts(t, schema, source)
+			require.True(t, readable && accepted, "the schema refuses what the parser takes")
+		}
+	})
+}
+
+// large reports whether numbers of the text may make a legal file with very many nodes.
+func large(source []byte) bool {
+	digits := 0
+	for _, c := range source {
+		if c >= '0' && c <= '9' {
+			if digits++; digits > 3 && strings.Contains(string(source), "foreach") {
+				return true
+			}
+		} else {
+			digits = 0
+		}
+	}
+	return false
+}
+
+func FuzzFormat(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, source []byte) {
+		out, d := Format(source, "p.yaml")
+		if out == nil {
+			require.Error(t, d.Err())
+			require.NotContains(t, d.Error(), "formatting would lose")
+			return
+		}
+		again, d := Format(out, "p.yaml")
+		require.NoError(t, d.Err())
+		require.Equal(t, string(out), string(again))
+	})
+}

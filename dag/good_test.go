@@ -1,0 +1,29 @@
+// Files that are right: what they mean, and the warnings they earn.
+
+package dag
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGoodFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/good/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			g, d := Parse(source, badOptions(source))
+			require.NoError(t, d.Err())
+			var warnings strings.Builder
+			require.NoError(t, d.Print(&warnings))
+			expect(t, strings.TrimSuffix(file, ".yaml")+".want", warnings.String()+meaning(g))
+		})
+	}
+}

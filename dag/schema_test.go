@@ -1,0 +1,62 @@
+// Schema and parser judge alike: every good file passes both; of the bad ones, testdata/bad/schema.txt lists those that a schema
+// can see. What it cannot: encodings, duplicate keys, values of expressions, names that are not declared.
+
+package dag
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// schemaAccepts reports whether a file passes the schema; readable is false where it is no YAML.
+func schemaAccepts(t *testing.T, schema *jsonschema.Schema, source []byte) (accepted, readable bool) {
+	t.Helper()
+	var value any
+	if yaml.Unmarshal(source, &value) != nil {
+		return false, false
+	}
+	return schema.Validate(value) == nil, true
+}
+
+func TestSchemaAgrees(t *testing.T) {
+	schema, err := jsonschema.Compile("../dagrun.schema.json")
+	require.NoError(t, err)
+	require.Equal(t, jsonschema.Draft7, schema.Draft)
+	for _, pattern := range []string{"testdata/good/*.yaml", "../pipelines/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var value any
+			require.NoError(t, yaml.Unmarshal(source, &value), file)
+			require.NoError(t, schema.Validate(value), file)
+		}
+	}
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	require.NoError(t, err)
+	var seen, unseen []string
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		switch accepted, readable := schemaAccepts(t, schema, source); {
+		case !readable:
+		case accepted:
+			unseen = append(unseen, name)
+		default:
+			seen = append(seen, name)
+		}
+	}
+	slices.Sort(seen)
+	slices.Sort(unseen)
+	expect(t, "testdata/bad/schema.txt", "seen by the schema:\n"+strings.Join(seen, "\n")+"\n\nnot seen:\n"+strings.Join(unseen, "\n")+"\n")
+}
