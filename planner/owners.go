@@ -1,70 +1,89 @@
-// Owners: which placement had each byte of an arena last. A tree over the ends of all placements, coloured by ranges.
+// Owners: which placement had each byte of an arena last. Judges nothing.
 
 package planner
 
-import "slices"
-
-// Colours of a part of the arena that is not all one placement's.
-const (
-	noOwner    = -1
-	manyOwners = -2
+import (
+	"cmp"
+	"slices"
 )
 
-// owners is a segment tree; a node's colour holds for its whole range unless it is manyOwners.
-type owners struct {
-	cuts   []int64 // ascending; leaf i covers cuts[i]..cuts[i+1]
-	colour []int32
+// ownedChunk is how many ranges one chunk of owners holds at most: few enough to move, many enough that chunks are few.
+const ownedChunk = 256
+
+// owned is a range of bytes and the placement that had it last.
+type owned struct {
+	lo, hi    int64
+	placement int32
 }
 
-func newOwners(p *Plan, placements []int32, device int32) *owners {
-	o := &owners{}
-	for _, k := range placements {
-		if m := &p.Memory[k]; m.Device == device {
-			o.cuts = append(o.cuts, m.Offset, m.Offset+m.Bytes)
+// owners holds disjoint ranges, ascending, in chunks.
+type owners struct {
+	chunks [][]owned
+}
+
+// take gives bytes lo..hi to a placement and visits those that had any of them, some perhaps more than once.
+func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
+	c, _ := slices.BinarySearchFunc(o.chunks, lo, func(chunk []owned, lo int64) int {
+		return cmp.Compare(chunk[len(chunk)-1].hi, lo+1)
+	})
+	if c == len(o.chunks) {
+		if c == 0 {
+			o.chunks = append(o.chunks, make([]owned, 0, 8))
+		} else {
+			c--
 		}
 	}
-	slices.Sort(o.cuts)
-	o.cuts = slices.Compact(o.cuts)
-	o.colour = make([]int32, 4*len(o.cuts))
-	for i := range o.colour {
-		o.colour[i] = noOwner
+	at, _ := slices.BinarySearchFunc(o.chunks[c], lo, func(e owned, lo int64) int { return cmp.Compare(e.hi, lo+1) })
+
+	var fresh [3]owned // what is left of the first, the new, what is left of the last
+	count := 1
+	next := owned{lo, hi, placement}
+	var right owned
+	for d, i := c, at; ; d, i = d+1, 0 {
+		end := i
+		for end < len(o.chunks[d]) && o.chunks[d][end].lo < hi {
+			e := o.chunks[d][end]
+			visit(e.placement)
+			if e.lo < lo {
+				fresh[0] = owned{e.lo, lo, e.placement}
+				count = 2
+			}
+			if e.hi > hi {
+				right = owned{hi, e.hi, e.placement}
+			}
+			end++
+		}
+		more := end == len(o.chunks[d]) && d+1 < len(o.chunks) && o.chunks[d+1][0].lo < hi
+		if d > c {
+			o.chunks[d] = o.chunks[d][end:]
+		} else {
+			o.chunks[c] = slices.Delete(o.chunks[c], at, end)
+		}
+		if !more {
+			break
+		}
 	}
-	return o
+	fresh[count-1] = next
+	if right.hi > 0 {
+		fresh[count] = right
+		count++
+	}
+	o.chunks[c] = slices.Insert(o.chunks[c], at, fresh[:count]...)
+	o.tidy(c)
 }
 
-// take gives bytes lo..hi to a placement and visits those that had them, some perhaps more than once.
-func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
-	a, _ := slices.BinarySearch(o.cuts, lo)
-	b, _ := slices.BinarySearch(o.cuts, hi)
-	o.paint(1, 0, len(o.cuts)-1, a, b, placement, visit)
-}
-
-func (o *owners) paint(node, from, to, a, b int, placement int32, visit func(int32)) {
-	if b <= from || to <= a {
-		return
+// tidy drops chunks that c's growth emptied and splits c if it is full.
+func (o *owners) tidy(c int) {
+	last := c + 1
+	for last < len(o.chunks) && len(o.chunks[last]) == 0 {
+		last++
 	}
-	if a <= from && to <= b {
-		o.visit(node, from, to, visit)
-		o.colour[node] = placement
-		return
+	if last > c+1 {
+		o.chunks = slices.Delete(o.chunks, c+1, last)
 	}
-	if c := o.colour[node]; c != manyOwners {
-		o.colour[2*node], o.colour[2*node+1] = c, c
-		o.colour[node] = manyOwners
-	}
-	middle := (from + to) / 2
-	o.paint(2*node, from, middle, a, b, placement, visit)
-	o.paint(2*node+1, middle, to, a, b, placement, visit)
-}
-
-func (o *owners) visit(node, from, to int, visit func(int32)) {
-	switch c := o.colour[node]; c {
-	case noOwner:
-	case manyOwners:
-		middle := (from + to) / 2
-		o.visit(2*node, from, middle, visit)
-		o.visit(2*node+1, middle, to, visit)
-	default:
-		visit(c)
+	if full := o.chunks[c]; len(full) > ownedChunk {
+		half := len(full) / 2
+		o.chunks = slices.Insert(o.chunks, c+1, slices.Clone(full[half:]))
+		o.chunks[c] = full[:half]
 	}
 }

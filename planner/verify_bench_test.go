@@ -42,6 +42,24 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
+// BenchmarkVerifyMemory has a buffer a node, most of which share their bytes with dozens of others.
+func BenchmarkVerifyMemory(b *testing.B) {
+	for _, n := range benchmarkSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g := growthShape(n).graph(b)
+			p, err := New(context.Background(), g, Options{Strategy: "list", Streams: 8})
+			require.NoError(b, err)
+			require.NoError(b, layoutMemory(g, p, Options{}))
+			for b.Loop() {
+				if err := Verify(g, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perNode(b, n)
+		})
+	}
+}
+
 func BenchmarkGraphEdges(b *testing.B) {
 	for _, n := range benchmarkSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

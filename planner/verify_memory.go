@@ -4,10 +4,8 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -15,12 +13,24 @@ import (
 // arenaAlign is what a device's allocator guarantees, and more than any vector load needs.
 const arenaAlign = 256
 
-// handover is one placement that must be done with its bytes before another takes them.
-type handover struct{ from, to int32 }
+// deviceEnds is where each device's arena ends; devices are few, so they are searched one by one.
+type deviceEnds []deviceEnd
 
-// handoverQuestions bounds how many pairs of nodes one walk is asked about: two buffers used on thousands of streams each would
-// otherwise take millions at once.
-const handoverQuestions = 1 << 22
+type deviceEnd struct {
+	device int32
+	end    int64
+}
+
+// of is the end of a device's arena, for reading and writing.
+func (d *deviceEnds) of(device int32) *int64 {
+	for i := range *d {
+		if (*d)[i].device == device {
+			return &(*d)[i].end
+		}
+	}
+	*d = append(*d, deviceEnd{device: device})
+	return &(*d)[len(*d)-1].end
+}
 
 // checkMemory returns the first fault of a plan's layout.
 func checkMemory(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) *Violation {
@@ -31,54 +41,37 @@ func checkMemory(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) *Violat
 	if v := checkArena(p, ends); v != nil {
 		return v
 	}
-	shared := sharedPlacements(p)
-	if len(shared) == 0 {
+	if !anyShared(p) {
 		return nil
 	}
-	kept := keptBuffers(g)
-	for _, k := range shared {
-		if kept[p.Memory[k].Buffer] {
-			return keptViolation(g, p, k)
+	for low := 0; low < len(p.Streams); low += clocks.width() {
+		m := newMemoryWalk(g, p, s)
+		if v := m.walk(clocks, low); v != nil {
+			return v
 		}
 	}
-	u := readUses(g, p, s, shared)
-	return u.check(g, p, s, clocks, handovers(p, u.byFirst))
+	return nil
 }
 
 // checkPlacements checks each placement by itself and returns where each device's arena ends.
-func checkPlacements(g *dag.Graph, p *Plan) (map[int32]int64, *Violation) {
-	ends := map[int32]int64{}
+func checkPlacements(g *dag.Graph, p *Plan) (deviceEnds, *Violation) {
+	var ends deviceEnds
+	var end *int64
 	k := 0
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if b.Place != dag.Device {
 			continue
 		}
-		name := bufferName(g, int32(i))
-		fault := func(kind error, format string, args ...any) *Violation {
-			v := newViolation(kind, format, args...)
-			v.Buffer, v.BufferName = int32(i), name
-			return v
+		if v := checkPlacement(g, p, k, int32(i)); v != nil {
+			return nil, v
 		}
-		if k >= len(p.Memory) || p.Memory[k].Buffer != int32(i) {
-			if k < len(p.Memory) && p.Memory[k].Buffer < int32(i) {
-				return nil, fault(ErrMemory, "placement %d is of %q, which is not the next device buffer", k, bufferName(g, p.Memory[k].Buffer)).
-					fix("list every device buffer once, by id")
-			}
-			return nil, fault(ErrMemory, "the plan has no place for %q", name).fix("lay the memory out again")
+		m := &p.Memory[k]
+		if end == nil || p.Memory[k-1].Device != m.Device {
+			end = ends.of(m.Device)
 		}
-		m := p.Memory[k]
+		*end = max(*end, m.Offset+m.Bytes)
 		k++
-		switch {
-		case m.Device != b.Device || m.Bytes != b.Bytes:
-			return nil, fault(ErrOtherGraph, "the plan places %q as %d bytes on device %d, but it has %d bytes on device %d", name, m.Bytes, m.Device, b.Bytes, b.Device).
-				fix("plan this graph again")
-		case m.Offset < 0 || m.Bytes < 0 || m.Offset > math.MaxInt64-m.Bytes:
-			return nil, fault(ErrMemory, "%q is placed at byte %d with %d bytes, outside any arena", name, m.Offset, m.Bytes)
-		case m.Offset%arenaAlign != 0:
-			return nil, fault(ErrMemory, "%q is placed at byte %d, which is not a multiple of %d", name, m.Offset, arenaAlign)
-		}
-		ends[m.Device] = max(ends[m.Device], m.Offset+m.Bytes)
 	}
 	if k < len(p.Memory) {
 		return nil, newViolation(ErrOtherGraph, "the plan places %q, which is not a device buffer of the graph, or places it twice", bufferName(g, p.Memory[k].Buffer)).
@@ -87,14 +80,37 @@ func checkPlacements(g *dag.Graph, p *Plan) (map[int32]int64, *Violation) {
 	return ends, nil
 }
 
+// checkPlacement checks that the k-th placement is a buffer's, and by itself right.
+func checkPlacement(g *dag.Graph, p *Plan, k int, buffer int32) *Violation {
+	b := &g.Buffers[buffer]
+	var v *Violation
+	if k >= len(p.Memory) || p.Memory[k].Buffer > buffer {
+		v = newViolation(ErrMemory, "the plan has no place for %q", bufferName(g, buffer)).fix("lay the memory out again")
+	} else if m := p.Memory[k]; m.Buffer < buffer {
+		v = newViolation(ErrMemory, "placement %d is of %q, which is not the next device buffer", k, bufferName(g, m.Buffer)).
+			fix("list every device buffer once, by id")
+	} else if m.Device != b.Device || m.Bytes != b.Bytes {
+		v = newViolation(ErrOtherGraph, "the plan places %q as %d bytes on device %d, but it has %d bytes on device %d",
+			bufferName(g, buffer), m.Bytes, m.Device, b.Bytes, b.Device).fix("plan this graph again")
+	} else if m.Offset < 0 || m.Bytes < 0 || m.Offset > math.MaxInt64-m.Bytes {
+		v = newViolation(ErrMemory, "%q is placed at byte %d with %d bytes, outside any arena", bufferName(g, buffer), m.Offset, m.Bytes)
+	} else if m.Offset%arenaAlign != 0 {
+		v = newViolation(ErrMemory, "%q is placed at byte %d, which is not a multiple of %d", bufferName(g, buffer), m.Offset, arenaAlign)
+	} else {
+		return nil
+	}
+	v.Buffer, v.BufferName = buffer, bufferName(g, buffer)
+	return v
+}
+
 // checkArena compares the ends of the arenas with what the plan says it needs; a schedule made by hand may leave that at 0.
-func checkArena(p *Plan, ends map[int32]int64) *Violation {
+func checkArena(p *Plan, ends deviceEnds) *Violation {
 	total := int64(0)
-	for _, end := range ends {
-		if total > math.MaxInt64-end {
+	for _, d := range ends {
+		if total > math.MaxInt64-d.end {
 			return newViolation(ErrMemory, "the arenas together need more bytes than can be counted")
 		}
-		total += end
+		total += d.end
 	}
 	if p.Stats.PeakDeviceBytes != 0 && total > p.Stats.PeakDeviceBytes {
 		return newViolation(ErrMemory, "the placements need %d bytes, the plan's arenas have %d", total, p.Stats.PeakDeviceBytes).
@@ -103,193 +119,228 @@ func checkArena(p *Plan, ends map[int32]int64) *Violation {
 	return nil
 }
 
-// sharedPlacements returns the placements that have bytes in common with another, in order of device and offset.
-func sharedPlacements(p *Plan) []int32 {
-	var order []int32
+// anyShared says whether bytes may be shared: not where placements simply follow each other.
+func anyShared(p *Plan) bool {
+	var ends deviceEnds
+	var end *int64
 	for k := range p.Memory {
-		if p.Memory[k].Bytes > 0 {
-			order = append(order, int32(k))
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		x, y := &p.Memory[a], &p.Memory[b]
-		return cmp.Or(cmp.Compare(x.Device, y.Device), cmp.Compare(x.Offset, y.Offset), cmp.Compare(a, b))
-	})
-	var shared []int32
-	end := int64(0) // of all before, on this device
-	for i, k := range order {
 		m := &p.Memory[k]
-		if i == 0 || p.Memory[order[i-1]].Device != m.Device {
-			end = 0
+		if end == nil || p.Memory[k-1].Device != m.Device {
+			end = ends.of(m.Device)
 		}
-		with := m.Offset < end
-		if i+1 < len(order) {
-			next := &p.Memory[order[i+1]]
-			with = with || next.Device == m.Device && next.Offset < m.Offset+m.Bytes
-		}
-		if with {
-			shared = append(shared, k)
-		}
-		end = max(end, m.Offset+m.Bytes)
-	}
-	return shared
-}
-
-// keptViolation reports a buffer that shares bytes though it must keep its own.
-func keptViolation(g *dag.Graph, p *Plan, k int32) *Violation {
-	m := &p.Memory[k]
-	for j := range p.Memory {
-		o := &p.Memory[j]
-		lo, hi := max(m.Offset, o.Offset), min(m.Offset+m.Bytes, o.Offset+o.Bytes)
-		if j == int(k) || o.Device != m.Device || lo >= hi {
+		if m.Bytes == 0 {
 			continue
 		}
-		v := newViolation(ErrMemory, "%q must keep its bytes for the whole program, but %q is placed on bytes [%d:%d) of them (device %d)",
-			bufferName(g, m.Buffer), bufferName(g, o.Buffer), lo, hi, m.Device)
-		v.Buffer, v.BufferName, v.Other, v.OtherName, v.Lo, v.Hi = m.Buffer, bufferName(g, m.Buffer), o.Buffer, bufferName(g, o.Buffer), lo, hi
-		return v.fix("place %q elsewhere", v.OtherName)
+		if m.Offset < *end {
+			return true
+		}
+		*end = m.Offset + m.Bytes
 	}
-	return nil
+	return false
 }
 
-// use is the span of one placement's accesses on one stream.
-type use struct {
-	stream      int32
-	first, last int32 // nodes
+// touch is the last access of a placement on one stream, so far.
+type touch struct {
+	stream, node int32
+	next         int32 // another of the placement, plus 1
 }
 
-// uses are the accesses of placements that share bytes.
-type uses struct {
-	start   []int32 // by placement: uses[start[k]:start[k+1]]
-	uses    []use
-	byFirst []int32 // placements with any access, by their first in submission order
+// tenant is what a walk knows of a placement.
+type tenant struct {
+	touches int32 // plus 1: the first of a list
+	before  int32 // plus 1: the first of a list of those it took bytes from
+	after   int32 // plus 1: the placement that took bytes from it
+	kept    bool
 }
 
-// readUses collects where shared placements are accessed.
-func readUses(g *dag.Graph, p *Plan, s *schedule, shared []int32) *uses {
-	index := make([]int32, len(g.Buffers)) // placement of a shared buffer, plus 1
-	for _, k := range shared {
-		index[p.Memory[k].Buffer] = k + 1
-	}
-	// A placement's uses form a list while they are counted; streams are few, so the list is searched.
-	head := make([]int32, len(p.Memory))
-	type link struct {
-		use
-		next int32 // plus 1
-	}
-	var links []link
-	u := &uses{start: make([]int32, len(p.Memory)+1)}
-	for _, node := range s.order {
-		stream := s.spots[node].stream
-		for _, a := range g.Accesses(node) {
-			k := index[a.Buffer] - 1
-			if k < 0 || a.Lo >= a.Hi {
-				continue
-			}
-			at := head[k]
-			if at == 0 {
-				u.byFirst = append(u.byFirst, k)
-			}
-			for at > 0 && links[at-1].stream != stream {
-				at = links[at-1].next
-			}
-			if at > 0 {
-				links[at-1].last = node
-				continue
-			}
-			links = append(links, link{use{stream, node, node}, head[k]})
-			head[k] = int32(len(links))
-			u.start[k+1]++
+// past is an entry of the list of those that a placement took bytes from.
+type past struct{ placement, next int32 }
+
+// deviceOwners are the owners of each device's bytes.
+type deviceOwners []deviceOwner
+
+type deviceOwner struct {
+	device int32
+	owners owners
+}
+
+func (d *deviceOwners) of(device int32) *owners {
+	for i := range *d {
+		if (*d)[i].device == device {
+			return &(*d)[i].owners
 		}
 	}
-	u.uses = make([]use, 0, len(links))
+	*d = append(*d, deviceOwner{device: device})
+	return &(*d)[len(*d)-1].owners
+}
+
+// memoryWalk follows who has which bytes. A placement takes its bytes at its first access in submission order; all accesses of
+// those that had them must have finished before it starts on any stream, and none may come later. What holds for these holds
+// for those that had the bytes before them.
+type memoryWalk struct {
+	g       *dag.Graph
+	p       *Plan
+	s       *schedule
+	index   []int32 // by buffer: its placement, plus 1
+	tenants []tenant
+	touches []touch
+	pasts   []past
+	arenas  deviceOwners
+	low     int
+	width   int
+}
+
+func newMemoryWalk(g *dag.Graph, p *Plan, s *schedule) *memoryWalk {
+	m := &memoryWalk{g: g, p: p, s: s, index: make([]int32, len(g.Buffers)), tenants: make([]tenant, len(p.Memory)),
+		touches: make([]touch, 0, 2*len(p.Memory)), pasts: make([]past, 0, len(p.Memory))}
 	for k := range p.Memory {
-		u.start[k+1] += u.start[k]
-		for at := head[k]; at > 0; at = links[at-1].next {
-			u.uses = append(u.uses, links[at-1].use)
+		if p.Memory[k].Bytes > 0 {
+			m.index[p.Memory[k].Buffer] = int32(k) + 1
 		}
 	}
-	return u
+	return m
 }
 
-func (u *uses) of(placement int32) []use { return u.uses[u.start[placement]:u.start[placement+1]] }
-
-// handovers lists which placement must be done before which may start. Placements take their bytes in the order of their first
-// accesses; each is compared with those that had the bytes last, and what holds for these holds for all before.
-func handovers(p *Plan, byFirst []int32) []handover {
-	var found []handover
-	devices := map[int32]*owners{}
-	for _, k := range byFirst {
-		if devices[p.Memory[k].Device] == nil {
-			devices[p.Memory[k].Device] = newOwners(p, byFirst, p.Memory[k].Device)
+// walk checks what happens on the source streams from low.
+func (m *memoryWalk) walk(clocks clockSource, low int) (v *Violation) {
+	m.low, m.width = low, clocks.width()
+	for b, kept := range keptBuffers(m.g) {
+		if k := m.index[b] - 1; kept && k >= 0 {
+			m.tenants[k].kept = true
+			if m.take(k); m.tenants[k].before > 0 {
+				return m.keptViolation(k, m.pasts[m.tenants[k].before-1].placement)
+			}
 		}
 	}
-	seen := make([]int32, len(p.Memory))
-	for _, k := range byFirst {
-		m := &p.Memory[k]
-		devices[m.Device].take(m.Offset, m.Offset+m.Bytes, k, func(before int32) {
-			if seen[before] != k+1 {
-				seen[before] = k + 1
-				found = append(found, handover{before, k})
-			}
-		})
-	}
-	return found
-}
-
-// check proves each handover: every access of the one buffer before every access of the other.
-func (u *uses) check(g *dag.Graph, p *Plan, s *schedule, clocks clockSource, handovers []handover) *Violation {
-	var asked []pair
-	var of []int32
-	flush := func() *Violation {
-		if bad := unordered(p, s, clocks, asked); len(bad) > 0 {
-			first := bad[0]
-			for _, k := range bad {
-				if of[k] == of[first] && s.opOf(p, asked[k].to) < s.opOf(p, asked[first].to) {
-					first = k
-				}
-			}
-			return sharedViolation(g, p, s, handovers[of[first]], asked[first])
+	clocks.begin(low)
+	for {
+		node, clock := clocks.next()
+		if node < 0 {
+			return m.checkUnused()
 		}
-		asked, of = asked[:0], of[:0]
-		return nil
-	}
-	for k, h := range handovers {
-		for _, first := range u.of(h.to) {
-			for _, last := range u.of(h.from) {
-				if first.stream == last.stream && s.spots[last.last].pos < s.spots[first.first].pos {
-					continue
-				}
-				asked = append(asked, pair{last.last, first.first})
-				of = append(of, int32(k))
-			}
-			if len(asked) >= handoverQuestions {
-				if v := flush(); v != nil {
+		for _, a := range m.g.Accesses(node) {
+			if k := m.index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !m.tenants[k].kept {
+				if v := m.access(k, node, clock); v != nil {
 					return v
 				}
 			}
 		}
 	}
-	return flush()
 }
 
-// sharedViolation reports two buffers that share bytes while both are alive.
-func sharedViolation(g *dag.Graph, p *Plan, s *schedule, h handover, q pair) *Violation {
-	a, b := &p.Memory[h.from], &p.Memory[h.to]
-	v := newViolation(ErrMemory, "").node(g, q.to)
-	v.Before, v.BeforeName = q.from, nodeName(g, q.from)
-	v.Stream, v.BeforeStream = s.spots[q.to].stream, s.spots[q.from].stream
-	v.Op = s.opOf(p, q.to)
-	v.Buffer, v.BufferName = a.Buffer, bufferName(g, a.Buffer)
-	v.Other, v.OtherName = b.Buffer, bufferName(g, b.Buffer)
-	v.Lo, v.Hi = max(a.Offset, b.Offset), min(a.Offset+a.Bytes, b.Offset+b.Bytes)
-	if q.from == q.to {
+// checkUnused checks that what no node uses stays off bytes that are kept.
+func (m *memoryWalk) checkUnused() *Violation {
+	for k := range int32(len(m.tenants)) {
+		t := &m.tenants[k]
+		if t.kept || t.touches > 0 || m.p.Memory[k].Bytes == 0 {
+			continue
+		}
+		m.take(k)
+		for at := t.before; at > 0; at = m.pasts[at-1].next {
+			if q := m.pasts[at-1].placement; m.tenants[q].kept {
+				return m.keptViolation(q, k)
+			}
+		}
+	}
+	return nil
+}
+
+// access checks one access and remembers it.
+func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
+	t := &m.tenants[k]
+	if t.after > 0 {
+		return m.reuseViolation(k, t.after-1, node)
+	}
+	stream := m.s.spots[node].stream
+	at := t.touches
+	for at > 0 && m.touches[at-1].stream != stream {
+		at = m.touches[at-1].next
+	}
+	if at > 0 {
+		m.touches[at-1].node = node // what comes before the stream's first access comes before this one
+		return nil
+	}
+	if t.touches == 0 {
+		m.take(k)
+	}
+	m.touches = append(m.touches, touch{stream, node, t.touches})
+	t.touches = int32(len(m.touches))
+	for at := t.before; at > 0; at = m.pasts[at-1].next {
+		q := m.pasts[at-1].placement
+		if m.tenants[q].kept {
+			return m.keptViolation(q, k)
+		}
+		for u := m.tenants[q].touches; u > 0; u = m.touches[u-1].next {
+			last := m.s.spots[m.touches[u-1].node]
+			if own := int(last.stream) - m.low; own >= 0 && own < m.width && clock[own] < last.pos {
+				return m.sharedViolation(q, k, m.touches[u-1].node, node)
+			}
+		}
+	}
+	return nil
+}
+
+// take gives a placement its bytes and lists who had them.
+func (m *memoryWalk) take(k int32) {
+	at := &m.p.Memory[k]
+	t := &m.tenants[k]
+	m.arenas.of(at.Device).take(at.Offset, at.Offset+at.Bytes, k, func(q int32) {
+		if m.tenants[q].after != k+1 {
+			m.tenants[q].after = k + 1
+			m.pasts = append(m.pasts, past{q, t.before})
+			t.before = int32(len(m.pasts))
+		}
+	})
+}
+
+// overlap starts a violation about the bytes that two placements share.
+func (m *memoryWalk) overlap(a, b int32) *Violation {
+	x, y := &m.p.Memory[a], &m.p.Memory[b]
+	v := newViolation(ErrMemory, "")
+	v.Buffer, v.BufferName = x.Buffer, bufferName(m.g, x.Buffer)
+	v.Other, v.OtherName = y.Buffer, bufferName(m.g, y.Buffer)
+	v.Lo, v.Hi = max(x.Offset, y.Offset), min(x.Offset+x.Bytes, y.Offset+y.Bytes)
+	return v
+}
+
+// keptViolation reports a buffer that shares bytes though it must keep its own.
+func (m *memoryWalk) keptViolation(kept, other int32) *Violation {
+	v := m.overlap(kept, other)
+	v.Problem = fmt.Sprintf("%q must keep its bytes for the whole program, but %q is placed on bytes [%d:%d) of device %d too",
+		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[kept].Device)
+	return v.fix("place %q elsewhere", v.OtherName)
+}
+
+// reuseViolation reports a buffer that is used again after another has taken its bytes.
+func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
+	first := m.tenants[after].touches // the oldest of the list
+	for m.touches[first-1].next > 0 {
+		first = m.touches[first-1].next
+	}
+	v := m.overlap(k, after).node(m.g, node)
+	v.Before = m.touches[first-1].node
+	v.BeforeName = nodeName(m.g, v.Before)
+	v.Stream, v.BeforeStream = m.s.spots[node].stream, m.s.spots[v.Before].stream
+	v.Op = m.s.opOf(m.p, node)
+	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d) uses the first after %q (stream %d) has used the second",
+		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[k].Device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
+	return v.fix("place %q elsewhere", v.OtherName)
+}
+
+// sharedViolation reports two buffers that share bytes while both are alive: one is used at node from, the other at node to.
+func (m *memoryWalk) sharedViolation(a, b, from, to int32) *Violation {
+	v := m.overlap(a, b).node(m.g, to)
+	v.Before, v.BeforeName = from, nodeName(m.g, from)
+	v.Stream, v.BeforeStream = m.s.spots[to].stream, m.s.spots[from].stream
+	v.Op = m.s.opOf(m.p, to)
+	device := m.p.Memory[a].Device
+	if from == to {
 		v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, and %q (stream %d) uses both",
-			v.BufferName, v.OtherName, v.Lo, v.Hi, a.Device, v.NodeName, v.Stream)
+			v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream)
 		return v.fix("place %q elsewhere", v.OtherName)
 	}
 	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d), which uses the second, is not ordered after %q (stream %d), which uses the first",
-		v.BufferName, v.OtherName, v.Lo, v.Hi, a.Device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
+		v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
 	return v.fix("place %q elsewhere, or let stream %d wait before %q for an event recorded on stream %d after %q",
 		v.OtherName, v.Stream, v.NodeName, v.BeforeStream, v.BeforeName)
 }

@@ -99,7 +99,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, ErrMemory,
 			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`},
 		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, ErrMemory,
-			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second, is not ordered after "saxpy" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "saxpy"`},
+			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
