@@ -509,7 +509,11 @@ func (e *encoded) outcome(list []checked) error {
 	}
 	for _, l := range e.lanes {
 		if i := l.walk.failedEpilogue(); i >= 0 {
-			return e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
+			failure := e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
+			if failure.Code == codeCaptureUnjoined {
+				failure.Detail = "a stream that waited for another was not waited for in its turn; every stream must join back into the origin"
+			}
+			return failure
 		}
 	}
 	return nil

@@ -44,7 +44,8 @@ func TestThreadsKeepEveryOrder(t *testing.T) {
 		steps := drawSteps(r, streams, events)
 		d := newFakeDriver(t)
 		p := d.open(t)
-		p.patience = uint64(rapid.SampledFrom([]int{1, patience}).Draw(r, "patience")) // 1: threads park after every replay
+		p.cores = 8
+		p.patience = uint64(rapid.SampledFrom([]int{1, 3000}).Draw(r, "patience")) // 1: threads park after every replay
 		var closers []interface{ Close() error }
 		stream, event := make([]cudart.Stream, streams), make([]cudart.Event, events)
 		for i := range stream {
@@ -137,6 +138,7 @@ func TestAnErrorEndsAllThreads(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	d := newFakeDriver(t)
 	p := d.open(t)
+	p.cores = 8
 	const width = 4
 	var commands []cudart.Command
 	var closers []interface{ Close() error }

@@ -102,7 +102,6 @@ const (
 	codeInvalidValue        = 1
 	codeOutOfMemory         = 2
 	codeNoDevice            = 100
-	codeInvalidDevice       = 101
 	codeInvalidImage        = 200
 	codeNoBinary            = 209
 	codeInvalidPTX          = 218
@@ -113,7 +112,7 @@ const (
 	codePeerAlreadyEnabled  = 704
 	codeHostAlreadyLocked   = 712
 	codeNotSupported        = 801
-	codeCaptureUnsupported  = 900
+	codeCaptureUnjoined     = 904
 	codeGraphUpdateFailure  = 910
 	codeStubLibrary         = 34
 	codeSystemDriverMissing = 803

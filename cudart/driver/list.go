@@ -23,7 +23,7 @@ type list struct {
 	closed   bool
 }
 
-// Encode lowers commands to a list.
+// Encode lowers commands to a list. It is submitted by no more threads than the machine has cores or the list streams.
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	checked, err := p.check(commands, true)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions)
 	if err != nil {
 		return nil, err
 	}
-	code, err := p.encode(checked, origin, options.Threads)
+	code, err := p.encode(checked, origin, min(options.Threads, p.cores))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Modules and kernels: loading code, with the compiler's log where it fails, and what the driver knows of a kernel.
+// Modules: loading code, with the compiler's log where it fails. Launches nothing.
 
 package driver
 
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -211,120 +210,6 @@ func (m *module) Close() error {
 	}
 	m.p.live.modules.Add(-1)
 	return m.p.dispose(m.d, cuModuleUnload, m.handle)
-}
-
-// kernel is a CUfunction.
-type kernel struct {
-	p          *Platform
-	d          *device
-	entry      string
-	handle     uintptr
-	attributes cudart.KernelAttributes
-	mu         sync.Mutex
-	dynamic    uint32 // dynamic shared memory opted in to, or given without
-}
-
-// read asks for the attributes, which also loads a kernel on drivers that have no function for it.
-func (k *kernel) read() error {
-	s, err := k.p.sequence(k.d)
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	values := new([7]int32)
-	if k.p.lib.address[cuFuncLoad] != 0 {
-		s.call(cuFuncLoad, k.handle)
-	}
-	for i, attribute := range [7]uintptr{functionMaxThreads, functionRegisters, functionSharedStatic, functionLocal,
-		functionPTXVersion, functionBinaryVersion, functionMaxDynamic} {
-		s.callPointers(cuFuncGetAttribute, unsafe.Pointer(&values[i]), attribute, k.handle)
-	}
-	if err := s.run(); err != nil {
-		return err
-	}
-	k.attributes = cudart.KernelAttributes{
-		MaxThreads: int(values[0]), Registers: int(values[1]), SharedStatic: int(values[2]), Local: int(values[3]),
-		PTXVersion: int(values[4]), BinaryVersion: int(values[5]), ParamSizes: k.paramSizes(),
-	}
-	k.dynamic = uint32(max(values[6], 0))
-	return nil
-}
-
-// paramSizes asks for the bytes of each parameter; nil where the driver does not tell.
-func (k *kernel) paramSizes() []int {
-	if k.p.lib.address[cuFuncGetParamInfo] == 0 {
-		return nil
-	}
-	sizes := []int{}
-	for {
-		s, err := k.p.sequence(k.d)
-		if err != nil {
-			return nil
-		}
-		s.call(cuFuncGetParamInfo, k.handle, uintptr(len(sizes)), s.out(0), s.out(1))
-		code, _ := s.cross()
-		size := int(s.outs[1])
-		s.release()
-		switch code {
-		case 0:
-			sizes = append(sizes, size)
-		case codeInvalidValue:
-			return sizes
-		default:
-			return nil
-		}
-	}
-}
-
-// Attributes are facts of the kernel as compiled for its device.
-func (k *kernel) Attributes() cudart.KernelAttributes { return k.attributes }
-
-// Occupancy returns the block size that keeps most threads resident, and how many such blocks fit a multiprocessor.
-func (k *kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
-	s, err := k.p.sequence(k.d)
-	if err != nil {
-		return 0, 0, err
-	}
-	s.call(cuOccupancyMaxPotentialBlockSize, s.out(0), s.out(1), k.handle, 0, uintptr(shared), 0)
-	err = s.run()
-	size := uint32(s.outs[1])
-	s.release()
-	if err != nil {
-		return 0, 0, fmt.Errorf("kernel %s: %w", k.entry, err)
-	}
-	if s, err = k.p.sequence(k.d); err != nil {
-		return 0, 0, err
-	}
-	defer s.release()
-	s.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, s.out(0), k.handle, uintptr(size), uintptr(shared))
-	if err := s.run(); err != nil {
-		return 0, 0, fmt.Errorf("kernel %s: %w", k.entry, err)
-	}
-	return size, int(uint32(s.outs[0])), nil
-}
-
-// SetMaxShared opts in to that much dynamic shared memory, which above 48 KiB a kernel must.
-func (k *kernel) SetMaxShared(bytes uint32) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if bytes <= k.dynamic {
-		return nil
-	}
-	if limit := k.d.info.SharedPerBlockMax - k.attributes.SharedStatic; int(bytes) > limit {
-		return fmt.Errorf("kernel %s: %d bytes of dynamic shared memory; device %d allows %d (%d a block, %d of them static)",
-			k.entry, bytes, k.d.number, limit, k.d.info.SharedPerBlockMax, k.attributes.SharedStatic)
-	}
-	s, err := k.p.sequence(k.d)
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	s.call(cuFuncSetAttribute, k.handle, functionMaxDynamic, uintptr(bytes))
-	if err := s.run(); err != nil {
-		return fmt.Errorf("kernel %s: %w", k.entry, err)
-	}
-	k.dynamic = bytes
-	return nil
 }
 
 func cString(buffer []byte) string {

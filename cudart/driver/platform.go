@@ -5,6 +5,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -24,6 +25,7 @@ type Platform struct {
 	ranges    ranges
 	compiler  nvrtc.Lazy
 	patience  uint64 // of submitting threads
+	cores     int    // the most submitting threads of a list: they spin, and one without a core would hold up the others
 	closed    atomic.Bool
 }
 
@@ -48,7 +50,7 @@ type device struct {
 }
 
 func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib, patience: patience}
+	p := &Platform{lib: lib, patience: patience(), cores: runtime.NumCPU()}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()

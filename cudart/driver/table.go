@@ -66,7 +66,6 @@ const (
 	cuFuncGetName
 	cuFuncGetAttribute
 	cuFuncSetAttribute
-	cuFuncGetModule
 	cuFuncLoad
 	cuFuncGetParamInfo
 	cuLaunchKernel
@@ -168,7 +167,6 @@ var table = [functionCount]entry{
 	cuFuncGetName:               {"cuFuncGetName", 12030, true, "const char**, CUfunction", 0},
 	cuFuncGetAttribute:          {"cuFuncGetAttribute", 2020, false, "int*, CUfunction_attribute, CUfunction", 0},
 	cuFuncSetAttribute:          {"cuFuncSetAttribute", 9000, false, "CUfunction, CUfunction_attribute, int", 0},
-	cuFuncGetModule:             {"cuFuncGetModule", 11000, false, "CUmodule*, CUfunction", 0},
 	cuFuncLoad:                  {"cuFuncLoad", 12040, true, "CUfunction", 0},
 	cuFuncGetParamInfo:          {"cuFuncGetParamInfo", 12040, true, "CUfunction, size_t, size_t*, size_t*", 0},
 	cuLaunchKernel: {"cuLaunchKernel", 4000, false,

@@ -1,0 +1,124 @@
+// Capture: a list recorded as a graph in one crossing. Runs nothing on the device.
+
+package driver
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// Capture records the list as a graph. Begin, commands and end are one crossing, since a thread-local capture begins and
+// ends on one thread; the end is called after an error too.
+func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	template, d, err := l.capture(options)
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{p: l.p, d: d}
+	err = g.instantiate(template, options.Priorities)
+	destroyErr := l.p.dispose(d, cuGraphDestroy, template)
+	if err == nil && destroyErr != nil {
+		g.Close()
+		err = destroyErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// capture returns a CUgraph. l.mu is held.
+func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
+	if l.closed {
+		return 0, nil, fmt.Errorf("capture of a closed list")
+	}
+	origin, err := l.p.origin(options.Origin)
+	if err != nil {
+		return 0, nil, err
+	}
+	if origin == nil {
+		origin = l.origin
+	}
+	if origin == nil {
+		return 0, nil, fmt.Errorf("capture of a list without an origin stream")
+	}
+	if err := l.p.prepare(origin.d); err != nil {
+		return 0, nil, err
+	}
+	code, err := l.p.encodeCapture(l.commands, origin)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer code.memory.close()
+	*code.stop = 0
+	lane := code.lanes[0]
+	cross(lane.walk)
+	template := lane.graph()
+	if err := code.outcome(l.commands); err != nil {
+		if template != 0 {
+			l.p.dispose(origin.d, cuGraphDestroy, template)
+		}
+		return 0, nil, err
+	}
+	return template, origin.d, nil
+}
+
+// graph is what cuStreamEndCapture wrote.
+func (l *lane) graph() uintptr {
+	for i, f := range l.ends {
+		if f == cuStreamEndCapture {
+			return uintptr(**(**uint64)(unsafe.Pointer(&l.epilogue[i].arg[1])))
+		}
+	}
+	return 0
+}
+
+// encodeCapture makes a table of one lane between the begin and the end of a capture. Legacy streams are not bridged: a graph
+// is bridged where it is launched.
+func (p *Platform) encodeCapture(list []checked, origin *stream) (e *encoded, err error) {
+	e = &encoded{p: p, places: make([]place, len(list))}
+	defer func() {
+		if err != nil {
+			e.memory.close()
+		}
+	}()
+	if e.stop, err = e.memory.word(); err != nil {
+		return nil, err
+	}
+	result, err := e.memory.words(2)
+	if err != nil {
+		return nil, err
+	}
+	waited := make(map[*event]bool)
+	for i := range list {
+		if list[i].Kind == cudart.WaitEvent {
+			waited[list[i].event] = true
+		}
+	}
+	l := new(lane)
+	e.lanes = []*lane{l}
+	l.add(p, cuCtxPushCurrent, -1, origin.d.context.Load())
+	l.device = origin.d
+	l.add(p, cuStreamBeginCapture, -1, origin.handle, captureThreadLocal)
+	l.finally(p, cuStreamEndCapture, 1, origin.handle, uintptr(unsafe.Pointer(&result[0])))
+	for i := range list {
+		c := &list[i]
+		if c.stream != nil {
+			l.enter(p, c.stream.d)
+		}
+		// A time stamp inside a graph is a node of its own; a record that only orders is an edge.
+		if c.Kind == cudart.RecordEvent && c.event.timed && !waited[c.event] {
+			e.places[i] = place{row: int32(len(l.rows))}
+			l.add(p, cuEventRecordWithFlags, int32(i), c.event.handle, c.stream.handle, eventRecordExternal)
+			continue
+		}
+		if err := e.command(l, 0, i, c); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.settle()
+}

@@ -1,0 +1,298 @@
+// Graphs built node by node, whose nodes can be changed one at a time. Runs nothing on the device.
+
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
+)
+
+// BuildGraph makes a graph node by node. deps must be in an order in which every node comes after what it waits for.
+func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
+	if len(deps) != len(commands) {
+		return nil, fmt.Errorf("%d commands and dependencies of %d", len(commands), len(deps))
+	}
+	list, err := p.check(commands, false)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := p.origin(options.Origin)
+	if err != nil {
+		return nil, err
+	}
+	d := p.devices[0]
+	if origin != nil {
+		d = origin.d
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return nil, err
+	}
+	s.call(cuGraphCreate, s.out(0), 0)
+	err = s.run()
+	template := uintptr(s.outs[0])
+	s.release()
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{p: p, d: d, template: template, commands: list, nodes: make([]uintptr, len(list)), scratch: new(nodeScratch)}
+	for i := range list {
+		list[i].Args = slices.Clone(list[i].Args)
+	}
+	if err = g.addNodes(deps, options.Priorities); err == nil {
+		err = g.instantiate(template, options.Priorities)
+	}
+	if err != nil {
+		p.dispose(d, cuGraphDestroy, template)
+		return nil, err
+	}
+	if err := g.disableEmpty(); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// nodeScratch is what one node's calls read and write. A graph holds it, so that all of it lies on the heap, where nothing moves.
+type nodeScratch struct {
+	kernel   kernelNodeParams
+	copy     memcpy3D
+	set      memsetNodeParams
+	priority kernelNodeAttribute
+	node     uintptr
+	popped   uintptr
+	before   []uintptr
+	values   []uint64
+	params   []uintptr
+}
+
+// addNodes adds a node for every command, on a thread that holds the context for the time.
+func (g *graph) addNodes(deps [][]int32, priorities bool) error {
+	p, lib := g.p, g.p.lib
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	scratch := g.scratch
+	if code := uint32(dl.Call(lib.address[cuCtxPushCurrent], g.d.context.Load())); code != 0 {
+		return p.fail(g.d, cuCtxPushCurrent, uint64(code))
+	}
+	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
+	for i := range g.commands {
+		c := &g.commands[i]
+		scratch.before = scratch.before[:0]
+		for _, dep := range deps[i] {
+			if dep < 0 || int(dep) >= i {
+				return c.wrong(i, "it waits for command %d, which does not come before it", dep)
+			}
+			scratch.before = append(scratch.before, g.nodes[dep])
+		}
+		f, code, err := g.addNode(scratch, c, priorities)
+		if err != nil {
+			return err
+		}
+		if code != 0 {
+			failure := p.fail(g.d, f, uint64(code))
+			failure.Label, failure.Node, failure.Index = c.Label, c.Node, i
+			return failure
+		}
+		g.nodes[i] = scratch.node
+	}
+	return nil
+}
+
+// addNode adds one node; its handle is left in the scratch.
+func (g *graph) addNode(s *nodeScratch, c *checked, priorities bool) (function, uint32, error) {
+	lib := g.p.lib
+	call := func(f function, args ...uintptr) uint32 {
+		all := append([]uintptr{uintptr(unsafe.Pointer(&s.node)), g.template, uintptr(unsafe.Pointer(unsafe.SliceData(s.before))), uintptr(len(s.before))}, args...)
+		return uint32(dl.Call(lib.address[f], all...))
+	}
+	switch {
+	case c.Kind == cudart.LaunchKernel:
+		s.fillKernel(c)
+		code := call(cuGraphAddKernelNode, uintptr(unsafe.Pointer(&s.kernel)))
+		if code != 0 || !priorities || lib.version < 11070 {
+			return cuGraphAddKernelNode, code, nil
+		}
+		s.priority = kernelNodeAttribute{priority: c.kernel.d.priority(c.Priority)}
+		return cuGraphKernelNodeSetAttribute, uint32(dl.Call(lib.address[cuGraphKernelNodeSetAttribute],
+			s.node, attributePriority, uintptr(unsafe.Pointer(&s.priority)))), nil
+	case c.Kind == cudart.CopyMemory && c.Bytes > 0:
+		if err := g.copyParams(s, c); err != nil {
+			return 0, 0, err
+		}
+		return cuGraphAddMemcpyNode, call(cuGraphAddMemcpyNode, uintptr(unsafe.Pointer(&s.copy)), g.where(c).context.Load()), nil
+	case c.Kind == cudart.SetMemory && c.Bytes > 0:
+		if err := g.setParams(s, c); err != nil {
+			return 0, 0, err
+		}
+		return cuGraphAddMemsetNode, call(cuGraphAddMemsetNode, uintptr(unsafe.Pointer(&s.set)), g.where(c).context.Load()), nil
+	case c.Kind == cudart.RecordEvent && c.event.timed:
+		return cuGraphAddEventRecordNode, call(cuGraphAddEventRecordNode, c.event.handle), nil
+	}
+	return cuGraphAddEmptyNode, call(cuGraphAddEmptyNode), nil
+}
+
+// fillKernel fills the parameters of a kernel node. The driver copies the values.
+func (s *nodeScratch) fillKernel(c *checked) {
+	s.values = append(s.values[:0], make([]uint64, len(c.Args)+1)...)
+	setArgs(s.values, c.Args)
+	s.params = s.params[:0]
+	for i := range s.values {
+		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[i])))
+	}
+	grid := c.Grid
+	if nothing(grid) { // such a node is disabled, and needs a legal grid until then
+		grid = [3]uint32{1, 1, 1}
+	}
+	s.kernel = kernelNodeParams{function: c.kernel.handle, grid: grid, block: c.Block, shared: c.Shared,
+		params: uintptr(unsafe.Pointer(&s.params[0]))}
+}
+
+func (g *graph) copyParams(s *nodeScratch, c *checked) error {
+	m := memcpy3D{width: uint64(c.Bytes), height: 1, depth: 1}
+	device := uint32(memoryDevice)
+	if c.DstDevice >= 0 && c.SrcDevice >= 0 && c.DstDevice != c.SrcDevice {
+		device = memoryUnified // addresses say which device; the node has only one context
+	}
+	if m.srcType, m.srcDevice = device, c.Src; c.SrcDevice < 0 {
+		m.srcType, m.srcDevice, m.srcHost = memoryHost, 0, c.Src
+	}
+	if m.dstType, m.dstDevice = device, c.Dst; c.DstDevice < 0 {
+		m.dstType, m.dstDevice, m.dstHost = memoryHost, 0, c.Dst
+	}
+	s.copy = m
+	return g.p.prepare(g.where(c))
+}
+
+func (g *graph) setParams(s *nodeScratch, c *checked) error {
+	s.set = memsetNodeParams{dst: c.Dst, value: c.Pattern, elementSize: uint32(c.Width), width: uint64(c.Bytes / int64(c.Width)), height: 1}
+	return g.p.prepare(g.where(c))
+}
+
+// where is the device that does a copy or a set: its stream's if it names one, else the one whose memory it touches.
+func (g *graph) where(c *checked) *device {
+	if s, ok := c.Stream.(*stream); ok && s.p == g.p {
+		return s.d
+	}
+	if c.DstDevice >= 0 {
+		return g.p.devices[c.DstDevice]
+	}
+	if c.Kind == cudart.CopyMemory && c.SrcDevice >= 0 {
+		return g.p.devices[c.SrcDevice]
+	}
+	return g.d
+}
+
+// disableEmpty disables launches of nothing.
+func (g *graph) disableEmpty() error {
+	for i := range g.commands {
+		if c := &g.commands[i]; c.Kind == cudart.LaunchKernel && nothing(c.Grid) {
+			if err := g.enable(i, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *graph) enable(index int, enabled bool) error {
+	if err := g.p.lib.need(cuGraphNodeSetEnabled); err != nil {
+		return g.commands[index].wrong(index, "a launch of nothing in a graph: %v", err)
+	}
+	value := uintptr(0)
+	if enabled {
+		value = 1
+	}
+	s, err := g.p.sequence(g.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuGraphNodeSetEnabled, g.exec, g.nodes[index], value)
+	return g.named(s.run(), index)
+}
+
+func (g *graph) named(err error, index int) error {
+	if failure, ok := err.(*cudart.Error); ok {
+		c := &g.commands[index]
+		failure.Label, failure.Node, failure.Index = c.Label, c.Node, index
+	}
+	return err
+}
+
+func (g *graph) changeable() error {
+	if g.nodes == nil {
+		return fmt.Errorf("%w: a captured graph has no nodes that can be named; update it from a list", cudart.ErrUnsupported)
+	}
+	return nil
+}
+
+// SetArgs changes a launch of a graph made by BuildGraph.
+func (g *graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.changeable(); err != nil {
+		return err
+	}
+	c, err := commandAt(g.commands, index, cudart.LaunchKernel)
+	if err != nil {
+		return err
+	}
+	was := nothing(c.Grid)
+	if err := changeLaunch(c, index, grid, args); err != nil {
+		return err
+	}
+	if now := nothing(grid); now || was {
+		if err := g.enable(index, !now); err != nil || now {
+			return err
+		}
+	}
+	g.scratch.fillKernel(c)
+	s, err := g.p.sequence(g.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.callPointers(cuGraphExecKernelNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&g.scratch.kernel))
+	return g.named(s.run(), index)
+}
+
+// SetCopy changes the addresses of a copy or a set of a graph made by BuildGraph.
+func (g *graph) SetCopy(index int, dst, src cudart.Ptr) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.changeable(); err != nil {
+		return err
+	}
+	c, err := commandAt(g.commands, index, cudart.CopyMemory, cudart.SetMemory)
+	if err != nil {
+		return err
+	}
+	c.Dst, c.Src = dst, src
+	if c.Bytes == 0 {
+		return nil
+	}
+	scratch := g.scratch
+	s, err := g.p.sequence(g.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	if c.Kind == cudart.SetMemory {
+		if err := g.setParams(scratch, c); err != nil {
+			return err
+		}
+		s.callPointers(cuGraphExecMemsetNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.set), g.where(c).context.Load())
+	} else {
+		if err := g.copyParams(scratch, c); err != nil {
+			return err
+		}
+		s.callPointers(cuGraphExecMemcpyNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.copy), g.where(c).context.Load())
+	}
+	return g.named(s.run(), index)
+}
