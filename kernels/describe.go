@@ -25,9 +25,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		switch {
 		case v.v[i] < p.min:
-			return info, fmt.Errorf("argument %s is %d; it must be at least %d", p.name, v.v[i], p.min)
+			return info, wrong(p.name, "is %d; it must be at least %d", v.v[i], p.min)
 		case v.v[i] > p.max:
-			return info, fmt.Errorf("argument %s is %d; it must be at most %d", p.name, v.v[i], p.max)
+			return info, wrong(p.name, "is %d; it must be at most %d", v.v[i], p.max)
 		}
 	}
 	if k.row.check != nil {
@@ -42,7 +42,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		n, err := p.extent.eval(v.v)
 		if err != nil {
-			return info, fmt.Errorf("the size of argument %s: %w", p.name, err)
+			return info, wrong(p.name, "has a size that %v", err)
 		}
 		if p.scratch {
 			info.Extents[i], info.Scratch = n, n
@@ -50,7 +50,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		size := k.params[i].DType.Size()
 		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
-			return info, fmt.Errorf("argument %s needs %s (%s), its slice has %d", p.name, elements(n), p.extent.text, have)
+			return info, wrong(p.name, "needs %s (%s), its slice has %d", elements(n), p.extent.text, have)
 		}
 		info.Extents[i] = n
 		info.Work.Bytes += n * size
@@ -75,6 +75,10 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	return info, nil
 }
 
+func wrong(param, format string, a ...any) error {
+	return &dag.ArgumentError{Param: param, Index: -1, Problem: fmt.Sprintf(format, a...)}
+}
+
 func elements(n int64) string {
 	if n == 1 {
 		return "1 element"
@@ -91,12 +95,12 @@ func checkKinds(params []dag.KernelParam, args []dag.Arg) error {
 		a := args[i]
 		switch {
 		case p.Buffer && !a.IsBuffer:
-			return fmt.Errorf("argument %s must be a buffer, got a number", p.Name)
+			return wrong(p.Name, "must be a buffer, got a number")
 		case !p.Buffer && a.IsBuffer:
-			return fmt.Errorf("argument %s must be a number, got a buffer", p.Name)
+			return wrong(p.Name, "must be a number, got a buffer")
 		case p.Scratch || p.DType == dag.InvalidDType:
 		case a.DType != p.DType:
-			return fmt.Errorf("argument %s must be of type %s, got %s", p.Name, p.DType, a.DType)
+			return wrong(p.Name, "must be of type %s, got %s", p.DType, a.DType)
 		}
 	}
 	return nil
@@ -122,7 +126,7 @@ func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
 			if k.row.inPlace && q.mode == dag.Read && a == b {
 				continue
 			}
-			return fmt.Errorf("arguments %s and %s overlap in memory, and %s is written", k.params[min(i, j)].Name, k.params[max(i, j)].Name, p.name)
+			return wrong(k.params[max(i, j)].Name, "overlaps %s in memory, and %s is written", k.params[min(i, j)].Name, p.name)
 		}
 	}
 	return nil

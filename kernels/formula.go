@@ -129,7 +129,7 @@ func isWord(c byte) bool {
 func (f *formula) eval(values []int64) (int64, error) {
 	v, ok := f.root.eval(values)
 	if !ok {
-		return 0, fmt.Errorf("%s %w", f.text, errTooLarge)
+		return 0, fmt.Errorf("%w: %s", errTooLarge, f.text)
 	}
 	return v, nil
 }

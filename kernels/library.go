@@ -6,22 +6,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Library returns the kernels that come with dagrun. The value is immutable and may be shared.
-func Library() dag.Library { return dagLibrary{library()} }
+// Library returns the kernels that come with dagrun. The value may be shared by any number of goroutines. It remembers the
+// kernels it made of expressions, so that equal map nodes share one module.
+func Library() dag.Library { return &dagLibrary{table: library(), maps: &sync.Map{}} }
 
-type dagLibrary struct{ table *table }
+type dagLibrary struct {
+	table *table
+	maps  *sync.Map // by text of their PTX: *mapKernel
+}
 
-func (l dagLibrary) Names() []string {
+func (l *dagLibrary) Names() []string {
 	names := slices.Clone(l.table.names)
 	slices.Sort(names)
 	return names
 }
 
-func (l dagLibrary) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) {
+func (l *dagLibrary) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) {
 	versions := l.table.byName[name]
 	if versions == nil {
 		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
@@ -33,9 +38,9 @@ func (l dagLibrary) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, er
 	for i, p := range given {
 		switch {
 		case p.Buffer && elems[i] == dag.InvalidDType:
-			return nil, fmt.Errorf("argument %s must be a buffer, got a number", p.Name)
+			return nil, &dag.ArgumentError{Param: p.Name, Index: i, Problem: "must be a buffer, got a number"}
 		case !p.Buffer && elems[i] != dag.InvalidDType:
-			return nil, fmt.Errorf("argument %s must be a number, got a buffer", p.Name)
+			return nil, &dag.ArgumentError{Param: p.Name, Index: i, Problem: "must be a number, got a buffer"}
 		}
 	}
 	for _, k := range versions {
@@ -130,8 +135,4 @@ func (k *libraryKernel) index(name string) int {
 		}
 	}
 	return -1
-}
-
-func (l dagLibrary) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
-	return nil, fmt.Errorf("elementwise expressions are not supported: %q", spec.Text)
 }

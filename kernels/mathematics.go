@@ -375,3 +375,63 @@ func apply[C element](x C, f func(float32) float32, d func(float64) float64) C {
 
 // A square root rounded to float64 and again to float32 is the correctly rounded one.
 func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+func log2of64(x float64) float64 {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return log64(x)
+	}
+	e := int32(0)
+	if x < 2.2250738585072014e-308 {
+		x *= 18014398509481984
+		e = -54
+	}
+	b := int64(math.Float64bits(x)) - 0x3fe6a09e667f3bcd
+	e += int32(b >> 52)
+	m := math.Float64frombits(uint64(b&0xfffffffffffff + 0x3fe6a09e667f3bcd))
+	return math.FMA(log64(m), 1.4426950408889634, float64(e))
+}
+
+// pow64 is x to the power of y, as power() of cuda/math.cuh.
+func pow64(x, y float64) float64 {
+	whole := float64(y+6755399441055744) - 6755399441055744
+	a := y
+	if y < 0 {
+		a = -y
+	}
+	if whole == y && a <= 64 {
+		r, p := 1.0, x
+		for n := int32(a); n != 0; n >>= 1 {
+			if n&1 != 0 {
+				r = float64(r * p)
+			}
+			p = float64(p * p)
+		}
+		if y < 0 {
+			return 1 / r
+		}
+		return r
+	}
+	switch {
+	case x == 1:
+		return 1
+	case x == 0 && y < 0:
+		return math.Inf(1)
+	case x == 0 && y > 0:
+		return 0
+	case x == 0:
+		return math.NaN()
+	}
+	odd := whole == y && a < 9007199254740992 && int64(a)&1 != 0
+	if x < 0 && whole != y && a < 4503599627370496 {
+		return math.NaN()
+	}
+	b := x
+	if x < 0 {
+		b = -x
+	}
+	r := exp64(float64(y * log64(b)))
+	if x < 0 && odd {
+		return -r
+	}
+	return r
+}

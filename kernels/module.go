@@ -48,7 +48,7 @@ var references = sync.OnceValue(func() map[string]Reference {
 // ptxText is PTX cut into its top-level statements.
 type ptxText struct {
 	header  string
-	symbols map[string]string // module-scope variables by name
+	symbols map[string]string // module-scope variables and functions by name
 	entries map[string]string
 	names   []string // of entries, in order
 }
@@ -89,8 +89,10 @@ func (t *ptxText) add(text string) error {
 		}
 		statement.WriteString(line)
 		depth += strings.Count(line, "{") - strings.Count(line, "}")
-		isEntry := strings.Contains(statement.String()[:min(statement.Len(), 40)], ".entry")
-		if depth > 0 || isEntry && bare != "}" || !isEntry && !strings.HasSuffix(bare, ";") {
+		start := statement.String()[:min(statement.Len(), 40)]
+		isEntry := strings.Contains(start, ".entry")
+		hasBody := isEntry || strings.Contains(start, ".func")
+		if depth > 0 || hasBody && bare != "}" || !hasBody && !strings.HasSuffix(bare, ";") {
 			continue
 		}
 		s := statement.String()
@@ -107,6 +109,9 @@ func (t *ptxText) add(text string) error {
 			continue
 		}
 		name := variableName(s)
+		if hasBody {
+			name = functionName(s)
+		}
 		if old, ok := t.symbols[name]; ok && old != s {
 			return fmt.Errorf("variable %s differs between files", name)
 		}
@@ -135,36 +140,48 @@ func variableName(s string) string {
 	return fields[len(fields)-1]
 }
 
-// only is a module of these entries, or of all, and the variables they name.
+// functionName finds f in ".visible .func (.param .b32 r) f(".
+func functionName(s string) string {
+	s = s[strings.IndexByte(s, ')')+1:]
+	return strings.TrimSpace(s[:strings.IndexByte(s, '(')])
+}
+
+// only is a module of these entries, or of all, and what they name.
 func (t *ptxText) only(entries []string) []byte {
 	if len(entries) == 0 {
 		entries = t.names
 	}
 	var body strings.Builder
-	used, done := map[string]bool{}, map[string]bool{}
+	done := map[string]bool{}
 	for _, name := range entries {
-		text := t.entries[name]
-		if text == "" || done[name] {
-			continue
+		if !done[name] {
+			body.WriteString(t.entries[name])
 		}
 		done[name] = true
-		body.WriteString(text)
-		for symbol := range t.symbols {
-			if !used[symbol] && strings.Contains(text, symbol) {
+	}
+	return t.module(body.String())
+}
+
+// module puts the header and what a text names, directly or not, in front of it: variables first, then functions.
+func (t *ptxText) module(body string) []byte {
+	used := map[string]bool{}
+	for texts := []string{body}; len(texts) > 0; texts = texts[1:] {
+		for symbol, text := range t.symbols {
+			if !used[symbol] && strings.Contains(texts[0], symbol) {
 				used[symbol] = true
+				texts = append(texts, text)
 			}
 		}
 	}
-	names := make([]string, 0, len(used))
+	var variables, functions []string
 	for symbol := range used {
-		names = append(names, symbol)
+		if text := t.symbols[symbol]; strings.Contains(text[:min(len(text), 40)], ".func") {
+			functions = append(functions, text)
+		} else {
+			variables = append(variables, text)
+		}
 	}
-	sort.Strings(names)
-	var all strings.Builder
-	all.WriteString(t.header)
-	for _, symbol := range names {
-		all.WriteString(t.symbols[symbol])
-	}
-	all.WriteString(body.String())
-	return []byte(all.String())
+	sort.Strings(variables)
+	sort.Strings(functions)
+	return []byte(t.header + strings.Join(variables, "") + strings.Join(functions, "") + body)
 }

@@ -2,12 +2,7 @@
 
 package kernels
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/dagrun/dagrun/dag"
-)
+import "github.com/dagrun/dagrun/dag"
 
 func imageRows() []row {
 	conv := "rows i64 1.., cols i64 1.., in i64 1.., out i64 1.., size i64 1.., stride i64 1.., pad i64 0.., x in f32[rows*cols*in], weights in f32[out*size*size*in], y out f32[((rows+2*pad-size)/stride+1)*((cols+2*pad-size)/stride+1)*out]"
@@ -82,7 +77,7 @@ func phaseRows() []row {
 
 func oddDiameter(v values) error {
 	if d := v.of("diameter"); d%2 == 0 {
-		return fmt.Errorf("argument diameter is %d; it must be odd", d)
+		return wrong("diameter", "is %d; it must be odd", d)
 	}
 	return nil
 }
@@ -94,7 +89,7 @@ func fits(v values) error {
 		pad = v.of("pad")
 	}
 	if size := v.of("size"); size > v.of("rows")+2*pad || size > v.of("cols")+2*pad {
-		return fmt.Errorf("argument size is %d; the picture is %d x %d", size, v.of("rows")+2*pad, v.of("cols")+2*pad)
+		return wrong("size", "is %d; the picture is %d x %d", size, v.of("rows")+2*pad, v.of("cols")+2*pad)
 	}
 	return nil
 }
@@ -103,9 +98,9 @@ func powersOfTwo(v values) error {
 	n, half := v.of("n"), v.of("half")
 	switch {
 	case n&(n-1) != 0:
-		return fmt.Errorf("argument n is %d; it must be a power of two", n)
+		return wrong("n", "is %d; it must be a power of two", n)
 	case half&(half-1) != 0 || half >= n:
-		return errors.New("argument half must be a power of two below n")
+		return wrong("half", "is %d; it must be a power of two below n", half)
 	}
 	return nil
 }

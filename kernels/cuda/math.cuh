@@ -289,3 +289,39 @@ DEVICE f64 error_function(f64 x) {
   }
   return x < 0.0 ? -r : r;
 }
+
+// Exact at powers of two.
+DEVICE f64 logarithm2(f64 x) {
+  if (!(x > 0.0) || x == INFINITY64) return logarithm(x);
+  i32 e = 0;
+  if (x < 2.2250738585072014e-308) {
+    x *= 18014398509481984.0;
+    e = -54;
+  }
+  i64 b = bits_of(x) - 0x3fe6a09e667f3bcdll;
+  e += (i32)(b >> 52);
+  f64 m = f64_of((b & 0xfffffffffffffll) + 0x3fe6a09e667f3bcdll);
+  return fused(logarithm(m), 1.4426950408889634, (f64)e);
+}
+DEVICE f32 logarithm2(f32 x) { return (f32)logarithm2((f64)x); }
+
+// x to the power of y, through its logarithm: y * log(x) ulps at worst, 1 ulp rounded to f32. Small whole powers multiply.
+DEVICE f64 power(f64 x, f64 y) {
+  f64 whole = y + 6755399441055744.0 - 6755399441055744.0, a = y < 0.0 ? -y : y;
+  if (whole == y && a <= 64.0) {
+    i32 n = (i32)a;
+    f64 r = 1.0, p = x;
+    for (; n; n >>= 1) {
+      if (n & 1) r = r * p;
+      p = p * p;
+    }
+    return y < 0.0 ? 1.0 / r : r;
+  }
+  if (x == 1.0) return 1.0;
+  if (x == 0.0) return y < 0.0 ? INFINITY64 : y > 0.0 ? 0.0 : NAN64;
+  bool odd = whole == y && a < 9007199254740992.0 && ((i64)a & 1);
+  bool integral = whole == y || a >= 4503599627370496.0;
+  if (x < 0.0 && !integral) return NAN64;
+  f64 r = exponential(y * logarithm(x < 0.0 ? -x : x));
+  return x < 0.0 && odd ? -r : r;
+}

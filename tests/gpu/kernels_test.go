@@ -22,6 +22,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -93,6 +94,7 @@ type memory struct {
 // launch is one kernel with its arguments, ready to run anywhere.
 type launch struct {
 	kernel  dag.LaunchKernel
+	module  *kernels.Module
 	params  []dag.KernelParam
 	args    []dag.Arg
 	info    dag.LaunchInfo
@@ -113,7 +115,7 @@ func bitsOf(t dag.DType, v float64) uint64 {
 func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limit int64, random *rand.Rand) *launch {
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
-	l := &launch{kernel: k, params: k.Params()}
+	l := &launch{kernel: k, module: kernels.LibraryModule(v.Entry), params: k.Params()}
 	for i, p := range l.params {
 		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType}
 		if p.Buffer {
@@ -127,8 +129,14 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 		}
 		l.args = append(l.args, a)
 	}
-	l.info, err = k.Describe(l.args)
-	require.NoError(t, err, "%s %v", k.Entry(), s)
+	return l.describe(t, d.Name, s, skew, limit, random)
+}
+
+// describe gives a launch its shape and its buffers.
+func (l *launch) describe(t testing.TB, name string, s sizes, skew, limit int64, random *rand.Rand) *launch {
+	var err error
+	l.info, err = l.kernel.Describe(l.args)
+	require.NoError(t, err, "%s %v", l.kernel.Entry(), s)
 	if l.info.Work.Bytes+l.info.Work.Flops > limit {
 		return nil
 	}
@@ -149,7 +157,7 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 		}
 		repeat(m.bytes, pattern)
 		if !p.Scratch {
-			m.fill(d.Name, s, random)
+			m.fill(name, s, random)
 		}
 		l.buffers[i] = m
 	}
@@ -177,8 +185,12 @@ func (m *memory) set(i int64, v float64) {
 		binary.LittleEndian.PutUint64(b, math.Float64bits(v))
 	case dag.I32, dag.U32:
 		binary.LittleEndian.PutUint32(b, uint32(int32(v)))
-	case dag.I64:
+	case dag.I64, dag.U64:
 		binary.LittleEndian.PutUint64(b, uint64(int64(v)))
+	case dag.I16, dag.U16:
+		binary.LittleEndian.PutUint16(b, uint16(int16(v)))
+	default:
+		b[0] = byte(int8(v))
 	}
 }
 
@@ -241,7 +253,7 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 
 // reference runs the Go version and returns every buffer's bytes.
 func (l *launch) reference(t testing.TB) [][]byte {
-	r, ok := kernels.LibraryModule("noop").References[l.kernel.Entry()]
+	r, ok := l.module.References[l.kernel.Entry()]
 	require.True(t, ok)
 	call := &kernels.Call{Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	after := make([][]byte, len(l.buffers))
@@ -393,10 +405,92 @@ func (m *memory) element(b []byte, i int64) float64 {
 		return math.Float64frombits(binary.LittleEndian.Uint64(b))
 	case dag.I64:
 		return float64(int64(binary.LittleEndian.Uint64(b)))
+	case dag.U64:
+		return float64(binary.LittleEndian.Uint64(b))
 	case dag.U32:
 		return float64(binary.LittleEndian.Uint32(b))
+	case dag.I32:
+		return float64(int32(binary.LittleEndian.Uint32(b)))
+	case dag.I16, dag.U16:
+		return float64(int16(binary.LittleEndian.Uint16(b)))
 	}
-	return float64(int32(binary.LittleEndian.Uint32(b)))
+	return float64(int8(b[0]))
+}
+
+// check launches and compares with the reference.
+func (b *bench) check(t *testing.T, l *launch, k cudart.Kernel, what string) {
+	want := l.reference(t)
+	for round, got := range b.run(t, l, k, 3) {
+		for i, m := range l.buffers {
+			if m == nil || l.params[i].Scratch {
+				continue
+			}
+			if difference := m.differ(got[i], want[i]); difference != "" {
+				t.Errorf("%s, launch %d: %s: %s", what, round, m.name, difference)
+			}
+		}
+	}
+}
+
+// checkMaps runs elementwise expressions between all element types.
+func checkMaps(t *testing.T, p cudart.Platform, count int64) {
+	b := newBench(t, p, 16<<20)
+	try := func(text string, out, in dag.DType) {
+		target, e, err := expr.ParseMap(text)
+		require.NoError(t, err)
+		spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
+		for _, name := range e.Variables() {
+			if name == "a" {
+				spec.Scalars = append(spec.Scalars, name)
+			} else {
+				spec.Inputs, spec.InTypes = append(spec.Inputs, name), append(spec.InTypes, in)
+			}
+		}
+		k, err := kernels.Library().Map(spec)
+		require.NoError(t, err)
+		module := k.(interface{ Module() *kernels.Module }).Module()
+		loaded, err := p.Load(context.Background(), 0, module)
+		require.NoError(t, err, "%s\n%s", text, module.Code)
+		kernel := must[cudart.Kernel](t)(loaded.Kernel(k.Entry()))
+		for _, n := range []int64{0, 1, 1023, count} {
+			for _, skew := range []int64{0, 1} {
+				l := &launch{kernel: k, module: module, params: k.Params()}
+				for i, param := range l.params {
+					a := dag.Arg{IsBuffer: param.Buffer, Mode: param.Mode, DType: param.DType}
+					switch {
+					case i == 0:
+						a.Bits = uint64(n)
+					case param.Buffer:
+						a.Range = dag.Range{Buffer: int32(i), Hi: 1 << 50}
+					default:
+						a.Bits = math.Float64bits(1.7)
+					}
+					l.args = append(l.args, a)
+				}
+				l.describe(t, "map", sizes{"n": float64(n)}, skew, 1<<60, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
+				b.check(t, l, kernel, fmt.Sprintf("%s from %s to %s, n=%d, slices %d elements off", text, in, out, n, skew))
+			}
+		}
+		require.NoError(t, loaded.Close())
+	}
+	for _, text := range []string{"z = a*x + y", "z = -x / y - 0.5", "z = min(x, y, 1) - max(x, 0)", "z = floor(x) + ceil(y) + abs(x)", "z = x % y", "z = sqrt(y)",
+		"z = exp(x)", "z = log(y)", "z = log2(y)", "z = sin(x) + cos(y)", "z = tanh(x)", "z = pow(y, x)", "z = pow(x, 3)", "z = 3", "z = a"} {
+		try(text, dag.F32, dag.F32)
+		try(text, dag.F64, dag.F64)
+	}
+	for out := dag.F16; out <= dag.Bool; out++ {
+		for in := dag.F16; in <= dag.Bool; in++ {
+			try("z = 30*x + a", out, in)
+		}
+	}
+}
+
+func TestMaps(t *testing.T) { checkMaps(t, open(t), 300_001) }
+
+func TestMapsOnCPU(t *testing.T) {
+	p := must[*host.Platform](t)(host.Open(host.Options{}))
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	checkMaps(t, p, 2000)
 }
 
 // checkKernels runs every kernel of the library whose sizes stay within limit.
@@ -414,17 +508,7 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64) {
 						if l == nil {
 							continue
 						}
-						want := l.reference(t)
-						for round, got := range b.run(t, l, k, 3) {
-							for i, m := range l.buffers {
-								if m == nil || l.params[i].Scratch {
-									continue
-								}
-								if difference := m.differ(got[i], want[i]); difference != "" {
-									t.Errorf("%s %v, slices %d elements off, launch %d: %s: %s", v.Entry, s, skew, round, m.name, difference)
-								}
-							}
-						}
+						b.check(t, l, k, fmt.Sprintf("%s %v, slices %d elements off", v.Entry, s, skew))
 					}
 				}
 				require.NoError(t, module.Close())
