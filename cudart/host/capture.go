@@ -22,13 +22,19 @@ type capture struct {
 // a stream of its own.
 func (s *Stream) BeginCapture() error {
 	const call = "cuStreamBeginCapture"
+	if s.queue.handle == legacyHandle {
+		return fail(call, captureUnsupported, s.queue.device.id, "the default stream cannot capture")
+	}
+	return s.begin()
+}
+
+// begin starts a capture, on a stand-in for the default stream too.
+func (s *Stream) begin() error {
+	const call = "cuStreamBeginCapture"
 	if err := s.check(call); err != nil {
 		return err
 	}
 	q := s.queue
-	if q.handle == legacyHandle {
-		return fail(call, captureUnsupported, q.device.id, "the default stream cannot capture")
-	}
 	q.platform.capture.Lock()
 	defer q.platform.capture.Unlock()
 	if q.capturing() {

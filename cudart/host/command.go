@@ -4,7 +4,9 @@ package host
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -367,6 +369,9 @@ func set(b []byte, pattern uint32, width uint8) {
 func (c *command) crashed(v *crash) *cudart.Error {
 	if fault, ok := v.value.(interface{ Addr() uintptr }); ok {
 		return c.fail(illegalAddress, "%s", c.near(cudart.Ptr(fault.Addr())))
+	}
+	if e, ok := v.value.(runtime.Error); ok && strings.Contains(e.Error(), "nil pointer dereference") {
+		return c.fail(illegalAddress, "address 0")
 	}
 	e := c.fail(launchFailed, "panic: %v", v.value)
 	e.Detail = string(v.stack)

@@ -244,7 +244,7 @@ func (l *List) capture(from cudart.Stream) (*table, *Stream, error) {
 	if !ok || origin.queue.platform != l.platform {
 		return nil, nil, fail("cuStreamBeginCapture", invalidHandle, -1, "a capture needs an origin stream of this platform")
 	}
-	if err := origin.BeginCapture(); err != nil {
+	if err := origin.begin(); err != nil {
 		return nil, nil, err
 	}
 	var failed error

@@ -1,21 +1,19 @@
-// Random programs give what running their commands one after the other gives: on any number of streams, under disturbed timing, as a
-// captured graph and as one built node by node.
+// Random programs give what running their commands one after the other gives: on any number of streams, as a captured graph and as one
+// built node by node.
 
-package host
+package conformance
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 )
 
 const programBytes = 256 // of each of the two buffers, one of the device and one of the host
@@ -82,7 +80,7 @@ func (s step) apply(m []uint32) {
 		d := &m[s.dst/4+i]
 		switch s.kind {
 		case cudart.LaunchKernel:
-			*d = mix(m[s.src/4+i], *d, s.pattern)
+			*d = mixed(m[s.src/4+i], *d, s.pattern)
 		case cudart.CopyMemory:
 			*d = m[s.src/4+i]
 		case cudart.SetMemory:
@@ -91,29 +89,13 @@ func (s step) apply(m []uint32) {
 	}
 }
 
-func mix(x, y, k uint32) uint32 { return x*2654435761 + y*40503 + k }
-
-var mixReference = kernels.Reference{
-	Spans: func(c *kernels.Call) int64 { return c.Args[0].Bytes / 4 },
-	Run: func(c *kernels.Call, lo, hi int64) {
-		words := func(a kernels.Arg) []uint32 { return unsafe.Slice((*uint32)(a.Memory), a.Bytes/4) }
-		d, s := words(c.Args[0]), words(c.Args[1])
-		for i := lo; i < hi; i++ {
-			d[i] = mix(s[i], d[i], uint32(c.Args[2].Bits))
-		}
-	},
-}
-
-func TestProgramsMatchSequentialExecution(t *testing.T) {
+// Programs runs random programs on platforms that open returns, each with what ends it.
+func Programs(t *testing.T, open func(t *rapid.T) (p cudart.Platform, end func())) {
 	rapid.Check(t, func(t *rapid.T) {
 		streams := rapid.IntRange(1, 5).Draw(t, "streams")
 		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step { return drawStep(t, streams) }), 1, 30).Draw(t, "steps")
-		p, err := Open(Options{
-			Perturb: rapid.Uint64().Draw(t, "seed"), CheckOrder: rapid.Bool().Draw(t, "check"),
-			References: map[string]kernels.Reference{"mix": mixReference},
-		})
-		require.NoError(t, err)
-
+		p, end := open(t)
+		before := p.Live()
 		want := make([]uint32, 2*programBytes/4)
 		for i := range want {
 			want[i] = uint32(i)
@@ -138,50 +120,68 @@ func TestProgramsMatchSequentialExecution(t *testing.T) {
 			func() error { return captured.Launch(r.streams[0]) },
 			func() error { return built.Launch(r.streams[streams-1]) },
 		} {
-			copy(r.device, initial[:programBytes/4])
-			copy(r.host, initial[programBytes/4:])
+			r.write(initial)
 			require.NoError(t, run())
 			require.NoError(t, p.Synchronize(0))
-			require.Equal(t, want, slices.Concat(r.device, r.host), []string{"streams", "captured graph", "built graph"}[i])
+			require.Equal(t, want, r.read(), []string{"streams", "captured graph", "built graph"}[i])
 		}
 		require.NoError(t, captured.Close())
 		require.NoError(t, built.Close())
 		require.NoError(t, list.Close())
 		r.close()
-		require.NoError(t, p.Close())
+		require.Equal(t, before, p.Live())
+		end()
 	})
 }
 
 // programRun is what a program runs on.
 type programRun struct {
 	t            require.TestingT
-	p            *Platform
+	p            cudart.Platform
 	module       cudart.Module
 	streams      []cudart.Stream
 	events       []cudart.Event
-	d, h         cudart.Ptr
-	device, host []uint32
+	d, h, staged cudart.Ptr // the two buffers, and pinned memory for the device's contents
+	transfer     [2]cudart.List
 }
 
-func newProgramRun(t require.TestingT, p *Platform, streams int) *programRun {
+func newProgramRun(t require.TestingT, p cudart.Platform, streams int) *programRun {
 	r := &programRun{t: t, p: p}
 	var err error
-	r.module, err = p.Load(context.Background(), 0, &kernels.Module{Name: "programs"})
+	r.module, err = p.Load(context.Background(), 0, Module())
 	require.NoError(t, err)
 	r.d, err = p.Alloc(0, programBytes)
 	require.NoError(t, err)
 	r.h, err = p.AllocHost(programBytes, false)
 	require.NoError(t, err)
-	words := func(ptr cudart.Ptr) []uint32 {
-		return unsafe.Slice((*uint32)(p.memory.lookup(ptr).data), programBytes/4)
-	}
-	r.device, r.host = words(r.d), words(r.h)
+	r.staged, err = p.AllocHost(programBytes, false)
+	require.NoError(t, err)
 	for i := range streams {
 		s, err := p.NewStream(0, dag.Priority(i%3-1))
 		require.NoError(t, err)
 		r.streams = append(r.streams, s)
 	}
+	for i, c := range []cudart.Command{{Dst: r.d, Src: r.staged, SrcDevice: -1}, {Dst: r.staged, DstDevice: -1, Src: r.d}} {
+		c.Kind, c.Stream, c.Bytes, c.Label = cudart.CopyMemory, r.streams[0], programBytes, "transfer"
+		r.transfer[i], err = p.Encode([]cudart.Command{c}, cudart.ListOptions{})
+		require.NoError(t, err)
+	}
 	return r
+}
+
+// write sets both buffers' contents.
+func (r *programRun) write(contents []uint32) {
+	copy(wordsOf(r.p.HostBytes(r.staged, programBytes)), contents)
+	copy(wordsOf(r.p.HostBytes(r.h, programBytes)), contents[programBytes/4:])
+	require.NoError(r.t, r.transfer[0].Submit())
+	require.NoError(r.t, r.p.Synchronize(0))
+}
+
+// read returns both buffers' contents.
+func (r *programRun) read() []uint32 {
+	require.NoError(r.t, r.transfer[1].Submit())
+	require.NoError(r.t, r.p.Synchronize(0))
+	return slices.Concat(wordsOf(r.p.HostBytes(r.staged, programBytes)), wordsOf(r.p.HostBytes(r.h, programBytes)))
 }
 
 func (r *programRun) event() cudart.Event {
@@ -207,6 +207,12 @@ func (r *programRun) encode(steps []step) (commands, nodes []cudart.Command, dep
 	for range r.streams {
 		events = append(events, r.event())
 	}
+	record := func(s cudart.Stream, e cudart.Event) cudart.Command {
+		return cudart.Command{Kind: cudart.RecordEvent, Stream: s, Event: e}
+	}
+	wait := func(s cudart.Stream, e cudart.Event) cudart.Command {
+		return cudart.Command{Kind: cudart.WaitEvent, Stream: s, Event: e}
+	}
 	commands = append(commands, record(r.streams[0], events[0]))
 	for _, s := range r.streams[1:] {
 		commands = append(commands, wait(s, events[0]))
@@ -222,10 +228,10 @@ func (r *programRun) encode(steps []step) (commands, nodes []cudart.Command, dep
 				commands = append(commands, record(r.streams[o.stream], events[o.stream]), wait(r.streams[s.stream], events[o.stream]))
 			}
 		}
-		c := cudart.Command{Kind: s.kind, Stream: r.streams[s.stream], Label: fmt.Sprint(i), Node: int32(i), Grid: one, Block: one, Bytes: s.bytes, Pattern: s.pattern, Width: 4, Kernel: k}
+		c := cudart.Command{Kind: s.kind, Stream: r.streams[s.stream], Label: fmt.Sprint(i), Node: int32(i), Grid: one, Block: [3]uint32{16, 1, 1}, Bytes: s.bytes, Pattern: s.pattern, Width: 4, Kernel: k}
 		c.Dst, c.DstDevice = r.ptr(s.dst)
 		c.Src, c.SrcDevice = r.ptr(s.src)
-		c.Args = []cudart.Value{pointer(c.Dst, s.bytes), pointer(c.Src, s.bytes), scalar(uint64(s.pattern))}
+		c.Args = []cudart.Value{pointer(c.Dst, s.bytes), pointer(c.Src, s.bytes), scalar(uint32(s.bytes / 4)), scalar(s.pattern)}
 		for _, a := range s.accesses() {
 			p, _ := r.ptr(a[0])
 			c.Accesses = append(c.Accesses, cudart.Access{Ptr: p, Bytes: a[1] - a[0], Write: a[2] > 0, Name: "m"})
@@ -239,6 +245,9 @@ func (r *programRun) encode(steps []step) (commands, nodes []cudart.Command, dep
 }
 
 func (r *programRun) close() {
+	for _, l := range r.transfer {
+		require.NoError(r.t, l.Close())
+	}
 	for _, s := range r.streams {
 		require.NoError(r.t, s.Close())
 	}
@@ -248,40 +257,5 @@ func (r *programRun) close() {
 	require.NoError(r.t, r.module.Close())
 	require.NoError(r.t, r.p.Free(r.d))
 	require.NoError(r.t, r.p.Free(r.h))
-}
-
-// TestPerturbationShowsAMissingWait runs a program with a race: its result depends on the seed, and without one it would mostly not.
-func TestPerturbationShowsAMissingWait(t *testing.T) {
-	results := map[float32]int{}
-	for seed := range uint64(200) {
-		func() {
-			p, err := Open(Options{Perturb: seed + 1, Workers: 1})
-			require.NoError(t, err)
-			b := &bench{t, p, nil}
-			b.module, err = p.Load(context.Background(), 0, testModule())
-			require.NoError(t, err)
-			d, err := p.Alloc(0, 64)
-			require.NoError(t, err)
-			h, err := p.AllocHost(64, false)
-			require.NoError(t, err)
-			s, err := p.NewStream(0, 0)
-			require.NoError(t, err)
-			u, err := p.NewStream(0, 0)
-			require.NoError(t, err)
-			*(*float32)(p.memory.lookup(d).data) = 0
-			var commands []cudart.Command
-			for range 4 {
-				commands = append(commands, b.kernel(s, "inc", pointer(d, 64)))
-			}
-			commands = append(commands, toHost(u, h, d, 64)) // must wait for s
-			l, err := p.Encode(commands, cudart.ListOptions{})
-			require.NoError(t, err)
-			require.NoError(t, l.Submit())
-			require.NoError(t, p.Synchronize(0))
-			results[*(*float32)(p.memory.lookup(h).data)]++
-			require.ErrorIs(t, p.Close(), cudart.ErrLeak)
-		}()
-	}
-	require.Greater(t, len(results), 1, "%v", results)
-	t.Log(results)
+	require.NoError(r.t, r.p.Free(r.staged))
 }
