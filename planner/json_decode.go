@@ -21,7 +21,7 @@ func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &planDecoder{jsonReader: jsonReader{data: data}, g: g, p: &Plan{}, hash: g.Hash()}
+	d := &planDecoder{jsonReader: jsonReader{data: data, kind: ErrPlanShape}, g: g, p: &Plan{}, hash: g.Hash()}
 	d.read()
 	if d.misfits || d.err == nil && d.p.Graph != d.hash {
 		if other := otherGraph(data, g, d.hash); other != nil {
@@ -89,10 +89,7 @@ func (d *planDecoder) read() {
 	d.object(planKeys, 0, func(key int) {
 		switch planKeys[key] {
 		case "version":
-			at := d.at
-			if v := d.int(math.MinInt64, math.MaxInt64); d.err == nil && v != planVersion {
-				d.failAt(at, ErrPlanShape, "this is version %d; only version %d can be read", v, planVersion)
-			}
+			d.version(planVersion)
 		case "name":
 			p.Name = d.label()
 		case "graph":
@@ -124,16 +121,6 @@ func (d *planDecoder) read() {
 		d.end()
 	}
 	d.settle()
-}
-
-// label reads a string that people gave or that names something.
-func (d *planDecoder) label() string {
-	at := d.at
-	text := d.string()
-	if len(text) > maxNameBytes {
-		d.failAt(at, ErrPlanShape, "longer than %d bytes", maxNameBytes)
-	}
-	return text
 }
 
 // misfit is an error that another graph would explain.
@@ -349,11 +336,11 @@ func (d *planDecoder) readStats() {
 				count([]*int{&s.ForkRecords, &s.ForkWaits}[key])
 			})
 		case "makespan_us":
-			s.MakespanUS = d.time()
+			s.MakespanUS = d.float(math.MaxFloat64)
 		case "lower_bound_us":
-			s.LowerBoundUS = d.time()
+			s.LowerBoundUS = d.float(math.MaxFloat64)
 		case "critical_path_us":
-			s.CriticalPathUS = d.time()
+			s.CriticalPathUS = d.float(math.MaxFloat64)
 		case "peak_device_bytes":
 			s.PeakDeviceBytes = d.int(0, math.MaxInt64)
 		case "sum_device_bytes":
@@ -419,7 +406,7 @@ func (d *planDecoder) settle() {
 
 // otherGraph reads a plan once more, for names only, and returns an error if it was made for another graph than g.
 func otherGraph(data []byte, g *dag.Graph, hash string) *FileError {
-	r := &jsonReader{data: data}
+	r := &jsonReader{data: data, kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
 	r.object(planKeys, 0, func(key int) {

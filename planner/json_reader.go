@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is what is wrong in a plan's file, and where.
+// FileError is what is wrong in the file of a plan, a machine or a profile, and where.
 type FileError struct {
 	Line, Column int    // from 1; columns count characters
 	Path         string // such as "streams[1].ops[3].node"; empty at the top
 	Problem      string
-	Err          error // ErrPlanShape or ErrOtherGraph
+	Err          error // ErrPlanShape, ErrOtherGraph, ErrBadMachine or ErrBadProfile
 }
 
 func (e *FileError) Error() string {
@@ -34,6 +34,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // jsonReader reads one document. After an error every call does nothing and returns zeros.
 type jsonReader struct {
 	data []byte
+	kind error // what errors wrap
 	at   int
 	path []pathStep
 	err  *FileError
@@ -58,7 +59,7 @@ func (r *jsonReader) failAt(at int, kind error, format string, args ...any) {
 }
 
 func (r *jsonReader) fail(format string, args ...any) {
-	r.failAt(r.at, ErrPlanShape, format, args...)
+	r.failAt(r.at, r.kind, format, args...)
 }
 
 func (r *jsonReader) where() string {
@@ -121,7 +122,7 @@ func (r *jsonReader) take(c byte) bool {
 // end is called after the document.
 func (r *jsonReader) end() {
 	if r.peek() != 0 || r.at < len(r.data) {
-		r.fail("the file goes on after the plan")
+		r.fail("the file goes on after its end")
 	}
 }
 
@@ -147,10 +148,10 @@ func (r *jsonReader) object(keys []string, optional int, value func(key int)) {
 		key := slices.Index(keys, name)
 		switch {
 		case key < 0:
-			r.failAt(at, ErrPlanShape, "unknown key %q; the keys are %s", clip(name), strings.Join(keys, ", "))
+			r.failAt(at, r.kind, "unknown key %q; the keys are %s", clip(name), strings.Join(keys, ", "))
 			return
 		case seen>>key&1 != 0:
-			r.failAt(at, ErrPlanShape, "key %q is there twice", name)
+			r.failAt(at, r.kind, "key %q is there twice", name)
 			return
 		}
 		seen |= 1 << key
@@ -174,10 +175,67 @@ func (r *jsonReader) object(keys []string, optional int, value func(key int)) {
 	}
 	for k, key := range keys[:len(keys)-optional] {
 		if seen>>k&1 == 0 {
-			r.failAt(start, ErrPlanShape, "key %q is missing", key)
+			r.failAt(start, r.kind, "key %q is missing", key)
 			return
 		}
 	}
+}
+
+// entries reads an object with keys of any name, none twice, and calls value for each with the reader before it.
+func (r *jsonReader) entries(value func(name string)) {
+	if c := r.peek(); c != '{' {
+		r.fail("expected an object, found %s", r.found())
+		return
+	}
+	r.at++
+	if r.peek() == '}' {
+		r.at++
+		return
+	}
+	seen := map[string]bool{}
+	for r.err == nil {
+		r.peek()
+		at := r.at
+		name := r.string()
+		if r.err == nil && seen[name] {
+			r.failAt(at, r.kind, "key %q is there twice", clip(name))
+		}
+		seen[name] = true
+		if r.err != nil || !r.take(':') {
+			return
+		}
+		r.path = append(r.path, pathStep{key: clip(name)})
+		r.peek()
+		value(name)
+		if r.err != nil {
+			return
+		}
+		r.path = r.path[:len(r.path)-1]
+		if r.peek() == ',' {
+			r.at++
+			continue
+		}
+		r.take('}')
+		return
+	}
+}
+
+// version reads the version of a form.
+func (r *jsonReader) version(known int64) {
+	at := r.at
+	if v := r.int(math.MinInt64, math.MaxInt64); r.err == nil && v != known {
+		r.failAt(at, r.kind, "this is version %d; only version %d can be read", v, known)
+	}
+}
+
+// label reads a string that people gave or that names something.
+func (r *jsonReader) label() string {
+	at := r.at
+	text := r.string()
+	if len(text) > maxNameBytes {
+		r.failAt(at, r.kind, "longer than %d bytes", maxNameBytes)
+	}
+	return text
 }
 
 // list reads a list and calls entry for each of its values with the reader before it.
@@ -232,7 +290,7 @@ func (r *jsonReader) bytes() []byte {
 		case c == '\\':
 			return r.escaped(start)
 		case c < ' ':
-			r.failAt(i, ErrPlanShape, "a control character must be escaped in a string")
+			r.failAt(i, r.kind, "a control character must be escaped in a string")
 			return nil
 		}
 	}
@@ -254,7 +312,7 @@ func (r *jsonReader) escaped(start int) []byte {
 			r.at = i + 1
 			return r.text
 		case c < ' ':
-			r.failAt(i, ErrPlanShape, "a control character must be escaped in a string")
+			r.failAt(i, r.kind, "a control character must be escaped in a string")
 			return nil
 		case c != '\\':
 			r.text = append(r.text, c)
@@ -270,7 +328,7 @@ func (r *jsonReader) escaped(start int) []byte {
 		}
 		x, ok := r.unicode(i)
 		if !ok {
-			r.failAt(i-1, ErrPlanShape, "bad escape in a string")
+			r.failAt(i-1, r.kind, "bad escape in a string")
 			return nil
 		}
 		i += 4
@@ -280,7 +338,7 @@ func (r *jsonReader) escaped(start int) []byte {
 				low, ok = r.unicode(i + 2)
 			}
 			if x = utf16.DecodeRune(x, low); !ok || x == utf8.RuneError {
-				r.failAt(i-5, ErrPlanShape, "half a surrogate pair in a string")
+				r.failAt(i-5, r.kind, "half a surrogate pair in a string")
 				return nil
 			}
 			i += 6
@@ -349,9 +407,9 @@ func (r *jsonReader) int(lo, hi int64) int64 {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil && strings.ContainsAny(text, ".eE"):
-		r.failAt(at, ErrPlanShape, "%s is not an integer", clip(text))
+		r.failAt(at, r.kind, "%s is not an integer", clip(text))
 	case err != nil || v < lo || v > hi:
-		r.failAt(at, ErrPlanShape, "%s is out of range: it must be from %d to %d", clip(text), lo, hi)
+		r.failAt(at, r.kind, "%s is out of range: it must be from %d to %d", clip(text), lo, hi)
 	}
 	if r.err != nil {
 		return 0
@@ -359,8 +417,8 @@ func (r *jsonReader) int(lo, hi int64) int64 {
 	return v
 }
 
-// time reads microseconds.
-func (r *jsonReader) time() float64 {
+// float reads a number from 0 to hi.
+func (r *jsonReader) float(hi float64) float64 {
 	r.peek()
 	at := r.at
 	text := r.number()
@@ -368,11 +426,24 @@ func (r *jsonReader) time() float64 {
 		return 0
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v < 0 || math.IsInf(v, 0) {
-		r.failAt(at, ErrPlanShape, "%s is no number of microseconds", clip(text))
+	if err != nil || v < 0 || v > hi {
+		r.failAt(at, r.kind, "%s is out of range: it must be from 0 to %g", clip(text), hi)
 		return 0
 	}
 	return v
+}
+
+// bool reads true or false.
+func (r *jsonReader) bool() bool {
+	r.peek()
+	for _, word := range []string{"true", "false"} {
+		if strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+len(word))]), word) {
+			r.at += len(word)
+			return word == "true"
+		}
+	}
+	r.fail("expected true or false, found %s", r.found())
+	return false
 }
 
 // skip reads a string or a number that is not wanted.
@@ -391,7 +462,7 @@ func (r *jsonReader) choice(of ...string) int {
 	text := r.string()
 	k := slices.Index(of, text)
 	if k < 0 {
-		r.failAt(at, ErrPlanShape, "unknown %q; it must be one of %s", clip(text), strings.Join(of, ", "))
+		r.failAt(at, r.kind, "unknown %q; it must be one of %s", clip(text), strings.Join(of, ", "))
 		return 0
 	}
 	return k

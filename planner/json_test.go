@@ -153,10 +153,10 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194305]`)},
 		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194304, 1]`)},
 		{`stats: waits is 99; the plan has`, waitsLie(good)},
-		{`stats.makespan_us: -1 is no number of microseconds`, lie(good, "makespan_us", "-1")},
-		{`stats.makespan_us: 1e999 is no number of microseconds`, lie(good, "makespan_us", "1e999")},
+		{`stats.makespan_us: -1 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "-1")},
+		{`stats.makespan_us: 1e999 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "1e999")},
 		{`stats.peak_device_bytes: 99999999999999999999 is out of range: it must be from 0 to 9223372036854775807`, lie(good, "peak_device_bytes", "99999999999999999999")},
-		{`the file goes on after the plan`, good + "{}"},
+		{`the file goes on after its end`, good + "{}"},
 	} {
 		_, err := DecodePlan(strings.NewReader(c.text), g)
 		require.ErrorContains(t, err, c.want)

@@ -3,49 +3,54 @@
 package planner
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Machine is a model of a host with its devices. All devices are alike. Rates are bytes or operations per microsecond:
 // 1 GB/s is 1000 bytes per microsecond.
 type Machine struct {
-	Name string `json:"name"`
+	Name string
 
-	LaunchUS     float64 `json:"launch_us"`      // host: one launch or copy
-	EventUS      float64 `json:"event_us"`       // host: one record or wait
-	SyncUS       float64 `json:"sync_us"`        // device: from a record to the streams that wait for it
-	GapUS        float64 `json:"gap_us"`         // device: from the end of a node to the start of one that had to follow it
-	GraphNodeUS  float64 `json:"graph_node_us"`  // device, in a graph: what GapUS is on a stream
-	GraphIssueUS float64 `json:"graph_issue_us"` // device, in a graph: part of GraphNodeUS that is spent on one node at a time
-	KernelUS     float64 `json:"kernel_us"`      // device: the least a kernel takes
-	CopyUS       float64 `json:"copy_us"`        // device: what a copy takes before its first byte
+	LaunchUS     float64 // host: one launch or copy
+	EventUS      float64 // host: one record or wait
+	SyncUS       float64 // device: from a record to the streams that wait for it
+	GapUS        float64 // device: from the end of a node to the start of one that had to follow it
+	GraphNodeUS  float64 // device, in a graph: what GapUS is on a stream
+	GraphIssueUS float64 // device, in a graph: part of GraphNodeUS that is spent on one node at a time
+	KernelUS     float64 // device: the least a kernel takes
+	CopyUS       float64 // device: what a copy takes before its first byte
 
-	HostToDevice   float64 `json:"host_to_device"`   // bytes copied
-	DeviceToHost   float64 `json:"device_to_host"`   // bytes copied
-	DeviceToDevice float64 `json:"device_to_device"` // bytes copied within a device: half of Memory
-	PeerToPeer     float64 `json:"peer_to_peer"`     // bytes copied from one device to another
-	HostToHost     float64 `json:"host_to_host"`     // bytes copied by the host
-	Memory         float64 `json:"memory"`           // device memory, reads and writes counted
-	Flops          float64 `json:"flops"`
+	HostToDevice   float64 // bytes copied
+	DeviceToHost   float64 // bytes copied
+	DeviceToDevice float64 // bytes copied within a device: half of Memory
+	PeerToPeer     float64 // bytes copied from one device to another
+	HostToHost     float64 // bytes copied by the host
+	Memory         float64 // device memory, reads and writes counted
+	Flops          float64
 
-	Multiprocessors int `json:"multiprocessors"`
-	BlocksPerSM     int `json:"blocks_per_sm"`
-	ThreadsPerSM    int `json:"threads_per_sm"`
-	SharedPerSM     int `json:"shared_per_sm"`
-	BusyThreads     int `json:"busy_threads"` // threads that keep one multiprocessor busy; more hide no more latency
-	CopyEngines     int `json:"copy_engines"` // per direction
+	Multiprocessors int
+	BlocksPerSM     int
+	ThreadsPerSM    int
+	SharedPerSM     int
+	BusyThreads     int // threads that keep one multiprocessor busy; more hide no more latency
+	CopyEngines     int // per direction
 
-	DeviceBytes int64 `json:"device_bytes"` // memory of one device; 0: unknown
-	Unit        bool  `json:"unit"`         // a node takes its cost or 1 us; no syncs, no submission, no contention
+	DeviceBytes int64 // memory of one device; 0: unknown
+	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
 }
 
-// ErrUnknownMachine is what MachineByName returns (wrapped) for a name that it does not have.
-var ErrUnknownMachine = errors.New("unknown machine")
+var (
+	// ErrUnknownMachine is what MachineByName returns (wrapped) for a name that it does not have.
+	ErrUnknownMachine = errors.New("unknown machine")
+	// ErrBadMachine is a machine with a figure that cannot be right, or a file that is none.
+	ErrBadMachine = errors.New("bad machine")
+)
 
 // H200 is an NVIDIA H200 as measured from one host thread, each figure the best of several runs.
 func H200() *Machine {
@@ -91,54 +96,64 @@ func MachineByName(name string) (*Machine, error) {
 const (
 	machineVersion  = 1
 	maxMachineBytes = 1 << 20
-	maxFigure       = 1e18 // beyond this a figure is a mistake, and sums of them lose all meaning
+	maxNameBytes    = 4096
+	maxFigure       = 1e15 // beyond this a figure is a mistake, and sums of them lose all meaning
 )
 
-// figures lists every number of a machine with the name it has in the file, in file order.
-func (m *Machine) figures() []figure {
-	return []figure{
-		{"launch_us", m.LaunchUS, false}, {"event_us", m.EventUS, false}, {"sync_us", m.SyncUS, false},
-		{"gap_us", m.GapUS, false}, {"graph_node_us", m.GraphNodeUS, false}, {"graph_issue_us", m.GraphIssueUS, false},
-		{"kernel_us", m.KernelUS, false}, {"copy_us", m.CopyUS, false},
-		{"host_to_device", m.HostToDevice, true}, {"device_to_host", m.DeviceToHost, true},
-		{"device_to_device", m.DeviceToDevice, true}, {"peer_to_peer", m.PeerToPeer, true},
-		{"host_to_host", m.HostToHost, true}, {"memory", m.Memory, true}, {"flops", m.Flops, true},
-		{"multiprocessors", float64(m.Multiprocessors), true}, {"blocks_per_sm", float64(m.BlocksPerSM), true},
-		{"threads_per_sm", float64(m.ThreadsPerSM), true}, {"shared_per_sm", float64(m.SharedPerSM), false},
-		{"busy_threads", float64(m.BusyThreads), true}, {"copy_engines", float64(m.CopyEngines), true},
-		{"device_bytes", float64(m.DeviceBytes), false},
-	}
-}
-
+// figure is one number of a machine under the name that it has in the file.
 type figure struct {
 	name     string
-	value    float64
+	value    any  // *float64, *int or *int64
 	positive bool // needed on every machine but a unit one
 }
 
-// Validate says which figure cannot be right, all of them in one go.
+// figures lists every number, in file order.
+func (m *Machine) figures() []figure {
+	return []figure{
+		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
+		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false},
+		{"kernel_us", &m.KernelUS, false}, {"copy_us", &m.CopyUS, false},
+		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true},
+		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},
+		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"flops", &m.Flops, true},
+		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
+		{"threads_per_sm", &m.ThreadsPerSM, true}, {"shared_per_sm", &m.SharedPerSM, false},
+		{"busy_threads", &m.BusyThreads, true}, {"copy_engines", &m.CopyEngines, true},
+		{"device_bytes", &m.DeviceBytes, false},
+	}
+}
+
+func (f *figure) get() float64 {
+	switch v := f.value.(type) {
+	case *float64:
+		return *v
+	case *int:
+		return float64(*v)
+	}
+	return float64(*f.value.(*int64))
+}
+
+// Validate says which figure cannot be right, all of them in one go. Errors match ErrBadMachine.
 func (m *Machine) Validate() error {
 	var errs []error
-	if m.Name == "" || len(m.Name) > maxNameBytes {
-		errs = append(errs, fmt.Errorf("machine: name must have 1 to %d bytes", maxNameBytes))
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w %q: %s", ErrBadMachine, m.Name, fmt.Sprintf(format, args...)))
+	}
+	if m.Name == "" || len(m.Name) > maxNameBytes || !utf8.ValidString(m.Name) {
+		wrong("its name must have 1 to %d bytes of UTF-8", maxNameBytes)
 	}
 	for _, f := range m.figures() {
-		switch {
-		case math.IsNaN(f.value) || f.value < 0 || f.value > maxFigure:
-			errs = append(errs, fmt.Errorf("machine %q: %s is %v: it must be from 0 to %g", m.Name, f.name, f.value, maxFigure))
-		case f.positive && f.value == 0 && !m.Unit:
-			errs = append(errs, fmt.Errorf("machine %q: %s is missing: it must be above 0", m.Name, f.name))
+		switch v := f.get(); {
+		case math.IsNaN(v) || v < 0 || v > maxFigure:
+			wrong("%s is %v: it must be from 0 to %g", f.name, v, maxFigure)
+		case f.positive && v == 0 && !m.Unit:
+			wrong("%s is 0: it must be above 0", f.name)
 		}
 	}
 	if m.GraphIssueUS > m.GraphNodeUS {
-		errs = append(errs, fmt.Errorf("machine %q: graph_issue_us is %v: it is part of graph_node_us, which is %v", m.Name, m.GraphIssueUS, m.GraphNodeUS))
+		wrong("graph_issue_us is %v: it is part of graph_node_us, which is %v", m.GraphIssueUS, m.GraphNodeUS)
 	}
 	return errors.Join(errs...)
-}
-
-type machineFile struct {
-	Version int `json:"version"`
-	*Machine
 }
 
 // Encode writes the machine as a file that DecodeMachine reads.
@@ -146,50 +161,74 @@ func (m *Machine) Encode(w io.Writer) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(machineFile{machineVersion, m}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("machine %q: %w", m.Name, err)
+	text := strconv.AppendInt([]byte("{\n  \"version\": "), machineVersion, 10)
+	text = appendJSON(append(text, ",\n  \"name\": "...), m.Name)
+	text = strconv.AppendBool(append(text, ",\n  \"unit\": "...), m.Unit)
+	for _, f := range m.figures() {
+		text = append(appendJSON(append(text, ",\n  "...), f.name), ": "...)
+		switch v := f.value.(type) {
+		case *float64:
+			text = appendJSONFloat(text, *v)
+		case *int:
+			text = strconv.AppendInt(text, int64(*v), 10)
+		case *int64:
+			text = strconv.AppendInt(text, *v, 10)
+		}
 	}
-	_, err = w.Write(append(data, '\n'))
+	_, err := w.Write(append(text, "\n}\n"...))
 	return err
 }
 
-// DecodeMachine reads a machine file. Every figure must be there, except on a unit machine.
+// DecodeMachine reads a machine file. Every figure must be there; on a unit machine, which uses none, they may be left out.
+// Errors match ErrBadMachine and, where a place in the file is to blame, are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
-	m := &Machine{}
-	if err := decodeStrict(r, "machine", maxMachineBytes, machineVersion, &machineFile{Machine: m}); err != nil {
+	data, err := readLimited(r, "machine", maxMachineBytes)
+	if err != nil {
 		return nil, err
+	}
+	m := &Machine{}
+	figures := m.figures()
+	keys := []string{"version", "name", "unit"}
+	for _, f := range figures {
+		keys = append(keys, f.name)
+	}
+	there := make([]bool, len(keys))
+	reader := jsonReader{data: data, kind: ErrBadMachine}
+	reader.object(keys, len(keys)-2, func(key int) {
+		there[key] = true
+		switch keys[key] {
+		case "version":
+			reader.version(machineVersion)
+		case "name":
+			m.Name = reader.label()
+		case "unit":
+			m.Unit = reader.bool()
+		default:
+			switch v := figures[key-3].value.(type) {
+			case *float64:
+				*v = reader.float(maxFigure)
+			case *int:
+				*v = int(reader.int(0, math.MaxInt32))
+			case *int64:
+				*v = reader.int(0, maxFigure)
+			}
+		}
+	})
+	if reader.err == nil {
+		reader.end()
+	}
+	for key := range keys {
+		if key > 2 && !there[key] && !m.Unit {
+			reader.failAt(0, ErrBadMachine, "key %q is missing", keys[key])
+		}
+	}
+	if reader.err != nil {
+		return nil, fmt.Errorf("machine: %w", reader.err)
 	}
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
 	return m, nil
-}
-
-// decodeStrict reads one JSON value with a version, refusing unknown fields, trailing text and more than limit bytes.
-func decodeStrict(r io.Reader, what string, limit int64, version int, into any) error {
-	data, err := readLimited(r, what, limit)
-	if err != nil {
-		return err
-	}
-	var head struct {
-		Version *int `json:"version"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	switch {
-	case head.Version == nil:
-		return fmt.Errorf("%s: version is missing; this is version %d", what, version)
-	case *head.Version != version:
-		return fmt.Errorf("%s: version is %d; only version %d can be read", what, *head.Version, version)
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(data)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 func readLimited(r io.Reader, what string, limit int64) ([]byte, error) {

@@ -42,20 +42,28 @@ func TestMachineRefusals(t *testing.T) {
 	require.NoError(t, H200().Encode(&b))
 	good := b.String()
 	for _, c := range []struct{ want, text string }{
-		{"machine: unexpected end of JSON input", ""},
-		{"machine: version is missing; this is version 1", "{}"},
-		{"machine: version is 2; only version 1 can be read", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
-		{`machine: json: unknown field "lunch_us"`, strings.Replace(good, "launch_us", "lunch_us", 1)},
-		{`machine "h200": launch_us is -1: it must be from 0 to 1e+18`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
-		{`machine "h200": flops is missing: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
-		{`machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
-		{"machine: name must have 1 to 4096 bytes", strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
-		{"machine: larger than 1048576 bytes", strings.Repeat(" ", 1<<20+1)},
+		{"machine: 1:1: expected an object, found the end of the file", ""},
+		{`machine: 1:1: key "version" is missing`, "{}"},
+		{"machine: 2:14: version: this is version 2; only version 1 can be read", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
+		{`machine: 1:1: key "gap_us" is missing`, strings.Replace(good, "  \"gap_us\": 1.6,\n", "", 1)},
+		{`machine: 5:3: key "unit" is there twice`, strings.Replace(good, `"unit": false`, "\"unit\": false,\n  \"unit\": true", 1)},
+		{`machine: 4:11: unit: expected true or false, found a number`, strings.Replace(good, `"unit": false`, `"unit": 0`, 1)},
+		{`machine: 5:16: launch_us: -1 is out of range: it must be from 0 to 1e+15`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
+		{`machine: 24:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
+		{`bad machine "h200": flops is 0: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
+		{`bad machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
+		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
+		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
+		{"machine: 27:1: the file goes on after its end", good + "x"},
 	} {
 		_, err := DecodeMachine(strings.NewReader(c.text))
-		require.Error(t, err, c.want)
-		assert.Equal(t, c.want, strings.Split(err.Error(), "\n")[0])
+		require.EqualError(t, err, c.want)
+		require.ErrorIs(t, err, ErrBadMachine)
 	}
+	_, err := DecodeMachine(strings.NewReader(strings.Repeat(" ", 1<<20+1)))
+	require.EqualError(t, err, "machine: larger than 1048576 bytes")
+	_, err = DecodeMachine(strings.NewReader(strings.Replace(good, "launch_us", "lunch_us", 1)))
+	require.ErrorContains(t, err, `machine: 5:3: unknown key "lunch_us"; the keys are version, name, unit, launch_us, `)
 	require.Error(t, (&Machine{}).Encode(&b))
 }
 
@@ -79,13 +87,23 @@ func TestProfile(t *testing.T) {
 	assert.Equal(t, []int32{0}, missing)
 
 	for _, c := range []struct{ want, text string }{
-		{`profile: node "a" takes -1 us: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
-		{`profile: version is missing; this is version 1`, `{"nodes_us": {}}`},
-		{`profile: json: unknown field "nodes"`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
+		{`profile: 1:1: key "version" is missing`, `{"nodes_us": {}, "machine": ""}`},
+		{`profile: 1:52: nodes_us: key "b" is there twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
+		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:42: nodes_us: expected an object, found a list`, `{"version": 1, "machine":"", "nodes_us": []}`},
+		{`profile: 1:50: nodes_us: expected ':', found '}'`, `{"version": 1, "machine": "", "nodes_us": {"b"   }}`},
 	} {
 		_, err := DecodeProfile(strings.NewReader(c.text))
 		assert.EqualError(t, err, c.want)
+		assert.ErrorIs(t, err, ErrBadProfile)
 	}
+	empty, err := DecodeProfile(strings.NewReader(`{"version": 1, "machine": "", "nodes_us": {}}`))
+	require.NoError(t, err)
+	b.Reset()
+	require.NoError(t, empty.Encode(&b))
+	assert.Equal(t, "{\n  \"version\": 1,\n  \"machine\": \"\",\n  \"nodes_us\": {}\n}\n", b.String())
+	require.EqualError(t, (&Profile{Nodes: map[string]float64{"b": -1, "a": -2}}).Validate(), `bad profile: node "a" takes -2 us: it must be from 0 to 1e+15`)
 	require.Error(t, (&Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
 }
 

@@ -3,12 +3,14 @@
 package planner
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -19,24 +21,26 @@ type Profile struct {
 	Nodes   map[string]float64 // microseconds
 }
 
+// ErrBadProfile is a profile with a duration that cannot be right, or a file that is none.
+var ErrBadProfile = errors.New("bad profile")
+
 const (
 	profileVersion  = 1
-	maxProfileBytes = 256 << 20
-	maxNameBytes    = 4096
+	maxProfileBytes = 1 << 30
 )
 
-type profileFile struct {
-	Version int                `json:"version"`
-	Machine string             `json:"machine"`
-	Nodes   map[string]float64 `json:"nodes_us"`
-}
-
-// Validate names the first node, by name, whose duration cannot be right.
+// Validate names the first node, by name, whose duration cannot be right. Errors match ErrBadProfile.
 func (p *Profile) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(p.Nodes)) {
-		if us := p.Nodes[name]; math.IsNaN(us) || us < 0 || us > maxDurationUS {
-			return fmt.Errorf("profile: node %q takes %v us: it must be from 0 to %g", name, us, maxDurationUS)
+		switch us := p.Nodes[name]; {
+		case math.IsNaN(us) || us < 0 || us > maxDurationUS:
+			return fmt.Errorf("%w: node %q takes %v us: it must be from 0 to %g", ErrBadProfile, name, us, maxDurationUS)
+		case !utf8.ValidString(name):
+			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
 		}
+	}
+	if !utf8.ValidString(p.Machine) {
+		return fmt.Errorf("%w: the machine's name %q is not valid UTF-8", ErrBadProfile, p.Machine)
 	}
 	return nil
 }
@@ -46,30 +50,47 @@ func (p *Profile) Encode(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	nodes := p.Nodes
-	if nodes == nil {
-		nodes = map[string]float64{}
+	text := strconv.AppendInt([]byte("{\n  \"version\": "), profileVersion, 10)
+	text = appendJSON(append(text, ",\n  \"machine\": "...), p.Machine)
+	text = append(text, ",\n  \"nodes_us\": {"...)
+	for k, name := range slices.Sorted(maps.Keys(p.Nodes)) {
+		if k > 0 {
+			text = append(text, ',')
+		}
+		text = append(appendJSON(append(text, "\n    "...), name), ": "...)
+		text = appendJSONFloat(text, p.Nodes[name])
 	}
-	data, err := json.MarshalIndent(profileFile{profileVersion, p.Machine, nodes}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("profile: %w", err)
+	if len(p.Nodes) > 0 {
+		text = append(text, "\n  "...)
 	}
-	_, err = w.Write(append(data, '\n'))
+	_, err := w.Write(append(text, "}\n}\n"...))
 	return err
 }
 
-// DecodeProfile reads what Encode wrote.
+// DecodeProfile reads what Encode wrote. Errors match ErrBadProfile and are a *FileError, but for a reader that fails.
 func DecodeProfile(r io.Reader) (*Profile, error) {
-	var f profileFile
-	if err := decodeStrict(r, "profile", maxProfileBytes, profileVersion, &f); err != nil {
+	data, err := readLimited(r, "profile", maxProfileBytes)
+	if err != nil {
 		return nil, err
 	}
-	p := &Profile{Machine: f.Machine, Nodes: f.Nodes}
-	if p.Nodes == nil {
-		p.Nodes = map[string]float64{}
+	p := &Profile{Nodes: map[string]float64{}}
+	keys := []string{"version", "machine", "nodes_us"}
+	reader := jsonReader{data: data, kind: ErrBadProfile}
+	reader.object(keys, 0, func(key int) {
+		switch keys[key] {
+		case "version":
+			reader.version(profileVersion)
+		case "machine":
+			p.Machine = reader.label()
+		case "nodes_us":
+			reader.entries(func(name string) { p.Nodes[name] = reader.float(maxDurationUS) })
+		}
+	})
+	if reader.err == nil {
+		reader.end()
 	}
-	if err := p.Validate(); err != nil {
-		return nil, err
+	if reader.err != nil {
+		return nil, fmt.Errorf("profile: %w", reader.err)
 	}
 	return p, nil
 }
