@@ -54,7 +54,7 @@ func TestMachineRefusals(t *testing.T) {
 		{`bad machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
 		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
 		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
-		{"machine: 27:1: the file goes on after its end", good + "x"},
+		{"machine: 28:1: the file goes on after its end", good + "x"},
 	} {
 		_, err := DecodeMachine(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want)
