@@ -52,7 +52,7 @@ var (
 	ErrBadMachine = errors.New("bad machine")
 )
 
-// H200 is an NVIDIA H200 as measured from one host thread, each figure the best of several runs.
+// H200 is an NVIDIA H200 as measured from one host thread, each figure the best of several runs, unless said otherwise.
 func H200() *Machine {
 	return &Machine{
 		Name:     "h200",
@@ -62,11 +62,12 @@ func H200() *Machine {
 		GapUS:    1.6, // 20 us kernels one after the other on a stream: 21.6 us a step
 		// No-op kernels in a graph: a chain 0.53 us a node, 8 chains side by side 0.19 us a node: issuing is partly serial.
 		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
-		KernelUS: 0.1, CopyUS: 1.5,
+		KernelUS:     0.1,
+		CopyUS:       1.5, // not measured: what small copies usually take
 		HostToDevice: 55_000, DeviceToHost: 55_400,
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
-		PeerToPeer: 450_000, // 18 NVLink lanes of 25 GB/s, by the data sheet
-		HostToHost: 20_000,
+		PeerToPeer: 450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
+		HostToHost: 20_000,     // not measured: a core's copy of memory
 		Flops:      67_000_000, // f32 outside the tensor cores, by the data sheet
 
 		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,
