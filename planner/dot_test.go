@@ -37,8 +37,10 @@ func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 	p := byHand(tb, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
 	p.Graph = g.Hash()
 	p.Strategy, p.Requested, p.Machine = "list", "auto", "h200"
-	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1}
+	fork, join := len(p.Fork()), len(p.Join())
+	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
 	placeApart(g, p)
+	require.NoError(tb, p.Predict(g, H200(), nil, 8))
 	require.NoError(tb, Verify(g, p))
 	return p
 }
