@@ -33,8 +33,10 @@ DEVICE u32 threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
 DEVICE u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 DEVICE u32 blocks_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 DEVICE u32 blocks_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
-DEVICE void barrier() { __syncthreads(); }
-DEVICE void fence() { __nvvm_membar_gl(); }
+// The compiler's own barrier does not do: LLVM takes it for granted that an intrinsic leaves a static variable alone whose address
+// nobody takes, and moves loads from __shared__ memory across it.
+DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+DEVICE void fence() { asm volatile("membar.gl;" ::: "memory"); }
 DEVICE i32 bits_of(f32 x) { return __nvvm_bitcast_f2i(x); }
 DEVICE f32 f32_of(i32 x) { return __nvvm_bitcast_i2f(x); }
 DEVICE i64 bits_of(f64 x) { return __nvvm_bitcast_d2ll(x); }
