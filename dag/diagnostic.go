@@ -158,53 +158,69 @@ func (d *Diagnostics) Print(w io.Writer) error {
 	return nil
 }
 
-// findings collects diagnostics as they are found, in any order, one for each place.
+// findings collects diagnostics as they are found, in any order, one for each place. Of very many only the first in the file are
+// kept, and the others cost next to nothing.
 type findings struct {
 	list  []Diagnostic
 	more  int
 	taken map[Pos]struct{}
+	full  bool // the first MaxDiagnostics of list are sorted, and what lies behind them is not wanted any more
 }
 
-// fresh reports whether nothing was found at a place yet, so that messages need not be built in vain: in a repetition the same
-// mistake is met again and again.
-func (f *findings) fresh(pos Pos) bool {
+// wants reports whether a diagnostic at a place would be kept, so that its message need not be built in vain: in a repetition the
+// same mistake is met again and again. Where there are too many, it is counted.
+func (f *findings) wants(pos Pos) bool {
 	if pos == (Pos{}) {
 		return true
 	}
-	_, taken := f.taken[pos]
-	return !taken
+	if _, taken := f.taken[pos]; taken {
+		return false
+	}
+	if f.full && f.list[MaxDiagnostics-1].Pos.before(pos) {
+		f.taken[pos] = struct{}{}
+		f.more++
+		return false
+	}
+	return true
+}
+
+// before reports whether a place comes before another in the file.
+func (p Pos) before(q Pos) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
 }
 
 func (f *findings) add(d Diagnostic) {
-	if !f.fresh(d.Pos) {
-		return
-	}
 	if f.taken == nil {
 		f.taken = map[Pos]struct{}{}
 	}
 	f.taken[d.Pos] = struct{}{}
 	f.list = append(f.list, d)
-	// Which ones come first in the file is not known before all are found; keep a few times as many as are shown.
-	if len(f.list) >= 8*MaxDiagnostics {
+	if len(f.list) >= 4*MaxDiagnostics {
 		f.trim()
 	}
 }
 
 func (f *findings) trim() {
 	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
-		if a.Pos.Line != b.Pos.Line {
-			return int(a.Pos.Line - b.Pos.Line)
+		switch {
+		case a.Pos.before(b.Pos):
+			return -1
+		case b.Pos.before(a.Pos):
+			return 1
 		}
-		return int(a.Pos.Column - b.Pos.Column)
+		return 0
 	})
 	if extra := len(f.list) - MaxDiagnostics; extra > 0 {
 		clear(f.list[MaxDiagnostics:])
-		f.list, f.more = f.list[:MaxDiagnostics], f.more+extra
+		f.list, f.more, f.full = f.list[:MaxDiagnostics], f.more+extra, true
 	}
 }
 
-// diagnostics returns the findings in file order.
-func (f *findings) diagnostics() *Diagnostics {
+// diagnostics returns the findings in file order, with the lines of the file.
+func (f *findings) diagnostics(t *text) *Diagnostics {
 	f.trim()
+	for k := range f.list {
+		f.list[k].Source = t.line(f.list[k].Pos.Line)
+	}
 	return &Diagnostics{List: f.list, More: f.more}
 }

@@ -61,13 +61,13 @@ func Format(source []byte, name string) ([]byte, *Diagnostics) {
 		p.scalarKeys(root)
 	}
 	if len(p.mistakes.list) > 0 {
-		return nil, p.mistakes.diagnostics()
+		return nil, p.mistakes.diagnostics(p.text)
 	}
 	f := &formatter{text: t, lines: t.trivia(root)}
 	out := f.file(root)
 	if line := f.lost(out, root); line > 0 {
 		p.mistake(Pos{line, 1}, "report this file", "formatting would lose something near this line")
-		return nil, p.mistakes.diagnostics()
+		return nil, p.mistakes.diagnostics(p.text)
 	}
 	return out, &Diagnostics{}
 }

@@ -36,9 +36,9 @@ func Parse(source []byte, options Options) (*Graph, *Diagnostics) {
 	p := &parser{options: options, cache: map[string]*parsedText{}}
 	graph := p.parse(source)
 	if len(p.mistakes.list) > 0 {
-		return nil, p.mistakes.diagnostics()
+		return nil, p.mistakes.diagnostics(p.text)
 	}
-	return graph, p.warnings.diagnostics()
+	return graph, p.warnings.diagnostics(p.text)
 }
 
 // parser is one reading of one file.
@@ -64,10 +64,11 @@ type parser struct {
 	// no mistake of its own.
 	poisoned bool
 	// strange is set where the last mapping that was read has keys of unknown meaning: that others are missing may come of it.
-	strange  bool
-	inParams bool            // the number that is read is a param
-	aliases  map[string]bool // reported
-	muted    bool            // counting repetitions: mistakes are met again and reported then
+	strange   bool
+	suggested int             // how often near was asked
+	inParams  bool            // the number that is read is a param
+	aliases   map[string]bool // reported
+	muted     bool            // counting repetitions: mistakes are met again and reported then
 }
 
 // broken is the id of a buffer, node or module that has a mistake: its name is known, nothing else.
@@ -188,13 +189,13 @@ func (p *parser) sync(f field) {
 
 // mistake reports an error at a place, unless one is known there.
 func (p *parser) mistake(pos Pos, hint, format string, args ...any) {
-	if !p.muted && p.mistakes.fresh(pos) {
+	if !p.muted && p.mistakes.wants(pos) {
 		p.mistakes.add(p.diagnostic(pos, SeverityError, hint, format, args...))
 	}
 }
 
 func (p *parser) warning(pos Pos, hint, format string, args ...any) {
-	if p.warnings.fresh(pos) {
+	if p.warnings.wants(pos) {
 		p.warnings.add(p.diagnostic(pos, SeverityWarning, hint, format, args...))
 	}
 }
@@ -202,7 +203,7 @@ func (p *parser) warning(pos Pos, hint, format string, args ...any) {
 func (p *parser) problem(bad *problem) { p.mistake(bad.pos, bad.hint, "%s", bad.message) }
 
 func (p *parser) diagnostic(pos Pos, severity Severity, hint, format string, args ...any) Diagnostic {
-	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text.line(pos.Line)}
+	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // admissible refuses what YAML has and the format does not: anchors, aliases, tags and deep nesting. An alias is a mistake by
@@ -288,10 +289,16 @@ func (s *keySet) find(key string) int {
 
 // takeMisspelt reads a misspelt key as the one that was probably meant, so that what follows from it is no mistake of its own.
 func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
+	const most = 32 // nobody means more keys than that
+	tried := 0
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key := n.Content[k]
 		if key.Kind != yaml.ScalarNode || set.find(key.Value) >= 0 {
 			continue
+		}
+		if tried++; tried > most {
+			p.strange = true
+			return
 		}
 		if at := set.find(suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
 			out[at] = field{key, n.Content[k+1]}
@@ -318,6 +325,9 @@ func (p *parser) isKey(key *yaml.Node) bool {
 }
 
 func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
+	if !p.mistakes.wants(position(key)) {
+		return
+	}
 	hint := "it may have " + strings.Join(set.keys, ", ")
 	if name, rest, ok := strings.Cut(key.Value, ":"); ok && set.find(name) >= 0 {
 		hint = fmt.Sprintf("write a space after the colon: %s: %s", name, shorten(rest))

@@ -354,7 +354,7 @@ func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	// A word that is no name of a number was meant to be zeros, or a key such as uniform.
 	if _, known := p.Variable(n.Value); !known && expr.ValidName(n.Value) && n.Value != "true" && n.Value != "false" && !notFinite(n.Value) {
 		hint := "write zeros, a number, or {ramp: [start, step]}, {uniform: [lo, hi]}, {normal: [mean, sd]}, {expr: ...}, {file: ...}"
-		if near := suggest(n.Value, append([]string{"zeros"}, p.variableNames()...)); near != "" {
+		if near := p.near(n.Value, func() []string { return []string{"zeros"} }, p.variableNames); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(n), hint, "unknown init %q", shorten(n.Value))

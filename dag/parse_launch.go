@@ -91,12 +91,15 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 }
 
 func (p *parser) unknownModule(n *yaml.Node, module string) {
-	var names []string
-	for k := range p.pipeline.Modules {
-		names = append(names, p.pipeline.Modules[k].Name)
-	}
 	hint := "declare it under modules:"
-	if near := suggest(module, names); near != "" {
+	near := p.near(module, func() []string {
+		var names []string
+		for k := range p.pipeline.Modules {
+			names = append(names, p.pipeline.Modules[k].Name)
+		}
+		return names
+	})
+	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(position(n), hint, "unknown module %q", shorten(module))
@@ -151,11 +154,11 @@ func (p *parser) meansBuffer(s string) bool {
 
 // unknownArgument reports a name that is neither a buffer nor a number.
 func (p *parser) unknownArgument(n *yaml.Node, name string) {
-	if p.muted || !p.mistakes.fresh(position(n)) {
+	if p.muted || !p.mistakes.wants(position(n)) {
 		return
 	}
 	hint := ""
-	if near := suggest(name, append(p.bufferNames(), p.variableNames()...)); near != "" {
+	if near := p.near(name, p.bufferNames, p.variableNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(position(n), hint, "unknown name %q: neither a buffer nor a param", shorten(name))
@@ -295,7 +298,7 @@ func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
 		return m.ok(argSpec{Value: v}, ok)
 	}
 	hint := ""
-	if near := suggest(name, append(append(p.bufferNames(), p.variableNames()...), m.names...)); near != "" {
+	if near := p.near(name, p.bufferNames, p.variableNames, func() []string { return m.names }); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(p.inside(m.node, offset), hint, "unknown name %q: neither a buffer nor a param", shorten(name))

@@ -403,7 +403,7 @@ func (p *parser) readAfter() {
 					continue
 				}
 				hint := ""
-				if p.mistakes.fresh(position(at)) {
+				if p.mistakes.wants(position(at)) {
 					hint = p.nearNode(name)
 				}
 				p.mistake(position(at), hint, "unknown node %q", shorten(name))
@@ -417,11 +417,14 @@ func (p *parser) readAfter() {
 }
 
 func (p *parser) nearNode(name string) string {
-	names := make([]string, len(p.pipeline.Nodes))
-	for k := range names {
-		names[k] = p.pipeline.Nodes[k].Name
-	}
-	if near := suggest(name, names); near != "" {
+	near := p.near(name, func() []string {
+		names := make([]string, len(p.pipeline.Nodes))
+		for k := range names {
+			names[k] = p.pipeline.Nodes[k].Name
+		}
+		return names
+	})
+	if near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

@@ -122,7 +122,7 @@ func (p *parser) unknownOverrides() {
 			continue
 		}
 		hint := ""
-		if near := suggest(o.Name, p.names); near != "" {
+		if near := p.near(o.Name, func() []string { return p.names }); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		} else if len(p.names) == 0 {
 			hint = "the file has no params"

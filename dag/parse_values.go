@@ -261,7 +261,7 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 		return
 	}
 	pos := p.inside(n, e.Offset)
-	if p.muted || !p.mistakes.fresh(pos) {
+	if p.muted || !p.mistakes.wants(pos) {
 		return
 	}
 	message, hint := e.Message+when, e.Hint
@@ -269,7 +269,7 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 	case expr.UnknownVariable:
 		message, hint = p.unknownVariable(e.Name)
 	case expr.UnknownBuffer:
-		if near := suggest(e.Name, p.bufferNames()); near != "" {
+		if near := p.near(e.Name, p.bufferNames); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	case expr.UnknownFunction:
@@ -281,6 +281,22 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 		pos, message, hint = position(n), fmt.Sprintf("%s is not a finite number", n.Value), ""
 	}
 	p.mistake(pos, hint, "%s", message)
+}
+
+// maxNear is how many suggestions are looked for among the names of a file: with thousands of mistakes among thousands of names
+// it would take all the time.
+const maxNear = 100
+
+// near suggests one of the file's names.
+func (p *parser) near(name string, candidates ...func() []string) string {
+	if p.suggested++; p.suggested > maxNear {
+		return ""
+	}
+	var all []string
+	for _, c := range candidates {
+		all = append(all, c()...)
+	}
+	return suggest(name, all)
 }
 
 // notFinite reports whether a text is one of the ways to write an infinity or no number.
@@ -296,7 +312,7 @@ func (p *parser) unknownVariable(name string) (message, hint string) {
 	if _, ok := p.buffers[name]; ok {
 		return fmt.Sprintf("%q is a buffer, a number is wanted here", name), fmt.Sprintf("its length is len(%s)", name)
 	}
-	near := suggest(name, p.variableNames())
+	near := p.near(name, p.variableNames)
 	if near == "" {
 		near = suggest(strings.ToLower(name), []string{"true", "false"})
 		if strings.EqualFold(name, "true") || strings.EqualFold(name, "false") {

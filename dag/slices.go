@@ -71,14 +71,14 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 
 func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 	pos := position(n)
-	if p.muted || !p.mistakes.fresh(pos) {
+	if p.muted || !p.mistakes.wants(pos) {
 		return
 	}
 	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""
 	_, isParam := p.Variable(name)
 	if _, isNumber := smallInteger(name); isParam || isNumber {
 		message = fmt.Sprintf("a buffer is wanted here, %s is a number", name)
-	} else if near := suggest(name, p.bufferNames()); near != "" {
+	} else if near := p.near(name, p.bufferNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if strings.ContainsAny(name, "+*/ ") && len(name) < 60 {
 		message = fmt.Sprintf("a buffer or a slice such as x(0..4) is wanted here, not %q", name)

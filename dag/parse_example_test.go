@@ -1,0 +1,68 @@
+// What reading a file looks like.
+
+package dag_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+func ExampleParse() {
+	source := `version: 1
+buffers:
+  x:   {place: host, dtype: f32, shape: [n], init: zeros}
+  d_x: {place: device, dtype: f32, shape: [n]}
+  out: {place: host, dtype: f32, shape: [n]}
+params: {n: 1024}
+nodes:
+  - {name: up, memcpy: {from: x, to: d_x}}
+  - {name: down, memcpy: {from: d_x, to: out}}
+`
+	g, diagnostics := dag.Parse([]byte(source), dag.Options{Name: "copy.yaml", Params: []dag.Override{{Name: "n", Value: "4096"}}})
+	if err := diagnostics.Err(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, e := range g.Edges() {
+		fmt.Println(g.Nodes[e.From].Name, "->", g.Nodes[e.To].Name, e.Why, g.RangeText(dag.Range{Buffer: e.Buffer, Lo: e.Lo, Hi: e.Hi}))
+	}
+	// Output: up -> down RAW d_x
+}
+
+func ExampleDiagnostics_Print() {
+	source := `version: 1
+buffers:
+  x: {place: host, dtype: f23, shape: [8]}
+nodes:
+  - {name: up, memcpy: {from: x, too: y}}
+`
+	_, diagnostics := dag.Parse([]byte(source), dag.Options{Name: "bad.yaml"})
+	_ = diagnostics.Print(os.Stdout)
+	// Output:
+	// bad.yaml:3:27: unknown dtype "f23"; did you mean "f32"?
+	//     x: {place: host, dtype: f23, shape: [8]}
+	//                             ^
+	// bad.yaml:5:32: unknown key "too" in memcpy; did you mean "to"?
+	//     - {name: up, memcpy: {from: x, too: y}}
+	//                                    ^
+	// bad.yaml:5:37: unknown buffer "y"
+	//     - {name: up, memcpy: {from: x, too: y}}
+	//                                         ^
+}
+
+func ExampleFormat() {
+	source := "nodes:\n- memset: {value: 0, to: x}   # why\n  name: 'clear'\nversion: 1\n"
+	out, diagnostics := dag.Format([]byte(source), "p.yaml")
+	if err := diagnostics.Err(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(string(out))
+	// Output:
+	// version: 1
+	//
+	// nodes:
+	//   - {name: clear, memset: {to: x, value: 0}}  # why
+}
