@@ -44,10 +44,10 @@ nodes:
 	// bad.yaml:3:27: unknown dtype "f23"; did you mean "f32"?
 	//     x: {place: host, dtype: f23, shape: [8]}
 	//                             ^
-	// bad.yaml:5:32: unknown key "too" in memcpy; did you mean "to"?
+	// bad.yaml:5:34: unknown key "too" in memcpy; did you mean "to"?
 	//     - {name: up, memcpy: {from: x, too: y}}
 	//                                    ^
-	// bad.yaml:5:37: unknown buffer "y"
+	// bad.yaml:5:39: unknown buffer "y"
 	//     - {name: up, memcpy: {from: x, too: y}}
 	//                                         ^
 }
