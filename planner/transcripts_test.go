@@ -238,6 +238,12 @@ func TestPlanTextGolden(t *testing.T) {
 	golden(t, "testdata/saxpy.plan.text", out.String())
 }
 
+func TestTextWidth(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4, "ｆ": 2, "🚀": 2, "✅": 2, "→": 1, "Ω": 1, "\u200b": 0} {
+		require.Equal(t, want, textWidth(text), "%q", text)
+	}
+}
+
 func BenchmarkPlanText(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		g := growthShape(n).graph(b)
