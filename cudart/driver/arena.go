@@ -36,7 +36,7 @@ func (a *arena) take(bytes, align int) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&chunk[0]), nil
 }
 
-// rows gives room for n rows, and one that is never walked so that their end lies inside.
+// rows gives room for n rows, and one that is never walked: their end lies inside, and the walker may look one row ahead.
 func (a *arena) rows(n int) ([]row, error) {
 	p, err := a.take((n+1)*int(rowBytes), cacheLine)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a)\n")}
+var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n")}
 
 func TestStructureSizes(t *testing.T) {
 	sizes := map[function]uintptr{
@@ -359,7 +359,8 @@ func use(p *Platform, w *world, threads int) error {
 	if _, err := w.origin.Query(); err != nil {
 		return err
 	}
-	deps := [][]int32{nil, {0}, {1}, {1}, {2}, {4}, {5}, {6}, {3, 7}}
+	deps := [][]int32{nil, {0}, {1}, {1}, {2, 3}, {4}, {5}, {6}, {3, 7}}
+	deps[3], deps[2] = []int32{1}, []int32{3} // one edge from a command that comes later
 	built, err := p.BuildGraph(w.commands(), deps, cudart.GraphOptions{Origin: w.origin, Priorities: true})
 	if err != nil {
 		return err
@@ -538,6 +539,8 @@ func TestImages(t *testing.T) {
 		".const .align 4 .f32 pi;\n.visible .entry first(\n)\n{\n\t.shared .align 4 .b8 tile[64];\n}\n\t.weak .entry _Z6secondPf ()\n// .entry third\n"
 	require.Equal(t, []string{"first", "_Z6secondPf"}, ptxEntries(ptx))
 	require.Equal(t, "sm_60", ptxTarget(ptx))
+	require.Equal(t, map[string]int{"first": 0, "_Z6secondPf": 0}, ptxParameters(ptx))
+	require.Equal(t, map[string]int{"a": 2, "b": 0}, ptxParameters(".visible .entry a(\n\t.param .u64 a_param_0,\n\t.param .align 8 .b8 a_param_1[24]\n)\n{\n}\n.entry b\n{\n}\n"))
 	require.Equal(t, []string{"module m has writable globals (counter, table); kernels that use them depend on each other in ways that no buffer shows"},
 		writableGlobalsOfPTX("m", ptx))
 	require.Nil(t, writableGlobalsOfPTX("m", string(testModule.Code)))
@@ -613,6 +616,29 @@ func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, []string{"cuCtxPushCurrent", "cuStreamBeginCapture", "cuCtxPopCurrent"}, d.names(from))
 	require.NoError(t, l.Close())
+	require.NoError(t, w.close())
+	d.clean(t)
+}
+
+func TestGraphsWaitInAnyOrder(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	w, err := newWorld(p)
+	require.NoError(t, err)
+	nodes := []cudart.Command{{Kind: cudart.Empty}, {Kind: cudart.Empty}, {Kind: cudart.Empty, Label: "c"}}
+	from := d.mark()
+	g, err := p.BuildGraph(nodes, [][]int32{{1, 2}, nil, {1}}, cudart.GraphOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"cuCtxPushCurrent", "cuGraphCreate", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuGraphAddEmptyNode", "cuGraphAddEmptyNode",
+		"cuGraphAddEmptyNode", "cuGraphAddDependencies", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuGraphGetNodes", "cuGraphInstantiateWithFlags", "cuCtxPopCurrent"}, d.names(from))
+	require.EqualValues(t, 0, d.log[from+4].args[3])
+	require.EqualValues(t, 1, d.log[from+6].args[3])
+	require.EqualValues(t, 2, d.log[from+7].args[3], "the edges from later commands")
+	require.NoError(t, g.Close())
+	for _, wrong := range []int32{2, 3, -1} {
+		_, err = p.BuildGraph(nodes, [][]int32{nil, nil, {wrong}}, cudart.GraphOptions{})
+		require.EqualError(t, err, fmt.Sprintf(`node "c": it waits for command %d of 3`, wrong))
+	}
 	require.NoError(t, w.close())
 	d.clean(t)
 }

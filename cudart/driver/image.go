@@ -85,6 +85,20 @@ func ptxEntries(ptx string) []string {
 	return names
 }
 
+// ptxParameters counts the parameters of each kernel.
+func ptxParameters(ptx string) map[string]int {
+	counts := make(map[string]int)
+	for _, m := range entryPattern.FindAllStringSubmatchIndex(ptx, -1) {
+		list, count := strings.TrimLeft(ptx[m[1]:], " \t\r\n"), 0
+		if strings.HasPrefix(list, "(") {
+			list, _, _ = strings.Cut(list, ")")
+			count = strings.Count(list, ".param")
+		}
+		counts[ptx[m[2]:m[3]]] = count
+	}
+	return counts
+}
+
 func ptxTarget(ptx string) string {
 	if m := targetPattern.FindStringSubmatch(ptx); m != nil {
 		return m[1]

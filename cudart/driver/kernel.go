@@ -21,8 +21,9 @@ type kernel struct {
 	dynamic    uint32 // dynamic shared memory opted in to, or given without
 }
 
-// read asks for the attributes, which also loads a kernel on drivers that have no function for it.
-func (k *kernel) read() error {
+// read asks for the attributes, which also loads a kernel on drivers that have no function for it. params is how many
+// parameters there are, -1 if that is not known.
+func (k *kernel) read(params int) error {
 	s, err := k.p.sequence(k.d)
 	if err != nil {
 		return err
@@ -41,19 +42,20 @@ func (k *kernel) read() error {
 	}
 	k.attributes = cudart.KernelAttributes{
 		MaxThreads: int(values[0]), Registers: int(values[1]), SharedStatic: int(values[2]), Local: int(values[3]),
-		PTXVersion: int(values[4]), BinaryVersion: int(values[5]), ParamSizes: k.paramSizes(),
+		PTXVersion: int(values[4]), BinaryVersion: int(values[5]), ParamSizes: k.paramSizes(params),
 	}
 	k.dynamic = uint32(max(values[6], 0))
 	return nil
 }
 
-// paramSizes asks for the bytes of each parameter; nil where the driver does not tell.
-func (k *kernel) paramSizes() []int {
+// paramSizes asks for the bytes of each parameter; nil where the driver does not tell. Where the number is not known it asks
+// until there is no more, which tools that watch for errors report as one.
+func (k *kernel) paramSizes(params int) []int {
 	if k.p.lib.address[cuFuncGetParamInfo] == 0 {
 		return nil
 	}
 	sizes := []int{}
-	for {
+	for len(sizes) != params {
 		s, err := k.p.sequence(k.d)
 		if err != nil {
 			return nil
@@ -71,6 +73,7 @@ func (k *kernel) paramSizes() []int {
 			return nil
 		}
 	}
+	return sizes
 }
 
 // Attributes are facts of the kernel as compiled for its device.

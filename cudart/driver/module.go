@@ -20,7 +20,8 @@ type module struct {
 	d        *device
 	name     string
 	handle   uintptr
-	entries  []string // of PTX, for messages
+	entries  []string       // of PTX, for messages
+	params   map[string]int // of PTX: how many parameters each kernel has
 	warnings []string
 	closed   atomic.Bool
 }
@@ -74,7 +75,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	m := &module{p: p, d: d, name: code.Name, handle: uintptr(s.outs[0])}
 	switch kind {
 	case kernels.PTX:
-		m.entries = ptxEntries(string(image))
+		m.entries, m.params = ptxEntries(string(image)), ptxParameters(string(image))
 		m.warnings = writableGlobalsOfPTX(code.Name, string(image))
 	case kernels.Cubin:
 		m.warnings = writableGlobalsOfCubin(code.Name, image)
@@ -141,7 +142,11 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
 	}
 	k := &kernel{p: m.p, d: m.d, entry: entry, handle: handle}
-	if err := k.read(); err != nil {
+	params, known := m.params[entry]
+	if !known {
+		params = -1
+	}
+	if err := k.read(params); err != nil {
 		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
 	}
 	return k, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
 
-// BuildGraph makes a graph node by node. deps must be in an order in which every node comes after what it waits for.
+// BuildGraph makes a graph node by node. The commands may be in any order.
 func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
 	if len(deps) != len(commands) {
 		return nil, fmt.Errorf("%d commands and dependencies of %d", len(commands), len(deps))
@@ -81,14 +81,19 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		return p.fail(g.d, cuCtxPushCurrent, uint64(code))
 	}
 	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
+	var later [][2]int32 // edges from a node that is made after the one that waits for it
 	for i := range g.commands {
 		c := &g.commands[i]
 		scratch.before = scratch.before[:0]
 		for _, dep := range deps[i] {
-			if dep < 0 || int(dep) >= i {
-				return c.wrong(i, "it waits for command %d, which does not come before it", dep)
+			switch {
+			case dep < 0 || int(dep) >= len(g.commands) || int(dep) == i:
+				return c.wrong(i, "it waits for command %d of %d", dep, len(g.commands))
+			case int(dep) > i:
+				later = append(later, [2]int32{dep, int32(i)})
+			default:
+				scratch.before = append(scratch.before, g.nodes[dep])
 			}
-			scratch.before = append(scratch.before, g.nodes[dep])
 		}
 		f, code, err := g.addNode(scratch, c, priorities)
 		if err != nil {
@@ -100,6 +105,18 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 			return failure
 		}
 		g.nodes[i] = scratch.node
+	}
+	if later == nil {
+		return nil
+	}
+	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
+	for _, edge := range later {
+		scratch.before = append(scratch.before, g.nodes[edge[0]])
+		scratch.params = append(scratch.params, g.nodes[edge[1]])
+	}
+	if code := uint32(dl.Call(lib.address[cuGraphAddDependencies], g.template, uintptr(unsafe.Pointer(&scratch.before[0])),
+		uintptr(unsafe.Pointer(&scratch.params[0])), uintptr(len(later)))); code != 0 {
+		return p.fail(g.d, cuGraphAddDependencies, uint64(code))
 	}
 	return nil
 }

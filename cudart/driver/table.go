@@ -79,6 +79,7 @@ const (
 	cuGraphAddMemsetNode
 	cuGraphAddEmptyNode
 	cuGraphAddEventRecordNode
+	cuGraphAddDependencies
 	cuGraphKernelNodeSetAttribute
 	cuGraphInstantiateWithFlags
 	cuGraphExecDestroy
@@ -182,6 +183,7 @@ var table = [functionCount]entry{
 	cuGraphAddMemsetNode:           {"cuGraphAddMemsetNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_MEMSET_NODE_PARAMS_v1*, CUcontext", 40},
 	cuGraphAddEmptyNode:            {"cuGraphAddEmptyNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t", 0},
 	cuGraphAddEventRecordNode:      {"cuGraphAddEventRecordNode", 11010, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent", 0},
+	cuGraphAddDependencies:         {"cuGraphAddDependencies", 10000, false, "CUgraph, const CUgraphNode*, const CUgraphNode*, size_t", 0},
 	cuGraphKernelNodeSetAttribute:  {"cuGraphKernelNodeSetAttribute", 11000, false, "CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*", 64},
 	cuGraphInstantiateWithFlags:    {"cuGraphInstantiateWithFlags", 11040, false, "CUgraphExec*, CUgraph, unsigned long long", 0},
 	cuGraphExecDestroy:             {"cuGraphExecDestroy", 10000, false, "CUgraphExec", 0},

@@ -16,6 +16,7 @@
 #define WALK_YIELD           104
 
 #define ROW_BYTES    96
+#define ROW_PARAMS   80 // where a launch has the address of its arguments
 #define ROW_NOTHING  0
 #define ROW_WAIT     1
 #define ROW_PUBLISH  2

@@ -63,6 +63,13 @@ next:
 	MOVD (R22), R9
 	CBNZ R9, epilogue
 	MOVD (R20), R12
+	// The driver's work between two rows pushes them out of the nearest cache: fetch the next but one, and what the next one's
+	// arguments point to, while it runs.
+	ADD  $(2*ROW_BYTES), R20, R9
+	PRFM (R9), PLDL1KEEP
+	PRFM 64(R9), PLDL1KEEP
+	MOVD (ROW_BYTES+ROW_PARAMS)(R20), R9
+	PRFM (R9), PLDL1KEEP
 	CMP  $ROW_BUILTINS, R12
 	BLO  builtin
 	ARGUMENTS(R20)

@@ -32,7 +32,7 @@ const (
 // The figures, each measured in a process of its own by this program and by the C++ one of the same name in baseline/.
 // A process that has run several streams replays graphs more slowly, so none measures both.
 var figures = map[string]func(t *testing.T) map[string]float64{
-	"stream": func(t *testing.T) map[string]float64 { return measureList(t, 1, 1, false) },
+	"stream": measureStream,
 	"graph":  measureGraph,
 	"wide":   func(t *testing.T) map[string]float64 { return measureThreads(t, false) },
 	"stencil": func(t *testing.T) map[string]float64 {
@@ -146,6 +146,19 @@ func measureList(t *testing.T, streams, threads int, stencil bool) map[string]fl
 	defer l.Close()
 	host, all := measureReplay(t, g, l.Submit)
 	return map[string]float64{"us/launch-host": host, "us/launch": all}
+}
+
+// measureStream also measures a stream of the least priority, which is what C++'s streams have.
+func measureStream(t *testing.T) map[string]float64 {
+	found := measureList(t, 1, 1, false)
+	g := newProgram(t, open(t), 0, 0)
+	s := must[cudart.Stream](t)(g.p.NewStream(0, dag.Low))
+	closing(t, s)
+	g.stream = append(g.stream, s)
+	l := must[cudart.List](t)(g.p.Encode(noops(t, g, false, 1, launches, nil), cudart.ListOptions{Origin: s}))
+	defer l.Close()
+	_, found["us/launch-least-priority"] = measureReplay(t, g, l.Submit)
+	return found
 }
 
 func measureGraph(t *testing.T) map[string]float64 {
