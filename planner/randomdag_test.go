@@ -1,0 +1,186 @@
+// Random graphs: how far plans are from the lower bound, family by family, and how cost grows with the graph. Asserts no times.
+
+package planner
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+var randomStreams = []int{1, 2, 4, 8}
+
+// randomCase is a random graph with what all its plans are compared with.
+type randomCase struct {
+	family int
+	g      *dag.Graph
+	cost   []float64
+	width  int // largest antichain
+}
+
+func randomCases(tb testing.TB, sizes []int, seeds uint64) []randomCase {
+	tb.Helper()
+	var cases []randomCase
+	for family := range families {
+		for _, n := range sizes {
+			for seed := range seeds {
+				s := randomShape(family, n, seed+1)
+				g := s.ordered(tb)
+				p, err := newProblem(context.Background(), g, Unit(), s.cost, g.Len())
+				require.NoError(tb, err)
+				m, err := match(p, func(int32) bool { return true })
+				require.NoError(tb, err)
+				width := 0
+				for _, q := range m.prev {
+					if q < 0 {
+						width++
+					}
+				}
+				cases = append(cases, randomCase{family, g, s.cost, width})
+			}
+		}
+	}
+	return cases
+}
+
+// ratio is a strategy's makespan over the lower bound, and its waits.
+func (c *randomCase) ratio(tb testing.TB, strategy string, streams int) (ratio float64, waits int, err error) {
+	tb.Helper()
+	r, err := newRequest(context.Background(), c.g, Options{Strategy: strategy, Machine: Unit()})
+	require.NoError(tb, err)
+	var plan *Plan
+	if strategy == "auto" {
+		plan, err = r.auto(streams)
+	} else {
+		plan, err = r.planWith(strategy, streams)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	bound := LowerBound(c.g, Unit(), nil, streams).US()
+	return finishTimes(tb, plan, c.cost) / bound, plan.Stats.Waits, nil
+}
+
+func TestListIsNearTheLowerBound(t *testing.T) {
+	sum, count := 0.0, 0
+	perFamily := make([][2]float64, len(families))
+	for _, c := range randomCases(t, []int{50, 200, 1000}, 2) {
+		for _, streams := range randomStreams {
+			list, _, err := c.ratio(t, "list", streams)
+			require.NoError(t, err)
+			baseline, _, err := c.ratio(t, "roundrobin", streams)
+			require.NoError(t, err)
+			require.LessOrEqual(t, list, 1.02*baseline, "%s on %d streams is worse than roundrobin", c.g.Name, streams)
+			if c.width >= streams {
+				sum += list
+				count++
+				perFamily[c.family][0] += list
+				perFamily[c.family][1]++
+			}
+		}
+	}
+	for k, f := range perFamily {
+		t.Logf("%-16s %.4f", families[k].name, f[0]/f[1])
+	}
+	t.Logf("%-16s %.4f over %d plans", "all", sum/float64(count), count)
+	require.LessOrEqual(t, sum/float64(count), 1.05)
+}
+
+// BenchmarkRandomDAG prints mean makespan over the lower bound by family, for every strategy, over all graphs and stream counts
+// whose largest antichain has at least as many nodes as there are streams. Its timings mean nothing.
+func BenchmarkRandomDAG(b *testing.B) {
+	cases := randomCases(b, []int{50, 200, 1000, 5000}, 2)
+	b.Run("table", func(b *testing.B) {
+		for b.Loop() {
+		}
+		type cell struct {
+			ratio, waits float64
+			count        int
+		}
+		table := make([][]cell, len(families)+1)
+		for k := range table {
+			table[k] = make([]cell, len(strategies))
+		}
+		worst := 0.0
+		for _, c := range cases {
+			for _, streams := range randomStreams {
+				var ratios [5]float64
+				for k, strategy := range strategies {
+					ratio, waits, err := c.ratio(b, strategy, streams)
+					if err != nil {
+						continue
+					}
+					ratios[k] = ratio
+					if c.width < streams {
+						continue
+					}
+					for _, row := range []int{c.family, len(families)} {
+						table[row][k].ratio += ratio
+						table[row][k].waits += float64(waits)
+						table[row][k].count++
+					}
+				}
+				worst = max(worst, ratios[3]/ratios[1])
+			}
+		}
+		fmt.Printf("\n%-16s", "mixed costs")
+		for _, strategy := range strategies {
+			fmt.Printf("%18s", strategy)
+		}
+		fmt.Println("   (mean makespan over lower bound, mean waits; S 1, 2, 4, 8)")
+		for k, row := range table {
+			name := "all"
+			if k < len(families) {
+				name = families[k].name
+			}
+			fmt.Printf("%-16s", name)
+			for _, c := range row {
+				if c.count == 0 {
+					fmt.Printf("%18s", "-")
+					continue
+				}
+				fmt.Printf("%18s", fmt.Sprintf("%.4f %6.0f", c.ratio/float64(c.count), c.waits/float64(c.count)))
+			}
+			fmt.Println()
+		}
+		fmt.Printf("list is at worst %.4f of roundrobin\n", worst)
+	})
+}
+
+// BenchmarkGrowth shows how the cost of planning grows: list on 8 streams with its waits, and Verify. Simulation and memory
+// layout are apart. Costs are declared, three dependencies a node.
+func BenchmarkGrowth(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 100_000, 1_000_000} {
+		g := growthShape(n).ordered(b)
+		r, err := newRequest(context.Background(), g, Options{Strategy: "list"})
+		require.NoError(b, err)
+		plan, err := r.planWith("list", 8)
+		require.NoError(b, err)
+		perNode := func(b *testing.B) {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+		}
+		b.Run(fmt.Sprintf("list+Verify/n=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := newRequest(context.Background(), g, Options{Strategy: "list"})
+				require.NoError(b, err)
+				plan, err := r.planWith("list", 8)
+				require.NoError(b, err)
+				if err := Verify(g, plan); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perNode(b)
+		})
+		b.Run(fmt.Sprintf("simulate/n=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				require.NoError(b, r.simulate(plan))
+			}
+			perNode(b)
+		})
+	}
+}
