@@ -54,6 +54,12 @@ func (g *Graph) Succs(i int32) []int32 { return g.succ[g.succStart[i]:g.succStar
 // Preds returns the nodes that node i depends on, ascending.
 func (g *Graph) Preds(i int32) []int32 { return g.pred[g.predStart[i]:g.predStart[i+1]] }
 
+// Successors returns Succs of every node in one piece: those of node i are succ[start[i]:start[i+1]]. Callers must not change it.
+func (g *Graph) Successors() (start, succ []int32) { return g.succStart, g.succ }
+
+// Predecessors returns Preds of every node in one piece: those of node i are pred[start[i]:start[i+1]]. Callers must not change it.
+func (g *Graph) Predecessors() (start, pred []int32) { return g.predStart, g.pred }
+
 // PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
 func (g *Graph) PredEdges(i int32) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
 

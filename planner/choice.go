@@ -12,8 +12,14 @@ import (
 type choice struct {
 	ready []urgency
 	nodes []int32 // whose urgencies they are
-	lanes []int32
+	lanes []idleLane
 	cost  []int32 // of nodes[a] on lanes[b]: cost[a*len(lanes)+b]
+}
+
+// idleLane is a lane with what costs depend on.
+type idleLane struct {
+	lane, tail int32
+	clock      []int32 // what it is ordered after, nil where that is nothing or not known
 }
 
 const (
@@ -88,10 +94,10 @@ func (l *lister) placeCompute(q int32) {
 			}
 			a, b = c.pick(first, least)
 		}
-		i, k := c.nodes[a], c.lanes[b]
+		i, k := c.nodes[a], c.lanes[b].lane
 		opened := len(pool.fresh)
 		// A lane that is busy for less than a wait takes starts the node sooner still.
-		if other := l.prefer[i]; l.sync > 0 && other >= 0 && !l.lanes[other].idle && l.lanes[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
+		if other := l.prefer[i]; c.cost[a*len(c.lanes)+b] >= laterCost/2 && other >= 0 && !l.lanes[other].idle && l.lanes[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
 			l.place(i, other)
 			c.clear()
 			continue
@@ -166,11 +172,11 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	c.clear()
 	for _, k := range pool.idle {
 		if l.mayCompute(k) {
-			c.lanes = append(c.lanes, k)
+			c.lanes = append(c.lanes, idleLane{k, l.lanes[k].tail, l.clockOf(k)})
 		}
 	}
 	if len(pool.fresh) > 0 && l.roomFor(q) {
-		c.lanes = append(c.lanes, pool.fresh[len(pool.fresh)-1])
+		c.lanes = append(c.lanes, idleLane{pool.fresh[len(pool.fresh)-1], -1, nil})
 	}
 	if len(c.lanes) == 0 {
 		return false
@@ -183,47 +189,51 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 			}
 		}
 	}
-	for _, k := range c.lanes {
-		if u, ok := l.newestSuited(k); ok && u <= least && !slices.Contains(c.ready, u) {
+	for b := range c.lanes {
+		if u, ok := l.newestSuited(c.lanes[b].lane); ok && u <= least && !slices.Contains(c.ready, u) {
 			c.ready = append(c.ready, u)
 			c.nodes = append(c.nodes, l.node(u))
 		}
 	}
-	if len(c.nodes) == 1 && len(c.lanes) == 1 {
-		c.cost = append(c.cost, 0)
-		return true
-	}
 	for _, i := range c.nodes {
-		for _, k := range c.lanes {
-			c.cost = append(c.cost, l.cost(i, k))
-		}
+		l.addCosts(i)
 	}
 	return true
 }
 
-// cost is what speaks against a node on a lane.
-func (l *lister) cost(i, k int32) int32 {
-	cost := -l.eager * int32(len(l.p.succs(i)))
-	if l.prefer[i] != k {
-		cost += l.suit
-	}
-	var mask uint64
-	tail, clock := l.lanes[k].tail, l.clockOf(k)
-	follows := tail < 0
-	for _, pred := range l.p.preds(i) {
-		if at := l.spots[pred]; at.lane != k && (clock == nil || at.position > clock[at.lane]) {
-			mask |= 1 << (at.lane & 63)
+// addCosts weighs a node on every idle lane: what speaks against it there.
+func (l *lister) addCosts(i int32) {
+	c := &l.choice
+	preds, prefer := l.p.preds(i), l.prefer[i]
+	base := -l.eager * int32(len(l.p.succs(i)))
+	for b := range c.lanes {
+		on := &c.lanes[b]
+		cost := base
+		if prefer != on.lane {
+			cost += l.suit
 		}
-		follows = follows || pred == tail
+		var mask uint64
+		follows, late := on.tail < 0, false
+		for _, pred := range preds {
+			at := l.spots[pred]
+			if at.lane == on.lane {
+				follows = follows || pred == on.tail
+				continue
+			}
+			if on.clock == nil || at.position > on.clock[at.lane] {
+				mask |= 1 << (at.lane & 63)
+				late = late || l.finish[pred] > l.now-l.sync
+			}
+		}
+		cost += waitCost * int32(bits.OnesCount64(mask))
+		if !follows {
+			cost++
+		}
+		if late {
+			cost += laterCost
+		}
+		c.cost = append(c.cost, cost)
 	}
-	cost += waitCost * int32(bits.OnesCount64(mask))
-	if !follows {
-		cost++
-	}
-	if l.sync > 0 && mask != 0 && l.startOn(i, k) > l.now {
-		cost += laterCost
-	}
-	return cost
 }
 
 // placeCopies gives a copy engine that is free its next copies.

@@ -24,15 +24,14 @@ func planList(p *problem) (*assignment, error) {
 	if p.len() == 0 {
 		return &assignment{}, p.ctx.Err()
 	}
-	l := newLister(p)
 	if p.len() > mostPasses {
-		l.window = largeWindow
+		l := newLister(p, largeWindow)
 		if err := l.run(tastes[0]); err != nil {
 			return nil, err
 		}
 		return l.take(), nil
 	}
-	l.window = smallWindow
+	l := newLister(p, smallWindow)
 	var best *assignment
 	for k, t := range tastes {
 		if k == len(tastes)-1 && best.score.makespan <= l.goal*(1+slackShare) {

@@ -65,7 +65,7 @@ func (f *frugal) link() {
 	for i := range int32(n) {
 		first := len(a.pred)
 		a.pred = append(a.pred, p.g.Preds(i)...)
-		if p.declared != nil {
+		if p.explicit {
 			a.pred = append(a.pred, p.preds(i)...)
 		}
 		if before[i] > 0 {

@@ -3,7 +3,6 @@
 package planner
 
 import (
-	"math"
 	"math/bits"
 )
 
@@ -65,7 +64,7 @@ type listLane struct {
 	idle     bool
 	launched int32
 	tail     int32       // last node, -1
-	suited   []urgency   // ready nodes that need the fewest waits here, the newest last; some may have gone elsewhere
+	suited   []urgency   // ready nodes whose last predecessor ran here, the newest last; some may have gone elsewhere
 	mine     urgencyHeap // ready nodes bound here
 }
 
@@ -87,9 +86,9 @@ type turn struct {
 	ready urgencyHeap
 }
 
-func newLister(p *problem) *lister {
+func newLister(p *problem, window int) *lister {
 	n := p.len()
-	l := &lister{p: p, sync: p.sync(), goal: p.whole(p.goal())}
+	l := &lister{p: p, window: window, sync: p.sync(), goal: p.whole(p.goal())}
 	l.pools = make([]listPool, len(p.pools))
 	devices := 0
 	for q := range p.pools {
@@ -114,6 +113,8 @@ func newLister(p *problem) *lister {
 		lanes += p.streams + l.pools[q].copyRoom
 	}
 	l.lanes = make([]listLane, lanes)
+	weighed := min(n, window+lanes)
+	l.choice = choice{ready: make([]urgency, 0, weighed), nodes: make([]int32, 0, weighed), lanes: make([]idleLane, 0, lanes), cost: make([]int32, 0, weighed*min(lanes, 16))}
 	words := make([]int32, 2*n+2*lanes)
 	l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:2*n+lanes], words[2*n+lanes:]
 	l.finish = make([]float64, n)
@@ -125,6 +126,15 @@ func newLister(p *problem) *lister {
 		l.lanes[k].suited = heaps[k*few : k*few : (k+1)*few]
 	}
 	l.running = make(finishingHeap, 0, min(n, lanes))
+	few = min(n, 4*fewSuited)
+	heaps = make([]urgency, len(l.pools)*few)
+	lists := make([]int32, 2*len(l.pools)*lanes)
+	for q := range l.pools {
+		pool := &l.pools[q]
+		pool.ready = heaps[q*few : q*few : (q+1)*few]
+		pool.idle = lists[2*q*lanes : 2*q*lanes : (2*q+1)*lanes]
+		pool.fresh = lists[(2*q+1)*lanes : (2*q+1)*lanes : (2*q+2)*lanes]
+	}
 	if lanes <= mostClocked && (lanes <= leastBlock || n*lanes <= clockWords) {
 		l.width = int32(lanes)
 		l.clock = make([]int32, n*lanes)
@@ -163,7 +173,7 @@ func (l *lister) start(t taste) {
 	for k := range p.bindings {
 		ln := &l.lanes[k]
 		ln.pool, ln.binding, ln.idle = p.bindings[k].pool, int32(k), true
-		if p.declared == nil {
+		if !p.explicit {
 			pool := &l.pools[ln.pool]
 			pool.idle = append(pool.idle, int32(k))
 		}
@@ -281,7 +291,7 @@ func (l *lister) take() *assignment {
 	for k := range l.lanes {
 		a.lanes[k] = l.lanes[k].lane
 	}
-	if l.clock != nil && l.p.declared == nil {
+	if l.clock != nil && !l.p.explicit {
 		a.waits = newWaitList(l.order, l.waitCount, l.waits)
 	}
 	l.order = nil
@@ -333,7 +343,7 @@ func (l *lister) leave(i int32) {
 	k := l.spots[i].lane
 	if ln := &l.lanes[k]; ln.tail == i {
 		ln.idle = true
-		if l.p.declared == nil || ln.binding < 0 {
+		if !l.p.explicit || ln.binding < 0 {
 			pool := &l.pools[ln.pool]
 			pool.idle = append(pool.idle, k)
 		}
@@ -345,31 +355,12 @@ func (l *lister) leave(i int32) {
 	}
 }
 
-// suits returns the predecessor's lane on which a node would need the fewest waits, the one that was busy last among equals.
+// suits returns the lane of the predecessor that was the last to end, -1 where no lane of the pool has one.
 func (l *lister) suits(i, q int32) int32 {
-	preds := l.p.preds(i)
-	best, bestWaits, bestFinish := int32(-1), math.MaxInt, 0.0
-	var seen uint64
-	for _, pred := range preds {
-		k := l.spots[pred].lane
-		if l.lanes[k].pool != q || l.p.declared != nil && l.lanes[k].binding >= 0 {
-			continue
-		}
-		if k < 64 {
-			if seen>>k&1 == 1 {
-				if k == best {
-					bestFinish = max(bestFinish, l.finish[pred])
-				}
-				continue
-			}
-			seen |= 1 << k
-		}
-		waits := 0
-		if len(preds) > 1 && len(preds) <= 8 {
-			waits = l.missing(i, k)
-		}
-		if waits < bestWaits || waits == bestWaits && l.finish[pred] > bestFinish {
-			best, bestWaits, bestFinish = k, waits, l.finish[pred]
+	best, last := int32(-1), -1.0
+	for _, pred := range l.p.preds(i) {
+		if k := l.spots[pred].lane; l.finish[pred] > last && l.lanes[k].pool == q && !(l.p.explicit && l.lanes[k].binding >= 0) {
+			best, last = k, l.finish[pred]
 		}
 	}
 	return best

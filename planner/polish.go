@@ -157,7 +157,7 @@ func (h *polisher) keep(undo func()) {
 // takes says whether a node may run on a lane: one of its pool that computes already and, under sync: explicit, is not bound.
 func (h *polisher) takes(k, i int32) bool {
 	ln := &h.lanes[k]
-	return ln.computes && ln.pool == h.p.poolOf(i) && (h.p.declared == nil || ln.binding < 0)
+	return ln.computes && ln.pool == h.p.poolOf(i) && (!h.p.explicit || ln.binding < 0)
 }
 
 func (h *polisher) isLoose(i int32) bool { return h.p.boundOf(i) < 0 && h.p.engineOf(i) == Compute }

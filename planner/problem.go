@@ -39,8 +39,9 @@ type problem struct {
 	pools    []pool
 	bindings []binding
 
-	// What is declared under sync: explicit, where the data edges of the graph are not enforced. nil otherwise.
-	declared *adjacency
+	// explicit says that the pipeline has sync: explicit. What must be ordered is then what was declared, not the edges of g.
+	explicit bool
+	adjacency
 }
 
 // adjacency is a directed graph both ways.
@@ -60,20 +61,10 @@ func (p *problem) sync() float64 {
 }
 
 // preds are the nodes that i must wait for.
-func (p *problem) preds(i int32) []int32 {
-	if p.declared != nil {
-		return p.declared.pred[p.declared.predStart[i]:p.declared.predStart[i+1]]
-	}
-	return p.g.Preds(i)
-}
+func (p *problem) preds(i int32) []int32 { return p.pred[p.predStart[i]:p.predStart[i+1]] }
 
 // succs are the nodes that must wait for i.
-func (p *problem) succs(i int32) []int32 {
-	if p.declared != nil {
-		return p.declared.succ[p.declared.succStart[i]:p.declared.succStart[i+1]]
-	}
-	return p.g.Succs(i)
-}
+func (p *problem) succs(i int32) []int32 { return p.succ[p.succStart[i]:p.succStart[i+1]] }
 
 func (p *problem) engineOf(i int32) Engine {
 	if p.engine == nil {
@@ -104,7 +95,11 @@ func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []
 		return nil, err
 	}
 	if g.Sync == dag.SyncExplicit {
-		p.declared = declaredOrder(g)
+		p.explicit = true
+		p.adjacency = declaredOrder(g)
+	} else {
+		p.predStart, p.pred = g.Predecessors()
+		p.succStart, p.succ = g.Successors()
 	}
 	p.rank = make([]float64, g.Len())
 	for k := len(p.order) - 1; k >= 0; k-- {
@@ -188,8 +183,8 @@ func (p *problem) bind() error {
 }
 
 // declaredOrder is the order that a pipeline with sync: explicit asks for: after, and the order of nodes bound to one stream.
-func declaredOrder(g *dag.Graph) *adjacency {
-	a := &adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
+func declaredOrder(g *dag.Graph) adjacency {
+	a := adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
 	before := make([]int32, g.Len()) // the node before it on its stream, plus 1
 	last := map[int32]int32{}
 	for _, i := range g.Topological() {

@@ -9,7 +9,7 @@ func planRoundRobin(p *problem) (*assignment, error) {
 	lanes := make([][]int32, len(p.pools))
 	for k := range p.bindings {
 		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
-		if p.declared == nil {
+		if !p.explicit {
 			q := p.bindings[k].pool
 			lanes[q] = append(lanes[q], int32(k))
 		}

@@ -10,7 +10,7 @@ func planSerial(p *problem) (*assignment, error) {
 	home := make([]int32, len(p.pools))
 	for q := range p.pools {
 		home[q] = -1
-		if p.declared != nil {
+		if p.explicit {
 			continue
 		}
 		for k := range p.bindings {

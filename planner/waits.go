@@ -40,7 +40,7 @@ func insertWaits(p *problem, s *assignment) (*waitList, error) {
 	if s.waits != nil {
 		return s.waits, nil
 	}
-	if p.declared != nil {
+	if p.explicit {
 		return declaredWaits(p, s), nil
 	}
 	if len(s.lanes) > leastBlock && len(s.lanes) > n/64 {
