@@ -60,7 +60,10 @@ func (p *parser) nodeItems(n *yaml.Node) {
 		p.wrongKind(n, "nodes", "a list")
 		return
 	}
-	for _, item := range n.Content {
+	for k, item := range n.Content {
+		if len(p.loops) == 0 {
+			n.Content[k] = nil // it is read once; a long file's tree is larger than its graph
+		}
 		var f [nodeKeyCount]field
 		if !p.fields(item, &nodeKeys, f[:]) {
 			continue

@@ -34,6 +34,10 @@ type parsedText struct {
 const cacheSize = 4096
 
 func (p *parser) cached(s string) *parsedText {
+	const short = 8
+	if len(p.loops) == 0 && len(s) > short {
+		return &parsedText{} // most likely read once
+	}
 	if c, ok := p.cache[s]; ok {
 		return c
 	}

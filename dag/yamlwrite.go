@@ -35,7 +35,7 @@ func plainText(s string) bool {
 	if s == "" || s != strings.TrimSpace(s) || strings.HasSuffix(s, ":") || s == "---" || s == "..." {
 		return false
 	}
-	if strings.ContainsAny(s, ",[]{}\n\r\t\"") || strings.Contains(s, ": ") || strings.Contains(s, " #") {
+	if strings.ContainsAny(s, ",[]{}?\n\r\t\"") || strings.Contains(s, ": ") || strings.Contains(s, " #") {
 		return false
 	}
 	for _, r := range s {
