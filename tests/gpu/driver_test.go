@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -616,4 +617,47 @@ func TestTwoDevices(t *testing.T) {
 	g.check(t, 9, 6)
 	require.NoError(t, built.Close())
 	require.NoError(t, p.Free(other))
+}
+
+// Cubins and fatbins as nvcc makes them: for this GPU, for this one among others, for another one, and cut short.
+func TestBinaries(t *testing.T) {
+	folder := os.Getenv("DAGRUN_MODULES")
+	if folder == "" {
+		t.Skip("SKIPPED: DAGRUN_MODULES does not name a folder of binaries; tests/gpu/run makes one where there is nvcc")
+	}
+	p := open(t)
+	read := func(name string, kind kernels.Kind) *kernels.Module {
+		code, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		return &kernels.Module{Name: name, Kind: kind, Code: code}
+	}
+	for _, source := range []*kernels.Module{read("this.cubin", kernels.Cubin), read("both.fatbin", kernels.Fatbin)} {
+		g := newProgram(t, p, 1, 0)
+		m := must[cudart.Module](t)(p.Load(context.Background(), 0, source))
+		require.Empty(t, m.Warnings())
+		c := g.scale(t, g.stream[0], 3)
+		c.Kernel = must[cudart.Kernel](t)(m.Kernel("scale"))
+		l := must[cudart.List](t)(p.Encode([]cudart.Command{g.up(g.stream[0]), c, g.down(g.stream[0])}, cudart.ListOptions{}))
+		g.fill(2)
+		require.NoError(t, l.Submit())
+		require.NoError(t, g.stream[0].Synchronize(context.Background()))
+		g.check(t, 2, 3)
+		_, err := m.Kernel("scaling")
+		t.Log(err)
+		require.ErrorContains(t, err, `the module has no kernel "scaling"`)
+		require.NoError(t, l.Close())
+		require.NoError(t, m.Close())
+		for _, n := range []int{len(source.Code) - 1, len(source.Code) / 2, 100} {
+			short := *source
+			short.Code = source.Code[:n]
+			_, err := p.Load(context.Background(), 0, &short)
+			require.Error(t, err, "%s cut to %d bytes", source.Name, n)
+			t.Log(err)
+		}
+	}
+	for _, other := range []*kernels.Module{read("other.cubin", kernels.Cubin), read("other.fatbin", kernels.Fatbin)} {
+		_, err := p.Load(context.Background(), 0, other)
+		t.Log(err)
+		require.ErrorContains(t, err, "sm_"+fmt.Sprint(p.Devices()[0].Capability[0]))
+	}
 }
