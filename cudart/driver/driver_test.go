@@ -639,6 +639,16 @@ func TestGraphsWaitInAnyOrder(t *testing.T) {
 		_, err = p.BuildGraph(nodes, [][]int32{nil, nil, {wrong}}, cudart.GraphOptions{})
 		require.EqualError(t, err, fmt.Sprintf(`node "c": it waits for command %d of 3`, wrong))
 	}
+	for i := range nodes {
+		nodes[i].Label = string(rune('a' + i))
+	}
+	for _, c := range []struct {
+		deps [][]int32
+		name string
+	}{{[][]int32{nil, {2}, {1}}, "b"}, {[][]int32{{1}, {2}, {0}}, "a"}, {[][]int32{{2}, {2}, {1}}, "b"}} {
+		_, err = p.BuildGraph(nodes, c.deps, cudart.GraphOptions{})
+		require.EqualError(t, err, fmt.Sprintf("node %q: it waits for itself, by way of what it waits for", c.name))
+	}
 	require.NoError(t, w.close())
 	d.clean(t)
 }

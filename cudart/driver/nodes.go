@@ -109,6 +109,9 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	if later == nil {
 		return nil
 	}
+	if i := onCycle(deps); i >= 0 {
+		return g.commands[i].wrong(i, "it waits for itself, by way of what it waits for")
+	}
 	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
 	for _, edge := range later {
 		scratch.before = append(scratch.before, g.nodes[edge[0]])
@@ -119,6 +122,47 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		return p.fail(g.d, cuGraphAddDependencies, uint64(code))
 	}
 	return nil
+}
+
+// onCycle is the first command that waits for itself, or -1.
+func onCycle(deps [][]int32) int {
+	waiting := make([]int32, len(deps))
+	followers := make([][]int32, len(deps))
+	var ready []int32
+	for i, waits := range deps {
+		waiting[i] = int32(len(waits))
+		if len(waits) == 0 {
+			ready = append(ready, int32(i))
+		}
+		for _, dep := range waits {
+			followers[dep] = append(followers[dep], int32(i))
+		}
+	}
+	for len(ready) > 0 {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, f := range followers[i] {
+			if waiting[f]--; waiting[f] == 0 {
+				ready = append(ready, f)
+			}
+		}
+	}
+	// What is left waits for a cycle or is on one: going back along what is left ends on one.
+	at := slices.IndexFunc(waiting, func(n int32) bool { return n > 0 })
+	if at < 0 {
+		return -1
+	}
+	back := func(i int) int {
+		return int(deps[i][slices.IndexFunc(deps[i], func(dep int32) bool { return waiting[dep] > 0 })])
+	}
+	for range deps {
+		at = back(at)
+	}
+	first := at
+	for i := back(at); i != at; i = back(i) {
+		first = min(first, i)
+	}
+	return first
 }
 
 // addNode adds one node; its handle is left in the scratch.
