@@ -22,6 +22,10 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 	l := &lowered{index: make([]int32, p.graph.Len())}
 	origin := in.streams[0]
 	add := func(c cudart.Command) { l.commands = append(l.commands, c) }
+	ranged := func(kind cudart.CommandKind, label string) {
+		add(cudart.Command{Kind: kind, Stream: origin, Label: label, Node: -1})
+	}
+	ranged(cudart.RangePush, p.graph.Name)
 	fork, join := p.plan.Fork(), p.plan.Join()
 	if len(fork) > 0 {
 		add(cudart.Command{Kind: cudart.RecordEvent, Stream: origin, Event: in.fork, Node: -1, Label: "fork"})
@@ -41,8 +45,13 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 				return nil, fmt.Errorf("node %q: %w", label, err)
 			}
 			c.Stream = in.streams[s]
+			ranged(cudart.RangePush, label)
 			l.index[op.Node] = int32(len(l.commands))
 			add(c)
+			ranged(cudart.RangePop, label)
+			if in.progress != 0 {
+				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})
+			}
 		case planner.Record:
 			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[s], Event: in.events[op.Event], Node: op.Node, Label: label})
 		case planner.Wait:
@@ -55,6 +64,7 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 	for i := range join {
 		add(cudart.Command{Kind: cudart.WaitEvent, Stream: origin, Event: in.join[i], Node: -1, Label: "join"})
 	}
+	ranged(cudart.RangePop, p.graph.Name)
 	return l, nil
 }
 

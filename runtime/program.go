@@ -37,6 +37,8 @@ type Options struct {
 	Unsafe   bool              // run a plan that leaves hazards unenforced (--allow-races)
 	Logger   *slog.Logger      // decisions; nil: none
 	Progress func(stage string, done, total int)
+	// DebugProgress has every node write a word when it has finished, so that Unfinished can tell after a hang. It costs a memset a node.
+	DebugProgress bool
 }
 
 // Program replays a plan. Its methods must not be called at the same time, except for different programs.
@@ -58,6 +60,8 @@ type Program struct {
 	warnings  []string
 	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
 
+	replays   uint64
+	callbacks sync.WaitGroup
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -73,9 +77,11 @@ type instance struct {
 	lowered *lowered
 	list    cudart.List
 	graph   cudart.Graph
-	built   []int        // by node: its command in a graph built node by node
-	begin   cudart.Event // timed, around a replay
-	end     cudart.Event
+	built   []int // by node: its command in a graph built node by node
+	// progress is a pinned word for each node that becomes 1 when the node has finished; 0 where it is not wanted.
+	progress cudart.Ptr
+	begin    cudart.Event // timed, around a replay
+	end      cudart.Event
 }
 
 // New verifies the plan and makes it ready: memory, kernels, streams, events, encoded commands, initial contents.
@@ -131,6 +137,11 @@ func (p *Program) prepare(ctx context.Context) error {
 }
 
 func (p *Program) checkOptions() error {
+	if p.options.Threads > 1 {
+		if err := planner.VerifySingleUse(p.graph, p.plan); err != nil {
+			return fmt.Errorf("submitting from %d threads needs an event of its own for every record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
+		}
+	}
 	if p.options.Inflight < 0 || p.options.Inflight > 1024 {
 		return fmt.Errorf("%d replays in flight: want 1 to 1024", p.options.Inflight)
 	}
@@ -238,6 +249,13 @@ func (p *Program) newInstance() (in *instance, err error) {
 	if err := p.newEvents(in); err != nil {
 		return in, err
 	}
+	if p.options.DebugProgress {
+		if in.progress, err = p.platform.AllocHost(4*int64(max(1, p.graph.Len())), false); err != nil {
+			return in, err
+		}
+		in.memory.owned = append(in.memory.owned, in.progress)
+		clear(p.platform.HostBytes(in.progress, 4*int64(p.graph.Len())))
+	}
 	if in.lowered, err = p.lower(in); err != nil {
 		return in, err
 	}
@@ -311,6 +329,7 @@ func (p *Program) Warnings() []string { return p.warnings }
 func (p *Program) Close() error {
 	p.closeOnce.Do(func() {
 		var errs []error
+		p.callbacks.Wait()
 		for _, in := range p.instances {
 			errs = append(errs, in.close())
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // Replay submits the whole program once and returns without waiting for it. Replays are ordered on the device; with several
@@ -19,6 +20,7 @@ func (p *Program) Replay() error {
 		p.next = 0
 	}
 	p.dirty = true
+	p.replays++
 	return p.submit(in)
 }
 
@@ -27,6 +29,72 @@ func (p *Program) submit(in *instance) error {
 		return in.graph.Launch(in.streams[0])
 	}
 	return in.list.Submit()
+}
+
+// OnDone calls f once everything replayed so far has finished, with the first error of that work. It returns at once; f runs on a
+// goroutine of its own, and Close waits for it.
+func (p *Program) OnDone(f func(error)) error {
+	type mark struct {
+		event cudart.Event
+		list  cudart.List
+	}
+	var marks []mark
+	closeAll := func() {
+		for _, m := range marks {
+			if m.list != nil {
+				m.list.Close()
+			}
+			m.event.Close()
+		}
+	}
+	for _, in := range p.instances {
+		e, err := p.platform.NewEvent(in.streams[0].Device(), false)
+		if err != nil {
+			closeAll()
+			return err
+		}
+		marks = append(marks, mark{event: e})
+		m := &marks[len(marks)-1]
+		record := cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[0], Event: e, Node: -1, Label: "done"}
+		if m.list, err = p.platform.Encode([]cudart.Command{record}, cudart.ListOptions{Origin: in.streams[0]}); err == nil {
+			err = m.list.Submit()
+		}
+		if err != nil {
+			closeAll()
+			return err
+		}
+	}
+	p.callbacks.Go(func() {
+		var first error
+		for _, m := range marks {
+			if err := m.event.Synchronize(); err != nil && first == nil {
+				first = err
+			}
+		}
+		closeAll()
+		f(first)
+	})
+	return nil
+}
+
+// Replays is how many replays were submitted since the program was made, warm-up and measuring included.
+func (p *Program) Replays() uint64 { return p.replays }
+
+// Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission
+// order; it works while the device hangs. Options.DebugProgress must be set, and the program not have replayed before.
+func (p *Program) Unfinished() []string {
+	in := p.last()
+	if in.progress == 0 {
+		return nil
+	}
+	words := p.platform.HostBytes(in.progress, 4*int64(p.graph.Len()))
+	var names []string
+	for _, c := range in.lowered.commands {
+		if c.Node >= 0 && c.Kind != cudart.RecordEvent && c.Kind != cudart.WaitEvent && dag.U32.Load(words, int64(c.Node)) == 0 {
+			names = append(names, c.Label)
+		}
+	}
+	return names
 }
 
 // last is the instance of the latest replay, or the first before any.

@@ -1,0 +1,77 @@
+// Memory figures of a program, like those people know from PyTorch: planned, reserved, peak, and per buffer. Takes nothing.
+
+package runtime
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// MemoryStats is what a program takes.
+type MemoryStats struct {
+	Planned   int64          `json:"planned_bytes"`  // device bytes of one replay's buffers as laid out, all devices
+	Buffers   int64          `json:"buffer_bytes"`   // the same if no two buffers shared bytes
+	Reserved  int64          `json:"reserved_bytes"` // device bytes taken: every replay in flight has its own
+	Host      int64          `json:"host_bytes"`     // pinned and pageable bytes taken
+	Instances int            `json:"inflight"`
+	PerBuffer []BufferMemory `json:"buffers"`
+}
+
+// BufferMemory is one device buffer's place and life in a replay.
+type BufferMemory struct {
+	Name   string `json:"name"`
+	Device int32  `json:"device"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+	First  string `json:"first_node"` // the first node, in submission order, that touches it; "" for none
+	Last   string `json:"last_node"`
+	Shares bool   `json:"shares_bytes"` // with another buffer, at another time
+}
+
+// Memory returns the figures of a program.
+func (p *Program) Memory() MemoryStats {
+	m := MemoryStats{Buffers: p.plan.Stats.SumDeviceBytes, Instances: len(p.instances)}
+	for _, bytes := range deviceBytes(p.graph, p.plan, p.options.Memory) {
+		m.Planned += bytes
+	}
+	for _, in := range p.instances {
+		m.Reserved += in.memory.device
+		m.Host += in.memory.host
+	}
+	first, last := p.lives()
+	for _, placed := range p.plan.Memory {
+		b := BufferMemory{Name: p.graph.Buffers[placed.Buffer].Name, Device: placed.Device, Offset: placed.Offset, Bytes: p.graph.Buffers[placed.Buffer].Bytes}
+		if first[placed.Buffer] >= 0 {
+			b.First, b.Last = p.graph.Nodes[first[placed.Buffer]].Name, p.graph.Nodes[last[placed.Buffer]].Name
+		}
+		_, b.Shares = p.sharesBytes(placed.Buffer)
+		m.PerBuffer = append(m.PerBuffer, b)
+	}
+	return m
+}
+
+// lives returns by buffer the first and last node that touch it, in submission order, -1 for none.
+func (p *Program) lives() (first, last []int32) {
+	first, last = make([]int32, len(p.graph.Buffers)), make([]int32, len(p.graph.Buffers))
+	for i := range first {
+		first[i], last[i] = -1, -1
+	}
+	next := make([]int32, len(p.plan.Streams))
+	for _, s := range p.plan.Order {
+		op := p.plan.Streams[s].Ops[next[s]]
+		next[s]++
+		if op.Kind != planner.Launch {
+			continue
+		}
+		for _, a := range p.graph.Accesses(op.Node) {
+			if p.graph.Buffers[a.Buffer].Place != dag.Device {
+				continue
+			}
+			if first[a.Buffer] < 0 {
+				first[a.Buffer] = op.Node
+			}
+			last[a.Buffer] = op.Node
+		}
+	}
+	return first, last
+}
