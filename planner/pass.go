@@ -436,13 +436,16 @@ func (l *lister) place(i, k int32) {
 		pool.left--
 		if !ln.computes {
 			ln.computes = true
+			// A bound stream counts as one of the pool's, unless other nodes must keep off it.
+			switch {
+			case ln.binding >= 0 && p.explicit:
+			case pool.sure:
+				pool.sure = false
+			default:
+				l.rooms[pool.device]--
+			}
 			if ln.binding < 0 {
 				pool.copying--
-			}
-			if pool.sure {
-				pool.sure = false
-			} else {
-				l.rooms[pool.device]--
 			}
 		}
 	}

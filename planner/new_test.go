@@ -1,0 +1,405 @@
+// New from end to end: options, bindings, engines, priorities, devices, explicit waits. Every plan here is also proved by Verify.
+
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// mixedGraph makes a graph with copies in all directions, priorities, two devices and bound streams, all at random.
+func mixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Graph {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	b := dag.New("mixed")
+	if explicit {
+		b.Sync(dag.SyncExplicit)
+	}
+	devices := 1 + rng.IntN(2)
+	priorities := 1 + rng.IntN(3)
+	bound := rng.IntN(4) // streams per device that users number
+	var host []int32
+	device := make([][]int32, devices)
+	for k := range 4 {
+		host = append(host, b.Host(fmt.Sprintf("h%d", k), dag.U8, 65536))
+		for d := range devices {
+			device[d] = append(device[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: int32(d), DType: dag.U8, Shape: []int64{65536}}))
+		}
+	}
+	pick := func(ids []int32) dag.Range {
+		part := int64(rng.IntN(4)) * 16384
+		return dag.Range{Buffer: ids[rng.IntN(len(ids))], Lo: part, Hi: part + 16384}
+	}
+	for i := range n {
+		d := rng.IntN(devices)
+		name := fmt.Sprintf("n%d", i)
+		var id int32
+		switch rng.IntN(6) {
+		case 0:
+			id = b.Copy(name, pick(device[d]), pick(host))
+		case 1:
+			id = b.Copy(name, pick(host), pick(device[d]))
+		case 2:
+			to, from := pick(device[rng.IntN(devices)]), pick(device[d])
+			if to.Buffer == from.Buffer {
+				id = b.Task(name)
+			} else {
+				id = b.Copy(name, to, from)
+			}
+		default:
+			id = b.Task(name, dag.Access{Range: pick(device[d]), Mode: dag.Read}, dag.Access{Range: pick(device[d]), Mode: dag.ReadWrite})
+			b.At(id).Work = dag.Work{Blocks: int64(1 + rng.IntN(300)), Threads: 256}
+		}
+		node := b.At(id)
+		node.Device = int32(d)
+		node.HasCost, node.CostUS = true, float64(rng.IntN(30))
+		node.Priority = dag.Priority(rng.IntN(priorities) - 1)
+		if bound > 0 && rng.IntN(3) == 0 {
+			// One stream for each device and priority.
+			node.Stream = int32((rng.IntN(bound)*devices+d)*3) + int32(node.Priority) + 1
+		}
+		if i > 0 && rng.IntN(4) == 0 {
+			node.After = []int32{int32(rng.IntN(i))}
+		}
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		explicit := rapid.Bool().Draw(t, "explicit")
+		g := mixedGraph(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 60).Draw(t, "nodes"), explicit)
+		o := Options{
+			Strategy:        rapid.SampledFrom(strategies).Draw(t, "strategy"),
+			Streams:         rapid.IntRange(1, 6).Draw(t, "streams"),
+			Machine:         rapid.SampledFrom([]*Machine{H200(), Unit()}).Draw(t, "machine"),
+			SingleUseEvents: rapid.Bool().Draw(t, "single"),
+		}
+		plan, err := New(context.Background(), g, o)
+		if o.Strategy == "cover" && errors.Is(err, ErrTooManyStreams) {
+			return
+		}
+		require.NoError(t, err)
+		streamOf := make([]int32, g.Len())
+		computing := map[int32]int{} // free streams that compute, by device
+		pools := map[pool]bool{}
+		for k, s := range plan.Streams {
+			computes, bound := false, int32(-1)
+			for _, op := range s.Ops {
+				if op.Kind != Launch {
+					continue
+				}
+				node := &g.Nodes[op.Node]
+				streamOf[op.Node] = int32(k)
+				require.Equal(t, node.Device, s.Device)
+				require.Equal(t, node.Priority, s.Priority)
+				if node.Stream >= 0 {
+					require.True(t, bound < 0 || bound == node.Stream, "two bound streams became one")
+					bound = node.Stream
+				}
+				if EngineOf(g, op.Node) == Compute {
+					computes = true
+					pools[pool{node.Device, node.Priority}] = true
+				}
+			}
+			if computes && bound < 0 {
+				computing[s.Device]++
+			}
+			if bound >= 0 && int(bound) < len(plan.Streams) {
+				require.Equal(t, int(bound), k, "a bound stream has another number")
+			}
+		}
+		home := map[int32]int32{}
+		for i := range g.Nodes {
+			if k := g.Nodes[i].Stream; k >= 0 {
+				if at, ok := home[k]; ok {
+					require.Equal(t, at, streamOf[i], "stream %d was split", k)
+				}
+				home[k] = streamOf[i]
+			}
+		}
+		if o.Strategy == "list" || o.Strategy == "auto" {
+			for device, count := range computing {
+				atLeast := 0
+				for q := range pools {
+					if q.device == device {
+						atLeast++
+					}
+				}
+				require.LessOrEqual(t, count, max(o.Streams, atLeast), "device %d", device)
+			}
+		}
+		if explicit {
+			requireDeclaredWaits(t, g, plan, streamOf)
+			return
+		}
+		for wait := range plan.Stats.Waits {
+			require.Error(t, Verify(g, withoutWait(plan, wait)), "wait %d can be left out", wait)
+		}
+	})
+}
+
+// withoutWait is the plan without its k-th wait in stream order, and without its record where nothing else uses it.
+func withoutWait(plan *Plan, k int) *Plan {
+	less := *plan
+	less.Streams = slices.Clone(plan.Streams)
+	less.Order = nil
+	users := map[int32]int{}
+	gone := Op{}
+	drop := [2]int{-1, -1}
+	for s := range less.Streams {
+		less.Streams[s].Ops = slices.Clone(plan.Streams[s].Ops)
+		for at, op := range less.Streams[s].Ops {
+			if op.Kind != Wait {
+				continue
+			}
+			users[op.Node]++
+			if k == 0 {
+				gone, drop = op, [2]int{s, at}
+			}
+			k--
+		}
+	}
+	record := [2]int{-1, -1}
+	if users[gone.Node] == 1 {
+		for s := range less.Streams {
+			for at, op := range less.Streams[s].Ops {
+				if op.Kind == Record && op.Node == gone.Node {
+					record = [2]int{s, at}
+				}
+			}
+		}
+	}
+	at := make([]int, len(plan.Streams))
+	for _, s := range plan.Order {
+		here := [2]int{int(s), at[s]}
+		at[s]++
+		if here != drop && here != record {
+			less.Order = append(less.Order, s)
+		}
+	}
+	for _, cut := range [][2]int{drop, record} {
+		if cut[0] >= 0 {
+			less.Streams[cut[0]].Ops[cut[1]].Node = -1
+		}
+	}
+	for s := range less.Streams {
+		less.Streams[s].Ops = slices.DeleteFunc(less.Streams[s].Ops, func(op Op) bool { return op.Node < 0 })
+	}
+	return &less
+}
+
+// requireDeclaredWaits checks that waits are exactly what after: says across streams, and that bound nodes keep their order.
+func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf []int32) {
+	type wait struct{ from, to int32 }
+	want, got := map[wait]int{}, map[wait]int{}
+	for i := range g.Nodes {
+		for _, q := range g.Nodes[i].After {
+			if streamOf[q] != streamOf[i] {
+				want[wait{q, int32(i)}] = 1
+			}
+		}
+	}
+	for _, s := range plan.Streams {
+		var waiting []int32
+		last := int32(-1)
+		for _, op := range s.Ops {
+			switch op.Kind {
+			case Wait:
+				waiting = append(waiting, op.Node)
+			case Launch:
+				for _, q := range waiting {
+					got[wait{q, op.Node}]++
+				}
+				waiting = nil
+				if g.Nodes[op.Node].Stream >= 0 {
+					require.Less(t, last, op.Node, "bound nodes change their order")
+				}
+				last = op.Node
+			}
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestAnUploadDoesNotQueueBehindAKernelItDoesNotNeed(t *testing.T) {
+	b := dag.New("overlap")
+	x, d := b.Host("x", dag.U8, 4<<20), b.Device("d", dag.U8, 4<<20)
+	y := b.Host("y", dag.U8, 4<<20)
+	for i := range int64(4) {
+		part := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Lo: i << 20, Hi: (i + 1) << 20} }
+		b.Copy(fmt.Sprintf("up.%d", i), part(d), part(x))
+		work := b.Task(fmt.Sprintf("work.%d", i), dag.Access{Range: part(d), Mode: dag.ReadWrite})
+		b.At(work).HasCost, b.At(work).CostUS = true, 60
+		b.Copy(fmt.Sprintf("down.%d", i), part(y), part(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+
+	// With a stream for each chain nothing needs a wait.
+	plan, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4})
+	require.NoError(t, err)
+	require.Zero(t, plan.Stats.Waits)
+	require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*plan.Stats.LowerBoundUS)
+
+	// With one, the kernels follow each other without a gap for copies: those have streams of their own.
+	plan, err = New(context.Background(), g, Options{Strategy: "list", Streams: 1})
+	require.NoError(t, err)
+	require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*plan.Stats.LowerBoundUS)
+	serial, err := New(context.Background(), g, Options{Strategy: "serial"})
+	require.NoError(t, err)
+	require.Greater(t, serial.Stats.MakespanUS, 1.3*plan.Stats.MakespanUS)
+}
+
+func TestAChainOfCopiesAndAKernelNeedsNoWait(t *testing.T) {
+	b := dag.New("saxpy")
+	x, y, out := b.Host("x", dag.F32, 1<<20), b.Host("y", dag.F32, 1<<20), b.Host("out", dag.F32, 1<<20)
+	dx, dy := b.Device("d_x", dag.F32, 1<<20), b.Device("d_y", dag.F32, 1<<20)
+	b.Copy("up_x", b.Out(dx).Range, b.In(x).Range)
+	b.Copy("up_y", b.Out(dy).Range, b.In(y).Range)
+	b.Task("saxpy", b.In(dx), b.InOut(dy))
+	b.Copy("down", b.Out(out).Range, b.In(dy).Range)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := New(context.Background(), g, Options{Strategy: "list"})
+	require.NoError(t, err)
+	require.Zero(t, plan.Stats.Waits)
+	require.Equal(t, 1, plan.Stats.Streams)
+}
+
+func TestErrorsOfNew(t *testing.T) {
+	b := dag.New("conflict")
+	first, second := b.Task("first"), b.Task("second")
+	b.At(first).Stream, b.At(second).Stream = 2, 2
+	conflict, err := b.Graph()
+	require.NoError(t, err)
+	conflict.Nodes[second].Priority = dag.High // the builder refuses this, other makers of graphs may not
+	b = dag.New("devices")
+	first, second = b.Task("first"), b.Task("second")
+	b.At(first).Stream, b.At(second).Stream = 0, 0
+	devices, err := b.Graph()
+	require.NoError(t, err)
+	devices.Nodes[second].Device = 1
+	chain := chains(1, 3).ordered(t)
+	for _, c := range []struct {
+		g    *dag.Graph
+		o    Options
+		is   error
+		text string
+	}{
+		{chain, Options{Strategy: "lists"}, ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, cover, list, auto`},
+		{chain, Options{Streams: -1}, ErrBadOption, "-1 streams: bad option"},
+		{chain, Options{MemoryCap: -5}, ErrBadOption, "a memory cap of -5 bytes: bad option"},
+		{chain, Options{Keep: []int32{7}}, ErrBadOption, "keep buffer 7 of 0: bad option"},
+		{conflict, Options{}, ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
+		{devices, Options{}, ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
+	} {
+		_, err := New(context.Background(), c.g, c.o)
+		require.ErrorIs(t, err, c.is)
+		require.EqualError(t, err, c.text)
+	}
+}
+
+func TestCoverRefusesLargeGraphs(t *testing.T) {
+	p := &problem{ctx: context.Background(), g: chains(1, mostCovered+1).ordered(t)}
+	_, err := planCover(p)
+	require.ErrorIs(t, err, ErrGraphTooLarge)
+	require.EqualError(t, err, "cover takes graphs of up to 50000 nodes, this one has 50001; list takes any: graph too large for the strategy")
+}
+
+func TestAutoSaysWhatItDidNotTry(t *testing.T) {
+	plan, err := New(context.Background(), chains(3, 7000).ordered(t), Options{Machine: Unit()})
+	require.NoError(t, err)
+	require.Equal(t, []string{"list", "auto"}, []string{plan.Strategy, plan.Requested})
+	require.Equal(t, "auto tried only list: the graph has 21000 nodes, and other strategies are tried up to 20000", plan.Note)
+}
+
+func TestAutoIsNeverWorseThanWhatItTries(t *testing.T) {
+	for family := range families {
+		g := randomShape(family, 120, 5).ordered(t)
+		auto, err := New(context.Background(), g, Options{})
+		require.NoError(t, err)
+		for _, strategy := range []string{"serial", "cover", "list"} {
+			other, err := New(context.Background(), g, Options{Strategy: strategy})
+			if errors.Is(err, ErrTooManyStreams) {
+				continue
+			}
+			require.NoError(t, err)
+			require.False(t, other.before(auto), "%s: %s", g.Name, strategy)
+		}
+	}
+}
+
+func TestPolishingSavesWaitsAndNoTime(t *testing.T) {
+	for _, r := range benchRows(t) {
+		_, listWaits, listMakespan, err := r.counts(t, "list", 4)
+		require.NoError(t, err)
+		_, waits, makespan, err := r.counts(t, "auto", 4)
+		require.NoError(t, err)
+		require.LessOrEqual(t, makespan, listMakespan, r.name)
+		require.LessOrEqual(t, waits, listWaits, r.name)
+		if r.name == "stencil" || r.name == "random" {
+			require.Less(t, waits, 0.9*listWaits, r.name)
+		}
+	}
+}
+
+func TestNewStopsWhenItsContextIsDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	g := taskBench("stencil", 8, 8, 0).graph(t)
+	for _, strategy := range strategies {
+		_, err := New(ctx, g, Options{Strategy: strategy})
+		require.ErrorIs(t, err, context.Canceled, strategy)
+	}
+}
+
+func TestPlansAreTheSameEveryTimeAndFromManyGoroutines(t *testing.T) {
+	g := mixedGraph(t, 3, 60, false)
+	for _, strategy := range []string{"serial", "roundrobin", "list", "auto"} {
+		want, err := New(context.Background(), g, Options{Strategy: strategy})
+		require.NoError(t, err)
+		plans := make([]*Plan, 4)
+		var wait sync.WaitGroup
+		for k := range plans {
+			wait.Go(func() { plans[k], _ = New(context.Background(), g, Options{Strategy: strategy}) })
+		}
+		wait.Wait()
+		for _, plan := range plans {
+			require.Equal(t, want, plan, strategy)
+		}
+	}
+}
+
+func TestEventsAreReusedUnlessAskedNotTo(t *testing.T) {
+	g := taskBench("stencil", 8, 8, 0).graph(t)
+	reused, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4})
+	require.NoError(t, err)
+	require.Less(t, reused.Stats.Events, reused.Stats.Records)
+	single, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4, SingleUseEvents: true})
+	require.NoError(t, err)
+	require.Equal(t, single.Stats.Records, single.Stats.Events)
+	require.NoError(t, VerifySingleUse(g, single))
+}
+
+func TestTheEmptyGraphHasAnEmptyPlan(t *testing.T) {
+	g, err := dag.New("empty").Graph()
+	require.NoError(t, err)
+	for _, strategy := range strategies {
+		plan, err := New(context.Background(), g, Options{Strategy: strategy})
+		require.NoError(t, err, strategy)
+		require.Zero(t, plan.Stats.Streams, strategy)
+		require.Empty(t, plan.Order, strategy)
+	}
+}
