@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/conformance"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -154,6 +155,13 @@ func TestEveryCallFailsInTurn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is broken by no call is the platform that it wraps.
+func TestConformance(t *testing.T) {
+	p := open(t, fault.Plan{})
+	conformance.Run(t, p)
+	require.NoError(t, p.Close())
 }
 
 func TestCommandsAreNamed(t *testing.T) {

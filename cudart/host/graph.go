@@ -19,6 +19,7 @@ type table struct {
 	deps       []int32
 	afterStart []int32
 	afters     []int32
+	stamps     []int32 // the timed records
 }
 
 // before returns what a node waits for.
@@ -44,6 +45,9 @@ func newTable(commands []*command, deps [][]int32) (*table, error) {
 			t.afterStart[d+1]++
 		}
 		t.depStart[i+1] = int32(len(t.deps))
+		if c.kind == cudart.RecordEvent && c.event.timed {
+			t.stamps = append(t.stamps, int32(i))
+		}
 	}
 	for i := range n {
 		t.afterStart[i+1] += t.afterStart[i]
@@ -152,25 +156,23 @@ func (g *Graph) Launch(stream cudart.Stream) error {
 	if g.last.queue != q {
 		e.wait = g.last
 	}
-	for n, c := range g.table.commands {
-		if c.kind == cudart.RecordEvent && c.event.timed {
-			c.event.mu.Lock()
-			c.event.version++
-			g.versions[n].Store(c.event.version)
-			c.event.mu.Unlock()
-		}
+	for _, n := range g.table.stamps {
+		stamped := g.table.commands[n].event
+		stamped.mu.Lock()
+		stamped.version++
+		g.versions[n].Store(stamped.version)
+		stamped.mu.Unlock()
 	}
 	g.last = q.submit(&e, &g.batch)
 	g.launched = true
-	for n, c := range g.table.commands {
-		if c.kind == cudart.RecordEvent && c.event.timed {
-			c.event.mu.Lock()
-			if c.event.version == g.versions[n].Load() {
-				c.event.record(g.last)
-				g.platform.order.record(c.event, q)
-			}
-			c.event.mu.Unlock()
+	for _, n := range g.table.stamps {
+		stamped := g.table.commands[n].event
+		stamped.mu.Lock()
+		if stamped.version == g.versions[n].Load() {
+			stamped.record(g.last)
+			g.platform.order.record(stamped, q)
 		}
+		stamped.mu.Unlock()
 	}
 	g.batch.flush()
 	return nil

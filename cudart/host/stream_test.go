@@ -288,3 +288,25 @@ func TestLists(t *testing.T) {
 	requireError(t, closed.Submit(), invalidHandle, "the list is closed")
 	require.NoError(t, closed.Close(), "a second time does nothing")
 }
+
+func BenchmarkEncode(b *testing.B) {
+	const n = 1000
+	t := newBench(b, Options{})
+	s := t.stream()
+	d := t.alloc(4096)
+	commands := make([]cudart.Command, n)
+	for i := range commands {
+		commands[i] = t.kernel(s, "add", pointer(d, 1024), pointer(d+1024, 1024), pointer(d+2048, 1024))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := t.Encode(commands, cudart.ListOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/command")
+}
