@@ -14,13 +14,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// gate is a kernel argument's function that holds a stream until it is opened.
-type gate chan struct{}
-
-func (g gate) hold() { <-g }
-
 func TestWaitTakesTheRecordBeforeIt(t *testing.T) {
-	first, second := make(gate), make(gate)
+	first, second := newGate(t), newGate(t)
 	b := newBench(t, Options{}, first.hold, second.hold)
 	s, u := b.stream(), b.stream()
 	e := b.event(false)
@@ -33,12 +28,12 @@ func TestWaitTakesTheRecordBeforeIt(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, idle)
 	}
-	close(first)
+	first.open()
 	require.NoError(t, u.Synchronize(context.Background()), "the wait took the first record")
 	done, err := e.Query()
 	require.NoError(t, err)
 	require.False(t, done, "the event stands at the second")
-	close(second)
+	second.open()
 	require.NoError(t, e.Synchronize())
 	done, err = e.Query()
 	require.NoError(t, err)
@@ -46,7 +41,7 @@ func TestWaitTakesTheRecordBeforeIt(t *testing.T) {
 }
 
 func TestRecordOnAnotherStreamMovesTheEvent(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	b := newBench(t, Options{}, held.hold)
 	s, u, v := b.stream(), b.stream(), b.stream()
 	e := b.event(true)
@@ -55,7 +50,7 @@ func TestRecordOnAnotherStreamMovesTheEvent(t *testing.T) {
 	idle, err := v.Query()
 	require.NoError(t, err)
 	require.False(t, idle, "its wait took the record on the held stream")
-	close(held)
+	held.open()
 	require.NoError(t, v.Synchronize(context.Background()))
 }
 
@@ -74,7 +69,7 @@ func TestEventNeverRecorded(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	var from, to time.Time
 	b := newBench(t, Options{Devices: 2}, held.hold, func() { from = time.Now() }, func() { to = time.Now() })
 	s := b.stream()
@@ -83,7 +78,7 @@ func TestTimes(t *testing.T) {
 		record(s, a), b.kernel(s, "call", scalar(1)), b.kernel(s, "call", scalar(0)), b.kernel(s, "call", scalar(2)), record(s, z), record(s, untimed)))
 	_, err := z.Since(a)
 	requireError(t, err, notReady, "cuEventElapsedTime")
-	close(held)
+	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
 	us, err := z.Since(a)
 	require.NoError(t, err)
@@ -108,7 +103,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestClosedEventStillHolds(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	b := newBench(t, Options{}, held.hold)
 	s, u := b.stream(), b.stream()
 	e, err := b.NewEvent(0, false)
@@ -118,12 +113,12 @@ func TestClosedEventStillHolds(t *testing.T) {
 	idle, err := u.Query()
 	require.NoError(t, err)
 	require.False(t, idle)
-	close(held)
+	held.open()
 	require.NoError(t, u.Synchronize(context.Background()))
 }
 
 func TestSynchronizeEndsWithItsContext(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	b := newBench(t, Options{}, held.hold)
 	s := b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0))))
@@ -132,7 +127,7 @@ func TestSynchronizeEndsWithItsContext(t *testing.T) {
 	go func() { ended <- s.Synchronize(ctx) }()
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	close(held)
+	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Zero(t, s.queue.waiting.Load())
 }

@@ -22,7 +22,7 @@ func (b *bench) graph(commands []cudart.Command, deps [][]int32, o cudart.GraphO
 }
 
 func TestGraphRunsInOrderAndSideBySide(t *testing.T) {
-	there, back := make(gate, 1), make(gate, 1)
+	there, back := make(chan struct{}, 1), make(chan struct{}, 1)
 	b := newBench(t, Options{},
 		func() { there <- struct{}{}; <-back }, func() { <-there; back <- struct{}{} })
 	s := b.stream()
@@ -50,7 +50,7 @@ func TestGraphRunsInOrderAndSideBySide(t *testing.T) {
 }
 
 func TestGraphNeverOverlapsItself(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	var running, most, runs atomic.Int32
 	b := newBench(t, Options{}, held.hold, func() {
 		if n := running.Add(1); n > most.Load() {
@@ -71,14 +71,14 @@ func TestGraphNeverOverlapsItself(t *testing.T) {
 	idle, err := streams[1].Query()
 	require.NoError(t, err)
 	require.False(t, idle, "its launch comes after the one on the held stream")
-	close(held)
+	held.open()
 	require.NoError(t, b.Synchronize(0))
 	require.Equal(t, int32(1), most.Load())
 	require.Equal(t, int32(150), runs.Load())
 }
 
 func TestGraphUpdates(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	b := newBench(t, Options{}, held.hold)
 	s := b.stream()
 	d, other := b.alloc(64), b.alloc(64)
@@ -93,7 +93,7 @@ func TestGraphUpdates(t *testing.T) {
 	require.NoError(t, g.SetArgs(1, one, []cudart.Value{pointer(other, 64)}))
 	require.NoError(t, g.SetCopy(2, h+64, other))
 	require.NoError(t, g.Launch(s))
-	close(held)
+	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, []float32{1, 1}, []float32{f[0], f[16]}, "the first launch kept its parameters, the second had the new ones")
 	requireError(t, g.SetArgs(0, one, nil), invalidValue, "command 0 is of another kind")

@@ -126,6 +126,23 @@ func (b *bench) kernel(s cudart.Stream, entry string, args ...cudart.Value) cuda
 	return cudart.Command{Kind: cudart.LaunchKernel, Label: entry, Stream: s, Kernel: k, Grid: one, Block: one, Args: args}
 }
 
+// gate holds a stream until it is opened, or the test ends: one that fails must not leave its platform waiting.
+type gate struct {
+	opened chan struct{}
+	ended  <-chan struct{}
+}
+
+func newGate(t *testing.T) gate { return gate{make(chan struct{}), t.Context().Done()} }
+
+func (g gate) open() { close(g.opened) }
+
+func (g gate) hold() {
+	select {
+	case <-g.opened:
+	case <-g.ended:
+	}
+}
+
 var one = [3]uint32{1, 1, 1}
 
 func pointer(p cudart.Ptr, bytes int64) cudart.Value {

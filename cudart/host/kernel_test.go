@@ -123,15 +123,15 @@ func TestSeveralWorkersShareAKernel(t *testing.T) {
 	// The parts meet in pairs, which needs two workers; the first eighth runs alone, to be timed.
 	const n = 64
 	var once sync.Once
-	met := make(gate)
+	met := newGate(t)
 	k := &slow{n: n}
 	var waiting atomic.Int32
 	k.at = func(i int64) {
 		if i >= n/2 {
 			if waiting.Add(1) == 2 {
-				once.Do(func() { close(met) })
+				once.Do(func() { met.open() })
 			}
-			<-met
+			met.hold()
 		}
 	}
 	b := newBench(t, Options{Workers: 4, References: map[string]kernels.Reference{"slow": k.reference()}})
@@ -143,14 +143,14 @@ func TestSeveralWorkersShareAKernel(t *testing.T) {
 
 func TestHelpersMakeWayForOtherStreams(t *testing.T) {
 	// The large kernel's later parts wait for the other stream's kernel, which only a worker that left them can run.
-	ran := make(gate)
+	ran := newGate(t)
 	k := &slow{n: 4000}
 	k.at = func(i int64) {
 		if i == k.n-1 {
-			<-ran
+			ran.hold()
 		}
 	}
-	b := newBench(t, Options{Workers: 2, References: map[string]kernels.Reference{"slow": k.reference()}}, func() { close(ran) })
+	b := newBench(t, Options{Workers: 2, References: map[string]kernels.Reference{"slow": k.reference()}}, func() { ran.open() })
 	s, u := b.stream(), b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "slow")))
 	for k.counts[k.n/4].Load() == 0 {

@@ -169,6 +169,21 @@ func TestOrder(t *testing.T) {
 			d s0 r0:100 r200:1024
 			e s0 r150:250`,
 			`node "e" (stream 0) reads x[150:200], which node "b" (stream 1) writes, and nothing orders the two: a wait is missing`},
+		{"what lies behind an inner range keeps its history", `
+			a s0 w0:1024
+			record e0 s0
+			wait e0 s1
+			b s1 w100:200
+			c s1 r300:400
+			d s2 r50:60`,
+			`node "d" (stream 2) reads x[50:60], which node "a" (stream 0) writes, and nothing orders the two: a wait is missing`},
+		{"and what lies after it", `
+			a s0 w0:1024
+			record e0 s0
+			wait e0 s1
+			b s1 w100:200
+			d s2 r1000:1010`,
+			`node "d" (stream 2) reads x[1000:1010], which node "a" (stream 0) writes, and nothing orders the two: a wait is missing`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, seed := range []uint64{0, 1, 2} {

@@ -92,15 +92,15 @@ func BenchmarkSubmitNoops(b *testing.B) {
 
 func TestStreamsOverlap(t *testing.T) {
 	// Each kernel waits for the other: only streams that run at once get past this.
-	there, back := make(gate), make(gate)
-	b := newBench(t, Options{}, func() { close(there); <-back }, func() { <-there; close(back) })
+	there, back := newGate(t), newGate(t)
+	b := newBench(t, Options{}, func() { there.open(); back.hold() }, func() { there.hold(); back.open() })
 	s, u := b.stream(), b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0)), b.kernel(u, "call", scalar(1))))
 	require.NoError(t, b.Synchronize(0))
 }
 
 func TestPrioritiesWhenWorkersAreScarce(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	var ran []string
 	b := newBench(t, Options{Workers: 1}, held.hold,
 		func() { ran = append(ran, "low") }, func() { ran = append(ran, "normal") }, func() { ran = append(ran, "high") })
@@ -114,21 +114,21 @@ func TestPrioritiesWhenWorkersAreScarce(t *testing.T) {
 		}
 	}
 	require.NoError(t, b.submit(commands...))
-	close(held)
+	held.open()
 	require.NoError(t, b.Synchronize(0))
 	require.Equal(t, []string{"high", "high", "high", "normal", "normal", "normal", "low", "low", "low"}, ran)
 }
 
 func TestHigherPriorityInterruptsAStream(t *testing.T) {
-	held, submitted := make(gate), make(gate)
+	held, submitted := newGate(t), newGate(t)
 	var ran []string
-	b := newBench(t, Options{Workers: 1}, func() { close(held); <-submitted },
+	b := newBench(t, Options{Workers: 1}, func() { held.open(); submitted.hold() },
 		func() { ran = append(ran, "low") }, func() { ran = append(ran, "high") })
 	low, high := b.streamOn(0, dag.Low), b.streamOn(0, dag.High)
 	require.NoError(t, b.submit(b.kernel(low, "call", scalar(0)), b.kernel(low, "call", scalar(1))))
-	<-held
+	held.hold()
 	require.NoError(t, b.submit(b.kernel(high, "call", scalar(2))))
-	close(submitted)
+	submitted.open()
 	require.NoError(t, b.Synchronize(0))
 	require.Equal(t, []string{"high", "low"}, ran)
 }
@@ -155,7 +155,7 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			held := make(gate)
+			held := newGate(t)
 			b := newBench(t, Options{}, held.hold)
 			s := b.stream()
 			d := b.alloc(n)
@@ -166,14 +166,14 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 			go func() { returned <- l.Submit() }()
 			if !c.blocks {
 				require.NoError(t, <-returned, "before the stream goes on")
-				close(held)
+				held.open()
 			} else {
 				// The submission waits at the place after the copy, which shows that it has not returned.
 				for s.queue.waiting.Load() == 0 {
 					runtime.Gosched()
 				}
 				require.Empty(t, returned)
-				close(held)
+				held.open()
 				require.NoError(t, <-returned)
 				idle, err := s.Query()
 				require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 }
 
 func TestSubmissionWaitsForRoom(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	ran := 0
 	b := newBench(t, Options{}, held.hold, func() { ran++ })
 	s := b.stream()
@@ -200,14 +200,14 @@ func TestSubmissionWaitsForRoom(t *testing.T) {
 		runtime.Gosched()
 	}
 	require.Equal(t, uint64(maxQueued), s.queue.submitted())
-	close(held)
+	held.open()
 	require.NoError(t, <-returned)
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, maxQueued, ran)
 }
 
 func TestAdoptedStreams(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	b := newBench(t, Options{}, held.hold)
 	s := b.stream()
 	a, err := b.AdoptStream(s.Handle())
@@ -216,7 +216,7 @@ func TestAdoptedStreams(t *testing.T) {
 	idle, err := s.Query()
 	require.NoError(t, err)
 	require.False(t, idle, "one queue behind both handles")
-	close(held)
+	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.NoError(t, a.Close())
 	requireError(t, a.Synchronize(context.Background()), invalidHandle, "is closed")
@@ -243,7 +243,7 @@ func TestAdoptedStreams(t *testing.T) {
 }
 
 func TestClosedStreamFinishesItsWork(t *testing.T) {
-	held := make(gate)
+	held := newGate(t)
 	ran := false
 	b := newBench(t, Options{}, held.hold, func() { ran = true })
 	s, err := b.NewStream(0, dag.Normal)
@@ -251,7 +251,7 @@ func TestClosedStreamFinishesItsWork(t *testing.T) {
 	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0)), b.kernel(s, "call", scalar(1))))
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "a second time does nothing")
-	close(held)
+	held.open()
 	require.NoError(t, b.Synchronize(0))
 	require.True(t, ran)
 	require.Empty(t, b.queues, "forgotten once it is empty")
