@@ -5,6 +5,8 @@
 package dl
 
 import (
+	"runtime"
+
 	"github.com/ebitengine/purego"
 )
 
@@ -13,6 +15,9 @@ const Available = true
 
 // Open returns the first of the named libraries that the dynamic loader finds.
 func Open(names ...string) (*Library, error) {
+	// The loader keeps the text of an error for the thread that met it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var first error
 	for _, name := range names {
 		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -28,6 +33,8 @@ func Open(names ...string) (*Library, error) {
 
 // Symbol returns the address of a function.
 func (l *Library) Symbol(name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlsym(l.handle, name)
 }
 
