@@ -72,13 +72,17 @@ func Format(source []byte, name string) ([]byte, *Diagnostics) {
 	return out, &Diagnostics{}
 }
 
-// scalarKeys refuses keys that are lists or mappings.
+// scalarKeys refuses keys that are lists or mappings, or longer than any name is. (YAML's own limit of 1024 characters holds for
+// the key as written, so quotes could make one too long.)
 func (p *parser) scalarKeys(n *yaml.Node) {
 	for k, c := range n.Content {
-		if n.Kind == yaml.MappingNode && k%2 == 0 && c.Kind != yaml.ScalarNode {
-			p.isKey(c)
-		} else {
+		switch {
+		case n.Kind != yaml.MappingNode || k%2 == 1:
 			p.scalarKeys(c)
+		case c.Kind != yaml.ScalarNode:
+			p.isKey(c)
+		case len(c.Value) > MaxName:
+			p.mistake(position(c), "", "the name has %d bytes; at most %d are allowed", len(c.Value), MaxName)
 		}
 	}
 }
@@ -553,8 +557,14 @@ func differs(a, b *yaml.Node) *yaml.Node {
 		return nil
 	}
 	sorted := func(n *yaml.Node) []int {
+		name := func(key *yaml.Node) string {
+			if isNull(key) {
+				return "" // however it is written
+			}
+			return key.Value
+		}
 		at := (*layout)(nil).order(n)
-		slices.SortStableFunc(at, func(x, y int) int { return strings.Compare(n.Content[x].Value, n.Content[y].Value) })
+		slices.SortStableFunc(at, func(x, y int) int { return strings.Compare(name(n.Content[x]), name(n.Content[y])) })
 		return at
 	}
 	left, right := sorted(a), sorted(b)

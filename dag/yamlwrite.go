@@ -44,9 +44,9 @@ func plainText(s string) bool {
 		}
 	}
 	switch s[0] {
-	case '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '=':
+	case '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '=', ':':
 		return false
-	case '-', '?', ':':
+	case '-':
 		return len(s) > 1 && s[1] != ' '
 	}
 	return true
@@ -55,7 +55,7 @@ func plainText(s string) bool {
 // looksTyped reports whether plain text might be read as something else than a string: a number, a date, a truth value, null.
 func looksTyped(s string) bool {
 	switch strings.ToLower(s) {
-	case "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<":
+	case "~", "null", "true", "false", "yes", "no", "on", "off", "<<":
 		return true
 	}
 	if strings.IndexByte("0123456789+-.", s[0]) < 0 {
