@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	goruntime "runtime"
 
@@ -148,12 +149,12 @@ func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.
 }
 
 // fillDevice makes a device buffer's contents once and copies them to every instance.
-func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) error {
+func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) (err error) {
 	staged, err := p.platform.AllocHost(b.Bytes, false)
 	if err != nil {
 		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, Size(b.Bytes), err)
 	}
-	defer p.platform.Free(staged)
+	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
 	if err := Generate(ctx, p.graph.Dir, b, p.platform.HostBytes(staged, b.Bytes)); err != nil {
 		return err
 	}
@@ -167,18 +168,18 @@ func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) error
 }
 
 // do runs one command on a stream of its own and waits for it.
-func (p *Program) do(ctx context.Context, device int32, command cudart.Command) error {
+func (p *Program) do(ctx context.Context, device int32, command cudart.Command) (err error) {
 	stream, err := p.platform.NewStream(device, dag.Normal)
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { err = errors.Join(err, stream.Close()) }()
 	command.Stream = stream
 	list, err := p.platform.Encode([]cudart.Command{command}, cudart.ListOptions{Origin: stream})
 	if err != nil {
 		return err
 	}
-	defer list.Close()
+	defer func() { err = errors.Join(err, list.Close()) }()
 	if err := list.Submit(); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (p *Program) do(ctx context.Context, device int32, command cudart.Command) 
 }
 
 // Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
-func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) error {
+func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) (err error) {
 	b := &p.graph.Buffers[buffer]
 	if int64(len(memory)) != b.Bytes {
 		return fmt.Errorf("buffer %q has %d bytes, the memory to read it into %d", b.Name, b.Bytes, len(memory))
@@ -203,7 +204,7 @@ func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) error {
 	if err != nil {
 		return fmt.Errorf("buffer %q: memory to stage its contents: %w", b.Name, err)
 	}
-	defer p.platform.Free(staged)
+	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
 	for lo := int64(0); lo < b.Bytes; lo += chunkBytes {
 		n := min(chunkBytes, b.Bytes-lo)
 		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: staged, DstDevice: -1, Src: address + cudart.Ptr(lo), SrcDevice: b.Device, Bytes: n}

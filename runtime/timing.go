@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sort"
 	"time"
@@ -79,22 +80,21 @@ func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing,
 	return t, p.Restore(ctx)
 }
 
-func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) error {
+func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) (err error) {
 	in := p.instances[0]
 	marks := make([]cudart.Event, 2*batch)
 	lists := make([]cudart.List, 2*batch)
 	defer func() {
 		for i := range marks {
 			if lists[i] != nil {
-				lists[i].Close()
+				err = errors.Join(err, lists[i].Close())
 			}
 			if marks[i] != nil {
-				marks[i].Close()
+				err = errors.Join(err, marks[i].Close())
 			}
 		}
 	}()
 	for i := range marks {
-		var err error
 		if marks[i], err = p.platform.NewEvent(in.streams[0].Device(), true); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,17 +48,17 @@ type tracer struct {
 }
 
 // Trace runs that many replays with an event before and after every node and restores the initial contents.
-func (p *Program) Trace(ctx context.Context, replays int) (*Trace, error) {
+func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err error) {
 	plain, err := p.Measure(ctx, 2, max(3, min(replays, 20)))
 	if err != nil {
 		return nil, err
 	}
 	t := &tracer{program: p, in: p.instances[0]}
-	defer t.close()
+	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
-	trace := &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
+	trace = &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
 	var lengths []float64
 	for i := range replays + 1 { // the first is not kept: it pays for what is done once
 		replay, err := t.replay(ctx)
@@ -198,23 +199,25 @@ func (t *tracer) read(r *TracedReplay) error {
 	return nil
 }
 
-func (t *tracer) close() {
+func (t *tracer) close() error {
+	var errs []error
 	if t.list != nil {
-		t.list.Close()
+		errs = append(errs, t.list.Close())
 	}
 	if t.origin != nil {
-		t.origin.Close()
+		errs = append(errs, t.origin.Close())
 	}
 	if t.graph != nil {
-		t.graph.Close()
+		errs = append(errs, t.graph.Close())
 	}
 	for _, events := range [][]cudart.Event{t.base, t.before, t.after} {
 		for _, e := range events {
 			if e != nil {
-				e.Close()
+				errs = append(errs, e.Close())
 			}
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Profile is the median duration of every node, for the planner.

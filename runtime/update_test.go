@@ -1,0 +1,96 @@
+// Updates: changed scalars and storage are in force at the next replay in every mode; what the proof does not cover is refused.
+
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func TestUpdatedScalarsAndStorageAreUsed(t *testing.T) {
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
+		t.Run(mode.String(), func(t *testing.T) {
+			ctx := context.Background()
+			g := saxpy(t, 100)
+			plan, err := planner.New(ctx, g, planner.Options{KeepAll: true})
+			require.NoError(t, err)
+			platform := cpu(t)
+			program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
+			require.NoError(t, err)
+			defer program.Close()
+			element := func(i int64) float64 {
+				require.NoError(t, program.Run(ctx, 1))
+				id, _ := program.Buffer("out")
+				memory := make([]byte, 400)
+				require.NoError(t, program.Read(ctx, id, memory))
+				return dag.F32.ToFloat(dag.F32.Load(memory, i))
+			}
+			require.Equal(t, 100.0, element(99)) // 2 * 49.5 + 1
+			require.NoError(t, program.SetScalar("saxpy", 1, 4))
+			require.Equal(t, 199.0, element(99))
+			require.NoError(t, program.SetScalar("saxpy", 0, 50)) // the second half is left alone
+			require.Equal(t, 99.0, element(49))
+			require.Equal(t, 1.0, element(99))
+			require.NoError(t, program.SetScalar("saxpy", 0, 100))
+
+			other, err := platform.Alloc(0, 400)
+			require.NoError(t, err)
+			require.NoError(t, program.SetStorage("d_y", other, 400))
+			require.Equal(t, 199.0, element(99))
+			require.NoError(t, program.Close())
+			require.NoError(t, platform.Free(other))
+			require.Equal(t, 2.0, g.Nodes[2].Launch.Args[1].DType.ToFloat(g.Nodes[2].Launch.Args[1].Bits), "the graph itself stays as declared")
+		})
+	}
+}
+
+func TestUpdatesThatTheProofDoesNotCoverAreRefused(t *testing.T) {
+	ctx := context.Background()
+	g := saxpy(t, 100)
+	plan, err := planner.New(ctx, g, planner.Options{KeepAll: true})
+	require.NoError(t, err)
+	program, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	defer program.Close()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{program.SetScalar("saxpi", 0, 1), `update refused: the pipeline has no node "saxpi"`},
+		{program.SetScalar("up_x", 0, 1), `update refused: node "up_x" is a memcpy, not a kernel`},
+		{program.SetScalar("saxpy", 2, 1), `update refused: argument 2 of node "saxpy" is not a scalar`},
+		{program.SetScalar("saxpy", 9, 1), `update refused: argument 9 of node "saxpy" is not a scalar`},
+		{program.SetScalar("saxpy", 0, 1.5), `update refused: argument 0 of node "saxpy" is an integer (i64), not 1.5`},
+		{program.SetScalar("saxpy", 0, 101), `update refused: node "saxpy": argument x needs 101 elements (n), its slice has 100`},
+		{program.SetStorage("d_z", 4096, 400), `update refused: the pipeline has no buffer "d_z"`},
+		{program.SetStorage("d_x", 4096, 404), `update refused: buffer "d_x" has 400 bytes, the memory 404`},
+	} {
+		require.ErrorIs(t, c.err, runtime.ErrUpdate)
+		require.EqualError(t, c.err, c.want)
+	}
+}
+
+func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
+	ctx := context.Background()
+	b := dag.New("half")
+	b.Use(kernels.Library())
+	d := b.Device("d", dag.F32, 100)
+	b.Kernel("scale", "scale", 50, 2, b.Whole(d)) // declares the first half alone
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	program, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	defer program.Close()
+	require.NoError(t, program.SetScalar("scale", 0, 20))
+	require.NoError(t, program.SetScalar("scale", 0, 50))
+	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", its declaration covers 200`)
+}
