@@ -62,6 +62,7 @@ func Example() {
 
 	hasty, _ := p.Encode([]cudart.Command{commands[0], commands[3]}, cudart.ListOptions{})
 	fmt.Println(hasty.Submit())
+	_ = upload.Synchronize(context.Background()) // the copy before it was submitted
 
 	fmt.Println(errors.Join(list.Close(), hasty.Close(), module.Close(), uploaded.Close(), upload.Close(), compute.Close(), p.Free(d), p.Free(h), p.Close()))
 	// Output:

@@ -142,6 +142,9 @@ func (p *Platform) allocate(call string, kind place, device int32, bytes int64) 
 	if !guards {
 		band = alignment // in place of an inaccessible page
 	}
+	if bytes > 1<<62 {
+		return nil, fail(call, outOfMemory, device, "%d bytes", bytes)
+	}
 	r, err := reserve(rounded+2*band, guards)
 	if err != nil {
 		return nil, fail(call, outOfMemory, device, "%d bytes: %v", bytes, err)

@@ -186,7 +186,10 @@ func TestIllegalAccess(t *testing.T) {
 			return b.kernel(s, "inc", pointer(b.allocOn(1, 64), 64))
 		}, `argument 0 lies in 64 bytes of memory of device 1; peer access from device 0 is not enabled`},
 		{"a kernel that overruns into the next page", func(b *bench, s *Stream) cudart.Command {
-			return b.kernel(s, "overrun", pointer(b.alloc(4096), 4096), scalar(0))
+			p, err := b.Alloc(0, 4096)
+			require.NoError(b, err)
+			b.Cleanup(func() { _ = b.Free(p) }) // reports it too, where no page is guarded
+			return b.kernel(s, "overrun", pointer(p, 4096), scalar(0))
 		}, `node "overrun": cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: ` +
 			overrun},
 		{"a kernel that panics", func(b *bench, s *Stream) cudart.Command {

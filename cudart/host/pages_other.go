@@ -4,7 +4,10 @@
 
 package host
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
 
 const guarded = false
 
@@ -13,7 +16,11 @@ type pages struct {
 	size uintptr
 }
 
+// reserve refuses what the machine certainly lacks: Go's heap ends the process when it cannot grow.
 func reserve(bytes int64, guards bool) (pages, error) {
+	if bytes < 0 || bytes > assumedMemory {
+		return pages{}, errors.New("more than the Go heap is trusted with")
+	}
 	size := uintptr(max(bytes, 1)+255) / 256 * 256
 	words := make([]byte, size+256)
 	shift := -uintptr(unsafe.Pointer(&words[0])) & 255
