@@ -703,3 +703,26 @@ func BenchmarkSubmit(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkEncode(b *testing.B) {
+	const n = 10_000
+	d := newFakeDriver(b)
+	d.quiet = true
+	p := d.open(b)
+	w, err := newWorld(p)
+	require.NoError(b, err)
+	var commands []cudart.Command
+	for len(commands) < n {
+		commands = append(commands, w.commands()...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := p.Encode(commands, cudart.ListOptions{Origin: w.origin})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(commands)), "ns/command")
+	require.NoError(b, w.close())
+}

@@ -206,7 +206,8 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 		count = max(count, int(l)+1)
 	}
 	for range max(count, 1) {
-		e.lanes = append(e.lanes, new(lane))
+		room := len(list)/max(count, 1) + 16
+		e.lanes = append(e.lanes, &lane{rows: make([]row, 0, room), calls: make([]function, 0, room), owner: make([]int32, 0, room)})
 	}
 	cross := newCrossings(list, laneOf)
 	bridged := bridges(list, origin)
@@ -244,7 +245,7 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 		if c.stream != nil {
 			l.enter(p, c.stream.d)
 		}
-		for _, w := range cross.before[int32(i)] {
+		for _, w := range cross.waits(i) {
 			word, err := cross.word(&e.memory, w)
 			if err != nil {
 				return nil, err
@@ -254,7 +255,7 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 		if err := e.command(l, number, i, c); err != nil {
 			return nil, err
 		}
-		if cross.published[int32(i)] {
+		if cross.waitedFor(i) {
 			word, err := cross.word(&e.memory, int32(i))
 			if err != nil {
 				return nil, err

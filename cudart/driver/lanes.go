@@ -93,16 +93,20 @@ func submitCost(kind cudart.CommandKind) int {
 	return 0
 }
 
-// crossings are the orders between threads: a wait comes after the record it takes, a record after the waits that take the
-// record before it.
+// crossings are the orders between threads, by command: a wait comes after the record it takes, a record after the waits that
+// take the record before it. Empty where there is one thread.
 type crossings struct {
-	before    map[int32][]int32 // by command: commands of other threads that must have been submitted
-	published map[int32]bool
-	words     map[int32]*uint64
+	before    [][]int32 // commands of other threads that must have been submitted
+	published []bool    // whether another thread waits for the command
+	words     []*uint64 // what its thread publishes the generation in
 }
 
 func newCrossings(list []checked, laneOf []int32) *crossings {
-	c := &crossings{before: map[int32][]int32{}, published: map[int32]bool{}, words: map[int32]*uint64{}}
+	c := new(crossings)
+	if !slices.ContainsFunc(laneOf, func(lane int32) bool { return lane != 0 }) {
+		return c
+	}
+	c.before, c.published, c.words = make([][]int32, len(list)), make([]bool, len(list)), make([]*uint64, len(list))
 	type use struct {
 		record int32
 		waits  []int32
@@ -142,17 +146,27 @@ func newCrossings(list []checked, laneOf []int32) *crossings {
 	return c
 }
 
+// waits are the commands of other threads that a command comes after.
+func (c *crossings) waits(command int) []int32 {
+	if c.before == nil {
+		return nil
+	}
+	return c.before[command]
+}
+
+// waitedFor tells whether another thread waits for a command.
+func (c *crossings) waitedFor(command int) bool { return c.published != nil && c.published[command] }
+
 // word is what a command's thread publishes the generation in.
 func (c *crossings) word(memory *arena, command int32) (*uint64, error) {
-	if w := c.words[command]; w != nil {
-		return w, nil
+	if c.words[command] == nil {
+		w, err := memory.word()
+		if err != nil {
+			return nil, err
+		}
+		c.words[command] = w
 	}
-	w, err := memory.word()
-	if err != nil {
-		return nil, err
-	}
-	c.words[command] = w
-	return w, nil
+	return c.words[command], nil
 }
 
 // crew is the threads of a list beside the calling one.
