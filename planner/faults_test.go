@@ -1,0 +1,245 @@
+// Planted faults: whatever is spoilt in a plan that New made, Verify says so.
+
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// drawPlan lets New plan a drawn graph.
+func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
+	var g *dag.Graph
+	if rapid.Bool().Draw(t, "family") {
+		rng := drawSource(t)
+		g = randomShape(rng.IntN(len(families)), between(rng, 4, maxNodes), rng.Uint64()).drawn(t)
+	} else {
+		g = drawGraph(t, maxNodes, rapid.Bool().Draw(t, "bind"))
+	}
+	rng := drawSource(t)
+	o := Options{
+		Strategy:        []string{"auto", "list", "roundrobin", "serial", "list"}[rng.IntN(5)],
+		Streams:         between(rng, 1, 5),
+		SingleUseEvents: rng.IntN(4) == 0,
+	}
+	p, err := New(context.Background(), g, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	require.NoError(t, Verify(g, p))
+	return g, p
+}
+
+// drawn is graph for rapid's tests, which are no testing.TB.
+func (s *shape) drawn(t *rapid.T) *dag.Graph {
+	b := dag.New(s.name)
+	for i := range s.preds {
+		b.Device(fmt.Sprintf("d%d", i), dag.U8, s.bytes[i])
+	}
+	for i, preds := range s.preds {
+		var accesses []dag.Access
+		for _, q := range preds {
+			accesses = append(accesses, b.In(q))
+		}
+		s.declare(b, i, append(accesses, b.Out(int32(i)))...)
+	}
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// wholeOps says whether every record follows the launch it names and every wait means the node it names.
+func wholeOps(p *Plan) bool {
+	whole := true
+	last := map[int32]int32{}
+	recorded := map[int32]int32{}
+	forEachOp(p, func(_ int, stream int32, op *Op) {
+		switch op.Kind {
+		case Launch:
+			last[stream] = op.Node
+		case Record:
+			node, ok := last[stream]
+			whole = whole && ok && node == op.Node
+			recorded[op.Event] = op.Node
+		case Wait:
+			node, ok := recorded[op.Event]
+			whole = whole && ok && node == op.Node
+		}
+	})
+	return whole
+}
+
+// judge compares Verify with brute force and says whether the plan is right.
+func judge(t *rapid.T, g *dag.Graph, p *Plan, what string) bool {
+	err := Verify(g, p)
+	if !wholeOps(p) {
+		if !errors.Is(err, ErrEvent) && !errors.Is(err, ErrDeadlock) {
+			t.Fatalf("%s: Verify says %v, but a record or wait does not mean what it names", what, err)
+		}
+		return false
+	}
+	right := bruteRight(g, p)
+	if (err == nil) != right {
+		t.Fatalf("%s: Verify says %v, brute force %v", what, err, right)
+	}
+	return right
+}
+
+func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
+	removed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		g, p := drawPlan(t, 24)
+		for s := range p.Streams {
+			for i, op := range p.Streams[s].Ops {
+				if op.Kind != Wait {
+					continue
+				}
+				cut := withoutOp(p, s, i)
+				cut = withoutUnusedRecords(cut)
+				removed++
+				err := Verify(g, cut)
+				if !errors.Is(err, ErrHazard) && !errors.Is(err, ErrMemory) {
+					t.Fatalf("without the wait at stream %d, op %d Verify says %v", s, i, err)
+				}
+			}
+		}
+	})
+	require.Positive(t, removed)
+}
+
+// withoutUnusedRecords takes out records that no wait means.
+func withoutUnusedRecords(p *Plan) *Plan {
+	latest := map[int32]int{}
+	used := map[int]bool{}
+	forEachOp(p, func(at int, _ int32, op *Op) {
+		switch op.Kind {
+		case Record:
+			latest[op.Event] = at
+		case Wait:
+			used[latest[op.Event]] = true
+		}
+	})
+	c := &Plan{Name: p.Name, Events: p.Events, Memory: p.Memory, Stats: p.Stats}
+	for _, s := range p.Streams {
+		s.Ops = nil
+		c.Streams = append(c.Streams, s)
+	}
+	records := int32(0)
+	forEachOp(p, func(at int, stream int32, op *Op) {
+		if op.Kind == Record && !used[at] {
+			return
+		}
+		if op.Kind == Record {
+			records++
+		}
+		c.Streams[stream].Ops = append(c.Streams[stream].Ops, *op)
+		c.Order = append(c.Order, stream)
+	})
+	if records < c.Events {
+		// Events that nothing records any more are not asked for: number the rest anew.
+		c.Events = 0
+		number := map[int32]int32{}
+		forEachOp(c, func(_ int, _ int32, op *Op) {
+			if op.Kind == Launch {
+				return
+			}
+			if _, ok := number[op.Event]; !ok {
+				number[op.Event] = c.Events
+				c.Events++
+			}
+			op.Event = number[op.Event]
+		})
+	}
+	return c
+}
+
+func TestSwappedOpsAreCaught(t *testing.T) {
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		g, p := drawPlan(t, 16)
+		for s := range p.Streams {
+			for i := 1; i < len(p.Streams[s].Ops); i++ {
+				c := clonePlan(p)
+				ops := c.Streams[s].Ops
+				ops[i-1], ops[i] = ops[i], ops[i-1]
+				verdicts[judge(t, g, c, fmt.Sprintf("ops %d and %d of stream %d swapped", i-1, i, s))]++
+			}
+		}
+		for k := 1; k < len(p.Order); k++ {
+			if p.Order[k] != p.Order[k-1] {
+				c := clonePlan(p)
+				c.Order[k-1], c.Order[k] = c.Order[k], c.Order[k-1]
+				verdicts[judge(t, g, c, fmt.Sprintf("submissions %d and %d swapped", k-1, k))]++
+			}
+		}
+	})
+	require.Positive(t, verdicts[false])
+	require.Positive(t, verdicts[true], "some neighbours are independent")
+}
+
+func TestEarlyReuseOfEventsIsCaught(t *testing.T) {
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		g, p := drawPlan(t, 24)
+		for e := range p.Events {
+			c := clonePlan(p)
+			into := (e + 1) % p.Events
+			if into == e {
+				continue
+			}
+			forEachOp(c, func(_ int, _ int32, op *Op) {
+				if op.Kind != Launch && op.Event == e {
+					op.Event = into
+				}
+			})
+			verdicts[judge(t, g, c, fmt.Sprintf("event %d made one with %d", e, into))]++
+		}
+	})
+	require.Positive(t, verdicts[false])
+}
+
+func TestOverlapOfLiveBuffersIsCaught(t *testing.T) {
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		g, p := drawPlan(t, 16)
+		for k := range p.Memory {
+			for q := range p.Memory {
+				if k == q || p.Memory[k].Device != p.Memory[q].Device || p.Memory[q].Bytes == 0 {
+					continue
+				}
+				c := clonePlan(p)
+				c.Memory[k].Offset = c.Memory[q].Offset
+				c.Stats.PeakDeviceBytes = 1 << 40
+				verdicts[judge(t, g, c, fmt.Sprintf("%d moved onto %d", k, q))]++
+			}
+		}
+	})
+	require.Positive(t, verdicts[false])
+	require.Positive(t, verdicts[true])
+}
+
+// The edges of every plan pass, and so does what is built from them.
+func TestEdgesOfPlansPass(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, p := drawPlan(t, 24)
+		edges, err := GraphEdges(g, p)
+		require.NoError(t, err)
+		require.NoError(t, VerifyEdges(g, p, edges))
+		list, err := Explain(g, p)
+		require.NoError(t, err)
+		for _, e := range list {
+			require.NotEqual(t, NotEnforced, e.How)
+		}
+		u, err := Violations(g, p, 0)
+		require.NoError(t, err)
+		require.Equal(t, &Unenforced{}, u)
+	})
+}
