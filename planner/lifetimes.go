@@ -98,7 +98,7 @@ func readLifetimes(g *dag.Graph, p *Plan, s *schedule, buffers []int32, entries 
 		l.first[k] = -1
 	}
 	head := make([]int32, n)
-	stays := make([]stay, 0, n)
+	stays := make([]stay, 0, 2*n)
 	for rank, node := range s.order {
 		at := s.spots[node]
 		for _, a := range g.Accesses(node) {

@@ -129,7 +129,7 @@ func usedBuffers(g *dag.Graph) []bool {
 // placeSharing finds offsets for buffers that may share bytes.
 func placeSharing(l *lifetimes, nodes int) []int64 {
 	least, _ := l.busiest(nodes)
-	swept := sweepLayout(l)
+	swept := sweepLayout(l, nodes)
 	if len(l.buffers) > searchLimit || peakOf(l, swept) == least {
 		return swept
 	}

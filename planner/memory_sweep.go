@@ -3,11 +3,7 @@
 
 package planner
 
-import (
-	"cmp"
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // Bounds of a sweep: how many pieces of about the right size are looked at for a buffer, and how many pieces all buffers
 // together may look at when that finds none and runs of neighbours are tried.
@@ -49,21 +45,20 @@ func sizeClass(bytes int64) int {
 	return 4*(log-1) + int(units>>(log-2)&3)
 }
 
-// sweepLayout places all buffers.
-func sweepLayout(l *lifetimes) []int64 {
+// sweepLayout places all buffers of a plan of so many nodes.
+func sweepLayout(l *lifetimes, nodes int) []int64 {
 	n := len(l.buffers)
 	s := &sweep{l: l, top: -1, pieceOf: make([]int32, n), stepsLeft: sweepSteps}
 	for i := range s.oldest {
 		s.oldest[i], s.newest[i] = -1, -1
 	}
-	byFirst, byLast := make([]int32, n), make([]int32, n)
-	for i := range n {
-		byFirst[i], byLast[i] = int32(i), int32(i)
+	byFirst := countingSort(n, nodes, nil, func(k int32) int32 { return l.first[k] })
+	byLast := countingSort(n, nodes, nil, func(k int32) int32 { return l.last[k] })
+	for i := range byFirst { // what one node brings to life comes largest first
+		for k := i; k > 0 && l.first[byFirst[k-1]] == l.first[byFirst[k]] && l.bytes[byFirst[k-1]] < l.bytes[byFirst[k]]; k-- {
+			byFirst[k-1], byFirst[k] = byFirst[k], byFirst[k-1]
+		}
 	}
-	slices.SortStableFunc(byFirst, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(l.first[a], l.first[b]), cmp.Compare(l.bytes[b], l.bytes[a]))
-	})
-	slices.SortStableFunc(byLast, func(a, b int32) int { return cmp.Compare(l.last[a], l.last[b]) })
 	offsets := make([]int64, n)
 	for _, k := range byFirst {
 		for len(byLast) > 0 && l.last[byLast[0]] < l.first[k] {

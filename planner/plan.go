@@ -62,8 +62,8 @@ type Stats struct {
 	MakespanUS             float64
 	LowerBoundUS           float64
 	CriticalPathUS         float64
-	PeakDeviceBytes        int64
-	SumDeviceBytes         int64
+	PeakDeviceBytes        int64 // of the arenas of all devices; each buffer counts as a multiple of 256 bytes
+	SumDeviceBytes         int64 // the same if no two buffers shared bytes
 }
 
 // Options says how to plan. The zero value is what `dagrun plan` uses.

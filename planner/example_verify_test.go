@@ -1,0 +1,70 @@
+// How an embedder proves a schedule that came from elsewhere, and mends it.
+
+package planner_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// handMade is a schedule someone wrote: an upload on one stream, a kernel on another, and no wait between them.
+func handMade() (*dag.Graph, *planner.Plan, error) {
+	b := dag.New("hand made")
+	x := b.Host("x", dag.F32, 1024)
+	d := b.Device("d_x", dag.F32, 1024)
+	b.Copy("upload", b.Whole(d), b.Whole(x))
+	b.Task("scale", b.InOut(d))
+	g, err := b.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &planner.Plan{
+		Streams: []planner.Stream{
+			{Ops: []planner.Op{{Kind: planner.Launch, Node: 0, Event: -1}}},
+			{Ops: []planner.Op{{Kind: planner.Launch, Node: 1, Event: -1}}},
+		},
+		Order: []int32{0, 1},
+	}
+	return g, p, planner.LayoutMemory(g, p, planner.Options{})
+}
+
+func ExampleVerify() {
+	g, p, err := handMade()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = planner.Verify(g, p)
+	fmt.Println(err)
+
+	var v *planner.Violation
+	if errors.Is(err, planner.ErrHazard) && errors.As(err, &v) {
+		p.Streams[v.BeforeStream].Ops = append(p.Streams[v.BeforeStream].Ops, planner.Op{Kind: planner.Record, Node: v.Before, Event: 0})
+		p.Streams[v.Stream].Ops = append([]planner.Op{{Kind: planner.Wait, Node: v.Before, Event: 0}}, p.Streams[v.Stream].Ops...)
+		p.Order, p.Events = []int32{0, 0, 1, 1}, 1
+	}
+	fmt.Println("mended:", planner.Verify(g, p))
+	// Output:
+	// "scale" (stream 1) is not ordered after "upload" (stream 0), which it depends on (RAW d_x[0:4096]): stream 1 must wait before "scale" for an event recorded on stream 0 after "upload"
+	// mended: <nil>
+}
+
+func ExampleViolations() {
+	g, p, err := handMade()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := planner.Violations(g, p, 10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range found.Violations {
+		fmt.Printf("%s: add %q\n", v.NodeName, v.Line)
+	}
+	// Output: scale: add "after: [upload]"
+}
