@@ -55,10 +55,7 @@ func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 	plan.Stats.Records = records
 	plan.Stats.Waits = len(w.from)
 	plan.Stats.Events = int(free.made)
-	if others := len(plan.Streams) - 1; others > 0 {
-		plan.Stats.ForkRecords = 1 + others
-		plan.Stats.ForkWaits = 2 * others
-	}
+	plan.Stats.ForkRecords, plan.Stats.ForkWaits = plan.countForkJoin()
 }
 
 // eventPool hands out events, each to one device only.

@@ -17,7 +17,22 @@ func (p *Plan) Fork() []int32 {
 // Join returns the streams that the origin must wait for at the end. A stream needs none whose last launch some other stream
 // waits for before a launch of its own: that stream's end, or the end of one that waits for it, stands for both.
 func (p *Plan) Join() []int32 {
-	waited := make(map[int32]bool)
+	if len(p.Streams) < 2 {
+		return nil
+	}
+	last := make([]int32, len(p.Streams)) // each stream's last launch, -1 for none
+	highest := int32(-1)
+	for s := range p.Streams {
+		last[s] = -1
+		ops := p.Streams[s].Ops
+		for i := len(ops) - 1; i >= 0 && last[s] < 0; i-- {
+			if ops[i].Kind == Launch {
+				last[s] = ops[i].Node
+			}
+		}
+		highest = max(highest, last[s])
+	}
+	waited := make([]bool, highest+1)
 	for s := range p.Streams {
 		launchAfter := false
 		ops := p.Streams[s].Ops
@@ -26,7 +41,7 @@ func (p *Plan) Join() []int32 {
 			case Launch:
 				launchAfter = true
 			case Wait:
-				if launchAfter {
+				if launchAfter && ops[i].Node <= highest {
 					waited[ops[i].Node] = true
 				}
 			}
@@ -34,16 +49,15 @@ func (p *Plan) Join() []int32 {
 	}
 	var join []int32
 	for s := 1; s < len(p.Streams); s++ {
-		ops := p.Streams[s].Ops
-		for i := len(ops) - 1; i >= 0; i-- {
-			if ops[i].Kind != Launch {
-				continue
-			}
-			if !waited[ops[i].Node] {
-				join = append(join, int32(s))
-			}
-			break
+		if last[s] >= 0 && !waited[last[s]] {
+			join = append(join, int32(s))
 		}
 	}
 	return join
+}
+
+// countForkJoin is how many records and waits a program adds to tie the streams to the origin.
+func (p *Plan) countForkJoin() (records, waits int) {
+	fork, join := len(p.Fork()), len(p.Join())
+	return min(fork, 1) + join, fork + join
 }
