@@ -485,6 +485,42 @@ func TestLegacyStreamIsBridged(t *testing.T) {
 	d.clean(t)
 }
 
+func TestAdoptedStreams(t *testing.T) {
+	d := newFakeDriver(t)
+	p := d.open(t)
+	d.foreign = 0x77
+	s, err := p.AdoptStream(0x1234)
+	require.NoError(t, err, "nothing is made on the device yet, so the stream's context becomes its own")
+	require.EqualValues(t, 0x1234, s.Handle())
+	event, err := p.NewEvent(0, false)
+	require.NoError(t, err)
+	require.Zero(t, d.retained[10])
+	from := d.mark()
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.EqualValues(t, 0x77, d.log[from].args[0])
+	require.NoError(t, errors.Join(event.Close(), s.Close(), p.Close()))
+	require.NotContains(t, d.names(0), "cuStreamDestroy", "it is the caller's")
+	require.NotContains(t, d.names(0), "cuDevicePrimaryCtxRelease", "so is its context")
+	d.clean(t)
+
+	d = newFakeDriver(t)
+	p = d.open(t)
+	own, err := p.NewStream(0, dag.Normal)
+	require.NoError(t, err)
+	s, err = p.AdoptStream(0x1234)
+	require.NoError(t, err, "of the primary context")
+	d.foreign = 0x77
+	_, err = p.AdoptStream(0x5678)
+	require.EqualError(t, err, "not supported: the stream belongs to another context of device 0 than the one in use; "+
+		"adopt the stream before anything else is made on the device, or make it in the primary context")
+	require.NoError(t, errors.Join(own.Close(), s.Close(), p.Close()))
+	require.Equal(t, cudart.Live{}, p.Live())
+	require.Zero(t, d.retained[10])
+	_, err = p.Alloc(1, 1)
+	require.EqualError(t, err, "the platform is closed")
+	d.clean(t)
+}
+
 // Two devices: a context row precedes every change, and copies between them go peer to peer.
 func TestTwoDevices(t *testing.T) {
 	d := newFakeDriver(t)

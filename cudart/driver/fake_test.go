@@ -37,6 +37,7 @@ type fakeDriver struct {
 	stacks   map[uint64][]uintptr // by thread: contexts pushed
 	capture  uintptr              // stream that is being captured
 	nodes    int
+	foreign  uintptr  // a context of the first device that is not its primary one, and that streams say they belong to
 	bad      []string // misuse
 }
 
@@ -194,13 +195,21 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	case cuCtxGetCurrent:
 		poke(a[0], uintptr(0))
 	case cuCtxGetDevice:
+		if s := d.stacks[thread]; s[len(s)-1] == d.foreign {
+			poke(a[0], int32(10))
+			break
+		}
 		for n, c := range d.contexts {
 			if s := d.stacks[thread]; c == s[len(s)-1] {
 				poke(a[0], n)
 			}
 		}
 	case cuStreamGetCtx:
-		poke(a[1], d.contexts[10])
+		context := d.contexts[10]
+		if d.foreign != 0 {
+			context = d.foreign
+		}
+		poke(a[1], context)
 	case cuCtxGetStreamPriorityRange:
 		poke(a[0], int32(0))
 		poke(a[1], int32(-5))
