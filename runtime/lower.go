@@ -161,7 +161,7 @@ func (p *Program) accesses(in *instance, id int32) []cudart.Access {
 		if a.Lo == a.Hi {
 			continue
 		}
-		list = append(list, cudart.Access{Ptr: in.at(a.Range), Bytes: a.Hi - a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name})
+		list = append(list, cudart.Access{Ptr: in.at(a.Range), Bytes: a.Hi - a.Lo, Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name})
 	}
 	return list
 }
