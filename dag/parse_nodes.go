@@ -112,6 +112,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 		if wanted, ok := p.condition(f[nodeWhen].value); !ok || !wanted {
 			if named && ok {
 				p.leftOut[name] = struct{}{}
+				p.unused(item, f, name)
 			} else if named {
 				p.nodes[name] = broken
 			}
@@ -157,6 +158,33 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	if f[nodeAfter].value != nil {
 		p.after(id, f[nodeAfter].value)
 	}
+}
+
+// unused checks the keys of a node that is left out. Its values may make no sense: that may be why it is left out.
+func (p *parser) unused(item *yaml.Node, f *[nodeKeyCount]field, name string) {
+	var c [2]field
+	switch action := p.action(item, f, name); action {
+	case nodeMemcpy:
+		p.pairOf(f[action].value, &copyKeys, &c, "write {from: x, to: d_x}")
+	case nodeMemset:
+		p.pairOf(f[action].value, &setKeys, &c, "write {to: d_x, value: 0}")
+	}
+}
+
+// pairOf reads a mapping that needs both of its keys.
+func (p *parser) pairOf(n *yaml.Node, set *keySet, c *[2]field, hint string) bool {
+	if !p.fields(n, set, c[:]) {
+		return false
+	}
+	for k := range c {
+		if c[k].value == nil {
+			if !p.strange {
+				p.mistake(position(n), hint, "%s has no %s", set.what, set.keys[k])
+			}
+			return false
+		}
+	}
+	return true
 }
 
 func (p *parser) nodeName(item *yaml.Node, f *[nodeKeyCount]field) (string, bool) {
@@ -305,14 +333,8 @@ var copyKeys = keySet{"memcpy", []string{"from", "to"}}
 func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]Access, bool) {
 	n := f[nodeMemcpy].value
 	var c [2]field
-	if !p.fields(n, &copyKeys, c[:]) {
+	if !p.pairOf(n, &copyKeys, &c, "write {from: x, to: d_x}") {
 		return nil, false
-	}
-	for k := range c {
-		if c[k].value == nil {
-			p.mistake(position(n), "write {from: x, to: d_x}", "memcpy has no %s", copyKeys.keys[k])
-			return nil, false
-		}
 	}
 	src, ok1 := p.reference(c[0].value, "from")
 	dst, ok2 := p.reference(c[1].value, "to")
@@ -342,14 +364,8 @@ var setKeys = keySet{"memset", []string{"to", "value"}}
 func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]Access, bool) {
 	n := f[nodeMemset].value
 	var s [2]field
-	if !p.fields(n, &setKeys, s[:]) {
+	if !p.pairOf(n, &setKeys, &s, "write {to: d_x, value: 0}") {
 		return nil, false
-	}
-	for k := range s {
-		if s[k].value == nil {
-			p.mistake(position(n), "write {to: d_x, value: 0}", "memset has no %s", setKeys.keys[k])
-			return nil, false
-		}
 	}
 	dst, ok1 := p.reference(s[0].value, "to")
 	value, ok2 := p.number(s[1].value, "value")

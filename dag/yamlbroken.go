@@ -18,8 +18,9 @@ type brokenScan struct {
 	found *problem
 	// blocks are the columns of the open block collections, outermost first.
 	blocks []int
-	open   bool // the last line ended in a key or dash without a value: anything deeper may follow
-	value  int  // line whose plain value may go on in the next, or -1
+	open   bool   // the last line ended in a key or dash without a value: anything deeper may follow
+	value  int    // column that a plain value's further lines lie to the right of, or -1
+	keyed  []bool // of blocks: a key was seen at that column
 }
 
 // findBroken returns what is wrong in a text that yaml.v3 could not read, or nil if it sees nothing.
@@ -90,7 +91,7 @@ func (s *brokenScan) blockLine() {
 		return
 	case s.at == start && (strings.HasPrefix(string(s.source[s.at:min(s.at+3, len(s.source))]), "---") || s.peek(0) == '%'):
 		s.nextLine()
-		s.blocks, s.open, s.value = nil, true, -1
+		s.blocks, s.keyed, s.open, s.value = nil, nil, true, -1
 		return
 	}
 	column := s.at - start
@@ -128,15 +129,19 @@ func (s *brokenScan) indent(column int) {
 		return s.blocks[len(s.blocks)-1]
 	}
 	if s.open && column > last() {
-		s.blocks = append(s.blocks, column)
+		s.push(column)
 		return
 	}
 	for last() > column {
-		s.blocks = s.blocks[:len(s.blocks)-1]
+		s.blocks, s.keyed = s.blocks[:len(s.blocks)-1], s.keyed[:len(s.keyed)-1]
 	}
 	if last() != column {
 		s.fail(s.at, "begin it below the line it belongs to", "indentation matches no line above")
 	}
+}
+
+func (s *brokenScan) push(column int) {
+	s.blocks, s.keyed = append(s.blocks, column), append(s.keyed, false)
 }
 
 // entry reads dashes, a key and a value that stand on one line.
@@ -149,7 +154,7 @@ func (s *brokenScan) entry(start int) {
 			s.nextLine()
 			return
 		}
-		s.blocks = append(s.blocks, s.at-start)
+		s.push(s.at - start)
 	}
 	column := s.at - start
 	keys := 0
@@ -165,6 +170,9 @@ func (s *brokenScan) entry(start int) {
 			if keys++; keys > 1 {
 				s.fail(s.at, `a value with ": " in it needs quotes`, "a second key on one line")
 				return
+			}
+			if last := len(s.blocks) - 1; last >= 0 && s.blocks[last] == column {
+				s.keyed[last] = true
 			}
 			s.at++
 			s.spaces()
@@ -195,7 +203,15 @@ var unspacedKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*:[^ ]`)
 
 // loneScalar looks at a line of plain text without a key among lines that have keys.
 func (s *brokenScan) loneScalar(from, end, column int) {
-	if len(s.blocks) > 0 && s.blocks[len(s.blocks)-1] == column && unspacedKey.Match(s.source[from:end]) {
+	last := len(s.blocks) - 1
+	if last < 0 || s.blocks[last] != column || !s.keyed[last] && column > 0 {
+		return
+	}
+	if !unspacedKey.Match(s.source[from:end]) {
+		s.fail(from, "", "%q has no key in front of it, and no colon that makes it one", shorten(string(s.source[from:end])))
+		return
+	}
+	if end > from {
 		colon := from + strings.IndexByte(string(s.source[from:end]), ':')
 		s.fail(colon, "write a space behind it", "the colon of a key has no space behind it")
 	}
@@ -229,6 +245,12 @@ func (s *brokenScan) scalar(column int) (plain bool) {
 		s.blockScalar(column)
 	case '@', '`', '%':
 		s.fail(s.at, "put it in quotes", "a value cannot begin with %q", string(c))
+	case '*', '&':
+		if next := s.peek(1); isBlank(next) || isBreak(next) {
+			s.fail(s.at, "put it in quotes", "a value cannot begin with %q", string(c))
+			return false
+		}
+		s.plain()
 	case '}', ']':
 		s.fail(s.at, "", "%q closes nothing", string(c))
 	case ',':
@@ -289,6 +311,12 @@ func (s *brokenScan) singleQuoted() {
 
 // blockScalar skips the lines of a | or > that are indented deeper than column.
 func (s *brokenScan) blockScalar(column int) {
+	for s.at++; strings.IndexByte("+-0123456789", s.peek(0)) >= 0; s.at++ {
+	}
+	if s.spaces(); !isBreak(s.peek(0)) {
+		s.fail(s.at, "it belongs on the next line, indented", "text behind the mark of a block of text")
+		return
+	}
 	s.nextLine()
 	for s.at < len(s.source) {
 		indent := 0
@@ -403,7 +431,7 @@ func (s *brokenScan) missingComma(start, end int, newLine bool, opened int) {
 	adjacent := s.at == end
 	switch {
 	case adjacent && rest[0] == '[':
-		s.fail(s.at, "write "+rightSlice(word, rest), "a slice is not written with brackets")
+		s.fail(s.at, "write "+rightSlice(word[1+strings.LastIndexAny(word, "( ,+-*/%<>="):], rest), "a slice is not written with brackets")
 	case adjacent && rest[0] == '{' && strings.HasSuffix(word, "$"):
 		s.fail(s.at-1, "write "+rightVariable(rest), "a variable is not written with braces")
 	case newLine:

@@ -164,8 +164,10 @@ func (t *text) diagnose(err error) *problem {
 		message = message[len(m[0]):]
 		line, _ = strconv.ParseInt(m[1], 10, 32)
 		// Its parser counts from 0 and does not add the 1 that its scanner does.
-		if strings.HasPrefix(message, "did not find expected") {
-			line++
+		for _, m := range []string{"node content", "key", "'-' indicator", "',' or", "<"} {
+			if strings.HasPrefix(message, "did not find expected "+m) {
+				line++
+			}
 		}
 	}
 	line = min(line, int64(len(t.starts)))
