@@ -122,7 +122,7 @@ func BenchmarkMemory(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			ratios := layoutRatios(b, family, []int{50, 100, 250, 500}, 3, placeSharing)
+			ratios := layoutRatios(b, family, []int{50, 100, 250, 500}, []int{1, 2, 4, 8}, 3, placeSharing)
 			all = append(all, ratios...)
 			mean, p95 := meanAnd95th(ratios)
 			b.ReportMetric(mean, "mean/antichain")
