@@ -29,11 +29,14 @@ func TestPTXBelongsToSource(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(committed), stamp), "%s is older than %s: run go generate ./kernels", ptx.Output(source), source)
 		if lookErr != nil || os.Getenv("CI") == "" {
-			continue
+			continue // the hash ties the two together; compiling again takes half a minute of a core
 		}
-		made, err := exec.Command(ptx.Compiler, append(ptx.Flags(), source, "-o", "-")...).Output()
-		require.NoError(t, err)
-		assert.Equal(t, string(committed), stamp+string(made), source)
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			made, err := exec.Command(ptx.Compiler, append(ptx.Flags(), source, "-o", "-")...).Output()
+			require.NoError(t, err)
+			assert.Equal(t, string(committed), stamp+string(made), source)
+		})
 	}
 }
 
