@@ -23,7 +23,7 @@ type list struct {
 	closed   bool
 }
 
-// Encode lowers commands to a list. It is submitted by no more threads than the machine has cores or the list streams.
+// Encode lowers commands to a list. It is submitted by no more threads than GOMAXPROCS says or the list has streams.
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	checked, err := p.check(commands, true)
 	if err != nil {

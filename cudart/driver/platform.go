@@ -25,7 +25,7 @@ type Platform struct {
 	ranges    ranges
 	compiler  nvrtc.Lazy
 	patience  uint64 // of submitting threads
-	cores     int    // the most submitting threads of a list: they spin, and one without a core would hold up the others
+	cores     int    // the most submitting threads of a list: they spin, and one without a core holds the others up. GOMAXPROCS knows a container's share
 	closed    atomic.Bool
 }
 
@@ -50,7 +50,7 @@ type device struct {
 }
 
 func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib, patience: patience(), cores: runtime.NumCPU()}
+	p := &Platform{lib: lib, patience: patience(), cores: runtime.GOMAXPROCS(0)}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
