@@ -4,6 +4,9 @@ package dag
 
 import "unicode/utf8"
 
+// Suggest returns the candidate nearest to name, or "" where none is near enough to have been meant. Ties go to the first.
+func Suggest(name string, candidates []string) string { return suggest(name, candidates) }
+
 // suggest returns the candidate nearest to name, or "" where none is near enough to be meant. Ties go to the first.
 func suggest(name string, candidates []string) string {
 	best, least := "", min((utf8.RuneCountInString(name)+1)/3, 3)

@@ -1,21 +1,58 @@
-// The command tree: what is shared by all commands, and how they hang together.
+// The command tree: what is shared by all commands, and how they hang together. Runs nothing itself.
 
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // app is what every command has: where it reads and writes, and the shared flags.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	flags          flags
+	flags          *flags                    // of the command that runs
+	sets           map[*cobra.Command]*flags // of all
+	log            *slog.Logger              // decisions, for -v
+	progress       *progress
+	answered       bool // a JSON document has been written
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	a := &app{stdin: stdin, stdout: &sink{w: stdout}, stderr: stderr, flags: &flags{}, sets: map[*cobra.Command]*flags{}}
+	a.progress = newProgress(stderr)
+	a.log = slog.New(&logHandler{app: a})
+	return a
+}
+
+// execute runs the command line and returns its exit status.
+func (a *app) execute(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	ran, err := root.ExecuteContextC(ctx)
+	if ran != nil {
+		a.flags = a.values(ran) // a wrong flag ends a command before it begins
+	}
+	a.progress.end()
+	if err = a.explain(ran, err); err == nil {
+		err = a.stdout.(*sink).failure()
+	}
+	status := statusOf(err)
+	var quiet *reported
+	if err != nil && !errors.As(err, &quiet) {
+		fmt.Fprintln(a.stderr, a.paintError(err))
+	}
+	if err != nil && a.flags.output == "json" && !a.answered {
+		a.answerError(err, status)
+	}
+	return status
 }
 
 // command builds the tree.
@@ -25,24 +62,56 @@ func (a *app) command() *cobra.Command {
 		Short: "Plan and run pipelines of GPU work",
 		Long: `dagrun takes a pipeline of copies and kernels, decides which CUDA stream each node
 runs on and where streams must wait for each other, proves that decision right, and
-replays it. Without a GPU it runs on the CPU.`,
-		Example: `  dagrun pipelines/saxpy.yaml                    run it
+replays it. Without a GPU it runs on the CPU.
+
+Results go to stdout, the rest to stderr. Exit status: 0 ran and met expectations,
+1 an expectation failed or a race was found, 2 the pipeline, the plan or the command
+line is wrong, 3 the device failed or is out of memory, 4 timed out, 5 a file could
+not be written or an internal error, 130 interrupted.`,
+		Example: `  dagrun init first && dagrun first.yaml         a pipeline to begin with
+  dagrun pipelines/saxpy.yaml                    run one
   dagrun plan pipelines/saxpy.yaml               see the schedule
-  dagrun saxpy.yaml -p n=4096 --graph            other parameters, as one CUDA graph
-  dagrun check mine.yaml                         find mistakes and races without running`,
-		Args:          cobra.ArbitraryArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       version(),
+  dagrun pipelines/saxpy.yaml -p n=4096 --graph  other parameters, as one CUDA graph
+  dagrun check pipelines/race.yaml               find mistakes and races without running`,
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           version(),
+		ValidArgsFunction: pipelineFiles,
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetVersionTemplate("dagrun {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.flags = a.values(c) }
+	root.CompletionOptions.HiddenDefaultCmd = false
 	a.runCommand(root)
-	run := &cobra.Command{Use: "run FILE", Short: "Run a pipeline and check its results"}
+	run := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a pipeline and check its results",
+		Long: `Run a pipeline and check its results: every expect of the file is compared, every save is
+written. dagrun FILE does the same; FILE may be - for standard input.
+
+The result is the state after exactly --iterations replays. Warm-up replays come before
+those, and initial contents are restored after them.`,
+		Example: `  dagrun run pipelines/saxpy.yaml
+  dagrun run pipelines/saxpy.yaml -p n=4096 -p alpha=3
+  dagrun run pipelines/chunks.yaml --graph --iterations 1000 --warmup 10
+  dagrun run pipelines/chunks.yaml --inflight 3 --iterations 1000
+  dagrun run pipelines/saxpy.yaml --verify               compare with a serial run on the CPU
+  dagrun run pipelines/two-devices.yaml --backend cpu:2  two CPU devices
+  dagrun run pipelines/saxpy.yaml --output json`,
+	}
 	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.initCommand())
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.formatCommand(),
+		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand())
+	for _, c := range root.Commands() {
+		if c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = pipelineFiles
+		}
+	}
+	completeFlags(root)
 	return root
 }
 
@@ -55,31 +124,18 @@ func version() string {
 	return info.Main.Version
 }
 
-// terminal reports whether w is one.
-func terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// colored reports whether w takes colours: a terminal, unless the flag or NO_COLOR says otherwise.
-func (a *app) colored(w io.Writer) bool {
-	switch a.flags.color {
-	case "always":
-		return true
-	case "never":
-		return false
+// pipelineFiles completes the name of a pipeline file.
+func pipelineFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// paint wraps text in an SGR colour where w takes colours.
-func (a *app) paint(w io.Writer, sgr, text string) string {
-	if !a.colored(w) {
-		return text
+// openInput opens a file by name; - is standard input.
+func (a *app) openInput(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.stdin), nil
 	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
-}
-
-func (a *app) paintError(err error) string {
-	return a.paint(a.stderr, "31", "dagrun:") + " " + err.Error()
+	return os.Open(name)
 }

@@ -29,14 +29,14 @@ line that would order it. The exit status is 1 if there is a race.`,
   dagrun check mine.yaml --output json`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(); err != nil {
+			if err := a.checkFlags(c); err != nil {
 				return err
 			}
 			g, err := a.loadGraph(args[0])
 			if err != nil {
 				return err
 			}
-			options, err := a.planOptions()
+			options, err := a.planOptions(nil)
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 		a.printChecked(&report)
 	}
 	if len(report.Races) > 0 {
-		return &reported{statusExpectation}
+		return &reported{status: statusExpectation}
 	}
 	return nil
 }

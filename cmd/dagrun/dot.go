@@ -18,7 +18,7 @@ func (a *app) dotCommand() *cobra.Command {
   dagrun dot pipelines/saxpy.yaml --before          the graph as declared`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(); err != nil {
+			if err := a.checkFlags(c); err != nil {
 				return err
 			}
 			g, err := a.loadGraph(args[0])
@@ -28,7 +28,7 @@ func (a *app) dotCommand() *cobra.Command {
 			if before {
 				return planner.WriteGraphDOT(a.stdout, g)
 			}
-			options, err := a.planOptions()
+			options, err := a.planOptions(nil)
 			if err != nil {
 				return err
 			}

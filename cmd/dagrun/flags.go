@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,76 +34,133 @@ type flags struct {
 	iterations int
 	warmup     int
 	inflight   int
+	threads    int
+	memory     string
 	timeout    time.Duration
+}
+
+// values are a command's own: flags of the same name have other defaults elsewhere.
+func (a *app) values(c *cobra.Command) *flags {
+	if a.sets[c] == nil {
+		a.sets[c] = &flags{}
+	}
+	return a.sets[c]
 }
 
 // Each of these adds one group of flags; a command takes the groups that mean something to it.
 
 func (a *app) outputFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&a.flags.output, "output", "text", "text or json")
-	f.StringVar(&a.flags.color, "color", "auto", "auto, always or never")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print errors and failed expectations only")
-	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what was decided and why")
+	f, values := c.Flags(), a.values(c)
+	f.StringVar(&values.output, "output", "text", "the `form` of what is printed: text or json")
+	f.StringVar(&values.color, "color", "auto", "`when` to use colours: auto, always or never")
+	f.BoolVarP(&values.quiet, "quiet", "q", false, "print errors and failed expectations only")
+	f.BoolVarP(&values.verbose, "verbose", "v", false, "say what was decided and why")
 }
 
 func (a *app) paramFlags(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&a.flags.params, "param", "p", nil, "set a parameter of the pipeline, `name=value`; may be given again")
+	c.Flags().StringArrayVarP(&a.values(c).params, "param", "p", nil, "set a parameter of the pipeline, `name=value`; may be given again")
 }
 
+// planFlags takes "" as machine where the device is planned for.
 func (a *app) planFlags(c *cobra.Command, machine string) {
-	f := c.Flags()
-	f.IntVar(&a.flags.streams, "streams", 8, "compute streams per device")
-	f.StringVar(&a.flags.strategy, "strategy", "auto", "auto, list, cover, roundrobin or serial")
-	f.StringVar(&a.flags.machine, "machine", machine, "model that planning uses: h200, unit or a `file`")
-	f.StringVar(&a.flags.plan, "plan", "", "use the plan in this JSON `file` instead of planning")
-	f.StringVar(&a.flags.profile, "profile", "", "measured durations, a `file` of bench --save-profile")
-	f.StringVar(&a.flags.memoryCap, "memory-cap", "", "plan within this much memory per device, such as `4GiB`")
+	f, values := c.Flags(), a.values(c)
+	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
+	f.StringVar(&values.strategy, "strategy", "auto", "the `name` of how to choose streams: auto, list, cover, roundrobin or serial")
+	usage := "the `machine` to plan for: h200, unit or a file"
+	if machine == "" {
+		usage += " (default: the device)"
+	}
+	f.StringVar(&values.machine, "machine", machine, usage)
+	f.StringVar(&values.plan, "plan", "", "use the plan in this JSON `file` instead of planning")
+	f.StringVar(&values.profile, "profile", "", "measured durations, a `file` of bench --save-profile")
+	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
 func (a *app) deviceFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&a.flags.backend, "backend", "auto", "auto, cuda, cpu, or cpu:`N` for N CPU devices")
-	f.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this long, such as 30s; 0: never")
+	f, values := c.Flags(), a.values(c)
+	f.StringVar(&values.backend, "backend", "auto", "`what` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
+	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 }
 
 func (a *app) replayFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.BoolVar(&a.flags.graph, "graph", false, "replay as one CUDA graph")
-	f.IntVar(&a.flags.iterations, "iterations", 1, "replays; the result is the state after exactly so many")
-	f.IntVar(&a.flags.warmup, "warmup", 0, "replays before those; contents are restored afterwards")
-	f.IntVar(&a.flags.inflight, "inflight", 1, "replays that may overlap, each with its own buffers")
+	f, values := c.Flags(), a.values(c)
+	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
+	f.IntVar(&values.iterations, "iterations", 1, "`N` replays; the result is the state after exactly so many")
+	f.IntVar(&values.warmup, "warmup", 0, "`N` replays before those; contents are restored afterwards")
+	f.IntVar(&values.inflight, "inflight", 1, "`K` replays may overlap, each with its own buffers")
+	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
+	f.StringVar(&values.memory, "memory", "arena", "`how` device memory is taken: arena, or separate for memory checkers")
+}
+
+// completeFlags tells shells what values flags take.
+func completeFlags(root *cobra.Command) {
+	values := map[string][]string{
+		"strategy": planner.Strategies(),
+		"backend":  {"auto", "cuda", "cpu"},
+		"output":   {"text", "json"},
+		"color":    {"auto", "always", "never"},
+		"memory":   {"arena", "separate"},
+	}
+	for _, c := range append(root.Commands(), root) {
+		for name, choices := range values {
+			if c.Flags().Lookup(name) == nil {
+				continue
+			}
+			complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return choices, cobra.ShellCompDirectiveNoFileComp
+			}
+			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
+				panic(err) // a flag registered twice: a mistake in this file
+			}
+		}
+	}
+}
+
+// oneOf refuses a value that a flag does not take. "" stands for a flag that the command does not have.
+func oneOf(flag, value string, choices ...string) error {
+	if value == "" || slices.Contains(choices, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: want %s%s", flag, value, strings.Join(choices[:len(choices)-1], ", ")+" or "+choices[len(choices)-1], didYouMean(value, choices))
 }
 
 // checkFlags finds values that no command takes.
-func (a *app) checkFlags() error {
-	f := &a.flags
+func (a *app) checkFlags(c *cobra.Command) error {
+	f := a.flags
+	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	switch {
-	case f.output != "" && f.output != "text" && f.output != "json":
-		return fmt.Errorf("--output %q: want text or json", f.output)
-	case f.color != "" && f.color != "auto" && f.color != "always" && f.color != "never":
-		return fmt.Errorf("--color %q: want auto, always or never", f.color)
-	case f.streams < 0:
-		return fmt.Errorf("--streams %d: want 1 or more", f.streams)
+	case has("streams") && (f.streams < 1 || f.streams > 1024):
+		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)
 	case f.iterations < 0:
 		return fmt.Errorf("--iterations %d: want 0 or more", f.iterations)
 	case f.warmup < 0:
 		return fmt.Errorf("--warmup %d: want 0 or more", f.warmup)
-	case f.inflight < 0:
-		return fmt.Errorf("--inflight %d: want 1 or more", f.inflight)
+	case has("inflight") && (f.inflight < 1 || f.inflight > 1024):
+		return fmt.Errorf("--inflight %d: want 1 to 1024", f.inflight)
+	case has("threads") && (f.threads < 1 || f.threads > 256):
+		return fmt.Errorf("--threads %d: want 1 to 256", f.threads)
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %s: want a positive duration", f.timeout)
 	}
-	return nil
+	output, color := f.output, f.color
+	return errors.Join(
+		oneOf("--output", output, "text", "json"),
+		oneOf("--color", color, "auto", "always", "never"),
+		oneOf("--strategy", f.strategy, planner.Strategies()...),
+		oneOf("--memory", f.memory, "arena", "separate"),
+		checkBackend(f.backend),
+	)
 }
 
-// planOptions turns the plan flags into the planner's options.
-func (a *app) planOptions() (planner.Options, error) {
-	f := &a.flags
-	o := planner.Options{Strategy: f.strategy, Streams: f.streams}
+// planOptions turns the plan flags into the planner's options. device is the machine where --machine names none.
+func (a *app) planOptions(device *planner.Machine) (planner.Options, error) {
+	f := a.flags
+	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
 	var err error
-	if o.Machine, err = loadMachine(f.machine); err != nil {
-		return o, err
+	if f.machine != "" {
+		if o.Machine, err = loadMachine(f.machine); err != nil {
+			return o, err
+		}
 	}
 	if f.profile != "" {
 		if o.Profile, err = decodeFile(f.profile, planner.DecodeProfile); err != nil {
@@ -124,7 +182,7 @@ func loadMachine(name string) (*planner.Machine, error) {
 		return m, nil
 	}
 	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
-		return nil, fmt.Errorf("--machine: %w", err)
+		return nil, fmt.Errorf("--machine %q: want h200, unit or a file%s", name, didYouMean(name, planner.MachineNames()))
 	}
 	return decodeFile(name, planner.DecodeMachine)
 }

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,62 +19,98 @@ import (
 
 // decodeFile reads a file with one of the decoders that take a reader.
 func decodeFile[T any](name string, decode func(io.Reader) (T, error)) (T, error) {
+	var none T
 	file, err := os.Open(name)
 	if err != nil {
-		var none T
-		return none, err
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return none, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	defer file.Close()
 	value, err := decode(file)
 	if err != nil {
-		return value, fmt.Errorf("%s: %w", name, err)
+		return none, fmt.Errorf("%s: %w", name, err)
 	}
 	return value, nil
 }
 
-// readSource reads a pipeline file; - is standard input.
+// readSource reads a pipeline file; - is standard input. Of a file that is too large only so much is read as shows it.
 func (a *app) readSource(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(a.stdin)
+	input, err := a.openInput(name)
+	if err != nil {
+		return nil, &missingFile{name, err}
 	}
-	return os.ReadFile(name)
+	defer input.Close()
+	source, err := io.ReadAll(io.LimitReader(input, dag.MaxFile+1))
+	if err != nil {
+		return nil, &missingFile{name, err}
+	}
+	return source, nil
+}
+
+// shownName is a pipeline file's name in messages.
+func shownName(name string) string {
+	if name == "-" {
+		return "<stdin>"
+	}
+	return name
 }
 
 // loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
 func (a *app) loadGraph(name string) (*dag.Graph, error) {
-	source, err := a.readSource(name)
+	g, found, err := a.parse(name)
 	if err != nil {
 		return nil, err
 	}
-	options := dag.Options{Name: name, Library: kernels.Library()}
-	if name == "-" {
-		options.Name = "<stdin>"
-	} else {
-		options.Dir = filepath.Dir(name)
-	}
-	for _, p := range a.flags.params {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok {
-			return nil, fmt.Errorf("-p %s: want name=value", p)
-		}
-		options.Params = append(options.Params, dag.Override{Name: strings.TrimSpace(key), Value: value})
-	}
-	g, diagnostics := dag.Parse(source, options)
 	if !a.flags.quiet || g == nil {
-		if err := diagnostics.Print(a.stderr); err != nil {
+		if err := a.printDiagnostics(found); err != nil {
 			return nil, err
 		}
 	}
 	if g == nil {
-		return nil, &reported{statusWrong}
+		return nil, &reported{statusWrong, found}
 	}
 	return g, nil
 }
 
+// parse reads a pipeline file. Without a graph the diagnostics say why.
+func (a *app) parse(name string) (*dag.Graph, *dag.Diagnostics, error) {
+	a.progress.report("read "+shownName(name), 0, 0)
+	source, err := a.readSource(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := dag.Options{Name: shownName(name), Library: kernels.Library()}
+	if name != "-" {
+		options.Dir = filepath.Dir(name)
+	}
+	for _, p := range a.flags.params {
+		key, value, ok := strings.Cut(p, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			return nil, nil, fmt.Errorf("-p %s: want name=value", p)
+		}
+		options.Params = append(options.Params, dag.Override{Name: key, Value: value})
+	}
+	g, found := dag.Parse(source, options)
+	return g, found, nil
+}
+
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
 func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
-	if a.flags.plan == "" {
-		return planner.New(ctx, g, o)
+	if a.flags.plan != "" {
+		return decodeFile(a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 	}
-	return decodeFile(a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+	a.progress.report("plan", 0, 0)
+	plan, err := planner.New(ctx, g, o)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
+		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
+	if plan.Note != "" {
+		a.log.Info(plan.Note)
+	}
+	return plan, nil
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -32,14 +31,14 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(); err != nil {
+			if err := a.checkFlags(c); err != nil {
 				return err
 			}
 			g, err := a.loadGraph(args[0])
 			if err != nil {
 				return err
 			}
-			options, err := a.planOptions()
+			options, err := a.planOptions(nil)
 			if err != nil {
 				return err
 			}
@@ -68,14 +67,6 @@ an H200 unless told, and no device is opened.`,
 	c.Flags().BoolVar(&explain, "explain", false, "say for each dependency how the plan enforces it")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	return c
-}
-
-// oneFile takes exactly one argument, and says so in words.
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("want one pipeline file, have %d arguments", len(args))
-	}
-	return nil
 }
 
 func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options) error {

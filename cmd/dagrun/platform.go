@@ -14,38 +14,89 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// openPlatform opens what --backend names. auto takes the GPU where there is one, else the CPU device, and says why.
-func (a *app) openPlatform(devices int) (cudart.Platform, string, error) {
-	name := a.flags.backend
-	switch {
-	case name == "cuda":
-		p, err := driver.Open()
-		if err != nil {
-			return nil, "", err
-		}
-		return p, p.Devices()[0].Name, nil
-	case name == "cpu" || strings.HasPrefix(name, "cpu:"):
-		if _, number, ok := strings.Cut(name, ":"); ok {
-			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 || n > 64 {
-				return nil, "", fmt.Errorf("--backend %s: want cpu:1 to cpu:64", name)
-			}
-			devices = n
-		}
-		p, err := host.Open(host.Options{Devices: devices})
-		return p, "the CPU device", err
-	case name != "auto":
-		return nil, "", fmt.Errorf("--backend %q: want auto, cuda, cpu or cpu:N", name)
+// opened is a platform and how to speak of it.
+type opened struct {
+	cudart.Platform
+	where string // "NVIDIA H200", "the CPU device"
+	noGPU error  // why the CPU device stands in; nil where it was asked for
+}
+
+// cpuDevices is how many CPU devices --backend asks for; 0: it names another backend.
+func cpuDevices(backend string, wanted int) (int, error) {
+	name, number, counted := strings.Cut(backend, ":")
+	if name != "cpu" {
+		return 0, nil
+	}
+	if !counted {
+		return wanted, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > 64 {
+		return 0, fmt.Errorf("--backend %q: want cpu:1 to cpu:64", backend)
+	}
+	return n, nil
+}
+
+func checkBackend(backend string) error {
+	if n, err := cpuDevices(backend, 1); n > 0 || err != nil {
+		return err
+	}
+	return oneOf("--backend", backend, "auto", "cuda", "cpu")
+}
+
+// openPlatform opens what --backend names. auto takes the GPU where there is one, else the CPU device.
+func (a *app) openPlatform(devices int) (*opened, error) {
+	a.progress.report("open the device", 0, 0)
+	n, err := cpuDevices(a.flags.backend, devices)
+	if err != nil {
+		return nil, err
+	}
+	if n > 0 {
+		return a.openCPU(n, nil)
 	}
 	p, err := driver.Open()
-	if err == nil {
-		return p, p.Devices()[0].Name, nil
+	switch {
+	case err == nil:
+		found := p.Devices()
+		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver)
+		return enough(&opened{Platform: p, where: found[0].Name}, devices)
+	case a.flags.backend == "cuda":
+		return nil, fmt.Errorf("--backend cuda: %w", err)
+	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
+		a.log.Info("chose the CPU device", "because", err)
+		return a.openCPU(devices, err)
 	}
-	if !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
-		return nil, "", err
+	return nil, fmt.Errorf("the GPU cannot be used, --backend cpu does without: %w", err)
+}
+
+func (a *app) openCPU(devices int, because error) (*opened, error) {
+	p, err := host.Open(host.Options{Devices: devices})
+	if err != nil {
+		return nil, err
 	}
-	fallback, hostErr := host.Open(host.Options{Devices: devices})
-	return fallback, "the CPU device (no GPU: " + err.Error() + ")", hostErr
+	where := "the CPU device"
+	if devices > 1 {
+		where = fmt.Sprintf("%d CPU devices", devices)
+	}
+	return &opened{Platform: p, where: where, noGPU: because}, nil
+}
+
+// enough refuses a platform with fewer devices than the pipeline names.
+func enough(o *opened, devices int) (*opened, error) {
+	have := len(o.Devices())
+	if devices <= have {
+		return o, nil
+	}
+	err := fmt.Errorf("the pipeline uses device %d, and there is only %s; --backend cpu:%d stands in for them", devices-1, counted(have, "device"), devices)
+	return nil, errors.Join(err, o.Close())
+}
+
+// place says where something ran, in one line.
+func (o *opened) place() string {
+	if o.noGPU != nil {
+		return o.where + " (no GPU was found)"
+	}
+	return o.where
 }
 
 // devicesOf is how many devices a graph speaks of.

@@ -6,109 +6,313 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
+// runFlags are the flags that only run has.
+type runFlags struct {
+	verify     bool
+	allowRaces bool
+	alone      bool
+	savePlan   string
+}
+
 func (a *app) runCommand(c *cobra.Command) {
+	var own runFlags
 	a.outputFlags(c)
 	a.paramFlags(c)
-	a.planFlags(c, "h200")
+	a.planFlags(c, "")
 	a.deviceFlags(c)
 	a.replayFlags(c)
+	f := c.Flags()
+	f.BoolVar(&own.verify, "verify", false, "run it serially on the CPU as well and compare every saved or expected buffer")
+	f.BoolVar(&own.allowRaces, "allow-races", false, "run a schedule of your own (sync: explicit) that has races")
+	f.BoolVar(&own.alone, "node-by-node", false, "run every node alone and wait for it: slow, names a node that faults")
+	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 && c.Parent() == nil {
+		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
 			return c.Help()
 		}
-		if len(args) != 1 {
-			return fmt.Errorf("want one pipeline file, have %d arguments", len(args))
+		if c.Parent() == nil && len(args) > 1 {
+			// Not one file but a command that is not there, perhaps.
+			if _, err := os.Stat(args[0]); err != nil {
+				return &missingFile{args[0], err}
+			}
 		}
-		if err := a.checkFlags(); err != nil {
+		if err := oneFile(c, args); err != nil {
 			return err
 		}
-		return a.runPipeline(c.Context(), args[0])
+		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		a.progress.begin()
+		ctx, done := a.limited(c.Context())
+		defer done()
+		return a.runPipeline(ctx, args[0], &own)
 	}
 }
 
-func (a *app) runPipeline(ctx context.Context, name string) error {
-	if a.flags.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, a.flags.timeout)
-		defer cancel()
-	}
+// prepared is a pipeline with its device and plan.
+type prepared struct {
+	name     string
+	graph    *dag.Graph
+	platform *opened
+	options  planner.Options
+	plan     *planner.Plan
+}
+
+// prepare reads a pipeline, opens its device and plans it for that.
+func (a *app) prepare(ctx context.Context, name string) (*prepared, error) {
 	g, err := a.loadGraph(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	options, err := a.planOptions()
+	platform, err := a.openPlatform(devicesOf(g))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	plan, err := a.loadPlan(ctx, g, options)
+	p := &prepared{name: name, graph: g, platform: platform}
+	if p.options, err = a.planOptions(runtime.MachineOf(platform)); err == nil {
+		p.plan, err = a.loadPlan(ctx, g, p.options)
+	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, platform.Close())
 	}
-	platform, why, err := a.openPlatform(devicesOf(g))
-	if err != nil {
-		return err
-	}
-	err = a.runOn(ctx, g, plan, platform, why)
-	return errors.Join(err, platform.Close())
+	return p, nil
 }
 
-func (a *app) runOn(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, why string) (err error) {
-	options := runtime.Options{Inflight: a.flags.inflight}
+// programOptions are the runtime's options as the flags have them.
+func (a *app) programOptions() runtime.Options {
+	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Logger: a.log, Progress: a.progress.report}
 	if a.flags.graph {
-		options.Mode = runtime.Captured
+		o.Mode = runtime.Captured
 	}
-	program, err := runtime.New(ctx, g, plan, platform, options)
+	if a.flags.memory == "separate" {
+		o.Memory = runtime.Separate
+	}
+	return o
+}
+
+func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
+	p, err := a.prepare(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, program.Close()) }()
-	if a.flags.warmup > 0 {
-		if err := program.Run(ctx, a.flags.warmup); err != nil {
+	defer func() { err = closing(err, p.platform) }()
+	if own.savePlan != "" {
+		if err := savePlan(own.savePlan, p.plan, p.graph); err != nil {
 			return err
 		}
+	}
+	options := a.programOptions()
+	if options.Unsafe, err = racesAllowed(p, own.allowRaces); err != nil {
+		return err
+	}
+	report, err := a.runOn(ctx, p, options, own)
+	if err != nil {
+		return a.pinFault(ctx, p, err, own)
+	}
+	return a.printRun(report)
+}
+
+// closing closes what was in use and keeps the first error; after a failure the device's own complaints add nothing.
+func closing(err error, c interface{ Close() error }) error {
+	closeErr := c.Close()
+	if err != nil {
+		return err
+	}
+	return closeErr
+}
+
+// racesAllowed reports whether the plan has races that the user takes; without that they are an error.
+func racesAllowed(p *prepared, allowed bool) (bool, error) {
+	err := planner.Verify(p.graph, p.plan)
+	switch {
+	case err == nil:
+		return false, nil
+	case !errors.Is(err, planner.ErrRace):
+		return false, err
+	case allowed:
+		return true, nil
+	}
+	return false, fmt.Errorf("%w\n  dagrun check %s lists every race; --allow-races runs it all the same", err, p.name)
+}
+
+// runReport is what run says, in the form of its JSON.
+type runReport struct {
+	Version    int                `json:"version"`
+	Command    string             `json:"command"`
+	Name       string             `json:"name"`
+	OK         bool               `json:"ok"`
+	Backend    string             `json:"backend"`
+	Device     string             `json:"device"`
+	NoGPU      string             `json:"no_gpu,omitempty"`
+	Replay     string             `json:"replay"`
+	Strategy   string             `json:"strategy"`
+	Machine    string             `json:"machine"`
+	Nodes      int                `json:"nodes"`
+	Streams    int                `json:"streams"`
+	Waits      int                `json:"waits"`
+	Iterations int                `json:"iterations"`
+	Warmup     int                `json:"warmup"`
+	Inflight   int                `json:"inflight"`
+	TookUS     float64            `json:"took_us"`
+	EachUS     float64            `json:"each_us"`
+	Predicted  float64            `json:"predicted_us"`
+	Saved      []runtime.Saved    `json:"saved"`
+	Checks     []runtime.Check    `json:"checks"`
+	Checksums  []runtime.Checksum `json:"checksums"`
+	Verified   []runtime.Check    `json:"verified,omitempty"`
+
+	place string
+}
+
+func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *runFlags) (report *runReport, err error) {
+	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, program) }()
+	for _, w := range program.Warnings() {
+		a.warn("%s", w)
+	}
+	run := program.Run
+	if own.alone {
+		run = program.RunAlone
+	}
+	if a.flags.warmup > 0 {
+		if err := run(ctx, a.flags.warmup); err != nil {
+			return nil, err
+		}
 		if err := program.Restore(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	start := time.Now()
-	if err := program.Run(ctx, a.flags.iterations); err != nil {
-		return err
+	if err := run(ctx, a.flags.iterations); err != nil {
+		return nil, err
 	}
 	took := time.Since(start)
+	a.progress.report("check and save results", 0, 0)
 	results, err := program.Finish(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.printRun(g, plan, platform, why, took, results)
+	us := float64(took.Nanoseconds()) / 1e3
+	report = &runReport{
+		Version: jsonVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
+		Replay: program.Mode().String(), Strategy: p.plan.Strategy, Machine: p.plan.Machine,
+		Nodes: p.graph.Len(), Streams: len(p.plan.Streams), Waits: p.plan.Stats.Waits,
+		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
+		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: p.plan.Stats.MakespanUS,
+		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, place: p.platform.place(),
+	}
+	if p.platform.noGPU != nil {
+		report.NoGPU = p.platform.noGPU.Error()
+	}
+	if own.verify {
+		if report.Verified, err = a.verifyOnCPU(ctx, p, program); err != nil {
+			return nil, err
+		}
+	}
+	report.OK = len(results.Failed()) == 0
+	for _, c := range report.Verified {
+		report.OK = report.OK && c.OK
+	}
+	return report, nil
 }
 
-func (a *app) printRun(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, why string, took time.Duration, results *runtime.Results) error {
-	if !a.flags.quiet {
-		fmt.Fprintf(a.stdout, "%s: %d nodes on %d streams, %d waits, ran in %s on %s\n", g.Name, g.Len(), len(plan.Streams), plan.Stats.Waits, took.Round(time.Microsecond), why)
-		for _, s := range results.Saved {
-			fmt.Fprintf(a.stdout, "  saved %s to %s (%s)\n", s.Buffer, s.File, runtime.Size(s.Bytes))
+func (a *app) printRun(r *runReport) error {
+	if a.flags.output == "json" {
+		if err := a.answer(r); err != nil {
+			return err
 		}
+	} else {
+		a.printRunText(r)
 	}
-	for _, c := range results.Checks {
-		switch {
-		case !c.OK:
-			fmt.Fprintf(a.stdout, "  %s %s: %s (%d of %d elements differ from %s)\n", a.paint(a.stdout, "31", "FAIL"), c.Buffer, c.First, c.Wrong, c.Elements, c.Against)
-		case !a.flags.quiet:
-			fmt.Fprintf(a.stdout, "  %s %s matches %s (%d elements, worst error %.3g)\n", a.paint(a.stdout, "32", "ok"), c.Buffer, c.Against, c.Elements, c.Worst)
-		}
-	}
-	if len(results.Failed()) > 0 {
-		return &reported{statusExpectation}
+	if !r.OK {
+		return &reported{status: statusExpectation}
 	}
 	return nil
+}
+
+func (a *app) printRunText(r *runReport) {
+	a.progress.clear()
+	if !a.flags.quiet {
+		took := duration(r.TookUS)
+		if r.Iterations != 1 {
+			took = fmt.Sprintf("%s a replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+		}
+		mode := ""
+		if r.Replay != runtime.Streams.String() {
+			mode = ", as a " + r.Replay
+		}
+		fmt.Fprintf(a.stdout, "%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
+			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+	}
+	a.printChecks(r.Checks, "matches")
+	a.printChecks(r.Verified, "agrees with")
+	if a.flags.quiet {
+		return
+	}
+	width := 0
+	for _, s := range r.Saved {
+		width = max(width, len(s.Buffer))
+	}
+	for _, s := range r.Saved {
+		fmt.Fprintf(a.stdout, "  saved %-*s  %s, %s\n", width, s.Buffer, s.File, runtime.Size(s.Bytes))
+	}
+	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
+		fmt.Fprintln(a.stdout, a.paint(a.stdout, dim, "  no buffer has expect or save, so no result was looked at"))
+	}
+}
+
+func (a *app) printChecks(checks []runtime.Check, verb string) {
+	width := 0
+	for _, c := range checks {
+		width = max(width, len(c.Buffer))
+	}
+	for _, c := range checks {
+		switch {
+		case !c.OK:
+			text := fmt.Sprintf("%s; %d of %s not as %s has it", c.First, c.Wrong, counted(int(c.Elements), "element"), c.Against)
+			if strings.HasPrefix(c.Against, "sum ") {
+				text = c.First
+			}
+			fmt.Fprintf(a.stdout, "  %s  %-*s  %s%s\n", a.paint(a.stdout, red, "FAIL"), width, c.Buffer, text, tolerance(c))
+		case !a.flags.quiet:
+			worst := "exactly"
+			if c.Worst > 0 {
+				worst = fmt.Sprintf("worst error %.3g", c.Worst)
+			}
+			fmt.Fprintf(a.stdout, "  %s    %-*s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), width, c.Buffer, verb, c.Against, counted(int(c.Elements), "element"), worst)
+		}
+	}
+}
+
+// tolerance is what a failed check allowed.
+func tolerance(c runtime.Check) string {
+	if c.RTol == 0 && c.ATol == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
+}
+
+// duration prints microseconds as people read them: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
+func duration(us float64) string {
+	switch {
+	case us < 1e3:
+		return fmt.Sprintf("%.3g us", us)
+	case us < 1e6:
+		return fmt.Sprintf("%.3g ms", us/1e3)
+	}
+	return fmt.Sprintf("%.4g s", us/1e6)
 }

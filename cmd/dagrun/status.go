@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -21,9 +22,19 @@ const (
 )
 
 // reported is an error whose message has been printed already, where it happened.
-type reported struct{ status int }
+type reported struct {
+	status int
+	err    error // what it was, for JSON; may be nil
+}
 
-func (e *reported) Error() string { return "already reported" }
+func (e *reported) Error() string {
+	if e.err == nil {
+		return "already reported"
+	}
+	return e.err.Error()
+}
+
+func (e *reported) Unwrap() error { return e.err }
 
 // statusError gives an error its exit status where its type does not say it.
 type statusError struct {
@@ -47,6 +58,7 @@ func statusOf(err error) int {
 	var seen *reported
 	var marked *statusError
 	var device *cudart.Error
+	var race *cudart.RaceError
 	switch {
 	case err == nil:
 		return statusOK
@@ -58,6 +70,8 @@ func statusOf(err error) int {
 		return statusTimeout
 	case errors.As(err, &marked):
 		return marked.status
+	case errors.As(err, &race), errors.Is(err, planner.ErrRace):
+		return statusExpectation
 	case errors.Is(err, runtime.ErrNotSaved):
 		return statusInternal
 	case errors.As(err, &device), errors.Is(err, cudart.ErrOutOfMemory), errors.Is(err, cudart.ErrPoisoned), errors.Is(err, cudart.ErrNoDevice), errors.Is(err, cudart.ErrNoDriver):

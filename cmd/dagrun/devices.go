@@ -1,0 +1,271 @@
+// dagrun devices: what there is to run on, with the figures that matter.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/driver"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/nvml"
+	"github.com/dagrun/dagrun/cudart/nvrtc"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func (a *app) devicesCommand() *cobra.Command {
+	var measure bool
+	var out string
+	c := &cobra.Command{
+		Use:   "devices",
+		Short: "Show what there is to run on",
+		Long: `Show every GPU, and the CPU device that stands in where there is none: memory, multiprocessors,
+capability, copy engines, which can touch which other's memory, driver, compiler, and where
+NVIDIA's management library is installed temperature, power and load.
+
+--measure times copies, launches, waits and kernels on the device for some seconds and prints a
+machine file for --machine.`,
+		Example: `  dagrun devices
+  dagrun devices --backend cpu:2
+  dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			a.progress.begin()
+			ctx, done := a.limited(c.Context())
+			defer done()
+			if measure {
+				return a.measureDevice(ctx, out)
+			}
+			if out != "" {
+				return errors.New("-o needs --measure")
+			}
+			return a.listDevices()
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.outputFlags(c)
+	a.deviceFlags(c)
+	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
+	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file here instead of printing it")
+	return c
+}
+
+// deviceDocument is a device in JSON. Figures that nobody told are left out.
+type deviceDocument struct {
+	Backend         string   `json:"backend"`
+	Number          int      `json:"number"`
+	Name            string   `json:"name"`
+	UUID            string   `json:"uuid"`
+	MemoryBytes     int64    `json:"memory_bytes"`
+	FreeBytes       *int64   `json:"free_bytes,omitempty"`
+	Multiprocessors int      `json:"multiprocessors"`
+	Capability      string   `json:"capability,omitempty"`
+	ClockMHz        int      `json:"clock_mhz,omitempty"`
+	L2Bytes         int      `json:"l2_bytes,omitempty"`
+	CopyEngines     int      `json:"copy_engines"`
+	MaxThreads      int      `json:"max_threads_per_block"`
+	SharedPerBlock  int      `json:"max_shared_bytes_per_block"`
+	Driver          string   `json:"driver"`
+	Peers           []int    `json:"peers"`
+	Temperature     *int     `json:"temperature_c,omitempty"`
+	PowerW          *float64 `json:"power_w,omitempty"`
+	PowerLimitW     *float64 `json:"power_limit_w,omitempty"`
+	LoadPercent     *int     `json:"load_percent,omitempty"`
+	UsedBytes       *int64   `json:"used_bytes,omitempty"`
+	Processes       *int     `json:"processes,omitempty"`
+
+	reading string
+}
+
+// devicesReport is what devices says, in the form of its JSON.
+type devicesReport struct {
+	Version  int              `json:"version"`
+	Command  string           `json:"command"`
+	Devices  []deviceDocument `json:"devices"`
+	NoGPU    string           `json:"no_gpu,omitempty"`
+	Compiler string           `json:"nvrtc,omitempty"` // version
+	NoNVRTC  string           `json:"no_nvrtc,omitempty"`
+	NoNVML   string           `json:"no_nvml,omitempty"`
+}
+
+func (a *app) listDevices() error {
+	report := &devicesReport{Version: jsonVersion, Command: "devices", Devices: []deviceDocument{}}
+	n, err := cpuDevices(a.flags.backend, 1)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		if err := a.addGPUs(report); err != nil {
+			return err
+		}
+	}
+	if n > 0 || a.flags.backend == "auto" {
+		cpu, err := host.Open(host.Options{Devices: max(1, n)})
+		if err != nil {
+			return err
+		}
+		report.add(cpu, nil)
+		if err := cpu.Close(); err != nil {
+			return err
+		}
+	}
+	if a.flags.output == "json" {
+		return a.answer(report)
+	}
+	return a.printDevices(report)
+}
+
+func (a *app) addGPUs(report *devicesReport) error {
+	gpus, err := driver.Open()
+	if err != nil {
+		if a.flags.backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
+			return err
+		}
+		report.NoGPU = err.Error()
+		return nil
+	}
+	management, err := nvml.Open()
+	if err != nil {
+		report.NoNVML = err.Error()
+	}
+	report.add(gpus, management)
+	if management != nil {
+		if err := management.Close(); err != nil {
+			return err
+		}
+	}
+	if compiler, err := nvrtc.Open(nvrtc.Options{}); err != nil {
+		report.NoNVRTC = err.Error()
+	} else {
+		major, minor := compiler.Version()
+		report.Compiler = fmt.Sprintf("%d.%d", major, minor)
+	}
+	return gpus.Close()
+}
+
+// add describes a platform's devices. What the management library does not tell is left out.
+func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) {
+	for i, info := range platform.Devices() {
+		d := deviceDocument{Backend: platform.Name(), Number: i, Name: info.Name, UUID: info.UUID, MemoryBytes: info.Memory,
+			Multiprocessors: info.Multiprocessors, ClockMHz: info.ClockKHz / 1000, L2Bytes: info.L2Bytes, CopyEngines: info.CopyEngines,
+			MaxThreads: info.MaxThreadsPerBlock, SharedPerBlock: info.SharedPerBlockMax, Driver: info.Driver, Peers: []int{}}
+		if info.Capability != [2]int{} {
+			d.Capability = fmt.Sprintf("%d.%d", info.Capability[0], info.Capability[1])
+		}
+		for j, peer := range info.Peers {
+			if peer && j != i {
+				d.Peers = append(d.Peers, j)
+			}
+		}
+		if platform.Name() == "cpu" {
+			if free, _, err := platform.MemoryInfo(int32(i)); err == nil {
+				d.FreeBytes = &free
+			}
+		}
+		if management != nil {
+			if reading, err := management.Read(info.UUID); err == nil {
+				d.Temperature, d.PowerW, d.PowerLimitW, d.LoadPercent, d.UsedBytes = reading.Temperature, reading.Power, reading.PowerLimit, reading.Load, reading.MemoryUsed
+				if reading.MemoryUsed != nil && reading.MemoryTotal != nil {
+					free := *reading.MemoryTotal - *reading.MemoryUsed
+					d.FreeBytes = &free
+				}
+				if reading.Processes != nil {
+					n := len(reading.Processes)
+					d.Processes = &n
+				}
+				d.reading = reading.String()
+			}
+		}
+		r.Devices = append(r.Devices, d)
+	}
+}
+
+func (a *app) printDevices(r *devicesReport) error {
+	a.progress.clear()
+	table := newTable("device", "name", "memory", "free", "SMs", "capability", "MHz", "copy engines", "driver", "peers")
+	for _, d := range r.Devices {
+		free := "-"
+		if d.FreeBytes != nil {
+			free = runtime.Size(*d.FreeBytes)
+		}
+		peers := make([]string, len(d.Peers))
+		for i, p := range d.Peers {
+			peers[i] = strconv.Itoa(p)
+		}
+		table.row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, runtime.Size(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), dash(d.Capability),
+			dash(nonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, dash(strings.Join(peers, " ")))
+	}
+	if err := table.write(a.stdout); err != nil {
+		return err
+	}
+	for _, d := range r.Devices {
+		if d.reading != "" {
+			fmt.Fprintf(a.stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
+		}
+	}
+	if a.flags.quiet {
+		return nil
+	}
+	switch {
+	case r.Compiler != "":
+		fmt.Fprintf(a.stdout, "CUDA C is compiled by NVRTC %s\n", r.Compiler)
+	case r.NoNVRTC != "":
+		fmt.Fprintln(a.stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
+		a.log.Info(r.NoNVRTC)
+	}
+	if r.NoNVML != "" {
+		fmt.Fprintln(a.stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
+		a.log.Info(r.NoNVML)
+	}
+	if r.NoGPU != "" {
+		fmt.Fprintln(a.stdout, "no GPU was found; pipelines run on the CPU device")
+		a.log.Info(r.NoGPU)
+	}
+	return nil
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func nonZero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// measureDevice prints the machine file of the first device.
+func (a *app) measureDevice(ctx context.Context, out string) (err error) {
+	platform, err := a.openPlatform(1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, platform) }()
+	if platform.noGPU != nil {
+		a.warn("no GPU was found: this measures the CPU device")
+	}
+	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.progress.report)
+	if err != nil {
+		return err
+	}
+	a.progress.clear()
+	a.answered = true
+	if out == "" {
+		return machine.Encode(a.stdout)
+	}
+	return withStatus(statusInternal, runtime.WriteFile(out, func(w io.Writer) error { return machine.Encode(w) }))
+}

@@ -1,0 +1,87 @@
+// Faults: a device reports a kernel's fault late, to whatever call comes next, and the process cannot use the device any more. So
+// the pipeline is replayed in a new process with one node on the device at a time, and the node that faults there is named.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// pinTime is how long the replay in a new process may take.
+const pinTime = 2 * time.Minute
+
+// pinFault adds to an asynchronous fault which node it came from. Other errors are returned as they are.
+func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlags) error {
+	var device *cudart.Error
+	var already *runtime.NodeError
+	faulted := errors.Is(err, cudart.ErrPoisoned) || errors.As(err, &device) && sticky(device.Name)
+	if !faulted || own.alone || errors.As(err, &already) || p.name == "-" || ctx.Err() != nil {
+		return err
+	}
+	self, findErr := os.Executable()
+	if findErr != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, a.paintError(err))
+	a.progress.clear()
+	fmt.Fprintln(a.stderr, "  a fault is told late; replaying node by node in a new process to find where it came from")
+	ctx, cancel := context.WithTimeout(ctx, pinTime)
+	defer cancel()
+	child := exec.CommandContext(ctx, self, a.aloneArgs(p, own)...)
+	child.WaitDelay = grace
+	var answer bytes.Buffer
+	child.Stdout = &answer
+	childErr := child.Run()
+	var document errorDocument
+	switch jsonErr := json.Unmarshal(answer.Bytes(), &document); {
+	case ctx.Err() != nil:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the fault could not be pinned to a node", pinTime))
+	case jsonErr != nil:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not be read (%v); the fault could not be pinned to a node", childErr))
+	case document.Error.Node != "":
+		return withStatus(statusDevice, errors.New(document.Error.Message))
+	case document.Error.Status == statusDevice:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", document.Error.Message))
+	}
+	return withStatus(statusDevice, errors.New("the fault did not come back: every node ran alone without one. Nodes that run at the same time may touch more than they declare; compute-sanitizer with --memory separate shows where"))
+}
+
+// sticky reports whether an error of the driver leaves the context unusable: those of kernels that ran, not of calls refused.
+func sticky(name string) bool {
+	switch name {
+	case "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_LAUNCH_TIMEOUT", "CUDA_ERROR_MISALIGNED_ADDRESS",
+		"CUDA_ERROR_ILLEGAL_INSTRUCTION", "CUDA_ERROR_INVALID_ADDRESS_SPACE", "CUDA_ERROR_INVALID_PC", "CUDA_ERROR_HARDWARE_STACK_ERROR",
+		"CUDA_ERROR_ASSERT", "CUDA_ERROR_ECC_UNCORRECTABLE":
+		return true
+	}
+	return false
+}
+
+// aloneArgs is the command line of the new process.
+func (a *app) aloneArgs(p *prepared, own *runFlags) []string {
+	f := a.flags
+	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--backend", f.backend,
+		"--streams", fmt.Sprint(f.streams), "--strategy", f.strategy, "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
+	for _, param := range f.params {
+		args = append(args, "-p", param)
+	}
+	for _, flag := range []struct{ name, value string }{{"--machine", f.machine}, {"--plan", f.plan}, {"--profile", f.profile}, {"--memory-cap", f.memoryCap}, {"--memory", f.memory}} {
+		if flag.value != "" {
+			args = append(args, flag.name, flag.value)
+		}
+	}
+	if own.allowRaces {
+		args = append(args, "--allow-races")
+	}
+	return args
+}

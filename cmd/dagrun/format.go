@@ -1,0 +1,154 @@
+// dagrun fmt FILE: pipeline files in canonical form. Does not need them to be right, only to be YAML.
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func (a *app) formatCommand() *cobra.Command {
+	var write, check bool
+	c := &cobra.Command{
+		Use:   "fmt FILE...",
+		Short: "Print pipeline files in canonical form, or write them so",
+		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, comments
+kept. - is standard input. Whether the file is a right pipeline is for check to say.
+
+-w writes files in place: beside the old one first, then renamed. --check prints the names of
+files that are not in canonical form and ends with status 1 if there are any.`,
+		Example: `  dagrun fmt mine.yaml
+  dagrun fmt -w *.yaml
+  dagrun fmt --check pipelines/*.yaml
+  dagrun fmt - < mine.yaml`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return fmt.Errorf("no pipeline file given; want: %s", c.UseLine())
+			case write && check:
+				return errors.New("-w and --check do not go together")
+			case len(args) > 1 && !write && !check:
+				return errors.New("several files need -w or --check")
+			}
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			return a.format(args, write, check)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	a.outputFlags(c)
+	c.Flags().BoolVarP(&write, "write", "w", false, "write the files instead of printing them")
+	c.Flags().BoolVar(&check, "check", false, "list files that would change")
+	return c
+}
+
+// formatReport is what fmt says, in the form of its JSON.
+type formatReport struct {
+	Version int             `json:"version"`
+	Command string          `json:"command"`
+	Files   []formattedFile `json:"files"`
+}
+
+type formattedFile struct {
+	File        string               `json:"file"`
+	Canonical   bool                 `json:"canonical"` // it was so already
+	Written     bool                 `json:"written"`
+	Text        string               `json:"text,omitempty"` // without -w and --check
+	Diagnostics []diagnosticDocument `json:"diagnostics,omitempty"`
+}
+
+func (a *app) format(names []string, write, check bool) error {
+	report := formatReport{Version: jsonVersion, Command: "fmt", Files: []formattedFile{}}
+	status := statusOK
+	for _, name := range names {
+		file, err := a.formatFile(name, write)
+		if err != nil {
+			return err
+		}
+		if len(file.Diagnostics) > 0 {
+			status = statusWrong
+		} else if check && !file.Canonical {
+			status = max(status, statusExpectation)
+		}
+		switch {
+		case a.flags.output == "json":
+			if write || check {
+				file.Text = ""
+			}
+		case len(file.Diagnostics) > 0:
+		case check && !file.Canonical:
+			fmt.Fprintln(a.stdout, file.File)
+		case write && file.Written && a.flags.verbose:
+			a.log.Info("wrote", "file", file.File)
+		case !write && !check:
+			if _, err := io.WriteString(a.stdout, file.Text); err != nil {
+				return err
+			}
+		}
+		report.Files = append(report.Files, *file)
+	}
+	if a.flags.output == "json" {
+		if err := a.answer(report); err != nil {
+			return err
+		}
+	}
+	if status != statusOK {
+		return &reported{status: status}
+	}
+	return nil
+}
+
+func (a *app) formatFile(name string, write bool) (*formattedFile, error) {
+	source, err := a.readSource(name)
+	if err != nil {
+		return nil, err
+	}
+	file := &formattedFile{File: shownName(name)}
+	text, found := dag.Format(source, file.File)
+	if found.Err() != nil {
+		file.Diagnostics = diagnosticDocuments(found)
+		return file, a.printDiagnostics(found)
+	}
+	file.Text, file.Canonical = string(text), bytes.Equal(text, source)
+	if !write || file.Canonical {
+		return file, nil
+	}
+	if name == "-" {
+		return nil, errors.New("-w cannot write standard input")
+	}
+	file.Written = true
+	return file, withStatus(statusInternal, replaceFile(name, text))
+}
+
+// replaceFile puts text in a file's place. A link keeps pointing where it did, and the file keeps its mode.
+func replaceFile(name string, text []byte) error {
+	target, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	err = runtime.WriteFile(target, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.Chmod(target, info.Mode().Perm())
+}

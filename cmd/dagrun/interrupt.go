@@ -1,0 +1,83 @@
+// Ends: Ctrl-C and --timeout. Work is asked to stop first; a device that does not answer cannot keep the process alive.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long submitted work may take to finish after the command was told to stop.
+const grace = 2 * time.Second
+
+// interrupted makes a context that Ctrl-C and SIGTERM end. A second one ends the process at once.
+func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+			return
+		case <-signals:
+		}
+		cancel()
+		select {
+		case <-done:
+		case <-signals:
+			a.die(statusInterrupted, "interrupted twice")
+		case <-time.After(grace):
+			a.die(statusInterrupted, "interrupted; the device did not finish within "+grace.String()+", "+a.came())
+		}
+	}()
+	var once sync.Once
+	return ctx, func() {
+		once.Do(func() {
+			signal.Stop(signals)
+			close(done)
+			cancel()
+		})
+	}
+}
+
+// limited makes a context that --timeout ends. The returned function must be called when the work is over, device closed.
+func (a *app) limited(parent context.Context) (context.Context, func()) {
+	if a.flags.timeout <= 0 {
+		return parent, func() {}
+	}
+	ctx, cancel := context.WithTimeout(parent, a.flags.timeout)
+	done := make(chan struct{})
+	last := time.AfterFunc(a.flags.timeout+grace, func() {
+		select {
+		case <-done:
+		default:
+			a.die(statusTimeout, fmt.Sprintf("timed out after %s; the device did not finish within another %s, %s", a.flags.timeout, grace, a.came()))
+		}
+	})
+	return ctx, func() {
+		close(done)
+		last.Stop()
+		cancel()
+	}
+}
+
+// came says how far the command was.
+func (a *app) came() string {
+	if at := a.progress.where(); at != "" {
+		return "at " + at
+	}
+	return "before anything ran"
+}
+
+// die ends the process under whatever hangs. Files are written beside their name and renamed, so none is left half-written.
+func (a *app) die(status int, why string) {
+	a.progress.clear()
+	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "dagrun:"), why)
+	os.Exit(status)
+}

@@ -1,0 +1,165 @@
+// dagrun kernels [NAME]: what the library has, and how each is called.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/kernels"
+)
+
+func (a *app) kernelsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kernels [NAME]",
+		Short: "List the library's kernels, or describe one",
+		Long: `List the kernels that come with dagrun with one line each; with a NAME, how that one is
+called: its arguments in order, what it reads and writes, and the element types it has.`,
+		Example: `  dagrun kernels
+  dagrun kernels gemm
+  dagrun kernels --output json | jq -r .kernels[].name`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return a.describeKernel(args[0])
+			}
+			return a.listKernels()
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return kernels.Library().Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	a.outputFlags(c)
+	return c
+}
+
+// kernelDocument is a kernel in JSON.
+type kernelDocument struct {
+	Name      string          `json:"name"`
+	Alias     string          `json:"alias,omitempty"`
+	Text      string          `json:"text"`
+	Signature string          `json:"signature"`
+	Types     []string        `json:"types"`
+	Params    []paramDocument `json:"params"`
+	Entries   []string        `json:"entries"`
+}
+
+type paramDocument struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Access string `json:"access,omitempty"` // "in", "out" or "inout" of a buffer
+	Extent string `json:"extent,omitempty"` // elements of a buffer
+	Range  string `json:"range,omitempty"`  // of a number
+}
+
+func newKernelDocument(d kernels.Doc) kernelDocument {
+	k := kernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Params: []paramDocument{}}
+	if k.Types == nil {
+		k.Types = []string{}
+	}
+	for _, p := range d.Params {
+		document := paramDocument{Name: p.Name, Type: p.Type, Extent: p.Extent, Range: p.Range}
+		if p.Buffer {
+			document.Access = p.Mode.String()
+		}
+		k.Params = append(k.Params, document)
+	}
+	for _, v := range d.Variants {
+		k.Entries = append(k.Entries, v.Entry)
+	}
+	return k
+}
+
+func (a *app) listKernels() error {
+	docs := kernels.Docs()
+	if a.flags.output == "json" {
+		document := struct {
+			Version int              `json:"version"`
+			Command string           `json:"command"`
+			Kernels []kernelDocument `json:"kernels"`
+		}{Version: jsonVersion, Command: "kernels"}
+		for _, d := range docs {
+			document.Kernels = append(document.Kernels, newKernelDocument(d))
+		}
+		return a.answer(document)
+	}
+	table := newTable("kernel", "arguments", "what it does")
+	for _, d := range docs {
+		name := d.Name
+		if d.Alias != "" {
+			name += ", " + d.Alias
+		}
+		var names []string
+		for _, p := range d.Params {
+			names = append(names, p.Name)
+		}
+		table.row(name, strings.Join(names, ", "), d.Text)
+	}
+	if err := table.write(a.stdout); err != nil {
+		return err
+	}
+	if a.flags.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "\n%s; dagrun kernels NAME tells types and sizes\n", counted(len(docs), "kernel"))
+	return err
+}
+
+func (a *app) describeKernel(name string) error {
+	var names []string
+	for _, d := range kernels.Docs() {
+		if d.Name != name && (d.Alias != name || name == "") {
+			names = append(names, d.Name)
+			if d.Alias != "" {
+				names = append(names, d.Alias)
+			}
+			continue
+		}
+		if a.flags.output == "json" {
+			return a.answer(struct {
+				Version int    `json:"version"`
+				Command string `json:"command"`
+				kernelDocument
+			}{jsonVersion, "kernels", newKernelDocument(d)})
+		}
+		return a.printKernel(d)
+	}
+	return fmt.Errorf("unknown kernel %q%s", name, hint(didYouMean(name, names), "; dagrun kernels lists all"))
+}
+
+func (a *app) printKernel(d kernels.Doc) error {
+	title := d.Name
+	if d.Alias != "" {
+		title += " (or " + d.Alias + ")"
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n\n", a.paint(a.stdout, bold, title), d.Text)
+	table := newTable("argument", "type", "access", "elements or range")
+	args := make([]string, 0, len(d.Params))
+	for _, p := range d.Params {
+		access, size := "", p.Range
+		if p.Buffer {
+			access, size = p.Mode.String(), p.Extent
+		}
+		table.row(p.Name, p.Type, access, size)
+		args = append(args, p.Name)
+	}
+	if len(d.Params) > 0 {
+		if err := table.write(a.stdout); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	if types := d.Types(); len(types) > 0 {
+		fmt.Fprintf(a.stdout, "element types  %s\n", strings.Join(types, ", "))
+	}
+	_, err := fmt.Fprintf(a.stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
+	return err
+}

@@ -1,0 +1,57 @@
+// Decisions: what -v prints, one line each, from here and from the packages below through slog.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// logHandler prints records on stderr: all of them with -v, warnings without.
+type logHandler struct {
+	app   *app
+	attrs []slog.Attr
+	group string
+}
+
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	if h.app.flags.verbose {
+		return level >= slog.LevelInfo
+	}
+	return level >= slog.LevelWarn && !h.app.flags.quiet
+}
+
+func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
+	var b strings.Builder
+	b.WriteString(record.Message)
+	separator := ": "
+	add := func(attr slog.Attr) bool {
+		if attr.Equal(slog.Attr{}) {
+			return true
+		}
+		fmt.Fprintf(&b, "%s%s%s %s", separator, h.group, strings.ReplaceAll(attr.Key, "_", " "), attr.Value.Resolve())
+		separator = ", "
+		return true
+	}
+	for _, attr := range h.attrs {
+		add(attr)
+	}
+	record.Attrs(add)
+	prefix := h.app.paint(h.app.stderr, dim, "dagrun:")
+	if record.Level >= slog.LevelWarn {
+		prefix = h.app.paint(h.app.stderr, yellow, "warning:")
+	}
+	h.app.progress.clear()
+	_, err := fmt.Fprintln(h.app.stderr, prefix, b.String())
+	return err
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{app: h.app, attrs: append(append([]slog.Attr{}, h.attrs...), attrs...), group: h.group}
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{app: h.app, attrs: h.attrs, group: h.group + name + "."}
+}

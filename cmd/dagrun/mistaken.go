@@ -1,0 +1,140 @@
+// Mistaken command lines: what cobra and pflag say, in our words, with what was probably meant. Parses nothing itself.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// didYouMean is the end of a message about an unknown name, or "".
+func didYouMean(name string, known []string) string {
+	if meant := dag.Suggest(name, known); meant != "" {
+		return fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return ""
+}
+
+// flagNames lists a command's flags as they are typed.
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	for _, line := range strings.Split(c.Flags().FlagUsages(), "\n") {
+		if _, rest, ok := strings.Cut(line, "--"); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			names = append(names, "--"+strings.TrimSuffix(name, "[=true]"))
+		}
+	}
+	return names
+}
+
+// flagError rewrites an error of parsing flags.
+func flagError(c *cobra.Command, err error) error {
+	var unknown interface{ GetSpecifiedName() string }
+	if errors.As(err, &unknown) && strings.HasPrefix(err.Error(), "unknown flag") {
+		name := "--" + unknown.GetSpecifiedName()
+		return fmt.Errorf("unknown flag %s%s", name, hint(didYouMean(name, flagNames(c)), "; see "+c.CommandPath()+" --help"))
+	}
+	var wrong interface{ GetValue() string }
+	if errors.As(err, &wrong) {
+		_, rest, _ := strings.Cut(err.Error(), `" for "`)
+		names, _, _ := strings.Cut(rest, `" flag`)
+		name := names[strings.Index(names, "--"):]
+		want := "a whole number"
+		if flag := c.Flags().Lookup(strings.TrimPrefix(name, "--")); flag != nil {
+			switch flag.Value.Type() {
+			case "duration":
+				want = "a duration such as 30s or 5m"
+			case "bool":
+				want = "true or false"
+			}
+		}
+		return fmt.Errorf("%s %q: want %s", name, wrong.GetValue(), want)
+	}
+	return err
+}
+
+// hint is the first of two texts that is not empty.
+func hint(first, second string) string {
+	if first != "" {
+		return first
+	}
+	return second
+}
+
+// fileError explains a pipeline file that could not be opened. What looks like a command is taken for one.
+func (a *app) fileError(root *cobra.Command, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	if root != nil && !strings.ContainsAny(name, "./\\") {
+		var commands []string
+		for _, c := range root.Commands() {
+			if !c.Hidden {
+				commands = append(commands, c.Name())
+			}
+		}
+		return fmt.Errorf("unknown command %q, and no file of that name%s", name, hint(didYouMean(name, commands), "; see dagrun --help"))
+	}
+	entries, _ := os.ReadDir(filepath.Dir(name)) // a folder that cannot be read has no suggestions
+	var names []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			names = append(names, filepath.Join(filepath.Dir(name), e.Name()))
+		}
+	}
+	return fmt.Errorf("%s: no such file%s", name, hint(didYouMean(name, names), "; dagrun init NAME writes a first pipeline"))
+}
+
+// explain puts what ended a command into its user's words.
+func (a *app) explain(c *cobra.Command, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return withStatus(statusTimeout, fmt.Errorf("timed out after %s, %s", a.flags.timeout, a.came()))
+	case errors.Is(err, context.Canceled):
+		return withStatus(statusInterrupted, fmt.Errorf("interrupted, %s", a.came()))
+	}
+	var missing *missingFile
+	if errors.As(err, &missing) {
+		root := c
+		if c != nil && c.HasParent() {
+			root = nil
+		}
+		return a.fileError(root, missing.name, missing.err)
+	}
+	return err
+}
+
+// missingFile is a pipeline file that could not be read.
+type missingFile struct {
+	name string
+	err  error
+}
+
+func (e *missingFile) Error() string { return e.err.Error() }
+func (e *missingFile) Unwrap() error { return e.err }
+
+// oneFile takes exactly one argument, and says so in words.
+func oneFile(c *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 0:
+		return fmt.Errorf("no pipeline file given; want: %s", c.UseLine())
+	}
+	return fmt.Errorf("one pipeline file at a time; %q is one too many", args[1])
+}

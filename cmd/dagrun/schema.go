@@ -1,0 +1,32 @@
+// dagrun schema: the JSON schema of pipeline files.
+
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun"
+)
+
+func (a *app) schemaCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of pipeline files",
+		Long: `Print the JSON schema of pipeline files, for editors. The YAML language server takes it from a
+comment at the top of a file:
+
+  # yaml-language-server: $schema=dagrun.schema.json`,
+		Example: "  dagrun schema > dagrun.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			a.answered = true
+			_, err := io.WriteString(a.stdout, dagrun.Schema())
+			return err
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.outputFlags(c)
+	return c
+}

@@ -1,0 +1,45 @@
+// --verify: the same pipeline once more, serially on the CPU device, and every result compared.
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
+func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
+	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, cpu) }()
+	plan, err := planner.New(ctx, p.graph, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(cpu), KeepAll: true})
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	unsafe, err := racesAllowed(&prepared{name: p.name, graph: p.graph, plan: plan}, true)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	reference, err := runtime.New(ctx, p.graph, plan, cpu, runtime.Options{Unsafe: unsafe, Logger: a.log})
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	defer func() { err = closing(err, reference) }()
+	for i := range a.flags.iterations {
+		a.progress.report("verify on the CPU", i, a.flags.iterations)
+		if err := reference.Run(ctx, 1); err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+	}
+	checks, err = runtime.CompareResults(ctx, program, reference)
+	for i := range checks {
+		checks[i].Against = "a serial run on the CPU"
+	}
+	return checks, err
+}

@@ -1,0 +1,69 @@
+// Machines of devices: the planning model of what a program will run on, from what the device says of itself. Measures nothing.
+
+package runtime
+
+import (
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// MachineOf returns a planning model of a platform's devices, which are taken to be like the first. Figures that a device does not
+// tell, such as the rates of its host's link, are what its generation usually has; MeasureMachine measures them.
+func MachineOf(platform cudart.Platform) *planner.Machine {
+	infos := platform.Devices()
+	if len(infos) == 0 {
+		return planner.H200()
+	}
+	info := &infos[0]
+	if platform.Name() == "cpu" {
+		return cpuMachine(info)
+	}
+	m := planner.H200()
+	m.Name, m.DeviceBytes = info.Name, info.Memory
+	if strings.Contains(info.Name, "H200") {
+		return m
+	}
+	m.Multiprocessors, m.BlocksPerSM, m.ThreadsPerSM, m.SharedPerSM = info.Multiprocessors, info.BlocksPerSM, info.ThreadsPerSM, info.SharedPerSM
+	if info.CopyEngines > 1 {
+		m.CopyEngines = info.CopyEngines / 2 // engines are counted for both directions
+	}
+	if info.MemoryClockKHz > 0 && info.MemoryBusBits > 0 {
+		// Two transfers a clock; large kernels reach five sixths of that on an H200.
+		m.Memory = float64(info.MemoryClockKHz) * 1e3 * 2 * float64(info.MemoryBusBits) / 8 / 1e6 * 5 / 6
+		m.DeviceToDevice = m.Memory / 2
+	}
+	if info.ClockKHz > 0 {
+		m.Flops = float64(info.Multiprocessors) * lanes(info.Capability) * 2 * float64(info.ClockKHz) / 1e3
+	}
+	switch {
+	case info.Capability[0] < 8:
+		m.HostToDevice, m.DeviceToHost, m.PeerToPeer = 12_000, 12_500, 12_000
+	case info.Capability[0] == 8:
+		m.HostToDevice, m.DeviceToHost, m.PeerToPeer = 25_000, 26_000, 25_000
+	}
+	return m
+}
+
+// lanes is how many f32 multiply-adds one multiprocessor of a generation begins in a clock.
+func lanes(capability [2]int) float64 {
+	switch capability {
+	case [2]int{6, 0}, [2]int{7, 0}, [2]int{7, 2}, [2]int{7, 5}, [2]int{8, 0}:
+		return 64
+	}
+	return 128
+}
+
+// cpuMachine models the CPU device: a core or so for each stream, copies that are a core's copies of memory, submission that is
+// a push onto a queue.
+func cpuMachine(info *cudart.Info) *planner.Machine {
+	workers := max(1, info.Multiprocessors)
+	return &planner.Machine{
+		Name: "cpu", LaunchUS: 0.05, EventUS: 0.02, SyncUS: 0.1, GapUS: 0.3, GraphNodeUS: 0.05, GraphIssueUS: 0.05, KernelUS: 1, CopyUS: 0.2,
+		HostToDevice: 15_000, DeviceToHost: 15_000, DeviceToDevice: 15_000, PeerToPeer: 15_000, HostToHost: 15_000,
+		Memory: 7_500 * float64(workers), Flops: 1_000 * float64(workers),
+		Multiprocessors: workers, BlocksPerSM: 1, ThreadsPerSM: 1024, SharedPerSM: info.SharedPerSM, BusyThreads: 1, CopyEngines: workers,
+		DeviceBytes: info.Memory,
+	}
+}

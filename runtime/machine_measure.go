@@ -1,0 +1,250 @@
+// Measuring machines: small pipelines, planned and replayed like any other, each made so that one figure of the planning model
+// decides how long it takes.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+const (
+	measuredChain  = 256 // nodes of a chain
+	measuredWidth  = 8   // chains side by side
+	measuredSpinUS = 20  // a kernel long enough to hide the submission of the next
+)
+
+// measurer runs the pipelines of one measurement.
+type measurer struct {
+	ctx      context.Context
+	platform cudart.Platform
+	machine  *planner.Machine
+	bytes    int64 // of a large copy
+	runs     int
+}
+
+// MeasureMachine returns a planning model of a platform's first device with what can be measured measured: copy rates, memory,
+// the costs of launches, waits and gaps, on streams and in graphs. The other figures are MachineOf's: arithmetic, limits, and with
+// one device the rate between devices. It takes some seconds; report is called before each step and may be nil.
+func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
+	m := &measurer{ctx: ctx, platform: platform, machine: MachineOf(platform), bytes: 256 << 20, runs: 20}
+	if platform.Name() == "cpu" {
+		m.bytes = 8 << 20
+	}
+	steps := []struct {
+		name string
+		run  func() error
+	}{
+		// Graphs come first: on some drivers a process that has used several streams replays graphs more slowly.
+		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"memory", m.memory}, {"peers", m.peers},
+	}
+	for i, step := range steps {
+		if report != nil {
+			report("measure "+step.name, i, len(steps))
+		}
+		if err := step.run(); err != nil {
+			return nil, fmt.Errorf("measure %s: %w", step.name, err)
+		}
+	}
+	return m.machine, m.machine.Validate()
+}
+
+// time replays a pipeline and returns what one replay takes. Streams are as declared.
+func (m *measurer) time(mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
+	b := dag.New("measure")
+	b.Use(kernels.Library())
+	declare(b)
+	g, err := b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planner.New(m.ctx, g, planner.Options{Strategy: "list", Machine: m.machine})
+	if err != nil {
+		return nil, err
+	}
+	program, err := New(m.ctx, g, plan, m.platform, Options{Mode: mode})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closeErr := program.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	return program.Measure(m.ctx, 3, m.runs)
+}
+
+// chains declares chains side by side of kernels, each chain on a stream of its own.
+func chains(width, length int, spinUS float64) func(b *dag.Builder) {
+	return func(b *dag.Builder) {
+		for s := range width {
+			last := int32(-1)
+			for i := range length {
+				name := fmt.Sprintf("k%d.%d", s, i)
+				var id int32
+				if spinUS > 0 {
+					id = b.Kernel(name, "spin", spinUS)
+				} else {
+					id = b.Kernel(name, "noop")
+				}
+				b.Stream(id, int32(s))
+				if last >= 0 {
+					b.After(id, last)
+				}
+				last = id
+			}
+		}
+	}
+}
+
+// pingPong declares a chain that changes between two streams at every step.
+func pingPong(length int, spinUS float64) func(b *dag.Builder) {
+	return func(b *dag.Builder) {
+		last := int32(-1)
+		for i := range length {
+			name := fmt.Sprintf("k%d", i)
+			var id int32
+			if spinUS > 0 {
+				id = b.Kernel(name, "spin", spinUS)
+			} else {
+				id = b.Kernel(name, "noop")
+			}
+			b.Stream(id, int32(i%2))
+			if last >= 0 {
+				b.After(id, last)
+			}
+			last = id
+		}
+	}
+}
+
+func (m *measurer) graphs() error {
+	chain, err := m.time(Captured, chains(1, measuredChain, 0))
+	if err != nil {
+		return err
+	}
+	wide, err := m.time(Captured, chains(measuredWidth, measuredChain, 0))
+	if err != nil {
+		return err
+	}
+	m.machine.GraphNodeUS = chain.Device.Min / measuredChain
+	m.machine.GraphIssueUS = min(m.machine.GraphNodeUS, wide.Device.Min/(measuredWidth*measuredChain))
+	return nil
+}
+
+func (m *measurer) launches() error {
+	chain, err := m.time(Streams, chains(1, measuredChain, 0))
+	if err != nil {
+		return err
+	}
+	ping, err := m.time(Streams, pingPong(measuredChain, 0))
+	if err != nil {
+		return err
+	}
+	m.machine.LaunchUS = chain.Submit.Min / measuredChain
+	// Each step adds a record and a wait.
+	m.machine.EventUS = max(0, (ping.Submit.Min-chain.Submit.Min)/(2*(measuredChain-1)))
+	return nil
+}
+
+func (m *measurer) gaps() error {
+	const steps = 64
+	chain, err := m.time(Streams, chains(1, steps, measuredSpinUS))
+	if err != nil {
+		return err
+	}
+	ping, err := m.time(Streams, pingPong(steps, measuredSpinUS))
+	if err != nil {
+		return err
+	}
+	m.machine.GapUS = max(0, chain.Device.Min/steps-measuredSpinUS)
+	m.machine.SyncUS = max(0, (ping.Device.Min-chain.Device.Min)/(steps-1))
+	return nil
+}
+
+// copy measures a copy of few and of many bytes: what it takes before its first byte, and its rate.
+func (m *measurer) copy(from, to func(b *dag.Builder, name string, elements int64) int32) (startUS, rate float64, err error) {
+	timed := func(bytes int64) (float64, error) {
+		t, err := m.time(Streams, func(b *dag.Builder) {
+			src, dst := from(b, "from", bytes/4), to(b, "to", bytes/4)
+			b.Copy("copy", b.Whole(dst), b.Whole(src))
+		})
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	}
+	small, err := timed(4096)
+	if err != nil {
+		return 0, 0, err
+	}
+	large, err := timed(m.bytes)
+	if err != nil {
+		return 0, 0, err
+	}
+	return small, float64(m.bytes) / max(large-small, 1e-3), nil
+}
+
+func onHost(b *dag.Builder, name string, elements int64) int32 {
+	return b.Host(name, dag.F32, elements)
+}
+func onDevice(b *dag.Builder, name string, elements int64) int32 {
+	return b.Device(name, dag.F32, elements)
+}
+
+func (m *measurer) copies() (err error) {
+	if m.machine.CopyUS, m.machine.HostToDevice, err = m.copy(onHost, onDevice); err != nil {
+		return err
+	}
+	if _, m.machine.DeviceToHost, err = m.copy(onDevice, onHost); err != nil {
+		return err
+	}
+	if _, m.machine.DeviceToDevice, err = m.copy(onDevice, onDevice); err != nil {
+		return err
+	}
+	_, m.machine.HostToHost, err = m.copy(onHost, onHost)
+	return err
+}
+
+// memory measures a kernel that reads and writes as many bytes as it can, beside one that does next to nothing.
+func (m *measurer) memory() error {
+	timed := func(elements int64) (float64, error) {
+		t, err := m.time(Streams, func(b *dag.Builder) {
+			x, y := b.Device("x", dag.F32, elements), b.Device("y", dag.F32, elements)
+			b.Kernel("square", "square", elements, b.Whole(x), b.Whole(y))
+		})
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	}
+	small, err := timed(1)
+	if err != nil {
+		return err
+	}
+	large, err := timed(m.bytes / 4)
+	if err != nil {
+		return err
+	}
+	m.machine.Memory = 2 * float64(m.bytes) / max(large-small, 1e-3)
+	return nil
+}
+
+func (m *measurer) peers() (err error) {
+	devices := m.platform.Devices()
+	if len(devices) < 2 || !devices[0].Peers[1] {
+		return nil
+	}
+	second := func(b *dag.Builder, name string, elements int64) int32 {
+		id := b.Device(name, dag.F32, elements)
+		b.OnDevice(id, 1)
+		return id
+	}
+	_, m.machine.PeerToPeer, err = m.copy(onDevice, second)
+	return err
+}

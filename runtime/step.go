@@ -1,0 +1,86 @@
+// Steps: replays in which every node runs alone, so that a fault is the fault of the node that was running. Slow; measures nothing.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// RunAlone replays the program that many times with one node on the device at a time: each is submitted by itself, in the plan's
+// order, and waited for. A device reports the fault of a kernel only to a later call; here that is the call which waits for this
+// kernel, so the error names the node that is to blame.
+func (p *Program) RunAlone(ctx context.Context, iterations int) error {
+	p.dirty = true
+	in := p.instances[0]
+	p.next = 1 % len(p.instances)
+	lists := make([]cudart.List, len(in.lowered.commands))
+	defer func() {
+		for _, l := range lists {
+			if l != nil {
+				l.Close()
+			}
+		}
+	}()
+	for i, c := range in.lowered.commands {
+		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
+			continue
+		}
+		var err error
+		if lists[i], err = p.platform.Encode([]cudart.Command{c}, cudart.ListOptions{Origin: c.Stream}); err != nil {
+			return fmt.Errorf("node %q: %w", c.Label, err)
+		}
+	}
+	for replay := range iterations {
+		for i, l := range lists {
+			if l == nil {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			c := &in.lowered.commands[i]
+			err := l.Submit()
+			if err == nil {
+				err = c.Stream.Synchronize(ctx)
+			}
+			if err != nil {
+				return &NodeError{Node: c.Label, Stream: p.streamOf(in, c.Stream), Replay: replay, Err: err}
+			}
+		}
+		p.report("replay node by node", replay+1, iterations)
+	}
+	return nil
+}
+
+func (p *Program) streamOf(in *instance, stream cudart.Stream) int {
+	for s := range in.streams {
+		if in.streams[s] == stream {
+			return s
+		}
+	}
+	return -1
+}
+
+// NodeError is a failure that belongs to one node for certain: nothing else was running.
+type NodeError struct {
+	Node   string
+	Stream int // of the plan
+	Replay int // counts from 0
+	Err    error
+}
+
+func (e *NodeError) Error() string {
+	err := e.Err
+	if device := (*cudart.Error)(nil); errors.As(err, &device) {
+		bare := *device // the node's name stands in front already
+		bare.Label = ""
+		err = &bare
+	}
+	return fmt.Sprintf("node %q (stream %d): %v", e.Node, e.Stream, err)
+}
+
+func (e *NodeError) Unwrap() error { return e.Err }
