@@ -22,7 +22,8 @@ type app struct {
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
-	answered       bool // a JSON document has been written
+	unfinished     func() []string // with --debug-progress: the nodes that a hang left
+	answered       bool            // a JSON document has been written
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -104,7 +105,7 @@ those, and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.formatCommand(),
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
 		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand())
 	for _, c := range root.Commands() {
 		if c.ValidArgsFunction == nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -279,7 +278,7 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 	if err != nil {
 		return err
 	}
-	return withStatus(statusInternal, runtime.WriteFile(name, func(w io.Writer) error { return trace.Profile(program).Encode(w) }))
+	return writeOut(name, trace.Profile(program).Encode)
 }
 
 func (a *app) printBench(r *benchReport, platform *opened) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -267,5 +266,5 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	if out == "" {
 		return machine.Encode(a.stdout)
 	}
-	return withStatus(statusInternal, runtime.WriteFile(out, func(w io.Writer) error { return machine.Encode(w) }))
+	return writeOut(out, machine.Encode)
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/dagrun/dagrun/runtime"
 )
 
 // firstPipeline is copy, compute, copy back in k chunks that overlap: small enough to read, and already worth planning.
@@ -36,13 +34,18 @@ nodes:
 `
 
 func (a *app) initCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "init NAME",
 		Short:   "Write a first pipeline to edit",
 		Long:    "Write NAME.yaml, a small pipeline that runs as it is. An existing file is left alone.",
 		Example: "  dagrun init blur && dagrun blur.yaml",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			if len(args) != 1 {
+				return fmt.Errorf("want one name; such as: dagrun init blur")
+			}
 			file := args[0]
 			if filepath.Ext(file) == "" {
 				file += ".yaml"
@@ -55,11 +58,21 @@ func (a *app) initCommand() *cobra.Command {
 				_, err := fmt.Fprintf(w, firstPipeline, name, file)
 				return err
 			}
-			if err := runtime.WriteFile(file, write); err != nil {
-				return withStatus(statusInternal, err)
+			if err := writeOut(file, write); err != nil {
+				return err
 			}
-			fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, file)
-			return nil
+			if a.flags.output == "json" {
+				return a.answer(struct {
+					Version int    `json:"version"`
+					Command string `json:"command"`
+					File    string `json:"file"`
+				}{jsonVersion, "init", file})
+			}
+			_, err := fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, shellQuoted(file))
+			return err
 		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	a.outputFlags(c)
+	return c
 }

@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -78,6 +80,26 @@ func (a *app) came() string {
 // die ends the process under whatever hangs. Files are written beside their name and renamed, so none is left half-written.
 func (a *app) die(status int, why string) {
 	a.progress.clear()
-	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "dagrun:"), why)
+	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "dagrun:"), why+a.left())
+	if a.flags.output == "json" && !a.answered {
+		a.answerError(errors.New(why+a.left()), status)
+	}
 	os.Exit(status)
+}
+
+// left says which nodes a hang left unfinished, where --debug-progress follows them.
+func (a *app) left() string {
+	const most = 10
+	if a.unfinished == nil {
+		return ""
+	}
+	names := a.unfinished()
+	if len(names) == 0 {
+		return "; every node had finished"
+	}
+	text := "; not finished: " + strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -82,7 +81,7 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options) err
 
 // savePlan writes a plan beside its name and renames it.
 func savePlan(name string, plan *planner.Plan, g *dag.Graph) error {
-	return withStatus(statusInternal, runtime.WriteFile(name, func(w io.Writer) error { return plan.EncodeJSON(w, g) }))
+	return writeOut(name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
 func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type runFlags struct {
 	allowRaces bool
 	alone      bool
 	savePlan   string
+	stats      bool
+	follow     bool
 }
 
 func (a *app) runCommand(c *cobra.Command) {
@@ -36,6 +39,8 @@ func (a *app) runCommand(c *cobra.Command) {
 	f.BoolVar(&own.verify, "verify", false, "run it serially on the CPU as well and compare every saved or expected buffer")
 	f.BoolVar(&own.allowRaces, "allow-races", false, "run a schedule of your own (sync: explicit) that has races")
 	f.BoolVar(&own.alone, "node-by-node", false, "run every node alone and wait for it: slow, names a node that faults")
+	f.BoolVar(&own.stats, "memory-stats", false, "show what device memory was planned, reserved and used by which buffer when")
+	f.BoolVar(&own.follow, "debug-progress", false, "note on the device what has finished, so that a timeout can say which nodes had not; one replay only")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
@@ -52,6 +57,9 @@ func (a *app) runCommand(c *cobra.Command) {
 		}
 		if err := a.checkFlags(c); err != nil {
 			return err
+		}
+		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
+			return errors.New("--debug-progress follows one replay: leave out --iterations, --warmup and --inflight")
 		}
 		a.progress.begin()
 		ctx, done := a.limited(c.Context())
@@ -116,6 +124,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	if options.Unsafe, err = racesAllowed(p, own.allowRaces); err != nil {
 		return err
 	}
+	options.DebugProgress = own.follow
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {
 		return a.pinFault(ctx, p, err, own)
@@ -148,29 +157,30 @@ func racesAllowed(p *prepared, allowed bool) (bool, error) {
 
 // runReport is what run says, in the form of its JSON.
 type runReport struct {
-	Version    int                `json:"version"`
-	Command    string             `json:"command"`
-	Name       string             `json:"name"`
-	OK         bool               `json:"ok"`
-	Backend    string             `json:"backend"`
-	Device     string             `json:"device"`
-	NoGPU      string             `json:"no_gpu,omitempty"`
-	Replay     string             `json:"replay"`
-	Strategy   string             `json:"strategy"`
-	Machine    string             `json:"machine"`
-	Nodes      int                `json:"nodes"`
-	Streams    int                `json:"streams"`
-	Waits      int                `json:"waits"`
-	Iterations int                `json:"iterations"`
-	Warmup     int                `json:"warmup"`
-	Inflight   int                `json:"inflight"`
-	TookUS     float64            `json:"took_us"`
-	EachUS     float64            `json:"each_us"`
-	Predicted  float64            `json:"predicted_us"`
-	Saved      []runtime.Saved    `json:"saved"`
-	Checks     []runtime.Check    `json:"checks"`
-	Checksums  []runtime.Checksum `json:"checksums"`
-	Verified   []runtime.Check    `json:"verified,omitempty"`
+	Version    int                  `json:"version"`
+	Command    string               `json:"command"`
+	Name       string               `json:"name"`
+	OK         bool                 `json:"ok"`
+	Backend    string               `json:"backend"`
+	Device     string               `json:"device"`
+	NoGPU      string               `json:"no_gpu,omitempty"`
+	Replay     string               `json:"replay"`
+	Strategy   string               `json:"strategy"`
+	Machine    string               `json:"machine"`
+	Nodes      int                  `json:"nodes"`
+	Streams    int                  `json:"streams"`
+	Waits      int                  `json:"waits"`
+	Iterations int                  `json:"iterations"`
+	Warmup     int                  `json:"warmup"`
+	Inflight   int                  `json:"inflight"`
+	TookUS     float64              `json:"took_us"`
+	EachUS     float64              `json:"each_us"`
+	Predicted  float64              `json:"predicted_us"`
+	Saved      []runtime.Saved      `json:"saved"`
+	Checks     []runtime.Check      `json:"checks"`
+	Checksums  []runtime.Checksum   `json:"checksums"`
+	Verified   []runtime.Check      `json:"verified,omitempty"`
+	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 
 	place string
 }
@@ -181,6 +191,9 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
+	if own.follow {
+		a.unfinished = program.Unfinished
+	}
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}
@@ -223,6 +236,10 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 			return nil, err
 		}
 	}
+	if own.stats {
+		memory := program.Memory()
+		report.Memory = &memory
+	}
 	report.OK = len(results.Failed()) == 0
 	for _, c := range report.Verified {
 		report.OK = report.OK && c.OK
@@ -237,6 +254,11 @@ func (a *app) printRun(r *runReport) error {
 		}
 	} else {
 		a.printRunText(r)
+		if r.Memory != nil {
+			if err := a.printMemory(r.Memory); err != nil {
+				return err
+			}
+		}
 	}
 	if !r.OK {
 		return &reported{status: statusExpectation}
@@ -304,6 +326,25 @@ func tolerance(c runtime.Check) string {
 		return ""
 	}
 	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
+}
+
+// printMemory shows what a program takes, as people know it from their frameworks: planned, reserved, and each buffer's life.
+func (a *app) printMemory(m *runtime.MemoryStats) error {
+	fmt.Fprintf(a.stdout, "device memory: %s reserved, %s for each of %s in flight; buffers alone would take %s; host memory %s\n",
+		a.paint(a.stdout, bold, runtime.Size(m.Reserved)), runtime.Size(m.Planned), counted(m.Instances, "replay"), runtime.Size(m.Buffers), runtime.Size(m.Host))
+	if len(m.PerBuffer) == 0 {
+		return nil
+	}
+	table := newTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "bytes of its own")
+	for i := range m.PerBuffer {
+		b := &m.PerBuffer[i]
+		own := "yes"
+		if b.Shares {
+			own = "shared"
+		}
+		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), runtime.Size(b.Bytes), dash(b.First), dash(b.Last), own)
+	}
+	return table.write(a.stdout)
 }
 
 // duration prints microseconds as people read them: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.

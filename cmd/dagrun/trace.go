@@ -1,0 +1,183 @@
+// dagrun trace FILE: when each node really ran, as a file for Perfetto and as a table beside the prediction.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// mostTraced is how many nodes the table shows; the file has all.
+const mostTraced = 40
+
+func (a *app) traceCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "trace FILE",
+		Short: "Measure when each node runs; a timeline for Perfetto",
+		Long: `Replay a pipeline with an event before and after every node and write the measured timeline,
+with the prediction beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or
+chrome://tracing. The table shows the last replay. What measuring cost is said: a traced replay
+takes longer than a plain one.`,
+		Example: `  dagrun trace pipelines/chunks.yaml
+  dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
+  dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .replays[-1].spans`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			if a.flags.iterations < 1 {
+				return errors.New("--iterations 0: want 1 or more to trace")
+			}
+			a.progress.begin()
+			ctx, done := a.limited(c.Context())
+			defer done()
+			return a.tracePipeline(ctx, args[0], out)
+		},
+	}
+	a.outputFlags(c)
+	a.paramFlags(c)
+	a.planFlags(c, "")
+	a.deviceFlags(c)
+	f, values := c.Flags(), a.values(c)
+	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
+	f.IntVar(&values.iterations, "iterations", 3, "`N` replays to trace, after some to warm up")
+	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
+	return c
+}
+
+// tracedNode is one node in the table: medians over the replays.
+type tracedNode struct {
+	Node      string  `json:"node"`
+	Stream    int32   `json:"stream"`
+	Start     float64 `json:"start_us"`
+	End       float64 `json:"end_us"`
+	US        float64 `json:"duration_us"`
+	Predicted float64 `json:"predicted_duration_us"`
+}
+
+// traceReport is what trace says, in the form of its JSON.
+type traceReport struct {
+	Version   int          `json:"version"`
+	Command   string       `json:"command"`
+	Name      string       `json:"name"`
+	Backend   string       `json:"backend"`
+	Device    string       `json:"device"`
+	File      string       `json:"file"`
+	Predicted float64      `json:"predicted_us"`
+	Nodes     []tracedNode `json:"nodes"`
+	*runtime.Trace
+}
+
+func (a *app) tracePipeline(ctx context.Context, name, out string) (err error) {
+	p, err := a.prepare(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, p.platform) }()
+	if _, err := racesAllowed(p, false); err != nil {
+		return err
+	}
+	predict := planner.Simulate
+	if a.flags.graph {
+		predict = planner.SimulateGraph
+	}
+	predicted, err := predict(p.graph, p.plan, p.options.Machine, p.options.Profile)
+	if err != nil {
+		return err
+	}
+	trace, err := a.measureTrace(ctx, p)
+	if err != nil {
+		return a.pinFault(ctx, p, err, &runFlags{})
+	}
+	if out == "" {
+		out = strings.TrimSuffix(filepath.Base(shownName(name)), filepath.Ext(name)) + ".trace.json"
+		if name == "-" {
+			out = p.graph.Name + ".trace.json"
+		}
+	}
+	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
+	if out == "-" {
+		a.answered = true
+		return write(a.stdout)
+	}
+	if err := writeOut(out, write); err != nil {
+		return err
+	}
+	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
+		File: out, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace}
+	if a.flags.output == "json" {
+		return a.answer(report)
+	}
+	return a.printTrace(report, p.platform)
+}
+
+func (a *app) measureTrace(ctx context.Context, p *prepared) (trace *runtime.Trace, err error) {
+	options := a.programOptions()
+	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, program) }()
+	a.progress.report("trace", 0, 0)
+	return program.Trace(ctx, a.flags.iterations)
+}
+
+// tracedNodes are the last replay's nodes by start.
+func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline) []tracedNode {
+	spans := trace.Replays[len(trace.Replays)-1].Spans
+	nodes := make([]tracedNode, 0, len(spans))
+	for i := range spans {
+		s := &spans[i]
+		nodes = append(nodes, tracedNode{Node: p.graph.Nodes[i].Name, Stream: s.Stream, Start: s.Start, End: s.End, US: s.End - s.Start,
+			Predicted: predicted.Nodes[i].End - predicted.Nodes[i].Start})
+	}
+	slices.SortStableFunc(nodes, func(x, y tracedNode) int {
+		switch {
+		case x.Start < y.Start:
+			return -1
+		case x.Start > y.Start:
+			return 1
+		}
+		return 0
+	})
+	return nodes
+}
+
+func (a *app) printTrace(r *traceReport, platform *opened) error {
+	a.progress.clear()
+	if !a.flags.quiet {
+		last := 0.0
+		for i := range r.Nodes {
+			last = max(last, r.Nodes[i].End)
+		}
+		fmt.Fprintf(a.stdout, "%s: %s traced on %s, %s without tracing, %s predicted; %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
+			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"))
+		table := newTable("start us", "end us", "takes us", "predicted us", "stream", "node")
+		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {
+			n := &r.Nodes[i]
+			table.row(fixed(n.Start), fixed(n.End), fixed(n.US), fixed(n.Predicted), strconv.Itoa(int(n.Stream)), n.Node)
+		}
+		if err := table.write(a.stdout); err != nil {
+			return err
+		}
+		if more := len(r.Nodes) - mostTraced; more > 0 {
+			fmt.Fprintf(a.stdout, "and %s more\n", counted(more, "node"))
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
+	return err
+}
