@@ -7,7 +7,7 @@
 #include "walk.h"
 
 GLOBL ·walkAddress(SB), NOPTR|RODATA, $8
-DATA ·walkAddress(SB)/8, $walk(SB)
+DATA ·walkAddress(SB)/8, $dagrun_walk(SB)
 
 // Loads a row's arguments: six in registers, five on the stack, as the System V ABI wants them.
 #define ARGUMENTS(row) \
@@ -29,10 +29,10 @@ DATA ·walkAddress(SB)/8, $walk(SB)
 	MOVQ 48(row), R9 \
 	XORL AX, AX
 
-// func walk(w *walk), C calling convention.
+// void dagrun_walk(walk *w), C calling convention.
 // R12 the walk, BX the row, R13 the end, R14 the stop word's address. The frame of 96 bytes, the saved BP and the return
 // address are 112 bytes, so that SP is aligned to 16 at every call.
-TEXT walk(SB), NOSPLIT, $96
+TEXT dagrun_walk(SB), NOSPLIT, $96
 	MOVQ BX, 40(SP)
 	MOVQ R12, 48(SP)
 	MOVQ R13, 56(SP)

@@ -7,7 +7,7 @@
 #include "walk.h"
 
 GLOBL ·walkAddress(SB), NOPTR|RODATA, $8
-DATA ·walkAddress(SB)/8, $walk(SB)
+DATA ·walkAddress(SB)/8, $dagrun_walk(SB)
 
 // Loads a row's arguments: eight in registers, three on the stack.
 #define ARGUMENTS(row) \
@@ -20,9 +20,9 @@ DATA ·walkAddress(SB)/8, $walk(SB)
 	LDP  40(row), (R4, R5)   \
 	LDP  56(row), (R6, R7)
 
-// func walk(w *walk), C calling convention.
+// void dagrun_walk(walk *w), C calling convention.
 // R19 the walk, R20 the row, R21 the end, R22 the stop word's address, R23 the epilogue's row, R24 a spin count.
-TEXT walk(SB), NOSPLIT, $0
+TEXT dagrun_walk(SB), NOSPLIT, $0
 	SUB  $96, RSP
 	STP  (R19, R20), 32(RSP)
 	STP  (R21, R22), 48(RSP)

@@ -5,13 +5,13 @@
 #include "textflag.h"
 
 GLOBL ·recordAddress(SB), NOPTR|RODATA, $8
-DATA ·recordAddress(SB)/8, $record(SB)
+DATA ·recordAddress(SB)/8, $dagrun_probe_record(SB)
 GLOBL ·codeAddress(SB), NOPTR|RODATA, $8
-DATA ·codeAddress(SB)/8, $code(SB)
+DATA ·codeAddress(SB)/8, $dagrun_probe_code(SB)
 GLOBL ·addAddress(SB), NOPTR|RODATA, $8
-DATA ·addAddress(SB)/8, $add(SB)
+DATA ·addAddress(SB)/8, $dagrun_probe_add(SB)
 
-TEXT record(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_record(SB), NOSPLIT|NOFRAME, $0
 	MOVQ DI, 0(DI)
 	MOVQ SI, 8(DI)
 	MOVQ DX, 16(DI)
@@ -44,13 +44,13 @@ TEXT record(SB), NOSPLIT|NOFRAME, $0
 	XORL AX, AX
 	RET
 
-TEXT code(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_code(SB), NOSPLIT|NOFRAME, $0
 	MOVL DI, AX
 	MOVQ $0x7700000000, DX
 	ORQ  DX, AX
 	RET
 
-TEXT add(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_add(SB), NOSPLIT|NOFRAME, $0
 	LOCK
 	XADDQ SI, (DI)
 	XORL AX, AX

@@ -5,13 +5,13 @@
 #include "textflag.h"
 
 GLOBL ·recordAddress(SB), NOPTR|RODATA, $8
-DATA ·recordAddress(SB)/8, $record(SB)
+DATA ·recordAddress(SB)/8, $dagrun_probe_record(SB)
 GLOBL ·codeAddress(SB), NOPTR|RODATA, $8
-DATA ·codeAddress(SB)/8, $code(SB)
+DATA ·codeAddress(SB)/8, $dagrun_probe_code(SB)
 GLOBL ·addAddress(SB), NOPTR|RODATA, $8
-DATA ·addAddress(SB)/8, $add(SB)
+DATA ·addAddress(SB)/8, $dagrun_probe_add(SB)
 
-TEXT record(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_record(SB), NOSPLIT|NOFRAME, $0
 	STP  (R0, R1), 0(R0)
 	STP  (R2, R3), 16(R0)
 	STP  (R4, R5), 32(R0)
@@ -47,13 +47,13 @@ TEXT record(SB), NOSPLIT|NOFRAME, $0
 	MOVD ZR, R0
 	RET
 
-TEXT code(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_code(SB), NOSPLIT|NOFRAME, $0
 	MOVWU R0, R0
 	MOVD  $0x7700000000, R1
 	ORR   R1, R0
 	RET
 
-TEXT add(SB), NOSPLIT|NOFRAME, $0
+TEXT dagrun_probe_add(SB), NOSPLIT|NOFRAME, $0
 again:
 	LDAXR (R0), R2
 	ADD   R1, R2, R2
