@@ -25,6 +25,8 @@ type idleLane struct {
 const (
 	waitCost  = 4
 	laterCost = 1 << 10 // a node that would start later than it could
+	// mostWeighed is how many idle lanes are looked at, the latest to become idle: with thousands of streams most are idle.
+	mostWeighed = 32
 )
 
 // top drops what has been placed from a heap and returns its first entry.
@@ -62,14 +64,14 @@ func (l *lister) roomFor(q int32) bool {
 }
 
 func (l *lister) placeBound() {
-	for k := range l.p.bindings {
-		ln := &l.lanes[k]
-		for ln.idle && len(ln.mine) > 0 {
+	for _, k := range l.due {
+		if ln := &l.lanes[k]; ln.idle && len(ln.mine) > 0 {
 			i := l.node(ln.mine[0])
 			ln.mine.pop()
-			l.place(i, int32(k))
+			l.place(i, k)
 		}
 	}
+	l.due = l.due[:0]
 }
 
 // placeCompute gives a pool's idle lanes work.
@@ -170,11 +172,12 @@ func (c *choice) pick(first, least urgency) (int, int) {
 func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	c := &l.choice
 	c.clear()
-	for _, k := range pool.idle {
-		if l.mayCompute(k) {
+	for at := len(pool.idle) - 1; at >= 0 && len(c.lanes) < mostWeighed; at-- {
+		if k := pool.idle[at]; l.mayCompute(k) {
 			c.lanes = append(c.lanes, idleLane{k, l.lanes[k].tail, l.clockOf(k)})
 		}
 	}
+	slices.Reverse(c.lanes)
 	if len(pool.fresh) > 0 && l.roomFor(q) {
 		c.lanes = append(c.lanes, idleLane{pool.fresh[len(pool.fresh)-1], -1, nil})
 	}
@@ -273,7 +276,7 @@ func (l *lister) copyLane(i int32) int32 {
 		}
 	}
 	best, bestWaits := int32(-1), 0
-	for _, k := range pool.idle {
+	for _, k := range pool.idle[max(0, len(pool.idle)-mostWeighed):] {
 		if l.lanes[k].computes && pool.left > 0 && spare < 2 {
 			continue
 		}

@@ -52,6 +52,7 @@ type lister struct {
 	now     float64
 	entries []int32 // nodes in the order in which they became ready; only where the newest go first
 	running finishingHeap
+	due     []int32 // bound lanes that may have become able to go on
 	score   score
 }
 
@@ -156,7 +157,7 @@ func (l *lister) start(t taste) {
 		l.order, l.waitCount = words[:0:n], words[n:]
 		l.waits = make([]int32, 0, n)
 	}
-	l.order, l.waits = l.order[:0], l.waits[:0]
+	l.order, l.waits, l.due = l.order[:0], l.waits[:0], l.due[:0]
 	clear(l.recorded)
 	for k := range l.lanes {
 		ln := &l.lanes[k]
@@ -307,6 +308,7 @@ func (l *lister) enter(i int32) {
 	}
 	if b := p.boundOf(i); b >= 0 {
 		l.lanes[b].mine.push(u)
+		l.due = append(l.due, b)
 		return
 	}
 	q := p.poolOf(i)
@@ -343,6 +345,9 @@ func (l *lister) leave(i int32) {
 	k := l.spots[i].lane
 	if ln := &l.lanes[k]; ln.tail == i {
 		ln.idle = true
+		if len(ln.mine) > 0 {
+			l.due = append(l.due, k)
+		}
 		if !l.p.explicit || ln.binding < 0 {
 			pool := &l.pools[ln.pool]
 			pool.idle = append(pool.idle, k)
