@@ -61,7 +61,7 @@ func Docs() []Doc {
 		}
 		for _, k := range versions {
 			v := Variant{Entry: k.entry}
-			for _, p := range k.given() {
+			for _, p := range k.given {
 				if p.Buffer {
 					v.Elems = append(v.Elems, p.DType)
 				} else {

@@ -31,7 +31,7 @@ func (l *dagLibrary) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, e
 	if versions == nil {
 		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
 	}
-	given := versions[0].given()
+	given := versions[0].given
 	if len(elems) != len(given) {
 		return nil, fmt.Errorf("takes %s, got %d", countArguments(given), len(elems))
 	}
@@ -81,6 +81,7 @@ type libraryKernel struct {
 	entry      string
 	parameters []parameter
 	params     []dag.KernelParam
+	given      []dag.KernelParam // those that a user writes arguments for: all but scratch
 	flops      *formula
 	reference  Reference
 }
@@ -88,19 +89,8 @@ type libraryKernel struct {
 func (k *libraryKernel) Entry() string             { return k.entry }
 func (k *libraryKernel) Params() []dag.KernelParam { return k.params }
 
-// given is the parameters that a user writes arguments for.
-func (k *libraryKernel) given() []dag.KernelParam {
-	var given []dag.KernelParam
-	for _, p := range k.params {
-		if !p.Scratch {
-			given = append(given, p)
-		}
-	}
-	return given
-}
-
 func (k *libraryKernel) accepts(elems []dag.DType) bool {
-	for i, p := range k.given() {
+	for i, p := range k.given {
 		if p.Buffer && p.DType != elems[i] {
 			return false
 		}
@@ -113,7 +103,7 @@ func (k *libraryKernel) bufferTypes() string {
 	var list []string
 	same := true
 	first := dag.InvalidDType
-	for _, p := range k.given() {
+	for _, p := range k.given {
 		if p.Buffer {
 			if first == dag.InvalidDType {
 				first = p.DType

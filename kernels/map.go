@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -32,15 +33,15 @@ func (k *mapKernel) Module() *Module { return k.module }
 // Map makes the kernel of an expression. It computes in f32 where all elements are f32, f16, bf16 or integers of at most 16
 // bits, else in f64; a result that goes to an integer is cut off toward zero and held within the type.
 func (l *dagLibrary) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
+	key := mapKey(spec)
+	if k, ok := l.maps.Load(key); ok {
+		return k.(*mapKernel), nil
+	}
 	p, err := compileMap(spec)
 	if err != nil {
 		return nil, err
 	}
 	body := p.ptx(mapEntryPlaceholder)
-	key := body + "\n" + spec.Text + "\n" + spec.Out + " " + strings.Join(spec.Inputs, " ") + " " + strings.Join(spec.Scalars, " ")
-	if k, ok := l.maps.Load(key); ok {
-		return k.(*mapKernel), nil
-	}
 	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p}
 	k.params = append(k.params, dag.KernelParam{Name: "n", DType: dag.I64, Size: 8},
 		dag.KernelParam{Name: spec.Out, DType: spec.OutType, Buffer: true, Mode: dag.Write, Size: 8})
@@ -58,6 +59,34 @@ func (l *dagLibrary) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 }
 
 const mapEntryPlaceholder = "ENTRY"
+
+// mapKey tells maps apart by their tree, names and types. It is what a map node costs where an equal one came before.
+func mapKey(spec *dag.MapSpec) string {
+	b := make([]byte, 0, 256)
+	name := func(name string, t dag.DType) {
+		b = append(append(b, name...), 0, byte(t))
+	}
+	name(spec.Out, spec.OutType)
+	for i, in := range spec.Inputs {
+		name(in, spec.InTypes[i])
+	}
+	for _, scalar := range spec.Scalars {
+		name(scalar, dag.InvalidDType)
+	}
+	var term func(t *expr.Term)
+	term = func(t *expr.Term) {
+		b = append(b, byte(t.Op), byte(len(t.Args)), byte(len(t.Args)>>8))
+		if t.Op == expr.Literal {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(t.Value.Float()))
+		}
+		name(t.Name, dag.InvalidDType)
+		for _, a := range t.Args {
+			term(a)
+		}
+	}
+	term(spec.Expr.Root)
+	return string(b)
+}
 
 func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Extents: make([]int64, len(args))}

@@ -105,6 +105,9 @@ func newTable(rows []row) (*table, error) {
 					kp.Size = 8
 				}
 				k.params = append(k.params, kp)
+				if !kp.Scratch {
+					k.given = append(k.given, kp)
+				}
 			}
 			k.reference = v.run(k)
 			versions = append(versions, k)
