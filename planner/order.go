@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// submissionOrder orders nodes by when they could start on their streams, then by longest remaining path. order must be
-// topological; the order within each stream is kept.
+// submissionOrder orders nodes by when they could start on their streams, then by longest remaining path. The result is topological,
+// as order must be. Within a stream only nodes that take no time can change places.
 func submissionOrder(p *problem, stream, order []int32, streams int) []int32 {
 	n := p.len()
 	start := make([]float64, n)
