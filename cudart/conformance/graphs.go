@@ -71,9 +71,9 @@ func captureRules(r *rig) {
 	l := r.list(r.s[0], r.mix(0, r.d, r.d, 1), r.record(0, e))
 	g := r.graph(l.Capture(cudart.GraphOptions{}))
 	require.Equal(r, 1, g.Nodes())
-	r.named(e.Synchronize(), "CUDA_ERROR_CAPTURED_EVENT")
+	r.named(e.Synchronize(), "CUDA_ERROR_INVALID_VALUE")
 	_, err := e.Query()
-	r.named(err, "CUDA_ERROR_CAPTURED_EVENT")
+	r.named(err, "CUDA_ERROR_INVALID_VALUE")
 	require.NoError(r, l.Submit())
 	require.NoError(r, e.Synchronize(), "recorded anew")
 }

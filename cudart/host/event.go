@@ -42,6 +42,9 @@ func (e *Event) check(call string) error {
 	if e.closed {
 		return fail(call, invalidHandle, e.device.id, "the event is closed")
 	}
+	if e.capture != nil && e.capture.ended {
+		return fail(call, invalidValue, e.device.id, "the event was last recorded in a capture, which has ended") // as a GPU answers
+	}
 	if e.capture != nil {
 		return fail(call, capturedEvent, e.device.id, "")
 	}
