@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -190,6 +191,23 @@ func npyHeader(t dag.DType, shape []int64) []byte {
 
 // WriteFile writes a file beside its name and renames it, so that a failure leaves what was there before.
 func WriteFile(path string, write func(io.Writer) error) error {
+	err := writeBeside(path, write)
+	if err == nil {
+		return nil
+	}
+	// The system's error has the name of the file beside, which tells nobody anything.
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		err = at.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("cannot write %s: %w", path, err)
+}
+
+func writeBeside(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

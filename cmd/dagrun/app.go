@@ -42,8 +42,9 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		a.flags = a.values(ran) // a wrong flag ends a command before it begins
 	}
 	a.progress.end()
-	if err = a.explain(ran, err); err == nil {
-		err = a.stdout.(*sink).failure()
+	err = a.explain(ran, err)
+	if cut := a.stdout.(*sink).failure(); cut != nil {
+		err = cut
 	}
 	status := statusOf(err)
 	var quiet *reported

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -56,6 +55,7 @@ line that would order it. The exit status is 1 if there is a race.`,
 // checked is what check found, in the form of its JSON.
 type checked struct {
 	Version  int      `json:"version"`
+	Command  string   `json:"command"`
 	Name     string   `json:"name"`
 	Nodes    int      `json:"nodes"`
 	Edges    int      `json:"dependencies"`
@@ -92,7 +92,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 	if err := planner.Verify(g, plan); err != nil && !errors.Is(err, planner.ErrHazard) {
 		return err
 	}
-	report := checked{Version: 1, Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
+	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
 		Carried: []string{}, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
@@ -105,9 +105,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 		})
 	}
 	if a.flags.output == "json" {
-		encoder := json.NewEncoder(a.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(report); err != nil {
+		if err := a.answer(report); err != nil {
 			return err
 		}
 	} else {
@@ -121,25 +119,33 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		fmt.Fprintf(a.stdout, "%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, "31", "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
+		fmt.Fprintf(a.stdout, "%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
 			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}
 		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
 	if r.MoreRace > 0 {
-		fmt.Fprintf(a.stdout, "and %d more races\n", r.MoreRace)
+		fmt.Fprintf(a.stdout, "and %d more of %d races\n", r.MoreRace, r.MoreRace+len(r.Races))
 	}
 	if a.flags.quiet {
 		return
 	}
 	if len(r.Races) == 0 {
-		fmt.Fprintf(a.stdout, "%s: %s, %d nodes, %d dependencies, all enforced on %d streams with %d waits\n", r.Name, a.paint(a.stdout, "32", "ok"), r.Nodes, r.Edges, r.Streams, r.Waits)
+		fmt.Fprintf(a.stdout, "%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
+			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so a replay needs the one before it\n", name)
 	}
 	fmt.Fprintf(a.stdout, "device memory: %s\n", runtime.Size(r.Memory))
+}
+
+func dependencies(n int) string {
+	if n == 1 {
+		return "1 dependency"
+	}
+	return fmt.Sprintf("%d dependencies", n)
 }
 
 func lineText(line int32) string {

@@ -34,7 +34,7 @@ machine file for --machine.`,
 		Example: `  dagrun devices
   dagrun devices --backend cpu:2
   dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.checkFlags(c); err != nil {
 				return err

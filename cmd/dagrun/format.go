@@ -130,7 +130,7 @@ func (a *app) formatFile(name string, write bool) (*formattedFile, error) {
 		return nil, errors.New("-w cannot write standard input")
 	}
 	file.Written = true
-	return file, withStatus(statusInternal, cannotWrite(name, replaceFile(name, text)))
+	return file, withStatus(statusInternal, replaceFile(name, text))
 }
 
 // replaceFile puts text in a file's place. A link keeps pointing where it did, and the file keeps its mode.

@@ -20,7 +20,7 @@ called: its arguments in order, what it reads and writes, and the element types 
 		Example: `  dagrun kernels
   dagrun kernels gemm
   dagrun kernels --output json | jq -r .kernels[].name`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
 				return err

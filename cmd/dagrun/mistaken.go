@@ -59,6 +59,13 @@ func flagError(c *cobra.Command, err error) error {
 		}
 		return fmt.Errorf("%s %q: want %s", name, wrong.GetValue(), want)
 	}
+	text := err.Error()
+	if letter, ok := strings.CutPrefix(text, "unknown shorthand flag: "); ok {
+		return fmt.Errorf("unknown flag -%s; see %s --help", strings.Trim(letter[:strings.Index(letter, " in ")], "'"), c.CommandPath())
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
+		return fmt.Errorf("%s needs a value", name)
+	}
 	return err
 }
 
@@ -127,6 +134,16 @@ type missingFile struct {
 
 func (e *missingFile) Error() string { return e.err.Error() }
 func (e *missingFile) Unwrap() error { return e.err }
+
+// atMost takes up to so many arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return fmt.Errorf("%q is one argument too many; want: %s", args[n], c.UseLine())
+	}
+}
 
 // oneFile takes exactly one argument, and says so in words.
 func oneFile(c *cobra.Command, args []string) error {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -136,35 +135,17 @@ func (a *app) answer(document any) error {
 
 // writeOut writes a file that a flag names. A device such as /dev/null is written to as it is, a file beside its name and renamed.
 func writeOut(name string, write func(io.Writer) error) error {
-	info, err := os.Stat(name)
-	if err != nil || info.Mode().IsRegular() {
-		return withStatus(statusInternal, cannotWrite(name, runtime.WriteFile(name, write)))
+	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
+		return withStatus(statusInternal, runtime.WriteFile(name, write))
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return withStatus(statusInternal, cannotWrite(name, err))
-	}
-	err = write(file)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	return withStatus(statusInternal, cannotWrite(name, err))
-}
-
-// cannotWrite says which file; the name of the one beside it, which the system's error has, tells nobody anything.
-func cannotWrite(name string, err error) error {
 	if err == nil {
-		return nil
+		err = errors.Join(write(file), file.Close())
 	}
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
+	if err != nil {
+		err = fmt.Errorf("cannot write %s: %w", name, err)
 	}
-	return fmt.Errorf("cannot write %s: %w", name, err)
+	return withStatus(statusInternal, err)
 }
 
 // errorDocument is what --output json writes where a command could not answer.

@@ -70,6 +70,7 @@ an H200 unless told, and no device is opened.`,
 
 func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
 	if a.flags.output == "json" {
+		a.answered = true
 		return plan.EncodeJSON(a.stdout, g)
 	}
 	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
@@ -84,15 +85,37 @@ func savePlan(name string, plan *planner.Plan, g *dag.Graph) error {
 	return writeOut(name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
+// explained is one dependency in JSON.
+type explained struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Why   string `json:"why"`
+	How   string `json:"how"`
+	Text  string `json:"text"`
+	Waits int    `json:"waits"` // that lead from one to the other
+}
+
 func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 	enforcements, err := planner.Explain(g, plan)
 	if err != nil {
 		return err
 	}
 	table := newTable("from", "to", "why", "enforced by")
+	list := make([]explained, 0, len(enforcements))
 	for i := range enforcements {
-		edge := g.Edges()[enforcements[i].Edge]
-		table.row(g.Nodes[edge.From].Name, g.Nodes[edge.To].Name, reason(g, edge), enforcements[i].Text(g))
+		e := &enforcements[i]
+		edge := g.Edges()[e.Edge]
+		from, to, why, text := g.Nodes[edge.From].Name, g.Nodes[edge.To].Name, g.EdgeText(edge), e.Text(g)
+		table.row(from, to, why, text)
+		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
+	}
+	if a.flags.output == "json" {
+		return a.answer(struct {
+			Version      int         `json:"version"`
+			Command      string      `json:"command"`
+			Name         string      `json:"name"`
+			Dependencies []explained `json:"dependencies"`
+		}{jsonVersion, "plan --explain", g.Name, list})
 	}
 	return table.write(a.stdout)
 }
@@ -103,15 +126,8 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph, o planner.Optio
 		return err
 	}
 	if a.flags.output == "json" {
+		a.answered = true
 		return comparison.EncodeJSON(a.stdout)
 	}
 	return comparison.WriteText(a.stdout)
-}
-
-// reason is why a dependency is there: "RAW d_x", "after".
-func reason(g *dag.Graph, e dag.Edge) string {
-	if e.Why == dag.After {
-		return e.Why.String()
-	}
-	return e.Why.String() + " " + g.RangeText(dag.Range{Buffer: e.Buffer, Lo: e.Lo, Hi: e.Hi})
 }

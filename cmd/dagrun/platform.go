@@ -41,6 +41,9 @@ func checkBackend(backend string) error {
 	if n, err := cpuDevices(backend, 1); n > 0 || err != nil {
 		return err
 	}
+	if backend == "gpu" {
+		return errors.New(`--backend "gpu": want auto, cuda or cpu; did you mean "cuda"?`)
+	}
 	return oneOf("--backend", backend, "auto", "cuda", "cpu")
 }
 
@@ -52,7 +55,11 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 		return nil, err
 	}
 	if n > 0 {
-		return a.openCPU(n, nil)
+		cpu, err := a.openCPU(n, nil)
+		if err != nil {
+			return nil, err
+		}
+		return enough(cpu, devices)
 	}
 	p, err := driver.Open()
 	switch {

@@ -19,7 +19,7 @@ comment at the top of a file:
 
   # yaml-language-server: $schema=dagrun.schema.json`,
 		Example: "  dagrun schema > dagrun.schema.json",
-		Args:    cobra.NoArgs,
+		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.answered = true
 			_, err := io.WriteString(a.stdout, dagrun.Schema())

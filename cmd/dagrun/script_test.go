@@ -1,0 +1,76 @@
+// The command as a user types it: every script in testdata/script runs the built command and checks what it prints and its exit
+// status. Needs no GPU.
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dagrun": main})
+}
+
+func TestScripts(t *testing.T) {
+	pipelines, err := filepath.Abs("../../pipelines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("DAGRUN_UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PIPELINES", pipelines)
+			env.Setenv("NO_COLOR", "")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status":  status,
+			"appears": appears,
+		},
+	})
+}
+
+// status runs a command and checks its exit status: status 2 dagrun run missing.yaml.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command [args...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// appears waits until a file is there: what a command in the background writes when it has come so far.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: appears file")
+	}
+	name := ts.MkAbs(args[0])
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Millisecond) {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return
+		}
+	}
+	ts.Fatalf("%s did not appear", args[0])
+}
