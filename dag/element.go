@@ -126,7 +126,7 @@ func HalfFromFloat32(v float32) uint16 {
 	bits &= 0x7fffffff
 	switch {
 	case bits > 0x7f800000:
-		return sign | 0x7e00
+		return 0x7fff // every NaN, as on a GPU
 	case bits >= 0x47800000:
 		return sign | 0x7c00
 	case bits >= 0x38800000: // normal in f16

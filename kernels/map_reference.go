@@ -153,9 +153,9 @@ func loadElements[C float32 | float64](t dag.DType, a Arg, n, from int64, to []C
 	case dag.F64:
 		convertAll[float64](a, n, from, to)
 	case dag.F16, dag.BF16:
-		widen := F16ToFloat32
+		widen := dag.HalfToFloat32
 		if t == dag.BF16 {
-			widen = BF16ToFloat32
+			widen = dag.BFloatToFloat32
 		}
 		for i, h := range slice[uint16](a, n)[from:][:len(to)] {
 			to[i] = C(widen(h))
@@ -192,9 +192,9 @@ func storeElements[C float32 | float64](t dag.DType, a Arg, n, from int64, v []C
 			to[i] = float64(x)
 		}
 	case dag.F16, dag.BF16:
-		narrow := Float32ToF16
+		narrow := dag.HalfFromFloat32
 		if t == dag.BF16 {
-			narrow = Float32ToBF16
+			narrow = dag.BFloatFromFloat32
 		}
 		to := slice[uint16](a, n)[from:]
 		for i, x := range v {

@@ -136,31 +136,6 @@ func TestFMA32IsRoundedOnce(t *testing.T) {
 	assert.True(t, math.IsNaN(float64(fma32(inf, 0, 1))))
 }
 
-func TestHalvesRoundToNearestEven(t *testing.T) {
-	for h := range 1 << 16 {
-		x := F16ToFloat32(uint16(h))
-		if x == x {
-			assert.Equal(t, uint16(h), Float32ToF16(x))
-		}
-		if y := BF16ToFloat32(uint16(h)); y == y {
-			assert.Equal(t, uint16(h), Float32ToBF16(y))
-		}
-	}
-	// Halfway cases and their neighbours, for every pair of adjacent finite values.
-	for h := range uint16(0x7bff) {
-		a, b := F16ToFloat32(h), F16ToFloat32(h+1)
-		middle, even := (a+b)/2, h+h&1
-		assert.Equal(t, even, Float32ToF16(middle))
-		assert.Equal(t, h, Float32ToF16(math.Nextafter32(middle, a)))
-		assert.Equal(t, h+1, Float32ToF16(math.Nextafter32(middle, b)))
-	}
-	assert.Equal(t, uint16(0x7bff), Float32ToF16(65519.996))
-	assert.Equal(t, uint16(0x7c00), Float32ToF16(65520))
-	assert.Equal(t, uint16(0x7fff), Float32ToF16(float32(math.NaN())))
-	assert.Equal(t, uint16(0x3f80), Float32ToBF16(1+0x1p-8), "ties to even")
-	assert.Equal(t, uint16(0x3f82), Float32ToBF16(1+0x1.8p-7), "ties to even")
-}
-
 func TestPhiloxKnownAnswers(t *testing.T) {
 	// From the authors' own list of known answers (Random123, kat_vectors, philox4x32 with 10 rounds).
 	all := uint32(math.MaxUint32)

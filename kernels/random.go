@@ -83,8 +83,8 @@ func drawing[T any, C element](f func(u []C, a, b C), store func(C) T) func(*lib
 
 func draws(f func(u []float32, a, b float32), d func(u []float64, a, b float64)) []version {
 	return []version{
-		{bind{T: dag.F16}, drawing(f, Float32ToF16)},
-		{bind{T: dag.BF16}, drawing(f, Float32ToBF16)},
+		{bind{T: dag.F16}, drawing(f, dag.HalfFromFloat32)},
+		{bind{T: dag.BF16}, drawing(f, dag.BFloatFromFloat32)},
 		{bind{T: dag.F32}, drawing(f, identity[float32])},
 		{bind{T: dag.F64}, drawing(d, identity[float64])},
 	}

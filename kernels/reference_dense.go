@@ -54,9 +54,9 @@ func operand[C element](t dag.DType, a Arg, n int64) []C {
 	var to []C
 	switch t {
 	case dag.F16, dag.BF16:
-		widen := F16ToFloat32
+		widen := dag.HalfToFloat32
 		if t == dag.BF16 {
-			widen = BF16ToFloat32
+			widen = dag.BFloatToFloat32
 		}
 		to = make([]C, n)
 		for i, h := range slice[uint16](a, n) {
@@ -77,10 +77,10 @@ func storing[C element](t dag.DType, a Arg, n int64) (load func(i int64) C, stor
 	switch t {
 	case dag.F16:
 		c := slice[uint16](a, n)
-		return func(i int64) C { return C(F16ToFloat32(c[i])) }, func(i int64, v C) { c[i] = Float32ToF16(float32(v)) }
+		return func(i int64) C { return C(dag.HalfToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.HalfFromFloat32(float32(v)) }
 	case dag.BF16:
 		c := slice[uint16](a, n)
-		return func(i int64) C { return C(BF16ToFloat32(c[i])) }, func(i int64, v C) { c[i] = Float32ToBF16(float32(v)) }
+		return func(i int64) C { return C(dag.BFloatToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.BFloatFromFloat32(float32(v)) }
 	}
 	c := slice[C](a, n)
 	return func(i int64) C { return c[i] }, func(i int64, v C) { c[i] = v }

@@ -101,8 +101,8 @@ func floats(f chunk[float32], d chunk[float64]) []version {
 
 func halves(f chunk[float32], d chunk[float64]) []version {
 	return append([]version{
-		{bind{T: dag.F16}, widened(f, F16ToFloat32, Float32ToF16)},
-		{bind{T: dag.BF16}, widened(f, BF16ToFloat32, Float32ToBF16)},
+		{bind{T: dag.F16}, widened(f, dag.HalfToFloat32, dag.HalfFromFloat32)},
+		{bind{T: dag.BF16}, widened(f, dag.BFloatToFloat32, dag.BFloatFromFloat32)},
 	}, floats(f, d)...)
 }
 

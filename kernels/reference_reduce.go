@@ -135,8 +135,8 @@ func summing(inputs int, f func(x, y float32) float32, d func(x, y float64) floa
 		return sums(func(x, y uint16) float32 { return f(widen(x), widen(y)) })
 	}
 	versions := []version{
-		{bind{T: dag.F16}, half(F16ToFloat32).reference(inputs, f32)},
-		{bind{T: dag.BF16}, half(BF16ToFloat32).reference(inputs, f32)},
+		{bind{T: dag.F16}, half(dag.HalfToFloat32).reference(inputs, f32)},
+		{bind{T: dag.BF16}, half(dag.BFloatToFloat32).reference(inputs, f32)},
 		{bind{T: dag.F32}, sums(f).reference(inputs, f32)},
 		{bind{T: dag.F64}, sums(d).reference(inputs, f64)},
 	}
@@ -169,8 +169,8 @@ func choosing[T any, C element](start C, before func(a, b C) bool, widen func(T)
 
 func extremes(before32 func(a, b float32) bool, before64 func(a, b float64) bool, beforeInt func(a, b int32) bool, worst float64, worstInt int32) []version {
 	return []version{
-		{bind{T: dag.F16}, choosing(float32(worst), before32, F16ToFloat32).reference(1, nil)},
-		{bind{T: dag.BF16}, choosing(float32(worst), before32, BF16ToFloat32).reference(1, nil)},
+		{bind{T: dag.F16}, choosing(float32(worst), before32, dag.HalfToFloat32).reference(1, nil)},
+		{bind{T: dag.BF16}, choosing(float32(worst), before32, dag.BFloatToFloat32).reference(1, nil)},
 		{bind{T: dag.F32}, choosing(float32(worst), before32, identity[float32]).reference(1, nil)},
 		{bind{T: dag.F64}, choosing(worst, before64, identity[float64]).reference(1, nil)},
 		{bind{T: dag.I32}, choosing(worstInt, beforeInt, identity[int32]).reference(1, nil)},

@@ -622,9 +622,9 @@ func encodeAt(t dag.DType, memory unsafe.Pointer, i int, v float64) {
 	at := unsafe.Add(memory, int64(i)*t.Size())
 	switch t {
 	case dag.F16:
-		*(*uint16)(at) = kernels.Float32ToF16(float32(v))
+		*(*uint16)(at) = dag.HalfFromFloat32(float32(v))
 	case dag.BF16:
-		*(*uint16)(at) = kernels.Float32ToBF16(float32(v))
+		*(*uint16)(at) = dag.BFloatFromFloat32(float32(v))
 	case dag.F32:
 		*(*float32)(at) = float32(v)
 	case dag.F64:
@@ -640,9 +640,9 @@ func decodeAt(t dag.DType, memory unsafe.Pointer, i int) float64 {
 	at := unsafe.Add(memory, int64(i)*t.Size())
 	switch t {
 	case dag.F16:
-		return float64(kernels.F16ToFloat32(*(*uint16)(at)))
+		return float64(dag.HalfToFloat32(*(*uint16)(at)))
 	case dag.BF16:
-		return float64(kernels.BF16ToFloat32(*(*uint16)(at)))
+		return float64(dag.BFloatToFloat32(*(*uint16)(at)))
 	case dag.F32:
 		return float64(*(*float32)(at))
 	case dag.F64:

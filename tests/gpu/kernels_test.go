@@ -183,9 +183,9 @@ func (m *memory) set(i int64, v float64) {
 	b := m.bytes[m.at+i*m.elem.Size():]
 	switch m.elem {
 	case dag.F16:
-		binary.LittleEndian.PutUint16(b, kernels.Float32ToF16(float32(v)))
+		binary.LittleEndian.PutUint16(b, dag.HalfFromFloat32(float32(v)))
 	case dag.BF16:
-		binary.LittleEndian.PutUint16(b, kernels.Float32ToBF16(float32(v)))
+		binary.LittleEndian.PutUint16(b, dag.BFloatFromFloat32(float32(v)))
 	case dag.F32:
 		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
 	case dag.F64:
@@ -403,9 +403,9 @@ func (m *memory) element(b []byte, i int64) float64 {
 	b = b[m.at+i*m.elem.Size():]
 	switch m.elem {
 	case dag.F16:
-		return float64(kernels.F16ToFloat32(binary.LittleEndian.Uint16(b)))
+		return float64(dag.HalfToFloat32(binary.LittleEndian.Uint16(b)))
 	case dag.BF16:
-		return float64(kernels.BF16ToFloat32(binary.LittleEndian.Uint16(b)))
+		return float64(dag.BFloatToFloat32(binary.LittleEndian.Uint16(b)))
 	case dag.F32:
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	case dag.F64:
