@@ -22,12 +22,13 @@ type app struct {
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
-	unfinished     func() []string // with --debug-progress: the nodes that a hang left
-	answered       bool            // a JSON document has been written
+	self           func() (string, error) // the path of this command
+	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
+	answered       bool                   // a JSON document has been written
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &sink{w: stdout}, stderr: stderr, flags: &flags{}, sets: map[*cobra.Command]*flags{}}
+	a := &app{stdin: stdin, stdout: &sink{w: stdout}, stderr: stderr, flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}}
 	a.progress = newProgress(stderr)
 	a.log = slog.New(&logHandler{app: a})
 	return a

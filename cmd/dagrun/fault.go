@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"time"
 
@@ -24,16 +23,18 @@ const pinTime = 2 * time.Minute
 func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlags) error {
 	var device *cudart.Error
 	var already *runtime.NodeError
-	faulted := errors.Is(err, cudart.ErrPoisoned) || errors.As(err, &device) && sticky(device.Name)
-	if !faulted || own.alone || errors.As(err, &already) || p.name == "-" || ctx.Err() != nil {
+	told := errors.As(err, &device)
+	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
+	named := told && device.Label != "" && p.platform.Name() == "cpu" // which knows whose fault it is
+	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || ctx.Err() != nil {
 		return err
 	}
-	self, findErr := os.Executable()
+	self, findErr := a.self()
 	if findErr != nil {
 		return err
 	}
-	fmt.Fprintln(a.stderr, a.paintError(err))
 	a.progress.clear()
+	fmt.Fprintln(a.stderr, a.paintError(err))
 	fmt.Fprintln(a.stderr, "  a fault is told late; replaying node by node in a new process to find where it came from")
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()

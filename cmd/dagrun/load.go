@@ -86,6 +86,7 @@ func (a *app) parse(name string) (*dag.Graph, *dag.Diagnostics, error) {
 	if name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
+	options.OpenModule = a.moduleOpener(options.Dir)
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {

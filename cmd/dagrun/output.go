@@ -79,7 +79,17 @@ func (a *app) paint(w io.Writer, sgr, text string) string {
 }
 
 func (a *app) paintError(err error) string {
-	return a.paint(a.stderr, red, "dagrun:") + " " + err.Error()
+	return a.paint(a.stderr, red, "dagrun:") + " " + a.brief(err)
+}
+
+// brief is an error without the stack of a kernel of the CPU device that panicked, unless -v asks for all.
+func (a *app) brief(err error) string {
+	text := err.Error()
+	var device *cudart.Error
+	if !a.flags.verbose && errors.As(err, &device) && strings.HasPrefix(device.Detail, "goroutine ") {
+		text = strings.Replace(text, "\n"+device.Detail, "", 1)
+	}
+	return strings.TrimRight(text, "\n")
 }
 
 // warn says something on stderr that does not stop the command.
@@ -182,7 +192,7 @@ func diagnosticDocuments(d *dag.Diagnostics) []diagnosticDocument {
 func (a *app) answerError(err error, status int) {
 	document := errorDocument{Version: jsonVersion}
 	document.Error.Status = status
-	document.Error.Message = err.Error()
+	document.Error.Message = a.brief(err)
 	var found *dag.Diagnostics
 	if errors.As(err, &found) {
 		document.Error.Message = fmt.Sprintf("%s in the pipeline file", counted(len(found.List)+found.More, "mistake"))

@@ -1,0 +1,64 @@
+// Faults that a device tells late: the replay in a new process names the node, or says that the fault did not come back.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host"
+)
+
+// pinned runs the search for a fault of a pipeline as if a GPU had told of it late.
+func pinned(t *testing.T, pipeline string) (found error, printed string) {
+	t.Helper()
+	test, err := os.Executable()
+	require.NoError(t, err)
+	self := filepath.Join(t.TempDir(), "dagrun") // under this name the test's own program is the command
+	require.NoError(t, os.Symlink(test, self))
+	var stdout, stderr bytes.Buffer
+	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
+	a.self = func() (string, error) { return self, nil }
+	a.flags = &flags{backend: "cpu", strategy: "auto", streams: 8, iterations: 1, memory: "arena"}
+	cpu, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, cpu.Close()) }()
+	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
+	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: cpu}}, late, &runFlags{})
+	require.Equal(t, statusDevice, statusOf(found))
+	return found, stderr.String()
+}
+
+const lateFault = `dagrun: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered
+  a fault is told late; replaying node by node in a new process to find where it came from
+`
+
+func TestFaultIsPinnedToItsNode(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "fault.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`version: 1
+name: fault
+buffers:
+  offsets: {place: device, dtype: i32, shape: [9], init: {ramp: [0, 1]}}
+  columns: {place: device, dtype: i32, shape: [8], init: 1000000}
+  values: {place: device, dtype: f32, shape: [8], init: 1}
+  y: {place: device, dtype: f32, shape: [8], expect: {value: 1}}
+nodes:
+  - {name: harmless, kernel: noop, args: []}
+  - {name: multiply, kernel: spmv_csr, args: [8, 8, 8, offsets, columns, values, values, y]}
+`), 0o644))
+	found, printed := pinned(t, file)
+	require.Equal(t, lateFault, printed)
+	require.EqualError(t, found, `node "multiply" (stream 1): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
+}
+
+func TestFaultThatDoesNotComeBack(t *testing.T) {
+	found, printed := pinned(t, filepath.Join("..", "..", "pipelines", "saxpy.yaml"))
+	require.Equal(t, lateFault, printed)
+	require.ErrorContains(t, found, "the fault did not come back: every node ran alone without one")
+}
