@@ -23,6 +23,7 @@ type app struct {
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
 	self           func() (string, error) // the path of this command
+	warnings       []diagnosticDocument   // of the pipeline file
 	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
 	answered       bool                   // a JSON document has been written
 }
@@ -38,7 +39,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := guarded(ctx, root)
 	if ran != nil {
 		a.flags = a.values(ran) // a wrong flag ends a command before it begins
 	}
@@ -56,6 +57,16 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		a.answerError(err, status)
 	}
 	return status
+}
+
+// guarded runs a command. A mistake in dagrun itself becomes an error like any other, with its place.
+func guarded(ctx context.Context, root *cobra.Command) (ran *cobra.Command, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = withStatus(statusInternal, fmt.Errorf("internal error, please report it: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	return root.ExecuteContextC(ctx)
 }
 
 // command builds the tree.

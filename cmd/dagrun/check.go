@@ -54,17 +54,18 @@ line that would order it. The exit status is 1 if there is a race.`,
 
 // checked is what check found, in the form of its JSON.
 type checked struct {
-	Version  int      `json:"version"`
-	Command  string   `json:"command"`
-	Name     string   `json:"name"`
-	Nodes    int      `json:"nodes"`
-	Edges    int      `json:"dependencies"`
-	Streams  int      `json:"streams"`
-	Waits    int      `json:"waits"`
-	Carried  []string `json:"carried_buffers"`
-	Memory   int64    `json:"peak_device_bytes"`
-	Races    []race   `json:"races"`
-	MoreRace int      `json:"more_races"`
+	Version  int                  `json:"version"`
+	Command  string               `json:"command"`
+	Name     string               `json:"name"`
+	Nodes    int                  `json:"nodes"`
+	Edges    int                  `json:"dependencies"`
+	Streams  int                  `json:"streams"`
+	Waits    int                  `json:"waits"`
+	Carried  []string             `json:"carried_buffers"`
+	Memory   int64                `json:"peak_device_bytes"`
+	Warnings []diagnosticDocument `json:"warnings"`
+	Races    []race               `json:"races"`
+	MoreRace int                  `json:"more_races"`
 }
 
 // race is a pair of accesses that nothing orders.
@@ -93,7 +94,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 		return err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
+		Carried: []string{}, Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
 	}

@@ -25,7 +25,7 @@ func pinned(t *testing.T, pipeline string) (found error, printed string) {
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
 	a.self = func() (string, error) { return self, nil }
-	a.flags = &flags{backend: "cpu", strategy: "auto", streams: 8, iterations: 1, memory: "arena"}
+	a.flags = &flags{backend: "cpu", strategy: "serial", streams: 8, iterations: 1, memory: "arena"}
 	cpu, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, cpu.Close()) }()
@@ -54,7 +54,7 @@ nodes:
 `), 0o644))
 	found, printed := pinned(t, file)
 	require.Equal(t, lateFault, printed)
-	require.EqualError(t, found, `node "multiply" (stream 1): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
+	require.EqualError(t, found, `node "multiply" (stream 0): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
 }
 
 func TestFaultThatDoesNotComeBack(t *testing.T) {

@@ -30,7 +30,8 @@ type flags struct {
 	color      string
 	quiet      bool
 	verbose    bool
-	graph      bool
+	graph      bool   // of bench and trace
+	replay     string // of run: "", captured, built or auto
 	iterations int
 	warmup     int
 	inflight   int
@@ -84,13 +85,21 @@ func (a *app) deviceFlags(c *cobra.Command) {
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
+	f.StringVar(&values.replay, "graph", "", "replay as one CUDA graph; `=auto` measures both for a moment, =built makes it node by node")
+	f.Lookup("graph").NoOptDefVal = graphCaptured
 	f.IntVar(&values.iterations, "iterations", 1, "`N` replays; the result is the state after exactly so many")
 	f.IntVar(&values.warmup, "warmup", 0, "`N` replays before those; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "`K` replays may overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
 	f.StringVar(&values.memory, "memory", "arena", "`how` device memory is taken: arena, or separate for memory checkers")
 }
+
+// What --graph may be; alone it means captured.
+const (
+	graphCaptured = "captured"
+	graphBuilt    = "built"
+	graphAuto     = "auto"
+)
 
 // completeFlags tells shells what values flags take.
 func completeFlags(root *cobra.Command) {
@@ -148,6 +157,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--color", color, "auto", "always", "never"),
 		oneOf("--strategy", f.strategy, planner.Strategies()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
+		oneOf("--graph", f.replay, graphCaptured, graphBuilt, graphAuto),
 		checkBackend(f.backend),
 	)
 }

@@ -72,6 +72,7 @@ func (a *app) loadGraph(name string) (*dag.Graph, error) {
 	if g == nil {
 		return nil, &reported{statusWrong, found}
 	}
+	a.warnings = diagnosticDocuments(found)
 	return g, nil
 }
 

@@ -72,7 +72,7 @@ func (a *app) colored(w io.Writer) bool {
 
 // paint wraps text in an SGR colour where w takes colours.
 func (a *app) paint(w io.Writer, sgr, text string) string {
-	if !a.colored(w) {
+	if text == "" || !a.colored(w) {
 		return text
 	}
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"

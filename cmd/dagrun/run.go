@@ -100,8 +100,13 @@ func (a *app) prepare(ctx context.Context, name string) (*prepared, error) {
 // programOptions are the runtime's options as the flags have them.
 func (a *app) programOptions() runtime.Options {
 	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Logger: a.log, Progress: a.progress.report}
-	if a.flags.graph {
+	switch {
+	case a.flags.graph, a.flags.replay == graphCaptured:
 		o.Mode = runtime.Captured
+	case a.flags.replay == graphBuilt:
+		o.Mode = runtime.Built
+	case a.flags.replay == graphAuto:
+		o.Mode = runtime.Auto
 	}
 	if a.flags.memory == "separate" {
 		o.Memory = runtime.Separate
@@ -194,6 +199,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.follow {
 		a.unfinished = program.Unfinished
 	}
+	a.log.Info("ready", "replay", program.Mode(), "device_memory", runtime.Size(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}

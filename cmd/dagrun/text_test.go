@@ -1,0 +1,100 @@
+// What people read: durations, counts, quoting, sizes, tables, progress and colours.
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+func TestDuration(t *testing.T) {
+	for us, want := range map[float64]string{0.5: "0.5 us", 3.214: "3.21 us", 47: "47 us", 1250: "1.25 ms", 12_300_000: "12.3 s", 3_600_000_000: "3600 s"} {
+		require.Equal(t, want, duration(us))
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{"4GiB": 4 << 30, "1.5 MiB": 3 << 19, "512MB": 512e6, "1e6": 1e6, "77": 77, "8B": 8} {
+		got, err := parseSize(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "lots", "-1", "0", "1e99", "4 GIB", "NaN", "inf"} {
+		_, err := parseSize(text)
+		require.EqualError(t, err, "want a size such as 4GiB, 512MiB or 1000000", text)
+	}
+}
+
+func TestShellQuoted(t *testing.T) {
+	for text, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "n=1e6": "n=1e6", "$x": "'$x'"} {
+		require.Equal(t, want, shellQuoted(text))
+	}
+}
+
+func TestTableAligns(t *testing.T) {
+	table := newTable("name", "us", "note")
+	table.row("a", "1.5", "x")
+	table.row("blür", "12", "")
+	table.row("c", "-", "y")
+	var b bytes.Buffer
+	require.NoError(t, table.write(&b))
+	require.Equal(t, "name   us  note\na     1.5  x\nblür   12\nc       -  y\n", b.String())
+}
+
+func TestProgressText(t *testing.T) {
+	require.Equal(t, "load library, 3s", progressText("load library", 0, 0, 3*time.Second))
+	require.Equal(t, "replay 0/100", progressText("replay", 0, 100, 2*time.Second))
+	require.Equal(t, "replay 25/100, 12.5/s, 6s left", progressText("replay", 25, 100, 2*time.Second))
+}
+
+// A pipe gets no progress, and what was reported is known all the same.
+func TestProgressElsewhere(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b)
+	p.begin()
+	p.report("replay", 7, 9)
+	require.Equal(t, "replay 7 of 9", p.where())
+	p.report("check and save results", 0, 0)
+	require.Equal(t, "check and save results", p.where())
+	p.end()
+	require.Empty(t, b.String())
+}
+
+func TestColoredDiagnostics(t *testing.T) {
+	var b bytes.Buffer
+	a := newApp(strings.NewReader(""), &b, &b)
+	a.flags = &flags{color: "always"}
+	require.NoError(t, a.printDiagnostics(&dag.Diagnostics{List: []dag.Diagnostic{
+		{File: "p.yaml", Pos: dag.Pos{Line: 2, Column: 3}, Message: "what is wrong", Hint: "a way out", Source: "a bad line"},
+		{File: "p.yaml", Severity: dag.SeverityWarning, Message: "of no place"},
+	}, More: 4}))
+	require.Equal(t, "\x1b[1mp.yaml:2:3: \x1b[0m\x1b[31mwhat is wrong; a way out\x1b[0m\n  a bad line\n\x1b[31m    ^\x1b[0m\n"+
+		"\x1b[33mp.yaml: warning: of no place\x1b[0m\nand 4 more\n", b.String())
+}
+
+// Output that could not be written is a failure whatever else went well.
+func TestOutputCutShort(t *testing.T) {
+	var messages bytes.Buffer
+	a := newApp(strings.NewReader(""), failing{}, &messages)
+	require.Equal(t, statusInternal, a.execute(t.Context(), []string{"kernels"}))
+	require.Equal(t, "dagrun: cannot write the output: disk full\n", messages.String())
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// A mistake in dagrun itself ends with the status of one.
+func TestPanicIsAnInternalError(t *testing.T) {
+	_, err := guarded(t.Context(), &cobra.Command{Use: "broken", RunE: func(*cobra.Command, []string) error { panic("index out of range") }, SilenceErrors: true, SilenceUsage: true})
+	require.Equal(t, statusInternal, statusOf(err))
+	require.ErrorContains(t, err, "internal error, please report it: index out of range")
+}
