@@ -35,7 +35,7 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 		case <-signals:
 			a.die(statusInterrupted, "interrupted twice")
 		case <-time.After(grace):
-			a.die(statusInterrupted, "interrupted; the device did not finish within "+grace.String()+", "+a.came())
+			a.die(statusInterrupted, "interrupted; the device did not finish within "+grace.String()+", "+a.progress.where())
 		}
 	}()
 	var once sync.Once
@@ -59,7 +59,7 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 		select {
 		case <-done:
 		default:
-			a.die(statusTimeout, fmt.Sprintf("timed out after %s; the device did not finish within another %s, %s", a.flags.timeout, grace, a.came()))
+			a.die(statusTimeout, fmt.Sprintf("timed out after %s; the device did not finish within another %s, %s", a.flags.timeout, grace, a.progress.where()))
 		}
 	})
 	return ctx, func() {
@@ -67,14 +67,6 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 		last.Stop()
 		cancel()
 	}
-}
-
-// came says how far the command was.
-func (a *app) came() string {
-	if at := a.progress.where(); at != "" {
-		return "at " + at
-	}
-	return "before anything ran"
 }
 
 // die ends the process under whatever hangs. Files are written beside their name and renamed, so none is left half-written.

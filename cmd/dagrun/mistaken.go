@@ -111,9 +111,9 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, fmt.Errorf("timed out after %s, %s", a.flags.timeout, a.came()))
+		return withStatus(statusTimeout, fmt.Errorf("timed out after %s, %s", a.flags.timeout, a.progress.where()))
 	case errors.Is(err, context.Canceled):
-		return withStatus(statusInterrupted, fmt.Errorf("interrupted, %s", a.came()))
+		return withStatus(statusInterrupted, fmt.Errorf("interrupted, %s", a.progress.where()))
 	}
 	var missing *missingFile
 	if errors.As(err, &missing) {

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
+// stageReplay is the stage in which replays are counted.
+const stageReplay = "replay"
+
 const (
 	progressAfter = time.Second // before that nobody wonders
 	progressEvery = 100 * time.Millisecond
@@ -68,8 +71,8 @@ func (p *progress) paint(began time.Time) {
 			p.mu.Lock()
 			text := progressText(p.stage, p.done, p.total, now.Sub(p.since))
 			if file, ok := p.w.(*os.File); ok {
-				if width, _, err := term.GetSize(int(file.Fd())); err == nil && len(text) >= width {
-					text = text[:max(0, width-1)]
+				if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && len(text) >= width {
+					text = text[:width-1]
 				}
 			}
 			fmt.Fprint(p.w, "\r\x1b[K"+text)
@@ -113,12 +116,17 @@ func (p *progress) end() {
 	p.clear()
 }
 
-// where says how far the command came: "replay 12 of 100".
+// where says how far the command came: "after 12 of 100 replays", "at load library".
 func (p *progress) where() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.total > 0 {
-		return fmt.Sprintf("%s %d of %d", p.stage, p.done, p.total)
+	switch {
+	case p.stage == "":
+		return "before anything ran"
+	case p.stage == stageReplay:
+		return fmt.Sprintf("after %d of %s", p.done, counted(p.total, "replay"))
+	case p.total > 0:
+		return fmt.Sprintf("at %s %d of %d", p.stage, p.done, p.total)
 	}
-	return p.stage
+	return "at " + p.stage
 }

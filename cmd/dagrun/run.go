@@ -99,7 +99,7 @@ func (a *app) prepare(ctx context.Context, name string) (*prepared, error) {
 
 // programOptions are the runtime's options as the flags have them.
 func (a *app) programOptions() runtime.Options {
-	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Logger: a.log, Progress: a.progress.report}
+	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Logger: a.log, Progress: a.preparing}
 	switch {
 	case a.flags.graph, a.flags.replay == graphCaptured:
 		o.Mode = runtime.Captured
@@ -203,7 +203,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}
-	run := program.Run
+	run := func(ctx context.Context, n int) error { return a.replay(ctx, program, n, p.plan.Stats.MakespanUS) }
 	if own.alone {
 		run = program.RunAlone
 	}
@@ -251,6 +251,41 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		report.OK = report.OK && c.OK
 	}
 	return report, nil
+}
+
+// preparing follows the stages before the first replay. Replays are counted where they are waited for, not where they are submitted.
+func (a *app) preparing(stage string, done, total int) {
+	if stage != stageReplay {
+		a.progress.report(stage, done, total)
+	}
+}
+
+// lead is how far the host may run ahead of the device: short enough to stop soon and to know how much is done, long enough that
+// waiting at its end costs nothing.
+const lead = 100 * time.Millisecond
+
+// firstStretch is how many replays go out before it is known how long one takes: predictions can be far off.
+const firstStretch = 64
+
+// replay runs n replays in stretches of about lead each. predicted is how long one should take.
+func (a *app) replay(ctx context.Context, program *runtime.Program, n int, predicted float64) error {
+	stretch := firstStretch
+	if predicted > 0 {
+		stretch = min(stretch, int(float64(lead.Microseconds())/predicted))
+	}
+	for done := 0; done < n; {
+		a.progress.report(stageReplay, done, n)
+		stretch = max(1, min(stretch, n-done))
+		start := time.Now()
+		if err := program.Run(ctx, stretch); err != nil {
+			return err
+		}
+		done += stretch
+		each := time.Since(start) / time.Duration(stretch)
+		stretch = min(8*stretch, int(lead/max(each, 1)))
+	}
+	a.progress.report(stageReplay, n, n)
+	return nil
 }
 
 func (a *app) printRun(r *runReport) error {

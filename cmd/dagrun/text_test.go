@@ -60,10 +60,11 @@ func TestProgressElsewhere(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b)
 	p.begin()
+	require.Equal(t, "before anything ran", p.where())
 	p.report("replay", 7, 9)
-	require.Equal(t, "replay 7 of 9", p.where())
+	require.Equal(t, "after 7 of 9 replays", p.where())
 	p.report("check and save results", 0, 0)
-	require.Equal(t, "check and save results", p.where())
+	require.Equal(t, "at check and save results", p.where())
 	p.end()
 	require.Empty(t, b.String())
 }
