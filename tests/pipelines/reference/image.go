@@ -16,11 +16,11 @@ type picture struct {
 
 func newPicture(side int, at func(y, x int) float64) picture {
 	p := picture{side, make([]float64, side*side)}
-	for y := range side {
+	inRows(side, func(y int) {
 		for x := range side {
 			p.points[y*side+x] = at(y, x)
 		}
-	}
+	})
 	return p
 }
 
@@ -35,20 +35,20 @@ func (p picture) at(y, x int) float64 {
 func (p picture) blurred(diameter int, sigma float64) picture {
 	r := diameter / 2
 	total := 0.0
-	weight := func(dy, dx int) float64 { return math.Exp(-float64(dy*dy+dx*dx) / (2 * sigma * sigma)) }
-	for dy := -r; dy <= r; dy++ {
-		for dx := -r; dx <= r; dx++ {
-			total += weight(dy, dx)
-		}
+	weights := make([]float64, diameter*diameter)
+	for k := range weights {
+		dy, dx := float64(k/diameter-r), float64(k%diameter-r)
+		weights[k] = math.Exp(-(dy*dy + dx*dx) / (2 * sigma * sigma))
+		total += weights[k]
 	}
 	return newPicture(p.side, func(y, x int) float64 {
 		sum := 0.0
 		for dy := -r; dy <= r; dy++ {
 			for dx := -r; dx <= r; dx++ {
-				sum += weight(dy, dx) / total * p.at(y+dy, x+dx)
+				sum += weights[(dy+r)*diameter+dx+r] * p.at(y+dy, x+dx)
 			}
 		}
-		return sum
+		return sum / total
 	})
 }
 

@@ -16,13 +16,13 @@ type layer struct {
 
 func newLayer(side, channels int, at func(y, x, c int) float64) layer {
 	l := layer{side, channels, make([]float64, side*side*channels)}
-	for y := range side {
+	inRows(side, func(y int) {
 		for x := range side {
 			for c := range channels {
 				l.values[(y*side+x)*channels+c] = at(y, x, c)
 			}
 		}
-	}
+	})
 	return l
 }
 
@@ -36,12 +36,16 @@ func (l layer) at(y, x, c int) float64 {
 // convolved is a convolution with ReLU; pad is as wide as the window reaches out.
 func (l layer) convolved(out, size, stride int, weights func(i int) float64) layer {
 	pad := size / 2
+	w := make([]float64, out*size*size*l.channels)
+	for i := range w {
+		w[i] = weights(i)
+	}
 	return newLayer((l.side+2*pad-size)/stride+1, out, func(y, x, o int) float64 {
 		sum := 0.0
 		for ky := range size {
 			for kx := range size {
 				for c := range l.channels {
-					sum += weights(((o*size+ky)*size+kx)*l.channels+c) * l.at(y*stride+ky-pad, x*stride+kx-pad, c)
+					sum += w[((o*size+ky)*size+kx)*l.channels+c] * l.at(y*stride+ky-pad, x*stride+kx-pad, c)
 				}
 			}
 		}
@@ -87,10 +91,7 @@ func networkReference(side int) ([]float64, []int) {
 func inceptionReference(side int) ([]float64, []int) {
 	value := drawn(50, 1000, 0)
 	x := newLayer(side, 16, func(y, x, c int) float64 { return value((y*side+x)*16 + c) })
-	weights := func(k int64) func(int) float64 {
-		w := drawn(60+k, 2001, -1)
-		return func(i int) float64 { return w(i) }
-	}
+	weights := func(k int64) func(int) float64 { return drawn(60+k, 2001, -1) }
 	branches := []layer{
 		x.convolved(8, 1, 1, weights(0)),
 		x.convolved(4, 1, 1, weights(1)).convolved(8, 3, 1, weights(2)),

@@ -1,0 +1,357 @@
+// The GrCUDA workloads scheduled by hand in C++ on the driver API: pinned copies, streams, events. Kernels, launch shapes and
+// contents are read from a folder that dagrun's side writes, so that the schedule is what differs. Serves one replay for each
+// line "go" it reads and answers with its microseconds; "dump" writes the results. Knows nothing of dagrun's plans.
+//   suite FOLDER vec|bs|ml|hits|img|dl
+
+#include <cuda.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#define CHECK(call)                                                                 \
+  do {                                                                              \
+    CUresult code = (call);                                                         \
+    if (code != CUDA_SUCCESS) {                                                     \
+      std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, int(code)); \
+      std::exit(1);                                                                 \
+    }                                                                               \
+  } while (0)
+
+struct Buffer {
+  bool host = false;
+  size_t bytes = 0;
+  void *memory = nullptr;  // host
+  CUdeviceptr device = 0;
+  bool result = false;  // a copy writes it
+};
+
+struct Node {
+  bool kernel = false, up = false;
+  void *host = nullptr;  // copies
+  CUdeviceptr device = 0;
+  size_t bytes = 0;
+  CUfunction function = nullptr;  // kernels
+  unsigned grid[3], block[3], shared = 0;
+  std::vector<uint64_t> values;
+  std::vector<void *> params;
+};
+
+struct Op {
+  enum Kind { Run, Record, Wait } kind;
+  CUstream stream;
+  Node *node;
+  CUevent event;
+};
+
+struct Workload {
+  std::string folder;
+  std::vector<Buffer> buffers;
+  std::vector<CUmodule> modules;
+  std::map<std::string, Node> nodes;
+  std::map<std::string, int> used;
+  std::vector<CUstream> streams;
+  std::vector<Op> ops;
+
+  void *address(Buffer &b, size_t offset) { return static_cast<char *>(b.memory) + offset; }
+
+  void read(const std::string &from) {
+    folder = from;
+    std::ifstream file(folder + "/workload.txt");
+    std::string line;
+    while (std::getline(file, line)) {
+      std::istringstream in(line);
+      std::string word;
+      in >> word;
+      if (word == "buffer") {
+        addBuffer(in);
+      } else if (word == "module") {
+        std::string name;
+        in >> name;
+        std::ifstream code(folder + "/" + name, std::ios::binary);
+        std::string text((std::istreambuf_iterator<char>(code)), std::istreambuf_iterator<char>());
+        CUmodule module;
+        CHECK(cuModuleLoadData(&module, text.c_str()));
+        modules.push_back(module);
+      } else if (word == "copy") {
+        addCopy(in);
+      } else if (word == "kernel") {
+        addKernel(in);
+      }
+    }
+    if (nodes.empty()) {
+      std::fprintf(stderr, "%s: no nodes\n", folder.c_str());
+      std::exit(1);
+    }
+  }
+
+  void addBuffer(std::istream &in) {
+    Buffer b;
+    std::string place, contents;
+    in >> place >> b.bytes >> contents;
+    b.host = place == "host";
+    size_t bytes = b.bytes ? b.bytes : 1;
+    if (b.host) {
+      CHECK(cuMemHostAlloc(&b.memory, bytes, 0));
+      std::memset(b.memory, 0, bytes);
+      if (contents != "-") {
+        std::FILE *f = std::fopen((folder + "/" + contents).c_str(), "rb");
+        if (!f || std::fread(b.memory, 1, b.bytes, f) != b.bytes) {
+          std::fprintf(stderr, "%s: cannot be read\n", contents.c_str());
+          std::exit(1);
+        }
+        std::fclose(f);
+      }
+    } else {
+      CHECK(cuMemAlloc(&b.device, bytes));
+      CHECK(cuMemsetD8(b.device, 0, bytes));
+    }
+    buffers.push_back(b);
+  }
+
+  void addCopy(std::istream &in) {
+    std::string name, direction;
+    size_t to, toOffset, from, fromOffset;
+    Node n;
+    in >> name >> direction >> to >> toOffset >> from >> fromOffset >> n.bytes;
+    n.up = direction == "up";
+    Buffer &dst = buffers[to], &src = buffers[from];
+    dst.result = true;
+    n.host = n.up ? address(src, fromOffset) : address(dst, toOffset);
+    n.device = n.up ? dst.device + toOffset : src.device + fromOffset;
+    nodes[name] = n;
+  }
+
+  void addKernel(std::istream &in) {
+    std::string name, entry;
+    size_t module, count;
+    Node n;
+    n.kernel = true;
+    in >> name >> module >> entry;
+    for (unsigned &v : n.grid) in >> v;
+    for (unsigned &v : n.block) in >> v;
+    in >> n.shared >> count;
+    for (size_t i = 0; i < count; i++) {
+      std::string kind;
+      uint64_t a, b;
+      in >> kind >> a;
+      if (kind == "pointer") {
+        in >> b;
+        a = buffers[a].device + b;
+      }
+      n.values.push_back(a);
+    }
+    CHECK(cuModuleGetFunction(&n.function, modules[module], entry.c_str()));
+    Node &kept = nodes[name] = n;
+    for (uint64_t &v : kept.values) kept.params.push_back(&v);  // little-endian: a narrow value is its first bytes
+  }
+
+  // What a schedule is written with.
+
+  CUstream stream(size_t k) {
+    while (streams.size() <= k) {
+      CUstream s;
+      CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+      streams.push_back(s);
+    }
+    return streams[k];
+  }
+  void run(size_t k, const std::string &name) {
+    auto it = nodes.find(name);
+    if (it == nodes.end()) {
+      std::fprintf(stderr, "no node %s\n", name.c_str());
+      std::exit(1);
+    }
+    used[name]++;
+    ops.push_back({Op::Run, stream(k), &it->second, nullptr});
+  }
+  CUevent record(size_t k) {
+    CUevent e;
+    CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    ops.push_back({Op::Record, stream(k), nullptr, e});
+    return e;
+  }
+  void wait(size_t k, CUevent e) { ops.push_back({Op::Wait, stream(k), nullptr, e}); }
+  void edge(size_t from, size_t to) { wait(to, record(from)); }
+
+  void checkComplete() {
+    for (auto &n : nodes)
+      if (used[n.first] != 1) {
+        std::fprintf(stderr, "node %s is run %d times\n", n.first.c_str(), used[n.first]);
+        std::exit(1);
+      }
+  }
+
+  void replay() {
+    for (Op &op : ops) switch (op.kind) {
+        case Op::Record:
+          CHECK(cuEventRecord(op.event, op.stream));
+          break;
+        case Op::Wait:
+          CHECK(cuStreamWaitEvent(op.stream, op.event, 0));
+          break;
+        case Op::Run: {
+          Node &n = *op.node;
+          if (!n.kernel && n.up)
+            CHECK(cuMemcpyHtoDAsync(n.device, n.host, n.bytes, op.stream));
+          else if (!n.kernel)
+            CHECK(cuMemcpyDtoHAsync(n.host, n.device, n.bytes, op.stream));
+          else
+            CHECK(cuLaunchKernel(n.function, n.grid[0], n.grid[1], n.grid[2], n.block[0], n.block[1], n.block[2], n.shared, op.stream, n.params.data(), nullptr));
+        }
+      }
+    CHECK(cuCtxSynchronize());
+  }
+
+  void dump() {
+    for (size_t i = 0; i < buffers.size(); i++) {
+      Buffer &b = buffers[i];
+      if (!b.host || !b.result) continue;
+      std::FILE *f = std::fopen((folder + "/result-" + std::to_string(i) + ".bin").c_str(), "wb");
+      if (!f || std::fwrite(b.memory, 1, b.bytes, f) != b.bytes || std::fclose(f) != 0) {
+        std::fprintf(stderr, "result %zu cannot be written\n", i);
+        std::exit(1);
+      }
+    }
+  }
+};
+
+// The schedules, as one would write them.
+
+static void vec(Workload &w) {
+  w.run(0, "up_x");
+  w.run(0, "square_x");
+  w.run(1, "up_y");
+  w.run(1, "square_y");
+  w.edge(1, 0);
+  w.run(0, "sum");
+  w.run(0, "down");
+}
+
+static void bs(Workload &w) {
+  for (int s = 0; s < 10; s++) {
+    std::string k = std::to_string(s);
+    w.run(s, "up." + k);
+    w.run(s, "price." + k);
+    w.run(s, "down." + k);
+  }
+}
+
+static void ml(Workload &w) {
+  for (const char *name : {"up_ridge", "up_bayes", "up_intercept", "up_x"}) w.run(0, name);
+  w.edge(0, 1);
+  for (const char *name : {"standardise", "ridge_product", "ridge_intercept", "ridge_softmax"}) w.run(0, name);
+  for (const char *name : {"bayes_product", "bayes_max", "bayes_sum", "bayes_normalise", "bayes_softmax"}) w.run(1, name);
+  w.edge(1, 0);
+  w.run(0, "argmax");
+  w.run(0, "down");
+}
+
+// Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first product starts when its own is there.
+static void hits(Workload &w) {
+  for (const char *name : {"up_hub", "up_start.1", "up_column.1", "up_value.1"}) w.run(2, name);
+  w.edge(2, 0);
+  for (const char *name : {"up_auth", "up_start.0", "up_column.0", "up_value.0"}) w.run(2, name);
+  w.edge(2, 1);
+  CUevent authReady = nullptr, hubReady = nullptr;
+  for (int t = 0; t < 5; t++) {
+    std::string k = "." + std::to_string(t);
+    if (t > 0) {
+      w.wait(0, hubReady);
+      w.wait(1, authReady);
+    }
+    w.run(0, "auth_product" + k);
+    CUevent hubRead = w.record(0);
+    w.run(1, "hub_product" + k);
+    CUevent authRead = w.record(1);
+    w.run(0, "auth_norm" + k);
+    w.run(1, "hub_norm" + k);
+    w.wait(0, authRead);
+    w.run(0, "auth_division" + k);
+    authReady = w.record(0);
+    w.wait(1, hubRead);
+    w.run(1, "hub_division" + k);
+    hubReady = w.record(1);
+  }
+  w.run(0, "down_auth");
+  w.run(1, "down_hub");
+}
+
+static void img(Workload &w) {
+  w.run(0, "up");
+  CUevent up = w.record(0);
+  w.wait(1, up);
+  w.wait(2, up);
+  w.run(1, "blur_large");
+  w.run(1, "sobel_large");
+  w.run(2, "blur_unsharpen");
+  w.run(2, "unsharpen");
+  w.run(0, "blur_small");
+  w.run(0, "sobel_small");
+  w.edge(1, 3);
+  w.run(1, "max");
+  w.run(3, "min");
+  w.edge(3, 1);
+  w.run(1, "extend");
+  w.edge(2, 1);
+  w.run(1, "combine1");
+  w.edge(0, 1);
+  w.run(1, "combine2");
+  w.run(1, "down");
+}
+
+static void dl(Workload &w) {
+  for (int b = 0; b < 2; b++) {
+    std::string k = "." + std::to_string(b);
+    for (const char *name : {"up_weights1", "up_weights2", "up_picture", "first", "pool", "last"}) w.run(b, name + k);
+  }
+  w.run(2, "up_weights");
+  w.edge(1, 0);
+  w.run(0, "join");
+  w.edge(2, 0);
+  w.run(0, "dot");
+  w.run(0, "down");
+}
+
+int main(int argc, char **argv) {
+  std::map<std::string, void (*)(Workload &)> schedules = {{"vec", vec}, {"bs", bs}, {"ml", ml}, {"hits", hits}, {"img", img}, {"dl", dl}};
+  if (argc != 3 || !schedules.count(argv[2])) {
+    std::fprintf(stderr, "usage: suite FOLDER vec|bs|ml|hits|img|dl\n");
+    return 2;
+  }
+  CUdevice device;
+  CUcontext context;
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGet(&device, 0));
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(cuCtxSetCurrent(context));
+  Workload w;
+  w.read(argv[1]);
+  schedules[argv[2]](w);
+  w.checkComplete();
+  w.replay();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  std::string command;
+  while (std::getline(std::cin, command)) {
+    if (command == "go") {
+      auto began = std::chrono::steady_clock::now();
+      w.replay();
+      std::printf("%.3f\n", std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+    } else if (command == "dump") {
+      w.dump();
+      std::printf("dumped\n");
+    }
+    std::fflush(stdout);
+  }
+  return 0;
+}
