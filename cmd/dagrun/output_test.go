@@ -1,0 +1,44 @@
+// OUTPUT.md and the documents that commands print: every key is documented.
+
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryKeyIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("OUTPUT.md")
+	require.NoError(t, err)
+	seen := map[reflect.Type]bool{}
+	keys := 0
+	var walk func(at string, typ reflect.Type)
+	walk = func(at string, typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		for i := range typ.NumField() {
+			field := typ.Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" {
+				keys++
+				require.Contains(t, string(page), "`"+name+"`", "key %s of %s is not in OUTPUT.md", name, at)
+			}
+			if name != "" || field.Anonymous {
+				walk(at+"."+field.Name, field.Type)
+			}
+		}
+	}
+	for _, document := range []any{errorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, traceReport{}, formatReport{}, kernelDocument{}, devicesReport{}} {
+		walk(reflect.TypeOf(document).Name(), reflect.TypeOf(document))
+	}
+	require.Greater(t, keys, 100)
+}
