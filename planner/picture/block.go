@@ -1,0 +1,204 @@
+// Blocks: the boxes that stand for nodes, one node each or, where there are too many to read, several. Draws no arrows.
+
+package picture
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// block is a box: neighbours of one lane, usually one node.
+type block struct {
+	nodes    []int32
+	lane     int
+	x, w     float64
+	engine   planner.Engine
+	mixed    bool // nodes of several engines
+	critical bool
+}
+
+// gather makes boxes of lanes of nodes: one each, or, if these are more than limit, as few to a box as will do. Nodes that a
+// foreach made from one line go together first.
+func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
+	total := 0
+	for _, lane := range lanes {
+		total += len(lane)
+	}
+	if total <= limit {
+		return join(lanes, nil, 1)
+	}
+	families := make([]string, g.Len())
+	for i := range families {
+		families[i] = family(g.Nodes[i].Name)
+	}
+	for most := 2; ; most *= 2 {
+		blocks := join(lanes, families, most)
+		if len(blocks) <= limit {
+			return blocks
+		}
+		if most >= total {
+			break
+		}
+	}
+	for most := 2; ; most *= 2 {
+		blocks := join(lanes, nil, most)
+		if len(blocks) <= limit || most >= total {
+			return blocks
+		}
+	}
+}
+
+// join puts at most that many neighbours into a box; with families only those of one.
+func join(lanes [][]int32, families []string, most int) []block {
+	var blocks []block
+	for k, lane := range lanes {
+		for at := 0; at < len(lane); {
+			end := at + 1
+			for end < len(lane) && end-at < most && (families == nil || families[lane[end]] == families[lane[at]]) {
+				end++
+			}
+			blocks = append(blocks, block{nodes: lane[at:end], lane: k})
+			at = end
+		}
+	}
+	return blocks
+}
+
+// look finds out what a box shows of its nodes.
+func (b *block) look(g *dag.Graph, critical []bool) {
+	b.engine = planner.EngineOf(g, b.nodes[0])
+	for _, i := range b.nodes {
+		b.mixed = b.mixed || planner.EngineOf(g, i) != b.engine
+		b.critical = b.critical || critical != nil && critical[i]
+	}
+}
+
+// name is what stands in a box.
+func (b *block) name(g *dag.Graph) string {
+	if len(b.nodes) == 1 {
+		return g.Nodes[b.nodes[0]].Name
+	}
+	var families []string
+	seen := map[string]bool{}
+	for _, i := range b.nodes {
+		if f := family(g.Nodes[i].Name); !seen[f] {
+			seen[f] = true
+			families = append(families, f)
+		}
+	}
+	return strings.Join(families, " ") + " ×" + fmt.Sprint(len(b.nodes))
+}
+
+// detail is what a box says of its nodes below the name: kind and size.
+func (b *block) detail(g *dag.Graph) string {
+	text := kindText(g, b.nodes[0])
+	bytes := int64(0)
+	for _, i := range b.nodes {
+		bytes += sizeOf(g, i)
+		if kindText(g, i) != text {
+			text = "various"
+		}
+	}
+	if bytes > 0 {
+		text += " " + byteText(bytes)
+	}
+	return text
+}
+
+// sizeOf is how many bytes a node copies, sets, or reads and writes.
+func sizeOf(g *dag.Graph, i int32) int64 {
+	switch n := &g.Nodes[i]; {
+	case n.Copy != nil:
+		return n.Copy.Dst.Hi - n.Copy.Dst.Lo
+	case n.Set != nil:
+		return n.Set.Dst.Hi - n.Set.Dst.Lo
+	default:
+		return n.Work.Bytes
+	}
+}
+
+// The sizes of a box's text. Below the least, text is cut; below the narrowest box it stands upright, or goes.
+const (
+	nameSize    = 12.5
+	leastSize   = 8.0
+	detailSize  = 9.5
+	narrow      = 30.0
+	tooNarrow   = 11.0
+	boxPadding  = 4.0
+	boxHeight   = 50.0
+	markAdvance = 1.1 // of the critical mark and the space after it, in ems
+)
+
+// draw writes a box with its text; title is shown on hover.
+func (b *block) draw(k *ink, g *dag.Graph, y float64, duration, title string) {
+	class := b.engine.String()
+	if b.mixed {
+		class = planner.LocalCopy.String()
+	}
+	k.WriteString(`<g class="node" data-lane="`)
+	k.number(float64(b.lane))
+	k.WriteString(`">`)
+	k.title(title)
+	edge := " box"
+	if b.critical {
+		edge = " box critical"
+	}
+	k.rect(b.x, y, b.w, boxHeight, min(4, b.w/4), class+edge)
+	if b.engine != planner.Compute && !b.mixed && b.w > 3 {
+		k.WriteString("<rect")
+		k.attr("x", b.x+1.5)
+		k.attr("y", y+boxHeight-8)
+		k.attr("width", b.w-3)
+		k.attr("height", 6.5)
+		k.WriteString(` fill="url(#` + class + `)"/>`)
+	}
+	b.label(k, g, y, duration)
+	k.WriteString("</g>\n")
+}
+
+func (b *block) label(k *ink, g *dag.Graph, y float64, duration string) {
+	name := b.name(g)
+	if b.critical {
+		name = criticalMark + " " + name
+	}
+	if b.w < tooNarrow {
+		return
+	}
+	if b.w < narrow {
+		// Upright, bottom to top.
+		size := min(leastSize+1, b.w-3)
+		text := cut(name, (boxHeight-10)/size)
+		if text == "" || size < 7 {
+			return
+		}
+		x := b.x + b.w/2 + size*0.36
+		k.WriteString(`<text transform="translate(`)
+		k.point(x, y+boxHeight-9)
+		k.WriteString(`) rotate(-90)"`)
+		k.attr("font-size", size)
+		k.WriteByte('>')
+		k.escaped(text)
+		k.WriteString("</text>")
+		return
+	}
+	inner := b.w - 2*boxPadding
+	middle := b.x + b.w/2
+	fit := func(s string, most float64) (string, float64) {
+		size := max(leastSize, min(most, inner/max(textWidth(s), 0.1)))
+		return cut(s, inner/size), size
+	}
+	if text, size := fit(name, nameSize); text != "" {
+		k.text(middle, y+15, size, "name", "middle", text)
+	}
+	if text, size := fit(b.detail(g), detailSize); text != "" {
+		k.text(middle, y+27, size, "muted", "middle", text)
+	}
+	if duration != "" {
+		if text, size := fit(duration, detailSize); text != "" && !strings.HasSuffix(text, "…") {
+			k.text(middle, y+39, size, "muted", "middle", text)
+		}
+	}
+}

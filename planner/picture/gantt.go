@@ -1,0 +1,158 @@
+// The Gantt chart in text: one line per stream, time from left to right. Fits a given width.
+
+package picture
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+// GanttOptions say how a chart in text looks.
+type GanttOptions struct {
+	Width int  // columns; less than 40 counts as 40
+	ASCII bool // no character outside ASCII
+	Rows  int  // streams drawn at most; 0: 32
+}
+
+// strokes are the characters of a chart. Every node begins with an edge, so that neighbours can be told apart.
+type strokes struct {
+	edge, fill, critical, several, idle rune
+	ellipsis                            string
+	arrow                               string
+}
+
+var (
+	blocksStrokes = strokes{'▌', '░', '█', '▚', '·', "…", "─"}
+	asciiStrokes  = strokes{'|', '-', '#', '%', '.', "~", "-"}
+)
+
+// WriteGantt writes the predicted course of the schedule. A node is as wide as it is long, to the column; its name stands in
+// it where there is room.
+func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
+	out := bufio.NewWriter(w)
+	k := &blocksStrokes
+	if o.ASCII {
+		k = &asciiStrokes
+	}
+	rows := o.Rows
+	if rows <= 0 {
+		rows = 32
+	}
+	rows = min(rows, len(s.plan.Streams))
+	labels := make([]string, rows)
+	margin := 0
+	for r := range labels {
+		labels[r] = fmt.Sprintf("stream %d", r)
+		margin = max(margin, len(labels[r]))
+	}
+	columns := max(40, o.Width) - margin - 2
+	if s.timeline.MakespanUS <= 0 || columns < 8 {
+		return out.Flush()
+	}
+	seen := map[rune]bool{}
+	for r := range labels {
+		row := s.ganttRow(r, columns, k, o.ASCII)
+		for _, c := range row {
+			seen[c] = true
+		}
+		fmt.Fprintf(out, "%-*s  %s\n", margin, labels[r], strings.TrimRight(string(row), " "))
+	}
+	if more := len(s.plan.Streams) - rows; more > 0 {
+		fmt.Fprintf(out, "%*s  and %s\n", margin, "", plural(more, "stream more", "streams more"))
+	}
+	s.ganttAxis(out, margin, columns, k)
+	legend := fmt.Sprintf("%c begins a node", k.edge)
+	if seen[k.critical] {
+		legend += fmt.Sprintf("   %c on the critical path", k.critical)
+	}
+	if seen[k.several] {
+		legend += fmt.Sprintf("   %c several nodes", k.several)
+	}
+	fmt.Fprintf(out, "%*s  %s\n", margin, "", legend)
+	return out.Flush()
+}
+
+func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune {
+	row := make([]rune, columns)
+	for c := range row {
+		row[c] = k.idle
+	}
+	scale := float64(columns) / s.timeline.MakespanUS
+	free := 0
+	for _, op := range s.plan.Streams[stream].Ops {
+		if op.Kind != planner.Launch {
+			continue
+		}
+		span := &s.timeline.Nodes[op.Node]
+		from, to := int(math.Round(span.Start*scale)), int(math.Round(span.End*scale))
+		if to <= free {
+			if at := max(0, min(from, columns-1)); at < free && free > 0 {
+				row[free-1] = k.several
+				continue
+			}
+		}
+		from = min(max(from, free), columns-1)
+		to = min(max(to, from+1), columns)
+		fill := k.fill
+		if s.critical[op.Node] {
+			fill = k.critical
+		}
+		row[from] = k.edge
+		for c := from + 1; c < to; c++ {
+			row[c] = fill
+		}
+		if to-from == 1 && s.critical[op.Node] {
+			row[from] = fill
+		}
+		s.ganttName(row[from:to], op.Node, k, ascii)
+		free = to
+	}
+	return row
+}
+
+// ganttName writes a name into a node's columns, leaving the edge and one column of its fill.
+func (s *Schedule) ganttName(cells []rune, node int32, k *strokes, ascii bool) {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case ascii && (r < ' ' || r > '~'):
+			return '?'
+		case !ascii && (advance(r) == 0 || wide(r)):
+			return '?' // one column for each, or the columns after it would not line up
+		}
+		return r
+	}, clean(s.graph.Nodes[node].Name))
+	letters := []rune(name)
+	room := len(cells) - 2
+	if len(letters) > room {
+		if room < 4 {
+			return
+		}
+		letters = append(letters[:room-1:room-1], []rune(k.ellipsis)...)
+	}
+	copy(cells[1:], letters)
+}
+
+func (s *Schedule) ganttAxis(out *bufio.Writer, margin, columns int, k *strokes) {
+	step := roundStep(s.timeline.MakespanUS / max(1, float64(columns)/16))
+	row := []rune(strings.Repeat(" ", columns))
+	free := 0
+	for n := 0; ; n++ {
+		v := float64(n) * step
+		at := int(math.Round(v / s.timeline.MakespanUS * float64(columns)))
+		text := timeText(v)
+		if v > s.timeline.MakespanUS || at+len(text) > columns {
+			break
+		}
+		if at < free {
+			continue
+		}
+		copy(row[at:], []rune(text))
+		free = at + len(text) + 1
+	}
+	fmt.Fprintf(out, "%*s  %s\n", margin, "", strings.TrimRight(string(row), " "))
+}

@@ -1,0 +1,380 @@
+// Lanes: a schedule with its streams one below the other and time, or level, along the other axis. Predicts nothing.
+
+package picture
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Axis is what runs from left to right.
+type Axis uint8
+
+const (
+	Time  Axis = iota // predicted microseconds
+	Level             // launches ordered one after the other
+)
+
+// Where things are in a picture of lanes.
+const (
+	laneLabel  = 132.0
+	laneHeight = boxHeight + 8
+	laneGap    = 34.0
+	headHeight = 62.0
+	axisHeight = 30.0
+	rightEdge  = 44.0
+	levelWidth = 112.0
+	levelGap   = 26.0
+	leastPlot  = 860.0
+	mostPlot   = 4800.0
+	wishedBox  = 84.0 // what most boxes should have in width
+	leastBox   = 1.6
+)
+
+// lanes is one schedule's layout.
+type lanes struct {
+	s      *Schedule
+	axis   Axis
+	plot   float64 // width of the part that the axis spans
+	end    float64 // microseconds, or levels, at its right
+	blocks []block
+	of     []int32 // by node: its block
+	from   []float64
+	until  []float64 // by node: where it starts and ends on x
+}
+
+func newLanes(s *Schedule, axis Axis, limit int) *lanes {
+	l := &lanes{s: s, axis: axis, end: s.timeline.MakespanUS}
+	rows := make([][]int32, len(s.plan.Streams))
+	for k := range s.plan.Streams {
+		for _, op := range s.plan.Streams[k].Ops {
+			if op.Kind == planner.Launch {
+				rows[k] = append(rows[k], op.Node)
+			}
+		}
+	}
+	l.blocks = gather(s.graph, rows, limit)
+	l.of = make([]int32, s.graph.Len())
+	for k := range l.blocks {
+		b := &l.blocks[k]
+		b.look(s.graph, s.critical)
+		for _, i := range b.nodes {
+			l.of[i] = int32(k)
+		}
+	}
+	if axis == Level {
+		l.end = float64(s.deepest + 1)
+		l.plot = max(leastPlot, l.end*levelWidth)
+		if len(l.blocks) < s.graph.Len() {
+			l.plot = min(l.plot, mostPlot)
+		}
+	} else {
+		l.plot = l.wishedPlot()
+	}
+	return l
+}
+
+// wishedPlot is the width at which three boxes of four are wide enough for their text, within reason.
+func (l *lanes) wishedPlot() float64 {
+	widths := make([]float64, len(l.blocks))
+	for k := range l.blocks {
+		from, until := l.extent(&l.blocks[k])
+		widths[k] = until - from
+	}
+	slices.Sort(widths)
+	if len(widths) == 0 || l.end <= 0 {
+		return leastPlot
+	}
+	quarter := widths[len(widths)/4]
+	if quarter <= 0 {
+		return mostPlot
+	}
+	return max(leastPlot, min(mostPlot, wishedBox/quarter*l.end))
+}
+
+// extent is where a block begins and ends, in units of the axis.
+func (l *lanes) extent(b *block) (from, until float64) {
+	first, last := b.nodes[0], b.nodes[len(b.nodes)-1]
+	if l.axis == Level {
+		return float64(l.s.level[first]), float64(l.s.level[last] + 1)
+	}
+	return l.s.timeline.Nodes[first].Start, l.s.timeline.Nodes[last].End
+}
+
+// place sets every x; plot and end may have been changed until then, so that two schedules share a scale.
+func (l *lanes) place() {
+	scale := 0.0
+	if l.end > 0 {
+		scale = l.plot / l.end
+	}
+	l.from, l.until = make([]float64, l.s.graph.Len()), make([]float64, l.s.graph.Len())
+	gap := 0.0
+	if l.axis == Level {
+		gap = min(levelGap, scale/4)
+	}
+	lane, free := -1, 0.0
+	for k := range l.blocks {
+		b := &l.blocks[k]
+		if b.lane != lane {
+			lane, free = b.lane, laneLabel
+		}
+		from, until := l.extent(b)
+		b.x = max(free, laneLabel+from*scale)
+		b.w = max(leastBox, laneLabel+until*scale-gap-b.x)
+		free = b.x + b.w
+		length := max(until-from, 1e-9)
+		for at, i := range b.nodes {
+			if len(b.nodes) == 1 {
+				l.from[i], l.until[i] = b.x, b.x+b.w
+				continue
+			}
+			start, end := float64(at)/float64(len(b.nodes)), float64(at+1)/float64(len(b.nodes))
+			if l.axis == Time {
+				span := &l.s.timeline.Nodes[i]
+				start, end = (span.Start-from)/length, (span.End-from)/length
+			}
+			l.from[i], l.until[i] = b.x+start*b.w, b.x+end*b.w
+		}
+	}
+}
+
+func (l *lanes) width() float64 { return laneLabel + l.plot + rightEdge }
+
+func (l *lanes) height() float64 {
+	return headHeight + axisHeight + float64(max(1, len(l.s.plan.Streams)))*(laneHeight+laneGap)
+}
+
+func (l *lanes) boxTop(lane int) float64 {
+	return headHeight + axisHeight + float64(lane)*(laneHeight+laneGap) + 4
+}
+
+func (l *lanes) draw(k *ink) {
+	s := l.s
+	k.text(16, 26, 17, "strong", "", cut(s.title(), (l.width()-32)/17))
+	subtitle := s.summary()
+	size := max(leastSize, min(12, (l.width()-32)/textWidth(subtitle)))
+	k.text(16, 46, size, "muted", "", cut(subtitle, (l.width()-32)/size))
+	l.drawAxis(k)
+	for lane := range s.plan.Streams {
+		y := l.boxTop(lane) - 4
+		k.rect(laneLabel-6, y, l.plot+12, laneHeight, 5, "lane")
+		k.WriteString("<g>")
+		k.title(s.streamText(lane))
+		text := fmt.Sprintf("stream %d", lane)
+		k.text(16, y+laneHeight/2-1, 12.5, "strong", "", text)
+		if rest := strings.TrimPrefix(s.streamText(lane), text+", "); rest != s.streamText(lane) {
+			k.text(16, y+laneHeight/2+13, 10, "muted", "", rest)
+		}
+		k.WriteString("</g>\n")
+	}
+	l.drawForkJoin(k)
+	for at := range l.blocks {
+		b := &l.blocks[at]
+		b.draw(k, s.graph, l.boxTop(b.lane), l.duration(b), l.blockTitle(b))
+	}
+	l.drawWaits(k)
+}
+
+func (l *lanes) duration(b *block) string {
+	sum := 0.0
+	for _, i := range b.nodes {
+		sum += l.s.timeline.Nodes[i].End - l.s.timeline.Nodes[i].Start
+	}
+	return timeText(sum)
+}
+
+// maxListed is how many nodes the title of a block names.
+const maxListed = 12
+
+func (l *lanes) blockTitle(b *block) string {
+	if len(b.nodes) == 1 {
+		return l.s.nodeTitle(b.nodes[0])
+	}
+	from, until := l.s.timeline.Nodes[b.nodes[0]].Start, l.s.timeline.Nodes[b.nodes[len(b.nodes)-1]].End
+	text := fmt.Sprintf("%s\n%d nodes, from %s to %s:", b.name(l.s.graph), len(b.nodes), timeText(from), timeText(until))
+	for at, i := range b.nodes {
+		if at == maxListed {
+			return text + fmt.Sprintf("\nand %d more", len(b.nodes)-at)
+		}
+		text += "\n" + l.s.graph.Nodes[i].Name
+		if l.s.critical[i] {
+			text += " " + criticalMark
+		}
+	}
+	return text
+}
+
+// drawAxis writes the ticks: round figures, about one every 120 pixels.
+func (l *lanes) drawAxis(k *ink) {
+	top, bottom := headHeight+axisHeight-8, l.height()-laneGap+2
+	if l.end <= 0 {
+		return
+	}
+	step := roundStep(l.end / max(2, l.plot/120))
+	if l.axis == Level {
+		step = max(1, step)
+	}
+	last := math.Inf(-1)
+	for n := 0; ; n++ {
+		v := float64(n) * step
+		if v > l.end*(1+1e-9) {
+			break
+		}
+		x := laneLabel + v*l.plot/l.end
+		k.line(x, top, x, bottom, "tick")
+		text := timeText(v)
+		if l.axis == Level {
+			text = fmt.Sprintf("level %d", n*int(step))
+		}
+		if x-last > 60 {
+			k.text(x, top-5, 10, "muted", "middle", text)
+			last = x
+		}
+	}
+}
+
+// roundStep is the least of 1, 2 and 5 times a power of ten that is no smaller.
+func roundStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, f := range []float64{1, 2, 5} {
+		if f*power >= v {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// drawForkJoin marks where the replay's origin, the first stream, lets the others begin and where it waits for them.
+func (l *lanes) drawForkJoin(k *ink) {
+	one := func(streams []int32, x float64, name, title string, toOrigin bool) {
+		if len(streams) == 0 {
+			return
+		}
+		k.WriteString(`<g class="` + name + `">`)
+		k.title(title)
+		origin := l.boxTop(0) + boxHeight/2
+		last := l.boxTop(int(slices.Max(streams))) + boxHeight/2
+		k.line(x, origin, x, last, "fork")
+		k.text(x, l.boxTop(0)-7, 10, "muted halo", "middle", name)
+		for _, s := range streams {
+			y := l.boxTop(int(s)) + boxHeight/2
+			inner := x + 9
+			if toOrigin {
+				inner = x - 9
+			}
+			k.line(x, y, inner, y, "fork")
+			k.WriteString(`<circle class="edgetip" r="3"`)
+			k.attr("cx", x)
+			k.attr("cy", y)
+			k.WriteString("/>")
+		}
+		k.WriteString("</g>\n")
+	}
+	fork, join := l.s.plan.Fork(), l.s.plan.Join()
+	one(fork, laneLabel-12, "fork", "fork: stream 0 lets "+streamList(fork)+" begin", false)
+	one(join, laneLabel+l.plot+14, "join", "join: at the end stream 0 waits for "+streamList(join), true)
+}
+
+func streamList(streams []int32) string {
+	parts := make([]string, len(streams))
+	for k, s := range streams {
+		parts[k] = fmt.Sprint(s)
+	}
+	if len(parts) == 1 {
+		return "stream " + parts[0]
+	}
+	return "streams " + strings.Join(parts, ", ")
+}
+
+// manyArrows is from how many on arrows are drawn thin and without labels.
+const manyArrows = 40
+
+// spot is a label's place, for none to cover another.
+type spot struct{ x0, y0, x1, y1 float64 }
+
+func (a *spot) meets(b *spot) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 }
+
+// drawWaits writes an arrow from each record to each of its waits; between two boxes of several nodes only one.
+func (l *lanes) drawWaits(k *ink) {
+	type pair struct{ from, to int32 }
+	grouped := len(l.blocks) < l.s.graph.Len()
+	count := map[pair]int{}
+	for n := range l.s.waits {
+		if w := &l.s.waits[n]; w.to >= 0 {
+			count[pair{l.of[w.from], l.of[w.to]}]++
+		}
+	}
+	class := "waits"
+	if len(count) > manyArrows {
+		class = "waits many"
+	}
+	k.WriteString(`<g class="` + class + `">` + "\n")
+	var taken []spot
+	for n := range l.s.waits {
+		w := &l.s.waits[n]
+		if w.to < 0 {
+			continue
+		}
+		p := pair{l.of[w.from], l.of[w.to]}
+		same := count[p]
+		if same == 0 {
+			continue // one arrow stands for all between these boxes
+		}
+		title := l.s.waitText(w)
+		if grouped && same > 1 {
+			count[p] = 0
+			title = fmt.Sprintf("%d waits, the first: %s", same, title)
+		}
+		x1, x2 := l.until[w.from], l.from[w.to]
+		down := w.toStream > w.fromStream
+		y1, y2 := l.boxTop(int(w.fromStream)), l.boxTop(int(w.toStream))
+		side := -1.0
+		if down {
+			y1 += boxHeight
+			side = 1
+		} else {
+			y2 += boxHeight
+		}
+		x1 -= min(3, (l.until[w.from]-l.from[w.from])/2)
+		x2 += min(5, (l.until[w.to]-l.from[w.to])/2)
+		bend := max(18, math.Abs(y2-y1)/2) * side
+		k.WriteString(`<g class="arrow">`)
+		k.title(title)
+		k.path("wait", x1, y1)
+		k.curve(x1, y1+bend, x2, y2-bend, x2, y2)
+		k.WriteString(`" marker-end="url(#tip)`)
+		k.end()
+		k.WriteString(`<circle class="tip" r="2.6"`)
+		k.attr("cx", x1)
+		k.attr("cy", y1)
+		k.WriteString("/>")
+		if len(count) <= manyArrows {
+			l.waitLabel(k, l.s.reason(w), x2, y2-side*14, &taken)
+		}
+		k.WriteString("</g>\n")
+	}
+	k.WriteString("</g>\n")
+}
+
+// waitLabel writes why a wait is there beside its arrow, where there is room.
+func (l *lanes) waitLabel(k *ink, text string, x, y float64, taken *[]spot) {
+	const size, most = 9.5, 190.0
+	text = cut(text, most/size)
+	w := textWidth(text) * size
+	left := x + 7
+	if left+w > l.width() {
+		left = x - 7 - w
+	}
+	at := spot{left, y - size + 3, left + w, y + 5}
+	for k := range *taken {
+		if at.meets(&(*taken)[k]) {
+			return
+		}
+	}
+	*taken = append(*taken, at)
+	k.text(left, y+3, size, "halo muted why", "", text)
+}

@@ -1,0 +1,91 @@
+// Mermaid: graphs and schedules as flowcharts that code hosts draw in Markdown. Lays nothing out.
+
+package picture
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// mermaidText is a text inside a quoted Mermaid label. Mermaid has no backslash escapes: what means something to it or to
+// HTML is written as an entity code with # in front.
+func mermaidText(s string) string {
+	var b strings.Builder
+	for _, r := range clean(s) {
+		switch {
+		case r == '\n':
+			b.WriteString("<br/>")
+		case r < 0x80 && strings.ContainsRune("\"#&<>`\\;{}[]()|*_~$%@", r):
+			fmt.Fprintf(&b, "#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+const mermaidClasses = `  classDef compute fill:#ffe3bd,stroke:#5b6570,color:#1b1f24
+  classDef h2d fill:#d3e5ff,stroke:#5b6570,color:#1b1f24
+  classDef d2h fill:#d2efd2,stroke:#5b6570,color:#1b1f24
+  classDef peer fill:#e8d9ff,stroke:#5b6570,color:#1b1f24
+  classDef d2d fill:#e2e6eb,stroke:#5b6570,color:#1b1f24
+  classDef host fill:#f9d7e3,stroke:#5b6570,color:#1b1f24
+`
+
+// WriteGraphMermaid writes a graph as it was declared: every dependency with its reason.
+func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
+	out := bufio.NewWriter(w)
+	out.WriteString("flowchart LR\n" + mermaidClasses)
+	for i := range g.Nodes {
+		mermaidNode(out, "  ", g, int32(i), "")
+	}
+	for _, e := range g.Edges() {
+		arrow := "-->"
+		if e.Buffer < 0 {
+			arrow = "-.->"
+		}
+		fmt.Fprintf(out, "  n%d %s|\"%s\"| n%d\n", e.From, arrow, mermaidText(g.EdgeText(e)), e.To)
+	}
+	return out.Flush()
+}
+
+func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark string) {
+	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(actionText(g, i)), planner.EngineOf(g, i))
+}
+
+// WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the
+// data that caused it.
+func (s *Schedule) WriteMermaid(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	out.WriteString("flowchart LR\n" + mermaidClasses)
+	for k := range s.plan.Streams {
+		fmt.Fprintf(out, "  subgraph s%d [\"%s\"]\n    direction LR\n", k, mermaidText(s.streamText(k)))
+		last := int32(-1)
+		for _, op := range s.plan.Streams[k].Ops {
+			if op.Kind != planner.Launch {
+				continue
+			}
+			mark := ""
+			if s.critical[op.Node] {
+				mark = criticalMark + " "
+			}
+			mermaidNode(out, "    ", s.graph, op.Node, mark)
+			if last >= 0 {
+				fmt.Fprintf(out, "    n%d --- n%d\n", last, op.Node)
+			}
+			last = op.Node
+		}
+		out.WriteString("  end\n")
+	}
+	for i := range s.waits {
+		if w := &s.waits[i]; w.to >= 0 {
+			fmt.Fprintf(out, "  n%d ==>|\"%s\"| n%d\n", w.from, mermaidText(fmt.Sprintf("event %d: %s", w.event, s.reason(w))), w.to)
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,203 @@
+// The schedule that pictures show: a plan with its predicted course, and what every wait is for. Draws nothing.
+
+// Package picture draws graphs and plans: as SVG, as Mermaid, as a Gantt chart in text, and as a page with a timeline. It is
+// pure: the same input gives the same bytes, and nothing but the given writer is touched. Names come out as text everywhere.
+package picture
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Schedule is a plan with its predicted course.
+type Schedule struct {
+	graph    *dag.Graph
+	plan     *planner.Plan
+	timeline *planner.Timeline
+	path     []int32 // the chain of nodes that made the run as long as it is
+	critical []bool  // by node
+	level    []int32 // by node: how many launches are ordered before it, one after the other
+	waits    []wait  // in submission order
+	deepest  int32
+}
+
+// wait is one wait of the plan: from the record after one node to the first node that it holds.
+type wait struct {
+	from, to             int32 // nodes; to is -1 where nothing follows the wait
+	fromStream, toStream int32
+	event                int32
+	edges                []int32 // the dependencies it is there for
+}
+
+// New joins a plan of g with its predicted course. A plan that is no schedule of g is refused.
+func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) {
+	if len(t.Nodes) != g.Len() {
+		return nil, fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
+	}
+	enforced, err := planner.Explain(g, p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schedule{graph: g, plan: p, timeline: t, critical: make([]bool, g.Len()), level: make([]int32, g.Len())}
+	s.path = t.CriticalPath()
+	for _, i := range s.path {
+		s.critical[i] = true
+	}
+	s.walk(enforced)
+	return s, nil
+}
+
+// walk goes through the ops as they are submitted: it finds every wait and gives each node its level.
+func (s *Schedule) walk(enforced []planner.Enforcement) {
+	p := s.plan
+	number := make([]int32, len(p.Order)) // by op: its wait
+	cursor := make([]int32, len(p.Streams))
+	reached := make([]int32, len(p.Streams))
+	recorded := make([]int32, p.Events)
+	stream := make([]int32, s.graph.Len())
+	open := make([][]int32, len(p.Streams)) // waits since the stream's last launch
+	for at, k := range p.Order {
+		op := p.Streams[k].Ops[cursor[k]]
+		cursor[k]++
+		switch op.Kind {
+		case planner.Launch:
+			stream[op.Node] = k
+			s.level[op.Node] = reached[k]
+			s.deepest = max(s.deepest, reached[k])
+			reached[k]++
+			for _, w := range open[k] {
+				s.waits[w].to = op.Node
+			}
+			open[k] = open[k][:0]
+		case planner.Record:
+			recorded[op.Event] = reached[k]
+		case planner.Wait:
+			reached[k] = max(reached[k], recorded[op.Event])
+			number[at] = int32(len(s.waits))
+			open[k] = append(open[k], int32(len(s.waits)))
+			s.waits = append(s.waits, wait{from: op.Node, to: -1, fromStream: stream[op.Node], toStream: k, event: op.Event})
+		}
+	}
+	// What a wait is for: first the dependencies that it alone enforces, else those that it serves as a link.
+	for _, how := range []planner.How{planner.ByWait, planner.ByEarlier} {
+		for i := range enforced {
+			if enforced[i].How != how {
+				continue
+			}
+			for _, link := range enforced[i].Waits {
+				w := &s.waits[number[link.Op]]
+				if how == planner.ByWait || len(w.edges) == 0 {
+					w.edges = append(w.edges, enforced[i].Edge)
+				}
+			}
+		}
+	}
+}
+
+// maxReasons is how many dependencies a wait's text names.
+const maxReasons = 4
+
+// reason is the data that made a wait.
+func (s *Schedule) reason(w *wait) string {
+	if len(w.edges) == 0 {
+		return "keeps apart what shares bytes"
+	}
+	text := ""
+	for k, e := range w.edges {
+		if k == maxReasons {
+			text += fmt.Sprintf(" and %d more", len(w.edges)-k)
+			break
+		}
+		if k > 0 {
+			text += ", "
+		}
+		text += s.graph.EdgeText(s.graph.Edges()[e])
+	}
+	return text
+}
+
+// waitText says all of a wait.
+func (s *Schedule) waitText(w *wait) string {
+	text := fmt.Sprintf("event %d: recorded after %s (stream %d), stream %d waits", w.event, s.graph.Nodes[w.from].Name, w.fromStream, w.toStream)
+	if w.to >= 0 {
+		text += " before " + s.graph.Nodes[w.to].Name
+	}
+	return text + "; " + s.reason(w)
+}
+
+// streamText names a stream.
+func (s *Schedule) streamText(k int) string {
+	stream := &s.plan.Streams[k]
+	text := fmt.Sprintf("stream %d", k)
+	if s.manyDevices() {
+		text += fmt.Sprintf(", device %d", stream.Device)
+	}
+	if stream.Priority != dag.Normal {
+		text += fmt.Sprintf(", %v", stream.Priority)
+	}
+	return text
+}
+
+func (s *Schedule) manyDevices() bool {
+	for k := range s.plan.Streams {
+		if s.plan.Streams[k].Device != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// summary is a schedule in one line.
+func (s *Schedule) summary() string {
+	text := plural(s.graph.Len(), "node", "nodes") + " on " + plural(len(s.plan.Streams), "stream", "streams") + ", " + plural(len(s.waits), "wait", "waits")
+	text += "; predicted " + timeText(s.timeline.MakespanUS)
+	if s.timeline.Machine != "" {
+		text += " on " + s.timeline.Machine
+	}
+	if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
+		text += "; no plan can beat " + timeText(bound)
+	}
+	return text
+}
+
+// title is a schedule's name and strategy.
+func (s *Schedule) title() string {
+	if s.plan.Strategy == "" {
+		return s.graph.Name
+	}
+	return s.graph.Name + ": " + s.plan.Strategy
+}
+
+// nodeTitle is all that a picture knows of a node, line by line.
+func (s *Schedule) nodeTitle(i int32) string {
+	span := &s.timeline.Nodes[i]
+	text := s.graph.Nodes[i].Name + "\n" + actionText(s.graph, i)
+	if bytes := s.graph.Nodes[i].Work.Bytes; bytes > 0 {
+		text += "\n" + byteText(bytes)
+	}
+	text += fmt.Sprintf("\npredicted %s, from %s to %s on stream %d", timeText(span.End-span.Start), timeText(span.Start), timeText(span.End), span.Stream)
+	text += "\n" + s.causeText(span)
+	if s.critical[i] {
+		text += "\n" + criticalMark + " on the critical path"
+	}
+	return text
+}
+
+// causeText says why a node started no sooner.
+func (s *Schedule) causeText(span *planner.Span) string {
+	by := ""
+	if span.By >= 0 {
+		by = s.graph.Nodes[span.By].Name
+	}
+	switch {
+	case span.Cause == planner.NoCause:
+		return "started at once"
+	case span.Cause == planner.AfterHost && by == "":
+		return "started when the host had submitted it"
+	case by == "":
+		return "held by: " + span.Cause.String()
+	}
+	return fmt.Sprintf("held by %s (%v)", by, span.Cause)
+}

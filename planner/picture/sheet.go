@@ -1,0 +1,131 @@
+// Sheets: one or several pictures below each other in one SVG, with one legend and, for schedules, one scale.
+
+package picture
+
+import (
+	"io"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// DefaultLimit is how many boxes a picture has before neighbours are drawn as one.
+const DefaultLimit = 240
+
+// SheetOptions say how a sheet looks. The zero value draws time from left to right.
+type SheetOptions struct {
+	Axis  Axis
+	Limit int // boxes in one picture before neighbours are drawn as one; 0: DefaultLimit
+}
+
+// Sheet collects pictures.
+type Sheet struct {
+	options SheetOptions
+	panels  []panel
+	engines [planner.HostCopy + 1]bool
+	lanes   bool
+	graphs  bool
+}
+
+// panel is one picture of a sheet.
+type panel interface {
+	width() float64
+	height() float64
+	draw(k *ink)
+}
+
+// NewSheet starts an empty sheet.
+func NewSheet(o SheetOptions) *Sheet {
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	return &Sheet{options: o}
+}
+
+// AddSchedule adds a schedule: streams as lanes, waits as arrows.
+func (s *Sheet) AddSchedule(schedule *Schedule) {
+	s.panels = append(s.panels, newLanes(schedule, s.options.Axis, s.options.Limit))
+	s.see(schedule.graph)
+	s.lanes = true
+}
+
+// AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow.
+func (s *Sheet) AddGraph(g *dag.Graph) {
+	s.panels = append(s.panels, newLayers(g, s.options.Limit))
+	s.see(g)
+	s.graphs = true
+}
+
+func (s *Sheet) see(g *dag.Graph) {
+	for i := range g.Nodes {
+		s.engines[planner.EngineOf(g, int32(i))] = true
+	}
+}
+
+const (
+	legendRow    = 26.0
+	legendMargin = 14.0
+)
+
+// WriteSVG writes the sheet as one SVG that needs nothing beside it.
+func (s *Sheet) WriteSVG(w io.Writer) error {
+	end, plot := 0.0, 0.0
+	for _, p := range s.panels {
+		if l, ok := p.(*lanes); ok {
+			end, plot = max(end, l.end), max(plot, l.plot)
+		}
+	}
+	width, height := leastPlot, 0.0
+	for _, p := range s.panels {
+		if l, ok := p.(*lanes); ok {
+			l.end, l.plot = end, plot
+			l.place()
+		}
+		width = max(width, p.width())
+		height += p.height()
+	}
+	entries := s.entries()
+	rows := wrapLegend(entries, width)
+	height += float64(rows)*legendRow + legendMargin
+	k := newInk(w)
+	k.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" role="img"`)
+	k.attr("width", width)
+	k.attr("height", height)
+	k.WriteString(` viewBox="0 0 `)
+	k.point(width, height)
+	k.WriteString("\">\n")
+	k.title(s.title())
+	k.WriteString("\n" + style)
+	k.rect(0, 0, width, height, 0, "page")
+	k.WriteByte('\n')
+	y := 0.0
+	for _, p := range s.panels {
+		k.WriteString(`<g class="panel" transform="translate(0 `)
+		k.number(y)
+		k.WriteString(")\">\n")
+		p.draw(k)
+		k.WriteString("</g>\n")
+		y += p.height()
+	}
+	for i := range entries {
+		entries[i].draw(k, y)
+	}
+	k.WriteString("</svg>\n")
+	return k.Flush()
+}
+
+func (s *Sheet) title() string {
+	text := ""
+	for n, p := range s.panels {
+		if n > 0 {
+			text += "; "
+		}
+		switch p := p.(type) {
+		case *lanes:
+			text += p.s.title() + ", " + p.s.summary()
+		case *layers:
+			text += p.title()
+		}
+	}
+	return text
+}
