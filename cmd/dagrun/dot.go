@@ -1,21 +1,29 @@
-// dagrun dot FILE: the schedule, or the graph as declared, as DOT.
+// dagrun dot FILE: the schedule, or the graph as declared, as a picture.
 
 package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"github.com/dagrun/dagrun/planner"
 )
 
 func (a *app) dotCommand() *cobra.Command {
-	var before bool
+	var own pictureFlags
 	c := &cobra.Command{
 		Use:   "dot FILE",
-		Short: "Draw the schedule as DOT",
-		Long:  "Draw the schedule as DOT: a cluster per stream, dependencies with their reason, waits dashed.",
-		Example: `  dagrun dot pipelines/saxpy.yaml | dot -Tsvg > saxpy.svg
-  dagrun dot pipelines/saxpy.yaml --before          the graph as declared`,
+		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
+		Long: `Draw the schedule. As DOT, the default, it has a cluster for each stream, dependencies with their
+reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz where its command dot is
+installed.
+
+dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
+arrows with the data that caused them. It is drawn with --own, where Graphviz is missing, and for
+what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
+		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
+  dagrun dot pipelines/chunks.yaml -o chunks.svg --own
+  dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin
+  dagrun dot pipelines/saxpy.yaml -o both.svg --before --after
+  dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
+  dagrun dot pipelines/saxpy.yaml --before               the graph as declared`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
@@ -25,23 +33,20 @@ func (a *app) dotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if before {
-				return planner.WriteGraphDOT(a.stdout, g)
-			}
-			options, err := a.planOptions(nil)
-			if err != nil {
-				return err
-			}
-			plan, err := a.loadPlan(c.Context(), g, options)
-			if err != nil {
-				return err
-			}
-			return plan.WriteDOT(a.stdout, g)
+			return a.draw(c.Context(), g, &own)
 		},
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
 	a.planFlags(c, "h200")
-	c.Flags().BoolVar(&before, "before", false, "draw the dependencies as declared, not the schedule")
+	f := c.Flags()
+	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
+	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")
+	f.StringVar(&own.compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
+	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its name says the form: .dot, .mmd, .svg, .png or .pdf")
+	f.StringVar(&own.format, "format", "", "the `form`: dot, mermaid, svg, png or pdf")
+	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even where Graphviz is installed")
+	f.StringVar(&own.axis, "axis", "", "what runs from left to right in dagrun's own SVG: `time` or level")
+	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, neighbours as one (240)")
 	return c
 }

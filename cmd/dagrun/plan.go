@@ -13,8 +13,8 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	var compare, explain bool
-	var save string
+	var compare, explain, ascii bool
+	var save, html string
 	c := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show the schedule: streams, ops, and why each wait is there",
@@ -27,6 +27,7 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
   dagrun plan pipelines/saxpy.yaml --save-plan p.json  keep it; run it with --plan p.json
+  dagrun plan pipelines/saxpy.yaml --html saxpy.html  a page to look at
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,7 +57,7 @@ an H200 unless told, and no device is opened.`,
 			if explain {
 				return a.printExplanation(g, plan)
 			}
-			return a.printPlan(g, plan, options)
+			return a.printPlan(g, plan, options, html, ascii)
 		},
 	}
 	a.outputFlags(c)
@@ -65,19 +66,29 @@ an H200 unless told, and no device is opened.`,
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "say for each dependency how the plan enforces it")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
+	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
+	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart without characters outside ASCII")
 	return c
 }
 
-func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
-	if a.flags.output == "json" {
-		a.answered = true
-		return plan.EncodeJSON(a.stdout, g)
-	}
+func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options, html string, ascii bool) error {
 	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
 	if err != nil {
 		return err
 	}
-	return plan.WriteText(a.stdout, g, timeline)
+	if html != "" {
+		if err := savePage(html, g, plan, timeline, nil, ""); err != nil {
+			return err
+		}
+	}
+	if a.flags.output == "json" {
+		a.answered = true
+		return plan.EncodeJSON(a.stdout, g)
+	}
+	if err := plan.WriteText(a.stdout, g, timeline); err != nil {
+		return err
+	}
+	return a.printGantt(g, plan, timeline, ascii)
 }
 
 // savePlan writes a plan beside its name and renames it.

@@ -22,7 +22,7 @@ import (
 const mostTraced = 40
 
 func (a *app) traceCommand() *cobra.Command {
-	var out string
+	var out, html string
 	c := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "Measure when each node runs; a timeline for Perfetto",
@@ -31,6 +31,7 @@ with the prediction beside it, in the Trace Event Format: open it at https://ui.
 chrome://tracing. The table shows the last replay. What measuring cost is said: a traced replay
 takes longer than a plain one.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
+  dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
   dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .replays[-1].spans`,
 		Args: oneFile,
@@ -44,7 +45,7 @@ takes longer than a plain one.`,
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
 			defer done()
-			return a.tracePipeline(ctx, args[0], out)
+			return a.tracePipeline(ctx, args[0], out, html)
 		},
 	}
 	a.outputFlags(c)
@@ -55,6 +56,7 @@ takes longer than a plain one.`,
 	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
 	f.IntVar(&values.iterations, "iterations", 3, "`N` replays to trace, after some to warm up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
+	f.StringVar(&html, "html", "", "write a page with the timeline to this `file` too; it needs no network")
 	return c
 }
 
@@ -81,7 +83,7 @@ type traceReport struct {
 	*runtime.Trace
 }
 
-func (a *app) tracePipeline(ctx context.Context, name, out string) (err error) {
+func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err error) {
 	p, err := a.prepare(ctx, name)
 	if err != nil {
 		return err
@@ -101,6 +103,11 @@ func (a *app) tracePipeline(ctx context.Context, name, out string) (err error) {
 	trace, err := a.measureTrace(ctx, p)
 	if err != nil {
 		return a.pinFault(ctx, p, err, &runFlags{})
+	}
+	if html != "" {
+		if err := savePage(html, p.graph, p.plan, predicted, trace, p.platform.Devices()[0].Name); err != nil {
+			return err
+		}
 	}
 	if out == "" {
 		out = strings.TrimSuffix(filepath.Base(shownName(name)), filepath.Ext(name)) + ".trace.json"

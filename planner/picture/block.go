@@ -184,6 +184,9 @@ func (b *block) label(k *ink, g *dag.Graph, y float64, duration string) {
 		k.WriteString("</text>")
 		return
 	}
+	if duration == "" {
+		y += 4
+	}
 	inner := b.w - 2*boxPadding
 	middle := b.x + b.w/2
 	fit := func(s string, most float64) (string, float64) {

@@ -29,9 +29,10 @@ const (
 	rightEdge  = 44.0
 	levelWidth = 112.0
 	levelGap   = 26.0
-	leastPlot  = 860.0
+	leastPlot  = 1000.0
 	mostPlot   = 4800.0
-	wishedBox  = 84.0 // what most boxes should have in width
+	wishedBox  = 84.0  // what most boxes should have in width
+	roomPerBox = 200.0 // how far that may stretch the fullest lane
 	leastBox   = 1.6
 )
 
@@ -81,7 +82,9 @@ func newLanes(s *Schedule, axis Axis, limit int) *lanes {
 // wishedPlot is the width at which three boxes of four are wide enough for their text, within reason.
 func (l *lanes) wishedPlot() float64 {
 	widths := make([]float64, len(l.blocks))
+	inLane := make([]int, len(l.s.plan.Streams))
 	for k := range l.blocks {
+		inLane[l.blocks[k].lane]++
 		from, until := l.extent(&l.blocks[k])
 		widths[k] = until - from
 	}
@@ -89,11 +92,11 @@ func (l *lanes) wishedPlot() float64 {
 	if len(widths) == 0 || l.end <= 0 {
 		return leastPlot
 	}
-	quarter := widths[len(widths)/4]
-	if quarter <= 0 {
-		return mostPlot
+	most := min(mostPlot, roomPerBox*float64(slices.Max(inLane)))
+	if quarter := widths[len(widths)/4]; quarter > 0 {
+		most = min(most, wishedBox/quarter*l.end)
 	}
-	return max(leastPlot, min(mostPlot, wishedBox/quarter*l.end))
+	return max(leastPlot, most)
 }
 
 // extent is where a block begins and ends, in units of the axis.
@@ -259,7 +262,11 @@ func (l *lanes) drawForkJoin(k *ink) {
 		origin := l.boxTop(0) + boxHeight/2
 		last := l.boxTop(int(slices.Max(streams))) + boxHeight/2
 		k.line(x, origin, x, last, "fork")
-		k.text(x, l.boxTop(0)-7, 10, "muted halo", "middle", name)
+		anchor, side := "end", -6.0
+		if toOrigin {
+			anchor, side = "start", 6
+		}
+		k.text(x+side, l.boxTop(0)+laneHeight+12, 10, "muted", anchor, name)
 		for _, s := range streams {
 			y := l.boxTop(int(s)) + boxHeight/2
 			inner := x + 9

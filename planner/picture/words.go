@@ -56,8 +56,8 @@ func kindText(g *dag.Graph, i int32) string {
 		return "set"
 	case n.Launch != nil && n.Launch.Map != nil:
 		return "map"
-	case n.Launch != nil && n.Launch.Kernel != nil:
-		return n.Launch.Kernel.Entry()
+	case n.Launch != nil:
+		return n.Launch.Name
 	}
 	return n.Kind.String()
 }
@@ -72,8 +72,8 @@ func actionText(g *dag.Graph, i int32) string {
 		return "set " + g.RangeText(n.Set.Dst)
 	case n.Launch != nil && n.Launch.Map != nil:
 		return "map " + n.Launch.Map.Text
-	case n.Launch != nil && n.Launch.Kernel != nil:
-		return "kernel " + n.Launch.Kernel.Entry()
+	case n.Launch != nil:
+		return "kernel " + n.Launch.Name
 	}
 	return n.Kind.String()
 }

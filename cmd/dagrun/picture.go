@@ -1,0 +1,277 @@
+// Pictures: which form a name or a flag asks for, and who draws it, Graphviz or dagrun itself. Draws nothing.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// pictureFlags are the flags of dagrun dot.
+type pictureFlags struct {
+	before, after bool
+	compare       string
+	out           string
+	format        string
+	axis          string
+	own           bool
+	most          int
+}
+
+// pictureForms are the forms that dagrun dot writes, and the names of files that ask for them.
+var pictureForms = map[string][]string{
+	"dot":     {".dot", ".gv"},
+	"mermaid": {".mmd", ".mermaid"},
+	"svg":     {".svg"},
+	"png":     {".png"},
+	"pdf":     {".pdf"},
+}
+
+// form is what to write: as --format says, else by the name of the file.
+func (f *pictureFlags) form() (string, error) {
+	if f.format != "" {
+		if _, ok := pictureForms[f.format]; !ok {
+			return "", fmt.Errorf("--format %q: want dot, mermaid, svg, png or pdf", f.format)
+		}
+		return f.format, nil
+	}
+	if f.out != "" && f.out != "-" {
+		extension := strings.ToLower(filepath.Ext(f.out))
+		for form, extensions := range pictureForms {
+			if slices.Contains(extensions, extension) {
+				return form, nil
+			}
+		}
+		if info, err := os.Stat(f.out); err != nil || info.Mode().IsRegular() {
+			return "", fmt.Errorf("-o %s: the name does not say what to write; want .dot, .mmd, .svg, .png or .pdf, or --format", f.out)
+		}
+	}
+	if f.compare != "" || f.own {
+		return "svg", nil
+	}
+	return "dot", nil
+}
+
+func (f *pictureFlags) check(form string) error {
+	drawn := form == "svg"
+	switch {
+	case f.axis != "" && f.axis != "time" && f.axis != "level":
+		return fmt.Errorf("--axis %q: want time or level", f.axis)
+	case f.most < 0:
+		return fmt.Errorf("--boxes %d: want 1 or more", f.most)
+	case f.compare != "" && (f.before || f.after):
+		return errors.New("--compare draws schedules only; leave out --before and --after")
+	case f.compare != "" && !drawn:
+		return fmt.Errorf("--compare is drawn as SVG, not %s", form)
+	case f.before && f.after && !drawn:
+		return fmt.Errorf("--before and --after are drawn together as SVG, not %s; name one of them", form)
+	case (f.axis != "" || f.own || f.most > 0) && !drawn:
+		return fmt.Errorf("--axis, --own and --boxes are for dagrun's own SVG, not %s", form)
+	}
+	return nil
+}
+
+// ownOnly reports whether only dagrun's own SVG can show what was asked for.
+func (f *pictureFlags) ownOnly() bool {
+	return f.own || f.compare != "" || f.axis != "" || f.most > 0 || f.before && f.after
+}
+
+// draw writes the picture that the flags ask for.
+func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
+	form, err := f.form()
+	if err != nil {
+		return err
+	}
+	if err := f.check(form); err != nil {
+		return err
+	}
+	write, err := a.picture(ctx, g, f, form)
+	if err != nil {
+		return err
+	}
+	if f.out == "" || f.out == "-" {
+		return write(a.stdout)
+	}
+	return writeOut(f.out, write)
+}
+
+// picture decides who draws: Graphviz where it is there and what was asked for can be said in DOT, else dagrun.
+func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
+	if form == "dot" || form == "mermaid" {
+		return a.written(ctx, g, f, form)
+	}
+	graphviz, err := exec.LookPath("dot")
+	if form != "svg" && err != nil {
+		return nil, withStatus(statusInternal, fmt.Errorf("%s needs Graphviz, and its command dot is not on PATH; install graphviz, or write .svg", form))
+	}
+	if err == nil && !f.ownOnly() {
+		write, err := a.written(ctx, g, f, "dot")
+		if err != nil {
+			return nil, err
+		}
+		return func(w io.Writer) error { return convert(ctx, graphviz, form, write, w) }, nil
+	}
+	return a.sheet(ctx, g, f)
+}
+
+// written is a picture in text that another program lays out.
+func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
+	if f.before {
+		if form == "mermaid" {
+			return func(w io.Writer) error { return picture.WriteGraphMermaid(w, g) }, nil
+		}
+		return func(w io.Writer) error { return planner.WriteGraphDOT(w, g) }, nil
+	}
+	options, err := a.planOptions(nil)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := a.loadPlan(ctx, g, options)
+	if err != nil {
+		return nil, err
+	}
+	if form == "dot" {
+		return func(w io.Writer) error { return plan.WriteDOT(w, g) }, nil
+	}
+	schedule, err := predicted(g, plan, options)
+	if err != nil {
+		return nil, err
+	}
+	return schedule.WriteMermaid, nil
+}
+
+// sheet is dagrun's own SVG.
+func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io.Writer) error, error) {
+	o := picture.SheetOptions{Limit: f.most}
+	if f.axis == "level" {
+		o.Axis = picture.Level
+	}
+	sheet := picture.NewSheet(o)
+	if f.before {
+		sheet.AddGraph(g)
+	}
+	if f.before && !f.after {
+		return sheet.WriteSVG, nil
+	}
+	options, err := a.planOptions(nil)
+	if err != nil {
+		return nil, err
+	}
+	add := func(plan *planner.Plan) error {
+		schedule, err := predicted(g, plan, options)
+		if err == nil {
+			sheet.AddSchedule(schedule)
+		}
+		return err
+	}
+	if f.compare == "" {
+		plan, err := a.loadPlan(ctx, g, options)
+		if err != nil {
+			return nil, err
+		}
+		return sheet.WriteSVG, add(plan)
+	}
+	for _, name := range strings.Split(f.compare, ",") {
+		options.Strategy = strings.TrimSpace(name)
+		plan, err := planner.New(ctx, g, options)
+		if err != nil {
+			return nil, fmt.Errorf("--compare %s: %w", options.Strategy, err)
+		}
+		if err := add(plan); err != nil {
+			return nil, err
+		}
+	}
+	return sheet.WriteSVG, nil
+}
+
+// predicted is a plan with its course on the machine that it is planned for.
+func predicted(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
+	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return picture.New(g, plan, timeline)
+}
+
+// convert has Graphviz lay out what write writes.
+func convert(ctx context.Context, graphviz, form string, write func(io.Writer) error, w io.Writer) error {
+	var source, complaint bytes.Buffer
+	if err := write(&source); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, graphviz, "-T"+form)
+	command.Stdin, command.Stdout, command.Stderr = &source, w, &complaint
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
+		return fmt.Errorf("%s -T%s: %w: %s", graphviz, form, err, line)
+	}
+	return nil
+}
+
+// columns is how wide text may be: COLUMNS, else the terminal, else 80.
+func (a *app) columns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if s, ok := a.stdout.(*sink); ok {
+		if file, ok := s.w.(*os.File); ok {
+			if n, _, err := term.GetSize(int(file.Fd())); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 80
+}
+
+// printGantt draws the predicted course below the plan in text.
+func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
+	if a.flags.quiet || g.Len() == 0 {
+		return nil
+	}
+	schedule, err := picture.New(g, plan, timeline)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout)
+	return schedule.WriteGantt(a.stdout, picture.GanttOptions{Width: a.columns(), ASCII: ascii})
+}
+
+// savePage writes the page with the timeline; trace may be nil.
+func savePage(name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, trace *runtime.Trace, device string) error {
+	schedule, err := picture.New(g, plan, timeline)
+	if err != nil {
+		return err
+	}
+	var course *picture.Course
+	if trace != nil {
+		course = &picture.Course{Mode: trace.Mode, Source: trace.Source, Device: device, PlainUS: trace.PlainUS, TracedUS: trace.TracedUS}
+		for k := range trace.Replays {
+			replay := &trace.Replays[k]
+			spans := make([]picture.Span, len(replay.Spans))
+			for i := range replay.Spans {
+				spans[i] = picture.Span{Start: replay.Spans[i].Start, End: replay.Spans[i].End}
+			}
+			course.Replays = append(course.Replays, picture.Replay{Spans: spans, SubmitUS: replay.SubmitUS})
+		}
+	}
+	return writeOut(name, func(w io.Writer) error { return schedule.WritePage(w, course) })
+}

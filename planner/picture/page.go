@@ -1,0 +1,262 @@
+// The page: a timeline to look at in a browser, with everything it needs inside. Reads no network and writes no file.
+
+package picture
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+// Course is a measured run, replay by replay.
+type Course struct {
+	Mode     string // "streams", "graph"
+	Source   string // what measured
+	Device   string
+	PlainUS  float64 // a replay without tracing; 0 where unknown
+	TracedUS float64 // with
+	Replays  []Replay
+}
+
+// Replay is one measured replay.
+type Replay struct {
+	Spans    []Span  // by node
+	SubmitUS float64 // host time of handing everything over
+}
+
+// Span is when a node ran, in microseconds from the start of its replay.
+type Span struct{ Start, End float64 }
+
+// pageData is what the page's script reads. Columns instead of objects keep large pages small.
+type pageData struct {
+	Name      string         `json:"name"`
+	Strategy  string         `json:"strategy"`
+	Machine   string         `json:"machine"`
+	Graph     bool           `json:"graph"`
+	Makespan  float64        `json:"makespan"`
+	Bound     float64        `json:"bound"`
+	Streams   []string       `json:"streams"`
+	Engines   []string       `json:"engines"`
+	Causes    []string       `json:"causes"`
+	Texts     []string       `json:"texts"` // reasons of dependencies, named by number
+	Nodes     pageNodes      `json:"nodes"`
+	Edges     pageEdges      `json:"edges"`
+	Waits     []pageWait     `json:"waits"`
+	Path      []int32        `json:"path"`
+	Gaps      []pageGap      `json:"gaps"`
+	Memory    []pageMemory   `json:"memory"`
+	Measured  *pageCourse    `json:"measured,omitempty"`
+	Predicted pagePrediction `json:"predicted"`
+}
+
+type pageNodes struct {
+	Name   []string `json:"name"`
+	Action []string `json:"action"`
+	Kind   []string `json:"kind"`
+	Engine []int32  `json:"engine"`
+	Device []int32  `json:"device"`
+	Stream []int32  `json:"stream"`
+	Bytes  []int64  `json:"bytes"`
+	Flops  []int64  `json:"flops"`
+	Line   []int32  `json:"line"`
+}
+
+type pagePrediction struct {
+	Start []float64 `json:"start"`
+	End   []float64 `json:"end"`
+	Alone []float64 `json:"alone"`
+	By    []int32   `json:"by"`
+	Cause []int32   `json:"cause"`
+}
+
+// pageEdges are the dependencies by later node: those of node i are from[start[i]] to from[start[i+1]-1].
+type pageEdges struct {
+	Start []int32 `json:"start"`
+	From  []int32 `json:"from"`
+	Text  []int32 `json:"text"`
+}
+
+type pageWait struct {
+	From  int32  `json:"from"`
+	To    int32  `json:"to"`
+	Event int32  `json:"event"`
+	Why   string `json:"why"`
+}
+
+type pageGap struct {
+	Device int32   `json:"device"`
+	Engine uint8   `json:"engine"`
+	Start  float64 `json:"start"`
+	End    float64 `json:"end"`
+	Next   int32   `json:"next"`
+}
+
+type pageMemory struct {
+	Device int32     `json:"device"`
+	Arena  int64     `json:"arena"`
+	Kept   int64     `json:"kept"`
+	US     []float64 `json:"us"`
+	Bytes  []int64   `json:"bytes"`
+}
+
+type pageCourse struct {
+	Mode    string       `json:"mode"`
+	Source  string       `json:"source"`
+	Device  string       `json:"device"`
+	Plain   float64      `json:"plain"`
+	Traced  float64      `json:"traced"`
+	Replays []pageReplay `json:"replays"`
+}
+
+type pageReplay struct {
+	Submit float64   `json:"submit"`
+	Start  []float64 `json:"start"`
+	End    []float64 `json:"end"`
+}
+
+// nano rounds a time to the nanosecond, which is all that anyone measures and keeps pages small.
+func nano(us float64) float64 { return math.Round(us*1e3) / 1e3 }
+
+// maxGaps is how many idle gaps a page lists, the longest.
+const maxGaps = 200
+
+// WritePage writes one HTML page that needs no network: the timeline of the schedule, with a measured course (nil: none)
+// under the predicted one.
+func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
+	data, err := s.pageData(measured)
+	if err != nil {
+		return err
+	}
+	// In Go's JSON <, > and & are written as \u003c, \u003e and \u0026, so that no name can end the script element.
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	for rest := pageHTML; rest != ""; {
+		before, after, found := strings.Cut(rest, "{{")
+		out.WriteString(before)
+		if !found {
+			break
+		}
+		name, after, _ := strings.Cut(after, "}}")
+		switch name {
+		case "title":
+			escapes.WriteString(out, clean(s.title()))
+		case "style":
+			out.WriteString(pageCSS)
+		case "data":
+			out.Write(text)
+		case "script":
+			out.WriteString(pageJS)
+		}
+		rest = after
+	}
+	return out.Flush()
+}
+
+func (s *Schedule) pageData(measured *Course) (*pageData, error) {
+	g, t, n := s.graph, s.timeline, s.graph.Len()
+	d := &pageData{Name: clean(g.Name), Strategy: s.plan.Strategy, Machine: clean(t.Machine), Graph: t.Graph, Makespan: nano(t.MakespanUS),
+		Bound: nano(s.plan.Stats.LowerBoundUS), Path: s.path, Waits: []pageWait{}, Gaps: []pageGap{}, Memory: []pageMemory{}}
+	for k := range s.plan.Streams {
+		d.Streams = append(d.Streams, s.streamText(k))
+	}
+	for e := planner.Compute; e <= planner.HostCopy; e++ {
+		d.Engines = append(d.Engines, e.String())
+	}
+	for c := planner.NoCause; c <= planner.AfterIssue; c++ {
+		d.Causes = append(d.Causes, c.String())
+	}
+	for i := range int32(n) {
+		node, span := &g.Nodes[i], &t.Nodes[i]
+		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
+		d.Nodes.Action = append(d.Nodes.Action, clean(actionText(g, i)))
+		d.Nodes.Kind = append(d.Nodes.Kind, clean(kindText(g, i)))
+		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
+		d.Nodes.Device = append(d.Nodes.Device, span.Device)
+		d.Nodes.Stream = append(d.Nodes.Stream, span.Stream)
+		d.Nodes.Bytes = append(d.Nodes.Bytes, sizeOf(g, i))
+		d.Nodes.Flops = append(d.Nodes.Flops, node.Work.Flops)
+		d.Nodes.Line = append(d.Nodes.Line, node.Pos.Line)
+		d.Predicted.Start = append(d.Predicted.Start, nano(span.Start))
+		d.Predicted.End = append(d.Predicted.End, nano(span.End))
+		d.Predicted.Alone = append(d.Predicted.Alone, nano(span.Alone))
+		d.Predicted.By = append(d.Predicted.By, span.By)
+		d.Predicted.Cause = append(d.Predicted.Cause, int32(span.Cause))
+	}
+	s.pageEdges(d)
+	for k := range s.waits {
+		w := &s.waits[k]
+		d.Waits = append(d.Waits, pageWait{w.from, w.to, w.event, clean(s.reason(w))})
+	}
+	atLeast := 0.0
+	_, gaps := t.Engines(0)
+	for len(gaps) > maxGaps {
+		atLeast = max(t.MakespanUS/1e4, atLeast*2)
+		_, gaps = t.Engines(atLeast)
+	}
+	for _, gap := range gaps {
+		d.Gaps = append(d.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
+	}
+	for _, o := range t.Occupancy(g, s.plan) {
+		m := pageMemory{Device: o.Device, Arena: o.Arena, Kept: o.Kept}
+		for _, step := range o.Steps {
+			m.US = append(m.US, nano(step.US))
+			m.Bytes = append(m.Bytes, step.Bytes)
+		}
+		d.Memory = append(d.Memory, m)
+	}
+	if measured == nil {
+		return d, nil
+	}
+	d.Measured = &pageCourse{Mode: measured.Mode, Source: measured.Source, Device: clean(measured.Device), Plain: nano(measured.PlainUS), Traced: nano(measured.TracedUS)}
+	for k := range measured.Replays {
+		replay := &measured.Replays[k]
+		if len(replay.Spans) != n {
+			return nil, fmt.Errorf("replay %d has %d spans for a graph of %d nodes", k, len(replay.Spans), n)
+		}
+		r := pageReplay{Submit: nano(replay.SubmitUS)}
+		for _, span := range replay.Spans {
+			r.Start = append(r.Start, nano(span.Start))
+			r.End = append(r.End, nano(span.End))
+		}
+		d.Measured.Replays = append(d.Measured.Replays, r)
+	}
+	return d, nil
+}
+
+func (s *Schedule) pageEdges(d *pageData) {
+	number := map[string]int32{}
+	edges := s.graph.Edges()
+	d.Edges.Start = append(d.Edges.Start, 0)
+	for i := range int32(s.graph.Len()) {
+		for _, e := range s.graph.PredEdges(i) {
+			text := clean(s.graph.EdgeText(edges[e]))
+			k, ok := number[text]
+			if !ok {
+				k = int32(len(d.Texts))
+				number[text] = k
+				d.Texts = append(d.Texts, text)
+			}
+			d.Edges.From = append(d.Edges.From, edges[e].From)
+			d.Edges.Text = append(d.Edges.Text, k)
+		}
+		d.Edges.Start = append(d.Edges.Start, int32(len(d.Edges.From)))
+	}
+}

@@ -1,0 +1,792 @@
+// The timeline page's script: draws what lies in view of the data in this page, and answers mouse and keyboard. Loads nothing.
+(() => {
+"use strict";
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const nodes = data.nodes, count = nodes.name.length;
+const measured = data.measured ? data.measured.replays : [];
+const predicted = data.predicted;
+const critical = new Uint8Array(count);
+for (const i of data.path) critical[i] = 1;
+const engineWords = {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
+const glyphs = {compute: "▪", h2d: "↑", d2h: "↓", peer: "↔", d2d: "↺", host: "⌂"};
+const canvas = $("timeline"), lanes = $("lanes"), memory = $("memory"), tip = $("tip");
+const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, laneGap = 10;
+const fixed = (v) => (Math.round(v * 100) / 100).toFixed(2);
+const time = (us) => us >= 1e6 ? +(us / 1e6).toPrecision(4) + " s" : us >= 1e4 ? +(us / 1e3).toPrecision(4) + " ms" : +us.toPrecision(4) + " us";
+const bytes = (n) => { let k = 0; while (n >= 1024 && k < 5) { n /= 1024; k++; } return +n.toFixed(1) + " " + ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"][k]; };
+const isolate = (s) => "\u2068" + s + "\u2069";
+const element = (tag, text, className) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (className) e.className = className; return e; };
+
+let replay = measured.length ? measured.length - 1 : -1;
+let selected = -1, hovered = -1, from = 0, to = 1, rows = [], total = 0, end = 1;
+
+// Rows: for every stream and every engine one of the predicted course and one of the measured; where an engine runs several
+// nodes at once, as many as it takes.
+function course(k) { return k < 0 ? predicted : measured[k]; }
+
+function pack(ids, c) {
+  const tracks = [];
+  for (const i of ids) {
+    let t = tracks.find((t) => t.free <= c.start[i] + 1e-6);
+    if (!t) {
+      if (tracks.length < 12) tracks.push(t = {ids: [], free: 0});
+      else t = tracks.reduce((a, b) => a.free <= b.free ? a : b);
+    }
+    t.ids.push(i);
+    t.free = Math.max(t.free, c.end[i]);
+  }
+  return tracks.map((t) => t.ids);
+}
+
+function layout() {
+  rows = [];
+  let y = axisHeight;
+  const add = (key, label, ids, gaps, several) => {
+    for (const k of replay < 0 ? [-1] : [-1, replay]) {
+      const c = course(k);
+      const sorted = Array.from(ids).sort((a, b) => c.start[a] - c.start[b] || a - b);
+      (several ? pack(sorted, c) : [sorted]).forEach((track, n) => {
+        const reach = new Float64Array(track.length);
+        track.forEach((i, at) => { reach[at] = Math.max(at ? reach[at - 1] : 0, c.end[i]); });
+        rows.push({key, label: n ? "" : label, kind: n ? "" : replay < 0 ? "" : k < 0 ? "predicted" : "measured", measured: k >= 0, ids: track, reach, course: c, y, gaps: k < 0 && !n ? gaps : []});
+        y += rowHeight + rowGap;
+      });
+    }
+    y += laneGap;
+  };
+  const byStream = data.streams.map(() => []), byEngine = new Map();
+  for (let i = 0; i < count; i++) {
+    byStream[nodes.stream[i]].push(i);
+    const key = nodes.device[i] * 16 + nodes.engine[i];
+    if (!byEngine.has(key)) byEngine.set(key, []);
+    byEngine.get(key).push(i);
+  }
+  byStream.forEach((ids, s) => add("s" + s, data.streams[s], ids, [], false));
+  const many = nodes.device.some((d) => d !== 0);
+  for (const key of [...byEngine.keys()].sort((a, b) => a - b)) {
+    const device = key >> 4, engine = key & 15;
+    add("e" + key, "engine " + data.engines[engine] + (many ? ", device " + device : ""), byEngine.get(key),
+      data.gaps.filter((g) => g.device === device && g.engine === engine), true);
+  }
+  total = y;
+  end = 0;
+  for (const k of replay < 0 ? [-1] : [-1, replay]) for (const e of course(k).end) end = Math.max(end, e);
+  end = end || 1;
+  $("room").style.height = Math.max(0, total - lanes.clientHeight) + "px";
+  lanes.style.height = Math.min(total + 4, Math.min(innerHeight * 0.62, 640)) + "px";
+}
+
+// Drawing.
+let colors = {};
+function readColors() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ["page", "panel", "text", "soft", "line", "accent", "critical", "box", "gap", ...data.engines]) colors[name] = style.getPropertyValue("--" + name).trim();
+}
+
+function size(c, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  if (c.width !== Math.round(width * ratio) || c.height !== Math.round(height * ratio)) {
+    c.width = Math.round(width * ratio);
+    c.height = Math.round(height * ratio);
+    c.style.height = height + "px";
+  }
+  const pen = c.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+function ticks(span, width) {
+  const wished = span / Math.max(2, width / 110), power = Math.pow(10, Math.floor(Math.log10(wished)));
+  return power * ([1, 2, 5].find((f) => f * power >= wished) || 10);
+}
+
+// cutText is the text as far as it fits.
+function cutText(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  const letters = Array.from(text);
+  let low = 0, high = letters.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (pen.measureText(letters.slice(0, middle).join("") + "…").width <= width) low = middle; else high = middle - 1;
+  }
+  return low ? letters.slice(0, low).join("") + "…" : "";
+}
+
+let width = 0, height = 0, drawn = [];
+const xOf = (t) => gutter + (t - from) / (to - from) * (width - gutter - 8);
+const tOf = (x) => from + (x - gutter) / (width - gutter - 8) * (to - from);
+
+function drawAxis(pen) {
+  const step = ticks(to - from, width - gutter);
+  pen.fillStyle = colors.soft;
+  pen.strokeStyle = colors.line;
+  pen.textAlign = "center";
+  pen.font = "11px Helvetica,Arial,sans-serif";
+  for (let n = Math.ceil(from / step); n * step <= to; n++) {
+    const x = Math.round(xOf(n * step)) + 0.5;
+    pen.globalAlpha = 0.45;
+    pen.beginPath();
+    pen.moveTo(x, axisHeight - 6);
+    pen.lineTo(x, height);
+    pen.stroke();
+    pen.globalAlpha = 1;
+    pen.fillText(time(+(n * step).toPrecision(12)), Math.max(gutter + 20, Math.min(width - 28, x)), 14);
+  }
+  pen.textAlign = "left";
+}
+
+function drawSpan(pen, row, i, x, y, w) {
+  const engine = data.engines[nodes.engine[i]];
+  pen.fillStyle = colors[engine];
+  pen.fillRect(x, y, w, rowHeight);
+  if (w > 2.5) {
+    const thick = critical[i] && !row.measured;
+    pen.strokeStyle = thick ? colors.critical : colors.box;
+    pen.lineWidth = thick ? 2.5 : 1;
+    pen.strokeRect(x + pen.lineWidth / 2, y + pen.lineWidth / 2, w - pen.lineWidth, rowHeight - pen.lineWidth);
+    pen.lineWidth = 1;
+  } else if (critical[i] && !row.measured) {
+    pen.fillStyle = colors.critical;
+    pen.fillRect(x, y, w, 4);
+  }
+  if (i === selected || i === hovered) {
+    pen.strokeStyle = colors.accent;
+    pen.lineWidth = i === selected ? 3 : 1.5;
+    pen.strokeRect(x - 1, y - 1, w + 2, rowHeight + 2);
+    pen.lineWidth = 1;
+  }
+  const left = Math.max(x, gutter), room = Math.min(x + w, width) - left - 8;
+  if (room > 12) {
+    pen.fillStyle = colors.text;
+    const mark = glyphs[engine] + (critical[i] && !row.measured ? "★" : "");
+    pen.font = "12px Helvetica,Arial,sans-serif";
+    const head = pen.measureText(mark + " ").width;
+    pen.fillText(mark, left + 4, y + 16);
+    const name = cutText(pen, nodes.name[i], room - head);
+    if (name) pen.fillText(isolate(name), left + 4 + head, y + 16);
+  }
+}
+
+function drawRow(pen, row, top) {
+  const y = row.y - top;
+  pen.fillStyle = row.measured ? colors.page : colors.panel;
+  pen.fillRect(gutter, y, width - gutter, rowHeight);
+  if (row.measured) {
+    pen.strokeStyle = colors.line;
+    pen.strokeRect(gutter + 0.5, y + 0.5, width - gutter - 1, rowHeight - 1);
+  }
+  pen.fillStyle = colors.text;
+  pen.font = "bold 12px Helvetica,Arial,sans-serif";
+  if (row.kind !== "measured") pen.fillText(cutText(pen, row.label, gutter - 78), 8, y + 16);
+  pen.fillStyle = colors.soft;
+  pen.font = "11px Helvetica,Arial,sans-serif";
+  pen.fillText(row.kind, gutter - 62, y + 16);
+  pen.save();
+  pen.beginPath();
+  pen.rect(gutter, y - 2, width - gutter, rowHeight + 4);
+  pen.clip();
+  for (const g of row.gaps) {
+    if (g.end < from || g.start > to) continue;
+    const x1 = xOf(Math.max(g.start, from)), x2 = xOf(Math.min(g.end, to));
+    if (x2 - x1 < 4) continue;
+    pen.strokeStyle = colors.gap;
+    pen.setLineDash([3, 3]);
+    pen.beginPath();
+    pen.moveTo(x1 + 2, y + rowHeight / 2);
+    pen.lineTo(x2 - 2, y + rowHeight / 2);
+    pen.stroke();
+    pen.setLineDash([]);
+    if (x2 - x1 > 70) {
+      pen.fillStyle = colors.soft;
+      const text = cutText(pen, "idle " + time(g.end - g.start), x2 - x1 - 12);
+      const w = pen.measureText(text).width;
+      pen.fillStyle = colors.panel;
+      pen.fillRect((x1 + x2 - w) / 2 - 3, y + 4, w + 6, rowHeight - 8);
+      pen.fillStyle = colors.soft;
+      pen.fillText(text, (x1 + x2 - w) / 2, y + 16);
+    }
+  }
+  // The first that ends in view; reach never falls.
+  let low = 0, high = row.ids.length;
+  while (low < high) { const m = (low + high) >> 1; if (row.reach[m] < from) low = m + 1; else high = m; }
+  let last = -1;
+  for (let at = low; at < row.ids.length; at++) {
+    const i = row.ids[at];
+    if (row.course.start[i] > to) break;
+    const x = xOf(row.course.start[i]), until = xOf(row.course.end[i]);
+    let w = Math.max(1, until - x);
+    if (at + 1 < row.ids.length) w = Math.max(0.5, Math.min(w, xOf(row.course.start[row.ids[at + 1]]) - x));
+    if (Math.floor(until) <= last && i !== selected) continue; // this pixel shows a node already
+    last = Math.floor(until);
+    drawSpan(pen, row, i, x, y, w);
+    drawn.push({node: i, row, x, y, w, h: rowHeight});
+  }
+  pen.restore();
+}
+
+function rowOf(i, section, wantMeasured) {
+  const key = section === "e" ? "e" + (nodes.device[i] * 16 + nodes.engine[i]) : "s" + nodes.stream[i];
+  return rows.find((r) => r.key === key && r.measured === wantMeasured && r.ids.includes(i));
+}
+
+function arrow(pen, x1, y1, x2, y2, color, thick) {
+  pen.strokeStyle = pen.fillStyle = color;
+  pen.lineWidth = thick;
+  const bend = Math.max(16, Math.abs(y2 - y1) / 2) * Math.sign(y2 - y1 || 1);
+  pen.beginPath();
+  pen.moveTo(x1, y1);
+  pen.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2);
+  pen.stroke();
+  const s = Math.sign(y2 - y1 || 1) * 7;
+  pen.beginPath();
+  pen.moveTo(x2, y2);
+  pen.lineTo(x2 - 4, y2 - s);
+  pen.lineTo(x2 + 4, y2 - s);
+  pen.fill();
+  pen.lineWidth = 1;
+}
+
+const mostArrows = 120;
+let predictedRow = [];
+function drawArrows(pen, top) {
+  pen.save();
+  pen.beginPath();
+  pen.rect(gutter, axisHeight - 4, width - gutter, height);
+  pen.clip();
+  const seen = [];
+  for (const w of data.waits) {
+    if (w.to < 0 || predicted.start[w.to] < from || predicted.end[w.from] > to) continue;
+    seen.push(w);
+    if (seen.length > mostArrows) break;
+  }
+  const list = seen.length > mostArrows ? data.waits.filter((w) => w.to === selected || w.from === selected).slice(0, mostArrows) : seen;
+  const draw = (a, b, thick) => {
+    const r1 = predictedRow[nodes.stream[a]], r2 = predictedRow[nodes.stream[b]];
+    if (r1 === undefined || r2 === undefined || r1 === r2) return;
+    const down = r2.y > r1.y;
+    arrow(pen, xOf(predicted.end[a]), r1.y - top + (down ? rowHeight : 0), xOf(predicted.start[b]), r2.y - top + (down ? 0 : rowHeight), colors.accent, thick);
+  };
+  for (const w of list) if (w.to >= 0) draw(w.from, w.to, w.to === selected || w.from === selected ? 2.5 : 1.2);
+  pen.restore();
+}
+
+let asked = false;
+function redraw() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => { asked = false; draw(); });
+}
+
+function draw() {
+  width = lanes.clientWidth;
+  height = lanes.clientHeight;
+  const top = lanes.scrollTop;
+  const pen = size(canvas, width, height);
+  drawn = [];
+  pen.save();
+  for (const row of rows) if (row.y + rowHeight > top + axisHeight && row.y < top + height) drawRow(pen, row, top);
+  drawArrows(pen, top);
+  pen.restore();
+  pen.fillStyle = colors.page;
+  pen.fillRect(0, 0, width, axisHeight - 4);
+  drawAxis(pen);
+  canvas.drawn = drawn;
+  canvas.dataset.from = from.toFixed(4);
+  canvas.dataset.to = to.toFixed(4);
+  canvas.dataset.selected = selected;
+  canvas.dataset.replay = replay;
+  drawMemory();
+}
+
+function drawMemory() {
+  if (!data.memory.length) return;
+  const each = 92, w = memory.clientWidth, pen = size(memory, w, each * data.memory.length + 18);
+  const x = (t) => gutter + (t - from) / (to - from) * (w - gutter - 8);
+  data.memory.forEach((m, k) => {
+    const most = Math.max(m.arena, ...m.bytes, 1), y0 = k * each + each - 6, scale = (each - 22) / most;
+    pen.fillStyle = colors.panel;
+    pen.fillRect(gutter, y0 - (each - 14), w - gutter - 8, each - 14);
+    pen.save();
+    pen.beginPath();
+    pen.rect(gutter, y0 - each, w - gutter - 8, each + 1);
+    pen.clip();
+    pen.beginPath();
+    pen.moveTo(x(0), y0);
+    m.us.forEach((t, n) => {
+      const y = y0 - m.bytes[n] * scale, next = n + 1 < m.us.length ? m.us[n + 1] : data.makespan;
+      pen.lineTo(x(t), y);
+      pen.lineTo(x(next), y);
+    });
+    pen.lineTo(x(data.makespan), y0);
+    pen.closePath();
+    pen.fillStyle = colors.h2d;
+    pen.fill();
+    pen.strokeStyle = colors.accent;
+    pen.stroke();
+    pen.setLineDash([6, 4]);
+    pen.strokeStyle = colors.critical;
+    pen.beginPath();
+    pen.moveTo(gutter, y0 - m.arena * scale);
+    pen.lineTo(w, y0 - m.arena * scale);
+    pen.stroke();
+    pen.setLineDash([]);
+    if (selected >= 0) {
+      pen.strokeStyle = colors.text;
+      pen.beginPath();
+      pen.moveTo(x(predicted.start[selected]), y0 - each + 8);
+      pen.lineTo(x(predicted.start[selected]), y0);
+      pen.stroke();
+    }
+    pen.restore();
+    pen.fillStyle = colors.text;
+    pen.font = "bold 12px Helvetica,Arial,sans-serif";
+    pen.fillText("device " + m.device, 8, y0 - 50);
+    pen.font = "11px Helvetica,Arial,sans-serif";
+    pen.fillStyle = colors.soft;
+    pen.fillText("arena " + bytes(m.arena) + " - -", 8, y0 - 34);
+    pen.fillText("alive at most " + bytes(Math.max(...m.bytes)), 8, y0 - 19);
+  });
+}
+
+// Words.
+function cause(i) {
+  const by = predicted.by[i], name = data.causes[predicted.cause[i]];
+  if (name === "start") return ["started at once", -1];
+  return [name === "host" && by < 0 ? "when the host had submitted it" : "held by " + name, by];
+}
+
+// measuredCause finds what ended last before a node's measured start: a dependency, the node before it on its stream, or the
+// copy before it on its engine.
+function measuredCause(i) {
+  const c = measured[replay];
+  let best = -1, why = "";
+  const see = (q, text) => {
+    if (q !== i && c.end[q] <= c.start[i] + 0.5 && (best < 0 || c.end[q] > c.end[best])) { best = q; why = text; }
+  };
+  for (let k = data.edges.start[i]; k < data.edges.start[i + 1]; k++) see(data.edges.from[k], data.texts[data.edges.text[k]]);
+  for (const [section, text] of [["s", "stream order"], ["e", "engine"]]) {
+    if (section === "e" && data.engines[nodes.engine[i]] === "compute") continue;
+    const row = rowOf(i, section, true);
+    const at = row ? row.ids.indexOf(i) : -1;
+    if (at > 0) see(row.ids[at - 1], text);
+  }
+  if (best < 0) return ["nothing ran before it that it needs", -1];
+  const gap = c.start[i] - c.end[best];
+  return [time(Math.max(0, gap)) + " after its " + (why === "stream order" ? "stream" : why === "engine" ? "engine" : "dependency") + " was free (" + why + ")", best];
+}
+
+function facts(i) {
+  const list = [["name", nodes.name[i]], ["does", nodes.action[i]], ["stream", data.streams[nodes.stream[i]]],
+    ["engine", data.engines[nodes.engine[i]] + ", device " + nodes.device[i]]];
+  if (nodes.bytes[i]) list.push(["bytes", bytes(nodes.bytes[i])]);
+  if (nodes.flops[i]) list.push(["operations", nodes.flops[i].toLocaleString("en")]);
+  if (nodes.line[i]) list.push(["line", String(nodes.line[i])]);
+  const d = predicted.end[i] - predicted.start[i];
+  list.push(["predicted", time(d) + ", from " + fixed(predicted.start[i]) + " to " + fixed(predicted.end[i]) + " us" + (predicted.alone[i] < d * 0.999 ? "; " + time(predicted.alone[i]) + " alone" : "")]);
+  list.push(["why not sooner", cause(i)[0], cause(i)[1]]);
+  if (replay >= 0) {
+    const c = measured[replay], m = c.end[i] - c.start[i];
+    const rate = nodes.bytes[i] && m > 0 ? ", " + (nodes.bytes[i] / m / 1e3).toFixed(1) + " GB/s" : "";
+    list.push(["measured", time(m) + ", from " + fixed(c.start[i]) + " to " + fixed(c.end[i]) + " us" + rate]);
+    list.push(["measured: why not sooner", ...measuredCause(i)]);
+  }
+  if (critical[i]) list.push(["critical path", "★ yes, as predicted"]);
+  return list;
+}
+
+function showNode() {
+  const box = $("node");
+  box.textContent = "";
+  if (selected < 0) { box.append(element("p", "None selected.")); return; }
+  const dl = element("dl");
+  for (const [key, text, by] of facts(selected)) {
+    dl.append(element("dt", key));
+    const dd = element("dd");
+    dd.append(element("bdi", text));
+    if (by >= 0 && by !== undefined) {
+      const button = element("button", nodes.name[by], "link");
+      button.type = "button";
+      button.addEventListener("click", () => select(by, true));
+      dd.append(": ", button);
+    }
+    dl.append(dd);
+  }
+  const waits = data.waits.filter((w) => w.to === selected);
+  if (waits.length) {
+    dl.append(element("dt", "waits for"));
+    const dd = element("dd");
+    for (const w of waits) {
+      const button = element("button", nodes.name[w.from], "link");
+      button.type = "button";
+      button.addEventListener("click", () => select(w.from, true));
+      const line = element("div");
+      line.append("event " + w.event + ": ", button, " (", element("bdi", w.why), ")");
+      dd.append(line);
+    }
+    dl.append(dd);
+  }
+  box.append(dl);
+}
+
+// Choosing.
+function select(i, show) {
+  selected = i;
+  if (i >= 0 && show) reveal(i);
+  const name = i >= 0 ? "Timeline. " + nodes.name[i] + ", " + facts(i).slice(1).map((f) => f[0] + " " + f[1] + (f[2] >= 0 ? " " + nodes.name[f[2]] : "")).join("; ")
+    : "Timeline of " + count + " nodes on " + data.streams.length + " streams";
+  canvas.setAttribute("aria-label", name);
+  showNode();
+  drawTable(show);
+  redraw();
+}
+
+function reveal(i) {
+  const c = course(replay), s = Math.min(c.start[i], predicted.start[i]), e = Math.max(c.end[i], predicted.end[i]);
+  if (s < from || e > to) {
+    const span = Math.max(to - from, (e - s) * 1.4);
+    view((s + e) / 2 - span / 2, (s + e) / 2 + span / 2);
+  }
+  const row = rowOf(i, "s", false);
+  if (row && (row.y < lanes.scrollTop + axisHeight || row.y + 2 * rowHeight > lanes.scrollTop + lanes.clientHeight)) lanes.scrollTop = row.y - lanes.clientHeight / 2;
+}
+
+function view(a, b) {
+  const least = Math.max(end * 1e-7, 1e-3), most = end * 1.04;
+  let span = Math.min(most, Math.max(least, b - a));
+  const middle = (a + b) / 2;
+  a = Math.max(-end * 0.02, Math.min(middle - span / 2, end * 1.02 - span));
+  from = a;
+  to = a + span;
+  redraw();
+}
+function zoom(factor, at) { view(at - (at - from) * factor, at + (to - at) * factor); }
+function fit() { view(-end * 0.02, end * 1.02); }
+const center = () => selected >= 0 ? (predicted.start[selected] + predicted.end[selected]) / 2 : (from + to) / 2;
+
+function setReplay(k) {
+  if (!measured.length) return;
+  replay = Math.max(0, Math.min(measured.length - 1, k));
+  const before = end;
+  layout();
+  predictedRows();
+  $("replay").textContent = "replay " + (replay + 1) + " of " + measured.length;
+  $("replay-before").disabled = replay === 0;
+  $("replay-next").disabled = replay === measured.length - 1;
+  if (to - from > before) fit();
+  sortTable();
+  select(selected, false);
+}
+function predictedRows() { predictedRow = data.streams.map((_, s) => rows.find((r) => r.key === "s" + s && !r.measured)); }
+
+function nextCritical() {
+  const at = data.path.indexOf(selected);
+  if (data.path.length) select(data.path[(at + 1) % data.path.length], true);
+}
+
+function inRow(step) {
+  if (selected < 0) { if (count) select(firstVisible(), true); return; }
+  const row = rowOf(selected, "s", false), at = row.ids.indexOf(selected) + step;
+  if (at >= 0 && at < row.ids.length) select(row.ids[at], true);
+}
+function firstVisible() {
+  const spot = drawn.find((d) => !d.row.measured && d.x + d.w >= gutter);
+  return spot ? spot.node : 0;
+}
+function otherRow(step) {
+  if (selected < 0) { inRow(0); return; }
+  const t = predicted.start[selected];
+  for (let s = nodes.stream[selected] + step; s >= 0 && s < data.streams.length; s += step) {
+    const ids = predictedRow[s].ids;
+    if (!ids.length) continue;
+    select(ids.reduce((a, b) => Math.abs(predicted.start[b] - t) < Math.abs(predicted.start[a] - t) ? b : a), true);
+    return;
+  }
+}
+
+canvas.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  const move = (part) => view(from + (to - from) * part, to + (to - from) * part);
+  const keys = {
+    ArrowLeft: () => e.shiftKey ? move(-0.2) : inRow(-1), ArrowRight: () => e.shiftKey ? move(0.2) : inRow(1),
+    ArrowUp: () => otherRow(-1), ArrowDown: () => otherRow(1), PageUp: () => move(-0.9), PageDown: () => move(0.9),
+    "+": () => zoom(0.6, center()), "=": () => zoom(0.6, center()), "-": () => zoom(1 / 0.6, center()), _: () => zoom(1 / 0.6, center()),
+    Home: fit, End: () => { let last = 0; for (let i = 1; i < count; i++) if (predicted.end[i] > predicted.end[last]) last = i; if (count) select(last, true); },
+    Enter: () => { if (selected >= 0 && predicted.by[selected] >= 0) select(predicted.by[selected], true); },
+    c: nextCritical, "[": () => setReplay(replay - 1), "]": () => setReplay(replay + 1), Escape: () => { tip.hidden = true; select(-1); },
+  };
+  const act = keys[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+});
+
+// Mouse.
+function hit(e) {
+  const box = canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+  if (x < gutter) return null;
+  let best = null;
+  for (const d of drawn) {
+    if (y < d.y || y > d.y + d.h || x < d.x - 2 || x > d.x + d.w + 2) continue;
+    if (!best || Math.abs(d.x + d.w / 2 - x) < Math.abs(best.x + best.w / 2 - x)) best = d;
+  }
+  return best;
+}
+function gapAt(e) {
+  const box = canvas.getBoundingClientRect(), t = tOf(e.clientX - box.left), y = e.clientY - box.top + lanes.scrollTop;
+  const row = rows.find((r) => y >= r.y && y <= r.y + rowHeight);
+  return row && e.clientX - box.left > gutter ? row.gaps.find((g) => t >= g.start && t <= g.end) : undefined;
+}
+function showTip(e, text) {
+  tip.textContent = text;
+  tip.hidden = false;
+  tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+  tip.style.top = Math.max(4, e.clientY + 18 + tip.offsetHeight > innerHeight ? e.clientY - tip.offsetHeight - 10 : e.clientY + 18) + "px";
+}
+let drag = null;
+canvas.addEventListener("pointerdown", (e) => {
+  if (e.button !== 0) return;
+  drag = {x: e.clientX, y: e.clientY, from, to, scroll: lanes.scrollTop, moved: false};
+  if (e.isTrusted) canvas.setPointerCapture(e.pointerId);
+});
+canvas.addEventListener("pointermove", (e) => {
+  if (drag) {
+    const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
+    if (Math.abs(dx) + Math.abs(dy) > 4) drag.moved = true;
+    if (drag.moved) {
+      tip.hidden = true;
+      const shift = -dx / (width - gutter - 8) * (drag.to - drag.from);
+      lanes.scrollTop = drag.scroll - dy;
+      view(drag.from + shift, drag.to + shift);
+    }
+    return;
+  }
+  const spot = hit(e), node = spot ? spot.node : -1;
+  if (node !== hovered) { hovered = node; redraw(); }
+  const gap = spot ? undefined : gapAt(e);
+  if (node >= 0) showTip(e, facts(node).map((f) => f[0] + ": " + isolate(f[1]) + (f[2] >= 0 ? " " + isolate(nodes.name[f[2]]) : "")).join("\n"));
+  else if (gap) showTip(e, gapText(gap));
+  else tip.hidden = true;
+});
+canvas.addEventListener("pointerup", (e) => {
+  const moved = drag && drag.moved;
+  drag = null;
+  if (moved) return;
+  const spot = hit(e);
+  canvas.focus({preventScroll: true});
+  select(spot ? spot.node : -1, false);
+  if (spot) showInTable();
+});
+canvas.addEventListener("pointerleave", () => { tip.hidden = true; if (hovered >= 0) { hovered = -1; redraw(); } });
+canvas.addEventListener("dblclick", (e) => {
+  const spot = hit(e);
+  if (!spot) return;
+  const s = spot.row.course.start[spot.node], d = Math.max(spot.row.course.end[spot.node] - s, end * 1e-6);
+  view(s - d, s + 2 * d);
+});
+canvas.addEventListener("wheel", (e) => {
+  e.preventDefault();
+  tip.hidden = true;
+  const unit = e.deltaMode === 1 ? 24 : 1;
+  if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+    const d = (e.deltaX || e.deltaY) * unit / (width - gutter) * (to - from);
+    view(from + d, to + d);
+    return;
+  }
+  zoom(Math.exp(Math.max(-200, Math.min(200, e.deltaY * unit)) * 0.0022), tOf(e.clientX - canvas.getBoundingClientRect().left));
+}, {passive: false});
+lanes.addEventListener("scroll", redraw);
+addEventListener("resize", () => { layout(); predictedRows(); redraw(); drawTable(false); });
+
+function gapText(g) {
+  const [why, by] = cause(g.next);
+  return "engine " + data.engines[g.engine] + " idle " + time(g.end - g.start) + ", from " + fixed(g.start) + " us\nended by " + isolate(nodes.name[g.next]) + "\nwhich was " + why.replace("started at once", "ready at once") + (by >= 0 ? ": " + isolate(nodes.name[by]) : "");
+}
+
+function listGaps() {
+  const body = $("gaps").tBodies[0];
+  const gaps = data.gaps.slice().sort((a, b) => (b.end - b.start) - (a.end - a.start));
+  if (!gaps.length) { $("gaps-section").hidden = true; return; }
+  const many = nodes.device.some((d) => d !== 0);
+  for (const g of gaps) {
+    const tr = element("tr"), [why, by] = cause(g.next);
+    tr.append(element("td", data.engines[g.engine] + (many ? ", device " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)));
+    const cell = element("td"), button = element("button", nodes.name[g.next], "link");
+    button.type = "button";
+    button.addEventListener("click", () => { select(g.next, true); canvas.focus(); });
+    cell.append(button);
+    tr.append(cell, element("td", why.replace("held by ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
+    body.append(tr);
+  }
+}
+
+// The table: only the rows in view are in the document.
+const lineHeight = 26;
+const head = $("head"), body = $("body"), lines = $("rows"), table = $("table");
+let order = [], sortBy = "", ascending = true;
+const take = (c, i) => c.end[i] - c.start[i];
+const columns = [
+  {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (critical[i] ? "★ " : "") + nodes.name[i]},
+  {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => nodes.kind[i]},
+  {name: "stream", wide: "76px", number: true, least: 76, value: (i) => nodes.stream[i]},
+  {name: "engine", wide: "84px", least: 84, value: (i) => data.engines[nodes.engine[i]]},
+  {name: "predicted start", wide: "132px", least: 132, number: true, value: (i) => predicted.start[i], text: (i) => fixed(predicted.start[i])},
+  {name: "predicted us", wide: "112px", least: 112, number: true, value: (i) => take(predicted, i), text: (i) => fixed(take(predicted, i))},
+  ...(measured.length ? [
+    {name: "measured start", wide: "132px", least: 132, number: true, value: (i) => measured[replay].start[i], text: (i) => fixed(measured[replay].start[i])},
+    {name: "measured us", wide: "112px", least: 112, number: true, value: (i) => take(measured[replay], i), text: (i) => fixed(take(measured[replay], i))},
+    {name: "difference us", wide: "116px", least: 116, number: true, value: (i) => take(measured[replay], i) - take(predicted, i), text: (i) => fixed(take(measured[replay], i) - take(predicted, i))},
+  ] : []),
+  {name: "held by", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[predicted.cause[i]], text: (i) => { const by = predicted.by[i]; return data.causes[predicted.cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
+];
+function buildTable() {
+  document.documentElement.style.setProperty("--columns", columns.map((c) => c.wide).join(" "));
+  document.documentElement.style.setProperty("--least", columns.reduce((s, c) => s + c.least, 20) + "px");
+  table.setAttribute("aria-rowcount", count + 1);
+  const row = element("div");
+  row.setAttribute("role", "row");
+  row.style.display = "contents";
+  for (const c of columns) {
+    const cell = element("div"), button = element("button", c.name);
+    cell.setAttribute("role", "columnheader");
+    button.type = "button";
+    if (c.number) button.style.textAlign = "right";
+    button.addEventListener("click", () => { ascending = sortBy === c.name ? !ascending : true; sortBy = c.name; sortTable(); drawTable(false); });
+    cell.append(button);
+    row.append(cell);
+    c.cell = cell;
+    c.button = button;
+  }
+  head.append(row);
+  sortBy = measured.length ? "measured start" : "predicted start";
+}
+let words = "";
+function sortTable() {
+  const c = columns.find((c) => c.name === sortBy), sign = ascending ? 1 : -1;
+  order = [];
+  for (let i = 0; i < count; i++) if (!words || nodes.name[i].toLowerCase().includes(words) || nodes.kind[i].toLowerCase().includes(words)) order.push(i);
+  const values = new Array(count);
+  for (const i of order) values[i] = c.value(i);
+  order.sort(c.number ? (a, b) => sign * (values[a] - values[b]) || a - b : (a, b) => sign * (values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : 0) || a - b);
+  for (const k of columns) {
+    k.cell.setAttribute("aria-sort", k === c ? ascending ? "ascending" : "descending" : "none");
+    k.button.textContent = k.name + (k === c ? ascending ? " ▲" : " ▼" : "");
+  }
+  lines.style.height = order.length * lineHeight + "px";
+}
+function showInTable() {
+  const at = order.indexOf(selected);
+  if (at < 0) return;
+  const y = at * lineHeight;
+  if (y < body.scrollTop) body.scrollTop = y;
+  else if (y + lineHeight > body.scrollTop + body.clientHeight) body.scrollTop = y + lineHeight - body.clientHeight;
+}
+function drawTable(follow) {
+  if (follow) showInTable();
+  const first = Math.max(0, Math.floor(body.scrollTop / lineHeight) - 4), last = Math.min(order.length, first + Math.ceil(body.clientHeight / lineHeight) + 9);
+  const fragment = document.createDocumentFragment();
+  for (let at = first; at < last; at++) {
+    const i = order[at], row = element("div");
+    row.id = "row" + i;
+    row.style.top = at * lineHeight + "px";
+    row.setAttribute("role", "row");
+    row.setAttribute("aria-rowindex", at + 2);
+    row.setAttribute("aria-selected", i === selected);
+    for (const c of columns) {
+      const text = c.text ? c.text(i) : String(c.value(i)), cell = element("div", text, c.number ? "cell number" : "cell");
+      cell.setAttribute("role", "gridcell");
+      if (!c.number) cell.title = text;
+      row.append(cell);
+    }
+    fragment.append(row);
+  }
+  lines.replaceChildren(fragment);
+  if (selected >= 0) table.setAttribute("aria-activedescendant", "row" + selected); else table.removeAttribute("aria-activedescendant");
+}
+body.addEventListener("scroll", () => requestAnimationFrame(() => drawTable(false)));
+lines.addEventListener("click", (e) => {
+  const row = e.target.closest("[role=row]");
+  if (row) { table.focus({preventScroll: true}); select(+row.id.slice(3), true); }
+});
+table.addEventListener("keydown", (e) => {
+  if (e.target !== table) return;
+  const at = order.indexOf(selected), page = Math.floor(body.clientHeight / lineHeight) - 1;
+  const steps = {ArrowDown: at + 1, ArrowUp: at < 0 ? 0 : at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: order.length - 1};
+  if (e.key === "Enter" && selected >= 0) { e.preventDefault(); canvas.focus(); reveal(selected); return; }
+  if (!(e.key in steps) || !order.length) return;
+  e.preventDefault();
+  select(order[Math.max(0, Math.min(order.length - 1, steps[e.key]))], true);
+});
+
+// The rest.
+function summarize() {
+  $("name").textContent = data.name;
+  let text = count + " nodes on " + data.streams.length + (data.streams.length === 1 ? " stream" : " streams") + ", " + data.waits.length + (data.waits.length === 1 ? " wait" : " waits");
+  if (data.strategy) text += "; strategy " + data.strategy;
+  text += "; predicted " + time(data.makespan) + (data.machine ? " on " + data.machine : "") + (data.graph ? " as one graph" : "");
+  if (data.bound) text += ", no plan can beat " + time(data.bound);
+  if (data.measured) {
+    const m = data.measured;
+    text += "; measured as " + m.mode + (m.device ? " on " + m.device : "") + ": " + time(m.traced) + " traced";
+    if (m.plain) text += ", " + time(m.plain) + " without tracing";
+  }
+  $("summary").textContent = text + ".";
+}
+function buildLegend() {
+  const seen = new Set(nodes.engine);
+  data.engines.forEach((name, e) => {
+    if (!seen.has(e)) return;
+    const item = element("li"), sample = element("i", glyphs[name]);
+    sample.style.background = "var(--" + name + ")";
+    item.append(sample, engineWords[name]);
+    $("legend").append(item);
+  });
+  const item = element("li"), sample = element("i", "★");
+  sample.style.border = "2.5px solid var(--critical)";
+  sample.style.lineHeight = "10px";
+  item.append(sample, "critical path (predicted)");
+  $("legend").append(item, element("li", "→ wait: from record to wait"), element("li", "╌ engine idle"));
+}
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  readColors();
+  redraw();
+}
+const darkly = matchMedia("(prefers-color-scheme: dark)");
+darkly.addEventListener("change", (e) => setTheme(e.matches ? "dark" : "light"));
+$("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+$("zoom-in").addEventListener("click", () => zoom(0.6, center()));
+$("zoom-out").addEventListener("click", () => zoom(1 / 0.6, center()));
+$("fit").addEventListener("click", fit);
+$("critical").addEventListener("click", nextCritical);
+$("replay-before").addEventListener("click", () => setReplay(replay - 1));
+$("replay-next").addEventListener("click", () => setReplay(replay + 1));
+$("find").addEventListener("input", (e) => {
+  words = e.target.value.trim().toLowerCase();
+  sortTable();
+  body.scrollTop = 0;
+  select(words && order.length ? order[0] : -1, true);
+});
+
+summarize();
+buildLegend();
+buildTable();
+listGaps();
+if (data.memory.length) {
+  $("memory-text").textContent = data.memory.map((m) => "Device " + m.device + ": at most " + bytes(Math.max(...m.bytes)) + " alive, " + bytes(m.kept) + " of it all the time; the layout takes " + bytes(m.arena) + ".").join(" ");
+  memory.setAttribute("aria-label", $("memory-text").textContent);
+} else $("memory-section").hidden = true;
+$("replays").hidden = !measured.length;
+document.documentElement.dataset.theme = darkly.matches ? "dark" : "light";
+readColors();
+layout();
+predictedRows();
+from = -end * 0.02;
+to = end * 1.02;
+if (measured.length) setReplay(replay);
+else { sortTable(); select(-1, false); }
+draw();
+layout();
+draw();
+})();
