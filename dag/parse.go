@@ -56,10 +56,11 @@ type parser struct {
 	modules map[string]int32
 	nodes   map[string]int32
 
-	leftOut map[string]struct{} // nodes whose when: is false
-	pending []pendingAfter
-	budget  int64 // repetitions that are still allowed
-	cache   map[string]*parsedText
+	leftOut  map[string]struct{} // nodes whose when: is false
+	pending  []pendingAfter
+	patterns afterPatterns
+	budget   int64 // repetitions that are still allowed
+	cache    map[string]*parsedText
 	// poisoned is set when a value was asked for that is unknown because of a mistake reported already: what follows from it is
 	// no mistake of its own.
 	poisoned bool

@@ -417,6 +417,10 @@ func (p *parser) readAfter() {
 			}
 			id, ok := p.nodes[name]
 			switch {
+			case !ok && strings.Contains(name, "*"):
+				if problem, hint := p.afterPattern(pending.node, name); problem != "" {
+					p.mistake(position(at), hint, "%s", problem)
+				}
 			case !ok:
 				if _, out := p.leftOut[name]; out {
 					continue

@@ -1,0 +1,158 @@
+// Patterns in after: lists: "spin.*" stands for every node whose name fits. Knows names only; cycles are found by the graph.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// maxPatternEdges is the most dependencies that the patterns of one file may stand for: a few lines could ask for trillions.
+const maxPatternEdges = MaxNodes
+
+// afterPatterns finds the nodes that patterns stand for.
+type afterPatterns struct {
+	sorted []int32            // nodes by name
+	found  map[string][]int32 // by pattern: its nodes in declaration order
+	edges  int64
+}
+
+// matchName reports whether a name fits a pattern, in which * stands for any run of characters.
+func matchName(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+		return false
+	}
+	// The earliest place for each part leaves the most for the ones after it.
+	rest := name[len(first) : len(name)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(rest, part)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+	}
+	return true
+}
+
+// matching returns the nodes that fit a pattern, in declaration order.
+func (p *parser) matching(pattern string) []int32 {
+	nodes := p.pipeline.Nodes
+	a := &p.patterns
+	if found, ok := a.found[pattern]; ok {
+		return found
+	}
+	if a.found == nil {
+		a.found = map[string][]int32{}
+		a.sorted = make([]int32, len(nodes))
+		for i := range a.sorted {
+			a.sorted[i] = int32(i)
+		}
+		sort.Slice(a.sorted, func(i, j int) bool { return nodes[a.sorted[i]].Name < nodes[a.sorted[j]].Name })
+	}
+	// Names with one beginning are neighbours when sorted: a pattern for each step of many need not look at all nodes.
+	prefix, _, _ := strings.Cut(pattern, "*")
+	from := sort.Search(len(a.sorted), func(k int) bool { return nodes[a.sorted[k]].Name >= prefix })
+	var found []int32
+	for _, id := range a.sorted[from:] {
+		name := nodes[id].Name
+		if !strings.HasPrefix(name, prefix) {
+			break
+		}
+		if matchName(pattern, name) {
+			found = append(found, id)
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i] < found[j] })
+	a.found[pattern] = found
+	return found
+}
+
+// afterPattern adds the nodes that a pattern stands for to a node's predecessors. It returns what is wrong, or "".
+func (p *parser) afterPattern(id int32, pattern string) (problem, hint string) {
+	found := p.matching(pattern)
+	others := len(found)
+	for _, one := range found {
+		if one == id {
+			others--
+		}
+	}
+	if others == 0 {
+		if p.unsettled(pattern) {
+			return "", ""
+		}
+		if len(found) == 1 {
+			return fmt.Sprintf("no node but %q itself matches %q", shorten(p.pipeline.Nodes[id].Name), shorten(pattern)), ""
+		}
+		return fmt.Sprintf("no node matches %q", shorten(pattern)), p.nearPattern(pattern)
+	}
+	if p.patterns.edges += int64(others); p.patterns.edges > maxPatternEdges {
+		return fmt.Sprintf("the patterns of after match more than %d nodes in all, the limit of a file", int64(maxPatternEdges)), "put one node after them, and the others after that"
+	}
+	node := &p.pipeline.Nodes[id]
+	before := slices.Sorted(slices.Values(node.After)) // the list so far: names, and what other patterns stand for
+	for _, one := range found {
+		if _, twice := slices.BinarySearch(before, one); one != id && !twice {
+			node.After = append(node.After, one)
+		}
+	}
+	return "", ""
+}
+
+// unsettled reports whether a node that is broken or left out fits: then it is no mistake that no other does.
+func (p *parser) unsettled(pattern string) bool {
+	for name, id := range p.nodes {
+		if id == broken && matchName(pattern, name) {
+			return true
+		}
+	}
+	for name := range p.leftOut {
+		if matchName(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearPattern suggests a pattern of the names that are there, numbers made *.
+func (p *parser) nearPattern(pattern string) string {
+	near := p.near(pattern, func() []string {
+		var all []string
+		seen := map[string]struct{}{}
+		for i := range p.pipeline.Nodes {
+			candidate := numbersAsStars(p.pipeline.Nodes[i].Name)
+			if _, old := seen[candidate]; !old {
+				seen[candidate] = struct{}{}
+				all = append(all, candidate)
+			}
+		}
+		return all
+	})
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
+}
+
+// numbersAsStars makes spin.* of spin.17.
+func numbersAsStars(name string) string {
+	var b strings.Builder
+	inNumber := false
+	for _, c := range name {
+		digit := c >= '0' && c <= '9'
+		switch {
+		case digit && !inNumber:
+			b.WriteByte('*')
+		case !digit:
+			b.WriteRune(c)
+		}
+		inNumber = digit
+	}
+	return b.String()
+}
