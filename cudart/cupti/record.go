@@ -1,0 +1,109 @@
+// Records: what CUPTI writes for a kernel, a copy or a set, decoded by a table of offsets. Calls nothing.
+
+package cupti
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// Kind says what a record is of.
+type Kind uint8
+
+const (
+	Kernel Kind = iota + 1
+	Copy
+	Set
+)
+
+// Record is one piece of work that ran on a device. Times are nanoseconds of one clock for all devices.
+type Record struct {
+	Kind        Kind
+	Start, End  uint64
+	Device      uint32
+	Context     uint32
+	Stream      uint32 // CUPTI's number of the stream
+	Correlation uint32 // counts the process's calls: later calls have larger numbers. All of a graph's launch share one
+	GraphNode   uint64 // 0: not part of a graph. Within a graph later nodes have larger numbers
+	Bytes       int64  // of a copy or a set
+	Name        string // of a kernel, as in its module
+}
+
+// Numbers of kinds of records (CUpti_ActivityKind).
+const (
+	activityCopy             = 1
+	activitySet              = 2
+	activityKernel           = 3
+	activityConcurrentKernel = 10 // kernels, left to run side by side: kind 3 serialises them
+	activityPeerCopy         = 22
+)
+
+// recordedKinds are the kinds that are switched on.
+var recordedKinds = [...]uint32{activityConcurrentKernel, activityCopy, activitySet, activityPeerCopy}
+
+// fields are the offsets of a record's fields; 0 marks one that it has not.
+type fields struct {
+	kind                                 Kind
+	bytes, start, end                    int
+	device, context, stream, correlation int
+	name, graphNode                      int
+	size                                 int // bytes up to the last field that is read
+}
+
+// layout is the records of a range of versions, by number of kind.
+type layout struct {
+	from, to uint32 // cuptiGetVersion
+	records  map[uint32]fields
+}
+
+// Records have grown at their ends alone since graphs are in them: kernels from version 5 of the structure (CUDA 11.0) to 11
+// (13.2), copies from 3 to 6, peer copies from 2 to 4, sets from 2 to 4. So one set of offsets serves them all, and a version
+// that is not in the table is not guessed at.
+var sinceGraphs = map[uint32]fields{
+	activityKernel:           kernelFields,
+	activityConcurrentKernel: kernelFields,
+	activityCopy:             {kind: Copy, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
+	activityPeerCopy:         {kind: Copy, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 60, graphNode: 72, size: 80},
+	activitySet:              {kind: Set, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
+}
+
+var kernelFields = fields{kind: Kernel, start: 16, end: 24, device: 40, context: 44, stream: 48, correlation: 92, name: 104, graphNode: 144, size: 152}
+
+// layouts: versions were counted up to CUDA 12 and are the toolkit's own since 13.
+var layouts = []layout{
+	{13, 29, sinceGraphs},         // CUDA 11.0 to 12.9
+	{130000, 130299, sinceGraphs}, // CUDA 13.0 to 13.2
+}
+
+func layoutOf(version uint32) *layout {
+	for i := range layouts {
+		if l := &layouts[i]; l.from <= version && version <= l.to {
+			return l
+		}
+	}
+	return nil
+}
+
+// decode reads a record. ok is false for a kind that was not asked for, a record cut short and one without times.
+func (l *layout) decode(memory []byte) (r Record, ok bool) {
+	if len(memory) < 4 {
+		return r, false
+	}
+	f, known := l.records[binary.LittleEndian.Uint32(memory)]
+	if !known || len(memory) < f.size {
+		return r, false
+	}
+	word := func(at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
+	long := func(at int) uint64 { return binary.LittleEndian.Uint64(memory[at:]) }
+	r = Record{Kind: f.kind, Start: long(f.start), End: long(f.end), Device: word(f.device), Context: word(f.context),
+		Stream: word(f.stream), Correlation: word(f.correlation), GraphNode: long(f.graphNode)}
+	if f.bytes != 0 {
+		r.Bytes = int64(long(f.bytes))
+	}
+	if f.name != 0 {
+		if text := *(**byte)(unsafe.Pointer(&memory[f.name])); text != nil {
+			r.Name = goString(text)
+		}
+	}
+	return r, r.Start != 0 && r.End >= r.Start
+}
