@@ -34,7 +34,8 @@ type Options struct {
 	Threads  int               // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
 	Bind     map[string][]byte // the caller's memory for host buffers, by name; with Inflight above 1 not allowed
 	Origin   cudart.Stream     // a stream of the caller that replays are put into; nil: the program's own
-	Unsafe   bool              // run a plan that leaves hazards unenforced (--allow-races)
+	Unsafe   bool              // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
+	Recorder Recorder          // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
 	Logger   *slog.Logger      // decisions; nil: none
 	Progress func(stage string, done, total int)
 	// DebugProgress has every node write a word when it has finished, so that Unfinished can tell after a hang. It costs a memset a node.
@@ -104,10 +105,8 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 }
 
 func (p *Program) prepare(ctx context.Context) error {
-	if !p.options.Unsafe {
-		if err := planner.Verify(p.graph, p.plan); err != nil {
-			return err
-		}
+	if err := planner.Verify(p.graph, p.plan); err != nil && !p.tolerates(err) {
+		return err
 	}
 	if err := p.checkOptions(); err != nil {
 		return err
@@ -134,6 +133,11 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	return p.chooseMode(ctx)
+}
+
+// tolerates reports whether a violation is one that Options.Unsafe lets pass: a race that is left when all else is right.
+func (p *Program) tolerates(err error) bool {
+	return p.options.Unsafe && errors.Is(err, planner.ErrRace)
 }
 
 func (p *Program) checkOptions() error {

@@ -14,8 +14,10 @@ import (
 
 // Trace is the measured course of some replays. Times are microseconds from the start of each replay's first command.
 type Trace struct {
-	Mode     string         `json:"mode"`   // "streams" or "graph"
-	Source   string         `json:"source"` // what measured: "events"
+	Mode   string `json:"mode"`   // "streams" or "graph"
+	Source string `json:"source"` // what measured: "cupti" or "events"
+	// Fallback says why CUPTI was not used where Options.Recorder asked for it.
+	Fallback string         `json:"fallback,omitempty"`
 	Replays  []TracedReplay `json:"replays"`
 	PlainUS  float64        `json:"plain_us"`  // a replay without tracing, median of the device's own time
 	TracedUS float64        `json:"traced_us"` // with; the difference is what tracing cost
@@ -47,36 +49,68 @@ type tracer struct {
 	graph   cudart.Graph
 }
 
-// Trace runs that many replays with an event before and after every node and restores the initial contents.
+// Trace runs that many replays, measures when each node ran and restores the initial contents.
+//
+// With Options.Recorder the times are CUPTI's: those of the kernels, copies and sets themselves, in the program's own replay with
+// nothing added. Records are given to nodes by the order of calls (streams) or of a graph's nodes, and only where every kind, kernel
+// name, size and stream agrees with the plan; where one does not, or CUPTI fails, events measure instead and Fallback says why.
+// Without a Recorder there is a timed event before and after every node: in a graph, which is built node by node for it, as nodes.
+//
+// The trace costs time of its own, which TracedUS beside PlainUS shows.
 func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err error) {
+	if p.options.Recorder != nil {
+		if err := p.options.Recorder.Disable(); err != nil {
+			return nil, err
+		}
+	}
 	plain, err := p.Measure(ctx, 2, max(3, min(replays, 20)))
 	if err != nil {
 		return nil, err
 	}
+	trace = &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
+	if p.options.Recorder != nil {
+		trace.Source = "cupti"
+		trace.Replays, trace.Fallback, err = p.traceRecorded(ctx, replays)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if trace.Source == "events" || trace.Fallback != "" {
+		trace.Source = "events"
+		if trace.Fallback != "" {
+			p.log.Warn("CUPTI's records cannot be used; events measure instead", "because", trace.Fallback)
+		}
+		if trace.Replays, err = p.traceEvents(ctx, replays); err != nil {
+			return nil, err
+		}
+	}
+	lengths := make([]float64, len(trace.Replays))
+	for i := range trace.Replays {
+		for _, s := range trace.Replays[i].Spans {
+			lengths[i] = max(lengths[i], s.End)
+		}
+	}
+	trace.TracedUS = Summarize(lengths).Median
+	return trace, p.Restore(ctx)
+}
+
+// traceEvents replays with an event before and after every node.
+func (p *Program) traceEvents(ctx context.Context, replays int) (traced []TracedReplay, err error) {
 	t := &tracer{program: p, in: p.instances[0]}
 	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
-	trace = &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
-	var lengths []float64
 	for i := range replays + 1 { // the first is not kept: it pays for what is done once
 		replay, err := t.replay(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			continue
+		if i > 0 {
+			traced = append(traced, *replay)
 		}
-		end := 0.0
-		for _, s := range replay.Spans {
-			end = max(end, s.End)
-		}
-		lengths = append(lengths, end)
-		trace.Replays = append(trace.Replays, *replay)
 	}
-	trace.TracedUS = Summarize(lengths).Median
-	return trace, p.Restore(ctx)
+	return traced, nil
 }
 
 func (t *tracer) prepare() error {
