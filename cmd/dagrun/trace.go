@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -26,10 +27,12 @@ func (a *app) traceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "Measure when each node runs; a timeline for Perfetto",
-		Long: `Replay a pipeline with an event before and after every node and write the measured timeline,
-with the prediction beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or
-chrome://tracing. The table shows the last replay. What measuring cost is said: a traced replay
-takes longer than a plain one.`,
+		Long: `Replay a pipeline, measure when each node ran and write the timeline, with the prediction
+beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chrome://tracing.
+Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
+those of the kernels and copies themselves, else those of an event before and after every node. The
+table shows the last replay. What measuring cost is said: a traced replay takes longer than a plain
+one.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
@@ -84,6 +87,7 @@ type traceReport struct {
 }
 
 func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err error) {
+	recorder := a.recorder()
 	p, err := a.prepare(ctx, name)
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 	if err != nil {
 		return err
 	}
-	trace, err := a.measureTrace(ctx, p)
+	trace, err := a.measureTrace(ctx, p, recorder)
 	if err != nil {
 		return a.pinFault(ctx, p, err, &runFlags{})
 	}
@@ -131,8 +135,25 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 	return a.printTrace(report, p.platform)
 }
 
-func (a *app) measureTrace(ctx context.Context, p *prepared) (trace *runtime.Trace, err error) {
+// recorder switches CUPTI on, which must happen before the driver is opened; nil where there is none, or no GPU is asked for.
+func (a *app) recorder() runtime.Recorder {
+	if n, err := cpuDevices(a.flags.backend, 1); n > 0 || err != nil {
+		return nil
+	}
+	library, err := cupti.Prepare()
+	if err != nil {
+		a.log.Info("nodes are traced by events", "because", err)
+		return nil
+	}
+	a.log.Info("nodes are traced by CUPTI", "library", library.Name(), "interface", library.Version())
+	return library
+}
+
+func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
 	options := a.programOptions()
+	if p.platform.Name() == "cuda" {
+		options.Recorder = recorder
+	}
 	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
 	if err != nil {
 		return nil, err
@@ -170,8 +191,8 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s traced on %s, %s without tracing, %s predicted; %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
-			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"))
+		fmt.Fprintf(a.stdout, "%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
+			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		table := newTable("start us", "end us", "takes us", "predicted us", "stream", "node")
 		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {
 			n := &r.Nodes[i]
@@ -187,4 +208,15 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
+}
+
+// measuredBy says whose times they are.
+func measuredBy(t *runtime.Trace) string {
+	switch {
+	case t.Source == "cupti":
+		return "measured by CUPTI"
+	case t.Fallback != "":
+		return "measured by events, since CUPTI's records could not be used: " + t.Fallback
+	}
+	return "measured by events"
 }
