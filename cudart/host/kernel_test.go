@@ -142,10 +142,14 @@ func TestSeveralWorkersShareAKernel(t *testing.T) {
 }
 
 func TestHelpersMakeWayForOtherStreams(t *testing.T) {
-	// The large kernel's later parts wait for the other stream's kernel, which only a worker that left them can run.
-	ran := newGate(t)
+	// Both workers are inside the large kernel when the other stream's kernel comes. Its last part waits for that one, which only
+	// the worker that helps can run, once it has left.
+	inside, ran := newGate(t), newGate(t)
 	k := &slow{n: 4000}
 	k.at = func(i int64) {
+		if i >= k.n/4 {
+			inside.hold()
+		}
 		if i == k.n-1 {
 			ran.hold()
 		}
@@ -153,10 +157,11 @@ func TestHelpersMakeWayForOtherStreams(t *testing.T) {
 	b := newBench(t, Options{Workers: 2, References: map[string]kernels.Reference{"slow": k.reference()}}, func() { ran.open() })
 	s, u := b.stream(), b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "slow")))
-	for k.counts[k.n/4].Load() == 0 {
+	for k.running.Load() < 2 {
 		runtime.Gosched()
 	}
 	require.NoError(t, b.submit(b.kernel(u, "call", scalar(0))))
+	inside.open()
 	require.NoError(t, b.Synchronize(0))
 }
 
