@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -101,10 +102,16 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 			m = kernels.LibraryModule(entries...)
 		}
 		p.report("load "+m.Name, len(l.modules), 0)
+		start := time.Now()
 		var err error
 		if loaded, err = p.platform.Load(ctx, device, m); err != nil {
 			return nil, err
 		}
+		attrs := []any{"module", m.Name, "device", device, "in", time.Since(start).Round(10 * time.Microsecond)}
+		if source, ok := loaded.(interface{ Origin() string }); ok && source.Origin() != "" {
+			attrs = append(attrs, "code", source.Origin())
+		}
+		p.log.Info("loaded", attrs...)
 		l.modules[at] = loaded
 		p.modules = append(p.modules, loaded)
 		p.warnings = append(p.warnings, loaded.Warnings()...)

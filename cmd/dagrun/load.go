@@ -105,6 +105,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		return decodeFile(a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 	}
 	a.progress.report("plan", 0, 0)
+	a.matchProfile(g, o.Profile)
 	plan, err := planner.New(ctx, g, o)
 	if err != nil {
 		return nil, err
@@ -115,4 +116,31 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		a.log.Info(plan.Note)
 	}
 	return plan, nil
+}
+
+// matchProfile says which names of a profile the pipeline does not have: a profile of another file, or of an older state of this one.
+func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
+	const most = 5
+	if profile == nil {
+		return
+	}
+	unknown, missing := profile.Match(g)
+	if n := len(unknown); n > 0 {
+		more := ""
+		if n > most {
+			more = fmt.Sprintf(" and %d more", n-most)
+		}
+		a.warn("%s of the profile %s no node of the pipeline: %s%s", counted(n, "name"), verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
+	}
+	if n := len(missing); n > 0 {
+		a.log.Info("the profile is not complete", "nodes_without_duration", n)
+	}
+}
+
+// verb is the form that goes with a number.
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

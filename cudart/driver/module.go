@@ -24,7 +24,11 @@ type module struct {
 	params   map[string]int // of PTX: how many parameters each kernel has
 	warnings []string
 	closed   atomic.Bool
+	origin   string // how source became code
 }
+
+// Origin says how a module of CUDA C came to its code: compiled, or found compiled; "" for other modules.
+func (m *module) Origin() string { return m.origin }
 
 const jitLogBytes = 16 << 10
 
@@ -38,13 +42,13 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	image, kind, log := code.Code, code.Kind, ""
+	image, kind, log, origin := code.Code, code.Kind, "", ""
 	if kind == kernels.Source {
 		c, err := p.compileFor(ctx, d, code)
 		if err != nil {
 			return nil, err
 		}
-		image, kind, log = c.code, c.kind, c.log
+		image, kind, log, origin = c.code, c.kind, c.log, c.origin
 	}
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
@@ -72,7 +76,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err != nil {
 		return nil, loadFailure(err, d, code, kind, image, cString(errorLog))
 	}
-	m := &module{p: p, d: d, name: code.Name, handle: uintptr(s.outs[0])}
+	m := &module{p: p, d: d, name: code.Name, origin: origin, handle: uintptr(s.outs[0])}
 	switch kind {
 	case kernels.PTX:
 		m.entries, m.params = ptxEntries(string(image)), ptxParameters(string(image))

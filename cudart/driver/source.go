@@ -13,9 +13,10 @@ import (
 
 // compiled is a source's code and what the compiler had to say.
 type compiled struct {
-	code []byte
-	kind kernels.Kind
-	log  string
+	code   []byte
+	kind   kernels.Kind
+	log    string
+	origin string
 }
 
 // compileFor compiles a module's source for a device.
@@ -32,5 +33,9 @@ func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Mo
 	if r.PTX {
 		kind = kernels.PTX
 	}
-	return compiled{r.Code, kind, r.Log}, nil
+	origin := "compiled for " + r.Architecture
+	if r.Cached {
+		origin += " earlier, from the cache"
+	}
+	return compiled{r.Code, kind, r.Log, origin}, nil
 }
