@@ -21,7 +21,7 @@ type block struct {
 }
 
 // gather makes boxes of lanes of nodes: one each, or, if these are more than limit, as few to a box as will do. Nodes that a
-// foreach made from one line go together first.
+// foreach made from one line go together first, then those of one round.
 func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
 	total := 0
 	for _, lane := range lanes {
@@ -30,34 +30,34 @@ func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
 	if total <= limit {
 		return join(lanes, nil, 1)
 	}
-	families := make([]string, g.Len())
+	families, rounds := make([]string, g.Len()), make([]string, g.Len())
 	for i := range families {
-		families[i] = family(g.Nodes[i].Name)
-	}
-	for most := 2; ; most *= 2 {
-		blocks := join(lanes, families, most)
-		if len(blocks) <= limit {
-			return blocks
-		}
-		if most >= total {
-			break
+		families[i], rounds[i] = family(g.Nodes[i].Name), round(g.Nodes[i].Name)
+		if rounds[i] == "" {
+			rounds[i] = g.Nodes[i].Name
 		}
 	}
-	for most := 2; ; most *= 2 {
-		blocks := join(lanes, nil, most)
-		if len(blocks) <= limit || most >= total {
-			return blocks
+	for _, alike := range [][]string{families, rounds, nil} {
+		for most := 2; ; most *= 2 {
+			blocks := join(lanes, alike, most)
+			if len(blocks) <= limit || alike == nil && most >= total {
+				return blocks
+			}
+			if most >= total {
+				break
+			}
 		}
 	}
+	return nil
 }
 
-// join puts at most that many neighbours into a box; with families only those of one.
-func join(lanes [][]int32, families []string, most int) []block {
+// join puts at most that many neighbours into a box; with alike, by node, only equal ones.
+func join(lanes [][]int32, alike []string, most int) []block {
 	var blocks []block
 	for k, lane := range lanes {
 		for at := 0; at < len(lane); {
 			end := at + 1
-			for end < len(lane) && end-at < most && (families == nil || families[lane[end]] == families[lane[at]]) {
+			for end < len(lane) && end-at < most && (alike == nil || alike[lane[end]] == alike[lane[at]]) {
 				end++
 			}
 			blocks = append(blocks, block{nodes: lane[at:end], lane: k})
@@ -81,28 +81,33 @@ func (b *block) name(g *dag.Graph) string {
 	if len(b.nodes) == 1 {
 		return g.Nodes[b.nodes[0]].Name
 	}
-	var families []string
-	seen := map[string]bool{}
-	for _, i := range b.nodes {
-		if f := family(g.Nodes[i].Name); !seen[f] {
-			seen[f] = true
-			families = append(families, f)
-		}
+	times := fmt.Sprintf(" ×%d", len(b.nodes))
+	if same(b.nodes, func(i int32) string { return family(g.Nodes[i].Name) }) {
+		return family(g.Nodes[b.nodes[0]].Name) + times
 	}
-	return strings.Join(families, " ") + " ×" + fmt.Sprint(len(b.nodes))
+	if r := round(g.Nodes[b.nodes[0]].Name); r != "" && same(b.nodes, func(i int32) string { return round(g.Nodes[i].Name) }) {
+		return "*" + r + times
+	}
+	return plural(len(b.nodes), "node", "nodes")
 }
 
-// detail is what a box says of its nodes below the name: kind and size.
-func (b *block) detail(g *dag.Graph) string {
-	text := kindText(g, b.nodes[0])
-	bytes := int64(0)
-	for _, i := range b.nodes {
-		bytes += sizeOf(g, i)
-		if kindText(g, i) != text {
-			text = "various"
+// same reports whether something is the same of all nodes.
+func same(nodes []int32, of func(i int32) string) bool {
+	for _, i := range nodes[1:] {
+		if of(i) != of(nodes[0]) {
+			return false
 		}
 	}
-	if bytes > 0 {
+	return true
+}
+
+// detail is what a box says below the name: kind and size, or of several nodes the first and the last.
+func (b *block) detail(g *dag.Graph) string {
+	if len(b.nodes) > 1 {
+		return g.Nodes[b.nodes[0]].Name + " … " + g.Nodes[b.nodes[len(b.nodes)-1]].Name
+	}
+	text := kindText(g, b.nodes[0])
+	if bytes := sizeOf(g, b.nodes[0]); bytes > 0 {
 		text += " " + byteText(bytes)
 	}
 	return text
@@ -122,21 +127,20 @@ func sizeOf(g *dag.Graph, i int32) int64 {
 
 // The sizes of a box's text. Below the least, text is cut; below the narrowest box it stands upright, or goes.
 const (
-	nameSize    = 12.5
-	leastSize   = 8.0
-	detailSize  = 9.5
-	narrow      = 30.0
-	tooNarrow   = 11.0
-	boxPadding  = 4.0
-	boxHeight   = 50.0
-	markAdvance = 1.1 // of the critical mark and the space after it, in ems
+	nameSize   = 12.5
+	leastSize  = 8.0
+	detailSize = 9.5
+	narrow     = 30.0
+	tooNarrow  = 11.0
+	boxPadding = 4.0
+	boxHeight  = 50.0
 )
 
 // draw writes a box with its text; title is shown on hover.
 func (b *block) draw(k *ink, g *dag.Graph, y float64, duration, title string) {
 	class := b.engine.String()
 	if b.mixed {
-		class = planner.LocalCopy.String()
+		class = "mixed"
 	}
 	k.WriteString(`<g class="node" data-lane="`)
 	k.number(float64(b.lane))
@@ -164,6 +168,7 @@ func (b *block) label(k *ink, g *dag.Graph, y float64, duration string) {
 	if b.critical {
 		name = criticalMark + " " + name
 	}
+	name = clean(name)
 	if b.w < tooNarrow {
 		return
 	}
@@ -196,7 +201,7 @@ func (b *block) label(k *ink, g *dag.Graph, y float64, duration string) {
 	if text, size := fit(name, nameSize); text != "" {
 		k.text(middle, y+15, size, "name", "middle", text)
 	}
-	if text, size := fit(b.detail(g), detailSize); text != "" {
+	if text, size := fit(clean(b.detail(g)), detailSize); text != "" {
 		k.text(middle, y+27, size, "muted", "middle", text)
 	}
 	if duration != "" {

@@ -175,11 +175,11 @@ func (l *lanes) draw(k *ink) {
 		k.WriteString("</g>\n")
 	}
 	l.drawForkJoin(k)
+	l.drawWaits(k) // behind the boxes, so that no arrow strikes a name out
 	for at := range l.blocks {
 		b := &l.blocks[at]
 		b.draw(k, s.graph, l.boxTop(b.lane), l.duration(b), l.blockTitle(b))
 	}
-	l.drawWaits(k)
 }
 
 func (l *lanes) duration(b *block) string {
@@ -257,7 +257,7 @@ func (l *lanes) drawForkJoin(k *ink) {
 		if len(streams) == 0 {
 			return
 		}
-		k.WriteString(`<g class="` + name + `">`)
+		k.WriteString(`<g class="` + name + `s">`)
 		k.title(title)
 		origin := l.boxTop(0) + boxHeight/2
 		last := l.boxTop(int(slices.Max(streams))) + boxHeight/2
@@ -298,7 +298,10 @@ func streamList(streams []int32) string {
 }
 
 // manyArrows is from how many on arrows are drawn thin and without labels.
-const manyArrows = 40
+const (
+	manyArrows = 40
+	crowd      = 300 // and from here on faint
+)
 
 // spot is a label's place, for none to cover another.
 type spot struct{ x0, y0, x1, y1 float64 }
@@ -318,6 +321,9 @@ func (l *lanes) drawWaits(k *ink) {
 	class := "waits"
 	if len(count) > manyArrows {
 		class = "waits many"
+	}
+	if len(count) > crowd {
+		class = "waits many crowd"
 	}
 	k.WriteString(`<g class="` + class + `">` + "\n")
 	var taken []spot

@@ -2,7 +2,11 @@
 
 package picture
 
-import "github.com/dagrun/dagrun/planner"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/planner"
+)
 
 // entry is a sample and what it means.
 type entry struct {
@@ -42,6 +46,9 @@ func (s *Sheet) entries() []entry {
 		}
 		entries = append(entries, entry{sample: kind, class: planner.Engine(e).String(), text: words[e]})
 	}
+	if s.mixed() {
+		entries = append(entries, entry{sample: boxSample, class: "mixed", text: "nodes of several kinds"})
+	}
 	if s.lanes {
 		entries = append(entries,
 			entry{sample: boxSample, class: "lane critical", text: criticalMark + " critical path"},
@@ -51,6 +58,24 @@ func (s *Sheet) entries() []entry {
 		entries = append(entries, entry{sample: edgeSample, text: "dependency"})
 	}
 	return entries
+}
+
+// mixed reports whether some box stands for nodes of several engines.
+func (s *Sheet) mixed() bool {
+	is := func(b block) bool { return b.mixed }
+	for _, p := range s.panels {
+		switch p := p.(type) {
+		case *lanes:
+			if slices.ContainsFunc(p.blocks, is) {
+				return true
+			}
+		case *layers:
+			if slices.ContainsFunc(p.blocks, is) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wrapLegend sets every entry's place and returns how many rows they take.

@@ -99,6 +99,24 @@ func family(name string) string {
 	return b.String()
 }
 
+// round is what numbers are in a name, with a dot before each: what the nodes of one repetition of a foreach have in common.
+func round(name string) string {
+	var b strings.Builder
+	digit := false
+	for _, r := range name {
+		if r >= '0' && r <= '9' {
+			if !digit {
+				b.WriteByte('.')
+			}
+			b.WriteRune(r)
+			digit = true
+			continue
+		}
+		digit = false
+	}
+	return b.String()
+}
+
 // clean is a text that cannot leave its place: control characters, what XML refuses, and the characters that turn the
 // direction of all text after them become U+FFFD.
 func clean(s string) string {
@@ -174,6 +192,7 @@ func textWidth(s string) float64 {
 // cut shortens a text to a width in ems; what does not fit ends in an ellipsis, and where not even one letter fits the
 // result is empty.
 func cut(s string, width float64) string {
+	s = clean(s)
 	if textWidth(s) <= width {
 		return s
 	}
@@ -185,7 +204,7 @@ func cut(s string, width float64) string {
 			if at == 0 {
 				return ""
 			}
-			return strings.TrimRight(s[:at], " ") + "…"
+			return strings.TrimRight(s[:at], " …") + "…"
 		}
 	}
 	return s
