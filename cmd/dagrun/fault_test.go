@@ -16,7 +16,7 @@ import (
 )
 
 // pinned runs the search for a fault of a pipeline as if a GPU had told of it late.
-func pinned(t *testing.T, pipeline string) (found error, printed string) {
+func pinned(t *testing.T, pipeline string) (printed string, found error) {
 	t.Helper()
 	test, err := os.Executable()
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func pinned(t *testing.T, pipeline string) (found error, printed string) {
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
 	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: cpu}}, late, &runFlags{})
 	require.Equal(t, statusDevice, statusOf(found))
-	return found, stderr.String()
+	return stderr.String(), found
 }
 
 const lateFault = `dagrun: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered
@@ -52,13 +52,13 @@ nodes:
   - {name: harmless, kernel: noop, args: []}
   - {name: multiply, kernel: spmv_csr, args: [8, 8, 8, offsets, columns, values, values, y]}
 `), 0o644))
-	found, printed := pinned(t, file)
+	printed, found := pinned(t, file)
 	require.Equal(t, lateFault, printed)
 	require.EqualError(t, found, `node "multiply" (stream 0): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
 }
 
 func TestFaultThatDoesNotComeBack(t *testing.T) {
-	found, printed := pinned(t, filepath.Join("..", "..", "pipelines", "saxpy.yaml"))
+	printed, found := pinned(t, filepath.Join("..", "..", "pipelines", "saxpy.yaml"))
 	require.Equal(t, lateFault, printed)
 	require.ErrorContains(t, found, "the fault did not come back: every node ran alone without one")
 }

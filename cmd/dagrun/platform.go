@@ -70,7 +70,7 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 	case a.flags.backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)
 	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
-		a.log.Info("chose the CPU device", "because", err)
+		a.log.Info("chose the CPU device: " + err.Error())
 		return a.openCPU(devices, err)
 	}
 	return nil, fmt.Errorf("the GPU cannot be used, --backend cpu does without: %w", err)
