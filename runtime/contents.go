@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -89,10 +90,19 @@ func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error
 }
 
 // initialise gives every instance's buffers their first contents. Host buffers without an init start as zeros, and so do
-// device buffers that a replay reads before it writes them: a result must not depend on what the memory held before.
+// device buffers that a replay reads before it writes them: a result must not depend on what the memory held before. The
+// caller's own memory is left as it is; what replays carry on in it is remembered for Restore.
 func (p *Program) initialise(ctx context.Context) error {
+	for _, id := range p.graph.Carried() {
+		if memory := p.options.Bind[p.graph.Buffers[id].Name]; memory != nil {
+			if p.boundContents == nil {
+				p.boundContents = map[int32][]byte{}
+			}
+			p.boundContents[id] = slices.Clone(memory)
+		}
+	}
 	return p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
-		return b.Init != nil || b.Place == dag.Host && p.options.Bind[b.Name] == nil || p.isCarried(id)
+		return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
 	})
 }
 
@@ -110,8 +120,11 @@ func (p *Program) Restore(ctx context.Context) error {
 			written[a.Buffer] = written[a.Buffer] || a.Mode&dag.Write != 0
 		}
 	}
+	for id, contents := range p.boundContents {
+		copy(p.options.Bind[p.graph.Buffers[id].Name], contents)
+	}
 	err := p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
-		return written[id] && (b.Init != nil || p.isCarried(id))
+		return p.options.Bind[b.Name] == nil && written[id] && (b.Init != nil || p.isCarried(id))
 	})
 	p.dirty = err != nil
 	return err

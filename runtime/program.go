@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -30,19 +31,22 @@ func (m Mode) String() string { return [...]string{"streams", "graph", "built gr
 type Options struct {
 	Mode     Mode
 	Memory   MemoryMode
-	Inflight int               // replays that may overlap, each with its own buffers; 0: 1
-	Threads  int               // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
-	Bind     map[string][]byte // the caller's memory for host buffers, by name; with Inflight above 1 not allowed
-	Origin   cudart.Stream     // a stream of the caller that replays are put into; nil: the program's own
-	Unsafe   bool              // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
-	Recorder Recorder          // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
-	Logger   *slog.Logger      // decisions; nil: none
+	Inflight int // replays that may overlap, each with its own buffers; 0: 1
+	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
+	// Bind has host buffers, by name, use the caller's memory without a copy: it is pinned while the program lives. It keeps the
+	// contents that it has, an init of the buffer notwithstanding. Not possible with Inflight above 1.
+	Bind     map[string][]byte
+	Origin   cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
+	Unsafe   bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
+	Recorder Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
+	Logger   *slog.Logger  // decisions; nil: none
 	Progress func(stage string, done, total int)
 	// DebugProgress has every node write a word when it has finished, so that Unfinished can tell after a hang. It costs a memset a node.
 	DebugProgress bool
 }
 
-// Program replays a plan. Its methods must not be called at the same time, except for different programs.
+// Program replays a plan. Its methods must not be called at the same time, Counters apart; different programs may run at the same
+// time on one device.
 type Program struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
@@ -61,10 +65,19 @@ type Program struct {
 	warnings  []string
 	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
 
-	replays   uint64
+	replays   atomic.Uint64
 	callbacks sync.WaitGroup
-	closeOnce sync.Once
-	closeErr  error
+
+	turns            chan *Turn // of ReplayThen, on their way; nil before the first
+	turnNumber       uint64
+	finished, failed atomic.Uint64 // turns
+
+	waits                  int // as Counters tells them
+	deviceBytes, hostBytes int64
+
+	boundContents map[int32][]byte // what carried buffers in the caller's memory held at first
+	closeOnce     sync.Once
+	closeErr      error
 }
 
 // instance is what one replay in flight needs for itself.
@@ -83,6 +96,8 @@ type instance struct {
 	progress cudart.Ptr
 	begin    cudart.Event // timed, around a replay
 	end      cudart.Event
+	turn     Turn
+	loose    bool // a Replay used it that nobody has waited for
 }
 
 // New verifies the plan and makes it ready: memory, kernels, streams, events, encoded commands, initial contents.
@@ -129,6 +144,7 @@ func (p *Program) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	p.size()
 	if err := p.initialise(ctx); err != nil {
 		return err
 	}
@@ -333,6 +349,7 @@ func (p *Program) Warnings() []string { return p.warnings }
 func (p *Program) Close() error {
 	p.closeOnce.Do(func() {
 		var errs []error
+		p.endTurns()
 		p.callbacks.Wait()
 		for _, in := range p.instances {
 			errs = append(errs, in.close())

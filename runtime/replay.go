@@ -13,14 +13,25 @@ import (
 
 // Replay submits the whole program once and returns without waiting for it. Replays are ordered on the device; with several
 // in flight, each waits only for the one before it that used the same buffers.
+//
+// What a service wants with every replay's own result is ReplayThen.
 func (p *Program) Replay() error {
 	in := p.instances[p.next]
+	if err := in.await(context.Background()); err != nil {
+		return err
+	}
+	in.loose = true
+	return p.replay(in)
+}
+
+// replay submits the next instance, which is in.
+func (p *Program) replay(in *instance) error {
 	p.next++
 	if p.next == len(p.instances) {
 		p.next = 0
 	}
 	p.dirty = true
-	p.replays++
+	p.replays.Add(1)
 	return p.submit(in)
 }
 
@@ -78,7 +89,7 @@ func (p *Program) OnDone(f func(error)) error {
 }
 
 // Replays is how many replays were submitted since the program was made, warm-up and measuring included.
-func (p *Program) Replays() uint64 { return p.replays }
+func (p *Program) Replays() uint64 { return p.replays.Load() }
 
 // Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission
 // order; it works while the device hangs. Options.DebugProgress must be set, and the program not have replayed before.
@@ -102,10 +113,13 @@ func (p *Program) last() *instance {
 	return p.instances[(p.next+len(p.instances)-1)%len(p.instances)]
 }
 
-// Synchronize waits until every replay has finished and returns the first error of their work.
+// Synchronize waits until every replay has finished, and every then of ReplayThen returned, and returns the first error of their work.
 func (p *Program) Synchronize(ctx context.Context) error {
 	for _, in := range p.instances {
 		if err := in.streams[0].Synchronize(ctx); err != nil {
+			return err
+		}
+		if err := in.await(ctx); err != nil {
 			return err
 		}
 	}
