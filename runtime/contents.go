@@ -238,3 +238,10 @@ func (p *Program) Host(buffer int32) []byte {
 	}
 	return p.platform.HostBytes(p.instances[p.next].memory.address[buffer], b.Bytes)
 }
+
+// Address is where a buffer is, on its device or on the host, as the next replay will use it: for work of the caller's own on the
+// stream of Options.Origin, before a replay or after it. Device buffers that share bytes hold what was written last; a
+// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep.
+func (p *Program) Address(buffer int32) cudart.Ptr {
+	return p.instances[p.next].memory.address[buffer]
+}

@@ -1,0 +1,11 @@
+// No test of this package leaves a goroutine behind.
+
+package runtime_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
