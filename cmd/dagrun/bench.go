@@ -133,7 +133,8 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 			row := plans[i]
 			a.progress.report("measure", len(report.Rows), len(plans)*len(modes))
 			if err := a.measureRow(ctx, p, &row, mode); err != nil {
-				return fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
+				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
+				return a.pinFault(ctx, p, err, &runFlags{})
 			}
 			report.Rows = append(report.Rows, row)
 		}

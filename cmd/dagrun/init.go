@@ -17,13 +17,13 @@ import (
 const firstPipeline = `version: 1
 name: %s
 params:
-  n: 65536      # elements; dagrun %s -p n=1e6
-  k: 4          # chunks that overlap
+  n: 65536  # elements; dagrun %s -p n=1e6
+  k: 4  # chunks that overlap
 
 buffers:
   x: {place: host, dtype: f32, shape: [n], init: {ramp: [0, 1]}}
   d_x: {place: device, dtype: f32, shape: [n]}
-  y: {place: host, dtype: f32, shape: [n], save: y.npy, expect: {expr: "2*i"}}
+  y: {place: host, dtype: f32, shape: [n], save: y.npy, expect: {expr: 2*i}}
 
 nodes:
   - foreach: {i: k}
@@ -47,6 +47,9 @@ func (a *app) initCommand() *cobra.Command {
 				return fmt.Errorf("want one name; such as: dagrun init blur")
 			}
 			file := args[0]
+			if base := filepath.Base(file); shellQuoted(base) != base || strings.HasPrefix(base, "-") {
+				return fmt.Errorf("%q is no plain name: letters, digits and . _ - are", base)
+			}
 			if filepath.Ext(file) == "" {
 				file += ".yaml"
 			}
