@@ -1,0 +1,252 @@
+// Every pipeline of the repository on the CPU device, which checks the order of every two accesses: as streams and as a graph, on
+// one stream and on eight, with memory shared and apart. The schedules with races are flagged at their pairs and nowhere else.
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// flagged is a race as check prints it.
+type flagged struct {
+	before, node, buffer string
+	lo, hi               int64
+	line                 string
+}
+
+// racy are the schedules with races, and which those are.
+var racy = map[string][]flagged{
+	"race":         {{"fill", "sum", "a", 0, 4 * 65536, "after: [fill]"}},
+	"cg-published": {{"update_p.0", "product.1", "d_p", 0, 8 * 240, "after: [update_p.0]"}},
+	"lanczos-published": {
+		{"broadcast.0", "spmv.0", "d_shared", 0, 4 * 4096, "after: [broadcast.0]"},
+		{"broadcast.1", "spmv.1", "d_shared", 0, 4 * 4096, "after: [broadcast.1]"},
+	},
+}
+
+// needGPU are the pipelines with a kernel of their own that the CPU device cannot run.
+var needGPU = []string{"custom"}
+
+func pipelineNames(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../pipelines/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 35)
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), ".yaml"))
+	}
+	return names
+}
+
+func loadPipeline(t *testing.T, name string, params ...dag.Override) *dag.Graph {
+	t.Helper()
+	dir := filepath.Join("..", "pipelines")
+	source, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
+	require.NoError(t, err)
+	open := func(module, path string) (dag.Library, error) {
+		code, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			return nil, err
+		}
+		return kernels.OpenModule(module, path, code, kernels.OpenOptions{})
+	}
+	g, found := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), OpenModule: open, Params: params})
+	require.NoError(t, found.Err())
+	require.Empty(t, found.List, "a pipeline to learn from has no warnings")
+	return g
+}
+
+func openHost(t *testing.T, g *dag.Graph) *host.Platform {
+	t.Helper()
+	devices := 1
+	for i := range g.Buffers {
+		devices = max(devices, int(g.Buffers[i].Device)+1)
+	}
+	p, err := host.Open(host.Options{Devices: devices, CheckOrder: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+func runAndCheck(t *testing.T, g *dag.Graph, p *host.Platform, plan *planner.Plan, options runtime.Options, replays int) {
+	t.Helper()
+	ctx := context.Background()
+	program, err := runtime.New(ctx, g, plan, p, options)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, program.Close()) }()
+	require.NoError(t, program.Run(ctx, replays))
+	results, err := program.Finish(ctx)
+	require.NoError(t, err)
+	require.NotEmpty(t, results.Checks, "nothing is expected of it")
+	require.Empty(t, results.Failed())
+}
+
+func TestPipelinesMeetTheirExpectationsEveryWay(t *testing.T) {
+	for _, name := range pipelineNames(t) {
+		if racy[name] != nil || slices.Contains(needGPU, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			g := loadPipeline(t, name)
+			for i := range g.Buffers {
+				g.Buffers[i].Save = "" // nothing is written beside the pipelines
+			}
+			p := openHost(t, g)
+			for _, streams := range []int{1, 8} {
+				for _, apart := range []bool{false, true} {
+					plan, err := planner.New(context.Background(), g, planner.Options{Streams: streams, KeepAll: apart})
+					require.NoError(t, err)
+					require.NoError(t, planner.Verify(g, plan))
+					for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
+						t.Run(fmt.Sprintf("%d %s apart %v", streams, mode, apart), func(t *testing.T) {
+							options := runtime.Options{Mode: mode}
+							if apart {
+								options.Memory = runtime.Separate
+							}
+							runAndCheck(t, g, p, plan, options, 1)
+						})
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRacesAreFlaggedAtTheirPairs(t *testing.T) {
+	names := pipelineNames(t)
+	for name := range racy {
+		require.Contains(t, names, name)
+	}
+	for _, name := range names {
+		g := loadPipeline(t, name)
+		plan, err := planner.New(context.Background(), g, planner.Options{})
+		require.NoError(t, err, name)
+		left, err := planner.Violations(g, plan, 0)
+		require.NoError(t, err, name)
+		var found []flagged
+		for _, v := range left.Violations {
+			found = append(found, flagged{v.BeforeName, v.NodeName, v.BufferName, v.Lo, v.Hi, v.Line})
+		}
+		require.Equal(t, racy[name], found, name)
+		if found != nil {
+			_, err := runtime.New(context.Background(), g, plan, openHost(t, g), runtime.Options{})
+			require.ErrorIs(t, err, planner.ErrHazard, "%s must be refused", name)
+		}
+	}
+}
+
+// A user's kernel has no version for the CPU device, which must say so and not run without it.
+func TestCustomKernelNeedsAGPU(t *testing.T) {
+	g := loadPipeline(t, "custom")
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	_, err = runtime.New(context.Background(), g, plan, openHost(t, g), runtime.Options{})
+	require.EqualError(t, err, `node "add2.0": cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: kernel "add2" of module "add2.cu" needs a GPU, or a Go implementation registered under its name, to run on the CPU device`)
+}
+
+// With a Go version of the kernel the same file runs on the CPU device.
+func TestCustomKernelWithAReference(t *testing.T) {
+	g := loadPipeline(t, "custom", dag.Override{Name: "n", Value: "5000"})
+	add2 := kernels.Reference{Spans: func(*kernels.Call) int64 { return 1 }, Run: func(c *kernels.Call, _, _ int64) {
+		n := int64(c.Args[0].Bits)
+		x, y := floats(c.Args[1], n), floats(c.Args[2], n)
+		for i := range x {
+			y[i] = x[i] + 2
+		}
+	}}
+	p, err := host.Open(host.Options{CheckOrder: true, References: map[string]kernels.Reference{"add2": add2}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	runAndCheck(t, g, p, plan, runtime.Options{}, 2)
+}
+
+func TestImagesOverlapReplays(t *testing.T) {
+	g := loadPipeline(t, "images")
+	require.Empty(t, g.Carried())
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	runAndCheck(t, g, openHost(t, g), plan, runtime.Options{Inflight: 4}, 20)
+}
+
+// Sizes and switches that the headers speak of, at sizes that a CPU affords.
+func TestPipelinesAtOtherSizes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		params []dag.Override
+	}{
+		{"vec", []dag.Override{{Name: "n", Value: "1000003"}}},
+		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}}},
+		{"ml", []dag.Override{{Name: "n", Value: "3000"}}},
+		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
+		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
+		{"gemm", []dag.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},
+		{"strassen", []dag.Override{{Name: "n", Value: "144"}}},
+		{"heat", []dag.Override{{Name: "slabs", Value: "2"}, {Name: "rows", Value: "10"}, {Name: "cols", Value: "7"}, {Name: "steps", Value: "5"}}},
+		{"fft", []dag.Override{{Name: "log", Value: "5"}, {Name: "batches", Value: "1"}}},
+		{"wavefront", []dag.Override{{Name: "side", Value: "3"}, {Name: "m", Value: "5"}}},
+		{"microbatches", []dag.Override{{Name: "batches", Value: "3"}}},
+		{"taskbench-stencil", []dag.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "3"}}},
+		{"taskbench-sweep", []dag.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "20"}}},
+		{"taskbench-fft", []dag.Override{{Name: "steps", Value: "3"}, {Name: "width", Value: "5"}}},
+		{"taskbench-random", []dag.Override{{Name: "seed", Value: "9"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := loadPipeline(t, c.name, c.params...)
+			plan, err := planner.New(context.Background(), g, planner.Options{})
+			require.NoError(t, err)
+			runAndCheck(t, g, openHost(t, g), plan, runtime.Options{}, 2)
+		})
+	}
+}
+
+// The published shape of each Task Bench pattern: how many tasks, and how many of their dependencies are different.
+func TestTaskBenchPatternsHaveTheirShape(t *testing.T) {
+	const width, steps = 8, 16
+	edges := map[string]func(step, i int) []int{
+		"trivial": func(int, int) []int { return nil },
+		"stencil": func(_, i int) []int { return []int{i - 1, i, i + 1} },
+		"fft":     func(t, i int) []int { return []int{i - 1<<(t-1), i, i + 1<<(t-1)} },
+	}
+	for name, reads := range edges {
+		want := map[string]bool{}
+		for t := 1; t < steps; t++ {
+			for i := range width {
+				for _, from := range reads(t, i) {
+					if from >= 0 && from < width {
+						want[fmt.Sprintf("t%d.%d -> t%d.%d", t-1, from, t, i)] = true
+					}
+				}
+			}
+		}
+		g := loadPipeline(t, "taskbench-"+name)
+		got := map[string]bool{}
+		for i := range g.Nodes {
+			for _, from := range g.Nodes[i].After {
+				if g.Nodes[i].Name != "join" {
+					got[g.Nodes[from].Name+" -> "+g.Nodes[i].Name] = true
+				}
+			}
+			if g.Nodes[i].Name == "join" {
+				require.Len(t, g.Nodes[i].After, width*steps, name)
+			}
+		}
+		require.Equal(t, want, got, name)
+	}
+}
