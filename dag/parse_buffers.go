@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode"
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"gopkg.in/yaml.v3"
@@ -469,6 +470,10 @@ func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, b
 func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 	path, ok := p.expanded(n, what)
 	if !ok {
+		return "", false
+	}
+	if i := strings.IndexFunc(path, unicode.IsControl); i >= 0 {
+		p.mistake(position(n), "", "%s has a control character (%U)", what, []rune(path[i:])[0])
 		return "", false
 	}
 	if !hasSuffix(path, ".npy", ".bin") {

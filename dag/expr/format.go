@@ -72,8 +72,8 @@ func (t *Term) print(b *strings.Builder, least int) {
 		t.Slice.print(b)
 	case Neg, Not:
 		b.WriteString(operators[t.Op].text)
-		if t.Op == Neg {
-			bind++ // -(-x), and -(3), which is not the literal -3
+		if t.Op == Neg && t.Args[0].Op != Neg {
+			bind++ // -(3), which is not the literal -3
 		}
 		t.Args[0].print(b, bind)
 	default:
