@@ -4,9 +4,11 @@ package runtime
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
@@ -24,14 +26,16 @@ const (
 // replayGap separates replays in the trace: they were measured one by one.
 const replayGap = 20.0
 
-// WriteChrome writes the trace in the Trace Event Format: one track per stream and one per engine, the host's submissions, an arrow
-// for every wait, and the predicted course beside the first replay where there is one (predicted may be nil).
+// WriteChrome writes the trace in the Trace Event Format: one track per stream and one per engine (and one more for each node that an
+// engine ran beside others), the host's submissions, an arrow for every wait, and the predicted course beside the first replay where
+// there is one (predicted may be nil).
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
 	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
 	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]string{
 		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": micro(t.PlainUS), "traced_us": micro(t.TracedUS),
 	}) + `,"traceEvents":[`)
-	c.tracks(predicted != nil)
+	c.lanes = make([]int, g.Len())
+	c.tracks(predicted != nil, t.besides(g))
 	base := 0.0
 	for k := range t.Replays {
 		base = c.replay(&t.Replays[k], k, base) + replayGap
@@ -52,6 +56,7 @@ type chromeWriter struct {
 	plan  *planner.Plan
 	some  bool
 	flows int
+	lanes []int // of the replay that is written, by node: its lane among those that its engine ran at the same time
 }
 
 // event writes one entry of traceEvents; fields are JSON without the braces.
@@ -64,7 +69,7 @@ func (c *chromeWriter) event(format string, args ...any) {
 	fmt.Fprintf(c, format, args...)
 }
 
-func (c *chromeWriter) tracks(predicted bool) {
+func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 	name := func(process int, text string) {
 		c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, process, quoted(text))
 		c.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":%d}}`, process, process)
@@ -83,9 +88,14 @@ func (c *chromeWriter) tracks(predicted bool) {
 	name(chromeEngines, "engines")
 	seen := map[int]bool{}
 	for i := range c.g.Nodes {
-		if k, text := c.engine(int32(i)); !seen[k] {
-			seen[k] = true
-			track(chromeEngines, k, text)
+		k, text := engineTrack(c.g, int32(i))
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		track(chromeEngines, k, text)
+		for lane := 1; lane < besides[k]; lane++ {
+			track(chromeEngines, k+lane, fmt.Sprintf("%s, beside (%d)", text, lane))
 		}
 	}
 	if predicted {
@@ -96,10 +106,53 @@ func (c *chromeWriter) tracks(predicted bool) {
 	}
 }
 
-// engine is the track of a node's engine.
-func (c *chromeWriter) engine(id int32) (track int, name string) {
-	device, e := int(c.g.Nodes[id].Device), planner.EngineOf(c.g, id)
-	return device*16 + int(e), fmt.Sprintf("device %d %s", device, e)
+// laneRoom is how many tracks an engine may take: nodes that it runs at the same time are shown below each other.
+const laneRoom = 4096
+
+// engineTrack is the first track of a node's engine.
+func engineTrack(g *dag.Graph, id int32) (track int, name string) {
+	device, e := int(g.Nodes[id].Device), planner.EngineOf(g, id)
+	return (device*16 + int(e)) * laneRoom, fmt.Sprintf("device %d %s", device, e)
+}
+
+// engineLanes gives every node of a replay the first lane of its engine that is free when it starts, and says how many lanes each
+// engine took.
+func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
+	order := make([]int32, len(r.Spans))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(r.Spans[x].Start, r.Spans[y].Start) })
+	ends := map[int][]float64{} // by engine's track: when each lane is free again
+	for _, i := range order {
+		track, _ := engineTrack(g, i)
+		free := ends[track]
+		lane := slices.IndexFunc(free, func(end float64) bool { return end <= r.Spans[i].Start })
+		if lane < 0 && len(free) < laneRoom {
+			free = append(free, 0)
+		}
+		if lane < 0 {
+			lane = len(free) - 1
+		}
+		free[lane], ends[track], lanes[i] = r.Spans[i].End, free, lane
+	}
+	count := make(map[int]int, len(ends))
+	for track, free := range ends {
+		count[track] = len(free)
+	}
+	return count
+}
+
+// besides is how many lanes each engine takes, by its first track: the most of any replay.
+func (t *Trace) besides(g *dag.Graph) map[int]int {
+	most := map[int]int{}
+	lanes := make([]int, g.Len())
+	for k := range t.Replays {
+		for track, n := range t.Replays[k].engineLanes(g, lanes) {
+			most[track] = max(most[track], n)
+		}
+	}
+	return most
 }
 
 // replay writes one replay that starts at base and returns its end.
@@ -107,6 +160,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 	replay := strconv.Itoa(number)
 	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]string{"replay": replay})
 	end := base + r.SubmitUS
+	r.engineLanes(c.g, c.lanes)
 	for i := range r.Spans {
 		s := &r.Spans[i]
 		n := &c.g.Nodes[i]
@@ -115,8 +169,8 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 			args["GB/s"] = strconv.FormatFloat(float64(n.Work.Bytes)/(s.End-s.Start)/1e3, 'f', 1, 64)
 		}
 		c.span(chromeStreams, int(s.Stream), n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
-		track, _ := c.engine(int32(i))
-		c.span(chromeEngines, track, n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
+		track, _ := engineTrack(c.g, int32(i))
+		c.span(chromeEngines, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		end = max(end, base+s.End)
 	}
 	for s := range c.plan.Streams {
