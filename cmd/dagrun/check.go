@@ -43,7 +43,7 @@ line that would order it. The exit status is 1 if there is a race.`,
 			if err != nil {
 				return err
 			}
-			return a.check(g, plan)
+			return a.check(g, plan, options.Machine)
 		},
 	}
 	a.outputFlags(c)
@@ -64,8 +64,33 @@ type checked struct {
 	Carried  []string             `json:"carried_buffers"`
 	Memory   int64                `json:"peak_device_bytes"`
 	Warnings []diagnosticDocument `json:"warnings"`
+	Unfit    []unfit              `json:"does_not_fit"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
+}
+
+// unfit is a device that has less memory than the plan needs.
+type unfit struct {
+	Device  int32  `json:"device"`
+	Needs   int64  `json:"needs_bytes"`
+	Has     int64  `json:"has_bytes"`
+	Machine string `json:"machine"`
+	Largest string `json:"largest_buffer"`
+}
+
+// unfits finds the devices of a machine that the plan does not fit.
+func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit, error) {
+	list := []unfit{}
+	if machine.DeviceBytes == 0 {
+		return list, nil
+	}
+	peaks, err := planner.PeakBuffers(g, plan)
+	for _, p := range peaks {
+		if p.Arena > machine.DeviceBytes {
+			list = append(list, unfit{p.Device, p.Arena, machine.DeviceBytes, machine.Name, p.Buffers[0].Name})
+		}
+	}
+	return list, err
 }
 
 // race is a pair of accesses that nothing orders.
@@ -85,7 +110,7 @@ type raceSide struct {
 	Line   int32  `json:"line,omitempty"`
 }
 
-func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
+func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) error {
 	unenforced, err := planner.Violations(g, plan, mostRaces)
 	if err != nil {
 		return err
@@ -95,6 +120,9 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
 		Carried: []string{}, Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
+	if report.Unfit, err = unfits(g, plan, machine); err != nil {
+		return err
+	}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
 	}
@@ -112,7 +140,10 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan) error {
 	} else {
 		a.printChecked(&report)
 	}
-	if len(report.Races) > 0 {
+	switch {
+	case len(report.Unfit) > 0:
+		return &reported{status: statusWrong}
+	case len(report.Races) > 0:
 		return &reported{status: statusExpectation}
 	}
 	return nil
@@ -129,10 +160,14 @@ func (a *app) printChecked(r *checked) {
 	if r.MoreRace > 0 {
 		fmt.Fprintf(a.stdout, "and %d more of %d races\n", r.MoreRace, r.MoreRace+len(r.Races))
 	}
+	for _, u := range r.Unfit {
+		fmt.Fprintf(a.stdout, "%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
+			u.Device, runtime.Size(u.Needs), u.Machine, runtime.Size(u.Has), u.Largest)
+	}
 	if a.flags.quiet {
 		return
 	}
-	if len(r.Races) == 0 {
+	if len(r.Races) == 0 && len(r.Unfit) == 0 {
 		fmt.Fprintf(a.stdout, "%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
 			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
