@@ -1,5 +1,30 @@
+// What the package is for and how it is used; the code is in the other files.
+
 // Package runtime makes a plan happen: it takes memory for a graph's buffers, encodes the plan for a platform, and replays it.
 //
-// A [Program] is made from a graph, a plan and a platform. It is verified before it first runs. [Program.Run] is what the
-// command does: warm up, restore, replay, check. [Program.Replay] is what a service calls in its loop.
+// A [Program] is made by [New] from a graph, a plan and a platform: verified, its kernels loaded, its memory taken and filled. Then
+//
+//   - [Program.Replay] submits it once and returns; replays are ordered on the device. [Program.Run] submits several and waits.
+//   - [Program.ReplayThen] is for services: input written before, result read after, several replays on their way, results in order.
+//   - [Program.OnDone] calls back when all that was replayed so far has finished.
+//   - [Program.Host] is the memory of a host buffer, [Program.Read] any buffer's contents after the last replay.
+//   - [Program.Measure] times replays; [Program.Trace] shows when each node ran. Both restore what replays have changed.
+//   - [Program.SetScalar] and [Program.SetStorage] change single nodes between replays without planning again.
+//   - [Program.Finish] does what the pipeline says of its results: files, expectations, checksums.
+//   - [Program.RunAlone] finds the node that a fault comes from.
+//
+// Memory of the caller's is used without a copy (Options.Bind), and a replay can be put into a stream of the caller's
+// (Options.Origin): it comes after what is on the stream and before what follows.
+//
+// # Errors
+//
+// A device reports the fault of a kernel late, to whatever call comes next, and its context stays unusable: errors then match
+// cudart.ErrPoisoned, Close still works, and a new process has to be started. Which node it was, [Program.RunAlone] finds there,
+// with a [NodeError]. A plan that is not right for its graph is refused with a planner.Violation, too little memory with an
+// [OutOfMemoryError], replays in flight that would depend on each other with a [CarriedError].
+//
+// # Concurrency
+//
+// A program's methods are called by one goroutine at a time, [Program.Counters] by any. Programs are independent: several may be
+// made, replayed and closed at the same time on one device. Goroutines of a program's own end with Close.
 package runtime
