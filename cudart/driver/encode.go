@@ -403,13 +403,13 @@ func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
 	case c.DstDevice == c.SrcDevice:
 		return cuMemcpyDtoDAsync, [6]uintptr{dst, src, bytes, s}, nil
 	}
-	to, from := p.devices[c.DstDevice], p.devices[c.SrcDevice]
-	for _, d := range [2]*device{to, from} {
+	for _, d := range [2]*device{p.devices[c.DstDevice], p.devices[c.SrcDevice]} {
 		if err := p.prepare(d); err != nil {
 			return 0, [6]uintptr{}, err
 		}
 	}
-	return cuMemcpyPeerAsync, [6]uintptr{dst, to.context.Load(), src, from.context.Load(), bytes, s}, nil
+	// The driver finds both devices by the addresses; cuMemcpyPeerAsync does the same and is refused while a stream is captured.
+	return cuMemcpyAsync, [6]uintptr{dst, src, bytes, s}, nil
 }
 
 // packArgs lays arguments out as cuLaunchKernel wants them: an array of addresses, one a value. The values can be changed.

@@ -235,9 +235,6 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	case cuMemcpyAsync, cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync:
 		copy(fakeBytes(a[0], a[2]), fakeBytes(a[1], a[2]))
 		d.node()
-	case cuMemcpyPeerAsync:
-		copy(fakeBytes(a[0], a[4]), fakeBytes(a[2], a[4]))
-		d.node()
 	case cuMemsetD8Async:
 		for i := range fakeBytes(a[0], a[2]) {
 			fakeBytes(a[0], a[2])[i] = byte(a[1])

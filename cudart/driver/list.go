@@ -151,11 +151,7 @@ func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 	lane := l.code.lanes[at.lane]
 	r := &lane.rows[at.row]
 	r.arg[0] = uintptr(dst)
-	switch {
-	case c.Kind == cudart.SetMemory:
-	case lane.calls[at.row] == cuMemcpyPeerAsync:
-		r.arg[2] = uintptr(src)
-	default:
+	if c.Kind == cudart.CopyMemory {
 		r.arg[1] = uintptr(src)
 	}
 	return nil

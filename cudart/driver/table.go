@@ -39,7 +39,6 @@ const (
 	cuMemcpyHtoDAsync
 	cuMemcpyDtoHAsync
 	cuMemcpyDtoDAsync
-	cuMemcpyPeerAsync
 	cuMemsetD8Async
 	cuMemsetD16Async
 	cuMemsetD32Async
@@ -141,7 +140,6 @@ var table = [functionCount]entry{
 	cuMemcpyHtoDAsync:           {"cuMemcpyHtoDAsync_v2", 3020, false, "CUdeviceptr, const void*, size_t, CUstream", 0},
 	cuMemcpyDtoHAsync:           {"cuMemcpyDtoHAsync_v2", 3020, false, "void*, CUdeviceptr, size_t, CUstream", 0},
 	cuMemcpyDtoDAsync:           {"cuMemcpyDtoDAsync_v2", 3020, false, "CUdeviceptr, CUdeviceptr, size_t, CUstream", 0},
-	cuMemcpyPeerAsync:           {"cuMemcpyPeerAsync", 4000, false, "CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream", 0},
 	cuMemsetD8Async:             {"cuMemsetD8Async", 3020, false, "CUdeviceptr, unsigned char, size_t, CUstream", 0},
 	cuMemsetD16Async:            {"cuMemsetD16Async", 3020, false, "CUdeviceptr, unsigned short, size_t, CUstream", 0},
 	cuMemsetD32Async:            {"cuMemsetD32Async", 3020, false, "CUdeviceptr, unsigned, size_t, CUstream", 0},
