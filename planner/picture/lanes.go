@@ -29,10 +29,10 @@ const (
 	rightEdge  = 44.0
 	levelWidth = 112.0
 	levelGap   = 26.0
-	leastPlot  = 1000.0
+	leastPlot  = 1120.0
 	mostPlot   = 4800.0
 	wishedBox  = 84.0  // what most boxes should have in width
-	roomPerBox = 200.0 // how far that may stretch the fullest lane
+	roomPerBox = 130.0 // how far that may stretch the fullest lane
 	leastBox   = 1.6
 )
 

@@ -50,9 +50,10 @@ func (s *Sheet) entries() []entry {
 		entries = append(entries, entry{sample: boxSample, class: "mixed", text: "nodes of several kinds"})
 	}
 	if s.lanes {
-		entries = append(entries,
-			entry{sample: boxSample, class: "lane critical", text: criticalMark + " critical path"},
-			entry{sample: waitSample, text: "from record to wait"})
+		entries = append(entries, entry{sample: boxSample, class: "lane critical", text: criticalMark + " critical path"})
+	}
+	if s.waits {
+		entries = append(entries, entry{sample: waitSample, text: "from record to wait"})
 	}
 	if s.graphs {
 		entries = append(entries, entry{sample: edgeSample, text: "dependency"})

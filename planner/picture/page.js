@@ -147,9 +147,13 @@ function drawSpan(pen, row, i, x, y, w) {
     pen.lineWidth = thick ? 2.5 : 1;
     pen.strokeRect(x + pen.lineWidth / 2, y + pen.lineWidth / 2, w - pen.lineWidth, rowHeight - pen.lineWidth);
     pen.lineWidth = 1;
-  } else if (critical[i] && !row.measured) {
-    pen.fillStyle = colors.critical;
-    pen.fillRect(x, y, w, 4);
+  } else {
+    pen.fillStyle = colors.box; // a fill so thin would be hard to see
+    pen.fillRect(x, y + 1, Math.min(w, 1), rowHeight - 2);
+    if (critical[i] && !row.measured) {
+      pen.fillStyle = colors.critical;
+      pen.fillRect(x - 0.5, y, w + 1, 5);
+    }
   }
   if (i === selected || i === hovered) {
     pen.strokeStyle = colors.accent;
@@ -208,6 +212,15 @@ function drawRow(pen, row, top) {
       pen.fillText(text, (x1 + x2 - w) / 2, y + 16);
     }
   }
+  pen.restore();
+}
+
+function drawSpans(pen, row, top) {
+  const y = row.y - top;
+  pen.save();
+  pen.beginPath();
+  pen.rect(gutter, y - 2, width - gutter, rowHeight + 4);
+  pen.clip();
   // The first that ends in view; reach never falls.
   let low = 0, high = row.ids.length;
   while (low < high) { const m = (low + high) >> 1; if (row.reach[m] < from) low = m + 1; else high = m; }
@@ -248,7 +261,7 @@ function arrow(pen, x1, y1, x2, y2, color, thick) {
   pen.lineWidth = 1;
 }
 
-const mostArrows = 120;
+const mostArrows = 80;
 let predictedRow = [];
 function drawArrows(pen, top) {
   pen.save();
@@ -286,8 +299,10 @@ function draw() {
   const pen = size(canvas, width, height);
   drawn = [];
   pen.save();
-  for (const row of rows) if (row.y + rowHeight > top + axisHeight && row.y < top + height) drawRow(pen, row, top);
-  drawArrows(pen, top);
+  const shown = rows.filter((row) => row.y + rowHeight > top + axisHeight && row.y < top + height);
+  for (const row of shown) drawRow(pen, row, top);
+  drawArrows(pen, top); // behind the spans, so that no arrow strikes a name out
+  for (const row of shown) drawSpans(pen, row, top);
   pen.restore();
   pen.fillStyle = colors.page;
   pen.fillRect(0, 0, width, axisHeight - 4);

@@ -24,6 +24,7 @@ type Sheet struct {
 	panels  []panel
 	engines [planner.HostCopy + 1]bool
 	lanes   bool
+	waits   bool
 	graphs  bool
 }
 
@@ -47,6 +48,7 @@ func (s *Sheet) AddSchedule(schedule *Schedule) {
 	s.panels = append(s.panels, newLanes(schedule, s.options.Axis, s.options.Limit))
 	s.see(schedule.graph)
 	s.lanes = true
+	s.waits = s.waits || len(schedule.waits) > 0
 }
 
 // AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow.
