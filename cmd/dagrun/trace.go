@@ -81,6 +81,7 @@ type traceReport struct {
 	Backend   string       `json:"backend"`
 	Device    string       `json:"device"`
 	File      string       `json:"file"`
+	Page      string       `json:"page,omitempty"`
 	Predicted float64      `json:"predicted_us"`
 	Nodes     []tracedNode `json:"nodes"`
 	*runtime.Trace
@@ -128,7 +129,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		return err
 	}
 	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
-		File: out, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace}
+		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace}
 	if a.flags.output == "json" {
 		return a.answer(report)
 	}
@@ -205,6 +206,9 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 			fmt.Fprintf(a.stdout, "and %s more\n", counted(more, "node"))
 		}
 		fmt.Fprintln(a.stdout)
+	}
+	if r.Page != "" {
+		fmt.Fprintf(a.stdout, "wrote %s; open it in a browser\n", r.Page)
 	}
 	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
