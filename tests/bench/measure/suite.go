@@ -306,7 +306,7 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 			return err
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("C++ has other bits in %s", b.Name)
+			return fmt.Errorf("other bits in %s than C++ has", b.Name)
 		}
 	}
 	return nil
