@@ -27,6 +27,7 @@ type settings struct {
 	rounds    int
 	only      string
 	backend   string
+	streams   int
 }
 
 func main() {
@@ -38,6 +39,7 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 15, "paired `rounds`")
 	flag.StringVar(&s.only, "only", "", "comma-separated `names` of workloads, of patterns and tasks, to measure; empty: all")
 	flag.StringVar(&s.backend, "backend", "cuda", "cuda or cpu")
+	flag.IntVar(&s.streams, "streams", 8, "compute `streams` that plans may use")
 	flag.Parse()
 	if err := measure(context.Background(), s, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)

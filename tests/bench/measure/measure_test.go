@@ -16,7 +16,7 @@ import (
 )
 
 func TestMeasureOnTheCPUDevice(t *testing.T) {
-	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu"}
+	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu", streams: 8}
 	require.NoError(t, measure(context.Background(), s, []string{"suite", "patterns"}))
 	text, err := os.ReadFile(filepath.Join(s.out, "suite.json"))
 	require.NoError(t, err)

@@ -166,7 +166,7 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		return nil, err
 	}
 	began := time.Now()
-	if plan, err = planner.New(ctx, g, planner.Options{Machine: machine, Profile: profile}); err != nil {
+	if plan, err = planner.New(ctx, g, planner.Options{Machine: machine, Profile: profile, Streams: s.streams}); err != nil {
 		return nil, err
 	}
 	row.PlanUS = float64(time.Since(began).Nanoseconds()) / 1e3
