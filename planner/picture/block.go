@@ -131,7 +131,7 @@ const (
 	leastSize  = 8.0
 	detailSize = 9.5
 	narrow     = 30.0
-	tooNarrow  = 11.0
+	tooNarrow  = 10.0
 	boxPadding = 4.0
 	boxHeight  = 50.0
 )
