@@ -558,7 +558,7 @@ func TestKernelsByNVRTC(t *testing.T) {
 	for _, file := range files {
 		code, err := os.ReadFile(file)
 		require.NoError(t, err)
-		r, err := compiler.Compile(context.Background(), nvrtc.Source{Path: file, Code: code, Capability: p.Devices()[0].Capability, Options: []string{"--fmad=false", "--std=c++17"}})
+		r, err := compiler.Compile(context.Background(), nvrtc.Source{Path: file, Code: code, Capability: p.Devices()[0].Capability, Options: []string{"--fmad=false", "--std=c++17", "--device-as-default-execution-space"}})
 		require.NoError(t, err)
 		m := &kernels.Module{Name: file, Kind: kernels.Cubin, Code: r.Code}
 		if r.PTX {
