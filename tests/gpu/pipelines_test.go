@@ -142,7 +142,7 @@ func TestPipelinesGiveTheSameBitsEveryWay(t *testing.T) {
 
 func TestPipelinesMeetTheirExpectations(t *testing.T) {
 	p := open(t)
-	cpu, err := host.Open(host.Options{CheckOrder: true})
+	cpu, err := host.Open(host.Options{Devices: len(p.Devices()), CheckOrder: true})
 	require.NoError(t, err)
 	defer cpu.Close()
 	ctx := context.Background()
