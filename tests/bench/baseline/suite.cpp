@@ -1,7 +1,7 @@
 // The GrCUDA workloads scheduled by hand in C++ on the driver API: pinned copies, streams, events. Kernels, launch shapes and
 // contents are read from a folder that dagrun's side writes, so that the schedule is what differs. Serves one replay for each
 // line "go" it reads and answers with its microseconds; "dump" writes the results. Knows nothing of dagrun's plans.
-//   suite FOLDER vec|bs|ml|hits|img|dl
+//   suite FOLDER vec|bs|ml|hits|img|dl CHUNKS      into how many chunks the folder's nodes cut the data
 
 #include <cuda.h>
 
@@ -227,7 +227,7 @@ struct Workload {
 
 // The schedules, as one would write them.
 
-static void vec(Workload &w) {
+static void vec(Workload &w, int) {
   w.run(0, "up_x");
   w.run(0, "square_x");
   w.run(1, "up_y");
@@ -237,16 +237,15 @@ static void vec(Workload &w) {
   w.run(0, "down");
 }
 
-static void bs(Workload &w) {
-  for (int s = 0; s < 10; s++) {
-    std::string k = std::to_string(s);
-    w.run(s, "up." + k);
-    w.run(s, "price." + k);
-    w.run(s, "down." + k);
+// Ten streams take turns with the chunks of the ten portfolios.
+static void bs(Workload &w, int chunks) {
+  for (int i = 0; i < 10 * chunks; i++) {
+    std::string k = "." + std::to_string(i / chunks) + "." + std::to_string(i % chunks);
+    for (const char *name : {"up", "price", "down"}) w.run(i % 10, name + k);
   }
 }
 
-static void ml(Workload &w) {
+static void ml(Workload &w, int) {
   for (const char *name : {"up_ridge", "up_bayes", "up_intercept", "up_x"}) w.run(0, name);
   w.edge(0, 1);
   for (const char *name : {"standardise", "ridge_product", "ridge_intercept", "ridge_softmax"}) w.run(0, name);
@@ -257,7 +256,7 @@ static void ml(Workload &w) {
 }
 
 // Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first product starts when its own is there.
-static void hits(Workload &w) {
+static void hits(Workload &w, int) {
   for (const char *name : {"up_hub", "up_start.1", "up_column.1", "up_value.1"}) w.run(2, name);
   w.edge(2, 0);
   for (const char *name : {"up_auth", "up_start.0", "up_column.0", "up_value.0"}) w.run(2, name);
@@ -286,7 +285,7 @@ static void hits(Workload &w) {
   w.run(1, "down_hub");
 }
 
-static void img(Workload &w) {
+static void img(Workload &w, int) {
   w.run(0, "up");
   CUevent up = w.record(0);
   w.wait(1, up);
@@ -309,7 +308,7 @@ static void img(Workload &w) {
   w.run(1, "down");
 }
 
-static void dl(Workload &w) {
+static void dl(Workload &w, int) {
   for (int b = 0; b < 2; b++) {
     std::string k = "." + std::to_string(b);
     for (const char *name : {"up_weights1", "up_weights2", "up_picture", "first", "pool", "last"}) w.run(b, name + k);
@@ -323,9 +322,10 @@ static void dl(Workload &w) {
 }
 
 int main(int argc, char **argv) {
-  std::map<std::string, void (*)(Workload &)> schedules = {{"vec", vec}, {"bs", bs}, {"ml", ml}, {"hits", hits}, {"img", img}, {"dl", dl}};
-  if (argc != 3 || !schedules.count(argv[2])) {
-    std::fprintf(stderr, "usage: suite FOLDER vec|bs|ml|hits|img|dl\n");
+  std::map<std::string, void (*)(Workload &, int)> schedules = {{"vec", vec}, {"bs", bs}, {"ml", ml}, {"hits", hits}, {"img", img}, {"dl", dl}};
+  int chunks = argc == 4 ? std::atoi(argv[3]) : 0;
+  if (chunks < 1 || !schedules.count(argv[2])) {
+    std::fprintf(stderr, "usage: suite FOLDER vec|bs|ml|hits|img|dl CHUNKS\n");
     return 2;
   }
   CUdevice device;
@@ -336,7 +336,7 @@ int main(int argc, char **argv) {
   CHECK(cuCtxSetCurrent(context));
   Workload w;
   w.read(argv[1]);
-  schedules[argv[2]](w);
+  schedules[argv[2]](w, chunks);
   w.checkComplete();
   w.replay();
   std::printf("ready\n");

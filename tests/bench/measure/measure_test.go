@@ -16,8 +16,8 @@ import (
 )
 
 func TestMeasureOnTheCPUDevice(t *testing.T) {
-	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu", streams: 8}
-	require.NoError(t, measure(context.Background(), s, []string{"suite", "patterns"}))
+	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu", streams: 8, inflight: 3}
+	require.NoError(t, measure(context.Background(), s, []string{"suite", "chunks", "patterns"}))
 	text, err := os.ReadFile(filepath.Join(s.out, "suite.json"))
 	require.NoError(t, err)
 	var rows []suiteRow
@@ -25,12 +25,20 @@ func TestMeasureOnTheCPUDevice(t *testing.T) {
 	require.Len(t, rows, 6)
 	for _, r := range rows {
 		require.Equal(t, "met", r.Checks, r.Name)
-		for _, name := range []string{bySerial, byStreams, byGraph} {
+		for _, name := range []string{bySerial, byStreams, byGraph, byInflight} {
 			require.Len(t, r.Times[name], 2, "%s %s", r.Name, name)
-			require.Positive(t, r.Predicted[name], "%s %s", r.Name, name)
+			require.Positive(t, median(r.Times[name]), "%s %s", r.Name, name)
+			if name != byInflight {
+				require.Positive(t, r.Predicted[name], "%s %s", r.Name, name)
+			}
+		}
+		for _, f := range r.Profiles {
+			require.Positive(t, f.Up*f.Kernels*f.Down, r.Name)
+			require.LessOrEqual(t, f.Chain, f.Least, r.Name)
+			require.NotEmpty(t, f.Each, r.Name)
 		}
 	}
-	for _, name := range []string{"suite.md", "patterns.md", "patterns.json"} {
+	for _, name := range []string{"suite.md", "chunks.md", "chunks.json", "patterns.md", "patterns.json"} {
 		require.FileExists(t, filepath.Join(s.out, name))
 	}
 }
@@ -40,7 +48,7 @@ func TestWorkloadsHaveThePublishedShape(t *testing.T) {
 	kernels := map[string]int{"vec": 3, "bs": 10, "ml": 10, "hits": 30, "img": 11, "dl": 8}
 	bytes := map[string]int64{"vec": 16, "bs": 160, "ml": 1692, "hits": 72, "img": 40}
 	for _, w := range workloads() {
-		g, err := loadPipeline(filepath.Join("../../../pipelines", w.name+".yaml"), w.params)
+		g, err := w.load(&settings{pipelines: "../../../pipelines"}, 1)
 		require.NoError(t, err)
 		launches, live := 0, int64(0)
 		for i := range g.Nodes {
@@ -79,4 +87,17 @@ func TestDescriptionHasEveryNode(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(g.Buffers), strings.Count(string(text), "buffer "))
+}
+
+func TestChunkCounts(t *testing.T) {
+	var c chunkCounts
+	require.NoError(t, c.Set("bs=16"))
+	s := settings{chunks: c}
+	require.Equal(t, 16, s.chunksOf(&workload{name: "bs", chunks: 8}))
+	require.Equal(t, 4, s.chunksOf(&workload{name: "dl", chunks: 4}))
+	require.Equal(t, 1, s.chunksOf(&workload{name: "vec"}))
+	require.Equal(t, smallCount, (&settings{small: true}).chunksOf(&workload{name: "bs", chunks: 8}))
+	require.EqualError(t, c.Set("bs"), `"bs": want NAME=COUNT`)
+	require.EqualError(t, c.Set("bs=0"), `"bs=0": want NAME=COUNT`)
+	require.EqualError(t, c.Set("vec=2"), `"vec" cannot be cut in chunks`)
 }

@@ -8,9 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -21,11 +21,13 @@ import (
 )
 
 // workload is a pipeline with its real size. GrCUDA is its authors' own C++ on an H200 at that size, in milliseconds, the best
-// of its variants with prefetching.
+// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks"; 0: the file has no such
+// param.
 type workload struct {
 	name   string
 	params []dag.Override
 	grcuda float64
+	chunks int
 }
 
 func workloads() []workload {
@@ -37,13 +39,25 @@ func workloads() []workload {
 		return list
 	}
 	return []workload{
-		{"vec", set("n", "160000000"), 32.6},
-		{"bs", set("n", "10000000"), 16.8},
-		{"ml", set("n", "1600000"), 462},
-		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196},
-		{"img", set("side", "6400"), 80.4},
-		{"dl", set("side", "12000"), 60.0},
+		{"vec", set("n", "160000000"), 32.6, 0},
+		{"bs", set("n", "10000000"), 16.8, 8},
+		{"ml", set("n", "1600000"), 462, 0},
+		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 0},
+		{"img", set("side", "6400"), 80.4, 0},
+		{"dl", set("side", "12000"), 60.0, 0},
 	}
+}
+
+// load parses the workload's file, cut in that many chunks where it can be.
+func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
+	var params []dag.Override
+	if !s.small {
+		params = append(params, w.params...)
+	}
+	if w.chunks > 0 {
+		params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
+	}
+	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
 }
 
 // The rates of the physical bound, in bytes a microsecond: pinned copies and device memory as measured on an H200.
@@ -56,6 +70,7 @@ const (
 // suiteRow is what was found for one workload. Times are microseconds, one for each round.
 type suiteRow struct {
 	Name      string               `json:"name"`
+	Chunks    int                  `json:"chunks"`
 	Nodes     int                  `json:"nodes"`
 	Streams   int                  `json:"streams"`
 	Waits     int                  `json:"waits"`
@@ -64,6 +79,7 @@ type suiteRow struct {
 	Predicted map[string]float64   `json:"predicted_us"`
 	Bound     bound                `json:"bound_us"`
 	GrCUDA    float64              `json:"grcuda_us"`
+	Profiles  []*profiled          `json:"profiles"`
 	Checks    string               `json:"checks"`
 }
 
@@ -96,11 +112,45 @@ func boundOf(g *dag.Graph) bound {
 
 // The contenders in the order of the table.
 const (
-	bySerial  = "one stream"
-	byStreams = "streams"
-	byGraph   = "graph"
-	byHand    = "C++"
+	bySerial   = "one stream"
+	byStreams  = "streams"
+	byGraph    = "graph"
+	byInflight = "in flight"
+	byHand     = "C++"
 )
+
+// contestants are what replays once a round, by name.
+type contestants struct {
+	whole    *dag.Graph // the suite's own nodes
+	programs map[string]*runtime.Program
+	hand     *handwritten
+	inflight int
+}
+
+func (c *contestants) close() (err error) {
+	for _, name := range []string{bySerial, byStreams, byGraph, byInflight} {
+		if c.programs[name] != nil {
+			err = errors.Join(err, c.programs[name].Close())
+		}
+	}
+	if c.hand != nil {
+		err = errors.Join(err, c.hand.close())
+	}
+	return err
+}
+
+// replay returns the microseconds of one replay; in flight, those from one result to the next.
+func (c *contestants) replay(ctx context.Context, name string) (float64, error) {
+	switch name {
+	case byHand:
+		return c.hand.process.replay()
+	case byInflight:
+		return steadyState(ctx, c.programs[name], c.inflight)
+	}
+	began := time.Now()
+	err := c.programs[name].Run(ctx, 1)
+	return float64(time.Since(began).Nanoseconds()) / 1e3, err
+}
 
 func measureSuite(ctx context.Context, s settings, p cudart.Platform) (any, []table, error) {
 	var rows []*suiteRow
@@ -128,45 +178,45 @@ func loadPipeline(file string, params []dag.Override) (*dag.Graph, error) {
 }
 
 func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w workload) (row *suiteRow, err error) {
-	params := w.params
-	if s.small {
-		params, w.grcuda = nil, 0
-	}
-	g, err := loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
+	chunks := s.chunksOf(&w)
+	whole, err := w.load(s, 1)
 	if err != nil {
 		return nil, err
 	}
-	row = &suiteRow{Name: w.name, Nodes: g.Len(), Times: map[string][]float64{}, Predicted: map[string]float64{}, Bound: boundOf(g), GrCUDA: w.grcuda * 1e3}
+	row = &suiteRow{Name: w.name, Chunks: chunks, Times: map[string][]float64{}, Predicted: map[string]float64{}, Bound: boundOf(whole)}
+	if !s.small {
+		row.GrCUDA = w.grcuda * 1e3
+	}
 	machine := runtime.MachineOf(p)
-	programs := map[string]*runtime.Program{}
-	defer func() {
-		for _, name := range []string{bySerial, byStreams, byGraph} {
-			if programs[name] != nil {
-				err = errors.Join(err, programs[name].Close())
-			}
-		}
-	}()
+	c := &contestants{whole: whole, programs: map[string]*runtime.Program{}, inflight: s.inflight}
+	defer func() { err = errors.Join(err, c.close()) }()
 
-	// One stream, which is also the profiled run: alone on the device, each node takes what it takes.
-	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Streams: 1, Machine: machine})
+	// One stream of the suite's own nodes, which is also a profiled run: alone on the device, each node takes what it takes.
+	serial, profile, err := profileOf(ctx, whole, p, machine)
 	if err != nil {
 		return nil, err
 	}
-	serial, err := runtime.New(ctx, g, plan, p, runtime.Options{})
-	if err != nil {
-		return nil, err
+	c.programs[bySerial] = serial.program
+	row.Predicted[bySerial] = serial.predicted
+	row.Profiles = append(row.Profiles, summarise(whole, machine, profile, 1, s.streams))
+	g := whole
+	if chunks > 1 {
+		if g, err = w.load(s, chunks); err != nil {
+			return nil, err
+		}
+		var cut *profiledProgram
+		if cut, profile, err = profileOf(ctx, g, p, machine); err != nil {
+			return nil, err
+		}
+		if err := cut.program.Close(); err != nil {
+			return nil, err
+		}
+		row.Profiles = append(row.Profiles, summarise(g, machine, profile, chunks, s.streams))
 	}
-	programs[bySerial] = serial
-	trace, err := serial.Trace(ctx, 3)
-	if err != nil {
-		return nil, err
-	}
-	profile := trace.Profile(serial)
-	if row.Predicted[bySerial], err = predicted(planner.Simulate(g, plan, machine, profile)); err != nil {
-		return nil, err
-	}
+	row.Nodes = g.Len()
 	began := time.Now()
-	if plan, err = planner.New(ctx, g, planner.Options{Machine: machine, Profile: profile, Streams: s.streams}); err != nil {
+	plan, err := planner.New(ctx, g, planner.Options{Machine: machine, Profile: profile, Streams: s.streams})
+	if err != nil {
 		return nil, err
 	}
 	row.PlanUS = float64(time.Since(began).Nanoseconds()) / 1e3
@@ -177,23 +227,22 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	if row.Predicted[byGraph], err = predicted(planner.SimulateGraph(g, plan, machine, profile)); err != nil {
 		return nil, err
 	}
-	if programs[byStreams], err = runtime.New(ctx, g, plan, p, runtime.Options{}); err != nil {
+	if c.programs[byStreams], err = runtime.New(ctx, g, plan, p, runtime.Options{}); err != nil {
 		return nil, err
 	}
-	if programs[byGraph], err = runtime.New(ctx, g, plan, p, runtime.Options{Mode: runtime.Captured}); err != nil {
+	if c.programs[byGraph], err = runtime.New(ctx, g, plan, p, runtime.Options{Mode: runtime.Captured}); err != nil {
 		return nil, err
 	}
-	hand, err := startHand(ctx, s, g, w.name)
-	if err != nil {
+	if c.programs[byInflight], err = newInflight(ctx, whole, p, machine, s.inflight); err != nil {
 		return nil, err
 	}
-	if hand != nil {
-		defer func() { err = errors.Join(err, hand.close()) }()
-	}
-	if err := runRounds(ctx, s.rounds, programs, hand, row.Times); err != nil {
+	if c.hand, err = startHand(ctx, s, g, w.name, chunks); err != nil {
 		return nil, err
 	}
-	row.Checks, err = checkResults(ctx, programs, hand)
+	if err := runRounds(ctx, s.rounds, c, row.Times); err != nil {
+		return nil, err
+	}
+	row.Checks, err = checkResults(ctx, c)
 	return row, err
 }
 
@@ -205,23 +254,15 @@ func predicted(t *planner.Timeline, err error) (float64, error) {
 }
 
 // runRounds has every contender replay once a round; who begins changes from round to round. The first two rounds warm up.
-func runRounds(ctx context.Context, rounds int, programs map[string]*runtime.Program, hand *handwritten, times map[string][]float64) error {
-	names := []string{bySerial, byStreams, byGraph}
-	if hand != nil {
+func runRounds(ctx context.Context, rounds int, c *contestants, times map[string][]float64) error {
+	names := []string{bySerial, byStreams, byGraph, byInflight}
+	if c.hand != nil {
 		names = append(names, byHand)
 	}
 	for round := range rounds + 2 {
 		for k := range names {
 			name := names[(round+k)%len(names)]
-			var us float64
-			var err error
-			if name == byHand {
-				us, err = hand.process.replay()
-			} else {
-				began := time.Now()
-				err = programs[name].Run(ctx, 1)
-				us = float64(time.Since(began).Nanoseconds()) / 1e3
-			}
+			us, err := c.replay(ctx, name)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -233,11 +274,11 @@ func runRounds(ctx context.Context, rounds int, programs map[string]*runtime.Pro
 	return nil
 }
 
-// checkResults checks expectations and compares everyone's results bit by bit with those of one stream.
-func checkResults(ctx context.Context, programs map[string]*runtime.Program, hand *handwritten) (string, error) {
+// checkResults checks expectations, compares C++ with the graph bit by bit, and every replay in flight with one stream.
+func checkResults(ctx context.Context, c *contestants) (string, error) {
 	text := "met"
 	for _, name := range []string{bySerial, byStreams, byGraph} {
-		results, err := programs[name].Finish(ctx)
+		results, err := c.programs[name].Finish(ctx)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			text = "no reference for this size"
@@ -247,10 +288,13 @@ func checkResults(ctx context.Context, programs map[string]*runtime.Program, han
 			return fmt.Sprintf("FAILED on %s: %s: %s", name, results.Failed()[0].Buffer, results.Failed()[0].First), nil
 		}
 	}
-	if hand == nil {
+	if err := compareInflight(ctx, c.whole, c.programs[byInflight], c.programs[bySerial], c.inflight); err != nil {
+		return "FAILED in flight: " + err.Error(), nil
+	}
+	if c.hand == nil {
 		return text, nil
 	}
-	if err := hand.compare(ctx, programs[bySerial]); err != nil {
+	if err := c.hand.compare(ctx, c.programs[byGraph]); err != nil {
 		return "FAILED: " + err.Error(), nil
 	}
 	return text + ", C++ equal", nil
@@ -263,7 +307,7 @@ type handwritten struct {
 	process *contender
 }
 
-func startHand(ctx context.Context, s *settings, g *dag.Graph, name string) (h *handwritten, err error) {
+func startHand(ctx context.Context, s *settings, g *dag.Graph, name string, chunks int) (h *handwritten, err error) {
 	if s.suite == "" {
 		return nil, nil
 	}
@@ -272,7 +316,7 @@ func startHand(ctx context.Context, s *settings, g *dag.Graph, name string) (h *
 		return nil, err
 	}
 	if err = describe(ctx, g, h.folder); err == nil {
-		h.process, err = startContender(s.suite, h.folder, name)
+		h.process, err = startContender(s.suite, h.folder, name, fmt.Sprint(chunks))
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(h.folder))
@@ -290,12 +334,7 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 	if _, err := h.process.ask("dump", "dumped"); err != nil {
 		return err
 	}
-	for i := range h.graph.Nodes {
-		n := &h.graph.Nodes[i]
-		if n.Kind != dag.Memcpy || h.graph.Buffers[n.Copy.Dst.Buffer].Place != dag.Host {
-			continue
-		}
-		id := n.Copy.Dst.Buffer
+	for _, id := range resultsOf(h.graph) {
 		b := &h.graph.Buffers[id]
 		got, err := os.ReadFile(filepath.Join(h.folder, fmt.Sprintf("result-%d.bin", id)))
 		if err != nil {
@@ -312,42 +351,17 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 	return nil
 }
 
-func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
-	sizes := "real sizes"
-	if s.small {
-		sizes = "the files' own sizes"
-	}
-	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds a replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
-		head: []string{"workload", "nodes", "one stream", "streams", "graph", "C++ by hand", "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
-	ratios := table{title: "GrCUDA suite: ratios, medians of the rounds' own",
-		head: []string{"workload", "one stream / best", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound"}}
-	foreseen := table{title: "GrCUDA suite: predicted and measured, after one profiled run on one stream (ms)",
-		head: []string{"workload", "one stream", "predicted", "error", "streams", "predicted", "error", "graph", "predicted", "error"}}
-	ms := func(us float64) string { return figure(us / 1e3) }
-	speedup, errorsFound := 0.0, []float64{}
-	for _, r := range rows {
-		best := byStreams
-		if median(r.Times[byGraph]) < median(r.Times[byStreams]) {
-			best = byGraph
+// resultsOf lists the host buffers that copies write, each once.
+func resultsOf(g *dag.Graph) []int32 {
+	var ids []int32
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind != dag.Memcpy {
+			continue
 		}
-		times.row(r.Name, fmt.Sprint(r.Nodes), ms(median(r.Times[bySerial])), ms(median(r.Times[byStreams])), ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
-			ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
-		gain := medianRatio(r.Times[bySerial], r.Times[best])
-		speedup += math.Log(gain)
-		ratios.row(r.Name, ratio(gain, 1), ratio(medianRatio(r.Times[byStreams], r.Times[byHand]), 1), ratio(medianRatio(r.Times[byGraph], r.Times[byHand]), 1),
-			ratio(r.GrCUDA, median(r.Times[best])), ratio(median(r.Times[best]), r.Bound.least()))
-		cells := []string{r.Name}
-		for _, name := range []string{bySerial, byStreams, byGraph} {
-			measured := median(r.Times[name])
-			off := math.Abs(r.Predicted[name]-measured) / measured
-			errorsFound = append(errorsFound, off)
-			cells = append(cells, ms(measured), ms(r.Predicted[name]), fmt.Sprintf("%.1f%%", 100*off))
+		if id := n.Copy.Dst.Buffer; g.Buffers[id].Place == dag.Host && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
-		foreseen.row(cells...)
 	}
-	if len(rows) > 0 {
-		ratios.notes = append(ratios.notes, fmt.Sprintf("Geometric mean over one stream: %.3f.", math.Exp(speedup/float64(len(rows)))))
-		foreseen.notes = append(foreseen.notes, fmt.Sprintf("Median error: %.1f%%.", 100*median(errorsFound)))
-	}
-	return []table{times, ratios, foreseen}
+	return ids
 }

@@ -1,0 +1,179 @@
+// How many chunks are best: the workloads that can be cut, at several counts, as streams and as a graph. Also which counts the suite
+// uses. Compares with nothing but itself.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// triedCounts are the chunk counts of the measurement; smallCount is what the suite uses at the files' own sizes, whose chunks
+// would otherwise be empty.
+var triedCounts = []int{1, 2, 4, 8, 16}
+
+const smallCount = 2
+
+// chunkCounts are counts by workload, as a flag.
+type chunkCounts map[string]int
+
+func (c *chunkCounts) String() string { return "" }
+
+func (c *chunkCounts) Set(text string) error {
+	*c = chunkCounts{}
+	for _, one := range strings.Split(text, ",") {
+		name, number, _ := strings.Cut(one, "=")
+		count, err := strconv.Atoi(number)
+		if err != nil || count < 1 {
+			return fmt.Errorf("%q: want NAME=COUNT", one)
+		}
+		known := false
+		for _, w := range workloads() {
+			known = known || w.name == name && w.chunks > 0
+		}
+		if !known {
+			return fmt.Errorf("%q cannot be cut in chunks", name)
+		}
+		(*c)[name] = count
+	}
+	return nil
+}
+
+// chunksOf is how many chunks the suite cuts a workload in.
+func (s *settings) chunksOf(w *workload) int {
+	switch count := s.chunks[w.name]; {
+	case w.chunks == 0:
+		return 1
+	case count > 0:
+		return count
+	case s.small:
+		return smallCount
+	}
+	return w.chunks
+}
+
+// chunkRow is one workload at one count. Times are microseconds, one for each round.
+type chunkRow struct {
+	Name      string               `json:"name"`
+	Chunks    int                  `json:"chunks"`
+	Nodes     int                  `json:"nodes"`
+	Streams   int                  `json:"streams"`
+	Times     map[string][]float64 `json:"times_us"`
+	Predicted float64              `json:"predicted_us"`
+}
+
+func measureChunks(ctx context.Context, s settings, p cudart.Platform) (any, []table, error) {
+	counts := triedCounts
+	if s.small {
+		counts = []int{1, smallCount}
+	}
+	var rows []*chunkRow
+	for _, w := range workloads() {
+		if w.chunks == 0 || !s.wanted(w.name) {
+			continue
+		}
+		// Host buffers are the same at every count: they are filled once.
+		var contents map[string][]byte
+		for _, count := range counts {
+			g, err := w.load(&s, count)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+			if contents == nil {
+				if contents, err = hostContents(ctx, g); err != nil {
+					return nil, nil, fmt.Errorf("%s: %w", w.name, err)
+				}
+			}
+			row, err := measureCount(ctx, &s, p, g, contents)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s in %d chunks: %w", w.name, count, err)
+			}
+			row.Name, row.Chunks = w.name, count
+			fmt.Fprintf(os.Stderr, "measured %s in %d chunks\n", w.name, count)
+			rows = append(rows, row)
+		}
+	}
+	return rows, []table{chunkTable(rows, p, s)}, nil
+}
+
+func hostContents(ctx context.Context, g *dag.Graph) (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if b.Place != dag.Host {
+			continue
+		}
+		memory := make([]byte, b.Bytes)
+		if err := runtime.Generate(ctx, g.Dir, b, memory); err != nil {
+			return nil, err
+		}
+		contents[b.Name] = memory
+	}
+	return contents, nil
+}
+
+func measureCount(ctx context.Context, s *settings, p cudart.Platform, g *dag.Graph, contents map[string][]byte) (*chunkRow, error) {
+	machine := runtime.MachineOf(p)
+	plan, err := planner.New(ctx, g, planner.Options{Machine: machine, Streams: s.streams})
+	if err != nil {
+		return nil, err
+	}
+	row := &chunkRow{Nodes: g.Len(), Streams: len(plan.Streams), Times: map[string][]float64{}, Predicted: plan.Stats.MakespanUS}
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured} {
+		for _, id := range resultsOf(g) {
+			spoil(contents[g.Buffers[id].Name])
+		}
+		times, err := replayTimes(ctx, s.rounds, p, g, plan, runtime.Options{Mode: mode, Bind: contents})
+		if err != nil {
+			return nil, err
+		}
+		row.Times[mode.String()] = times
+	}
+	return row, nil
+}
+
+// replayTimes makes a program, times replays of it, and sees to it that it met what is expected.
+func replayTimes(ctx context.Context, rounds int, p cudart.Platform, g *dag.Graph, plan *planner.Plan, options runtime.Options) (times []float64, err error) {
+	program, err := runtime.New(ctx, g, plan, p, options)
+	if err != nil {
+		return nil, err
+	}
+	c := &contestants{whole: g, programs: map[string]*runtime.Program{byStreams: program}}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for round := range rounds + 2 {
+		us, err := c.replay(ctx, byStreams)
+		if err != nil {
+			return nil, err
+		}
+		if round >= 2 {
+			times = append(times, us)
+		}
+	}
+	results, err := program.Finish(ctx)
+	switch {
+	case errors.Is(err, os.ErrNotExist): // no reference for this size
+		return times, nil
+	case err == nil && len(results.Failed()) > 0:
+		err = fmt.Errorf("%s: %s", results.Failed()[0].Buffer, results.Failed()[0].First)
+	}
+	return times, err
+}
+
+func chunkTable(rows []*chunkRow, p cudart.Platform, s settings) table {
+	t := table{title: fmt.Sprintf("Chunks on %s: milliseconds a replay, medians of %d rounds", p.Devices()[0].Name, s.rounds),
+		head:  []string{"workload", "chunks", "nodes", "streams used", "streams", "graph", "predicted"},
+		notes: []string{"Predicted without a profile, from the machine's figures."}}
+	for _, r := range rows {
+		t.row(r.Name, fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), fmt.Sprint(r.Streams), ms(median(r.Times[runtime.Streams.String()])), ms(median(r.Times[runtime.Captured.String()])), ms(r.Predicted))
+	}
+	return t
+}

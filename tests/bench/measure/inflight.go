@@ -1,0 +1,107 @@
+// Several replays in flight: how long from one result to the next, and whether each result is the right one. Plans one stream for
+// a replay: what overlaps is replays.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// steadyReplays is how many results a steady state is measured over.
+const steadyReplays = 6
+
+func newInflight(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *planner.Machine, inflight int) (*runtime.Program, error) {
+	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Streams: 1, Machine: machine})
+	if err != nil {
+		return nil, err
+	}
+	return runtime.New(ctx, g, plan, p, runtime.Options{Inflight: inflight})
+}
+
+// turns has a program make replays with results in order and waits for the last.
+func turns(ctx context.Context, p *runtime.Program, count int, before func(*runtime.Turn), then func(k int, t *runtime.Turn) error) error {
+	var failed error
+	seen, first := 0, uint64(0)
+	for range count {
+		err := p.ReplayThen(ctx, before, func(t *runtime.Turn, err error) {
+			if seen == 0 {
+				first = t.Number
+			}
+			if err == nil && t.Number != first+uint64(seen) {
+				err = fmt.Errorf("result %d came where %d was due", t.Number, first+uint64(seen))
+			}
+			if err == nil {
+				err = then(seen, t)
+			}
+			failed = errors.Join(failed, err)
+			seen++
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return err
+	}
+	if failed == nil && seen != count {
+		failed = fmt.Errorf("%d results of %d replays", seen, count)
+	}
+	return failed
+}
+
+// steadyState returns the microseconds from one result to the next while as many replays as may be are on their way: neither the
+// first ones count, which find the device empty, nor the last, which leave it so.
+func steadyState(ctx context.Context, p *runtime.Program, inflight int) (float64, error) {
+	var began, ended time.Time
+	err := turns(ctx, p, 2*inflight+steadyReplays, nil, func(k int, _ *runtime.Turn) error {
+		switch k {
+		case inflight - 1:
+			began = time.Now()
+		case inflight - 1 + steadyReplays:
+			ended = time.Now()
+		}
+		return nil
+	})
+	return float64(ended.Sub(began).Nanoseconds()) / 1e3 / steadyReplays, err
+}
+
+// compareInflight has every replay's results written over before it and compares what it brings with another program's, bit by bit.
+func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program, inflight int) error {
+	ids := resultsOf(g)
+	want := make([][]byte, len(ids))
+	for k, id := range ids {
+		want[k] = make([]byte, g.Buffers[id].Bytes)
+		if err := with.Read(ctx, id, want[k]); err != nil {
+			return err
+		}
+	}
+	before := func(t *runtime.Turn) {
+		for _, id := range ids {
+			spoil(t.Host(id))
+		}
+	}
+	return turns(ctx, p, 2*inflight, before, func(_ int, t *runtime.Turn) error {
+		for k, id := range ids {
+			if !bytes.Equal(t.Host(id), want[k]) {
+				return fmt.Errorf("replay %d: other bits in %s than one stream has", t.Number, g.Buffers[id].Name)
+			}
+		}
+		return nil
+	})
+}
+
+// spoil writes over results, so that none that is left over can pass for a new one.
+func spoil(memory []byte) {
+	for i := range memory {
+		memory[i] = 0xa5
+	}
+}

@@ -1,0 +1,78 @@
+// The suite's tables: times, ratios and their means, predictions, what holds a workload back, and its kernels. Measures nothing.
+
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
+	sizes := "real sizes"
+	if s.small {
+		sizes = "the files' own sizes"
+	}
+	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds a replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
+		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", fmt.Sprintf("%d in flight", s.inflight), "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
+	ratios := table{title: "GrCUDA suite: ratios, medians of the rounds' own",
+		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound", "in flight / bound"}}
+	foreseen := table{title: "GrCUDA suite: predicted and measured, after one profiled run on one stream (ms)",
+		head: []string{"workload", "one stream", "predicted", "error", "streams", "predicted", "error", "graph", "predicted", "error"}}
+	latency, throughput, errorsFound := 0.0, 0.0, []float64{}
+	for _, r := range rows {
+		best := r.best()
+		times.row(r.Name, ms(median(r.Times[bySerial])), fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), ms(median(r.Times[byStreams])), ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
+			ms(median(r.Times[byInflight])), ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
+		gain, rate := medianRatio(r.Times[bySerial], r.Times[best]), medianRatio(r.Times[bySerial], r.Times[byInflight])
+		latency += math.Log(gain)
+		throughput += math.Log(rate)
+		ratios.row(r.Name, ratio(gain, 1), ratio(rate, 1), ratio(medianRatio(r.Times[byStreams], r.Times[byHand]), 1), ratio(medianRatio(r.Times[byGraph], r.Times[byHand]), 1),
+			ratio(r.GrCUDA, median(r.Times[best])), ratio(median(r.Times[best]), r.Bound.least()), ratio(median(r.Times[byInflight]), r.Bound.least()))
+		cells := []string{r.Name}
+		for _, name := range []string{bySerial, byStreams, byGraph} {
+			measured := median(r.Times[name])
+			off := math.Abs(r.Predicted[name]-measured) / measured
+			errorsFound = append(errorsFound, off)
+			cells = append(cells, ms(measured), ms(r.Predicted[name]), fmt.Sprintf("%.1f%%", 100*off))
+		}
+		foreseen.row(cells...)
+	}
+	if len(rows) > 0 {
+		mean := func(logs float64) float64 { return math.Exp(logs / float64(len(rows))) }
+		ratios.notes = append(ratios.notes,
+			fmt.Sprintf("Latency, one replay at a time: geometric mean over one stream %.3f.", mean(latency)),
+			fmt.Sprintf("Throughput, %d replays in flight: geometric mean over one stream %.3f.", s.inflight, mean(throughput)))
+		foreseen.notes = append(foreseen.notes, fmt.Sprintf("Median error: %.1f%%.", 100*median(errorsFound)))
+	}
+	return append([]table{times, ratios, foreseen}, profileTables(rows)...)
+}
+
+// best is the faster way to make one replay.
+func (r *suiteRow) best() string {
+	if median(r.Times[byGraph]) < median(r.Times[byStreams]) {
+		return byGraph
+	}
+	return byStreams
+}
+
+func profileTables(rows []*suiteRow) []table {
+	held := table{title: "GrCUDA suite: what holds a replay back (ms), by the nodes' profiled times",
+		head:  []string{"workload", "chunks", "copies up", "kernels", "copies down", "longest chain", "least"},
+		notes: []string{"Longest chain: of nodes that depend on each other. Least: that, or the busiest engine with what must come before and after it."}}
+	kernels := table{title: "GrCUDA suite: kernels alone on the device",
+		head: []string{"workload", "chunks", "kernel", "launches", "us each", "MB each", "GB/s"}}
+	for _, r := range rows {
+		for _, f := range r.Profiles {
+			held.row(r.Name, fmt.Sprint(f.Chunks), ms(f.Up), ms(f.Kernels), ms(f.Down), ms(f.Chain), ms(f.Least))
+			for _, k := range f.Each {
+				n := float64(k.Launches)
+				kernels.row(r.Name, fmt.Sprint(f.Chunks), k.Entry, fmt.Sprint(k.Launches), figure(k.US/n), figure(float64(k.Bytes)/n/1e6), figure(float64(k.Bytes)/k.US/1e3))
+			}
+		}
+	}
+	return []table{held, kernels}
+}
+
+func ms(us float64) string { return figure(us / 1e3) }
