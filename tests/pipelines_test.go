@@ -192,7 +192,7 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 		params []dag.Override
 	}{
 		{"vec", []dag.Override{{Name: "n", Value: "1000003"}}},
-		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}}},
+		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}, {Name: "chunks", Value: "5"}}},
 		{"ml", []dag.Override{{Name: "n", Value: "3000"}}},
 		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
 		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
