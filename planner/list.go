@@ -4,13 +4,13 @@ package planner
 
 import "math"
 
-// tastes are the passes. Two spend the time that the lower bound leaves over on saving waits, one by newest nodes first, one by
-// nodes that free the most others; the last looks at the longest remaining path alone.
-var tastes = [...]taste{
-	{patient: true, eager: 1},
-	{patient: true, newest: true, suit: 1},
-	{},
-}
+// The passes. Two spend the time that the lower bound leaves over on saving waits, one by nodes that free the most others, one by
+// newest nodes first; the hasty one looks at the longest remaining path alone.
+var (
+	freeing = taste{patient: true, eager: 1}
+	newest  = taste{patient: true, newest: true, suit: 1}
+	hasty   = taste{}
+)
 
 const (
 	// mostPasses bounds the graphs that get every pass. Beyond it a pass costs more than the waits it saves.
@@ -26,26 +26,34 @@ func planList(p *problem) (*assignment, error) {
 	}
 	if p.len() > mostPasses {
 		l := newLister(p, largeWindow)
-		if err := l.run(tastes[0]); err != nil {
+		if err := l.run(freeing); err != nil {
 			return nil, err
 		}
 		return l.take(), nil
 	}
 	l := newLister(p, smallWindow)
-	var best *assignment
-	for k, t := range tastes {
-		if k == len(tastes)-1 && best.score.makespan <= l.goal*(1+slackShare) {
-			break
-		}
-		if err := l.run(t); err != nil {
+	if err := l.run(freeing); err != nil {
+		return nil, err
+	}
+	best := l.take()
+	if best.score.waits == 0 && best.score.makespan <= l.goal {
+		return best, nil
+	}
+	// A second pass mends what the first lacks: time, or waits where it met the goal. Where the goal is out of reach, no pass
+	// gains time, and waits are left to save.
+	if best.score.makespan > l.goal*(1+slackShare) {
+		if err := l.run(hasty); err != nil {
 			return nil, err
 		}
-		if best == nil || l.score.better(best.score) {
-			best = l.take()
+		if l.score.better(best.score) {
+			return l.take(), nil
 		}
-		if best.score.waits == 0 && best.score.makespan <= l.goal {
-			break
-		}
+	}
+	if err := l.run(newest); err != nil {
+		return nil, err
+	}
+	if l.score.better(best.score) {
+		best = l.take()
 	}
 	return best, nil
 }
