@@ -143,6 +143,9 @@ func (f *formatter) file(root *yaml.Node) []byte {
 		f.write(it, "", "")
 	}
 	f.comments(foot, "")
+	if len(items) == 0 {
+		f.out.WriteString("{}\n")
+	}
 	return f.out.Bytes()
 }
 
