@@ -8,18 +8,28 @@ import (
 	"slices"
 )
 
-// choice weighs ready nodes against idle lanes.
+// choice weighs ready nodes against idle lanes. Its slices are made once and never change their lengths: what is in use is
+// counted, because to cut a slice that is kept in memory takes a write barrier.
 type choice struct {
-	ready []urgency
-	nodes []int32 // whose urgencies they are
-	lanes []idleLane
-	cost  []int32 // of nodes[a] on lanes[b]: cost[a*len(lanes)+b]
+	ready   []urgency
+	nodes   []int32 // whose urgencies they are
+	lanes   []idleLane
+	cost    []int32 // of nodes[a] on lanes[b]: cost[a*len(lanes)+b]
+	rows    int     // of ready and nodes
+	columns int     // of lanes
 }
 
 // idleLane is a lane with what costs depend on.
 type idleLane struct {
 	lane, tail int32
-	clock      []int32 // what it is ordered after, nil where that is nothing or not known
+	clock      int32 // where in the lister's clocks is what it is ordered after, -1 where that is nothing or not known
+}
+
+func newChoice(n, window, lanes int) choice {
+	columns := min(lanes, mostWeighed+1)
+	rows := min(n, window+columns)
+	words := make([]int32, rows+rows*columns)
+	return choice{ready: make([]urgency, rows), nodes: words[:rows], lanes: make([]idleLane, columns), cost: words[rows:]}
 }
 
 const (
@@ -113,32 +123,37 @@ func (l *lister) placeCompute(q int32) {
 	}
 }
 
-func (c *choice) clear() {
-	c.ready, c.nodes, c.lanes, c.cost = c.ready[:0], c.nodes[:0], c.lanes[:0], c.cost[:0]
+func (c *choice) clear() { c.rows, c.columns = 0, 0 }
+
+// add puts a ready node among what is weighed.
+func (c *choice) add(u urgency, i int32) {
+	c.ready[c.rows], c.nodes[c.rows] = u, i
+	c.rows++
 }
 
 // drop leaves a node and a lane out of what is weighed; the costs of the others stay as they are.
 func (c *choice) drop(a, b int) {
-	width := len(c.lanes)
-	if width == 1 {
+	if c.columns == 1 {
 		c.clear()
 		return
 	}
-	to := 0
-	for row := range c.nodes {
-		if row == a {
-			continue
+	c.columns--
+	copy(c.lanes[b:], c.lanes[b+1:c.columns+1])
+	c.rows--
+	copy(c.nodes[a:], c.nodes[a+1:c.rows+1])
+	copy(c.ready[a:], c.ready[a+1:c.rows+1])
+	width := len(c.lanes)
+	for row := range c.rows {
+		from := row
+		if row >= a {
+			from++
 		}
-		for column := range width {
-			if column != b {
-				c.cost[to] = c.cost[row*width+column]
-				to++
-			}
+		costs := c.cost[row*width : (row+1)*width]
+		if from != row {
+			copy(costs, c.cost[from*width:(from+1)*width])
 		}
+		copy(costs[b:], costs[b+1:])
 	}
-	c.lanes = append(c.lanes[:b], c.lanes[b+1:]...)
-	c.nodes = append(c.nodes[:a], c.nodes[a+1:]...)
-	c.ready = append(c.ready[:a], c.ready[a+1:]...)
 }
 
 // pick returns the cheapest pair of what is weighed, the most urgent node among equals; -1 where the most urgent ready node is
@@ -147,13 +162,13 @@ func (c *choice) pick(first, least urgency) (int, int) {
 	width := len(c.lanes)
 	a, b, best := -1, -1, int32(math.MaxInt32)
 	found := false
-	for row, u := range c.ready {
+	for row, u := range c.ready[:c.rows] {
 		found = found || u == first
 		if u > least {
 			continue
 		}
 		cheapest, at := int32(math.MaxInt32), -1
-		for column, cost := range c.cost[row*width : (row+1)*width] {
+		for column, cost := range c.cost[row*width : row*width+c.columns] {
 			if cost < cheapest {
 				cheapest, at = cost, column
 			}
@@ -172,45 +187,44 @@ func (c *choice) pick(first, least urgency) (int, int) {
 func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	c := &l.choice
 	c.clear()
-	for at := len(pool.idle) - 1; at >= 0 && len(c.lanes) < mostWeighed; at-- {
+	for at := len(pool.idle) - 1; at >= 0 && c.columns < mostWeighed; at-- {
 		if k := pool.idle[at]; l.mayCompute(k) {
-			c.lanes = append(c.lanes, idleLane{k, l.lanes[k].tail, l.clockOf(k)})
+			c.lanes[c.columns] = idleLane{k, l.lanes[k].tail, l.clockAt(k)}
+			c.columns++
 		}
 	}
-	slices.Reverse(c.lanes)
+	slices.Reverse(c.lanes[:c.columns])
 	if len(pool.fresh) > 0 && l.roomFor(q) {
-		c.lanes = append(c.lanes, idleLane{pool.fresh[len(pool.fresh)-1], -1, nil})
+		c.lanes[c.columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1, -1}
+		c.columns++
 	}
-	if len(c.lanes) == 0 {
+	if c.columns == 0 {
 		return false
 	}
-	for at := 0; at < min(len(pool.ready), 2*l.window) && len(c.nodes) < l.window; at++ {
+	for at := 0; at < min(len(pool.ready), 2*l.window) && c.rows < l.window; at++ {
 		if u := pool.ready[at]; u <= least {
 			if i := l.node(u); l.spots[i].lane < 0 {
-				c.ready = append(c.ready, u)
-				c.nodes = append(c.nodes, i)
+				c.add(u, i)
 			}
 		}
 	}
-	for b := range c.lanes {
-		if u, ok := l.newestSuited(c.lanes[b].lane); ok && u <= least && !slices.Contains(c.ready, u) {
-			c.ready = append(c.ready, u)
-			c.nodes = append(c.nodes, l.node(u))
+	for _, on := range c.lanes[:c.columns] {
+		if u, ok := l.newestSuited(on.lane); ok && u <= least && !slices.Contains(c.ready[:c.rows], u) {
+			c.add(u, l.node(u))
 		}
 	}
-	for _, i := range c.nodes {
-		l.addCosts(i)
+	for row, i := range c.nodes[:c.rows] {
+		l.setCosts(i, c.lanes[:c.columns], c.cost[row*len(c.lanes):])
 	}
 	return true
 }
 
-// addCosts weighs a node on every idle lane: what speaks against it there.
-func (l *lister) addCosts(i int32) {
-	c := &l.choice
+// setCosts weighs a node on every idle lane: what speaks against it there.
+func (l *lister) setCosts(i int32, lanes []idleLane, costs []int32) {
 	preds, prefer := l.p.preds(i), l.prefer[i]
 	base := -l.eager * int32(len(l.p.succs(i)))
-	for b := range c.lanes {
-		on := &c.lanes[b]
+	for b := range lanes {
+		on := &lanes[b]
 		cost := base
 		if prefer != on.lane {
 			cost += l.suit
@@ -218,14 +232,14 @@ func (l *lister) addCosts(i int32) {
 		var mask uint64
 		follows, late := on.tail < 0, false
 		for _, pred := range preds {
-			at := l.spots[pred]
+			at := &l.spots[pred]
 			if at.lane == on.lane {
 				follows = follows || pred == on.tail
 				continue
 			}
-			if on.clock == nil || at.position > on.clock[at.lane] {
+			if on.clock < 0 || at.position > l.clock[on.clock+at.lane] {
 				mask |= 1 << (at.lane & 63)
-				late = late || l.finish[pred] > l.now-l.sync
+				late = late || at.finish > l.now-l.sync
 			}
 		}
 		cost += waitCost * int32(bits.OnesCount64(mask))
@@ -235,7 +249,7 @@ func (l *lister) addCosts(i int32) {
 		if late {
 			cost += laterCost
 		}
-		c.cost = append(c.cost, cost)
+		costs[b] = cost
 	}
 }
 

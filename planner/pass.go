@@ -38,7 +38,6 @@ type lister struct {
 
 	spots           []spotted
 	pending, prefer []int32
-	finish          []float64
 	order           []int32
 
 	// Vector clocks, and the waits that follow from them.
@@ -56,8 +55,11 @@ type lister struct {
 	score   score
 }
 
-// spotted is where a node was placed: its lane, -1 before, and its position there, from 1.
-type spotted struct{ lane, position int32 }
+// spotted is where a node was placed: its lane, -1 before, its position there, from 1, and when it ends.
+type spotted struct {
+	lane, position int32
+	finish         float64
+}
 
 // listLane is a stream in the making.
 type listLane struct {
@@ -114,11 +116,9 @@ func newLister(p *problem, window int) *lister {
 		lanes += p.streams + l.pools[q].copyRoom
 	}
 	l.lanes = make([]listLane, lanes)
-	weighed := min(n, window+lanes)
-	l.choice = choice{ready: make([]urgency, 0, weighed), nodes: make([]int32, 0, weighed), lanes: make([]idleLane, 0, lanes), cost: make([]int32, 0, weighed*min(lanes, 16))}
+	l.choice = newChoice(n, window, lanes)
 	words := make([]int32, 2*n+2*lanes)
 	l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:2*n+lanes], words[2*n+lanes:]
-	l.finish = make([]float64, n)
 	l.spots = make([]spotted, n)
 	// Most heaps stay small: they start as parts of one piece.
 	few := min(n, fewSuited)
@@ -364,8 +364,9 @@ func (l *lister) leave(i int32) {
 func (l *lister) suits(i, q int32) int32 {
 	best, last := int32(-1), -1.0
 	for _, pred := range l.p.preds(i) {
-		if k := l.spots[pred].lane; l.finish[pred] > last && l.lanes[k].pool == q && !(l.p.explicit && l.lanes[k].binding >= 0) {
-			best, last = k, l.finish[pred]
+		at := &l.spots[pred]
+		if at.finish > last && l.lanes[at.lane].pool == q && !(l.p.explicit && l.lanes[at.lane].binding >= 0) {
+			best, last = at.lane, at.finish
 		}
 	}
 	return best
@@ -374,34 +375,34 @@ func (l *lister) suits(i, q int32) int32 {
 // missing counts the lanes that a node would have to wait for on lane k.
 func (l *lister) missing(i, k int32) int {
 	var mask uint64
-	clock := l.clockOf(k)
+	clock := l.clockAt(k)
 	for _, pred := range l.p.preds(i) {
-		if at := l.spots[pred]; at.lane != k && (clock == nil || at.position > clock[at.lane]) {
+		if at := &l.spots[pred]; at.lane != k && (clock < 0 || at.position > l.clock[clock+at.lane]) {
 			mask |= 1 << (at.lane & 63)
 		}
 	}
 	return bits.OnesCount64(mask)
 }
 
-// clockOf is what a lane is ordered after, nil where that is nothing or not known.
-func (l *lister) clockOf(k int32) []int32 {
+// clockAt is where in the clocks is what a lane is ordered after, -1 where that is nothing or not known.
+func (l *lister) clockAt(k int32) int32 {
 	tail := l.lanes[k].tail
 	if l.clock == nil || tail < 0 {
-		return nil
+		return -1
 	}
-	return l.clock[tail*l.width : (tail+1)*l.width]
+	return tail * l.width
 }
 
 // startOn is when a node could start on lane k.
 func (l *lister) startOn(i, k int32) float64 {
 	start := l.now
 	if tail := l.lanes[k].tail; tail >= 0 {
-		start = max(start, l.finish[tail])
+		start = max(start, l.spots[tail].finish)
 	}
 	if l.sync > 0 {
 		for _, pred := range l.p.preds(i) {
-			if l.spots[pred].lane != k {
-				start = max(start, l.finish[pred]+l.sync)
+			if at := &l.spots[pred]; at.lane != k {
+				start = max(start, at.finish+l.sync)
 			}
 		}
 	}
@@ -459,10 +460,9 @@ func (l *lister) place(i, k int32) {
 	}
 	ln.launched++
 	ln.tail = i
-	l.spots[i] = spotted{k, ln.launched}
 	l.order = append(l.order, i)
 	finish := start + p.duration[i]
-	l.finish[i] = finish
+	l.spots[i] = spotted{k, ln.launched, finish}
 	l.score.makespan = max(l.score.makespan, finish)
 	l.running.push(finishing{finish, i})
 }

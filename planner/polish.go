@@ -18,7 +18,6 @@ type polisher struct {
 	random uint64 // state of a generator that always starts the same
 
 	spots    []spotted
-	finish   []float64
 	clock    []int32
 	recorded []uint32 // the evaluation that last saw a wait for the node
 	round    uint32
@@ -63,7 +62,6 @@ func newPolisher(p *problem, a *assignment) *polisher {
 		}
 	}
 	h.spots = make([]spotted, n)
-	h.finish = make([]float64, n)
 	h.clock = make([]int32, n*width)
 	h.recorded = make([]uint32, n)
 	h.last = make([]int32, width)
@@ -100,7 +98,7 @@ func (h *polisher) evaluate() score {
 			if t == k {
 				continue
 			}
-			start = max(start, h.finish[q]+h.sync)
+			start = max(start, h.spots[q].finish+h.sync)
 			if position <= mine[t] || touched>>t&1 == 1 && h.direct[t] > position {
 				continue
 			}
@@ -126,11 +124,11 @@ func (h *polisher) evaluate() score {
 		}
 		h.count[k]++
 		mine[k] = h.count[k]
-		h.spots[i] = spotted{k, h.count[k]}
+		finish := start + h.p.duration[i]
+		h.spots[i] = spotted{k, h.count[k], finish}
 		h.last[k] = i
-		h.finish[i] = start + h.p.duration[i]
-		h.free[k] = h.finish[i]
-		sc.makespan = max(sc.makespan, h.finish[i])
+		h.free[k] = finish
+		sc.makespan = max(sc.makespan, finish)
 	}
 	return sc
 }
