@@ -156,7 +156,7 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 		return list.Submit, list.Close, nil
 	}
 	var graph cudart.Graph
-	options := cudart.GraphOptions{Origin: in.streams[0], Priorities: true}
+	options := cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked}
 	if p.mode == Built {
 		var s *graphShape
 		if s, err = p.shape(); err == nil {

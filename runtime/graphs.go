@@ -58,7 +58,7 @@ func (p *Program) buildTracedGraph(in *instance, before, after []cudart.Event) (
 		return nil, err
 	}
 	commands, deps := p.graphCommands(in, s, before, after)
-	return p.platform.BuildGraph(commands, deps, cudart.GraphOptions{Origin: in.streams[0], Priorities: true})
+	return p.platform.BuildGraph(commands, deps, cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked})
 }
 
 func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cudart.Event) ([]cudart.Command, [][]int32) {

@@ -71,7 +71,7 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 // command is what one node does, its stream left open.
 func (p *Program) command(in *instance, id int32) (cudart.Command, error) {
 	n := &p.graph.Nodes[id]
-	c := cudart.Command{Label: n.Name, Node: id, Priority: n.Priority, Accesses: p.accesses(in, id)}
+	c := cudart.Command{Label: n.Name, Node: id, Priority: p.priority(n.Priority), Accesses: p.accesses(in, id)}
 	switch n.Kind {
 	case dag.Memcpy:
 		p.copyCommand(in, n, &c)

@@ -64,6 +64,8 @@ type Program struct {
 	dirty     bool   // a replay has run since contents were initial
 	warnings  []string
 	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
+	ranked    bool                    // nodes have priorities other than normal
+	low       bool                    // and some of them low
 
 	replays   atomic.Uint64
 	callbacks sync.WaitGroup
@@ -112,6 +114,8 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 	}
 	for i := range g.Nodes {
 		p.launches[i] = g.Nodes[i].Launch
+		p.ranked = p.ranked || g.Nodes[i].Priority != dag.Normal
+		p.low = p.low || g.Nodes[i].Priority == dag.Low
 	}
 	if err := p.prepare(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -253,7 +257,7 @@ func (p *Program) newInstance() (in *instance, err error) {
 			in.streams, in.adopted = append(in.streams, p.options.Origin), true
 			continue
 		}
-		stream, err := p.platform.NewStream(s.Device, s.Priority)
+		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
 		if err != nil {
 			return in, err
 		}
@@ -281,6 +285,16 @@ func (p *Program) newInstance() (in *instance, err error) {
 	}
 	in.list, err = p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
 	return in, err
+}
+
+// priority is what a node or a stream gets of the device. CUDA has no level below that of streams which nobody gave one, so a
+// program's normal work takes that level too, beside whatever else runs in the process, unless some of the program's is to come
+// after it.
+func (p *Program) priority(asked dag.Priority) dag.Priority {
+	if asked == dag.Normal && !p.low {
+		return dag.Low
+	}
+	return asked
 }
 
 // newEvents makes the plan's events, each on the device of the stream that records it, and those of fork, join and timing.

@@ -146,7 +146,7 @@ func (p *Program) makeGraphs(mode Mode) error {
 		if in.graph != nil {
 			continue
 		}
-		options := cudart.GraphOptions{Origin: in.streams[0], Priorities: true}
+		options := cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked}
 		var err error
 		if mode == Built {
 			in.graph, err = p.buildGraph(in, options)

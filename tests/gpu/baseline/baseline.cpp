@@ -1,157 +1,235 @@
 // What dagrun's figures are compared with: the same work written by hand in C++ on the driver API (launches, graphs) and the
-// runtime API (copies). Prints lines "FIGURE name value"; measures one thing per process.
+// runtime API (copies). A shared library, so that both sides run in turn in one process, on one thread and in one context. It
+// times itself with its own clock, so that nothing of Go is in its figures, and knows nothing of dagrun.
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <vector>
 
-static const int kLaunches = 1000, kReplays = 50, kWide = 8;
-static const size_t kCopied = size_t(256) << 20;
+// An Op is one entry of a schedule: 0 launches on a stream, 1 records an event there, 2 makes the stream wait for one.
+struct Op {
+  int32_t kind, stream, event;
+};
 
-static const char *kPTX =
-    ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry noop()\n{\n\tret;\n}\n";
+// A Work says what a program is to do. The kernel has no parameters and is launched as one thread.
+struct Work {
+  const char *name;
+  const char *ptx, *entry;
+  int64_t launches, bytes;
+  int64_t streams, events, ops;
+  const Op *op;
+};
 
-#define CHECK(call)                                                          \
-  do {                                                                       \
-    int code = int(call);                                                    \
-    if (code != 0) {                                                         \
+namespace {
+
+struct Failed {};
+
+#define CHECK(call)                                                             \
+  do {                                                                          \
+    int code = int(call);                                                       \
+    if (code != 0) {                                                            \
       std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, code); \
-      std::exit(1);                                                          \
-    }                                                                        \
+      throw Failed();                                                           \
+    }                                                                           \
   } while (0)
 
 using Clock = std::chrono::steady_clock;
 
-static double since(Clock::time_point began) {
+double since(Clock::time_point began) {
   return std::chrono::duration<double, std::micro>(Clock::now() - began).count();
 }
 
-struct Device {
-  CUcontext context;
-  CUmodule module;
-  CUfunction noop;
-  Device() {
+// A Program is work made ready: submit hands it to the device, finish waits until the device is done.
+struct Program {
+  virtual ~Program() {}
+  virtual void submit() = 0;
+  virtual void finish() { CHECK(cuCtxSynchronize()); }
+};
+
+// Launches is a program of launches: the kernel and the streams.
+struct Launches : Program {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  std::vector<CUstream> streams;
+  int64_t launches;
+
+  Launches(const Work &work, int64_t width) : launches(work.launches) {
+    CHECK(cuModuleLoadData(&module, work.ptx));
+    CHECK(cuModuleGetFunction(&function, module, work.entry));
+    for (int64_t i = 0; i < width; i++) {
+      CUstream stream;
+      CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+      streams.push_back(stream);
+    }
+  }
+  ~Launches() {
+    for (auto stream : streams) cuStreamDestroy(stream);
+    cuModuleUnload(module);
+  }
+  void launch(CUstream stream) {
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+  }
+};
+
+std::vector<CUevent> makeEvents(int64_t n) {
+  std::vector<CUevent> events(static_cast<size_t>(n));
+  for (auto &event : events) CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  return events;
+}
+
+// Wide submits the same number of launches to each stream, in turn. One stream is a chain.
+struct Wide : Launches {
+  using Launches::Launches;
+  void submit() override {
+    const int64_t steps = launches / int64_t(streams.size());
+    for (int64_t step = 0; step < steps; step++)
+      for (auto stream : streams) launch(stream);
+  }
+};
+
+// Stencil: each step of a stream waits for the step before of the streams on both sides.
+struct Stencil : Launches {
+  std::vector<CUevent> events;
+  Stencil(const Work &work, int64_t width) : Launches(work, width), events(makeEvents(work.launches)) {}
+  ~Stencil() {
+    for (auto event : events) cuEventDestroy(event);
+  }
+  void submit() override {
+    const size_t width = streams.size(), steps = size_t(launches) / width;
+    for (size_t step = 0; step < steps; step++)
+      for (size_t i = 0; i < width; i++) {
+        if (step > 0) {
+          const CUevent *previous = &events[(step - 1) * width];
+          if (i > 0) CHECK(cuStreamWaitEvent(streams[i], previous[i - 1], 0));
+          if (i + 1 < width) CHECK(cuStreamWaitEvent(streams[i], previous[i + 1], 0));
+        }
+        launch(streams[i]);
+        CHECK(cuEventRecord(events[step * width + i], streams[i]));
+      }
+  }
+};
+
+// Schedule submits a schedule that it is given, which forks from the first stream and joins back into it.
+struct Schedule : Launches {
+  std::vector<Op> ops;
+  std::vector<CUevent> events;
+  explicit Schedule(const Work &work) : Launches(work, work.streams), ops(work.op, work.op + work.ops), events(makeEvents(work.events)) {}
+  ~Schedule() {
+    for (auto event : events) cuEventDestroy(event);
+  }
+  void submit() override {
+    for (const Op &op : ops) switch (op.kind) {
+        case 0:
+          launch(streams[op.stream]);
+          break;
+        case 1:
+          CHECK(cuEventRecord(events[op.event], streams[op.stream]));
+          break;
+        default:
+          CHECK(cuStreamWaitEvent(streams[op.stream], events[op.event], 0));
+      }
+  }
+  void finish() override { CHECK(cuStreamSynchronize(streams[0])); }
+};
+
+// Captured is another program's submission as a graph, captured from its first stream.
+struct Captured : Program {
+  Launches *from;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  explicit Captured(Launches *program) : from(program) {
+    CUstream origin = from->streams[0];
+    CHECK(cuStreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    from->submit();
+    CHECK(cuStreamEndCapture(origin, &graph));
+    CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    CHECK(cuGraphUpload(exec, origin));
+  }
+  ~Captured() {
+    cuGraphExecDestroy(exec);
+    cuGraphDestroy(graph);
+    delete from;
+  }
+  void submit() override { CHECK(cuGraphLaunch(exec, from->streams[0])); }
+  void finish() override { CHECK(cuStreamSynchronize(from->streams[0])); }
+};
+
+// Copy copies pinned memory to the device, or back.
+struct Copy : Program {
+  void *device = nullptr, *host = nullptr;
+  cudaStream_t stream = nullptr;
+  size_t bytes;
+  bool up;
+  Copy(const Work &work, bool up) : bytes(size_t(work.bytes)), up(up) {
+    CHECK(cudaMalloc(&device, bytes));
+    CHECK(cudaMallocHost(&host, bytes));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    std::memset(host, 0, bytes);
+  }
+  ~Copy() {
+    cudaStreamDestroy(stream);
+    cudaFreeHost(host);
+    cudaFree(device);
+  }
+  void submit() override {
+    if (up)
+      CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
+    else
+      CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));
+  }
+  void finish() override { CHECK(cudaStreamSynchronize(stream)); }
+};
+
+Program *make(const Work &work) {
+  auto is = [&](const char *name) { return !std::strcmp(work.name, name); };
+  if (is("wide")) return new Wide(work, work.streams);
+  if (is("stencil")) return new Stencil(work, work.streams);
+  if (is("chain-graph")) return new Captured(new Wide(work, 1));
+  if (is("schedule")) return new Schedule(work);
+  if (is("schedule-graph")) return new Captured(new Schedule(work));
+  if (is("copy-up")) return new Copy(work, true);
+  if (is("copy-down")) return new Copy(work, false);
+  std::fprintf(stderr, "baseline: there is no program \"%s\"\n", work.name);
+  throw Failed();
+}
+
+}  // namespace
+
+extern "C" {
+
+// baseline_open makes a program ready in the first device's primary context, which the calling thread keeps; null if that failed.
+Program *baseline_open(const Work *work) {
+  try {
     CUdevice device;
+    CUcontext context;
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&device, 0));
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&module, kPTX));
-    CHECK(cuModuleGetFunction(&noop, module, "noop"));
+    return make(*work);
+  } catch (Failed) {
+    return nullptr;
   }
-  void launch(CUstream stream) {
-    CHECK(cuLaunchKernel(noop, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
-  }
-};
+}
 
-static void measure(const char *host_name, const char *all_name, const std::function<void()> &submit) {
-  double host = 1e18, all = 1e18;
-  for (int i = 0; i < kReplays; i++) {
+// baseline_run runs a program once and writes the microseconds until the host is done and until the device is. Not 0: it failed.
+int baseline_run(Program *program, double *micros) {
+  try {
     auto began = Clock::now();
-    submit();
-    host = std::min(host, since(began));
-    CHECK(cuCtxSynchronize());
-    all = std::min(all, since(began));
+    program->submit();
+    micros[0] = since(began);
+    program->finish();
+    micros[1] = since(began);
+    return 0;
+  } catch (Failed) {
+    return 1;
   }
-  if (host_name) std::printf("FIGURE %s %g\n", host_name, host / kLaunches);
-  std::printf("FIGURE %s %g\n", all_name, all / kLaunches);
 }
 
-static std::vector<CUstream> streams(int n) {
-  std::vector<CUstream> made(n);
-  for (auto &s : made) CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-  return made;
-}
-
-static void stream() {
-  Device d;
-  auto s = streams(1);
-  measure("us/launch-host", "us/launch", [&] {
-    for (int i = 0; i < kLaunches; i++) d.launch(s[0]);
-  });
-}
-
-static void graph() {
-  Device d;
-  auto s = streams(1);
-  CUgraph graph;
-  CUgraphExec exec;
-  CHECK(cuStreamBeginCapture(s[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  for (int i = 0; i < kLaunches; i++) d.launch(s[0]);
-  CHECK(cuStreamEndCapture(s[0], &graph));
-  CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  CHECK(cuGraphUpload(exec, s[0]));
-  measure("us/node-host", "us/node", [&] { CHECK(cuGraphLaunch(exec, s[0])); });
-}
-
-static void wide() {
-  Device d;
-  auto s = streams(kWide);
-  measure(nullptr, "us/launch-1-threads", [&] {
-    for (int i = 0; i < kLaunches / kWide; i++)
-      for (auto stream : s) d.launch(stream);
-  });
-}
-
-static void stencil() {
-  Device d;
-  auto s = streams(kWide);
-  const int steps = kLaunches / kWide;
-  std::vector<CUevent> events(size_t(steps) * kWide);
-  for (auto &e : events) CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
-  measure(nullptr, "us/launch-1-threads", [&] {
-    for (int step = 0; step < steps; step++)
-      for (int i = 0; i < kWide; i++) {
-        if (step > 0) {
-          CUevent *previous = &events[size_t(step - 1) * kWide];
-          if (i > 0) CHECK(cuStreamWaitEvent(s[i], previous[i - 1], 0));
-          if (i + 1 < kWide) CHECK(cuStreamWaitEvent(s[i], previous[i + 1], 0));
-        }
-        d.launch(s[i]);
-        CHECK(cuEventRecord(events[size_t(step) * kWide + i], s[i]));
-      }
-  });
-}
-
-static void copy() {
-  void *device, *host;
-  cudaStream_t s;
-  CHECK(cudaMalloc(&device, kCopied));
-  CHECK(cudaMallocHost(&host, kCopied));
-  CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-  std::memset(host, 0, kCopied);
-  auto best = [&](void *to, void *from, cudaMemcpyKind kind) {
-    double micros = 1e18;
-    for (int i = 0; i < 20; i++) {
-      auto began = Clock::now();
-      CHECK(cudaMemcpyAsync(to, from, kCopied, kind, s));
-      CHECK(cudaStreamSynchronize(s));
-      micros = std::min(micros, since(began));
-    }
-    return kCopied / micros / 1e3;
-  };
-  std::printf("FIGURE up-GB/s %g\n", best(device, host, cudaMemcpyHostToDevice));
-  std::printf("FIGURE down-GB/s %g\n", best(host, device, cudaMemcpyDeviceToHost));
-}
-
-int main(int argc, char **argv) {
-  const char *what = argc > 1 ? argv[1] : "";
-  struct {
-    const char *name;
-    void (*run)();
-  } programs[] = {{"stream", stream}, {"graph", graph}, {"wide", wide}, {"stencil", stencil}, {"copy", copy}};
-  for (auto &p : programs)
-    if (!std::strcmp(p.name, what)) {
-      p.run();
-      return 0;
-    }
-  std::fprintf(stderr, "usage: baseline stream|graph|wide|stencil|copy\n");
-  return 2;
+void baseline_close(Program *program) { delete program; }
 }
