@@ -104,10 +104,11 @@ func product(s map[string]float64, a, b []float64, i, j int) (sum float64) {
 
 // at is a picture's point, zero outside.
 func at(x []float64, s map[string]float64, r, c int) float64 {
-	if r < 0 || c < 0 || r >= int(s["rows"]) || c >= int(s["cols"]) {
+	above, below := int(s["above"]), int(s["below"])
+	if r < -above || c < 0 || r >= int(s["rows"])+below || c >= int(s["cols"]) {
 		return 0
 	}
-	return x[r*int(s["cols"])+c]
+	return x[(r+above)*int(s["cols"])+c]
 }
 
 func grid(s map[string]float64, f func(r, c int) float64) arrays {
@@ -115,16 +116,20 @@ func grid(s map[string]float64, f func(r, c int) float64) arrays {
 	return arrays{"y": each(s["rows"]*s["cols"], func(i int) float64 { return f(i/cols, i%cols) })}
 }
 
-func convolution(positive bool) meaning {
+func convolution(positive, margin bool) meaning {
 	return func(s map[string]float64, in arrays) arrays {
 		rows, cols, ci, co, size, stride, pad := int(s["rows"]), int(s["cols"]), int(s["in"]), int(s["out"]), int(s["size"]), int(s["stride"]), int(s["pad"])
-		high, wide := (rows+2*pad-size)/stride+1, (cols+2*pad-size)/stride+1
+		above, below := pad, pad
+		if margin {
+			above, below = int(s["above"]), int(s["below"])
+		}
+		high, wide := (rows+above+below-size)/stride+1, (cols+2*pad-size)/stride+1
 		return arrays{"y": each(float64(high*wide*co), func(i int) float64 {
 			o, c, r := i%co, i/co%wide, i/co/wide
 			sum := 0.0
 			for ky := range size {
 				for kx := range size {
-					a, b := r*stride+ky-pad, c*stride+kx-pad
+					a, b := r*stride+ky-above, c*stride+kx-pad
 					if a < 0 || b < 0 || a >= rows || b >= cols {
 						continue
 					}
@@ -139,6 +144,38 @@ func convolution(positive bool) meaning {
 			return sum
 		})}
 	}
+}
+
+// blur and gradient count what is outside the picture as zero; at knows of the rows above and below.
+func blur(s map[string]float64, in arrays) arrays {
+	radius := int(s["diameter"]) / 2
+	weight := func(i, j int) float64 { return math.Exp(-float64(i*i+j*j) / (2 * s["sigma"] * s["sigma"])) }
+	all := 0.0
+	for i := -radius; i <= radius; i++ {
+		for j := -radius; j <= radius; j++ {
+			all += weight(i, j)
+		}
+	}
+	return grid(s, func(r, c int) (v float64) {
+		for i := -radius; i <= radius; i++ {
+			for j := -radius; j <= radius; j++ {
+				v += weight(i, j) / all * at(in["x"], s, r+i, c+j)
+			}
+		}
+		return v
+	})
+}
+
+func gradient(s map[string]float64, in arrays) arrays {
+	return grid(s, func(r, c int) float64 {
+		h, v := 0.0, 0.0
+		for i := -1; i <= 1; i++ {
+			w := float64(2 - i*i)
+			h += w * (at(in["x"], s, r+i, c+1) - at(in["x"], s, r+i, c-1))
+			v += w * (at(in["x"], s, r+1, c+i) - at(in["x"], s, r-1, c+i))
+		}
+		return math.Hypot(h, v)
+	})
 }
 
 // cumulative is the normal distribution.
@@ -306,35 +343,7 @@ var meanings = map[string]meaning{
 		}
 		return arrays{"x": x}
 	},
-	"gaussian_blur": func(s map[string]float64, in arrays) arrays {
-		radius := int(s["diameter"]) / 2
-		weight := func(i, j int) float64 { return math.Exp(-float64(i*i+j*j) / (2 * s["sigma"] * s["sigma"])) }
-		all := 0.0
-		for i := -radius; i <= radius; i++ {
-			for j := -radius; j <= radius; j++ {
-				all += weight(i, j)
-			}
-		}
-		return grid(s, func(r, c int) (v float64) {
-			for i := -radius; i <= radius; i++ {
-				for j := -radius; j <= radius; j++ {
-					v += weight(i, j) / all * at(in["x"], s, r+i, c+j)
-				}
-			}
-			return v
-		})
-	},
-	"sobel": func(s map[string]float64, in arrays) arrays {
-		return grid(s, func(r, c int) float64 {
-			h, v := 0.0, 0.0
-			for i := -1; i <= 1; i++ {
-				w := float64(2 - i*i)
-				h += w * (at(in["x"], s, r+i, c+1) - at(in["x"], s, r+i, c-1))
-				v += w * (at(in["x"], s, r+1, c+i) - at(in["x"], s, r-1, c+i))
-			}
-			return math.Hypot(h, v)
-		})
-	},
+	"gaussian_blur": blur, "gaussian_blur_rows": blur, "sobel": gradient, "sobel_rows": gradient,
 	"stencil5": func(s map[string]float64, in arrays) arrays {
 		return grid(s, func(r, c int) float64 {
 			v := at(in["x"], s, r, c)
@@ -363,7 +372,7 @@ var meanings = map[string]meaning{
 			return x[i] + s["alpha"]*(x[i-1]+x[i+1]-2*x[i])
 		})}
 	},
-	"conv2d": convolution(false), "conv2d_relu": convolution(true),
+	"conv2d": convolution(false, false), "conv2d_relu": convolution(true, false), "conv2d_rows": convolution(false, true), "conv2d_relu_rows": convolution(true, true),
 	"mean_pool": func(s map[string]float64, in arrays) arrays {
 		rows, cols, ch, size, stride := int(s["rows"]), int(s["cols"]), int(s["channels"]), int(s["size"]), int(s["stride"])
 		high, wide := (rows-size)/stride+1, (cols-size)/stride+1
@@ -419,25 +428,28 @@ var (
 	vectorSizes = []map[string]float64{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 70_001}}
 	matrixSizes = []map[string]float64{{"rows": 0, "cols": 3}, {"rows": 1, "cols": 1}, {"rows": 13, "cols": 10}, {"rows": 6, "cols": 77}, {"rows": 90, "cols": 33}}
 	otherSizes  = map[string][]map[string]float64{
-		"gemm":          {{"m": 0, "n": 2, "k": 2}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 18, "k": 21}, {"m": 20, "n": 30, "k": 11, "ta": 1}, {"m": 20, "n": 30, "k": 11, "tb": 1, "beta0": 1}, {"m": 9, "n": 5, "k": 40, "ta": 1, "tb": 1}},
-		"matmul":        {{"m": 2, "n": 3, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 10, "k": 200, "tb": 1}, {"m": 20, "n": 30, "k": 11, "ta": 1}},
-		"gemv":          {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 3, "n": 1000}},
-		"syrk":          {{"n": 1, "k": 1}, {"n": 35, "k": 13}},
-		"spmv_csr":      {{"rows": 0, "cols": 1, "nnz": 0}, {"rows": 1, "cols": 1, "nnz": 1}, {"rows": 101, "cols": 77, "nnz": 303}, {"rows": 10, "cols": 500, "nnz": 2000}},
-		"potrf":         {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 40}},
-		"trsm":          {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 9, "n": 33}},
-		"concat":        {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 100, "n": 33}, {"rows": 77, "m": 8, "n": 5}},
-		"histogram":     {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 5000, "bins": 256}},
-		"gaussian_blur": {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 40, "cols": 37, "diameter": 5}},
-		"conv2d":        {{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 8, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1}},
-		"mean_pool":     {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 23, "cols": 20, "channels": 3, "size": 5, "stride": 5}},
+		"gemm":               {{"m": 0, "n": 2, "k": 2}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 18, "k": 21}, {"m": 20, "n": 30, "k": 11, "ta": 1}, {"m": 20, "n": 30, "k": 11, "tb": 1, "beta0": 1}, {"m": 9, "n": 5, "k": 40, "ta": 1, "tb": 1}},
+		"matmul":             {{"m": 2, "n": 3, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 10, "k": 200, "tb": 1}, {"m": 20, "n": 30, "k": 11, "ta": 1}},
+		"gemv":               {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 3, "n": 1000}},
+		"syrk":               {{"n": 1, "k": 1}, {"n": 35, "k": 13}},
+		"spmv_csr":           {{"rows": 0, "cols": 1, "nnz": 0}, {"rows": 1, "cols": 1, "nnz": 1}, {"rows": 101, "cols": 77, "nnz": 303}, {"rows": 10, "cols": 500, "nnz": 2000}},
+		"potrf":              {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 40}},
+		"trsm":               {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 9, "n": 33}},
+		"concat":             {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 100, "n": 33}, {"rows": 77, "m": 8, "n": 5}},
+		"histogram":          {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 5000, "bins": 256}},
+		"gaussian_blur":      {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 40, "cols": 37, "diameter": 5}},
+		"gaussian_blur_rows": {{"rows": 0, "cols": 3, "diameter": 3, "above": 1}, {"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 40, "cols": 37, "diameter": 5, "above": 2}, {"rows": 33, "cols": 5, "diameter": 7, "above": 1, "below": 3}},
+		"sobel_rows":         {{"rows": 1, "cols": 1, "above": 1, "below": 1}, {"rows": 13, "cols": 10, "below": 1}, {"rows": 6, "cols": 77, "above": 1}, {"rows": 9, "cols": 5}},
+		"conv2d_rows":        {{"rows": 3, "cols": 1, "in": 1, "out": 1, "size": 3, "stride": 1, "pad": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 9, "size": 3, "stride": 2, "pad": 1, "above": 1}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 2, "below": 1}},
+		"conv2d":             {{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 8, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1}},
+		"mean_pool":          {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 23, "cols": 20, "channels": 3, "size": 5, "stride": 5}},
 	}
 	numbers = map[string]float64{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 1.5, "sign": -1, "amount": 0.5, "factor": 5,
 		"rate": 0.08, "volatility": 0.3, "time": 1, "strike": 60, "sigma": 1.5}
 )
 
 func TestReferencesMeanWhatTheySay(t *testing.T) {
-	otherSizes["conv2d_relu"] = otherSizes["conv2d"]
+	otherSizes["conv2d_relu"], otherSizes["conv2d_relu_rows"] = otherSizes["conv2d"], otherSizes["conv2d_rows"]
 	for _, d := range kernels.Docs() {
 		if elsewhere[d.Name] {
 			continue

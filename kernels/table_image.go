@@ -2,19 +2,34 @@
 
 package kernels
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
 
 func imageRows() []row {
 	conv := "rows i64 1.., cols i64 1.., in i64 1.., out i64 1.., size i64 1.., stride i64 1.., pad i64 0.., x in f32[rows*cols*in], weights in f32[out*size*size*in], y out f32[((rows+2*pad-size)/stride+1)*((cols+2*pad-size)/stride+1)*out]"
 	convFlops := "2*out*size*size*in*((rows+2*pad-size)/stride+1)*((cols+2*pad-size)/stride+1)"
+	// The same for some rows of a larger picture: rows of zeros only where the picture ends.
+	convRows := strings.NewReplacer("pad i64 0..,", "pad i64 0.., above i64 0.., below i64 0..,", "rows+2*pad", "rows+above+below")
 	return []row{
 		{name: "gaussian_blur", doc: "y = x blurred by a Gaussian of that many points across; outside counts as zero", signature: "rows i64, cols i64, diameter i32 1..31, sigma T, x in T[rows*cols], y out T[rows*cols]", flops: "4*diameter*rows*cols",
 			check: oddDiameter, launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
-				squares(info, v.of("rows"), v.of("cols"), 32, 1<<20)
+				blurred(info, v.of("rows"), v.of("cols"))
 			},
-			versions: both(gaussianBlur[float32], gaussianBlur[float64])},
+			versions: both(gaussianBlur[float32](false), gaussianBlur[float64](false))},
+		{name: "gaussian_blur_rows", doc: "gaussian_blur for rows of a larger picture: x has above rows more before them and below more after them, up to the blur's radius or the picture's end",
+			signature: "rows i64, cols i64, above i64 0..15, below i64 0..15, diameter i32 1..31, sigma T, x in T[(above+rows+below)*cols], y out T[rows*cols]", flops: "4*diameter*rows*cols",
+			check: oddDiameter, launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+				blurred(info, v.of("rows"), v.of("cols"))
+			},
+			versions: both(gaussianBlur[float32](true), gaussianBlur[float64](true))},
 		{name: "sobel", doc: "y = the length of x's gradient, by Sobel; outside counts as zero", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]", flops: "15*rows*cols",
-			launch: points, versions: both(byRows(sobel[float32]), byRows(sobel[float64]))},
+			launch: points, versions: both(byRows(sobel[float32](false)), byRows(sobel[float64](false)))},
+		{name: "sobel_rows", doc: "sobel for rows of a larger picture: x has above rows more before them and below more after them, 0 where the picture ends",
+			signature: "rows i64, cols i64, above i64 0..1, below i64 0..1, x in T[(above+rows+below)*cols], y out T[rows*cols]", flops: "15*rows*cols",
+			launch: points, versions: both(byRows(sobel[float32](true)), byRows(sobel[float64](true)))},
 		{name: "stencil5", doc: "y = x + alpha * (up + down + left + right - 4 * x); the border keeps its values", signature: "rows i64, cols i64, alpha T, x in T[rows*cols], y out T[rows*cols]", flops: "7*rows*cols",
 			launch: points, versions: both(byRows(stencil5[float32](0)), byRows(stencil5[float64](0)))},
 		{name: "stencil5_halo", doc: "stencil5 for rows of a larger grid: x has a row more above and below; the outer columns keep their values", signature: "rows i64, cols i64, alpha T, x in T[(rows+2)*cols], y out T[rows*cols]", flops: "7*rows*cols",
@@ -22,9 +37,14 @@ func imageRows() []row {
 		{name: "stencil3", doc: "y = x + alpha * (left + right - 2 * x); the ends keep their values", signature: "n i64, alpha T, x in T[n], y out T[n]", flops: "5*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) { spread(info, v.of("n"), blockSize*4) }, versions: both(stencil3[float32], stencil3[float64])},
 		{name: "conv2d", doc: "convolution of a picture with channels last; weights are [out][size][size][in]", signature: conv, flops: convFlops,
-			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(false)}}},
+			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(false, false)}}},
 		{name: "conv2d_relu", doc: "conv2d, negative results made zero", signature: conv, flops: convFlops,
-			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(true)}}},
+			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(true, false)}}},
+		{name: "conv2d_rows", doc: "conv2d for rows of a larger picture: pad columns of zeros at both sides, above and below rows of zeros where the picture ends",
+			signature: convRows.Replace(conv), flops: convRows.Replace(convFlops),
+			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(false, true)}}},
+		{name: "conv2d_relu_rows", doc: "conv2d_rows, negative results made zero", signature: convRows.Replace(conv), flops: convRows.Replace(convFlops),
+			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(true, true)}}},
 		{name: "mean_pool", doc: "y = the mean of each size x size window, channels last", signature: "rows i64 1.., cols i64 1.., channels i64 1.., size i64 1.., stride i64 1.., x in T[rows*cols*channels], y out T[((rows-size)/stride+1)*((cols-size)/stride+1)*channels]", flops: "size*size*((rows-size)/stride+1)*((cols-size)/stride+1)*channels",
 			check: fits, launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				spread(info, ((v.of("rows")-v.of("size"))/v.of("stride")+1)*((v.of("cols")-v.of("size"))/v.of("stride")+1)*v.of("channels"), blockSize)
@@ -84,14 +104,23 @@ func oddDiameter(v values) error {
 
 // fits refuses a window larger than the picture.
 func fits(v values) error {
-	pad := int64(0)
-	if v.k.index("pad") >= 0 {
-		pad = v.of("pad")
-	}
-	if size := v.of("size"); size > v.of("rows")+2*pad || size > v.of("cols")+2*pad {
-		return wrong("size", "is %d; the picture is %d x %d", size, v.of("rows")+2*pad, v.of("cols")+2*pad)
+	rows, cols := padded(v)
+	if size := v.of("size"); size > rows || size > cols {
+		return wrong("size", "is %d; the picture is %d x %d", size, rows, cols)
 	}
 	return nil
+}
+
+// padded is the picture's size with its zeros.
+func padded(v values) (rows, cols int64) {
+	rows, cols = v.of("rows"), v.of("cols")
+	if v.k.index("pad") >= 0 {
+		rows, cols = rows+2*v.of("pad"), cols+2*v.of("pad")
+	}
+	if v.k.index("above") >= 0 {
+		rows = v.of("rows") + v.of("above") + v.of("below")
+	}
+	return rows, cols
 }
 
 func powersOfTwo(v values) error {
@@ -115,7 +144,12 @@ func points(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 }
 
 func convolved(_ *libraryKernel, v values, info *dag.LaunchInfo) {
-	high := (v.of("rows")+2*v.of("pad")-v.of("size"))/v.of("stride") + 1
-	wide := (v.of("cols")+2*v.of("pad")-v.of("size"))/v.of("stride") + 1
+	rows, cols := padded(v)
+	high, wide := (rows-v.of("size"))/v.of("stride")+1, (cols-v.of("size"))/v.of("stride")+1
 	spread(info, high*wide*((v.of("out")+7)/8), blockSize)
+}
+
+// blurred gives a block several tiles: each block computes the weights anew.
+func blurred(info *dag.LaunchInfo, rows, cols int64) {
+	squares(info, rows, cols, 32, maxBlocks)
 }

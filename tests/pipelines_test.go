@@ -192,8 +192,12 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 		params []dag.Override
 	}{
 		{"vec", []dag.Override{{Name: "n", Value: "1000003"}}},
+		{"vec", []dag.Override{{Name: "n", Value: "1000003"}, {Name: "chunks", Value: "7"}}},
 		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}, {Name: "chunks", Value: "5"}}},
 		{"ml", []dag.Override{{Name: "n", Value: "3000"}}},
+		{"img", []dag.Override{{Name: "chunks", Value: "5"}}},
+		{"img", []dag.Override{{Name: "chunks", Value: "16"}}},
+		{"dl", []dag.Override{{Name: "chunks", Value: "4"}}},
 		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
 		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
 		{"gemm", []dag.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},

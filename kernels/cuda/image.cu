@@ -6,11 +6,8 @@
 // counts as zero.
 const int side = 32, most_radius = 15;
 
-#define BLUR(t) extern "C" __global__ void __launch_bounds__(256) dagrun_gaussian_blur_##t(i64 rows, i64 cols, i32 diameter, t sigma, const t *x, t *y) { \
-  gaussian_blur(rows, cols, diameter, sigma, x, y); \
-}
-
-template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i32 diameter, T sigma, const T *x, T *y) {
+// x has above rows before those that results are for, and below after them: what lies beyond counts as zero.
+template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i64 above, i64 below, i32 diameter, T sigma, const T *x, T *y) {
   static __shared__ T picture[side + 2 * most_radius][side + 2 * most_radius], half[side + 2 * most_radius][side], weight[2 * most_radius + 1];
   i32 radius = diameter / 2, wide = side + 2 * radius;
   // Every thread makes the sum of the weights itself: nobody waits.
@@ -29,7 +26,7 @@ template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i32 diameter, T
     for (i32 i = ty; i < wide; i += 8)
       for (i32 j = tx; j < wide; j += side) {
         i64 r = row + i, c = col + j;
-        picture[i][j] = r >= 0 && r < rows && c >= 0 && c < cols ? x[r * cols + c] : (T)0;
+        picture[i][j] = r >= -above && r < rows + below && c >= 0 && c < cols ? x[(r + above) * cols + c] : (T)0;
       }
     barrier();
     for (i32 i = ty; i < wide; i += 8) {
@@ -49,7 +46,14 @@ template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i32 diameter, T
     barrier();
   }
 }
+#define BLUR(t) extern "C" __global__ void __launch_bounds__(256) dagrun_gaussian_blur_##t(i64 rows, i64 cols, i32 diameter, t sigma, const t *x, t *y) { \
+  gaussian_blur(rows, cols, 0, 0, diameter, sigma, x, y); \
+}
 BLUR(f32) BLUR(f64)
+#define BLUR_ROWS(t) extern "C" __global__ void __launch_bounds__(256) dagrun_gaussian_blur_rows_##t(i64 rows, i64 cols, i64 above, i64 below, i32 diameter, t sigma, const t *x, t *y) { \
+  gaussian_blur(rows, cols, above, below, diameter, sigma, x, y); \
+}
+BLUR_ROWS(f32) BLUR_ROWS(f64)
 
 // grid_points calls f(row, column) for each point; neighbours come from the caches.
 template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
@@ -61,20 +65,27 @@ template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
   for (i64 i = first_index(); i < total; i += step) f(i / cols, i % cols);
 }
 
-// The length of the gradient; outside the picture counts as zero.
-#define SOBEL(t) KERNEL(sobel_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  grid_points(rows, cols, [=](i64 r, i64 c) { \
-    t p[3][3]; \
-    _Pragma("unroll") for (int i = 0; i < 3; i++) _Pragma("unroll") for (int j = 0; j < 3; j++) { \
-      i64 a = r + i - 1, b = c + j - 1; \
-      p[i][j] = a >= 0 && a < rows && b >= 0 && b < cols ? x[a * cols + b] : (t)0; \
-    } \
-    t h = (p[0][2] - p[0][0]) + (t)2 * (p[1][2] - p[1][0]) + (p[2][2] - p[2][0]); \
-    t v = (p[2][0] - p[0][0]) + (t)2 * (p[2][1] - p[0][1]) + (p[2][2] - p[0][2]); \
-    y[r * cols + c] = root(h * h + v * v); \
-  }); \
+// The length of the gradient; outside the picture counts as zero. x has above and below as a blur's.
+template <class T> DEVICE void sobel(i64 rows, i64 cols, i64 above, i64 below, const T *x, T *y) {
+  grid_points(rows, cols, [=](i64 r, i64 c) {
+    T p[3][3];
+    const T *middle = x + (r + above) * cols + c;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+      bool row = r + i - 1 >= -above && r + i - 1 < rows + below;
+      const T *at = middle + (i - 1) * cols;
+#pragma unroll
+      for (int j = 0; j < 3; j++) p[i][j] = row && (j != 0 || c > 0) && (j != 2 || c < cols - 1) ? at[j - 1] : (T)0;
+    }
+    T h = (p[0][2] - p[0][0]) + (T)2 * (p[1][2] - p[1][0]) + (p[2][2] - p[2][0]);
+    T v = (p[2][0] - p[0][0]) + (T)2 * (p[2][1] - p[0][1]) + (p[2][2] - p[0][2]);
+    y[r * cols + c] = root(h * h + v * v);
+  });
 }
+#define SOBEL(t) KERNEL(sobel_##t)(i64 rows, i64 cols, const t *x, t *y) { sobel(rows, cols, 0, 0, x, y); }
 SOBEL(f32) SOBEL(f64)
+#define SOBEL_ROWS(t) KERNEL(sobel_rows_##t)(i64 rows, i64 cols, i64 above, i64 below, const t *x, t *y) { sobel(rows, cols, above, below, x, y); }
+SOBEL_ROWS(f32) SOBEL_ROWS(f64)
 
 // One step of heat on a grid; the border keeps its values.
 #define STENCIL5(t) KERNEL(stencil5_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
@@ -107,70 +118,97 @@ STENCIL5_HALO(f32) STENCIL5_HALO(f64)
 }
 STENCIL3(f32) STENCIL3(f64)
 
-// Convolution of a picture of rows x cols points with channels last; weights are [out][size][size][in]. A thread makes up to 8
-// channels of one point, so that what it reads serves all of them, and the weights come from shared memory where they fit.
+// Convolution of a picture of rows x cols points with channels last, with above and below rows of zeros before and after it;
+// weights are [out][size][size][in]. A thread makes up to 8 channels of one point, so that what it reads serves all of them. The
+// weights come from shared memory where they fit, the 8 of a thread's channels side by side: two vector loads. What one row of the
+// window covers is a run of size * in neighbours, in memory as in the weights.
 const int channels_each = 8, most_weights = 8192;
 
-template <bool positive> DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i64 pad, const f32 *x, const f32 *weights, f32 *y) {
-  static __shared__ f32 kept[most_weights];
-  i64 count = out * size * size * in;
-  bool keeps = count <= most_weights;
+template <bool positive>
+DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i64 pad, i64 above, i64 below, const f32 *x, const f32 *weights, f32 *y) {
+  struct alignas(16) quad { f32 v[4]; };
+  alignas(16) static __shared__ f32 kept[most_weights];
+  i64 groups = (out + channels_each - 1) / channels_each, run = size * in, each = size * run;
+  bool keeps = groups * channels_each * each <= most_weights;
   if (keeps) {
-    for (i64 i = thread_x(); i < count; i += threads_x()) kept[i] = weights[i];
+    for (u32 i = thread_x(); i < (u32)(groups * channels_each * each); i += threads_x()) {
+      u32 o = i / (u32)(channels_each * each) * channels_each + i % channels_each, k = i / channels_each % (u32)each;
+      kept[i] = o < out ? weights[o * each + k] : 0.0f;
+    }
     barrier();
   }
-  i64 high = (rows + 2 * pad - size) / stride + 1, wide = (cols + 2 * pad - size) / stride + 1;
-  i64 groups = (out + channels_each - 1) / channels_each, each = size * size * in;
+  i64 high = (rows + above + below - size) / stride + 1, wide = (cols + 2 * pad - size) / stride + 1;
   for (i64 i = first_index(); i < high * wide * groups; i += index_step()) {
-    i64 point = groups == 1 ? i : i / groups, first = groups == 1 ? 0 : i % groups * channels_each;
+    i64 point = groups == 1 ? i : i / groups, group = groups == 1 ? 0 : i % groups, first = group * channels_each;
     i64 r = point < 0x80000000ll ? (i64)((u32)point / (u32)wide) : point / wide, c = point - r * wide;
     f32 sum[channels_each];
 #pragma unroll
     for (int o = 0; o < channels_each; o++) sum[o] = 0.0f;
-    for (i64 ky = 0; ky < size; ky++) {
-      i64 a = r * stride + ky - pad;
-      if (a < 0 || a >= rows) continue;
-      for (i64 kx = 0; kx < size; kx++) {
-        i64 b = c * stride + kx - pad;
-        if (b < 0 || b >= cols) continue;
-        const f32 *p = x + (a * cols + b) * in;
-        i64 w = (first * size * size + ky * size + kx) * in;
-        for (i64 ch = 0; ch < in; ch++) {
-          f32 v = p[ch];
+    // The rows and columns of the window that lie in the picture.
+    i64 top = r * stride - above, left = c * stride - pad;
+    i64 from_row = larger(-top, (i64)0), to_row = smaller(rows - top, size);
+    i64 from = larger(-left, (i64)0) * in, to = smaller(cols - left, size) * in;
+    const f32 *p = x + ((top + from_row) * cols + left) * in;
+    const f32 *w = keeps ? kept + (group * each + from_row * run) * channels_each : weights + first * each + from_row * run;
+    for (i64 ky = from_row; ky < to_row; ky++, p += cols * in, w += keeps ? run * channels_each : run) {
+      if (keeps) {
+        const quad *q = (const quad *)w;
+#pragma unroll 3
+        for (i32 t = (i32)from; t < (i32)to; t++) {
+          f32 v = p[t];
+          quad low = q[2 * t], rest = q[2 * t + 1];
 #pragma unroll
-          for (int o = 0; o < channels_each; o++)
-            if (first + o < out) sum[o] = fused(v, keeps ? kept[w + o * each + ch] : weights[w + o * each + ch], sum[o]);
+          for (int o = 0; o < 4; o++) {
+            sum[o] = fused(v, low.v[o], sum[o]);
+            sum[o + 4] = fused(v, rest.v[o], sum[o + 4]);
+          }
         }
+        continue;
+      }
+      for (i64 t = from; t < to; t++) {
+        f32 v = p[t];
+#pragma unroll
+        for (int o = 0; o < channels_each; o++)
+          if (first + o < out) sum[o] = fused(v, w[o * each + t], sum[o]);
       }
     }
-    f32 *to = y + point * out + first;
+    f32 *at = y + point * out + first;
     if (positive)
 #pragma unroll
       for (int o = 0; o < channels_each; o++) sum[o] = sum[o] < 0.0f ? 0.0f : sum[o];
-    struct alignas(16) quad { f32 v[4]; };
-    if (first + channels_each <= out && ((u64)to & 15) == 0) {
-      ((quad *)to)[0] = quad{{sum[0], sum[1], sum[2], sum[3]}};
-      ((quad *)to)[1] = quad{{sum[4], sum[5], sum[6], sum[7]}};
+    if (first + channels_each <= out && ((u64)at & 15) == 0) {
+      ((quad *)at)[0] = quad{{sum[0], sum[1], sum[2], sum[3]}};
+      ((quad *)at)[1] = quad{{sum[4], sum[5], sum[6], sum[7]}};
     } else {
 #pragma unroll
       for (int o = 0; o < channels_each; o++)
-        if (first + o < out) to[o] = sum[o];
+        if (first + o < out) at[o] = sum[o];
     }
   }
 }
 #define CONV2D(name, positive) KERNEL(name##_f32)(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i64 pad, const f32 *x, const f32 *weights, f32 *y) { \
-  conv2d<positive>(rows, cols, in, out, size, stride, pad, x, weights, y); \
+  conv2d<positive>(rows, cols, in, out, size, stride, pad, pad, pad, x, weights, y); \
 }
 CONV2D(conv2d, false) CONV2D(conv2d_relu, true)
+#define CONV2D_ROWS(name, positive) KERNEL(name##_rows_f32)(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i64 pad, i64 above, i64 below, const f32 *x, const f32 *weights, f32 *y) { \
+  conv2d<positive>(rows, cols, in, out, size, stride, pad, above, below, x, weights, y); \
+}
+CONV2D_ROWS(conv2d, false) CONV2D_ROWS(conv2d_relu, true)
+
+// quotient divides in 32 bits where that does: 64 bits take some forty instructions.
+DEVICE i64 quotient(i64 a, i64 b, bool narrow) { return narrow ? (i64)((u32)a / (u32)b) : a / b; }
 
 #define MEAN_POOL(t) KERNEL(mean_pool_##t)(i64 rows, i64 cols, i64 channels, i64 size, i64 stride, const t *x, t *y) { \
-  i64 high = (rows - size) / stride + 1, wide = (cols - size) / stride + 1; \
-  for (i64 i = first_index(); i < high * wide * channels; i += index_step()) { \
-    i64 point = i / channels, ch = i % channels, r = point / wide, c = point % wide; \
+  i64 high = (rows - size) / stride + 1, wide = (cols - size) / stride + 1, total = high * wide * channels; \
+  bool narrow = (u64)total <= 0xffffffffu; \
+  for (i64 i = first_index(); i < total; i += index_step()) { \
+    i64 point = quotient(i, channels, narrow), ch = i - point * channels, r = quotient(point, wide, narrow), c = point - r * wide; \
     const t *p = x + (r * stride * cols + c * stride) * channels + ch; \
     t s = (t)0; \
-    for (i64 a = 0; a < size; a++) \
-      for (i64 b = 0; b < size; b++) s = s + p[(a * cols + b) * channels]; \
+    for (i64 a = 0; a < size; a++, p += cols * channels) { \
+      const t *q = p; \
+      _Pragma("unroll 5") for (i32 b = 0; b < (i32)size; b++, q += channels) s = s + *q; \
+    } \
     y[i] = s / (t)(size * size); \
   } \
 }

@@ -60,7 +60,18 @@ var trials = map[string][]sizes{
 	"conv2d_relu": convolutions,
 	"mean_pool":   {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 53, "cols": 40, "channels": 8, "size": 5, "stride": 5}, {"rows": 31, "cols": 33, "channels": 3, "size": 3, "stride": 2}},
 	"gaussian_blur": {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 65, "cols": 33, "diameter": 3},
-		{"rows": 100, "cols": 257, "diameter": 5}, {"rows": 70, "cols": 70, "diameter": 31}},
+		{"rows": 100, "cols": 257, "diameter": 5}, {"rows": 70, "cols": 70, "diameter": 31}, {"rows": 1500, "cols": 1501, "diameter": 3}},
+	"gaussian_blur_rows": {{"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 65, "cols": 33, "diameter": 3, "below": 1},
+		{"rows": 100, "cols": 257, "diameter": 5, "above": 2}, {"rows": 70, "cols": 70, "diameter": 31, "above": 15, "below": 9}, {"rows": 1500, "cols": 1501, "diameter": 3, "above": 1, "below": 1}},
+	"sobel_rows":       {{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1, "above": 1, "below": 1}, {"rows": 257, "cols": 31, "above": 1}, {"rows": 2000, "cols": 200, "below": 1}},
+	"conv2d_rows":      convolvedRows,
+	"conv2d_relu_rows": convolvedRows,
+}
+
+var convolvedRows = []sizes{
+	{"rows": 3, "cols": 1, "in": 1, "out": 1, "size": 3, "stride": 1, "pad": 1}, {"rows": 61, "cols": 133, "in": 1, "out": 8, "size": 3, "stride": 2, "pad": 1, "above": 1},
+	{"rows": 20, "cols": 301, "in": 8, "out": 19, "size": 3, "stride": 2, "pad": 1, "below": 1}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 5, "stride": 1, "pad": 3, "above": 2, "below": 2},
+	{"rows": 12, "cols": 12, "in": 48, "out": 24, "size": 3, "stride": 1, "pad": 1, "above": 1},
 }
 
 var convolutions = []sizes{

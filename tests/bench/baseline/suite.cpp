@@ -227,21 +227,30 @@ struct Workload {
 
 // The schedules, as one would write them.
 
-static void vec(Workload &w, int) {
-  w.run(0, "up_x");
-  w.run(0, "square_x");
-  w.run(1, "up_y");
-  w.run(1, "square_y");
-  w.edge(1, 0);
-  w.run(0, "sum");
+// Names of a chunk's nodes end in its number.
+static std::string numbered(const std::string &name, int c) { return name + "." + std::to_string(c); }
+
+static void vec(Workload &w, int chunks) {
+  for (int c = 0; c < chunks; c++) {
+    int x = 2 * (c % 2), y = x + 1;  // two chunks at a time, two streams each
+    w.run(x, numbered("up_x", c));
+    w.run(x, numbered("square_x", c));
+    w.run(y, numbered("up_y", c));
+    w.run(y, numbered("square_y", c));
+    w.edge(y, x);
+    w.run(x, numbered("sum", c));
+  }
+  if (chunks > 1) {
+    w.edge(2, 0);
+    w.run(0, "sum_all");
+  }
   w.run(0, "down");
 }
 
 // Ten streams take turns with the chunks of the ten portfolios.
 static void bs(Workload &w, int chunks) {
   for (int i = 0; i < 10 * chunks; i++) {
-    std::string k = "." + std::to_string(i / chunks) + "." + std::to_string(i % chunks);
-    for (const char *name : {"up", "price", "down"}) w.run(i % 10, name + k);
+    for (const char *name : {"up", "price", "down"}) w.run(i % 10, numbered(numbered(name, i / chunks), i % chunks));
   }
 }
 
@@ -285,33 +294,50 @@ static void hits(Workload &w, int) {
   w.run(1, "down_hub");
 }
 
-static void img(Workload &w, int) {
-  w.run(0, "up");
-  CUevent up = w.record(0);
-  w.wait(1, up);
-  w.wait(2, up);
-  w.run(1, "blur_large");
-  w.run(1, "sobel_large");
-  w.run(2, "blur_unsharpen");
-  w.run(2, "unsharpen");
-  w.run(0, "blur_small");
-  w.run(0, "sobel_small");
+// Stream 0 brings the stripes, 1, 2 and 4 have a blur and what follows from it each. A gradient needs the blurred stripe below, a
+// blur the stripe below of the picture. Stream 3 takes the stripes of the result home.
+static void img(Workload &w, int chunks) {
+  std::vector<CUevent> up;
+  for (int c = 0; c < chunks; c++) {
+    w.run(0, numbered("up", c));
+    up.push_back(w.record(0));
+  }
+  for (int c = 0; c < chunks; c++) {
+    for (int s : {1, 2, 4}) w.wait(s, up[c + 1 < chunks ? c + 1 : c]);
+    w.run(1, numbered("blur_large", c));
+    w.run(2, numbered("blur_unsharpen", c));
+    w.run(2, numbered("unsharpen", c));
+    w.run(4, numbered("blur_small", c));
+    if (c > 0) {
+      w.run(1, numbered("sobel_large", c - 1));
+      w.run(4, numbered("sobel_small", c - 1));
+    }
+  }
+  w.run(1, numbered("sobel_large", chunks - 1));
+  w.run(4, numbered("sobel_small", chunks - 1));
   w.edge(1, 3);
   w.run(1, "max");
   w.run(3, "min");
-  w.edge(3, 1);
-  w.run(1, "extend");
-  w.edge(2, 1);
-  w.run(1, "combine1");
-  w.edge(0, 1);
-  w.run(1, "combine2");
-  w.run(1, "down");
+  for (int s : {2, 3, 4}) w.edge(s, 1);
+  for (int c = 0; c < chunks; c++) {
+    for (const char *name : {"extend", "combine1", "combine2"}) w.run(1, numbered(name, c));
+    w.edge(1, 3);
+    w.run(3, numbered("down", c));
+  }
 }
 
-static void dl(Workload &w, int) {
+// Stream 2 brings everything, the weights of the end last; streams 0 and 1 have a branch each.
+static void dl(Workload &w, int chunks) {
   for (int b = 0; b < 2; b++) {
-    std::string k = "." + std::to_string(b);
-    for (const char *name : {"up_weights1", "up_weights2", "up_picture", "first", "pool", "last"}) w.run(b, name + k);
+    w.run(2, numbered("up_weights1", b));
+    w.run(2, numbered("up_weights2", b));
+    for (int c = 0; c < chunks; c++) {
+      w.run(2, numbered(numbered("up_picture", b), c));
+      w.edge(2, b);
+      w.run(b, numbered(numbered("first", b), c));
+      w.run(b, numbered(numbered("pool", b), c));
+    }
+    w.run(b, numbered("last", b));
   }
   w.run(2, "up_weights");
   w.edge(1, 0);

@@ -39,12 +39,12 @@ func workloads() []workload {
 		return list
 	}
 	return []workload{
-		{"vec", set("n", "160000000"), 32.6, 0},
+		{"vec", set("n", "160000000"), 32.6, 16},
 		{"bs", set("n", "10000000"), 16.8, 8},
 		{"ml", set("n", "1600000"), 462, 0},
 		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 0},
-		{"img", set("side", "6400"), 80.4, 0},
-		{"dl", set("side", "12000"), 60.0, 0},
+		{"img", set("side", "6400"), 80.4, 8},
+		{"dl", set("side", "12000"), 60.0, 8},
 	}
 }
 
