@@ -85,7 +85,7 @@ func (e *eventPool) put(device, id int32) {
 	if !ok {
 		k = len(e.free)
 		e.devices[device] = k
-		e.free = append(e.free, nil)
+		e.free = append(e.free, make([]int32, 0, fewSuited))
 	}
 	e.free[k] = append(e.free[k], id)
 }

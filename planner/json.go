@@ -58,7 +58,7 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
 		}
 	}
-	for _, s := range []string{p.Name, p.Graph, p.Strategy, p.Requested, p.Machine} {
+	for _, s := range []string{p.Name, p.Graph, p.Strategy, p.Requested, p.Machine, p.Note} {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
 		}
@@ -103,6 +103,9 @@ func (e *planEncoder) plan(p *Plan) {
 	e.field("strategy", p.Strategy)
 	e.field("requested_strategy", p.Requested)
 	e.field("machine", p.Machine)
+	if p.Note != "" {
+		e.field("note", p.Note)
+	}
 	e.WriteString(",\n  \"streams\": [")
 	for k := range p.Streams {
 		s := &p.Streams[k]

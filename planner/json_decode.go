@@ -68,7 +68,7 @@ type planDecoder struct {
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "note"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
@@ -86,7 +86,7 @@ func (d *planDecoder) read() {
 	d.launched = make([]int32, d.g.Len())
 	d.event = -1
 	p := d.p
-	d.object(planKeys, 0, func(key int) {
+	d.object(planKeys, 1, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.version(planVersion)
@@ -100,6 +100,8 @@ func (d *planDecoder) read() {
 			p.Requested = d.label()
 		case "machine":
 			p.Machine = d.label()
+		case "note":
+			p.Note = d.label()
 		case "streams":
 			p.Streams = []Stream{}
 			d.list(d.stream)
@@ -409,7 +411,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *FileError {
 	r := &jsonReader{data: data, kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.object(planKeys, 0, func(key int) {
+	r.object(planKeys, 1, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.at

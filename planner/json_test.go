@@ -58,6 +58,7 @@ func TestPlanRoundTrip(t *testing.T) {
 		p := planned(t, g, Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
 			Streams: rapid.IntRange(1, 5).Draw(t, "streams"), Machine: H200()})
 		p.Stats.MakespanUS = rapid.Float64Range(0, 1e300).Draw(t, "makespan")
+		p.Note = rapid.SampledFrom([]string{"", "auto tried only list", "\"quoted\""}).Draw(t, "note")
 		p.Stats.LowerBoundUS = rapid.Float64Range(0, 1e-3).Draw(t, "bound")
 		text := encoded(t, g, p)
 		require.True(t, json.Valid([]byte(text)), "%s", text)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -319,10 +320,14 @@ func TestCoverRefusesLargeGraphs(t *testing.T) {
 }
 
 func TestAutoSaysWhatItDidNotTry(t *testing.T) {
-	plan, err := New(context.Background(), chains(3, 7000).ordered(t), Options{Machine: Unit()})
+	g := chains(3, 7000).ordered(t)
+	plan, err := New(context.Background(), g, Options{Machine: Unit()})
 	require.NoError(t, err)
 	require.Equal(t, []string{"list", "auto"}, []string{plan.Strategy, plan.Requested})
 	require.Equal(t, "auto tried only list: the graph has 21000 nodes, and other strategies are tried up to 20000", plan.Note)
+	var text strings.Builder
+	require.NoError(t, plan.WriteText(&text, g, nil))
+	require.Contains(t, text.String(), "\n"+plan.Note+"\n")
 }
 
 func TestAutoIsNeverWorseThanWhatItTries(t *testing.T) {

@@ -35,6 +35,9 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		fmt.Fprintf(out, ", machine %s", p.Machine)
 	}
 	out.WriteByte('\n')
+	if p.Note != "" {
+		fmt.Fprintf(out, "%s\n", p.Note)
+	}
 
 	const widest = 32 // longer names push their line only
 	column := 0
