@@ -64,11 +64,14 @@ next:
 	CBNZ R9, epilogue
 	MOVD (R20), R12
 	// The driver's work between two rows pushes them out of the nearest cache: fetch the next but one, and what the next one's
-	// arguments point to, while it runs.
+	// arguments point to, while it runs. A row without arguments has 0 there, and a fetch of address 0 walks the page table each
+	// time, since nothing is found: this row, which is there, is fetched instead.
 	ADD  $(2*ROW_BYTES), R20, R9
 	PRFM (R9), PLDL1KEEP
 	PRFM 64(R9), PLDL1KEEP
 	MOVD (ROW_BYTES+ROW_PARAMS)(R20), R9
+	CMP  $0, R9
+	CSEL EQ, R20, R9, R9
 	PRFM (R9), PLDL1KEEP
 	CMP  $ROW_BUILTINS, R12
 	BLO  builtin
