@@ -210,7 +210,7 @@ func (a *app) benchPlans(ctx context.Context, c *cobra.Command, g *dag.Graph, op
 }
 
 func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode runtime.Mode) (err error) {
-	if _, err := racesAllowed(&prepared{name: p.name, graph: p.graph, plan: row.plan}, false); err != nil {
+	if _, err := racesAllowed(p.name, p.graph, row.plan, false); err != nil {
 		return err
 	}
 	predict, replay := planner.Simulate, "streams"

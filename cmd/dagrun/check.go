@@ -3,7 +3,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,9 +12,6 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
-
-// mostRaces is how many races are printed; mending those usually mends the rest.
-const mostRaces = 20
 
 func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -27,24 +24,13 @@ line that would order it. The exit status is 1 if there is a race.`,
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check mine.yaml --output json`,
 		Args: oneFile,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
-				return err
-			}
-			g, err := a.loadGraph(args[0])
-			if err != nil {
-				return err
-			}
-			options, err := a.planOptions(nil)
-			if err != nil {
-				return err
-			}
-			plan, err := a.loadPlan(c.Context(), g, options)
+		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+			plan, options, err := a.planned(ctx, g)
 			if err != nil {
 				return err
 			}
 			return a.check(g, plan, options.Machine)
-		},
+		}),
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
@@ -111,22 +97,19 @@ type raceSide struct {
 }
 
 func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) error {
-	unenforced, err := planner.Violations(g, plan, mostRaces)
+	found, err := unenforced(g, plan, mostRaces)
 	if err != nil {
 		return err
 	}
-	if err := planner.Verify(g, plan); err != nil && !errors.Is(err, planner.ErrHazard) {
-		return err
-	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: unenforced.Roots - len(unenforced.Violations)}
+		Carried: []string{}, Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return err
 	}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
 	}
-	for _, v := range unenforced.Violations {
+	for _, v := range found.Violations {
 		report.Races = append(report.Races, race{
 			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
 			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},

@@ -3,7 +3,11 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 func (a *app) dotCommand() *cobra.Command {
@@ -25,16 +29,7 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared`,
 		Args: oneFile,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
-				return err
-			}
-			g, err := a.loadGraph(args[0])
-			if err != nil {
-				return err
-			}
-			return a.draw(c.Context(), g, &own)
-		},
+		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) }),
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)

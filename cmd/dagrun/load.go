@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
@@ -116,6 +118,30 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		a.log.Info(plan.Note)
 	}
 	return plan, nil
+}
+
+// planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened.
+func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner.Options, error) {
+	options, err := a.planOptions(nil)
+	if err != nil {
+		return nil, options, err
+	}
+	plan, err := a.loadPlan(ctx, g, options)
+	return plan, options, err
+}
+
+// onGraph is what commands do that look at one pipeline without a device: they check their flags, then load it.
+func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		g, err := a.loadGraph(args[0])
+		if err != nil {
+			return err
+		}
+		return do(c.Context(), g)
+	}
 }
 
 // matchProfile says which names of a profile the pipeline does not have: a profile of another file, or of an older state of this one.

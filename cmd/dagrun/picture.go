@@ -138,11 +138,7 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 		}
 		return func(w io.Writer) error { return planner.WriteGraphDOT(w, g) }, nil
 	}
-	options, err := a.planOptions(nil)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := a.loadPlan(ctx, g, options)
+	plan, options, err := a.planned(ctx, g)
 	if err != nil {
 		return nil, err
 	}

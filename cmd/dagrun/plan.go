@@ -30,22 +30,11 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --html saxpy.html  a page to look at
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
-				return err
-			}
-			g, err := a.loadGraph(args[0])
-			if err != nil {
-				return err
-			}
-			options, err := a.planOptions(nil)
-			if err != nil {
-				return err
-			}
+		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
 			if compare {
-				return a.printComparison(c.Context(), g, options)
+				return a.printComparison(ctx, g)
 			}
-			plan, err := a.loadPlan(c.Context(), g, options)
+			plan, options, err := a.planned(ctx, g)
 			if err != nil {
 				return err
 			}
@@ -58,7 +47,7 @@ an H200 unless told, and no device is opened.`,
 				return a.printExplanation(g, plan)
 			}
 			return a.printPlan(g, plan, options, html, ascii)
-		},
+		}),
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
@@ -131,8 +120,12 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 	return table.write(a.stdout)
 }
 
-func (a *app) printComparison(ctx context.Context, g *dag.Graph, o planner.Options) error {
-	comparison, err := planner.Compare(ctx, g, o)
+func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
+	options, err := a.planOptions(nil)
+	if err != nil {
+		return err
+	}
+	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 		}
 	}
 	options := a.programOptions()
-	if options.Unsafe, err = racesAllowed(p, own.allowRaces); err != nil {
+	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
 		return err
 	}
 	options.DebugProgress = own.follow
@@ -144,20 +144,6 @@ func closing(err error, c interface{ Close() error }) error {
 		return err
 	}
 	return closeErr
-}
-
-// racesAllowed reports whether the plan has races that the user takes; without that they are an error.
-func racesAllowed(p *prepared, allowed bool) (bool, error) {
-	err := planner.Verify(p.graph, p.plan)
-	switch {
-	case err == nil:
-		return false, nil
-	case !errors.Is(err, planner.ErrRace):
-		return false, err
-	case allowed:
-		return true, nil
-	}
-	return false, fmt.Errorf("%w\n  dagrun check %s lists every race; --allow-races runs it all the same", err, p.name)
 }
 
 // runReport is what run says, in the form of its JSON.

@@ -94,7 +94,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		return err
 	}
 	defer func() { err = closing(err, p.platform) }()
-	if _, err := racesAllowed(p, false); err != nil {
+	if _, err := racesAllowed(p.name, p.graph, p.plan, false); err != nil {
 		return err
 	}
 	predict := planner.Simulate

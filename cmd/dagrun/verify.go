@@ -22,7 +22,7 @@ func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Pro
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	unsafe, err := racesAllowed(&prepared{name: p.name, graph: p.graph, plan: plan}, true)
+	unsafe, err := racesAllowed(p.name, p.graph, plan, true)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
