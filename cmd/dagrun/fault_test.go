@@ -18,10 +18,7 @@ import (
 // pinned runs the search for a fault of a pipeline as if a GPU had told of it late.
 func pinned(t *testing.T, pipeline string) (printed string, found error) {
 	t.Helper()
-	test, err := os.Executable()
-	require.NoError(t, err)
-	self := filepath.Join(t.TempDir(), "dagrun") // under this name the test's own program is the command
-	require.NoError(t, os.Symlink(test, self))
+	self := selfAsCommand(t)
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
 	a.self = func() (string, error) { return self, nil }

@@ -189,7 +189,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}
-	run := func(ctx context.Context, n int) error { return a.replay(ctx, program, n, p.plan.Stats.MakespanUS) }
+	run := func(ctx context.Context, n int) error { return a.replay(ctx, program, n) }
 	if own.alone {
 		run = program.RunAlone
 	}
@@ -250,15 +250,10 @@ func (a *app) preparing(stage string, done, total int) {
 // waiting at its end costs nothing.
 const lead = 100 * time.Millisecond
 
-// firstStretch is how many replays go out before it is known how long one takes: predictions can be far off.
-const firstStretch = 64
-
-// replay runs n replays in stretches of about lead each. predicted is how long one should take.
-func (a *app) replay(ctx context.Context, program *runtime.Program, n int, predicted float64) error {
-	stretch := firstStretch
-	if predicted > 0 {
-		stretch = min(stretch, int(float64(lead.Microseconds())/predicted))
-	}
+// replay runs n replays in stretches of about lead each. The first is one replay alone: nobody knows yet how long one takes, and
+// predictions can be far off.
+func (a *app) replay(ctx context.Context, program *runtime.Program, n int) error {
+	stretch := 1
 	for done := 0; done < n; {
 		a.progress.report(stageReplay, done, n)
 		stretch = max(1, min(stretch, n-done))

@@ -19,6 +19,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dagrun": main})
 }
 
+// selfAsCommand is the path of the test's own program under the name that makes it the command.
+func selfAsCommand(t *testing.T) string {
+	t.Helper()
+	test, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(t.TempDir(), "dagrun")
+	if err := os.Symlink(test, self); err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
 func TestScripts(t *testing.T) {
 	pipelines, err := filepath.Abs("../../pipelines")
 	if err != nil {

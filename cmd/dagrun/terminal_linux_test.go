@@ -1,0 +1,232 @@
+// The command on a terminal: colours, the progress line, Ctrl-C; and none of it where there is no terminal. The terminal is a
+// pseudo-terminal of the kernel's, and what is checked is what a person would see on it.
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// console is a pseudo-terminal and what has been written to it.
+type console struct {
+	keyboard *os.File // the master: written to, it is typed
+	device   *os.File
+	mu       sync.Mutex
+	written  bytes.Buffer
+	ended    chan struct{}
+	typing   func(seen []byte) string // what to type, told of all that was written; may be nil
+}
+
+func newConsole(t *testing.T, columns uint16) *console {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetUint32(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	device, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { device.Close() })
+	return &console{keyboard: master, device: device, ended: make(chan struct{})}
+}
+
+// watch reads until the last process has left the terminal.
+func (c *console) watch() {
+	defer close(c.ended)
+	chunk := make([]byte, 4096)
+	for {
+		n, err := c.keyboard.Read(chunk)
+		c.mu.Lock()
+		c.written.Write(chunk[:n])
+		if c.typing != nil {
+			if keys := c.typing(c.written.Bytes()); keys != "" {
+				io.WriteString(c.keyboard, keys)
+				c.typing = nil
+			}
+		}
+		c.mu.Unlock()
+		if err != nil { // EIO once nobody has it open
+			return
+		}
+	}
+}
+
+// run runs dagrun with its input and stderr on the terminal, and stdout where it is nil, and returns its exit status.
+func (c *console) run(t *testing.T, stdout io.Writer, environment []string, args ...string) int {
+	t.Helper()
+	command := exec.Command(selfAsCommand(t), args...)
+	command.Env = append(terminalEnvironment(), environment...)
+	command.Stdin, command.Stdout, command.Stderr = c.device, c.device, c.device
+	if stdout != nil {
+		command.Stdout = stdout
+	}
+	command.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, command.Start())
+	require.NoError(t, c.device.Close())
+	go c.watch()
+	_ = command.Wait() // its exit status is what is asked for
+	<-c.ended
+	return command.ProcessState.ExitCode()
+}
+
+// terminalEnvironment is this process's without what decides about colours.
+func terminalEnvironment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); name != "NO_COLOR" && name != "TERM" {
+			kept = append(kept, variable)
+		}
+	}
+	return append(kept, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
+}
+
+// screen is what a terminal shows in the end, colours left out, and the lines that were taken away on the way there.
+func screen(t *testing.T, written string) (shown, erased []string) {
+	t.Helper()
+	var line []rune
+	column := 0
+	text := []rune(colour.ReplaceAllString(written, ""))
+	for i := 0; i < len(text); i++ {
+		switch r := text[i]; {
+		case r == '\r':
+			column = 0
+		case r == '\n':
+			shown = append(shown, string(line))
+			line, column = nil, 0
+		case r == '\x1b':
+			require.Equal(t, "\x1b[K", string(text[i:min(i+3, len(text))]), "an unknown sequence in %q", written)
+			if column < len(line) {
+				erased = append(erased, string(line))
+				line = line[:column]
+			}
+			i += 2
+		default:
+			line = append(line[:column], r)
+			column++
+		}
+	}
+	if len(line) > 0 {
+		shown = append(shown, string(line))
+	}
+	return shown, erased
+}
+
+var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// spinning is a pipeline whose replay takes 20 ms on any machine, and 80 replays more than the second after which progress shows.
+func spinning(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "spin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
+	return file
+}
+
+var progressLine = regexp.MustCompile(`^replay [0-9]+/80, [0-9.]+/s, [0-9]+s left$`)
+
+const spunLine = `^spin: \S+ ms a replay \(80 in [0-9.]+ s\) on the CPU device`
+
+func TestProgressShowsAndGoes(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, 80)
+	require.Zero(t, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "80"))
+	shown, erased := screen(t, c.written.String())
+	require.NotEmpty(t, erased)
+	for _, line := range erased {
+		require.Regexp(t, progressLine, line)
+	}
+	require.Len(t, shown, 2, "progress has gone from %q", shown)
+	require.Regexp(t, spunLine, shown[0])
+	require.Contains(t, c.written.String(), "\x1b[1m", "the time is bold")
+}
+
+// Results that go to a file or another program are plain, and progress is still seen.
+func TestProgressShowsWhereResultsArePiped(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, 80)
+	var results bytes.Buffer
+	require.Zero(t, c.run(t, &results, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "80"))
+	shown, erased := screen(t, c.written.String())
+	require.NotEmpty(t, erased)
+	require.Empty(t, shown)
+	require.NotContains(t, results.String(), "\x1b")
+	require.Regexp(t, spunLine, results.String())
+}
+
+func TestNothingIsPaintedWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	var results, rest bytes.Buffer
+	command := exec.Command(selfAsCommand(t), "run", spinning(t), "--backend", "cpu", "--iterations", "80")
+	command.Env, command.Stdout, command.Stderr = terminalEnvironment(), &results, &rest
+	require.NoError(t, command.Run())
+	require.Regexp(t, spunLine, results.String())
+	require.NotContains(t, results.String(), "\x1b")
+	require.Empty(t, rest.String())
+}
+
+// Ctrl-C typed when the progress line shows ends a run that would last for hours, and takes the line away. The line is cut to the
+// terminal's width, or it could not be taken away.
+func TestCtrlCEndsALongRun(t *testing.T) {
+	t.Parallel()
+	const columns = 16
+	c := newConsole(t, columns)
+	c.typing = func(seen []byte) string {
+		if bytes.Contains(seen, []byte("replay ")) {
+			return "\x03"
+		}
+		return ""
+	}
+	require.Equal(t, statusInterrupted, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "1000000"))
+	shown, erased := screen(t, c.written.String())
+	require.NotEmpty(t, erased)
+	for _, line := range erased {
+		require.Less(t, len(strings.ReplaceAll(line, "^C", "")), columns) // the terminal shows what was typed
+	}
+	require.Len(t, shown, 1, "%q", c.written.String())
+	require.Regexp(t, `dagrun: interrupted`, shown[0])
+}
+
+func TestColours(t *testing.T) {
+	saxpy := filepath.Join("..", "..", "pipelines", "saxpy.yaml")
+	for name, c := range map[string]struct {
+		environment []string
+		args        []string
+		status      int
+		want        string // a colour, or none
+	}{
+		"a terminal":   {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, "\x1b[32mok\x1b[0m"},
+		"a mistake":    {nil, []string{"run", "missing.yaml"}, statusWrong, "\x1b[31mdagrun:\x1b[0m"},
+		"NO_COLOR":     {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
+		"NO_COLOR=":    {[]string{"NO_COLOR="}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, "\x1b[32mok\x1b[0m"},
+		"a dumb one":   {[]string{"TERM=dumb"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
+		"--color":      {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "never"}, statusOK, ""},
+		"both, always": {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "always"}, statusOK, "\x1b[32mok\x1b[0m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			console := newConsole(t, 200)
+			require.Equal(t, c.status, console.run(t, nil, c.environment, c.args...))
+			shown, erased := screen(t, console.written.String())
+			require.NotEmpty(t, shown)
+			require.Empty(t, erased, "nothing took a second")
+			if c.want == "" {
+				require.NotContains(t, console.written.String(), "\x1b")
+			} else {
+				require.Contains(t, console.written.String(), c.want)
+			}
+		})
+	}
+}
