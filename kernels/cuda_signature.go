@@ -113,7 +113,7 @@ func (p *signatureParser) declaration() []token {
 			d := p.in[start:p.at]
 			p.skipBraces()
 			isType := len(d) > 0 && (d[0].text == "struct" || d[0].text == "class" || d[0].text == "union" || d[0].text == "enum" || d[0].text == "typedef")
-			if isType || hasToken(d, "=") || !hasToken(d, "(") { // an initialiser or a type: goes on to a semicolon
+			if isType || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: goes on to a semicolon
 				d = append([]token(nil), d...)
 				for p.at < len(p.in) && p.in[p.at].text != ";" && p.in[p.at].text != "}" {
 					d = append(d, p.in[p.at])
@@ -144,6 +144,31 @@ func (p *signatureParser) skipBraces() {
 			}
 		}
 	}
+}
+
+// initialises reports whether a declaration gives a value: an = that is no default, neither of a template's parameter nor of a
+// function's.
+func initialises(d []token) bool {
+	angles := 0
+	for _, t := range d {
+		switch t.text {
+		case "<":
+			angles++
+		case ">":
+			angles--
+		case ">>":
+			angles -= 2
+		case "=":
+			if angles <= 0 {
+				return true
+			}
+		case "(":
+			if angles <= 0 {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 func hasToken(d []token, text string) bool {

@@ -8,48 +8,60 @@ func rowsEach(rows, cols int64) int64 {
 	return max((rows+1055)/1056, 1, (8192+cols-1)/max(cols, 1))
 }
 
+// columnParts are the sums of each column's distances from its pivot and of their squares, tile by tile.
+func columnParts[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (sums, squares []float64, tiles int64) {
+	each := rowsEach(rows, cols)
+	tiles = (rows + each - 1) / each
+	high := reduceLanes / min(cols, reduceLanes)
+	sums, squares = make([]float64, tiles*cols), make([]float64, tiles*cols)
+	parallel(tiles, func(t int64) {
+		// Row i of a tile goes to the i % high-th of the sums that are joined in the end.
+		s, q := make([]float64, high*cols), make([]float64, high*cols)
+		for i := t * each; i < min((t+1)*each, rows); i++ {
+			k := (i - t*each) % high
+			for j := range cols {
+				d := float64(x[i*cols+j]) - float64(pivot[j])
+				s[k*cols+j] += d
+				q[k*cols+j] = math.FMA(d, d, q[k*cols+j])
+			}
+		}
+		for k := range high {
+			for j := range cols {
+				sums[t*cols+j] += s[k*cols+j]
+				squares[t*cols+j] += q[k*cols+j]
+			}
+		}
+	})
+	return sums, squares, tiles
+}
+
+// columnMoments are a column's mean and deviation, from the sums of its parts, stride apart.
+func columnMoments[X int32 | float32 | float64, C element](rows, parts, stride int64, sums, squares []float64, pivot X) (mean, deviation C) {
+	var s, q float64
+	for t := range parts {
+		s += sums[t*stride]
+		q += squares[t*stride]
+	}
+	m := s / float64(rows)
+	variance := q/float64(rows) - float64(m*m)
+	mean, deviation = C(float64(pivot)+m), 1
+	if variance > 0 {
+		deviation = C(math.Sqrt(variance))
+	}
+	return mean, deviation
+}
+
 // columnStandardise takes rows, cols, x, z, scratch.
 func columnStandardise[X int32 | float32 | float64, C element](*libraryKernel) Reference {
 	return Reference{oneSpan, func(c *Call, _, _ int64) {
 		rows, cols := integer(c.Args[0]), integer(c.Args[1])
 		x, z := slice[X](c.Args[2], rows*cols), slice[C](c.Args[3], rows*cols)
-		each := rowsEach(rows, cols)
-		tiles := (rows + each - 1) / each
-		wide := min(cols, reduceLanes)
-		high := reduceLanes / wide
-		sums, squares := make([]float64, tiles*cols), make([]float64, tiles*cols)
-		parallel(tiles, func(t int64) {
-			// Row i of a tile goes to the i % high-th of the sums that are joined in the end.
-			s, q := make([]float64, high*cols), make([]float64, high*cols)
-			for i := t * each; i < min((t+1)*each, rows); i++ {
-				k := (i - t*each) % high
-				for j := range cols {
-					d := float64(x[i*cols+j]) - float64(x[j])
-					s[k*cols+j] += d
-					q[k*cols+j] = math.FMA(d, d, q[k*cols+j])
-				}
-			}
-			for k := range high {
-				for j := range cols {
-					sums[t*cols+j] += s[k*cols+j]
-					squares[t*cols+j] += q[k*cols+j]
-				}
-			}
-		})
+		sums, squares, tiles := columnParts(rows, cols, x, x)
 		mean, deviation := make([]C, cols), make([]C, cols)
 		for j := range cols {
-			var s, q float64
-			for t := range tiles {
-				s += sums[t*cols+j]
-				q += squares[t*cols+j]
-			}
-			m := s / float64(rows)
-			variance := q/float64(rows) - float64(m*m)
-			mean[j], deviation[j] = C(float64(x[j])+m), 1
-			if variance > 0 {
-				deviation[j] = C(math.Sqrt(variance))
-			}
+			mean[j], deviation[j] = columnMoments[X, C](rows, tiles, cols, sums[j:], squares[j:], x[j])
 		}
+		each := rowsEach(rows, cols)
 		parallel(tiles, func(t int64) {
 			for i := t * each; i < min((t+1)*each, rows); i++ {
 				for j := range cols {
@@ -57,6 +69,35 @@ func columnStandardise[X int32 | float32 | float64, C element](*libraryKernel) R
 				}
 			}
 		})
+	}}
+}
+
+// columnSums takes rows, cols, pivot, x, sums, scratch.
+func columnSums[X int32 | float32 | float64](*libraryKernel) Reference {
+	return Reference{oneSpan, func(c *Call, _, _ int64) {
+		rows, cols := integer(c.Args[0]), integer(c.Args[1])
+		pivot, x, to := slice[X](c.Args[2], cols), slice[X](c.Args[3], rows*cols), slice[float64](c.Args[4], 2*cols)
+		sums, squares, tiles := columnParts(rows, cols, x, pivot)
+		for j := range cols {
+			var s, q float64
+			for t := range tiles {
+				s += sums[t*cols+j]
+				q += squares[t*cols+j]
+			}
+			to[j], to[cols+j] = s, q
+		}
+	}}
+}
+
+// momentsOfParts takes parts, rows, cols, pivot, sums, mean, deviation.
+func momentsOfParts[X int32 | float32 | float64, C element](*libraryKernel) Reference {
+	return Reference{oneSpan, func(c *Call, _, _ int64) {
+		parts, rows, cols := integer(c.Args[0]), integer(c.Args[1]), integer(c.Args[2])
+		pivot, sums := slice[X](c.Args[3], cols), slice[float64](c.Args[4], 2*parts*cols)
+		mean, deviation := slice[C](c.Args[5], cols), slice[C](c.Args[6], cols)
+		for j := range cols {
+			mean[j], deviation[j] = columnMoments[X, C](rows, parts, 2*cols, sums[j:], sums[cols+j:], pivot[j])
+		}
 	}}
 }
 

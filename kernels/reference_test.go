@@ -287,6 +287,19 @@ var meanings = map[string]meaning{
 			return s["alpha"]*product(s, in["a"], in["b"], i/int(s["n"]), i%int(s["n"])) + s["beta"]*in["c"][i]
 		})}
 	},
+	"matmul_standardised": func(s map[string]float64, in arrays) arrays {
+		n, k := int(s["n"]), int(s["k"])
+		return arrays{"c": each(s["m"]*s["n"], func(i int) (v float64) {
+			for p := range k {
+				b := in["b"][p*n+i%n]
+				if s["tb"] != 0 {
+					b = in["b"][i%n*k+p]
+				}
+				v += (in["a"][i/n*k+p] - in["mean"][p]) / in["deviation"][p] * b
+			}
+			return v
+		})}
+	},
 	"matmul": func(s map[string]float64, in arrays) arrays {
 		return arrays{"c": each(s["m"]*s["n"], func(i int) float64 { return product(s, in["a"], in["b"], i/int(s["n"]), i%int(s["n"])) })}
 	},
@@ -402,6 +415,32 @@ var meanings = map[string]meaning{
 			return (in["x"][i] - mean) / math.Sqrt(square)
 		})}
 	},
+	"column_sums": func(s map[string]float64, in arrays) arrays {
+		rows, cols := int(s["rows"]), int(s["cols"])
+		return arrays{"sums": each(2*s["cols"], func(i int) (v float64) {
+			for r := range rows {
+				d := in["x"][r*cols+i%cols] - in["pivot"][i%cols]
+				v += math.Pow(d, float64(1+i/cols))
+			}
+			return v
+		})}
+	},
+	"column_moments": func(s map[string]float64, in arrays) arrays {
+		cols := int(s["cols"])
+		moment := func(c, k int) (v float64) {
+			for part := range int(s["parts"]) {
+				v += in["sums"][(2*part+k)*cols+c] / s["rows"]
+			}
+			return v
+		}
+		return arrays{"mean": each(s["cols"], func(c int) float64 { return in["pivot"][c] + moment(c, 0) }),
+			"deviation": each(s["cols"], func(c int) float64 {
+				if v := moment(c, 1) - moment(c, 0)*moment(c, 0); v > 0 {
+					return math.Sqrt(v)
+				}
+				return 1
+			})}
+	},
 	"exclusive_scan": func(s map[string]float64, in arrays) arrays {
 		before := 0.0
 		return arrays{"y": each(s["n"], func(i int) float64 {
@@ -428,21 +467,23 @@ var (
 	vectorSizes = []map[string]float64{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 70_001}}
 	matrixSizes = []map[string]float64{{"rows": 0, "cols": 3}, {"rows": 1, "cols": 1}, {"rows": 13, "cols": 10}, {"rows": 6, "cols": 77}, {"rows": 90, "cols": 33}}
 	otherSizes  = map[string][]map[string]float64{
-		"gemm":               {{"m": 0, "n": 2, "k": 2}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 18, "k": 21}, {"m": 20, "n": 30, "k": 11, "ta": 1}, {"m": 20, "n": 30, "k": 11, "tb": 1, "beta0": 1}, {"m": 9, "n": 5, "k": 40, "ta": 1, "tb": 1}},
-		"matmul":             {{"m": 2, "n": 3, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 10, "k": 200, "tb": 1}, {"m": 20, "n": 30, "k": 11, "ta": 1}},
-		"gemv":               {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 3, "n": 1000}},
-		"syrk":               {{"n": 1, "k": 1}, {"n": 35, "k": 13}},
-		"spmv_csr":           {{"rows": 0, "cols": 1, "nnz": 0}, {"rows": 1, "cols": 1, "nnz": 1}, {"rows": 101, "cols": 77, "nnz": 303}, {"rows": 10, "cols": 500, "nnz": 2000}},
-		"potrf":              {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 40}},
-		"trsm":               {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 9, "n": 33}},
-		"concat":             {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 100, "n": 33}, {"rows": 77, "m": 8, "n": 5}},
-		"histogram":          {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 5000, "bins": 256}},
-		"gaussian_blur":      {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 40, "cols": 37, "diameter": 5}},
-		"gaussian_blur_rows": {{"rows": 0, "cols": 3, "diameter": 3, "above": 1}, {"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 40, "cols": 37, "diameter": 5, "above": 2}, {"rows": 33, "cols": 5, "diameter": 7, "above": 1, "below": 3}},
-		"sobel_rows":         {{"rows": 1, "cols": 1, "above": 1, "below": 1}, {"rows": 13, "cols": 10, "below": 1}, {"rows": 6, "cols": 77, "above": 1}, {"rows": 9, "cols": 5}},
-		"conv2d_rows":        {{"rows": 3, "cols": 1, "in": 1, "out": 1, "size": 3, "stride": 1, "pad": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 9, "size": 3, "stride": 2, "pad": 1, "above": 1}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 2, "below": 1}},
-		"conv2d":             {{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 8, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1}},
-		"mean_pool":          {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 23, "cols": 20, "channels": 3, "size": 5, "stride": 5}},
+		"gemm":                {{"m": 0, "n": 2, "k": 2}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 18, "k": 21}, {"m": 20, "n": 30, "k": 11, "ta": 1}, {"m": 20, "n": 30, "k": 11, "tb": 1, "beta0": 1}, {"m": 9, "n": 5, "k": 40, "ta": 1, "tb": 1}},
+		"matmul":              {{"m": 2, "n": 3, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 10, "k": 200, "tb": 1}, {"m": 20, "n": 30, "k": 11, "ta": 1}},
+		"matmul_standardised": {{"m": 2, "n": 3, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 10, "k": 200, "tb": 1}, {"m": 20, "n": 30, "k": 11}},
+		"column_moments":      {{"parts": 1, "rows": 1, "cols": 2}, {"parts": 3, "rows": 100, "cols": 0}, {"parts": 1, "rows": 50, "cols": 7}, {"parts": 5, "rows": 1000, "cols": 300}},
+		"gemv":                {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 3, "n": 1000}},
+		"syrk":                {{"n": 1, "k": 1}, {"n": 35, "k": 13}},
+		"spmv_csr":            {{"rows": 0, "cols": 1, "nnz": 0}, {"rows": 1, "cols": 1, "nnz": 1}, {"rows": 101, "cols": 77, "nnz": 303}, {"rows": 10, "cols": 500, "nnz": 2000}},
+		"potrf":               {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 40}},
+		"trsm":                {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 9, "n": 33}},
+		"concat":              {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 100, "n": 33}, {"rows": 77, "m": 8, "n": 5}},
+		"histogram":           {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 5000, "bins": 256}},
+		"gaussian_blur":       {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 40, "cols": 37, "diameter": 5}},
+		"gaussian_blur_rows":  {{"rows": 0, "cols": 3, "diameter": 3, "above": 1}, {"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 40, "cols": 37, "diameter": 5, "above": 2}, {"rows": 33, "cols": 5, "diameter": 7, "above": 1, "below": 3}},
+		"sobel_rows":          {{"rows": 1, "cols": 1, "above": 1, "below": 1}, {"rows": 13, "cols": 10, "below": 1}, {"rows": 6, "cols": 77, "above": 1}, {"rows": 9, "cols": 5}},
+		"conv2d_rows":         {{"rows": 3, "cols": 1, "in": 1, "out": 1, "size": 3, "stride": 1, "pad": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 9, "size": 3, "stride": 2, "pad": 1, "above": 1}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 2, "below": 1}},
+		"conv2d":              {{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 8, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1}},
+		"mean_pool":           {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 23, "cols": 20, "channels": 3, "size": 5, "stride": 5}},
 	}
 	numbers = map[string]float64{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 1.5, "sign": -1, "amount": 0.5, "factor": 5,
 		"rate": 0.08, "volatility": 0.3, "time": 1, "strike": 60, "sigma": 1.5}
@@ -561,7 +602,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 			}
 			tolerance := digits * (math.Abs(w) + scale)
 			switch d.Name {
-			case "reduce_sum", "sum_difference", "dot", "norm", "exclusive_scan", "gemm", "matmul", "gemv", "spmv_csr", "syrk":
+			case "reduce_sum", "sum_difference", "dot", "norm", "exclusive_scan", "gemm", "matmul", "matmul_standardised", "column_sums", "gemv", "spmv_csr", "syrk":
 				tolerance *= 4 * math.Sqrt(1+float64(len(in["x"])+len(in["a"])))
 			}
 			if !p.DType.Float() {
@@ -592,6 +633,8 @@ func contents(kernel string, p dag.KernelParam, s map[string]float64, n int64, r
 			v[i] = 1
 		case p.Name == "d" || p.Name == "q":
 			v[i] = 1.25
+		case p.Name == "deviation":
+			v[i] = 0.75 + float64(i%3)/4
 		case p.Name == "low":
 			v[i] = -2
 		case p.Name == "high":

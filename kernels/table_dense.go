@@ -12,6 +12,9 @@ func denseRows() []row {
 		{name: "matmul", doc: "c = a * b, matrices row by row; ta, tb: 1 where a is stored k x m, b n x k",
 			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, a in X[m*k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmul[float32]}, {bind{T: dag.F64, X: dag.F64}, matmul[float64]}, {bind{T: dag.F32, X: dag.I32}, matmul[float32]}}},
+		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) / deviation, column by column; tb: 1 where b is stored n x k",
+			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], deviation in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
+			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
 		{name: "gemv", doc: "y = alpha * a * x + beta * y, a m x n row by row", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				spread(info, v.of("m"), blockSize/32)
@@ -54,7 +57,7 @@ func denseRows() []row {
 func multiplied(rows, cols string) geometry {
 	return func(k *libraryKernel, v values, info *dag.LaunchInfo) {
 		m, n := v.of(rows), v.of(cols)
-		if computedIn(k.types.T) == dag.F32 && k.row.name != "syrk" && v.of("ta") == 0 && n <= 16 {
+		if computedIn(k.types.T) == dag.F32 && k.row.name != "syrk" && (k.index("ta") < 0 || v.of("ta") == 0) && n <= 16 {
 			spread(info, m, blockSize)
 			if n == 0 {
 				info.Grid[0] = 0

@@ -71,6 +71,26 @@ func phaseRows() []row {
 				{bind{T: dag.F32, X: dag.I32}, columnStandardise[int32, float32]},
 				{bind{T: dag.F64, X: dag.F64}, columnStandardise[float64, float64]},
 			}},
+		{name: "column_sums", doc: "sums = of each column's distances from its pivot, then of their squares: what column_moments takes of some rows of a matrix",
+			signature: "rows i64, cols i64, pivot in T[cols], x in T[rows*cols], sums out f64[2*cols], scratch bytes[16 + 16*cols*min(1056, ceil(rows*cols, 8192))]", flops: "4*rows*cols",
+			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+				cols := max(v.of("cols"), 1)
+				spread(info, v.of("rows"), max(1, (8192+cols-1)/cols))
+				info.Grid[0] = max(1, min(info.Grid[0], 132*8))
+				if v.of("cols") == 0 {
+					info.Grid[0] = 0
+				}
+				info.Fixed = true
+			},
+			versions: []version{{bind{T: dag.F32}, columnSums[float32]}, {bind{T: dag.F64}, columnSums[float64]}, {bind{T: dag.I32}, columnSums[int32]}}},
+		{name: "column_moments", doc: "the mean and standard deviation of a matrix's columns, from the sums that column_sums made of its parts; of a constant column the deviation is given as 1",
+			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], deviation out T[cols]", flops: "2*parts*cols",
+			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) { spread(info, v.of("cols"), blockSize) },
+			versions: []version{
+				{bind{T: dag.F32, X: dag.F32}, momentsOfParts[float32, float32]},
+				{bind{T: dag.F32, X: dag.I32}, momentsOfParts[int32, float32]},
+				{bind{T: dag.F64, X: dag.F64}, momentsOfParts[float64, float64]},
+			}},
 		{name: "exclusive_scan", doc: "y[i] = x[0] + ... + x[i-1]", signature: "n i64 0..34359738368, x in T[n], y out T[n], scratch bytes[64 + 8*ceil(n, 4096)]", flops: "2*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				spread(info, v.of("n"), scanTile)

@@ -195,6 +195,7 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 		{"vec", []dag.Override{{Name: "n", Value: "1000003"}, {Name: "chunks", Value: "7"}}},
 		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}, {Name: "chunks", Value: "5"}}},
 		{"ml", []dag.Override{{Name: "n", Value: "3000"}}},
+		{"ml", []dag.Override{{Name: "n", Value: "3000"}, {Name: "chunks", Value: "7"}}},
 		{"img", []dag.Override{{Name: "chunks", Value: "5"}}},
 		{"img", []dag.Override{{Name: "chunks", Value: "16"}}},
 		{"dl", []dag.Override{{Name: "chunks", Value: "4"}}},

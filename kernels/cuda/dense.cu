@@ -3,17 +3,38 @@
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
-// fetch takes four neighbours of a row, zeros outside the matrix.
-template <class C, class T>
-DEVICE void fetch(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to) {
+// What is multiplied is the matrix as it is, or its columns standardised.
+struct AsItIs {
+  template <class C> DEVICE_MEMBER C operator()(C v, i64) const { return v; }
+};
+template <class T> struct Standardised {
+  const T *mean, *deviation;
+  DEVICE_MEMBER T operator()(T v, i64 col) const { return (v - mean[col]) / deviation[col]; }
+};
+
+// take takes four neighbours of a row, zeros outside the matrix.
+template <class T> DEVICE void take(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
   if (row < rows && aligned && col + 4 <= cols) {
     four<T> v = *(const four<T> *)(p + row * cols + col);
 #pragma unroll
-    for (int k = 0; k < 4; k++) to[k] = (C)widen(v.v[k]);
+    for (int k = 0; k < 4; k++) to[k] = widen(v.v[k]);
     return;
   }
 #pragma unroll
-  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? (C)widen(p[row * cols + col + k]) : (C)0;
+  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? widen(p[row * cols + col + k]) : (typename computed<T>::type)0;
+}
+
+// see gives taken elements as numbers to multiply.
+template <class C, class T, class S> DEVICE void seen(const T *v, i64 row, i64 rows, i64 col, i64 cols, S see, C *to) {
+#pragma unroll
+  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? see((C)v[k], col + k) : (C)0;
+}
+
+template <class C, class T, class S = AsItIs>
+DEVICE void fetch(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to, S see = S()) {
+  typename computed<T>::type v[4];
+  take(p, row, rows, col, cols, aligned, v);
+  seen(v, row, rows, col, cols, see, to);
 }
 
 template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
@@ -24,8 +45,8 @@ template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
 const int threads = 256, depth = 16;
 
 // Every result sums its products in the order of k, each added with one rounding: the shape of the tile changes nothing.
-template <int own, class C, class TA, class TB, class F>
-DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
+template <int own, class C, class TA, class TB, class S, class F>
+DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / threads;
   i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
   int ty = thread_x() / 16, tx = thread_x() % 16;
@@ -44,7 +65,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 #pragma unroll
         for (int u = 0; u < loads; u++) {
           int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
-          fetch(a, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u]);
+          fetch(a, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
           fetch(b, tb ? col + down : from + far, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
         }
       if (from > 0)
@@ -84,78 +105,96 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
   }
 }
 
-// At most 16 columns of results, from a whose rows lie whole in memory: a thread for each row, a's tiles through shared
-// memory so that its loads are of neighbours; bound by the reading of a.
+// At most 16 columns of results, from a whose rows lie whole in memory: a thread for each row, a's tiles through shared memory
+// so that its loads are of neighbours, and the results too so that its stores are. The next tile is on its way while this one's
+// products are made; bound by the reading of a.
 const int narrow_columns = 16, narrow_depth = 32;
 
-template <class C, class TA, class TB, class F>
-DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, C (*as)[threads + 1], C (*bs)[narrow_columns], F finish) {
+template <class C, class TA, class TB, class S, class F>
+DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, C (*as)[threads + 1], C (*bs)[narrow_columns], F finish) {
+  const int loads = narrow_depth / 4, weights = narrow_depth * narrow_columns / threads;
   bool whole = aligned_rows(a, k);
+  i64 down = thread_x() / loads, along = thread_x() % loads * 4;
   for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
-    C acc[narrow_columns];
+    C acc[narrow_columns], w[weights];
+    typename computed<TA>::type v[loads][4];
 #pragma unroll
     for (int j = 0; j < narrow_columns; j++) acc[j] = (C)0;
+    auto load = [&](i64 from) {
+#pragma unroll
+      for (int u = 0; u < loads; u++) take(a, row + down + u * (threads / loads), m, from + along, k, whole, v[u]);
+#pragma unroll
+      for (int u = 0; u < weights; u++) {
+        int id = thread_x() + u * threads;
+        i64 p = from + id / narrow_columns, j = id % narrow_columns;
+        w[u] = p < k && j < n ? (C)widen(tb ? b[j * k + p] : b[p * n + j]) : (C)0;
+      }
+    };
+    load(0);
     for (i64 from = 0; from < k; from += narrow_depth) {
-      const int loads = narrow_depth / 4;
-      C v[loads][4];
+      barrier();
 #pragma unroll
       for (int u = 0; u < loads; u++) {
-        int id = thread_x() + u * threads;
-        fetch(a, row + id / loads, m, from + id % loads * 4, k, whole, v[u]);
-      }
-      barrier();
+        C x[4];
+        seen(v[u], row + down + u * (threads / loads), m, from + along, k, see, x);
 #pragma unroll
-      for (int u = 0; u < loads; u++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          int id = thread_x() + u * threads;
-          as[id % loads * 4 + e][id / loads] = v[u][e];
-        }
-      for (int id = thread_x(); id < narrow_depth * narrow_columns; id += threads) {
-        i64 p = from + id / narrow_columns, j = id % narrow_columns;
-        bs[id / narrow_columns][j] = p < k && j < n ? (C)widen(tb ? b[j * k + p] : b[p * n + j]) : (C)0;
+        for (int e = 0; e < 4; e++) as[along + e][down + u * (threads / loads)] = x[e];
       }
+#pragma unroll
+      for (int u = 0; u < weights; u++) bs[(thread_x() + u * threads) / narrow_columns][thread_x() % narrow_columns] = w[u];
       barrier();
+      if (from + narrow_depth < k) load(from + narrow_depth);
+      int deep = (int)smaller(k - from, (i64)narrow_depth);
 #pragma unroll 4
-      for (int p = 0; p < narrow_depth; p++) {
+      for (int p = 0; p < deep; p++) {
         C x = as[p][thread_x()];
+        const four<C> *row_of_b = (const four<C> *)bs[p];
 #pragma unroll
-        for (int j = 0; j < narrow_columns; j++)
-          if (j < n) acc[j] = fused(x, bs[p][j], acc[j]);
+        for (int j = 0; j < narrow_columns; j += 4)
+          if (j < n) {
+            four<C> y = row_of_b[j / 4];
+#pragma unroll
+            for (int e = 0; e < 4; e++) acc[j + e] = fused(x, y.v[e], acc[j + e]);
+          }
       }
     }
-    if (row + thread_x() < m) {
+    barrier();
+    C *results = as[0];
 #pragma unroll
-      for (int j = 0; j < narrow_columns; j++)
-        if (j < n) finish(row + thread_x(), (i64)j, acc[j]);
+    for (int j = 0; j < narrow_columns; j++)
+      if (j < n) results[thread_x() * (narrow_columns + 1) + j] = acc[j];
+    barrier();
+    for (u32 id = thread_x(); id < threads * (u32)n; id += threads) {
+      u32 r = id / (u32)n, j = id - r * (u32)n;
+      if (row + r < m) finish(row + r, (i64)j, results[r * (narrow_columns + 1) + j]);
     }
     barrier();
   }
 }
 
 // Which of the three ways: as in products() of geometry_dense.go.
-template <class C, class TA, class TB, class F>
-DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, bool lower, F finish) {
+template <class C, class TA, class TB, class S, class F>
+DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
   const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * (threads + 1) + narrow_depth * narrow_columns) * sizeof(C);
   const bool narrows = sizeof(C) == 4;
   alignas(16) static __shared__ char memory[narrows && narrow_bytes > tiles_bytes ? narrow_bytes : tiles_bytes];
   if (narrows && !lower && !ta && n <= narrow_columns) {
     C(*as)[threads + 1] = (C(*)[threads + 1])(memory + narrow_depth * narrow_columns * sizeof(C));
-    narrow_product(tb, m, n, k, a, b, as, (C(*)[narrow_columns])memory, finish);
+    narrow_product(tb, m, n, k, a, b, see, as, (C(*)[narrow_columns])memory, finish);
     return;
   }
   if (sizeof(C) == 4 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
     C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
-    tiled<large>(ta, tb, m, n, k, a, b, lower, as, as + depth, finish);
+    tiled<large>(ta, tb, m, n, k, a, b, see, lower, as, as + depth, finish);
     return;
   }
   C(*as)[68] = (C(*)[68])memory;
-  tiled<4>(ta, tb, m, n, k, a, b, lower, as, as + depth, finish);
+  tiled<4>(ta, tb, m, n, k, a, b, see, lower, as, as + depth, finish);
 }
 
 #define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
-  multiply<s>(ta, tb, m, n, k, a, b, false, [=](i64 i, i64 j, s sum) { \
+  multiply<s>(ta, tb, m, n, k, a, b, AsItIs(), false, [=](i64 i, i64 j, s sum) { \
     t *to = c + i * n + j; \
     narrow(*to, beta == (s)0 ? alpha * sum : alpha * sum + beta * widen(*to)); \
   }); \
@@ -163,12 +202,17 @@ DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const T
 GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
 
 #define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
-  multiply<s>(ta, tb, m, n, k, a, b, false, [=](i64 i, i64 j, s sum) { narrow(c[i * n + j], sum); }); \
+  multiply<s>(ta, tb, m, n, k, a, b, AsItIs(), false, [=](i64 i, i64 j, s sum) { narrow(c[i * n + j], sum); }); \
 }
 MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
 
+#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *deviation, const t *b, t *c) { \
+  multiply<t>(false, tb, m, n, k, a, b, Standardised<t>{mean, deviation}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
+}
+MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MATMUL_STANDARDISED(i32_f32, i32, f32)
+
 #define SYRK(t) extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
-  multiply<t>(false, true, n, n, k, a, a, true, [=](i64 i, i64 j, t sum) { \
+  multiply<t>(false, true, n, n, k, a, a, AsItIs(), true, [=](i64 i, i64 j, t sum) { \
     t *to = c + i * n + j; \
     *to = beta == (t)0 ? alpha * sum : alpha * sum + beta * *to; \
   }); \

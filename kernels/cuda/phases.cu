@@ -41,65 +41,87 @@ DEVICE void leave_phases(Phases *phases) {
   }
 }
 
-// Columns: z = (x - mean) / deviation of each column. Sums are f64 and of distances from the first row, so that a large mean
-// costs no digits. A tile is a run of rows.
+// Columns. Sums are f64 and of distances from a pivot row, so that a large mean costs no digits. A tile is a run of rows.
 DEVICE i64 rows_each(i64 rows, i64 cols) { return larger((rows + 1055) / 1056, larger((i64)1, (8192 + cols - 1) / cols)); }
 
+// Columns that a block sees at once, and rows.
+struct Strip {
+  i64 wide, high;
+  DEVICE_MEMBER explicit Strip(i64 cols) : wide(smaller(cols, (i64)lanes)), high(lanes / smaller(cols, (i64)lanes)) {}
+};
+
+// sum_tile leaves the sums of a tile's columns and of their squares in parts.
+template <class X> DEVICE void sum_tile(u32 tile, i64 rows, i64 cols, const X *x, const X *pivots, f64 *parts) {
+  static __shared__ f64 sums[lanes], squares[lanes];
+  Strip strip(cols);
+  i64 wide = strip.wide, high = strip.high, each = rows_each(rows, cols);
+  i64 from = tile * each, to = smaller(from + each, rows);
+  i64 r = thread_x() / wide, c = thread_x() % wide;
+  for (i64 at = 0; at < cols; at += wide) {
+    f64 s = 0, q = 0;
+    if (r < high && at + c < cols) {
+      f64 pivot = (f64)pivots[at + c];
+      for (i64 i = from + r; i < to; i += high * 8) {
+        X v[8];
+#pragma unroll
+        for (int u = 0; u < 8; u++)
+          if (i + u * high < to) v[u] = x[(i + u * high) * cols + at + c];
+#pragma unroll
+        for (int u = 0; u < 8; u++)
+          if (i + u * high < to) {
+            f64 d = (f64)v[u] - pivot;
+            s = s + d;
+            q = fused(d, d, q);
+          }
+      }
+    }
+    barrier();
+    sums[thread_x()] = s;
+    squares[thread_x()] = q;
+    barrier();
+    if (r == 0 && at + c < cols) {
+      for (i64 k = 1; k < high; k++) {
+        s = s + sums[k * wide + c];
+        q = q + squares[k * wide + c];
+      }
+      parts[(tile * 2) * cols + at + c] = s;
+      parts[(tile * 2 + 1) * cols + at + c] = q;
+    }
+  }
+}
+
+// join_parts adds up a column's parts.
+DEVICE void join_parts(i64 c, i64 cols, i64 count, const f64 *parts, f64 &s, f64 &q) {
+  s = 0, q = 0;
+#pragma unroll 8
+  for (i64 t = 0; t < count; t++) {
+    s = s + parts[t * 2 * cols + c];
+    q = q + parts[(t * 2 + 1) * cols + c];
+  }
+}
+
+template <class X, class T> DEVICE void moments(i64 rows, f64 s, f64 q, X pivot, T &mean, T &deviation) {
+  f64 m = s / (f64)rows, variance = q / (f64)rows - m * m;
+  mean = (T)((f64)pivot + m);
+  deviation = (T)(variance > 0 ? root(variance) : 1.0);
+}
+
+// z = (x - mean) / deviation of each column.
 template <class X, class T>
 DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scratch) {
-  static __shared__ f64 sums[lanes], squares[lanes];
   Phases *phases = (Phases *)scratch;
   i64 each = rows_each(rows, cols);
   u32 tiles = (u32)((rows + each - 1) / each);
   T *mean = (T *)((char *)scratch + 64), *deviation = mean + cols;
   f64 *parts = (f64 *)((char *)scratch + 64 + 2 * cols * 8);
-  i64 wide = smaller(cols, (i64)lanes), high = lanes / wide;
-  auto gather = [&](u32 tile) {
-    i64 from = tile * each, to = smaller(from + each, rows);
-    i64 r = thread_x() / wide, c = thread_x() % wide;
-    for (i64 at = 0; at < cols; at += wide) {
-      f64 s = 0, q = 0;
-      if (r < high && at + c < cols) {
-        f64 pivot = (f64)x[at + c];
-        for (i64 i = from + r; i < to; i += high * 8) {
-          X v[8];
-#pragma unroll
-          for (int u = 0; u < 8; u++)
-            if (i + u * high < to) v[u] = x[(i + u * high) * cols + at + c];
-#pragma unroll
-          for (int u = 0; u < 8; u++)
-            if (i + u * high < to) {
-              f64 d = (f64)v[u] - pivot;
-              s = s + d;
-              q = fused(d, d, q);
-            }
-        }
-      }
-      barrier();
-      sums[thread_x()] = s;
-      squares[thread_x()] = q;
-      barrier();
-      if (r == 0 && at + c < cols) {
-        for (i64 k = 1; k < high; k++) {
-          s = s + sums[k * wide + c];
-          q = q + squares[k * wide + c];
-        }
-        parts[(tile * 2) * cols + at + c] = s;
-        parts[(tile * 2 + 1) * cols + at + c] = q;
-      }
-    }
-  };
+  Strip strip(cols);
+  i64 wide = strip.wide, high = strip.high;
+  auto gather = [&](u32 tile) { sum_tile(tile, rows, cols, x, x, parts); };
   auto join = [&]() {
     for (i64 c = thread_x(); c < cols; c += lanes) {
-      f64 s = 0, q = 0;
-#pragma unroll 8
-      for (u32 t = 0; t < tiles; t++) {
-        s = s + parts[t * 2 * cols + c];
-        q = q + parts[(t * 2 + 1) * cols + c];
-      }
-      f64 m = s / (f64)rows, variance = q / (f64)rows - m * m;
-      mean[c] = (T)((f64)x[c] + m);
-      deviation[c] = (T)(variance > 0 ? root(variance) : 1.0);
+      f64 s, q;
+      join_parts(c, cols, tiles, parts, s, q);
+      moments(rows, s, q, x[c], mean[c], deviation[c]);
     }
   };
   first_phase(phases, tiles, gather, join);
@@ -124,6 +146,30 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
   column_standardise(rows, cols, x, z, scratch); \
 }
 COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLUMN_STANDARDISE(f64_f64, f64, f64)
+
+// The sums alone, for some rows of a larger matrix, and what those of all rows make together.
+template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
+  i64 each = rows_each(rows, cols);
+  u32 tiles = (u32)((rows + each - 1) / each);
+  f64 *parts = (f64 *)((char *)scratch + 16);
+  if (block_x() >= larger(tiles, (u32)1)) return;
+  for (u32 tile = block_x(); tile < tiles; tile += blocks_x()) sum_tile(tile, rows, cols, x, pivots, parts);
+  if (!last_of(smaller(larger(tiles, (u32)1), blocks_x()), (u64 *)scratch)) return;
+  for (i64 c = thread_x(); c < cols; c += lanes) join_parts(c, cols, tiles, parts, sums[c], sums[cols + c]);
+}
+#define COLUMN_SUMS(x_) KERNEL(column_sums_##x_)(i64 rows, i64 cols, const x_ *pivot, const x_ *x, f64 *sums, void *scratch) { \
+  column_sums(rows, cols, pivot, x, sums, scratch); \
+}
+COLUMN_SUMS(f32) COLUMN_SUMS(f64) COLUMN_SUMS(i32)
+
+#define COLUMN_MOMENTS(name, x_, t) KERNEL(column_moments_##name)(i64 parts, i64 rows, i64 cols, const x_ *pivot, const f64 *sums, t *mean, t *deviation) { \
+  for (i64 c = first_index(); c < cols; c += index_step()) { \
+    f64 s, q; \
+    join_parts(c, cols, parts, sums, s, q); \
+    moments(rows, s, q, pivot[c], mean[c], deviation[c]); \
+  } \
+}
+COLUMN_MOMENTS(f32_f32, f32, f32) COLUMN_MOMENTS(i32_f32, i32, f32) COLUMN_MOMENTS(f64_f64, f64, f64)
 
 // Exclusive scan: y[i] = x[0] + ... + x[i-1]. Tiles of 4,096 elements, 16 neighbours a thread.
 const int scan_own = 16, scan_tile = lanes * scan_own;

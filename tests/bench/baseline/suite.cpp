@@ -254,14 +254,27 @@ static void bs(Workload &w, int chunks) {
   }
 }
 
-static void ml(Workload &w, int) {
-  for (const char *name : {"up_ridge", "up_bayes", "up_intercept", "up_x"}) w.run(0, name);
-  w.edge(0, 1);
-  for (const char *name : {"standardise", "ridge_product", "ridge_intercept", "ridge_softmax"}) w.run(0, name);
-  for (const char *name : {"bayes_product", "bayes_max", "bayes_sum", "bayes_normalise", "bayes_softmax"}) w.run(1, name);
-  w.edge(1, 0);
-  w.run(0, "argmax");
-  w.run(0, "down");
+// Stream 2 brings the rows, 0 has ridge regression, 1 naive Bayes. Of several chunks, 1 follows the rows up; 0 sums their columns and
+// makes what is left when all are there, while 3 takes results home.
+static void ml(Workload &w, int chunks) {
+  for (const char *name : {"up_ridge", "up_bayes", "up_intercept"}) w.run(2, name);
+  for (int c = 0; c < chunks; c++) {
+    w.run(2, numbered("up_x", c));
+    CUevent up = w.record(2);
+    w.wait(0, up);
+    w.wait(1, up);
+    if (chunks > 1) w.run(0, numbered("sums", c));
+    for (const char *name : {"bayes_product", "bayes_max", "bayes_sum", "bayes_normalise", "bayes_softmax"}) w.run(1, numbered(name, c));
+  }
+  w.run(0, chunks > 1 ? "moments" : "standardise");
+  CUevent bayes = w.record(1);
+  for (int c = 0; c < chunks; c++) {
+    for (const char *name : {"ridge_product", "ridge_intercept", "ridge_softmax"}) w.run(0, numbered(name, c));
+    if (c == 0) w.wait(0, bayes);
+    w.run(0, numbered("argmax", c));
+    w.edge(0, 3);
+    w.run(3, numbered("down", c));
+  }
 }
 
 // Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first product starts when its own is there.
