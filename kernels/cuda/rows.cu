@@ -1,5 +1,6 @@
 // Kernels on the rows of a matrix. Rows of up to 32 elements take a thread each, longer ones a warp each; the order of
-// operations depends on the number of columns alone.
+// operations depends on the number of columns alone. Rows of up to 16 elements come through shared memory: threads that read a
+// row each would load words that lie apart.
 #include "math.cuh"
 
 const int short_row = 32;
@@ -69,80 +70,152 @@ template <class F> DEVICE void each_row(i64 rows, i64 cols, F f) {
   for (i64 row = first; row < rows; row += step) f(row, (i64)(whole ? 0 : lane), (i64)(whole ? 1 : 32), whole || lane == 0);
 }
 
+const int staged_columns = 16, staged_rows = 256;
+
+DEVICE bool stages(i64 cols) { return cols > 0 && cols <= staged_columns; }
+
+// staged calls f(a row's elements in shared memory, row) in a thread for each row. element gives them by their index in the matrix;
+// with back, what f leaves of them goes to y.
+template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64 cols, E element, T *y, F f) {
+  static __shared__ T tile[staged_rows * (staged_columns + 1)];
+  u32 wide = (u32)cols, pitch = wide | 1, down = threads_x() / wide, along = threads_x() % wide;
+  u32 first_row = thread_x() / wide, first_col = thread_x() % wide;
+  for (i64 from = (i64)block_x() * threads_x(); from < rows; from += index_step()) {
+    u32 count = (u32)smaller(rows - from, (i64)threads_x()) * wide;
+    // Row and column of an element follow those of the one before without a division.
+    auto each_element = [&](auto at) {
+      u32 r = first_row, c = first_col;
+      for (u32 i = thread_x(); i < count; i += threads_x()) {
+        at(from * cols + i, tile[r * pitch + c]);
+        r += down;
+        c += along;
+        if (c >= wide) {
+          c -= wide;
+          r++;
+        }
+      }
+    };
+    each_element([=](i64 i, T &v) { v = element(i); });
+    barrier();
+    if (from + thread_x() < rows) f(tile + thread_x() * pitch, from + thread_x());
+    barrier();
+    if (back) {
+      each_element([=](i64 i, T &v) { y[i] = v; });
+      barrier();
+    }
+  }
+}
+
+// each_value gives every row one value(elements, row).
+template <class T, class R, class F> DEVICE void each_value(i64 rows, i64 cols, const T *x, R *y, F value) {
+  if (stages(cols)) {
+    staged<false>(rows, cols, [=](i64 i) -> T { return x[i]; }, (T *)0, [=](const T *r, i64 row) { y[row] = value(r, row); });
+    return;
+  }
+  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) {
+    R v = value(x + row * cols, row);
+    if (writes) y[row] = v;
+  });
+}
+
 template <class C> DEVICE C row_most(i64 cols, const C *x) {
   return fold<Most<C>>(cols, -infinity(C()), [=](i64 j) -> C { return x[j]; });
 }
 
 #define ROW_MAX(t) KERNEL(row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) { \
-    t m = row_most(cols, x + row * cols); \
-    if (writes) y[row] = m; \
-  }); \
+  each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return row_most(cols, r); }); \
 }
 ROW_MAX(f32) ROW_MAX(f64)
 
 #define ROW_SUM(t) KERNEL(row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) { \
-    const t *r = x + row * cols; \
-    t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return r[j]; }); \
-    if (writes) y[row] = s; \
-  }); \
+  each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return r[j]; }); }); \
 }
 ROW_SUM(f32) ROW_SUM(f64)
 
 #define ROW_LOG_SUM_EXP(t) KERNEL(row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) { \
-    const t *r = x + row * cols; \
+  each_value(rows, cols, x, y, [=](const t *r, i64 row) -> t { \
     t m = most[row]; \
     t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return exponential(r[j] - m); }); \
-    if (writes) y[row] = logarithm(s) + m; \
+    return logarithm(s) + m; \
   }); \
 }
 ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
 
+// each_changed replaces the elements of every row: change(elements, first column, step over columns, row) writes them to where
+// it reads them, in shared memory or in x.
+template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
+  if (stages(cols)) {
+    staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, x, [=](T *r, i64 row) { change(r, 0, 1, row); });
+    return;
+  }
+  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { change(x + row * cols, first, step, row); });
+}
+
 #define ROW_NORMALISE(t) KERNEL(row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
-  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { \
-    t *r = x + row * cols, m = l[row]; \
+  each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
+    t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
   }); \
 }
 ROW_NORMALISE(f32) ROW_NORMALISE(f64)
 
-#define SOFTMAX(t) KERNEL(softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { \
-    const t *r = x + row * cols; \
-    t *w = y + row * cols, m = row_most(cols, r); \
-    t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return exponential(r[j] - m); }); \
-    for (i64 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s; \
-  }); \
-}
-SOFTMAX(f32) SOFTMAX(f64)
-
-#define ROW_ARGMAX(t) KERNEL(row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) { \
-    const t *r = x + row * cols; \
-    Where<t> none = {(t)0, -1}, w = fold<Best<t>>(cols, none, [=](i64 j) -> Where<t> { return {r[j], r[j] == r[j] ? (i32)j : -1}; }); \
-    if (writes) y[row] = w.index; \
-  }); \
-}
-ROW_ARGMAX(f32) ROW_ARGMAX(f64)
-
-#define ROW_ARGMAX_SUM(t) KERNEL(row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) { \
-    const t *p = a + row * cols, *q = b + row * cols; \
-    Where<t> none = {(t)0, -1}, w = fold<Best<t>>(cols, none, [=](i64 j) -> Where<t> { t v = p[j] + q[j]; return {v, v == v ? (i32)j : -1}; }); \
-    if (writes) y[row] = w.index; \
-  }); \
-}
-ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
-
 #define ADD_BIAS(t) KERNEL(add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
-  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { \
-    t *r = x + row * cols; \
+  each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
 }
 ADD_BIAS(f32) ADD_BIAS(f64)
+
+template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
+  if (stages(cols)) {
+    staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
+      T m = row_most(cols, r), s = (T)0;
+      for (i64 j = 0; j < cols; j++) {
+        r[j] = exponential(r[j] - m);
+        s = s + r[j];
+      }
+      for (i64 j = 0; j < cols; j++) r[j] = r[j] / s;
+    });
+    return;
+  }
+  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) {
+    const T *r = x + row * cols;
+    T *w = y + row * cols, m = row_most(cols, r);
+    T s = fold<Total<T>>(cols, (T)0, [=](i64 j) -> T { return exponential(r[j] - m); });
+    for (i64 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s;
+  });
+}
+#define SOFTMAX(t) KERNEL(softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
+SOFTMAX(f32) SOFTMAX(f64)
+
+template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
+  Where<T> none = {(T)0, -1};
+  return fold<Best<T>>(cols, none, [=](i64 j) -> Where<T> {
+    T v = element(j);
+    return {v, v == v ? (i32)j : -1};
+  }).index;
+}
+
+#define ROW_ARGMAX(t) KERNEL(row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
+  each_value(rows, cols, x, y, [=](const t *r, i64) -> i32 { return place_of_most<t>(cols, [=](i64 j) -> t { return r[j]; }); }); \
+}
+ROW_ARGMAX(f32) ROW_ARGMAX(f64)
+
+template <class T> DEVICE void row_argmax_sum(i64 rows, i64 cols, const T *a, const T *b, i32 *y) {
+  if (stages(cols)) {
+    staged<false>(rows, cols, [=](i64 i) -> T { return a[i] + b[i]; }, (T *)0, [=](const T *r, i64 row) {
+      y[row] = place_of_most<T>(cols, [=](i64 j) -> T { return r[j]; });
+    });
+    return;
+  }
+  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) {
+    const T *p = a + row * cols, *q = b + row * cols;
+    i32 place = place_of_most<T>(cols, [=](i64 j) -> T { return p[j] + q[j]; });
+    if (writes) y[row] = place;
+  });
+}
+#define ROW_ARGMAX_SUM(t) KERNEL(row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
+ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
 
 // Joins rows of two matrices side by side.
 #define CONCAT(t) KERNEL(concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
