@@ -1,5 +1,6 @@
 // Faults: a device reports a kernel's fault late, to whatever call comes next, and the process cannot use the device any more. So
-// the pipeline is replayed in a new process with one node on the device at a time, and the node that faults there is named.
+// the pipeline is replayed in a new process with one node on the device at a time, and the node that faults there is named. The
+// device's memory is given back before: the new process needs as much again.
 
 package main
 
@@ -36,6 +37,8 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	a.progress.clear()
 	fmt.Fprintln(a.stderr, a.paintError(err))
 	fmt.Fprintln(a.stderr, "  a fault is told late; replaying node by node in a new process to find where it came from")
+	// The program is closed, but a context that faulted frees nothing until it goes itself. That it had faulted is known.
+	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
 	child := exec.CommandContext(ctx, self, a.aloneArgs(p, own)...)

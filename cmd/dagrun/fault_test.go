@@ -15,21 +15,25 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 )
 
-// pinned runs the search for a fault of a pipeline as if a GPU had told of it late.
-func pinned(t *testing.T, pipeline string) (printed string, found error) {
+// pinned runs the search for a fault of a pipeline as if a GPU had told of it late. self is the command that is started.
+func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (printed string, found error) {
 	t.Helper()
-	self := selfAsCommand(t)
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
 	a.self = func() (string, error) { return self, nil }
 	a.flags = &flags{backend: "cpu", strategy: "serial", streams: 8, iterations: 1, memory: "arena"}
-	cpu, err := host.Open(host.Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, cpu.Close()) }()
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
-	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: cpu}}, late, &runFlags{})
+	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: platform}}, late, &runFlags{})
 	require.Equal(t, statusDevice, statusOf(found))
 	return stderr.String(), found
+}
+
+func openCPU(t *testing.T) *host.Platform {
+	t.Helper()
+	cpu, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cpu.Close()) })
+	return cpu
 }
 
 const lateFault = `dagrun: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered
@@ -49,13 +53,13 @@ nodes:
   - {name: harmless, kernel: noop, args: []}
   - {name: multiply, kernel: spmv_csr, args: [8, 8, 8, offsets, columns, values, values, y]}
 `), 0o644))
-	printed, found := pinned(t, file)
+	printed, found := pinned(t, file, selfAsCommand(t), openCPU(t))
 	require.Equal(t, lateFault, printed)
 	require.EqualError(t, found, `node "multiply" (stream 0): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
 }
 
 func TestFaultThatDoesNotComeBack(t *testing.T) {
-	printed, found := pinned(t, filepath.Join("..", "..", "pipelines", "saxpy.yaml"))
+	printed, found := pinned(t, filepath.Join("..", "..", "pipelines", "saxpy.yaml"), selfAsCommand(t), openCPU(t))
 	require.Equal(t, lateFault, printed)
 	require.ErrorContains(t, found, "the fault did not come back: every node ran alone without one")
 }

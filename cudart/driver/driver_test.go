@@ -425,6 +425,20 @@ func TestAFaultPoisonsTheDevice(t *testing.T) {
 	require.Empty(t, d.names(from), "the driver is not called again")
 	_, err = p.Alloc(1, 1)
 	require.NoError(t, err, "the other device works on")
+	from = d.mark()
+	require.NoError(t, p.Close())
+	require.Equal(t, []string{"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease"}, d.names(from), "a lost context keeps its memory until it is released")
+}
+
+func TestALostContextIsReleasedWhateverItAnswers(t *testing.T) {
+	d := newFakeDriver(t)
+	d.devices = 1
+	p := d.open(t)
+	d.failOn[cuCtxSynchronize], d.failOn[cuDevicePrimaryCtxRelease] = 700, 700
+	require.ErrorIs(t, p.Synchronize(0), cudart.ErrPoisoned)
+	from := d.mark()
+	require.NoError(t, p.Close(), "the fault has been told of")
+	require.Equal(t, []string{"cuDevicePrimaryCtxRelease"}, d.names(from))
 }
 
 func TestChecksBeforeLaunch(t *testing.T) {

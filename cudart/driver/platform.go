@@ -297,7 +297,8 @@ func (p *Platform) Live() cudart.Live {
 	}
 }
 
-// Close gives the primary contexts back. What was made on the platform must have been closed before.
+// Close gives the primary contexts back, those that faulted too: their memory stays taken until then. What was made on the platform
+// must have been closed before.
 func (p *Platform) Close() error {
 	if p.closed.Swap(true) {
 		return nil
@@ -305,8 +306,9 @@ func (p *Platform) Close() error {
 	var first error
 	for _, d := range p.devices {
 		d.mu.Lock()
-		if d.retained && d.fault.Load() == nil {
-			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && first == nil {
+		if d.retained {
+			// A context that faulted may answer with its fault once more and goes all the same.
+			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && d.fault.Load() == nil && first == nil {
 				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
 			}
 		}

@@ -3,10 +3,12 @@
 package gpu
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -369,20 +371,47 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 }
 
-// A fault is met in a process of its own, since no process survives one with a working context.
+// A fault is met in a process of its own, since no process survives one with a working context. Once that has closed what it had,
+// its memory is free for others, although the process lives on.
 func TestFault(t *testing.T) {
-	if os.Getenv("DAGRUN_FAULT") == "" {
-		open(t)
-		child := exec.Command(os.Args[0], "-test.run=^TestFault$", "-test.v")
-		child.Env = append(os.Environ(), "DAGRUN_FAULT=1")
-		out, err := child.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		t.Logf("%s", out)
-		require.Contains(t, string(out), "FAULT SEEN")
+	if os.Getenv("DAGRUN_FAULT") != "" {
+		faultAndClose(t)
 		return
 	}
+	p := open(t)
+	before, _, err := p.MemoryInfo(0)
+	require.NoError(t, err)
+	child := exec.Command(os.Args[0], "-test.run=^TestFault$", "-test.v")
+	child.Env = append(os.Environ(), "DAGRUN_FAULT=1")
+	child.Stderr = os.Stderr
+	waiting, err := child.StdinPipe()
+	require.NoError(t, err)
+	told, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	seen := false
+	for lines := bufio.NewScanner(told); !seen && lines.Scan(); {
+		t.Log(lines.Text())
+		seen = strings.HasPrefix(lines.Text(), "FAULT SEEN")
+	}
+	after, _, err := p.MemoryInfo(0)
+	require.NoError(t, err)
+	require.NoError(t, waiting.Close())
+	_, err = io.Copy(io.Discard, told)
+	require.NoError(t, err)
+	require.NoError(t, child.Wait())
+	require.True(t, seen, "the child saw no fault")
+	t.Logf("free before: %d bytes; while the process that faulted still lives: %d", before, after)
+	require.Less(t, before-after, int64(2<<30), "a process that has closed a device that faulted still holds its memory")
+}
+
+// faultAndClose takes more than half of the device's memory, faults, closes everything and waits for its input to end.
+func faultAndClose(t *testing.T) {
 	p, err := driver.Open()
 	require.NoError(t, err)
+	free, _, err := p.MemoryInfo(0)
+	require.NoError(t, err)
+	large := must[cudart.Ptr](t)(p.Alloc(0, free/5*3))
 	s := must[cudart.Stream](t)(p.NewStream(0, dag.Normal))
 	m := must[cudart.Module](t)(p.Load(context.Background(), 0, testModule))
 	l := must[cudart.List](t)(p.Encode([]cudart.Command{{Kind: cudart.LaunchKernel, Stream: s, Label: "bad", Kernel: must[cudart.Kernel](t)(m.Kernel("store")),
@@ -395,12 +424,15 @@ func TestFault(t *testing.T) {
 		require.ErrorIs(t, again, cudart.ErrPoisoned)
 		require.ErrorContains(t, again, "CUDA_ERROR_ILLEGAL_ADDRESS (700)")
 	}
-	fmt.Println("FAULT SEEN", err)
 	require.NoError(t, l.Close())
 	require.NoError(t, m.Close())
 	require.NoError(t, s.Close())
+	require.NoError(t, p.Free(large))
 	require.Equal(t, cudart.Live{}, p.Live())
 	require.NoError(t, p.Close())
+	fmt.Println("FAULT SEEN", err)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	require.NoError(t, err)
 }
 
 // resident is the memory of this process that is in RAM.
