@@ -2,10 +2,13 @@
 
 package planner
 
+import "slices"
+
 // assemble fills in the plan's streams, order and events. A record stands right after its node and only where a wait uses it.
 func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 	n := p.len()
-	pending := make([]int32, n) // waits on each node that are not submitted yet
+	words := make([]int32, 2*n)
+	pending, event := words[:n], words[n:] // by node: waits on it that are not submitted yet, and its event
 	for _, q := range w.from {
 		pending[q]++
 	}
@@ -27,8 +30,7 @@ func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 		ops = ops[:end]
 	}
 	plan.Order = make([]int32, 0, cap(ops))
-	free := eventPool{single: single, devices: map[int32]int{}}
-	event := make([]int32, n)
+	free := eventPool{single: single}
 	for _, i := range s.order {
 		k := s.stream[i]
 		stream := &plan.Streams[k]
@@ -58,16 +60,16 @@ func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 	plan.Stats.ForkRecords, plan.Stats.ForkWaits = plan.countForkJoin()
 }
 
-// eventPool hands out events, each to one device only.
+// eventPool hands out events, each to one device only. Devices are few, so they are searched one by one.
 type eventPool struct {
 	single  bool
 	made    int32
-	devices map[int32]int // index into free
-	free    [][]int32
+	devices []int32
+	free    [][]int32 // by index into devices
 }
 
 func (e *eventPool) take(device int32) int32 {
-	if k, ok := e.devices[device]; ok && len(e.free[k]) > 0 {
+	if k := slices.Index(e.devices, device); k >= 0 && len(e.free[k]) > 0 {
 		last := len(e.free[k]) - 1
 		id := e.free[k][last]
 		e.free[k] = e.free[k][:last]
@@ -81,10 +83,10 @@ func (e *eventPool) put(device, id int32) {
 	if e.single {
 		return
 	}
-	k, ok := e.devices[device]
-	if !ok {
+	k := slices.Index(e.devices, device)
+	if k < 0 {
 		k = len(e.free)
-		e.devices[device] = k
+		e.devices = append(e.devices, device)
 		e.free = append(e.free, make([]int32, 0, fewSuited))
 	}
 	e.free[k] = append(e.free[k], id)

@@ -20,10 +20,7 @@ type choice struct {
 }
 
 // idleLane is a lane with what costs depend on.
-type idleLane struct {
-	lane, tail int32
-	clock      int32 // where in the lister's clocks is what it is ordered after, -1 where that is nothing or not known
-}
+type idleLane struct{ lane, tail int32 }
 
 func newChoice(n, window, lanes int) choice {
 	columns := min(lanes, mostWeighed+1)
@@ -189,13 +186,13 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	c.clear()
 	for at := len(pool.idle) - 1; at >= 0 && c.columns < mostWeighed; at-- {
 		if k := pool.idle[at]; l.mayCompute(k) {
-			c.lanes[c.columns] = idleLane{k, l.lanes[k].tail, l.clockAt(k)}
+			c.lanes[c.columns] = idleLane{k, l.lanes[k].tail}
 			c.columns++
 		}
 	}
 	slices.Reverse(c.lanes[:c.columns])
 	if len(pool.fresh) > 0 && l.roomFor(q) {
-		c.lanes[c.columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1, -1}
+		c.lanes[c.columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1}
 		c.columns++
 	}
 	if c.columns == 0 {
@@ -213,44 +210,49 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 			c.add(u, l.node(u))
 		}
 	}
-	for row, i := range c.nodes[:c.rows] {
-		l.setCosts(i, c.lanes[:c.columns], c.cost[row*len(c.lanes):])
+	for b := range c.columns {
+		l.setCosts(b)
 	}
 	return true
 }
 
-// setCosts weighs a node on every idle lane: what speaks against it there.
-func (l *lister) setCosts(i int32, lanes []idleLane, costs []int32) {
-	preds, prefer := l.p.preds(i), l.prefer[i]
-	base := -l.eager * int32(len(l.p.succs(i)))
-	for b := range lanes {
-		on := &lanes[b]
-		cost := base
-		if prefer != on.lane {
+// setCosts weighs the nodes on an idle lane: what speaks against each there. Which of a node's predecessors a lane is ordered
+// after is as good as random, so nothing here branches on it.
+func (l *lister) setCosts(b int) {
+	c := &l.choice
+	on := c.lanes[b]
+	clock := l.clockOf(on.lane)
+	soon := l.now - l.sync
+	leader := int32(1)
+	if on.tail < 0 {
+		leader = 0
+	}
+	for row, i := range c.nodes[:c.rows] {
+		p := l.p
+		var mask, late uint64
+		stranger := leader
+		for _, pred := range p.pred[p.predStart[i]:p.predStart[i+1]] {
+			at := &l.spots[pred]
+			var missing, after uint64
+			if at.position > clock[at.lane] {
+				missing = 1
+			}
+			if at.finish > soon {
+				after = 1
+			}
+			if pred == on.tail {
+				stranger = 0
+			}
+			mask |= missing << (at.lane & 63)
+			late |= missing & after
+		}
+		cost := waitCost*int32(bits.OnesCount64(mask)) + stranger + laterCost*int32(late) - l.eager*(p.succStart[i+1]-p.succStart[i])
+		if l.prefer[i] != on.lane {
 			cost += l.suit
 		}
-		var mask uint64
-		follows, late := on.tail < 0, false
-		for _, pred := range preds {
-			at := &l.spots[pred]
-			if at.lane == on.lane {
-				follows = follows || pred == on.tail
-				continue
-			}
-			if on.clock < 0 || at.position > l.clock[on.clock+at.lane] {
-				mask |= 1 << (at.lane & 63)
-				late = late || at.finish > l.now-l.sync
-			}
-		}
-		cost += waitCost * int32(bits.OnesCount64(mask))
-		if !follows {
-			cost++
-		}
-		if late {
-			cost += laterCost
-		}
-		costs[b] = cost
+		c.cost[row*len(c.lanes)+b] = cost
 	}
+	l.forget(on.lane)
 }
 
 // placeCopies gives a copy engine that is free its next copies.

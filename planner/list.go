@@ -24,20 +24,17 @@ func planList(p *problem) (*assignment, error) {
 	if p.len() == 0 {
 		return &assignment{}, p.ctx.Err()
 	}
+	window := smallWindow
 	if p.len() > mostPasses {
-		l := newLister(p, largeWindow)
-		if err := l.run(freeing); err != nil {
-			return nil, err
-		}
-		return l.take(), nil
+		window = largeWindow
 	}
-	l := newLister(p, smallWindow)
+	l := newLister(p, window)
 	if err := l.run(freeing); err != nil {
 		return nil, err
 	}
 	best := l.take()
-	if best.score.waits == 0 && best.score.makespan <= l.goal {
-		return best, nil
+	if p.len() > mostPasses || best.score.waits == 0 && best.score.makespan <= l.goal {
+		return best.assignment(p), nil
 	}
 	// A second pass mends what the first lacks: time, or waits where it met the goal. Where the goal is out of reach, no pass
 	// gains time, and waits are left to save.
@@ -46,7 +43,8 @@ func planList(p *problem) (*assignment, error) {
 			return nil, err
 		}
 		if l.score.better(best.score) {
-			return l.take(), nil
+			best = l.take()
+			return best.assignment(p), nil
 		}
 	}
 	if err := l.run(newest); err != nil {
@@ -55,7 +53,7 @@ func planList(p *problem) (*assignment, error) {
 	if l.score.better(best.score) {
 		best = l.take()
 	}
-	return best, nil
+	return best.assignment(p), nil
 }
 
 // score is what assignments are compared by: makespan, then waits, then records.

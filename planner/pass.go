@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"math"
 	"math/bits"
 )
 
@@ -43,6 +44,7 @@ type lister struct {
 	// Vector clocks, and the waits that follow from them.
 	width          int32
 	clock          []int32 // of node i: clock[i*width:(i+1)*width]; nil beyond mostClocked lanes
+	alone          []int32 // by lane, all 0: the clock of a lane that nothing is known of
 	direct, source []int32 // by lane, for the node that is being placed
 	waits          []int32 // what nodes wait for, in the order of placement
 	waitCount      []int32 // by node
@@ -117,9 +119,9 @@ func newLister(p *problem, window int) *lister {
 	}
 	l.lanes = make([]listLane, lanes)
 	l.choice = newChoice(n, window, lanes)
-	words := make([]int32, 2*n+2*lanes)
-	l.pending, l.prefer, l.direct, l.source = words[:n], words[n:2*n], words[2*n:2*n+lanes], words[2*n+lanes:]
-	l.spots = make([]spotted, n)
+	words := make([]int32, 2*n+3*lanes)
+	l.pending, l.prefer, words = words[:n], words[n:2*n], words[2*n:]
+	l.direct, l.source, l.alone = words[:lanes], words[lanes:2*lanes], words[2*lanes:]
 	// Most heaps stay small: they start as parts of one piece.
 	few := min(n, fewSuited)
 	heaps := make([]urgency, lanes*few)
@@ -153,9 +155,9 @@ func (l *lister) start(t taste) {
 	l.entries = l.entries[:0]
 	l.running = l.running[:0]
 	if l.order == nil {
-		words := make([]int32, 2*n)
-		l.order, l.waitCount = words[:0:n], words[n:]
-		l.waits = make([]int32, 0, n)
+		words := make([]int32, 2*n+n+n/2)
+		l.order, l.waitCount, l.waits = words[:0:n], words[n:2*n], words[2*n:2*n]
+		l.spots = make([]spotted, n)
 	}
 	l.order, l.waits, l.due = l.order[:0], l.waits[:0], l.due[:0]
 	clear(l.recorded)
@@ -283,19 +285,35 @@ func (l *lister) run(t taste) error {
 	return p.ctx.Err()
 }
 
-// take hands the pass's assignment over; the next pass makes its own.
-func (l *lister) take() *assignment {
-	a := &assignment{stream: make([]int32, len(l.spots)), order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
-	for i, at := range l.spots {
-		a.stream[i] = at.lane
-	}
+// outcome is what a pass came to, as the pass left it.
+type outcome struct {
+	spots                   []spotted
+	order, waitCount, waits []int32
+	lanes                   []lane
+	score                   score
+}
+
+// take hands the pass's outcome over; the next pass makes its own.
+func (l *lister) take() outcome {
+	o := outcome{spots: l.spots, order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
 	for k := range l.lanes {
-		a.lanes[k] = l.lanes[k].lane
+		o.lanes[k] = l.lanes[k].lane
 	}
 	if l.clock != nil && !l.p.explicit {
-		a.waits = newWaitList(l.order, l.waitCount, l.waits)
+		o.waitCount, o.waits = l.waitCount, l.waits
 	}
-	l.order = nil
+	l.spots, l.order, l.waitCount, l.waits = nil, nil, nil, nil
+	return o
+}
+
+func (o *outcome) assignment(p *problem) *assignment {
+	a := &assignment{stream: make([]int32, p.len()), order: o.order, lanes: o.lanes, score: o.score}
+	for i := range o.spots {
+		a.stream[i] = o.spots[i].lane
+	}
+	if o.waitCount != nil {
+		a.waits = newWaitList(o.order, o.waitCount, o.waits)
+	}
 	return a
 }
 
@@ -375,23 +393,30 @@ func (l *lister) suits(i, q int32) int32 {
 // missing counts the lanes that a node would have to wait for on lane k.
 func (l *lister) missing(i, k int32) int {
 	var mask uint64
-	clock := l.clockAt(k)
+	clock := l.clockOf(k)
 	for _, pred := range l.p.preds(i) {
-		if at := &l.spots[pred]; at.lane != k && (clock < 0 || at.position > l.clock[clock+at.lane]) {
+		if at := &l.spots[pred]; at.position > clock[at.lane] {
 			mask |= 1 << (at.lane & 63)
 		}
 	}
+	l.forget(k)
 	return bits.OnesCount64(mask)
 }
 
-// clockAt is where in the clocks is what a lane is ordered after, -1 where that is nothing or not known.
-func (l *lister) clockAt(k int32) int32 {
+// clockOf is what a lane is ordered after, itself included. Where that is not known it is itself alone; forget takes that back.
+func (l *lister) clockOf(k int32) []int32 {
 	tail := l.lanes[k].tail
-	if l.clock == nil || tail < 0 {
-		return -1
+	switch {
+	case tail < 0:
+	case l.clock != nil:
+		return l.clock[tail*l.width : (tail+1)*l.width]
+	default:
+		l.alone[k] = math.MaxInt32
 	}
-	return tail * l.width
+	return l.alone
 }
+
+func (l *lister) forget(k int32) { l.alone[k] = 0 }
 
 // startOn is when a node could start on lane k.
 func (l *lister) startOn(i, k int32) float64 {
@@ -482,8 +507,8 @@ func (l *lister) learn(i, k int32) {
 	for at := len(preds) - 1; at >= 0; at-- {
 		pred := preds[at]
 		t, position := l.spots[pred].lane, l.spots[pred].position
-		if t == k || position <= mine[t] {
-			continue
+		if position <= mine[t] {
+			continue // of the lane itself, too
 		}
 		if touched>>t&1 == 1 && l.direct[t] > position {
 			continue
