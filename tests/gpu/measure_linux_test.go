@@ -103,7 +103,7 @@ func TestFigures(t *testing.T) {
 	open(t)
 	wanted := strings.Fields(os.Getenv("DAGRUN_FIGURES"))
 	for _, f := range figures() {
-		if wanted != nil && !slices.Contains(wanted, f.name) {
+		if len(wanted) > 0 && !slices.Contains(wanted, f.name) {
 			continue
 		}
 		var all []round
