@@ -59,6 +59,7 @@ type eventKind uint8
 // Ends come before starts: what ends at a moment makes room for what starts at it.
 const (
 	copyDone eventKind = iota
+	linkDone           // node is the device, stream the version of its link
 	nodeDone
 	sharedDone // node is the device, stream the version of its sharing
 	streamWoken
@@ -97,6 +98,39 @@ type queued struct {
 
 func (q queued) before(o queued) bool {
 	return q.us < o.us || q.us == o.us && q.position < o.position
+}
+
+// link is the way between the host and a device, which carries less each way while both directions are busy. All its copies go
+// at one speed, so that it has one clock, like a class of kernels.
+type link struct {
+	class
+	ways    [2]int // copies up, copies down
+	version int32
+}
+
+func (l *link) way(e Engine) *int { return &l.ways[e-Upload] }
+
+// start adds a copy; its speed is stale until pace.
+func (l *link) start(now float64, e Engine, r running) {
+	if len(l.kernels) == 0 {
+		l.at, l.clock, l.speed = now, now, 1
+	}
+	r.virtual += l.show(now)
+	l.kernels.push(r)
+	*l.way(e)++
+}
+
+// pace sets the speed anew and returns the time of the next end. Earlier answers are void: the version says which is which.
+func (l *link) pace(now, bothWays float64) float64 {
+	l.version++
+	speed := 1.0
+	if l.ways[0] > 0 && l.ways[1] > 0 {
+		speed = bothWays
+	}
+	if speed != l.speed {
+		l.clock, l.at, l.speed = l.show(now), now, speed
+	}
+	return l.when()
 }
 
 // sharing is how the kernels that run on a device at once share its multiprocessors. Those of one priority all go at one

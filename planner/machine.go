@@ -28,6 +28,7 @@ type Machine struct {
 
 	HostToDevice   float64 // bytes copied
 	DeviceToHost   float64 // bytes copied
+	BothWays       float64 // what is left of either while the other runs too, up to 1; 0: all of it
 	DeviceToDevice float64 // bytes copied within a device: half of Memory
 	PeerToPeer     float64 // bytes copied from one device to another
 	HostToHost     float64 // bytes copied by the host
@@ -65,6 +66,7 @@ func H200() *Machine {
 		KernelUS:     0.1,
 		CopyUS:       1.5, // not measured: what small copies usually take
 		HostToDevice: 55_000, DeviceToHost: 55_400,
+		BothWays:       0.9, // 80 MB up and 80 MB down at a time: 50 GB/s each
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
 		PeerToPeer: 450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
 		HostToHost: 20_000,     // not measured: a core's copy of memory
@@ -114,7 +116,7 @@ func (m *Machine) figures() []figure {
 		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
 		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false},
 		{"kernel_us", &m.KernelUS, false}, {"copy_us", &m.CopyUS, false},
-		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true},
+		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
 		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},
 		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"flops", &m.Flops, true},
 		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
@@ -151,6 +153,9 @@ func (m *Machine) Validate() error {
 			wrong("%s is 0: it must be above 0", f.name)
 		}
 	}
+	if m.BothWays > 1 {
+		wrong("both_ways is %v: it is a share of the copy rates, at most 1", m.BothWays)
+	}
 	if m.GraphIssueUS > m.GraphNodeUS {
 		wrong("graph_issue_us is %v: it is part of graph_node_us, which is %v", m.GraphIssueUS, m.GraphNodeUS)
 	}
@@ -180,7 +185,8 @@ func (m *Machine) Encode(w io.Writer) error {
 	return err
 }
 
-// DecodeMachine reads a machine file. Every figure must be there; on a unit machine, which uses none, they may be left out.
+// DecodeMachine reads a machine file. Every figure must be there but both_ways, which older files do not have; on a unit machine,
+// which uses none, they may be left out.
 // Errors match ErrBadMachine and, where a place in the file is to blame, are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := readLimited(r, "machine", maxMachineBytes)
@@ -219,7 +225,7 @@ func DecodeMachine(r io.Reader) (*Machine, error) {
 		reader.end()
 	}
 	for key := range keys {
-		if key > 2 && !there[key] && !m.Unit {
+		if key > 2 && !there[key] && !m.Unit && keys[key] != "both_ways" {
 			reader.failAt(0, ErrBadMachine, "key %q is missing", keys[key])
 		}
 	}

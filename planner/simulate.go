@@ -14,7 +14,8 @@ import (
 // keeps g's dependencies is not looked at: see Verify.
 //
 // A node starts when the host has submitted it, GapUS after the end of what its stream holds it for (a waited node counts
-// SyncUS later), and when its engine takes it. A copy engine takes one copy at a time, in the order in which they become ready. Kernels
+// SyncUS later), and when its engine takes it. A copy engine takes one copy at a time, in the order in which they become ready; while copies run both ways,
+// either is slowed to BothWays of its rate. Kernels
 // that run at once share the multiprocessors in proportion to the blocks they can place, higher priorities first; nodes
 // whose blocks are unknown run beside everything. A copy from or to pageable memory holds the host until it is done.
 func Simulate(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
@@ -83,10 +84,11 @@ type simulation struct {
 	recorded  []moment // by record; its time is NaN until the record is reached
 	waiter    []int32  // by record: the first stream that is held by it, -1 for none
 	copiers   []copier // by device and engine
+	links     []link   // by device; none where copies both ways do not slow each other
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
 	events    heap[event]
-	touched   []int32 // copiers and, behind them, devices whose multiprocessors have something new to choose
+	touched   []int32 // copiers and, behind them, devices whose multiprocessors or, behind these, links have something new to choose
 	isTouched []bool
 	now       float64
 
@@ -254,7 +256,10 @@ func (s *simulation) begin() {
 		s.copiers[e].lastBy = -1
 	}
 	s.sharing = make([]sharing, s.devices)
-	s.isTouched = make([]bool, len(s.copiers)+len(s.sharing))
+	if s.m.BothWays > 0 && s.m.BothWays < 1 {
+		s.links = make([]link, s.devices)
+	}
+	s.isTouched = make([]bool, len(s.copiers)+len(s.sharing)+len(s.links))
 	s.issued = make([]moment, s.devices)
 	for d := range s.issued {
 		s.issued[d].by = -1
@@ -355,11 +360,18 @@ func (s *simulation) run() {
 		for len(s.events) > 0 && s.events[0].us == s.now {
 			switch e := s.events.pop(); e.kind {
 			case copyDone:
-				c := s.copierOf(e.node)
-				s.copiers[c].active--
-				s.copiers[c].lastBy = e.node
-				s.touch(c)
-				s.finish(e.node, e.stream)
+				s.endCopy(e.node, e.stream)
+			case linkDone:
+				l := &s.links[e.node]
+				if l.version != e.stream {
+					continue
+				}
+				for l.when() <= s.now {
+					r := l.kernels.pop()
+					*l.way(s.timeline.Nodes[r.node].Engine)--
+					s.endCopy(r.node, r.stream)
+				}
+				s.touch(s.linkOf(e.node))
 			case nodeDone:
 				s.finish(e.node, e.stream)
 			case sharedDone:
@@ -383,12 +395,16 @@ func (s *simulation) run() {
 				s.enter(e.node, e.stream)
 			}
 		}
-		for _, c := range s.touched {
+		for k := 0; k < len(s.touched); k++ { // copiers touch links
+			c := s.touched[k]
 			s.isTouched[c] = false
-			if d := c - int32(len(s.copiers)); d >= 0 {
-				s.share(d)
-			} else {
+			switch d := c - int32(len(s.copiers)); {
+			case d < 0:
 				s.copy(c)
+			case d < s.devices:
+				s.share(d)
+			default:
+				s.pace(d - s.devices)
 			}
 		}
 		s.touched = s.touched[:0]
@@ -430,10 +446,10 @@ func (s *simulation) enter(node, stream int32) {
 
 // copy lets a copy engine begin what it has room for.
 func (s *simulation) copy(c int32) {
-	engine := &s.copiers[c]
-	room := 1
-	if e := Engine(c % int32(engineKinds)); e == Upload || e == Download {
-		room = s.m.CopyEngines
+	engine, kind, device := &s.copiers[c], Engine(c%int32(engineKinds)), c/int32(engineKinds)
+	room, linked := 1, false
+	if kind == Upload || kind == Download {
+		room, linked = s.m.CopyEngines, s.links != nil
 	}
 	for engine.active < room && len(engine.queue) > 0 {
 		q := engine.queue.pop()
@@ -441,7 +457,29 @@ func (s *simulation) copy(c int32) {
 		if q.us < s.now {
 			s.start(q.node, q.stream, moment{q.us, engine.lastBy, AfterQueue}, s.now)
 		}
+		if linked {
+			s.links[device].start(s.now, kind, running{virtual: s.durations[q.node], position: q.position, node: q.node, stream: q.stream})
+			s.touch(s.linkOf(device))
+			continue
+		}
 		s.events.push(event{us: s.now + s.durations[q.node], node: q.node, stream: q.stream, kind: copyDone})
+	}
+}
+
+// endCopy makes room on a copy's engine and ends it.
+func (s *simulation) endCopy(node, stream int32) {
+	c := s.copierOf(node)
+	s.copiers[c].active--
+	s.copiers[c].lastBy = node
+	s.touch(c)
+	s.finish(node, stream)
+}
+
+// pace sets the speed of a device's link anew and schedules the next end of a copy.
+func (s *simulation) pace(d int32) {
+	l := &s.links[d]
+	if next := l.pace(s.now, s.m.BothWays); !math.IsInf(next, 1) {
+		s.events.push(event{us: max(next, s.now), node: d, stream: l.version, kind: linkDone})
 	}
 }
 
@@ -453,7 +491,10 @@ func (s *simulation) share(d int32) {
 	}
 }
 
-// touch notes that a copier, or a device's multiprocessors, must choose again before time moves on.
+// linkOf is a device's link among what can be touched.
+func (s *simulation) linkOf(d int32) int32 { return int32(len(s.copiers)) + s.devices + d }
+
+// touch notes that a copier, a device's multiprocessors or its link must choose again before time moves on.
 func (s *simulation) touch(c int32) {
 	mark := &s.isTouched[c]
 	if !*mark {

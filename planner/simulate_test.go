@@ -195,6 +195,28 @@ func TestSimulateCopyEngines(t *testing.T) {
 	assert.Equal(t, []Gap{{0, Compute, 0, 30, 3}}, gaps)
 }
 
+func TestSimulateCopiesBothWays(t *testing.T) {
+	b := dag.New("both")
+	n := int64(9000)
+	host, device := b.Host("h", dag.U8, 3*n), b.Device("d", dag.U8, 3*n)
+	part := func(buffer int32, lo, hi int64) dag.Range { return dag.Range{Buffer: buffer, Lo: lo, Hi: hi} }
+	b.Copy("up", part(device, 0, n), part(host, 0, n))
+	b.Copy("more", part(device, n, 2*n), part(host, n, 2*n))
+	b.Copy("down", part(host, 2*n, 3*n), part(device, 2*n, 3*n))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := byHand(t, g, "0 0 1", "launch up, launch more", "launch down")
+	m := free()
+	m.BothWays = 0
+	assert.Equal(t, "up 0-10 start\nmore 10-20 stream order up\ndown 0-10 start\n", simulated(t, g, p, m), "nothing is said of both ways")
+	m.BothWays = 1
+	assert.Equal(t, "up 0-10 start\nmore 10-20 stream order up\ndown 0-10 start\n", simulated(t, g, p, m))
+	m.BothWays = 0.5
+	assert.Equal(t, "up 0-20 start\nmore 20-30 stream order up\ndown 0-20 start\n", simulated(t, g, p, m), "at half the rate while both run, then at all of it")
+	m.DeviceToHost = m.DeviceToHost * 2 / 3
+	assert.Equal(t, "up 0-20 start\nmore 20-34.5 stream order up\ndown 0-29 start\n", simulated(t, g, p, m), "what is left when the other way is free goes faster")
+}
+
 func TestSimulateRefusesMalformedPlans(t *testing.T) {
 	g := kernelGraph(t, kernelSpec{us: 1}, kernelSpec{us: 1})
 	launch := func(node int32) Op { return Op{Launch, node, -1} }
@@ -291,6 +313,7 @@ func TestSimulateLaws(t *testing.T) {
 		streams := rapid.IntRange(1, 5).Draw(t, "streams")
 		m := rapid.SampledFrom([]*Machine{H200(), model(), free(), Unit()}).Draw(t, "machine")
 		m.CopyEngines = rapid.IntRange(1, 2).Draw(t, "engines")
+		m.BothWays = rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "both ways")
 		plan, err := New(context.Background(), g, Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
 			Streams: streams, Machine: m})
 		require.NoError(t, err)
@@ -314,7 +337,7 @@ func TestSimulateLaws(t *testing.T) {
 			}
 			for i, s := range timeline.Nodes {
 				require.GreaterOrEqual(t, (s.End-s.Start)*slack+1e-6, s.Alone, "node %d", i)
-				if s.Engine != Compute {
+				if s.Engine != Compute && s.Engine != Upload && s.Engine != Download {
 					require.InDelta(t, s.Alone, s.End-s.Start, 1e-6)
 				}
 				if s.Cause == AfterQueue {
@@ -322,6 +345,7 @@ func TestSimulateLaws(t *testing.T) {
 				}
 			}
 			turns(t, g, m, timeline)
+			ways(t, m, timeline)
 			shares(t, g, plan, m, timeline)
 			bound := lowerBound(g, m, durations, streams, graph)
 			require.LessOrEqual(t, bound.US(), timeline.MakespanUS*slack+1e-9, "%+v", bound)
@@ -361,6 +385,37 @@ func turns(t *rapid.T, g *dag.Graph, m *Machine, timeline *Timeline) {
 	}
 	for d := range area {
 		require.LessOrEqual(t, area[d], timeline.MakespanUS*(1+1e-9))
+	}
+}
+
+// ways integrates the speed of each copy over its span, from who ran the other way: that must be what it takes alone.
+func ways(t *rapid.T, m *Machine, timeline *Timeline) {
+	slowed := m.BothWays
+	if m.Unit || slowed == 0 {
+		slowed = 1
+	}
+	for i, s := range timeline.Nodes {
+		if s.Engine != Upload && s.Engine != Download {
+			continue
+		}
+		times := []float64{s.Start, s.End}
+		var other []Span
+		for _, o := range timeline.Nodes {
+			if o.Device == s.Device && (o.Engine == Upload || o.Engine == Download) && o.Engine != s.Engine && o.Start < s.End && o.End > s.Start {
+				other = append(other, o)
+				times = append(times, max(o.Start, s.Start), min(o.End, s.End))
+			}
+		}
+		slices.Sort(times)
+		done := 0.0
+		for k := 1; k < len(times); k++ {
+			speed := 1.0
+			if slices.ContainsFunc(other, func(o Span) bool { return o.Start < times[k] && o.End > times[k-1] }) {
+				speed = slowed
+			}
+			done += (times[k] - times[k-1]) * speed
+		}
+		require.InDelta(t, s.Alone, done, 1e-5, "node %d", i)
 	}
 }
 

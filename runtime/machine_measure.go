@@ -207,8 +207,46 @@ func (m *measurer) copies() (err error) {
 	if _, m.machine.DeviceToDevice, err = m.copy(onDevice, onDevice); err != nil {
 		return err
 	}
-	_, m.machine.HostToHost, err = m.copy(onHost, onHost)
-	return err
+	if _, m.machine.HostToHost, err = m.copy(onHost, onHost); err != nil {
+		return err
+	}
+	return m.bothWays()
+}
+
+// bothWays measures a copy up and a copy down that begin together, beside each alone.
+func (m *measurer) bothWays() error {
+	timed := func(up, down bool) (float64, error) {
+		t, err := m.time(Streams, func(b *dag.Builder) {
+			from, to := onHost(b, "from", m.bytes/4), onDevice(b, "to", m.bytes/4)
+			made, result := onDevice(b, "made", m.bytes/4), onHost(b, "result", m.bytes/4)
+			if up {
+				b.Copy("up", b.Whole(to), b.Whole(from))
+			}
+			if down {
+				b.Copy("down", b.Whole(result), b.Whole(made))
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	}
+	up, err := timed(true, false)
+	if err != nil {
+		return err
+	}
+	down, err := timed(false, true)
+	if err != nil {
+		return err
+	}
+	both, err := timed(true, true)
+	if err != nil {
+		return err
+	}
+	// Both are slowed until the shorter ends; what is left of the longer is not.
+	shorter, rest := min(up, down), max(up, down)-min(up, down)
+	m.machine.BothWays = max(0.01, min(1, shorter/max(both-rest, 1e-3)))
+	return nil
 }
 
 // memory measures a kernel that reads and writes as many bytes as it can, beside one that does next to nothing.

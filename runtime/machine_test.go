@@ -59,6 +59,7 @@ func TestMeasureMachine(t *testing.T) {
 	require.NotEqual(t, runtime.MachineOf(cpu), m, "something was measured")
 	require.Positive(t, m.LaunchUS)
 	require.LessOrEqual(t, m.GraphIssueUS, m.GraphNodeUS)
+	require.Positive(t, m.BothWays)
 	require.Zero(t, cpu.Live())
 	require.NoError(t, cpu.Close())
 }
