@@ -72,6 +72,23 @@ func Example() {
 	// <nil>
 }
 
+// programOf plans a graph and makes its program on the CPU device, as Example does step by step.
+func programOf(g *dag.Graph, options runtime.Options) (*runtime.Program, *host.Platform) {
+	platform, err := host.Open(host.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := runtime.New(context.Background(), g, plan, platform, options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return program, platform
+}
+
 // The caller's own slices are pinned and used: nothing is copied on the host.
 func ExampleOptions_bind() {
 	ctx := context.Background()
@@ -79,19 +96,8 @@ func ExampleOptions_bind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := planner.New(ctx, g, planner.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	platform, err := host.Open(host.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
 	x, y, result := []float32{1, 2, 3, 4}, []float32{0, 0, 0, 1}, make([]float32, 4)
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Bind: map[string][]byte{"x": bytesOf(x), "y": bytesOf(y), "result": bytesOf(result)}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	program, platform := programOf(g, runtime.Options{Bind: map[string][]byte{"x": bytesOf(x), "y": bytesOf(y), "result": bytesOf(result)}})
 	for range 2 {
 		if err := errors.Join(program.Replay(), program.Synchronize(ctx)); err != nil {
 			log.Fatal(err)
@@ -113,18 +119,7 @@ func ExampleProgram_ReplayThen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := planner.New(ctx, g, planner.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	platform, err := host.Open(host.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Inflight: 3})
-	if err != nil {
-		log.Fatal(err)
-	}
+	program, platform := programOf(g, runtime.Options{Inflight: 3})
 	for request := range 5 {
 		input := func(t *runtime.Turn) { floats(t.Host(x))[0] = float32(request) }
 		answer := func(t *runtime.Turn, err error) { fmt.Println(t.Number, floats(t.Host(result)), err) }
@@ -147,23 +142,11 @@ func ExampleProgram_ReplayThen() {
 
 // A function is told when what was replayed so far has finished.
 func ExampleProgram_OnDone() {
-	ctx := context.Background()
 	g, x, _, result, err := axpy(2, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := planner.New(ctx, g, planner.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	platform, err := host.Open(host.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	program, platform := programOf(g, runtime.Options{})
 	copy(floats(program.Host(x)), []float32{20, 21})
 	done := make(chan error)
 	if err := errors.Join(program.Replay(), program.OnDone(func(err error) { done <- err })); err != nil {

@@ -130,14 +130,10 @@ func exists(path string) bool {
 }
 
 // open resolves a library's functions, checks its version and hands it the callbacks.
-func open(name string, resolve func(string) (uintptr, error), b *buffers) (*Library, error) {
+func open(name string, resolve dl.Resolver, b *buffers) (*Library, error) {
 	l := &Library{name: name, buffers: b}
-	for f := range functionCount {
-		address, err := resolve(symbols[f])
-		if err != nil || address == 0 {
-			return nil, fmt.Errorf("%w: %s has no %s", ErrUnavailable, name, symbols[f])
-		}
-		l.address[f] = address
+	if missing := resolve.Fill(l.address[:], symbols[:]); missing != "" {
+		return nil, fmt.Errorf("%w: %s has no %s", ErrUnavailable, name, missing)
 	}
 	version := new(uint32)
 	if code := uint32(dl.Call(l.address[cuptiGetVersion], uintptr(unsafe.Pointer(version)))); code != 0 {
@@ -158,7 +154,7 @@ func (l *Library) failure(f function, code uint32) error {
 	text := new(*byte)
 	name := fmt.Sprintf("CUptiResult %d", code)
 	if dl.Call(l.address[cuptiGetResultString], uintptr(code), uintptr(unsafe.Pointer(text))); *text != nil {
-		name = fmt.Sprintf("%s (%d)", goString(*text), code)
+		name = fmt.Sprintf("%s (%d)", dl.Text(*text), code)
 	}
 	if code == codeMultipleSubscribers {
 		return fmt.Errorf("%w (a profiler, or another tracer): %s: %s", ErrBusy, symbols[f], name)
@@ -206,13 +202,4 @@ func (l *Library) Disable() error {
 		}
 	}
 	return first
-}
-
-// goString copies a C string.
-func goString(text *byte) string {
-	n := 0
-	for *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(text, n))
 }

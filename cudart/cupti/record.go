@@ -5,6 +5,8 @@ package cupti
 import (
 	"encoding/binary"
 	"unsafe"
+
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
 
 // Kind says what a record is of.
@@ -102,7 +104,7 @@ func (l *layout) decode(memory []byte) (r Record, ok bool) {
 	}
 	if f.name != 0 {
 		if text := *(**byte)(unsafe.Pointer(&memory[f.name])); text != nil {
-			r.Name = goString(text)
+			r.Name = dl.Text(text)
 		}
 	}
 	return r, r.Start != 0 && r.End >= r.Start

@@ -79,19 +79,15 @@ func (l *lane) graph() uintptr {
 
 // encodeCapture makes a table of one lane between the begin and the end of a capture. Legacy streams are not bridged: a graph
 // is bridged where it is launched.
-func (p *Platform) encodeCapture(list []checked, origin *stream) (e *encoded, err error) {
-	e = &encoded{p: p, places: make([]place, len(list))}
-	defer func() {
-		if err != nil {
-			e.memory.close()
-		}
-	}()
-	if e.stop, err = e.memory.word(); err != nil {
-		return nil, err
-	}
+func (p *Platform) encodeCapture(list []checked, origin *stream) (*encoded, error) {
+	return p.encoding(list, func(e *encoded) error { return e.fillCapture(list, origin) })
+}
+
+func (e *encoded) fillCapture(list []checked, origin *stream) error {
+	p := e.p
 	result, err := e.memory.words(2)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	waited := make(map[*event]bool)
 	for i := range list {
@@ -117,8 +113,8 @@ func (p *Platform) encodeCapture(list []checked, origin *stream) (e *encoded, er
 			continue
 		}
 		if err := e.command(l, 0, i, c); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return e, e.settle()
+	return nil
 }

@@ -420,6 +420,8 @@ func TestAFaultPoisonsTheDevice(t *testing.T) {
 	require.ErrorIs(t, w.origin.Synchronize(context.Background()), cudart.ErrPoisoned)
 	_, err = l.Capture(cudart.GraphOptions{Origin: w.origin})
 	require.ErrorIs(t, err, cudart.ErrPoisoned)
+	_, err = p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin})
+	require.EqualError(t, err, later)
 	require.NoError(t, w.close(), "what a lost context held is gone with it")
 	require.NoError(t, l.Close())
 	require.Empty(t, d.names(from), "the driver is not called again")

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -189,17 +190,29 @@ func valueBytes(v cudart.Value) int {
 	return int(v.Size)
 }
 
-// encode lowers checked commands to rows for one thread or several.
-func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encoded, err error) {
-	e = &encoded{p: p, places: make([]place, len(list))}
-	defer func() {
-		if err != nil {
-			e.memory.close()
-		}
-	}()
-	if e.stop, err = e.memory.word(); err != nil {
-		return nil, err
+// encoding makes a table that fill gives its lanes.
+func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded, error) {
+	e := &encoded{p: p, places: make([]place, len(list))}
+	var err error
+	if e.stop, err = e.memory.word(); err == nil {
+		err = fill(e)
 	}
+	if err == nil {
+		err = e.settle()
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.memory.close())
+	}
+	return e, nil
+}
+
+// encode lowers checked commands to rows for one thread or several.
+func (p *Platform) encode(list []checked, origin *stream, threads int) (*encoded, error) {
+	return p.encoding(list, func(e *encoded) error { return e.fill(list, origin, threads) })
+}
+
+func (e *encoded) fill(list []checked, origin *stream, threads int) error {
+	p := e.p
 	laneOf := assignLanes(list, origin, threads)
 	count := 0
 	for _, l := range laneOf {
@@ -238,7 +251,7 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 				d = origin.d
 			}
 			if err := p.prepare(d); err != nil {
-				return nil, err
+				return err
 			}
 			start(l, number, d)
 		}
@@ -248,17 +261,17 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 		for _, w := range cross.waits(i) {
 			word, err := cross.word(&e.memory, w)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			l.builtin(rowWait, int32(i), uintptr(unsafe.Pointer(word)))
 		}
 		if err := e.command(l, number, i, c); err != nil {
-			return nil, err
+			return err
 		}
 		if cross.waitedFor(i) {
 			word, err := cross.word(&e.memory, int32(i))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			l.builtin(rowPublish, int32(i), uintptr(unsafe.Pointer(word)))
 		}
@@ -270,7 +283,7 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (e *encod
 		l.add(p, cuEventRecord, -1, b.out.handle, s.stream.handle)
 		l.add(p, cuStreamWaitEvent, -1, b.legacy, b.out.handle, 0)
 	}
-	return e, e.settle()
+	return nil
 }
 
 // bridgedStream is a stand-in for the legacy stream and the first command on it.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/ebitengine/purego"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
 
 // fakeDriver is one test's driver.
@@ -274,7 +276,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		d.next += 0x100
 		poke(a[0], d.next)
 	case cuModuleGetFunction:
-		if goString(*(**byte)(unsafe.Pointer(&a[2]))) == "absent" {
+		if dl.Text(*(**byte)(unsafe.Pointer(&a[2]))) == "absent" {
 			return codeNotFound
 		}
 		d.next += 0x100

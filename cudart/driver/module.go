@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -204,7 +205,7 @@ func (m *module) kernels() []string {
 		}
 		s.callPointers(cuFuncGetName, unsafe.Pointer(text), handle)
 		if err = s.run(); err == nil && *text != nil {
-			names = append(names, goString(*text))
+			names = append(names, dl.Text(*text))
 		}
 		s.release()
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
 
-// A resolver finds a function of the driver.
-type resolver func(symbol string) (uintptr, error)
-
 // library is the resolved table.
 type library struct {
 	address [functionCount]uintptr // 0: an optional function that this driver lacks
@@ -51,7 +48,7 @@ func schedYield() uintptr {
 	return address
 }
 
-func open(resolve resolver) (*Platform, error) {
+func open(resolve dl.Resolver) (*Platform, error) {
 	lib, err := resolveTable(resolve)
 	if err != nil {
 		return nil, err
@@ -74,7 +71,7 @@ func open(resolve resolver) (*Platform, error) {
 }
 
 // resolveTable fills the table. The driver's version is asked first, so that a missing function can be explained by it.
-func resolveTable(resolve resolver) (*library, error) {
+func resolveTable(resolve dl.Resolver) (*library, error) {
 	lib := &library{yield: schedYield()}
 	address, err := resolve(table[cuDriverGetVersion].symbol)
 	if err != nil || address == 0 {
@@ -139,16 +136,7 @@ func (l *library) text(f function, code uint64) string {
 	if dl.Call(l.address[f], uintptr(code), uintptr(unsafe.Pointer(text))); *text == nil {
 		return ""
 	}
-	return goString(*text)
-}
-
-// goString copies a C string.
-func goString(text *byte) string {
-	n := 0
-	for *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(text, n))
+	return dl.Text(*text)
 }
 
 // isCode tells whether an error is a driver's result.

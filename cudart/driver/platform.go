@@ -103,7 +103,7 @@ func (p *Platform) describe(d *device) error {
 		return int(int32(s.outs[1]))
 	}
 	d.info = cudart.Info{
-		Name:               goString(&name[0]),
+		Name:               dl.Text(&name[0]),
 		UUID:               fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[0:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:16]),
 		Memory:             int64(s.outs[0]),
 		Multiprocessors:    attribute(attrMultiprocessors),

@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/dag"
 )
 
 func TestRangesReachATool(t *testing.T) {
 	var marks []string
 	push := purego.NewCallback(func(text uintptr) uintptr {
-		marks = append(marks, "push "+goString(*(**byte)(unsafe.Pointer(&text))))
+		marks = append(marks, "push "+dl.Text(*(**byte)(unsafe.Pointer(&text))))
 		return uintptr(len(marks)) // the depth, which is no error
 	})
 	pop := purego.NewCallback(func() uintptr {

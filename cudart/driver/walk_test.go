@@ -107,7 +107,7 @@ func TestWalkCallsTheCLibrary(t *testing.T) {
 			table.rows[0] = row{fn: snprintf, arg: [11]uintptr{table.address(0), 256, uintptr(format), 1, 22, 333, 4444, 55555, 666666, 7777777, 88888888}}
 			w.walk(table.walk)
 			want := "1 22 333 4444 55555 666666 7777777 88888888"
-			require.Equal(t, want, goString((*byte)(unsafe.Pointer(&table.words[0]))))
+			require.Equal(t, want, dl.Text((*byte)(unsafe.Pointer(&table.words[0]))))
 			require.EqualValues(t, len(want), table.walk.code, "what snprintf returns")
 		})
 	}

@@ -7,9 +7,7 @@ package nvml
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
@@ -81,7 +79,7 @@ func Open() (*Library, error) {
 	return open(lib.Symbol)
 }
 
-func open(resolve func(string) (uintptr, error)) (*Library, error) {
+func open(resolve dl.Resolver) (*Library, error) {
 	l := new(Library)
 	for f, names := range symbols {
 		for _, name := range names {
@@ -137,22 +135,22 @@ func (l *Library) Read(uuid string) (Reading, error) {
 	var r Reading
 	device := new(uintptr)
 	text := append([]byte(uuid), 0)
-	if code := l.call(nvmlDeviceGetHandleByUUID, memory(&text[0]), memory(device)); code != 0 {
+	if code := l.call(nvmlDeviceGetHandleByUUID, dl.Pointer(&text[0]), dl.Pointer(device)); code != 0 {
 		return r, fmt.Errorf("%s: nvmlDeviceGetHandleByUUID failed with %d", uuid, code)
 	}
-	d := value(*device)
-	r.Temperature = l.number(nvmlDeviceGetTemperature, d, value(temperatureGPU))
+	d := dl.Number(*device)
+	r.Temperature = l.number(nvmlDeviceGetTemperature, d, dl.Number(temperatureGPU))
 	r.Power = watts(l.number(nvmlDeviceGetPowerUsage, d))
 	r.PowerLimit = watts(l.number(nvmlDeviceGetEnforcedPowerLimit, d))
-	r.ClockSM = l.number(nvmlDeviceGetClockInfo, d, value(clockSM))
-	r.ClockSMMax = l.number(nvmlDeviceGetMaxClockInfo, d, value(clockSM))
-	r.ClockMemory = l.number(nvmlDeviceGetClockInfo, d, value(clockMemory))
-	r.ClockMemoryMax = l.number(nvmlDeviceGetMaxClockInfo, d, value(clockMemory))
-	if rates := new([2]uint32); l.call(nvmlDeviceGetUtilizationRates, d, memory(&rates[0])) == 0 {
+	r.ClockSM = l.number(nvmlDeviceGetClockInfo, d, dl.Number(clockSM))
+	r.ClockSMMax = l.number(nvmlDeviceGetMaxClockInfo, d, dl.Number(clockSM))
+	r.ClockMemory = l.number(nvmlDeviceGetClockInfo, d, dl.Number(clockMemory))
+	r.ClockMemoryMax = l.number(nvmlDeviceGetMaxClockInfo, d, dl.Number(clockMemory))
+	if rates := new([2]uint32); l.call(nvmlDeviceGetUtilizationRates, d, dl.Pointer(&rates[0])) == 0 {
 		load, memoryLoad := int(rates[0]), int(rates[1])
 		r.Load, r.MemoryLoad = &load, &memoryLoad
 	}
-	if bytes := new([3]uint64); l.call(nvmlDeviceGetMemoryInfo, d, memory(&bytes[0])) == 0 { // total, free, used
+	if bytes := new([3]uint64); l.call(nvmlDeviceGetMemoryInfo, d, dl.Pointer(&bytes[0])) == 0 { // total, free, used
 		used, total := int64(bytes[2]), int64(bytes[0])
 		r.MemoryUsed, r.MemoryTotal = &used, &total
 	}
@@ -161,12 +159,12 @@ func (l *Library) Read(uuid string) (Reading, error) {
 }
 
 // processes asks with growing room, since processes come and go between two calls.
-func (l *Library) processes(device argument) []Process {
+func (l *Library) processes(device dl.Argument) []Process {
 	for room := uint32(16); room <= 1<<16; room *= 4 {
 		infos := make([]processInfo, room)
 		count := new(uint32)
 		*count = room
-		switch l.call(nvmlDeviceGetComputeRunningProcesses, device, memory(count), memory(&infos[0])) {
+		switch l.call(nvmlDeviceGetComputeRunningProcesses, device, dl.Pointer(count), dl.Pointer(&infos[0])) {
 		case 0:
 			processes := make([]Process, *count)
 			for i := range processes {
@@ -185,9 +183,9 @@ func (l *Library) processes(device argument) []Process {
 }
 
 // number reads one unsigned figure.
-func (l *Library) number(f function, args ...argument) *int {
+func (l *Library) number(f function, args ...dl.Argument) *int {
 	result := new(uint32)
-	if l.call(f, append(args, memory(result))...) != 0 {
+	if l.call(f, append(args, dl.Pointer(result))...) != 0 {
 		return nil
 	}
 	n := int(*result)
@@ -202,34 +200,14 @@ func watts(milliwatts *int) *float64 {
 	return &w
 }
 
-// An argument is a number, or memory that is pinned for the call.
-type argument struct {
-	number uintptr
-	memory unsafe.Pointer
-}
-
-func memory[T any](p *T) argument { return argument{memory: unsafe.Pointer(p)} }
-
-func value(n uintptr) argument { return argument{number: n} }
-
 // notFound is NVML_ERROR_FUNCTION_NOT_FOUND.
 const notFound = 13
 
-func (l *Library) call(f function, args ...argument) uint32 {
+func (l *Library) call(f function, args ...dl.Argument) uint32 {
 	if l.address[f] == 0 {
 		return notFound
 	}
-	var pinner runtime.Pinner
-	defer pinner.Unpin()
-	words := make([]uintptr, len(args))
-	for i, a := range args {
-		words[i] = a.number
-		if a.memory != nil {
-			pinner.Pin(a.memory)
-			words[i] = uintptr(a.memory)
-		}
-	}
-	return uint32(dl.Call(l.address[f], words...))
+	return dl.CallWith(l.address[f], args...)
 }
 
 // String is the reading on one line, without what is absent.

@@ -101,25 +101,21 @@ func findToolkit(given string) string {
 	return ""
 }
 
-func open(resolve func(string) (uintptr, error), toolkit, cacheFolder string) (*Compiler, error) {
+func open(resolve dl.Resolver, toolkit, cacheFolder string) (*Compiler, error) {
 	c := new(Compiler)
-	for f := range functionCount {
-		address, err := resolve(names[f])
-		if err != nil || address == 0 {
-			return nil, fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, names[f])
-		}
-		c.address[f] = address
+	if missing := resolve.Fill(c.address[:], names[:]); missing != "" {
+		return nil, fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, missing)
 	}
 	numbers := new([2]int32)
-	if code := c.call(nvrtcVersion, pointer(&numbers[0]), pointer(&numbers[1])); code != 0 {
+	if code := c.call(nvrtcVersion, dl.Pointer(&numbers[0]), dl.Pointer(&numbers[1])); code != 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcVersion, code))
 	}
 	c.version = [2]int{int(numbers[0]), int(numbers[1])}
-	if code := c.call(nvrtcGetNumSupportedArchs, pointer(&numbers[0])); code != 0 || numbers[0] <= 0 {
+	if code := c.call(nvrtcGetNumSupportedArchs, dl.Pointer(&numbers[0])); code != 0 || numbers[0] <= 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetNumSupportedArchs, code))
 	}
 	known := make([]int32, numbers[0])
-	if code := c.call(nvrtcGetSupportedArchs, pointer(&known[0])); code != 0 {
+	if code := c.call(nvrtcGetSupportedArchs, dl.Pointer(&known[0])); code != 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetSupportedArchs, code))
 	}
 	for _, a := range known {
@@ -137,29 +133,8 @@ func open(resolve func(string) (uintptr, error), toolkit, cacheFolder string) (*
 	return c, nil
 }
 
-// An argument is a number, or memory that is kept alive and in place for the call.
-type argument struct {
-	number uintptr
-	memory unsafe.Pointer
-}
-
-func pointer[T any](p *T) argument { return argument{memory: unsafe.Pointer(p)} }
-
-func number[T ~int | ~uintptr](n T) argument { return argument{number: uintptr(n)} }
-
-// call pins what the arguments point to for the time of the call.
-func (c *Compiler) call(f function, args ...argument) uint32 {
-	var pinner runtime.Pinner
-	defer pinner.Unpin()
-	words := make([]uintptr, len(args))
-	for i, a := range args {
-		words[i] = a.number
-		if a.memory != nil {
-			pinner.Pin(a.memory)
-			words[i] = uintptr(a.memory)
-		}
-	}
-	return uint32(dl.Call(c.address[f], words...))
+func (c *Compiler) call(f function, args ...dl.Argument) uint32 {
+	return dl.CallWith(c.address[f], args...)
 }
 
 func (c *Compiler) problem(f function, code uint32) string {
@@ -167,17 +142,7 @@ func (c *Compiler) problem(f function, code uint32) string {
 	if text == 0 {
 		return fmt.Sprintf("%s failed with %d", names[f], code)
 	}
-	return fmt.Sprintf("%s: %s (%d)", names[f], cString(text), code)
-}
-
-// cString copies a C string.
-func cString(address uintptr) string {
-	text := *(**byte)(unsafe.Pointer(&address))
-	n := 0
-	for *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(text, n))
+	return fmt.Sprintf("%s: %s (%d)", names[f], dl.TextAt(text), code)
 }
 
 // Version is the compiler's, such as 13.0.
@@ -303,10 +268,10 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 	}
 	code, name := terminated(string(source.Code)), terminated(source.title())
 	program := new(uintptr)
-	if result := c.call(nvrtcCreateProgram, pointer(program), pointer(&code[0]), pointer(&name[0]), number(0), number(0), number(0)); result != 0 {
+	if result := c.call(nvrtcCreateProgram, dl.Pointer(program), dl.Pointer(&code[0]), dl.Pointer(&name[0]), dl.Number(0), dl.Number(0), dl.Number(0)); result != 0 {
 		return nil, fail(nvrtcCreateProgram, result)
 	}
-	defer c.call(nvrtcDestroyProgram, pointer(program))
+	defer c.call(nvrtcDestroyProgram, dl.Pointer(program))
 
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
@@ -316,7 +281,7 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 		pinner.Pin(&text[0])
 		list[i] = uintptr(unsafe.Pointer(&text[0]))
 	}
-	compiled := c.call(nvrtcCompileProgram, number(*program), number(len(list)), pointer(&list[0]))
+	compiled := c.call(nvrtcCompileProgram, dl.Number(*program), dl.Number(len(list)), dl.Pointer(&list[0]))
 	log, result := c.read(*program, nvrtcGetProgramLogSize, nvrtcGetProgramLog)
 	if result != 0 {
 		return nil, fail(nvrtcGetProgramLog, result)
@@ -348,14 +313,14 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 // read fetches a program's result of a size that is asked for first.
 func (c *Compiler) read(program uintptr, size, get function) ([]byte, uint32) {
 	bytes := new(uint64)
-	if code := c.call(size, number(program), pointer(bytes)); code != 0 {
+	if code := c.call(size, dl.Number(program), dl.Pointer(bytes)); code != 0 {
 		return nil, code
 	}
 	if *bytes == 0 {
 		return nil, 0
 	}
 	buffer := make([]byte, *bytes)
-	if code := c.call(get, number(program), pointer(&buffer[0])); code != 0 {
+	if code := c.call(get, dl.Number(program), dl.Pointer(&buffer[0])); code != 0 {
 		return nil, code
 	}
 	return buffer, 0

@@ -17,6 +17,8 @@ import (
 
 	"github.com/ebitengine/purego"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 )
 
 // fakeCompiler upper-cases what it compiles. A source with the word "wrong" does not compile.
@@ -82,7 +84,7 @@ func (k *fakeCompiler) serve(f function, a [3]uintptr) uintptr {
 		}
 	case nvrtcCreateProgram:
 		k.next++
-		k.programs[k.next] = &fakeProgram{code: cString(a[1]), name: cString(a[2])}
+		k.programs[k.next] = &fakeProgram{code: dl.TextAt(a[1]), name: dl.TextAt(a[2])}
 		poke(a[0], k.next)
 	case nvrtcDestroyProgram:
 		delete(k.programs, **(**uintptr)(unsafe.Pointer(&a[0])))
@@ -91,7 +93,7 @@ func (k *fakeCompiler) serve(f function, a [3]uintptr) uintptr {
 		k.options = nil
 		for i := range a[1] {
 			at := a[2] + 8*i
-			k.options = append(k.options, cString(**(**uintptr)(unsafe.Pointer(&at))))
+			k.options = append(k.options, dl.TextAt(**(**uintptr)(unsafe.Pointer(&at))))
 		}
 		if line, _, found := strings.Cut(p.code, "wrong"); found {
 			p.log = fmt.Sprintf("%s(%d): error: this is wrong\n", p.name, strings.Count(line, "\n")+1)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/conformance"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/nvml"
 	"github.com/dagrun/dagrun/cudart/nvrtc"
@@ -28,15 +29,10 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// testPTX has what the tests launch: nothing, waiting, scaling, and a store wherever it is told.
+// testPTX has what the tests launch beside the kernels of the conformance suite: waiting and scaling.
 const testPTX = `.version 6.0
 .target sm_60
 .address_size 64
-
-.visible .entry noop()
-{
-	ret;
-}
 
 .visible .entry spin(.param .u64 cycles)
 {
@@ -73,16 +69,6 @@ again:
 	mul.f32 %f3, %f2, %f1;
 	st.global.f32 [%rd3], %f3;
 done:
-	ret;
-}
-
-.visible .entry store(.param .u64 p)
-{
-	.reg .u32 %r<2>;
-	.reg .u64 %rd<2>;
-	ld.param.u64 %rd1, [p];
-	mov.u32 %r1, 1;
-	st.global.u32 [%rd1], %r1;
 	ret;
 }
 `
@@ -165,6 +151,16 @@ func (g *program) down(s cudart.Stream) cudart.Command {
 	return cudart.Command{Kind: cudart.CopyMemory, Stream: s, Label: "down", Dst: g.host, Src: g.memory, DstDevice: -1, Bytes: programBytes}
 }
 
+// scaledBySix copies up, doubles on one stream, trebles on another, and copies down.
+func (g *program) scaledBySix(t testing.TB) []cudart.Command {
+	a, b := g.stream[0], g.stream[1]
+	return []cudart.Command{g.up(a), g.scale(t, a, 2),
+		{Kind: cudart.RecordEvent, Stream: a, Event: g.event[0]}, {Kind: cudart.WaitEvent, Stream: b, Event: g.event[0]},
+		g.scale(t, b, 3),
+		{Kind: cudart.RecordEvent, Stream: b, Event: g.event[1]}, {Kind: cudart.WaitEvent, Stream: a, Event: g.event[1]},
+		g.down(a)}
+}
+
 func (g *program) fill(v float32) {
 	b := g.p.HostBytes(g.host, programBytes)
 	for i := 0; i < programBytes; i += 4 {
@@ -217,12 +213,8 @@ func TestKernelAttributes(t *testing.T) {
 
 func TestSubmitComputes(t *testing.T) {
 	g := newProgram(t, open(t), 2, 2)
-	a, b := g.stream[0], g.stream[1]
-	commands := []cudart.Command{g.up(a), g.scale(t, a, 2),
-		{Kind: cudart.RecordEvent, Stream: a, Event: g.event[0]}, {Kind: cudart.WaitEvent, Stream: b, Event: g.event[0]},
-		g.scale(t, b, 3),
-		{Kind: cudart.RecordEvent, Stream: b, Event: g.event[1]}, {Kind: cudart.WaitEvent, Stream: a, Event: g.event[1]},
-		g.down(a)}
+	a := g.stream[0]
+	commands := g.scaledBySix(t)
 	for _, threads := range []int{1, 2} {
 		l := must[cudart.List](t)(g.p.Encode(commands, cudart.ListOptions{Origin: a, Threads: threads}))
 		for round := range 100 {
@@ -243,12 +235,8 @@ func TestSubmitComputes(t *testing.T) {
 
 func TestGraphsComputeTheSame(t *testing.T) {
 	g := newProgram(t, open(t), 2, 2)
-	a, b := g.stream[0], g.stream[1]
-	commands := []cudart.Command{g.up(a), g.scale(t, a, 2),
-		{Kind: cudart.RecordEvent, Stream: a, Event: g.event[0]}, {Kind: cudart.WaitEvent, Stream: b, Event: g.event[0]},
-		g.scale(t, b, 3),
-		{Kind: cudart.RecordEvent, Stream: b, Event: g.event[1]}, {Kind: cudart.WaitEvent, Stream: a, Event: g.event[1]},
-		g.down(a)}
+	a := g.stream[0]
+	commands := g.scaledBySix(t)
 	l := must[cudart.List](t)(g.p.Encode(commands, cudart.ListOptions{Origin: a}))
 	closing(t, l)
 	run := func(graph cudart.Graph, factor float32) {
@@ -363,7 +351,7 @@ func TestBadInput(t *testing.T) {
 	g := newProgram(t, p, 1, 0)
 	_, err := g.module.Kernel("absent")
 	t.Log(err)
-	require.ErrorContains(t, err, `the module has no kernel "absent"; it has noop, spin, scale, store`)
+	require.ErrorContains(t, err, `the module has no kernel "absent"; it has spin, scale`)
 	_, err = p.Alloc(0, 1<<50)
 	t.Log(err)
 	require.ErrorIs(t, err, cudart.ErrOutOfMemory)
@@ -413,7 +401,7 @@ func faultAndClose(t *testing.T) {
 	require.NoError(t, err)
 	large := must[cudart.Ptr](t)(p.Alloc(0, free/5*3))
 	s := must[cudart.Stream](t)(p.NewStream(0, dag.Normal))
-	m := must[cudart.Module](t)(p.Load(context.Background(), 0, testModule))
+	m := must[cudart.Module](t)(p.Load(context.Background(), 0, conformance.Module()))
 	l := must[cudart.List](t)(p.Encode([]cudart.Command{{Kind: cudart.LaunchKernel, Stream: s, Label: "bad", Kernel: must[cudart.Kernel](t)(m.Kernel("store")),
 		Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Args: []cudart.Value{{Pointer: true, Ptr: 64}}}}, cudart.ListOptions{}))
 	require.NoError(t, l.Submit())
@@ -450,7 +438,7 @@ func TestNothingGrows(t *testing.T) {
 	round := func() {
 		a, b := must[cudart.Stream](t)(p.NewStream(0, dag.Normal)), must[cudart.Stream](t)(p.NewStream(0, dag.High))
 		e, f := must[cudart.Event](t)(p.NewEvent(0, false)), must[cudart.Event](t)(p.NewEvent(0, true))
-		m := must[cudart.Module](t)(p.Load(context.Background(), 0, testModule))
+		m := must[cudart.Module](t)(p.Load(context.Background(), 0, conformance.Module()))
 		k := must[cudart.Kernel](t)(m.Kernel("noop"))
 		d := must[cudart.Ptr](t)(p.Alloc(0, 4096))
 		h := must[cudart.Ptr](t)(p.AllocHost(4096, false))
