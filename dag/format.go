@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// longestLine is how wide a node or buffer on one line may be; wider ones get a line for each key.
+// longestLine is how wide a node, a buffer or a foreach on one line may be; wider ones get a line for each key.
 const longestLine = 120
 
 // layout is the order of keys in a mapping, and the layouts of their values. A mapping without one keeps its order.
@@ -279,7 +279,7 @@ func (f *formatter) entry(key, value *yaml.Node, l *layout, limit int) *item {
 		if value.Content[k].Value == inner {
 			it.items = append(it.items, f.group(value.Content[k], group, l, next[k/2]))
 		} else {
-			it.items = append(it.items, f.leaf(value.Content[k], value.Content[k+1], l.sub[value.Content[k].Value], next[k/2]))
+			it.items = append(it.items, f.leaf(value.Content[k], value.Content[k+1], l.of(value.Content[k].Value, value.Content[k+1]), next[k/2]))
 		}
 	}
 	slices.SortStableFunc(it.items, func(a, b *item) int {
@@ -429,7 +429,8 @@ func (f *formatter) writeLeaf(it *item, begin int, inner string) {
 		f.flow(n, it.layout)
 	}
 	width := utf8.RuneCount(f.out.Bytes()[begin:])
-	if width <= longestLine || n.Kind != yaml.MappingNode || it.layout == nil || len(n.Content) == 0 || it.layout != nodeLayout && it.layout != bufferLayout {
+	breaks := it.layout == nodeLayout || it.layout == bufferLayout || it.layout == foreachLayout
+	if width <= longestLine || n.Kind != yaml.MappingNode || len(n.Content) == 0 || !breaks {
 		f.endLine(it.eol)
 		return
 	}
@@ -447,7 +448,7 @@ func (f *formatter) writeLeaf(it *item, begin int, inner string) {
 		}
 		key := n.Content[at]
 		f.out.WriteString(keyText(key) + ": ")
-		f.flow(n.Content[at+1], it.layout.sub[key.Value])
+		f.flow(n.Content[at+1], it.layout.of(key.Value, n.Content[at+1]))
 		if k == 0 && it.key == "" {
 			f.endLine(it.eol)
 		} else {

@@ -127,6 +127,17 @@ func TestPipelinesMeetTheirExpectationsEveryWay(t *testing.T) {
 	}
 }
 
+// What the repository shows is what dagrun fmt makes of it.
+func TestPipelinesAreInCanonicalForm(t *testing.T) {
+	for _, name := range pipelineNames(t) {
+		source, err := os.ReadFile(filepath.Join("..", "pipelines", name+".yaml"))
+		require.NoError(t, err)
+		formatted, found := dag.Format(source, name+".yaml")
+		require.NoError(t, found.Err())
+		require.Equal(t, string(formatted), string(source), "go run ./cmd/dagrun fmt -w pipelines/%s.yaml", name)
+	}
+}
+
 func TestRacesAreFlaggedAtTheirPairs(t *testing.T) {
 	names := pipelineNames(t)
 	for name := range racy {
