@@ -23,6 +23,11 @@
 // with a [NodeError]. A plan that is not right for its graph is refused with a planner.Violation, too little memory with an
 // [OutOfMemoryError], replays in flight that would depend on each other with a [CarriedError].
 //
+// # Priorities
+//
+// Work that no priority was asked for has the device's least, beside that of other libraries in the process, whose streams have
+// the same. Only a program with nodes of low priority raises its normal ones above, so that low is lower.
+//
 // # Concurrency
 //
 // A program's methods are called by one goroutine at a time, [Program.Counters] by any. Programs are independent: several may be

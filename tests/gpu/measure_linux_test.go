@@ -102,7 +102,11 @@ func TestFigures(t *testing.T) {
 	}
 	open(t)
 	wanted := strings.Fields(os.Getenv("DAGRUN_FIGURES"))
-	for _, f := range figures() {
+	list := figures()
+	for _, name := range wanted {
+		require.True(t, slices.ContainsFunc(list, func(f figure) bool { return f.name == name }), "there is no figure %q", name)
+	}
+	for _, f := range list {
 		if len(wanted) > 0 && !slices.Contains(wanted, f.name) {
 			continue
 		}
