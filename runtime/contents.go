@@ -73,17 +73,19 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	})
 }
 
-// inParallel splits 0..n over the processors.
+// elementsAtOnce is how many elements a goroutine takes at a time.
+const elementsAtOnce = 1 << 16
+
+// inParallel splits 0..n over the processors, at multiples of elementsAtOnce.
 func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error {
-	const least = 1 << 16
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(goruntime.GOMAXPROCS(0))
-	for lo := int64(0); lo < n; lo += least {
+	for lo := int64(0); lo < n; lo += elementsAtOnce {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return do(lo, min(lo+least, n))
+			return do(lo, min(lo+elementsAtOnce, n))
 		})
 	}
 	return group.Wait()

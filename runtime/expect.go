@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -26,8 +27,9 @@ type Check struct {
 }
 
 // checkExpect compares a buffer's contents with its expectation.
-func checkExpect(dir string, b *dag.Buffer, memory []byte) (Check, error) {
+func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory []byte) (Check, error) {
 	e := b.Expect
+	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol}
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
@@ -36,37 +38,70 @@ func checkExpect(dir string, b *dag.Buffer, memory []byte) (Check, error) {
 		if err := readArray(inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
-		return compare(b, memory, e.File, e.RTol, e.ATol, func(i int64) float64 { return b.DType.ToFloat(b.DType.Load(want, i)) }), nil
+		c.Against = e.File
+		return c, c.compare(ctx, b, memory, elementsOf(b, want))
 	case dag.ExpectExpr:
 		value, err := e.Expr.Compile("i")
 		if err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
-		var failed error
-		c := compare(b, memory, "expr "+e.Expr.Text, e.RTol, e.ATol, func(i int64) float64 {
+		c.Against = "expr " + e.Expr.Text
+		return c, c.compare(ctx, b, memory, func(i int64) (float64, error) {
 			v, err := value.Float(i)
-			if err != nil && failed == nil {
-				failed = fmt.Errorf("buffer %q: expect: element %d: %w", b.Name, i, err)
+			if err != nil {
+				err = fmt.Errorf("buffer %q: expect: element %d: %w", b.Name, i, err)
 			}
-			return v
+			return v, err
 		})
-		return c, failed
 	}
-	return compare(b, memory, "value "+formatFloat(e.Value), e.RTol, e.ATol, func(int64) float64 { return e.Value }), nil
+	c.Against = "value " + formatFloat(e.Value)
+	return c, c.compare(ctx, b, memory, func(int64) (float64, error) { return e.Value, nil })
 }
 
-// compare checks every element against want. Equal infinities are equal, and so are NaNs.
-func compare(b *dag.Buffer, memory []byte, against string, rtol, atol float64, want func(i int64) float64) Check {
-	c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: against, RTol: rtol, ATol: atol}
-	for i := range c.Elements {
-		got, want := b.DType.ToFloat(b.DType.Load(memory, i)), want(i)
+// elementsOf reads a buffer's elements from memory.
+func elementsOf(b *dag.Buffer, memory []byte) func(i int64) (float64, error) {
+	return func(i int64) (float64, error) { return b.DType.ToFloat(b.DType.Load(memory, i)), nil }
+}
+
+// compare checks every element against want, which several goroutines call, and adds to the check what it finds. Equal
+// infinities are equal, and so are NaNs.
+func (c *Check) compare(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (float64, error)) error {
+	parts := make([]Check, (c.Elements+elementsAtOnce-1)/elementsAtOnce)
+	failed := make([]error, len(parts))
+	err := inParallel(ctx, c.Elements, func(lo, hi int64) error {
+		k := lo / elementsAtOnce
+		parts[k].RTol, parts[k].ATol = c.RTol, c.ATol
+		failed[k] = parts[k].compareRange(b, memory, lo, hi, want)
+		return nil
+	})
+	for k := range parts {
+		if c.Wrong == 0 {
+			c.First = parts[k].First
+		}
+		c.Wrong += parts[k].Wrong
+		c.Worst = max(c.Worst, parts[k].Worst)
+		if err == nil {
+			err = failed[k]
+		}
+	}
+	c.OK = c.Wrong == 0
+	return err
+}
+
+func (c *Check) compareRange(b *dag.Buffer, memory []byte, lo, hi int64, expected func(i int64) (float64, error)) error {
+	for i := lo; i < hi; i++ {
+		got := b.DType.ToFloat(b.DType.Load(memory, i))
+		want, err := expected(i)
+		if err != nil {
+			return err
+		}
 		if got == want || got != got && want != want {
 			continue
 		}
 		diff := math.Abs(got - want)
 		if diff <= math.MaxFloat64 {
 			c.Worst = max(c.Worst, diff)
-			if diff <= atol+rtol*math.Abs(want) {
+			if diff <= c.ATol+c.RTol*math.Abs(want) {
 				continue
 			}
 		}
@@ -75,8 +110,7 @@ func compare(b *dag.Buffer, memory []byte, against string, rtol, atol float64, w
 		}
 		c.Wrong++
 	}
-	c.OK = c.Wrong == 0
-	return c
+	return nil
 }
 
 // checkSum adds in float64 with compensation, so that the order of elements does not matter to the tolerance.

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -21,7 +22,7 @@ func elements(t dag.DType, values ...float64) []byte {
 
 func TestTheFirstDifferingElementIsShown(t *testing.T) {
 	b := &dag.Buffer{Name: "m", DType: dag.F32, Shape: []int64{2, 3}, Bytes: 24, Expect: &dag.Expect{Kind: dag.ExpectValue, Value: 1, ATol: 0.5}}
-	c, err := checkExpect("", b, elements(dag.F32, 1, 1.5, 0.5, 1, 1.75, math.NaN()))
+	c, err := checkExpect(t.Context(), "", b, elements(dag.F32, 1, 1.5, 0.5, 1, 1.75, math.NaN()))
 	require.NoError(t, err)
 	require.False(t, c.OK)
 	require.EqualValues(t, 2, c.Wrong)
@@ -31,21 +32,44 @@ func TestTheFirstDifferingElementIsShown(t *testing.T) {
 
 func TestInfinitiesAndNaNsEqualThemselves(t *testing.T) {
 	b := &dag.Buffer{Name: "m", DType: dag.F64, Shape: []int64{1}, Bytes: 8}
-	for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0} {
-		require.True(t, compare(b, elements(dag.F64, v), "itself", 0, 0, func(int64) float64 { return v }).OK, "%v", v)
+	equal := func(got, want, tolerance float64) bool {
+		c := Check{Elements: 1, RTol: tolerance, ATol: tolerance}
+		require.NoError(t, c.compare(t.Context(), b, elements(dag.F64, got), elementsOf(b, elements(dag.F64, want))))
+		return c.OK
 	}
-	require.False(t, compare(b, elements(dag.F64, math.Inf(1)), "", 1e9, 1e9, func(int64) float64 { return math.Inf(-1) }).OK)
+	for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0} {
+		require.True(t, equal(v, v, 0), "%v", v)
+	}
+	require.False(t, equal(math.Inf(1), math.Inf(-1), 1e9))
+}
+
+func TestComparingInPartsIsComparingOnce(t *testing.T) {
+	const n = 3*elementsAtOnce + 7
+	b := &dag.Buffer{Name: "m", DType: dag.F32, Shape: []int64{n}, Bytes: 4 * n}
+	values := make([]float64, n)
+	values[elementsAtOnce-1], values[2*elementsAtOnce], values[n-1] = 3, -8, 5
+	c := Check{Elements: n}
+	require.NoError(t, c.compare(t.Context(), b, elements(dag.F32, values...), func(int64) (float64, error) { return 0, nil }))
+	require.Equal(t, Check{Elements: n, Wrong: 3, Worst: 8, First: "element [65535] is 3, want 0"}, c)
+
+	err := c.compare(t.Context(), b, elements(dag.F32, values...), func(i int64) (float64, error) {
+		if i > elementsAtOnce {
+			return 0, fmt.Errorf("no value for %d", i)
+		}
+		return 0, nil
+	})
+	require.EqualError(t, err, "no value for 65537", "the first of the buffer, whoever is first to fail")
 }
 
 func TestSumsDoNotDependOnOrder(t *testing.T) {
 	e := &dag.Expect{Kind: dag.ExpectSum, Value: 2}
 	b := &dag.Buffer{Name: "s", DType: dag.F64, Shape: []int64{4}, Bytes: 32, Expect: e}
 	for _, values := range [][]float64{{1, 1e100, 1, -1e100}, {1e100, 1, -1e100, 1}} {
-		c, err := checkExpect("", b, elements(dag.F64, values...))
+		c, err := checkExpect(t.Context(), "", b, elements(dag.F64, values...))
 		require.NoError(t, err)
 		require.True(t, c.OK, c.First)
 	}
-	c, err := checkExpect("", b, elements(dag.F64, 1, 1, 1, 0))
+	c, err := checkExpect(t.Context(), "", b, elements(dag.F64, 1, 1, 1, 0))
 	require.NoError(t, err)
 	require.Equal(t, "the sum is 3, want 2", c.First)
 }

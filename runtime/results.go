@@ -54,7 +54,7 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 		sum := sha256.Sum256(memory)
 		r.Checksums = append(r.Checksums, Checksum{b.Name, hex.EncodeToString(sum[:])})
 		if b.Expect != nil {
-			check, err := checkExpect(p.graph.Dir, b, memory)
+			check, err := checkExpect(ctx, p.graph.Dir, b, memory)
 			if err != nil {
 				return err
 			}
@@ -101,8 +101,10 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 			return err
 		}
 		rtol, atol := tolerance(b)
-		checks = append(checks, compare(b, memory, want.platform.Name()+" device", rtol, atol, func(i int64) float64 { return b.DType.ToFloat(b.DType.Load(other, i)) }))
-		return nil
+		c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+		err := c.compare(ctx, b, memory, elementsOf(b, other))
+		checks = append(checks, c)
+		return err
 	})
 	return checks, err
 }
