@@ -1,5 +1,5 @@
 // Dense matrices, row by row in memory: products, matrix times vector, transposition.
-#include "common.cuh"
+#include "warp.cuh"
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
@@ -220,15 +220,6 @@ MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MA
 SYRK(f32) SYRK(f64)
 
 // A warp for each row; element j goes to accumulator j % 128, four of each lane.
-template <class T> DEVICE T lane_value(T x, u32 lane) {
-  u32 w[sizeof(T) / 4], r[sizeof(T) / 4];
-  *(T *)w = x;
-#pragma unroll
-  for (int i = 0; i < (int)(sizeof(T) / 4); i++)
-    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r[i]) : "r"(w[i]), "r"(lane));
-  return *(T *)r;
-}
-
 #define GEMV(t) KERNEL(gemv_##t)(i64 m, i64 n, t alpha, const t *a, const t *x, t beta, t *y) { \
   u32 lane = thread_x() & 31; \
   bool whole = aligned_rows(a, n) && ((u64)x & (alignof(four<t>) - 1)) == 0; \
@@ -241,7 +232,7 @@ template <class T> DEVICE T lane_value(T x, u32 lane) {
       _Pragma("unroll") for (int e = 0; e < 4; e++) s[e] = fused(p[e], q[e], s[e]); \
     } \
     t sum = (s[0] + s[1]) + (s[2] + s[3]); \
-    _Pragma("unroll") for (u32 half = 16; half > 0; half /= 2) sum = sum + lane_value(sum, (lane + half) & 31); \
+    _Pragma("unroll") for (u32 half = 16; half > 0; half /= 2) sum = sum + from_lane(sum, (lane + half) & 31); \
     if (lane == 0) y[row] = beta == (t)0 ? alpha * sum : alpha * sum + beta * y[row]; \
   } \
 }

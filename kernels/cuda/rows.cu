@@ -2,17 +2,9 @@
 // operations depends on the number of columns alone. Rows of up to 16 elements come through shared memory: threads that read a
 // row each would load words that lie apart.
 #include "math.cuh"
+#include "warp.cuh"
 
 const int short_row = 32;
-
-template <class T> DEVICE T from_lane(T x, u32 lane) {
-  u32 w[sizeof(T) / 4], r[sizeof(T) / 4];
-  *(T *)w = x;
-#pragma unroll
-  for (int i = 0; i < (int)(sizeof(T) / 4); i++)
-    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r[i]) : "r"(w[i]), "r"(lane));
-  return *(T *)r;
-}
 
 // Op has join(State &, State). Every lane gets lane 0's result.
 template <class Op, class A> DEVICE A warp_tree(A mine) {

@@ -1,17 +1,5 @@
 // Sparse matrices in compressed rows.
-#include "common.cuh"
-
-DEVICE f32 across(f32 x, u32 lane) {
-  u32 r;
-  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(bits_of(x)), "r"(lane));
-  return f32_of((i32)r);
-}
-DEVICE f64 across(f64 x, u32 lane) {
-  u32 low, high;
-  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(low) : "r"((u32)bits_of(x)), "r"(lane));
-  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(high) : "r"((u32)(bits_of(x) >> 32)), "r"(lane));
-  return f64_of((i64)((u64)high << 32 | low));
-}
+#include "warp.cuh"
 
 // Rows of up to 8 elements on average take a thread each, with four gathers in flight; longer ones a warp each.
 template <class V, class T>
@@ -46,7 +34,7 @@ DEVICE void spmv(i64 rows, i64 nnz, const i32 *offsets, const i32 *columns, cons
     T sum = (T)0;
     for (i32 j = offsets[row] + (i32)lane; j < to; j += 32) sum = fused((T)values[j], x[columns[j]], sum);
 #pragma unroll
-    for (u32 half = 16; half > 0; half /= 2) sum = sum + across(sum, (lane + half) & 31);
+    for (u32 half = 16; half > 0; half /= 2) sum = sum + from_lane(sum, (lane + half) & 31);
     if (lane == 0) y[row] = sum;
   }
 }
