@@ -213,7 +213,7 @@ func spmv[V int32 | float32 | float64, C element](*libraryKernel) Reference {
 			offsets, columns := slice[int32](c.Args[3], rows+1), slice[int32](c.Args[4], nnz)
 			values, x, y := slice[V](c.Args[5], nnz), slice[C](c.Args[6], cols), slice[C](c.Args[7], rows)
 			for i := lo * span; i < min(hi*span, rows); i++ {
-				from, to := offsets[i], offsets[i+1]
+				from, to := offsets[i]-offsets[0], offsets[i+1]-offsets[0]
 				if nnz <= rows*8 {
 					var s C
 					for j := from; j < to; j++ {

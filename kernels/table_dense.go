@@ -25,7 +25,7 @@ func denseRows() []row {
 				squares(info, v.of("rows"), v.of("cols"), 32, 32*132)
 			},
 			versions: []version{{bind{T: dag.F16}, transposing[uint16]}, {bind{T: dag.BF16}, transposing[uint16]}, {bind{T: dag.F32}, transposing[float32]}, {bind{T: dag.F64}, transposing[float64]}, {bind{T: dag.I32}, transposing[int32]}}},
-		{name: "spmv_csr", doc: "y = a sparse matrix in compressed rows times x; offsets are where rows start, columns below cols",
+		{name: "spmv_csr", doc: "y = a sparse matrix in compressed rows times x; offsets are where rows start, counted from the first, columns below cols",
 			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]", flops: "2*nnz",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				each := int64(blockSize)

@@ -211,6 +211,7 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 		{"img", []dag.Override{{Name: "chunks", Value: "16"}}},
 		{"dl", []dag.Override{{Name: "chunks", Value: "4"}}},
 		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
+		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}, {Name: "chunks", Value: "3"}}},
 		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
 		{"gemm", []dag.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},
 		{"strassen", []dag.Override{{Name: "n", Value: "144"}}},

@@ -1,9 +1,12 @@
 // Sparse matrices in compressed rows.
 #include "warp.cuh"
 
+// Offsets count from that of the first row, which is not 0 where the rows are some of a larger matrix.
 // Rows of up to 8 elements on average take a thread each, with four gathers in flight; longer ones a warp each.
 template <class V, class T>
 DEVICE void spmv(i64 rows, i64 nnz, const i32 *offsets, const i32 *columns, const V *values, const T *x, T *y) {
+  columns -= offsets[0];
+  values -= offsets[0];
   if (nnz <= rows * 8) {
     for (i64 row = first_index(); row < rows; row += index_step()) {
       i32 from = offsets[row], to = offsets[row + 1];

@@ -248,14 +248,15 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 	if kernel == "spmv_csr" && m.name == "offsets" {
 		rows, nnz := int64(s["rows"]), int64(s["nnz"])
 		at := int64(0)
-		m.set(0, 0)
+		const before = 5 // as if other rows came before these
+		m.set(0, before)
 		for i := range rows {
 			if i == rows-1 {
 				at = nnz
 			} else if at < nnz {
 				at = min(nnz, at+random.Int64N(2*nnz/rows+1))
 			}
-			m.set(i+1, float64(at))
+			m.set(i+1, float64(at+before))
 		}
 	}
 	if side := int64(s["n"]); kernel == "potrf" || kernel == "trsm" && m.name == "l" {

@@ -277,30 +277,32 @@ static void ml(Workload &w, int chunks) {
   }
 }
 
-// Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first product starts when its own is there.
-static void hits(Workload &w, int) {
-  for (const char *name : {"up_hub", "up_start.1", "up_column.1", "up_value.1"}) w.run(2, name);
-  w.edge(2, 0);
-  for (const char *name : {"up_auth", "up_start.0", "up_column.0", "up_value.0"}) w.run(2, name);
-  w.edge(2, 1);
+// Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first products follow the rows up.
+static void hits(Workload &w, int chunks) {
+  w.run(2, "up_hub");
+  w.run(2, "up_auth");
+  for (int m : {1, 0})
+    for (int c = 0; c < chunks; c++) {
+      for (const char *name : {"up_start", "up_column", "up_value"}) w.run(2, numbered(numbered(name, m), c));
+      w.edge(2, 1 - m);
+      w.run(1 - m, numbered(m ? "auth_product.0" : "hub_product.0", c));
+    }
   CUevent authReady = nullptr, hubReady = nullptr;
   for (int t = 0; t < 5; t++) {
-    std::string k = "." + std::to_string(t);
     if (t > 0) {
       w.wait(0, hubReady);
       w.wait(1, authReady);
+      w.run(0, numbered(numbered("auth_product", t), 0));
+      w.run(1, numbered(numbered("hub_product", t), 0));
     }
-    w.run(0, "auth_product" + k);
-    CUevent hubRead = w.record(0);
-    w.run(1, "hub_product" + k);
-    CUevent authRead = w.record(1);
-    w.run(0, "auth_norm" + k);
-    w.run(1, "hub_norm" + k);
+    CUevent hubRead = w.record(0), authRead = w.record(1);
+    w.run(0, numbered("auth_norm", t));
+    w.run(1, numbered("hub_norm", t));
     w.wait(0, authRead);
-    w.run(0, "auth_division" + k);
+    w.run(0, numbered("auth_division", t));
     authReady = w.record(0);
     w.wait(1, hubRead);
-    w.run(1, "hub_division" + k);
+    w.run(1, numbered("hub_division", t));
     hubReady = w.record(1);
   }
   w.run(0, "down_auth");

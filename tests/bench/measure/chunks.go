@@ -1,4 +1,4 @@
-// How many chunks are best: the workloads that can be cut, at several counts, as streams and as a graph. Also which counts the suite
+// How many chunks are best: the workloads at several counts, as streams and as a graph. Also which counts the suite
 // uses. Compares with nothing but itself.
 
 package main
@@ -38,10 +38,10 @@ func (c *chunkCounts) Set(text string) error {
 		}
 		known := false
 		for _, w := range workloads() {
-			known = known || w.name == name && w.chunks > 0
+			known = known || w.name == name
 		}
 		if !known {
-			return fmt.Errorf("%q cannot be cut in chunks", name)
+			return fmt.Errorf("no workload %q", name)
 		}
 		(*c)[name] = count
 	}
@@ -51,8 +51,6 @@ func (c *chunkCounts) Set(text string) error {
 // chunksOf is how many chunks the suite cuts a workload in.
 func (s *settings) chunksOf(w *workload) int {
 	switch count := s.chunks[w.name]; {
-	case w.chunks == 0:
-		return 1
 	case count > 0:
 		return count
 	case s.small:
@@ -78,7 +76,7 @@ func measureChunks(ctx context.Context, s settings, p cudart.Platform) (any, []t
 	}
 	var rows []*chunkRow
 	for _, w := range workloads() {
-		if w.chunks == 0 || !s.wanted(w.name) {
+		if !s.wanted(w.name) {
 			continue
 		}
 		// Host buffers are the same at every count: they are filled once.

@@ -95,9 +95,8 @@ func TestChunkCounts(t *testing.T) {
 	s := settings{chunks: c}
 	require.Equal(t, 16, s.chunksOf(&workload{name: "bs", chunks: 8}))
 	require.Equal(t, 4, s.chunksOf(&workload{name: "dl", chunks: 4}))
-	require.Equal(t, 1, s.chunksOf(&workload{name: "hits"}))
 	require.Equal(t, smallCount, (&settings{small: true}).chunksOf(&workload{name: "bs", chunks: 8}))
 	require.EqualError(t, c.Set("bs"), `"bs": want NAME=COUNT`)
 	require.EqualError(t, c.Set("bs=0"), `"bs=0": want NAME=COUNT`)
-	require.EqualError(t, c.Set("hits=2"), `"hits" cannot be cut in chunks`)
+	require.EqualError(t, c.Set("saxpy=2"), `no workload "saxpy"`)
 }

@@ -21,8 +21,7 @@ import (
 )
 
 // workload is a pipeline with its real size. GrCUDA is its authors' own C++ on an H200 at that size, in milliseconds, the best
-// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks"; 0: the file has no such
-// param.
+// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks".
 type workload struct {
 	name   string
 	params []dag.Override
@@ -42,21 +41,19 @@ func workloads() []workload {
 		{"vec", set("n", "160000000"), 32.6, 16},
 		{"bs", set("n", "10000000"), 16.8, 8},
 		{"ml", set("n", "1600000"), 462, 8},
-		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 0},
+		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8},
 		{"img", set("side", "6400"), 80.4, 8},
 		{"dl", set("side", "12000"), 60.0, 8},
 	}
 }
 
-// load parses the workload's file, cut in that many chunks where it can be.
+// load parses the workload's file, cut in that many chunks.
 func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
 	var params []dag.Override
 	if !s.small {
 		params = append(params, w.params...)
 	}
-	if w.chunks > 0 {
-		params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
-	}
+	params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
 	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
 }
 
