@@ -4,47 +4,69 @@
 // A Gaussian blur is a blur along rows and then one along columns. A block makes 32 x 32 results: the picture's tile with its
 // margin comes into shared memory once, is blurred along rows there and then along columns. What is outside the picture
 // counts as zero.
-const int side = 32, most_radius = 15;
+const int side = 32, most_radius = 15, most_wide = side + 2 * most_radius;
 
-// x has above rows before those that results are for, and below after them: what lies beyond counts as zero.
-template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i64 above, i64 below, i32 diameter, T sigma, const T *x, T *y) {
-  static __shared__ T picture[side + 2 * most_radius][side + 2 * most_radius], half[side + 2 * most_radius][side], weight[2 * most_radius + 1];
-  i32 radius = diameter / 2, wide = side + 2 * radius;
-  // Every thread makes the sum of the weights itself: nobody waits.
-  T total = (T)0;
-  for (i32 k = 0; k < diameter; k++) {
-    T d = (T)(k - radius), w = exponential(-(d * d) / ((T)2 * sigma * sigma));
-    total = total + w;
-    if ((i32)thread_x() == k) weight[k] = w;
-  }
-  barrier();
-  if ((i32)thread_x() < diameter) weight[thread_x()] = weight[thread_x()] / total;
+template <class T> struct BlurTile {
+  T picture[most_wide][most_wide], half[most_wide][side], weight[2 * most_radius + 1];
+};
+
+// fixed is the diameter where it is known while compiling, so that loops over it are unrolled; else 0. x has above rows before those
+// that results are for, and below after them: what lies beyond counts as zero.
+template <int fixed, class T>
+DEVICE void blur_tiles(BlurTile<T> &s, i64 rows, i64 cols, i64 above, i64 below, i32 any_diameter, const T *x, T *y) {
+  const i32 diameter = fixed ? fixed : any_diameter, radius = diameter / 2, wide = side + 2 * radius, own = 4;
   i64 across = (cols + side - 1) / side, tiles = (rows + side - 1) / side * across;
   i32 tx = thread_x() % side, ty = thread_x() / side;
   for (i64 t = block_x(); t < tiles; t += blocks_x()) {
-    i64 row = t / across * side - radius, col = t % across * side - radius;
-    for (i32 i = ty; i < wide; i += 8)
-      for (i32 j = tx; j < wide; j += side) {
-        i64 r = row + i, c = col + j;
-        picture[i][j] = r >= -above && r < rows + below && c >= 0 && c < cols ? x[(r + above) * cols + c] : (T)0;
-      }
-    barrier();
-    for (i32 i = ty; i < wide; i += 8) {
-      T s = (T)0;
-      for (i32 k = 0; k < diameter; k++) s = fused(weight[k], picture[i][tx + k], s);
-      half[i][tx] = s;
+    i64 row = t / across * side, col = t % across * side;
+    for (i32 k = thread_x(); k < wide * wide; k += 256) {
+      i32 i = k / wide, j = k % wide;
+      i64 r = row - radius + i, c = col - radius + j;
+      s.picture[i][j] = r >= -above && r < rows + below && c >= 0 && c < cols ? x[(r + above) * cols + c] : (T)0;
     }
     barrier();
+    for (i32 i = ty; i < wide; i += 8) {
+      T sum = (T)0;
+      for (i32 k = 0; k < diameter; k++) sum = fused(s.weight[k], s.picture[i][tx + k], sum);
+      s.half[i][tx] = sum;
+    }
+    barrier();
+    // Four neighbours below one another, which share most of what they read.
+    T sum[own];
 #pragma unroll
-    for (i32 u = 0; u < 4; u++) {
-      i32 i = ty + 8 * u;
-      T s = (T)0;
-      for (i32 k = 0; k < diameter; k++) s = fused(weight[k], half[i + k][tx], s);
-      i64 r = row + radius + i, c = col + radius + tx;
-      if (r < rows && c < cols) y[r * cols + c] = s;
+    for (int u = 0; u < own; u++) sum[u] = (T)0;
+    for (i32 k = 0; k < diameter + own - 1; k++) {
+      T v = s.half[ty * own + k][tx];
+#pragma unroll
+      for (int u = 0; u < own; u++)
+        if (k - u >= 0 && k - u < diameter) sum[u] = fused(s.weight[k - u], v, sum[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < own; u++) {
+      i64 r = row + ty * own + u, c = col + tx;
+      if (r < rows && c < cols) y[r * cols + c] = sum[u];
     }
     barrier();
   }
+}
+
+template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i64 above, i64 below, i32 diameter, T sigma, const T *x, T *y) {
+  static __shared__ BlurTile<T> s;
+  // Every thread makes the sum of the weights itself: nobody waits.
+  T total = (T)0;
+  for (i32 k = 0; k < diameter; k++) {
+    T d = (T)(k - diameter / 2), w = exponential(-(d * d) / ((T)2 * sigma * sigma));
+    total = total + w;
+    if ((i32)thread_x() == k) s.weight[k] = w;
+  }
+  barrier();
+  if ((i32)thread_x() < diameter) s.weight[thread_x()] = s.weight[thread_x()] / total;
+  barrier();
+  switch (diameter) {
+  case 3: return blur_tiles<3>(s, rows, cols, above, below, diameter, x, y);
+  case 5: return blur_tiles<5>(s, rows, cols, above, below, diameter, x, y);
+  }
+  blur_tiles<0>(s, rows, cols, above, below, diameter, x, y);
 }
 #define BLUR(t) extern "C" __global__ void __launch_bounds__(256) dagrun_gaussian_blur_##t(i64 rows, i64 cols, i32 diameter, t sigma, const t *x, t *y) { \
   gaussian_blur(rows, cols, 0, 0, diameter, sigma, x, y); \
