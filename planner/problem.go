@@ -101,16 +101,75 @@ func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []
 		p.predStart, p.pred = g.Predecessors()
 		p.succStart, p.succ = g.Successors()
 	}
-	p.rank = make([]float64, g.Len())
-	for k := len(p.order) - 1; k >= 0; k-- {
-		i := p.order[k]
-		longest := 0.0
-		for _, s := range p.succs(i) {
-			longest = max(longest, p.rank[s])
-		}
-		p.rank[i] = longest + duration[i]
-	}
+	p.rankNodes()
 	return p, ctx.Err()
+}
+
+// rankNodes finds how long before the end each node must start at the latest: what follows it takes that long, and copies that one
+// engine has to make take turns. Without the turns all chains that end in a download would look alike, and be worked on side by
+// side while the engine waits for the first to end.
+func (p *problem) rankNodes() {
+	p.rank = make([]float64, p.len())
+	if p.engine == nil || p.machine.Unit {
+		for k := len(p.order) - 1; k >= 0; k-- {
+			i := p.order[k]
+			p.rank[i] = p.tail(i) + p.duration[i]
+		}
+		return
+	}
+	left := make([]int32, p.len())
+	var ready heap[backward]
+	for i := range left {
+		if left[i] = int32(len(p.succs(int32(i)))); left[i] == 0 {
+			ready.push(backward{0, int32(i)})
+		}
+	}
+	devices := int32(0)
+	for i := range p.g.Nodes {
+		devices = max(devices, p.g.Nodes[i].Device+1)
+	}
+	engines := int(max(1, p.machine.CopyEngines))
+	free := make([]float64, int(devices)*int(engineKinds)*engines) // when each copy engine is
+	for len(ready) > 0 {
+		i := ready.pop().node
+		tail := p.tail(i)
+		if kind := p.engineOf(i); kind == Upload || kind == Download {
+			first := (int(p.g.Nodes[i].Device)*int(engineKinds) + int(kind)) * engines
+			soonest := first
+			for k := first; k < first+engines; k++ {
+				if free[k] < free[soonest] {
+					soonest = k
+				}
+			}
+			tail = max(tail, free[soonest])
+			free[soonest] = tail + p.duration[i]
+		}
+		p.rank[i] = tail + p.duration[i]
+		for _, before := range p.preds(i) {
+			if left[before]--; left[before] == 0 {
+				ready.push(backward{p.tail(before), before})
+			}
+		}
+	}
+}
+
+// tail is how long what must follow a node takes; its successors are ranked.
+func (p *problem) tail(i int32) float64 {
+	longest := 0.0
+	for _, s := range p.succs(i) {
+		longest = max(longest, p.rank[s])
+	}
+	return longest
+}
+
+// backward is a node that can be ranked, with its tail. Later ones first: earlier ones then start sooner.
+type backward struct {
+	us   float64
+	node int32
+}
+
+func (b backward) before(o backward) bool {
+	return b.us < o.us || b.us == o.us && b.node > o.node
 }
 
 // classify finds each node's engine and pool.
