@@ -16,8 +16,12 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// steadyReplays is how many results a steady state is measured over.
-const steadyReplays = 6
+// Rounds of as many replays as may be in flight: until all is steady (the first all begin at once and then drift apart), and those
+// that are measured.
+const (
+	settlingRounds = 3
+	steadyRounds   = 4
+)
 
 func newInflight(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *planner.Machine, inflight int) (*runtime.Program, error) {
 	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Streams: 1, Machine: machine})
@@ -62,16 +66,17 @@ func turns(ctx context.Context, p *runtime.Program, count int, before func(*runt
 // first ones count, which find the device empty, nor the last, which leave it so.
 func steadyState(ctx context.Context, p *runtime.Program, inflight int) (float64, error) {
 	var began, ended time.Time
-	err := turns(ctx, p, 2*inflight+steadyReplays, nil, func(k int, _ *runtime.Turn) error {
+	first, last := settlingRounds*inflight-1, (settlingRounds+steadyRounds)*inflight-1
+	err := turns(ctx, p, last+1+inflight, nil, func(k int, _ *runtime.Turn) error {
 		switch k {
-		case inflight - 1:
+		case first:
 			began = time.Now()
-		case inflight - 1 + steadyReplays:
+		case last:
 			ended = time.Now()
 		}
 		return nil
 	})
-	return float64(ended.Sub(began).Nanoseconds()) / 1e3 / steadyReplays, err
+	return float64(ended.Sub(began).Nanoseconds()) / 1e3 / float64(last-first), err
 }
 
 // compareInflight has every replay's results written over before it and compares what it brings with another program's, bit by bit.
