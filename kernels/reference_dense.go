@@ -133,14 +133,14 @@ func matmul[C element](k *libraryKernel) Reference {
 	}}
 }
 
-// matmulStandardised takes tb, m, n, k, a, mean, deviation, b, c.
+// matmulStandardised takes tb, m, n, k, a, mean, inverse, b, c.
 func matmulStandardised[C element](k *libraryKernel) Reference {
 	return Reference{oneSpan, func(c *Call, _, _ int64) {
 		p := &matrices[C]{tb: integer(c.Args[0]) != 0, m: integer(c.Args[1]), n: integer(c.Args[2]), k: integer(c.Args[3])}
-		a, mean, deviation := operand[C](k.types.X, c.Args[4], p.m*p.k), slice[C](c.Args[5], p.k), slice[C](c.Args[6], p.k)
+		a, mean, inverse := operand[C](k.types.X, c.Args[4], p.m*p.k), slice[C](c.Args[5], p.k), slice[C](c.Args[6], p.k)
 		p.a, p.b = make([]C, p.m*p.k), operand[C](k.types.T, c.Args[7], p.k*p.n)
 		for i, v := range a {
-			p.a[i] = (v - mean[int64(i)%p.k]) / deviation[int64(i)%p.k]
+			p.a[i] = C((v - mean[int64(i)%p.k]) * inverse[int64(i)%p.k])
 		}
 		_, store := storing[C](k.types.T, c.Args[8], p.m*p.n)
 		products(p, false, func(i, j int64, sum C) { store(i*p.n+j, sum) }).Run(c, 0, 1)

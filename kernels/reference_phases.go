@@ -89,14 +89,16 @@ func columnSums[X int32 | float32 | float64](*libraryKernel) Reference {
 	}}
 }
 
-// momentsOfParts takes parts, rows, cols, pivot, sums, mean, deviation.
+// momentsOfParts takes parts, rows, cols, pivot, sums, mean, inverse.
 func momentsOfParts[X int32 | float32 | float64, C element](*libraryKernel) Reference {
 	return Reference{oneSpan, func(c *Call, _, _ int64) {
 		parts, rows, cols := integer(c.Args[0]), integer(c.Args[1]), integer(c.Args[2])
 		pivot, sums := slice[X](c.Args[3], cols), slice[float64](c.Args[4], 2*parts*cols)
-		mean, deviation := slice[C](c.Args[5], cols), slice[C](c.Args[6], cols)
+		mean, inverse := slice[C](c.Args[5], cols), slice[C](c.Args[6], cols)
 		for j := range cols {
-			mean[j], deviation[j] = columnMoments[X, C](rows, parts, 2*cols, sums[j:], sums[cols+j:], pivot[j])
+			var deviation C
+			mean[j], deviation = columnMoments[X, C](rows, parts, 2*cols, sums[j:], sums[cols+j:], pivot[j])
+			inverse[j] = 1 / deviation
 		}
 	}}
 }

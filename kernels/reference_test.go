@@ -295,7 +295,7 @@ var meanings = map[string]meaning{
 				if s["tb"] != 0 {
 					b = in["b"][i%n*k+p]
 				}
-				v += (in["a"][i/n*k+p] - in["mean"][p]) / in["deviation"][p] * b
+				v += (in["a"][i/n*k+p] - in["mean"][p]) * in["inverse"][p] * b
 			}
 			return v
 		})}
@@ -435,9 +435,9 @@ var meanings = map[string]meaning{
 			return v
 		}
 		return arrays{"mean": each(s["cols"], func(c int) float64 { return in["pivot"][c] + moment(c, 0) }),
-			"deviation": each(s["cols"], func(c int) float64 {
+			"inverse": each(s["cols"], func(c int) float64 {
 				if v := moment(c, 1) - moment(c, 0)*moment(c, 0); v > 0 {
-					return math.Sqrt(v)
+					return 1 / math.Sqrt(v)
 				}
 				return 1
 			})}
@@ -634,7 +634,7 @@ func contents(kernel string, p dag.KernelParam, s map[string]float64, n int64, r
 			v[i] = 1
 		case p.Name == "d" || p.Name == "q":
 			v[i] = 1.25
-		case p.Name == "deviation":
+		case p.Name == "inverse" && p.DType.Float():
 			v[i] = 0.75 + float64(i%3)/4
 		case p.Name == "low":
 			v[i] = -2

@@ -12,8 +12,8 @@ func denseRows() []row {
 		{name: "matmul", doc: "c = a * b, matrices row by row; ta, tb: 1 where a is stored k x m, b n x k",
 			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, a in X[m*k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmul[float32]}, {bind{T: dag.F64, X: dag.F64}, matmul[float64]}, {bind{T: dag.F32, X: dag.I32}, matmul[float32]}}},
-		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) / deviation, column by column; tb: 1 where b is stored n x k",
-			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], deviation in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
+		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) * inverse, column by column; tb: 1 where b is stored n x k",
+			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], inverse in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
 		{name: "gemv", doc: "y = alpha * a * x + beta * y, a m x n row by row", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {

@@ -83,8 +83,8 @@ func phaseRows() []row {
 				info.Fixed = true
 			},
 			versions: []version{{bind{T: dag.F32}, columnSums[float32]}, {bind{T: dag.F64}, columnSums[float64]}, {bind{T: dag.I32}, columnSums[int32]}}},
-		{name: "column_moments", doc: "the mean and standard deviation of a matrix's columns, from the sums that column_sums made of its parts; of a constant column the deviation is given as 1",
-			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], deviation out T[cols]", flops: "2*parts*cols",
+		{name: "column_moments", doc: "the mean of a matrix's columns and the inverse of their standard deviation, from the sums that column_sums made of its parts; of a constant column the inverse is given as 1",
+			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]", flops: "2*parts*cols",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) { spread(info, v.of("cols"), blockSize) },
 			versions: []version{
 				{bind{T: dag.F32, X: dag.F32}, momentsOfParts[float32, float32]},

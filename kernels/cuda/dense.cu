@@ -3,13 +3,22 @@
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
-// What is multiplied is the matrix as it is, or its columns standardised.
+// What is multiplied is the matrix as it is, or its columns standardised. columns says which four the next elements are of.
 struct AsItIs {
-  template <class C> DEVICE_MEMBER C operator()(C v, i64) const { return v; }
+  DEVICE_MEMBER void columns(i64, i64) {}
+  template <class C> DEVICE_MEMBER C operator()(C v, int) const { return v; }
 };
-template <class T> struct Standardised {
-  const T *mean, *deviation;
-  DEVICE_MEMBER T operator()(T v, i64 col) const { return (v - mean[col]) / deviation[col]; }
+template <class C> struct Standardised {
+  const C *mean, *inverse;
+  C m[4], s[4];
+  DEVICE_MEMBER void columns(i64 col, i64 cols) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      m[k] = col + k < cols ? mean[col + k] : (C)0;
+      s[k] = col + k < cols ? inverse[col + k] : (C)0;
+    }
+  }
+  DEVICE_MEMBER C operator()(C v, int k) const { return (v - m[k]) * s[k]; }
 };
 
 // take takes four neighbours of a row, zeros outside the matrix.
@@ -24,17 +33,13 @@ template <class T> DEVICE void take(const T *p, i64 row, i64 rows, i64 col, i64 
   for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? widen(p[row * cols + col + k]) : (typename computed<T>::type)0;
 }
 
-// see gives taken elements as numbers to multiply.
-template <class C, class T, class S> DEVICE void seen(const T *v, i64 row, i64 rows, i64 col, i64 cols, S see, C *to) {
-#pragma unroll
-  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? see((C)v[k], col + k) : (C)0;
-}
-
 template <class C, class T, class S = AsItIs>
 DEVICE void fetch(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to, S see = S()) {
   typename computed<T>::type v[4];
   take(p, row, rows, col, cols, aligned, v);
-  seen(v, row, rows, col, cols, see, to);
+  see.columns(col, cols);
+#pragma unroll
+  for (int k = 0; k < 4; k++) to[k] = see((C)v[k], k);
 }
 
 template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
@@ -107,66 +112,73 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 
 // At most 16 columns of results, from a whose rows lie whole in memory: a thread for each row, a's tiles through shared memory
 // so that its loads are of neighbours, and the results too so that its stores are. The next tile is on its way while this one's
-// products are made; bound by the reading of a.
-const int narrow_columns = 16, narrow_depth = 32;
+// products are made. The pitch keeps the banks apart that a warp's stores go to.
+const int narrow_columns = 16, narrow_depth = 16, narrow_pitch = threads + 2;
 
-template <class C, class TA, class TB, class S, class F>
-DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, C (*as)[threads + 1], C (*bs)[narrow_columns], F finish) {
-  const int loads = narrow_depth / 4, weights = narrow_depth * narrow_columns / threads;
+// wide is 12 or 16: the columns that are there, and some more.
+template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[narrow_pitch], const C (*bs)[narrow_columns], C *acc) {
+#pragma unroll 4
+  for (int p = 0; p < deep; p++) {
+    C x = as[p][thread_x()];
+    const four<C> *row_of_b = (const four<C> *)bs[p];
+#pragma unroll
+    for (int j = 0; j < wide; j += 4) {
+      four<C> y = row_of_b[j / 4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) acc[j + e] = fused(x, y.v[e], acc[j + e]);
+    }
+  }
+}
+
+template <int wide, class C, class TA, class TB, class S, class F>
+DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, C (*as)[narrow_pitch], C (*bs)[narrow_columns], F finish) {
+  const int loads = narrow_depth / 4, apart = threads / loads;
   bool whole = aligned_rows(a, k);
-  i64 down = thread_x() / loads, along = thread_x() % loads * 4;
+  int down = thread_x() / loads, along = thread_x() % loads * 4, own_p = thread_x() / narrow_columns, own_j = thread_x() % narrow_columns;
   for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
-    C acc[narrow_columns], w[weights];
+    C acc[wide], w;
     typename computed<TA>::type v[loads][4];
 #pragma unroll
-    for (int j = 0; j < narrow_columns; j++) acc[j] = (C)0;
+    for (int j = 0; j < wide; j++) acc[j] = (C)0;
+    bool inside = whole && row + threads <= m;
+    const TA *own = a + (row + down) * k + along;
     auto load = [&](i64 from) {
+      if (inside && from + narrow_depth <= k) {
 #pragma unroll
-      for (int u = 0; u < loads; u++) take(a, row + down + u * (threads / loads), m, from + along, k, whole, v[u]);
+        for (int u = 0; u < loads; u++) {
+          four<TA> q = *(const four<TA> *)(own + from + u * (apart * k));
 #pragma unroll
-      for (int u = 0; u < weights; u++) {
-        int id = thread_x() + u * threads;
-        i64 p = from + id / narrow_columns, j = id % narrow_columns;
-        w[u] = p < k && j < n ? (C)widen(tb ? b[j * k + p] : b[p * n + j]) : (C)0;
+          for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
+        }
+      } else {
+#pragma unroll
+        for (int u = 0; u < loads; u++) take(a, row + down + u * apart, m, from + along, k, whole, v[u]);
       }
+      i64 at = from + own_p;
+      w = at < k && own_j < n ? (C)widen(tb ? b[own_j * k + at] : b[at * n + own_j]) : (C)0;
     };
     load(0);
     for (i64 from = 0; from < k; from += narrow_depth) {
       barrier();
+      see.columns(from + along, k);
 #pragma unroll
-      for (int u = 0; u < loads; u++) {
-        C x[4];
-        seen(v[u], row + down + u * (threads / loads), m, from + along, k, see, x);
+      for (int u = 0; u < loads; u++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) as[along + e][down + u * (threads / loads)] = x[e];
-      }
-#pragma unroll
-      for (int u = 0; u < weights; u++) bs[(thread_x() + u * threads) / narrow_columns][thread_x() % narrow_columns] = w[u];
+        for (int e = 0; e < 4; e++) as[along + e][down + u * apart] = see((C)v[u][e], e);
+      bs[own_p][own_j] = w;
       barrier();
       if (from + narrow_depth < k) load(from + narrow_depth);
-      int deep = (int)smaller(k - from, (i64)narrow_depth);
-#pragma unroll 4
-      for (int p = 0; p < deep; p++) {
-        C x = as[p][thread_x()];
-        const four<C> *row_of_b = (const four<C> *)bs[p];
-#pragma unroll
-        for (int j = 0; j < narrow_columns; j += 4)
-          if (j < n) {
-            four<C> y = row_of_b[j / 4];
-#pragma unroll
-            for (int e = 0; e < 4; e++) acc[j + e] = fused(x, y.v[e], acc[j + e]);
-          }
-      }
+      narrow_step<wide>((int)smaller(k - from, (i64)narrow_depth), as, bs, acc);
     }
     barrier();
-    C *results = as[0];
+    const int pitch = narrow_columns + 1;
+    C *results = bs[0];
 #pragma unroll
-    for (int j = 0; j < narrow_columns; j++)
-      if (j < n) results[thread_x() * (narrow_columns + 1) + j] = acc[j];
+    for (int j = 0; j < wide; j++) results[thread_x() * pitch + j] = acc[j];
     barrier();
     for (u32 id = thread_x(); id < threads * (u32)n; id += threads) {
       u32 r = id / (u32)n, j = id - r * (u32)n;
-      if (row + r < m) finish(row + r, (i64)j, results[r * (narrow_columns + 1) + j]);
+      if (row + r < m) finish(row + r, (i64)j, results[r * pitch + j]);
     }
     barrier();
   }
@@ -176,12 +188,15 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 template <class C, class TA, class TB, class S, class F>
 DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
-  const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * (threads + 1) + narrow_depth * narrow_columns) * sizeof(C);
+  const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * narrow_pitch + narrow_depth * narrow_columns) * sizeof(C);
   const bool narrows = sizeof(C) == 4;
+  static_assert(narrow_depth * (narrow_columns + narrow_pitch) >= threads * (narrow_columns + 1), "results take the place of both tiles");
   alignas(16) static __shared__ char memory[narrows && narrow_bytes > tiles_bytes ? narrow_bytes : tiles_bytes];
   if (narrows && !lower && !ta && n <= narrow_columns) {
-    C(*as)[threads + 1] = (C(*)[threads + 1])(memory + narrow_depth * narrow_columns * sizeof(C));
-    narrow_product(tb, m, n, k, a, b, see, as, (C(*)[narrow_columns])memory, finish);
+    C(*bs)[narrow_columns] = (C(*)[narrow_columns])memory;
+    C(*as)[narrow_pitch] = (C(*)[narrow_pitch])(bs + narrow_depth);
+    if (n <= 12) return narrow_product<12>(tb, m, n, k, a, b, see, as, bs, finish);
+    narrow_product<16>(tb, m, n, k, a, b, see, as, bs, finish);
     return;
   }
   if (sizeof(C) == 4 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
@@ -206,8 +221,8 @@ GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
 }
 MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
 
-#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *deviation, const t *b, t *c) { \
-  multiply<t>(false, tb, m, n, k, a, b, Standardised<t>{mean, deviation}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
+#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
+  multiply<t>(false, tb, m, n, k, a, b, Standardised<t>{mean, inverse, {}, {}}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
 }
 MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MATMUL_STANDARDISED(i32_f32, i32, f32)
 

@@ -93,7 +93,7 @@ template <class X> DEVICE void sum_tile(u32 tile, i64 rows, i64 cols, const X *x
 // join_parts adds up a column's parts.
 DEVICE void join_parts(i64 c, i64 cols, i64 count, const f64 *parts, f64 &s, f64 &q) {
   s = 0, q = 0;
-#pragma unroll 8
+#pragma unroll 16
   for (i64 t = 0; t < count; t++) {
     s = s + parts[t * 2 * cols + c];
     q = q + parts[(t * 2 + 1) * cols + c];
@@ -155,18 +155,26 @@ template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, 
   if (block_x() >= larger(tiles, (u32)1)) return;
   for (u32 tile = block_x(); tile < tiles; tile += blocks_x()) sum_tile(tile, rows, cols, x, pivots, parts);
   if (!last_of(smaller(larger(tiles, (u32)1), blocks_x()), (u64 *)scratch)) return;
-  for (i64 c = thread_x(); c < cols; c += lanes) join_parts(c, cols, tiles, parts, sums[c], sums[cols + c]);
+  for (i64 c = thread_x(); c < cols; c += lanes) {
+    f64 s, q; // not in memory, where every addition would wait for the one before to be written
+    join_parts(c, cols, tiles, parts, s, q);
+    sums[c] = s;
+    sums[cols + c] = q;
+  }
 }
 #define COLUMN_SUMS(x_) KERNEL(column_sums_##x_)(i64 rows, i64 cols, const x_ *pivot, const x_ *x, f64 *sums, void *scratch) { \
   column_sums(rows, cols, pivot, x, sums, scratch); \
 }
 COLUMN_SUMS(f32) COLUMN_SUMS(f64) COLUMN_SUMS(i32)
 
-#define COLUMN_MOMENTS(name, x_, t) KERNEL(column_moments_##name)(i64 parts, i64 rows, i64 cols, const x_ *pivot, const f64 *sums, t *mean, t *deviation) { \
+#define COLUMN_MOMENTS(name, x_, t) KERNEL(column_moments_##name)(i64 parts, i64 rows, i64 cols, const x_ *pivot, const f64 *sums, t *mean, t *inverse) { \
   for (i64 c = first_index(); c < cols; c += index_step()) { \
     f64 s, q; \
     join_parts(c, cols, parts, sums, s, q); \
-    moments(rows, s, q, pivot[c], mean[c], deviation[c]); \
+    t m, deviation; \
+    moments(rows, s, q, pivot[c], m, deviation); \
+    mean[c] = m; \
+    inverse[c] = (t)1 / deviation; \
   } \
 }
 COLUMN_MOMENTS(f32_f32, f32, f32) COLUMN_MOMENTS(i32_f32, i32, f32) COLUMN_MOMENTS(f64_f64, f64, f64)
