@@ -17,7 +17,7 @@ const (
 	mostPolishes = 4000
 )
 
-// auto plans with list on several numbers of streams (down to one that computes: copies beside it often need no more), with cover where there are streams enough, and serially, and keeps the
+// auto plans with list on several numbers of streams, with cover where there are streams enough, and serially, and keeps the
 // plan of the least predicted makespan; among equals the fewest waits, then the fewest streams.
 func (r *request) auto(streams int) (*Plan, error) {
 	if n := r.g.Len(); n > mostTried {
@@ -46,6 +46,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 		}
 		return nil
 	}
+	// With one stream for kernels, copies still have streams of their own.
 	for s := streams; s >= 1; s /= 2 {
 		if err := try("list", s); err != nil {
 			return nil, err

@@ -101,60 +101,19 @@ func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []
 		p.predStart, p.pred = g.Predecessors()
 		p.succStart, p.succ = g.Successors()
 	}
-	p.rankNodes()
+	p.rank = make([]float64, g.Len())
+	for k := len(p.order) - 1; k >= 0; k-- {
+		i := p.order[k]
+		p.rank[i] = p.longestAfter(i) + duration[i]
+	}
+	if p.engine != nil && !machine.Unit {
+		p.queueCopies()
+	}
 	return p, ctx.Err()
 }
 
-// rankNodes finds how long before the end each node must start at the latest: what follows it takes that long, and copies that one
-// engine has to make take turns. Without the turns all chains that end in a download would look alike, and be worked on side by
-// side while the engine waits for the first to end.
-func (p *problem) rankNodes() {
-	p.rank = make([]float64, p.len())
-	if p.engine == nil || p.machine.Unit {
-		for k := len(p.order) - 1; k >= 0; k-- {
-			i := p.order[k]
-			p.rank[i] = p.tail(i) + p.duration[i]
-		}
-		return
-	}
-	left := make([]int32, p.len())
-	var ready heap[backward]
-	for i := range left {
-		if left[i] = int32(len(p.succs(int32(i)))); left[i] == 0 {
-			ready.push(backward{0, int32(i)})
-		}
-	}
-	devices := int32(0)
-	for i := range p.g.Nodes {
-		devices = max(devices, p.g.Nodes[i].Device+1)
-	}
-	engines := int(max(1, p.machine.CopyEngines))
-	free := make([]float64, int(devices)*int(engineKinds)*engines) // when each copy engine is
-	for len(ready) > 0 {
-		i := ready.pop().node
-		tail := p.tail(i)
-		if kind := p.engineOf(i); kind == Upload || kind == Download {
-			first := (int(p.g.Nodes[i].Device)*int(engineKinds) + int(kind)) * engines
-			soonest := first
-			for k := first; k < first+engines; k++ {
-				if free[k] < free[soonest] {
-					soonest = k
-				}
-			}
-			tail = max(tail, free[soonest])
-			free[soonest] = tail + p.duration[i]
-		}
-		p.rank[i] = tail + p.duration[i]
-		for _, before := range p.preds(i) {
-			if left[before]--; left[before] == 0 {
-				ready.push(backward{p.tail(before), before})
-			}
-		}
-	}
-}
-
-// tail is how long what must follow a node takes; its successors are ranked.
-func (p *problem) tail(i int32) float64 {
+// longestAfter is the longest remaining path of a node that is over.
+func (p *problem) longestAfter(i int32) float64 {
 	longest := 0.0
 	for _, s := range p.succs(i) {
 		longest = max(longest, p.rank[s])
@@ -162,14 +121,45 @@ func (p *problem) tail(i int32) float64 {
 	return longest
 }
 
-// backward is a node that can be ranked, with its tail. Later ones first: earlier ones then start sooner.
-type backward struct {
-	us   float64
-	node int32
-}
+// copyBands is how finely that way counts for the order of copies: those of one band are taken in topological order, so that the
+// pieces of something come as they are declared, and what needs a piece and its neighbours can begin.
+const copyBands = 8
 
-func (b backward) before(o backward) bool {
-	return b.us < o.us || b.us == o.us && b.node > o.node
+// queueCopies makes ranks count that an engine copies one thing at a time: copies of an engine follow each other, those first that
+// have the longest way to go once they are over, and a remaining path goes on through the copies that queue behind. Without that,
+// all pieces that end in a copy are as urgent as each other, the first step of each is taken before the second of any, and the
+// copies begin late.
+func (p *problem) queueCopies() {
+	longest := slices.Max(p.rank)
+	if longest == 0 {
+		return
+	}
+	// By bands, then topologically: along dependencies what is left never grows, so neither these nor the queues lead back.
+	band := func(i int32) int32 { return int32(copyBands * (longest - p.rank[i] + p.duration[i]) / longest) }
+	order := countingSort(len(p.order), copyBands+1, p.order, band)
+	engines := max(1, p.machine.CopyEngines)
+	behind := make([]int32, len(p.order)) // the next copy of the same engine, plus 1
+	queues := map[[2]int32][]int32{}      // by device and kind of engine, the copies that none is behind yet
+	for _, i := range order {
+		if p.engine[i] == Compute {
+			continue
+		}
+		at := [2]int32{p.pools[p.pool[i]].device, int32(p.engine[i])}
+		queue := append(queues[at], i)
+		if len(queue) > engines {
+			behind[queue[0]] = i + 1
+			queue = queue[1:]
+		}
+		queues[at] = queue
+	}
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		after := p.longestAfter(i)
+		if next := behind[i]; next > 0 {
+			after = max(after, p.rank[next-1])
+		}
+		p.rank[i] = after + p.duration[i]
+	}
 }
 
 // classify finds each node's engine and pool.
