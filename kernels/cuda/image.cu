@@ -142,13 +142,23 @@ STENCIL3(f32) STENCIL3(f64)
 
 // Convolution of a picture of rows x cols points with channels last, with above and below rows of zeros before and after it;
 // weights are [out][size][size][in]. A thread makes up to 8 channels of one point, so that what it reads serves all of them. The
-// weights come from shared memory where they fit, the 8 of a thread's channels side by side: two vector loads. What one row of the
-// window covers is a run of size * in neighbours, in memory as in the weights.
+// weights come from shared memory where they fit, the 8 of a thread's channels side by side: two vector loads.
 const int channels_each = 8, most_weights = 8192;
+
+struct alignas(16) quad { f32 v[4]; };
+
+// add_products adds one element's products with a thread's channels.
+DEVICE void add_products(f32 v, const f32 *w, f32 *sum) {
+  quad low = ((const quad *)w)[0], high = ((const quad *)w)[1];
+#pragma unroll
+  for (int o = 0; o < 4; o++) {
+    sum[o] = fused(v, low.v[o], sum[o]);
+    sum[o + 4] = fused(v, high.v[o], sum[o + 4]);
+  }
+}
 
 template <bool positive>
 DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i64 pad, i64 above, i64 below, const f32 *x, const f32 *weights, f32 *y) {
-  struct alignas(16) quad { f32 v[4]; };
   alignas(16) static __shared__ f32 kept[most_weights];
   i64 groups = (out + channels_each - 1) / channels_each, run = size * in, each = size * run;
   bool keeps = groups * channels_each * each <= most_weights;
@@ -166,32 +176,45 @@ DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i6
     f32 sum[channels_each];
 #pragma unroll
     for (int o = 0; o < channels_each; o++) sum[o] = 0.0f;
-    // The rows and columns of the window that lie in the picture.
     i64 top = r * stride - above, left = c * stride - pad;
-    i64 from_row = larger(-top, (i64)0), to_row = smaller(rows - top, size);
-    i64 from = larger(-left, (i64)0) * in, to = smaller(cols - left, size) * in;
-    const f32 *p = x + ((top + from_row) * cols + left) * in;
-    const f32 *w = keeps ? kept + (group * each + from_row * run) * channels_each : weights + first * each + from_row * run;
-    for (i64 ky = from_row; ky < to_row; ky++, p += cols * in, w += keeps ? run * channels_each : run) {
-      if (keeps) {
-        const quad *q = (const quad *)w;
-#pragma unroll 3
-        for (i32 t = (i32)from; t < (i32)to; t++) {
-          f32 v = p[t];
-          quad low = q[2 * t], rest = q[2 * t + 1];
+    u32 own = (u32)(group * channels_each * each);
+    if (keeps && size == 3 && in == 1) {
+      // The window of a grey picture: nine loads at once.
+      const f32 *p = x + top * cols + left;
+      f32 v[3][3];
+      bool there[3][3];
 #pragma unroll
-          for (int o = 0; o < 4; o++) {
-            sum[o] = fused(v, low.v[o], sum[o]);
-            sum[o + 4] = fused(v, rest.v[o], sum[o + 4]);
-          }
+      for (int a = 0; a < 3; a++)
+#pragma unroll
+        for (int b = 0; b < 3; b++) {
+          there[a][b] = top + a >= 0 && top + a < rows && left + b >= 0 && left + b < cols;
+          v[a][b] = there[a][b] ? p[a * cols + b] : 0.0f;
         }
-        continue;
-      }
-      for (i64 t = from; t < to; t++) {
-        f32 v = p[t];
 #pragma unroll
-        for (int o = 0; o < channels_each; o++)
-          if (first + o < out) sum[o] = fused(v, w[o * each + t], sum[o]);
+      for (int a = 0; a < 3; a++)
+#pragma unroll
+        for (int b = 0; b < 3; b++)
+          if (there[a][b]) add_products(v[a][b], kept + own + (a * 3 + b) * channels_each, sum);
+    } else {
+      // The rows and columns of the window that lie in the picture. What one row of it covers is a run of neighbours, in memory as
+      // in the weights.
+      i64 from_row = larger(-top, (i64)0), to_row = smaller(rows - top, size);
+      i64 from = larger(-left, (i64)0) * in, to = smaller(cols - left, size) * in;
+      const f32 *p = x + ((top + from_row) * cols + left) * in;
+      if (keeps) {
+        u32 w = own + (u32)(from_row * run) * channels_each;
+        for (i64 ky = from_row; ky < to_row; ky++, p += cols * in, w += (u32)run * channels_each)
+#pragma unroll 8
+          for (i32 t = (i32)from; t < (i32)to; t++) add_products(p[t], kept + w + t * channels_each, sum);
+      } else {
+        const f32 *w = weights + first * each + from_row * run;
+        for (i64 ky = from_row; ky < to_row; ky++, p += cols * in, w += run)
+          for (i64 t = from; t < to; t++) {
+            f32 v = p[t];
+#pragma unroll
+            for (int o = 0; o < channels_each; o++)
+              if (first + o < out) sum[o] = fused(v, w[o * each + t], sum[o]);
+          }
       }
     }
     f32 *at = y + point * out + first;

@@ -80,6 +80,7 @@ var convolutions = []sizes{
 	{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 33, "cols": 47, "in": 1, "out": 8, "size": 3, "stride": 2},
 	{"rows": 20, "cols": 21, "in": 8, "out": 16, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1},
 	{"rows": 12, "cols": 12, "in": 48, "out": 24, "size": 3, "stride": 1, "pad": 1},
+	{"rows": 5, "cols": 4, "in": 1, "out": 8, "size": 3, "stride": 1, "pad": 5}, {"rows": 5, "cols": 4, "in": 2, "out": 9, "size": 3, "stride": 2, "pad": 6},
 }
 
 // scalarValues are the numbers that are not sizes.
