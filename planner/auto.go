@@ -21,45 +21,41 @@ const (
 // plan of the least predicted makespan; among equals the fewest waits, then the fewest streams.
 func (r *request) auto(streams int) (*Plan, error) {
 	if n := r.g.Len(); n > mostTried {
-		plan, err := r.planWith("list", streams)
+		plan, err := r.planWith(candidate{strategy: "list", streams: streams})
 		if err != nil {
 			return nil, err
 		}
 		plan.Note = fmt.Sprintf("auto tried only list: the graph has %d nodes, and other strategies are tried up to %d", n, mostTried)
 		return plan, nil
 	}
-	var best *Plan
-	var bestStreams int
-	try := func(strategy string, streams int) error {
-		plan, err := r.planWith(strategy, streams)
-		if errors.Is(err, ErrTooManyStreams) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.simulate(plan); err != nil {
-			return err
-		}
-		if best == nil || plan.before(best) {
-			best, bestStreams = plan, streams
-		}
-		return nil
-	}
+	tried := []candidate{}
 	// With one stream for kernels, copies still have streams of their own.
 	for s := streams; s >= 1; s /= 2 {
-		if err := try("list", s); err != nil {
+		tried = append(tried, candidate{strategy: "list", streams: s})
+	}
+	for s := streams; s >= 1 && r.queuesCopies(); s /= 2 {
+		tried = append(tried, candidate{strategy: "list", streams: s, inLine: true})
+	}
+	tried = append(tried, candidate{strategy: "serial", streams: 1}, candidate{strategy: "cover", streams: streams})
+	var best *Plan
+	var chosen candidate
+	for _, c := range tried {
+		plan, err := r.planWith(c)
+		if errors.Is(err, ErrTooManyStreams) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	if err := try("serial", 1); err != nil {
-		return nil, err
-	}
-	if err := try("cover", streams); err != nil {
-		return nil, err
+		if err := r.simulate(plan); err != nil {
+			return nil, err
+		}
+		if best == nil || plan.before(best) {
+			best, chosen = plan, c
+		}
 	}
 	if best.Strategy == "list" && best.Stats.Waits > 0 && r.g.Len() <= mostPolished {
-		polished, err := r.polish(bestStreams)
+		polished, err := r.polish(chosen)
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +64,24 @@ func (r *request) auto(streams int) (*Plan, error) {
 		}
 	}
 	return best, nil
+}
+
+// queuesCopies says whether two copies of a device ever want the same engine.
+func (r *request) queuesCopies() bool {
+	if r.o.Machine.Unit {
+		return false
+	}
+	seen := map[int32]bool{}
+	for i := range r.g.Nodes {
+		if e := EngineOf(r.g, int32(i)); e != Compute {
+			if c := copierOf(e, r.g.Nodes[i].Device); seen[c] {
+				return true
+			} else {
+				seen[c] = true
+			}
+		}
+	}
+	return false
 }
 
 // before compares plans of one graph by prediction.
@@ -85,13 +99,13 @@ func (p *Plan) before(other *Plan) bool {
 	return a.Records < b.Records
 }
 
-// polish makes list's plan on so many streams and looks for changes that need fewer waits; nil where it is too wide for that.
-func (r *request) polish(streams int) (*Plan, error) {
-	p, err := r.problem(streams)
+// polish makes list's plan once more and looks for changes that need fewer waits; nil where it is too wide for that.
+func (r *request) polish(c candidate) (*Plan, error) {
+	p, err := r.problem(c.streams)
 	if err != nil {
 		return nil, err
 	}
-	a, err := planList(p)
+	a, err := planList(p, c.inLine)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (l *lister) newestSuited(k int32) (urgency, bool) {
 // mayCompute says whether a lane computes or may begin to.
 func (l *lister) mayCompute(k int32) bool {
 	ln := &l.lanes[k]
-	return ln.computes || l.roomFor(ln.pool)
+	return ln.computes || !ln.line && l.roomFor(ln.pool)
 }
 
 func (l *lister) roomFor(q int32) bool {
@@ -268,13 +268,31 @@ func (l *lister) placeCopies(t *turn) {
 			}
 		}
 		i := l.node(t.ready[0])
-		k := l.copyLane(i)
+		k := l.lineFor(i, t)
+		if k < 0 {
+			k = l.copyLane(i)
+		}
 		if k < 0 {
 			return
 		}
 		t.ready.pop()
 		l.place(i, k)
 	}
+}
+
+// lineFor returns the lane that a copy shares with the others of its engine, -1 where it has none.
+func (l *lister) lineFor(i int32, t *turn) int32 {
+	pool := &l.pools[l.p.poolOf(i)]
+	switch {
+	case !l.inLine:
+		return -1
+	case t.line < 0 && len(pool.fresh) > 0 && pool.copying < pool.copyRoom:
+		t.line = pool.fresh[len(pool.fresh)-1]
+		l.lanes[t.line].line = true
+	case t.line < 0 || l.lanes[t.line].pool != l.p.poolOf(i):
+		return -1
+	}
+	return t.line
 }
 
 // copyLane returns the lane for a copy, -1 where it should wait for one. A lane that computes is taken only where another is
@@ -293,7 +311,7 @@ func (l *lister) copyLane(i int32) int32 {
 	}
 	best, bestWaits := int32(-1), 0
 	for _, k := range pool.idle[max(0, len(pool.idle)-mostWeighed):] {
-		if l.lanes[k].computes && pool.left > 0 && spare < 2 {
+		if l.lanes[k].line || l.lanes[k].computes && pool.left > 0 && spare < 2 {
 			continue
 		}
 		if waits := l.missing(i, k); best < 0 || waits < bestWaits {

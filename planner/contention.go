@@ -88,6 +88,9 @@ type copier struct {
 	queue  heap[queued]
 	active int
 	lastBy int32 // the copy that ended last
+	kept   int32 // the copy that the engine waits for, because it follows on the same stream; -1 for none
+	next   queued
+	here   bool // next is the copy that is kept for, ready
 }
 
 // queued is a copy that may start since us.

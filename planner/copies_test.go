@@ -82,6 +82,11 @@ func TestPiecesAreCopiedAsDeclaredAndDownEarly(t *testing.T) {
 			// All pieces up, the last one's blur, the value, two steps of the first piece, all pieces down, and what submission and
 			// waits take. On several streams kernels that fill the device slow each other down, which only auto looks at.
 			if strategy == "auto" {
+				timeline, err := Simulate(g, plan, H200(), profile)
+				require.NoError(t, err)
+				for k := 1; k < n; k++ {
+					require.Less(t, timeline.Nodes[k-1].Start, timeline.Nodes[k].Start, "an engine that goes on with a stream keeps the order")
+				}
 				require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*(n*1000+400+n*1000), "%d streams", streams)
 			}
 		}

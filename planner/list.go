@@ -20,7 +20,8 @@ const (
 	largeWindow = 6
 )
 
-func planList(p *problem) (*assignment, error) {
+// planList makes the passes. With inLine all copies of an engine share a stream.
+func planList(p *problem, inLine bool) (*assignment, error) {
 	if p.len() == 0 {
 		return &assignment{}, p.ctx.Err()
 	}
@@ -28,7 +29,7 @@ func planList(p *problem) (*assignment, error) {
 	if p.len() > mostPasses {
 		window = largeWindow
 	}
-	l := newLister(p, window)
+	l := newLister(p, window, inLine)
 	if err := l.run(freeing); err != nil {
 		return nil, err
 	}

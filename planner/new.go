@@ -106,7 +106,7 @@ func (r *request) plan(streams int) (*Plan, error) {
 	if r.o.Strategy == "auto" {
 		plan, err = r.auto(streams)
 	} else {
-		plan, err = r.planWith(r.o.Strategy, streams)
+		plan, err = r.planWith(candidate{strategy: r.o.Strategy, streams: streams})
 	}
 	if err != nil {
 		return nil, err
@@ -114,14 +114,21 @@ func (r *request) plan(streams int) (*Plan, error) {
 	return plan, r.predict(plan)
 }
 
+// candidate is a way to plan.
+type candidate struct {
+	strategy string
+	streams  int
+	inLine   bool // of list: all copies of an engine share a stream
+}
+
 // planWith plans with one strategy; memory and predictions are left open.
-func (r *request) planWith(strategy string, streams int) (*Plan, error) {
-	p, err := r.problem(streams)
+func (r *request) planWith(c candidate) (*Plan, error) {
+	p, err := r.problem(c.streams)
 	if err != nil {
 		return nil, err
 	}
 	var a *assignment
-	switch strategy {
+	switch c.strategy {
 	case "serial":
 		a, err = planSerial(p)
 	case "roundrobin":
@@ -129,12 +136,12 @@ func (r *request) planWith(strategy string, streams int) (*Plan, error) {
 	case "cover":
 		a, err = planCover(p)
 	default:
-		a, err = planList(p)
+		a, err = planList(p, c.inLine)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.schedule(p, a, strategy)
+	return r.schedule(p, a, c.strategy)
 }
 
 // schedule makes a plan of an assignment; memory and predictions are left open.

@@ -29,6 +29,7 @@ type lister struct {
 	p *problem
 	taste
 	window int
+	inLine bool // all copies of an engine share a stream: it makes them in the order of the plan
 	sync   float64
 	goal   float64
 	lanes  []listLane
@@ -67,6 +68,7 @@ type spotted struct {
 type listLane struct {
 	lane
 	idle     bool
+	line     bool // for copies only
 	launched int32
 	tail     int32       // last node, -1
 	suited   []urgency   // ready nodes whose last predecessor ran here, the newest last; some may have gone elsewhere
@@ -89,11 +91,12 @@ type listPool struct {
 type turn struct {
 	free  []float64 // when each is free; none where the machine never makes copies wait
 	ready urgencyHeap
+	line  int32 // the lane of its copies where they share one, -1 before the first
 }
 
-func newLister(p *problem, window int) *lister {
+func newLister(p *problem, window int, inLine bool) *lister {
 	n := p.len()
-	l := &lister{p: p, window: window, sync: p.sync(), goal: p.whole(p.goal())}
+	l := &lister{p: p, window: window, inLine: inLine, sync: p.sync(), goal: p.whole(p.goal())}
 	l.pools = make([]listPool, len(p.pools))
 	devices := 0
 	for q := range p.pools {
@@ -192,7 +195,7 @@ func (l *lister) start(t taste) {
 	}
 	for e := range l.turns {
 		t := &l.turns[e]
-		t.ready = t.ready[:0]
+		t.ready, t.line = t.ready[:0], -1
 		if !p.machine.Unit && t.free == nil {
 			t.free = make([]float64, max(1, p.machine.CopyEngines))
 		}

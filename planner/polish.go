@@ -222,7 +222,7 @@ func (h *polisher) cross() {
 func (h *polisher) shift() {
 	from := h.rand(len(h.order))
 	to := max(0, min(len(h.order)-1, from-2*int(h.width)+h.rand(4*int(h.width)+1)))
-	if from == to || !h.reorder(from, to) {
+	if from == to || !h.isLoose(h.order[from]) || !h.reorder(from, to) {
 		return
 	}
 	h.keep(func() { h.reorder(to, from) })

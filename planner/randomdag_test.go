@@ -57,7 +57,7 @@ func (c *randomCase) ratio(tb testing.TB, strategy string, streams int) (ratio f
 	if strategy == "auto" {
 		plan, err = r.auto(streams)
 	} else {
-		plan, err = r.planWith(strategy, streams)
+		plan, err = r.planWith(candidate{strategy: strategy, streams: streams})
 	}
 	if err != nil {
 		return 0, 0, err
@@ -160,7 +160,7 @@ func BenchmarkGrowth(b *testing.B) {
 		made := sync.OnceValues(func() (*request, *Plan) {
 			r, err := newRequest(context.Background(), growthShape(n).ordered(b), Options{Strategy: "list"})
 			require.NoError(b, err)
-			plan, err := r.planWith("list", 8)
+			plan, err := r.planWith(candidate{strategy: "list", streams: 8})
 			require.NoError(b, err)
 			return r, plan
 		})
@@ -174,7 +174,7 @@ func BenchmarkGrowth(b *testing.B) {
 			for b.Loop() {
 				r, err := newRequest(context.Background(), g, Options{Strategy: "list"})
 				require.NoError(b, err)
-				plan, err := r.planWith("list", 8)
+				plan, err := r.planWith(candidate{strategy: "list", streams: 8})
 				require.NoError(b, err)
 				if err := Verify(g, plan); err != nil {
 					b.Fatal(err)

@@ -195,6 +195,25 @@ func TestSimulateCopyEngines(t *testing.T) {
 	assert.Equal(t, []Gap{{0, Compute, 0, 30, 3}}, gaps)
 }
 
+func TestSimulateAnEngineGoesOnWithItsStream(t *testing.T) {
+	b := dag.New("copies")
+	n := int64(9000)
+	host, device := b.Host("h", dag.U8, 5*n), b.Device("d", dag.U8, 5*n)
+	for k, name := range []string{"a", "b", "c", "d", "e"} {
+		part := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Lo: int64(k) * n, Hi: int64(k+1) * n} }
+		b.Copy(name, part(device), part(host))
+	}
+	b.Task("task")
+	g, err := b.Graph()
+	require.NoError(t, err)
+	m := free()
+	p := byHand(t, g, "0 1 0 1 0 0", "launch a, launch c, launch task, launch e", "launch b, launch d")
+	assert.Equal(t, "a 0-10 start\nb 20-30 engine c\nc 10-20 stream order a\nd 30-40 stream order b\ne 40-50 engine d\ntask 20-21 stream order c\n",
+		simulated(t, g, p, m), "c before b, though b was ready first; e only when the engine has left its stream")
+	m.CopyEngines = 2
+	assert.Equal(t, "a 0-10 start\nb 0-10 start\nc 10-20 stream order a\nd 10-20 stream order b\ne 21-31 stream order task\ntask 20-21 stream order c\n", simulated(t, g, p, m))
+}
+
 func TestSimulateCopiesBothWays(t *testing.T) {
 	b := dag.New("both")
 	n := int64(9000)
