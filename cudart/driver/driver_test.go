@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver/internal/probe"
+	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -82,6 +85,28 @@ func TestOpenFailures(t *testing.T) {
 			require.ErrorIs(t, err, c.is)
 			require.EqualError(t, err, c.text)
 		})
+	}
+}
+
+func TestMoreQueuesAreAskedForWhereNobodyDid(t *testing.T) {
+	const child = "DAGRUN_TEST_QUEUES"
+	if os.Getenv(child) != "" {
+		askForQueues()
+		name := []byte(queuesVariable + "\x00")
+		value := dl.Call(libc("getenv"), uintptr(unsafe.Pointer(&name[0])))
+		fmt.Println("queues:", dl.Text(*(**byte)(unsafe.Pointer(&value))))
+		return
+	}
+	for set, want := range map[string]string{"": "32", "4": "4"} {
+		c := exec.Command(os.Args[0], "-test.run=^TestMoreQueuesAreAskedForWhereNobodyDid$", "-test.v")
+		c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, queuesVariable+"=") })
+		c.Env = append(c.Env, child+"=1")
+		if set != "" {
+			c.Env = append(c.Env, queuesVariable+"="+set)
+		}
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "queues: "+want+"\n")
 	}
 }
 

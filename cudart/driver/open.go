@@ -27,21 +27,43 @@ type library struct {
 }
 
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
+//
+// All streams of a process share 8 queues of the hardware unless the environment says otherwise, and those that share one wait for each
+// other. A plan with copies, or several replays in flight, has more streams than that, so Open asks for 32 by setting
+// CUDA_DEVICE_MAX_CONNECTIONS where it is not set. That is for naught where the process has used CUDA before.
 func Open() (*Platform, error) {
 	lib, err := dl.Open("libcuda.so.1", "libcuda.so")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cudart.ErrNoDriver, err)
 	}
+	askForQueues()
 	return open(lib.Symbol)
 }
 
+const (
+	queuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS"
+	mostQueues     = "32"
+)
+
+// askForQueues sets the variable for the C library, which keeps an environment of its own.
+func askForQueues() {
+	if setenv := libc("setenv"); setenv != 0 {
+		const keep = 0 // what it is set to
+		name, value := []byte(queuesVariable+"\x00"), []byte(mostQueues+"\x00")
+		dl.CallWith(setenv, dl.Pointer(&name[0]), dl.Pointer(&value[0]), dl.Number(keep))
+	}
+}
+
 // schedYield is the C library's function that gives the processor to another thread.
-func schedYield() uintptr {
+func schedYield() uintptr { return libc("sched_yield") }
+
+// libc is a function of the C library, 0 where there is none.
+func libc(name string) uintptr {
 	c, err := dl.Open("libc.so.6")
 	if err != nil {
 		return 0
 	}
-	address, err := c.Symbol("sched_yield")
+	address, err := c.Symbol(name)
 	if err != nil {
 		return 0
 	}
