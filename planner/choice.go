@@ -93,7 +93,7 @@ func (l *lister) placeCompute(q int32) {
 		}
 		// As long as the most urgent node can wait, any other may go first.
 		least := first | math.MaxUint32
-		if l.patient && first.rank() < l.goal-l.now {
+		if first.rank() < l.patience*(l.goal-l.now) {
 			least = math.MaxUint64
 		}
 		a, b := c.pick(first, least)

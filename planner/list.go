@@ -4,17 +4,20 @@ package planner
 
 import "math"
 
-// The passes. Two spend the time that the lower bound leaves over on saving waits, one by nodes that free the most others, one by
-// newest nodes first; the hasty one looks at the longest remaining path alone.
+// The passes. Until a share of the time that the lower bound leaves over is spent, each takes what needs fewer waits before what is
+// urgent: the wary one leaves some of that time for what the bound does not see, such as streams that are all busy when a node
+// becomes ready; the others spend all of it. Among equals they take nodes that free the most others, or the newest.
 var (
-	freeing = taste{patient: true, eager: 1}
-	newest  = taste{patient: true, newest: true, suit: 1}
-	hasty   = taste{}
+	wary    = taste{patience: 0.85, eager: 1}
+	freeing = taste{patience: 1, eager: 1}
+	newest  = taste{patience: 1, newest: true, suit: 1}
 )
 
 const (
-	// mostPasses bounds the graphs that get every pass. Beyond it a pass costs more than the waits it saves.
+	// mostPasses bounds the graphs that get a second pass, and fewPasses those that get every pass. Beyond it a pass costs more than
+	// the waits it saves.
 	mostPasses = 2000
+	fewPasses  = 64
 	// smallWindow and largeWindow are how many of the most urgent ready nodes are weighed against each other for a stream.
 	smallWindow = 16
 	largeWindow = 6
@@ -30,29 +33,25 @@ func planList(p *problem, inLine bool) (*assignment, error) {
 		window = largeWindow
 	}
 	l := newLister(p, window, inLine)
-	if err := l.run(freeing); err != nil {
+	if err := l.run(wary); err != nil {
 		return nil, err
 	}
 	best := l.take()
-	if p.len() > mostPasses || best.score.waits == 0 && best.score.makespan <= l.goal {
-		return best.assignment(p), nil
+	var more []taste
+	switch {
+	case best.score.waits == 0 && best.score.makespan <= l.goal:
+	case p.len() <= fewPasses:
+		more = []taste{freeing, newest}
+	case p.len() <= mostPasses && best.score.makespan <= l.goal*(1+slackShare):
+		more = []taste{newest} // there is time to save waits with
 	}
-	// A second pass mends what the first lacks: time, or waits where it met the goal. Where the goal is out of reach, no pass
-	// gains time, and waits are left to save.
-	if best.score.makespan > l.goal*(1+slackShare) {
-		if err := l.run(hasty); err != nil {
+	for _, t := range more {
+		if err := l.run(t); err != nil {
 			return nil, err
 		}
 		if l.score.better(best.score) {
 			best = l.take()
-			return best.assignment(p), nil
 		}
-	}
-	if err := l.run(newest); err != nil {
-		return nil, err
-	}
-	if l.score.better(best.score) {
-		best = l.take()
 	}
 	return best.assignment(p), nil
 }

@@ -9,10 +9,10 @@ import (
 
 // taste is what a pass prefers where it has a choice.
 type taste struct {
-	patient bool // as long as every ready node can start later and still meet the goal, take what needs fewer waits
-	newest  bool // among equals the node that became ready last, not the one declared first
-	suit    int32
-	eager   int32
+	patience float64 // as long as the longest remaining path is below this share of the time left to the goal, take what needs fewer waits
+	newest   bool    // among equals the node that became ready last, not the one declared first
+	suit     int32
+	eager    int32
 }
 
 const (
