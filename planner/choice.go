@@ -39,7 +39,7 @@ const (
 // top drops what has been placed from a heap and returns its first entry.
 func (l *lister) top(h *urgencyHeap) (urgency, bool) {
 	for len(*h) > 0 {
-		if u := (*h)[0]; l.spots[l.node(u)].lane < 0 {
+		if u := (*h)[0]; !l.placed[l.node(u)] {
 			return u, true
 		}
 		h.pop()
@@ -51,7 +51,7 @@ func (l *lister) top(h *urgencyHeap) (urgency, bool) {
 func (l *lister) newestSuited(k int32) (urgency, bool) {
 	suited := l.lanes[k].suited
 	for last := len(suited) - 1; last >= 0; last-- {
-		if u := suited[last]; l.spots[l.node(u)].lane < 0 {
+		if u := suited[last]; !l.placed[l.node(u)] {
 			l.lanes[k].suited = suited[:last+1]
 			return u, true
 		}
@@ -200,7 +200,7 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
 	}
 	for at := 0; at < min(len(pool.ready), 2*l.window) && c.rows < l.window; at++ {
 		if u := pool.ready[at]; u <= least {
-			if i := l.node(u); l.spots[i].lane < 0 {
+			if i := l.node(u); !l.placed[i] {
 				c.add(u, i)
 			}
 		}

@@ -39,6 +39,7 @@ type lister struct {
 	choice choice
 
 	spots           []spotted
+	placed          []bool // apart from spots, because what is asked of many nodes should be small
 	pending, prefer []int32
 	order           []int32
 
@@ -58,7 +59,7 @@ type lister struct {
 	score   score
 }
 
-// spotted is where a node was placed: its lane, -1 before, its position there, from 1, and when it ends.
+// spotted is where a node was placed: its lane, its position there, from 1, and when it ends.
 type spotted struct {
 	lane, position int32
 	finish         float64
@@ -132,6 +133,7 @@ func newLister(p *problem, window int, inLine bool) *lister {
 		l.lanes[k].suited = heaps[k*few : k*few : (k+1)*few]
 	}
 	l.running = make(finishingHeap, 0, min(n, lanes))
+	l.placed = make([]bool, n)
 	few = min(n, 4*fewSuited)
 	heaps = make([]urgency, len(l.pools)*few)
 	lists := make([]int32, 2*len(l.pools)*lanes)
@@ -164,6 +166,7 @@ func (l *lister) start(t taste) {
 	}
 	l.order, l.waits, l.due = l.order[:0], l.waits[:0], l.due[:0]
 	clear(l.recorded)
+	clear(l.placed)
 	for k := range l.lanes {
 		ln := &l.lanes[k]
 		*ln = listLane{tail: -1, suited: ln.suited[:0], mine: ln.mine[:0]}
@@ -218,7 +221,6 @@ func (l *lister) start(t taste) {
 	}
 	roots := 0
 	for i := range n {
-		l.spots[i].lane = -1
 		l.pending[i] = int32(len(p.preds(i)))
 		if l.pending[i] == 0 {
 			l.enter(i)
@@ -490,7 +492,7 @@ func (l *lister) place(i, k int32) {
 	ln.tail = i
 	l.order = append(l.order, i)
 	finish := start + p.duration[i]
-	l.spots[i] = spotted{k, ln.launched, finish}
+	l.spots[i], l.placed[i] = spotted{k, ln.launched, finish}, true
 	l.score.makespan = max(l.score.makespan, finish)
 	l.running.push(finishing{finish, i})
 }
