@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -89,25 +87,29 @@ func TestOpenFailures(t *testing.T) {
 }
 
 func TestMoreQueuesAreAskedForWhereNobodyDid(t *testing.T) {
-	const child = "DAGRUN_TEST_QUEUES"
-	if os.Getenv(child) != "" {
-		askForQueues()
-		name := []byte(queuesVariable + "\x00")
+	name := []byte(queuesVariable + "\x00")
+	queues := func() string {
 		value := dl.Call(libc("getenv"), uintptr(unsafe.Pointer(&name[0])))
-		fmt.Println("queues:", dl.Text(*(**byte)(unsafe.Pointer(&value))))
-		return
-	}
-	for set, want := range map[string]string{"": "32", "4": "4"} {
-		c := exec.Command(os.Args[0], "-test.run=^TestMoreQueuesAreAskedForWhereNobodyDid$", "-test.v")
-		c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, queuesVariable+"=") })
-		c.Env = append(c.Env, child+"=1")
-		if set != "" {
-			c.Env = append(c.Env, queuesVariable+"="+set)
+		if value == 0 {
+			return ""
 		}
-		out, err := c.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), "queues: "+want+"\n")
+		return dl.Text(*(**byte)(unsafe.Pointer(&value)))
 	}
+	set := func(value string) {
+		if value == "" {
+			dl.CallWith(libc("unsetenv"), dl.Pointer(&name[0]))
+			return
+		}
+		text := []byte(value + "\x00")
+		dl.CallWith(libc("setenv"), dl.Pointer(&name[0]), dl.Pointer(&text[0]), dl.Number(1))
+	}
+	defer set(queues())
+	set("")
+	askForQueues()
+	require.Equal(t, "32", queues())
+	set("4")
+	askForQueues()
+	require.Equal(t, "4", queues(), "what the user has set stays")
 }
 
 func TestOptionalFunctionsMayBeMissing(t *testing.T) {
