@@ -20,7 +20,7 @@ const (
 	fewPasses  = 64
 	// smallWindow and largeWindow are how many of the most urgent ready nodes are weighed against each other for a stream.
 	smallWindow = 16
-	largeWindow = 4
+	largeWindow = 3
 )
 
 // planList makes the passes. With inLine all copies of an engine share a stream.
