@@ -184,7 +184,7 @@ func hasToken(d []token, text string) bool {
 func (p *signatureParser) take(d []token, c bool) {
 	switch {
 	case len(d) == 0:
-	case d[0].text == "typedef":
+	case d[0].text == "typedef" && len(d) > 2:
 		p.typedef(d[1:len(d)-1], d[len(d)-1].text)
 	case d[0].text == "using" && len(d) > 3 && d[2].text == "=":
 		p.typedef(d[3:], d[1].text)
