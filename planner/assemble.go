@@ -60,6 +60,9 @@ func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
 	plan.Stats.ForkRecords, plan.Stats.ForkWaits = plan.countForkJoin()
 }
 
+// usualEvents is how many free events of a device there is room for from the start.
+const usualEvents = 16
+
 // eventPool hands out events, each to one device only. Devices are few, so they are searched one by one.
 type eventPool struct {
 	single  bool
@@ -87,7 +90,7 @@ func (e *eventPool) put(device, id int32) {
 	if k < 0 {
 		k = len(e.free)
 		e.devices = append(e.devices, device)
-		e.free = append(e.free, make([]int32, 0, fewSuited))
+		e.free = append(e.free, make([]int32, 0, usualEvents))
 	}
 	e.free[k] = append(e.free[k], id)
 }

@@ -28,14 +28,16 @@ func (r *request) auto(streams int) (*Plan, error) {
 		plan.Note = fmt.Sprintf("auto tried only list: the graph has %d nodes, and other strategies are tried up to %d", n, mostTried)
 		return plan, nil
 	}
-	tried := []candidate{}
+	var tried, inLine []candidate
+	queues := r.queuesCopies()
 	// With one stream for kernels, copies still have streams of their own.
 	for s := streams; s >= 1; s /= 2 {
 		tried = append(tried, candidate{strategy: "list", streams: s})
+		if queues {
+			inLine = append(inLine, candidate{strategy: "list", streams: s, inLine: true})
+		}
 	}
-	for s := streams; s >= 1 && r.queuesCopies(); s /= 2 {
-		tried = append(tried, candidate{strategy: "list", streams: s, inLine: true})
-	}
+	tried = append(tried, inLine...)
 	tried = append(tried, candidate{strategy: "serial", streams: 1}, candidate{strategy: "cover", streams: streams})
 	var best *Plan
 	var chosen candidate
@@ -73,13 +75,15 @@ func (r *request) queuesCopies() bool {
 	}
 	seen := map[int32]bool{}
 	for i := range r.g.Nodes {
-		if e := EngineOf(r.g, int32(i)); e != Compute {
-			if c := copierOf(e, r.g.Nodes[i].Device); seen[c] {
-				return true
-			} else {
-				seen[c] = true
-			}
+		e := EngineOf(r.g, int32(i))
+		if e == Compute {
+			continue
 		}
+		c := copierOf(e, r.g.Nodes[i].Device)
+		if seen[c] {
+			return true
+		}
+		seen[c] = true
 	}
 	return false
 }

@@ -200,25 +200,3 @@ func unordered(p *Plan, s *schedule, source clockSource, pairs []pair) []int32 {
 	}
 	return found
 }
-
-// countingSort orders 0..n-1 (or the given order, which it keeps among equals) by a key below keys.
-func countingSort(n, keys int, order []int32, key func(int32) int32) []int32 {
-	start := make([]int32, keys+1)
-	for k := range n {
-		start[key(int32(k))+1]++
-	}
-	for k := range keys {
-		start[k+1] += start[k]
-	}
-	sorted := make([]int32, n)
-	for i := range n {
-		k := int32(i)
-		if order != nil {
-			k = order[i]
-		}
-		at := key(k)
-		sorted[start[at]] = k
-		start[at]++
-	}
-	return sorted
-}
