@@ -2,62 +2,92 @@
 
 package planner
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
+
+// assembler is what assembly keeps by node and by stream.
+type assembler struct {
+	pending []int32 // by node, waits on it that are not submitted yet
+	event   []int32 // by node, the event recorded after it
+	at      []int32 // by stream, the next op
+	size    []int32 // by stream, ops
+	device  []int32 // by stream, where in free its device's events are
+	free    eventPool
+}
+
+var assemblers = sync.Pool{New: func() any { return new(assembler) }}
 
 // assemble fills in the plan's streams, order and events. A record stands right after its node and only where a wait uses it.
 func assemble(p *problem, s *assignment, w *waitList, single bool, plan *Plan) {
-	n := p.len()
-	words := make([]int32, 2*n)
-	pending, event := words[:n], words[n:] // by node: waits on it that are not submitted yet, and its event
+	n, streams := p.len(), len(s.lanes)
+	a := assemblers.Get().(*assembler)
+	a.pending, a.event = zeroed(a.pending, n), sized(a.event, n)
+	a.at, a.size, a.device = sized(a.at, streams), zeroed(a.size, streams), sized(a.device, streams)
+	a.free.reset(single)
+	pending, event, at, size := a.pending, a.event, a.at, a.size
 	for _, q := range w.from {
 		pending[q]++
 	}
-	size := make([]int32, len(s.lanes))
 	records := 0
-	for i := range int32(n) {
-		size[s.stream[i]] += 1 + w.start[i+1] - w.start[i]
+	for i, k := range s.stream {
+		size[k] += 1 + w.start[i+1] - w.start[i]
 		if pending[i] > 0 {
-			size[s.stream[i]]++
+			size[k]++
 			records++
 		}
 	}
-	ops := make([]Op, 0, n+len(w.from)+records)
-	plan.Streams = make([]Stream, len(s.lanes))
+	ops := make([]Op, n+len(w.from)+records)
+	plan.Streams = make([]Stream, streams)
+	begin := int32(0)
 	for k, l := range s.lanes {
 		q := p.pools[l.pool]
-		end := len(ops) + int(size[k])
-		plan.Streams[k] = Stream{Device: q.device, Priority: q.priority, Ops: ops[len(ops):len(ops):end]}
-		ops = ops[:end]
+		end := begin + size[k]
+		plan.Streams[k] = Stream{Device: q.device, Priority: q.priority, Ops: ops[begin:end:end]}
+		at[k], a.device[k] = begin, a.free.of(q.device)
+		begin = end
 	}
-	plan.Order = make([]int32, 0, cap(ops))
-	free := eventPool{single: single}
+	plan.Order = make([]int32, len(ops))
+	order := plan.Order
+	submitted := 0
 	for _, i := range s.order {
 		k := s.stream[i]
-		stream := &plan.Streams[k]
+		next := at[k]
 		for _, q := range w.of(i) {
-			stream.Ops = append(stream.Ops, Op{Wait, q, event[q]})
-			plan.Order = append(plan.Order, k)
+			ops[next] = Op{Wait, q, event[q]}
+			next++
+			order[submitted] = k
+			submitted++
 			// A wait takes the record that was submitted last, so once the last wait is in, the event may be recorded again.
 			if pending[q]--; pending[q] == 0 {
-				free.put(plan.Streams[s.stream[q]].Device, event[q])
+				a.free.put(a.device[s.stream[q]], event[q])
 			}
 		}
-		stream.Ops = append(stream.Ops, Op{Launch, i, -1})
-		plan.Order = append(plan.Order, k)
+		ops[next] = Op{Launch, i, -1}
+		next++
+		order[submitted] = k
+		submitted++
 		if pending[i] > 0 {
-			event[i] = free.take(stream.Device)
-			stream.Ops = append(stream.Ops, Op{Record, i, event[i]})
-			plan.Order = append(plan.Order, k)
+			event[i] = a.free.take(a.device[k])
+			ops[next] = Op{Record, i, event[i]}
+			next++
+			order[submitted] = k
+			submitted++
 		}
+		at[k] = next
 	}
-	plan.Events = free.made
+	plan.Events = a.free.made
 	plan.Stats.Nodes = n
 	plan.Stats.Edges = len(p.g.Edges())
 	plan.Stats.Streams = len(plan.Streams)
 	plan.Stats.Records = records
 	plan.Stats.Waits = len(w.from)
-	plan.Stats.Events = int(free.made)
+	plan.Stats.Events = int(a.free.made)
 	plan.Stats.ForkRecords, plan.Stats.ForkWaits = plan.countForkJoin()
+	if n <= mostKept {
+		assemblers.Put(a)
+	}
 }
 
 // usualEvents is how many free events of a device there is room for from the start.
@@ -71,26 +101,39 @@ type eventPool struct {
 	free    [][]int32 // by index into devices
 }
 
-func (e *eventPool) take(device int32) int32 {
-	if k := slices.Index(e.devices, device); k >= 0 && len(e.free[k]) > 0 {
-		last := len(e.free[k]) - 1
-		id := e.free[k][last]
-		e.free[k] = e.free[k][:last]
-		return id
+// reset takes all events back.
+func (e *eventPool) reset(single bool) {
+	e.single, e.made = single, 0
+	e.devices = e.devices[:0]
+}
+
+// of returns the number that a device has here.
+func (e *eventPool) of(device int32) int32 {
+	k := slices.Index(e.devices, device)
+	if k < 0 {
+		k = len(e.devices)
+		e.devices = append(e.devices, device)
+		if k == len(e.free) {
+			e.free = append(e.free, make([]int32, 0, usualEvents))
+		}
+		e.free[k] = e.free[k][:0]
 	}
-	e.made++
-	return e.made - 1
+	return int32(k)
+}
+
+func (e *eventPool) take(device int32) int32 {
+	free := e.free[device]
+	if len(free) == 0 {
+		e.made++
+		return e.made - 1
+	}
+	last := len(free) - 1
+	e.free[device] = free[:last]
+	return free[last]
 }
 
 func (e *eventPool) put(device, id int32) {
-	if e.single {
-		return
+	if !e.single {
+		e.free[device] = append(e.free[device], id)
 	}
-	k := slices.Index(e.devices, device)
-	if k < 0 {
-		k = len(e.free)
-		e.devices = append(e.devices, device)
-		e.free = append(e.free, make([]int32, 0, usualEvents))
-	}
-	e.free[k] = append(e.free[k], id)
 }

@@ -14,6 +14,14 @@ type assignment struct {
 	lanes  []lane    // by stream
 	waits  *waitList // nil: not known yet
 	score  score     // as the strategy sees it, where it looks
+	owner  *lister   // whose memory this is, nil for nobody's
+}
+
+// release hands the memory back where it is somebody's. The assignment must not be used any more.
+func (s *assignment) release() {
+	if s.owner != nil {
+		s.owner.release()
+	}
 }
 
 // lane is a stream before it has a number that people see.
@@ -23,29 +31,39 @@ type lane struct {
 	computes bool
 }
 
+// fewLanes is how many streams most assignments stay within.
+const fewLanes = 32
+
 // number gives the streams their final numbers: a bound stream the one that its user wrote, where there are that many streams,
 // the others what is left, by first use. Streams without nodes vanish.
 func (s *assignment) number(p *problem) {
-	used := make([]int32, 0, len(s.lanes))
-	seen := make([]bool, len(s.lanes))
+	// Most plans have few streams: what is kept by stream lies on the stack then.
+	var few [4 * fewLanes]int32
+	words := few[:]
+	if len(s.lanes) > fewLanes {
+		words = make([]int32, 4*len(s.lanes))
+	}
+	count := len(s.lanes)
+	used, homeless := words[:0:count], words[count:count:2*count]
+	final, taken := words[2*count:3*count], words[3*count:4*count]
+	for k := range final {
+		final[k] = -1
+	}
 	for _, i := range s.order {
-		if k := s.stream[i]; !seen[k] {
-			seen[k] = true
-			if used = append(used, k); len(used) == len(s.lanes) {
+		if k := s.stream[i]; final[k] < 0 {
+			final[k] = 0
+			if used = append(used, k); len(used) == count {
 				break
 			}
 		}
 	}
-	final := make([]int32, len(s.lanes))
 	lanes := make([]lane, len(used))
-	taken := make([]bool, len(used))
-	var homeless []int32
 	for _, k := range used {
 		final[k] = -1
 		if b := s.lanes[k].binding; b >= 0 {
 			if number := p.bindings[b].number; int(number) < len(used) {
 				final[k] = number
-				taken[number] = true
+				taken[number] = 1
 			} else {
 				homeless = append(homeless, k)
 			}
@@ -61,11 +79,11 @@ func (s *assignment) number(p *problem) {
 	}
 	next := int32(0)
 	for _, k := range homeless {
-		for taken[next] {
+		for taken[next] > 0 {
 			next++
 		}
 		final[k] = next
-		taken[next] = true
+		taken[next] = 1
 	}
 	for _, k := range used {
 		lanes[final[k]] = s.lanes[k]

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// choice weighs ready nodes against idle lanes. Its slices are made once and never change their lengths: what is in use is
-// counted, because to cut a slice that is kept in memory takes a write barrier.
+// choice weighs ready nodes against idle lanes. Its slices keep their lengths through a pass: what is in use is counted, because
+// to cut a slice that is kept in memory takes a write barrier.
 type choice struct {
 	ready   []urgency
 	nodes   []int32 // whose urgencies they are
@@ -22,11 +22,11 @@ type choice struct {
 // idleLane is a lane with what costs depend on.
 type idleLane struct{ lane, tail int32 }
 
-func newChoice(n, window, lanes int) choice {
+// size makes room for the choices of a pass.
+func (c *choice) size(n, window, lanes int) {
 	columns := min(lanes, mostWeighed+1)
 	rows := min(n, window+columns)
-	words := make([]int32, rows+rows*columns)
-	return choice{ready: make([]urgency, rows), nodes: words[:rows], lanes: make([]idleLane, columns), cost: words[rows:]}
+	c.ready, c.nodes, c.lanes, c.cost = sized(c.ready, rows), sized(c.nodes, rows), sized(c.lanes, columns), sized(c.cost, rows*columns)
 }
 
 const (

@@ -46,10 +46,16 @@ type planClocks struct {
 }
 
 func newPlanClocks(p *Plan, s *schedule) *planClocks {
+	c := &planClocks{}
+	c.follow(p, s)
+	return c
+}
+
+// follow makes the clocks those of a plan.
+func (c *planClocks) follow(p *Plan, s *schedule) {
 	n := len(p.Streams)
-	wide := walkWidth(n, n+int(p.Events))
-	return &planClocks{p: p, s: s, wide: wide, last: -1,
-		streams: make([]int32, n*wide), events: make([]int32, int(p.Events)*wide), cursor: make([]int32, n)}
+	c.p, c.s, c.wide, c.last = p, s, walkWidth(n, n+int(p.Events)), -1
+	c.streams, c.events, c.cursor = sized(c.streams, n*c.wide), sized(c.events, int(p.Events)*c.wide), sized(c.cursor, n)
 }
 
 func (c *planClocks) width() int { return c.wide }
@@ -93,9 +99,7 @@ func (c *planClocks) next() (int32, []int32) {
 func raise(clock, other []int32) {
 	clock = clock[:len(other)]
 	for i, done := range other {
-		if clock[i] < done {
-			clock[i] = done
-		}
+		clock[i] = max(clock[i], done)
 	}
 }
 

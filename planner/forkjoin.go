@@ -4,8 +4,9 @@ package planner
 
 // Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait needs none:
 // what it waits for was submitted in the same replay, so it is behind the fork already.
-func (p *Plan) Fork() []int32 {
-	var fork []int32
+func (p *Plan) Fork() []int32 { return p.appendFork(nil) }
+
+func (p *Plan) appendFork(fork []int32) []int32 {
 	for s := 1; s < len(p.Streams); s++ {
 		if ops := p.Streams[s].Ops; len(ops) > 0 && ops[0].Kind != Wait {
 			fork = append(fork, int32(s))
@@ -16,11 +17,17 @@ func (p *Plan) Fork() []int32 {
 
 // Join returns the streams that the origin must wait for at the end. A stream needs none whose last launch some other stream
 // waits for before a launch of its own: that stream's end, or the end of one that waits for it, stands for both.
-func (p *Plan) Join() []int32 {
+func (p *Plan) Join() []int32 { return p.appendJoin(nil) }
+
+func (p *Plan) appendJoin(join []int32) []int32 {
 	if len(p.Streams) < 2 {
-		return nil
+		return join
 	}
-	last := make([]int32, len(p.Streams)) // each stream's last launch, -1 for none
+	var few [fewLanes]int32
+	last := few[:] // each stream's last launch, -1 for none
+	if len(p.Streams) > fewLanes {
+		last = make([]int32, len(p.Streams))
+	}
 	highest := int32(-1)
 	for s := range p.Streams {
 		last[s] = -1
@@ -47,7 +54,6 @@ func (p *Plan) Join() []int32 {
 			}
 		}
 	}
-	var join []int32
 	for s := 1; s < len(p.Streams); s++ {
 		if last[s] >= 0 && !waited[last[s]] {
 			join = append(join, int32(s))
@@ -58,6 +64,7 @@ func (p *Plan) Join() []int32 {
 
 // countForkJoin is how many records and waits a program adds to tie the streams to the origin.
 func (p *Plan) countForkJoin() (records, waits int) {
-	fork, join := len(p.Fork()), len(p.Join())
+	var few [fewLanes]int32
+	fork, join := len(p.appendFork(few[:0])), len(p.appendJoin(few[:0]))
 	return min(fork, 1) + join, fork + join
 }

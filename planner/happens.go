@@ -21,6 +21,9 @@ type schedule struct {
 	order []int32 // nodes in submission order
 	rank  []int32 // by node, its place in order; made when first asked for
 	ops   []int32 // where each node's launch is in Plan.Order; made when first asked for
+
+	cursors  []int32 // of the walk that reads the ops
+	recorded []int32 // by event, the node that its latest record follows, plus 1
 }
 
 // ranks are the nodes' places in the submission order.
@@ -47,77 +50,87 @@ func (s *schedule) opOf(p *Plan, node int32) int32 {
 	return s.ops[node]
 }
 
-// readSchedule walks the submission order once. Plans come from files too, so nothing in one is trusted.
+// readSchedule reads a plan's ops.
 func readSchedule(g *dag.Graph, p *Plan) (*schedule, *Violation) {
-	if v := checkCounts(g, p); v != nil {
+	s := &schedule{}
+	if v := s.read(g, p); v != nil {
 		return nil, v
 	}
+	return s, nil
+}
+
+// read walks the submission order once. Plans come from files too, so nothing in one is trusted.
+func (s *schedule) read(g *dag.Graph, p *Plan) *Violation {
+	if v := checkCounts(g, p); v != nil {
+		return v
+	}
 	n := g.Len()
-	s := &schedule{spots: make([]spot, n), order: make([]int32, 0, n)}
+	s.spots, s.order, s.rank, s.ops = zeroed(s.spots, n), sized(s.order, n)[:0], nil, nil
 	streams := len(p.Streams)
-	cursors := make([]int32, 3*streams)
-	next, launched, last := cursors[:streams], cursors[streams:2*streams], cursors[2*streams:]
+	s.cursors = zeroed(s.cursors, 3*streams)
+	next, launched, last := s.cursors[:streams], s.cursors[streams:2*streams], s.cursors[2*streams:]
 	for i := range last {
 		last[i] = -1
 	}
-	recorded := make([]int32, p.Events) // the node that an event's latest record follows, plus 1
+	s.recorded = zeroed(s.recorded, int(p.Events))
+	spots, recorded := s.spots, s.recorded
 	for k, stream := range p.Order {
 		if stream < 0 || int(stream) >= streams {
-			return nil, newViolation(ErrPlanShape, "order[%d] names stream %d of %d", k, stream, streams).at(k, -1)
+			return newViolation(ErrPlanShape, "order[%d] names stream %d of %d", k, stream, streams).at(k, -1)
 		}
 		ops := p.Streams[stream].Ops
 		at := next[stream]
 		if int(at) >= len(ops) {
-			return nil, newViolation(ErrPlanShape, "order[%d] takes op %d of stream %d, which has %d", k, at, stream, len(ops)).at(k, stream)
+			return newViolation(ErrPlanShape, "order[%d] takes op %d of stream %d, which has %d", k, at, stream, len(ops)).at(k, stream)
 		}
 		next[stream]++
 		op := &ops[at]
 		if op.Kind == Launch {
 			if op.Node < 0 || int(op.Node) >= n {
-				return nil, newViolation(ErrOtherGraph, "stream %d launches node %d, but the graph has %d nodes", stream, op.Node, n).at(k, stream)
+				return newViolation(ErrOtherGraph, "stream %d launches node %d, but the graph has %d nodes", stream, op.Node, n).at(k, stream)
 			}
 			launched[stream]++
-			if s.spots[op.Node].pos != 0 {
-				return nil, newViolation(ErrPlanShape, "%q is launched twice, on streams %d and %d", nodeName(g, op.Node), s.spots[op.Node].stream, stream).
+			if spots[op.Node].pos != 0 {
+				return newViolation(ErrPlanShape, "%q is launched twice, on streams %d and %d", nodeName(g, op.Node), spots[op.Node].stream, stream).
 					node(g, op.Node).at(k, stream).fix("take one launch out")
 			}
-			s.spots[op.Node] = spot{stream, launched[stream]}
+			spots[op.Node] = spot{stream, launched[stream]}
 			s.order = append(s.order, op.Node)
 			last[stream] = op.Node
 			continue
 		}
 		if op.Kind > Wait {
-			return nil, newViolation(ErrPlanShape, "op %d of stream %d is of unknown kind %d", at, stream, uint8(op.Kind)).at(k, stream)
+			return newViolation(ErrPlanShape, "op %d of stream %d is of unknown kind %d", at, stream, uint8(op.Kind)).at(k, stream)
 		}
 		if op.Event < 0 || op.Event >= p.Events {
 			v := newViolation(ErrPlanShape, "op %d of stream %d names event %d of %d", at, stream, op.Event, p.Events).at(k, stream)
 			v.Event = op.Event
-			return nil, v
+			return v
 		}
 		if op.Kind == Record {
 			if last[stream] != op.Node || op.Node < 0 {
 				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, nodeName(g, op.Node), lastLaunch(g, last[stream]))
 				v.Event = op.Event
-				return nil, v.node(g, op.Node).at(k, stream)
+				return v.node(g, op.Node).at(k, stream)
 			}
 			recorded[op.Event] = op.Node + 1
 			continue
 		}
 		if recorded[op.Event] != op.Node+1 || op.Node < 0 {
-			return nil, wrongWait(g, p, k, stream, op, recorded[op.Event]-1)
+			return wrongWait(g, p, k, stream, op, recorded[op.Event]-1)
 		}
 	}
 	if len(s.order) < n {
 		for i := range s.spots {
 			if s.spots[i].pos == 0 {
-				return nil, newViolation(ErrOtherGraph, "%q is never launched", nodeName(g, int32(i))).node(g, int32(i)).fix("plan this graph again")
+				return newViolation(ErrOtherGraph, "%q is never launched", nodeName(g, int32(i))).node(g, int32(i)).fix("plan this graph again")
 			}
 		}
 	}
 	if v := checkEventDevices(g, p); v != nil {
-		return nil, v
+		return v
 	}
-	return s, checkPlaces(g, p, s)
+	return checkPlaces(g, p, s)
 }
 
 // checkEventDevices checks that each event is recorded on one device: an event belongs to the context it was made in.

@@ -36,24 +36,24 @@ func planList(p *problem, inLine bool) (*assignment, error) {
 	if err := l.run(wary); err != nil {
 		return nil, err
 	}
-	best := l.take()
+	l.keep()
 	var more []taste
 	switch {
-	case best.score.waits == 0 && best.score.makespan <= l.goal:
+	case l.best.score.waits == 0 && l.best.score.makespan <= l.goal:
 	case p.len() <= fewPasses:
 		more = []taste{freeing, newest}
-	case p.len() <= mostPasses && best.score.makespan <= l.goal*(1+slackShare):
+	case p.len() <= mostPasses && l.best.score.makespan <= l.goal*(1+slackShare):
 		more = []taste{newest} // there is time to save waits with
 	}
 	for _, t := range more {
 		if err := l.run(t); err != nil {
 			return nil, err
 		}
-		if l.score.better(best.score) {
-			best = l.take()
+		if l.score.better(l.best.score) {
+			l.keep()
 		}
 	}
-	return best.assignment(p), nil
+	return l.assignment(), nil
 }
 
 // score is what assignments are compared by: makespan, then waits, then records.

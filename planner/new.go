@@ -141,7 +141,9 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.schedule(p, a, c.strategy)
+	plan, err := r.schedule(p, a, c.strategy)
+	a.release()
+	return plan, err
 }
 
 // schedule makes a plan of an assignment; memory and predictions are left open.

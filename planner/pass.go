@@ -5,6 +5,7 @@ package planner
 import (
 	"math"
 	"math/bits"
+	"sync"
 )
 
 // taste is what a pass prefers where it has a choice.
@@ -38,25 +39,25 @@ type lister struct {
 	turns  []turn // copy engines, by device and engine
 	choice choice
 
-	spots           []spotted
 	placed          []bool // apart from spots, because what is asked of many nodes should be small
 	pending, prefer []int32
-	order           []int32
 
 	// Vector clocks, and the waits that follow from them.
+	clocked        bool // not beyond mostClocked lanes
 	width          int32
-	clock          []int32 // of node i: clock[i*width:(i+1)*width]; nil beyond mostClocked lanes
+	clock          []int32 // of node i: clock[i*width:(i+1)*width]
 	alone          []int32 // by lane, all 0: the clock of a lane that nothing is known of
 	direct, source []int32 // by lane, for the node that is being placed
-	waits          []int32 // what nodes wait for, in the order of placement
-	waitCount      []int32 // by node
 	recorded       []bool
 
 	now     float64
 	entries []int32 // nodes in the order in which they became ready; only where the newest go first
 	running finishingHeap
 	due     []int32 // bound lanes that may have become able to go on
-	score   score
+	outcome         // of the pass that is made
+	best    outcome // of those before
+	made    assignment
+	sorted  waitList
 }
 
 // spotted is where a node was placed: its lane, its position there, from 1, and when it ends.
@@ -95,21 +96,28 @@ type turn struct {
 	line  int32 // the lane of its copies where they share one, -1 before the first
 }
 
+// listers keeps the memory of passes that are over: to allocate it takes a small graph as long as a third of its pass, and the
+// collector works for every byte.
+var listers = sync.Pool{New: func() any { return new(lister) }}
+
 func newLister(p *problem, window int, inLine bool) *lister {
 	n := p.len()
-	l := &lister{p: p, window: window, inLine: inLine, sync: p.sync(), goal: p.whole(p.goal())}
-	l.pools = make([]listPool, len(p.pools))
+	l := listers.Get().(*lister)
+	l.p, l.window, l.inLine, l.sync, l.goal = p, window, inLine, p.sync(), p.whole(p.goal())
+	pools := cap(l.pools)
+	l.pools = extended(l.pools, len(p.pools))
 	devices := 0
 	for q := range p.pools {
 		if q > 0 && p.pools[q].device != p.pools[q-1].device {
 			devices++
 		}
-		l.pools[q].device = devices
+		l.pools[q].device, l.pools[q].copyRoom = devices, 0
 	}
-	l.rooms = make([]int, devices+1)
+	l.rooms = sized(l.rooms, devices+1)
 	lanes := len(p.bindings)
+	l.turns = l.turns[:0]
 	if p.engine != nil {
-		l.turns = make([]turn, (devices+1)*int(engineKinds))
+		l.turns = extended(l.turns, (devices+1)*int(engineKinds))
 		used := make([]bool, len(p.pools)*int(engineKinds))
 		for i, e := range p.engine {
 			if at := int(p.pool[i])*int(engineKinds) + int(e); e != Compute && !used[at] {
@@ -117,38 +125,52 @@ func newLister(p *problem, window int, inLine bool) *lister {
 				l.pools[p.pool[i]].copyRoom += max(1, p.machine.CopyEngines)
 			}
 		}
+		for e := range l.turns {
+			t := &l.turns[e]
+			t.free = t.free[:0]
+			if !p.machine.Unit {
+				t.free = sized(t.free, max(1, p.machine.CopyEngines))
+			}
+		}
 	}
 	for q := range l.pools {
 		lanes += p.streams + l.pools[q].copyRoom
 	}
-	l.lanes = make([]listLane, lanes)
-	l.choice = newChoice(n, window, lanes)
-	words := make([]int32, 2*n+3*lanes)
-	l.pending, l.prefer, words = words[:n], words[n:2*n], words[2*n:]
-	l.direct, l.source, l.alone = words[:lanes], words[lanes:2*lanes], words[2*lanes:]
+	l.choice.size(n, window, lanes)
+	l.pending, l.prefer = sized(l.pending, n), sized(l.prefer, n)
+	l.direct, l.source, l.alone = sized(l.direct, lanes), sized(l.source, lanes), zeroed(l.alone, lanes)
+	l.placed = sized(l.placed, n)
 	// Most heaps stay small: they start as parts of one piece.
-	few := min(n, fewSuited)
-	heaps := make([]urgency, lanes*few)
-	for k := range l.lanes {
-		l.lanes[k].suited = heaps[k*few : k*few : (k+1)*few]
+	known := cap(l.lanes)
+	l.lanes = extended(l.lanes, lanes)
+	if few := min(n, fewSuited); lanes > known {
+		heaps := make([]urgency, (lanes-known)*few)
+		for k := range l.lanes[known:] {
+			l.lanes[known+k].suited = heaps[k*few : k*few : (k+1)*few]
+		}
 	}
-	l.running = make(finishingHeap, 0, min(n, lanes))
-	l.placed = make([]bool, n)
-	few = min(n, 4*fewSuited)
-	heaps = make([]urgency, len(l.pools)*few)
-	lists := make([]int32, 2*len(l.pools)*lanes)
-	for q := range l.pools {
-		pool := &l.pools[q]
-		pool.ready = heaps[q*few : q*few : (q+1)*few]
-		pool.idle = lists[2*q*lanes : 2*q*lanes : (2*q+1)*lanes]
-		pool.fresh = lists[(2*q+1)*lanes : (2*q+1)*lanes : (2*q+2)*lanes]
+	if few := min(n, 4*fewSuited); len(l.pools) > pools {
+		heaps := make([]urgency, (len(l.pools)-pools)*few)
+		for q := range l.pools[pools:] {
+			l.pools[pools+q].ready = heaps[q*few : q*few : (q+1)*few]
+			l.pools[pools+q].idle, l.pools[pools+q].fresh = make([]int32, 0, lanes), make([]int32, 0, lanes)
+		}
 	}
-	if lanes <= mostClocked && (lanes <= leastBlock || n*lanes <= clockWords) {
+	l.clock = l.clock[:0]
+	if l.clocked = lanes <= mostClocked && (lanes <= leastBlock || n*lanes <= clockWords); l.clocked {
 		l.width = int32(lanes)
-		l.clock = make([]int32, n*lanes)
-		l.recorded = make([]bool, n)
+		l.clock = sized(l.clock, n*lanes)
+		l.recorded = sized(l.recorded, n)
 	}
 	return l
+}
+
+// release hands the memory to the passes of other plans. Nothing that came from here may be in use.
+func (l *lister) release() {
+	if l.p.len() <= mostKept {
+		l.p = nil
+		listers.Put(l)
+	}
 }
 
 // start puts everything back to before the first node.
@@ -159,13 +181,14 @@ func (l *lister) start(t taste) {
 	l.now, l.score = 0, score{}
 	l.entries = l.entries[:0]
 	l.running = l.running[:0]
-	if l.order == nil {
-		words := make([]int32, 2*n+n+n/2)
-		l.order, l.waitCount, l.waits = words[:0:n], words[n:2*n], words[2*n:2*n]
-		l.spots = make([]spotted, n)
+	l.order = sized(l.order, int(n))[:0]
+	l.spots = sized(l.spots, int(n))
+	if l.clocked {
+		l.waitCount = sized(l.waitCount, int(n))
+		l.waits = sized(l.waits, int(n+n/2))
+		clear(l.recorded)
 	}
-	l.order, l.waits, l.due = l.order[:0], l.waits[:0], l.due[:0]
-	clear(l.recorded)
+	l.waits, l.due = l.waits[:0], l.due[:0]
 	clear(l.placed)
 	for k := range l.lanes {
 		ln := &l.lanes[k]
@@ -199,9 +222,6 @@ func (l *lister) start(t taste) {
 	for e := range l.turns {
 		t := &l.turns[e]
 		t.ready, t.line = t.ready[:0], -1
-		if !p.machine.Unit && t.free == nil {
-			t.free = make([]float64, max(1, p.machine.CopyEngines))
-		}
 		clear(t.free)
 	}
 	if p.engine == nil {
@@ -290,34 +310,35 @@ func (l *lister) run(t taste) error {
 	return p.ctx.Err()
 }
 
-// outcome is what a pass came to, as the pass left it.
+// outcome is what a pass came to.
 type outcome struct {
-	spots                   []spotted
-	order, waitCount, waits []int32
-	lanes                   []lane
-	score                   score
+	spots     []spotted
+	order     []int32
+	waits     []int32 // what nodes wait for, in the order of placement
+	waitCount []int32 // by node
+	lanes     []lane  // once the pass is over
+	score     score
 }
 
-// take hands the pass's outcome over; the next pass makes its own.
-func (l *lister) take() outcome {
-	o := outcome{spots: l.spots, order: l.order, lanes: make([]lane, len(l.lanes)), score: l.score}
+// keep makes the pass's outcome the best one; the next pass writes over what was the best.
+func (l *lister) keep() {
+	l.outcome.lanes = sized(l.outcome.lanes, len(l.lanes))
 	for k := range l.lanes {
-		o.lanes[k] = l.lanes[k].lane
+		l.outcome.lanes[k] = l.lanes[k].lane
 	}
-	if l.clock != nil && !l.p.explicit {
-		o.waitCount, o.waits = l.waitCount, l.waits
-	}
-	l.spots, l.order, l.waitCount, l.waits = nil, nil, nil, nil
-	return o
+	l.best, l.outcome = l.outcome, l.best
 }
 
-func (o *outcome) assignment(p *problem) *assignment {
-	a := &assignment{stream: make([]int32, p.len()), order: o.order, lanes: o.lanes, score: o.score}
+// assignment is the best outcome. It lies in the lister's memory, until it is released.
+func (l *lister) assignment() *assignment {
+	o, a := &l.best, &l.made
+	*a = assignment{stream: sized(a.stream, len(o.spots)), order: o.order, lanes: o.lanes, score: o.score, owner: l}
 	for i := range o.spots {
 		a.stream[i] = o.spots[i].lane
 	}
-	if o.waitCount != nil {
-		a.waits = newWaitList(o.order, o.waitCount, o.waits)
+	if l.clocked && !l.p.explicit {
+		l.sorted.sort(o.order, o.waitCount, o.waits)
+		a.waits = &l.sorted
 	}
 	return a
 }
@@ -413,7 +434,7 @@ func (l *lister) clockOf(k int32) []int32 {
 	tail := l.lanes[k].tail
 	switch {
 	case tail < 0:
-	case l.clock != nil:
+	case l.clocked:
 		return l.clock[tail*l.width : (tail+1)*l.width]
 	default:
 		l.alone[k] = math.MaxInt32
@@ -485,7 +506,7 @@ func (l *lister) place(i, k int32) {
 			}
 		}
 	}
-	if l.clock != nil {
+	if l.clocked {
 		l.learn(i, k)
 	}
 	ln.launched++

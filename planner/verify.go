@@ -3,7 +3,11 @@
 
 package planner
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"sync"
+
+	"github.com/dagrun/dagrun/dag"
+)
 
 // Verify proves that a plan is right for a graph, or returns what is wrong first, as a *Violation.
 //
@@ -18,11 +22,31 @@ import "github.com/dagrun/dagrun/dag"
 // A plan may come from anywhere; ids out of range and the like are errors too. The proof holds for the byte ranges that the
 // graph declares.
 func Verify(g *dag.Graph, p *Plan) error {
-	s, v := readSchedule(g, p)
-	if v != nil {
+	c := proofs.Get().(*proof)
+	v := c.check(g, p)
+	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && words <= 32*mostKept {
+		c.clocks.p = nil
+		proofs.Put(c)
+	}
+	return violationError(v)
+}
+
+// proof is what Verify keeps while it checks a plan.
+type proof struct {
+	schedule schedule
+	clocks   planClocks
+}
+
+// proofs keeps the memory of proofs that are done.
+var proofs = sync.Pool{New: func() any { return new(proof) }}
+
+// check returns the first violation.
+func (c *proof) check(g *dag.Graph, p *Plan) *Violation {
+	s, clocks := &c.schedule, &c.clocks
+	if v := s.read(g, p); v != nil {
 		return v
 	}
-	clocks := newPlanClocks(p, s)
+	clocks.follow(p, s)
 	if g.Sync == dag.SyncExplicit {
 		if v := checkDeclared(g, p, s, clocks); v != nil {
 			return v
@@ -30,12 +54,12 @@ func Verify(g *dag.Graph, p *Plan) error {
 		if v := checkMemory(g, p, s, clocks); v != nil {
 			return v
 		}
-		return violationError(checkEdges(g, p, s, clocks))
+		return checkEdges(g, p, s, clocks)
 	}
 	if v := checkEdges(g, p, s, clocks); v != nil {
 		return v
 	}
-	return violationError(checkMemory(g, p, s, clocks))
+	return checkMemory(g, p, s, clocks)
 }
 
 // violationError keeps a nil *Violation from becoming an error that is not nil.

@@ -17,18 +17,20 @@ type waitList struct {
 	from  []int32
 }
 
-// newWaitList sorts waits that are known in the order of submission by node.
-func newWaitList(order, count, from []int32) *waitList {
-	w := &waitList{start: make([]int32, len(order)+1), from: make([]int32, len(from))}
+// sort sets the list to waits that are known in the order of submission.
+func (w *waitList) sort(order, count, from []int32) {
+	w.start, w.from = sized(w.start, len(order)+1), sized(w.from, len(from))
+	w.start[0] = 0
 	for i, c := range count {
 		w.start[i+1] = w.start[i] + c
 	}
 	at := int32(0)
 	for _, i := range order {
-		copy(w.from[w.start[i]:w.start[i+1]], from[at:at+count[i]])
-		at += count[i]
+		for k := w.start[i]; k < w.start[i+1]; k++ {
+			w.from[k] = from[at]
+			at++
+		}
 	}
-	return w
 }
 
 func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
