@@ -59,7 +59,8 @@ type eventKind uint8
 // Ends come before starts: what ends at a moment makes room for what starts at it.
 const (
 	copyDone eventKind = iota
-	linkDone           // node is the device, stream the version of its link
+	copyBegun
+	linkDone // node is the device, stream the version of its link
 	nodeDone
 	sharedDone // node is the device, stream the version of its sharing
 	streamWoken

@@ -22,8 +22,8 @@ var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
 //
 // Streams that users numbered bind under every strategy, and their nodes are ordered among themselves as the strategy likes.
 // Nodes of different devices or priorities never share a stream, so that a plan has at least one stream for each such pair
-// whatever Options.Streams says. Streams that only copy are not counted. Under sync: explicit, nodes bound to one stream keep
-// their declared order, each after: between streams becomes a wait as it was written, and other nodes get streams of their own;
+// whatever Options.Streams says. Streams that only copy are not counted. Under sync: explicit nodes are submitted in
+// declared order, each after: between streams becomes a wait as it was written, and other nodes get streams of their own;
 // what Verify finds unenforced then is for [Violations] to tell, not an error of New.
 //
 // Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
@@ -148,6 +148,9 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 
 // schedule makes a plan of an assignment; memory and predictions are left open.
 func (r *request) schedule(p *problem, a *assignment, strategy string) (*Plan, error) {
+	if p.explicit { // submitted as declared: what a race is must not hang on what seems urgent
+		a.order = p.order
+	}
 	a.number(p)
 	w, err := insertWaits(p, a)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 //
 // A node starts when the host has submitted it, GapUS after the end of what its stream holds it for (a waited node counts
 // SyncUS later), and when its engine takes it. A copy engine takes one copy at a time: first what follows on the stream that it is
-// at, else what became ready first. While copies run both ways, either is slowed to BothWays of its rate. Kernels that run at
+// at, else what became ready first, which costs CopySwitchUS. While copies run both ways, either is slowed to BothWays of its rate. Kernels that run at
 // once share the multiprocessors in proportion to the blocks they can place, higher priorities first; nodes whose blocks are
 // unknown run beside everything. A copy from or to pageable memory holds the host until it is done.
 func Simulate(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
@@ -361,6 +361,8 @@ func (s *simulation) run() {
 			switch e := s.events.pop(); e.kind {
 			case copyDone:
 				s.endCopy(e.node, e.stream)
+			case copyBegun:
+				s.beginCopy(e.node, e.stream)
 			case linkDone:
 				l := &s.links[e.node]
 				if l.version != e.stream {
@@ -451,10 +453,10 @@ func (s *simulation) enter(node, stream int32) {
 
 // copy lets a copy engine begin what it has room for.
 func (s *simulation) copy(c int32) {
-	engine, kind, device := &s.copiers[c], Engine(c%int32(engineKinds)), c/int32(engineKinds)
-	room, linked := 1, false
+	engine, kind := &s.copiers[c], Engine(c%int32(engineKinds))
+	room := 1
 	if kind == Upload || kind == Download {
-		room, linked = s.m.CopyEngines, s.links != nil
+		room = s.m.CopyEngines
 	}
 	for engine.active < room && (engine.here || engine.kept < 0 && len(engine.queue) > 0) {
 		q := engine.next
@@ -464,16 +466,29 @@ func (s *simulation) copy(c int32) {
 			q = engine.queue.pop()
 		}
 		engine.active++
-		if q.us < s.now {
-			s.start(q.node, q.stream, moment{q.us, engine.lastBy, AfterQueue}, s.now)
-		}
-		if linked {
-			s.links[device].start(s.now, kind, running{virtual: s.durations[q.node], position: q.position, node: q.node, stream: q.stream})
-			s.touch(s.linkOf(device))
+		if q.us == s.now {
+			s.beginCopy(q.node, q.stream)
 			continue
 		}
-		s.events.push(event{us: s.now + s.durations[q.node], node: q.node, stream: q.stream, kind: copyDone})
+		// It waited for a copy of another stream, which the engine now has to change from.
+		begins := s.now
+		if kind == Upload || kind == Download {
+			begins += s.m.CopySwitchUS
+		}
+		s.start(q.node, q.stream, moment{q.us, engine.lastBy, AfterQueue}, begins)
+		s.events.push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
 	}
+}
+
+// beginCopy runs a copy that has its engine.
+func (s *simulation) beginCopy(node, stream int32) {
+	span := &s.timeline.Nodes[node]
+	if s.links == nil || span.Engine != Upload && span.Engine != Download {
+		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
+		return
+	}
+	s.links[span.Device].start(s.now, span.Engine, running{virtual: s.durations[node], position: s.position[node], node: node, stream: stream})
+	s.touch(s.linkOf(span.Device))
 }
 
 // endCopy makes room on a copy's engine and ends it.

@@ -22,7 +22,7 @@ func model() *Machine {
 	m := H200()
 	m.Name = "model"
 	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS = 2, 0.5, 0.25, 1, 0.5, 0.125
-	m.KernelUS, m.CopyUS = 1, 1
+	m.KernelUS, m.CopyUS, m.CopySwitchUS = 1, 1, 0
 	m.HostToDevice, m.DeviceToHost = 1000, 1000
 	return m
 }
@@ -210,6 +210,9 @@ func TestSimulateAnEngineGoesOnWithItsStream(t *testing.T) {
 	p := byHand(t, g, "0 1 0 1 0 0", "launch a, launch c, launch task, launch e", "launch b, launch d")
 	assert.Equal(t, "a 0-10 start\nb 20-30 engine c\nc 10-20 stream order a\nd 30-40 stream order b\ne 40-50 engine d\ntask 20-21 stream order c\n",
 		simulated(t, g, p, m), "c before b, though b was ready first; e only when the engine has left its stream")
+	m.CopySwitchUS = 3
+	assert.Equal(t, "a 0-10 start\nb 23-33 engine c\nc 10-20 stream order a\nd 33-43 stream order b\ne 46-56 engine d\ntask 20-21 stream order c\n",
+		simulated(t, g, p, m), "to change streams takes time, to stay takes none")
 	m.CopyEngines = 2
 	assert.Equal(t, "a 0-10 start\nb 0-10 start\nc 10-20 stream order a\nd 10-20 stream order b\ne 21-31 stream order task\ntask 20-21 stream order c\n", simulated(t, g, p, m))
 }
@@ -332,6 +335,7 @@ func TestSimulateLaws(t *testing.T) {
 		streams := rapid.IntRange(1, 5).Draw(t, "streams")
 		m := rapid.SampledFrom([]*Machine{H200(), model(), free(), Unit()}).Draw(t, "machine")
 		m.CopyEngines = rapid.IntRange(1, 2).Draw(t, "engines")
+		m.CopySwitchUS = rapid.SampledFrom([]float64{0, 5}).Draw(t, "switch")
 		m.BothWays = rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "both ways")
 		plan, err := New(context.Background(), g, Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
 			Streams: streams, Machine: m})
@@ -360,7 +364,11 @@ func TestSimulateLaws(t *testing.T) {
 					require.InDelta(t, s.Alone, s.End-s.Start, 1e-6)
 				}
 				if s.Cause == AfterQueue {
-					require.InDelta(t, s.Start, timeline.Nodes[s.By].End, 1e-9)
+					change := 0.0
+					if s.Engine == Upload || s.Engine == Download {
+						change = m.CopySwitchUS
+					}
+					require.InDelta(t, s.Start, timeline.Nodes[s.By].End+change, 1e-9)
 				}
 			}
 			turns(t, g, m, timeline)

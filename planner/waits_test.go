@@ -5,6 +5,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -132,4 +133,25 @@ func TestWaitsAreTheSameHoweverTheyAreFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, sorted(want), sorted(got))
 	})
+}
+
+// What a schedule leaves unordered must not hang on what the planner thinks urgent: a schedule written by hand is submitted as written.
+func TestExplicitSchedulesAreSubmittedAsDeclared(t *testing.T) {
+	b := dag.New("explicit")
+	x := b.Device("x", dag.U8, 4)
+	b.Sync(dag.SyncExplicit)
+	for i, us := range []float64{1, 1, 50, 100, 2} {
+		id := b.Task(fmt.Sprintf("n%d", i), b.In(x))
+		b.At(id).HasCost, b.At(id).CostUS = true, us
+		if i < 3 {
+			b.Stream(id, int32(i%2))
+		}
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, strategy := range strategies {
+		plan, err := New(context.Background(), g, Options{Strategy: strategy})
+		require.NoError(t, err)
+		require.Equal(t, []string{"n0", "n1", "n2", "n3", "n4"}, submitted(g, plan, Compute), strategy)
+	}
 }

@@ -41,7 +41,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		run  func() error
 	}{
 		// Graphs come first: on some drivers a process that has used several streams replays graphs more slowly.
-		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"memory", m.memory}, {"peers", m.peers},
+		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers},
 	}
 	for i, step := range steps {
 		if report != nil {
@@ -246,6 +246,43 @@ func (m *measurer) bothWays() error {
 	// Both are slowed until the shorter ends; what is left of the longer is not.
 	shorter, rest := min(up, down), max(up, down)-min(up, down)
 	m.machine.BothWays = max(0.01, min(1, shorter/max(both-rest, 1e-3)))
+	return nil
+}
+
+// switches measures copies that an engine takes from three streams in turn, beside the same on one stream. A kernel after each keeps
+// a stream's next copy back, so that the engine has to change; copies of one stream are a gap apart.
+func (m *measurer) switches() error {
+	const copies, streams = 48, 3
+	elements := m.bytes / 4 / (4 * copies)
+	timed := func(copyOn, kernelOn func(i int) int32) (float64, error) {
+		t, err := m.time(Streams, func(b *dag.Builder) {
+			from, to := onHost(b, "from", copies*elements), onDevice(b, "to", copies*elements)
+			for i := range int64(copies) {
+				part := func(buffer int32) dag.Range {
+					return dag.Range{Buffer: buffer, Lo: 4 * i * elements, Hi: 4 * (i + 1) * elements}
+				}
+				copied := b.Copy(fmt.Sprintf("copy%d", i), part(to), part(from))
+				b.Stream(copied, copyOn(int(i)))
+				kernel := b.Kernel(fmt.Sprintf("kernel%d", i), "noop")
+				b.Stream(kernel, kernelOn(int(i)))
+				b.After(kernel, copied)
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	}
+	stay, err := timed(func(int) int32 { return 0 }, func(int) int32 { return 1 })
+	if err != nil {
+		return err
+	}
+	inTurn := func(i int) int32 { return int32(i % streams) }
+	change, err := timed(inTurn, inTurn)
+	if err != nil {
+		return err
+	}
+	m.machine.CopySwitchUS = max(0, m.machine.GapUS+(change-stay)/(copies-1))
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Several replays in flight: how long from one result to the next, and whether each result is the right one. Plans one stream for
-// a replay: what overlaps is replays.
+// Several replays in flight: how long from one result to the next, and whether each result is the right one. How many overlap, and
+// how each is planned, is the caller's.
 
 package main
 
@@ -23,20 +23,28 @@ const (
 	steadyRounds   = 4
 )
 
-func newInflight(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *planner.Machine, inflight int) (*runtime.Program, error) {
-	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Streams: 1, Machine: machine})
+func newInflight(ctx context.Context, g *dag.Graph, p cudart.Platform, options planner.Options, inflight int) (*runtime.Program, error) {
+	plan, err := planner.New(ctx, g, options)
 	if err != nil {
 		return nil, err
 	}
 	return runtime.New(ctx, g, plan, p, runtime.Options{Inflight: inflight})
 }
 
-// turns has a program make replays with results in order and waits for the last.
-func turns(ctx context.Context, p *runtime.Program, count int, before func(*runtime.Turn), then func(k int, t *runtime.Turn) error) error {
+// onOneStream has a replay's nodes follow each other: what overlaps is replays.
+func onOneStream(machine *planner.Machine) planner.Options {
+	return planner.Options{Strategy: "serial", Streams: 1, Machine: machine}
+}
+
+// turns has a program make replays with results in order, at most so many at a time, and waits for the last.
+func turns(ctx context.Context, p *runtime.Program, inflight, count int, before func(*runtime.Turn), then func(k int, t *runtime.Turn) error) error {
 	var failed error
 	seen, first := 0, uint64(0)
+	under := make(chan struct{}, inflight)
 	for range count {
+		under <- struct{}{}
 		err := p.ReplayThen(ctx, before, func(t *runtime.Turn, err error) {
+			defer func() { <-under }()
 			if seen == 0 {
 				first = t.Number
 			}
@@ -67,7 +75,7 @@ func turns(ctx context.Context, p *runtime.Program, count int, before func(*runt
 func steadyState(ctx context.Context, p *runtime.Program, inflight int) (float64, error) {
 	var began, ended time.Time
 	first, last := settlingRounds*inflight-1, (settlingRounds+steadyRounds)*inflight-1
-	err := turns(ctx, p, last+1+inflight, nil, func(k int, _ *runtime.Turn) error {
+	err := turns(ctx, p, inflight, last+1+inflight, nil, func(k int, _ *runtime.Turn) error {
 		switch k {
 		case first:
 			began = time.Now()
@@ -94,7 +102,7 @@ func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program
 			spoil(t.Host(id))
 		}
 	}
-	return turns(ctx, p, 2*inflight, before, func(_ int, t *runtime.Turn) error {
+	return turns(ctx, p, inflight, 2*inflight, before, func(_ int, t *runtime.Turn) error {
 		for k, id := range ids {
 			if !bytes.Equal(t.Host(id), want[k]) {
 				return fmt.Errorf("replay %d: other bits in %s than one stream has", t.Number, g.Buffers[id].Name)

@@ -18,7 +18,7 @@ import (
 func saxpyInflight(t *testing.T, p cudart.Platform, alpha string, inflight int) (*dag.Graph, *runtime.Program) {
 	g, err := loadPipeline("../../../pipelines/saxpy.yaml", []dag.Override{{Name: "alpha", Value: alpha}, {Name: "n", Value: "5000"}})
 	require.NoError(t, err)
-	program, err := newInflight(context.Background(), g, p, runtime.MachineOf(p), inflight)
+	program, err := newInflight(context.Background(), g, p, onOneStream(runtime.MachineOf(p)), inflight)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, program.Close()) })
 	return g, program
@@ -36,10 +36,12 @@ func TestInflightResultsAreCompared(t *testing.T) {
 	require.NoError(t, other.Run(ctx, 1))
 	require.NoError(t, compareInflight(ctx, g, program, same, 3))
 	require.ErrorContains(t, compareInflight(ctx, g, program, other, 3), "replay 6: other bits in out than one stream has")
-	us, err := steadyState(ctx, program, 3)
-	require.NoError(t, err)
-	require.Positive(t, us)
-	require.ErrorContains(t, turns(ctx, program, 4, nil, func(k int, _ *runtime.Turn) error {
+	for _, inflight := range []int{1, 3} {
+		us, err := steadyState(ctx, program, inflight)
+		require.NoError(t, err)
+		require.Positive(t, us)
+	}
+	require.ErrorContains(t, turns(ctx, program, 3, 4, nil, func(k int, _ *runtime.Turn) error {
 		if k == 2 {
 			return errors.New("third is wrong")
 		}

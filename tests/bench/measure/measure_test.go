@@ -16,8 +16,8 @@ import (
 )
 
 func TestMeasureOnTheCPUDevice(t *testing.T) {
-	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu", streams: 8, inflight: 3}
-	require.NoError(t, measure(context.Background(), s, []string{"suite", "chunks", "patterns"}))
+	s := settings{pipelines: "../../../pipelines", out: t.TempDir(), small: true, rounds: 2, backend: "cpu", streams: 8}
+	require.NoError(t, measure(context.Background(), s, []string{"suite", "chunks", "flights", "patterns"}))
 	text, err := os.ReadFile(filepath.Join(s.out, "suite.json"))
 	require.NoError(t, err)
 	var rows []suiteRow
@@ -38,7 +38,7 @@ func TestMeasureOnTheCPUDevice(t *testing.T) {
 			require.NotEmpty(t, f.Each, r.Name)
 		}
 	}
-	for _, name := range []string{"suite.md", "chunks.md", "chunks.json", "patterns.md", "patterns.json"} {
+	for _, name := range []string{"suite.md", "chunks.md", "chunks.json", "flights.md", "flights.json", "patterns.md", "patterns.json"} {
 		require.FileExists(t, filepath.Join(s.out, name))
 	}
 }

@@ -21,12 +21,34 @@ import (
 )
 
 // workload is a pipeline with its real size. GrCUDA is its authors' own C++ on an H200 at that size, in milliseconds, the best
-// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks".
+// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks"; flights are how most results
+// come in a time, by the measurement "flights".
 type workload struct {
-	name   string
-	params []dag.Override
-	grcuda float64
-	chunks int
+	name    string
+	params  []dag.Override
+	grcuda  float64
+	chunks  int
+	flights flights
+}
+
+// flights are replays that overlap: how many, each on one stream or as planned.
+type flights struct {
+	count   int
+	planned bool
+}
+
+func (f flights) String() string {
+	if f.planned {
+		return fmt.Sprintf("%d, planned", f.count)
+	}
+	return fmt.Sprintf("%d, one stream", f.count)
+}
+
+func (f flights) options(machine *planner.Machine, profile *planner.Profile, streams int) planner.Options {
+	if f.planned {
+		return planner.Options{Machine: machine, Profile: profile, Streams: streams}
+	}
+	return onOneStream(machine)
 }
 
 func workloads() []workload {
@@ -38,12 +60,12 @@ func workloads() []workload {
 		return list
 	}
 	return []workload{
-		{"vec", set("n", "160000000"), 32.6, 16},
-		{"bs", set("n", "10000000"), 16.8, 8},
-		{"ml", set("n", "1600000"), 462, 8},
-		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8},
-		{"img", set("side", "6400"), 80.4, 16},
-		{"dl", set("side", "12000"), 60.0, 8},
+		{"vec", set("n", "160000000"), 32.6, 16, flights{3, false}},
+		{"bs", set("n", "10000000"), 16.8, 4, flights{3, true}},
+		{"ml", set("n", "1600000"), 462, 8, flights{2, false}},
+		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8, flights{2, false}},
+		{"img", set("side", "6400"), 80.4, 16, flights{3, false}},
+		{"dl", set("side", "12000"), 60.0, 8, flights{2, false}},
 	}
 }
 
@@ -68,6 +90,7 @@ const (
 type suiteRow struct {
 	Name      string               `json:"name"`
 	Chunks    int                  `json:"chunks"`
+	Flights   string               `json:"in_flight"`
 	Nodes     int                  `json:"nodes"`
 	Streams   int                  `json:"streams"`
 	Waits     int                  `json:"waits"`
@@ -185,7 +208,9 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		row.GrCUDA = w.grcuda * 1e3
 	}
 	machine := runtime.MachineOf(p)
-	c := &contestants{whole: whole, programs: map[string]*runtime.Program{}, inflight: s.inflight}
+	flights := s.flightsOf(&w)
+	row.Flights = flights.String()
+	c := &contestants{whole: whole, programs: map[string]*runtime.Program{}, inflight: flights.count}
 	defer func() { err = errors.Join(err, c.close()) }()
 
 	// One stream of the suite's own nodes, which is also a profiled run: alone on the device, each node takes what it takes.
@@ -196,6 +221,9 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	c.programs[bySerial] = serial.program
 	row.Predicted[bySerial] = serial.predicted
 	row.Profiles = append(row.Profiles, summarise(whole, machine, profile, 1, s.streams))
+	if c.programs[byInflight], err = newInflight(ctx, whole, p, flights.options(machine, profile, s.streams), flights.count); err != nil {
+		return nil, err
+	}
 	g := whole
 	if chunks > 1 {
 		if g, err = w.load(s, chunks); err != nil {
@@ -228,9 +256,6 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		return nil, err
 	}
 	if c.programs[byGraph], err = runtime.New(ctx, g, plan, p, runtime.Options{Mode: runtime.Captured}); err != nil {
-		return nil, err
-	}
-	if c.programs[byInflight], err = newInflight(ctx, whole, p, machine, s.inflight); err != nil {
 		return nil, err
 	}
 	if c.hand, err = startHand(ctx, s, g, w.name, chunks); err != nil {

@@ -15,7 +15,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 		sizes = "the files' own sizes"
 	}
 	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds a replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
-		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", fmt.Sprintf("%d in flight", s.inflight), "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
+		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", "in flight", "of them", "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
 	ratios := table{title: "GrCUDA suite: ratios, medians of the rounds' own",
 		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound", "in flight / bound"}}
 	foreseen := table{title: "GrCUDA suite: predicted and measured, after one profiled run on one stream (ms)",
@@ -24,7 +24,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	for _, r := range rows {
 		best := r.best()
 		times.row(r.Name, ms(median(r.Times[bySerial])), fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), ms(median(r.Times[byStreams])), ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
-			ms(median(r.Times[byInflight])), ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
+			ms(median(r.Times[byInflight])), r.Flights, ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
 		gain, rate := medianRatio(r.Times[bySerial], r.Times[best]), medianRatio(r.Times[bySerial], r.Times[byInflight])
 		latency += math.Log(gain)
 		throughput += math.Log(rate)
@@ -43,7 +43,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 		mean := func(logs float64) float64 { return math.Exp(logs / float64(len(rows))) }
 		ratios.notes = append(ratios.notes,
 			fmt.Sprintf("Latency, one replay at a time: geometric mean over one stream %.3f.", mean(latency)),
-			fmt.Sprintf("Throughput, %d replays in flight: geometric mean over one stream %.3f.", s.inflight, mean(throughput)))
+			fmt.Sprintf("Throughput, several replays in flight: geometric mean over one stream %.3f.", mean(throughput)))
 		foreseen.notes = append(foreseen.notes, fmt.Sprintf("Median error: %.1f%%.", 100*median(errorsFound)))
 	}
 	return append([]table{times, ratios, foreseen}, profileTables(rows)...)
