@@ -60,11 +60,11 @@ func workloads() []workload {
 		return list
 	}
 	return []workload{
-		{"vec", set("n", "160000000"), 32.6, 16, flights{3, false}},
-		{"bs", set("n", "10000000"), 16.8, 4, flights{3, true}},
+		{"vec", set("n", "160000000"), 32.6, 16, flights{2, false}},
+		{"bs", set("n", "10000000"), 16.8, 8, flights{3, true}},
 		{"ml", set("n", "1600000"), 462, 8, flights{2, false}},
 		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8, flights{2, false}},
-		{"img", set("side", "6400"), 80.4, 16, flights{3, false}},
+		{"img", set("side", "6400"), 80.4, 16, flights{3, true}},
 		{"dl", set("side", "12000"), 60.0, 8, flights{2, false}},
 	}
 }
