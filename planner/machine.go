@@ -66,7 +66,7 @@ func H200() *Machine {
 		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
 		KernelUS:     0.1,
 		CopyUS:       1.5, // not measured: what small copies usually take
-		CopySwitchUS: 3, // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
+		CopySwitchUS: 3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
 		HostToDevice: 55_000, DeviceToHost: 55_400,
 		BothWays:       0.917, // 800 MB up and 800 MB down at a time: 15.73 ms; either alone: 14.42
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
