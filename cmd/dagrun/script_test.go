@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // selfAsCommand is the path of the test's own program under the name that makes it the command.
-func selfAsCommand(t *testing.T) string {
+func selfAsCommand(t testing.TB) string {
 	t.Helper()
 	test, err := os.Executable()
 	if err != nil {
