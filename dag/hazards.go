@@ -26,7 +26,6 @@ type hazards struct {
 	buffer int32   // the access being walked
 	inside *ledger // its ledger
 
-	question  question // what is being asked of the ledger
 	unwritten []UnwrittenRead
 	used      []bool // by node: a later node, or someone after the replay, reads what it wrote
 	backward  bool   // some edge points to an earlier node: only After can
@@ -173,7 +172,7 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 // lastWriters marks the nodes whose values are in a buffer at the end that is of use after the replay: to the host, to the next
 // replay, or to a check.
 func (h *hazards) lastWriters() {
-	h.node, h.question = nobody, lasts
+	h.node = nobody
 	for k := range h.buffers {
 		b, buffer := &h.buffers[k], &h.pipeline.Buffers[k]
 		if b.cell < 0 || !(b.readFirst || buffer.Place == Host || buffer.Save != "" || buffer.Expect != nil) {
@@ -181,7 +180,7 @@ func (h *hazards) lastWriters() {
 		}
 		if b.ledger >= 0 {
 			h.inside = h.ledgers[b.ledger]
-			h.inside.writers(0, h.inside.size, h)
+			h.writers(lasts, 0, h.inside.cells())
 			continue
 		}
 		count := int32(1)
@@ -201,8 +200,7 @@ func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
 	h.buffer = a.Buffer
 	if b.ledger >= 0 {
 		h.inside = h.ledgers[b.ledger]
-		lo, hi = h.inside.span(h.inside.find(a.Lo), h.inside.find(a.Hi))
-		return nil, lo, hi
+		return nil, h.inside.find(a.Lo), h.inside.find(a.Hi)
 	}
 	k := b.cell
 	if b.cuts >= 0 {
@@ -214,11 +212,14 @@ func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
 func (h *hazards) reads(a *Access) {
 	b := &h.buffers[a.Buffer]
 	c, lo, hi := h.locate(a, b)
-	// A reader that no write follows need not be remembered.
-	remember := h.node <= b.lastWrite
+	// A reader that no write follows need not be remembered, and neither is one that overwrites what it reads: where it follows
+	// a writer its edge says RAW already, which is stronger than the WAW that the write finds.
+	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
 	if c == nil {
-		h.question = readsFrom
-		h.inside.writers(lo, hi, h)
+		h.writers(readsFrom, lo, hi)
+		if a.Mode&Write != 0 && b.readFirst && !b.carried {
+			h.writers(carries, lo, hi)
+		}
 		if remember {
 			h.inside.addReader(&h.readers, lo, hi, h.node)
 		}
@@ -228,6 +229,7 @@ func (h *hazards) reads(a *Access) {
 	case h.node:
 	case nobody:
 		h.unwrittenRead(a.Lo, a.Hi)
+		b.carried = b.carried || a.Mode&Write != 0
 	default:
 		h.edge(c.writer, RAW, a.Lo, a.Hi)
 	}
@@ -242,17 +244,19 @@ func (h *hazards) writes(a *Access) {
 	if c == nil {
 		h.sweep.ledger = h.inside
 		h.sweep.run(lo, hi)
-		h.question = overwrites
+		asking := b.readFirst && !b.carried
+		covered := lo
 		for _, gap := range h.sweep.gaps {
-			h.inside.writers(gap[0], gap[1], h)
-		}
-		if b.readFirst && !b.carried {
-			h.question = carries
-			for _, span := range h.sweep.covered {
-				h.inside.writers(span[0], span[1], h)
+			h.writers(overwrites, gap[0], gap[1])
+			if asking {
+				h.writers(carries, covered, gap[0])
 			}
+			covered = gap[1]
 		}
-		h.inside.setWriter(lo, hi, h.node)
+		if asking {
+			h.writers(carries, covered, hi)
+		}
+		h.inside.writers.set(lo, hi, h.node)
 		return
 	}
 	if c.readers != 0 {
@@ -270,34 +274,42 @@ func (h *hazards) writes(a *Access) {
 	c.writer = h.node
 }
 
-// wrote and read are what a ledger calls.
-
-func (h *hazards) wrote(lo, hi, writer int32) {
-	if writer == h.node {
+// writers goes through the last writers of cells [lo, hi) of h.inside, as far as they are not the node itself.
+func (h *hazards) writers(q question, lo, hi int32) {
+	if lo >= hi {
 		return
 	}
-	switch first, end := h.inside.bytes(lo, hi); h.question {
-	case readsFrom:
-		if writer == nobody {
-			h.unwrittenRead(first, end)
-		} else {
-			h.edge(writer, RAW, first, end)
+	l := h.inside
+	for at := l.writers.at(lo); lo < hi; {
+		r := l.writers.runs[at]
+		at = r.end
+		first, end := lo, min(at, hi)
+		lo = end
+		if r.writer == h.node {
+			continue
 		}
-	case overwrites:
-		if writer != nobody {
-			h.edge(writer, WAW, first, end)
-		}
-	case carries:
-		if writer == nobody {
-			h.buffers[h.buffer].carried = true
-		}
-	case lasts:
-		if writer != nobody {
-			h.used[writer] = true
+		switch q {
+		case readsFrom:
+			if r.writer == nobody {
+				h.unwrittenRead(l.bounds[first], l.bounds[end])
+			} else {
+				h.edge(r.writer, RAW, l.bounds[first], l.bounds[end])
+			}
+		case overwrites:
+			if r.writer != nobody {
+				h.edge(r.writer, WAW, l.bounds[first], l.bounds[end])
+			}
+		case carries:
+			if r.writer == nobody {
+				h.buffers[h.buffer].carried = true
+			}
+		case lasts:
+			h.used[r.writer] = true
 		}
 	}
 }
 
+// read is what a sweep calls.
 func (h *hazards) read(lo, hi, reader int32) {
 	if reader != h.node {
 		first, end := h.inside.bytes(lo, hi)

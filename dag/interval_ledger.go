@@ -2,10 +2,9 @@
 
 package dag
 
-const (
-	nobody int32 = -1 // no writer so far
-	mixed  int32 = -2 // the cells below have different writers
-)
+import "math/bits"
+
+const nobody int32 = -1 // no writer so far
 
 // readerList holds linked lists of nodes in one array: head 0 is the empty list.
 type readerList struct {
@@ -32,51 +31,54 @@ func (l *readerList) push(head, node int32) int32 {
 	return int32(len(l.entries) - 1)
 }
 
+// join puts a list in front of another and returns its head.
+func (l *readerList) join(head, rest int32) int32 {
+	last := head
+	for l.entries[last].next != 0 {
+		last = l.entries[last].next
+	}
+	l.entries[last].next = rest
+	return head
+}
+
+// release gives a list's entries back.
+func (l *readerList) release(head int32) { l.free = l.join(head, l.free) }
+
 // cell is the state of a range that is only ever accessed as a whole.
 type cell struct {
 	writer  int32
 	readers int32
 }
 
-// release gives a list's entries back.
-func (l *readerList) release(head int32) {
-	last := head
-	for l.entries[last].next != 0 {
-		last = l.entries[last].next
-	}
-	l.entries[last].next = l.free
-	l.free = head
-}
+// visitor is told what a sweep finds: that a node has read cells [lo, hi) since they were written.
+type visitor interface{ read(lo, hi, reader int32) }
 
-// visitor is told what a ledger finds: cells [lo, hi) and the node that last wrote or that read them.
-type visitor interface {
-	wrote(lo, hi, writer int32) // the cells' last writer, or nobody
-	read(lo, hi, reader int32)  // a reader since that write
-}
-
-// ledger keeps the state of a buffer whose accesses overlap in part: a segment tree over its cells. The writer of a tree node
-// holds for all cells below it, whatever they say, unless it is mixed. A reader in a tree node's list has read all cells
-// below. So a whole-buffer access touches one tree node whatever went before, except that a write visits, once each, the
-// readers and writers that it puts an end to.
+// ledger keeps the state of a buffer whose accesses overlap in part: its last writers as runs, and the readers since in a
+// segment tree over its cells. A reader in a tree node's list has read all cells below. So a whole-buffer read touches one
+// tree node whatever went before, a read of a few cells touches the few nodes just above them, and a write visits, once each,
+// the readers that it puts an end to.
 type ledger struct {
 	cuts
-	size int32 // leaves, a power of two; leaf k is tree[size+k]
-	tree []ledgerNode
+	writers writerRuns
+	size    int32      // leaves, a power of two; leaf k is tree[size+k]
+	tree    []treeNode // tree[1] is the root; the children of i are 2*i and 2*i+1
+	listed  [32]int32  // by depth: how many tree nodes have readers of their own
+	depths  uint32     // bit by depth: there are some
 }
 
-type ledgerNode struct {
-	writer  int32
-	readers int32
-	busy    bool // some list at or below this node is not empty
-}
+// treeNode is the head of its list of readers, shifted by one, with the bit below set if a child is not zero.
+type treeNode uint32
+
+const childBusy treeNode = 1
+
+func (t treeNode) readers() int32 { return int32(t >> 1) }
 
 func newLedger(c cuts) *ledger {
-	l := &ledger{cuts: c, size: 1}
+	l := &ledger{cuts: c, writers: newWriterRuns(c.cells()), size: 1}
 	for l.size < c.cells() {
 		l.size *= 2
 	}
-	l.tree = make([]ledgerNode, 2*l.size)
-	l.tree[1].writer = nobody
+	l.tree = make([]treeNode, 2*l.size)
 	return l
 }
 
@@ -93,147 +95,153 @@ func (l *ledger) bytes(lo, hi int32) (int64, int64) {
 	return l.bounds[min(lo, l.cells())], l.bounds[min(hi, l.cells())]
 }
 
-// writers visits the last writers of cells [lo, hi).
-func (l *ledger) writers(lo, hi int32, v visitor) { l.writersBelow(1, 0, l.size, lo, hi, v) }
-
-func (l *ledger) writersBelow(i, from, to, lo, hi int32, v visitor) {
-	if w := l.tree[i].writer; w != mixed {
-		v.wrote(max(from, lo), min(to, hi), w)
-		return
-	}
-	middle := (from + to) / 2
-	if lo < middle {
-		l.writersBelow(2*i, from, middle, lo, hi, v)
-	}
-	if hi > middle {
-		l.writersBelow(2*i+1, middle, to, lo, hi, v)
-	}
+// top returns the largest tree node that begins with leaf lo and ends at hi or before, and where it ends.
+func (l *ledger) top(lo, hi int32) (i, end int32) {
+	height := min(bits.TrailingZeros32(uint32(l.size|lo)), bits.Len32(uint32(hi-lo))-1)
+	return (l.size + lo) >> height, lo + 1<<height
 }
 
 // addReader notes that node has read cells [lo, hi).
 func (l *ledger) addReader(lists *readerList, lo, hi, node int32) {
-	l.addReaderBelow(lists, 1, 0, l.size, lo, hi, node)
+	lo, hi = l.span(lo, hi)
+	for lo < hi {
+		i, end := l.top(lo, hi)
+		if l.tree[i] == 0 {
+			l.wake(i)
+		}
+		l.setReaders(i, lists.push(l.tree[i].readers(), node))
+		lo = end
+	}
 }
 
-func (l *ledger) addReaderBelow(lists *readerList, i, from, to, lo, hi, node int32) {
-	t := &l.tree[i]
-	t.busy = true
-	if lo <= from && to <= hi {
-		t.readers = lists.push(t.readers, node)
+// wake marks the nodes above i, which is to be busy and was not.
+func (l *ledger) wake(i int32) {
+	for i >>= 1; i > 0; i >>= 1 {
+		t := l.tree[i]
+		l.tree[i] = t | childBusy
+		if t != 0 {
+			return
+		}
+	}
+}
+
+// rest unmarks the nodes above i, which was busy and is not, as far as nothing else keeps them so. They have no readers of
+// their own.
+func (l *ledger) rest(i int32) {
+	for i >>= 1; i > 0 && l.tree[2*i]|l.tree[2*i+1] == 0; i >>= 1 {
+		l.tree[i] = 0
+	}
+}
+
+// setReaders gives a tree node a list.
+func (l *ledger) setReaders(i, head int32) {
+	t := l.tree[i]
+	l.tree[i] = treeNode(head)<<1 | t&childBusy
+	if (t.readers() == 0) == (head == 0) {
 		return
 	}
-	middle := (from + to) / 2
-	if lo < middle {
-		l.addReaderBelow(lists, 2*i, from, middle, lo, hi, node)
-	}
-	if hi > middle {
-		l.addReaderBelow(lists, 2*i+1, middle, to, lo, hi, node)
+	depth := bits.Len32(uint32(i)) - 1
+	if head != 0 {
+		l.listed[depth]++
+		l.depths |= 1 << depth
+	} else if l.listed[depth]--; l.listed[depth] == 0 {
+		l.depths &^= 1 << depth
 	}
 }
 
-// sweep visits the readers of cells [lo, hi) and forgets them there. It calls gap, in ascending order, for the stretches that
-// nobody has read since they were written, and covered for the others.
+// sweep visits the readers of cells [lo, hi) and forgets them there. It leaves in gaps, in ascending order, the stretches that
+// nobody has read since they were written.
 type sweep struct {
 	ledger  *ledger
 	lists   *readerList
 	visitor visitor
 	gaps    [][2]int32
-	covered [][2]int32
 }
 
 func (s *sweep) run(lo, hi int32) {
-	s.gaps, s.covered = s.gaps[:0], s.covered[:0]
-	s.below(1, 0, s.ledger.size, lo, hi, false)
-}
-
-func extend(spans [][2]int32, lo, hi int32) [][2]int32 {
-	if n := len(spans); n > 0 && spans[n-1][1] == lo {
-		spans[n-1][1] = hi
-		return spans
-	}
-	return append(spans, [2]int32{lo, hi})
-}
-
-func (s *sweep) below(i, from, to, lo, hi int32, read bool) {
-	t := &s.ledger.tree[i]
-	if !t.busy {
-		if read {
-			s.covered = extend(s.covered, max(from, lo), min(to, hi))
+	s.gaps = s.gaps[:0]
+	l := s.ledger
+	lo, hi = l.span(lo, hi)
+	s.split(lo, hi)
+	for lo < hi {
+		i, end := l.top(lo, hi)
+		if l.tree[i] == 0 {
+			s.gap(lo, end)
 		} else {
-			s.gaps = extend(s.gaps, max(from, lo), min(to, hi))
+			s.below(i, lo, end, false)
+			l.rest(i)
 		}
-		return
-	}
-	middle := (from + to) / 2
-	if lo <= from && to <= hi {
-		if t.readers != 0 {
-			read = true
-			s.report(t.readers, from, to)
-			s.lists.release(t.readers)
-			t.readers = 0
-		}
-		t.busy = false
-		if i >= s.ledger.size {
-			s.covered = extend(s.covered, from, to)
-			return
-		}
-		s.below(2*i, from, middle, lo, hi, read)
-		s.below(2*i+1, middle, to, lo, hi, read)
-		return
-	}
-	if t.readers != 0 {
-		// Every reader here has read the written cells too, so the copy costs no more than the edges it leads to.
-		s.pushDown(i)
-	}
-	if lo < middle {
-		s.below(2*i, from, middle, lo, hi, read)
-	}
-	if hi > middle {
-		s.below(2*i+1, middle, to, lo, hi, read)
-	}
-	t.busy = s.ledger.tree[2*i].busy || s.ledger.tree[2*i+1].busy
-}
-
-func (s *sweep) report(head, from, to int32) {
-	for k := head; k != 0; k = s.lists.entries[k].next {
-		s.visitor.read(from, to, s.lists.entries[k].node)
+		lo = end
 	}
 }
 
-// pushDown moves the readers of a tree node to its children.
+// split moves the readers of tree nodes that are only in part in [lo, hi) down until none is left: such nodes lie above leaf
+// lo or leaf hi-1.
+func (s *sweep) split(lo, hi int32) {
+	l := s.ledger
+	leaves := bits.Len32(uint32(l.size)) - 1
+	first, last := l.size+lo, l.size+hi-1
+	for above := l.depths & (1<<leaves - 1); above != 0; {
+		depth := bits.TrailingZeros32(above)
+		height := leaves - depth
+		if i := first >> height; i<<height != first {
+			s.pushDown(i)
+		}
+		if i := last >> height; (i+1)<<height != last+1 {
+			s.pushDown(i)
+		}
+		above = l.depths & (1<<leaves - 1) &^ (2<<depth - 1)
+	}
+}
+
+// pushDown moves the readers of a tree node to its children. Every reader here has read cells that are being written, so the
+// copy costs no more than the edges it leads to.
 func (s *sweep) pushDown(i int32) {
-	t, left, right := &s.ledger.tree[i], &s.ledger.tree[2*i], &s.ledger.tree[2*i+1]
-	for k := t.readers; k != 0; k = s.lists.entries[k].next {
-		node := s.lists.entries[k].node
-		left.readers = s.lists.push(left.readers, node)
-		right.readers = s.lists.push(right.readers, node)
-	}
-	s.lists.release(t.readers)
-	t.readers = 0
-	left.busy, right.busy = true, true
-}
-
-// setWriter notes that node has written cells [lo, hi).
-func (l *ledger) setWriter(lo, hi, node int32) { l.setWriterBelow(1, 0, l.size, lo, hi, node) }
-
-func (l *ledger) setWriterBelow(i, from, to, lo, hi, node int32) {
-	if lo <= from && to <= hi {
-		l.tree[i].writer = node
+	l := s.ledger
+	head := l.tree[i].readers()
+	if head == 0 {
 		return
 	}
-	left, right := &l.tree[2*i], &l.tree[2*i+1]
-	if w := l.tree[i].writer; w != mixed {
-		left.writer, right.writer = w, w
+	left, right := l.tree[2*i].readers(), l.tree[2*i+1].readers()
+	for k := head; k != 0; k = s.lists.entries[k].next {
+		left = s.lists.push(left, s.lists.entries[k].node)
 	}
-	middle := (from + to) / 2
-	if lo < middle {
-		l.setWriterBelow(2*i, from, middle, lo, hi, node)
+	l.setReaders(2*i, left)
+	l.setReaders(2*i+1, s.lists.join(head, right))
+	l.setReaders(i, 0)
+	l.tree[i] |= childBusy
+}
+
+// below empties a tree node and all below it. Somebody further up may have read its cells.
+func (s *sweep) below(i, from, to int32, read bool) {
+	l := s.ledger
+	t := l.tree[i]
+	if head := t.readers(); head != 0 {
+		read = true
+		for k := head; k != 0; k = s.lists.entries[k].next {
+			s.visitor.read(from, to, s.lists.entries[k].node)
+		}
+		s.lists.release(head)
+		l.setReaders(i, 0)
 	}
-	if hi > middle {
-		l.setWriterBelow(2*i+1, middle, to, lo, hi, node)
+	l.tree[i] = 0
+	if t&childBusy != 0 {
+		middle := (from + to) / 2
+		s.below(2*i, from, middle, read)
+		s.below(2*i+1, middle, to, read)
+	} else if !read {
+		s.gap(from, to)
 	}
-	l.tree[i].writer = mixed
-	if left.writer == right.writer {
-		l.tree[i].writer = left.writer
+}
+
+func (s *sweep) gap(lo, hi int32) {
+	hi = min(hi, s.ledger.cells())
+	if lo >= hi {
+		return
 	}
+	if n := len(s.gaps); n > 0 && s.gaps[n-1][1] == lo {
+		s.gaps[n-1][1] = hi
+		return
+	}
+	s.gaps = append(s.gaps, [2]int32{lo, hi})
 }
