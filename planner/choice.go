@@ -98,15 +98,14 @@ func (l *lister) placeCompute(q int32) {
 		}
 		a, b := c.pick(first, least)
 		if a < 0 {
-			if !l.weigh(pool, q, least) {
+			if a, b = l.weigh(pool, q, least); a < 0 {
 				return
 			}
-			a, b = c.pick(first, least)
 		}
 		i, k := c.nodes[a], c.lanes[b].lane
 		opened := len(pool.fresh)
 		// A lane that is busy for less than a wait takes starts the node sooner still.
-		if other := l.prefer[i]; c.cost[a*len(c.lanes)+b] >= laterCost/2 && other >= 0 && !l.lanes[other].idle && l.lanes[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
+		if other := l.entrants[i].prefer; c.cost[a*len(c.lanes)+b] >= laterCost/2 && other >= 0 && !l.lanes[other].idle && l.lanes[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
 			l.place(i, other)
 			c.clear()
 			continue
@@ -122,34 +121,33 @@ func (l *lister) placeCompute(q int32) {
 
 func (c *choice) clear() { c.rows, c.columns = 0, 0 }
 
-// add puts a ready node among what is weighed.
-func (c *choice) add(u urgency, i int32) {
-	c.ready[c.rows], c.nodes[c.rows] = u, i
-	c.rows++
-}
-
 // drop leaves a node and a lane out of what is weighed; the costs of the others stay as they are.
 func (c *choice) drop(a, b int) {
 	if c.columns == 1 {
 		c.clear()
 		return
 	}
+	// There are few of anything here: to call for a copy takes longer than to make it.
 	c.columns--
-	copy(c.lanes[b:], c.lanes[b+1:c.columns+1])
+	for column := b; column < c.columns; column++ {
+		c.lanes[column] = c.lanes[column+1]
+	}
 	c.rows--
-	copy(c.nodes[a:], c.nodes[a+1:c.rows+1])
-	copy(c.ready[a:], c.ready[a+1:c.rows+1])
 	width := len(c.lanes)
 	for row := range c.rows {
 		from := row
 		if row >= a {
 			from++
+			c.nodes[row], c.ready[row] = c.nodes[from], c.ready[from]
 		}
-		costs := c.cost[row*width : (row+1)*width]
-		if from != row {
-			copy(costs, c.cost[from*width:(from+1)*width])
+		costs, old := c.cost[row*width:(row+1)*width], c.cost[from*width:(from+1)*width]
+		for column := range c.columns {
+			at := column
+			if column >= b {
+				at++
+			}
+			costs[column] = old[at]
 		}
-		copy(costs[b:], costs[b+1:])
 	}
 }
 
@@ -180,45 +178,58 @@ func (c *choice) pick(first, least urgency) (int, int) {
 	return a, b
 }
 
-// weigh collects idle lanes and ready nodes and what each pair costs. It is false where no lane may take a node.
-func (l *lister) weigh(pool *listPool, q int32, least urgency) bool {
+// weigh collects idle lanes and ready nodes and what each pair costs. It returns the pair that pick would, -1 where no lane may
+// take a node.
+func (l *lister) weigh(pool *listPool, q int32, least urgency) (int, int) {
 	c := &l.choice
-	c.clear()
-	for at := len(pool.idle) - 1; at >= 0 && c.columns < mostWeighed; at-- {
+	columns := 0
+	for at := len(pool.idle) - 1; at >= 0 && columns < mostWeighed; at-- {
 		if k := pool.idle[at]; l.mayCompute(k) {
-			c.lanes[c.columns] = idleLane{k, l.lanes[k].tail}
-			c.columns++
+			c.lanes[columns] = idleLane{k, l.lanes[k].tail}
+			columns++
 		}
 	}
-	slices.Reverse(c.lanes[:c.columns])
+	slices.Reverse(c.lanes[:columns])
 	if len(pool.fresh) > 0 && l.roomFor(q) {
-		c.lanes[c.columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1}
-		c.columns++
+		c.lanes[columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1}
+		columns++
 	}
-	if c.columns == 0 {
-		return false
+	c.rows, c.columns = 0, columns
+	if columns == 0 {
+		return -1, -1
 	}
-	for at := 0; at < min(len(pool.ready), 2*l.window) && c.rows < l.window; at++ {
-		if u := pool.ready[at]; u <= least {
-			if i := l.node(u); !l.placed[i] {
-				c.add(u, i)
+	rows := 0
+	for _, u := range pool.ready[:min(len(pool.ready), 2*l.window)] {
+		if u > least {
+			continue
+		}
+		if i := l.node(u); !l.placed[i] {
+			c.ready[rows], c.nodes[rows] = u, i
+			if rows++; rows == l.window {
+				break
 			}
 		}
 	}
-	for _, on := range c.lanes[:c.columns] {
-		if u, ok := l.newestSuited(on.lane); ok && u <= least && !slices.Contains(c.ready[:c.rows], u) {
-			c.add(u, l.node(u))
+	for _, on := range c.lanes[:columns] {
+		if u, ok := l.newestSuited(on.lane); ok && u <= least && !slices.Contains(c.ready[:rows], u) {
+			c.ready[rows], c.nodes[rows] = u, l.node(u)
+			rows++
 		}
 	}
+	c.rows = rows
+	row, column, best := -1, -1, int32(math.MaxInt32)
 	for b := range c.columns {
-		l.setCosts(b)
+		if a, cost := l.setCosts(b); cost < best || cost == best && c.ready[a] < c.ready[row] {
+			row, column, best = a, b, cost
+		}
 	}
-	return true
+	return row, column
 }
 
-// setCosts weighs the nodes on an idle lane: what speaks against each there. Which of a node's predecessors a lane is ordered
-// after is as good as random, so nothing here branches on it.
-func (l *lister) setCosts(b int) {
+// setCosts weighs the nodes on an idle lane: what speaks against each there. It returns the row of the cheapest, the most urgent
+// among equals, and its cost. Which of a node's predecessors a lane is ordered after is as good as random, so nothing here branches
+// on it.
+func (l *lister) setCosts(b int) (cheapest int, least int32) {
 	c := &l.choice
 	on := c.lanes[b]
 	clock := l.clockOf(on.lane)
@@ -227,32 +238,53 @@ func (l *lister) setCosts(b int) {
 	if on.tail < 0 {
 		leader = 0
 	}
+	spots, entrants, preds := l.spots, l.entrants, l.p.pred
+	ready, costs, width := c.ready, c.cost[b:], len(c.lanes)
+	least = math.MaxInt32
 	for row, i := range c.nodes[:c.rows] {
-		p := l.p
 		var mask, late uint64
 		stranger := leader
-		for _, pred := range p.pred[p.predStart[i]:p.predStart[i+1]] {
-			at := &l.spots[pred]
-			var missing, after uint64
-			if at.position > clock[at.lane] {
-				missing = 1
+		e := &entrants[i]
+		if e.at <= soon {
+			for _, pred := range preds[e.first:e.end] {
+				at := &spots[pred]
+				var missing uint64
+				if at.position > clock[at.lane] {
+					missing = 1
+				}
+				if pred == on.tail {
+					stranger = 0
+				}
+				mask |= missing << (at.lane & 63)
 			}
-			if at.finish > soon {
-				after = 1
+		} else {
+			for _, pred := range preds[e.first:e.end] {
+				at := &spots[pred]
+				var missing, after uint64
+				if at.position > clock[at.lane] {
+					missing = 1
+				}
+				if at.finish > soon {
+					after = 1
+				}
+				if pred == on.tail {
+					stranger = 0
+				}
+				mask |= missing << (at.lane & 63)
+				late |= missing & after
 			}
-			if pred == on.tail {
-				stranger = 0
-			}
-			mask |= missing << (at.lane & 63)
-			late |= missing & after
 		}
-		cost := waitCost*int32(bits.OnesCount64(mask)) + stranger + laterCost*int32(late) - l.eager*(p.succStart[i+1]-p.succStart[i])
-		if l.prefer[i] != on.lane {
+		cost := waitCost*int32(bits.OnesCount64(mask)) + stranger + laterCost*int32(late) - e.frees
+		if e.prefer != on.lane {
 			cost += l.suit
 		}
-		c.cost[row*len(c.lanes)+b] = cost
+		costs[row*width] = cost
+		if cost < least || cost == least && ready[row] < ready[cheapest] {
+			cheapest, least = row, cost
+		}
 	}
 	l.forget(on.lane)
+	return cheapest, least
 }
 
 // placeCopies gives a copy engine that is free its next copies.

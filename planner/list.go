@@ -33,7 +33,7 @@ func planList(p *problem, inLine bool) (*assignment, error) {
 		window = largeWindow
 	}
 	l := newLister(p, window, inLine)
-	if err := l.run(wary); err != nil {
+	if err := l.run(wary, nil); err != nil {
 		return nil, err
 	}
 	l.keep()
@@ -46,10 +46,10 @@ func planList(p *problem, inLine bool) (*assignment, error) {
 		more = []taste{newest} // there is time to save waits with
 	}
 	for _, t := range more {
-		if err := l.run(t); err != nil {
+		switch err := l.run(t, &l.best.score); {
+		case err != nil:
 			return nil, err
-		}
-		if l.score.better(l.best.score) {
+		case !l.lost && l.score.better(l.best.score):
 			l.keep()
 		}
 	}
@@ -65,9 +65,15 @@ type score struct {
 // slackShare is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
 const slackShare = 0.004
 
+// alike is the range of makespans that are nearly the same as that of a score.
+func (a score) alike() (low, high float64) {
+	far := float64(slackShare * a.makespan)
+	return a.makespan - far, a.makespan + far
+}
+
 // better compares two scores, the lower makespan first unless it is nearly the same.
 func (a score) better(b score) bool {
-	if far := slackShare * b.makespan; a.makespan < b.makespan-far || a.makespan > b.makespan+far {
+	if low, high := b.alike(); a.makespan < low || a.makespan > high {
 		return a.makespan < b.makespan
 	}
 	if a.waits != b.waits {
@@ -77,6 +83,13 @@ func (a score) better(b score) bool {
 		return a.records < b.records
 	}
 	return a.makespan < b.makespan
+}
+
+// beyond says that what a pass came to so far is no better than another score already, whatever follows. least is what its makespan
+// will be at least.
+func (a score) beyond(b score, least float64) bool {
+	low, high := b.alike()
+	return a.makespan > high || a.waits > b.waits && max(least, a.makespan) >= low
 }
 
 // goal is a makespan that no schedule on that many streams beats: the longest path, and each pool's work over its streams.
@@ -104,7 +117,7 @@ func (p *problem) goal() float64 {
 // whole rounds a goal up to what durations that are whole numbers can reach.
 func (p *problem) whole(goal float64) float64 {
 	for _, d := range p.duration {
-		if d != math.Trunc(d) {
+		if d != float64(int64(d)) { // none is beyond what an int64 holds
 			return goal
 		}
 	}

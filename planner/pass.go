@@ -5,6 +5,7 @@ package planner
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -39,8 +40,9 @@ type lister struct {
 	turns  []turn // copy engines, by device and engine
 	choice choice
 
-	placed          []bool // apart from spots, because what is asked of many nodes should be small
-	pending, prefer []int32
+	placed   []bool // apart from spots, because what is asked of many nodes should be small
+	pending  []int32
+	entrants []entrant
 
 	// Vector clocks, and the waits that follow from them.
 	clocked        bool // not beyond mostClocked lanes
@@ -48,13 +50,14 @@ type lister struct {
 	clock          []int32 // of node i: clock[i*width:(i+1)*width]
 	alone          []int32 // by lane, all 0: the clock of a lane that nothing is known of
 	direct, source []int32 // by lane, for the node that is being placed
-	recorded       []bool
+	recorded       []uint8 // 1: some node waits for it
 
 	now     float64
 	entries []int32 // nodes in the order in which they became ready; only where the newest go first
 	running finishingHeap
 	due     []int32 // bound lanes that may have become able to go on
 	outcome         // of the pass that is made
+	lost    bool    // it was given up
 	best    outcome // of those before
 	made    assignment
 	sorted  waitList
@@ -64,6 +67,14 @@ type lister struct {
 type spotted struct {
 	lane, position int32
 	finish         float64
+}
+
+// entrant is what choices ask of a node that has become ready.
+type entrant struct {
+	at         float64 // when it did
+	first, end int32   // its predecessors
+	prefer     int32   // the lane that it suits, -1
+	frees      int32   // what it is cheaper by for the nodes that wait for it
 }
 
 // listLane is a stream in the making.
@@ -137,7 +148,7 @@ func newLister(p *problem, window int, inLine bool) *lister {
 		lanes += p.streams + l.pools[q].copyRoom
 	}
 	l.choice.size(n, window, lanes)
-	l.pending, l.prefer = sized(l.pending, n), sized(l.prefer, n)
+	l.pending, l.entrants = sized(l.pending, n), sized(l.entrants, n)
 	l.direct, l.source, l.alone = sized(l.direct, lanes), sized(l.source, lanes), zeroed(l.alone, lanes)
 	l.placed = sized(l.placed, n)
 	// Most heaps stay small: they start as parts of one piece.
@@ -267,18 +278,26 @@ func (l *lister) spread(roots int) {
 			continue
 		}
 		k := int32(at * lanes / roots)
-		l.prefer[i] = k
+		l.entrants[i].prefer = k
 		l.lanes[k].suited = append(l.lanes[k].suited, l.urgencyOf(int32(i), at))
 		at++
 	}
 }
 
-// run places every node.
-func (l *lister) run(t taste) error {
+// run places every node. It stops as soon as the pass has lost against the score that it should beat, if any.
+func (l *lister) run(t taste, beat *score) error {
 	l.start(t)
 	p := l.p
 	checked := 0
+	// The goal is sure where all nodes choose among the same streams; a bit less, as sums of durations are rounded.
+	least := 0.0
+	if p.engine == nil && p.bound == nil {
+		least = l.goal * (1 - 1e-9)
+	}
 	for {
+		if l.lost = beat != nil && l.score.beyond(*beat, least); l.lost {
+			return p.ctx.Err()
+		}
 		if p.bound != nil {
 			l.placeBound()
 		}
@@ -350,6 +369,8 @@ func (l *lister) enter(i int32) {
 	if l.newest {
 		l.entries = append(l.entries, i)
 	}
+	e := &l.entrants[i]
+	*e = entrant{l.now, p.predStart[i], p.predStart[i+1], -1, l.eager * (p.succStart[i+1] - p.succStart[i])}
 	if b := p.boundOf(i); b >= 0 {
 		l.lanes[b].mine.push(u)
 		l.due = append(l.due, b)
@@ -362,7 +383,7 @@ func (l *lister) enter(i int32) {
 	}
 	l.pools[q].ready.push(u)
 	k := l.suits(i, q)
-	l.prefer[i] = k
+	e.prefer = k
 	if k >= 0 {
 		l.lanes[k].suited = append(l.lanes[k].suited, u)
 	}
@@ -406,11 +427,23 @@ func (l *lister) leave(i int32) {
 
 // suits returns the lane of the predecessor that was the last to end, -1 where no lane of the pool has one.
 func (l *lister) suits(i, q int32) int32 {
-	best, last := int32(-1), -1.0
-	for _, pred := range l.p.preds(i) {
-		at := &l.spots[pred]
-		if at.finish > last && l.lanes[at.lane].pool == q && !(l.p.explicit && l.lanes[at.lane].binding >= 0) {
-			best, last = at.lane, at.finish
+	best, last := int32(-1), int64(-1)
+	spots, preds := l.spots, l.p.preds(i)
+	if len(l.pools) == 1 && !l.p.explicit {
+		// Which is later is as good as random. Bits of positive floats order as the floats do, and numbers are chosen without a branch.
+		for _, pred := range preds {
+			lane, finish := spots[pred].lane, int64(math.Float64bits(spots[pred].finish))
+			if finish > last {
+				best, last = lane, finish
+			}
+		}
+		return best
+	}
+	for _, pred := range preds {
+		at := &spots[pred]
+		finish := int64(math.Float64bits(at.finish))
+		if finish > last && l.lanes[at.lane].pool == q && !(l.p.explicit && l.lanes[at.lane].binding >= 0) {
+			best, last = at.lane, finish
 		}
 	}
 	return best
@@ -450,7 +483,8 @@ func (l *lister) startOn(i, k int32) float64 {
 	if tail := l.lanes[k].tail; tail >= 0 {
 		start = max(start, l.spots[tail].finish)
 	}
-	if l.sync > 0 {
+	// No predecessor ended after the node became ready.
+	if l.entrants[i].at+l.sync > l.now {
 		for _, pred := range l.p.preds(i) {
 			if at := &l.spots[pred]; at.lane != k {
 				start = max(start, at.finish+l.sync)
@@ -518,7 +552,8 @@ func (l *lister) place(i, k int32) {
 	l.running.push(finishing{finish, i})
 }
 
-// learn sets a node's clock from the lane's last node and its predecessors, and keeps the waits that this takes.
+// learn sets a node's clock from the lane's last node and its predecessors, and keeps the waits that this takes. Whether one
+// predecessor implies another is as good as random and known only once their clocks have come from memory, so nothing branches on it.
 func (l *lister) learn(i, k int32) {
 	w := l.width
 	ln := &l.lanes[k]
@@ -528,10 +563,9 @@ func (l *lister) learn(i, k int32) {
 	} else {
 		clear(mine)
 	}
+	// The latest predecessor on each lane that the lane's last node does not come after; those before it add nothing.
 	var touched uint64
-	preds := l.p.preds(i)
-	for at := len(preds) - 1; at >= 0; at-- {
-		pred := preds[at]
+	for _, pred := range l.p.preds(i) {
 		t, position := l.spots[pred].lane, l.spots[pred].position
 		if position <= mine[t] {
 			continue // of the lane itself, too
@@ -542,28 +576,46 @@ func (l *lister) learn(i, k int32) {
 		touched |= 1 << t
 		l.direct[t] = position
 		l.source[t] = pred
-		theirs := l.clock[pred*w : (pred+1)*w]
-		// What pred says of its own lane is pred itself: it must not make pred look implied by another.
+	}
+	l.waitCount[i] = 0
+	if touched != 0 {
+		l.wait(i, mine, touched)
+	}
+	mine[k] = ln.launched + 1
+}
+
+// wait makes a node wait for the predecessors on these lanes that no other of them implies.
+func (l *lister) wait(i int32, mine []int32, touched uint64) {
+	w := l.width
+	for left := touched; left != 0; left &= left - 1 {
+		t := bits.TrailingZeros64(left)
+		source := l.source[t]
+		// What it says of its own lane is itself: it must not make itself look implied by another.
 		own := mine[t]
-		for b, v := range theirs[:len(mine)] {
+		for b, v := range l.clock[source*w : (source+1)*w][:len(mine)] {
 			mine[b] = max(mine[b], v)
 		}
 		mine[t] = own
 	}
-	count := int32(0)
-	for ; touched != 0; touched &= touched - 1 {
-		t := bits.TrailingZeros64(touched)
+	waits := slices.Grow(l.waits, len(mine))
+	at := len(waits)
+	waits = waits[:cap(waits)]
+	for left := touched; left != 0; left &= left - 1 {
+		t := bits.TrailingZeros64(left)
+		source := l.source[t]
+		waits[at] = source
+		var needed, fresh uint8
 		if l.direct[t] > mine[t] {
-			mine[t] = l.direct[t]
-			count++
-			l.waits = append(l.waits, l.source[t])
-			if !l.recorded[l.source[t]] {
-				l.recorded[l.source[t]] = true
-				l.score.records++
-			}
+			needed = 1
 		}
+		mine[t] = max(mine[t], l.direct[t])
+		at += int(needed)
+		fresh = needed &^ l.recorded[source]
+		l.recorded[source] |= needed
+		l.score.records += int(fresh)
 	}
-	l.waitCount[i] = count
-	l.score.waits += int(count)
-	mine[k] = ln.launched + 1
+	count := at - len(l.waits)
+	l.waits = waits[:at]
+	l.waitCount[i] = int32(count)
+	l.score.waits += count
 }

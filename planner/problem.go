@@ -90,9 +90,10 @@ func (p *problem) boundOf(i int32) int32 {
 // newProblem reads everything that planning needs from the graph.
 func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []float64, streams int) (*problem, error) {
 	p := &problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological()}
-	p.classify()
-	if err := p.bind(); err != nil {
-		return nil, err
+	if numbered := p.classify(); numbered {
+		if err := p.bind(); err != nil {
+			return nil, err
+		}
 	}
 	if g.Sync == dag.SyncExplicit {
 		p.explicit = true
@@ -162,23 +163,22 @@ func (p *problem) queueCopies() {
 	}
 }
 
-// classify finds each node's engine and pool.
-func (p *problem) classify() {
+// classify finds each node's engine and pool. It says whether users numbered any stream.
+func (p *problem) classify() (numbered bool) {
 	g := p.g
+	if len(g.Nodes) == 0 {
+		return false
+	}
 	uniform := true
+	first := pool{g.Nodes[0].Device, g.Nodes[0].Priority}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if n.Kind == dag.Memcpy || n.Kind == dag.Memset || n.Device != g.Nodes[0].Device || n.Priority != g.Nodes[0].Priority {
-			uniform = false
-			break
-		}
-	}
-	if len(g.Nodes) == 0 {
-		return
+		numbered = numbered || n.Stream >= 0
+		uniform = uniform && n.Kind != dag.Memcpy && n.Kind != dag.Memset && n.Device == first.device && n.Priority == first.priority
 	}
 	if uniform {
-		p.pools = []pool{{g.Nodes[0].Device, g.Nodes[0].Priority}}
-		return
+		p.pools = []pool{first}
+		return numbered
 	}
 	p.engine = make([]Engine, g.Len())
 	p.pool = make([]int32, g.Len())
@@ -195,6 +195,7 @@ func (p *problem) classify() {
 	for i := range g.Nodes {
 		p.pool[i] = int32(slices.Index(p.pools, pool{g.Nodes[i].Device, g.Nodes[i].Priority}))
 	}
+	return numbered
 }
 
 // bind collects the streams that users numbered and refuses those that no stream could be.

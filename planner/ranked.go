@@ -47,20 +47,40 @@ func (h *urgencyHeap) pop() {
 	k := 0
 	for {
 		child := 4*k + 1
-		if child >= last {
+		if child+4 > last {
 			break
 		}
-		least, value := child, s[child]
-		for other := child + 1; other < min(child+4, last); other++ {
-			if s[other] < value {
-				least, value = other, s[other]
-			}
+		// Which child is least is as good as random: two rounds of two choices, none of them a branch.
+		four := (*[4]urgency)(s[child:])
+		left, right := 0, 2
+		if four[1] < four[0] {
+			left = 1
 		}
+		if four[3] < four[2] {
+			right = 3
+		}
+		if four[right&3] < four[left&3] {
+			left = right
+		}
+		value := four[left&3]
 		if value >= u {
-			break
+			s[k] = u
+			return
 		}
 		s[k] = value
-		k = least
+		k = child + left
+	}
+	if child := 4*k + 1; child < last {
+		least := child
+		for other := child + 1; other < last; other++ {
+			if s[other] < s[least] {
+				least = other
+			}
+		}
+		if s[least] < u {
+			s[k] = s[least]
+			k = least
+		}
 	}
 	s[k] = u
 }
