@@ -2,12 +2,18 @@
 
 package dag
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // nameIndex is an open-addressing table of ids. A Go map of strings would take five times the memory for a million nodes.
 type nameIndex struct {
-	seed  maphash.Seed // decides where ids lie, never what is found
-	slots []int32      // id + 1; 0: empty
+	seed maphash.Seed // decides where ids lie, never what is found
+	// id + 1 in the low bits, and above it as much of the name's hash as there is room for; 0: empty. Most names in the way are
+	// told from the wanted one by their hash, without a look at them, which would be two misses of the cache.
+	slots []uint32
+	ids   uint32 // mask of the low bits
 }
 
 func newNameIndex(n int) *nameIndex {
@@ -15,31 +21,36 @@ func newNameIndex(n int) *nameIndex {
 	for size < 2*n {
 		size *= 2
 	}
-	return &nameIndex{maphash.MakeSeed(), make([]int32, size)}
+	return &nameIndex{maphash.MakeSeed(), make([]uint32, size), 1<<bits.Len32(uint32(n)) - 1}
 }
 
 // add enters an id under its name and returns it, or the id that has that name already.
 func (x *nameIndex) add(id int32, name func(id int32) string) int32 {
-	own := name(id)
-	slot := x.slot(own, name)
-	if x.slots[slot] != 0 {
-		return x.slots[slot] - 1
+	slot, tag := x.slot(name(id), name)
+	if s := x.slots[slot]; s != 0 {
+		return int32(s&x.ids) - 1
 	}
-	x.slots[slot] = id + 1
+	x.slots[slot] = tag | uint32(id+1)
 	return id
 }
 
-// slot returns where the name is, or the empty slot where it would go.
-func (x *nameIndex) slot(wanted string, name func(id int32) string) int {
+// slot returns where the name is, or the empty slot where it would go, and what its slot has of its hash.
+func (x *nameIndex) slot(wanted string, name func(id int32) string) (slot int, tag uint32) {
+	hash := maphash.String(x.seed, wanted)
+	tag = uint32(hash>>32) &^ x.ids
 	mask := len(x.slots) - 1
-	k := int(maphash.String(x.seed, wanted)) & mask
-	for x.slots[k] != 0 && name(x.slots[k]-1) != wanted {
+	k := int(hash) & mask
+	for s := x.slots[k]; s != 0; s = x.slots[k] {
+		if s&^x.ids == tag && name(int32(s&x.ids)-1) == wanted {
+			break
+		}
 		k = (k + 1) & mask
 	}
-	return k
+	return k, tag
 }
 
 // find returns the id that has that name, or -1.
 func (x *nameIndex) find(wanted string, name func(id int32) string) int32 {
-	return x.slots[x.slot(wanted, name)] - 1
+	slot, _ := x.slot(wanted, name)
+	return int32(x.slots[slot]&x.ids) - 1
 }
