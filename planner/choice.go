@@ -49,14 +49,13 @@ func (l *lister) top(h *urgencyHeap) (urgency, bool) {
 
 // newestSuited returns the newest ready node that suits lane k.
 func (l *lister) newestSuited(k int32) (urgency, bool) {
-	suited := l.lanes[k].suited
-	for last := len(suited) - 1; last >= 0; last-- {
-		if u := suited[last]; !l.placed[l.node(u)] {
-			l.lanes[k].suited = suited[:last+1]
+	ln := &l.lanes[k]
+	for last := len(ln.suited) - 1; last >= 0; last-- {
+		if u := ln.suited[last]; !l.placed[l.node(u)] {
 			return u, true
 		}
+		ln.suited = ln.suited[:last]
 	}
-	l.lanes[k].suited = suited[:0]
 	return 0, false
 }
 

@@ -504,7 +504,8 @@ func (l *lister) place(i, k int32) {
 		ln.idle = false
 		for at, other := range pool.idle {
 			if other == k {
-				pool.idle = append(pool.idle[:at], pool.idle[at+1:]...)
+				copy(pool.idle[at:], pool.idle[at+1:])
+				pool.idle = pool.idle[:len(pool.idle)-1]
 				break
 			}
 		}
@@ -557,17 +558,12 @@ func (l *lister) place(i, k int32) {
 func (l *lister) learn(i, k int32) {
 	w := l.width
 	ln := &l.lanes[k]
-	mine := l.clock[i*w : (i+1)*w]
-	if ln.tail >= 0 {
-		copy(mine, l.clock[ln.tail*w:(ln.tail+1)*w])
-	} else {
-		clear(mine)
-	}
+	known := l.clockOf(k)
 	// The latest predecessor on each lane that the lane's last node does not come after; those before it add nothing.
 	var touched uint64
 	for _, pred := range l.p.preds(i) {
 		t, position := l.spots[pred].lane, l.spots[pred].position
-		if position <= mine[t] {
+		if position <= known[t] {
 			continue // of the lane itself, too
 		}
 		if touched>>t&1 == 1 && l.direct[t] > position {
@@ -577,6 +573,8 @@ func (l *lister) learn(i, k int32) {
 		l.direct[t] = position
 		l.source[t] = pred
 	}
+	mine := l.clock[i*w : (i+1)*w]
+	copy(mine, known)
 	l.waitCount[i] = 0
 	if touched != 0 {
 		l.wait(i, mine, touched)
@@ -597,9 +595,10 @@ func (l *lister) wait(i int32, mine []int32, touched uint64) {
 		}
 		mine[t] = own
 	}
-	waits := slices.Grow(l.waits, len(mine))
-	at := len(waits)
-	waits = waits[:cap(waits)]
+	if cap(l.waits)-len(l.waits) < len(mine) {
+		l.waits = slices.Grow(l.waits, len(mine))
+	}
+	waits, at := l.waits[:cap(l.waits)], len(l.waits)
 	for left := touched; left != 0; left &= left - 1 {
 		t := bits.TrailingZeros64(left)
 		source := l.source[t]
@@ -615,7 +614,7 @@ func (l *lister) wait(i int32, mine []int32, touched uint64) {
 		l.score.records += int(fresh)
 	}
 	count := at - len(l.waits)
-	l.waits = waits[:at]
+	l.waits = l.waits[:at] // in place: to assign another slice takes a write barrier
 	l.waitCount[i] = int32(count)
 	l.score.waits += count
 }

@@ -1,4 +1,5 @@
-// The heaps of the list strategy. Written for their element types: a generic heap calls its comparison through a table.
+// The heaps of the list strategy. Written for their element types: a generic heap calls its comparison through a table. They grow
+// and shrink in place, because to assign a slice takes a write barrier.
 
 package planner
 
@@ -21,8 +22,8 @@ func (u urgency) tie() uint32 { return uint32(u) }
 type urgencyHeap []urgency
 
 func (h *urgencyHeap) push(u urgency) {
-	s := append(*h, u)
-	*h = s
+	*h = append(*h, u)
+	s := *h
 	k := len(s) - 1
 	for k > 0 {
 		parent := (k - 1) / 4
@@ -35,12 +36,20 @@ func (h *urgencyHeap) push(u urgency) {
 	s[k] = u
 }
 
+// less is 1 where a is less than b, else 0.
+func less(a, b urgency) int {
+	if a < b {
+		return 1
+	}
+	return 0
+}
+
 func (h *urgencyHeap) pop() {
 	s := *h
 	last := len(s) - 1
 	u := s[last]
+	*h = (*h)[:last]
 	s = s[:last]
-	*h = s
 	if last == 0 {
 		return
 	}
@@ -50,25 +59,18 @@ func (h *urgencyHeap) pop() {
 		if child+4 > last {
 			break
 		}
-		// Which child is least is as good as random: two rounds of two choices, none of them a branch.
+		// Which child is least is as good as random, so it is found without a branch.
 		four := (*[4]urgency)(s[child:])
-		left, right := 0, 2
-		if four[1] < four[0] {
-			left = 1
-		}
-		if four[3] < four[2] {
-			right = 3
-		}
-		if four[right&3] < four[left&3] {
-			left = right
-		}
-		value := four[left&3]
+		left, right := less(four[1], four[0]), 2+less(four[3], four[2])
+		first, second := min(four[0], four[1]), min(four[2], four[3])
+		least := left ^ (left^right)&-less(second, first)
+		value := min(first, second)
 		if value >= u {
 			s[k] = u
 			return
 		}
 		s[k] = value
-		k = child + left
+		k = child + least
 	}
 	if child := 4*k + 1; child < last {
 		least := child
@@ -97,8 +99,8 @@ func (a finishing) before(b finishing) bool { return a.at < b.at || a.at == b.at
 type finishingHeap []finishing
 
 func (h *finishingHeap) push(f finishing) {
-	s := append(*h, f)
-	*h = s
+	*h = append(*h, f)
+	s := *h
 	k := len(s) - 1
 	for k > 0 {
 		parent := (k - 1) / 2
@@ -115,8 +117,8 @@ func (h *finishingHeap) pop() {
 	s := *h
 	last := len(s) - 1
 	f := s[last]
+	*h = (*h)[:last]
 	s = s[:last]
-	*h = s
 	if last == 0 {
 		return
 	}
