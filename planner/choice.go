@@ -95,7 +95,10 @@ func (l *lister) placeCompute(q int32) {
 		if first.rank() < l.patience*(l.goal-l.now) {
 			least = math.MaxUint64
 		}
-		a, b := c.pick(first, least)
+		a, b := -1, -1
+		if c.rows > 0 {
+			a, b = c.pick(first, least)
+		}
 		if a < 0 {
 			if a, b = l.weigh(pool, q, least); a < 0 {
 				return
@@ -188,7 +191,9 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) (int, int) {
 			columns++
 		}
 	}
-	slices.Reverse(c.lanes[:columns])
+	if columns > 1 {
+		slices.Reverse(c.lanes[:columns])
+	}
 	if len(pool.fresh) > 0 && l.roomFor(q) {
 		c.lanes[columns] = idleLane{pool.fresh[len(pool.fresh)-1], -1}
 		columns++

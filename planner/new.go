@@ -143,6 +143,7 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 	}
 	plan, err := r.schedule(p, a, c.strategy)
 	a.release()
+	p.release()
 	return plan, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -87,9 +88,21 @@ func (p *problem) boundOf(i int32) int32 {
 	return p.bound[i]
 }
 
+// problems keeps the memory of problems that are solved.
+var problems = sync.Pool{New: func() any { return new(problem) }}
+
+// release hands the problem's memory to another. It must not be used any more.
+func (p *problem) release() {
+	if p.len() <= mostKept {
+		*p = problem{rank: p.rank}
+		problems.Put(p)
+	}
+}
+
 // newProblem reads everything that planning needs from the graph.
 func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []float64, streams int) (*problem, error) {
-	p := &problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological()}
+	p := problems.Get().(*problem)
+	*p = problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological(), rank: p.rank}
 	if numbered := p.classify(); numbered {
 		if err := p.bind(); err != nil {
 			return nil, err
@@ -102,7 +115,7 @@ func newProblem(ctx context.Context, g *dag.Graph, machine *Machine, duration []
 		p.predStart, p.pred = g.Predecessors()
 		p.succStart, p.succ = g.Successors()
 	}
-	p.rank = make([]float64, g.Len())
+	p.rank = sized(p.rank, g.Len())
 	for k := len(p.order) - 1; k >= 0; k-- {
 		i := p.order[k]
 		p.rank[i] = p.longestAfter(i) + duration[i]
