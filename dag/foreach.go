@@ -85,10 +85,21 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 		body()
 		return
 	}
-	values, ok := p.values(n.Content[k+1], n.Content[k].Value)
 	depth := len(p.loops)
+	if p.idle {
+		p.loops = append(p.loops, binding{name: n.Content[k].Value, broken: true})
+		p.variable(n, k+2, body)
+		p.loops = p.loops[:depth]
+		return
+	}
+	values, ok := p.values(n.Content[k+1], n.Content[k].Value)
 	p.loops = append(p.loops, binding{name: n.Content[k].Value, pos: position(n.Content[k])})
 	defer func() { p.loops = p.loops[:depth] }()
+	if ok && values.count == 0 {
+		p.loops[depth].broken = true
+		p.idleBody(n, func() { p.variable(n, k+2, body) })
+		return
+	}
 	if !ok {
 		// Once through with an unknown value, so that the body's other mistakes are found too.
 		p.loops[depth].broken = true
@@ -100,6 +111,22 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 		p.loops[depth].value, p.loops[depth].broken = v, !ok
 		p.variable(n, k+2, body)
 	}
+}
+
+// idleBody goes once through what is repeated no times, for its keys: with other params they count. Its values may make no sense, which
+// may be why nothing is repeated. A foreach inside of another is gone through the first time only: the keys stay the same.
+func (p *parser) idleBody(n *yaml.Node, body func()) {
+	p.passed = true
+	if _, ok := p.idled[n]; ok {
+		return
+	}
+	if p.idled == nil {
+		p.idled = map[*yaml.Node]struct{}{}
+	}
+	p.idled[n] = struct{}{}
+	p.idle = true
+	body()
+	p.idle = false
 }
 
 // sequence is the values of a variable: start, start+step, ..., or the items of a list.

@@ -33,7 +33,14 @@ type Options struct {
 // Parse reads a pipeline file and derives its graph. The diagnostics hold either mistakes, all of them in file order, and the graph
 // is nil, or warnings; Diagnostics.Err tells which. They are never nil.
 func Parse(source []byte, options Options) (*Graph, *Diagnostics) {
-	p := &parser{options: options, cache: map[string]*parsedText{}}
+	return newParser(options).read(source)
+}
+
+func newParser(options Options) *parser {
+	return &parser{options: options, cache: map[string]*parsedText{}}
+}
+
+func (p *parser) read(source []byte) (*Graph, *Diagnostics) {
 	graph := p.parse(source)
 	if len(p.mistakes.list) > 0 {
 		return nil, p.mistakes.diagnostics(p.text)
@@ -70,6 +77,9 @@ type parser struct {
 	inParams  bool            // the number that is read is a param
 	aliases   map[string]bool // reported
 	muted     bool            // counting repetitions: mistakes are met again and reported then
+	idle      bool            // in a foreach that repeats nothing: see idleBody
+	idled     map[*yaml.Node]struct{}
+	passed    bool // the values of something that is not there were passed over
 }
 
 // broken is the id of a buffer, node or module that has a mistake: its name is known, nothing else.

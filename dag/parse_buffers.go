@@ -110,6 +110,10 @@ func (p *parser) countEntries(n *yaml.Node) int64 {
 
 // buffer reads one buffer in the present repetition. Strange: see parser.strange.
 func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange bool) {
+	if p.idle {
+		p.complete(value, f, strange, key.Value)
+		return
+	}
 	name, ok := p.expanded(key, "name")
 	if !ok {
 		return
@@ -210,18 +214,23 @@ func (p *parser) where(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bo
 	return ok
 }
 
-// size reads place, dtype and shape as far as they are missing, and computes the bytes.
-func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, strange bool) bool {
+// complete reports whether a buffer has the keys that all need.
+func (p *parser) complete(value *yaml.Node, f *[bufferKeyCount]field, strange bool, name string) bool {
 	var missing []string
 	for _, k := range []int{bufferPlace, bufferDType, bufferShape} {
 		if f[k].value == nil {
 			missing = append(missing, bufferKeys.keys[k])
 		}
 	}
-	ok := len(missing) == 0
-	if !ok && !strange {
-		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(b.Name), strings.Join(missing, ", no "))
+	if len(missing) > 0 && !strange {
+		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(name), strings.Join(missing, ", no "))
 	}
+	return len(missing) == 0
+}
+
+// size reads dtype and shape and computes the bytes.
+func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, strange bool) bool {
+	ok := p.complete(value, f, strange, b.Name)
 	if f[bufferDType].value != nil {
 		b.DType = p.dtype(f[bufferDType].value)
 		ok = ok && b.DType != InvalidDType

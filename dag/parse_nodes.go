@@ -107,6 +107,14 @@ func (p *parser) countItems(n *yaml.Node) int64 {
 
 // node reads one node in the present repetition.
 func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
+	if p.idle {
+		if f[nodeName].value == nil {
+			p.mistake(position(item), "", "node has no name")
+			return
+		}
+		p.unused(item, f, f[nodeName].value.Value)
+		return
+	}
 	name, named := p.nodeName(item, f)
 	if f[nodeWhen].value != nil {
 		if wanted, ok := p.condition(f[nodeWhen].value); !ok || !wanted {
@@ -162,6 +170,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 
 // unused checks the keys of a node that is left out. Its values may make no sense: that may be why it is left out.
 func (p *parser) unused(item *yaml.Node, f *[nodeKeyCount]field, name string) {
+	p.passed = true
 	var c [2]field
 	switch action := p.action(item, f, name); action {
 	case nodeMemcpy:
