@@ -85,14 +85,12 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 		body()
 		return
 	}
-	depth := len(p.loops)
-	if p.idle {
-		p.loops = append(p.loops, binding{name: n.Content[k].Value, broken: true})
-		p.variable(n, k+2, body)
-		p.loops = p.loops[:depth]
-		return
+	var values sequence
+	ok := false
+	if !p.idle {
+		values, ok = p.values(n.Content[k+1], n.Content[k].Value)
 	}
-	values, ok := p.values(n.Content[k+1], n.Content[k].Value)
+	depth := len(p.loops)
 	p.loops = append(p.loops, binding{name: n.Content[k].Value, pos: position(n.Content[k])})
 	defer func() { p.loops = p.loops[:depth] }()
 	if ok && values.count == 0 {

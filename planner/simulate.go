@@ -454,9 +454,9 @@ func (s *simulation) enter(node, stream int32) {
 // copy lets a copy engine begin what it has room for.
 func (s *simulation) copy(c int32) {
 	engine, kind := &s.copiers[c], Engine(c%int32(engineKinds))
-	room := 1
+	room, change := 1, 0.0
 	if kind == Upload || kind == Download {
-		room = s.m.CopyEngines
+		room, change = s.m.CopyEngines, s.m.CopySwitchUS
 	}
 	for engine.active < room && (engine.here || engine.kept < 0 && len(engine.queue) > 0) {
 		q := engine.next
@@ -471,10 +471,7 @@ func (s *simulation) copy(c int32) {
 			continue
 		}
 		// It waited for a copy of another stream, which the engine now has to change from.
-		begins := s.now
-		if kind == Upload || kind == Download {
-			begins += s.m.CopySwitchUS
-		}
+		begins := s.now + change
 		s.start(q.node, q.stream, moment{q.us, engine.lastBy, AfterQueue}, begins)
 		s.events.push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -56,17 +55,12 @@ func measureFlight(ctx context.Context, s *settings, p cudart.Platform, w worklo
 	if err != nil {
 		return nil, err
 	}
-	machine := runtime.MachineOf(p)
-	plan, err := planner.New(ctx, g, flights{planned: planned}.options(machine, nil, s.streams))
-	if err != nil {
-		return nil, err
-	}
-	program, err := runtime.New(ctx, g, plan, p, runtime.Options{Inflight: mostFlights})
+	program, err := newInflight(ctx, g, p, flights{planned: planned}.options(runtime.MachineOf(p), nil, s.streams), mostFlights)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
-	row = &flightRow{Name: w.name, Planned: planned, Streams: len(plan.Streams)}
+	row = &flightRow{Name: w.name, Planned: planned, Streams: program.Counters().Streams}
 	for range s.rounds {
 		for count := 1; count <= mostFlights; count++ {
 			us, err := steadyState(ctx, program, count)
