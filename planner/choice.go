@@ -249,34 +249,20 @@ func (l *lister) setCosts(b int) (cheapest int, least int32) {
 		var mask, late uint64
 		stranger := leader
 		e := &entrants[i]
-		if e.at <= soon {
-			for _, pred := range preds[e.first:e.end] {
-				at := &spots[pred]
-				var missing uint64
-				if at.position > clock[at.lane] {
-					missing = 1
-				}
-				if pred == on.tail {
-					stranger = 0
-				}
-				mask |= missing << (at.lane & 63)
+		for _, pred := range preds[e.first:e.end] {
+			at := &spots[pred]
+			var missing, after uint64
+			if at.position > clock[at.lane] {
+				missing = 1
 			}
-		} else {
-			for _, pred := range preds[e.first:e.end] {
-				at := &spots[pred]
-				var missing, after uint64
-				if at.position > clock[at.lane] {
-					missing = 1
-				}
-				if at.finish > soon {
-					after = 1
-				}
-				if pred == on.tail {
-					stranger = 0
-				}
-				mask |= missing << (at.lane & 63)
-				late |= missing & after
+			if at.finish > soon {
+				after = 1
 			}
+			if pred == on.tail {
+				stranger = 0
+			}
+			mask |= missing << (at.lane & 63)
+			late |= missing & after
 		}
 		cost := waitCost*int32(bits.OnesCount64(mask)) + stranger + laterCost*int32(late) - e.frees
 		if e.prefer != on.lane {

@@ -427,23 +427,11 @@ func (l *lister) leave(i int32) {
 
 // suits returns the lane of the predecessor that was the last to end, -1 where no lane of the pool has one.
 func (l *lister) suits(i, q int32) int32 {
-	best, last := int32(-1), int64(-1)
-	spots, preds := l.spots, l.p.preds(i)
-	if len(l.pools) == 1 && !l.p.explicit {
-		// Which is later is as good as random. Bits of positive floats order as the floats do, and numbers are chosen without a branch.
-		for _, pred := range preds {
-			lane, finish := spots[pred].lane, int64(math.Float64bits(spots[pred].finish))
-			if finish > last {
-				best, last = lane, finish
-			}
-		}
-		return best
-	}
-	for _, pred := range preds {
-		at := &spots[pred]
-		finish := int64(math.Float64bits(at.finish))
-		if finish > last && l.lanes[at.lane].pool == q && !(l.p.explicit && l.lanes[at.lane].binding >= 0) {
-			best, last = at.lane, finish
+	best, last := int32(-1), -1.0
+	for _, pred := range l.p.preds(i) {
+		at := &l.spots[pred]
+		if at.finish > last && l.lanes[at.lane].pool == q && !(l.p.explicit && l.lanes[at.lane].binding >= 0) {
+			best, last = at.lane, at.finish
 		}
 	}
 	return best
