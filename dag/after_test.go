@@ -28,9 +28,9 @@ func TestMatchName(t *testing.T) {
 func afterOf(t *testing.T, nodes string) (map[string]string, error) {
 	t.Helper()
 	source := "version: 1\nbuffers:\n  d: {place: device, dtype: f32, shape: [64]}\nnodes:\n" + nodes
-	g, found := Parse([]byte(source), testOptions())
-	if g == nil {
-		return nil, found
+	g, err := Parse([]byte(source), testOptions())
+	if err != nil {
+		return nil, err
 	}
 	after := map[string]string{}
 	for i := range g.Nodes {

@@ -62,16 +62,26 @@ func TestBadFiles(t *testing.T) {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
 			var graph *Graph
-			var found *Diagnostics
-			bytes := allocated(func() { graph, found = Parse(source, badOptions(source)) })
+			bytes := allocated(func() { graph, err = Parse(source, badOptions(source)) })
 			require.Nil(t, graph)
-			require.Error(t, found.Err())
+			found := mistakes(t, err)
 			require.Less(t, bytes, uint64(badFileBytes))
 			var got strings.Builder
 			require.NoError(t, found.Print(&got))
 			expect(t, strings.TrimSuffix(file, ".yaml")+".want", got.String())
 		})
 	}
+}
+
+// mistakes returns what is wrong with a file that Parse or Format refused.
+func mistakes(t require.TestingT, err error) *Diagnostics {
+	var wrong *ParseError
+	require.ErrorAs(t, err, &wrong)
+	require.NotEmpty(t, wrong.List)
+	for k := range wrong.List {
+		require.Equal(t, SeverityError, wrong.List[k].Severity)
+	}
+	return &wrong.Diagnostics
 }
 
 // expect compares with a file of testdata.
@@ -88,7 +98,7 @@ func expect(t *testing.T, file, got string) {
 
 func TestTooLargeFile(t *testing.T) {
 	source := bytes.Repeat([]byte("# large\n"), MaxFile/8+1)
-	var found *Diagnostics
-	require.Less(t, allocated(func() { _, found = Parse(source, testOptions()) }), uint64(badFileBytes))
-	require.EqualError(t, found, "p.yaml: file of 67108872 bytes is over the limit of 64 MiB")
+	var err error
+	require.Less(t, allocated(func() { _, err = Parse(source, testOptions()) }), uint64(badFileBytes))
+	require.EqualError(t, err, "p.yaml: file of 67108872 bytes is over the limit of 64 MiB")
 }

@@ -106,22 +106,17 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Diagnostics is what was found in a file, in file order: mistakes, or, where there are none, warnings.
+// Diagnostics is a list of mistakes or of warnings, in file order.
 type Diagnostics struct {
 	List []Diagnostic // at most MaxDiagnostics
 	More int          // how many were found beyond those
 }
 
-// Err returns the diagnostics as an error if there are mistakes among them, else nil.
-func (d *Diagnostics) Err() error {
-	if d == nil || len(d.List) == 0 || d.List[0].Severity != SeverityError {
-		return nil
-	}
-	return d
-}
+// ParseError is what Parse and Format return for a file with mistakes: all of them, in file order.
+type ParseError struct{ Diagnostics }
 
-// Error is all diagnostics, one a line.
-func (d *Diagnostics) Error() string {
+// Error is all mistakes, one a line.
+func (d *ParseError) Error() string {
 	var b strings.Builder
 	for k := range d.List {
 		if k > 0 {
@@ -135,8 +130,8 @@ func (d *Diagnostics) Error() string {
 	return b.String()
 }
 
-// Unwrap lets errors.As find each Diagnostic.
-func (d *Diagnostics) Unwrap() []error {
+// Unwrap lets errors.As find each *Diagnostic.
+func (d *ParseError) Unwrap() []error {
 	errs := make([]error, len(d.List))
 	for k := range d.List {
 		errs[k] = &d.List[k]
@@ -217,10 +212,10 @@ func (f *findings) trim() {
 }
 
 // diagnostics returns the findings in file order, with the lines of the file.
-func (f *findings) diagnostics(t *text) *Diagnostics {
+func (f *findings) diagnostics(t *text) Diagnostics {
 	f.trim()
 	for k := range f.list {
 		f.list[k].Source = t.line(f.list[k].Pos.Line)
 	}
-	return &Diagnostics{List: f.list, More: f.more}
+	return Diagnostics{List: f.list, More: f.more}
 }

@@ -40,8 +40,8 @@ var (
 
 // Format returns a pipeline file in canonical form: one form for all files that mean the same, in which comments keep their
 // place. Format of a file in canonical form is that file. Only what makes the file unreadable as YAML, or as a mapping, is a
-// mistake here; whether it is a pipeline is for Parse to say.
-func Format(source []byte, name string) ([]byte, *Diagnostics) {
+// mistake here, and the error is a *ParseError; Parse tells whether it is a valid pipeline.
+func Format(source []byte, name string) ([]byte, error) {
 	p := &parser{options: Options{Name: name}}
 	t, bad := newText(source)
 	p.text = t
@@ -60,16 +60,16 @@ func Format(source []byte, name string) ([]byte, *Diagnostics) {
 		p.admissible(root, 1)
 		p.scalarKeys(root)
 	}
-	if len(p.mistakes.list) > 0 {
-		return nil, p.mistakes.diagnostics(p.text)
+	if err := p.err(); err != nil {
+		return nil, err
 	}
 	f := &formatter{text: t, lines: t.trivia(root)}
 	out := f.file(root)
 	if line := f.lost(out, root); line > 0 {
 		p.mistake(Pos{line, 1}, "report this file", "formatting would lose something near this line")
-		return nil, p.mistakes.diagnostics(p.text)
+		return nil, p.err()
 	}
-	return out, &Diagnostics{}
+	return out, nil
 }
 
 // scalarKeys refuses keys that are lists or mappings, or longer than any name is. (YAML's own limit of 1024 characters holds for

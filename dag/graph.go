@@ -37,7 +37,11 @@ type Graph struct {
 	carried   []int32
 	unwritten []UnwrittenRead
 	unread    []int32
+	warnings  Diagnostics
 }
+
+// Warnings returns what Parse found legal but probably not meant, in file order. A graph made by Go calls has none.
+func (g *Graph) Warnings() *Diagnostics { return &g.warnings }
 
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.Nodes) }

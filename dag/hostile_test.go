@@ -59,12 +59,17 @@ func hostileFiles(size int) map[string]string {
 func TestHostileFiles(t *testing.T) {
 	for name, source := range hostileFiles(100_000) {
 		t.Run(name, func(t *testing.T) {
-			var d *Diagnostics
+			var g *Graph
+			var err error
 			require.Less(t, allocated(func() {
-				_, d = Parse([]byte(source), testOptions())
-				_ = d.Error()
+				if g, err = Parse([]byte(source), testOptions()); err != nil {
+					_ = err.Error()
+				}
 			}), uint64(badFileBytes))
-			require.LessOrEqual(t, len(d.List), MaxDiagnostics)
+			require.Equal(t, g == nil, err != nil)
+			if err != nil {
+				require.LessOrEqual(t, len(mistakes(t, err).List), MaxDiagnostics)
+			}
 		})
 	}
 }

@@ -30,9 +30,9 @@ type Options struct {
 	OpenModule func(name, path string) (Library, error)
 }
 
-// Parse reads a pipeline file and derives its graph. The diagnostics hold either mistakes, all of them in file order, and the graph
-// is nil, or warnings; Diagnostics.Err tells which. They are never nil.
-func Parse(source []byte, options Options) (*Graph, *Diagnostics) {
+// Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
+// graph is then nil. What is legal but probably not meant is in Graph.Warnings.
+func Parse(source []byte, options Options) (*Graph, error) {
 	return newParser(options).read(source)
 }
 
@@ -40,12 +40,21 @@ func newParser(options Options) *parser {
 	return &parser{options: options, cache: map[string]*parsedText{}}
 }
 
-func (p *parser) read(source []byte) (*Graph, *Diagnostics) {
+func (p *parser) read(source []byte) (*Graph, error) {
 	graph := p.parse(source)
-	if len(p.mistakes.list) > 0 {
-		return nil, p.mistakes.diagnostics(p.text)
+	if err := p.err(); err != nil {
+		return nil, err
 	}
-	return graph, p.warnings.diagnostics(p.text)
+	graph.warnings = p.warnings.diagnostics(p.text)
+	return graph, nil
+}
+
+// err returns the mistakes found so far as an error, or nil.
+func (p *parser) err() error {
+	if len(p.mistakes.list) == 0 {
+		return nil
+	}
+	return &ParseError{p.mistakes.diagnostics(p.text)}
 }
 
 // parser is one reading of one file.

@@ -3,6 +3,7 @@
 package dag_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,8 +21,8 @@ nodes:
   - {name: up, memcpy: {from: x, to: d_x}}
   - {name: down, memcpy: {from: d_x, to: out}}
 `
-	g, diagnostics := dag.Parse([]byte(source), dag.Options{Name: "copy.yaml", Params: []dag.Override{{Name: "n", Value: "4096"}}})
-	if err := diagnostics.Err(); err != nil {
+	g, err := dag.Parse([]byte(source), dag.Options{Name: "copy.yaml", Params: []dag.Override{{Name: "n", Value: "4096"}}})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -38,8 +39,11 @@ buffers:
 nodes:
   - {name: up, memcpy: {from: x, too: y}}
 `
-	_, diagnostics := dag.Parse([]byte(source), dag.Options{Name: "bad.yaml"})
-	_ = diagnostics.Print(os.Stdout)
+	_, err := dag.Parse([]byte(source), dag.Options{Name: "bad.yaml"})
+	var wrong *dag.ParseError
+	if errors.As(err, &wrong) {
+		_ = wrong.Print(os.Stdout)
+	}
 	// Output:
 	// bad.yaml:3:27: unknown dtype "f23"; did you mean "f32"?
 	//     x: {place: host, dtype: f23, shape: [8]}
@@ -54,8 +58,8 @@ nodes:
 
 func ExampleFormat() {
 	source := "nodes:\n- memset: {value: 0, to: x}   # why\n  name: 'clear'\nversion: 1\n"
-	out, diagnostics := dag.Format([]byte(source), "p.yaml")
-	if err := diagnostics.Err(); err != nil {
+	out, err := dag.Format([]byte(source), "p.yaml")
+	if err != nil {
 		fmt.Println(err)
 		return
 	}

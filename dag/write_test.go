@@ -19,8 +19,8 @@ import (
 func written(t require.TestingT, p *Pipeline) (string, *Graph) {
 	var text bytes.Buffer
 	require.NoError(t, p.WriteYAML(&text))
-	g, diagnostics := Parse(text.Bytes(), testOptions())
-	require.NoError(t, diagnostics.Err(), "%s", text.String())
+	g, err := Parse(text.Bytes(), testOptions())
+	require.NoError(t, err, "%s", text.String())
 	return text.String(), g
 }
 

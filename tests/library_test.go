@@ -34,8 +34,10 @@ func TestLaunchesOfTheRealLibraryAreChecked(t *testing.T) {
 		{"- {name: bad, kernel: clamp, args: [-1, 0, 1, x, x]}", `p.yaml:11:37: argument n of kernel "clamp" is -1; it must be at least 0`},
 	} {
 		source := declared + c.node + "\n- {name: down, memcpy: {from: s, to: out}}\n"
-		g, found := dag.Parse([]byte(source), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+		g, err := dag.Parse([]byte(source), dag.Options{Name: "p.yaml", Library: kernels.Library()})
 		require.Nil(t, g, c.node)
-		require.Equal(t, c.want, found.List[0].Error())
+		var wrong *dag.ParseError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, c.want, wrong.List[0].Error())
 	}
 }

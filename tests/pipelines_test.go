@@ -65,9 +65,9 @@ func loadPipeline(t *testing.T, name string, params ...dag.Override) *dag.Graph 
 		}
 		return kernels.OpenModule(module, path, code, kernels.OpenOptions{})
 	}
-	g, found := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), OpenModule: open, Params: params})
-	require.NoError(t, found.Err())
-	require.Empty(t, found.List, "a pipeline to learn from has no warnings")
+	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), OpenModule: open, Params: params})
+	require.NoError(t, err)
+	require.Empty(t, g.Warnings().List, "a pipeline to learn from has no warnings")
 	return g
 }
 
@@ -132,8 +132,8 @@ func TestPipelinesAreInCanonicalForm(t *testing.T) {
 	for _, name := range pipelineNames(t) {
 		source, err := os.ReadFile(filepath.Join("..", "pipelines", name+".yaml"))
 		require.NoError(t, err)
-		formatted, found := dag.Format(source, name+".yaml")
-		require.NoError(t, found.Err())
+		formatted, err := dag.Format(source, name+".yaml")
+		require.NoError(t, err)
 		require.Equal(t, string(formatted), string(source), "go run ./cmd/dagrun fmt -w pipelines/%s.yaml", name)
 	}
 }

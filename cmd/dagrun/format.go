@@ -117,10 +117,13 @@ func (a *app) formatFile(name string, write bool) (*formattedFile, error) {
 		return nil, err
 	}
 	file := &formattedFile{File: shownName(name)}
-	text, found := dag.Format(source, file.File)
-	if found.Err() != nil {
-		file.Diagnostics = diagnosticDocuments(found)
-		return file, a.printDiagnostics(found)
+	text, err := dag.Format(source, file.File)
+	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+		file.Diagnostics = diagnosticDocuments(&wrong.Diagnostics)
+		return file, a.printDiagnostics(&wrong.Diagnostics)
+	}
+	if err != nil {
+		return nil, err
 	}
 	file.Text, file.Canonical = string(text), bytes.Equal(text, source)
 	if !write || file.Canonical {

@@ -62,28 +62,31 @@ func shownName(name string) string {
 
 // loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
 func (a *app) loadGraph(name string) (*dag.Graph, error) {
-	g, found, err := a.parse(name)
+	g, err := a.parse(name)
+	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+			return nil, err
+		}
+		return nil, &reported{statusWrong, err}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !a.flags.quiet || g == nil {
-		if err := a.printDiagnostics(found); err != nil {
+	if !a.flags.quiet {
+		if err := a.printDiagnostics(g.Warnings()); err != nil {
 			return nil, err
 		}
 	}
-	if g == nil {
-		return nil, &reported{statusWrong, found}
-	}
-	a.warnings = diagnosticDocuments(found)
+	a.warnings = diagnosticDocuments(g.Warnings())
 	return g, nil
 }
 
-// parse reads a pipeline file. Without a graph the diagnostics say why.
-func (a *app) parse(name string) (*dag.Graph, *dag.Diagnostics, error) {
+// parse reads a pipeline file. Mistakes in it are a *dag.ParseError.
+func (a *app) parse(name string) (*dag.Graph, error) {
 	a.progress.report("read "+shownName(name), 0, 0)
 	source, err := a.readSource(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	options := dag.Options{Name: shownName(name), Library: kernels.Library()}
 	if name != "-" {
@@ -93,12 +96,11 @@ func (a *app) parse(name string) (*dag.Graph, *dag.Diagnostics, error) {
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
-			return nil, nil, fmt.Errorf("-p %s: want name=value", p)
+			return nil, fmt.Errorf("-p %s: want name=value", p)
 		}
 		options.Params = append(options.Params, dag.Override{Name: key, Value: value})
 	}
-	g, found := dag.Parse(source, options)
-	return g, found, nil
+	return dag.Parse(source, options)
 }
 
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.

@@ -193,10 +193,10 @@ func (a *app) answerError(err error, status int) {
 	document := errorDocument{Version: jsonVersion}
 	document.Error.Status = status
 	document.Error.Message = a.brief(err)
-	var found *dag.Diagnostics
+	var found *dag.ParseError
 	if errors.As(err, &found) {
 		document.Error.Message = fmt.Sprintf("%s in the pipeline file", counted(len(found.List)+found.More, "mistake"))
-		document.Error.Diagnostics, document.Error.More = diagnosticDocuments(found), found.More
+		document.Error.Diagnostics, document.Error.More = diagnosticDocuments(&found.Diagnostics), found.More
 	}
 	var device *cudart.Error
 	if errors.As(err, &device) {

@@ -46,8 +46,8 @@ func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.G
 	t.Helper()
 	source, err := os.ReadFile(file)
 	require.NoError(t, err)
-	g, found := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), OpenModule: openModule(file), Params: params})
-	require.NoError(t, found.Err())
+	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), OpenModule: openModule(file), Params: params})
+	require.NoError(t, err)
 	for i := range g.Buffers {
 		if int(g.Buffers[i].Device) >= devices {
 			t.Logf("%s needs more devices than the %d here", file, devices)
