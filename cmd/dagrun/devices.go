@@ -125,7 +125,7 @@ func (a *app) listDevices() error {
 }
 
 func (a *app) addGPUs(report *devicesReport) error {
-	gpus, err := driver.Open()
+	gpus, err := driver.Open(driver.Options{})
 	if err != nil {
 		if a.flags.backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
 			return err

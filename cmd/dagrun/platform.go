@@ -61,7 +61,7 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 		}
 		return enough(cpu, devices)
 	}
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	switch {
 	case err == nil:
 		found := p.Devices()

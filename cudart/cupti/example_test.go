@@ -15,7 +15,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	platform, err := driver.Open()
+	platform, err := driver.Open(driver.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,7 +18,6 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver/internal/probe"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -79,37 +78,11 @@ func TestOpenFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFakeDriver(t)
 			c.set(d)
-			_, err := open(d.resolve)
+			_, err := open(d.resolve, Options{})
 			require.ErrorIs(t, err, c.is)
 			require.EqualError(t, err, c.text)
 		})
 	}
-}
-
-func TestMoreQueuesAreAskedForWhereNobodyDid(t *testing.T) {
-	name := []byte(queuesVariable + "\x00")
-	queues := func() string {
-		value := dl.Call(libc("getenv"), uintptr(unsafe.Pointer(&name[0])))
-		if value == 0 {
-			return ""
-		}
-		return dl.Text(*(**byte)(unsafe.Pointer(&value)))
-	}
-	set := func(value string) {
-		if value == "" {
-			dl.CallWith(libc("unsetenv"), dl.Pointer(&name[0]))
-			return
-		}
-		text := []byte(value + "\x00")
-		dl.CallWith(libc("setenv"), dl.Pointer(&name[0]), dl.Pointer(&text[0]), dl.Number(1))
-	}
-	defer set(queues())
-	set("")
-	askForQueues()
-	require.Equal(t, "32", queues())
-	set("4")
-	askForQueues()
-	require.Equal(t, "4", queues(), "what the user has set stays")
 }
 
 func TestOptionalFunctionsMayBeMissing(t *testing.T) {
@@ -346,7 +319,7 @@ func TestEveryCallFails(t *testing.T) {
 
 // lifetime makes one of everything, uses it and takes it down, and returns the first error.
 func lifetime(d *fakeDriver, threads int) error {
-	p, err := open(d.resolve)
+	p, err := open(d.resolve, Options{})
 	if err != nil {
 		return err
 	}

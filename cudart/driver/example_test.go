@@ -25,7 +25,7 @@ func Example() {
 }
 
 func run(ctx context.Context) error {
-	gpu, err := driver.Open()
+	gpu, err := driver.Open(driver.Options{})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type fakeDriver struct {
 	stacks   map[uint64][]uintptr // by thread: contexts pushed
 	capture  uintptr              // stream that is being captured
 	nodes    int
+	queues   []string // what queuesVariable was at cuInit, and whenever a context was made
 	foreign  uintptr  // a context of the first device that is not its primary one, and that streams say they belong to
 	bad      []string // misuse
 }
@@ -92,7 +93,7 @@ func (d *fakeDriver) resolve(symbol string) (uintptr, error) {
 }
 
 func (d *fakeDriver) open(t testing.TB) *Platform {
-	p, err := open(d.resolve)
+	p, err := open(d.resolve, Options{})
 	require.NoError(t, err)
 	return p
 }
@@ -153,6 +154,8 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		return code
 	}
 	switch f {
+	case cuInit:
+		d.noteQueues()
 	case cuDriverGetVersion:
 		poke(a[0], d.version)
 	case cuDeviceGetCount:
@@ -171,6 +174,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	case cuDeviceCanAccessPeer:
 		poke(a[0], int32(1))
 	case cuDevicePrimaryCtxRetain:
+		d.noteQueues()
 		n := int32(a[1])
 		d.retained[n]++
 		if d.contexts[n] == 0 {
@@ -305,6 +309,12 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		poke(a[0], float32(1.5))
 	}
 	return 0
+}
+
+// noteQueues looks into C's environment as a driver does.
+func (d *fakeDriver) noteQueues() {
+	value, _ := getenv(queuesVariable)
+	d.queues = append(d.queues, value)
 }
 
 // node counts what a capture would have made a node of.

@@ -26,56 +26,38 @@ type library struct {
 	yield   uintptr                // sched_yield, or 0
 }
 
+// Options says how the driver is opened. The zero value suits most programs.
+type Options struct {
+	// Queues is how many hardware queues the streams of this process share, 1 to 32; streams that share a queue wait for each other.
+	// CUDA's own default is 8, and a plan with copies, or several replays in flight, has more streams than that. 0 takes what
+	// CUDA_DEVICE_MAX_CONNECTIONS says, or 32 where it is not set. A process that has used CUDA before keeps the queues it has.
+	Queues int
+}
+
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
 //
-// All streams of a process share 8 queues of the hardware unless the environment says otherwise, and those that share one wait for each
-// other. A plan with copies, or several replays in flight, has more streams than that, so Open asks for 32 by setting
-// CUDA_DEVICE_MAX_CONNECTIONS where it is not set. That is for naught where the process has used CUDA before.
-func Open() (*Platform, error) {
+// The driver reads the number of queues from the environment alone. So C's environment has CUDA_DEVICE_MAX_CONNECTIONS while the driver
+// starts and while it makes a context; afterwards it is as it was. What os.Getenv sees and child processes get never changes.
+func Open(options Options) (*Platform, error) {
+	if options.Queues < 0 || options.Queues > mostQueues {
+		return nil, fmt.Errorf("driver: %d queues were asked for; 1 to %d are possible, and 0 leaves the choice to the environment", options.Queues, mostQueues)
+	}
 	lib, err := dl.Open("libcuda.so.1", "libcuda.so")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cudart.ErrNoDriver, err)
 	}
-	askForQueues()
-	return open(lib.Symbol)
+	return open(lib.Symbol, options)
 }
 
-const (
-	queuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS"
-	mostQueues     = "32"
-)
-
-// askForQueues sets the variable for the C library, which keeps an environment of its own.
-func askForQueues() {
-	if setenv := libc("setenv"); setenv != 0 {
-		const keep = 0 // what it is set to
-		name, value := []byte(queuesVariable+"\x00"), []byte(mostQueues+"\x00")
-		dl.CallWith(setenv, dl.Pointer(&name[0]), dl.Pointer(&value[0]), dl.Number(keep))
-	}
-}
-
-// schedYield is the C library's function that gives the processor to another thread.
-func schedYield() uintptr { return libc("sched_yield") }
-
-// libc is a function of the C library, 0 where there is none.
-func libc(name string) uintptr {
-	c, err := dl.Open("libc.so.6")
-	if err != nil {
-		return 0
-	}
-	address, err := c.Symbol(name)
-	if err != nil {
-		return 0
-	}
-	return address
-}
-
-func open(resolve dl.Resolver) (*Platform, error) {
+func open(resolve dl.Resolver, options Options) (*Platform, error) {
 	lib, err := resolveTable(resolve)
 	if err != nil {
 		return nil, err
 	}
-	if code := dl.Call(lib.address[cuInit], 0); uint32(code) != 0 {
+	queues := options.queues()
+	var code uintptr
+	withVariable(queuesVariable, queues, func() { code = dl.Call(lib.address[cuInit], 0) })
+	if uint32(code) != 0 {
 		failure := lib.failure(cuInit, uint64(uint32(code)))
 		switch failure.Code {
 		case codeNoDevice:
@@ -89,7 +71,7 @@ func open(resolve dl.Resolver) (*Platform, error) {
 		}
 		return nil, failure
 	}
-	return newPlatform(lib)
+	return newPlatform(lib, queues)
 }
 
 // resolveTable fills the table. The driver's version is asked first, so that a missing function can be explained by it.

@@ -24,6 +24,7 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compiler  nvrtc.Lazy
+	queues    string // what the driver finds in queuesVariable when it makes a context
 	patience  uint64 // of submitting threads
 	cores     int    // the most submitting threads of a list: they spin, and one without a core holds the others up. GOMAXPROCS knows a container's share
 	closed    atomic.Bool
@@ -49,8 +50,8 @@ type device struct {
 	fault atomic.Pointer[cudart.Error] // the first fault that the context does not survive
 }
 
-func newPlatform(lib *library) (*Platform, error) {
-	p := &Platform{lib: lib, patience: patience(), cores: runtime.GOMAXPROCS(0)}
+func newPlatform(lib *library, queues string) (*Platform, error) {
+	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
@@ -178,7 +179,9 @@ func (p *Platform) prepare(d *device) error {
 	s, _ := p.sequence(nil)
 	defer s.release()
 	s.call(cuDevicePrimaryCtxRetain, s.out(0), uintptr(d.handle))
-	if err := s.run(); err != nil {
+	var err error
+	withVariable(queuesVariable, p.queues, func() { err = s.run() })
+	if err != nil {
 		return onDevice(err, d)
 	}
 	if err := p.adoptContext(d, uintptr(s.outs[0])); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	platform, err := driver.Open()
+	platform, err := driver.Open(driver.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -34,7 +34,7 @@ func TestConformanceFault(t *testing.T) {
 		require.Contains(t, string(out), "FAULT PASSED")
 		return
 	}
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	require.NoError(t, err)
 	conformance.Fault(t, p)
 	fmt.Println("FAULT PASSED")

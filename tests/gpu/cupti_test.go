@@ -80,7 +80,7 @@ func traceWithCUPTI(t *testing.T, mode string) {
 		return
 	}
 	require.NoError(t, err)
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	g, us := lasting(t)

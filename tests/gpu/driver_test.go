@@ -77,7 +77,7 @@ var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(t
 
 // open opens the driver, or skips.
 func open(t testing.TB) *driver.Platform {
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	if err != nil {
 		t.Skipf("NO GPU: %v", err)
 	}
@@ -395,7 +395,7 @@ func TestFault(t *testing.T) {
 
 // faultAndClose takes more than half of the device's memory, faults, closes everything and waits for its input to end.
 func faultAndClose(t *testing.T) {
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	require.NoError(t, err)
 	free, _, err := p.MemoryInfo(0)
 	require.NoError(t, err)

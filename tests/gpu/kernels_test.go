@@ -593,7 +593,7 @@ func TestKernelsByNVRTC(t *testing.T) {
 // BenchmarkKernels tells what kernels reach at sizes that fill a large GPU: run with -bench Kernels. A figure is the device's time
 // of one launch, from 20 between two time stamps.
 func BenchmarkKernels(b *testing.B) {
-	p, err := driver.Open()
+	p, err := driver.Open(driver.Options{})
 	if err != nil {
 		b.Skipf("NO GPU: %v", err)
 	}

@@ -21,7 +21,10 @@ func Number[T ~int | ~uintptr](n T) Argument { return Argument{number: uintptr(n
 func Pointer[T any](p *T) Argument { return Argument{memory: unsafe.Pointer(p)} }
 
 // CallWith calls a C function that returns a status, and pins what the arguments point to for the time of the call.
-func CallWith(fn uintptr, args ...Argument) uint32 {
+func CallWith(fn uintptr, args ...Argument) uint32 { return uint32(CallAddress(fn, args...)) }
+
+// CallAddress is CallWith for a C function that returns an address.
+func CallAddress(fn uintptr, args ...Argument) uintptr {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	words := make([]uintptr, len(args))
@@ -32,7 +35,7 @@ func CallWith(fn uintptr, args ...Argument) uint32 {
 			words[i] = uintptr(a.memory)
 		}
 	}
-	return uint32(Call(fn, words...))
+	return Call(fn, words...)
 }
 
 // Text copies a C string.

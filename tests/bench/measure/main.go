@@ -100,7 +100,7 @@ func measure(ctx context.Context, s settings, names []string) (err error) {
 func openPlatform(backend string) (cudart.Platform, error) {
 	switch backend {
 	case "cuda":
-		return driver.Open()
+		return driver.Open(driver.Options{})
 	case "cpu":
 		return host.Open(host.Options{})
 	}
