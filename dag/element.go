@@ -5,6 +5,7 @@ package dag
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 )
 
 // FromFloat returns the bits of v as an element. Integers truncate toward zero and saturate; NaN becomes 0.
@@ -90,6 +91,22 @@ func (t DType) ToFloat(bits uint64) float64 {
 		return 0
 	}
 	return float64(bits)
+}
+
+// Text writes an element given as its bits as a number: integers exactly, floats in as few digits as tell them from their neighbours.
+func (t DType) Text(bits uint64) string {
+	switch {
+	case t == F16 || t == BF16 || t == F32:
+		return strconv.FormatFloat(t.ToFloat(bits), 'g', -1, 32)
+	case t == F64:
+		return strconv.FormatFloat(t.ToFloat(bits), 'g', -1, 64)
+	case t.Signed():
+		shift := 64 - 8*uint(t.Size())
+		return strconv.FormatInt(int64(bits<<shift)>>shift, 10)
+	case t == Bool:
+		return strconv.FormatBool(bits&0xff != 0)
+	}
+	return strconv.FormatUint(bits, 10)
 }
 
 // Load returns element i of memory as its bits.

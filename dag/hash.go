@@ -1,5 +1,4 @@
-// Identity: one hash for all that a plan relies on, and the first thing in which two graphs differ. Leaves values, costs and
-// kernels' arguments out: a plan stays right when those change.
+// Identity: one hash of what makes a plan correct, one of what makes it fast, and the first thing in which two graphs differ.
 
 package dag
 
@@ -9,14 +8,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"math"
 	"slices"
 )
 
-// Hash returns "sha256:" and a hash over nodes, the ranges they use, buffers and dependencies: what a plan must match to be
-// right for this graph.
+// Hash returns "sha256:" and a hash of the structure: nodes, the ranges they use, buffers and dependencies. A plan is correct for
+// every graph of this hash. For how long its nodes take see WorkHash.
 func (g *Graph) Hash() string {
-	h := hasher{hash: sha256.New(), buffer: make([]byte, 0, 1<<15)}
-	h.text("dagrun graph 1")
+	h := newHasher("dagrun graph 1")
 	h.numbers(int64(g.Sync), int64(len(g.Buffers)), int64(len(g.Nodes)))
 	for k := range g.Buffers {
 		b := &g.Buffers[k]
@@ -37,8 +36,44 @@ func (g *Graph) Hash() string {
 			h.numbers(int64(from))
 		}
 	}
-	h.flush()
-	return "sha256:" + hex.EncodeToString(h.hash.Sum(nil))
+	return h.sum()
+}
+
+// WorkHash returns "sha256:" and a hash of what the nodes do: kernels, their scalar arguments, launch shapes, declared costs, and
+// bytes and operations as estimated. A plan made for a graph of the same Hash and another WorkHash is still correct, but it was
+// chosen for nodes that take other times. The value that a memset writes makes no difference.
+func (g *Graph) WorkHash() string {
+	h := newHasher("dagrun work 1")
+	h.numbers(int64(len(g.Modules)), int64(len(g.Nodes)))
+	for _, m := range g.Modules {
+		h.text(m.Name)
+		h.text(m.Path)
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		w := &n.Work
+		h.numbers(flag(n.HasCost), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), flag(n.Launch != nil))
+		if l := n.Launch; l != nil {
+			h.text(l.Name)
+			h.text(mapText(l))
+			h.numbers(int64(l.Shared), int64(len(l.Args)))
+			for k := range 3 {
+				h.numbers(int64(l.Grid[k]), int64(l.Block[k]))
+			}
+			for k := range l.Args {
+				a := &l.Args[k]
+				h.numbers(flag(a.IsBuffer), int64(a.DType), int64(a.Range.Buffer), a.Range.Lo, a.Range.Hi, int64(a.Bits))
+			}
+		}
+	}
+	return h.sum()
+}
+
+func mapText(l *Launch) string {
+	if l.Map == nil {
+		return ""
+	}
+	return l.Map.Text
 }
 
 // bufferFacts is what a plan relies on beside a buffer's name and shape.
@@ -57,6 +92,18 @@ func flag(b bool) int64 {
 type hasher struct {
 	hash   hash.Hash
 	buffer []byte
+}
+
+// newHasher starts a hash; the kind keeps hashes of different things apart.
+func newHasher(kind string) *hasher {
+	h := &hasher{hash: sha256.New(), buffer: make([]byte, 0, 1<<15)}
+	h.text(kind)
+	return h
+}
+
+func (h *hasher) sum() string {
+	h.flush()
+	return "sha256:" + hex.EncodeToString(h.hash.Sum(nil))
 }
 
 func (h *hasher) numbers(values ...int64) {
@@ -79,7 +126,7 @@ func (h *hasher) flush() {
 }
 
 // FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
-// `node "up_x" is new`, or "" where their hashes are equal.
+// `node "up_x" is new`, or "" where both their hashes are equal. Differences of structure come before those of work.
 func (g *Graph) FirstDifference(old *Graph) string {
 	if g.Sync != old.Sync {
 		return fmt.Sprintf("sync is %s, it was %s", g.Sync, old.Sync)
@@ -99,6 +146,81 @@ func (g *Graph) FirstDifference(old *Graph) string {
 		if d := g.nodeDifference(old, int32(i)); d != "" {
 			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
 		}
+	}
+	return g.firstWorkDifference(old)
+}
+
+// firstWorkDifference names the first thing in which the work of two graphs of one structure differs.
+func (g *Graph) firstWorkDifference(old *Graph) string {
+	if d := firstDifferentName("module", len(g.Modules), len(old.Modules), func(k int32) string { return g.Modules[k].Name }, func(k int32) string { return old.Modules[k].Name }); d != "" {
+		return d
+	}
+	for k, m := range g.Modules {
+		if was := old.Modules[k].Path; m.Path != was {
+			return fmt.Sprintf("module %q is %s, it was %s", m.Name, m.Path, was)
+		}
+	}
+	for i := range g.Nodes {
+		if d := workDifference(&g.Nodes[i], &old.Nodes[i]); d != "" {
+			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
+		}
+	}
+	return ""
+}
+
+func workDifference(n, old *Node) string {
+	switch {
+	case n.HasCost && !old.HasCost:
+		return fmt.Sprintf("has a cost of %v us, it had none", n.CostUS)
+	case old.HasCost && !n.HasCost:
+		return fmt.Sprintf("has no cost, it had one of %v us", old.CostUS)
+	case math.Float64bits(n.CostUS) != math.Float64bits(old.CostUS):
+		return fmt.Sprintf("has a cost of %v us, it had %v us", n.CostUS, old.CostUS)
+	case (n.Launch == nil) != (old.Launch == nil):
+		return changed(n.Launch != nil, "a launch")
+	case n.Launch != nil:
+		if d := launchDifference(n.Launch, old.Launch); d != "" {
+			return d
+		}
+	}
+	w, was := &n.Work, &old.Work
+	for _, part := range []struct {
+		name    string
+		is, was int64
+	}{{"bytes of work", w.Bytes, was.Bytes}, {"operations", w.Flops, was.Flops}, {"blocks", w.Blocks, was.Blocks},
+		{"threads a block", int64(w.Threads), int64(was.Threads)}, {"bytes of shared memory", int64(w.Shared), int64(was.Shared)}} {
+		if part.is != part.was {
+			return fmt.Sprintf("has %d %s, it had %d", part.is, part.name, part.was)
+		}
+	}
+	return ""
+}
+
+func launchDifference(l, old *Launch) string {
+	switch {
+	case l.Name != old.Name:
+		return fmt.Sprintf("launches %q, it launched %q", l.Name, old.Name)
+	case mapText(l) != mapText(old):
+		return fmt.Sprintf("computes %q, it computed %q", mapText(l), mapText(old))
+	case len(l.Args) != len(old.Args):
+		return fmt.Sprintf("has %d arguments, it had %d", len(l.Args), len(old.Args))
+	}
+	for k := range l.Args {
+		a, o := &l.Args[k], &old.Args[k]
+		switch {
+		case a.IsBuffer != o.IsBuffer || a.DType != o.DType || a.Range != o.Range:
+			return fmt.Sprintf("has another argument %d", k+1)
+		case a.Bits != o.Bits:
+			return fmt.Sprintf("has %s as argument %d, it had %s", a.DType.Text(a.Bits), k+1, o.DType.Text(o.Bits))
+		}
+	}
+	switch {
+	case l.Grid != old.Grid:
+		return fmt.Sprintf("has a grid of %v, it had %v", l.Grid, old.Grid)
+	case l.Block != old.Block:
+		return fmt.Sprintf("has a block of %v, it had %v", l.Block, old.Block)
+	case l.Shared != old.Shared:
+		return fmt.Sprintf("has %d bytes of dynamic shared memory, it had %d", l.Shared, old.Shared)
 	}
 	return ""
 }

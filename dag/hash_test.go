@@ -93,11 +93,92 @@ func TestDifferences(t *testing.T) {
 	}
 
 	// What a plan does not rely on.
-	same := declare(func(p *parts) {
-		p.b.Cost(p.work, 12)
-		p.b.At(p.work).Work.Flops = 5
-		p.b.pipeline.Name = "another name"
-	})
+	same := declare(func(p *parts) { p.b.pipeline.Name = "another name" })
 	require.Equal(t, base.Hash(), same.Hash())
+	require.Equal(t, base.WorkHash(), same.WorkHash())
+	require.Empty(t, same.FirstDifference(base))
+}
+
+// Work is hashed apart from structure: a plan for a kernel of 10 us is correct for one of 100,000 us, but hardly the right choice.
+func TestDifferencesOfWork(t *testing.T) {
+	type parts struct {
+		alpha, value any
+		options      []LaunchOption
+		text         string
+	}
+	declare := func(change func(*Builder, *parts), after ...func(*Builder)) *Graph {
+		b := New("test")
+		b.Use(kernelsForTests)
+		p := &parts{alpha: 2.0, value: 1, text: "y = 2*x"}
+		if change != nil {
+			change(b, p)
+		}
+		x, y := b.Device("x", F32, 8), b.Device("y", F32, 8)
+		b.Memset("clear", b.Whole(x), p.value)
+		args := []any{8, p.alpha, b.Whole(x), b.Whole(y)}
+		for _, o := range p.options {
+			args = append(args, o)
+		}
+		b.Kernel("work", "saxpy", args...)
+		b.Map("double", p.text, nil)
+		for _, f := range after {
+			f(b)
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	base := declare(nil)
+	require.True(t, strings.HasPrefix(base.WorkHash(), "sha256:"))
+	require.NotEqual(t, base.Hash(), base.WorkHash())
+	require.Equal(t, base.WorkHash(), declare(nil).WorkHash())
+	seen := map[string]string{base.WorkHash(): "base"}
+	work := func(g *Builder) *Node { return g.At(1) }
+	for _, test := range []struct {
+		want   string
+		change func(*Builder, *parts)
+		after  func(*Builder)
+	}{
+		{`node "work" has 3 as argument 2, it had 2`, func(_ *Builder, p *parts) { p.alpha = 3.0 }, nil},
+		{`node "work" has a grid of [5 1 1], it had [1 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Grid(5)} }, nil},
+		{`node "work" has a block of [64 1 1], it had [256 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Block(64)} }, nil},
+		{`node "work" has 16 bytes of dynamic shared memory, it had 0`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Shared(16)} }, nil},
+		{`node "double" computes "y = 3*x", it computed "y = 2*x"`, func(_ *Builder, p *parts) { p.text = "y = 3*x" }, nil},
+		{`module "mine" is new`, func(b *Builder, _ *parts) { b.Module("mine", "a.cu", userKernels) }, nil},
+		{`node "work" has a cost of 12 us, it had none`, nil, func(b *Builder) { b.Cost(1, 12) }},
+		{`node "work" has a cost of 0 us, it had none`, nil, func(b *Builder) { b.Cost(1, 0) }},
+		{`node "work" launches "scale", it launched "saxpy"`, nil, func(b *Builder) { work(b).Launch.Name = "scale" }},
+		{`node "work" has another argument 1`, nil, func(b *Builder) { work(b).Launch.Args[0].DType = I32 }},
+		{`node "work" has 3 arguments, it had 4`, nil, func(b *Builder) { work(b).Launch.Args = work(b).Launch.Args[:3] }},
+	} {
+		var after []func(*Builder)
+		if test.after != nil {
+			after = append(after, test.after)
+		}
+		other := declare(test.change, after...)
+		require.Equal(t, base.Hash(), other.Hash(), test.want)
+		require.Equal(t, test.want, other.FirstDifference(base))
+		require.NotEmpty(t, base.FirstDifference(other), "the other way round: %s", test.want)
+		require.NotContains(t, seen, other.WorkHash(), test.want)
+		seen[other.WorkHash()] = test.want
+	}
+	for _, test := range []struct {
+		want   string
+		change func(*Work)
+	}{
+		{`node "work" has 7 bytes of work, it had 0`, func(w *Work) { w.Bytes = 7 }},
+		{`node "work" has 7 operations, it had 8`, func(w *Work) { w.Flops = 7 }},
+		{`node "work" has 7 blocks, it had 1`, func(w *Work) { w.Blocks = 7 }},
+		{`node "work" has 7 threads a block, it had 256`, func(w *Work) { w.Threads = 7 }},
+		{`node "work" has 7 bytes of shared memory, it had 0`, func(w *Work) { w.Shared = 7 }},
+	} {
+		other := declare(nil, func(b *Builder) { test.change(&work(b).Work) })
+		require.Equal(t, test.want, other.FirstDifference(base))
+		require.NotContains(t, seen, other.WorkHash(), test.want)
+		seen[other.WorkHash()] = test.want
+	}
+
+	same := declare(func(_ *Builder, p *parts) { p.value = 3 })
+	require.Equal(t, base.WorkHash(), same.WorkHash(), "a memset takes as long whatever it writes")
 	require.Empty(t, same.FirstDifference(base))
 }
