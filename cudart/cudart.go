@@ -27,7 +27,7 @@ type Platform interface {
 	UnregisterHost(Ptr) error
 	// Free returns memory of Alloc or AllocHost. Work that uses it must have finished.
 	Free(Ptr) error
-	// HostBytes is the memory behind a host pointer.
+	// HostBytes is the memory behind a host pointer, nil where the range is not inside one block of this platform's host memory.
 	HostBytes(p Ptr, bytes int64) []byte
 	// EnablePeer lets kernels of one device touch another's memory. Already enabled is success.
 	EnablePeer(device, peer int32) error
@@ -48,8 +48,8 @@ type Platform interface {
 	// Wait commands and the commands' streams are not used, except that a timed Record becomes an event-record node.
 	BuildGraph(commands []Command, deps [][]int32, options GraphOptions) (Graph, error)
 
-	// Synchronize waits for everything on a device.
-	Synchronize(device int32) error
+	// Synchronize waits for everything on a device, or for the context to end.
+	Synchronize(ctx context.Context, device int32) error
 	// Live counts what has been made and not yet closed, for leak checks.
 	Live() Live
 	Close() error
@@ -89,7 +89,7 @@ type Stream interface {
 	Device() int32
 	// Handle is the CUstream; on the CPU device a number that AdoptStream of the same platform takes.
 	Handle() uintptr
-	// Synchronize waits until the stream is empty and returns the first error of its work.
+	// Synchronize waits until the stream is empty and returns the first error of its work, or the context's where that ends first.
 	Synchronize(ctx context.Context) error
 	// Query reports whether the stream is empty.
 	Query() (bool, error)
@@ -100,7 +100,8 @@ type Stream interface {
 type Event interface {
 	// Query reports whether the last record has happened.
 	Query() (bool, error)
-	Synchronize() error
+	// Synchronize waits for the last record, or for the context to end.
+	Synchronize(ctx context.Context) error
 	// Since returns the microseconds from an earlier event to this one; both timed and done.
 	Since(earlier Event) (float64, error)
 	Close() error

@@ -78,7 +78,7 @@ func (p *Program) OnDone(f func(error)) error {
 	p.callbacks.Go(func() {
 		var first error
 		for _, m := range marks {
-			if err := m.event.Synchronize(); err != nil && first == nil {
+			if err := m.event.Synchronize(context.Background()); err != nil && first == nil {
 				first = err
 			}
 		}

@@ -36,6 +36,7 @@ func Run(t *testing.T, p cudart.Platform) {
 		{"capture", captured}, {"capture rules", captureRules}, {"time stamps in graphs", graphTimes},
 		{"built graph", builtGraph}, {"graph changes", graphChanges}, {"graph update", graphUpdate}, {"graph against itself", graphAgainstItself},
 		{"misused graphs", misusedGraphs},
+		{"bad arguments", badArguments}, {"closed things", closedThings},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, p)
@@ -131,7 +132,7 @@ func wordsOf(b []byte) []uint32 {
 // release lets held streams go on. A test that ends early must not leave the device waiting.
 func (r *rig) release() { atomic.StoreUint32(r.flag, 1) }
 
-func (r *rig) sync() { require.NoError(r, r.p.Synchronize(0)) }
+func (r *rig) sync() { require.NoError(r, r.p.Synchronize(context.Background(), 0)) }
 
 func (r *rig) list(origin cudart.Stream, commands ...cudart.Command) cudart.List {
 	l, err := r.p.Encode(commands, cudart.ListOptions{Origin: origin})

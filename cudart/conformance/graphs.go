@@ -38,7 +38,7 @@ func captured(r *rig) {
 	// Nothing of the capture ran, and the same list runs as it is, the events standing for real records again.
 	clear(r.back)
 	require.NoError(r, l.Submit())
-	require.NoError(r, f.Synchronize())
+	require.NoError(r, f.Synchronize(context.Background()))
 	require.NoError(r, r.s[0].Synchronize(context.Background()))
 	require.Equal(r, mixed(r.host[0], r.host[0], 1), r.back[0])
 }
@@ -71,11 +71,11 @@ func captureRules(r *rig) {
 	l := r.list(r.s[0], r.mix(0, r.d, r.d, 1), r.record(0, e))
 	g := r.graph(l.Capture(cudart.GraphOptions{}))
 	require.Equal(r, 1, g.Nodes())
-	r.named(e.Synchronize(), "CUDA_ERROR_INVALID_VALUE")
+	r.named(e.Synchronize(context.Background()), "CUDA_ERROR_INVALID_VALUE")
 	_, err := e.Query()
 	r.named(err, "CUDA_ERROR_INVALID_VALUE")
 	require.NoError(r, l.Submit())
-	require.NoError(r, e.Synchronize(), "recorded anew")
+	require.NoError(r, e.Synchronize(context.Background()), "recorded anew")
 }
 
 func graphTimes(r *rig) {

@@ -122,7 +122,7 @@ func Programs(t *testing.T, open func(t *rapid.T) (p cudart.Platform, end func()
 		} {
 			r.write(initial)
 			require.NoError(t, run())
-			require.NoError(t, p.Synchronize(0))
+			require.NoError(t, p.Synchronize(context.Background(), 0))
 			require.Equal(t, want, r.read(), []string{"streams", "captured graph", "built graph"}[i])
 		}
 		require.NoError(t, captured.Close())
@@ -174,13 +174,13 @@ func (r *programRun) write(contents []uint32) {
 	copy(wordsOf(r.p.HostBytes(r.staged, programBytes)), contents)
 	copy(wordsOf(r.p.HostBytes(r.h, programBytes)), contents[programBytes/4:])
 	require.NoError(r.t, r.transfer[0].Submit())
-	require.NoError(r.t, r.p.Synchronize(0))
+	require.NoError(r.t, r.p.Synchronize(context.Background(), 0))
 }
 
 // read returns both buffers' contents.
 func (r *programRun) read() []uint32 {
 	require.NoError(r.t, r.transfer[1].Submit())
-	require.NoError(r.t, r.p.Synchronize(0))
+	require.NoError(r.t, r.p.Synchronize(context.Background(), 0))
 	return slices.Concat(wordsOf(r.p.HostBytes(r.staged, programBytes)), wordsOf(r.p.HostBytes(r.h, programBytes)))
 }
 

@@ -4,7 +4,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,14 +42,14 @@ func queries(r *rig) {
 	l := r.list(nil, r.record(0, f), r.hold(0), r.record(0, e), r.down(1, r.g, r.d), r.record(1, f))
 	require.NoError(r, l.Submit())
 	require.NoError(r, r.s[1].Synchronize(context.Background()), "a stream that is not held")
-	require.NoError(r, f.Synchronize())
+	require.NoError(r, f.Synchronize(context.Background()))
 	yield()
 	require.False(r, r.idle(r.s[0]))
 	require.True(r, r.idle(r.s[1]))
 	require.False(r, r.done(e))
 	require.True(r, r.done(f))
 	r.release()
-	require.NoError(r, e.Synchronize())
+	require.NoError(r, e.Synchronize(context.Background()))
 	require.True(r, r.done(e))
 	require.NoError(r, r.s[0].Synchronize(context.Background()))
 	require.True(r, r.idle(r.s[0]))
@@ -63,6 +65,18 @@ func cancelledWait(r *rig) {
 	cancel()
 	require.ErrorIs(r, <-ended, context.Canceled)
 	require.False(r, r.idle(r.s[0]), "the stream is not affected")
+
+	e := r.event(false)
+	r.submit(r.record(0, e))
+	late := errors.New("too late")
+	for what, wait := range map[string]func(context.Context) error{
+		"stream": r.s[0].Synchronize, "event": e.Synchronize,
+		"device": func(ctx context.Context) error { return r.p.Synchronize(ctx, 0) },
+	} {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Millisecond, late)
+		require.ErrorIs(r, wait(ctx), late, what)
+		cancel()
+	}
 	r.release()
 	r.sync()
 }
@@ -178,7 +192,7 @@ func recordMovesEvent(r *rig) {
 	e := r.event(true)
 	l := r.list(nil, r.hold(0), r.record(0, e), r.wait(1, e), r.record(2, e))
 	require.NoError(r, l.Submit())
-	require.NoError(r, e.Synchronize(), "it stands on stream 2 now, which is empty")
+	require.NoError(r, e.Synchronize(context.Background()), "it stands on stream 2 now, which is empty")
 	require.True(r, r.done(e))
 	yield()
 	require.False(r, r.idle(r.s[1]), "a wait submitted before keeps the record it took")
@@ -189,7 +203,7 @@ func recordMovesEvent(r *rig) {
 func neverRecorded(r *rig) {
 	e := r.event(true)
 	require.True(r, r.done(e))
-	require.NoError(r, e.Synchronize())
+	require.NoError(r, e.Synchronize(context.Background()))
 	r.submit(r.wait(0, e), r.launch(0, "noop", one))
 	require.NoError(r, r.s[0].Synchronize(context.Background()), "such a wait does nothing")
 	_, err := e.Since(e)
@@ -213,7 +227,7 @@ func times(r *rig) {
 	a, b, c, untimed := r.event(true), r.event(true), r.event(true), r.event(false)
 	l := r.list(nil, r.record(0, a), r.mix(0, r.d, r.d, 1), r.record(0, b), r.hold(0), r.record(0, c), r.record(0, untimed))
 	require.NoError(r, l.Submit())
-	require.NoError(r, b.Synchronize())
+	require.NoError(r, b.Synchronize(context.Background()))
 	_, err := c.Since(a)
 	r.named(err, "CUDA_ERROR_NOT_READY")
 	r.release()

@@ -82,6 +82,9 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		if !ok || k.p != p {
 			return c.wrong(i, "its kernel is not one of this platform's")
 		}
+		if k.m.closed.Load() {
+			return c.wrong(i, "the module of kernel %s is closed", k.entry)
+		}
 		c.kernel = k
 		if c.stream != nil && c.stream.d != k.d {
 			return c.wrong(i, "kernel %s is loaded on device %d and its stream is on device %d", k.entry, k.d.number, c.stream.d.number)
@@ -114,6 +117,9 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		e, ok := c.Event.(*event)
 		if !ok || e.p != p {
 			return c.wrong(i, "its event is not one of this platform's")
+		}
+		if e.closed.Load() {
+			return c.wrong(i, "its event is closed")
 		}
 		c.event = e
 		if c.Kind == cudart.RecordEvent && c.stream != nil && c.stream.d != e.d {

@@ -3,6 +3,8 @@
 package driver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -51,24 +53,31 @@ func (p *Platform) newEvent(d *device, timed bool) (*event, error) {
 }
 
 // Query reports whether the last record has happened; an event never recorded counts as happened.
-func (e *event) Query() (bool, error) { return e.p.query(e.d, cuEventQuery, e.handle) }
+func (e *event) Query() (bool, error) {
+	if e.closed.Load() {
+		return false, errEventClosed
+	}
+	return e.p.query(e.d, cuEventQuery, e.handle)
+}
 
 // Synchronize waits for the last record.
-func (e *event) Synchronize() error {
-	s, err := e.p.sequence(e.d)
-	if err != nil {
-		return err
+func (e *event) Synchronize(ctx context.Context) error {
+	if e.closed.Load() {
+		return errEventClosed
 	}
-	defer s.release()
-	s.call(cuEventSynchronize, e.handle)
-	return s.run()
+	return e.p.wait(ctx, e.d, cuEventSynchronize, cuEventQuery, e.handle)
 }
+
+var errEventClosed = errors.New("the event is closed")
 
 // Since returns the microseconds from an earlier event to this one.
 func (e *event) Since(earlier cudart.Event) (float64, error) {
 	from, ok := earlier.(*event)
 	if !ok || from.p != e.p {
 		return 0, fmt.Errorf("the earlier event belongs to another platform")
+	}
+	if from.closed.Load() || e.closed.Load() {
+		return 0, errEventClosed
 	}
 	if !from.timed || !e.timed {
 		return 0, fmt.Errorf("%w: time between events of which one is not timed", cudart.ErrUnsupported)

@@ -98,6 +98,9 @@ func (g *graph) submit(on cudart.Stream, f function) error {
 	if !ok || s.p != g.p {
 		return fmt.Errorf("the stream to launch on is not one of this platform's")
 	}
+	if s.closed.Load() {
+		return errStreamClosed
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -159,6 +162,9 @@ func (g *graph) Update(from cudart.List) error {
 	defer g.p.dispose(d, cuGraphDestroy, template)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return fmt.Errorf("update of a closed graph")
+	}
 	s, err := g.p.sequence(g.d)
 	if err != nil {
 		return err

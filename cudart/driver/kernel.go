@@ -13,6 +13,7 @@ import (
 // kernel is a CUfunction.
 type kernel struct {
 	p          *Platform
+	m          *module
 	d          *device
 	entry      string
 	handle     uintptr

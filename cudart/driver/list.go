@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -93,6 +94,9 @@ func (l *list) Submit() error {
 func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return errors.New("change of a closed list")
+	}
 	c, err := commandAt(l.commands, index, cudart.LaunchKernel)
 	if err != nil {
 		return err
@@ -142,6 +146,9 @@ func commandAt(commands []checked, index int, kinds ...cudart.CommandKind) (*che
 func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return errors.New("change of a closed list")
+	}
 	c, err := commandAt(l.commands, index, cudart.CopyMemory, cudart.SetMemory)
 	if err != nil {
 		return err

@@ -40,7 +40,13 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if code == nil {
+		return nil, fmt.Errorf("there is no module to load")
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	image, kind, log, origin := code.Code, code.Kind, "", ""
@@ -131,6 +137,9 @@ func (m *module) Warnings() []string { return m.warnings }
 
 // Kernel finds a kernel and has it loaded now.
 func (m *module) Kernel(entry string) (cudart.Kernel, error) {
+	if m.closed.Load() {
+		return nil, fmt.Errorf("module %s is closed", m.name)
+	}
 	name := append([]byte(entry), 0)
 	s, err := m.p.sequence(m.d)
 	if err != nil {
@@ -146,7 +155,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 		}
 		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
 	}
-	k := &kernel{p: m.p, d: m.d, entry: entry, handle: handle}
+	k := &kernel{p: m.p, m: m, d: m.d, entry: entry, handle: handle}
 	params, known := m.params[entry]
 	if !known {
 		params = -1

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -287,6 +288,9 @@ func (g *graph) named(err error, index int) error {
 }
 
 func (g *graph) changeable() error {
+	if g.closed {
+		return errors.New("change of a closed graph")
+	}
 	if g.nodes == nil {
 		return fmt.Errorf("%w: a captured graph has no nodes that can be named; update it from a list", cudart.ErrUnsupported)
 	}

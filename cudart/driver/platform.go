@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -241,8 +242,9 @@ func (p *Platform) MemoryInfo(number int32) (free, total int64, err error) {
 	return int64(s.outs[0]), int64(s.outs[1]), nil
 }
 
-// Synchronize waits for everything on a device.
-func (p *Platform) Synchronize(number int32) error {
+// Synchronize waits for everything on a device. The driver cannot be asked whether a whole device is done: when a context ends
+// first, the driver's own wait goes on in the background until the device is done.
+func (p *Platform) Synchronize(ctx context.Context, number int32) error {
 	d, err := p.device(number)
 	if err != nil {
 		return err
@@ -251,9 +253,22 @@ func (p *Platform) Synchronize(number int32) error {
 	if err != nil {
 		return err
 	}
-	defer s.release()
-	s.call(cuCtxSynchronize)
-	return s.run()
+	wait := func() error {
+		defer s.release()
+		s.call(cuCtxSynchronize)
+		return s.run()
+	}
+	if ctx == nil || ctx.Done() == nil {
+		return wait()
+	}
+	done := make(chan error, 1)
+	go func() { done <- wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // EnablePeer lets kernels of one device touch another's memory. Access that is already enabled, by whomever, is success, and

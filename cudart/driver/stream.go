@@ -4,6 +4,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -168,18 +169,34 @@ func (s *stream) Device() int32 { return s.d.number }
 // Handle is the CUstream that work goes to.
 func (s *stream) Handle() uintptr { return s.handle }
 
-// Synchronize waits until the stream is empty. With a context that can end, it asks at growing intervals, an interval of no
-// more than a 256th of the time waited so far, and returns the context's error when that comes first.
+// Synchronize waits until the stream is empty.
 func (s *stream) Synchronize(ctx context.Context) error {
+	if s.closed.Load() {
+		return errStreamClosed
+	}
+	return s.p.wait(ctx, s.d, cuStreamSynchronize, cuStreamQuery, s.handle)
+}
+
+var errStreamClosed = errors.New("the stream is closed")
+
+// wait waits for a stream or an event. With a context that can end, it asks at growing intervals, an interval of no more than a 256th
+// of the time waited so far, and returns the context's error when that comes first.
+func (p *Platform) wait(ctx context.Context, d *device, synchronize, query function, handle uintptr) error {
 	if ctx == nil || ctx.Done() == nil {
-		return s.one(cuStreamSynchronize)
+		s, err := p.sequence(d)
+		if err != nil {
+			return err
+		}
+		defer s.release()
+		s.call(synchronize, handle)
+		return s.run()
 	}
 	began := time.Now()
 	for {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		done, err := s.Query()
+		done, err := p.query(d, query, handle)
 		if done || err != nil {
 			return err
 		}
@@ -193,16 +210,11 @@ func (s *stream) Synchronize(ctx context.Context) error {
 }
 
 // Query reports whether the stream is empty.
-func (s *stream) Query() (bool, error) { return s.p.query(s.d, cuStreamQuery, s.handle) }
-
-func (s *stream) one(f function) error {
-	q, err := s.p.sequence(s.d)
-	if err != nil {
-		return err
+func (s *stream) Query() (bool, error) {
+	if s.closed.Load() {
+		return false, errStreamClosed
 	}
-	defer q.release()
-	q.call(f, s.handle)
-	return q.run()
+	return s.p.query(s.d, cuStreamQuery, s.handle)
 }
 
 // query asks whether a stream or an event is done.

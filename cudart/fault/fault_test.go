@@ -90,14 +90,14 @@ func program(p cudart.Platform) (err error) {
 		return err
 	}
 	defer end(l.Close)
-	defer end(func() error { return p.Synchronize(0) })
+	defer end(func() error { return p.Synchronize(context.Background(), 0) })
 	if err := l.Submit(); err != nil {
 		return err
 	}
 	if err := s.Synchronize(context.Background()); err != nil {
 		return err
 	}
-	if err := e.Synchronize(); err != nil {
+	if err := e.Synchronize(context.Background()); err != nil {
 		return err
 	}
 	if _, err := e.Since(e); err != nil {

@@ -39,8 +39,8 @@ func (e *event) Query() (bool, error) {
 	return e.Event.Query()
 }
 
-func (e *event) Synchronize() error {
-	return then(e.script.at("cuEventSynchronize", nil, 0), e.Event.Synchronize())
+func (e *event) Synchronize(ctx context.Context) error {
+	return then(e.script.at("cuEventSynchronize", nil, 0), e.Event.Synchronize(ctx))
 }
 
 func (e *event) Since(earlier cudart.Event) (float64, error) {

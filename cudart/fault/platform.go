@@ -159,8 +159,8 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 }
 
 // Synchronize implements [cudart.Platform].
-func (p *Platform) Synchronize(device int32) error {
-	return then(p.script.at("cuCtxSynchronize", nil, 0), p.Platform.Synchronize(device))
+func (p *Platform) Synchronize(ctx context.Context, device int32) error {
+	return then(p.script.at("cuCtxSynchronize", nil, 0), p.Platform.Synchronize(ctx, device))
 }
 
 // Close implements [cudart.Platform].

@@ -38,7 +38,7 @@ func TestCaptureRules(t *testing.T) {
 		}, captureUnsupported, "stream 1 is capturing", captureInvalidated},
 		{"synchronize a captured event", func(b *bag) error {
 			require.NoError(b, b.submit(record(b.s, b.e)))
-			return b.e.Synchronize()
+			return b.e.Synchronize(context.Background())
 		}, capturedEvent, "cuEventSynchronize", 0},
 		{"query a captured event", func(b *bag) error {
 			require.NoError(b, b.submit(record(b.s, b.e)))
@@ -118,19 +118,19 @@ func TestEventAfterItsCapture(t *testing.T) {
 	require.NoError(t, g.Close())
 	requireError(t, b.submit(wait(u, e)), capturedEvent, "its capture has ended")
 	require.NoError(t, b.submit(record(s, e), wait(u, e)))
-	require.NoError(t, e.Synchronize(), "recorded anew")
+	require.NoError(t, e.Synchronize(context.Background()), "recorded anew")
 }
 
 func TestDeviceSynchronizeWhileCapturing(t *testing.T) {
 	b := newBench(t, Options{})
 	s := b.stream()
 	require.NoError(t, s.BeginCapture())
-	requireError(t, b.Synchronize(0), captureUnsupported, "cuCtxSynchronize")
+	requireError(t, b.Synchronize(context.Background(), 0), captureUnsupported, "cuCtxSynchronize")
 	g, err := s.EndCapture(cudart.GraphOptions{})
 	require.NoError(t, err)
 	require.Zero(t, g.Nodes())
 	require.NoError(t, g.Launch(s))
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.NoError(t, g.Close())
 	legacy, err := b.AdoptStream(0)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestListCapture(t *testing.T) {
 	require.NoError(t, gone.Close())
 	_, err = l.Capture(cudart.GraphOptions{Origin: s})
 	requireError(t, err, invalidHandle, `node "record": cuEventRecord`)
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 }
 
 func TestGraphInsideACapture(t *testing.T) {

@@ -87,11 +87,20 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		if !ok || e.platform != p {
 			return c.fail(invalidHandle, "the event belongs to another platform")
 		}
+		e.mu.Lock()
+		closed := e.closed
+		e.mu.Unlock()
+		if closed {
+			return c.fail(invalidHandle, "the event is closed")
+		}
 		c.event = e
 	case cudart.LaunchKernel:
 		k, ok := from.Kernel.(*Kernel)
 		if !ok || k.module.platform != p {
 			return c.fail(invalidHandle, "the kernel belongs to another platform")
+		}
+		if k.module.closed.Load() {
+			return c.fail(invalidHandle, "module %q is closed", k.module.source.Name)
 		}
 		c.kernel = k
 		if c.device == nil {
@@ -102,6 +111,9 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 	case cudart.CopyMemory, cudart.SetMemory:
 		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)
 		return c.setCopy(from.Dst, from.Src)
+	case cudart.Empty, cudart.RangePush, cudart.RangePop:
+	default:
+		return c.fail(invalidValue, "there is no kind of command %d", c.kind)
 	}
 	return nil
 }

@@ -84,13 +84,15 @@ func (e *Event) Query() (bool, error) {
 }
 
 // Synchronize implements [cudart.Event].
-func (e *Event) Synchronize() error {
+func (e *Event) Synchronize(ctx context.Context) error {
 	m, c, err := e.last("cuEventSynchronize")
 	if err != nil {
 		return err
 	}
 	if m.queue != nil {
-		m.queue.finish(context.Background(), m.place)
+		if err := m.queue.finish(ctx, m.place); err != nil {
+			return err
+		}
 	}
 	e.platform.order.waited(c)
 	return e.device.check("cuEventSynchronize")

@@ -72,7 +72,7 @@ func TestGraphNeverOverlapsItself(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, idle, "its launch comes after the one on the held stream")
 	held.open()
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.Equal(t, int32(1), most.Load())
 	require.Equal(t, int32(150), runs.Load())
 }
@@ -187,19 +187,19 @@ func TestTimedRecordsAreNodes(t *testing.T) {
 	require.Equal(t, 5, g.Nodes(), "untimed records and waits only order")
 	for range 3 {
 		require.NoError(t, g.Launch(s))
-		require.NoError(t, to.Synchronize())
+		require.NoError(t, to.Synchronize(context.Background()))
 		us, err := to.Since(from)
 		require.NoError(t, err)
 		require.Positive(t, us)
 	}
 	require.NoError(t, b.submit(record(s, to)))
-	require.NoError(t, to.Synchronize())
+	require.NoError(t, to.Synchronize(context.Background()))
 
 	captured, err := b.list(record(s, from), b.kernel(s, "inc", pointer(d, 1<<20)), record(s, untimed), record(s, to)).Capture(cudart.GraphOptions{Origin: s})
 	require.NoError(t, err)
 	require.Equal(t, 3, captured.Nodes(), "an untimed record is none, and a timed one is if nothing in the list waits for it")
 	require.NoError(t, captured.Launch(s))
-	require.NoError(t, to.Synchronize())
+	require.NoError(t, to.Synchronize(context.Background()))
 	us, err := to.Since(from)
 	require.NoError(t, err)
 	require.Positive(t, us)

@@ -31,8 +31,11 @@ func (p *Platform) Load(ctx context.Context, id int32, module *kernels.Module) (
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if module == nil {
+		return nil, fail("cuModuleLoadData", invalidValue, id, "there is no module to load")
+	}
+	if ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	p.modules.Add(1)
 	return &Module{platform: p, device: d, source: module}, nil

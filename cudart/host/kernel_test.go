@@ -51,7 +51,7 @@ func TestLaunchLimits(t *testing.T) {
 	require.Equal(t, 1024, k.Attributes().MaxThreads)
 	_, err = b.Encode([]cudart.Command{{Kind: cudart.LaunchKernel, Stream: b.streamOn(1, 0), Kernel: k, Grid: one, Block: one}}, cudart.ListOptions{})
 	requireError(t, err, invalidHandle, "the kernel was loaded on device 0")
-	require.NoError(t, b.Synchronize(0), "none of this was a fault")
+	require.NoError(t, b.Synchronize(context.Background(), 0), "none of this was a fault")
 }
 
 func TestKernelWithoutReference(t *testing.T) {
@@ -162,7 +162,7 @@ func TestHelpersMakeWayForOtherStreams(t *testing.T) {
 	}
 	require.NoError(t, b.submit(b.kernel(u, "call", scalar(0))))
 	inside.open()
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 }
 
 func TestPanicInASharedKernel(t *testing.T) {

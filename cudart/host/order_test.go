@@ -72,7 +72,7 @@ func (s *script) run(lines string) error {
 			continue
 		case "host":
 			_, _ = fmt.Sscanf(f[1], "e%d", &n)
-			require.NoError(s, s.events[n].Synchronize())
+			require.NoError(s, s.events[n].Synchronize(context.Background()))
 			continue
 		}
 		l, err := s.Encode([]cudart.Command{s.command(line)}, cudart.ListOptions{})
@@ -232,11 +232,11 @@ func TestOrderInGraphs(t *testing.T) {
 	require.NoError(t, whole.Launch(s.streams[1]), "a graph never overlaps itself")
 	require.NoError(t, s.run("late s1 w0:1024"))
 	require.NoError(t, s.streams[1].Synchronize(context.Background()))
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.NoError(t, whole.Launch(s.streams[0]))
 	require.EqualError(t, s.run("late s2 w70:80"),
 		`node "late" (stream 2) writes x[70:80], which node "b" (graph) writes, and nothing orders the two: a wait is missing`)
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	broken := build(nil, []int32{0}, []int32{0}, []int32{1})
 	require.EqualError(t, broken.Launch(s.streams[0]),
 		`node "d" (graph) reads x[128:192], which node "c" (graph) writes, and nothing orders the two: a wait is missing`)
@@ -359,7 +359,7 @@ func TestLanesAreUsedAgain(t *testing.T) {
 	}
 	require.Less(t, len(b.order.lanes), 3)
 	var race *cudart.RaceError
-	require.False(t, errors.As(b.Synchronize(0), &race))
+	require.False(t, errors.As(b.Synchronize(context.Background(), 0), &race))
 }
 
 func BenchmarkOrderOfAnArena(b *testing.B) {
@@ -380,7 +380,7 @@ func BenchmarkOrderOfAnArena(b *testing.B) {
 		if err := l.Submit(); err != nil {
 			b.Fatal(err)
 		}
-		if err := t.Synchronize(0); err != nil {
+		if err := t.Synchronize(context.Background(), 0); err != nil {
 			b.Fatal(err)
 		}
 	}

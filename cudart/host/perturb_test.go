@@ -38,7 +38,7 @@ func TestPerturbationShowsAMissingWait(t *testing.T) {
 			l, err := p.Encode(commands, cudart.ListOptions{})
 			require.NoError(t, err)
 			require.NoError(t, l.Submit())
-			require.NoError(t, p.Synchronize(0))
+			require.NoError(t, p.Synchronize(context.Background(), 0))
 			results[*(*float32)(p.memory.lookup(h).data)]++
 			require.ErrorIs(t, p.Close(), cudart.ErrLeak)
 		}()

@@ -81,6 +81,9 @@ func Open(options Options) (*Platform, error) {
 	if options.Workers < 0 || options.Memory < 0 {
 		return nil, fmt.Errorf("CPU device: %d workers and %d bytes of memory must not be negative", options.Workers, options.Memory)
 	}
+	if options.Workers > maxWorkers {
+		return nil, fmt.Errorf("CPU device: %d workers; up to %d are possible", options.Workers, maxWorkers)
+	}
 	if options.Workers == 0 && options.Perturb != 0 {
 		// With few workers, what runs first depends on the order in which streams are served, which is what is disturbed.
 		options.Workers = [...]int{1, 2, 4}[options.Perturb%3]
@@ -183,7 +186,7 @@ func (p *Platform) EnablePeer(id, peer int32) error {
 }
 
 // Synchronize implements [cudart.Platform].
-func (p *Platform) Synchronize(id int32) error {
+func (p *Platform) Synchronize(ctx context.Context, id int32) error {
 	const call = "cuCtxSynchronize"
 	d, err := p.device(call, id)
 	if err != nil {
@@ -200,7 +203,9 @@ func (p *Platform) Synchronize(id int32) error {
 			return fail(call, captureUnsupported, id, "stream %d is capturing", q.id)
 		}
 		c := p.order.stands(q)
-		q.finish(context.Background(), q.submitted())
+		if err := q.finish(ctx, q.submitted()); err != nil {
+			return err
+		}
 		p.order.waited(c)
 	}
 	p.prune()
@@ -294,6 +299,9 @@ func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
 	p.queues = append(p.queues, q)
 	return q
 }
+
+// maxWorkers bounds the goroutines of a platform: a number beyond it is a mistake, and would take gigabytes.
+const maxWorkers = 4096
 
 // assumedMemory stands in for the machine's where that cannot be found out.
 const assumedMemory = 16 << 30

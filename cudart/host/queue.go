@@ -200,8 +200,11 @@ func (q *queue) notify(o waiter) bool {
 	return true
 }
 
-// finish waits until a place is reached.
+// finish waits until a place is reached, or until the context ends; nil is a context without end.
 func (q *queue) finish(ctx context.Context, place uint64) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	for range 8 {
 		if q.done.Load() >= place {
 			return nil
@@ -259,9 +262,6 @@ func (s *Stream) check(call string) error {
 // Synchronize implements [cudart.Stream].
 func (s *Stream) Synchronize(ctx context.Context) error {
 	const call = "cuStreamSynchronize"
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if err := s.check(call); err != nil {
 		return err
 	}

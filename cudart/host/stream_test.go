@@ -53,7 +53,7 @@ func TestVectorSumOverThreeStreams(t *testing.T) {
 	require.Equal(t, 4, g.Nodes())
 	require.NoError(t, g.Launch(origin))
 	require.NoError(t, g.Launch(u))
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	for i := range z {
 		require.Equal(t, float32(2*i+1), z[i])
 	}
@@ -96,7 +96,7 @@ func TestStreamsOverlap(t *testing.T) {
 	b := newBench(t, Options{}, func() { there.open(); back.hold() }, func() { there.hold(); back.open() })
 	s, u := b.stream(), b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "call", scalar(0)), b.kernel(u, "call", scalar(1))))
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 }
 
 func TestPrioritiesWhenWorkersAreScarce(t *testing.T) {
@@ -115,7 +115,7 @@ func TestPrioritiesWhenWorkersAreScarce(t *testing.T) {
 	}
 	require.NoError(t, b.submit(commands...))
 	held.open()
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.Equal(t, []string{"high", "high", "high", "normal", "normal", "normal", "low", "low", "low"}, ran)
 }
 
@@ -129,7 +129,7 @@ func TestHigherPriorityInterruptsAStream(t *testing.T) {
 	held.hold()
 	require.NoError(t, b.submit(b.kernel(high, "call", scalar(2))))
 	submitted.open()
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.Equal(t, []string{"high", "low"}, ran)
 }
 
@@ -179,7 +179,7 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, idle)
 			}
-			require.NoError(t, b.Synchronize(0))
+			require.NoError(t, b.Synchronize(context.Background(), 0))
 		})
 	}
 }
@@ -252,7 +252,7 @@ func TestClosedStreamFinishesItsWork(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "a second time does nothing")
 	held.open()
-	require.NoError(t, b.Synchronize(0))
+	require.NoError(t, b.Synchronize(context.Background(), 0))
 	require.True(t, ran)
 	require.Empty(t, b.queues, "forgotten once it is empty")
 }

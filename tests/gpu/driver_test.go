@@ -287,7 +287,7 @@ func TestEventsMeasure(t *testing.T) {
 	l := must[cudart.List](t)(p.Encode(commands, cudart.ListOptions{Origin: s}))
 	closing(t, l)
 	require.NoError(t, l.Submit())
-	require.NoError(t, to.Synchronize())
+	require.NoError(t, to.Synchronize(context.Background()))
 	micros := must[float64](t)(to.Since(from))
 	t.Logf("1,000,000 cycles took %.1f us", micros)
 	require.Greater(t, micros, 100.0)
@@ -408,7 +408,7 @@ func faultAndClose(t *testing.T) {
 	err = s.Synchronize(context.Background())
 	require.ErrorIs(t, err, cudart.ErrPoisoned)
 	require.ErrorContains(t, err, "CUDA_ERROR_ILLEGAL_ADDRESS (700)")
-	for _, again := range []error{l.Submit(), s.Synchronize(context.Background()), p.Synchronize(0)} {
+	for _, again := range []error{l.Submit(), s.Synchronize(context.Background()), p.Synchronize(context.Background(), 0)} {
 		require.ErrorIs(t, again, cudart.ErrPoisoned)
 		require.ErrorContains(t, again, "CUDA_ERROR_ILLEGAL_ADDRESS (700)")
 	}
@@ -454,7 +454,7 @@ func TestNothingGrows(t *testing.T) {
 		require.NoError(t, g.Launch(a))
 		n := must[cudart.Graph](t)(p.BuildGraph([]cudart.Command{noop(nil), commands[0]}, [][]int32{nil, {0}}, cudart.GraphOptions{}))
 		require.NoError(t, n.Launch(b))
-		require.NoError(t, p.Synchronize(0))
+		require.NoError(t, p.Synchronize(context.Background(), 0))
 		for _, c := range []interface{ Close() error }{n, g, l, m, e, f, a, b} {
 			require.NoError(t, c.Close())
 		}

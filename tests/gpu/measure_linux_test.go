@@ -366,7 +366,7 @@ func encoded(t *testing.T, p *driver.Platform, streams, threads int, stencil boo
 func listSide(streams, threads int, stencil bool, priority dag.Priority) func(*testing.T, *driver.Platform) side {
 	return func(t *testing.T, p *driver.Platform) side {
 		l, _ := encoded(t, p, streams, threads, stencil, priority)
-		return side{l.Submit, func() error { return p.Synchronize(0) }}
+		return side{l.Submit, func() error { return p.Synchronize(context.Background(), 0) }}
 	}
 }
 
