@@ -1,4 +1,4 @@
-// Which room may import which: data walks one way, so imports do too.
+// The layout of the house: which room may import which, what stands on nothing of this module, and how many floors a room has.
 
 package tests
 
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,45 +18,85 @@ import (
 
 const module = "github.com/dagrun/dagrun"
 
-// rooms in the order data walks them. A package imports its own room and those above it.
-var rooms = []string{"dag", "planner", "kernels", "cudart", "runtime", "cmd"}
+// rooms in the order data walks them. A package imports its own room and those before it; internal/ holds what belongs to no room.
+var rooms = []string{"internal", "dag", "planner", "kernels", "cudart", "runtime", "cmd"}
 
 func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 	seen := map[string]bool{}
-	walkSources(t, func(file, room string, imports []string) {
-		at := indexOf(room)
+	for name, imports := range packages(t) {
+		room := roomOf(name)
+		at := slices.Index(rooms, room)
 		if at < 0 {
-			return
+			continue
 		}
 		seen[room] = true
-		for _, name := range imports {
-			rest, ours := strings.CutPrefix(name, module+"/")
-			if !ours || strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			other := strings.SplitN(rest, "/", 2)[0]
-			require.GreaterOrEqual(t, indexOf(other), 0, "%s imports %s, which is no room", file, name)
-			require.LessOrEqual(t, indexOf(other), at, "%s is in %s/ and imports %s, which comes after it", file, room, name)
+		for other := range imports {
+			to := slices.Index(rooms, roomOf(other))
+			require.GreaterOrEqual(t, to, 0, "%s imports %s, which is in no room", name, other)
+			require.LessOrEqual(t, to, at, "%s imports %s, which is in a room after it", name, other)
 		}
-	})
-	for _, room := range rooms {
+	}
+	for _, room := range rooms[1:] {
 		require.True(t, seen[room], "no source was read in %s/", room)
 	}
+}
+
+func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
+
+// A package on the ground floor imports nothing of its room; any other is one floor above the highest that it imports. A reader climbs
+// from the bottom, and more floors than these are more than one remembers.
+func TestRoomsHaveFewFloors(t *testing.T) {
+	const most = 6
+	all := packages(t)
+	floors := map[string]int{}
+	var floor func(name string) int
+	floor = func(name string) int {
+		if at, done := floors[name]; done {
+			return at
+		}
+		floors[name] = 1
+		for other := range all[name] {
+			if roomOf(other) == roomOf(name) {
+				floors[name] = max(floors[name], floor(other)+1)
+			}
+		}
+		return floors[name]
+	}
+	for _, room := range []string{"planner", "kernels"} {
+		require.Contains(t, all, room)
+		for name := range all {
+			if roomOf(name) == room {
+				require.LessOrEqual(t, floor(name), most, "%s", name)
+			}
+		}
+	}
+}
+
+// packages are this module's packages by their folders, each with the folders of those that it imports; tests do not count.
+func packages(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	all := map[string]map[string]bool{}
+	walkSources(t, func(file, _ string, imports []string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		name := path.Dir(file)
+		if all[name] == nil {
+			all[name] = map[string]bool{}
+		}
+		for _, other := range imports {
+			if folder, ours := strings.CutPrefix(other, module+"/"); ours {
+				all[name][folder] = true
+			}
+		}
+	})
+	return all
 }
 
 func TestNothingImportsC(t *testing.T) {
 	walkSources(t, func(file, _ string, imports []string) {
 		require.NotContains(t, imports, "C", "%s uses cgo", file)
 	})
-}
-
-func indexOf(room string) int {
-	for i, r := range rooms {
-		if r == room {
-			return i
-		}
-	}
-	return -1
 }
 
 // walkSources hands out every Go file below the module's root with its first folder and its imports.

@@ -1,0 +1,63 @@
+// No plan runs unproved: with any one wait taken out of a plan, a program cannot be made of it.
+
+package tests
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func TestNoPlanRunsUnproved(t *testing.T) {
+	p, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer p.Close()
+	waits := 0
+	for _, name := range []string{"chunks", "two-streams", "heat", "wavefront"} {
+		g := loadPipeline(t, name)
+		right, err := planner.New(context.Background(), g, planner.Options{Strategy: "roundrobin", Streams: 3})
+		require.NoError(t, err)
+		for stream := range right.Streams {
+			for at, op := range right.Streams[stream].Ops {
+				if op.Kind != planner.Wait {
+					continue
+				}
+				waits++
+				wrong := withoutOp(right, int32(stream), at)
+				for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
+					_, err := runtime.New(context.Background(), g, wrong, p, runtime.Options{Mode: mode})
+					require.ErrorIs(t, err, planner.ErrHazard, "%s, stream %d without op %d", name, stream, at)
+					require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
+				}
+			}
+		}
+	}
+	require.Greater(t, waits, 20)
+}
+
+// withoutOp is a plan without one op of a stream, the others in the same order of submission.
+func withoutOp(p *planner.Plan, stream int32, at int) *planner.Plan {
+	c := *p
+	c.Streams = slices.Clone(p.Streams)
+	s := &c.Streams[stream]
+	s.Ops = slices.Delete(slices.Clone(s.Ops), at, at+1)
+	nth := 0
+	for i, of := range p.Order {
+		if of != stream {
+			continue
+		}
+		if nth == at {
+			c.Order = slices.Delete(slices.Clone(p.Order), i, i+1)
+			break
+		}
+		nth++
+	}
+	return &c
+}

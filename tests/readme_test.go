@@ -1,0 +1,138 @@
+// The README, taken at its word: its program compiles and runs in a module of its own, its outputs are what is printed, and the tests
+// that it names exist.
+
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// block is a fenced block of a page.
+type block struct {
+	language, text string
+}
+
+func readmeBlocks(t *testing.T) []block {
+	t.Helper()
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	var blocks []block
+	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
+		blocks = append(blocks, block{m[1], m[2]})
+	}
+	return blocks
+}
+
+// only is the one block of a language, and its place among the blocks.
+func only(t *testing.T, blocks []block, language string) int {
+	t.Helper()
+	found := -1
+	for i, b := range blocks {
+		if b.language == language {
+			require.Equal(t, -1, found, "two blocks of %s", language)
+			found = i
+		}
+	}
+	require.GreaterOrEqual(t, found, 0, "no block of %s", language)
+	return found
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	require.NoError(t, err, "%s %v: %s", name, args, &stderr)
+	return string(out)
+}
+
+// Someone who embeds dagrun has a module of their own, which sees what is exported and nothing else.
+func TestReadmeProgramRunsInAnotherModule(t *testing.T) {
+	blocks := readmeBlocks(t)
+	at := only(t, blocks, "go")
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	sums, err := os.ReadFile("../go.sum")
+	require.NoError(t, err)
+	own, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	// The same versions of everything, so that nothing has to be looked up or fetched.
+	mod := strings.Replace(string(own), "module "+module+"\n", "module example.com/embedding\n", 1)
+	mod += "\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.go": blocks[at].text, "go.mod": mod, "go.sum": string(sums)} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	require.Equal(t, blocks[at+1].text, output(t, dir, "go", "run", "."), "the block after the program is what it prints")
+	require.Empty(t, output(t, dir, "gofmt", "-l", "."))
+	require.Empty(t, output(t, dir, "go", "vet", "."))
+}
+
+func TestReadmeShowsWhatTheCommandPrints(t *testing.T) {
+	blocks := readmeBlocks(t)
+	dir := t.TempDir()
+	dagrun := filepath.Join(dir, "dagrun")
+	output(t, "..", "go", "build", "-o", dagrun, "./cmd/dagrun")
+
+	output(t, dir, dagrun, "init", "first")
+	first, err := os.ReadFile(filepath.Join(dir, "first.yaml"))
+	require.NoError(t, err)
+	require.Contains(t, string(first), blocks[only(t, blocks, "yaml")].text)
+
+	races := exec.Command(dagrun, "check", "pipelines/race.yaml")
+	races.Dir = ".."
+	out, err := races.Output()
+	var status *exec.ExitError
+	require.ErrorAs(t, err, &status, "a race is a failure")
+	shown := false
+	for _, b := range blocks {
+		if strings.HasPrefix(b.text, "race on ") {
+			require.Contains(t, string(out), b.text)
+			shown = true
+		}
+	}
+	require.True(t, shown)
+}
+
+// Each promise names the tests that show it, as `folder/TestName`.
+func TestReadmePromisesNameTheirTests(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, promises, found := strings.Cut(string(page), "\n## What it promises\n")
+	require.True(t, found)
+	promises, _, _ = strings.Cut(promises, "\n## ")
+	items := strings.Split(strings.TrimSpace(promises), "\n- ")
+	require.Greater(t, len(items), 3)
+	for _, item := range items {
+		names := regexp.MustCompile("`([\\w/]+)/(Test\\w+)`").FindAllStringSubmatch(item, -1)
+		require.NotEmpty(t, names, "no test is named for: %s", item)
+		for _, name := range names {
+			require.True(t, hasTest(t, name[1], name[2]), "%s has no %s", name[1], name[2])
+		}
+	}
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "\nfunc "+name+"(") {
+			return true
+		}
+	}
+	return false
+}
