@@ -18,8 +18,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-const npyMagic = "\x93NUMPY"
-
 // npyDescr maps element types to NumPy's names. bf16 is not NumPy's: it is stored as two raw bytes, as ml_dtypes does.
 var npyDescr = map[dag.DType]string{
 	dag.F16: "<f2", dag.BF16: "|V2", dag.F32: "<f4", dag.F64: "<f8",
@@ -89,77 +87,6 @@ func shapeText(shape []int64) string {
 		return "(" + parts[0] + ",)"
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
-}
-
-func readNpyHeader(r io.Reader) (descr string, shape []int64, err error) {
-	var start [8]byte
-	if _, err := io.ReadFull(r, start[:]); err != nil || string(start[:6]) != npyMagic {
-		return "", nil, errors.New("not a .npy file")
-	}
-	var length uint32
-	switch start[6] {
-	case 1:
-		var n uint16
-		err = binary.Read(r, binary.LittleEndian, &n)
-		length = uint32(n)
-	case 2, 3:
-		err = binary.Read(r, binary.LittleEndian, &length)
-	default:
-		return "", nil, fmt.Errorf("version %d of the .npy format is not known", start[6])
-	}
-	if err != nil || length > 1<<20 {
-		return "", nil, errors.New("the .npy header is damaged")
-	}
-	header := make([]byte, length)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return "", nil, errors.New("the .npy header is cut short")
-	}
-	text := string(header)
-	descr, ok := npyField(text, "descr")
-	if !ok || len(descr) < 2 || descr[0] != '\'' && descr[0] != '"' {
-		return "", nil, errors.New("the .npy header names no plain element type (structured arrays are not supported)")
-	}
-	descr = strings.Trim(descr, `'"`)
-	if order, _ := npyField(text, "fortran_order"); order != "False" {
-		return "", nil, errors.New("the array is in Fortran order; save it with numpy.ascontiguousarray")
-	}
-	dims, ok := npyField(text, "shape")
-	if !ok {
-		return "", nil, errors.New("the .npy header has no shape")
-	}
-	for _, part := range strings.Split(strings.Trim(dims, "()"), ",") {
-		part = strings.TrimSuffix(strings.TrimSpace(part), "L")
-		if part == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(part, 10, 64)
-		if err != nil || n < 0 {
-			return "", nil, fmt.Errorf("the .npy header has a bad shape %s", dims)
-		}
-		shape = append(shape, n)
-	}
-	return descr, shape, nil
-}
-
-// npyField returns the text of one value of the header's dictionary.
-func npyField(header, key string) (string, bool) {
-	at := strings.Index(header, "'"+key+"'")
-	if at < 0 {
-		return "", false
-	}
-	rest := strings.TrimLeft(header[at+len(key)+2:], " :")
-	if strings.HasPrefix(rest, "(") {
-		end := strings.IndexByte(rest, ')')
-		if end < 0 {
-			return "", false
-		}
-		return rest[:end+1], true
-	}
-	end := strings.IndexAny(rest, ",}")
-	if end < 0 {
-		return "", false
-	}
-	return strings.TrimSpace(rest[:end]), true
 }
 
 // writeArray writes memory as path's extension says, .npy or raw.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,23 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		{"shape.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"), "has shape (3,), the buffer has (2,)"},
 		{"type.npy", header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"), `holds elements of type "<f8", the buffer has f32 ("<f4")`},
 		{"big.npy", header("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"), `holds elements of type ">f4", the buffer has f32 ("<f4")`},
+		{"inside.npy", header("{'comment': \"'descr': '<f4'\", 'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"), `the .npy header has the unknown key "comment"`},
+		{"value.npy", header("{'shape': (2,), 'fortran_order': False, 'descr': \"'descr': '<f4'\"}"), `holds elements of type "'descr': '<f4'", the buffer has f32 ("<f4")`},
+		{"nested.npy", header("{'descr': {'descr': '<f4'}, 'fortran_order': False, 'shape': (2,), }"), "the .npy header names no plain element type (structured arrays are not supported)"},
+		{"twice.npy", header("{'descr': '<f8', 'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"), `the .npy header is damaged: the key "descr" is there twice`},
+		{"number.npy", header("{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }"), "the .npy header does not say whether the array is in Fortran order"},
+		{"noshape.npy", header("{'descr': '<f4', 'fortran_order': False}"), "the .npy header has no shape"},
+		{"notuple.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2)}"), "the .npy header has no shape"},
+		{"minus.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -1)}"), "the .npy header has a bad shape: dimension 1 is not a size"},
+		{"huge.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"), "the .npy header is damaged: 99999999999999999999 is not an integer of 64 bits"},
+		{"list.npy", header("[1, 2]"), "the .npy header is damaged: it is not a dictionary"},
+		{"after.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} \x1b[31m"), `the .npy header is damaged: unexpected '\x1b' at byte 56`},
+		{"open.npy", header("{'descr': '<f4"), "the .npy header is damaged: a string has no end"},
+		{"unended.npy", header("{'descr': '<f4', "), "the .npy header is damaged: it ends in the middle of a value"},
+		{"escape.npy", header(`{'descr': '\x3cf4'}`), "the .npy header is damaged: unexpected 'x' at byte 12"},
+		{"key.npy", header(`{1: 2}`), "the .npy header is damaged: a key is not a string"},
+		{"deep.npy", header(strings.Repeat("[", 200)), "the .npy header is damaged: it is nested too deep"},
+		{"commas.npy", header("{'descr': '<f4' 'fortran_order': False}"), "the .npy header is damaged: unexpected '\\'' at byte 16"},
 		{"short.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }") + "1234", "is too short: 4 bytes of data, the buffer has 8"},
 		{"long.bin", "123456789", "is too long: more than the 8 bytes of the buffer"},
 	} {
@@ -65,6 +83,36 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.name)
 	}
 	require.ErrorIs(t, readArray(filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
+}
+
+// A header is a literal of Python, in any of its spellings.
+func TestArrayHeadersAreLiterals(t *testing.T) {
+	for _, text := range []string{
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }          \n",
+		`{"shape":(2,3),"descr":"<f4","fortran_order":False}`,
+		"{ 'shape' : ( 2L , 3L ) ,\n\t'fortran_order' : (False), 'descr' : ('<f4') }",
+	} {
+		descr, shape, err := parseNpyHeader(text)
+		require.NoError(t, err, text)
+		require.Equal(t, "<f4", descr)
+		require.Equal(t, []int64{2, 3}, shape)
+	}
+	descr, shape, err := parseNpyHeader(`{'descr': '\'\\', 'fortran_order': False, 'shape': ()}`)
+	require.NoError(t, err)
+	require.Equal(t, `'\`, descr)
+	require.Empty(t, shape)
+}
+
+func FuzzArrayHeader(f *testing.F) {
+	for _, seed := range []string{"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': [('a', '<f4')]}", "{1: None}", "((((", "'\\"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, shape, err := parseNpyHeader(text)
+		for _, n := range shape {
+			require.True(t, err == nil && n >= 0)
+		}
+	})
 }
 
 func TestAFailedWriteLeavesTheOldFile(t *testing.T) {
