@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+
+	"github.com/dagrun/dagrun/dag/expr"
 )
 
 // FromFloat returns the bits of v as an element. Integers truncate toward zero and saturate; NaN becomes 0.
@@ -46,6 +48,20 @@ func (t DType) FromFloat(v float64) uint64 {
 		n = int64(v)
 	}
 	return uint64(n) & (math.MaxUint64 >> (64 - bits))
+}
+
+// FromValue returns the bits of a value as an element, exactly where the type can hold it. Integers truncate toward zero and
+// saturate, as with FromFloat; true is 1.
+func (t DType) FromValue(v expr.Value) uint64 {
+	num, den, exact := v.Ratio()
+	if t.Float() || !exact {
+		return t.FromFloat(v.Float())
+	}
+	n := num / den
+	if bits, ok := t.FromInt(n); ok {
+		return bits
+	}
+	return t.FromFloat(float64(n)) // out of the type's range: saturates
 }
 
 // FromInt returns the bits of v as an element; ok is false where an integer type cannot hold it.

@@ -336,6 +336,7 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	case initRamp:
 		in.Kind = InitRamp
 		in.A, in.B, ok = p.pair(value, "ramp", "start", "step")
+		ok = ok && (b.DType.Float() || p.exactPair(value, "ramp", "start", "step"))
 	case initUniform:
 		in.Kind = InitUniform
 		if in.A, in.B, ok = p.pair(value, "uniform", "lowest", "highest"); ok && in.A > in.B {
@@ -411,6 +412,19 @@ func (p *parser) pair(n *yaml.Node, what, first, second string) (a, b float64, o
 	a, ok1 := p.float(n.Content[0], "the "+first+" of "+what)
 	b, ok2 := p.float(n.Content[1], "the "+second+" of "+what)
 	return a, b, ok1 && ok2
+}
+
+// exactPair reports integers of a pair that the pair cannot hold: it is two float64.
+func (p *parser) exactPair(n *yaml.Node, what, first, second string) bool {
+	for k, name := range []string{first, second} {
+		v, ok := p.number(n.Content[k], name)
+		exact, isInteger := v.Int()
+		if back, _ := expr.FloatValue(v.Float()).Int(); ok && isInteger && back != exact {
+			p.mistake(position(n.Content[k]), `write {expr: "START + STEP*i"}, which is exact`, "the %s of %s, %d, is too large to be exact", name, what, exact)
+			return false
+		}
+	}
+	return true
 }
 
 // elementScope is the parser's scope inside of an expression per element, where i is the index.
@@ -522,12 +536,14 @@ func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 		e.File, ok = p.dataFile(value, "file")
 	case expectValue:
 		e.Kind = ExpectValue
-		var v expr.Value
-		v, ok = p.number(value, "value")
-		e.Value = v.Float()
+		e.Value, ok = p.number(value, "value")
 	case expectSum:
 		e.Kind = ExpectSum
-		e.Value, ok = p.float(value, "sum")
+		e.Value, ok = p.number(value, "sum")
+		if _, truth := e.Value.Bool(); truth {
+			p.mistake(position(value), "", "sum must be a number, not %s", e.Value)
+			ok = false
+		}
 	case expectExpr:
 		e.Kind = ExpectExpr
 		e.Expr, ok = p.perElement(value, "expr", b)

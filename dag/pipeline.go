@@ -114,11 +114,12 @@ const (
 	ExpectExpr
 )
 
-// Expect describes what a buffer must hold after a run. An element passes if |got-want| <= ATol + RTol*|want|.
+// Expect describes what a buffer must hold after a run. An element passes if |got-want| <= ATol + RTol*|want|; elements of integer
+// types are compared exactly, whatever their size.
 type Expect struct {
 	Kind       ExpectKind
 	File       string
-	Value      float64    // ExpectValue, ExpectSum
+	Value      expr.Value // ExpectValue, ExpectSum
 	Expr       *expr.Expr // ExpectExpr; free variable i
 	RTol, ATol float64
 }

@@ -127,10 +127,7 @@ func (y *yamlWriter) init(in *Init) string {
 	}
 	switch in.Kind {
 	case InitValue:
-		if v := in.Value; v.Kind() == expr.Float {
-			y.float(v.Float())
-		}
-		return in.Value.String()
+		return y.value(in.Value)
 	case InitRamp:
 		return pair("ramp") + "}"
 	case InitUniform:
@@ -145,6 +142,14 @@ func (y *yamlWriter) init(in *Init) string {
 	return "zeros"
 }
 
+// value writes a value so that it reads back as the same kind.
+func (y *yamlWriter) value(v expr.Value) string {
+	if v.Kind() == expr.Float {
+		y.float(v.Float())
+	}
+	return v.String()
+}
+
 func (y *yamlWriter) expect(b *Buffer) string {
 	e := b.Expect
 	text := "{"
@@ -152,9 +157,9 @@ func (y *yamlWriter) expect(b *Buffer) string {
 	case ExpectFile:
 		text += "file: " + yamlText(dollars(e.File))
 	case ExpectValue:
-		text += "value: " + y.float(e.Value)
+		text += "value: " + y.value(e.Value)
 	case ExpectSum:
-		text += "sum: " + y.float(e.Value)
+		text += "sum: " + y.value(e.Value)
 	case ExpectExpr:
 		text += "expr: " + strconv.Quote(e.Expr.String())
 	}

@@ -86,7 +86,7 @@ func TestWriteYAML(t *testing.T) {
 	y := b.Host("y", F32, 10, 100)
 	b.Pageable(y)
 	b.Save(y, "out/$y.npy")
-	b.Expect(y, Expect{Kind: ExpectSum, Value: 12.5, ATol: 1e-3})
+	b.Expect(y, Expect{Kind: ExpectSum, Value: expr.FloatValue(12.5), ATol: 1e-3})
 	dx, dy := b.Device("d_x", F32, 1000), b.Device("d_y", F32, 10, 100)
 	odd := b.Device("größe 'x'", I16)
 	other := b.Device("other", F64, 4)
@@ -191,6 +191,9 @@ func drawPipeline(t *rapid.T) *Builder {
 	number := func(label string) float64 {
 		return rapid.OneOf(rapid.Float64Range(-1e9, 1e9), rapid.SampledFrom([]float64{0, 1, -1, 0.1, 1e-300, 1e300, 1e15, 3e-5, math.MaxFloat64, math.SmallestNonzeroFloat64})).Draw(t, label)
 	}
+	value := func(label string) expr.Value {
+		return rapid.OneOf(rapid.Map(rapid.Int64(), expr.Int), rapid.Map(rapid.Float64Range(-1e300, 1e300), expr.FloatValue)).Draw(t, label)
+	}
 	var all, devices []int32 // f32[8, 2]
 	for i := range rapid.IntRange(2, 5).Draw(t, "buffers") {
 		name := fmt.Sprintf("%s%d", rapid.SampledFrom([]string{"d", "größe", "a.b", "$x", "n"}).Draw(t, "buffer"), i)
@@ -218,9 +221,9 @@ func drawPipeline(t *rapid.T) *Builder {
 		}
 		switch rapid.IntRange(0, 4).Draw(t, "expect") {
 		case 1:
-			buffer.Expect = &Expect{Kind: ExpectValue, Value: number("value"), RTol: math.Abs(number("rtol"))}
+			buffer.Expect = &Expect{Kind: ExpectValue, Value: value("value"), RTol: math.Abs(number("rtol"))}
 		case 2:
-			buffer.Expect = &Expect{Kind: ExpectSum, Value: number("sum"), ATol: math.Abs(number("atol")), RTol: rapid.SampledFrom([]float64{0, 1e-5, 1}).Draw(t, "rtol")}
+			buffer.Expect = &Expect{Kind: ExpectSum, Value: value("sum"), ATol: math.Abs(number("atol")), RTol: rapid.SampledFrom([]float64{0, 1e-5, 1}).Draw(t, "rtol")}
 		case 3:
 			buffer.Expect = &Expect{Kind: ExpectFile, File: "want.bin", RTol: rapid.SampledFrom([]float64{0, 1e-5}).Draw(t, "rtol")}
 			buffer.Save = "out.npy"

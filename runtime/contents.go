@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	goruntime "runtime"
 	"slices"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -36,13 +39,10 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	var at func(i int64) (uint64, error)
 	switch init.Kind {
 	case dag.InitValue:
-		bits := t.FromFloat(init.Value.Float())
-		if v, ok := init.Value.Int(); ok {
-			bits, _ = t.FromInt(v)
-		}
+		bits := t.FromValue(init.Value)
 		at = func(int64) (uint64, error) { return bits, nil }
 	case dag.InitRamp:
-		at = func(i int64) (uint64, error) { return t.FromFloat(init.A + init.B*float64(i)), nil }
+		at = ramp(t, init.A, init.B)
 	case dag.InitUniform:
 		at = func(i int64) (uint64, error) {
 			return t.FromFloat(init.A + (init.B-init.A)*kernels.Uniform(init.Seed, uint64(i))), nil
@@ -60,6 +60,12 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 			v, err := value.Float(i)
 			return t.FromFloat(v), err
 		}
+		if !t.Float() {
+			at = func(i int64) (uint64, error) {
+				v, err := value.Value(i)
+				return t.FromValue(v), err
+			}
+		}
 	}
 	return inParallel(ctx, n, func(lo, hi int64) error {
 		for i := lo; i < hi; i++ {
@@ -71,6 +77,27 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 		}
 		return nil
 	})
+}
+
+// ramp is start + step*i. In integers it is exact where both are integers.
+func ramp(t dag.DType, start, step float64) func(i int64) (uint64, error) {
+	first, ok1 := expr.FloatValue(start).Int()
+	by, ok2 := expr.FloatValue(step).Int()
+	if t.Float() || !ok1 || !ok2 {
+		return func(i int64) (uint64, error) { return t.FromFloat(start + step*float64(i)), nil }
+	}
+	return func(i int64) (uint64, error) {
+		if high, low := bits.Mul64(uint64(max(by, -by)), uint64(i)); high == 0 && low <= math.MaxInt64 {
+			n := int64(low)
+			if by < 0 {
+				n = -n
+			}
+			if sum := first + n; (sum > first) == (n > 0) {
+				return t.FromValue(expr.Int(sum)), nil
+			}
+		}
+		return t.FromFloat(start + step*float64(i)), nil // saturates
+	}
 }
 
 // elementsAtOnce is how many elements a goroutine takes at a time.

@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
 )
 
 // Check is the result of comparing one buffer.
@@ -39,39 +41,69 @@ func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory []byte) 
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = e.File
-		return c, c.compare(ctx, b, memory, elementsOf(b, want))
+		return c, c.compareWith(ctx, b, memory, want)
 	case dag.ExpectExpr:
 		value, err := e.Expr.Compile("i")
 		if err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = "expr " + e.Expr.Text
-		return c, c.compare(ctx, b, memory, func(i int64) (float64, error) {
-			v, err := value.Float(i)
+		at := func(i int64, err error) error {
 			if err != nil {
 				err = fmt.Errorf("buffer %q: expect: element %d: %w", b.Name, i, err)
 			}
-			return v, err
+			return err
+		}
+		if b.DType.Float() {
+			return c, c.compareFloats(ctx, b, memory, func(i int64) (float64, error) {
+				v, err := value.Float(i)
+				return v, at(i, err)
+			})
+		}
+		return c, c.compareIntegers(ctx, b, memory, func(i int64) (wantedInteger, error) {
+			v, err := value.Value(i)
+			return wantedValue(v), at(i, err)
 		})
 	}
-	c.Against = "value " + formatFloat(e.Value)
-	return c, c.compare(ctx, b, memory, func(int64) (float64, error) { return e.Value, nil })
+	c.Against = "value " + formatValue(e.Value)
+	if b.DType.Float() {
+		want := e.Value.Float()
+		return c, c.compareFloats(ctx, b, memory, func(int64) (float64, error) { return want, nil })
+	}
+	want := wantedValue(e.Value)
+	return c, c.compareIntegers(ctx, b, memory, func(int64) (wantedInteger, error) { return want, nil })
 }
 
-// elementsOf reads a buffer's elements from memory.
-func elementsOf(b *dag.Buffer, memory []byte) func(i int64) (float64, error) {
-	return func(i int64) (float64, error) { return b.DType.ToFloat(b.DType.Load(memory, i)), nil }
+// compareWith checks every element against one of the same type in other memory.
+func (c *Check) compareWith(ctx context.Context, b *dag.Buffer, memory, want []byte) error {
+	t := b.DType
+	if t.Float() {
+		return c.compareFloats(ctx, b, memory, func(i int64) (float64, error) { return t.ToFloat(t.Load(want, i)), nil })
+	}
+	return c.compareIntegers(ctx, b, memory, func(i int64) (wantedInteger, error) {
+		return wantedInteger{isInteger: true, integer: integerElement(t, t.Load(want, i))}, nil
+	})
 }
 
-// compare checks every element against want, which several goroutines call, and adds to the check what it finds. Equal
-// infinities are equal, and so are NaNs.
-func (c *Check) compare(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (float64, error)) error {
+// compareFloats checks every element of a floating-point type against want, which several goroutines call. Equal infinities are
+// equal, and so are NaNs.
+func (c *Check) compareFloats(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (float64, error)) error {
+	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareFloatRange(b, memory, lo, hi, want) })
+}
+
+// compareIntegers checks every element of an integer type against want, which several goroutines call. Nothing is rounded.
+func (c *Check) compareIntegers(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (wantedInteger, error)) error {
+	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareIntegerRange(b, memory, lo, hi, want) })
+}
+
+// compare checks ranges of elements on several goroutines and adds up what they find, the first wrong element first.
+func (c *Check) compare(ctx context.Context, compareRange func(part *Check, lo, hi int64) error) error {
 	parts := make([]Check, (c.Elements+elementsAtOnce-1)/elementsAtOnce)
 	failed := make([]error, len(parts))
 	err := inParallel(ctx, c.Elements, func(lo, hi int64) error {
 		k := lo / elementsAtOnce
 		parts[k].RTol, parts[k].ATol = c.RTol, c.ATol
-		failed[k] = parts[k].compareRange(b, memory, lo, hi, want)
+		failed[k] = compareRange(&parts[k], lo, hi)
 		return nil
 	})
 	for k := range parts {
@@ -88,7 +120,42 @@ func (c *Check) compare(ctx context.Context, b *dag.Buffer, memory []byte, want 
 	return err
 }
 
-func (c *Check) compareRange(b *dag.Buffer, memory []byte, lo, hi int64, expected func(i int64) (float64, error)) error {
+func (c *Check) compareIntegerRange(b *dag.Buffer, memory []byte, lo, hi int64, expected func(i int64) (wantedInteger, error)) error {
+	for i := lo; i < hi; i++ {
+		element := b.DType.Load(memory, i)
+		got := integerElement(b.DType, element)
+		want, err := expected(i)
+		if err != nil {
+			return err
+		}
+		if want.isInteger {
+			if got == want.integer {
+				continue
+			}
+			exact, float := got.distance(want.integer)
+			c.Worst = max(c.Worst, float)
+			if within(exact, float, c.ATol+c.RTol*float64(want.integer.magnitude)) {
+				continue
+			}
+		} else if distance, ok := want.distance(got); ok {
+			c.Worst = max(c.Worst, distance)
+			if distance <= c.ATol+c.RTol*math.Abs(want.other.Float()) {
+				continue
+			}
+		}
+		if c.Wrong == 0 {
+			text := want.integer.big().String()
+			if !want.isInteger {
+				text = formatValue(want.other)
+			}
+			c.First = fmt.Sprintf("element %s is %s, want %s", indexText(i, b.Shape), got.big(), text)
+		}
+		c.Wrong++
+	}
+	return nil
+}
+
+func (c *Check) compareFloatRange(b *dag.Buffer, memory []byte, lo, hi int64, expected func(i int64) (float64, error)) error {
 	for i := lo; i < hi; i++ {
 		got := b.DType.ToFloat(b.DType.Load(memory, i))
 		want, err := expected(i)
@@ -106,19 +173,48 @@ func (c *Check) compareRange(b *dag.Buffer, memory []byte, lo, hi int64, expecte
 			}
 		}
 		if c.Wrong == 0 {
-			c.First = fmt.Sprintf("element %s is %s, want %s", indexText(i, b.Shape), formatFloat(got), formatFloat(want))
+			is, should := formatDifferent(got, want)
+			c.First = fmt.Sprintf("element %s is %s, want %s", indexText(i, b.Shape), is, should)
 		}
 		c.Wrong++
 	}
 	return nil
 }
 
-// checkSum adds in float64 with compensation, so that the order of elements does not matter to the tolerance.
+// checkSum compares the sum of a buffer's elements. Integers are added exactly.
 func checkSum(b *dag.Buffer, memory []byte) Check {
 	e := b.Expect
+	c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: "sum " + formatValue(e.Value), RTol: e.RTol, ATol: e.ATol}
+	want := e.Value.Float()
+	var is, should string
+	if exact := ratio(e.Value); !b.DType.Float() && exact != nil {
+		var sum integerSum
+		for i := range c.Elements {
+			sum.add(integerElement(b.DType, b.DType.Load(memory, i)))
+		}
+		total := sum.big()
+		difference := new(big.Rat).SetInt(total)
+		difference.Abs(difference.Sub(difference, exact))
+		c.Worst, _ = difference.Float64()
+		c.OK = difference.Sign() == 0 || c.Worst <= e.ATol+e.RTol*math.Abs(want)
+		is, should = total.String(), formatValue(e.Value)
+	} else {
+		sum := sumFloats(b, memory)
+		c.Worst = math.Abs(sum - want)
+		c.OK = c.Worst <= e.ATol+e.RTol*math.Abs(want)
+		is, should = formatDifferent(sum, want)
+	}
+	if !c.OK {
+		c.Wrong = 1
+		c.First = fmt.Sprintf("the sum is %s, want %s", is, should)
+	}
+	return c
+}
+
+// sumFloats adds in float64 with compensation, so that the order of elements does not matter to the tolerance.
+func sumFloats(b *dag.Buffer, memory []byte) float64 {
 	var sum, lost float64
-	n := count(b.Shape)
-	for i := range n {
+	for i := range count(b.Shape) {
 		v := b.DType.ToFloat(b.DType.Load(memory, i))
 		t := sum + v
 		if math.Abs(sum) >= math.Abs(v) {
@@ -128,15 +224,7 @@ func checkSum(b *dag.Buffer, memory []byte) Check {
 		}
 		sum = t
 	}
-	sum += lost
-	diff := math.Abs(sum - e.Value)
-	c := Check{Buffer: b.Name, Elements: n, Against: "sum " + formatFloat(e.Value), RTol: e.RTol, ATol: e.ATol, Worst: diff}
-	c.OK = diff <= e.ATol+e.RTol*math.Abs(e.Value)
-	if !c.OK {
-		c.Wrong = 1
-		c.First = fmt.Sprintf("the sum is %s, want %s", formatFloat(sum), formatFloat(e.Value))
-	}
-	return c
+	return sum + lost
 }
 
 // indexText prints a flat index as the indices of a shape: [3, 17].
@@ -150,6 +238,22 @@ func indexText(i int64, shape []int64) string {
 }
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+
+// formatDifferent writes two numbers that differ, with all their digits where fewer would make them look the same.
+func formatDifferent(a, b float64) (string, string) {
+	if x, y := formatFloat(a), formatFloat(b); x != y {
+		return x, y
+	}
+	return strconv.FormatFloat(a, 'g', -1, 64), strconv.FormatFloat(b, 'g', -1, 64)
+}
+
+// formatValue writes a declared number, integers with all their digits.
+func formatValue(v expr.Value) string {
+	if n, ok := v.Int(); ok && v.Kind() != expr.Float {
+		return strconv.FormatInt(n, 10)
+	}
+	return formatFloat(v.Float())
+}
 
 // inDir resolves a name of the pipeline file against the file's directory.
 func inDir(dir, name string) string {

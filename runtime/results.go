@@ -102,7 +102,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		}
 		rtol, atol := tolerance(b)
 		c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
-		err := c.compare(ctx, b, memory, elementsOf(b, other))
+		err := c.compareWith(ctx, b, memory, other)
 		checks = append(checks, c)
 		return err
 	})

@@ -60,15 +60,11 @@ func (f *Function) Float(i int64) (float64, error) {
 
 // Value returns the value at i. Buffers of 64-bit integers are filled from it, since a float64 would round them.
 func (f *Function) Value(i int64) (Value, error) {
-	switch f.code.kind {
-	case isInteger:
-		if n, ok := f.code.integer(i); ok {
-			return Int(n), nil
+	if v, ok := f.code.asValue(i); ok {
+		if f.code.kind == isTruth {
+			v.kind = Bool
 		}
-	case isFloat:
-		if v, ok := f.code.float(i); ok {
-			return FloatValue(v), nil
-		}
+		return v, nil
 	}
 	return f.exact(i)
 }
