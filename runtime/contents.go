@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -30,7 +31,7 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	}
 	init, t := b.Init, b.DType
 	if init.Kind == dag.InitFile {
-		if err := readArray(inDir(dir, init.File), t, b.Shape, memory); err != nil {
+		if err := readArray(ctx, inDir(dir, init.File), t, b.Shape, memory); err != nil {
 			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
 		}
 		return nil
@@ -177,7 +178,7 @@ func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.
 		p.report("initialise "+b.Name, i, len(p.graph.Buffers))
 		if b.Place == dag.Host {
 			for _, in := range p.instances {
-				if err := Generate(ctx, p.graph.Dir, b, p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
+				if err := p.generate(ctx, int32(i), p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
 					return err
 				}
 			}
@@ -190,6 +191,36 @@ func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.
 	return nil
 }
 
+// generate fills memory with a buffer's initial contents: those that its declaration had when the program was made, even where a
+// result has been saved to the file since.
+func (p *Program) generate(ctx context.Context, id int32, memory []byte) error {
+	if kept, ok := p.initialKept[id]; ok {
+		copy(memory, kept)
+		return nil
+	}
+	return Generate(ctx, p.graph.Dir, &p.graph.Buffers[id], memory)
+}
+
+// keepInitial reads the initial contents of every buffer that start in a file which is about to be overwritten.
+func (p *Program) keepInitial(ctx context.Context, file string) error {
+	overwritten := files.PlaceOf(file)
+	for i := range p.graph.Buffers {
+		b := &p.graph.Buffers[i]
+		if _, kept := p.initialKept[int32(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(inDir(p.graph.Dir, b.Init.File))) {
+			continue
+		}
+		memory := make([]byte, b.Bytes)
+		if err := Generate(ctx, p.graph.Dir, b, memory); err != nil {
+			return err
+		}
+		if p.initialKept == nil {
+			p.initialKept = map[int32][]byte{}
+		}
+		p.initialKept[int32(i)] = memory
+	}
+	return nil
+}
+
 // fillDevice makes a device buffer's contents once and copies them to every instance.
 func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) (err error) {
 	staged, err := p.platform.AllocHost(b.Bytes, false)
@@ -197,7 +228,7 @@ func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) (err 
 		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, Size(b.Bytes), err)
 	}
 	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
-	if err := Generate(ctx, p.graph.Dir, b, p.platform.HostBytes(staged, b.Bytes)); err != nil {
+	if err := p.generate(ctx, id, p.platform.HostBytes(staged, b.Bytes)); err != nil {
 		return err
 	}
 	for _, in := range p.instances {

@@ -37,7 +37,7 @@ func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory []byte) 
 		return checkSum(b, memory), nil
 	case dag.ExpectFile:
 		want := make([]byte, b.Bytes)
-		if err := readArray(inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
+		if err := readArray(ctx, inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = e.File

@@ -37,7 +37,7 @@ const beyondFloats = 1<<53 + 1 // the first integer that a float64 cannot hold
 
 func TestLargeIntegersAreNotRounded(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, writeArray(filepath.Join(dir, "want.npy"), dag.I64, []int64{2}, integers(beyondFloats, 7)))
+	require.NoError(t, writeArray(t.Context(), filepath.Join(dir, "want.npy"), dag.I64, []int64{2}, integers(beyondFloats, 7)))
 	for name, e := range map[string]*dag.Expect{
 		"value": {Kind: dag.ExpectValue, Value: expr.Int(beyondFloats)},
 		"file":  {Kind: dag.ExpectFile, File: "want.npy"},

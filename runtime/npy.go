@@ -1,21 +1,21 @@
-// Array files: .npy of NumPy and raw .bin. Whole arrays only; a file is written beside its name and renamed.
+// Array files: .npy of NumPy and raw .bin. Whole arrays only.
 
 package runtime
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 // npyDescr maps element types to NumPy's names. bf16 is not NumPy's: it is stored as two raw bytes, as ml_dtypes does.
@@ -26,10 +26,10 @@ var npyDescr = map[dag.DType]string{
 }
 
 // readArray reads a file into memory. The element type and the number of elements must be the buffer's; a .npy's shape too.
-func readArray(path string, t dag.DType, shape []int64, memory []byte) error {
-	file, err := os.Open(path)
+func readArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
+	file, err := files.Open(ctx, path)
 	if err != nil {
-		return err
+		return files.CannotRead(path, err)
 	}
 	defer file.Close()
 	r := bufio.NewReaderSize(file, 1<<20)
@@ -90,8 +90,8 @@ func shapeText(shape []int64) string {
 }
 
 // writeArray writes memory as path's extension says, .npy or raw.
-func writeArray(path string, t dag.DType, shape []int64, memory []byte) error {
-	return WriteFile(path, func(w io.Writer) error {
+func writeArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
+	return files.Save(ctx, path, func(w io.Writer) error {
 		if strings.EqualFold(filepath.Ext(path), ".npy") {
 			if _, err := w.Write(npyHeader(t, shape)); err != nil {
 				return err
@@ -114,54 +114,4 @@ func npyHeader(t dag.DType, shape []int64) []byte {
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
 	b.WriteString(text)
 	return b.Bytes()
-}
-
-// WriteFile writes a file beside its name and renames it, so that a failure leaves what was there before.
-func WriteFile(path string, write func(io.Writer) error) error {
-	err := writeBeside(path, write)
-	if err == nil {
-		return nil
-	}
-	// The system's error has the name of the file beside, which tells nobody anything.
-	var at *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &at):
-		err = at.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return fmt.Errorf("cannot write %s: %w", path, err)
-}
-
-func writeBeside(path string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	keep := false
-	defer func() {
-		if !keep {
-			file.Close()
-			os.Remove(file.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(file, 1<<20)
-	if err := write(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	keep = true
-	return nil
 }

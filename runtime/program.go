@@ -78,6 +78,7 @@ type Program struct {
 	deviceBytes, hostBytes int64
 
 	boundContents map[int32][]byte // what carried buffers in the caller's memory held at first
+	initialKept   map[int32][]byte // initial contents whose file a save has overwritten, or is about to
 	closeOnce     sync.Once
 	closeErr      error
 }

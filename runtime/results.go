@@ -62,7 +62,10 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 		}
 		if b.Save != "" {
 			file := inDir(p.graph.Dir, b.Save)
-			if err := writeArray(file, b.DType, b.Shape, memory); err != nil {
+			if err := p.keepInitial(ctx, file); err != nil {
+				return err
+			}
+			if err := writeArray(ctx, file, b.DType, b.Shape, memory); err != nil {
 				return fmt.Errorf("%w: buffer %q: %w", ErrNotSaved, b.Name, err)
 			}
 			r.Saved = append(r.Saved, Saved{b.Name, file, b.Bytes})

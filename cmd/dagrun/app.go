@@ -24,6 +24,7 @@ type app struct {
 	progress       *progress
 	self           func() (string, error) // the path of this command
 	warnings       []diagnosticDocument   // of the pipeline file
+	inputs         []input                // files that were read
 	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
 	answered       bool                   // a JSON document has been written
 }
@@ -144,12 +145,4 @@ func pipelineFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// openInput opens a file by name; - is standard input.
-func (a *app) openInput(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(a.stdin), nil
-	}
-	return os.Open(name)
 }

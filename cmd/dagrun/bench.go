@@ -104,8 +104,11 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 	if a.flags.iterations < 1 {
 		return errors.New("--iterations 0: want 1 or more to measure")
 	}
-	g, err := a.loadGraph(name)
+	g, err := a.loadGraph(ctx, name)
 	if err != nil {
+		return err
+	}
+	if err := a.checkOutputs(g, []namedFile{{"--save-profile", saveProfile}}, nil); err != nil {
 		return err
 	}
 	platform, err := a.openPlatform(devicesOf(g))
@@ -113,7 +116,7 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 		return err
 	}
 	defer func() { err = closing(err, platform) }()
-	options, err := a.planOptions(runtime.MachineOf(platform))
+	options, err := a.planOptions(ctx, runtime.MachineOf(platform))
 	if err != nil {
 		return err
 	}
@@ -279,7 +282,7 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 	if err != nil {
 		return err
 	}
-	return writeOut(name, trace.Profile(program).Encode)
+	return writeOut(ctx, name, trace.Profile(program).Encode)
 }
 
 func (a *app) printBench(r *benchReport, platform *opened) error {

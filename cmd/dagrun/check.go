@@ -25,6 +25,9 @@ line that would order it. The exit status is 1 if there is a race.`,
   dagrun check mine.yaml --output json`,
 		Args: oneFile,
 		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+			if err := a.checkOutputs(g, nil, savedFiles(g)); err != nil {
+				return err
+			}
 			plan, options, err := a.planned(ctx, g)
 			if err != nil {
 				return err

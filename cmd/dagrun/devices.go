@@ -266,5 +266,5 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	if out == "" {
 		return machine.Encode(a.stdout)
 	}
-	return writeOut(out, machine.Encode)
+	return writeOut(ctx, out, machine.Encode)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -163,17 +164,17 @@ func (a *app) checkFlags(c *cobra.Command) error {
 }
 
 // planOptions turns the plan flags into the planner's options. device is the machine where --machine names none.
-func (a *app) planOptions(device *planner.Machine) (planner.Options, error) {
+func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
 	f := a.flags
 	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
 	var err error
 	if f.machine != "" {
-		if o.Machine, err = loadMachine(f.machine); err != nil {
+		if o.Machine, err = loadMachine(ctx, f.machine); err != nil {
 			return o, err
 		}
 	}
 	if f.profile != "" {
-		if o.Profile, err = decodeFile(f.profile, planner.DecodeProfile); err != nil {
+		if o.Profile, err = decodeFile(ctx, f.profile, planner.DecodeProfile); err != nil {
 			return o, err
 		}
 	}
@@ -186,7 +187,7 @@ func (a *app) planOptions(device *planner.Machine) (planner.Options, error) {
 }
 
 // loadMachine takes the name of a built-in machine or the file of one.
-func loadMachine(name string) (*planner.Machine, error) {
+func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 	m, err := planner.MachineByName(name)
 	if err == nil {
 		return m, nil
@@ -194,7 +195,7 @@ func loadMachine(name string) (*planner.Machine, error) {
 	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
 		return nil, fmt.Errorf("--machine %q: want h200, unit or a file%s", name, didYouMean(name, planner.MachineNames()))
 	}
-	return decodeFile(name, planner.DecodeMachine)
+	return decodeFile(ctx, name, planner.DecodeMachine)
 }
 
 // parseSize reads 4GiB, 512MB, 1e9 or a plain number of bytes.

@@ -4,16 +4,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/runtime"
 )
 
 func (a *app) formatCommand() *cobra.Command {
@@ -43,7 +41,7 @@ files that are not in canonical form and ends with status 1 if there are any.`,
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
-			return a.format(args, write, check)
+			return a.format(c.Context(), args, write, check)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
@@ -70,11 +68,11 @@ type formattedFile struct {
 	Diagnostics []diagnosticDocument `json:"diagnostics,omitempty"`
 }
 
-func (a *app) format(names []string, write, check bool) error {
+func (a *app) format(ctx context.Context, names []string, write, check bool) error {
 	report := formatReport{Version: jsonVersion, Command: "fmt", Files: []formattedFile{}}
 	status := statusOK
 	for _, name := range names {
-		file, err := a.formatFile(name, write)
+		file, err := a.formatFile(ctx, name, write)
 		if err != nil {
 			return err
 		}
@@ -111,8 +109,8 @@ func (a *app) format(names []string, write, check bool) error {
 	return nil
 }
 
-func (a *app) formatFile(name string, write bool) (*formattedFile, error) {
-	source, err := a.readSource(name)
+func (a *app) formatFile(ctx context.Context, name string, write bool) (*formattedFile, error) {
+	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -133,25 +131,8 @@ func (a *app) formatFile(name string, write bool) (*formattedFile, error) {
 		return nil, errors.New("-w cannot write standard input")
 	}
 	file.Written = true
-	return file, withStatus(statusInternal, replaceFile(name, text))
-}
-
-// replaceFile puts text in a file's place. A link keeps pointing where it did, and the file keeps its mode.
-func replaceFile(name string, text []byte) error {
-	target, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return err
-	}
-	err = runtime.WriteFile(target, func(w io.Writer) error {
+	return file, writeOut(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return os.Chmod(target, info.Mode().Perm())
 }

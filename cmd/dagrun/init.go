@@ -61,7 +61,7 @@ func (a *app) initCommand() *cobra.Command {
 				_, err := fmt.Fprintf(w, firstPipeline, name, file)
 				return err
 			}
-			if err := writeOut(file, write); err != nil {
+			if err := writeOut(c.Context(), file, write); err != nil {
 				return err
 			}
 			if a.flags.output == "json" {

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,28 +17,9 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// decodeFile reads a file with one of the decoders that take a reader.
-func decodeFile[T any](name string, decode func(io.Reader) (T, error)) (T, error) {
-	var none T
-	file, err := os.Open(name)
-	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return none, fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	defer file.Close()
-	value, err := decode(file)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", name, err)
-	}
-	return value, nil
-}
-
 // readSource reads a pipeline file; - is standard input. Of a file that is too large only so much is read as shows it.
-func (a *app) readSource(name string) ([]byte, error) {
-	input, err := a.openInput(name)
+func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
+	input, err := a.openInput(ctx, name)
 	if err != nil {
 		return nil, &missingFile{name, err}
 	}
@@ -61,8 +40,11 @@ func shownName(name string) string {
 }
 
 // loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
-func (a *app) loadGraph(name string) (*dag.Graph, error) {
-	g, err := a.parse(name)
+func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
+	g, err := a.parse(ctx, name)
+	if ctx.Err() != nil { // a file of a module may have been waited for in vain
+		return nil, context.Cause(ctx)
+	}
 	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
 		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
@@ -82,9 +64,9 @@ func (a *app) loadGraph(name string) (*dag.Graph, error) {
 }
 
 // parse reads a pipeline file. Mistakes in it are a *dag.ParseError.
-func (a *app) parse(name string) (*dag.Graph, error) {
+func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.progress.report("read "+shownName(name), 0, 0)
-	source, err := a.readSource(name)
+	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +74,7 @@ func (a *app) parse(name string) (*dag.Graph, error) {
 	if name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
-	options.OpenModule = a.moduleOpener(options.Dir)
+	options.OpenModule = a.moduleOpener(ctx, options.Dir)
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
@@ -106,7 +88,7 @@ func (a *app) parse(name string) (*dag.Graph, error) {
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
 func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
 	if a.flags.plan != "" {
-		return decodeFile(a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+		return decodeFile(ctx, a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 	}
 	a.progress.report("plan", 0, 0)
 	a.matchProfile(g, o.Profile)
@@ -124,7 +106,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 
 // planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened.
 func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner.Options, error) {
-	options, err := a.planOptions(nil)
+	options, err := a.planOptions(ctx, nil)
 	if err != nil {
 		return nil, options, err
 	}
@@ -138,7 +120,7 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 		if err := a.checkFlags(c); err != nil {
 			return err
 		}
-		g, err := a.loadGraph(args[0])
+		g, err := a.loadGraph(c.Context(), args[0])
 		if err != nil {
 			return err
 		}

@@ -3,13 +3,15 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"io/fs"
-	"os"
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -17,18 +19,18 @@ import (
 const mostModuleBytes = 1 << 30
 
 // moduleOpener reads modules whose paths are relative to dir.
-func (a *app) moduleOpener(dir string) func(name, path string) (dag.Library, error) {
+func (a *app) moduleOpener(ctx context.Context, dir string) func(name, path string) (dag.Library, error) {
 	return func(name, path string) (dag.Library, error) {
 		file := path
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
 		}
-		code, err := readLimited(file)
+		code, err := a.readLimited(ctx, name, file)
 		if err != nil {
 			return nil, err
 		}
 		m, err := kernels.OpenModule(name, file, code, kernels.OpenOptions{ReadFile: func(include string) ([]byte, error) {
-			return readLimited(filepath.Join(filepath.Dir(file), include))
+			return a.readLimited(ctx, name, filepath.Join(filepath.Dir(file), include))
 		}})
 		if err != nil {
 			// The parser says which module it was.
@@ -41,17 +43,20 @@ func (a *app) moduleOpener(dir string) func(name, path string) (dag.Library, err
 	}
 }
 
-func readLimited(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > mostModuleBytes {
+// readLimited reads a file of a module.
+func (a *app) readLimited(ctx context.Context, module, name string) ([]byte, error) {
+	a.noteInput(fmt.Sprintf("a file of module %q", module), name)
+	file, err := files.Open(ctx, name)
+	if err != nil {
+		return nil, files.CannotRead(name, err)
+	}
+	defer file.Close()
+	code, err := io.ReadAll(io.LimitReader(file, mostModuleBytes+1))
+	switch {
+	case err != nil:
+		return nil, files.CannotRead(name, err)
+	case len(code) > mostModuleBytes:
 		return nil, errors.New(name + " is larger than 1 GiB")
 	}
-	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			return nil, errors.New("cannot read " + name + ": " + path.Err.Error())
-		}
-		return nil, err
-	}
-	return os.ReadFile(name)
+	return code, nil
 }

@@ -143,21 +143,6 @@ func (a *app) answer(document any) error {
 	return encoder.Encode(document)
 }
 
-// writeOut writes a file that a flag names. A device such as /dev/null is written to as it is, a file beside its name and renamed.
-func writeOut(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
-		return withStatus(statusInternal, runtime.WriteFile(name, write))
-	}
-	file, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err == nil {
-		err = errors.Join(write(file), file.Close())
-	}
-	if err != nil {
-		err = fmt.Errorf("cannot write %s: %w", name, err)
-	}
-	return withStatus(statusInternal, err)
-}
-
 // errorDocument is what --output json writes where a command could not answer.
 type errorDocument struct {
 	Version int `json:"version"`

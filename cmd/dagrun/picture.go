@@ -94,6 +94,9 @@ func (f *pictureFlags) ownOnly() bool {
 
 // draw writes the picture that the flags ask for.
 func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
+	if err := a.checkOutputs(g, []namedFile{{"-o", f.out}}, nil); err != nil {
+		return err
+	}
 	form, err := f.form()
 	if err != nil {
 		return err
@@ -108,7 +111,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if f.out == "" || f.out == "-" {
 		return write(a.stdout)
 	}
-	return writeOut(f.out, write)
+	return writeOut(ctx, f.out, write)
 }
 
 // picture decides who draws: Graphviz where it is there and what was asked for can be said in DOT, else dagrun.
@@ -165,7 +168,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	if f.before && !f.after {
 		return sheet.WriteSVG, nil
 	}
-	options, err := a.planOptions(nil)
+	options, err := a.planOptions(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +255,7 @@ func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Tim
 }
 
 // savePage writes the page with the timeline; trace may be nil.
-func savePage(name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, trace *runtime.Trace, device string) error {
+func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, trace *runtime.Trace, device string) error {
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {
 		return err
@@ -269,5 +272,5 @@ func savePage(name string, g *dag.Graph, plan *planner.Plan, timeline *planner.T
 			course.Replays = append(course.Replays, picture.Replay{Spans: spans, SubmitUS: replay.SubmitUS})
 		}
 	}
-	return writeOut(name, func(w io.Writer) error { return schedule.WritePage(w, course) })
+	return writeOut(ctx, name, func(w io.Writer) error { return schedule.WritePage(w, course) })
 }

@@ -31,6 +31,9 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
 		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+			if err := a.checkOutputs(g, []namedFile{{"--save-plan", save}, {"--html", html}}, nil); err != nil {
+				return err
+			}
 			if compare {
 				return a.printComparison(ctx, g)
 			}
@@ -39,14 +42,14 @@ an H200 unless told, and no device is opened.`,
 				return err
 			}
 			if save != "" {
-				if err := savePlan(save, plan, g); err != nil {
+				if err := savePlan(ctx, save, plan, g); err != nil {
 					return err
 				}
 			}
 			if explain {
 				return a.printExplanation(g, plan)
 			}
-			return a.printPlan(g, plan, options, html, ascii)
+			return a.printPlan(ctx, g, plan, options, html, ascii)
 		}),
 	}
 	a.outputFlags(c)
@@ -60,13 +63,13 @@ an H200 unless told, and no device is opened.`,
 	return c
 }
 
-func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options, html string, ascii bool) error {
+func (a *app) printPlan(ctx context.Context, g *dag.Graph, plan *planner.Plan, o planner.Options, html string, ascii bool) error {
 	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
 	if err != nil {
 		return err
 	}
 	if html != "" {
-		if err := savePage(html, g, plan, timeline, nil, ""); err != nil {
+		if err := savePage(ctx, html, g, plan, timeline, nil, ""); err != nil {
 			return err
 		}
 	}
@@ -80,9 +83,8 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, o planner.Options, htm
 	return a.printGantt(g, plan, timeline, ascii)
 }
 
-// savePlan writes a plan beside its name and renames it.
-func savePlan(name string, plan *planner.Plan, g *dag.Graph) error {
-	return writeOut(name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
+func savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
+	return writeOut(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
 // explained is one dependency in JSON.
@@ -121,7 +123,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
-	options, err := a.planOptions(nil)
+	options, err := a.planOptions(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -77,10 +77,13 @@ type prepared struct {
 	plan     *planner.Plan
 }
 
-// prepare reads a pipeline, opens its device and plans it for that.
-func (a *app) prepare(ctx context.Context, name string) (*prepared, error) {
-	g, err := a.loadGraph(name)
+// prepare reads a pipeline, opens its device and plans it for that. outputs refuses, before anything is run, what must not be written.
+func (a *app) prepare(ctx context.Context, name string, outputs func(*dag.Graph) error) (*prepared, error) {
+	g, err := a.loadGraph(ctx, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := outputs(g); err != nil {
 		return nil, err
 	}
 	platform, err := a.openPlatform(devicesOf(g))
@@ -88,7 +91,7 @@ func (a *app) prepare(ctx context.Context, name string) (*prepared, error) {
 		return nil, err
 	}
 	p := &prepared{name: name, graph: g, platform: platform}
-	if p.options, err = a.planOptions(runtime.MachineOf(platform)); err == nil {
+	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
 		p.plan, err = a.loadPlan(ctx, g, p.options)
 	}
 	if err != nil {
@@ -115,13 +118,15 @@ func (a *app) programOptions() runtime.Options {
 }
 
 func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
-	p, err := a.prepare(ctx, name)
+	p, err := a.prepare(ctx, name, func(g *dag.Graph) error {
+		return a.checkOutputs(g, []namedFile{{"--save-plan", own.savePlan}}, savedFiles(g))
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(err, p.platform) }()
 	if own.savePlan != "" {
-		if err := savePlan(own.savePlan, p.plan, p.graph); err != nil {
+		if err := savePlan(ctx, own.savePlan, p.plan, p.graph); err != nil {
 			return err
 		}
 	}
@@ -206,10 +211,16 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	took := time.Since(start)
+	// The reference starts from the files that the run started from, so it comes before any of them is saved to.
+	var verified []runtime.Check
+	var verifyErr error
+	if own.verify {
+		verified, verifyErr = a.verifyOnCPU(ctx, p, program)
+	}
 	a.progress.report("check and save results", 0, 0)
 	results, err := program.Finish(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || verifyErr != nil {
+		return nil, errors.Join(verifyErr, err)
 	}
 	us := float64(took.Nanoseconds()) / 1e3
 	report = &runReport{
@@ -218,15 +229,10 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		Nodes: p.graph.Len(), Streams: len(p.plan.Streams), Waits: p.plan.Stats.Waits,
 		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: p.plan.Stats.MakespanUS,
-		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, place: p.platform.place(),
+		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, place: p.platform.place(),
 	}
 	if p.platform.noGPU != nil {
 		report.NoGPU = p.platform.noGPU.Error()
-	}
-	if own.verify {
-		if report.Verified, err = a.verifyOnCPU(ctx, p, program); err != nil {
-			return nil, err
-		}
 	}
 	if own.stats {
 		memory := program.Memory()

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cudart/cupti"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -89,7 +90,12 @@ type traceReport struct {
 
 func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err error) {
 	recorder := a.recorder()
-	p, err := a.prepare(ctx, name)
+	p, err := a.prepare(ctx, name, func(g *dag.Graph) error {
+		if out == "" {
+			out = traceName(name, g)
+		}
+		return a.checkOutputs(g, []namedFile{{"-o", out}, {"--html", html}}, nil)
+	})
 	if err != nil {
 		return err
 	}
@@ -110,14 +116,8 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		return a.pinFault(ctx, p, err, &runFlags{})
 	}
 	if html != "" {
-		if err := savePage(html, p.graph, p.plan, predicted, trace, p.platform.Devices()[0].Name); err != nil {
+		if err := savePage(ctx, html, p.graph, p.plan, predicted, trace, p.platform.Devices()[0].Name); err != nil {
 			return err
-		}
-	}
-	if out == "" {
-		out = strings.TrimSuffix(filepath.Base(shownName(name)), filepath.Ext(name)) + ".trace.json"
-		if name == "-" {
-			out = p.graph.Name + ".trace.json"
 		}
 	}
 	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
@@ -125,7 +125,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		a.answered = true
 		return write(a.stdout)
 	}
-	if err := writeOut(out, write); err != nil {
+	if err := writeOut(ctx, out, write); err != nil {
 		return err
 	}
 	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
@@ -134,6 +134,14 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		return a.answer(report)
 	}
 	return a.printTrace(report, p.platform)
+}
+
+// traceName is the file that a timeline is written to unless -o names one.
+func traceName(pipeline string, g *dag.Graph) string {
+	if pipeline == "-" {
+		return filepath.Base(g.Name) + ".trace.json"
+	}
+	return strings.TrimSuffix(filepath.Base(pipeline), filepath.Ext(pipeline)) + ".trace.json"
 }
 
 // recorder switches CUPTI on, which must happen before the driver is opened; nil where there is none, or no GPU is asked for.

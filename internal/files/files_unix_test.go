@@ -1,0 +1,169 @@
+// Saves on Unix: modes, links, FIFOs and devices stay what they are.
+
+//go:build unix
+
+package files
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSaveKeepsTheMode(t *testing.T) {
+	dir := t.TempDir()
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o755, 0o666} {
+		name := filepath.Join(dir, mode.String())
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		require.NoError(t, os.Chmod(name, mode))
+		require.NoError(t, Save(t.Context(), name, text("new")))
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm())
+		require.Equal(t, "new", contents(t, name))
+	}
+}
+
+// The umask belongs to the process, so the tests of this package do not run side by side.
+func TestSaveFollowsTheUmask(t *testing.T) {
+	dir := t.TempDir()
+	for mask, want := range map[int]os.FileMode{0o022: 0o644, 0o077: 0o600, 0o002: 0o664} {
+		old := syscall.Umask(mask)
+		name := filepath.Join(dir, want.String())
+		err := Save(t.Context(), name, text("new"))
+		syscall.Umask(old)
+		require.NoError(t, err)
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm())
+	}
+}
+
+func TestSaveWritesThroughLinks(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("file"), []byte("old"), 0o640))
+	require.NoError(t, os.Mkdir(at("folder"), 0o755))
+	require.NoError(t, os.Symlink("file", at("link")))
+	require.NoError(t, os.Symlink(filepath.Join("..", "link"), filepath.Join(at("folder"), "chain")))
+	require.NoError(t, os.Symlink("made", at("dangling")))
+	require.NoError(t, os.Symlink("round", at("round")))
+
+	require.NoError(t, Save(t.Context(), filepath.Join(at("folder"), "chain"), text("new")))
+	require.Equal(t, "new", contents(t, at("file")))
+	for _, link := range []string{at("link"), filepath.Join(at("folder"), "chain")} {
+		info, err := os.Lstat(link)
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&os.ModeSymlink, "%s is a link still", link)
+	}
+	require.NoError(t, Save(t.Context(), at("dangling"), text("made")))
+	require.Equal(t, "made", contents(t, at("made")))
+	require.EqualError(t, Save(t.Context(), at("round"), text("")), "cannot write "+at("round")+": too many symbolic links")
+}
+
+func TestSaveKeepsHardLinks(t *testing.T) {
+	dir := t.TempDir()
+	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(one, []byte("a much longer text than the new one"), 0o600))
+	require.NoError(t, os.Link(one, other))
+	require.NoError(t, Save(t.Context(), one, text("new")))
+	require.Equal(t, "new", contents(t, other))
+	alone(t, dir, "one", "other")
+}
+
+func TestSaveIntoAFIFO(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	got := make(chan string)
+	go func() {
+		b, _ := os.ReadFile(fifo)
+		got <- string(b)
+	}()
+	long := strings.Repeat("through the pipe\n", 1<<16)
+	require.NoError(t, Save(t.Context(), fifo, text(long)))
+	require.Equal(t, long, <-got)
+	info, err := os.Lstat(fifo)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
+	alone(t, dir, "fifo")
+}
+
+// A FIFO that nobody reads or writes keeps nobody longer than the context.
+func TestFIFOsAreInterrupted(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, Save(ctx, fifo, text("for nobody")), context.DeadlineExceeded)
+	r, err := Open(ctx, fifo)
+	require.NoError(t, err)
+	_, err = io.ReadAll(r)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// /dev/stdout leads to the file that stdout was redirected to: what is written goes there, after what is there already.
+func TestSaveToAnOpenFile(t *testing.T) {
+	if _, err := os.Stat("/dev/fd"); err != nil {
+		t.Skip("this system has no /dev/fd")
+	}
+	dir := t.TempDir()
+	file, err := os.OpenFile(filepath.Join(dir, "redirected"), os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	defer file.Close()
+	_, err = file.WriteString("before ")
+	require.NoError(t, err)
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(filepath.Join("/dev/fd", itoa(file.Fd())), link))
+	for _, name := range []string{filepath.Join("/dev/fd", itoa(file.Fd())), link} {
+		require.NoError(t, Save(t.Context(), name, text("after ")))
+	}
+	require.Equal(t, "before after after ", contents(t, file.Name()))
+	alone(t, dir, "redirected", "link")
+
+	stdout := os.Stdout
+	os.Stdout = file
+	defer func() { os.Stdout = stdout }()
+	require.NoError(t, Save(t.Context(), file.Name(), text("own")))
+	now, err := os.Stat(file.Name())
+	require.NoError(t, err)
+	held, err := file.Stat()
+	require.NoError(t, err)
+	require.True(t, os.SameFile(now, held), "the file that stdout writes to was not replaced")
+}
+
+func itoa(fd uintptr) string { return strconv.Itoa(int(fd)) }
+
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	require.NoError(t, os.WriteFile(at("file"), nil, 0o600))
+	require.NoError(t, os.Mkdir(at("folder"), 0o755))
+	require.NoError(t, os.Symlink("file", at("link")))
+	require.NoError(t, os.Link(at("file"), at("hard")))
+	require.NoError(t, os.Symlink(".", at("here")))
+	t.Chdir(dir)
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"file", at("file"), true}, {"file", "folder/../file", true}, {"file", "link", true}, {"file", "hard", true}, {"file", "here/file", true},
+		{"new", at("here", "new"), true}, {"new", "./new", true}, {"new", "newer", false}, {"file", "new", false}, {"new", "folder/new", false},
+		{"/dev/null", "/dev/null", false}, {"none/x", "none/x", false},
+	} {
+		require.Equal(t, c.same, PlaceOf(c.a).Same(PlaceOf(c.b)), "%s and %s", c.a, c.b)
+		require.Equal(t, c.same, PlaceOf(c.b).Same(PlaceOf(c.a)), "%s and %s", c.b, c.a)
+	}
+	file, err := os.Open("link")
+	require.NoError(t, err)
+	defer file.Close()
+	require.True(t, PlaceOfOpen(file).Same(PlaceOf("hard")))
+}

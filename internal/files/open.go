@@ -1,0 +1,72 @@
+// Reading files: a regular file is read as it is; what may wait for another process (a FIFO, a terminal) is read so that the reader
+// can be interrupted.
+
+// Package files reads and writes the files that people name: pipelines, plans, arrays, pictures. Nothing in it outlives its context,
+// and a write never destroys what was there unless the new contents are whole.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a file for reading. With a FIFO or a terminal, opening and reading end when the context does.
+func Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() || info.IsDir() {
+		return os.Open(name)
+	}
+	return interruptible(ctx, func() (io.ReadCloser, error) { return os.Open(name) }), nil
+}
+
+// Reader reads from r, such as standard input, until the context ends.
+func Reader(ctx context.Context, r io.Reader) io.ReadCloser {
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			return io.NopCloser(file)
+		}
+	}
+	return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(r), nil })
+}
+
+// interruptible opens and reads on a goroutine of its own, since neither can be called back once it waits. When the context ends first,
+// the goroutine ends with its next byte, or with the process.
+func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
+	reader, writer := io.Pipe()
+	unwatch := context.AfterFunc(ctx, func() { writer.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		defer unwatch()
+		from, err := open()
+		if err == nil {
+			_, err = io.Copy(writer, from)
+			err = errors.Join(err, from.Close())
+		}
+		writer.CloseWithError(err)
+	}()
+	return reader
+}
+
+// Reason is what went wrong with a file, without the name and the call that the system adds to it.
+func Reason(err error) error {
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		return at.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// CannotRead is the error of a file that could not be opened or read.
+func CannotRead(name string, err error) error {
+	return fmt.Errorf("cannot read %s: %w", name, Reason(err))
+}

@@ -1,0 +1,310 @@
+// Saving files: written beside their name and renamed, so that a failure leaves what was there before. What is no regular file is
+// written through.
+
+package files
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// Save writes a file. A file that exists keeps its mode, its owner and its other names, a new one gets the mode that the umask
+// allows. Symbolic links are followed. Devices, pipes and the process's own descriptors (/dev/stdout) are written to directly.
+func Save(ctx context.Context, name string, write func(io.Writer) error) error {
+	if err := save(ctx, name, write); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, Reason(err))
+	}
+	return nil
+}
+
+func save(ctx context.Context, name string, write func(io.Writer) error) error {
+	target, descriptor, err := follow(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return replace(ctx, target, nil, write)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("it is a directory")
+	}
+	for _, own := range []*os.File{os.Stdout, os.Stderr} {
+		if same, err := own.Stat(); err == nil && os.SameFile(info, same) {
+			return writeTo(ctx, shown(own), write)
+		}
+	}
+	if descriptor || !info.Mode().IsRegular() {
+		return through(ctx, target, info, write)
+	}
+	return replace(ctx, target, info, write)
+}
+
+// descriptors are the folders whose entries are open files of a process: what is behind a name there is not a file to replace.
+var descriptors = regexp.MustCompile(`^(/proc/(self|thread-self|[0-9]+)(/task/[0-9]+)?/fd|/dev/fd)$`)
+
+// follow returns the file that a name leads to, which need not exist, and whether it is an open file of a process.
+func follow(name string) (target string, descriptor bool, err error) {
+	for range 40 { // as many links as Linux follows
+		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+		if err != nil {
+			return name, false, err
+		}
+		if descriptors.MatchString(filepath.ToSlash(dir)) {
+			return name, true, nil
+		}
+		info, err := os.Lstat(name)
+		if err != nil || info.Mode()&os.ModeSymlink == 0 {
+			return name, false, nil // a new file, or the end of the links
+		}
+		link, err := os.Readlink(name)
+		if err != nil {
+			return name, false, err
+		}
+		if name = link; !filepath.IsAbs(link) {
+			name = filepath.Join(dir, link)
+		}
+	}
+	return name, false, errors.New("too many symbolic links")
+}
+
+// shown is how an open file is written to: a terminal gets text that cannot steer it.
+func shown(file *os.File) io.Writer {
+	if term.IsTerminal(int(file.Fd())) {
+		return words.NewWriter(file)
+	}
+	return file
+}
+
+// through writes to what is there. Opening a FIFO waits for its reader, and writing for the reader to read; both end with the context.
+func through(ctx context.Context, name string, info os.FileInfo, write func(io.Writer) error) error {
+	flags := os.O_WRONLY
+	if info.Mode().IsRegular() {
+		flags |= os.O_APPEND
+	}
+	reader, writer := io.Pipe()
+	unwatch := context.AfterFunc(ctx, func() { reader.CloseWithError(context.Cause(ctx)) })
+	defer unwatch()
+	done := make(chan error, 1)
+	go func() {
+		file, err := os.OpenFile(name, flags, 0)
+		if err == nil {
+			_, err = io.Copy(shown(file), reader)
+			err = errors.Join(err, file.Close())
+		}
+		reader.CloseWithError(err)
+		done <- err
+	}()
+	writeErr := writeTo(ctx, writer, write)
+	writer.CloseWithError(writeErr)
+	if writeErr != nil {
+		return writeErr
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// piece is how much is written before the context is looked at again.
+const piece = 4 << 20
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// writeTo has write write to a buffered w until the context ends.
+func writeTo(ctx context.Context, w io.Writer, write func(io.Writer) error) error {
+	buffer := bufio.NewWriterSize(writerFunc(func(p []byte) (int, error) {
+		written := 0
+		for written < len(p) {
+			if ctx.Err() != nil {
+				return written, context.Cause(ctx)
+			}
+			n, err := w.Write(p[written:min(len(p), written+piece)])
+			written += n
+			if err != nil {
+				return written, err
+			}
+		}
+		return written, nil
+	}), 1<<20)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}
+
+// replace writes beside a name and renames. info is that of the file that is there, nil where there is none.
+func replace(ctx context.Context, name string, info os.FileInfo, write func(io.Writer) error) (err error) {
+	mode := os.FileMode(0o666) // what the umask leaves of it
+	if info != nil {
+		mode = 0o600
+		if err := writable(name); err != nil {
+			return err
+		}
+	}
+	file, err := beside(name, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, discard(file))
+	}()
+	if err := writeTo(ctx, file, write); err != nil {
+		return err
+	}
+	if info == nil {
+		return rename(file, name)
+	}
+	if !keepOwner(file, info) || otherNames(info) {
+		return overwrite(file, name) // by way of a new file they would be lost
+	}
+	if err := file.Chmod(info.Mode().Perm()); err != nil {
+		return err
+	}
+	return rename(file, name)
+}
+
+// writable reports why a file must not be written; renaming over it would ask its folder only.
+func writable(name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// unfinished are the files beside, so that a process that ends at once can take them away. Nothing else is done with them.
+var unfinished = struct {
+	mu    sync.Mutex
+	names map[string]bool
+	ended bool
+}{names: map[string]bool{}}
+
+// Abandon removes the unfinished files of all saves that are going on, and lets none begin. It is for a process that is about to end.
+func Abandon() {
+	unfinished.mu.Lock()
+	defer unfinished.mu.Unlock()
+	unfinished.ended = true
+	for name := range unfinished.names {
+		_ = os.Remove(name) // the process ends; nobody is left to tell
+	}
+}
+
+// beside makes a file in the folder of name. Its own name is short, whatever the length of name.
+func beside(name string, mode os.FileMode) (*os.File, error) {
+	unfinished.mu.Lock()
+	defer unfinished.mu.Unlock()
+	if unfinished.ended {
+		return nil, context.Canceled
+	}
+	for {
+		var random [8]byte
+		rand.Read(random[:])
+		file, err := os.OpenFile(filepath.Join(filepath.Dir(name), ".dagrun-"+hex.EncodeToString(random[:])), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err == nil {
+			unfinished.names[file.Name()] = true
+		}
+		return file, err
+	}
+}
+
+// discard closes a file beside and removes it if it was not renamed.
+func discard(file *os.File) error {
+	unfinished.mu.Lock()
+	_, left := unfinished.names[file.Name()]
+	delete(unfinished.names, file.Name())
+	unfinished.mu.Unlock()
+	if !left {
+		return nil
+	}
+	_ = file.Close() // closed already where what it holds was copied
+	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func rename(file *os.File, name string) error {
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), name); err != nil {
+		return err
+	}
+	unfinished.mu.Lock()
+	delete(unfinished.names, file.Name())
+	unfinished.mu.Unlock()
+	return nil
+}
+
+// overwrite copies a finished file over the contents of name.
+func overwrite(file *os.File, name string) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, file)
+	return errors.Join(err, to.Close())
+}
+
+// Place is where a name leads: the file that it is, or would become. The zero Place is that of no file.
+type Place struct {
+	path string      // links followed, absolute
+	info os.FileInfo // nil where there is no file yet
+}
+
+// PlaceOf finds where a name leads.
+func PlaceOf(name string) Place {
+	target, _, err := follow(name)
+	if err != nil {
+		return Place{}
+	}
+	p := Place{path: target}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(target)); err == nil {
+		p.path = filepath.Join(dir, filepath.Base(target))
+	}
+	if p.path, err = filepath.Abs(p.path); err != nil {
+		return Place{}
+	}
+	p.info, _ = os.Stat(target) // there need not be one yet
+	return p
+}
+
+// PlaceOfOpen is the place of an open file, such as what standard input was redirected from.
+func PlaceOfOpen(file *os.File) Place {
+	info, _ := file.Stat() // of one that tells nothing, nothing is known
+	return Place{info: info}
+}
+
+// Same reports whether two places are one file. Two that do not keep what is written (pipes, terminals, /dev/null) never are.
+func (p Place) Same(q Place) bool {
+	if p.info != nil && q.info != nil {
+		return p.info.Mode().IsRegular() && os.SameFile(p.info, q.info)
+	}
+	return p.path != "" && p.path == q.path
+}
