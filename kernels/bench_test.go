@@ -29,16 +29,6 @@ func BenchmarkResolveAndDescribe(b *testing.B) {
 	}
 }
 
-func BenchmarkMap(b *testing.B) {
-	types := map[string]dag.DType{"x": dag.F32, "y": dag.F32, "z": dag.F32}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := mapOf(b, "z = a*x + exp(y)", types); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkLibraryModule(b *testing.B) {
 	for b.Loop() {
 		kernels.LibraryModule("dagrun_axpy_f32", "dagrun_reduce_sum_f32", "dagrun_copy_f32")

@@ -1,46 +1,91 @@
-// Package kernels is what can be launched: CUDA C sources, the PTX made from them, signatures, launch hints, costs, and a
-// plain Go reference of each kernel. It imports no device.
+// Package kernels is what can be launched: the library that comes with dagrun, kernels made of elementwise expressions, and
+// users' own modules. It puts together what the packages below it hold, and imports no device.
 package kernels
 
-import "unsafe"
+import (
+	"io/fs"
 
-// Kind is the form of a module's code.
-type Kind uint8
-
-const (
-	PTX Kind = iota
-	Cubin
-	Fatbin
-	Source // CUDA C, to be compiled for the device at hand
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/library"
+	"github.com/dagrun/dagrun/kernels/maps"
+	"github.com/dagrun/dagrun/kernels/source"
 )
 
-// Module is code that a device can load.
-type Module struct {
-	Name       string // for messages: "library", or the file as the user named it
-	Path       string // where Source was read from; includes are relative to it
-	Kind       Kind
-	Code       []byte
-	References map[string]Reference // Go versions by entry; the CPU device runs these
+// What a device loads and runs.
+type (
+	// Module is code that a device can load, with Go versions of its kernels for the CPU device.
+	Module = launch.Module
+	// Kind is the form of a module's code.
+	Kind = launch.Kind
+	// Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.
+	Reference = launch.Reference
+	// Call is one launch as a reference sees it.
+	Call = launch.Call
+	// Arg is a buffer's memory or a scalar's bits.
+	Arg = launch.Arg
+)
+
+// The forms of code.
+const (
+	PTX    = launch.PTX
+	Cubin  = launch.Cubin
+	Fatbin = launch.Fatbin
+	Source = launch.Source // CUDA C, to be compiled for the device at hand
+)
+
+// fullLibrary is everything that can be launched by name or expression without a module of the user's.
+type fullLibrary struct {
+	library.Catalog
+	*maps.Maker
 }
 
-// Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.
-type Reference struct {
-	// Spans says into how many independent parts of equal size the work falls; 1 where it does not split.
-	Spans func(c *Call) int64
-	// Run does parts lo (included) to hi (excluded).
-	Run func(c *Call, lo, hi int64)
+// Library returns the kernels that come with dagrun. The value may be shared by any number of goroutines. It remembers the
+// kernels it made of expressions, so that equal map nodes share one module.
+func Library() dag.Library { return fullLibrary{Maker: &maps.Maker{}} }
+
+// LibraryModule is the library's code: PTX with these entries (all of them, if none is named) and the Go references of
+// every kernel. A name that is not in the library is left out: looking it up in the loaded module says so.
+func LibraryModule(entries ...string) *Module { return library.Module(entries...) }
+
+// Sources are the library's CUDA C files, for those who compile them with their own compiler.
+func Sources() fs.FS { return library.Sources() }
+
+// Documentation of the library, as `dagrun kernels` prints it.
+type (
+	// Doc describes one kernel of the library.
+	Doc = library.Doc
+	// ParamDoc describes one parameter that an argument is written for.
+	ParamDoc = library.ParamDoc
+	// Variant is the kernel for one choice of element types.
+	Variant = library.Variant
+)
+
+// Docs describes all kernels, by family.
+func Docs() []Doc { return library.Docs() }
+
+// Users' modules.
+type (
+	// UserModule is a file of kernels that dagrun did not bring. It is a [dag.Library].
+	UserModule = source.Module
+	// UserKernel is a kernel of a user's module.
+	UserKernel = source.Kernel
+	// OpenOptions says more of a user's module.
+	OpenOptions = source.Options
+)
+
+// OpenModule reads what a module's kernels are: code is CUDA C, PTX, a cubin or a fat binary, told apart by contents and by the
+// path's ending. Nothing is compiled or loaded.
+func OpenModule(name, path string, code []byte, options OpenOptions) (*UserModule, error) {
+	return source.Open(name, path, code, options)
 }
 
-// Call is one launch as a reference sees it.
-type Call struct {
-	Grid, Block [3]uint32
-	Shared      uint32
-	Args        []Arg
-}
+// Philox returns the four words of a counter under a key. It has no state: equal arguments give equal words, on any machine.
+func Philox(counter [4]uint32, key [2]uint32) [4]uint32 { return numbers.Philox(counter, key) }
 
-// Arg is a buffer's memory or a scalar's bits.
-type Arg struct {
-	Memory unsafe.Pointer // nil for a scalar, or for a slice of no bytes
-	Bytes  int64
-	Bits   uint64
-}
+// Uniform returns number i of a seed, in [0, 1), with all 53 bits of a float64.
+func Uniform(seed, i uint64) float64 { return numbers.Uniform(seed, i) }
+
+// Normal returns number i of a seed, with mean 0 and standard deviation 1.
+func Normal(seed, i uint64) float64 { return numbers.Normal(seed, i) }

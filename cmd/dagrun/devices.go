@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/nvml"
-	"github.com/dagrun/dagrun/cudart/nvrtc"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/runtime"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // bufferBytes holds some 15,000 kernels: few buffers change hands while the device works.

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // Kind says what a record is of.

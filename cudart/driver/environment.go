@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 const (

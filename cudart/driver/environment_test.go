@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // setC changes C's environment, as a program that embeds this one may; absent takes the variable out.

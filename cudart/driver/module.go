@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
 )
 

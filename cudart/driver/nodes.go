@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // BuildGraph makes a graph node by node. The commands may be in any order.

@@ -16,7 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // library is the resolved table.

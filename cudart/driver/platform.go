@@ -12,8 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
-	"github.com/dagrun/dagrun/cudart/nvrtc"
+	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.

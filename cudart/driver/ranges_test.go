@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/internal/dl"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 func TestRangesReachATool(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/nvrtc"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // compiled is a source's code and what the compiler had to say.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 func (r *row) next() *row { return (*row)(unsafe.Add(unsafe.Pointer(r), rowBytes)) }

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dagrun/dagrun/cudart/internal/dl"
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // ErrUnavailable is what Open returns where there is no management library.

@@ -24,9 +24,9 @@ import (
 	"github.com/dagrun/dagrun/cudart/conformance"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/nvml"
-	"github.com/dagrun/dagrun/cudart/nvrtc"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // testPTX has what the tests launch beside the kernels of the conformance suite: waiting and scaling.

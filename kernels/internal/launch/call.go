@@ -1,0 +1,50 @@
+// What references use to read their arguments. Trusts sizes: Describe has checked them.
+
+package launch
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/kernels/internal/numbers"
+)
+
+// slice is an argument's memory as n elements.
+func Slice[T any](a Arg, n int64) []T { return unsafe.Slice((*T)(a.Memory), n) }
+
+// scalar is an argument's value.
+func Scalar[T numbers.Element | int64 | uint64](a Arg) T {
+	var zero T
+	switch p := any(&zero).(type) {
+	case *float32:
+		*p = math.Float32frombits(uint32(a.Bits))
+	case *float64:
+		*p = math.Float64frombits(a.Bits)
+	case *int32:
+		*p = int32(a.Bits)
+	case *int64:
+		*p = int64(a.Bits)
+	case *uint64:
+		*p = a.Bits
+	}
+	return zero
+}
+
+func Integer(a Arg) int64 { return int64(a.Bits) }
+
+// spansOf splits n items into parts of at most size.
+func SpansOf(n, size int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return (n-1)/size + 1
+}
+
+// oneSpan is the Spans of work that does not split.
+func OneSpan(*Call) int64 { return 1 }
+
+// elementwiseSpan is how many elements make a span of elementwise work.
+const ElementwiseSpan = 1 << 16
+
+// elementwiseSpans counts the spans of a kernel whose first argument is the number of elements.
+func ElementwiseSpans(c *Call) int64 { return SpansOf(Integer(c.Args[0]), ElementwiseSpan) }

@@ -1,0 +1,102 @@
+// What a launch of a library kernel touches and costs, and everything that can be wrong with its arguments.
+
+package library
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	v := values{k, make([]int64, len(args))}
+	if err := launch.CheckKinds(k.params, args); err != nil {
+		return info, err
+	}
+	for i, p := range k.parameters {
+		if p.mode != 0 {
+			continue
+		}
+		v.v[i] = launch.IntegerValue(args[i])
+		if k.params[i].DType.Float() {
+			continue
+		}
+		switch {
+		case v.v[i] < p.min:
+			return info, launch.Wrong(p.name, "is %d; it must be at least %d", v.v[i], p.min)
+		case v.v[i] > p.max:
+			return info, launch.Wrong(p.name, "is %d; it must be at most %d", v.v[i], p.max)
+		}
+	}
+	if k.row.check != nil {
+		if err := k.row.check(v); err != nil {
+			return info, err
+		}
+	}
+	info.Extents = make([]int64, len(args))
+	for i, p := range k.parameters {
+		if p.mode == 0 {
+			continue
+		}
+		n, err := p.extent.eval(v.v)
+		if err != nil {
+			return info, launch.Wrong(p.name, "has a size that %v", err)
+		}
+		if p.scratch {
+			info.Extents[i], info.Scratch = n, n
+			continue
+		}
+		size := k.params[i].DType.Size()
+		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
+			return info, launch.Wrong(p.name, "needs %s (%s), its slice has %d", launch.CountElements(n), p.extent.text, have)
+		}
+		info.Extents[i] = n
+		info.Work.Bytes += n * size
+		if p.mode == dag.ReadWrite {
+			info.Work.Bytes += n * size
+		}
+	}
+	if err := k.checkOverlap(args, info.Extents); err != nil {
+		return info, err
+	}
+	if k.flops != nil {
+		n, err := k.flops.eval(v.v)
+		if err != nil {
+			n = math.MaxInt64
+		}
+		info.Work.Flops = n
+	}
+	k.row.launch(k, v, &info)
+	info.Work.Blocks = int64(info.Grid[0]) * int64(info.Grid[1]) * int64(info.Grid[2])
+	info.Work.Threads = int32(info.Block[0] * info.Block[1] * info.Block[2])
+	info.Work.Shared = int32(info.Shared)
+	return info, nil
+}
+
+// checkOverlap refuses a launch that reads what it writes through another argument, which makes the result depend on which
+// thread comes first. Exactly the same range twice is fine for kernels that work in place.
+func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
+	for i, p := range k.parameters {
+		if p.mode&dag.Write == 0 || p.scratch {
+			continue
+		}
+		for j, q := range k.parameters {
+			if i == j || q.mode == 0 || q.scratch || q.mode&dag.Write != 0 && j < i {
+				continue
+			}
+			a, b := args[i].Range, args[j].Range
+			a.Hi = a.Lo + extents[i]*k.params[i].DType.Size()
+			b.Hi = b.Lo + extents[j]*k.params[j].DType.Size()
+			if a.Buffer != b.Buffer || a.Lo >= b.Hi || b.Lo >= a.Hi || a.Lo == a.Hi || b.Lo == b.Hi {
+				continue
+			}
+			if k.row.inPlace && q.mode == dag.Read && a == b {
+				continue
+			}
+			return launch.Wrong(k.params[max(i, j)].Name, "overlaps %s in memory, and %s is written", k.params[min(i, j)].Name, p.name)
+		}
+	}
+	return nil
+}

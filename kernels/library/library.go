@@ -1,0 +1,110 @@
+// The library: kernels found by name and element types. Launches nothing.
+
+package library
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// catalog is the library's kernels by name. Any number of goroutines may use it.
+type Catalog struct{}
+
+// Names lists the kernels, sorted, aliases included.
+func (Catalog) Names() []string {
+	names := slices.Clone(library().names)
+	slices.Sort(names)
+	return names
+}
+
+// Kernel finds the version of a kernel that takes buffers of these types.
+func (Catalog) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) {
+	versions := library().byName[name]
+	if versions == nil {
+		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
+	}
+	given := versions[0].given
+	if len(elems) != len(given) {
+		return nil, fmt.Errorf("takes %s, got %d", launch.CountArguments(given), len(elems))
+	}
+	for i, p := range given {
+		switch {
+		case p.Buffer && elems[i] == dag.InvalidDType:
+			return nil, &dag.ArgumentError{Param: p.Name, Index: i, Problem: "must be a buffer, got a number"}
+		case !p.Buffer && elems[i] != dag.InvalidDType:
+			return nil, &dag.ArgumentError{Param: p.Name, Index: i, Problem: "must be a number, got a buffer"}
+		}
+	}
+	for _, k := range versions {
+		if k.accepts(elems) {
+			return k, nil
+		}
+	}
+	var got, want []string
+	for i, p := range given {
+		if p.Buffer {
+			got = append(got, p.Name+" "+elems[i].String())
+		}
+	}
+	for _, k := range versions {
+		want = append(want, k.bufferTypes())
+	}
+	return nil, fmt.Errorf("has no version for %s; there are: %s", strings.Join(got, ", "), strings.Join(want, "; "))
+}
+
+// libraryKernel is a row for one binding of types.
+type libraryKernel struct {
+	row        *row
+	types      bind
+	entry      string
+	parameters []parameter
+	params     []dag.KernelParam
+	given      []dag.KernelParam // those that a user writes arguments for: all but scratch
+	flops      *formula
+	reference  launch.Reference
+}
+
+func (k *libraryKernel) Entry() string             { return k.entry }
+func (k *libraryKernel) Params() []dag.KernelParam { return k.params }
+
+func (k *libraryKernel) accepts(elems []dag.DType) bool {
+	for i, p := range k.given {
+		if p.Buffer && p.DType != elems[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// bufferTypes is "x f32, y f32", or "f32" where all buffers have one type.
+func (k *libraryKernel) bufferTypes() string {
+	var list []string
+	same := true
+	first := dag.InvalidDType
+	for _, p := range k.given {
+		if p.Buffer {
+			if first == dag.InvalidDType {
+				first = p.DType
+			}
+			same = same && p.DType == first
+			list = append(list, p.Name+" "+p.DType.String())
+		}
+	}
+	if same {
+		return first.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+func (k *libraryKernel) index(name string) int {
+	for i := range k.params {
+		if k.params[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,42 @@
+// The library's sources and its module: the PTX of the kernels that a program launches, with their Go references.
+
+package library
+
+import (
+	"embed"
+	"io/fs"
+	"sync"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/library/ptx"
+)
+
+//go:generate go run ./internal/makeptx
+
+//go:embed cuda/*.cu cuda/*.cuh
+var cudaFiles embed.FS
+
+// Sources are the library's CUDA C files, for those who compile them with their own compiler.
+func Sources() fs.FS {
+	sub, err := fs.Sub(cudaFiles, "cuda")
+	if err != nil {
+		panic(err)
+	}
+	return sub
+}
+
+// Module is the library's code: PTX with these entries (all of them, if none is named) and the Go references of
+// every kernel. A name that is not in the library is left out: looking it up in the loaded module says so.
+func Module(entries ...string) *launch.Module {
+	return &launch.Module{Name: "library", Kind: launch.PTX, Code: ptx.Entries(entries...), References: references()}
+}
+
+var references = sync.OnceValue(func() map[string]launch.Reference {
+	all := map[string]launch.Reference{}
+	for _, versions := range library().byName {
+		for _, k := range versions {
+			all[k.entry] = k.reference
+		}
+	}
+	return all
+})

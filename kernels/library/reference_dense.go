@@ -1,0 +1,245 @@
+// References of dense products: each result sums in the order of k, every product added with one rounding.
+
+package library
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/numbers"
+)
+
+// product is what a multiplication needs to know; a and b already widened.
+type matrices[C numbers.Element] struct {
+	ta, tb  bool
+	m, n, k int64
+	a, b    []C
+}
+
+const gemmRows = 8 // of a span
+
+// rowsOf sums rows lo to hi into acc, which holds (hi-lo)*n elements.
+func (p *matrices[C]) rowsOf(lo, hi int64, acc []C) {
+	clear(acc)
+	n, k := p.n, p.k
+	if p.tb {
+		// Four results at a time: their sums do not wait for one another.
+		for i := lo; i < hi; i++ {
+			row := acc[(i-lo)*n : (i-lo+1)*n]
+			for j := int64(0); j < n; j++ {
+				b, s := p.b[j*k:(j+1)*k], C(0)
+				for q := range k {
+					s = numbers.FMA(p.at(i, q), b[q], s)
+				}
+				row[j] = s
+			}
+		}
+		return
+	}
+	for i := lo; i < hi; i++ {
+		row := acc[(i-lo)*n : (i-lo+1)*n]
+		for q := range k {
+			x, b := p.at(i, q), p.b[q*n:(q+1)*n]
+			for j := range row {
+				row[j] = numbers.FMA(x, b[j], row[j])
+			}
+		}
+	}
+}
+
+func (p *matrices[C]) at(i, q int64) C {
+	if p.ta {
+		return p.a[q*p.m+i]
+	}
+	return p.a[i*p.k+q]
+}
+
+// operand is a matrix in memory as elements to compute on; f16, bf16 and mixed types are widened.
+func operand[C numbers.Element](t dag.DType, a launch.Arg, n int64) []C {
+	var to []C
+	switch t {
+	case dag.F16, dag.BF16:
+		widen := dag.HalfToFloat32
+		if t == dag.BF16 {
+			widen = dag.BFloatToFloat32
+		}
+		to = make([]C, n)
+		for i, h := range launch.Slice[uint16](a, n) {
+			to[i] = C(widen(h))
+		}
+	case dag.I32:
+		to = make([]C, n)
+		for i, v := range launch.Slice[int32](a, n) {
+			to[i] = C(v)
+		}
+	default:
+		to = launch.Slice[C](a, n)
+	}
+	return to
+}
+
+func storing[C numbers.Element](t dag.DType, a launch.Arg, n int64) (load func(i int64) C, store func(i int64, v C)) {
+	switch t {
+	case dag.F16:
+		c := launch.Slice[uint16](a, n)
+		return func(i int64) C { return C(dag.HalfToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.HalfFromFloat32(float32(v)) }
+	case dag.BF16:
+		c := launch.Slice[uint16](a, n)
+		return func(i int64) C { return C(dag.BFloatToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.BFloatFromFloat32(float32(v)) }
+	}
+	c := launch.Slice[C](a, n)
+	return func(i int64) C { return c[i] }, func(i int64, v C) { c[i] = v }
+}
+
+// products runs all rows of a product on all cores: one span, since operands may have to be widened first.
+func products[C numbers.Element](p *matrices[C], lower bool, finish func(i, j int64, sum C)) launch.Reference {
+	return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {
+		parallel(launch.SpansOf(p.m, gemmRows), func(s int64) {
+			lo, hi := s*gemmRows, min((s+1)*gemmRows, p.m)
+			acc := make([]C, (hi-lo)*p.n)
+			p.rowsOf(lo, hi, acc)
+			for i := lo; i < hi; i++ {
+				for j := range p.n {
+					if !lower || j <= i {
+						finish(i, j, acc[(i-lo)*p.n+j])
+					}
+				}
+			}
+		})
+	}}
+}
+
+func scaledSum[C numbers.Element](alpha, sum, beta C, old func() C) C {
+	if beta == 0 {
+		return C(alpha * sum)
+	}
+	return C(alpha*sum) + C(beta*old())
+}
+
+func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
+	t := k.types.T
+	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
+		p.a, p.b = operand[C](t, c.Args[6], p.m*p.k), operand[C](t, c.Args[7], p.k*p.n)
+		alpha, beta := launch.Scalar[C](c.Args[5]), launch.Scalar[C](c.Args[8])
+		load, store := storing[C](t, c.Args[9], p.m*p.n)
+		products(p, false, func(i, j int64, sum C) {
+			store(i*p.n+j, scaledSum(alpha, sum, beta, func() C { return load(i*p.n + j) }))
+		}).Run(c, 0, 1)
+	}}
+}
+
+func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
+	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
+		p.a, p.b = operand[C](k.types.X, c.Args[5], p.m*p.k), operand[C](k.types.T, c.Args[6], p.k*p.n)
+		_, store := storing[C](k.types.T, c.Args[7], p.m*p.n)
+		products(p, false, func(i, j int64, sum C) { store(i*p.n+j, sum) }).Run(c, 0, 1)
+	}}
+}
+
+// matmulStandardised takes tb, m, n, k, a, mean, inverse, b, c.
+func matmulStandardised[C numbers.Element](k *libraryKernel) launch.Reference {
+	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{tb: launch.Integer(c.Args[0]) != 0, m: launch.Integer(c.Args[1]), n: launch.Integer(c.Args[2]), k: launch.Integer(c.Args[3])}
+		a, mean, inverse := operand[C](k.types.X, c.Args[4], p.m*p.k), launch.Slice[C](c.Args[5], p.k), launch.Slice[C](c.Args[6], p.k)
+		p.a, p.b = make([]C, p.m*p.k), operand[C](k.types.T, c.Args[7], p.k*p.n)
+		for i, v := range a {
+			p.a[i] = C((v - mean[int64(i)%p.k]) * inverse[int64(i)%p.k])
+		}
+		_, store := storing[C](k.types.T, c.Args[8], p.m*p.n)
+		products(p, false, func(i, j int64, sum C) { store(i*p.n+j, sum) }).Run(c, 0, 1)
+	}}
+}
+
+func syrk[C numbers.Element](*libraryKernel) launch.Reference {
+	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n, k := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+		a, to := launch.Slice[C](c.Args[3], n*k), launch.Slice[C](c.Args[5], n*n)
+		alpha, beta := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[4])
+		products(&matrices[C]{tb: true, m: n, n: n, k: k, a: a, b: a}, true, func(i, j int64, sum C) {
+			to[i*n+j] = scaledSum(alpha, sum, beta, func() C { return to[i*n+j] })
+		}).Run(c, 0, 1)
+	}}
+}
+
+// gemv is by warps: element j of a row goes to sum j%4 of lane j/4%32.
+func gemv[C numbers.Element](*libraryKernel) launch.Reference {
+	return launch.Reference{
+		Spans: func(c *launch.Call) int64 {
+			return launch.SpansOf(launch.Integer(c.Args[0]), rowSpan(launch.Integer(c.Args[1])))
+		},
+		Run: func(c *launch.Call, lo, hi int64) {
+			m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+			alpha, beta := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[5])
+			a, x, y := launch.Slice[C](c.Args[3], m*n), launch.Slice[C](c.Args[4], n), launch.Slice[C](c.Args[6], m)
+			for i := lo * rowSpan(n); i < min(hi*rowSpan(n), m); i++ {
+				var s [128]C
+				for j, v := range a[i*n : (i+1)*n] {
+					s[j%128] = numbers.FMA(v, x[j], s[j%128])
+				}
+				var lane [32]C
+				for l := range lane {
+					lane[l] = (s[l*4] + s[l*4+1]) + (s[l*4+2] + s[l*4+3])
+				}
+				for half := 16; half > 0; half /= 2 {
+					for l := range half {
+						lane[l] += lane[l+half]
+					}
+				}
+				y[i] = scaledSum(alpha, lane[0], beta, func() C { return y[i] })
+			}
+		},
+	}
+}
+
+func transposing[T any](*libraryKernel) launch.Reference {
+	const span = 32
+	return launch.Reference{
+		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
+		Run: func(c *launch.Call, lo, hi int64) {
+			rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+			x, y := launch.Slice[T](c.Args[2], rows*cols), launch.Slice[T](c.Args[3], rows*cols)
+			from, to := lo*span, min(hi*span, rows)
+			for j := range cols {
+				for i := from; i < to; i++ {
+					y[j*rows+i] = x[i*cols+j]
+				}
+			}
+		},
+	}
+}
+
+// spmv sums the rows of a sparse matrix; arguments rows, cols, nnz, offsets, columns, values, x, y.
+func spmv[V int32 | float32 | float64, C numbers.Element](*libraryKernel) launch.Reference {
+	const span = 1 << 13
+	return launch.Reference{
+		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
+		Run: func(c *launch.Call, lo, hi int64) {
+			rows, cols, nnz := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
+			offsets, columns := launch.Slice[int32](c.Args[3], rows+1), launch.Slice[int32](c.Args[4], nnz)
+			values, x, y := launch.Slice[V](c.Args[5], nnz), launch.Slice[C](c.Args[6], cols), launch.Slice[C](c.Args[7], rows)
+			for i := lo * span; i < min(hi*span, rows); i++ {
+				from, to := offsets[i]-offsets[0], offsets[i+1]-offsets[0]
+				if nnz <= rows*8 {
+					var s C
+					for j := from; j < to; j++ {
+						s = numbers.FMA(C(values[j]), x[columns[j]], s)
+					}
+					y[i] = s
+					continue
+				}
+				var lane [32]C
+				for j := from; j < to; j++ {
+					l := (j - from) % 32
+					lane[l] = numbers.FMA(C(values[j]), x[columns[j]], lane[l])
+				}
+				for half := 16; half > 0; half /= 2 {
+					for l := range half {
+						lane[l] += lane[l+half]
+					}
+				}
+				y[i] = lane[0]
+			}
+		},
+	}
+}

@@ -1,0 +1,173 @@
+// References of the kernels on rows: short rows in the order of columns, longer ones in 32 lanes and a tree, as the warps do.
+
+package library
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/numbers"
+)
+
+const shortRow = 32
+
+// fold joins the elements of a row in the kernels' order.
+func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
+	if cols <= shortRow {
+		a := start
+		for j := range cols {
+			a = join(a, at(j))
+		}
+		return a
+	}
+	var lane [32]A
+	for l := range lane {
+		lane[l] = start
+	}
+	for j := range cols {
+		lane[j%32] = join(lane[j%32], at(j))
+	}
+	for half := 16; half > 0; half /= 2 {
+		for l := range half {
+			lane[l] = join(lane[l], lane[l+half])
+		}
+	}
+	return lane[0]
+}
+
+// rowSpan is how many rows make about 64 Ki elements.
+func rowSpan(cols int64) int64 { return max(1, (1<<16)/max(cols, 1)) }
+
+// byRows makes a reference that calls f for ranges of rows; arguments start with rows, cols.
+func byRows(f func(c *launch.Call, rows, cols, from, to int64)) func(*libraryKernel) launch.Reference {
+	return func(*libraryKernel) launch.Reference {
+		return launch.Reference{
+			Spans: func(c *launch.Call) int64 {
+				return launch.SpansOf(launch.Integer(c.Args[0]), rowSpan(launch.Integer(c.Args[1])))
+			},
+			Run: func(c *launch.Call, lo, hi int64) {
+				rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+				f(c, rows, cols, lo*rowSpan(cols), min(hi*rowSpan(cols), rows))
+			},
+		}
+	}
+}
+
+func most[C numbers.Element](a, b C) C {
+	if a < b {
+		return b
+	}
+	return a
+}
+
+func total[C numbers.Element](a, b C) C { return a + b }
+
+func rowMost[C numbers.Element](r []C) C {
+	return fold(int64(len(r)), C(constant[C](math.Inf(-1))), most[C], func(j int64) C { return r[j] })
+}
+
+func rowMax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows)
+	for i := from; i < to; i++ {
+		y[i] = rowMost(x[i*cols : (i+1)*cols])
+	}
+}
+
+func rowSum[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows)
+	for i := from; i < to; i++ {
+		r := x[i*cols : (i+1)*cols]
+		y[i] = fold(cols, 0, total[C], func(j int64) C { return r[j] })
+	}
+}
+
+func rowLogSumExp[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	x, most, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows), launch.Slice[C](c.Args[4], rows)
+	for i := from; i < to; i++ {
+		r, m := x[i*cols:(i+1)*cols], most[i]
+		y[i] = numbers.Log(fold(cols, 0, total[C], func(j int64) C { return numbers.Exp(r[j] - m) })) + m
+	}
+}
+
+func rowNormalise[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	l, x := launch.Slice[C](c.Args[2], rows), launch.Slice[C](c.Args[3], rows*cols)
+	for i := from; i < to; i++ {
+		for j := range cols {
+			x[i*cols+j] = numbers.Exp(x[i*cols+j] - l[i])
+		}
+	}
+}
+
+func softmax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols)
+	for i := from; i < to; i++ {
+		r, w := x[i*cols:(i+1)*cols], y[i*cols:(i+1)*cols]
+		m := rowMost(r)
+		s := fold(cols, 0, total[C], func(j int64) C { return numbers.Exp(r[j] - m) })
+		for j := range w {
+			w[j] = numbers.Exp(r[j]-m) / s
+		}
+	}
+}
+
+func rowArgmaxOf[C numbers.Element](cols int64, at func(j int64) C) int32 {
+	join := func(a, b place[C]) place[C] {
+		if b.index >= 0 && (a.index < 0 || a.value < b.value || a.value == b.value && b.index < a.index) {
+			return b
+		}
+		return a
+	}
+	return int32(fold(cols, place[C]{index: -1}, join, func(j int64) place[C] {
+		v := at(j)
+		if v != v {
+			return place[C]{index: -1}
+		}
+		return place[C]{v, j}
+	}).index)
+}
+
+func rowArgmax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[int32](c.Args[3], rows)
+	for i := from; i < to; i++ {
+		y[i] = rowArgmaxOf(cols, func(j int64) C { return x[i*cols+j] })
+	}
+}
+
+func rowArgmaxSum[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	a, b, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols), launch.Slice[int32](c.Args[4], rows)
+	for i := from; i < to; i++ {
+		y[i] = rowArgmaxOf(cols, func(j int64) C { return a[i*cols+j] + b[i*cols+j] })
+	}
+}
+
+func addBias[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
+	bias, x := launch.Slice[C](c.Args[2], cols), launch.Slice[C](c.Args[3], rows*cols)
+	for i := from; i < to; i++ {
+		for j := range cols {
+			x[i*cols+j] += bias[j]
+		}
+	}
+}
+
+// concatenating joins rows; arguments rows, m, n, x, y, z. A single long row is split as well.
+func concatenating[T any](*libraryKernel) launch.Reference {
+	const span = 1 << 16
+	return launch.Reference{
+		Spans: func(c *launch.Call) int64 {
+			return launch.SpansOf(launch.Integer(c.Args[0])*(launch.Integer(c.Args[1])+launch.Integer(c.Args[2])), span)
+		},
+		Run: func(c *launch.Call, lo, hi int64) {
+			rows, m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
+			wide := m + n
+			x, y, z := launch.Slice[T](c.Args[3], rows*m), launch.Slice[T](c.Args[4], rows*n), launch.Slice[T](c.Args[5], rows*wide)
+			for i, end := lo*span, min(hi*span, rows*wide); i < end; {
+				row, j := i/wide, i%wide
+				if j < m {
+					i += int64(copy(z[i:end], x[row*m+j:(row+1)*m]))
+				} else {
+					i += int64(copy(z[i:end], y[row*n+j-m:(row+1)*n]))
+				}
+			}
+		},
+	}
+}

@@ -1,0 +1,27 @@
+// Rows of the random-number kernels.
+
+package library
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+func randomRows() []row {
+	return []row{
+		{name: "philox_uniform", doc: "y = random numbers in [low, high), element i from seed, offset and i alone",
+			signature: "n i64, seed u64, offset u64, low S, high S, y out T[n]", flops: "30*n", launch: drawn,
+			versions: draws(uniformUnits[float32], uniformUnits[float64])},
+		{name: "philox_normal", doc: "y = normal random numbers, element i from seed, offset and i alone",
+			signature: "n i64, seed u64, offset u64, mean S, deviation S, y out T[n]", flops: "60*n", launch: drawn,
+			versions: draws(normalUnits[float32], normalUnits[float64])},
+		{name: "philox_bits", doc: "y = random bits: words of Philox 4x32-10 with the counter {i/4, offset} and the key seed",
+			signature: "n i64, seed u64, offset u64, y out T[n]", flops: "25*n", launch: drawn,
+			versions: []version{{bind{T: dag.U32}, philoxBits}}},
+	}
+}
+
+// drawn gives a thread 16 bytes of random bits at a time.
+func drawn(k *libraryKernel, v values, info *dag.LaunchInfo) {
+	launch.Spread(info, v.of("n"), launch.BlockSize*16/max(computedIn(k.types.T).Size(), 4))
+}

@@ -1,0 +1,41 @@
+// Rows of the reductions to one number.
+
+package library
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// The scratch of a reduction: a counter, then a state of at most 16 bytes for each tile.
+const reduceScratch = "scratch bytes[16 + 16*min(1056, ceil(n, 4096))]"
+
+func reduceRows() []row {
+	one, two := "n i64, x in T[n], out out A[1], "+reduceScratch, "n i64, x in T[n], y in T[n], out out A[1], "+reduceScratch
+	kept := "n i64, x in T[n], out out S[1], " + reduceScratch
+	return []row{
+		{name: "reduce_sum", doc: "out = the sum of x", signature: one, flops: "n", launch: tiles,
+			versions: summing(1, first[float32], first[float64], first[int64], nil, nil)},
+		{name: "reduce_min", doc: "out = the least element of x, NaNs left out; of nothing, infinity or the largest integer", signature: kept, flops: "n", launch: tiles,
+			versions: extremes(less[float32], less[float64], less[int32], math.Inf(1), math.MaxInt32)},
+		{name: "reduce_max", doc: "out = the greatest element of x, NaNs left out; of nothing, minus infinity or the least integer", signature: kept, flops: "n", launch: tiles,
+			versions: extremes(greater[float32], greater[float64], greater[int32], math.Inf(-1), math.MinInt32)},
+		{name: "argmax", doc: "out = the index of the greatest element of x, the first of equals, NaNs left out; of nothing, -1",
+			signature: "n i64, x in T[n], out out i64[1], " + reduceScratch, flops: "n", launch: tiles,
+			versions: []version{{bind{T: dag.F32}, argmax[float32]}, {bind{T: dag.F64}, argmax[float64]}, {bind{T: dag.I32}, argmax[int32]}}},
+		{name: "dot", doc: "out = the sum of x * y", signature: two, flops: "2*n", launch: tiles,
+			versions: summing(2, times[float32], times[float64], times[int64], nil, nil)},
+		{name: "sum_difference", doc: "out = the sum of x - y", signature: two, flops: "2*n", launch: tiles,
+			versions: summing(2, difference[float32], difference[float64], difference[int64], nil, nil)},
+		{name: "norm", doc: "out = the square root of the sum of x * x", signature: one, flops: "2*n", launch: tiles,
+			versions: summing(1, times[float32], times[float64], nil, squareRoot32, squareRoot64)},
+	}
+}
+
+// tiles is one block for each tile of a reduction; of nothing too, since the result must be written.
+func tiles(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+	info.Grid = [3]uint32{uint32(tileCount(v.of("n"))), 1, 1}
+	info.Block = [3]uint32{reduceLanes, 1, 1}
+	info.Fixed = true
+}

@@ -1,0 +1,31 @@
+// Rows of the kernels that touch no memory.
+
+package library
+
+import (
+	"time"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+func waitRows() []row {
+	return []row{
+		{name: "noop", doc: "nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
+			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
+		}}}},
+		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
+			return launch.Reference{Spans: launch.OneSpan, Run: spin}
+		}}}},
+	}
+}
+
+// spin waits rather than computes: on a GPU many spins run side by side however few cores the host has.
+func spin(c *launch.Call, _, _ int64) {
+	end := time.Now().Add(time.Duration(launch.Scalar[float64](c.Args[0]) * float64(time.Microsecond)))
+	// The operating system's sleep is coarse: the last stretch is polled.
+	if rest := time.Until(end) - 200*time.Microsecond; rest > 0 {
+		time.Sleep(rest)
+	}
+	for time.Now().Before(end) {
+	}
+}

@@ -1,0 +1,176 @@
+// Elementwise expressions: their meaning against float64 arithmetic, their PTX's shape, what is refused.
+
+package maps_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// mapOf makes the kernel of a text whose names are those of types; other names are scalars.
+func mapOf(t testing.TB, text string, types map[string]dag.DType) (dag.LaunchKernel, *dag.MapSpec, error) {
+	out, e, err := expr.ParseMap(text)
+	require.NoError(t, err)
+	spec := &dag.MapSpec{Text: text, Expr: e, Out: out, OutType: types[out]}
+	for _, name := range e.Variables() {
+		if in, ok := types[name]; ok {
+			spec.Inputs, spec.InTypes = append(spec.Inputs, name), append(spec.InTypes, in)
+		} else {
+			spec.Scalars = append(spec.Scalars, name)
+		}
+	}
+	k, err := kernels.Library().Map(spec)
+	return k, spec, err
+}
+
+type moduled interface{ Module() *kernels.Module }
+
+func TestMapMeansWhatItSays(t *testing.T) {
+	const n = 1301
+	random := rand.New(rand.NewPCG(5, 6))
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], y[i] = float64(float32(random.Float64()*8-4)), float64(float32(random.Float64()*3+0.1))
+	}
+	const a = 2.5
+	for text, want := range map[string]func(x, y float64) float64{
+		"z = a*x + y":                       func(x, y float64) float64 { return a*x + y },
+		"z = -x / (y - 0.05)":               func(x, y float64) float64 { return -x / (y - 0.05) },
+		"z = min(x, y, 1) - max(x, 0)":      func(x, y float64) float64 { return min(x, y, 1) - max(x, 0) },
+		"z = floor(x) + ceil(y)":            func(x, y float64) float64 { return math.Floor(x) + math.Ceil(y) },
+		"z = x % y":                         func(x, y float64) float64 { return x - math.Floor(x/y)*y },
+		"z = sqrt(y) + abs(x)":              func(x, y float64) float64 { return math.Sqrt(y) + math.Abs(x) },
+		"z = exp(x) * log(y)":               func(x, y float64) float64 { return math.Exp(x) * math.Log(y) },
+		"z = log2(y) - tanh(x)":             func(x, y float64) float64 { return math.Log2(y) - math.Tanh(x) },
+		"z = sin(x)*sin(x) + cos(x)*cos(x)": func(x, y float64) float64 { return 1 },
+		"z = pow(y, x)":                     func(x, y float64) float64 { return math.Pow(y, x) },
+		"z = pow(x, 3) + pow(y, -2)":        func(x, y float64) float64 { return x*x*x + 1/(y*y) },
+		"z = 3":                             func(x, y float64) float64 { return 3 },
+		"z = x":                             func(x, y float64) float64 { return x },
+		"z = a":                             func(x, y float64) float64 { return a },
+	} {
+		for _, element := range []dag.DType{dag.F32, dag.F64} {
+			k, spec, err := mapOf(t, text, map[string]dag.DType{"x": element, "y": element, "z": element})
+			require.NoError(t, err, text)
+			call := &kernels.Call{Args: []kernels.Arg{{Bits: n}, memoryOf(element, make([]float64, n))}}
+			for _, name := range spec.Inputs {
+				call.Args = append(call.Args, memoryOf(element, map[string][]float64{"x": x, "y": y}[name]))
+			}
+			for range spec.Scalars {
+				call.Args = append(call.Args, kernels.Arg{Bits: math.Float64bits(a)})
+			}
+			r := k.(moduled).Module().References[k.Entry()]
+			r.Run(call, 0, r.Spans(call))
+			tolerance := map[dag.DType]float64{dag.F32: 2e-6, dag.F64: 1e-14}[element]
+			for i := range x {
+				w, got := want(x[i], y[i]), elementOf(element, call.Args[1], i)
+				if math.Abs(got-w) > tolerance*(math.Abs(w)+10) {
+					t.Fatalf("%s in %s at x=%v y=%v: %v, want %v", text, element, x[i], y[i], got, w)
+				}
+			}
+		}
+	}
+}
+
+func memoryOf(t dag.DType, v []float64) kernels.Arg {
+	if t == dag.F64 {
+		c := append([]float64(nil), v...)
+		return kernels.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 8}
+	}
+	c := make([]float32, len(v))
+	for i := range c {
+		c[i] = float32(v[i])
+	}
+	return kernels.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 4}
+}
+
+func elementOf(t dag.DType, a kernels.Arg, i int) float64 {
+	if t == dag.F64 {
+		return unsafe.Slice((*float64)(a.Memory), i+1)[i]
+	}
+	return float64(unsafe.Slice((*float32)(a.Memory), i+1)[i])
+}
+
+func TestMapToIntegers(t *testing.T) {
+	x := []float64{-3.9, 3.9, 1e10, -1e10, math.NaN(), 255.5, -0.5, 1e300}
+	for _, c := range []struct {
+		out  dag.DType
+		want []int64
+	}{
+		{dag.I8, []int64{-3, 3, 127, -128, 0, 127, 0, 127}},
+		{dag.U8, []int64{0, 3, 255, 0, 0, 255, 0, 255}},
+		{dag.I32, []int64{-3, 3, math.MaxInt32, math.MinInt32, 0, 255, 0, math.MaxInt32}},
+		{dag.I64, []int64{-3, 3, 1e10, -1e10, 0, 255, 0, math.MaxInt64}},
+		{dag.U64, []int64{0, 3, 1e10, 0, 0, 255, 0, -1}},
+		{dag.Bool, []int64{1, 1, 1, 1, 1, 1, 1, 1}},
+	} {
+		k, _, err := mapOf(t, "z = x", map[string]dag.DType{"x": dag.F64, "z": c.out})
+		require.NoError(t, err)
+		out := make([]byte, 8*len(x))
+		call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(x))}, {Memory: unsafe.Pointer(&out[0]), Bytes: int64(len(out))}, memoryOf(dag.F64, x)}}
+		r := k.(moduled).Module().References[k.Entry()]
+		r.Run(call, 0, r.Spans(call))
+		for i, w := range c.want {
+			size := int(c.out.Size())
+			var got uint64
+			for j := size - 1; j >= 0; j-- {
+				got = got<<8 | uint64(out[i*size+j])
+			}
+			mask := uint64(1)<<(size*8-1)<<1 - 1
+			assert.Equal(t, uint64(w)&mask, got, "%v as %s", x[i], c.out)
+		}
+	}
+}
+
+func TestMapModules(t *testing.T) {
+	f := map[string]dag.DType{"x": dag.F32, "z": dag.F32}
+	out, e, err := expr.ParseMap("z = exp(x) + sin(x)")
+	require.NoError(t, err)
+	spec := &dag.MapSpec{Text: "z = exp(x) + sin(x)", Expr: e, Out: out, OutType: dag.F32, Inputs: []string{"x"}, InTypes: []dag.DType{dag.F32}}
+	l := kernels.Library()
+	a, err := l.Map(spec)
+	require.NoError(t, err)
+	b, err := l.Map(spec)
+	require.NoError(t, err)
+	assert.Same(t, a, b, "equal maps share a module")
+	code := string(a.(moduled).Module().Code)
+	for _, part := range []string{".version ", ".visible .entry " + a.Entry() + "(", ".func  (.param .b32 func_retval0) dagrun_function_exp_f32(", "dagrun_function_sin_f32(", "two_over_pi["} {
+		assert.Contains(t, code, part)
+	}
+	assert.NotContains(t, code, "tanh")
+	assert.Less(t, strings.Index(code, ".func"), strings.Index(code, ".entry"), "functions stand before their callers")
+
+	k, _, err := mapOf(t, "z = 2*x", f)
+	require.NoError(t, err)
+	slice := func(id int32, lo, hi int64) dag.Arg {
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: id, Lo: lo, Hi: hi}}
+	}
+	n := func(v int64) dag.Arg { return dag.Arg{DType: dag.I64, Bits: uint64(v)} }
+	info, err := k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 0, 32)})
+	require.NoError(t, err)
+	assert.Equal(t, dag.Work{Bytes: 64, Flops: 8, Blocks: 1, Threads: 256}, info.Work)
+	_, err = k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 4, 36)})
+	assert.EqualError(t, err, "argument x overlaps z in memory, and z is written")
+	_, err = k.Describe([]dag.Arg{n(9), slice(0, 0, 32), slice(1, 0, 36)})
+	assert.EqualError(t, err, "argument z needs 9 elements, its slice has 8")
+}
+
+func BenchmarkMap(b *testing.B) {
+	types := map[string]dag.DType{"x": dag.F32, "y": dag.F32, "z": dag.F32}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := mapOf(b, "z = a*x + exp(y)", types); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+// PTX of a map program: a grid-stride loop, four elements a turn so that four loads of each input are in flight.
+
+package maps
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+const mapUnroll = 4
+
+// mapWriter writes one kernel. Registers: %v<instruction>_<element> hold values; %c<instruction> those that do not change.
+type mapWriter struct {
+	*mapProgram
+	strings.Builder // instructions
+	registers       strings.Builder
+	float           string // "f32" or "f64"
+	temps           int
+}
+
+func (p *mapProgram) ptx(entry string) string {
+	w := &mapWriter{mapProgram: p, float: "f32"}
+	if p.double {
+		w.float = "f64"
+	}
+	buffers := 1 + len(p.in)
+	var head strings.Builder
+	fmt.Fprintf(&head, ".visible .entry %s(\n\t.param .u64 p0", entry)
+	for i := range buffers {
+		fmt.Fprintf(&head, ",\n\t.param .u64 p%d", i+1)
+	}
+	for i := range p.scalars {
+		fmt.Fprintf(&head, ",\n\t.param .f64 p%d", 1+buffers+i)
+	}
+	head.WriteString("\n)\n{\n\t.reg .pred %more, %whole;\n\t.reg .b32 %block, %threads, %thread, %blocks;\n\t.reg .b64 %n, %i, %step, %step4, %last, %j;\n")
+	for i := range buffers {
+		fmt.Fprintf(&w.registers, "\t.reg .b64 %%base%d, %%at%d, %%stride%d;\n", i, i, i)
+	}
+	w.line("ld.param.u64 %%n, [p0]")
+	for i := range buffers {
+		w.line("ld.param.u64 %%base%d, [p%d]", i, i+1)
+		w.line("cvta.to.global.u64 %%base%d, %%base%d", i, i)
+	}
+	for i, c := range p.code {
+		switch c.op {
+		case mapConstant:
+			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
+			w.line("mov.%s %%c%d, %s", w.float, i, w.literal(c.value))
+		case mapScalar:
+			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
+			if p.double {
+				w.line("ld.param.f64 %%c%d, [p%d]", i, 1+buffers+int(c.a))
+			} else {
+				t := w.temp("f64")
+				w.line("ld.param.f64 %s, [p%d]", t, 1+buffers+int(c.a))
+				w.line("cvt.rn.f32.f64 %%c%d, %s", i, t)
+			}
+		default:
+			for u := range mapUnroll {
+				fmt.Fprintf(&w.registers, "\t.reg .%s %%v%d_%d;\n", w.float, i, u)
+			}
+		}
+	}
+	w.line("mov.u32 %%block, %%ctaid.x")
+	w.line("mov.u32 %%threads, %%ntid.x")
+	w.line("mov.u32 %%thread, %%tid.x")
+	w.line("mov.u32 %%blocks, %%nctaid.x")
+	w.line("mul.wide.u32 %%i, %%block, %%threads")
+	w.line("cvt.u64.u32 %%j, %%thread")
+	w.line("add.s64 %%i, %%i, %%j")
+	w.line("mul.wide.u32 %%step, %%blocks, %%threads")
+	w.line("mul.lo.s64 %%step4, %%step, %d", mapUnroll)
+	w.line("mul.lo.s64 %%last, %%step, %d", mapUnroll-1)
+	for i := range buffers {
+		w.line("mul.lo.s64 %%stride%d, %%step, %d", i, w.buffer(i).Size())
+	}
+	w.WriteString("whole_turn:\n")
+	w.line("add.s64 %%j, %%i, %%last")
+	w.line("setp.ge.s64 %%whole, %%j, %%n")
+	w.line("@%%whole bra one_turn")
+	w.turn(mapUnroll)
+	w.line("add.s64 %%i, %%i, %%step4")
+	w.line("bra whole_turn")
+	w.WriteString("one_turn:\n")
+	w.line("setp.ge.s64 %%more, %%i, %%n")
+	w.line("@%%more bra done")
+	w.turn(1)
+	w.line("add.s64 %%i, %%i, %%step")
+	w.line("bra one_turn")
+	w.WriteString("done:\n\tret;\n}\n")
+	return head.String() + w.registers.String() + w.String()
+}
+
+func (w *mapWriter) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }
+
+func (w *mapWriter) buffer(i int) dag.DType {
+	if i == 0 {
+		return w.out
+	}
+	return w.in[i-1]
+}
+
+// temp declares a register.
+func (w *mapWriter) temp(kind string) string {
+	w.temps++
+	fmt.Fprintf(&w.registers, "\t.reg .%s %%t%d;\n", kind, w.temps)
+	return fmt.Sprintf("%%t%d", w.temps)
+}
+
+func (w *mapWriter) literal(v float64) string {
+	if w.double {
+		return fmt.Sprintf("0d%016X", math.Float64bits(v))
+	}
+	return fmt.Sprintf("0f%08X", math.Float32bits(float32(v)))
+}
+
+// value is the register of an instruction's value for element u.
+func (w *mapWriter) value(i int32, u int) string {
+	if op := w.code[i].op; op == mapConstant || op == mapScalar {
+		return fmt.Sprintf("%%c%d", i)
+	}
+	return fmt.Sprintf("%%v%d_%d", i, u)
+}
+
+// turn computes count elements, a step apart: all loads, then all arithmetic, then all stores.
+func (w *mapWriter) turn(count int) {
+	for b := range 1 + len(w.in) {
+		w.line("mad.lo.s64 %%at%d, %%i, %d, %%base%d", b, w.buffer(b).Size(), b)
+	}
+	for i, c := range w.code {
+		if c.op != mapInput {
+			continue
+		}
+		at := fmt.Sprintf("%%at%d", c.a+1)
+		for u := range count {
+			w.load(w.in[c.a], w.value(int32(i), u), at)
+			if u < count-1 {
+				w.line("add.s64 %s, %s, %%stride%d", at, at, c.a+1)
+			}
+		}
+	}
+	for u := range count {
+		for i, c := range w.code {
+			if c.op > mapInput {
+				w.instruction(c, w.value(int32(i), u), u)
+			}
+		}
+	}
+	for u := range count {
+		w.store(w.value(w.result, u))
+		if u < count-1 {
+			w.line("add.s64 %%at0, %%at0, %%stride0")
+		}
+	}
+}
+
+// load reads an element and makes it the type that is computed in.
+func (w *mapWriter) load(t dag.DType, to, at string) {
+	if t.String() == w.float {
+		w.line("ld.global.%s %s, [%s]", w.float, to, at)
+		return
+	}
+	switch t {
+	case dag.F32:
+		r := w.temp("f32")
+		w.line("ld.global.f32 %s, [%s]", r, at)
+		w.line("cvt.f64.f32 %s, %s", to, r)
+	case dag.F16, dag.BF16:
+		r, f := w.temp("b16"), to
+		if w.double {
+			f = w.temp("f32")
+		}
+		w.line("ld.global.b16 %s, [%s]", r, at)
+		if t == dag.F16 {
+			w.line("cvt.f32.f16 %s, %s", f, r)
+		} else {
+			wide := w.temp("b32")
+			w.line("cvt.u32.u16 %s, %s", wide, r)
+			w.line("shl.b32 %s, %s, 16", wide, wide)
+			w.line("mov.b32 %s, %s", f, wide)
+		}
+		if w.double {
+			w.line("cvt.f64.f32 %s, %s", to, f)
+		}
+	default:
+		kind, register := integerKind(t)
+		r := w.temp(register)
+		w.line("ld.global.%s %s, [%s]", kind, r, at)
+		from := kind
+		if t.Size() == 1 { // lies extended in a register of 16 bits
+			from = kind[:1] + "16"
+		}
+		w.line("cvt.rn.%s.%s %s, %s", w.float, from, to, r)
+	}
+}
+
+// integerKind is a type's name in PTX and the register that holds it.
+func integerKind(t dag.DType) (kind, register string) {
+	if t == dag.Bool {
+		return "u8", "b16"
+	}
+	kind = "u"
+	if t.Signed() {
+		kind = "s"
+	}
+	return fmt.Sprintf("%s%d", kind, t.Size()*8), fmt.Sprintf("b%d", max(t.Size(), 2)*8)
+}
+
+func (w *mapWriter) store(from string) {
+	if w.out.String() == w.float {
+		w.line("st.global.%s [%%at0], %s", w.float, from)
+		return
+	}
+	if w.out.Float() {
+		if w.double {
+			r := w.temp("f32")
+			w.line("cvt.rn.f32.f64 %s, %s", r, from)
+			from = r
+		}
+		switch w.out {
+		case dag.F32:
+			w.line("st.global.f32 [%%at0], %s", from)
+			return
+		case dag.F16:
+			r := w.temp("b16")
+			w.line("cvt.rn.f16.f32 %s, %s", r, from)
+			w.line("st.global.b16 [%%at0], %s", r)
+			return
+		}
+		b, even, r, quiet, nan, p := w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("pred")
+		w.line("mov.b32 %s, %s", b, from)
+		w.line("shr.u32 %s, %s, 16", even, b)
+		w.line("or.b32 %s, %s, 64", quiet, even)
+		w.line("and.b32 %s, %s, 1", even, even)
+		w.line("add.u32 %s, %s, %s", r, b, even)
+		w.line("add.u32 %s, %s, 32767", r, r)
+		w.line("shr.u32 %s, %s, 16", r, r)
+		w.line("and.b32 %s, %s, 2147483647", nan, b)
+		w.line("setp.gt.u32 %s, %s, 2139095040", p, nan)
+		w.line("selp.b32 %s, %s, %s, %s", r, quiet, r, p)
+		w.line("st.global.u16 [%%at0], %s", r)
+		return
+	}
+	if w.out == dag.Bool {
+		p, r := w.temp("pred"), w.temp("b32")
+		w.line("setp.neu.%s %s, %s, %s", w.float, p, from, w.literal(0))
+		w.line("selp.u32 %s, 1, 0, %s", r, p)
+		w.line("st.global.u8 [%%at0], %s", r)
+		return
+	}
+	// NaN is 0; what is outside the type becomes its nearest end.
+	d := from
+	if !w.double {
+		d = w.temp("f64")
+		w.line("cvt.f64.f32 %s, %s", d, from)
+	}
+	kind, _ := integerKind(w.out)
+	wide := "s64"
+	if w.out == dag.U64 {
+		wide = "u64"
+	}
+	lo, hi := integerRange(w.out)
+	r, p := w.temp("b64"), w.temp("pred")
+	w.line("cvt.rzi.%s.f64 %s, %s", wide, r, d)
+	low, high := uint64(0), uint64(1)<<(w.out.Size()*8-1)<<1-1
+	if w.out.Signed() {
+		low, high = uint64(int64(-1)<<(w.out.Size()*8-1)), 1<<(w.out.Size()*8-1)-1
+	}
+	w.line("setp.ge.f64 %s, %s, 0d%016X", p, d, math.Float64bits(hi))
+	w.line("selp.b64 %s, %d, %s, %s", r, int64(high), r, p)
+	w.line("setp.lt.f64 %s, %s, 0d%016X", p, d, math.Float64bits(lo))
+	w.line("selp.b64 %s, %d, %s, %s", r, int64(low), r, p)
+	w.line("setp.nan.f64 %s, %s, %s", p, d, d)
+	w.line("selp.b64 %s, 0, %s, %s", r, r, p)
+	w.line("st.global.%s [%%at0], %s", kind, r)
+}
+
+func (w *mapWriter) instruction(c mapInstr, to string, u int) {
+	a := w.value(c.a, u)
+	b := w.value(c.b, u)
+	f := w.float
+	switch c.op {
+	case mapAdd, mapSub, mapMul, mapDiv:
+		w.line("%s.rn.%s %s, %s, %s", [...]string{"add", "sub", "mul", "div"}[c.op-mapAdd], f, to, a, b)
+	case mapMin, mapMax:
+		p := w.temp("pred")
+		if c.op == mapMin {
+			w.line("setp.lt.%s %s, %s, %s", f, p, b, a)
+		} else {
+			w.line("setp.lt.%s %s, %s, %s", f, p, a, b)
+		}
+		w.line("selp.%s %s, %s, %s, %s", f, to, b, a, p)
+	case mapLess, mapLessEq, mapEqual, mapNotEqual:
+		p := w.temp("pred")
+		w.line("setp.%s.%s %s, %s, %s", [...]string{"lt", "le", "eq", "neu"}[c.op-mapLess], f, p, a, b)
+		w.truth(to, p)
+	case mapAnd, mapOr:
+		p, q := w.temp("pred"), w.temp("pred")
+		w.line("setp.neu.%s %s, %s, %s", f, p, a, w.literal(0))
+		w.line("setp.neu.%s %s, %s, %s", f, q, b, w.literal(0))
+		w.line("%s.pred %s, %s, %s", [...]string{"and", "or"}[c.op-mapAnd], p, p, q)
+		w.truth(to, p)
+	case mapNot:
+		p := w.temp("pred")
+		w.line("setp.eq.%s %s, %s, %s", f, p, a, w.literal(0))
+		w.truth(to, p)
+	case mapNeg:
+		w.line("neg.%s %s, %s", f, to, a)
+	case mapAbs:
+		w.line("abs.%s %s, %s", f, to, a)
+	case mapFloor:
+		w.line("cvt.rmi.%s.%s %s, %s", f, f, to, a)
+	case mapCeil:
+		w.line("cvt.rpi.%s.%s %s, %s", f, f, to, a)
+	case mapSqrt:
+		w.line("sqrt.rn.%s %s, %s", f, to, a)
+	case mapPow:
+		w.call("pow", to, a, b)
+	default:
+		w.call([...]string{"exp", "log", "log2", "sin", "cos", "tanh"}[c.op-mapExp], to, a)
+	}
+}
+
+func (w *mapWriter) truth(to, p string) {
+	w.line("selp.%s %s, %s, %s, %s", w.float, to, w.literal(1), w.literal(0), p)
+}
+
+// call calls a function of functions.cu.
+func (w *mapWriter) call(name, to string, args ...string) {
+	bits := map[bool]string{false: "b32", true: "b64"}[w.double]
+	w.WriteString("\t{\n")
+	var passed []string
+	for i, a := range args {
+		w.line(".param .%s arg%d", bits, i)
+		w.line("st.param.%s [arg%d+0], %s", w.float, i, a)
+		passed = append(passed, fmt.Sprintf("arg%d", i))
+	}
+	w.line(".param .%s result", bits)
+	w.line("call.uni (result), dagrun_function_%s_%s, (%s)", name, w.float, strings.Join(passed, ", "))
+	w.line("ld.param.%s %s, [result+0]", w.float, to)
+	w.WriteString("\t}\n")
+}

@@ -1,0 +1,191 @@
+// Entries of compiled code: cubins (ELF files of NVIDIA's) and fat binaries (cubins and PTX in one). Reads tables only.
+
+package source
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+const (
+	machineCUDA    = 190
+	cudaEntry      = 0x10 // in a symbol's st_other: a kernel
+	infoSized      = 4    // a record of .nv.info with a size and that many bytes
+	paramInfo      = 0x17 // its attribute: one parameter of a kernel
+	fatbinMagic    = 0xba55ed50
+	fatbinPTX      = 1
+	fatbinELF      = 2
+	fatbinPacked   = 0x2000 // LZ4
+	fatbinPackedZ  = 0x8000 // zstd
+	fatbinMostSize = 1 << 30
+)
+
+// parseCubin lists the kernels of a cubin with the sizes of their parameters.
+func parseCubin(code []byte) (entries []sourceKernel, globals []string, err error) {
+	defer func() {
+		if r := recover(); r != nil { // debug/elf may panic on files that are damaged on purpose
+			err = fmt.Errorf("a damaged cubin: %v", r)
+		}
+	}()
+	f, err := elf.NewFile(bytes.NewReader(code))
+	if err != nil {
+		return nil, nil, fmt.Errorf("not a cubin: %w", err)
+	}
+	if f.Machine != machineCUDA {
+		return nil, nil, fmt.Errorf("not a cubin: an ELF file for %v", f.Machine)
+	}
+	symbols, err := f.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, nil, fmt.Errorf("a damaged cubin: %w", err)
+	}
+	for _, s := range symbols {
+		section := ""
+		if int(s.Section) < len(f.Sections) {
+			section = f.Sections[s.Section].Name
+		}
+		switch elf.ST_TYPE(s.Info) {
+		case elf.STT_FUNC:
+			if elf.ST_BIND(s.Info) == elf.STB_GLOBAL && s.Other&cudaEntry != 0 && strings.HasPrefix(section, ".text.") {
+				k := sourceKernel{name: s.Name}
+				if info := f.Section(".nv.info." + s.Name); info != nil {
+					if data, err := info.Data(); err == nil {
+						k.params = cubinParams(data, f.ByteOrder)
+					}
+				}
+				entries = append(entries, k)
+			}
+		case elf.STT_OBJECT:
+			if section == ".nv.global" || section == ".nv.global.init" && !strings.HasPrefix(s.Name, "$str") {
+				globals = append(globals, s.Name)
+			}
+		}
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].name < entries[j].name })
+	sort.Strings(globals)
+	return entries, globals, nil
+}
+
+// cubinParams reads the records of a kernel's .nv.info: a format byte, an attribute byte, then a size or a value of two bytes.
+func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
+	sizes := map[int]int32{}
+	for len(data) >= 4 {
+		format, attribute, n := data[0], data[1], int(order.Uint16(data[2:]))
+		data = data[4:]
+		if format != infoSized {
+			continue
+		}
+		if n > len(data) {
+			break
+		}
+		if attribute == paramInfo && n >= 12 {
+			sizes[int(order.Uint16(data[4:]))] = int32(order.Uint32(data[8:]) >> 18)
+		}
+		data = data[n:]
+	}
+	params := make([]dag.KernelParam, len(sizes))
+	for i := range params {
+		params[i].Size = sizes[i]
+	}
+	return params
+}
+
+// parseFatbin takes the first cubin, or else the first PTX, that it can read.
+func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err error) {
+	u16 := func(at uint64) uint64 { return uint64(binary.LittleEndian.Uint16(code[at:])) }
+	u32 := func(at uint64) uint64 { return uint64(binary.LittleEndian.Uint32(code[at:])) }
+	u64 := func(at uint64) uint64 { return binary.LittleEndian.Uint64(code[at:]) }
+	if len(code) < 16 || u32(0) != fatbinMagic {
+		return nil, nil, errors.New("not a fat binary")
+	}
+	end := min(u16(6)+u64(8), uint64(len(code)))
+	packed := false
+	for at := u16(6); at+64 <= end; {
+		kind, header, size, flags := u16(at), u32(at+4), u64(at+8), u64(at+40)
+		if header < 64 || size > uint64(len(code)) || at+header+size > uint64(len(code)) {
+			return nil, nil, errors.New("a damaged fat binary")
+		}
+		body := code[at+header : at+header+size]
+		at += header + size
+		switch {
+		case flags&fatbinPackedZ != 0:
+			packed = true
+			continue
+		case flags&fatbinPacked != 0:
+			whole := u64(at - header - size + 56)
+			if length := u32(at - header - size + 16); length <= size {
+				body = body[:length]
+			}
+			if body, err = unpackLZ4(body, whole); err != nil {
+				return nil, nil, err
+			}
+		}
+		switch kind {
+		case fatbinELF:
+			return parseCubin(body)
+		case fatbinPTX:
+			if entries == nil {
+				entries, globals = parsePTX(string(bytes.TrimRight(body, "\x00")))
+			}
+		}
+	}
+	if entries == nil && packed {
+		return nil, nil, errors.New("a fat binary packed with zstd, whose kernels cannot be listed; build it with --compress-mode=none, or as a cubin")
+	}
+	return entries, globals, nil
+}
+
+// unpackLZ4 undoes one block.
+func unpackLZ4(in []byte, size uint64) ([]byte, error) {
+	damaged := errors.New("a damaged fat binary: packed wrongly")
+	if size > fatbinMostSize {
+		return nil, damaged
+	}
+	out := make([]byte, 0, size)
+	length := func(n int) (int, bool) {
+		if n < 15 {
+			return n, true
+		}
+		for len(in) > 0 {
+			b := int(in[0])
+			in = in[1:]
+			if n += b; b < 255 {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	for len(in) > 0 {
+		mark := in[0]
+		in = in[1:]
+		n, ok := length(int(mark >> 4))
+		if !ok || n > len(in) || uint64(len(out)+n) > size {
+			return nil, damaged
+		}
+		out, in = append(out, in[:n]...), in[n:]
+		if len(in) == 0 || uint64(len(out)) == size {
+			break
+		}
+		if len(in) < 2 {
+			return nil, damaged
+		}
+		back := int(in[0]) | int(in[1])<<8
+		in = in[2:]
+		if n, ok = length(int(mark & 15)); !ok || back == 0 || back > len(out) || uint64(len(out)+n+4) > size {
+			return nil, damaged
+		}
+		for range n + 4 {
+			out = append(out, out[len(out)-back])
+		}
+	}
+	if uint64(len(out)) != size {
+		return nil, damaged
+	}
+	return out, nil
+}

@@ -1,0 +1,178 @@
+// Users' modules: a file of kernels as a library. Says what each kernel takes; what a launch touches only the user knows.
+
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// Options says more of a user's module.
+type Options struct {
+	// References are Go versions of its kernels by name; the CPU device runs these.
+	References map[string]launch.Reference
+	// ReadFile reads a file that a source includes with quotes, by its name as written. nil: includes are passed over, and types
+	// and macros they hold are unknown.
+	ReadFile func(name string) ([]byte, error)
+}
+
+// Module is a file of kernels that dagrun did not bring. It is a [dag.Library].
+type Module struct {
+	module  *launch.Module
+	kernels []*Kernel
+	refused map[string]error // kernels that are there but cannot be launched
+	globals []string
+}
+
+// Open reads what a module's kernels are: code is CUDA C, PTX, a cubin or a fat binary, told apart by contents and by the
+// path's ending. Nothing is compiled or loaded.
+func Open(name, path string, code []byte, options Options) (*Module, error) {
+	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References}, refused: map[string]error{}}
+	if path == "" {
+		m.module.Name = name
+	}
+	var found []sourceKernel
+	var err error
+	switch kindOf(path, code) {
+	case launch.Cubin:
+		m.module.Kind = launch.Cubin
+		found, m.globals, err = parseCubin(code)
+	case launch.Fatbin:
+		m.module.Kind = launch.Fatbin
+		found, m.globals, err = parseFatbin(code)
+	case launch.PTX:
+		m.module.Kind = launch.PTX
+		found, m.globals = parsePTX(string(code))
+		if !bytes.Contains(code, []byte(".version")) {
+			err = errors.New("not PTX: it has no .version")
+		}
+	default:
+		m.module.Kind = launch.Source
+		source := parseCUDA(string(code), options.ReadFile)
+		found, m.globals = source.kernels, source.globals
+	}
+	if err != nil {
+		return nil, fmt.Errorf("module %q: %s: %w", name, path, err)
+	}
+	for _, k := range found {
+		if k.err != nil {
+			m.refused[k.name] = k.err
+			continue
+		}
+		m.kernels = append(m.kernels, &Kernel{owner: m, name: k.name, params: k.params})
+	}
+	if len(found) == 0 {
+		what := `an extern "C" __global__ function`
+		if m.module.Kind != launch.Source {
+			what = "an entry"
+		}
+		return nil, fmt.Errorf("module %q: %s has no kernel: %s is needed", name, path, what)
+	}
+	for entry := range options.References {
+		if !slices.ContainsFunc(m.kernels, func(k *Kernel) bool { return k.name == entry }) {
+			return nil, fmt.Errorf("module %q: there is a Go version of %q, but no such kernel in %s", name, entry, path)
+		}
+	}
+	return m, nil
+}
+
+func kindOf(path string, code []byte) launch.Kind {
+	switch {
+	case bytes.HasPrefix(code, []byte("\x7fELF")):
+		return launch.Cubin
+	case bytes.HasPrefix(code, []byte{0x50, 0xed, 0x55, 0xba}):
+		return launch.Fatbin
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".ptx":
+		return launch.PTX
+	case ".cubin":
+		return launch.Cubin
+	case ".fatbin":
+		return launch.Fatbin
+	}
+	return launch.Source
+}
+
+// Module is the code itself.
+func (m *Module) Module() *launch.Module { return m.module }
+
+// WritableGlobals lists the variables that all launches share and may write: launches that use them are not independent, however
+// disjoint their buffers are.
+func (m *Module) WritableGlobals() []string { return m.globals }
+
+// HasWritableGlobals reports whether there are any.
+func (m *Module) HasWritableGlobals() bool { return len(m.globals) > 0 }
+
+// Names lists the kernels that can be launched, sorted.
+func (m *Module) Names() []string {
+	var names []string
+	for _, k := range m.kernels {
+		names = append(names, k.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Kernel finds a kernel by name; element types do not choose between versions.
+func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
+	for _, k := range m.kernels {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	if err := m.refused[name]; err != nil {
+		return nil, fmt.Errorf("%s: %w", m.module.Path, err)
+	}
+	return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
+}
+
+// Map is the library's business.
+func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
+	return nil, errors.New("a user's module makes no kernels of expressions")
+}
+
+// Kernel is a kernel of a user's module.
+type Kernel struct {
+	owner  *Module
+	name   string
+	params []dag.KernelParam
+}
+
+// Entry is the kernel's name.
+func (k *Kernel) Entry() string { return k.name }
+
+// Params are as its source declares them: const T* is read, T* read and written unless the user says less. Of PTX and
+// cubins only sizes are known.
+func (k *Kernel) Params() []dag.KernelParam { return k.params }
+
+// Module is the code that the kernel is in.
+func (k *Kernel) Module() *launch.Module { return k.owner.module }
+
+// WritableGlobals are those of its module.
+func (k *Kernel) WritableGlobals() []string { return k.owner.globals }
+
+// Describe assumes that each buffer's whole slice is touched; grid and block are the user's to give.
+func (k *Kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+	if len(args) != len(k.params) {
+		return dag.LaunchInfo{}, fmt.Errorf("takes %d arguments, got %d", len(k.params), len(args))
+	}
+	info := dag.LaunchInfo{Extents: make([]int64, len(args))}
+	for i, a := range args {
+		if a.IsBuffer {
+			info.Extents[i] = -1
+			info.Work.Bytes += a.Range.Hi - a.Range.Lo
+			if a.Mode == dag.ReadWrite {
+				info.Work.Bytes += a.Range.Hi - a.Range.Lo
+			}
+		}
+	}
+	return info, nil
+}

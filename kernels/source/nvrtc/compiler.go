@@ -1,0 +1,343 @@
+// The compiler: libnvrtc opened at run time, and one compilation. The cache is in cache.go, includes in includes.go.
+
+// Package nvrtc compiles CUDA C for the GPU at hand with NVIDIA's run-time compiler (libnvrtc), opened without cgo where it is
+// installed. Results are cached on disk, so that a source is compiled once per device and compiler.
+package nvrtc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/internal/dl"
+)
+
+// ErrNoCompiler is what Open returns where there is no usable libnvrtc.
+var ErrNoCompiler = errors.New("no CUDA C compiler (libnvrtc)")
+
+// A function is one of libnvrtc's. All came with CUDA 11.2 or before.
+type function uint8
+
+const (
+	nvrtcVersion function = iota
+	nvrtcGetErrorString
+	nvrtcGetNumSupportedArchs
+	nvrtcGetSupportedArchs
+	nvrtcCreateProgram
+	nvrtcCompileProgram
+	nvrtcDestroyProgram
+	nvrtcGetPTXSize
+	nvrtcGetPTX
+	nvrtcGetCUBINSize
+	nvrtcGetCUBIN
+	nvrtcGetProgramLogSize
+	nvrtcGetProgramLog
+	functionCount
+)
+
+var names = [functionCount]string{"nvrtcVersion", "nvrtcGetErrorString", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs",
+	"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcDestroyProgram", "nvrtcGetPTXSize", "nvrtcGetPTX", "nvrtcGetCUBINSize",
+	"nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog"}
+
+// codeCompilation is NVRTC_ERROR_COMPILATION: the source is at fault, and the log says where.
+const codeCompilation = 6
+
+// Compiler is an open libnvrtc.
+type Compiler struct {
+	address       [functionCount]uintptr
+	version       [2]int
+	architectures []int // ascending: 70 is compute_70
+	include       []string
+	cache         *cache
+}
+
+// Options say where things are. The zero value is what most want.
+type Options struct {
+	// Cache is the folder of compiled code; "" is dagrun/nvrtc in os.UserCacheDir, "off" is none.
+	Cache string
+	// Toolkit is the CUDA toolkit whose headers sources may include; "" is CUDA_HOME, CUDA_PATH or /usr/local/cuda.
+	Toolkit string
+}
+
+// Open finds libnvrtc: by the loader's path first, then in the toolkit.
+func Open(options Options) (*Compiler, error) {
+	toolkit := findToolkit(options.Toolkit)
+	lib, err := dl.Open(candidates(toolkit)...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; install the CUDA toolkit (or its libnvrtc), or compile to PTX beforehand", ErrNoCompiler, err)
+	}
+	return open(lib.Symbol, toolkit, options.Cache)
+}
+
+func candidates(toolkit string) []string {
+	files := []string{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}
+	if toolkit != "" {
+		for _, folder := range []string{"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"} {
+			for _, file := range files[:4] {
+				files = append(files, filepath.Join(toolkit, folder, file))
+			}
+		}
+	}
+	return files
+}
+
+// findToolkit is the folder of the CUDA toolkit, or "".
+func findToolkit(given string) string {
+	for _, folder := range []string{given, os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
+		if folder == "" {
+			continue
+		}
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			return folder
+		}
+	}
+	return ""
+}
+
+func open(resolve dl.Resolver, toolkit, cacheFolder string) (*Compiler, error) {
+	c := new(Compiler)
+	if missing := resolve.Fill(c.address[:], names[:]); missing != "" {
+		return nil, fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, missing)
+	}
+	numbers := new([2]int32)
+	if code := c.call(nvrtcVersion, dl.Pointer(&numbers[0]), dl.Pointer(&numbers[1])); code != 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcVersion, code))
+	}
+	c.version = [2]int{int(numbers[0]), int(numbers[1])}
+	if code := c.call(nvrtcGetNumSupportedArchs, dl.Pointer(&numbers[0])); code != 0 || numbers[0] <= 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetNumSupportedArchs, code))
+	}
+	known := make([]int32, numbers[0])
+	if code := c.call(nvrtcGetSupportedArchs, dl.Pointer(&known[0])); code != 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetSupportedArchs, code))
+	}
+	for _, a := range known {
+		c.architectures = append(c.architectures, int(a))
+	}
+	slices.Sort(c.architectures)
+	if toolkit != "" {
+		for _, folder := range []string{"include", "include/cccl"} {
+			if info, err := os.Stat(filepath.Join(toolkit, folder)); err == nil && info.IsDir() {
+				c.include = append(c.include, filepath.Join(toolkit, folder))
+			}
+		}
+	}
+	c.cache = openCache(cacheFolder)
+	return c, nil
+}
+
+func (c *Compiler) call(f function, args ...dl.Argument) uint32 {
+	return dl.CallWith(c.address[f], args...)
+}
+
+func (c *Compiler) problem(f function, code uint32) string {
+	text := dl.Call(c.address[nvrtcGetErrorString], uintptr(code))
+	if text == 0 {
+		return fmt.Sprintf("%s failed with %d", names[f], code)
+	}
+	return fmt.Sprintf("%s: %s (%d)", names[f], dl.TextAt(text), code)
+}
+
+// Version is the compiler's, such as 13.0.
+func (c *Compiler) Version() (major, minor int) { return c.version[0], c.version[1] }
+
+// Architectures are those that the compiler knows, ascending; 90 is sm_90.
+func (c *Compiler) Architectures() []int { return slices.Clone(c.architectures) }
+
+// Source is something to compile.
+type Source struct {
+	Name       string // for messages where Path is empty
+	Path       string // the file as the user named it; includes are relative to its folder
+	Code       []byte
+	Capability [2]int   // of the device
+	Options    []string // more of the compiler's
+}
+
+// Result is compiled code.
+type Result struct {
+	Code         []byte
+	PTX          bool   // for a device newer than the compiler; else a cubin for exactly this device
+	Architecture string // "sm_90", or "compute_90" for PTX
+	Log          string // warnings
+	Cached       bool
+}
+
+// CompileError is a source that does not compile.
+type CompileError struct {
+	Name string // file or module
+	Log  string // the compiler's messages, with the user's file and lines
+}
+
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Log)
+}
+
+// architecture chooses what to compile for: the device's own if the compiler knows it, else the newest PTX that the device runs.
+func (c *Compiler) architecture(capability [2]int) (option string, ptx bool, err error) {
+	device := capability[0]*10 + capability[1]
+	best := 0
+	for _, a := range c.architectures {
+		if a == device {
+			return fmt.Sprintf("sm_%d", a), false, nil
+		}
+		if a < device {
+			best = a
+		}
+	}
+	if best == 0 {
+		return "", false, fmt.Errorf("the compiler (CUDA %d.%d) compiles for sm_%d and newer, and the device is sm_%d; use an older toolkit",
+			c.version[0], c.version[1], c.architectures[0], device)
+	}
+	return fmt.Sprintf("compute_%d", best), true, nil
+}
+
+// Compile compiles a source, or finds it compiled. Compilations may run at once.
+func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	architecture, ptx, err := c.architecture(source.Capability)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source.title(), err)
+	}
+	options := append([]string{"--gpu-architecture=" + architecture}, source.Options...)
+	folders := c.folders(source)
+	for _, folder := range folders {
+		options = append(options, "--include-path="+folder)
+	}
+	key, cacheable := c.key(source, options, append(optionFolders(source.Options), folders...))
+	if cacheable {
+		if r, ok := c.cache.get(key); ok {
+			r.Architecture, r.PTX, r.Cached = architecture, ptx, true
+			return r, nil
+		}
+	}
+	r, err := c.compile(source, options, ptx)
+	if err != nil {
+		return nil, err
+	}
+	r.Architecture = architecture
+	if cacheable {
+		c.cache.put(key, r)
+	}
+	return r, nil
+}
+
+func (s *Source) title() string {
+	if s.Path != "" {
+		return s.Path
+	}
+	return s.Name
+}
+
+// folders are where the source's includes are looked for, in order.
+func (c *Compiler) folders(source Source) []string {
+	var folders []string
+	if source.Path != "" {
+		folders = append(folders, filepath.Dir(source.Path))
+	}
+	return append(folders, c.include...)
+}
+
+// optionFolders are the include folders among a user's options, which the compiler looks into first.
+func optionFolders(options []string) []string {
+	var folders []string
+	for i, option := range options {
+		switch {
+		case (option == "-I" || option == "--include-path") && i+1 < len(options):
+			folders = append(folders, options[i+1])
+		case strings.HasPrefix(option, "--include-path="):
+			folders = append(folders, strings.TrimPrefix(option, "--include-path="))
+		case strings.HasPrefix(option, "-I"):
+			folders = append(folders, strings.TrimPrefix(option, "-I"))
+		}
+	}
+	return folders
+}
+
+func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, error) {
+	fail := func(f function, code uint32) error {
+		return fmt.Errorf("%s: %s", source.title(), c.problem(f, code))
+	}
+	code, name := terminated(string(source.Code)), terminated(source.title())
+	program := new(uintptr)
+	if result := c.call(nvrtcCreateProgram, dl.Pointer(program), dl.Pointer(&code[0]), dl.Pointer(&name[0]), dl.Number(0), dl.Number(0), dl.Number(0)); result != 0 {
+		return nil, fail(nvrtcCreateProgram, result)
+	}
+	defer c.call(nvrtcDestroyProgram, dl.Pointer(program))
+
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	list := make([]uintptr, len(options))
+	for i, option := range options {
+		text := terminated(option)
+		pinner.Pin(&text[0])
+		list[i] = uintptr(unsafe.Pointer(&text[0]))
+	}
+	compiled := c.call(nvrtcCompileProgram, dl.Number(*program), dl.Number(len(list)), dl.Pointer(&list[0]))
+	log, result := c.read(*program, nvrtcGetProgramLogSize, nvrtcGetProgramLog)
+	if result != 0 {
+		return nil, fail(nvrtcGetProgramLog, result)
+	}
+	text := strings.TrimSpace(strings.TrimRight(string(log), "\x00"))
+	switch {
+	case compiled == codeCompilation:
+		return nil, &CompileError{Name: source.title(), Log: text}
+	case compiled != 0:
+		if text != "" {
+			return nil, fmt.Errorf("%w\n%s", fail(nvrtcCompileProgram, compiled), text)
+		}
+		return nil, fail(nvrtcCompileProgram, compiled)
+	}
+	size, get := nvrtcGetCUBINSize, nvrtcGetCUBIN
+	if ptx {
+		size, get = nvrtcGetPTXSize, nvrtcGetPTX
+	}
+	image, result := c.read(*program, size, get)
+	if result != 0 {
+		return nil, fail(get, result)
+	}
+	if ptx {
+		image = []byte(strings.TrimRight(string(image), "\x00"))
+	}
+	return &Result{Code: image, PTX: ptx, Log: text}, nil
+}
+
+// read fetches a program's result of a size that is asked for first.
+func (c *Compiler) read(program uintptr, size, get function) ([]byte, uint32) {
+	bytes := new(uint64)
+	if code := c.call(size, dl.Number(program), dl.Pointer(bytes)); code != 0 {
+		return nil, code
+	}
+	if *bytes == 0 {
+		return nil, 0
+	}
+	buffer := make([]byte, *bytes)
+	if code := c.call(get, dl.Number(program), dl.Pointer(&buffer[0])); code != 0 {
+		return nil, code
+	}
+	return buffer, 0
+}
+
+func terminated(text string) []byte { return append([]byte(text), 0) }
+
+// Lazy opens a compiler when it is first needed, once.
+type Lazy struct {
+	Options  Options
+	once     sync.Once
+	compiler *Compiler
+	err      error
+}
+
+// Get opens the compiler or says why there is none.
+func (l *Lazy) Get() (*Compiler, error) {
+	l.once.Do(func() { l.compiler, l.err = Open(l.Options) })
+	return l.compiler, l.err
+}

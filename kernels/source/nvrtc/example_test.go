@@ -1,0 +1,28 @@
+// How to compile a source for a device.
+
+package nvrtc_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+)
+
+func Example() {
+	compiler, err := nvrtc.Open(nvrtc.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := compiler.Compile(context.Background(), nvrtc.Source{
+		Path:       "blur.cu",
+		Code:       []byte(`extern "C" __global__ void blur(float *x) { x[threadIdx.x] *= 0.5f; }`),
+		Capability: [2]int{9, 0},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Architecture, len(result.Code))
+}

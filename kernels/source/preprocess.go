@@ -1,0 +1,507 @@
+// A C preprocessor, as much of it as signatures need: comments, conditionals, macros with arguments, files included by name.
+// What it cannot follow (headers that are not there) it passes over: it never fails.
+
+package source
+
+import (
+	"strconv"
+	"strings"
+)
+
+// token is a word, a number, a string or a mark, with the line it stands on.
+type token struct {
+	text  string
+	line  int
+	space bool // white space or a comment stood before it
+}
+
+func (t token) word() bool {
+	return t.text != "" && (isWord(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9'))
+}
+
+// tokens cuts source text; directives are lines of their own, marked by a "#" token at their start and an "\n" token at their end.
+func tokens(source string) []token {
+	source = strings.ReplaceAll(source, "\r\n", "\n")
+	var out []token
+	line, space, atStart, inDirective := 1, false, true, false
+	for i := 0; i < len(source); {
+		c := source[i]
+		switch {
+		case c == '\\' && i+1 < len(source) && source[i+1] == '\n':
+			line++
+			i += 2
+			continue
+		case c == '\n':
+			if inDirective {
+				out = append(out, token{"\n", line, false})
+			}
+			line++
+			i++
+			atStart, inDirective, space = true, false, true
+			continue
+		case c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r':
+			i++
+			space = true
+			continue
+		case strings.HasPrefix(source[i:], "//"):
+			for i < len(source) && source[i] != '\n' {
+				if source[i] == '\\' && i+1 < len(source) && source[i+1] == '\n' {
+					line++
+					i++
+				}
+				i++
+			}
+			space = true
+			continue
+		case strings.HasPrefix(source[i:], "/*"):
+			end := strings.Index(source[i+2:], "*/")
+			if end < 0 {
+				end = len(source) - i - 4
+			}
+			line += strings.Count(source[i:i+2+max(end, 0)], "\n")
+			i = min(i+2+max(end, 0)+2, len(source))
+			space = true
+			continue
+		}
+		start := i
+		switch {
+		case c == '#' && atStart:
+			inDirective = true
+			i++
+		case strings.HasPrefix(source[i:], "##"):
+			i += 2
+		case c == '"' || c == '\'':
+			for i++; i < len(source) && source[i] != c && source[i] != '\n'; i++ {
+				if source[i] == '\\' && i+1 < len(source) {
+					i++
+				}
+			}
+			i = min(i+1, len(source))
+		case isWord(c):
+			for i < len(source) && (isWord(source[i]) || source[i] == '.' && c >= '0' && c <= '9') {
+				i++
+			}
+		default:
+			i++
+			for _, two := range []string{"&&", "||", "==", "!=", "<=", ">=", "::", "->"} {
+				if strings.HasPrefix(source[start:], two) {
+					i = start + 2
+				}
+			}
+		}
+		out = append(out, token{source[start:i], line, space})
+		atStart, space = false, false
+	}
+	return append(out, token{"\n", line, false})
+}
+
+type macro struct {
+	function bool
+	params   []string
+	variadic bool
+	body     []token
+}
+
+// preprocessor holds the macros of one translation unit.
+type preprocessor struct {
+	macros map[string]*macro
+	read   func(name string) ([]byte, error) // an included file; nil: none are followed
+	depth  int
+	out    []token
+	room   int // tokens that may still be made: macros that multiply end
+}
+
+// preprocess expands a source. Lines of included files are those of their #include.
+func preprocess(source string, read func(name string) ([]byte, error)) []token {
+	p := &preprocessor{macros: map[string]*macro{}, read: read, room: 4 << 20}
+	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
+		p.macros[name] = &macro{body: []token{{text: "1"}}}
+	}
+	p.file(tokens(source), 0)
+	return p.out
+}
+
+func (p *preprocessor) file(in []token, atLine int) {
+	// Of each open #if: whether its present branch is taken, and whether any was.
+	type branch struct{ taken, any, outer bool }
+	var open []branch
+	taken := true
+	var plain []token
+	flush := func() {
+		p.out = append(p.out, p.expand(plain, nil)...)
+		plain = plain[:0]
+	}
+	for i := 0; i < len(in); i++ {
+		t := in[i]
+		if t.text == "\n" {
+			continue
+		}
+		if t.text != "#" || !p.directiveAt(in, i) {
+			if taken {
+				if atLine > 0 {
+					t.line = atLine
+				}
+				plain = append(plain, t)
+			}
+			continue
+		}
+		end := i + 1
+		for end < len(in) && in[end].text != "\n" {
+			end++
+		}
+		d := in[i+1 : end]
+		i = end
+		if len(d) == 0 {
+			continue
+		}
+		rest := d[1:]
+		switch d[0].text {
+		case "if", "ifdef", "ifndef":
+			yes := false
+			if taken {
+				flush()
+				switch {
+				case d[0].text == "if":
+					yes = p.condition(rest)
+				case len(rest) > 0:
+					yes = (p.macros[rest[0].text] != nil) == (d[0].text == "ifdef")
+				}
+			}
+			open = append(open, branch{yes, yes, taken})
+			taken = taken && yes
+		case "elif", "else":
+			if len(open) == 0 {
+				continue
+			}
+			flush()
+			b := &open[len(open)-1]
+			b.taken = !b.any && (d[0].text == "else" || p.condition(rest))
+			b.any = b.any || b.taken
+			taken = b.outer && b.taken
+		case "endif":
+			if len(open) > 0 {
+				flush()
+				taken = open[len(open)-1].outer
+				open = open[:len(open)-1]
+			}
+		case "define":
+			if taken && len(rest) > 0 {
+				flush()
+				p.define(rest)
+			}
+		case "undef":
+			if taken && len(rest) > 0 {
+				flush()
+				delete(p.macros, rest[0].text)
+			}
+		case "include":
+			if taken && len(rest) > 0 && strings.HasPrefix(rest[0].text, `"`) && p.read != nil && p.depth < 50 {
+				flush()
+				if text, err := p.read(strings.Trim(rest[0].text, `"`)); err == nil {
+					p.depth++
+					at := atLine
+					if at == 0 {
+						at = d[0].line
+					}
+					p.file(tokens(string(text)), at)
+					p.depth--
+				}
+			}
+		}
+	}
+	flush()
+}
+
+// directiveAt tells a directive's # from one inside a directive's own line, which file never sees: a # that begins a line.
+func (p *preprocessor) directiveAt(in []token, i int) bool {
+	return i == 0 || in[i-1].text == "\n" || in[i-1].line != in[i].line
+}
+
+func (p *preprocessor) define(d []token) {
+	m := &macro{}
+	body := d[1:]
+	if len(body) > 0 && body[0].text == "(" && !body[0].space {
+		m.function = true
+		i := 1
+		for ; i < len(body) && body[i].text != ")"; i++ {
+			switch t := body[i].text; {
+			case t == "." || t == ",":
+				m.variadic = m.variadic || t == "."
+			default:
+				m.params = append(m.params, t)
+			}
+		}
+		if m.variadic {
+			m.params = append(m.params, "__VA_ARGS__")
+		}
+		body = body[min(i+1, len(body)):]
+	}
+	m.body = append([]token(nil), body...)
+	p.macros[d[0].text] = m
+}
+
+// expand replaces macros in a list of tokens; hidden are the names being expanded.
+func (p *preprocessor) expand(in []token, hidden []string) []token {
+	var out []token
+	for i := 0; i < len(in); i++ {
+		t := in[i]
+		m := p.macros[t.text]
+		if m == nil || !t.word() || contains(hidden, t.text) || p.room <= 0 {
+			out = append(out, t)
+			continue
+		}
+		if !m.function {
+			body := p.paste(m, nil, t.line)
+			out = append(out, p.expand(body, append(hidden, t.text))...)
+			continue
+		}
+		if i+1 >= len(in) || in[i+1].text != "(" {
+			out = append(out, t)
+			continue
+		}
+		args, next := arguments(in, i+1)
+		if next < 0 {
+			out = append(out, t)
+			continue
+		}
+		body := p.paste(m, args, t.line)
+		i = next
+		made := p.expand(body, append(hidden, t.text))
+		// A body may end in the name of a macro whose arguments follow the call: M(name)(arguments).
+		if last := len(made) - 1; last >= 0 && i+1 < len(in) && in[i+1].text == "(" {
+			if f := p.macros[made[last].text]; f != nil && f.function && !contains(hidden, made[last].text) && made[last].text != t.text {
+				if _, end := arguments(in, i+1); end > 0 {
+					made = append(made[:last], p.expand(append([]token{made[last]}, in[i+1:end+1]...), hidden)...)
+					i = end
+				}
+			}
+		}
+		out = append(out, made...)
+	}
+	p.room -= len(out)
+	return out
+}
+
+func contains(list []string, name string) bool {
+	for _, s := range list {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// arguments reads "(a, b, c)" and returns the index of its end, or -1.
+func arguments(in []token, open int) ([][]token, int) {
+	args, depth := [][]token{nil}, 0
+	for i := open; i < len(in); i++ {
+		switch t := in[i].text; t {
+		case "(":
+			if depth++; depth == 1 {
+				continue
+			}
+		case ")":
+			if depth--; depth == 0 {
+				return args, i
+			}
+		case ",":
+			if depth == 1 {
+				args = append(args, nil)
+				continue
+			}
+		}
+		args[len(args)-1] = append(args[len(args)-1], in[i])
+	}
+	return nil, -1
+}
+
+// paste puts arguments into a body: as they are beside ##, as a string after #, else expanded.
+func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
+	argument := func(name string) ([]token, bool) {
+		for k, param := range m.params {
+			if param != name {
+				continue
+			}
+			if m.variadic && k == len(m.params)-1 {
+				var all []token
+				for j := k; j < len(args); j++ {
+					if j > k {
+						all = append(all, token{",", line, false})
+					}
+					all = append(all, args[j]...)
+				}
+				return all, true
+			}
+			if k < len(args) {
+				return args[k], true
+			}
+			return nil, true
+		}
+		return nil, false
+	}
+	var out []token
+	for i := 0; i < len(m.body); i++ {
+		t := m.body[i]
+		t.line = line
+		if t.text == "##" {
+			continue
+		}
+		if t.text == "#" && m.function && i+1 < len(m.body) {
+			if a, ok := argument(m.body[i+1].text); ok {
+				var text []string
+				for _, x := range a {
+					text = append(text, x.text)
+				}
+				out = append(out, token{strconv.Quote(strings.Join(text, " ")), line, true})
+				i++
+				continue
+			}
+		}
+		beforePaste := i+1 < len(m.body) && m.body[i+1].text == "##"
+		afterPaste := i > 0 && m.body[i-1].text == "##"
+		piece := []token{t}
+		if a, ok := argument(t.text); ok {
+			if piece = a; !beforePaste && !afterPaste {
+				piece = p.expand(a, nil)
+			}
+		}
+		for k, x := range piece {
+			x.line = line
+			if k == 0 && afterPaste && len(out) > 0 {
+				out[len(out)-1].text += x.text
+				continue
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// condition evaluates the expression of an #if; what it cannot read is false.
+func (p *preprocessor) condition(in []token) bool {
+	var plain []token
+	for i := 0; i < len(in); i++ {
+		if in[i].text != "defined" {
+			plain = append(plain, in[i])
+			continue
+		}
+		name := i + 1
+		if name < len(in) && in[name].text == "(" {
+			name++
+		}
+		if name >= len(in) {
+			return false
+		}
+		value := "0"
+		if p.macros[in[name].text] != nil {
+			value = "1"
+		}
+		plain = append(plain, token{text: value})
+		if i = name; in[i-1].text == "(" {
+			i++
+		}
+	}
+	c := &conditionParser{in: p.expand(plain, nil)}
+	return c.binary(0) != 0 && !c.bad
+}
+
+type conditionParser struct {
+	in  []token
+	at  int
+	bad bool
+}
+
+func (c *conditionParser) next() string {
+	if c.at >= len(c.in) {
+		return ""
+	}
+	c.at++
+	return c.in[c.at-1].text
+}
+
+var conditionLevels = [][]string{{"||"}, {"&&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"+", "-"}, {"*", "/", "%"}}
+
+func (c *conditionParser) binary(level int) int64 {
+	if level == len(conditionLevels) {
+		return c.unary()
+	}
+	a := c.binary(level + 1)
+	for c.at < len(c.in) && contains(conditionLevels[level], c.in[c.at].text) {
+		op := c.next()
+		b := c.binary(level + 1)
+		switch op {
+		case "||":
+			a = asInt(a != 0 || b != 0)
+		case "&&":
+			a = asInt(a != 0 && b != 0)
+		case "==":
+			a = asInt(a == b)
+		case "!=":
+			a = asInt(a != b)
+		case "<":
+			a = asInt(a < b)
+		case ">":
+			a = asInt(a > b)
+		case "<=":
+			a = asInt(a <= b)
+		case ">=":
+			a = asInt(a >= b)
+		case "+":
+			a += b
+		case "-":
+			a -= b
+		case "*":
+			a *= b
+		default:
+			if b == 0 {
+				c.bad = true
+				return 0
+			}
+			if op == "/" {
+				a /= b
+			} else {
+				a %= b
+			}
+		}
+	}
+	return a
+}
+
+func asInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (c *conditionParser) unary() int64 {
+	t := c.next()
+	switch {
+	case t == "!":
+		return asInt(c.unary() == 0)
+	case t == "-":
+		return -c.unary()
+	case t == "+":
+		return c.unary()
+	case t == "(":
+		v := c.binary(0)
+		if c.next() != ")" {
+			c.bad = true
+		}
+		return v
+	case t == "true":
+		return 1
+	case t == "":
+		c.bad = true
+		return 0
+	}
+	v, err := strconv.ParseInt(strings.TrimRight(t, "uUlL"), 0, 64)
+	if err != nil && !isWord(t[0]) {
+		c.bad = true
+	}
+	return v
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

@@ -1,0 +1,43 @@
+// Which package of kernels/ may import which.
+
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// floorsOfKernels are the packages of kernels/ from the bottom up. A package imports only those on lower floors: kinds of kernels
+// know nothing of one another, and kernels itself puts them together.
+var floorsOfKernels = map[string]int{
+	"kernels/internal/numbers":         1, // special functions and random numbers, with the bits that kernels compute
+	"kernels/library/ptx":              1, // the library's PTX
+	"kernels/ptx":                      1, // PTX as a language
+	"kernels/source/nvrtc":             1, // the compiler
+	"kernels/internal/launch":          2, // what all kinds of kernels share
+	"kernels/library":                  3, // the kernels that come with dagrun
+	"kernels/library/internal/makeptx": 3, // the tool that compiles them
+	"kernels/maps":                     3, // kernels made of expressions
+	"kernels/source":                   3, // users' modules
+	"kernels":                          4, // all of them together
+}
+
+func TestPackagesOfKernelsImportOnlyLowerFloors(t *testing.T) {
+	all := packages(t)
+	for name, imports := range all {
+		if roomOf(name) != "kernels" {
+			continue
+		}
+		floor, known := floorsOfKernels[name]
+		assert.True(t, known, "%s has no floor", name)
+		for other := range imports {
+			if roomOf(other) == "kernels" {
+				assert.Less(t, floorsOfKernels[other], floor, "%s imports %s, which is not below it", name, other)
+			}
+		}
+	}
+	for name := range floorsOfKernels {
+		assert.True(t, all[name] != nil || name == "kernels/ptx", "no source was read in %s", name)
+	}
+}
