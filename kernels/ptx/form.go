@@ -1,0 +1,128 @@
+// Forms: the different words that instructions of a module start with, each taken apart once.
+
+package ptx
+
+import "strings"
+
+// Form is the word that opens an instruction, such as ld.global.v4.f32, taken apart.
+type Form struct {
+	ID      int32 // Module.Forms
+	Op      Opcode
+	Text    string  // as written, without white space
+	Mods    []Mod   // everything but types, spaces and the vector width, in order
+	Types   []Type  // in order: of cvt the result's, then the source's
+	Spaces  []Space // in order: of a copy the destination's, then the source's
+	Vector  int     // 2, 4 or 8 of .v2, .v4 and .v8, else 1
+	Known   bool    // the table knows the opcode and every modifier
+	letters []Role
+}
+
+// Has reports whether the word has a modifier.
+func (f *Form) Has(mod Mod) bool {
+	for _, m := range f.Mods {
+		if m == mod {
+			return true
+		}
+	}
+	return false
+}
+
+// First is the first modifier of a word that is one of those given, or ModOther.
+func (f *Form) First(mods ...Mod) Mod {
+	for _, m := range f.Mods {
+		for _, want := range mods {
+			if m == want {
+				return m
+			}
+		}
+	}
+	return ModOther
+}
+
+// Type is the first type, or NoType.
+func (f *Form) Type() Type {
+	if len(f.Types) == 0 {
+		return NoType
+	}
+	return f.Types[0]
+}
+
+// LastType is the last type, or NoType.
+func (f *Form) LastType() Type {
+	if len(f.Types) == 0 {
+		return NoType
+	}
+	return f.Types[len(f.Types)-1]
+}
+
+// Space is the first state space, or Generic.
+func (f *Form) Space() Space {
+	if len(f.Spaces) == 0 {
+		return Generic
+	}
+	return f.Spaces[0]
+}
+
+// hasText reports whether the word has a part, which may be one that the table of modifiers does not name.
+func (f *Form) hasText(part string) bool {
+	for rest := f.Text; ; {
+		i := strings.IndexByte(rest, '.')
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+		word := rest
+		if j := strings.IndexByte(rest, '.'); j >= 0 {
+			word = rest[:j]
+		}
+		if word == part || strings.HasPrefix(word, part+"::") {
+			return true
+		}
+	}
+}
+
+func newForm(id int32, text string) *Form {
+	f := &Form{ID: id, Text: text, Vector: 1}
+	name, rest, more := strings.Cut(text, ".")
+	f.Op = opcodesByName[name]
+	f.Known = f.Op != OpUnknown
+	for more {
+		var word string
+		word, rest, more = strings.Cut(rest, ".")
+		if t, ok := typesByName[word]; ok {
+			f.Types = append(f.Types, t)
+			continue
+		}
+		if s, ok := spacesByName[word]; ok {
+			f.Spaces = append(f.Spaces, s)
+			continue
+		}
+		switch word {
+		case "v2":
+			f.Vector = 2
+			continue
+		case "v4":
+			f.Vector = 4
+			continue
+		case "v8":
+			f.Vector = 8
+			continue
+		}
+		mod := modsByName[word]
+		f.Mods = append(f.Mods, mod)
+		if mod == ModOther && !quiet(word) {
+			f.Known = false
+		}
+	}
+	letters := f.roles()
+	f.letters = make([]Role, len(letters))
+	for i := range len(letters) {
+		f.letters[i] = roleLetters[letters[i]]
+	}
+	return f
+}
+
+// quiet are modifiers that change neither what an instruction computes nor what it touches: cache hints.
+func quiet(word string) bool {
+	return strings.HasPrefix(word, "L1::") || strings.HasPrefix(word, "L2::") || word == "L1" || word == "L2"
+}

@@ -1,0 +1,585 @@
+// The parser's frame: limits, names and scopes, and the directives outside functions.
+
+package ptx
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits on hostile input. Real modules stay far below each.
+const (
+	maxSource     = 16 << 20 // bytes
+	maxNesting    = 64       // blocks, expressions and initialisers in each other
+	maxWord       = 256      // bytes of an instruction's name
+	maxRegisters  = 1 << 20  // declared in one function
+	maxAllRegs    = 1 << 25  // declared in a module
+	maxCopies     = 1 << 12  // variables that one name<n> declares
+	maxOperands   = 1 << 10  // operands and elements of one instruction
+	maxDimensions = 16
+	maxSize       = 1 << 40 // bytes of a variable
+)
+
+type symbolKind uint8
+
+const (
+	noSymbol symbolKind = iota
+	variableSymbol
+	functionSymbol
+	registerSymbol // id: parser.declared
+)
+
+type symbol struct {
+	kind symbolKind
+	id   int32
+}
+
+// group is a declaration such as %r<100>.
+type group struct {
+	prefix string
+	count  int32
+	typ    Type
+	vector uint8
+	ids    []int32 // by number: RegisterID + 1, or 0 before the first use
+}
+
+// declared is a register declared by its own name.
+type declared struct {
+	name   string
+	typ    Type
+	vector uint8
+	id     RegisterID // NoRegister before its first use
+}
+
+// reference is a use of a label that may be declared further down: in an operand, or in a list of targets.
+type reference struct {
+	name        string
+	pos         Position
+	instruction int32
+	operand     int32
+	list        LabelID // -1 for an operand
+}
+
+// scope is what one pair of braces declares.
+type scope struct {
+	groups     []group
+	names      []namedSymbol
+	index      map[string]symbol // takes over from names when there are many
+	labels     []LabelID
+	references []reference
+}
+
+type namedSymbol struct {
+	name string
+	symbol
+}
+
+const indexFrom = 8 // names of a scope before it gets a map
+
+type parser struct {
+	lexer
+	m         *Module
+	forms     map[string]*Form
+	function  *Function
+	id        FunctionID
+	scopes    []scope
+	declared  []declared
+	pool      []Operand // operands of many instructions share an array
+	buffer    []Operand
+	registers int // declared in this function
+	allRegs   int
+	depth     int
+	location  int32
+}
+
+// Parse reads a module. The error is an *Error, with the place of the first thing that is wrong.
+func Parse(text string) (*Module, error) {
+	p := &parser{
+		lexer: lexer{text: text, line: 1},
+		m:     &Module{AddressSize: 32, Files: map[int]string{}, names: map[string]symbol{}},
+		forms: map[string]*Form{}, id: NoFunction, location: -1,
+	}
+	if len(text) > maxSource {
+		return nil, &Error{Position{1, 1}, fmt.Sprintf("%d bytes of PTX are more than the %d MiB that can be read; split the module", len(text), maxSource>>20)}
+	}
+	if i := strings.IndexByte(text, 0); i >= 0 && strings.Trim(text[i:], "\x00") == "" {
+		p.text = text[:i] // the driver's images end with zeros
+	}
+	p.module()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.m, nil
+}
+
+func (p *parser) module() {
+	p.next()
+	p.version()
+	for p.err == nil && p.token.kind != endToken {
+		p.top()
+	}
+}
+
+// version reads what each module starts with.
+func (p *parser) version() {
+	if !p.isDot(".version") {
+		p.fail(p.token.pos, "PTX starts with .version, not with %s", p.describe(p.token))
+		return
+	}
+	p.next()
+	pos, word := p.wordAt(numberToken)
+	if n, err := fmt.Sscanf(word, "%d.%d", &p.m.Major, &p.m.Minor); n != 2 || err != nil {
+		p.fail(pos, "expected a version such as 7.0, not %s", short(word))
+		return
+	}
+	if p.m.Major < 1 || p.m.Major > 9 {
+		p.fail(pos, "PTX ISA %s is not one that can be read: 3.0 to 9.x are; compile for an older one", short(word))
+	}
+}
+
+// top reads one directive outside functions.
+func (p *parser) top() {
+	if p.token.kind != dotToken {
+		if p.isMark(';') {
+			p.next()
+			return
+		}
+		p.fail(p.token.pos, "expected a directive such as .entry or .global, not %s", p.describe(p.token))
+		return
+	}
+	linkage, managed := Internal, false
+	for {
+		switch p.text[p.token.start:p.token.end] {
+		case ".visible":
+			linkage = Visible
+		case ".extern":
+			linkage = Extern
+		case ".weak":
+			linkage = Weak
+		case ".common":
+			linkage = Common
+		case ".attribute":
+			managed = p.attribute() || managed
+			continue
+		default:
+			p.directive(linkage, managed)
+			return
+		}
+		p.next()
+	}
+}
+
+func (p *parser) directive(linkage Linkage, managed bool) {
+	t := p.token
+	word := p.text[t.start:t.end]
+	if p.token.kind != dotToken {
+		p.fail(t.pos, "expected a directive such as .entry or .global, not %s", p.describe(t))
+		return
+	}
+	switch word {
+	case ".target":
+		p.next()
+		p.m.Target = p.word(wordToken)
+		for p.isMark(',') {
+			p.next()
+			p.m.Options = append(p.m.Options, p.word(wordToken))
+		}
+	case ".address_size":
+		p.next()
+		pos := p.token.pos
+		switch n := p.integer(); n {
+		case 32, 64:
+			p.m.AddressSize = int(n)
+		default:
+			p.fail(pos, "an address has 32 or 64 bits, not %d", n)
+		}
+	case ".entry", ".func":
+		p.parseFunction(linkage, word == ".entry")
+	case ".global", ".const", ".shared", ".local", ".tex", ".reg":
+		p.next()
+		p.declarations(spacesByName[word[1:]], linkage, managed)
+	case ".file":
+		p.file()
+	case ".section":
+		p.section()
+	case ".alias":
+		p.alias()
+	case ".pragma":
+		p.m.Pragmas = append(p.m.Pragmas, p.pragma()...)
+	case ".loc":
+		p.loc()
+	case ".version":
+		p.version()
+	default:
+		p.fail(t.pos, "%s is not a directive that can stand here; expected .entry, .func, .global, .const, .shared or the like", short(word))
+	}
+}
+
+// attribute reads .attribute(.managed, .unified(1, 2)) and tells whether it says managed.
+func (p *parser) attribute() (managed bool) {
+	p.next()
+	p.expectMark('(', "after .attribute")
+	for depth := 1; depth > 0 && p.err == nil; p.next() {
+		switch {
+		case p.isMark('('):
+			depth++
+		case p.isMark(')'):
+			depth--
+		case p.isDot(".managed"):
+			managed = true
+		case p.token.kind == endToken:
+			p.fail(p.token.pos, ".attribute has no closing parenthesis")
+		}
+	}
+	return managed
+}
+
+func (p *parser) alias() {
+	p.next()
+	pos, from := p.wordAt(wordToken)
+	p.expectMark(',', "between the two names of .alias")
+	to, name := p.wordAt(wordToken)
+	p.expectMark(';', "after .alias")
+	if p.err != nil {
+		return
+	}
+	id, ok := p.m.Function(from)
+	if !ok {
+		p.fail(pos, ".alias names %s, which is not declared as a function above", short(from))
+		return
+	}
+	target, ok := p.m.Function(name)
+	if !ok {
+		p.fail(to, ".alias names %s, which is not declared as a function above", short(name))
+		return
+	}
+	p.m.Functions[id].Alias = target
+}
+
+func (p *parser) pragma() (texts []string) {
+	p.next()
+	for p.err == nil {
+		texts = append(texts, strings.Trim(p.word(stringToken), `"`))
+		if !p.isMark(',') {
+			break
+		}
+		p.next()
+	}
+	p.expectMark(';', "after .pragma")
+	return texts
+}
+
+// file reads .file 1 "name", 123, 456.
+func (p *parser) file() {
+	p.next()
+	index := p.integer()
+	name := strings.Trim(p.word(stringToken), `"`)
+	for p.isMark(',') {
+		p.next()
+		p.expression(1)
+	}
+	p.m.Files[int(index)] = name
+}
+
+// loc reads .loc 1 20 3 and what may follow: , function_name label+4, inlined_at 1 5 7.
+func (p *parser) loc() {
+	p.next()
+	l := Location{File: int32(p.integer()), Line: int32(p.integer()), Column: int32(p.integer())}
+	for p.isMark(',') {
+		p.next()
+		switch word := p.text[p.token.start:p.token.end]; word {
+		case "function_name":
+			p.next()
+			p.word(wordToken)
+			if p.isMark('+') {
+				p.next()
+				p.integer()
+			}
+		case "inlined_at":
+			p.next()
+			p.integer()
+			p.integer()
+			p.integer()
+		default:
+			p.fail(p.token.pos, "expected function_name or inlined_at in .loc, not %s", p.describe(p.token))
+		}
+	}
+	if p.function != nil && p.err == nil {
+		p.function.Locations = append(p.function.Locations, l)
+		p.location = int32(len(p.function.Locations)) - 1
+	}
+}
+
+// section skips .section .debug_str { ... }.
+func (p *parser) section() {
+	pos := p.token.pos
+	p.next()
+	p.next() // its name
+	if !p.isMark('{') {
+		p.fail(p.token.pos, "expected { after .section, not %s", p.describe(p.token))
+		return
+	}
+	for depth := 0; p.err == nil; p.next() {
+		switch {
+		case p.isMark('{'):
+			depth++
+		case p.isMark('}'):
+			if depth--; depth == 0 {
+				p.next()
+				return
+			}
+		case p.token.kind == endToken:
+			p.fail(pos, "the section that starts here has no closing brace")
+		}
+	}
+}
+
+// Small steps.
+
+func (p *parser) isMark(mark byte) bool {
+	return p.token.kind == markToken && p.token.mark == mark
+}
+
+func (p *parser) isDot(word string) bool {
+	return p.token.kind == dotToken && p.text[p.token.start:p.token.end] == word
+}
+
+func (p *parser) expectMark(mark byte, where string) {
+	if !p.isMark(mark) {
+		p.fail(p.token.pos, "expected %c %s, not %s", mark, where, p.describe(p.token))
+		return
+	}
+	p.next()
+}
+
+// word takes a token of a kind.
+func (p *parser) word(kind tokenKind) string {
+	t := p.token
+	if t.kind != kind {
+		want := map[tokenKind]string{wordToken: "a name", numberToken: "a number", stringToken: "a text in quotes", dotToken: "a dotted word"}[kind]
+		p.fail(t.pos, "expected %s, not %s", want, p.describe(t))
+		return ""
+	}
+	p.next()
+	return p.text[t.start:t.end]
+}
+
+// wordAt is word with the place where it stands.
+func (p *parser) wordAt(kind tokenKind) (Position, string) {
+	pos := p.token.pos
+	return pos, p.word(kind)
+}
+
+// integerAt is integer with the place where it stands.
+func (p *parser) integerAt() (Position, int64) {
+	pos := p.token.pos
+	return pos, p.integer()
+}
+
+// integer takes a constant expression that is a whole number.
+func (p *parser) integer() int64 {
+	pos := p.token.pos
+	if t := p.token; t.kind == numberToken && t.end-t.start < 10 { // the usual case, for .loc
+		v := int64(0)
+		for _, c := range []byte(p.text[t.start:t.end]) {
+			if c < '0' || c > '9' {
+				v = -1
+				break
+			}
+			v = v*10 + int64(c-'0')
+		}
+		if v >= 0 && p.text[t.start] != '0' {
+			p.next()
+			if p.token.kind != markToken || binding(p.operator()) == 0 {
+				return v
+			}
+			p.at, p.token = t.end, t
+			p.line, p.lineStart = t.pos.Line, t.start-int(t.pos.Column)+1
+		}
+	}
+	c := p.expression(1)
+	if p.err == nil && c.kind != Integer {
+		p.fail(pos, "expected a whole number")
+	}
+	return c.value
+}
+
+// enter and leave count how deep things are nested.
+func (p *parser) enter() {
+	if p.depth++; p.depth > maxNesting {
+		p.fail(p.token.pos, "nested more than %d deep", maxNesting)
+	}
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// describe names a token in a message.
+func (p *parser) describe(t token) string {
+	switch {
+	case t.kind == endToken:
+		return "the end of the text"
+	case t.kind == stringToken:
+		return short(p.text[t.start:t.end])
+	}
+	return `"` + short(p.text[t.start:t.end]) + `"`
+}
+
+// short cuts words of hostile length.
+func short(word string) string {
+	if len(word) > 80 {
+		return word[:77] + "..."
+	}
+	return word
+}
+
+// Names.
+
+// find looks a name up in the scopes of the function, inner ones first, then in the module.
+func (p *parser) find(name string) (symbol, RegisterID) {
+	digits := len(name)
+	for digits > 0 && name[digits-1] >= '0' && name[digits-1] <= '9' {
+		digits--
+	}
+	number := -1
+	if n := len(name) - digits; n > 0 && n < 9 && (n == 1 || name[digits] != '0') {
+		number = 0
+		for _, c := range []byte(name[digits:]) {
+			number = number*10 + int(c-'0')
+		}
+	}
+	for i := len(p.scopes) - 1; i >= 0; i-- {
+		s := &p.scopes[i]
+		if s.index != nil {
+			if found, ok := s.index[name]; ok {
+				return found, p.named(found)
+			}
+		} else {
+			for j := range s.names {
+				if s.names[j].name == name {
+					return s.names[j].symbol, p.named(s.names[j].symbol)
+				}
+			}
+		}
+		if number < 0 {
+			continue
+		}
+		for j := range s.groups {
+			if g := &s.groups[j]; int32(number) < g.count && g.prefix == name[:digits] {
+				return symbol{registerSymbol, -1}, p.numbered(g, number)
+			}
+		}
+	}
+	return p.m.names[name], NoRegister
+}
+
+// numbered is the register of a group, numbered at its first use.
+func (p *parser) numbered(g *group, number int) RegisterID {
+	if g.ids == nil {
+		g.ids = make([]int32, g.count)
+	}
+	if g.ids[number] == 0 {
+		p.function.Registers = append(p.function.Registers, Register{g.prefix, int32(number), g.typ, g.vector})
+		g.ids[number] = int32(len(p.function.Registers))
+	}
+	return RegisterID(g.ids[number] - 1)
+}
+
+// named is the register that a symbol stands for, numbered at its first use.
+func (p *parser) named(s symbol) RegisterID {
+	if s.kind != registerSymbol {
+		return NoRegister
+	}
+	d := &p.declared[s.id]
+	if d.id == NoRegister {
+		d.id = RegisterID(len(p.function.Registers))
+		p.function.Registers = append(p.function.Registers, Register{d.name, -1, d.typ, d.vector})
+	}
+	return d.id
+}
+
+// declare adds a name to the innermost scope, or to the module.
+func (p *parser) declare(pos Position, name string, s symbol) {
+	if len(p.scopes) == 0 {
+		if _, twice := p.m.names[name]; twice {
+			p.fail(pos, "%s is declared twice", short(name))
+			return
+		}
+		p.m.names[name] = s
+		return
+	}
+	in := &p.scopes[len(p.scopes)-1]
+	if in.index == nil && len(in.names) == indexFrom {
+		in.index = make(map[string]symbol, 2*indexFrom)
+		for _, n := range in.names {
+			in.index[n.name] = n.symbol
+		}
+	}
+	if in.index != nil {
+		if _, twice := in.index[name]; twice {
+			p.fail(pos, "%s is declared twice in this block", short(name))
+		}
+		in.index[name] = s
+		return
+	}
+	for _, n := range in.names {
+		if n.name == name {
+			p.fail(pos, "%s is declared twice in this block", short(name))
+		}
+	}
+	in.names = append(in.names, namedSymbol{name, s})
+}
+
+// open starts a scope, reusing the memory of one that was closed.
+func (p *parser) open() {
+	if len(p.scopes) < cap(p.scopes) {
+		p.scopes = p.scopes[:len(p.scopes)+1]
+		s := &p.scopes[len(p.scopes)-1]
+		*s = scope{groups: s.groups[:0], names: s.names[:0], labels: s.labels[:0], references: s.references[:0]}
+		return
+	}
+	p.scopes = append(p.scopes, scope{})
+}
+
+// close ends a scope: its labels are known now, and what refers to others is left to the scope around it.
+func (p *parser) close() {
+	s := &p.scopes[len(p.scopes)-1]
+	unknown := s.references
+	if len(s.labels) > 0 && len(s.references) > 0 {
+		labels := make(map[string]LabelID, len(s.labels))
+		for _, id := range s.labels {
+			labels[p.function.Labels[id].Name] = id
+		}
+		unknown = unknown[:0]
+		for _, r := range s.references {
+			id, ok := labels[r.name]
+			switch {
+			case !ok:
+				unknown = append(unknown, r)
+			case r.list >= 0:
+				p.function.Labels[r.list].Targets[r.operand] = id
+			default:
+				p.function.Code[r.instruction].Operands[r.operand].Index = int32(id)
+			}
+		}
+	}
+	p.scopes = p.scopes[:len(p.scopes)-1]
+	if len(unknown) == 0 {
+		return
+	}
+	if len(p.scopes) > 0 {
+		outer := &p.scopes[len(p.scopes)-1]
+		if len(outer.references) < len(unknown) { // move the shorter list: deep blocks would move the long one at each level
+			outer.references, unknown = unknown, outer.references
+			s.references = unknown
+		}
+		outer.references = append(outer.references, unknown...)
+		return
+	}
+	first := unknown[0]
+	for _, r := range unknown {
+		if r.pos.Line < first.pos.Line || r.pos.Line == first.pos.Line && r.pos.Column < first.pos.Column {
+			first = r
+		}
+	}
+	p.fail(first.pos, "label %s is not declared in %s", short(first.name), short(p.function.Name))
+}
