@@ -52,7 +52,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 		if err := r.simulate(plan); err != nil {
 			return nil, err
 		}
-		if best == nil || plan.before(best) {
+		if best == nil || betterPlan(plan, best) {
 			best, chosen = plan, c
 		}
 	}
@@ -61,7 +61,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if polished != nil && polished.before(best) {
+		if polished != nil && betterPlan(polished, best) {
 			best = polished
 		}
 	}
@@ -88,8 +88,8 @@ func (r *request) queuesCopies() bool {
 	return false
 }
 
-// before compares plans of one graph by prediction.
-func (p *Plan) before(other *Plan) bool {
+// betterPlan compares plans of one graph by prediction.
+func betterPlan(p, other *Plan) bool {
 	a, b := &p.Stats, &other.Stats
 	if near := 1e-9 * b.MakespanUS; a.MakespanUS < b.MakespanUS-near || a.MakespanUS > b.MakespanUS+near {
 		return a.MakespanUS < b.MakespanUS

@@ -55,7 +55,7 @@ func newPlanClocks(p *Plan, s *schedule) *planClocks {
 func (c *planClocks) follow(p *Plan, s *schedule) {
 	n := len(p.Streams)
 	c.p, c.s, c.wide, c.last = p, s, walkWidth(n, n+int(p.Events)), -1
-	c.streams, c.events, c.cursor = sized(c.streams, n*c.wide), sized(c.events, int(p.Events)*c.wide), sized(c.cursor, n)
+	c.streams, c.events, c.cursor = prfSized(c.streams, n*c.wide), prfSized(c.events, int(p.Events)*c.wide), prfSized(c.cursor, n)
 }
 
 func (c *planClocks) width() int { return c.wide }
@@ -169,10 +169,10 @@ func unordered(p *Plan, s *schedule, source clockSource, pairs []pair) []int32 {
 	}
 	// Two counting sorts: by the place of the later node in the submission order, then by block of source streams.
 	rank := s.ranks()
-	asked := countingSort(len(pairs), len(s.order), nil, func(k int32) int32 { return rank[pairs[k].to] })
+	asked := prfCountingSort(len(pairs), len(s.order), nil, func(k int32) int32 { return rank[pairs[k].to] })
 	width := source.width()
 	if blocks := (len(p.Streams) + width - 1) / width; blocks > 1 {
-		asked = countingSort(len(pairs), blocks, asked, func(k int32) int32 { return s.spots[pairs[k].from].stream / int32(width) })
+		asked = prfCountingSort(len(pairs), blocks, asked, func(k int32) int32 { return s.spots[pairs[k].from].stream / int32(width) })
 	}
 	bad := make([]bool, len(pairs))
 	count := 0

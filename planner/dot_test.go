@@ -40,7 +40,7 @@ func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 	fork, join := len(p.Fork()), len(p.Join())
 	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
 	placeApart(g, p)
-	require.NoError(tb, p.Predict(g, H200(), nil, 8))
+	require.NoError(tb, Predict(g, p, H200(), nil, 8))
 	require.NoError(tb, Verify(g, p))
 	return p
 }

@@ -1,5 +1,4 @@
-// The edges of a CUDA graph: what has to be linked so that a graph keeps a plan's order, and the proof of such a list. Builds
-// no graph.
+// The proof of a CUDA graph's edges: that they keep every order that a plan's streams, hazards and memory layout need.
 
 package planner
 
@@ -8,51 +7,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 )
-
-// GraphRoot stands for the empty node that a graph with several roots starts with. Many roots cost: 512 independent ones take
-// 40 times as long to submit as the same behind one.
-const GraphRoot int32 = -1
-
-// GraphEdge links two nodes of a CUDA graph. From may be [GraphRoot].
-type GraphEdge struct{ From, To int32 }
-
-// GraphEdges returns the edges that a CUDA graph of a plan needs: the transitive reduction of what happens before what in the
-// plan, stream order included, because buffers that share bytes rely on it. They come in submission order of To, so that a
-// graph can be built by walking the list, and for one To with ascending From. Where several nodes have no predecessor, each of them
-// gets an edge from GraphRoot.
-//
-// The plan is taken to have passed [Verify]; only what would make the walk unsafe is checked.
-func GraphEdges(g *dag.Graph, p *Plan) ([]GraphEdge, error) {
-	s, v := readSchedule(g, p)
-	if v != nil {
-		return nil, v
-	}
-	a := planAncestry(p, s)
-	needless := a.needless()
-	roots := 0
-	for k := range s.order {
-		if len(a.of(k)) == 0 {
-			roots++
-		}
-	}
-	edges := make([]GraphEdge, 0, len(a.from)+roots)
-	for k, node := range s.order {
-		if len(a.of(k)) == 0 && roots > 1 {
-			edges = append(edges, GraphEdge{GraphRoot, node})
-		}
-		first := len(edges)
-		for i := a.start[k]; i < a.start[k+1]; i++ {
-			if needless[i] {
-				continue
-			}
-			edges = append(edges, GraphEdge{a.from[i], node})
-			for at := len(edges) - 1; at > first && edges[at].From < edges[at-1].From; at-- {
-				edges[at], edges[at-1] = edges[at-1], edges[at]
-			}
-		}
-	}
-	return edges, nil
-}
 
 // VerifyEdges proves that a CUDA graph with these edges is right for a graph and the memory layout of a plan, or returns what
 // is wrong first, as a *Violation. Only the edges order anything: the plan gives the nodes' streams, which the edges must keep

@@ -74,7 +74,7 @@ func ExamplePlan_WriteText() {
 	if err != nil {
 		panic(err)
 	}
-	if err := plan.Predict(g, planner.Unit(), nil, 1); err != nil {
+	if err := planner.Predict(g, plan, planner.Unit(), nil, 1); err != nil {
 		panic(err)
 	}
 	if err := plan.WriteText(os.Stdout, g, nil); err != nil {

@@ -68,9 +68,9 @@ func Explain(g *dag.Graph, p *Plan) ([]Enforcement, error) {
 	edges := g.Edges()
 	x := newExplainer(p, s)
 	rank := s.ranks()
-	order := countingSort(len(asked), len(s.order), nil, func(k int32) int32 { return rank[edges[asked[k]].To] })
+	order := prfCountingSort(len(asked), len(s.order), nil, func(k int32) int32 { return rank[edges[asked[k]].To] })
 	blocks := (len(p.Streams) + x.wide - 1) / x.wide
-	order = countingSort(len(asked), blocks, order, func(k int32) int32 { return s.spots[edges[asked[k]].From].stream / int32(x.wide) })
+	order = prfCountingSort(len(asked), blocks, order, func(k int32) int32 { return s.spots[edges[asked[k]].From].stream / int32(x.wide) })
 	for i, k := range order {
 		order[i] = asked[k]
 	}

@@ -2,6 +2,9 @@
 
 package planner
 
+// fewTied is how many streams most plans stay within: what is kept by stream lies on the stack then.
+const fewTied = 32
+
 // Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait needs none:
 // what it waits for was submitted in the same replay, so it is behind the fork already.
 func (p *Plan) Fork() []int32 { return p.appendFork(nil) }
@@ -23,9 +26,9 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 	if len(p.Streams) < 2 {
 		return join
 	}
-	var few [fewLanes]int32
+	var few [fewTied]int32
 	last := few[:] // each stream's last launch, -1 for none
-	if len(p.Streams) > fewLanes {
+	if len(p.Streams) > fewTied {
 		last = make([]int32, len(p.Streams))
 	}
 	highest := int32(-1)
@@ -64,7 +67,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 
 // countForkJoin is how many records and waits a program adds to tie the streams to the origin.
 func (p *Plan) countForkJoin() (records, waits int) {
-	var few [fewLanes]int32
+	var few [fewTied]int32
 	fork, join := len(p.appendFork(few[:0])), len(p.appendJoin(few[:0]))
 	return min(fork, 1) + join, fork + join
 }

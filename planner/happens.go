@@ -50,6 +50,12 @@ func (s *schedule) opOf(p *Plan, node int32) int32 {
 	return s.ops[node]
 }
 
+// checkOps returns what keeps a plan's ops from being a schedule of the graph, as a *Violation.
+func checkOps(g *dag.Graph, p *Plan) error {
+	_, v := readSchedule(g, p)
+	return violationError(v)
+}
+
 // readSchedule reads a plan's ops.
 func readSchedule(g *dag.Graph, p *Plan) (*schedule, *Violation) {
 	s := &schedule{}
@@ -65,14 +71,14 @@ func (s *schedule) read(g *dag.Graph, p *Plan) *Violation {
 		return v
 	}
 	n := g.Len()
-	s.spots, s.order, s.rank, s.ops = zeroed(s.spots, n), sized(s.order, n)[:0], nil, nil
+	s.spots, s.order, s.rank, s.ops = prfZeroed(s.spots, n), prfSized(s.order, n)[:0], nil, nil
 	streams := len(p.Streams)
-	s.cursors = zeroed(s.cursors, 3*streams)
+	s.cursors = prfZeroed(s.cursors, 3*streams)
 	next, launched, last := s.cursors[:streams], s.cursors[streams:2*streams], s.cursors[2*streams:]
 	for i := range last {
 		last[i] = -1
 	}
-	s.recorded = zeroed(s.recorded, int(p.Events))
+	s.recorded = prfZeroed(s.recorded, int(p.Events))
 	spots, recorded := s.spots, s.recorded
 	for k, stream := range p.Order {
 		if stream < 0 || int(stream) >= streams {

@@ -5,6 +5,7 @@ package planner
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -30,6 +31,21 @@ func (e *FileError) Error() string {
 }
 
 func (e *FileError) Unwrap() error { return e.Err }
+
+// maxNameBytes is how long a name in a file may be.
+const maxNameBytes = 4096
+
+// readLimited reads a whole file, up to so many bytes.
+func readLimited(r io.Reader, what string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: larger than %d bytes", what, limit)
+	}
+	return data, nil
+}
 
 // jsonReader reads one document. After an error every call does nothing and returns zeros.
 type jsonReader struct {

@@ -4,7 +4,6 @@
 package planner
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -23,21 +22,6 @@ func keptBuffers(g *dag.Graph) []bool {
 		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
 	}
 	return kept
-}
-
-// keptBy adds what the options ask for.
-func keptBy(g *dag.Graph, o Options) ([]bool, error) {
-	kept := keptBuffers(g)
-	for _, b := range o.Keep {
-		if b < 0 || int(b) >= len(g.Buffers) {
-			return nil, fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), ErrBadOption)
-		}
-		kept[b] = true
-	}
-	for i := range kept {
-		kept[i] = kept[i] || o.KeepAll
-	}
-	return kept, nil
 }
 
 // lifetimes says what the plan orders among buffers that may share bytes. Buffers count from 0 here, in order of their ids.
@@ -88,7 +72,7 @@ type stay struct {
 
 // readLifetimes reads the lifetimes of the given buffers, each of which is accessed. It keeps about so many entries of clocks:
 // where more are needed, buffers of some streams count as never done.
-func readLifetimes(g *dag.Graph, p *Plan, s *schedule, buffers []int32, entries int) *lifetimes {
+func readLifetimes(g *dag.Graph, p *Plan, s *ordSchedule, buffers []int32, entries int) *lifetimes {
 	n := len(buffers)
 	l := &lifetimes{buffers: buffers, bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n)}
 	index := make([]int32, len(g.Buffers)) // plus 1
@@ -136,7 +120,7 @@ func readLifetimes(g *dag.Graph, p *Plan, s *schedule, buffers []int32, entries 
 		}
 		l.endStart[k+1] = int32(len(l.ends))
 	}
-	l.readStarts(newPlanClocks(p, s), s, stays, column)
+	l.readStarts(newOrdClocks(p, s), s, stays, column)
 	return l
 }
 
@@ -177,7 +161,7 @@ func (l *lifetimes) chooseColumns(p *Plan, stays []stay, most int) []int32 {
 }
 
 // readStarts takes for each buffer what comes before all its first accesses.
-func (l *lifetimes) readStarts(clocks clockSource, s *schedule, stays []stay, column []int32) {
+func (l *lifetimes) readStarts(clocks *ordClocks, s *ordSchedule, stays []stay, column []int32) {
 	l.start = make([]int32, len(l.buffers)*l.columns)
 	for i := range l.start {
 		l.start[i] = math.MaxInt32

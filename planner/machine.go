@@ -101,7 +101,6 @@ func MachineByName(name string) (*Machine, error) {
 const (
 	machineVersion  = 1
 	maxMachineBytes = 1 << 20
-	maxNameBytes    = 4096
 	maxFigure       = 1e15 // beyond this a figure is a mistake, and sums of them lose all meaning
 )
 
@@ -241,15 +240,4 @@ func DecodeMachine(r io.Reader) (*Machine, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-func readLimited(r io.Reader, what string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: larger than %d bytes", what, limit)
-	}
-	return data, nil
 }

@@ -13,27 +13,9 @@ import (
 // searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep.
 const searchLimit = 2000
 
-func alignUp(bytes int64) int64 { return (bytes + arenaAlign - 1) &^ (arenaAlign - 1) }
-
-// LayoutMemory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
-// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll and Keep count.
-//
-// Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
-// of its own for the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written,
-// or if the options ask for it.
-func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
-	if _, v := readSchedule(g, p); v != nil {
-		return v
-	}
-	return layoutMemory(g, p, o)
-}
-
-// layoutMemory does the same for a plan whose ops are known to be whole.
-func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
-	kept, err := keptBy(g, o)
-	if err != nil {
-		return err
-	}
+// layoutMemory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
+// plan's ops are known to be whole. kept says by buffer whether its bytes must stay its own.
+func layoutMemory(g *dag.Graph, p *Plan, kept []bool) error {
 	devices, sum, err := arenaSizes(g)
 	if err != nil {
 		return err
@@ -45,7 +27,7 @@ func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
 	}
 	used := usedBuffers(g)
 	offset := make([]int64, len(g.Buffers))
-	var s *schedule
+	var s *ordSchedule
 	for _, device := range devices {
 		// What keeps its bytes lies below what is shared: there it cannot cut the shared bytes into pieces.
 		base, end := int64(0), int64(0)
@@ -63,12 +45,9 @@ func layoutMemory(g *dag.Graph, p *Plan, o Options) error {
 		}
 		if len(sharing) > 0 {
 			if s == nil {
-				var v *Violation
-				if s, v = readSchedule(g, p); v != nil {
-					return v
-				}
+				s = readOrd(p, g.Len())
 			}
-			l := readLifetimes(g, p, s, sharing, clockEntries)
+			l := readLifetimes(g, p, s, sharing, ordClockEntries)
 			offsets := placeSharing(l, len(s.order))
 			for k, b := range sharing {
 				offset[b] = base + offsets[k]

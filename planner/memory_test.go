@@ -26,9 +26,8 @@ func sharingBuffers(g *dag.Graph) []int32 {
 }
 
 func readSharing(t require.TestingT, g *dag.Graph, p *Plan, entries int) *lifetimes {
-	s, v := readSchedule(g, p)
-	require.Nil(t, v)
-	return readLifetimes(g, p, s, sharingBuffers(g), entries)
+	require.NoError(t, checkOps(g, p))
+	return readLifetimes(g, p, readOrd(p, g.Len()), sharingBuffers(g), entries)
 }
 
 func TestLifetimesAgreeWithBruteForce(t *testing.T) {
@@ -38,8 +37,8 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 			g := drawGraph(t, 14, false)
 			p := drawDullPlan(t, g, 4)
 			before := bruteBefore(g, p)
-			few := rapid.SampledFrom([]int{clockEntries, 5, 2, 1}).Draw(t, "entries")
-			if few < clockEntries || rapid.Bool().Draw(t, "wide") {
+			few := rapid.SampledFrom([]int{ordClockEntries, 5, 2, 1}).Draw(t, "entries")
+			if few < ordClockEntries || rapid.Bool().Draw(t, "wide") {
 				p = spread(p)
 			}
 			l := readSharing(t, g, p, few)
@@ -48,7 +47,7 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 					free := l.apart(int32(a), int32(b))
 					want := !bruteAlive(g, before, l.buffers[a], l.buffers[b])
 					switch {
-					case free != want && (free || few == clockEntries):
+					case free != want && (free || few == ordClockEntries):
 						t.Fatalf("buffers %d and %d: apart %v, brute force %v", l.buffers[a], l.buffers[b], free, want)
 					case free:
 						apart++
@@ -80,7 +79,7 @@ func TestLayoutIsSound(t *testing.T) {
 		if rapid.Bool().Draw(t, "keep") {
 			o.Keep = []int32{0}
 		}
-		require.NoError(t, layoutMemory(g, p, o))
+		require.NoError(t, LayoutMemory(g, p, o))
 		require.NoError(t, Verify(g, p))
 		require.True(t, bruteRight(g, p))
 		require.LessOrEqual(t, p.Stats.PeakDeviceBytes, p.Stats.SumDeviceBytes)
@@ -94,7 +93,7 @@ func TestLayoutIsSound(t *testing.T) {
 			}
 		}
 		again := clonePlan(p)
-		require.NoError(t, layoutMemory(g, again, o))
+		require.NoError(t, LayoutMemory(g, again, o))
 		require.Equal(t, p, again)
 	})
 	require.True(t, saved)
@@ -176,7 +175,7 @@ func TestLayoutOfSmallGraphsIsOptimal(t *testing.T) {
 		for family := range families {
 			for _, streams := range []int{1, 2, 4} {
 				g, p := layoutSample(t, family, 6, streams, seed)
-				l := readSharing(t, g, p, clockEntries)
+				l := readSharing(t, g, p, ordClockEntries)
 				if len(l.buffers) > 8 {
 					continue
 				}
@@ -202,7 +201,7 @@ func TestHeaviestAntichain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGraph(t, 14, false)
 		p := drawDullPlan(t, g, 4)
-		l := readSharing(t, g, p, clockEntries)
+		l := readSharing(t, g, p, ordClockEntries)
 		want := int64(0)
 		for set := range 1 << len(l.buffers) {
 			bytes := int64(0)
@@ -241,7 +240,7 @@ func layoutRatios(tb testing.TB, family int, sizes, streams []int, seeds uint64,
 		for _, most := range streams {
 			for seed := range seeds {
 				g, p := layoutSample(tb, family, nodes, most, seed)
-				l := readSharing(tb, g, p, clockEntries)
+				l := readSharing(tb, g, p, ordClockEntries)
 				heaviest := int64(0)
 				for _, k := range heaviestAntichain(l) {
 					heaviest += l.bytes[k]
@@ -279,7 +278,7 @@ func TestLayoutIsNearTheHeaviestAntichain(t *testing.T) {
 func TestSweepOfManyBuffers(t *testing.T) {
 	for family := range families {
 		g, p := layoutSample(t, family, 3000, 8, 1)
-		l := readSharing(t, g, p, clockEntries)
+		l := readSharing(t, g, p, ordClockEntries)
 		least, _ := l.busiest(g.Len())
 		sum := int64(0)
 		for _, b := range l.bytes {
@@ -288,7 +287,7 @@ func TestSweepOfManyBuffers(t *testing.T) {
 		swept := sweepLayout(l, g.Len())
 		t.Logf("%-16s %5d buffers: %.3f of the most alive in submission order, which is %.3f of all", families[family].name, len(l.buffers),
 			float64(peakOf(l, swept))/float64(least), float64(least)/float64(sum))
-		require.NoError(t, layoutMemory(g, p, Options{}))
+		require.NoError(t, LayoutMemory(g, p, Options{}))
 		require.NoError(t, Verify(g, p))
 	}
 }

@@ -164,7 +164,11 @@ func (r *request) schedule(p *problem, a *assignment, strategy string) (*Plan, e
 
 // predict lays a plan's memory out and simulates it.
 func (r *request) predict(plan *Plan) error {
-	if err := layoutMemory(r.g, plan, r.o); err != nil {
+	kept, err := keptBy(r.g, r.o)
+	if err != nil {
+		return err
+	}
+	if err := layoutMemory(r.g, plan, kept); err != nil {
 		return err
 	}
 	return r.simulate(plan)

@@ -343,7 +343,7 @@ func TestAutoIsNeverWorseThanWhatItTries(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err)
-			require.False(t, other.before(auto), "%s: %s", g.Name, strategy)
+			require.False(t, betterPlan(other, auto), "%s: %s", g.Name, strategy)
 		}
 	}
 }

@@ -23,10 +23,10 @@ type OccupancyStep struct {
 	Bytes int64
 }
 
-// Occupancy follows the device buffers of the plan through its predicted run, one entry for each device that has any, by
+// OccupancyOf follows the device buffers of the plan through its predicted run, one entry for each device that has any, by
 // device. A buffer is alive from the start of the first node that touches it to the end of the last; one that has contents
 // before or after the run is alive all the time. Bytes count as the layout has them, in multiples of 256.
-func (t *Timeline) Occupancy(g *dag.Graph, p *Plan) []Occupancy {
+func OccupancyOf(g *dag.Graph, p *Plan, t *Timeline) []Occupancy {
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
 	touched := make([]bool, len(g.Buffers))
 	for i := range t.Nodes {
@@ -39,7 +39,7 @@ func (t *Timeline) Occupancy(g *dag.Graph, p *Plan) []Occupancy {
 			first[a.Buffer], last[a.Buffer] = min(first[a.Buffer], span.Start), max(last[a.Buffer], span.End)
 		}
 	}
-	kept := keptBuffers(g)
+	kept := alwaysAlive(g)
 	placed := slices.Clone(p.Memory)
 	slices.SortStableFunc(placed, func(a, b Placement) int { return cmp.Compare(a.Device, b.Device) })
 	var all []Occupancy
@@ -73,4 +73,18 @@ func (t *Timeline) Occupancy(g *dag.Graph, p *Plan) []Occupancy {
 		all = append(all, o)
 	}
 	return all
+}
+
+// alwaysAlive says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
+// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+func alwaysAlive(g *dag.Graph) []bool {
+	kept := make([]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
+	}
+	return kept
 }

@@ -28,7 +28,7 @@ func TestOccupancyByHand(t *testing.T) {
 	require.NoError(t, err)
 	timeline, err := Simulate(g, plan, Unit(), nil)
 	require.NoError(t, err)
-	all := timeline.Occupancy(g, plan)
+	all := OccupancyOf(g, plan, timeline)
 	require.Len(t, all, 2)
 	require.Equal(t, int32(0), all[0].Device)
 	require.GreaterOrEqual(t, all[0].Kept, int64(256))

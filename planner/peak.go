@@ -29,25 +29,10 @@ type Peak struct {
 	Buffers []LiveBuffer
 }
 
-// PeakBuffers returns, for each device with buffers, those that can be alive at the same time and have the most bytes, the
-// largest first. The error is a *Violation where the plan is not a schedule of the graph.
-func PeakBuffers(g *dag.Graph, p *Plan) ([]Peak, error) {
-	return peakBuffers(g, p, Options{})
-}
-
-func peakBuffers(g *dag.Graph, p *Plan, o Options) ([]Peak, error) {
-	s, v := readSchedule(g, p)
-	if v != nil {
-		return nil, v
-	}
-	if _, v := checkPlacements(g, p); v != nil {
-		return nil, v
-	}
+// peakBuffers does what [PeakBuffers] says for a plan whose ops are known to be whole.
+func peakBuffers(g *dag.Graph, p *Plan, kept []bool) ([]Peak, error) {
+	s := readOrd(p, g.Len())
 	devices, _, err := arenaSizes(g)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := keptBy(g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +58,7 @@ func peakBuffers(g *dag.Graph, p *Plan, o Options) ([]Peak, error) {
 			}
 		}
 		if len(sharing) > 0 {
-			l := readLifetimes(g, p, s, sharing, clockEntries)
+			l := readLifetimes(g, p, s, sharing, ordClockEntries)
 			start := int32(-1)
 			for _, k := range l.heaviest(len(s.order)) {
 				add(sharing[k], false)

@@ -30,11 +30,8 @@ func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeli
 
 // Predict simulates the plan on streams and fills in the times of its Stats. [New] has done so already; it is for schedules
 // made by hand or read from a file. streams is what LowerBound takes.
-func (p *Plan) Predict(g *dag.Graph, m *Machine, profile *Profile, streams int) error {
-	return p.predict(g, m, Durations(g, m, profile), streams)
-}
-
-func (p *Plan) predict(g *dag.Graph, m *Machine, durations []float64, streams int) error {
+func Predict(g *dag.Graph, p *Plan, m *Machine, profile *Profile, streams int) error {
+	durations := Durations(g, m, profile)
 	timeline, err := simulatePlan(g, p, m, durations, false)
 	if err != nil {
 		return err

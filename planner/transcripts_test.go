@@ -80,7 +80,7 @@ func runTranscript(t *testing.T, text string) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	require.NoError(t, plan.Predict(g, tr.options.Machine, nil, tr.options.Streams))
+	require.NoError(t, Predict(g, plan, tr.options.Machine, nil, tr.options.Streams))
 	timeline, err := Simulate(g, plan, tr.options.Machine, nil)
 	require.NoError(t, err)
 	var out bytes.Buffer

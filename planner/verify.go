@@ -24,7 +24,7 @@ import (
 func Verify(g *dag.Graph, p *Plan) error {
 	c := proofs.Get().(*proof)
 	v := c.check(g, p)
-	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && words <= 32*mostKept {
+	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= prfMostKept && words <= 32*prfMostKept {
 		c.clocks.p = nil
 		proofs.Put(c)
 	}

@@ -49,7 +49,7 @@ func BenchmarkVerifyMemory(b *testing.B) {
 			g := growthShape(n).graph(b)
 			p, err := New(context.Background(), g, Options{Strategy: "list", Streams: 8})
 			require.NoError(b, err)
-			require.NoError(b, layoutMemory(g, p, Options{}))
+			require.NoError(b, LayoutMemory(g, p, Options{}))
 			for b.Loop() {
 				if err := Verify(g, p); err != nil {
 					b.Fatal(err)
@@ -118,7 +118,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(families[family].name, func(b *testing.B) {
 			g, p := layoutSample(b, family, 250, 4, 1)
 			for b.Loop() {
-				if err := layoutMemory(g, p, Options{}); err != nil {
+				if err := LayoutMemory(g, p, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -150,7 +150,7 @@ func BenchmarkMemoryGrowth(b *testing.B) {
 			p, err := New(context.Background(), g, Options{Strategy: "list", Streams: 8})
 			require.NoError(b, err)
 			for b.Loop() {
-				if err := layoutMemory(g, p, Options{}); err != nil {
+				if err := LayoutMemory(g, p, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -10,9 +10,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// arenaAlign is what a device's allocator guarantees, and more than any vector load needs.
-const arenaAlign = 256
-
 // deviceEnds is where each device's arena ends; devices are few, so they are searched one by one.
 type deviceEnds []deviceEnd
 
@@ -51,6 +48,12 @@ func checkMemory(g *dag.Graph, p *Plan, s *schedule, clocks clockSource) *Violat
 		}
 	}
 	return nil
+}
+
+// checkPlaced returns what is wrong with a plan's placements, each by itself, as a *Violation.
+func checkPlaced(g *dag.Graph, p *Plan) error {
+	_, v := checkPlacements(g, p)
+	return violationError(v)
 }
 
 // checkPlacements checks each placement by itself and returns where each device's arena ends.
@@ -139,6 +142,20 @@ func anyShared(p *Plan) bool {
 	return false
 }
 
+// prfKeptBuffers says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
+// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+func prfKeptBuffers(g *dag.Graph) []bool {
+	kept := make([]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
+	}
+	return kept
+}
+
 // touch is the last access of a placement on one stream, so far.
 type touch struct {
 	stream, node int32
@@ -204,7 +221,7 @@ func newMemoryWalk(g *dag.Graph, p *Plan, s *schedule) *memoryWalk {
 // walk checks what happens on the source streams from low.
 func (m *memoryWalk) walk(clocks clockSource, low int) (v *Violation) {
 	m.low, m.width = low, clocks.width()
-	for b, kept := range keptBuffers(m.g) {
+	for b, kept := range prfKeptBuffers(m.g) {
 		if k := m.index[b] - 1; kept && k >= 0 {
 			m.tenants[k].kept = true
 			if m.take(k); m.tenants[k].before > 0 {

@@ -10,12 +10,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// What a Violation can be; errors.Is tells them apart.
+// What a Violation can be, besides ErrPlanShape, ErrOtherGraph and ErrMemory; errors.Is tells them apart.
 var (
-	// ErrPlanShape: the plan is not a schedule at all: an id out of range, an order that does not match the streams.
-	ErrPlanShape = errors.New("malformed plan")
-	// ErrOtherGraph: the plan was made for another graph.
-	ErrOtherGraph = errors.New("plan of another graph")
 	// ErrWrongStream: a node is on a stream of another device or priority, or not on the stream it is bound to.
 	ErrWrongStream = errors.New("node on a wrong stream")
 	// ErrEvent: a wait does not mean what it says: its event is recorded later, never, or again in between.
@@ -26,8 +22,6 @@ var (
 	ErrHazard = errors.New("unenforced dependency")
 	// ErrRace: a data hazard that a pipeline with sync: explicit leaves unenforced. It is an ErrHazard too.
 	ErrRace = errors.New("data race")
-	// ErrMemory: a buffer lies outside its arena, or on bytes of a buffer that is alive at the same time.
-	ErrMemory = errors.New("bad memory layout")
 )
 
 // Violation is one thing that is wrong with a plan. Ids are -1 and names empty where they do not apply.
@@ -87,27 +81,6 @@ func (v *Violation) node(g *dag.Graph, node int32) *Violation {
 func (v *Violation) fix(format string, args ...any) *Violation {
 	v.Fix = fmt.Sprintf(format, args...)
 	return v
-}
-
-// nodeName names a node for people, one that does not exist too.
-func nodeName(g *dag.Graph, node int32) string {
-	if node < 0 || int(node) >= g.Len() {
-		return fmt.Sprintf("node %d", node)
-	}
-	if name := g.Nodes[node].Name; name != "" {
-		return name
-	}
-	return fmt.Sprintf("node %d", node)
-}
-
-func bufferName(g *dag.Graph, buffer int32) string {
-	if buffer < 0 || int(buffer) >= len(g.Buffers) {
-		return fmt.Sprintf("buffer %d", buffer)
-	}
-	if name := g.Buffers[buffer].Name; name != "" {
-		return name
-	}
-	return fmt.Sprintf("buffer %d", buffer)
 }
 
 // afterLine is the after: line of a node's declaration once it also names before.

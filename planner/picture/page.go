@@ -214,7 +214,7 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 	for _, gap := range gaps {
 		d.Gaps = append(d.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
 	}
-	for _, o := range t.Occupancy(g, s.plan) {
+	for _, o := range planner.OccupancyOf(g, s.plan, t) {
 		m := pageMemory{Device: o.Device, Arena: o.Arena, Kept: o.Kept}
 		for _, step := range o.Steps {
 			m.US = append(m.US, nano(step.US))
