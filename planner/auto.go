@@ -5,6 +5,9 @@ package planner
 import (
 	"errors"
 	"fmt"
+
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 const (
@@ -43,7 +46,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 	var chosen candidate
 	for _, c := range tried {
 		plan, err := r.planWith(c)
-		if errors.Is(err, ErrTooManyStreams) {
+		if errors.Is(err, place.ErrTooManyStreams) {
 			continue
 		}
 		if err != nil {
@@ -79,7 +82,7 @@ func (r *request) queuesCopies() bool {
 		if e == Compute {
 			continue
 		}
-		c := copierOf(e, r.g.Nodes[i].Device)
+		c := model.CopierOf(e, r.g.Nodes[i].Device)
 		if seen[c] {
 			return true
 		}
@@ -109,11 +112,11 @@ func (r *request) polish(c candidate) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := planList(p, c.inLine)
+	a, err := place.List(p, c.inLine)
 	if err != nil {
 		return nil, err
 	}
-	if a, err = polish(p, a, min(mostPolishes, polishWork/p.len())); a == nil || err != nil {
+	if a, err = place.Polish(p, a, min(mostPolishes, polishWork/r.g.Len())); a == nil || err != nil {
 		return nil, err
 	}
 	plan, err := r.schedule(p, a, "list")

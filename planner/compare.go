@@ -14,6 +14,9 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/words"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // Comparison is what several plans of one graph come to.
@@ -81,14 +84,14 @@ func compareOne(ctx context.Context, g *dag.Graph, o Options, durations []float6
 	switch {
 	case ctx.Err() != nil:
 		return row, ctx.Err()
-	case errors.Is(err, ErrBadOption):
+	case errors.Is(err, place.ErrBadOption):
 		return row, err
 	case err != nil:
 		row.Refused = err
 		return row, nil
 	}
 	for _, graph := range []bool{false, true} {
-		timeline, err := simulatePlan(g, plan, o.Machine, durations, graph)
+		timeline, err := model.SimulateWith(g, plan, o.Machine, durations, graph)
 		if err != nil {
 			return row, fmt.Errorf("strategy %s with %d streams: %w", strategy, count, err)
 		}
@@ -101,7 +104,7 @@ func compareOne(ctx context.Context, g *dag.Graph, o Options, durations []float6
 	row.Used = plan.Strategy
 	row.Streams, row.Events = len(plan.Streams), int(plan.Events)
 	row.Records, row.Waits = plan.Stats.Records, plan.Stats.Waits
-	row.LowerBoundUS = lowerBound(g, o.Machine, durations, count, false).US()
+	row.LowerBoundUS = model.LowerBoundWith(g, o.Machine, durations, count, false).US()
 	row.PeakDeviceBytes = plan.Stats.PeakDeviceBytes
 	return row, nil
 }
@@ -139,24 +142,24 @@ func (c *Comparison) WriteText(w io.Writer) error {
 				ratio = strconv.FormatFloat(r.MakespanUS/r.LowerBoundUS, 'f', 3, 64)
 			}
 			line = append(line, strconv.Itoa(r.Streams), strconv.Itoa(r.Records), strconv.Itoa(r.Waits), strconv.Itoa(r.Events),
-				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), byteText(r.PeakDeviceBytes), "")
+				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), words.Bytes(r.PeakDeviceBytes), "")
 		}
 		table = append(table, line)
 	}
 	widths := make([]int, len(header))
 	for _, line := range table {
 		for i, cell := range line[:len(line)-1] {
-			widths[i] = max(widths[i], textWidth(cell))
+			widths[i] = max(widths[i], words.Width(cell))
 		}
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, plural(c.Nodes, "node", "nodes"), plural(c.Edges, "dependency", "dependencies"), c.Machine)
+	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, words.Plural(c.Nodes, "node", "nodes"), words.Plural(c.Edges, "dependency", "dependencies"), c.Machine)
 	for _, line := range table {
 		var text bytes.Buffer
 		for i, cell := range line {
 			pad := 0
 			if i < len(line)-1 {
-				pad = widths[i] - textWidth(cell)
+				pad = widths[i] - words.Width(cell)
 			}
 			switch {
 			case i < 2:

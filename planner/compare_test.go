@@ -11,10 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 func TestCompare(t *testing.T) {
-	g := taskBench("stencil", 8, 8, 1).graph(t)
+	g := plantest.TaskBench("stencil", 8, 8, 1).Graph(t)
 	c, err := Compare(context.Background(), g, Options{Machine: Unit()}, 1, 4)
 	require.NoError(t, err)
 	seen := map[string]int{}
@@ -66,7 +69,7 @@ func TestCompare(t *testing.T) {
 
 func TestCompareTable(t *testing.T) {
 	c := &Comparison{Name: "x", Machine: "h200", Nodes: 1, Edges: 0, Best: 1, Rows: []Row{
-		{Strategy: "cover", Used: "cover", Asked: 1, Refused: ErrTooManyStreams},
+		{Strategy: "cover", Used: "cover", Asked: 1, Refused: place.ErrTooManyStreams},
 		{Strategy: "auto", Used: "list", Asked: 2, Streams: 3, Records: 4, Waits: 5, Events: 2, MakespanUS: 12.5, GraphUS: 10, LowerBoundUS: 10, PeakDeviceBytes: 1 << 20},
 	}}
 	var text bytes.Buffer
@@ -82,11 +85,11 @@ func TestCompareTable(t *testing.T) {
 }
 
 func TestCompareStops(t *testing.T) {
-	g := taskBench("stencil", 8, 8, 1).graph(t)
+	g := plantest.TaskBench("stencil", 8, 8, 1).Graph(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := Compare(ctx, g, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = Compare(context.Background(), g, Options{}, -1)
-	require.ErrorIs(t, err, ErrBadOption)
+	require.ErrorIs(t, err, place.ErrBadOption)
 }

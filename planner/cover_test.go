@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // after returns, as bit sets, what depends on each node, directly or not, by closing over paths. Up to 64 nodes.
@@ -84,12 +87,12 @@ func mostPairs(edges [][2]int) int {
 	return grow(0, 0, 0)
 }
 
-func checkCover(t require.TestingT, s *shape, plan *Plan) {
-	edges := reducedEdges(s.preds)
+func checkCover(t require.TestingT, s *plantest.Shape, plan *Plan) {
+	edges := reducedEdges(s.Preds)
 	require.Equal(t, len(edges)-mostPairs(edges), plan.Stats.Waits, "waits")
-	require.Equal(t, widest(s.preds), plan.Stats.Streams, "streams")
+	require.Equal(t, widest(s.Preds), plan.Stats.Streams, "streams")
 	// Nodes of one stream depend on each other.
-	reach := after(s.preds)
+	reach := after(s.Preds)
 	for k := range plan.Streams {
 		last := int32(-1)
 		for _, op := range plan.Streams[k].Ops {
@@ -102,8 +105,8 @@ func checkCover(t require.TestingT, s *shape, plan *Plan) {
 }
 
 func TestCoverReachesTheWidthWhereJoiningChainsDoesNot(t *testing.T) {
-	s := edgesShape("narrow", 7, [2]int32{0, 3}, [2]int32{1, 5}, [2]int32{1, 6}, [2]int32{2, 3}, [2]int32{3, 4}, [2]int32{3, 5})
-	plan, err := New(context.Background(), s.graph(t), Options{Strategy: "cover"})
+	s := plantest.EdgesShape("narrow", 7, [2]int32{0, 3}, [2]int32{1, 5}, [2]int32{1, 6}, [2]int32{2, 3}, [2]int32{3, 4}, [2]int32{3, 5})
+	plan, err := New(context.Background(), s.Graph(t), Options{Strategy: "cover"})
 	require.NoError(t, err)
 	require.Equal(t, 3, plan.Stats.Streams)
 	require.Equal(t, 3, plan.Stats.Waits)
@@ -112,11 +115,11 @@ func TestCoverReachesTheWidthWhereJoiningChainsDoesNot(t *testing.T) {
 
 func TestCoverEqualsExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawShape(t, 14)
-		if len(s.preds) > 24 {
+		s := plantest.DrawShape(t, 14)
+		if len(s.Preds) > 24 {
 			t.Skip("too large to search")
 		}
-		plan, err := New(context.Background(), mustOrder(t, s), Options{Strategy: "cover", Streams: len(s.preds)})
+		plan, err := New(context.Background(), plantest.MustOrder(t, s), Options{Strategy: "cover", Streams: len(s.Preds)})
 		require.NoError(t, err)
 		checkCover(t, s, plan)
 	})
@@ -135,16 +138,16 @@ func TestCoverOnEveryGraphOfFiveNodes(t *testing.T) {
 		for rest := uint(set); rest != 0; rest &= rest - 1 {
 			edges = append(edges, pairs[bits.TrailingZeros(rest)])
 		}
-		s := edgesShape("five", 5, edges...)
-		plan, err := New(context.Background(), s.ordered(t), Options{Strategy: "cover"})
+		s := plantest.EdgesShape("five", 5, edges...)
+		plan, err := New(context.Background(), s.Ordered(t), Options{Strategy: "cover"})
 		require.NoError(t, err)
 		checkCover(t, s, plan)
 	}
 }
 
 func TestCoverSaysHowManyStreamsItNeeds(t *testing.T) {
-	g := taskBench("stencil", 8, 2, 0).graph(t)
+	g := plantest.TaskBench("stencil", 8, 2, 0).Graph(t)
 	_, err := New(context.Background(), g, Options{Strategy: "cover", Streams: 4})
-	require.ErrorIs(t, err, ErrTooManyStreams)
+	require.ErrorIs(t, err, place.ErrTooManyStreams)
 	require.EqualError(t, err, "cover needs 8 compute streams on device 0, one for each node that can run at the same time, and 4 are allowed: not enough streams")
 }

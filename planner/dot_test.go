@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 func planDOT(tb require.TestingT, g *dag.Graph, p *Plan) string {
@@ -34,12 +35,12 @@ func graphDOT(tb require.TestingT, g *dag.Graph) string {
 
 // saxpyPlan is the plan of the documentation.
 func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
-	p := byHand(tb, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
+	p := plantest.ByHand(tb, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
 	p.Graph = g.Hash()
 	p.Strategy, p.Requested, p.Machine = "list", "auto", "h200"
 	fork, join := len(p.Fork()), len(p.Join())
 	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
-	placeApart(g, p)
+	plantest.PlaceApart(g, p)
 	require.NoError(tb, Predict(g, p, H200(), nil, 8))
 	require.NoError(tb, Verify(g, p))
 	return p
@@ -129,7 +130,7 @@ func svgTexts(t *testing.T, svg []byte) map[string]bool {
 
 func TestDOTOfRandomPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 40).Draw(t, "nodes"))
+		g := plantest.Mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 40).Draw(t, "nodes"))
 		p := planned(t, g, Options{Strategy: "list", Streams: rapid.IntRange(1, 4).Draw(t, "streams"), Machine: H200()})
 		text := planDOT(t, g, p)
 		require.Equal(t, text, planDOT(t, g, p))
@@ -143,24 +144,12 @@ func TestDOTOfRandomPlans(t *testing.T) {
 
 func TestDOTRefusesMalformedPlans(t *testing.T) {
 	g := saxpyGraph(t)
-	p := &Plan{Events: 1, Streams: []Stream{{Ops: []Op{{Wait, 0, 0}}}}, Order: []int32{0}}
+	p := &Plan{Events: 1, Streams: []Stream{{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}
 	require.EqualError(t, p.WriteDOT(&bytes.Buffer{}, g), "malformed plan: stream 0, op 0 waits for event 0 before it is recorded")
 	p.Order = []int32{3}
 	require.EqualError(t, p.WriteDOT(&bytes.Buffer{}, g), "malformed plan: the submission order has more ops of stream 3 than the stream has")
 	failing := errors.New("disk full")
 	require.ErrorIs(t, WriteGraphDOT(failer{failing}, g), failing)
-}
-
-func TestColoursDiffer(t *testing.T) {
-	seen := map[string]int{}
-	for k := range 64 {
-		for _, s := range []shade{light, dark} {
-			c := colour(k, s)
-			require.Regexp(t, `^#[0-9a-f]{6}$`, c)
-			require.NotContains(t, seen, c)
-			seen[c] = k
-		}
-	}
 }
 
 func TestDOTCheckerRefuses(t *testing.T) {
@@ -347,7 +336,7 @@ func shownLabel(token string) string {
 
 func BenchmarkDOT(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		g := growthShape(n).graph(b)
+		g := plantest.GrowthShape(n).Graph(b)
 		p := planned(b, g, Options{Strategy: "list", Streams: 8})
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

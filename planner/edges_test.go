@@ -7,18 +7,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dagrun/dagrun/dag"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 func TestGraphEdgesOfSaxpy(t *testing.T) {
 	g, p := saxpy(t)
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{GraphRoot, 0}, {GraphRoot, 1}, {0, 2}, {1, 2}, {2, 3}}, edges)
+	require.Equal(t, []GraphEdge{{From: GraphRoot, To: 0}, {From: GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
 	require.NoError(t, VerifyEdges(g, p, edges))
-	require.NoError(t, VerifyEdges(g, p, []GraphEdge{{0, 2}, {1, 2}, {2, 3}, {2, 3}, {0, 3}}), "more than needed is right too")
+	require.NoError(t, VerifyEdges(g, p, []GraphEdge{{From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}, {From: 2, To: 3}, {From: 0, To: 3}}), "more than needed is right too")
 }
 
 func TestVerifyEdgesNamesEachFault(t *testing.T) {
@@ -30,13 +32,13 @@ func TestVerifyEdgesNamesEachFault(t *testing.T) {
 		text  string
 	}{
 		{"none", nil, ErrHazard, `"saxpy" (stream 0) is not ordered after "up_x" (stream 0)`},
-		{"hazard", []GraphEdge{{0, 2}, {2, 3}}, ErrHazard,
+		{"hazard", []GraphEdge{{From: 0, To: 2}, {From: 2, To: 3}}, ErrHazard,
 			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): add an edge from "up_y" to "saxpy"`},
-		{"no such node", []GraphEdge{{0, 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
-		{"root as successor", []GraphEdge{{0, GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
-		{"wild", []GraphEdge{{math.MinInt32, math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
-		{"itself", []GraphEdge{{2, 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: take the edge out`},
-		{"backwards", []GraphEdge{{3, 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: take the edge out`},
+		{"no such node", []GraphEdge{{From: 0, To: 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
+		{"root as successor", []GraphEdge{{From: 0, To: GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
+		{"wild", []GraphEdge{{From: math.MinInt32, To: math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
+		{"itself", []GraphEdge{{From: 2, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: take the edge out`},
+		{"backwards", []GraphEdge{{From: 3, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: take the edge out`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := VerifyEdges(g, p, c.edges)
@@ -56,14 +58,14 @@ func TestVerifyEdgesWantsStreamOrder(t *testing.T) {
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
-	p := dullPlan(g, 1, make([]int32, 4), []int32{0, 1, 2, 3})
+	p := plantest.DullPlan(g, 1, make([]int32, 4), []int32{0, 1, 2, 3})
 	p.Memory[1].Offset = 0
 	require.NoError(t, Verify(g, p))
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{0, 1}, {1, 2}, {2, 3}}, edges)
+	require.Equal(t, []GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
 	require.NoError(t, VerifyEdges(g, p, edges))
-	err = VerifyEdges(g, p, []GraphEdge{{0, 1}, {2, 3}})
+	err = VerifyEdges(g, p, []GraphEdge{{From: 0, To: 1}, {From: 2, To: 3}})
 	require.ErrorIs(t, err, ErrHazard)
 	require.EqualError(t, err, `"make_y" does not come after "use_x", which is before it on stream 0: add an edge from "use_x" to "make_y"`)
 }
@@ -79,9 +81,9 @@ func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	require.NoError(t, err)
 	p := &Plan{
 		Streams: []Stream{
-			{Ops: []Op{{Launch, 0, -1}, {Record, 0, 0}}},
-			{Ops: []Op{{Launch, 1, -1}, {Wait, 0, 0}, {Record, 1, 1}}},
-			{Ops: []Op{{Wait, 1, 1}, {Launch, 2, -1}}},
+			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}}},
+			{Ops: []Op{{Kind: Launch, Node: 1, Event: -1}, {Kind: Wait, Node: 0, Event: 0}, {Kind: Record, Node: 1, Event: 1}}},
+			{Ops: []Op{{Kind: Wait, Node: 1, Event: 1}, {Kind: Launch, Node: 2, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 1, 1, 2, 2},
 		Events: 2,
@@ -89,56 +91,22 @@ func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	require.NoError(t, Verify(g, p))
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{GraphRoot, 0}, {GraphRoot, 1}, {0, 2}, {1, 2}}, edges)
+	require.Equal(t, []GraphEdge{{From: GraphRoot, To: 0}, {From: GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}}, edges)
 	require.NoError(t, VerifyEdges(g, p, edges))
-}
-
-// bruteClosure is reachability over edges.
-func bruteClosure(nodes int, order []int32, edges []GraphEdge) [][]bool {
-	before := make([][]bool, nodes)
-	for i := range before {
-		before[i] = make([]bool, nodes)
-	}
-	for _, to := range order {
-		for _, e := range edges {
-			if e.To != to || e.From == GraphRoot {
-				continue
-			}
-			for i := range before {
-				before[i][to] = before[i][to] || before[i][e.From] || i == int(e.From)
-			}
-		}
-	}
-	return before
-}
-
-// spread moves a plan's streams apart, so that their clocks fall into several blocks.
-func spread(p *Plan) *Plan {
-	wide := clonePlan(p)
-	wide.Streams = make([]Stream, 300)
-	move := func(s int32) int32 { return s * 97 % 300 }
-	for s := range p.Streams {
-		wide.Streams[move(int32(s))] = p.Streams[s]
-	}
-	for k, s := range p.Order {
-		wide.Order[k] = move(s)
-	}
-	return wide
 }
 
 func TestGraphEdgesAreTheReduction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 14, false)
-		p := drawDullPlan(t, g, 5)
+		g := plantest.DrawGraph(t, 14, false)
+		p := plantest.DrawDullPlan(t, g, 5)
 		if rapid.Bool().Draw(t, "wide") {
-			p = spread(p)
+			p = plantest.Spread(p)
 		}
-		s, v := readSchedule(g, p)
-		require.Nil(t, v)
+		order, _, _ := plantest.Launches(p, g.Len())
 		edges, err := GraphEdges(g, p)
 		require.NoError(t, err)
-		want := bruteBefore(g, p)
-		require.Equal(t, want, bruteClosure(g.Len(), s.order, edges))
+		want := plantest.BruteBefore(g, p)
+		require.Equal(t, want, plantest.BruteClosure(g.Len(), order, edges))
 		roots := map[int32]bool{}
 		for i := range g.Len() {
 			roots[int32(i)] = true
@@ -150,7 +118,7 @@ func TestGraphEdgesAreTheReduction(t *testing.T) {
 			}
 			delete(roots, e.To)
 			fewer := slices.Delete(slices.Clone(edges), k, k+1)
-			require.NotEqual(t, want, bruteClosure(g.Len(), s.order, fewer), "edge %v can be left out", e)
+			require.NotEqual(t, want, plantest.BruteClosure(g.Len(), order, fewer), "edge %v can be left out", e)
 		}
 		linked := 0
 		for _, e := range edges {
@@ -169,41 +137,40 @@ func TestGraphEdgesAreTheReduction(t *testing.T) {
 func TestVerifyEdgesAgreesWithBruteForce(t *testing.T) {
 	verdicts := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 10, false)
-		p := drawDullPlan(t, g, 4)
-		rng := drawSource(t)
+		g := plantest.DrawGraph(t, 10, false)
+		p := plantest.DrawDullPlan(t, g, 4)
+		rng := plantest.DrawSource(t)
 		p.Stats.PeakDeviceBytes = 1 << 20
-		for range between(rng, 0, 2) {
-			p.Memory[rng.IntN(len(p.Memory))].Offset = int64(between(rng, 0, 12)) * 256
+		for range plantest.Between(rng, 0, 2) {
+			p.Memory[rng.IntN(len(p.Memory))].Offset = int64(plantest.Between(rng, 0, 12)) * 256
 		}
 		if rng.IntN(2) == 0 {
-			p = spread(p)
+			p = plantest.Spread(p)
 		}
 		edges, err := GraphEdges(g, p)
 		require.NoError(t, err)
-		for range between(rng, 0, 2) {
+		for range plantest.Between(rng, 0, 2) {
 			if len(edges) > 0 {
 				k := rng.IntN(len(edges))
 				edges = slices.Delete(edges, k, k+1)
 			}
 		}
-		s, v := readSchedule(g, p)
-		require.Nil(t, v)
-		before := bruteClosure(g.Len(), s.order, edges)
+		order, stream, at := plantest.Launches(p, g.Len())
+		before := plantest.BruteClosure(g.Len(), order, edges)
 		want := true
 		for _, e := range g.Edges() {
 			want = want && before[e.From][e.To]
 		}
-		for _, a := range s.order {
-			for _, b := range s.order {
-				if s.spots[a].stream == s.spots[b].stream && s.spots[a].pos < s.spots[b].pos {
+		for _, a := range order {
+			for _, b := range order {
+				if stream[a] == stream[b] && at[a] < at[b] {
 					want = want && before[a][b]
 				}
 			}
 		}
 		for i, a := range p.Memory {
 			for _, b := range p.Memory[:i] {
-				if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && bruteAlive(g, before, a.Buffer, b.Buffer) {
+				if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && plantest.BruteAlive(g, before, a.Buffer, b.Buffer) {
 					want = false
 				}
 			}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dagrun/dagrun/dag"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
@@ -26,10 +28,10 @@ func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
 	require.NoError(t, err)
 	p := &Plan{
 		Streams: []Stream{
-			{Ops: []Op{{Launch, 0, -1}, {Record, 0, 0}}},
-			{Ops: []Op{{Wait, 0, 0}, {Launch, 1, -1}, {Record, 1, 1}}},
-			{Ops: []Op{{Wait, 1, 1}, {Launch, 2, -1}, {Launch, 3, -1}}},
-			{Ops: []Op{{Launch, 4, -1}}},
+			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}}},
+			{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 1}}},
+			{Ops: []Op{{Kind: Wait, Node: 1, Event: 1}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Launch, Node: 3, Event: -1}}},
+			{Ops: []Op{{Kind: Launch, Node: 4, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 1, 1, 2, 2, 2, 3},
 		Events: 2,
@@ -63,7 +65,7 @@ func TestExplainOfLaterRecord(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{{Ops: []Op{{Launch, 0, -1}, {Launch, 1, -1}, {Record, 1, 0}}}, {Ops: []Op{{Wait, 1, 0}, {Launch, 2, -1}}}},
+		Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}}, {Ops: []Op{{Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 2, Event: -1}}}},
 		Order:   []int32{0, 0, 0, 1, 1},
 		Events:  1,
 	}
@@ -76,21 +78,20 @@ func TestExplainOfLaterRecord(t *testing.T) {
 func TestExplanationsHold(t *testing.T) {
 	seen := map[How]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 14, false)
-		p := thinned(drawSource(t), drawDullPlan(t, g, 5), 3)
+		g := plantest.DrawGraph(t, 14, false)
+		p := thinned(plantest.DrawSource(t), plantest.DrawDullPlan(t, g, 5), 3)
 		if rapid.Bool().Draw(t, "wide") {
-			p = spread(p)
+			p = plantest.Spread(p)
 		}
-		before := bruteBefore(g, p)
-		s, v := readSchedule(g, p)
-		require.Nil(t, v)
+		before := plantest.BruteBefore(g, p)
+		_, on, place := plantest.Launches(p, g.Len())
 		list, err := Explain(g, p)
 		require.NoError(t, err)
 		require.Len(t, list, len(g.Edges()))
 		ops := make([]Op, len(p.Order))
 		latest := map[int32]int{}
 		recordOf := map[int]int{}
-		forEachOp(p, func(at int, stream int32, op *Op) {
+		plantest.EachOp(p, func(at int, stream int32, op *Op) {
 			ops[at] = *op
 			switch op.Kind {
 			case Record:
@@ -102,26 +103,26 @@ func TestExplanationsHold(t *testing.T) {
 		for k, e := range list {
 			require.EqualValues(t, k, e.Edge)
 			edge := g.Edges()[k]
-			from, to := s.spots[edge.From], s.spots[edge.To]
+			from, to := on[edge.From], on[edge.To]
 			seen[e.How]++
 			require.Equal(t, before[edge.From][edge.To], e.How != NotEnforced)
-			require.Equal(t, from.stream == to.stream && from.pos < to.pos, e.How == BySameStream)
+			require.Equal(t, from == to && place[edge.From] < place[edge.To], e.How == BySameStream)
 			if e.How == NotEnforced || e.How == BySameStream {
 				require.Empty(t, e.Waits)
 				continue
 			}
-			stream, until := to.stream, int(s.opOf(p, edge.To))
+			stream, until := to, int(place[edge.To])
 			for _, w := range e.Waits {
 				require.Equal(t, stream, w.Stream)
 				require.Equal(t, stream, p.Order[w.Op])
 				require.Less(t, int(w.Op), until)
-				require.Equal(t, Op{Wait, w.Node, w.Event}, ops[w.Op])
+				require.Equal(t, Op{Kind: Wait, Node: w.Node, Event: w.Event}, ops[w.Op])
 				until = recordOf[int(w.Op)]
 				require.Equal(t, w.On, p.Order[until])
 				stream = w.On
 			}
-			require.Equal(t, from.stream, stream)
-			require.LessOrEqual(t, int(s.opOf(p, edge.From)), until)
+			require.Equal(t, from, stream)
+			require.LessOrEqual(t, int(place[edge.From]), until)
 			require.Equal(t, e.How == ByWait, len(e.Waits) == 1 && e.Waits[0].Held == edge.To)
 			require.NotEmpty(t, e.Text(g))
 		}
@@ -149,10 +150,10 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.NoError(t, err)
 	g.Sync = dag.SyncExplicit
 	p := &Plan{
-		Streams: []Stream{{Ops: []Op{{Launch, 0, -1}, {Launch, 1, -1}}}, {Ops: []Op{{Launch, 4, -1}, {Launch, 2, -1}, {Launch, 3, -1}}}},
+		Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Launch, Node: 1, Event: -1}}}, {Ops: []Op{{Kind: Launch, Node: 4, Event: -1}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Launch, Node: 3, Event: -1}}}},
 		Order:   []int32{0, 0, 1, 1, 1},
 	}
-	placeApart(g, p)
+	plantest.PlaceApart(g, p)
 	require.ErrorIs(t, Verify(g, p), ErrRace)
 	u, err := Violations(g, p, 0)
 	require.NoError(t, err)
@@ -181,32 +182,31 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 func TestViolationsAreRoots(t *testing.T) {
 	several, implied := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 14, false)
-		p := thinned(drawSource(t), drawDullPlan(t, g, 4), 20)
+		g := plantest.DrawGraph(t, 14, false)
+		p := thinned(plantest.DrawSource(t), plantest.DrawDullPlan(t, g, 4), 20)
 		if rapid.Bool().Draw(t, "wide") {
-			p = spread(p)
+			p = plantest.Spread(p)
 		}
-		s, v := readSchedule(g, p)
-		require.Nil(t, v)
+		order, _, _ := plantest.Launches(p, g.Len())
 		u, err := Violations(g, p, 0)
 		require.NoError(t, err)
 		require.Len(t, u.Violations, u.Roots)
 		held := func(without int) int {
 			var edges []GraphEdge
-			for i, row := range bruteBefore(g, p) {
+			for i, row := range plantest.BruteBefore(g, p) {
 				for j, before := range row {
 					if before {
-						edges = append(edges, GraphEdge{int32(i), int32(j)})
+						edges = append(edges, GraphEdge{From: int32(i), To: int32(j)})
 					}
 				}
 			}
 			for k, v := range u.Violations {
 				if k != without {
-					edges = append(edges, GraphEdge{v.Before, v.Node})
+					edges = append(edges, GraphEdge{From: v.Before, To: v.Node})
 				}
 			}
 			missing := 0
-			before := bruteClosure(g.Len(), s.order, edges)
+			before := plantest.BruteClosure(g.Len(), order, edges)
 			for _, e := range g.Edges() {
 				if !before[e.From][e.To] {
 					missing++

@@ -8,24 +8,26 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dagrun/dagrun/dag"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // drawPlan lets New plan a drawn graph.
 func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
 	var g *dag.Graph
 	if rapid.Bool().Draw(t, "family") {
-		rng := drawSource(t)
-		g = randomShape(rng.IntN(len(families)), between(rng, 4, maxNodes), rng.Uint64()).drawn(t)
+		rng := plantest.DrawSource(t)
+		g = drawnShape(t, plantest.RandomShape(rng.IntN(len(plantest.Families)), plantest.Between(rng, 4, maxNodes), rng.Uint64()))
 	} else {
-		g = drawGraph(t, maxNodes, rapid.Bool().Draw(t, "bind"))
+		g = plantest.DrawGraph(t, maxNodes, rapid.Bool().Draw(t, "bind"))
 	}
-	rng := drawSource(t)
+	rng := plantest.DrawSource(t)
 	o := Options{
 		Strategy:        []string{"auto", "list", "roundrobin", "serial", "list"}[rng.IntN(5)],
-		Streams:         between(rng, 1, 5),
+		Streams:         plantest.Between(rng, 1, 5),
 		SingleUseEvents: rng.IntN(4) == 0,
 	}
 	p, err := New(context.Background(), g, o)
@@ -36,18 +38,18 @@ func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
 	return g, p
 }
 
-// drawn is graph for rapid's tests, which are no testing.TB.
-func (s *shape) drawn(t *rapid.T) *dag.Graph {
-	b := dag.New(s.name)
-	for i := range s.preds {
-		b.Device(fmt.Sprintf("d%d", i), dag.U8, s.bytes[i])
+// drawnShape is Graph for rapid's tests, which are no testing.TB.
+func drawnShape(t *rapid.T, s *plantest.Shape) *dag.Graph {
+	b := dag.New(s.Name)
+	for i := range s.Preds {
+		b.Device(fmt.Sprintf("d%d", i), dag.U8, s.Bytes[i])
 	}
-	for i, preds := range s.preds {
+	for i, preds := range s.Preds {
 		var accesses []dag.Access
 		for _, q := range preds {
 			accesses = append(accesses, b.In(q))
 		}
-		s.declare(b, i, append(accesses, b.Out(int32(i)))...)
+		s.Declare(b, i, append(accesses, b.Out(int32(i)))...)
 	}
 	g, err := b.Graph()
 	if err != nil {
@@ -61,7 +63,7 @@ func wholeOps(p *Plan) bool {
 	whole := true
 	last := map[int32]int32{}
 	recorded := map[int32]int32{}
-	forEachOp(p, func(_ int, stream int32, op *Op) {
+	plantest.EachOp(p, func(_ int, stream int32, op *Op) {
 		switch op.Kind {
 		case Launch:
 			last[stream] = op.Node
@@ -86,7 +88,7 @@ func judge(t *rapid.T, g *dag.Graph, p *Plan, what string) bool {
 		}
 		return false
 	}
-	right := bruteRight(g, p)
+	right := plantest.BruteRight(g, p)
 	if (err == nil) != right {
 		t.Fatalf("%s: Verify says %v, brute force %v", what, err, right)
 	}
@@ -102,7 +104,7 @@ func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
 				if op.Kind != Wait {
 					continue
 				}
-				cut := withoutOp(p, s, i)
+				cut := plantest.WithoutOp(p, s, i)
 				cut = withoutUnusedRecords(cut)
 				removed++
 				err := Verify(g, cut)
@@ -119,7 +121,7 @@ func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
 func withoutUnusedRecords(p *Plan) *Plan {
 	latest := map[int32]int{}
 	used := map[int]bool{}
-	forEachOp(p, func(at int, _ int32, op *Op) {
+	plantest.EachOp(p, func(at int, _ int32, op *Op) {
 		switch op.Kind {
 		case Record:
 			latest[op.Event] = at
@@ -133,7 +135,7 @@ func withoutUnusedRecords(p *Plan) *Plan {
 		c.Streams = append(c.Streams, s)
 	}
 	records := int32(0)
-	forEachOp(p, func(at int, stream int32, op *Op) {
+	plantest.EachOp(p, func(at int, stream int32, op *Op) {
 		if op.Kind == Record && !used[at] {
 			return
 		}
@@ -147,7 +149,7 @@ func withoutUnusedRecords(p *Plan) *Plan {
 		// Events that nothing records any more are not asked for: number the rest anew.
 		c.Events = 0
 		number := map[int32]int32{}
-		forEachOp(c, func(_ int, _ int32, op *Op) {
+		plantest.EachOp(c, func(_ int, _ int32, op *Op) {
 			if op.Kind == Launch {
 				return
 			}
@@ -167,7 +169,7 @@ func TestSwappedOpsAreCaught(t *testing.T) {
 		g, p := drawPlan(t, 16)
 		for s := range p.Streams {
 			for i := 1; i < len(p.Streams[s].Ops); i++ {
-				c := clonePlan(p)
+				c := plantest.ClonePlan(p)
 				ops := c.Streams[s].Ops
 				ops[i-1], ops[i] = ops[i], ops[i-1]
 				verdicts[judge(t, g, c, fmt.Sprintf("ops %d and %d of stream %d swapped", i-1, i, s))]++
@@ -175,7 +177,7 @@ func TestSwappedOpsAreCaught(t *testing.T) {
 		}
 		for k := 1; k < len(p.Order); k++ {
 			if p.Order[k] != p.Order[k-1] {
-				c := clonePlan(p)
+				c := plantest.ClonePlan(p)
 				c.Order[k-1], c.Order[k] = c.Order[k], c.Order[k-1]
 				verdicts[judge(t, g, c, fmt.Sprintf("submissions %d and %d swapped", k-1, k))]++
 			}
@@ -190,12 +192,12 @@ func TestEarlyReuseOfEventsIsCaught(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, p := drawPlan(t, 24)
 		for e := range p.Events {
-			c := clonePlan(p)
+			c := plantest.ClonePlan(p)
 			into := (e + 1) % p.Events
 			if into == e {
 				continue
 			}
-			forEachOp(c, func(_ int, _ int32, op *Op) {
+			plantest.EachOp(c, func(_ int, _ int32, op *Op) {
 				if op.Kind != Launch && op.Event == e {
 					op.Event = into
 				}
@@ -215,7 +217,7 @@ func TestOverlapOfLiveBuffersIsCaught(t *testing.T) {
 				if k == q || p.Memory[k].Device != p.Memory[q].Device || p.Memory[q].Bytes == 0 {
 					continue
 				}
-				c := clonePlan(p)
+				c := plantest.ClonePlan(p)
 				c.Memory[k].Offset = c.Memory[q].Offset
 				c.Stats.PeakDeviceBytes = 1 << 40
 				verdicts[judge(t, g, c, fmt.Sprintf("%d moved onto %d", k, q))]++

@@ -9,9 +9,9 @@ import (
 )
 
 func TestForkJoinLeavesOutWhatWaitsImply(t *testing.T) {
-	launch := func(n int32) Op { return Op{Launch, n, -1} }
-	record := func(n, e int32) Op { return Op{Record, n, e} }
-	wait := func(n, e int32) Op { return Op{Wait, n, e} }
+	launch := func(n int32) Op { return Op{Kind: Launch, Node: n, Event: -1} }
+	record := func(n, e int32) Op { return Op{Kind: Record, Node: n, Event: e} }
+	wait := func(n, e int32) Op { return Op{Kind: Wait, Node: n, Event: e} }
 	p := &Plan{Streams: []Stream{
 		{Ops: []Op{launch(0), wait(1, 0), launch(2)}}, // joins stream 1 by its wait
 		{Ops: []Op{launch(1), record(1, 0)}},          // needs a fork, no join

@@ -11,6 +11,10 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/words"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // ErrMemoryCap is what a *MemoryCapError matches.
@@ -23,7 +27,7 @@ type MemoryCapError struct {
 	Needed   int64 // bytes of the device in the plan that came closest
 	Node     int32 // where the most bytes are alive in that plan; -1 where all of them are kept
 	NodeName string
-	Live     []LiveBuffer // what is alive there, the largest first
+	Live     []layout.LiveBuffer // what is alive there, the largest first
 }
 
 // mostListed is how many buffers the message names; Live has them all.
@@ -32,7 +36,7 @@ const mostListed = 8
 // Error names the device, what is missing and what is alive at the peak.
 func (e *MemoryCapError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "device %d needs %s, %s more than the memory cap of %s; alive at once", e.Device, byteText(e.Needed), byteText(e.Needed-e.Cap), byteText(e.Cap))
+	fmt.Fprintf(&text, "device %d needs %s, %s more than the memory cap of %s; alive at once", e.Device, words.Bytes(e.Needed), words.Bytes(e.Needed-e.Cap), words.Bytes(e.Cap))
 	if e.Node >= 0 {
 		fmt.Fprintf(&text, " at %q", e.NodeName)
 	}
@@ -41,7 +45,7 @@ func (e *MemoryCapError) Error() string {
 			fmt.Fprintf(&text, " and %d more", len(e.Live)-k)
 			break
 		}
-		fmt.Fprintf(&text, "%s %q (%s", map[bool]string{true: ":", false: ","}[k == 0], b.Name, byteText(b.Bytes))
+		fmt.Fprintf(&text, "%s %q (%s", map[bool]string{true: ":", false: ","}[k == 0], b.Name, words.Bytes(b.Bytes))
 		if b.Kept {
 			text.WriteString(", kept throughout")
 		}
@@ -59,15 +63,15 @@ const cappedSearch = 20_000
 // fitMemory returns the plan if it fits the cap, else the best plan found that does: with fewer streams, or with nodes submitted in
 // an order that keeps few bytes alive, on as many streams as fit. replan makes a plan as the options say, but with so many
 // compute streams; finish makes a plan of an assignment, memory layout and predictions included.
-func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Plan, error), finish func(*assignment) (*Plan, error)) (*Plan, error) {
+func fitMemory(g *dag.Graph, p *place.Problem, o Options, plan *Plan, replan func(streams int) (*Plan, error), finish func(*place.Assignment) (*Plan, error)) (*Plan, error) {
 	if o.MemoryCap <= 0 || overCap(plan, o.MemoryCap) == 0 {
 		return plan, nil
 	}
 	closest := plan
-	if kept, err := keptBytes(p.g, o); err != nil {
+	if kept, err := keptBytes(g, o); err != nil {
 		return nil, err
 	} else if kept > o.MemoryCap {
-		return nil, capError(p.g, o, closest)
+		return nil, capError(g, o, closest)
 	}
 	var best *Plan
 	consider := func(made *Plan) bool {
@@ -82,9 +86,9 @@ func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Pla
 		}
 		return true
 	}
-	for streams := p.streams / 2; streams >= 1; streams /= 2 {
+	for streams := o.Streams / 2; streams >= 1; streams /= 2 {
 		made, err := replan(streams)
-		if errors.Is(err, ErrTooManyStreams) {
+		if errors.Is(err, place.ErrTooManyStreams) {
 			break
 		}
 		if err != nil {
@@ -94,12 +98,12 @@ func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Pla
 			break
 		}
 	}
-	if best != nil && p.len() > cappedSearch {
+	if best != nil && g.Len() > cappedSearch {
 		return best, nil
 	}
-	order := newFrugal(p, tightBuffers(p.g, plan, o.MemoryCap)).order()
-	for streams := p.streams; streams >= 1; streams /= 2 {
-		made, err := finish(inOrder(p, order, streams))
+	order := place.FrugalOrder(p, tightBuffers(g, plan, o.MemoryCap))
+	for streams := o.Streams; streams >= 1; streams /= 2 {
+		made, err := finish(place.InOrder(p, order, streams))
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +112,7 @@ func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Pla
 		}
 	}
 	if best == nil {
-		return nil, capError(p.g, o, closest)
+		return nil, capError(g, o, closest)
 	}
 	return best, nil
 }
@@ -116,7 +120,7 @@ func fitMemory(p *problem, o Options, plan *Plan, replan func(streams int) (*Pla
 // overCap is by how much the fullest device misses the cap.
 func overCap(p *Plan, limit int64) int64 {
 	over := int64(0)
-	for _, end := range arenaEnds(p) {
+	for _, end := range layout.ArenaEnds(p) {
 		over = max(over, end-limit)
 	}
 	return over
@@ -132,7 +136,7 @@ func keptBytes(g *dag.Graph, o Options) (int64, error) {
 	most := int64(0)
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.Place == dag.Device && kept[i] {
-			devices[b.Device] += alignUp(b.Bytes)
+			devices[b.Device] += plan.AlignUp(b.Bytes)
 			most = max(most, devices[b.Device])
 		}
 	}
@@ -141,7 +145,7 @@ func keptBytes(g *dag.Graph, o Options) (int64, error) {
 
 // tightBuffers are the device buffers of the devices on which a plan misses the cap.
 func tightBuffers(g *dag.Graph, p *Plan, limit int64) []int32 {
-	ends := arenaEnds(p)
+	ends := layout.ArenaEnds(p)
 	var tight []int32
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.Place == dag.Device && ends[b.Device] > limit {
@@ -157,14 +161,16 @@ func capError(g *dag.Graph, o Options, closest *Plan) error {
 	if err != nil {
 		return err
 	}
-	peaks, err := peakBuffers(g, closest, kept)
+	peaks, err := layout.PeakBuffers(g, closest, kept)
 	if err != nil {
 		return err
 	}
-	full := slices.MaxFunc(peaks, func(a, b Peak) int { return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device)) })
+	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
+		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
+	})
 	e := &MemoryCapError{Device: full.Device, Cap: o.MemoryCap, Needed: full.Arena, Node: full.Node, Live: full.Buffers}
 	if e.Node >= 0 {
-		e.NodeName = nodeName(g, e.Node)
+		e.NodeName = plan.NodeName(g, e.Node)
 	}
 	return e
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dagrun/dagrun/dag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // cappedPlan plans with the list strategy.
@@ -20,8 +23,8 @@ func cappedPlan(tb testing.TB, g *dag.Graph, o Options) (*Plan, error) {
 
 func TestMemoryCapIsKept(t *testing.T) {
 	fewer := 0
-	for family := range families {
-		g := randomShape(family, 50, 3).graph(t)
+	for family := range plantest.Families {
+		g := plantest.RandomShape(family, 50, 3).Graph(t)
 		free, err := cappedPlan(t, g, Options{Streams: 8})
 		require.NoError(t, err)
 		for _, part := range []float64{0.8, 0.6} {
@@ -35,7 +38,7 @@ func TestMemoryCapIsKept(t *testing.T) {
 				require.Greater(t, e.Needed, limit)
 				require.LessOrEqual(t, e.Needed, free.Stats.PeakDeviceBytes)
 				require.NotEmpty(t, e.Live)
-				t.Logf("%s at %.1f: %v", families[family].name, part, err)
+				t.Logf("%s at %.1f: %v", plantest.Families[family].Name, part, err)
 				continue
 			}
 			fewer++
@@ -84,88 +87,5 @@ func TestMemoryCapBelowWhatIsKept(t *testing.T) {
 	require.NoError(t, err)
 	peaks, err := PeakBuffers(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []Peak{{Device: 0, Arena: 4<<20 + 4<<10, Live: 4<<20 + 4<<10, Node: 0, Buffers: []LiveBuffer{{0, "weights", 4 << 20, true}, {1, "x", 4 << 10, false}}}}, peaks)
-}
-
-// bruteOrder is the lowest peak of any serial order, over all sets of nodes.
-func bruteOrder(f *frugal) int64 {
-	n := f.p.len()
-	const none = int64(1) << 62
-	lowest := make([]int64, 1<<n)
-	for set := range lowest {
-		lowest[set] = none
-	}
-	lowest[0] = 0
-	for set := range lowest {
-		if lowest[set] == none {
-			continue
-		}
-		live := int64(0)
-		users := make([]int32, len(f.users))
-		for i := range n {
-			if set>>i&1 == 1 {
-				for _, k := range f.usesOf(int32(i)) {
-					users[k]++
-				}
-			}
-		}
-		for k, u := range users {
-			if u > 0 && u < f.users[k] {
-				live += f.bytes[k]
-			}
-		}
-		for i := range n {
-			ready := set>>i&1 == 0
-			for _, q := range f.preds.pred[f.preds.predStart[i]:f.preds.predStart[i+1]] {
-				ready = ready && set>>q&1 == 1
-			}
-			if !ready {
-				continue
-			}
-			take := int64(0)
-			for _, k := range f.usesOf(int32(i)) {
-				if users[k] == 0 {
-					take += f.bytes[k]
-				}
-			}
-			lowest[set|1<<i] = min(lowest[set|1<<i], max(lowest[set], live+take))
-		}
-	}
-	return lowest[1<<n-1]
-}
-
-func TestFrugalOrderIsTheLowestOnSmallGraphs(t *testing.T) {
-	equal, all, declared := 0, 0, 0
-	for family := range families {
-		for seed := range uint64(4) {
-			g := randomShape(family, 9, seed).graph(t)
-			if g.Len() > 12 {
-				continue
-			}
-			p, err := newProblem(context.Background(), g, H200(), Durations(g, H200(), nil), 1)
-			require.NoError(t, err)
-			f := newFrugal(p, sharingBuffers(g))
-			order := f.order()
-			require.Len(t, order, g.Len())
-			place := make([]int, g.Len())
-			for k, i := range order {
-				place[i] = k
-			}
-			for _, e := range g.Edges() {
-				require.Less(t, place[e.From], place[e.To])
-			}
-			all++
-			best := bruteOrder(f)
-			require.GreaterOrEqual(t, f.peak(order), best)
-			if f.peak(order) == best {
-				equal++
-			}
-			if f.peak(p.order) == best {
-				declared++
-			}
-		}
-	}
-	t.Logf("%d of %d orders are the lowest, %d as declared", equal, all, declared)
-	require.Greater(t, all, 30)
-	require.Equal(t, all, equal)
+	require.Equal(t, []layout.Peak{{Device: 0, Arena: 4<<20 + 4<<10, Live: 4<<20 + 4<<10, Node: 0, Buffers: []layout.LiveBuffer{{Buffer: 0, Name: "weights", Bytes: 4 << 20, Kept: true}, {Buffer: 1, Name: "x", Bytes: 4 << 10, Kept: false}}}}, peaks)
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/model"
 )
-
-// defaultStreams is how many compute streams a device gets where Options says nothing: more do not help on one GPU.
-const defaultStreams = 8
 
 // strategies are the names that Options.Strategy takes.
 var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
@@ -41,17 +41,17 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	finish := func(a *assignment) (*Plan, error) {
+	finish := func(a *place.Assignment) (*Plan, error) {
 		plan, err := r.schedule(p, a, "list")
 		if err != nil {
 			return nil, err
 		}
 		return plan, r.predict(plan)
 	}
-	if plan, err = fitMemory(p, r.o, plan, r.plan, finish); err != nil {
+	if plan, err = fitMemory(g, p, r.o, plan, r.plan, finish); err != nil {
 		return nil, err
 	}
-	bound := lowerBound(g, r.o.Machine, r.durations, r.o.Streams, false)
+	bound := model.LowerBoundWith(g, r.o.Machine, r.durations, r.o.Streams, false)
 	plan.Stats.LowerBoundUS, plan.Stats.CriticalPathUS = bound.US(), bound.CriticalPathUS
 	plan.Graph = g.Hash()
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
@@ -71,11 +71,11 @@ type request struct {
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
 	switch {
 	case o.Streams < 0:
-		return nil, fmt.Errorf("%d streams: %w", o.Streams, ErrBadOption)
+		return nil, fmt.Errorf("%d streams: %w", o.Streams, place.ErrBadOption)
 	case o.MemoryCap < 0:
-		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, ErrBadOption)
+		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, place.ErrBadOption)
 	case o.Streams == 0:
-		o.Streams = defaultStreams
+		o.Streams = model.DefaultStreams
 	}
 	if o.Strategy == "" {
 		o.Strategy = "auto"
@@ -85,18 +85,18 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 		known = known || s == o.Strategy
 	}
 	if !known {
-		return nil, fmt.Errorf("%w %q: there are %s", ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
+		return nil, fmt.Errorf("%w %q: there are %s", place.ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
 	}
 	if o.Machine == nil {
 		o.Machine = H200()
 	} else if err := o.Machine.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadOption, err)
+		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
 	return &request{ctx: ctx, g: g, o: o, durations: Durations(g, o.Machine, o.Profile)}, nil
 }
 
-func (r *request) problem(streams int) (*problem, error) {
-	return newProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
+func (r *request) problem(streams int) (*place.Problem, error) {
+	return place.NewProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
 }
 
 // plan plans with so many streams, memory and predictions included.
@@ -127,38 +127,32 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var a *assignment
+	var a *place.Assignment
 	switch c.strategy {
 	case "serial":
-		a, err = planSerial(p)
+		a, err = place.Serial(p)
 	case "roundrobin":
-		a, err = planRoundRobin(p)
+		a, err = place.RoundRobin(p)
 	case "cover":
-		a, err = planCover(p)
+		a, err = place.Cover(p)
 	default:
-		a, err = planList(p, c.inLine)
+		a, err = place.List(p, c.inLine)
 	}
 	if err != nil {
 		return nil, err
 	}
 	plan, err := r.schedule(p, a, c.strategy)
-	a.release()
-	p.release()
+	a.Release()
+	p.Release()
 	return plan, err
 }
 
 // schedule makes a plan of an assignment; memory and predictions are left open.
-func (r *request) schedule(p *problem, a *assignment, strategy string) (*Plan, error) {
-	if p.explicit { // submitted as declared: what a race is must not hang on what seems urgent
-		a.order = p.order
-	}
-	a.number(p)
-	w, err := insertWaits(p, a)
-	if err != nil {
+func (r *request) schedule(p *place.Problem, a *place.Assignment, strategy string) (*Plan, error) {
+	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name}
+	if err := place.Finish(p, a, r.o.SingleUseEvents, plan); err != nil {
 		return nil, err
 	}
-	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name}
-	assemble(p, a, w, r.o.SingleUseEvents, plan)
 	return plan, nil
 }
 
@@ -168,7 +162,7 @@ func (r *request) predict(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := layoutMemory(r.g, plan, kept); err != nil {
+	if err := layout.Memory(r.g, plan, kept); err != nil {
 		return err
 	}
 	return r.simulate(plan)
@@ -178,7 +172,7 @@ func (r *request) simulate(plan *Plan) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	timeline, err := simulatePlan(r.g, plan, r.o.Machine, r.durations, false)
+	timeline, err := model.SimulateWith(r.g, plan, r.o.Machine, r.durations, false)
 	if err != nil {
 		return fmt.Errorf("planner: the %s plan cannot be simulated: %w", plan.Strategy, err)
 	}

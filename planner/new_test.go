@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -16,71 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
-
-// mixedGraph makes a graph with copies in all directions, priorities, two devices and bound streams, all at random.
-func mixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Graph {
-	rng := rand.New(rand.NewPCG(seed, 11))
-	b := dag.New("mixed")
-	if explicit {
-		b.Sync(dag.SyncExplicit)
-	}
-	devices := 1 + rng.IntN(2)
-	priorities := 1 + rng.IntN(3)
-	bound := rng.IntN(4) // streams per device that users number
-	var host []int32
-	device := make([][]int32, devices)
-	for k := range 4 {
-		host = append(host, b.Host(fmt.Sprintf("h%d", k), dag.U8, 65536))
-		for d := range devices {
-			device[d] = append(device[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: int32(d), DType: dag.U8, Shape: []int64{65536}}))
-		}
-	}
-	pick := func(ids []int32) dag.Range {
-		part := int64(rng.IntN(4)) * 16384
-		return dag.Range{Buffer: ids[rng.IntN(len(ids))], Lo: part, Hi: part + 16384}
-	}
-	for i := range n {
-		d := rng.IntN(devices)
-		name := fmt.Sprintf("n%d", i)
-		var id int32
-		switch rng.IntN(6) {
-		case 0:
-			id = b.Copy(name, pick(device[d]), pick(host))
-		case 1:
-			id = b.Copy(name, pick(host), pick(device[d]))
-		case 2:
-			to, from := pick(device[rng.IntN(devices)]), pick(device[d])
-			if to.Buffer == from.Buffer {
-				id = b.Task(name)
-			} else {
-				id = b.Copy(name, to, from)
-			}
-		default:
-			id = b.Task(name, dag.Access{Range: pick(device[d]), Mode: dag.Read}, dag.Access{Range: pick(device[d]), Mode: dag.ReadWrite})
-			b.At(id).Work = dag.Work{Blocks: int64(1 + rng.IntN(300)), Threads: 256}
-		}
-		node := b.At(id)
-		node.Device = int32(d)
-		node.HasCost, node.CostUS = true, float64(rng.IntN(30))
-		node.Priority = dag.Priority(rng.IntN(priorities) - 1)
-		if bound > 0 && rng.IntN(3) == 0 {
-			// One stream for each device and priority.
-			node.Stream = int32((rng.IntN(bound)*devices+d)*3) + int32(node.Priority) + 1
-		}
-		if i > 0 && rng.IntN(4) == 0 {
-			node.After = []int32{int32(rng.IntN(i))}
-		}
-	}
-	g, err := b.Graph()
-	require.NoError(t, err)
-	return g
-}
 
 func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		explicit := rapid.Bool().Draw(t, "explicit")
-		g := mixedGraph(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 60).Draw(t, "nodes"), explicit)
+		g := plantest.MixedGraph(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 60).Draw(t, "nodes"), explicit)
 		o := Options{
 			Strategy:        rapid.SampledFrom(strategies).Draw(t, "strategy"),
 			Streams:         rapid.IntRange(1, 6).Draw(t, "streams"),
@@ -88,12 +30,16 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 			SingleUseEvents: rapid.Bool().Draw(t, "single"),
 		}
 		plan, err := New(context.Background(), g, o)
-		if o.Strategy == "cover" && errors.Is(err, ErrTooManyStreams) {
+		if o.Strategy == "cover" && errors.Is(err, place.ErrTooManyStreams) {
 			return
 		}
 		require.NoError(t, err)
 		streamOf := make([]int32, g.Len())
 		computing := map[int32]int{} // free streams that compute, by device
+		type pool struct {
+			device   int32
+			priority dag.Priority
+		}
 		pools := map[pool]bool{}
 		for k, s := range plan.Streams {
 			computes, bound := false, int32(-1)
@@ -294,19 +240,19 @@ func TestErrorsOfNew(t *testing.T) {
 	devices, err := b.Graph()
 	require.NoError(t, err)
 	devices.Nodes[second].Device = 1
-	chain := chains(1, 3).ordered(t)
+	chain := plantest.Chains(1, 3).Ordered(t)
 	for _, c := range []struct {
 		g    *dag.Graph
 		o    Options
 		is   error
 		text string
 	}{
-		{chain, Options{Strategy: "lists"}, ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, cover, list, auto`},
-		{chain, Options{Streams: -1}, ErrBadOption, "-1 streams: bad option"},
-		{chain, Options{MemoryCap: -5}, ErrBadOption, "a memory cap of -5 bytes: bad option"},
-		{chain, Options{Keep: []int32{7}}, ErrBadOption, "keep buffer 7 of 0: bad option"},
-		{conflict, Options{}, ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
-		{devices, Options{}, ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
+		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, cover, list, auto`},
+		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: bad option"},
+		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: bad option"},
+		{chain, Options{Keep: []int32{7}}, place.ErrBadOption, "keep buffer 7 of 0: bad option"},
+		{conflict, Options{}, place.ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
+		{devices, Options{}, place.ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
 	} {
 		_, err := New(context.Background(), c.g, c.o)
 		require.ErrorIs(t, err, c.is)
@@ -314,15 +260,8 @@ func TestErrorsOfNew(t *testing.T) {
 	}
 }
 
-func TestCoverRefusesLargeGraphs(t *testing.T) {
-	p := &problem{ctx: context.Background(), g: chains(1, mostCovered+1).ordered(t)}
-	_, err := planCover(p)
-	require.ErrorIs(t, err, ErrGraphTooLarge)
-	require.EqualError(t, err, "cover takes graphs of up to 50000 nodes, this one has 50001; list takes any: graph too large for the strategy")
-}
-
 func TestAutoSaysWhatItDidNotTry(t *testing.T) {
-	g := chains(3, 7000).ordered(t)
+	g := plantest.Chains(3, 7000).Ordered(t)
 	plan, err := New(context.Background(), g, Options{Machine: Unit()})
 	require.NoError(t, err)
 	require.Equal(t, []string{"list", "auto"}, []string{plan.Strategy, plan.Requested})
@@ -333,13 +272,13 @@ func TestAutoSaysWhatItDidNotTry(t *testing.T) {
 }
 
 func TestAutoIsNeverWorseThanWhatItTries(t *testing.T) {
-	for family := range families {
-		g := randomShape(family, 120, 5).ordered(t)
+	for family := range plantest.Families {
+		g := plantest.RandomShape(family, 120, 5).Ordered(t)
 		auto, err := New(context.Background(), g, Options{})
 		require.NoError(t, err)
 		for _, strategy := range []string{"serial", "cover", "list"} {
 			other, err := New(context.Background(), g, Options{Strategy: strategy})
-			if errors.Is(err, ErrTooManyStreams) {
+			if errors.Is(err, place.ErrTooManyStreams) {
 				continue
 			}
 			require.NoError(t, err)
@@ -365,7 +304,7 @@ func TestPolishingSavesWaitsAndNoTime(t *testing.T) {
 func TestNewStopsWhenItsContextIsDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	g := taskBench("stencil", 8, 8, 0).graph(t)
+	g := plantest.TaskBench("stencil", 8, 8, 0).Graph(t)
 	for _, strategy := range strategies {
 		_, err := New(ctx, g, Options{Strategy: strategy})
 		require.ErrorIs(t, err, context.Canceled, strategy)
@@ -373,7 +312,7 @@ func TestNewStopsWhenItsContextIsDone(t *testing.T) {
 }
 
 func TestPlansAreTheSameEveryTimeAndFromManyGoroutines(t *testing.T) {
-	g := mixedGraph(t, 3, 60, false)
+	g := plantest.MixedGraph(t, 3, 60, false)
 	for _, strategy := range []string{"serial", "roundrobin", "list", "auto"} {
 		want, err := New(context.Background(), g, Options{Strategy: strategy})
 		require.NoError(t, err)
@@ -390,7 +329,7 @@ func TestPlansAreTheSameEveryTimeAndFromManyGoroutines(t *testing.T) {
 }
 
 func TestEventsAreReusedUnlessAskedNotTo(t *testing.T) {
-	g := taskBench("stencil", 8, 8, 0).graph(t)
+	g := plantest.TaskBench("stencil", 8, 8, 0).Graph(t)
 	reused, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4})
 	require.NoError(t, err)
 	require.Less(t, reused.Stats.Events, reused.Stats.Records)

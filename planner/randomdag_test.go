@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 var randomStreams = []int{1, 2, 4, 8}
@@ -26,22 +27,16 @@ type randomCase struct {
 func randomCases(tb testing.TB, sizes []int, seeds uint64) []randomCase {
 	tb.Helper()
 	var cases []randomCase
-	for family := range families {
+	for family := range plantest.Families {
 		for _, n := range sizes {
 			for seed := range seeds {
-				s := randomShape(family, n, seed+1)
-				g := s.ordered(tb)
-				p, err := newProblem(context.Background(), g, Unit(), s.cost, g.Len())
+				s := plantest.RandomShape(family, n, seed+1)
+				g := s.Ordered(tb)
+				// Without priorities, devices and bindings, cover takes as many streams as nodes can run at once.
+				p, err := New(context.Background(), g, Options{Strategy: "cover", Streams: g.Len(), Machine: Unit()})
 				require.NoError(tb, err)
-				m, err := match(p, func(int32) bool { return true })
-				require.NoError(tb, err)
-				width := 0
-				for _, q := range m.prev {
-					if q < 0 {
-						width++
-					}
-				}
-				cases = append(cases, randomCase{family, g, s.cost, width})
+				width := len(p.Streams)
+				cases = append(cases, randomCase{family, g, s.Cost, width})
 			}
 		}
 	}
@@ -68,7 +63,7 @@ func (c *randomCase) ratio(tb testing.TB, strategy string, streams int) (ratio f
 
 func TestListIsNearTheLowerBound(t *testing.T) {
 	sum, count := 0.0, 0
-	perFamily := make([][2]float64, len(families))
+	perFamily := make([][2]float64, len(plantest.Families))
 	for _, c := range randomCases(t, []int{50, 200, 1000}, 2) {
 		for _, streams := range randomStreams {
 			list, _, err := c.ratio(t, "list", streams)
@@ -85,7 +80,7 @@ func TestListIsNearTheLowerBound(t *testing.T) {
 		}
 	}
 	for k, f := range perFamily {
-		t.Logf("%-16s %.4f", families[k].name, f[0]/f[1])
+		t.Logf("%-16s %.4f", plantest.Families[k].Name, f[0]/f[1])
 	}
 	t.Logf("%-16s %.4f over %d plans", "all", sum/float64(count), count)
 	require.LessOrEqual(t, sum/float64(count), 1.05)
@@ -102,7 +97,7 @@ func BenchmarkRandomDAG(b *testing.B) {
 			ratio, waits float64
 			count        int
 		}
-		table := make([][]cell, len(families)+1)
+		table := make([][]cell, len(plantest.Families)+1)
 		for k := range table {
 			table[k] = make([]cell, len(strategies))
 		}
@@ -119,7 +114,7 @@ func BenchmarkRandomDAG(b *testing.B) {
 					if c.width < streams {
 						continue
 					}
-					for _, row := range []int{c.family, len(families)} {
+					for _, row := range []int{c.family, len(plantest.Families)} {
 						table[row][k].ratio += ratio
 						table[row][k].waits += float64(waits)
 						table[row][k].count++
@@ -135,8 +130,8 @@ func BenchmarkRandomDAG(b *testing.B) {
 		fmt.Println("   (mean makespan over lower bound, mean waits; S 1, 2, 4, 8)")
 		for k, row := range table {
 			name := "all"
-			if k < len(families) {
-				name = families[k].name
+			if k < len(plantest.Families) {
+				name = plantest.Families[k].Name
 			}
 			fmt.Printf("%-16s", name)
 			for _, c := range row {
@@ -155,10 +150,10 @@ func BenchmarkRandomDAG(b *testing.B) {
 // BenchmarkGrowth shows how the cost of planning grows: list on 8 streams with its waits, and Verify. Simulation and memory
 // layout are apart. Costs are declared, three dependencies a node.
 func BenchmarkGrowth(b *testing.B) {
-	for _, n := range benchmarkSizes {
+	for _, n := range plantest.BenchmarkSizes {
 		// Made when first asked for: a filter that leaves a size out saves making it.
 		made := sync.OnceValues(func() (*request, *Plan) {
-			r, err := newRequest(context.Background(), growthShape(n).ordered(b), Options{Strategy: "list"})
+			r, err := newRequest(context.Background(), plantest.GrowthShape(n).Ordered(b), Options{Strategy: "list"})
 			require.NoError(b, err)
 			plan, err := r.planWith(candidate{strategy: "list", streams: 8})
 			require.NoError(b, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 func TestWhatWasPlannedBeforeDoesNotShow(t *testing.T) {
@@ -23,7 +24,7 @@ func TestWhatWasPlannedBeforeDoesNotShow(t *testing.T) {
 		for _, n := range []int{1, 9, 70, 300} {
 			m := H200()
 			m.CopyEngines = 1 + int(seed%2)
-			for _, g := range []*dag.Graph{mixedGraph(t, seed, n, false), mixedGraph(t, seed, n, true), randomShape(int(seed), n, seed+1).ordered(t)} {
+			for _, g := range []*dag.Graph{plantest.MixedGraph(t, seed, n, false), plantest.MixedGraph(t, seed, n, true), plantest.RandomShape(int(seed), n, seed+1).Ordered(t)} {
 				jobs = append(jobs, job{g, Options{Strategy: "list", Streams: 1 + n%9, Machine: m, SingleUseEvents: seed == 3}},
 					job{g, Options{Strategy: "list", Streams: 80, Machine: Unit()}})
 			}
@@ -59,7 +60,7 @@ func TestWhatWasPlannedBeforeDoesNotShow(t *testing.T) {
 func TestWhatWasProvedBeforeDoesNotShow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for seed := range uint64(12) {
-		g := randomShape(int(seed)%len(families), 5+int(seed)*20, seed+1).graph(t)
+		g := plantest.RandomShape(int(seed)%len(plantest.Families), 5+int(seed)*20, seed+1).Graph(t)
 		plan, err := New(context.Background(), g, Options{Strategy: "list", Streams: 1 + int(seed)%7})
 		require.NoError(t, err)
 		require.NoError(t, Verify(g, plan))
@@ -73,46 +74,10 @@ func TestWhatWasProvedBeforeDoesNotShow(t *testing.T) {
 		}
 		for range min(5, len(waits)) {
 			at := waits[rng.IntN(len(waits))]
-			require.Error(t, Verify(g, withoutOp(plan, at[0], at[1])))
+			require.Error(t, Verify(g, plantest.WithoutOp(plan, at[0], at[1])))
 			require.NoError(t, Verify(g, plan))
 		}
 		require.Error(t, Verify(g, nil))
 		require.NoError(t, Verify(g, plan))
 	}
-}
-
-func TestAPassIsGivenUpOnlyWhereItWouldLose(t *testing.T) {
-	lost, won := 0, 0
-	for family := range len(families) + 1 {
-		for seed := range uint64(4) {
-			for _, streams := range []int{2, 5, 8} {
-				for _, m := range []*Machine{Unit(), H200()} {
-					n := 40 + int(seed)*60
-					g := mixedGraph(t, seed, n, false)
-					if family < len(families) {
-						g = randomShape(family, n, seed+1).ordered(t)
-					}
-					p, err := newProblem(context.Background(), g, m, Durations(g, m, nil), streams)
-					require.NoError(t, err)
-					l := newLister(p, smallWindow, false)
-					require.NoError(t, l.run(wary, nil))
-					l.keep()
-					for _, taste := range []taste{freeing, newest} {
-						require.NoError(t, l.run(taste, nil))
-						whole := l.score
-						require.NoError(t, l.run(taste, &l.best.score))
-						if l.lost {
-							require.False(t, whole.better(l.best.score))
-							lost++
-							continue
-						}
-						require.Equal(t, whole, l.score)
-						won++
-					}
-				}
-			}
-		}
-	}
-	require.Positive(t, lost)
-	require.Positive(t, won)
 }

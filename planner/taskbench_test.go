@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // finishTimes runs a plan on the unit machine as its streams say: a launch starts when its stream and its waits let it.
@@ -52,16 +53,16 @@ const randomSeeds = 20
 func benchRows(tb testing.TB) []benchRow {
 	tb.Helper()
 	rows := []benchRow{
-		{"stencil", []*dag.Graph{taskBench("stencil", 8, 8, 0).graph(tb)}, 16, 42, 39},
-		{"fft", []*dag.Graph{taskBench("fft", 8, 8, 0).graph(tb)}, 16, 17, 14},
-		{"sweep", []*dag.Graph{taskBench("sweep", 8, 8, 0).graph(tb)}, 11, 18, 18},
-		{"tree", []*dag.Graph{taskBench("tree", 8, 4, 0).graph(tb)}, 5, 3, 3},
+		{"stencil", []*dag.Graph{plantest.TaskBench("stencil", 8, 8, 0).Graph(tb)}, 16, 42, 39},
+		{"fft", []*dag.Graph{plantest.TaskBench("fft", 8, 8, 0).Graph(tb)}, 16, 17, 14},
+		{"sweep", []*dag.Graph{plantest.TaskBench("sweep", 8, 8, 0).Graph(tb)}, 11, 18, 18},
+		{"tree", []*dag.Graph{plantest.TaskBench("tree", 8, 4, 0).Graph(tb)}, 5, 3, 3},
 		{"random", nil, 16, 39, 0},
-		{"chain of 32", []*dag.Graph{chains(1, 32).graph(tb)}, 32, 0, 0},
-		{"5 chains of 16", []*dag.Graph{chains(5, 16).graph(tb)}, 20, 3, 3},
+		{"chain of 32", []*dag.Graph{plantest.Chains(1, 32).Graph(tb)}, 32, 0, 0},
+		{"5 chains of 16", []*dag.Graph{plantest.Chains(5, 16).Graph(tb)}, 20, 3, 3},
 	}
 	for seed := range uint64(randomSeeds) {
-		rows[4].graphs = append(rows[4].graphs, taskBench("random", 8, 8, seed+1).graph(tb))
+		rows[4].graphs = append(rows[4].graphs, plantest.TaskBench("random", 8, 8, seed+1).Graph(tb))
 	}
 	return rows
 }

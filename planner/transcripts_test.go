@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")
@@ -238,15 +239,9 @@ func TestPlanTextGolden(t *testing.T) {
 	golden(t, "testdata/saxpy.plan.text", out.String())
 }
 
-func TestTextWidth(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4, "ｆ": 2, "🚀": 2, "✅": 2, "→": 1, "Ω": 1, "\u200b": 0} {
-		require.Equal(t, want, textWidth(text), "%q", text)
-	}
-}
-
 func BenchmarkPlanText(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		g := growthShape(n).graph(b)
+		g := plantest.GrowthShape(n).Graph(b)
 		p := planned(b, g, Options{Strategy: "list", Streams: 8})
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

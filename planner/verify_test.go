@@ -7,9 +7,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/dagrun/dagrun/dag"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // saxpy is the textbook pipeline: two uploads, a kernel, a download, on three streams.
@@ -26,14 +28,14 @@ func saxpy(t *testing.T) (*dag.Graph, *Plan) {
 	require.NoError(t, err)
 	p := &Plan{
 		Streams: []Stream{
-			{Ops: []Op{{Launch, 0, -1}, {Wait, 1, 0}, {Launch, 2, -1}, {Record, 2, 1}}},
-			{Ops: []Op{{Launch, 1, -1}, {Record, 1, 0}}},
-			{Ops: []Op{{Wait, 2, 1}, {Launch, 3, -1}}},
+			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Record, Node: 2, Event: 1}}},
+			{Ops: []Op{{Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}},
+			{Ops: []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 3, Event: -1}}},
 		},
 		Order:  []int32{0, 1, 1, 0, 0, 0, 2, 2},
 		Events: 2,
 	}
-	placeApart(g, p)
+	plantest.PlaceApart(g, p)
 	require.NoError(t, Verify(g, p))
 	return g, p
 }
@@ -56,22 +58,22 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`},
 		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`},
 		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: take one launch out`},
-		{"never launched", func(p *Plan) { *p = *withoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`},
+		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`},
 		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`},
 		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, ErrEvent,
 			`stream 1 records event 0 after "up_y", but the launch before it is none`},
 		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`},
 		{"wait before its record", func(p *Plan) { p.Order = []int32{0, 0, 1, 1, 0, 0, 2, 2} }, ErrEvent,
 			`stream 0 waits on event 0 before its record after "up_y" is submitted: submit that record first`},
-		{"wait for no record", func(p *Plan) { *p = *withoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, ErrEvent,
+		{"wait for no record", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, ErrEvent,
 			`stream 2 waits on event 0 for "saxpy", but its latest record submitted follows "up_y": record another event after "saxpy"`},
-		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = Op{Record, 2, 0} }, ErrEvent,
+		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = Op{Kind: Record, Node: 2, Event: 0} }, ErrEvent,
 			`stream 2 waits on event 1, which is never recorded after "saxpy": record event 1 after "saxpy"`},
 		{"wrong device", func(p *Plan) { p.Streams[1].Device = 1 }, ErrWrongStream,
 			`"up_y" runs on device 0 with normal priority, but stream 1 is on device 1 with normal priority: launch it on another stream`},
 		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, ErrWrongStream,
 			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`},
-		{"missing wait", func(p *Plan) { *p = *withoutOp(p, 0, 1) }, ErrHazard,
+		{"missing wait", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 1) }, ErrHazard,
 			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`},
 		{"swapped launches", func(p *Plan) {
 			ops := p.Streams[0].Ops
@@ -81,7 +83,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		}, ErrHazard,
 			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x[0:4096]): launch "up_x" first`},
 		{"deadlock", func(p *Plan) {
-			p.Streams[1].Ops = []Op{{Wait, 2, 1}, {Launch, 1, -1}, {Record, 1, 0}}
+			p.Streams[1].Ops = []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}
 			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
 		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1 waits for "saxpy" on stream 0: take one of these waits out`},
 		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan has no place for "d_y": lay the memory out again`},
@@ -130,7 +132,7 @@ func TestVerifyBoundStreams(t *testing.T) {
 		for s, nodes := range streams {
 			p.Streams = append(p.Streams, Stream{})
 			for _, n := range nodes {
-				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Launch, n, -1})
+				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Kind: Launch, Node: n, Event: -1})
 				p.Order = append(p.Order, int32(s))
 			}
 		}
@@ -157,13 +159,13 @@ func TestVerifyEventReuse(t *testing.T) {
 	require.NoError(t, err)
 	p := &Plan{
 		Streams: []Stream{
-			{Ops: []Op{{Launch, 0, -1}, {Record, 0, 0}, {Launch, 1, -1}, {Record, 1, 0}}},
-			{Ops: []Op{{Wait, 0, 0}, {Launch, 2, -1}, {Wait, 1, 0}, {Launch, 3, -1}}},
+			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}},
+			{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 3, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 0, 0, 1, 1, 1},
 		Events: 1,
 	}
-	placeApart(g, p)
+	plantest.PlaceApart(g, p)
 	require.NoError(t, Verify(g, p))
 	require.EqualError(t, VerifySingleUse(g, p), `event 0 is recorded after "a" and again after "b": plan with one event per record`)
 	p.Order = []int32{0, 0, 0, 0, 1, 1, 1, 1}
@@ -186,8 +188,8 @@ func TestVerifyExplicitSchedule(t *testing.T) {
 		g, err := b.Graph()
 		require.NoError(t, err)
 		g.Sync = dag.SyncExplicit
-		p := &Plan{Streams: []Stream{{Ops: []Op{{Launch, 0, -1}}}, {Ops: []Op{{Launch, 1, -1}}}}, Order: []int32{0, 1}}
-		placeApart(g, p)
+		p := &Plan{Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}}}, {Ops: []Op{{Kind: Launch, Node: 1, Event: -1}}}}, Order: []int32{0, 1}}
+		plantest.PlaceApart(g, p)
 		return g, p
 	}
 	g, p := build(false)
@@ -207,21 +209,21 @@ func TestVerifyExplicitSchedule(t *testing.T) {
 func TestVerifyAgreesWithBruteForce(t *testing.T) {
 	verdicts := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 12, false)
-		p := drawDullPlan(t, g, 4)
-		rng := drawSource(t)
+		g := plantest.DrawGraph(t, 12, false)
+		p := plantest.DrawDullPlan(t, g, 4)
+		rng := plantest.DrawSource(t)
 		if err := Verify(g, p); err != nil {
 			t.Fatalf("a right plan is refused: %v", err)
 		}
 		// Take some waits out and move some buffers onto others.
 		p = thinned(rng, p, 3)
-		for range between(rng, 0, 3) {
-			k := between(rng, 0, len(p.Memory)-1)
-			p.Memory[k].Offset = int64(between(rng, 0, 8)) * 256
+		for range plantest.Between(rng, 0, 3) {
+			k := plantest.Between(rng, 0, len(p.Memory)-1)
+			p.Memory[k].Offset = int64(plantest.Between(rng, 0, 8)) * 256
 		}
 		p.Stats.PeakDeviceBytes = 1 << 20
 		err := Verify(g, p)
-		want := bruteRight(g, p)
+		want := plantest.BruteRight(g, p)
 		verdicts[want]++
 		if (err == nil) != want {
 			t.Fatalf("Verify says %v, brute force %v", err, want)
@@ -237,9 +239,9 @@ func TestVerifyAgreesWithBruteForce(t *testing.T) {
 // The same with more streams than one walk follows.
 func TestVerifyOnManyStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 12, false)
-		p := drawDullPlan(t, g, 4)
-		wide := spread(p)
+		g := plantest.DrawGraph(t, 12, false)
+		p := plantest.DrawDullPlan(t, g, 4)
+		wide := plantest.Spread(p)
 		if err := Verify(g, wide); err != nil {
 			t.Fatalf("a right plan is refused: %v", err)
 		}
@@ -248,8 +250,8 @@ func TestVerifyOnManyStreams(t *testing.T) {
 				if op.Kind != Wait {
 					continue
 				}
-				cut := withoutOp(wide, s, i)
-				if err := Verify(g, cut); (err == nil) != bruteRight(g, cut) {
+				cut := plantest.WithoutOp(wide, s, i)
+				if err := Verify(g, cut); (err == nil) != plantest.BruteRight(g, cut) {
 					t.Fatalf("without the wait at stream %d, op %d Verify says %v", s, i, err)
 				}
 			}
@@ -260,8 +262,8 @@ func TestVerifyOnManyStreams(t *testing.T) {
 // Whatever ids a plan holds, Verify returns.
 func TestVerifySurvivesHostilePlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, 6, true)
-		p := drawDullPlan(t, g, 3)
+		g := plantest.DrawGraph(t, 6, true)
+		p := plantest.DrawDullPlan(t, g, 3)
 		wild := rapid.OneOf(rapid.Int32Range(-2, 8), rapid.SampledFrom([]int32{math.MinInt32, math.MaxInt32}))
 		for range rapid.IntRange(1, 4).Draw(t, "faults") {
 			s := rapid.IntRange(0, len(p.Streams)-1).Draw(t, "stream")
@@ -279,14 +281,14 @@ func TestVerifySurvivesHostilePlans(t *testing.T) {
 				m.Offset, m.Bytes = rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "bytes")
 			case len(ops) > 0:
 				op := &ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]
-				*op = Op{OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), wild.Draw(t, "node"), wild.Draw(t, "event")}
+				*op = Op{Kind: OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), Node: wild.Draw(t, "node"), Event: wild.Draw(t, "event")}
 			}
 		}
-		before := clonePlan(p)
+		before := plantest.ClonePlan(p)
 		err := Verify(g, p)
 		require.Equal(t, before, p, "Verify changed the plan")
 		_ = VerifySingleUse(g, p)
-		if err == nil && !bruteRight(g, p) {
+		if err == nil && !plantest.BruteRight(g, p) {
 			t.Fatal("a wrong plan passed")
 		}
 	})

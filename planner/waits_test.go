@@ -6,14 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
 // closure is happens-before between launches, from the ops in submission order; the skip-th wait is left out (-1: none).
@@ -66,40 +66,17 @@ func unenforced(before [][]uint64, g *dag.Graph) int {
 	return count
 }
 
-// drawShape draws a graph of any family or a fully random one.
-func drawShape(t *rapid.T, most int) *shape {
-	kind := rapid.IntRange(-1, len(families)-1).Draw(t, "family")
-	n := rapid.IntRange(1, most).Draw(t, "nodes")
-	seed := rapid.Uint64().Draw(t, "seed")
-	if kind >= 0 {
-		return randomShape(kind, max(n, 2), seed)
-	}
-	rng := rand.New(rand.NewPCG(seed, 3))
-	s := &shape{name: "any"}
-	density := rng.Float64()
-	for i := range n {
-		var preds []int32
-		for q := range i {
-			if rng.Float64() < density*4/float64(n) {
-				preds = append(preds, int32(q))
-			}
-		}
-		s.add(preds...)
-	}
-	return s
-}
-
 func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawShape(t, 40)
-		g := mustOrder(t, s)
+		s := plantest.DrawShape(t, 40)
+		g := plantest.MustOrder(t, s)
 		plan, err := New(context.Background(), g, Options{
 			Strategy:        rapid.SampledFrom([]string{"serial", "roundrobin", "cover", "list"}).Draw(t, "strategy"),
 			Streams:         rapid.IntRange(1, 6).Draw(t, "streams"),
 			Machine:         rapid.SampledFrom([]*Machine{Unit(), H200()}).Draw(t, "machine"),
 			SingleUseEvents: rapid.Bool().Draw(t, "single"),
 		})
-		if errors.Is(err, ErrTooManyStreams) {
+		if errors.Is(err, place.ErrTooManyStreams) {
 			return
 		}
 		require.NoError(t, err)
@@ -108,30 +85,6 @@ func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
 		for k := range plan.Stats.Waits {
 			require.NotZero(t, unenforced(closure(t, plan, g.Len(), k), g), "wait %d is not needed", k)
 		}
-	})
-}
-
-// The ways to find waits agree: sets of nodes, and clocks of streams in blocks of any size.
-func TestWaitsAreTheSameHoweverTheyAreFound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawShape(t, 60)
-		g := mustOrder(t, s)
-		p, err := newProblem(context.Background(), g, Unit(), Durations(g, Unit(), nil), rapid.IntRange(1, 40).Draw(t, "streams"))
-		require.NoError(t, err)
-		a, err := planRoundRobin(p)
-		require.NoError(t, err)
-		want, err := reducedWaits(p, a)
-		require.NoError(t, err)
-		sorted := func(w *waitList) [][]int32 {
-			var all [][]int32
-			for i := range int32(p.len()) {
-				all = append(all, slices.Sorted(slices.Values(w.of(i))))
-			}
-			return all
-		}
-		got, err := clockedWaits(p, a, rapid.IntRange(1, 40).Draw(t, "block"))
-		require.NoError(t, err)
-		require.Equal(t, sorted(want), sorted(got))
 	})
 }
 

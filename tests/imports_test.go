@@ -93,6 +93,57 @@ func packages(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
+// plannerImports says of each package of the planner which others of this module it may import. The proof imports nothing that
+// makes plans: what it shared with the makers it would believe.
+var plannerImports = map[string][]string{
+	"planner/internal/jsontext":         {},
+	"planner/internal/words":            {},
+	"planner/internal/scratch":          {},
+	"planner/plan":                      {"dag", "planner/internal/jsontext", "planner/internal/words"},
+	"planner/proof":                     {"dag", "planner/plan"},
+	"planner/model":                     {"dag", "planner/internal/jsontext", "planner/plan"},
+	"planner/internal/order":            {"planner/internal/scratch", "planner/plan"},
+	"planner/internal/layout":           {"dag", "planner/internal/order", "planner/internal/scratch", "planner/plan"},
+	"planner/internal/place":            {"dag", "planner/internal/scratch", "planner/model", "planner/plan"},
+	"planner/internal/plantest":         {"dag", "planner/model", "planner/plan"},
+	"planner/internal/plantest/planned": {"dag", "planner/internal/place", "planner/model", "planner/plan"},
+	"planner": {"dag", "planner/internal/jsontext", "planner/internal/layout", "planner/internal/place", "planner/internal/words",
+		"planner/model", "planner/plan", "planner/proof"},
+	"planner/picture": {"dag", "planner"},
+}
+
+func TestPlannerPackagesImportOnlyWhatTheyMay(t *testing.T) {
+	seen := map[string]bool{}
+	walkSources(t, func(file, room string, imports []string) {
+		if room != "planner" || strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		from := path.Dir(file)
+		allowed, known := plannerImports[from]
+		require.True(t, known, "%s is in a package of the planner that has no list of imports", file)
+		seen[from] = true
+		for _, name := range imports {
+			if rest, ours := strings.CutPrefix(name, module+"/"); ours {
+				require.Contains(t, allowed, rest, "%s imports %s", file, name)
+			}
+		}
+	})
+	for from := range plannerImports {
+		require.True(t, seen[from], "no source was read in %s/", from)
+	}
+}
+
+func TestTestHelpersOfThePlannerAreForTests(t *testing.T) {
+	walkSources(t, func(file, _ string, imports []string) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "planner/internal/plantest/") {
+			return
+		}
+		for _, name := range imports {
+			require.NotContains(t, name, "/plantest", "%s imports a package for tests", file)
+		}
+	})
+}
+
 func TestNothingImportsC(t *testing.T) {
 	walkSources(t, func(file, _ string, imports []string) {
 		require.NotContains(t, imports, "C", "%s uses cgo", file)

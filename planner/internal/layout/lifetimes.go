@@ -1,0 +1,215 @@
+// Lifetimes: which device buffers keep their bytes for the whole program, and which of the others are done before which start.
+// Places nothing.
+
+package layout
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Kept says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
+// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+func Kept(g *dag.Graph) []bool {
+	kept := make([]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
+	}
+	return kept
+}
+
+// lifetimes says what the plan orders among buffers that may share bytes. Buffers count from 0 here, in order of their ids.
+type lifetimes struct {
+	buffers     []int32 // ids
+	bytes       []int64 // rounded up to the arena's alignment
+	first, last []int32 // places of the first and last access in the submission order
+
+	columns  int
+	start    []int32 // by buffer, columns each: the last launch of a stream that comes before all accesses of the buffer
+	endStart []int32 // by buffer, into ends
+	ends     []mark
+	endless  []bool // used on a stream without a column: never known to be done
+}
+
+// mark is a launch, as the position on the stream of a column.
+type mark struct{ column, pos int32 }
+
+// before says whether every access of buffer a has finished before any of b starts.
+func (l *lifetimes) before(a, b int32) bool {
+	if l.endless[a] {
+		return false
+	}
+	row := l.start[int(b)*l.columns : (int(b)+1)*l.columns]
+	for _, m := range l.ends[l.endStart[a]:l.endStart[a+1]] {
+		if row[m.column] < m.pos {
+			return false
+		}
+	}
+	return true
+}
+
+// apart says whether two buffers may share bytes.
+func (l *lifetimes) apart(a, b int32) bool {
+	if l.first[a] < l.first[b] {
+		return l.before(a, b)
+	}
+	return l.before(b, a)
+}
+
+// stay is the span of one buffer's accesses on one stream.
+type stay struct {
+	buffer, stream int32
+	firstNode      int32
+	lastPos        int32
+	next           int32 // another of the buffer, plus 1
+}
+
+// readLifetimes reads the lifetimes of the given buffers, each of which is accessed. It keeps about so many entries of clocks:
+// where more are needed, buffers of some streams count as never done.
+func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int32, entries int) *lifetimes {
+	n := len(buffers)
+	l := &lifetimes{buffers: buffers, bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n)}
+	index := make([]int32, len(g.Buffers)) // plus 1
+	for k, b := range buffers {
+		index[b] = int32(k) + 1
+		l.bytes[k] = plan.AlignUp(g.Buffers[b].Bytes)
+		l.first[k] = -1
+	}
+	head := make([]int32, n)
+	stays := make([]stay, 0, 2*n)
+	for rank, node := range s.Order {
+		at := s.Spots[node]
+		for _, a := range g.Accesses(node) {
+			k := index[a.Buffer] - 1
+			if k < 0 || a.Lo >= a.Hi {
+				continue
+			}
+			if l.first[k] < 0 {
+				l.first[k] = int32(rank)
+			}
+			l.last[k] = int32(rank)
+			i := head[k]
+			for i > 0 && stays[i-1].stream != at.Stream {
+				i = stays[i-1].next
+			}
+			if i == 0 {
+				stays = append(stays, stay{k, at.Stream, node, at.Pos, head[k]})
+				head[k] = int32(len(stays))
+			} else {
+				stays[i-1].lastPos = at.Pos
+			}
+		}
+	}
+	column := l.chooseColumns(p, stays, max(1, entries/max(1, n)))
+	l.endStart = make([]int32, n+1)
+	l.ends = make([]mark, 0, len(stays))
+	for k := range n {
+		for i := head[k]; i > 0; i = stays[i-1].next {
+			st := &stays[i-1]
+			if column[st.stream] < 0 {
+				l.endless[k] = true
+			} else {
+				l.ends = append(l.ends, mark{column[st.stream], st.lastPos})
+			}
+		}
+		l.endStart[k+1] = int32(len(l.ends))
+	}
+	l.readStarts(order.NewClocks(p, s), s, stays, column)
+	return l
+}
+
+// chooseColumns gives columns to all streams or to so many of them, those with the most bytes.
+func (l *lifetimes) chooseColumns(p *plan.Plan, stays []stay, most int) []int32 {
+	column := make([]int32, len(p.Streams))
+	if len(p.Streams) <= most {
+		for i := range column {
+			column[i] = int32(i)
+		}
+		l.columns = len(column)
+		return column
+	}
+	weight := make([]float64, len(p.Streams))
+	order := make([]int32, len(p.Streams))
+	for i := range order {
+		order[i], column[i] = int32(i), -1
+	}
+	for i := range stays {
+		weight[stays[i].stream] += float64(l.bytes[stays[i].buffer])
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		switch {
+		case weight[a] > weight[b]:
+			return -1
+		case weight[a] < weight[b]:
+			return 1
+		}
+		return 0
+	})
+	chosen := order[:most]
+	slices.Sort(chosen)
+	for k, stream := range chosen {
+		column[stream] = int32(k)
+	}
+	l.columns = most
+	return column
+}
+
+// readStarts takes for each buffer what comes before all its first accesses.
+func (l *lifetimes) readStarts(clocks *order.Clocks, s *order.Schedule, stays []stay, column []int32) {
+	l.start = make([]int32, len(l.buffers)*l.columns)
+	for i := range l.start {
+		l.start[i] = math.MaxInt32
+	}
+	rank := s.Ranks()
+	byRank := scratch.CountingSort(len(stays), len(s.Order), nil, func(k int32) int32 { return rank[stays[k].firstNode] })
+	type followed struct{ column, own int32 }
+	var follow []followed
+	for low := 0; low < len(column); low += clocks.Width() {
+		follow = follow[:0]
+		for own := 0; own < clocks.Width() && low+own < len(column); own++ {
+			if c := column[low+own]; c >= 0 {
+				follow = append(follow, followed{c, int32(own)})
+			}
+		}
+		if len(follow) == 0 {
+			continue
+		}
+		clocks.Begin(low)
+		for rest := byRank; len(rest) > 0; {
+			node, clock := clocks.Next()
+			for len(rest) > 0 && stays[rest[0]].firstNode == node {
+				row := l.start[int(stays[rest[0]].buffer)*l.columns:][:l.columns]
+				for _, f := range follow {
+					row[f.column] = min(row[f.column], clock[f.own])
+				}
+				rest = rest[1:]
+			}
+		}
+	}
+}
+
+// busiest is the most bytes that are alive at one place of the submission order, and that place. All buffers alive there
+// are alive together in every replay, so no layout of this plan needs less.
+func (l *lifetimes) busiest(nodes int) (bytes int64, at int32) {
+	change := make([]int64, nodes+1)
+	for k := range l.buffers {
+		change[l.first[k]] += l.bytes[k]
+		change[l.last[k]+1] -= l.bytes[k]
+	}
+	live := int64(0)
+	for k, c := range change {
+		if live += c; live > bytes {
+			bytes, at = live, int32(k)
+		}
+	}
+	return bytes, at
+}

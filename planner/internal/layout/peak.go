@@ -1,0 +1,101 @@
+// The buffers that are alive together where a plan needs the most device memory. Changes no plan.
+
+package layout
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// antichainLimit is how many buffers the heaviest set is found of exactly; of more it is the busiest place of the submission order.
+const antichainLimit = 400
+
+// LiveBuffer is a buffer that is alive at a peak.
+type LiveBuffer struct {
+	Buffer int32
+	Name   string
+	Bytes  int64
+	Kept   bool // its bytes are its own for the whole program
+}
+
+// Peak is where a plan needs the most memory of one device.
+type Peak struct {
+	Device  int32
+	Arena   int64 // bytes that the plan's layout takes
+	Live    int64 // bytes of Buffers, each rounded up to 256: no layout of this plan takes less
+	Node    int32 // the node at which the last of them comes alive; -1 where all are kept
+	Buffers []LiveBuffer
+}
+
+// PeakBuffers does what [PeakBuffers] says for a plan whose ops are known to be whole.
+func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
+	s := order.Read(p, g.Len())
+	devices, _, err := arenaSizes(g)
+	if err != nil {
+		return nil, err
+	}
+	used := usedBuffers(g)
+	arenas := ArenaEnds(p)
+	var peaks []Peak
+	for _, device := range devices {
+		peak := Peak{Device: device, Arena: arenas[device], Node: -1}
+		add := func(buffer int32, kept bool) {
+			bytes := g.Buffers[buffer].Bytes
+			peak.Live += plan.AlignUp(bytes)
+			peak.Buffers = append(peak.Buffers, LiveBuffer{buffer, plan.BufferName(g, buffer), bytes, kept})
+		}
+		var sharing []int32
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			switch {
+			case b.Place != dag.Device || b.Device != device:
+			case kept[i]:
+				add(int32(i), true)
+			case used[i] && b.Bytes > 0:
+				sharing = append(sharing, int32(i))
+			}
+		}
+		if len(sharing) > 0 {
+			l := readLifetimes(g, p, s, sharing, order.ClockEntries)
+			start := int32(-1)
+			for _, k := range l.heaviest(len(s.Order)) {
+				add(sharing[k], false)
+				start = max(start, l.first[k])
+			}
+			peak.Node = s.Order[start]
+		}
+		slices.SortFunc(peak.Buffers, func(a, b LiveBuffer) int {
+			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Buffer, b.Buffer))
+		})
+		peaks = append(peaks, peak)
+	}
+	return peaks, nil
+}
+
+// heaviest is a set of buffers that are alive together, the heaviest where there are few enough to find it.
+func (l *lifetimes) heaviest(nodes int) []int32 {
+	if len(l.buffers) <= antichainLimit {
+		return heaviestAntichain(l)
+	}
+	_, at := l.busiest(nodes)
+	var set []int32
+	for k := range l.buffers {
+		if l.first[k] <= at && at <= l.last[k] {
+			set = append(set, int32(k))
+		}
+	}
+	return set
+}
+
+// ArenaEnds is where each device's arena ends.
+func ArenaEnds(p *plan.Plan) map[int32]int64 {
+	ends := map[int32]int64{}
+	for _, m := range p.Memory {
+		ends[m.Device] = max(ends[m.Device], m.Offset+plan.AlignUp(m.Bytes))
+	}
+	return ends
+}

@@ -1,0 +1,95 @@
+// An assignment: each node's stream and the order of submission, before waits. Makes no ops.
+
+package place
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Assignment is what a strategy decides. Stream order is submission order, which is topological.
+type Assignment struct {
+	stream []int32   // of each node
+	order  []int32   // nodes as submitted
+	lanes  []lane    // by stream
+	waits  *waitList // nil: not known yet
+	score  score     // as the strategy sees it, where it looks
+	owner  *lister   // whose memory this is, nil for nobody's
+}
+
+// Release hands the memory back where it is somebody's. The assignment must not be used any more.
+func (s *Assignment) Release() {
+	if s.owner != nil {
+		s.owner.release()
+	}
+}
+
+// lane is a stream before it has a number that people see.
+type lane struct {
+	pool     int32
+	binding  int32 // index into the problem's bindings, -1 for none
+	computes bool
+}
+
+// fewLanes is how many streams most assignments stay within.
+const fewLanes = 32
+
+// number gives the streams their final numbers: a bound stream the one that its user wrote, where there are that many streams,
+// the others what is left, by first use. Streams without nodes vanish.
+func (s *Assignment) number(p *Problem) {
+	// Most plans have few streams: what is kept by stream lies on the stack then.
+	var few [4 * fewLanes]int32
+	words := few[:]
+	if len(s.lanes) > fewLanes {
+		words = make([]int32, 4*len(s.lanes))
+	}
+	count := len(s.lanes)
+	used, homeless := words[:0:count], words[count:count:2*count]
+	final, taken := words[2*count:3*count], words[3*count:4*count]
+	for k := range final {
+		final[k] = -1
+	}
+	for _, i := range s.order {
+		if k := s.stream[i]; final[k] < 0 {
+			final[k] = 0
+			if used = append(used, k); len(used) == count {
+				break
+			}
+		}
+	}
+	lanes := make([]lane, len(used))
+	for _, k := range used {
+		final[k] = -1
+		if b := s.lanes[k].binding; b >= 0 {
+			if number := p.bindings[b].number; int(number) < len(used) {
+				final[k] = number
+				taken[number] = 1
+			} else {
+				homeless = append(homeless, k)
+			}
+		}
+	}
+	slices.SortFunc(homeless, func(a, b int32) int {
+		return cmp.Compare(p.bindings[s.lanes[a].binding].number, p.bindings[s.lanes[b].binding].number)
+	})
+	for _, k := range used {
+		if s.lanes[k].binding < 0 {
+			homeless = append(homeless, k)
+		}
+	}
+	next := int32(0)
+	for _, k := range homeless {
+		for taken[next] > 0 {
+			next++
+		}
+		final[k] = next
+		taken[next] = 1
+	}
+	for _, k := range used {
+		lanes[final[k]] = s.lanes[k]
+	}
+	for i, k := range s.stream {
+		s.stream[i] = final[k]
+	}
+	s.lanes = lanes
+}

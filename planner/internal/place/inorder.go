@@ -1,0 +1,45 @@
+// Assigning nodes in a given order of submission, for plans that must fit a memory cap. Makes no waits.
+
+package place
+
+import (
+	"math"
+)
+
+// InOrder assigns nodes in exactly this order of submission, each to the stream on which it can start first, on at most so many
+// streams of each device and priority besides those that users bound.
+func InOrder(p *Problem, order []int32, streams int) *Assignment {
+	s := &Assignment{stream: make([]int32, p.len()), order: order}
+	for k := range p.bindings {
+		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+	}
+	lanes := make([][]int32, len(p.pools)) // of each pool, those that are open to all
+	free := make([]float64, len(s.lanes))
+	end := make([]float64, p.len())
+	for _, i := range order {
+		ready := 0.0
+		for _, q := range p.preds(i) {
+			ready = max(ready, end[q])
+		}
+		k := p.boundOf(i)
+		if k < 0 {
+			pool := p.poolOf(i)
+			start := math.Inf(1)
+			for _, open := range lanes[pool] {
+				if begin := max(free[open], ready); begin < start {
+					k, start = open, begin
+				}
+			}
+			if k < 0 || start > ready && len(lanes[pool]) < streams {
+				k = int32(len(s.lanes))
+				s.lanes = append(s.lanes, lane{pool: pool, binding: -1})
+				free = append(free, 0)
+				lanes[pool] = append(lanes[pool], k)
+			}
+		}
+		s.stream[i] = k
+		end[i] = max(free[k], ready) + p.duration[i]
+		free[k] = end[i]
+	}
+	return s
+}

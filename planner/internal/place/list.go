@@ -1,0 +1,129 @@
+// The list strategy: passes over the graph with different tastes, the best kept. Places nothing itself.
+
+package place
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// The passes. Until a share of the time that the lower bound leaves over is spent, each takes what needs fewer waits before what is
+// urgent: the wary one leaves some of that time for what the bound does not see, such as streams that are all busy when a node
+// becomes ready; the others spend all of it. Among equals they take nodes that free the most others, or the newest.
+var (
+	wary    = taste{patience: 0.85, eager: 1}
+	freeing = taste{patience: 1, eager: 1}
+	newest  = taste{patience: 1, newest: true, suit: 1}
+)
+
+const (
+	// mostPasses bounds the graphs that get a second pass, and fewPasses those that get every pass. Beyond it a pass costs more than
+	// the waits it saves.
+	mostPasses = 2000
+	fewPasses  = 64
+	// smallWindow and largeWindow are how many of the most urgent ready nodes are weighed against each other for a stream.
+	smallWindow = 16
+	largeWindow = 3
+)
+
+// List makes the passes. With inLine all copies of an engine share a stream.
+func List(p *Problem, inLine bool) (*Assignment, error) {
+	if p.len() == 0 {
+		return &Assignment{}, p.ctx.Err()
+	}
+	window := smallWindow
+	if p.len() > mostPasses {
+		window = largeWindow
+	}
+	l := newLister(p, window, inLine)
+	if err := l.run(wary, nil); err != nil {
+		return nil, err
+	}
+	l.keep()
+	var more []taste
+	switch {
+	case l.best.score.waits == 0 && l.best.score.makespan <= l.goal:
+	case p.len() <= fewPasses:
+		more = []taste{freeing, newest}
+	case p.len() <= mostPasses && l.best.score.makespan <= l.goal*(1+slackShare):
+		more = []taste{newest} // there is time to save waits with
+	}
+	for _, t := range more {
+		switch err := l.run(t, &l.best.score); {
+		case err != nil:
+			return nil, err
+		case !l.lost && l.score.better(l.best.score):
+			l.keep()
+		}
+	}
+	return l.assignment(), nil
+}
+
+// score is what assignments are compared by: makespan, then waits, then records.
+type score struct {
+	makespan       float64
+	waits, records int
+}
+
+// slackShare is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
+const slackShare = 0.004
+
+// alike is the range of makespans that are nearly the same as that of a score.
+func (a score) alike() (low, high float64) {
+	far := float64(slackShare * a.makespan)
+	return a.makespan - far, a.makespan + far
+}
+
+// better compares two scores, the lower makespan first unless it is nearly the same.
+func (a score) better(b score) bool {
+	if low, high := b.alike(); a.makespan < low || a.makespan > high {
+		return a.makespan < b.makespan
+	}
+	if a.waits != b.waits {
+		return a.waits < b.waits
+	}
+	if a.records != b.records {
+		return a.records < b.records
+	}
+	return a.makespan < b.makespan
+}
+
+// beyond says that what a pass came to so far is no better than another score already, whatever follows. least is what its makespan
+// will be at least.
+func (a score) beyond(b score, least float64) bool {
+	low, high := b.alike()
+	return a.makespan > high || a.waits > b.waits && max(least, a.makespan) >= low
+}
+
+// goal is a makespan that no schedule on that many streams beats: the longest path, and each pool's work over its streams.
+func (p *Problem) goal() float64 {
+	goal := 0.0
+	work := make([]float64, len(p.pools))
+	for i, d := range p.duration {
+		goal = max(goal, p.rank[i])
+		if p.engineOf(int32(i)) == plan.Compute {
+			work[p.poolOf(int32(i))] += d
+		}
+	}
+	for first := 0; first < len(work); {
+		total, end := 0.0, first
+		for end < len(work) && p.pools[end].device == p.pools[first].device {
+			total += work[end]
+			end++
+		}
+		goal = max(goal, total/float64(p.streams))
+		first = end
+	}
+	return goal
+}
+
+// whole rounds a goal up to what durations that are whole numbers can reach.
+func (p *Problem) whole(goal float64) float64 {
+	for _, d := range p.duration {
+		if d != float64(int64(d)) { // none is beyond what an int64 holds
+			return goal
+		}
+	}
+	return math.Ceil(goal)
+}

@@ -1,0 +1,183 @@
+// Matching nodes with the nodes that follow them on their streams: as many direct dependencies as possible, and then as many
+// nodes as possible. Knows no durations.
+
+package place
+
+// pairing says which node follows which on a stream, -1 for none.
+type pairing struct {
+	next, prev []int32
+}
+
+// match pairs the nodes for which free is true within each pool. Of all pairings of nodes with nodes that depend on them it
+// takes one with the most dependencies of the reduction among the pairs and, of those, one with the most pairs.
+//
+// First comes a maximum matching of the reduction alone (Hopcroft and Karp). Its minimum vertex cover says which pairs a
+// pairing with as many dependencies can use at all: dependencies with exactly one end covered, and other pairs with none. The
+// matching is then augmented within those. Pairs that are no dependency are found by walking from node to node, so that the
+// transitive closure is never written down.
+func match(p *Problem, free func(i int32) bool) (*pairing, error) {
+	n := int32(p.len())
+	keep, first, err := reduce(p, p.order, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &matcher{p: p, n: n}
+	m.pairing = pairing{next: make([]int32, n), prev: make([]int32, n)}
+	m.may = make([]bool, n)
+	m.start = make([]int32, n+1)
+	for i := range n {
+		m.next[i], m.prev[i] = -1, -1
+		m.may[i] = free(i)
+		for k, q := range p.preds(i) {
+			if keep[first[i]+int32(k)] {
+				m.start[q+1]++
+			}
+		}
+	}
+	for i := range n {
+		m.start[i+1] += m.start[i]
+	}
+	m.succ = make([]int32, m.start[n])
+	fill := append([]int32(nil), m.start[:n]...)
+	for i := range n {
+		for k, q := range p.preds(i) {
+			if keep[first[i]+int32(k)] {
+				m.succ[fill[q]] = i
+				fill[q]++
+			}
+		}
+	}
+	m.level = make([]int32, n)
+	m.at = make([]int32, n)
+	for m.direct() {
+		if err := p.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	m.cover()
+	if err := m.extend(); err != nil {
+		return nil, err
+	}
+	return &m.pairing, nil
+}
+
+type matcher struct {
+	pairing
+	p     *Problem
+	n     int32
+	may   []bool
+	start []int32 // the reduction, by predecessor
+	succ  []int32
+	level []int32
+	at    []int32
+	queue []int32
+
+	coveredFrom, coveredTo []bool // the vertex cover: as the earlier node of a pair, as the later
+}
+
+func (m *matcher) succs(i int32) []int32 { return m.succ[m.start[i]:m.start[i+1]] }
+
+// fits says whether two nodes may follow each other on a stream as far as pools and bindings go.
+func (m *matcher) fits(a, b int32) bool {
+	return m.may[a] && m.may[b] && m.p.poolOf(a) == m.p.poolOf(b)
+}
+
+// direct augments the matching of the reduction along shortest paths, as many at once as do not touch. It is false where there
+// was none.
+func (m *matcher) direct() bool {
+	m.layers()
+	found := false
+	copy(m.at, m.start[:m.n])
+	for i := range m.n {
+		if m.may[i] && m.next[i] < 0 && m.augment(i) {
+			found = true
+		}
+	}
+	return found
+}
+
+// layers numbers the nodes that alternating paths from unmatched nodes reach, by distance.
+func (m *matcher) layers() {
+	m.queue = m.queue[:0]
+	for i := range m.n {
+		m.level[i] = -1
+		if m.may[i] && m.next[i] < 0 {
+			m.level[i] = 0
+			m.queue = append(m.queue, i)
+		}
+	}
+	for head := 0; head < len(m.queue); head++ {
+		i := m.queue[head]
+		for _, s := range m.succs(i) {
+			if !m.fits(i, s) {
+				continue
+			}
+			if other := m.prev[s]; other >= 0 && m.level[other] < 0 {
+				m.level[other] = m.level[i] + 1
+				m.queue = append(m.queue, other)
+			}
+		}
+	}
+}
+
+// augment looks for an alternating path from i that ends in a node without a predecessor, one level a step. The path is kept
+// on an explicit stack: it can be as long as the graph.
+func (m *matcher) augment(i int32) bool {
+	stack := append(m.queue[:0], i)
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		if m.at[i] == m.start[i+1] {
+			m.level[i] = -1
+			stack = stack[:len(stack)-1]
+			if len(stack) > 0 {
+				m.at[stack[len(stack)-1]]++
+			}
+			continue
+		}
+		s := m.succ[m.at[i]]
+		if !m.fits(i, s) {
+			m.at[i]++
+			continue
+		}
+		other := m.prev[s]
+		if other < 0 {
+			for k := len(stack) - 1; k >= 0; k-- {
+				from := stack[k]
+				to := m.succ[m.at[from]]
+				m.at[from] = m.start[from+1]
+				m.level[from] = -1
+				m.next[from], m.prev[to] = to, from
+			}
+			m.queue = stack
+			return true
+		}
+		if m.level[other] != m.level[i]+1 {
+			m.at[i]++
+			continue
+		}
+		stack = append(stack, other)
+	}
+	m.queue = stack
+	return false
+}
+
+// cover finds a minimum vertex cover of the reduction (König): of what alternating paths from unmatched nodes reach, the later
+// nodes, and of what they do not, the earlier ones.
+func (m *matcher) cover() {
+	m.layers()
+	m.coveredFrom, m.coveredTo = make([]bool, m.n), make([]bool, m.n)
+	for i := range m.n {
+		if !m.may[i] {
+			continue
+		}
+		if m.level[i] < 0 {
+			m.coveredFrom[i] = true
+			continue
+		}
+		for _, s := range m.succs(i) {
+			if m.fits(i, s) {
+				m.coveredTo[s] = true
+			}
+		}
+	}
+}

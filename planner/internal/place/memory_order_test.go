@@ -1,0 +1,108 @@
+// Orders that keep few bytes alive, against all orders of small graphs.
+
+package place
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+)
+
+// bruteOrder is the lowest peak of any serial order, over all sets of nodes.
+func bruteOrder(f *frugal) int64 {
+	n := f.p.len()
+	const none = int64(1) << 62
+	lowest := make([]int64, 1<<n)
+	for set := range lowest {
+		lowest[set] = none
+	}
+	lowest[0] = 0
+	for set := range lowest {
+		if lowest[set] == none {
+			continue
+		}
+		live := int64(0)
+		users := make([]int32, len(f.users))
+		for i := range n {
+			if set>>i&1 == 1 {
+				for _, k := range f.usesOf(int32(i)) {
+					users[k]++
+				}
+			}
+		}
+		for k, u := range users {
+			if u > 0 && u < f.users[k] {
+				live += f.bytes[k]
+			}
+		}
+		for i := range n {
+			ready := set>>i&1 == 0
+			for _, q := range f.preds.pred[f.preds.predStart[i]:f.preds.predStart[i+1]] {
+				ready = ready && set>>q&1 == 1
+			}
+			if !ready {
+				continue
+			}
+			take := int64(0)
+			for _, k := range f.usesOf(int32(i)) {
+				if users[k] == 0 {
+					take += f.bytes[k]
+				}
+			}
+			lowest[set|1<<i] = min(lowest[set|1<<i], max(lowest[set], live+take))
+		}
+	}
+	return lowest[1<<n-1]
+}
+
+func TestFrugalOrderIsTheLowestOnSmallGraphs(t *testing.T) {
+	equal, all, declared := 0, 0, 0
+	for family := range plantest.Families {
+		for seed := range uint64(4) {
+			g := plantest.RandomShape(family, 9, seed).Graph(t)
+			if g.Len() > 12 {
+				continue
+			}
+			p, err := NewProblem(context.Background(), g, model.H200(), model.Durations(g, model.H200(), nil), 1)
+			require.NoError(t, err)
+			f := newFrugal(p, deviceBuffers(g))
+			order := f.order()
+			require.Len(t, order, g.Len())
+			place := make([]int, g.Len())
+			for k, i := range order {
+				place[i] = k
+			}
+			for _, e := range g.Edges() {
+				require.Less(t, place[e.From], place[e.To])
+			}
+			all++
+			best := bruteOrder(f)
+			require.GreaterOrEqual(t, f.peak(order), best)
+			if f.peak(order) == best {
+				equal++
+			}
+			if f.peak(p.order) == best {
+				declared++
+			}
+		}
+	}
+	t.Logf("%d of %d orders are the lowest, %d as declared", equal, all, declared)
+	require.Greater(t, all, 30)
+	require.Equal(t, all, equal)
+}
+
+// deviceBuffers are the buffers of devices.
+func deviceBuffers(g *dag.Graph) []int32 {
+	var buffers []int32
+	for i := range g.Buffers {
+		if g.Buffers[i].Place == dag.Device {
+			buffers = append(buffers, int32(i))
+		}
+	}
+	return buffers
+}

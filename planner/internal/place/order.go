@@ -1,0 +1,36 @@
+// The order of submission for streams that are given: what can start first is submitted first, critical work before the rest.
+
+package place
+
+import (
+	"cmp"
+	"slices"
+)
+
+// submissionOrder orders nodes by when they could start on their streams, then by longest remaining path. The result is topological,
+// as order must be. Within a stream only nodes that take no time can change places.
+func submissionOrder(p *Problem, stream, order []int32, streams int) []int32 {
+	n := p.len()
+	start := make([]float64, n)
+	place := make([]int32, n)
+	free := make([]float64, streams)
+	for k, i := range order {
+		place[i] = int32(k)
+		t := stream[i]
+		at := free[t]
+		for _, q := range p.preds(i) {
+			end := start[q] + p.duration[q]
+			if stream[q] != t {
+				end += p.sync()
+			}
+			at = max(at, end)
+		}
+		start[i] = at
+		free[t] = at + p.duration[i]
+	}
+	sorted := slices.Clone(order)
+	slices.SortFunc(sorted, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(start[a], start[b]), cmp.Compare(p.rank[b], p.rank[a]), cmp.Compare(place[a], place[b]))
+	})
+	return sorted
+}

@@ -1,0 +1,288 @@
+// The problem: a graph as the strategies see it, with durations, ranks, engines and bindings. Decides nothing.
+
+// Package place decides on which stream each node runs, in which order nodes are submitted and where streams wait.
+package place
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// pool is a set of nodes that may share a stream: one device, one priority.
+type pool struct {
+	device   int32
+	priority dag.Priority
+}
+
+// binding is a stream that the user numbered.
+type binding struct {
+	number int32 // as declared
+	pool   int32
+	first  int32 // first node bound to it, in program order
+}
+
+// Problem is what every strategy starts from. It is read only once made.
+type Problem struct {
+	ctx      context.Context
+	g        *dag.Graph
+	machine  *model.Machine
+	streams  int
+	order    []int32       // a topological order in which bound streams are ordered as declared
+	duration []float64     // us
+	rank     []float64     // longest remaining path, the node included
+	engine   []plan.Engine // nil where every node computes
+	pool     []int32       // nil where there is one pool
+	bound    []int32       // index into bindings, -1 for free; nil where all are free
+	pools    []pool
+	bindings []binding
+
+	// explicit says that the pipeline has sync: explicit. What must be ordered is then what was declared, not the edges of g.
+	explicit bool
+	adjacency
+}
+
+// adjacency is a directed graph both ways.
+type adjacency struct {
+	predStart, pred []int32
+	succStart, succ []int32
+}
+
+func (p *Problem) len() int { return p.g.Len() }
+
+// sync is what a wait takes on the device.
+func (p *Problem) sync() float64 {
+	if p.machine.Unit {
+		return 0
+	}
+	return p.machine.SyncUS
+}
+
+// preds are the nodes that i must wait for.
+func (p *Problem) preds(i int32) []int32 { return p.pred[p.predStart[i]:p.predStart[i+1]] }
+
+// succs are the nodes that must wait for i.
+func (p *Problem) succs(i int32) []int32 { return p.succ[p.succStart[i]:p.succStart[i+1]] }
+
+func (p *Problem) engineOf(i int32) plan.Engine {
+	if p.engine == nil {
+		return plan.Compute
+	}
+	return p.engine[i]
+}
+
+func (p *Problem) poolOf(i int32) int32 {
+	if p.pool == nil {
+		return 0
+	}
+	return p.pool[i]
+}
+
+func (p *Problem) boundOf(i int32) int32 {
+	if p.bound == nil {
+		return -1
+	}
+	return p.bound[i]
+}
+
+// problems keeps the memory of problems that are solved.
+var problems = sync.Pool{New: func() any { return new(Problem) }}
+
+// Release hands the problem's memory to another. It must not be used any more.
+func (p *Problem) Release() {
+	if p.len() <= scratch.MostKept {
+		*p = Problem{rank: p.rank}
+		problems.Put(p)
+	}
+}
+
+// NewProblem reads everything that planning needs from the graph.
+func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, duration []float64, streams int) (*Problem, error) {
+	p := problems.Get().(*Problem)
+	*p = Problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological(), rank: p.rank}
+	if numbered := p.classify(); numbered {
+		if err := p.bind(); err != nil {
+			return nil, err
+		}
+	}
+	if g.Sync == dag.SyncExplicit {
+		p.explicit = true
+		p.adjacency = declaredOrder(g)
+	} else {
+		p.predStart, p.pred = g.Predecessors()
+		p.succStart, p.succ = g.Successors()
+	}
+	p.rank = scratch.Sized(p.rank, g.Len())
+	for k := len(p.order) - 1; k >= 0; k-- {
+		i := p.order[k]
+		p.rank[i] = p.longestAfter(i) + duration[i]
+	}
+	if p.engine != nil && !machine.Unit {
+		p.queueCopies()
+	}
+	return p, ctx.Err()
+}
+
+// longestAfter is the longest remaining path of a node that is over.
+func (p *Problem) longestAfter(i int32) float64 {
+	longest := 0.0
+	for _, s := range p.succs(i) {
+		longest = max(longest, p.rank[s])
+	}
+	return longest
+}
+
+// copyBands is how finely that way counts for the order of copies: those of one band are taken in topological order, so that the
+// pieces of something come as they are declared, and what needs a piece and its neighbours can begin.
+const copyBands = 8
+
+// queueCopies makes ranks count that an engine copies one thing at a time: copies of an engine follow each other, those first that
+// have the longest way to go once they are over, and a remaining path goes on through the copies that queue behind. Without that,
+// all pieces that end in a copy are as urgent as each other, the first step of each is taken before the second of any, and the
+// copies begin late.
+func (p *Problem) queueCopies() {
+	longest := slices.Max(p.rank)
+	if longest == 0 {
+		return
+	}
+	// By bands, then topologically: along dependencies what is left never grows, so neither these nor the queues lead back.
+	band := func(i int32) int32 { return int32(copyBands * (longest - p.rank[i] + p.duration[i]) / longest) }
+	order := scratch.CountingSort(len(p.order), copyBands+1, p.order, band)
+	engines := max(1, p.machine.CopyEngines)
+	behind := make([]int32, len(p.order)) // the next copy of the same engine, plus 1
+	queues := map[[2]int32][]int32{}      // by device and kind of engine, the copies that none is behind yet
+	for _, i := range order {
+		if p.engine[i] == plan.Compute {
+			continue
+		}
+		at := [2]int32{p.pools[p.pool[i]].device, int32(p.engine[i])}
+		queue := append(queues[at], i)
+		if len(queue) > engines {
+			behind[queue[0]] = i + 1
+			queue = queue[1:]
+		}
+		queues[at] = queue
+	}
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		after := p.longestAfter(i)
+		if next := behind[i]; next > 0 {
+			after = max(after, p.rank[next-1])
+		}
+		p.rank[i] = after + p.duration[i]
+	}
+}
+
+// classify finds each node's engine and pool. It says whether users numbered any stream.
+func (p *Problem) classify() (numbered bool) {
+	g := p.g
+	if len(g.Nodes) == 0 {
+		return false
+	}
+	uniform := true
+	first := pool{g.Nodes[0].Device, g.Nodes[0].Priority}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		numbered = numbered || n.Stream >= 0
+		uniform = uniform && n.Kind != dag.Memcpy && n.Kind != dag.Memset && n.Device == first.device && n.Priority == first.priority
+	}
+	if uniform {
+		p.pools = []pool{first}
+		return numbered
+	}
+	p.engine = make([]plan.Engine, g.Len())
+	p.pool = make([]int32, g.Len())
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		p.engine[i] = plan.EngineOf(g, int32(i))
+		if q := (pool{n.Device, n.Priority}); !slices.Contains(p.pools, q) {
+			p.pools = append(p.pools, q)
+		}
+	}
+	slices.SortFunc(p.pools, func(a, b pool) int {
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(b.priority, a.priority))
+	})
+	for i := range g.Nodes {
+		p.pool[i] = int32(slices.Index(p.pools, pool{g.Nodes[i].Device, g.Nodes[i].Priority}))
+	}
+	return numbered
+}
+
+// bind collects the streams that users numbered and refuses those that no stream could be.
+func (p *Problem) bind() error {
+	g := p.g
+	known := map[int32]int{}
+	for _, i := range p.order {
+		number := g.Nodes[i].Stream
+		if number < 0 {
+			continue
+		}
+		if p.bound == nil {
+			p.bound = make([]int32, g.Len())
+			for k := range p.bound {
+				p.bound[k] = -1
+			}
+		}
+		k, ok := known[number]
+		if !ok {
+			k = len(p.bindings)
+			known[number] = k
+			p.bindings = append(p.bindings, binding{number, p.poolOf(i), i})
+		}
+		if b := p.bindings[k]; b.pool != p.poolOf(i) {
+			first, second := &g.Nodes[b.first], &g.Nodes[i]
+			what := fmt.Sprintf("runs on device %d and %q on device %d", first.Device, second.Name, second.Device)
+			if first.Device == second.Device {
+				what = fmt.Sprintf("has %v priority and %q %v", first.Priority, second.Name, second.Priority)
+			}
+			return fmt.Errorf("stream %d: %q %s: %w", number, first.Name, what, ErrStreamConflict)
+		}
+		p.bound[i] = int32(k)
+	}
+	return nil
+}
+
+// declaredOrder is the order that a pipeline with sync: explicit asks for: after, and the order of nodes bound to one stream.
+func declaredOrder(g *dag.Graph) adjacency {
+	a := adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
+	before := make([]int32, g.Len()) // the node before it on its stream, plus 1
+	last := map[int32]int32{}
+	for _, i := range g.Topological() {
+		if k := g.Nodes[i].Stream; k >= 0 {
+			before[i] = last[k]
+			last[k] = i + 1
+		}
+	}
+	for i := range g.Nodes {
+		first := len(a.pred)
+		a.pred = append(a.pred, g.Nodes[i].After...)
+		if before[i] > 0 {
+			a.pred = append(a.pred, before[i]-1)
+		}
+		slices.Sort(a.pred[first:])
+		a.pred = a.pred[:first+len(slices.Compact(a.pred[first:]))]
+		a.predStart[i+1] = int32(len(a.pred))
+		for _, q := range a.pred[first:] {
+			a.succStart[q+1]++
+		}
+	}
+	for i := range g.Nodes {
+		a.succStart[i+1] += a.succStart[i]
+	}
+	a.succ = make([]int32, len(a.pred))
+	next := slices.Clone(a.succStart[:g.Len()])
+	for i := range g.Nodes {
+		for _, q := range a.pred[a.predStart[i]:a.predStart[i+1]] {
+			a.succ[next[q]] = int32(i)
+			next[q]++
+		}
+	}
+	return a
+}

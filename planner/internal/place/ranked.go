@@ -1,0 +1,143 @@
+// The heaps of the list strategy. Written for their element types: a generic heap calls its comparison through a table. They grow
+// and shrink in place, because to assign a slice takes a write barrier.
+
+package place
+
+import (
+	"math"
+)
+
+// urgency orders ready nodes, the smallest first: by longest remaining path, in single precision, then by a tie-break.
+type urgency uint64
+
+func urgencyOf(rank float64, tie uint32) urgency {
+	// Bits of positive floats order as the floats do.
+	return urgency(^math.Float32bits(float32(rank)))<<32 | urgency(tie)
+}
+
+// rank returns the longest remaining path, rounded.
+func (u urgency) rank() float64 { return float64(math.Float32frombits(^uint32(u >> 32))) }
+
+func (u urgency) tie() uint32 { return uint32(u) }
+
+// urgencyHeap gives the smallest urgency first. Four children a node: half the levels of two, and they share a cache line.
+type urgencyHeap []urgency
+
+func (h *urgencyHeap) push(u urgency) {
+	*h = append(*h, u)
+	s := *h
+	k := len(s) - 1
+	for k > 0 {
+		parent := (k - 1) / 4
+		if u >= s[parent] {
+			break
+		}
+		s[k] = s[parent]
+		k = parent
+	}
+	s[k] = u
+}
+
+// less is 1 where a is less than b, else 0.
+func less(a, b urgency) int {
+	if a < b {
+		return 1
+	}
+	return 0
+}
+
+func (h *urgencyHeap) pop() {
+	s := *h
+	last := len(s) - 1
+	u := s[last]
+	*h = (*h)[:last]
+	s = s[:last]
+	if last == 0 {
+		return
+	}
+	k := 0
+	for {
+		child := 4*k + 1
+		if child+4 > last {
+			break
+		}
+		// Which child is least is as good as random, so it is found without a branch.
+		four := (*[4]urgency)(s[child:])
+		left, right := less(four[1], four[0]), 2+less(four[3], four[2])
+		first, second := min(four[0], four[1]), min(four[2], four[3])
+		least := left ^ (left^right)&-less(second, first)
+		value := min(first, second)
+		if value >= u {
+			s[k] = u
+			return
+		}
+		s[k] = value
+		k = child + least
+	}
+	if child := 4*k + 1; child < last {
+		least := child
+		for other := child + 1; other < last; other++ {
+			if s[other] < s[least] {
+				least = other
+			}
+		}
+		if s[least] < u {
+			s[k] = s[least]
+			k = least
+		}
+	}
+	s[k] = u
+}
+
+// finishing is a node that runs, and when it ends.
+type finishing struct {
+	at   float64
+	node int32
+}
+
+func (a finishing) before(b finishing) bool { return a.at < b.at || a.at == b.at && a.node < b.node }
+
+// finishingHeap gives the first to end first, then the first declared.
+type finishingHeap []finishing
+
+func (h *finishingHeap) push(f finishing) {
+	*h = append(*h, f)
+	s := *h
+	k := len(s) - 1
+	for k > 0 {
+		parent := (k - 1) / 2
+		if !f.before(s[parent]) {
+			break
+		}
+		s[k] = s[parent]
+		k = parent
+	}
+	s[k] = f
+}
+
+func (h *finishingHeap) pop() {
+	s := *h
+	last := len(s) - 1
+	f := s[last]
+	*h = (*h)[:last]
+	s = s[:last]
+	if last == 0 {
+		return
+	}
+	k := 0
+	for {
+		child := 2*k + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && s[child+1].before(s[child]) {
+			child++
+		}
+		if !s[child].before(f) {
+			break
+		}
+		s[k] = s[child]
+		k = child
+	}
+	s[k] = f
+}

@@ -1,0 +1,72 @@
+// The round-robin strategy: level by level, each node on the stream of its index in the level. A baseline; it looks at nothing else.
+
+package place
+
+func RoundRobin(p *Problem) (*Assignment, error) {
+	n := p.len()
+	s := &Assignment{stream: make([]int32, n), order: make([]int32, n)}
+	// Streams of a pool: those that users bound, as far as others may use them, then free ones up to its share.
+	lanes := make([][]int32, len(p.pools))
+	for k := range p.bindings {
+		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		if !p.explicit {
+			q := p.bindings[k].pool
+			lanes[q] = append(lanes[q], int32(k))
+		}
+	}
+	for q := range p.pools {
+		for len(lanes[q]) < p.share(q) {
+			lanes[q] = append(lanes[q], int32(len(s.lanes)))
+			s.lanes = append(s.lanes, lane{pool: int32(q), binding: -1})
+		}
+	}
+	level := make([]int32, n)
+	start := make([]int32, n+1)
+	for _, i := range p.order {
+		for _, q := range p.preds(i) {
+			level[i] = max(level[i], level[q]+1)
+		}
+		start[level[i]+1]++
+	}
+	for l := range n {
+		start[l+1] += start[l]
+	}
+	for _, i := range p.order {
+		s.order[start[level[i]]] = i
+		start[level[i]]++
+	}
+	next := make([]int, len(p.pools)) // index in the level, by pool
+	at := int32(0)
+	for _, i := range s.order {
+		if level[i] != at {
+			at = level[i]
+			clear(next)
+		}
+		q := p.poolOf(i)
+		if b := p.boundOf(i); b >= 0 {
+			s.stream[i] = b
+		} else {
+			s.stream[i] = lanes[q][next[q]%len(lanes[q])]
+		}
+		next[q]++
+	}
+	return s, p.ctx.Err()
+}
+
+// share is how many of its device's streams a pool gets where they are divided evenly, at least one.
+func (p *Problem) share(q int) int {
+	first, pools := -1, 0
+	for k := range p.pools {
+		if p.pools[k].device == p.pools[q].device {
+			if first < 0 {
+				first = k
+			}
+			pools++
+		}
+	}
+	share := p.streams / pools
+	if q-first < p.streams%pools {
+		share++
+	}
+	return max(1, share)
+}

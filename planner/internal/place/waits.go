@@ -1,0 +1,230 @@
+// Wait insertion: the fewest waits that enforce every dependency of an assignment. Moves no node.
+
+package place
+
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/planner/internal/scratch"
+)
+
+// clockWords bounds the memory that vector clocks take. 50,000 nodes on 10,000 streams would need 2 GB at once, so clocks are
+// kept for a block of streams at a time.
+const clockWords = 16 << 20
+
+// leastBlock is the least number of streams in a block, so that large graphs on few streams are walked once.
+const leastBlock = 16
+
+// waitList is which nodes each node waits for.
+type waitList struct {
+	start []int32 // by node
+	from  []int32
+}
+
+// sort sets the list to waits that are known in the order of submission.
+func (w *waitList) sort(order, count, from []int32) {
+	w.start, w.from = scratch.Sized(w.start, len(order)+1), scratch.Sized(w.from, len(from))
+	w.start[0] = 0
+	for i, c := range count {
+		w.start[i+1] = w.start[i] + c
+	}
+	at := int32(0)
+	for _, i := range order {
+		for k := w.start[i]; k < w.start[i+1]; k++ {
+			w.from[k] = from[at]
+			at++
+		}
+	}
+}
+
+func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
+
+// insertWaits finds the waits that an assignment needs. Stream order and waits together order exactly what the dependencies and
+// stream order do, so the waits are those edges between streams that its transitive reduction keeps: one set, and the smallest.
+func insertWaits(p *Problem, s *Assignment) (*waitList, error) {
+	n := p.len()
+	if s.waits != nil {
+		return s.waits, nil
+	}
+	if p.explicit {
+		return declaredWaits(p, s), nil
+	}
+	if len(s.lanes) > leastBlock && len(s.lanes) > n/64 {
+		return reducedWaits(p, s)
+	}
+	block := leastBlock
+	if n > 0 {
+		block = max(leastBlock, clockWords/n)
+	}
+	return clockedWaits(p, s, block)
+}
+
+// clockedWaits finds the waits with vector clocks over that many streams at a time.
+func clockedWaits(p *Problem, s *Assignment, block int) (*waitList, error) {
+	n := p.len()
+	position := make([]int32, n) // on its stream, from 1
+	length := make([]int32, len(s.lanes))
+	for _, i := range s.order {
+		k := s.stream[i]
+		length[k]++
+		position[i] = length[k]
+	}
+	width := min(len(s.lanes), block)
+	c := reach{p: p, s: s, position: position, width: int32(width)}
+	c.clock = make([]int32, n*width)
+	c.direct = make([]int32, width)
+	c.source = make([]int32, width)
+	c.last = make([]int32, len(s.lanes))
+	start := make([]int32, n+1)
+	var to, from []int32
+	for lo := 0; lo < len(s.lanes); lo += width {
+		if err := p.ctx.Err(); err != nil {
+			return nil, err
+		}
+		to, from = c.walk(int32(lo), start, to, from)
+	}
+	w := &waitList{start: start}
+	if width == len(s.lanes) && isAscending(s.order) {
+		w.from = from
+	} else {
+		w.from = make([]int32, len(from))
+	}
+	for i := range n {
+		start[i+1] += start[i]
+	}
+	if len(from) > 0 && &w.from[0] != &from[0] {
+		next := slices.Clone(start[:n])
+		for k, i := range to {
+			w.from[next[i]] = from[k]
+			next[i]++
+		}
+	}
+	return w, nil
+}
+
+func isAscending(order []int32) bool {
+	for k, i := range order {
+		if int32(k) != i {
+			return false
+		}
+	}
+	return true
+}
+
+// reach is one vector clock per node over a block of streams: how far into each stream everything before the node reaches.
+type reach struct {
+	p        *Problem
+	s        *Assignment
+	position []int32
+	width    int32
+	clock    []int32 // of node i: clock[i*width:(i+1)*width]
+	direct   []int32 // position of the latest direct predecessor, by stream of the block
+	source   []int32 // that predecessor
+	last     []int32 // the last node of each stream so far, plus 1
+}
+
+// walk finds the waits on the streams lo to lo+width-1.
+func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
+	width, stream, position := c.width, c.s.stream, c.position
+	hi := min(lo+width, int32(len(c.s.lanes)))
+	touched := make([]int32, 0, width)
+	clear(c.last)
+	for _, i := range c.s.order {
+		own := stream[i]
+		mine := c.clock[i*width : (i+1)*width]
+		if q := c.last[own]; q > 0 {
+			copy(mine, c.clock[(q-1)*width:q*width])
+		} else {
+			clear(mine)
+		}
+		c.last[own] = i + 1
+		// Later predecessors imply more of the others, so they come first.
+		preds := c.p.preds(i)
+		for k := len(preds) - 1; k >= 0; k-- {
+			q := preds[k]
+			t := stream[q]
+			if t == own {
+				continue
+			}
+			inside := t >= lo && t < hi
+			if inside {
+				if position[q] <= mine[t-lo] {
+					continue // and so is all that q comes after
+				}
+				switch d := c.direct[t-lo]; {
+				case d == 0:
+					touched = append(touched, t-lo)
+				case d > position[q]:
+					continue
+				}
+				c.direct[t-lo] = position[q]
+				c.source[t-lo] = q
+			}
+			theirs := c.clock[q*width : (q+1)*width]
+			for b, v := range theirs[:len(mine)] {
+				// What q says of its own stream is q itself: it must not make q look implied by another.
+				if v > mine[b] && (!inside || int32(b) != t-lo) {
+					mine[b] = v
+				}
+			}
+		}
+		if len(touched) > 1 {
+			slices.Sort(touched)
+		}
+		for _, b := range touched {
+			if c.direct[b] > mine[b] {
+				mine[b] = c.direct[b]
+				count[i+1]++
+				to = append(to, i)
+				from = append(from, c.source[b])
+			}
+			c.direct[b] = 0
+		}
+		touched = touched[:0]
+		if own >= lo && own < hi {
+			mine[own-lo] = position[i]
+		}
+	}
+	return to, from
+}
+
+// reducedWaits finds the same waits by sets of nodes rather than clocks of streams. It is faster where there is more than one
+// stream for each word of such a set.
+func reducedWaits(p *Problem, s *Assignment) (*waitList, error) {
+	n := p.len()
+	before := make([]int32, n)
+	last := make([]int32, len(s.lanes))
+	for _, i := range s.order {
+		before[i] = last[s.stream[i]] - 1
+		last[s.stream[i]] = i + 1
+	}
+	keep, first, err := reduce(p, s.order, before)
+	if err != nil {
+		return nil, err
+	}
+	w := &waitList{start: make([]int32, n+1)}
+	for i := range int32(n) {
+		for k, q := range p.preds(i) {
+			if keep[first[i]+int32(k)] && s.stream[q] != s.stream[i] {
+				w.from = append(w.from, q)
+			}
+		}
+		w.start[i+1] = int32(len(w.from))
+	}
+	return w, nil
+}
+
+// declaredWaits are the waits of a pipeline with sync: explicit: every after: that crosses streams, as it was written.
+func declaredWaits(p *Problem, s *Assignment) *waitList {
+	w := &waitList{start: make([]int32, p.len()+1)}
+	for i := range p.g.Nodes {
+		first := len(w.from)
+		for _, q := range p.g.Nodes[i].After {
+			if s.stream[q] != s.stream[i] && !slices.Contains(w.from[first:], q) {
+				w.from = append(w.from, q)
+			}
+		}
+		w.start[i+1] = int32(len(w.from))
+	}
+	return w
+}

@@ -1,0 +1,363 @@
+// Random graphs with accesses, plain plans of them, and what they order, by brute force.
+
+package plantest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// BruteClosure is reachability over edges.
+func BruteClosure(nodes int, order []int32, edges []plan.GraphEdge) [][]bool {
+	before := make([][]bool, nodes)
+	for i := range before {
+		before[i] = make([]bool, nodes)
+	}
+	for _, to := range order {
+		for _, e := range edges {
+			if e.To != to || e.From == plan.GraphRoot {
+				continue
+			}
+			for i := range before {
+				before[i][to] = before[i][to] || before[i][e.From] || i == int(e.From)
+			}
+		}
+	}
+	return before
+}
+
+// Spread moves a plan's streams apart, so that their clocks fall into several blocks.
+func Spread(p *plan.Plan) *plan.Plan {
+	wide := ClonePlan(p)
+	wide.Streams = make([]plan.Stream, 300)
+	move := func(s int32) int32 { return s * 97 % 300 }
+	for s := range p.Streams {
+		wide.Streams[move(int32(s))] = p.Streams[s]
+	}
+	for k, s := range p.Order {
+		wide.Order[k] = move(s)
+	}
+	return wide
+}
+
+// DrawSource draws a seed. Rapid's own integers are mostly tiny, which makes graphs without hazards.
+func DrawSource(t *rapid.T) *rand.Rand {
+	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+}
+
+// between is a number of lo..hi.
+// eachOp visits ops in submission order, as far as the order makes sense.
+func EachOp(p *plan.Plan, visit func(at int, stream int32, op *plan.Op)) {
+	next := make([]int32, len(p.Streams))
+	for k, stream := range p.Order {
+		if stream < 0 || int(stream) >= len(next) || int(next[stream]) >= len(p.Streams[stream].Ops) {
+			return
+		}
+		op := &p.Streams[stream].Ops[next[stream]]
+		next[stream]++
+		visit(k, stream, op)
+	}
+}
+
+// Launches returns a plan's nodes in submission order and, by node, the stream and the place in the order of ops.
+func Launches(p *plan.Plan, nodes int) (order, stream, at []int32) {
+	stream, at = make([]int32, nodes), make([]int32, nodes)
+	EachOp(p, func(k int, s int32, op *plan.Op) {
+		if op.Kind == plan.Launch {
+			order = append(order, op.Node)
+			stream[op.Node], at[op.Node] = s, int32(k)
+		}
+	})
+	return order, stream, at
+}
+
+func Between(rng *rand.Rand, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }
+
+// DrawGraph makes a small graph of random accesses to parts of device buffers, with some after: and, if asked for, some bound streams.
+func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
+	rng := DrawSource(t)
+	b := dag.New("drawn")
+	var buffers []int32
+	for i := range Between(rng, 1, 6) {
+		buffers = append(buffers, b.Device(fmt.Sprintf("d%d", i), dag.U8, int64([]int{64, 300, 512, 1000}[rng.IntN(4)])))
+	}
+	written := make([]bool, len(buffers))
+	for i := range Between(rng, 1, maxNodes) {
+		var accesses []dag.Access
+		for range Between(rng, 0, 3) {
+			k := Between(rng, 0, len(buffers)-1)
+			access := b.Out(buffers[k])
+			// What is read before it is written keeps its bytes, so most buffers are written first.
+			if written[k] || rng.IntN(16) == 0 {
+				access.Mode = dag.Mode(Between(rng, 1, 3))
+				switch rng.IntN(3) {
+				case 0:
+					access.Hi /= 2
+				case 1:
+					access.Lo = access.Hi / 2
+				}
+			}
+			written[k] = true
+			accesses = append(accesses, access)
+		}
+		node := b.Task(fmt.Sprintf("n%d", i), accesses...)
+		if i > 0 && Between(rng, 0, 4) == 0 {
+			b.At(node).After = []int32{int32(Between(rng, 0, i-1))}
+		}
+		if bind && Between(rng, 0, 3) == 0 {
+			b.At(node).Stream = int32(Between(rng, 0, 1))
+		}
+	}
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// DullPlan puts nodes on the given streams, submits them in the given order, and waits for every predecessor on another stream. An event is
+// recorded anew for another node where reuse allows: when no later wait means the old record.
+func DullPlan(g *dag.Graph, streams int, streamOf, order []int32) *plan.Plan {
+	p := &plan.Plan{Name: g.Name, Strategy: "dull", Streams: make([]plan.Stream, streams)}
+	push := func(stream int32, op plan.Op) {
+		p.Streams[stream].Ops = append(p.Streams[stream].Ops, op)
+		p.Order = append(p.Order, stream)
+	}
+	rank := make([]int32, g.Len())
+	for k, node := range order {
+		rank[node] = int32(k)
+	}
+	event := make([]int32, g.Len())
+	var free []int32
+	lastUse := make([]int32, g.Len())
+	for i := range event {
+		event[i], lastUse[i] = -1, -1
+		for _, to := range g.Succs(int32(i)) {
+			if streamOf[to] != streamOf[i] {
+				lastUse[i] = max(lastUse[i], rank[to])
+			}
+		}
+	}
+	for k, node := range order {
+		for _, from := range g.Preds(node) {
+			if streamOf[from] != streamOf[node] {
+				push(streamOf[node], plan.Op{Kind: plan.Wait, Node: from, Event: event[from]})
+				p.Stats.Waits++
+			}
+		}
+		for _, from := range g.Preds(node) {
+			if lastUse[from] == int32(k) {
+				free = append(free, event[from])
+			}
+		}
+		push(streamOf[node], plan.Op{Kind: plan.Launch, Node: node, Event: -1})
+		if lastUse[node] >= 0 {
+			if len(free) > 0 {
+				event[node], free = free[0], free[1:]
+			} else {
+				event[node] = p.Events
+				p.Events++
+			}
+			push(streamOf[node], plan.Op{Kind: plan.Record, Node: node, Event: event[node]})
+			p.Stats.Records++
+		}
+	}
+	p.Stats.Nodes, p.Stats.Edges, p.Stats.Streams = g.Len(), len(g.Edges()), streams
+	p.Stats.Events = int(p.Events)
+	PlaceApart(g, p)
+	return p
+}
+
+// PlaceApart gives every device buffer its own bytes.
+func PlaceApart(g *dag.Graph, p *plan.Plan) {
+	p.Memory, p.Stats.PeakDeviceBytes, p.Stats.SumDeviceBytes = nil, 0, 0
+	next := map[int32]int64{}
+	ends := map[int32]int64{}
+	for i, b := range g.Buffers {
+		if b.Place != dag.Device {
+			continue
+		}
+		p.Memory = append(p.Memory, plan.Placement{Buffer: int32(i), Device: b.Device, Offset: next[b.Device], Bytes: b.Bytes})
+		ends[b.Device] = max(ends[b.Device], next[b.Device]+b.Bytes)
+		next[b.Device] += (b.Bytes + 255) / 256 * 256
+	}
+	for _, end := range ends {
+		p.Stats.PeakDeviceBytes += end
+	}
+	p.Stats.SumDeviceBytes = p.Stats.PeakDeviceBytes
+}
+
+// DrawDullPlan draws streams and a submission order.
+func DrawDullPlan(t *rapid.T, g *dag.Graph, maxStreams int) *plan.Plan {
+	rng := DrawSource(t)
+	streams := Between(rng, 1, maxStreams)
+	bound := 0
+	for i := range g.Nodes {
+		bound = max(bound, int(g.Nodes[i].Stream)+1)
+	}
+	streams = max(streams, bound)
+	streamOf := make([]int32, g.Len())
+	for i := range streamOf {
+		streamOf[i] = int32(Between(rng, 0, streams-1))
+		if k := g.Nodes[i].Stream; k >= 0 {
+			streamOf[i] = k
+		}
+	}
+	return DullPlan(g, streams, streamOf, drawOrder(rng, g))
+}
+
+// drawOrder draws a topological order.
+func drawOrder(rng *rand.Rand, g *dag.Graph) []int32 {
+	missing := make([]int, g.Len())
+	var ready, order []int32
+	for i := range missing {
+		if missing[i] = len(g.Preds(int32(i))); missing[i] == 0 {
+			ready = append(ready, int32(i))
+		}
+	}
+	for len(ready) > 0 {
+		k := Between(rng, 0, len(ready)-1)
+		node := ready[k]
+		ready = slices.Delete(ready, k, k+1)
+		order = append(order, node)
+		for _, to := range g.Succs(node) {
+			if missing[to]--; missing[to] == 0 {
+				ready = append(ready, to)
+			}
+		}
+	}
+	return order
+}
+
+// BruteBefore says for all pairs of nodes whether the first has finished before the second starts: reachability over ops, each
+// pair of neighbours on a stream and each wait with the latest record submitted being an edge.
+func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool {
+	total := len(p.Order)
+	reach := make([][]bool, total) // reach[i][j]: op i before op j
+	for i := range reach {
+		reach[i] = make([]bool, total)
+	}
+	next := make([]int, len(p.Streams))
+	lastOp := make([]int, len(p.Streams))
+	for i := range lastOp {
+		lastOp[i] = -1
+	}
+	record := map[int32]int{}
+	launch := make([]int, g.Len())
+	join := func(from, to int) {
+		reach[from][to] = true
+		for i := range from {
+			if reach[i][from] {
+				reach[i][to] = true
+			}
+		}
+	}
+	for k, s := range p.Order {
+		op := p.Streams[s].Ops[next[s]]
+		next[s]++
+		if lastOp[s] >= 0 {
+			join(lastOp[s], k)
+		}
+		lastOp[s] = k
+		switch op.Kind {
+		case plan.Launch:
+			launch[op.Node] = k
+		case plan.Record:
+			record[op.Event] = k
+		case plan.Wait:
+			join(record[op.Event], k)
+		}
+	}
+	before := make([][]bool, g.Len())
+	for i := range before {
+		before[i] = make([]bool, g.Len())
+		for j := range before[i] {
+			before[i][j] = reach[launch[i]][launch[j]]
+		}
+	}
+	return before
+}
+
+// BruteAlive says whether two buffers may not share bytes.
+func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
+	kept := func(b int32) bool {
+		buffer := &g.Buffers[b]
+		return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == b }) && !buffer.Scratch
+	}
+	if kept(a) || kept(b) {
+		return true
+	}
+	done := func(a, b int32) bool {
+		for i := range g.Nodes {
+			for j := range g.Nodes {
+				if bruteUses(g, int32(i), a) && bruteUses(g, int32(j), b) && !before[i][j] {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return !done(a, b) && !done(b, a)
+}
+
+func bruteUses(g *dag.Graph, node, buffer int32) bool {
+	for _, a := range g.Accesses(node) {
+		if a.Buffer == buffer && a.Lo < a.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// BruteRight says whether a plan with whole ops enforces everything and shares no live bytes.
+func BruteRight(g *dag.Graph, p *plan.Plan) bool {
+	before := BruteBefore(g, p)
+	for _, e := range g.Edges() {
+		if !before[e.From][e.To] {
+			return false
+		}
+	}
+	for i, a := range p.Memory {
+		for _, b := range p.Memory[:i] {
+			if a.Device == b.Device && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && BruteAlive(g, before, a.Buffer, b.Buffer) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ClonePlan copies what tests change.
+func ClonePlan(p *plan.Plan) *plan.Plan {
+	c := *p
+	c.Streams = slices.Clone(p.Streams)
+	for i := range c.Streams {
+		c.Streams[i].Ops = slices.Clone(p.Streams[i].Ops)
+	}
+	c.Order = slices.Clone(p.Order)
+	c.Memory = slices.Clone(p.Memory)
+	return &c
+}
+
+// WithoutOp takes one op out, given by stream and index.
+func WithoutOp(p *plan.Plan, stream, index int) *plan.Plan {
+	c := ClonePlan(p)
+	c.Streams[stream].Ops = slices.Delete(c.Streams[stream].Ops, index, index+1)
+	seen := 0
+	for k, s := range c.Order {
+		if int(s) == stream {
+			if seen == index {
+				c.Order = slices.Delete(c.Order, k, k+1)
+				break
+			}
+			seen++
+		}
+	}
+	return c
+}

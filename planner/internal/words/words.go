@@ -1,0 +1,66 @@
+// Sizes, counts and widths of text as people read them.
+
+// Package words puts sizes, counts and columns of text as people read them.
+package words
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1024 {
+		return Plural(int(n), "byte", "bytes")
+	}
+	v := float64(n) / 1024
+	k := 0
+	for v >= 1023.995 && k < len(units)-1 {
+		v /= 1024
+		k++
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 2, 64), ".00") + " " + units[k]
+}
+
+// wide holds what terminals give two columns: the scripts and signs of East Asia, and emoji. It is never changed.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3}, {0x25fd, 0x25fe, 1}, {0x2614, 0x2615, 1},
+		{0x2648, 0x2653, 1}, {0x267f, 0x2693, 20}, {0x26a1, 0x26a1, 1}, {0x26aa, 0x26ab, 1}, {0x26bd, 0x26be, 1}, {0x26c4, 0x26c5, 1},
+		{0x26ce, 0x26d4, 6}, {0x26ea, 0x26ea, 1}, {0x26f2, 0x26f3, 1}, {0x26f5, 0x26fa, 5}, {0x26fd, 0x2705, 8}, {0x270a, 0x270b, 1},
+		{0x2728, 0x2728, 1}, {0x274c, 0x274e, 2}, {0x2753, 0x2755, 1}, {0x2757, 0x2757, 1}, {0x2795, 0x2797, 1}, {0x27b0, 0x27bf, 15},
+		{0x2b1b, 0x2b1c, 1}, {0x2b50, 0x2b55, 5}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xa960, 0xa97c, 1}, {0xac00, 0xd7a3, 1},
+		{0xf900, 0xfaff, 1}, {0xfe30, 0xfe6b, 1}, {0xff01, 0xff60, 1}, {0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{
+		{0x16fe0, 0x18cff, 1}, {0x1b000, 0x1b2ff, 1}, {0x1f004, 0x1f004, 1}, {0x1f0cf, 0x1f0cf, 1}, {0x1f18e, 0x1f18e, 1}, {0x1f191, 0x1f19a, 1},
+		{0x1f200, 0x1f320, 1}, {0x1f32d, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7f0, 1}, {0x1f90c, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1},
+		{0x20000, 0x3fffd, 1},
+	},
+}
+
+// Width is how many columns a terminal gives a text.
+func Width(s string) int {
+	width := 0
+	for _, r := range s {
+		switch {
+		case r < 0x300:
+			width++
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case unicode.Is(wide, r):
+			width += 2
+		default:
+			width++
+		}
+	}
+	return width
+}

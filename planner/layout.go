@@ -1,0 +1,69 @@
+// Memory and edges of plans that were made by hand or read from a file. Holds no algorithm of its own.
+
+package planner
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/proof"
+)
+
+// LayoutMemory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
+// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll and Keep count.
+//
+// Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
+// of its own for the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written,
+// or if the options ask for it.
+func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
+	if err := proof.CheckOps(g, p); err != nil {
+		return err
+	}
+	kept, err := keptBy(g, o)
+	if err != nil {
+		return err
+	}
+	return layout.Memory(g, p, kept)
+}
+
+// keptBy adds what the options ask for.
+func keptBy(g *dag.Graph, o Options) ([]bool, error) {
+	kept := layout.Kept(g)
+	for _, b := range o.Keep {
+		if b < 0 || int(b) >= len(g.Buffers) {
+			return nil, fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), place.ErrBadOption)
+		}
+		kept[b] = true
+	}
+	for i := range kept {
+		kept[i] = kept[i] || o.KeepAll
+	}
+	return kept, nil
+}
+
+// PeakBuffers returns, for each device with buffers, those that can be alive at the same time and have the most bytes, the
+// largest first. The error is a *Violation where the plan is not a schedule of the graph.
+func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
+	if err := proof.CheckOps(g, p); err != nil {
+		return nil, err
+	}
+	if err := proof.CheckPlaced(g, p); err != nil {
+		return nil, err
+	}
+	return layout.PeakBuffers(g, p, layout.Kept(g))
+}
+
+// GraphEdges returns the edges that a CUDA graph of a plan needs: the transitive reduction of what happens before what in the
+// plan, stream order included, because buffers that share bytes rely on it. They come in submission order of To, so that a
+// graph can be built by walking the list, and for one To with ascending From. Where several nodes have no predecessor, each of them
+// gets an edge from GraphRoot.
+//
+// The plan is taken to have passed [Verify]; only what would make the walk unsafe is checked.
+func GraphEdges(g *dag.Graph, p *Plan) ([]GraphEdge, error) {
+	if err := proof.CheckOps(g, p); err != nil {
+		return nil, err
+	}
+	return layout.Edges(p, g.Len()), nil
+}

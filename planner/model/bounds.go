@@ -1,0 +1,155 @@
+// Lower bounds: times that no plan of a graph on a machine can beat. Makes no plan.
+
+package model
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// DefaultStreams is how many compute streams a device gets where Options says nothing: more do not help on one GPU.
+const DefaultStreams = 8
+
+// Bound is what no plan can beat, part by part, in microseconds.
+type Bound struct {
+	CriticalPathUS float64     // the longest chain of dependent nodes
+	EngineUS       float64     // the busiest engine's work, with what must come before and after it
+	StreamsUS      float64     // a device's kernels over its compute streams, likewise
+	HostUS         float64     // the submission of every node
+	Engine         plan.Engine // the busiest
+	Device         int32       // the one it belongs to
+}
+
+// US is the largest part.
+func (b Bound) US() float64 {
+	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS)
+}
+
+// LowerBound returns what no plan with that many compute streams per device (0: 8) can beat when Simulate runs it. Nodes of
+// different priority never share a stream, and streams that users numbered come on top, so a device is counted that many streams
+// for each priority that has nodes without a number, and one for each number. Under sync: explicit only after: counts as dependency.
+func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return LowerBoundWith(g, m, Durations(g, m, p), streams, false)
+}
+
+// LowerBoundGraph is LowerBound for SimulateGraph.
+func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return LowerBoundWith(g, m, Durations(g, m, p), streams, true)
+}
+
+// load is a set of nodes that must take turns: their work, and the least that comes before the first and after the last.
+type load struct {
+	work, head, tail float64
+	nodes            int
+}
+
+func (l *load) add(work, head, tail float64) {
+	if l.nodes == 0 {
+		l.head, l.tail = head, tail
+	}
+	l.nodes++
+	l.work += work
+	l.head = min(l.head, head)
+	l.tail = min(l.tail, tail)
+}
+
+func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, graph bool) Bound {
+	n := g.Len()
+	if n == 0 {
+		return Bound{}
+	}
+	if streams <= 0 {
+		streams = DefaultStreams
+	}
+	launch, gap := m.LaunchUS, m.GapUS
+	if graph {
+		launch, gap = 0, m.GraphNodeUS
+	}
+	if m.Unit {
+		launch, gap = 0, 0
+	}
+	// A node starts at head at the earliest: after its predecessors, and after the host has submitted it and a chain of them.
+	// From its end the run goes on for tail at least.
+	head, tail := make([]float64, n), make([]float64, n)
+	depth := make([]int32, n)
+	order := g.Topological()
+	preds := g.Preds
+	if g.Sync == dag.SyncExplicit {
+		preds = func(i int32) []int32 { return g.Nodes[i].After }
+	}
+	var b Bound
+	for _, i := range order {
+		for _, q := range preds(i) {
+			head[i] = max(head[i], head[q]+durations[q]+gap)
+			depth[i] = max(depth[i], depth[q]+1)
+		}
+		head[i] = max(head[i], float64(depth[i]+1)*launch)
+		b.CriticalPathUS = max(b.CriticalPathUS, head[i]+durations[i])
+	}
+	shortest := math.Inf(1)
+	for k := n - 1; k >= 0; k-- {
+		i := order[k]
+		for _, q := range preds(i) {
+			tail[q] = max(tail[q], gap+durations[i]+tail[i])
+		}
+		shortest = min(shortest, durations[i]+tail[i])
+	}
+	b.HostUS = float64(float64(n)*launch) + shortest
+
+	devices := int32(0)
+	for i := range g.Nodes {
+		devices = max(devices, g.Nodes[i].Device+1)
+	}
+	engines := make([]load, int(devices)*int(plan.EngineKinds))
+	kernels := make([]load, devices)
+	numbered := make(map[[2]int32]bool)
+	extra := make([]int, devices)
+	unbound := make([][3]bool, devices) // priorities that have nodes without a number
+	for i := range g.Nodes {
+		node := &g.Nodes[i]
+		engine, d := plan.EngineOf(g, int32(i)), max(0, node.Device)
+		work := durations[i]
+		switch engine {
+		case plan.Compute:
+			kernels[d].add(work, head[i], tail[i])
+			if node.Stream < 0 {
+				unbound[d][1+min(1, max(-1, node.Priority))] = true
+			} else if key := [2]int32{d, node.Stream}; !numbered[key] {
+				numbered[key] = true
+				extra[d]++
+			}
+			work = float64(work * m.share(node))
+		case plan.Upload, plan.Download:
+			work /= float64(max(1, m.CopyEngines))
+		case plan.HostCopy:
+			d = 0
+		}
+		if work > 0 {
+			engines[d*int32(plan.EngineKinds)+int32(engine)].add(work, head[i], tail[i])
+		}
+	}
+	for e := range engines {
+		if l := &engines[e]; !m.Unit && l.nodes > 0 && l.head+l.work+l.tail > b.EngineUS {
+			b.EngineUS = l.head + l.work + l.tail
+			b.Engine, b.Device = plan.Engine(e%int(plan.EngineKinds)), int32(e/int(plan.EngineKinds))
+		}
+	}
+	for d := range kernels {
+		l := &kernels[d]
+		if l.nodes == 0 {
+			continue
+		}
+		count := extra[d]
+		for _, used := range unbound[d] {
+			if used {
+				count += streams
+			}
+		}
+		// Each stream has a gap between two nodes, so all streams together have at least this many.
+		gaps := float64(float64(max(0, l.nodes-count)) * gap)
+		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count)+l.tail)
+	}
+	return b
+}

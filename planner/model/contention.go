@@ -1,0 +1,228 @@
+// Contention: copy engines that take turns and kernels that share multiprocessors, and the heaps behind both. Knows no plan.
+
+package model
+
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// heap keeps its least element first.
+type heap[T ordered[T]] []T
+
+type ordered[T any] interface{ before(T) bool }
+
+func (h *heap[T]) push(x T) {
+	s := append(*h, x)
+	*h = s
+	i := len(s) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !x.before(s[up]) {
+			break
+		}
+		s[i] = s[up]
+		i = up
+	}
+	s[i] = x
+}
+
+func (h *heap[T]) pop() T {
+	s := *h
+	first, last := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(s) {
+			break
+		}
+		if down+1 < len(s) && s[down+1].before(s[down]) {
+			down++
+		}
+		if !s[down].before(last) {
+			break
+		}
+		s[i] = s[down]
+		i = down
+	}
+	if len(s) > 0 {
+		s[i] = last
+	}
+	return first
+}
+
+type eventKind uint8
+
+// Ends come before starts: what ends at a moment makes room for what starts at it.
+const (
+	copyDone eventKind = iota
+	copyBegun
+	linkDone // node is the device, stream the version of its link
+	nodeDone
+	sharedDone // node is the device, stream the version of its sharing
+	streamWoken
+	launchReady
+	launchIssued
+)
+
+type event struct {
+	us           float64
+	node, stream int32
+	kind         eventKind
+}
+
+func (e event) before(o event) bool {
+	if e.us != o.us {
+		return e.us < o.us
+	}
+	if e.kind != o.kind {
+		return e.kind < o.kind
+	}
+	return e.stream < o.stream || e.stream == o.stream && e.node < o.node
+}
+
+// copier is a copy engine, or several that serve one queue.
+type copier struct {
+	queue  heap[queued]
+	active int
+	lastBy int32 // the copy that ended last
+	kept   int32 // the copy that the engine waits for, because it follows on the same stream; -1 for none
+	next   queued
+	here   bool // next is the copy that is kept for, ready
+}
+
+// queued is a copy that may start since us.
+type queued struct {
+	us                     float64
+	position, node, stream int32
+}
+
+func (q queued) before(o queued) bool {
+	return q.us < o.us || q.us == o.us && q.position < o.position
+}
+
+// link is the way between the host and a device, which carries less each way while both directions are busy. All its copies go
+// at one speed, so that it has one clock, like a class of kernels.
+type link struct {
+	class
+	ways    [2]int // copies up, copies down
+	version int32
+}
+
+func (l *link) way(e plan.Engine) *int { return &l.ways[e-plan.Upload] }
+
+// start adds a copy; its speed is stale until pace.
+func (l *link) start(now float64, e plan.Engine, r running) {
+	if len(l.kernels) == 0 {
+		l.at, l.clock, l.speed = now, now, 1
+	}
+	r.virtual += l.show(now)
+	l.kernels.push(r)
+	*l.way(e)++
+}
+
+// pace sets the speed anew and returns the time of the next end. Earlier answers are void: the version says which is which.
+func (l *link) pace(now, bothWays float64) float64 {
+	l.version++
+	speed := 1.0
+	if l.ways[0] > 0 && l.ways[1] > 0 {
+		speed = bothWays
+	}
+	if speed != l.speed {
+		l.clock, l.at, l.speed = l.show(now), now, speed
+	}
+	return l.when()
+}
+
+// sharing is how the kernels that run on a device at once share its multiprocessors. Those of one priority all go at one
+// speed, so each priority has a clock of its own that goes at that speed: a kernel ends when its clock has moved on by what
+// the kernel takes alone, whatever starts and ends in the meantime.
+type sharing struct {
+	classes [3]class // high, normal, low
+	version int32
+}
+
+type class struct {
+	kernels       heap[running]
+	demand, speed float64
+	at, clock     float64 // the clock showed this at that time
+}
+
+type running struct {
+	virtual                float64 // what the clock shows when the kernel ends
+	share                  float64
+	position, node, stream int32
+}
+
+func (r running) before(o running) bool {
+	return r.virtual < o.virtual || r.virtual == o.virtual && r.position < o.position
+}
+
+// show returns what the clock shows. Where it has not been slowed since it was set it shows the time, free of rounding. The
+// conversion keeps the product from being fused into the sum, which some processors round differently: all must plan alike.
+func (c *class) show(now float64) float64 {
+	if c.speed == 1 && c.at == c.clock {
+		return now
+	}
+	return c.clock + float64((now-c.at)*c.speed)
+}
+
+// when returns the time at which the first kernel ends.
+func (c *class) when() float64 {
+	switch {
+	case len(c.kernels) == 0 || c.speed == 0:
+		return math.Inf(1)
+	case c.speed == 1 && c.at == c.clock:
+		return c.kernels[0].virtual
+	}
+	return c.at + (c.kernels[0].virtual-c.clock)/c.speed
+}
+
+// add starts a kernel, whose virtual is what it takes alone. The speeds are stale until divide.
+func (s *sharing) add(now float64, priority dag.Priority, r running) {
+	c := &s.classes[1-min(1, max(-1, priority))]
+	if len(c.kernels) == 0 {
+		c.at, c.clock, c.speed, c.demand = now, now, 1, 0
+	}
+	r.virtual += c.show(now)
+	c.demand += r.share
+	c.kernels.push(r)
+}
+
+// take removes a kernel that has ended, highest priority first.
+func (s *sharing) take(now float64) (running, bool) {
+	for k := range s.classes {
+		if c := &s.classes[k]; c.when() <= now {
+			r := c.kernels.pop()
+			c.demand -= r.share
+			return r, true
+		}
+	}
+	return running{}, false
+}
+
+// divide sets the speeds anew and returns the time of the next end. Earlier answers are void: the version says which is which.
+func (s *sharing) divide(now float64) float64 {
+	s.version++
+	next, free := math.Inf(1), 1.0
+	for k := range s.classes {
+		c := &s.classes[k]
+		if len(c.kernels) == 0 {
+			continue
+		}
+		speed := 1.0
+		if c.demand > free+1e-9 {
+			speed = free / c.demand
+		}
+		if speed != c.speed {
+			c.clock, c.at, c.speed = c.show(now), now, speed
+		}
+		free = max(0, free-c.demand)
+		next = min(next, c.when())
+	}
+	return next
+}

@@ -1,0 +1,99 @@
+// The cost model: which engine a node runs on, how long it takes there alone, and how much of a device it fills. Knows no plan.
+
+package model
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// A memset is a kernel of the driver's: 16 bytes a thread.
+const (
+	setBytesPerBlock = 16 * setThreads
+	setThreads       = 256
+	usualThreads     = 256 // of a block whose size is not known yet
+	maxDurationUS    = 1e15
+)
+
+// Durations returns how many microseconds each node takes on its engine when nothing else runs: its declared cost, else the
+// profile's, else what the machine's rates say of its bytes and operations. On the unit machine the last is 1. The profile
+// may be nil.
+func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
+	durations := make([]float64, g.Len())
+	measured := p != nil && len(p.Nodes) > 0
+	for i := range durations {
+		node := &g.Nodes[i]
+		us, known := node.CostUS, node.HasCost
+		if !known && measured {
+			us, known = p.Nodes[node.Name]
+		}
+		if !known {
+			us = m.model(g, int32(i))
+		}
+		if !(us > 0) {
+			us = 0
+		}
+		durations[i] = min(us, maxDurationUS)
+	}
+	return durations
+}
+
+// model estimates a node from its work.
+func (m *Machine) model(g *dag.Graph, i int32) float64 {
+	if m.Unit {
+		return 1
+	}
+	node := &g.Nodes[i]
+	bytes := float64(node.Work.Bytes)
+	switch plan.EngineOf(g, i) {
+	case plan.Upload:
+		return m.CopyUS + bytes/m.HostToDevice
+	case plan.Download:
+		return m.CopyUS + bytes/m.DeviceToHost
+	case plan.PeerCopy:
+		return m.CopyUS + bytes/m.PeerToPeer
+	case plan.LocalCopy:
+		return m.CopyUS + bytes/m.DeviceToDevice
+	case plan.HostCopy:
+		return bytes / m.HostToHost
+	}
+	_, busy := m.fill(node)
+	if busy == 0 {
+		busy = 1
+	}
+	return max(m.KernelUS, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
+}
+
+// fill returns which part of the device's places for blocks a kernel takes, and which part of its throughput it can use
+// alone; both 0 where its blocks are unknown. A kernel of few threads uses few of the multiprocessors, so it runs at a part
+// of the rates; that part is never above the places it is counted for, so kernels side by side stay within the rates.
+func (m *Machine) fill(node *dag.Node) (places, busy float64) {
+	blocks, threads, shared := float64(node.Work.Blocks), int(node.Work.Threads), int(node.Work.Shared)
+	if node.Set != nil && blocks == 0 {
+		blocks, threads = max(1, float64(node.Work.Bytes)/setBytesPerBlock), setThreads
+	}
+	if blocks <= 0 {
+		return 0, 0
+	}
+	if threads <= 0 {
+		threads = usualThreads
+	}
+	fit := min(m.BlocksPerSM, m.ThreadsPerSM/threads)
+	if shared > 0 {
+		fit = min(fit, m.SharedPerSM/shared)
+	}
+	fit = max(fit, 1)
+	multiprocessors := float64(m.Multiprocessors)
+	places = min(1, blocks/(float64(fit)*multiprocessors))
+	busy = min(1, float64(fit*threads)/float64(m.BusyThreads), blocks*float64(threads)/(multiprocessors*float64(m.BusyThreads)))
+	return max(places, busy), busy
+}
+
+// share is the part of its device that a node takes while it runs: 0 where that is unknown and off the multiprocessors.
+func (m *Machine) share(node *dag.Node) float64 {
+	if m.Unit || node.Copy != nil {
+		return 0
+	}
+	places, _ := m.fill(node)
+	return places
+}

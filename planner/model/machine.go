@@ -1,0 +1,246 @@
+// The machine: every figure the cost model and the simulator use, the built-in machines, and the file form. Measures nothing.
+
+// Package model predicts: machines, what nodes cost on them, what a plan does on them and what no plan can beat.
+package model
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/planner/internal/jsontext"
+)
+
+// Machine is a model of a host with its devices. All devices are alike. Rates are bytes or operations per microsecond:
+// 1 GB/s is 1000 bytes per microsecond.
+type Machine struct {
+	Name string
+
+	LaunchUS     float64 // host: one launch or copy
+	EventUS      float64 // host: one record or wait
+	SyncUS       float64 // device: from a record to the streams that wait for it
+	GapUS        float64 // device: from the end of a node to the start of one that had to follow it
+	GraphNodeUS  float64 // device, in a graph: what GapUS is on a stream
+	GraphIssueUS float64 // device, in a graph: part of GraphNodeUS that is spent on one node at a time
+	KernelUS     float64 // device: the least a kernel takes
+	CopyUS       float64 // device: what a copy takes before its first byte
+	CopySwitchUS float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
+
+	HostToDevice   float64 // bytes copied
+	DeviceToHost   float64 // bytes copied
+	BothWays       float64 // what is left of either while the other runs too, up to 1; 0: all of it
+	DeviceToDevice float64 // bytes copied within a device: half of Memory
+	PeerToPeer     float64 // bytes copied from one device to another
+	HostToHost     float64 // bytes copied by the host
+	Memory         float64 // device memory, reads and writes counted
+	Flops          float64
+
+	Multiprocessors int
+	BlocksPerSM     int
+	ThreadsPerSM    int
+	SharedPerSM     int
+	BusyThreads     int // threads that keep one multiprocessor busy; more hide no more latency
+	CopyEngines     int // per direction
+
+	DeviceBytes int64 // memory of one device; 0: unknown
+	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
+}
+
+var (
+	// ErrUnknownMachine is what MachineByName returns (wrapped) for a name that it does not have.
+	ErrUnknownMachine = errors.New("unknown machine")
+	// ErrBadMachine is a machine with a figure that cannot be right, or a file that is none.
+	ErrBadMachine = errors.New("bad machine")
+)
+
+// H200 is an NVIDIA H200 as measured from one host thread, each figure the best of several runs, unless said otherwise.
+func H200() *Machine {
+	return &Machine{
+		Name:     "h200",
+		LaunchUS: 2.65,
+		EventUS:  0.125,
+		SyncUS:   0.1, // 20 us kernels in ping-pong over two streams: 21.7 us a step, 21.6 on one
+		GapUS:    1.6, // 20 us kernels one after the other on a stream: 21.6 us a step
+		// No-op kernels in a graph: a chain 0.53 us a node, 8 chains side by side 0.19 us a node: issuing is partly serial.
+		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
+		KernelUS:     0.1,
+		CopyUS:       1.5, // not measured: what small copies usually take
+		CopySwitchUS: 3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
+		HostToDevice: 55_000, DeviceToHost: 55_400,
+		BothWays:       0.917, // 800 MB up and 800 MB down at a time: 15.73 ms; either alone: 14.42
+		DeviceToDevice: 2_050_000, Memory: 4_100_000,
+		PeerToPeer: 450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
+		HostToHost: 20_000,     // not measured: a core's copy of memory
+		Flops:      67_000_000, // f32 outside the tensor cores, by the data sheet
+
+		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,
+		BusyThreads: 512, // four warps for each of four schedulers cover the latency of a multiply-add
+		CopyEngines: 1,
+		DeviceBytes: 139 << 30,
+	}
+}
+
+// Unit is the machine of textbooks: a node takes its declared cost or 1 us, and nothing else takes time.
+func Unit() *Machine { return &Machine{Name: "unit", Unit: true} }
+
+// MachineNames lists the built-in machines, the default first.
+func MachineNames() []string { return []string{"h200", "unit"} }
+
+// MachineByName returns a built-in machine. The empty name is the default.
+func MachineByName(name string) (*Machine, error) {
+	switch name {
+	case "", "h200":
+		return H200(), nil
+	case "unit":
+		return Unit(), nil
+	}
+	return nil, fmt.Errorf("%w %q: the built-in ones are %s", ErrUnknownMachine, name, strings.Join(MachineNames(), ", "))
+}
+
+const (
+	machineVersion  = 1
+	maxMachineBytes = 1 << 20
+	maxFigure       = 1e15 // beyond this a figure is a mistake, and sums of them lose all meaning
+)
+
+// figure is one number of a machine under the name that it has in the file.
+type figure struct {
+	name     string
+	value    any  // *float64, *int or *int64
+	positive bool // needed on every machine but a unit one
+}
+
+// figures lists every number, in file order.
+func (m *Machine) figures() []figure {
+	return []figure{
+		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
+		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false},
+		{"kernel_us", &m.KernelUS, false}, {"copy_us", &m.CopyUS, false}, {"copy_switch_us", &m.CopySwitchUS, false},
+		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
+		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},
+		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"flops", &m.Flops, true},
+		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
+		{"threads_per_sm", &m.ThreadsPerSM, true}, {"shared_per_sm", &m.SharedPerSM, false},
+		{"busy_threads", &m.BusyThreads, true}, {"copy_engines", &m.CopyEngines, true},
+		{"device_bytes", &m.DeviceBytes, false},
+	}
+}
+
+func (f *figure) get() float64 {
+	switch v := f.value.(type) {
+	case *float64:
+		return *v
+	case *int:
+		return float64(*v)
+	}
+	return float64(*f.value.(*int64))
+}
+
+// Validate says which figure cannot be right, all of them in one go. Errors match ErrBadMachine.
+func (m *Machine) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w %q: %s", ErrBadMachine, m.Name, fmt.Sprintf(format, args...)))
+	}
+	if m.Name == "" || len(m.Name) > jsontext.MaxNameBytes || !utf8.ValidString(m.Name) {
+		wrong("its name must have 1 to %d bytes of UTF-8", jsontext.MaxNameBytes)
+	}
+	for _, f := range m.figures() {
+		switch v := f.get(); {
+		case math.IsNaN(v) || v < 0 || v > maxFigure:
+			wrong("%s is %v: it must be from 0 to %g", f.name, v, maxFigure)
+		case f.positive && v == 0 && !m.Unit:
+			wrong("%s is 0: it must be above 0", f.name)
+		}
+	}
+	if m.BothWays > 1 {
+		wrong("both_ways is %v: it is a share of the copy rates, at most 1", m.BothWays)
+	}
+	if m.GraphIssueUS > m.GraphNodeUS {
+		wrong("graph_issue_us is %v: it is part of graph_node_us, which is %v", m.GraphIssueUS, m.GraphNodeUS)
+	}
+	return errors.Join(errs...)
+}
+
+// Encode writes the machine as a file that DecodeMachine reads.
+func (m *Machine) Encode(w io.Writer) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	text := strconv.AppendInt([]byte("{\n  \"version\": "), machineVersion, 10)
+	text = jsontext.AppendString(append(text, ",\n  \"name\": "...), m.Name)
+	text = strconv.AppendBool(append(text, ",\n  \"unit\": "...), m.Unit)
+	for _, f := range m.figures() {
+		text = append(jsontext.AppendString(append(text, ",\n  "...), f.name), ": "...)
+		switch v := f.value.(type) {
+		case *float64:
+			text = jsontext.AppendFloat(text, *v)
+		case *int:
+			text = strconv.AppendInt(text, int64(*v), 10)
+		case *int64:
+			text = strconv.AppendInt(text, *v, 10)
+		}
+	}
+	_, err := w.Write(append(text, "\n}\n"...))
+	return err
+}
+
+// newer says of a figure that older files do not have it: what it says is not simulated then.
+func newer(figure string) bool { return figure == "both_ways" || figure == "copy_switch_us" }
+
+// DecodeMachine reads a machine file. Every figure must be there but both_ways and copy_switch_us, which older files do not have; on a
+// unit machine, which uses none, they may be left out.
+// Errors match ErrBadMachine and, where a place in the file is to blame, are a *FileError.
+func DecodeMachine(r io.Reader) (*Machine, error) {
+	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{}
+	figures := m.figures()
+	keys := []string{"version", "name", "unit"}
+	for _, f := range figures {
+		keys = append(keys, f.name)
+	}
+	there := make([]bool, len(keys))
+	reader := jsontext.Reader{Data: data, Kind: ErrBadMachine}
+	reader.Object(keys, len(keys)-2, func(key int) {
+		there[key] = true
+		switch keys[key] {
+		case "version":
+			reader.Version(machineVersion)
+		case "name":
+			m.Name = reader.Label()
+		case "unit":
+			m.Unit = reader.Bool()
+		default:
+			switch v := figures[key-3].value.(type) {
+			case *float64:
+				*v = reader.Float(maxFigure)
+			case *int:
+				*v = int(reader.Int(0, math.MaxInt32))
+			case *int64:
+				*v = reader.Int(0, maxFigure)
+			}
+		}
+	})
+	if reader.Err == nil {
+		reader.End()
+	}
+	for key := range keys {
+		if key > 2 && !there[key] && !m.Unit && !newer(keys[key]) {
+			reader.FailAt(0, ErrBadMachine, "key %q is missing", keys[key])
+		}
+	}
+	if reader.Err != nil {
+		return nil, fmt.Errorf("machine: %w", reader.Err)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}

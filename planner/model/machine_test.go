@@ -1,0 +1,162 @@
+// Tests of machines and profiles: files both ways, refusals word for word.
+
+package model_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+)
+
+func TestMachineRoundTrip(t *testing.T) {
+	for _, name := range append(model.MachineNames(), "") {
+		m, err := model.MachineByName(name)
+		require.NoError(t, err)
+		require.NoError(t, m.Validate())
+		var b bytes.Buffer
+		require.NoError(t, m.Encode(&b))
+		text := b.String()
+		back, err := model.DecodeMachine(&b)
+		require.NoError(t, err)
+		assert.Equal(t, m, back)
+		var again bytes.Buffer
+		require.NoError(t, back.Encode(&again))
+		assert.Equal(t, text, again.String())
+	}
+	_, err := model.MachineByName("h100")
+	require.EqualError(t, err, `unknown machine "h100": the built-in ones are h200, unit`)
+	require.ErrorIs(t, err, model.ErrUnknownMachine)
+	m, err := model.DecodeMachine(strings.NewReader(`{"version": 1, "name": "mine", "unit": true}`))
+	require.NoError(t, err)
+	assert.Equal(t, &model.Machine{Name: "mine", Unit: true}, m)
+	var b bytes.Buffer
+	require.NoError(t, model.H200().Encode(&b))
+	m, err = model.DecodeMachine(strings.NewReader(strings.NewReplacer("  \"both_ways\": 0.917,\n", "", "  \"copy_switch_us\": 3,\n", "").Replace(b.String())))
+	require.NoError(t, err, "files from before these were measured")
+	want := model.H200()
+	want.BothWays, want.CopySwitchUS = 0, 0
+	assert.Equal(t, want, m)
+}
+
+func TestMachineRefusals(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, model.H200().Encode(&b))
+	good := b.String()
+	for _, c := range []struct{ want, text string }{
+		{"machine: 1:1: expected an object, found the end of the file", ""},
+		{`machine: 1:1: key "version" is missing`, "{}"},
+		{"machine: 2:14: version: this is version 2; only version 1 can be read", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
+		{`machine: 1:1: key "gap_us" is missing`, strings.Replace(good, "  \"gap_us\": 1.6,\n", "", 1)},
+		{`machine: 5:3: key "unit" is there twice`, strings.Replace(good, `"unit": false`, "\"unit\": false,\n  \"unit\": true", 1)},
+		{`machine: 4:11: unit: expected true or false, found a number`, strings.Replace(good, `"unit": false`, `"unit": 0`, 1)},
+		{`machine: 5:16: launch_us: -1 is out of range: it must be from 0 to 1e+15`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
+		{`machine: 26:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
+		{`bad machine "h200": flops is 0: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
+		{`bad machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
+		{`bad machine "h200": both_ways is 1.5: it is a share of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
+		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
+		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
+		{"machine: 30:1: the file goes on after its end", good + "x"},
+	} {
+		_, err := model.DecodeMachine(strings.NewReader(c.text))
+		require.EqualError(t, err, c.want)
+		require.ErrorIs(t, err, model.ErrBadMachine)
+	}
+	_, err := model.DecodeMachine(strings.NewReader(strings.Repeat(" ", 1<<20+1)))
+	require.EqualError(t, err, "machine: larger than 1048576 bytes")
+	_, err = model.DecodeMachine(strings.NewReader(strings.Replace(good, "launch_us", "lunch_us", 1)))
+	require.ErrorContains(t, err, `machine: 5:3: unknown key "lunch_us"; the keys are version, name, unit, launch_us, `)
+	require.Error(t, (&model.Machine{}).Encode(&b))
+}
+
+func TestProfile(t *testing.T) {
+	p := &model.Profile{Machine: "h200", Nodes: map[string]float64{"b": 2.5, "a": 1, "ü\"": 0}}
+	var b bytes.Buffer
+	require.NoError(t, p.Encode(&b))
+	assert.Equal(t, "{\n  \"version\": 1,\n  \"machine\": \"h200\",\n  \"nodes_us\": {\n    \"a\": 1,\n    \"b\": 2.5,\n    \"ü\\\"\": 0\n  }\n}\n", b.String())
+	back, err := model.DecodeProfile(&b)
+	require.NoError(t, err)
+	assert.Equal(t, p, back)
+
+	merged := p.Merge(&model.Profile{Nodes: map[string]float64{"a": 7, "c": 3}})
+	assert.Equal(t, &model.Profile{Machine: "h200", Nodes: map[string]float64{"a": 7, "b": 2.5, "c": 3, "ü\"": 0}}, merged)
+	assert.Equal(t, 1.0, p.Nodes["a"], "merging changes neither")
+
+	g := plantest.KernelGraph(t, plantest.KernelSpec{}, plantest.KernelSpec{}, plantest.KernelSpec{})
+	g.Nodes[0].HasCost, g.Nodes[1].HasCost = false, false
+	unknown, missing := (&model.Profile{Nodes: map[string]float64{"b": 1, "z": 1, "y": 1}}).Match(g)
+	assert.Equal(t, []string{"y", "z"}, unknown)
+	assert.Equal(t, []int32{0}, missing)
+
+	for _, c := range []struct{ want, text string }{
+		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
+		{`profile: 1:1: key "version" is missing`, `{"nodes_us": {}, "machine": ""}`},
+		{`profile: 1:52: nodes_us: key "b" is there twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
+		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:42: nodes_us: expected an object, found a list`, `{"version": 1, "machine":"", "nodes_us": []}`},
+		{`profile: 1:50: nodes_us: expected ':', found '}'`, `{"version": 1, "machine": "", "nodes_us": {"b"   }}`},
+	} {
+		_, err := model.DecodeProfile(strings.NewReader(c.text))
+		assert.EqualError(t, err, c.want)
+		assert.ErrorIs(t, err, model.ErrBadProfile)
+	}
+	empty, err := model.DecodeProfile(strings.NewReader(`{"version": 1, "machine": "", "nodes_us": {}}`))
+	require.NoError(t, err)
+	b.Reset()
+	require.NoError(t, empty.Encode(&b))
+	assert.Equal(t, "{\n  \"version\": 1,\n  \"machine\": \"\",\n  \"nodes_us\": {}\n}\n", b.String())
+	require.EqualError(t, (&model.Profile{Nodes: map[string]float64{"b": -1, "a": -2}}).Validate(), `bad profile: node "a" takes -2 us: it must be from 0 to 1e+15`)
+	require.Error(t, (&model.Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
+}
+
+// The built-in machine must give back what it was measured from, to a quarter: the figures are few and round.
+func TestH200ReproducesItsMeasurements(t *testing.T) {
+	chains := func(count, length int, us float64) (*dag.Graph, *planner.Plan) {
+		b := dag.New("chains")
+		p := &planner.Plan{Streams: make([]planner.Stream, count)}
+		for i := range count * length {
+			id := b.Node(dag.Node{Name: fmt.Sprint(i), Kind: dag.Task, Stream: -1, HasCost: us > 0, CostUS: us, Work: dag.Work{Blocks: 1, Threads: 32}})
+			k := int32(i % count)
+			p.Streams[k].Ops = append(p.Streams[k].Ops, planner.Op{Kind: planner.Launch, Node: id, Event: -1})
+			p.Order = append(p.Order, k)
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g, p
+	}
+	for _, c := range []struct {
+		what          string
+		count, length int
+		us            float64
+		graph         bool
+		measured      float64 // us a node
+	}{
+		{"no-op kernels on one stream", 1, 512, 0, false, 2.65},
+		{"64 kernels of 20 us on 1 stream", 1, 64, 20, false, 21.6},
+		{"on 2", 2, 32, 20, false, 10.9},
+		{"on 4", 4, 16, 20, false, 5.9},
+		{"on 8", 8, 8, 20, false, 3.4},
+		{"as a graph on 1", 1, 64, 20, true, 20.8},
+		{"as a graph on 2", 2, 32, 20, true, 10.4},
+		{"as a graph on 4", 4, 16, 20, true, 5.3},
+		{"as a graph on 8", 8, 8, 20, true, 2.8},
+		{"a graph of one chain", 1, 512, 0, true, 0.53},
+		{"of 2 chains", 2, 256, 0, true, 0.416},
+		{"of 4", 4, 128, 0, true, 0.249},
+		{"of 8", 8, 64, 0, true, 0.189},
+	} {
+		g, p := chains(c.count, c.length, c.us)
+		timeline, err := simulateAs(g, p, model.H200(), c.graph)
+		require.NoError(t, err)
+		assert.InEpsilon(t, c.measured, timeline.MakespanUS/float64(g.Len()), 0.25, c.what)
+	}
+}

@@ -1,0 +1,91 @@
+// Device memory over a predicted run: which bytes are alive when. Places nothing, measures nothing.
+
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Occupancy is what one device's memory holds in the course of a timeline.
+type Occupancy struct {
+	Device int32
+	Arena  int64 // bytes that the plan's layout takes
+	Kept   int64 // bytes of buffers that are alive all the time
+	Steps  []OccupancyStep
+}
+
+// OccupancyStep says that from US on, Bytes are alive, those kept included.
+type OccupancyStep struct {
+	US    float64
+	Bytes int64
+}
+
+// OccupancyOf follows the device buffers of the plan through its predicted run, one entry for each device that has any, by
+// device. A buffer is alive from the start of the first node that touches it to the end of the last; one that has contents
+// before or after the run is alive all the time. Bytes count as the layout has them, in multiples of 256.
+func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
+	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
+	touched := make([]bool, len(g.Buffers))
+	for i := range t.Nodes {
+		span := &t.Nodes[i]
+		for _, a := range g.Accesses(int32(i)) {
+			if !touched[a.Buffer] {
+				touched[a.Buffer] = true
+				first[a.Buffer], last[a.Buffer] = span.Start, span.End
+			}
+			first[a.Buffer], last[a.Buffer] = min(first[a.Buffer], span.Start), max(last[a.Buffer], span.End)
+		}
+	}
+	kept := alwaysAlive(g)
+	placed := slices.Clone(p.Memory)
+	slices.SortStableFunc(placed, func(a, b plan.Placement) int { return cmp.Compare(a.Device, b.Device) })
+	var all []Occupancy
+	for len(placed) > 0 {
+		o := Occupancy{Device: placed[0].Device}
+		var steps []OccupancyStep // changes, until they are summed up
+		for len(placed) > 0 && placed[0].Device == o.Device {
+			m := placed[0]
+			placed = placed[1:]
+			bytes := plan.AlignUp(m.Bytes)
+			o.Arena = max(o.Arena, m.Offset+bytes)
+			switch {
+			case kept[m.Buffer]:
+				o.Kept += bytes
+			case touched[m.Buffer] && bytes > 0:
+				steps = append(steps, OccupancyStep{first[m.Buffer], bytes}, OccupancyStep{last[m.Buffer], -bytes})
+			}
+		}
+		// What ends comes before what begins at the same time: the two may share bytes.
+		slices.SortFunc(steps, func(a, b OccupancyStep) int { return cmp.Or(cmp.Compare(a.US, b.US), cmp.Compare(a.Bytes, b.Bytes)) })
+		alive := o.Kept
+		o.Steps = append(o.Steps, OccupancyStep{0, alive})
+		for _, s := range steps {
+			alive += s.Bytes
+			if end := len(o.Steps) - 1; o.Steps[end].US == s.US {
+				o.Steps[end].Bytes = alive
+				continue
+			}
+			o.Steps = append(o.Steps, OccupancyStep{s.US, alive})
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// alwaysAlive says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
+// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+func alwaysAlive(g *dag.Graph) []bool {
+	kept := make([]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
+	}
+	return kept
+}

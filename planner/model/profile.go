@@ -1,0 +1,128 @@
+// Profiles: measured durations of nodes by name, and their file form. Measures nothing.
+
+package model
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/jsontext"
+)
+
+// Profile holds measured durations by node name. It says nothing of nodes it does not hold: those fall back to the machine's rates.
+type Profile struct {
+	Machine string
+	Nodes   map[string]float64 // microseconds
+}
+
+// ErrBadProfile is a profile with a duration that cannot be right, or a file that is none.
+var ErrBadProfile = errors.New("bad profile")
+
+const (
+	profileVersion  = 1
+	maxProfileBytes = 1 << 30
+)
+
+// Validate names the first node, by name, whose duration cannot be right. Errors match ErrBadProfile.
+func (p *Profile) Validate() error {
+	for _, name := range slices.Sorted(maps.Keys(p.Nodes)) {
+		switch us := p.Nodes[name]; {
+		case math.IsNaN(us) || us < 0 || us > maxDurationUS:
+			return fmt.Errorf("%w: node %q takes %v us: it must be from 0 to %g", ErrBadProfile, name, us, maxDurationUS)
+		case !utf8.ValidString(name):
+			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
+		}
+	}
+	if !utf8.ValidString(p.Machine) {
+		return fmt.Errorf("%w: the machine's name %q is not valid UTF-8", ErrBadProfile, p.Machine)
+	}
+	return nil
+}
+
+// Encode writes the profile, nodes by name.
+func (p *Profile) Encode(w io.Writer) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	text := strconv.AppendInt([]byte("{\n  \"version\": "), profileVersion, 10)
+	text = jsontext.AppendString(append(text, ",\n  \"machine\": "...), p.Machine)
+	text = append(text, ",\n  \"nodes_us\": {"...)
+	for k, name := range slices.Sorted(maps.Keys(p.Nodes)) {
+		if k > 0 {
+			text = append(text, ',')
+		}
+		text = append(jsontext.AppendString(append(text, "\n    "...), name), ": "...)
+		text = jsontext.AppendFloat(text, p.Nodes[name])
+	}
+	if len(p.Nodes) > 0 {
+		text = append(text, "\n  "...)
+	}
+	_, err := w.Write(append(text, "}\n}\n"...))
+	return err
+}
+
+// DecodeProfile reads what Encode wrote. Errors match ErrBadProfile and are a *FileError, but for a reader that fails.
+func DecodeProfile(r io.Reader) (*Profile, error) {
+	data, err := jsontext.ReadLimited(r, "profile", maxProfileBytes)
+	if err != nil {
+		return nil, err
+	}
+	p := &Profile{Nodes: map[string]float64{}}
+	keys := []string{"version", "machine", "nodes_us"}
+	reader := jsontext.Reader{Data: data, Kind: ErrBadProfile}
+	reader.Object(keys, 0, func(key int) {
+		switch keys[key] {
+		case "version":
+			reader.Version(profileVersion)
+		case "machine":
+			p.Machine = reader.Label()
+		case "nodes_us":
+			reader.Entries(func(name string) { p.Nodes[name] = reader.Float(maxDurationUS) })
+		}
+	})
+	if reader.Err == nil {
+		reader.End()
+	}
+	if reader.Err != nil {
+		return nil, fmt.Errorf("profile: %w", reader.Err)
+	}
+	return p, nil
+}
+
+// Merge returns a profile with the durations of both; where both have a node, the later one's stands.
+func (p *Profile) Merge(later *Profile) *Profile {
+	merged := &Profile{Machine: later.Machine, Nodes: make(map[string]float64, len(p.Nodes)+len(later.Nodes))}
+	if merged.Machine == "" {
+		merged.Machine = p.Machine
+	}
+	maps.Copy(merged.Nodes, p.Nodes)
+	maps.Copy(merged.Nodes, later.Nodes)
+	return merged
+}
+
+// Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are nodes that
+// the profile says nothing of and that declare no cost, by id.
+func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []int32) {
+	names := make(map[string]struct{}, g.Len())
+	for i := range g.Nodes {
+		node := &g.Nodes[i]
+		names[node.Name] = struct{}{}
+		if _, ok := p.Nodes[node.Name]; !ok && !node.HasCost {
+			missing = append(missing, int32(i))
+		}
+	}
+	for name := range p.Nodes {
+		if _, ok := names[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown, missing
+}

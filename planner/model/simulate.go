@@ -1,0 +1,579 @@
+// The simulator: what a plan would do on a machine, and when. Runs nothing, measures nothing, and proves nothing of the plan.
+
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Simulate predicts one replay of a plan that is submitted op by op to streams. The profile may be nil. The plan must be a
+// schedule of g (each node launched once, each wait after its record), else the error says which op is wrong; whether it
+// keeps g's dependencies is not looked at: see Verify.
+//
+// A node starts when the host has submitted it, GapUS after the end of what its stream holds it for (a waited node counts
+// SyncUS later), and when its engine takes it. A copy engine takes one copy at a time: first what follows on the stream that it is
+// at, else what became ready first, which costs CopySwitchUS. While copies run both ways, either is slowed to BothWays of its rate. Kernels that run at
+// once share the multiprocessors in proportion to the blocks they can place, higher priorities first; nodes whose blocks are
+// unknown run beside everything. A copy from or to pageable memory holds the host until it is done.
+func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
+	return SimulateWith(g, p, m, Durations(g, m, profile), false)
+}
+
+// SimulateGraph predicts one replay of a plan that runs as a CUDA graph: nothing is submitted, a node starts GraphNodeUS
+// after what it depends on, and each device issues its nodes one at a time.
+func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
+	return SimulateWith(g, p, m, Durations(g, m, profile), true)
+}
+
+// Predict simulates the plan on streams and fills in the times of its Stats. [New] has done so already; it is for schedules
+// made by hand or read from a file. streams is what LowerBound takes.
+func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams int) error {
+	durations := Durations(g, m, profile)
+	timeline, err := SimulateWith(g, p, m, durations, false)
+	if err != nil {
+		return err
+	}
+	bound := LowerBoundWith(g, m, durations, streams, false)
+	p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS = timeline.MakespanUS, bound.US(), bound.CriticalPathUS
+	return nil
+}
+
+func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, graph bool) (*plan.Timeline, error) {
+	s := &simulation{g: g, p: p, m: m, graph: graph, durations: durations}
+	s.timeline = &plan.Timeline{Machine: m.Name, Graph: graph, Nodes: make([]plan.Span, g.Len())}
+	if err := s.index(); err != nil {
+		return nil, err
+	}
+	if m.Unit {
+		s.walk()
+	} else {
+		s.begin()
+		s.run()
+	}
+	for i := range s.timeline.Nodes {
+		s.timeline.MakespanUS = max(s.timeline.MakespanUS, s.timeline.Nodes[i].End)
+	}
+	return s.timeline, nil
+}
+
+// simulation is one run of the simulator. Ops are numbered through, stream by stream; records also among themselves, in
+// submission order.
+type simulation struct {
+	g         *dag.Graph
+	p         *plan.Plan
+	m         *Machine
+	graph     bool
+	durations []float64
+	timeline  *plan.Timeline
+
+	firstOp  []int32 // of each stream, in the numbering of all ops
+	record   []int32 // of each op: a record's own number, a wait's record
+	position []int32 // of each node among the launches, in submission order
+	records  int32
+	devices  int32 // 1 + the highest device number
+
+	// What follows is used where engines, waits or the host take time.
+	gap, sync float64
+	streams   []streamState
+	recorded  []moment // by record; its time is NaN until the record is reached
+	waiter    []int32  // by record: the first stream that is held by it, -1 for none
+	copiers   []copier // by device and engine
+	links     []link   // by device; none where copies both ways do not slow each other
+	sharing   []sharing
+	issued    []moment // by device: when it can issue the next node, and which it issued last
+	events    heap[event]
+	touched   []int32 // copiers and, behind them, devices whose multiprocessors or, behind these, links have something new to choose
+	isTouched []bool
+	now       float64
+
+	host      host
+	submitted []float64 // by op; NaN until the host gets there
+	starved   []int32   // streams whose next op is not submitted yet
+}
+
+// moment is a time and what it follows from.
+type moment struct {
+	us    float64
+	by    int32
+	cause plan.Cause
+}
+
+type streamState struct {
+	ready      moment // when the next launch may start, as far as its stream and waits say
+	next       int32  // index of the op it is at
+	nextWaiter int32  // next stream held by the same record
+}
+
+// host is how far the host has come through the plan's order.
+type host struct {
+	at      int     // index into Order
+	free    float64 // when it can submit the next op
+	cursor  []int32 // by stream: its next op to submit
+	blocked int32   // the pageable copy that it waits for, -1 for none
+	after   int32   // the pageable copy that it waited for last, -1 for none
+}
+
+const maxSimulatedDevices = 1 << 12
+
+// index checks that the plan is a schedule and finds each wait's record: the one of its event that was submitted last.
+func (s *simulation) index() error {
+	p, n := s.p, s.g.Len()
+	total := 0
+	s.firstOp = make([]int32, len(p.Streams)+1)
+	for k := range p.Streams {
+		s.firstOp[k] = int32(total)
+		if total += len(p.Streams[k].Ops); total > math.MaxInt32 {
+			return fmt.Errorf("%w: more than %d ops", plan.ErrPlanShape, math.MaxInt32)
+		}
+	}
+	s.firstOp[len(p.Streams)] = int32(total)
+	if total != len(p.Order) {
+		return fmt.Errorf("%w: the submission order has %d ops, the streams have %d", plan.ErrPlanShape, len(p.Order), total)
+	}
+	if p.Events < 0 || int(p.Events) > total {
+		return fmt.Errorf("%w: %d events for %d ops", plan.ErrPlanShape, p.Events, total)
+	}
+	s.record = make([]int32, total)
+	s.position = make([]int32, n)
+	latest := make([]int32, p.Events)
+	for e := range latest {
+		latest[e] = -1
+	}
+	for i := range s.g.Nodes {
+		d := s.g.Nodes[i].Device
+		if d < 0 || d >= maxSimulatedDevices {
+			return fmt.Errorf("node %q: device %d: the simulator takes devices 0 to %d", s.g.Nodes[i].Name, d, maxSimulatedDevices-1)
+		}
+		s.devices = max(s.devices, d+1)
+	}
+	cursor := make([]int32, len(p.Streams))
+	launched := make([]bool, n)
+	launches := 0
+	for _, k := range p.Order {
+		if k < 0 || int(k) >= len(p.Streams) || int(cursor[k]) >= len(p.Streams[k].Ops) {
+			return fmt.Errorf("%w: the submission order has more ops of stream %d than the stream has", plan.ErrPlanShape, k)
+		}
+		at := cursor[k]
+		op := &p.Streams[k].Ops[at]
+		cursor[k]++
+		switch op.Kind {
+		case plan.Launch:
+			if op.Node < 0 || int(op.Node) >= n {
+				return fmt.Errorf("%w: stream %d, op %d launches node %d of %d", plan.ErrPlanShape, k, at, op.Node, n)
+			}
+			if launched[op.Node] {
+				return fmt.Errorf("%w: stream %d, op %d launches %q, which was launched before", plan.ErrPlanShape, k, at, s.g.Nodes[op.Node].Name)
+			}
+			launched[op.Node] = true
+			s.position[op.Node] = int32(launches)
+			launches++
+		case plan.Record, plan.Wait:
+			if op.Event < 0 || op.Event >= p.Events {
+				return fmt.Errorf("%w: stream %d, op %d: event %d of %d", plan.ErrPlanShape, k, at, op.Event, p.Events)
+			}
+			if op.Kind == plan.Record {
+				latest[op.Event] = s.records
+				s.records++
+			} else if latest[op.Event] < 0 {
+				return fmt.Errorf("%w: stream %d, op %d waits for event %d before it is recorded", plan.ErrPlanShape, k, at, op.Event)
+			}
+			s.record[s.firstOp[k]+at] = latest[op.Event]
+		default:
+			return fmt.Errorf("%w: stream %d, op %d is of kind %d", plan.ErrPlanShape, k, at, op.Kind)
+		}
+	}
+	if launches != n {
+		for i := range launched {
+			if !launched[i] {
+				return fmt.Errorf("%w: %q is never launched (%d of %d nodes are)", plan.ErrPlanShape, s.g.Nodes[i].Name, launches, n)
+			}
+		}
+	}
+	return nil
+}
+
+// walk is the whole simulation of a machine on which only nodes take time: the submission order has every record before its
+// waits, so one pass settles all.
+func (s *simulation) walk() {
+	ready := make([]moment, len(s.p.Streams))
+	for k := range ready {
+		ready[k].by = -1
+	}
+	recorded := make([]moment, s.records)
+	cursor := make([]int32, len(s.p.Streams))
+	for _, k := range s.p.Order {
+		at := cursor[k]
+		cursor[k]++
+		op := &s.p.Streams[k].Ops[at]
+		switch op.Kind {
+		case plan.Launch:
+			end := ready[k].us + s.durations[op.Node]
+			s.start(op.Node, k, ready[k], ready[k].us)
+			s.timeline.Nodes[op.Node].End = end
+			ready[k] = moment{end, op.Node, plan.AfterOrder}
+		case plan.Record:
+			recorded[s.record[s.firstOp[k]+at]] = ready[k]
+		case plan.Wait:
+			if r := recorded[s.record[s.firstOp[k]+at]]; r.us > ready[k].us {
+				ready[k] = moment{r.us, r.by, plan.AfterWait}
+			}
+		}
+	}
+}
+
+// start puts a node on the timeline: it may start from ready on and does so now.
+func (s *simulation) start(node, stream int32, ready moment, now float64) {
+	s.timeline.Nodes[node] = plan.Span{
+		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
+		By: ready.by, Engine: plan.EngineOf(s.g, node), Cause: ready.cause,
+	}
+}
+
+// begin sets every stream to its first op and lets the host submit as far as it can without waiting.
+func (s *simulation) begin() {
+	s.gap, s.sync = s.m.GapUS, s.m.SyncUS
+	if s.graph {
+		s.gap, s.sync = s.m.GraphNodeUS, 0
+	}
+	s.streams = make([]streamState, len(s.p.Streams))
+	for k := range s.streams {
+		s.streams[k] = streamState{ready: moment{by: -1}, nextWaiter: -1}
+	}
+	s.recorded = make([]moment, s.records)
+	s.waiter = make([]int32, s.records)
+	for r := range s.recorded {
+		s.recorded[r].us = math.NaN()
+		s.waiter[r] = -1
+	}
+	s.copiers = make([]copier, int(s.devices)*int(plan.EngineKinds))
+	for e := range s.copiers {
+		s.copiers[e].lastBy, s.copiers[e].kept = -1, -1
+	}
+	s.sharing = make([]sharing, s.devices)
+	if s.m.BothWays > 0 && s.m.BothWays < 1 {
+		s.links = make([]link, s.devices)
+	}
+	s.isTouched = make([]bool, len(s.copiers)+len(s.sharing)+len(s.links))
+	s.issued = make([]moment, s.devices)
+	for d := range s.issued {
+		s.issued[d].by = -1
+	}
+	s.host.blocked, s.host.after = -1, -1
+	if !s.graph {
+		s.submitted = make([]float64, len(s.p.Order))
+		for op := range s.submitted {
+			s.submitted[op] = math.NaN()
+		}
+		s.host.cursor = make([]int32, len(s.p.Streams))
+		s.timeline.Host = make([]plan.HostSpan, 0, len(s.p.Order))
+		s.submit()
+	}
+	for k := range s.streams {
+		s.advance(int32(k))
+	}
+}
+
+// submit lets the host go on until it has submitted everything or waits for a copy from or to pageable memory.
+func (s *simulation) submit() {
+	h := &s.host
+	for h.at < len(s.p.Order) && h.blocked < 0 {
+		k := s.p.Order[h.at]
+		at := h.cursor[k]
+		op := &s.p.Streams[k].Ops[at]
+		start, cost := h.free, s.m.EventUS
+		if op.Kind == plan.Launch {
+			cost = s.m.LaunchUS
+			if s.pageable(op.Node) {
+				h.blocked = op.Node
+			}
+		}
+		h.free += cost
+		s.submitted[s.firstOp[k]+at] = h.free
+		s.timeline.Host = append(s.timeline.Host, plan.HostSpan{Start: start, End: h.free, Stream: k, Op: at})
+		h.cursor[k]++
+		h.at++
+	}
+}
+
+func (s *simulation) pageable(node int32) bool {
+	c := s.g.Nodes[node].Copy
+	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
+}
+
+// advance takes a stream through records and waits up to its next launch, and schedules that for when it may start.
+func (s *simulation) advance(k int32) {
+	stream := &s.streams[k]
+	ops := s.p.Streams[k].Ops
+	for int(stream.next) < len(ops) {
+		number := s.firstOp[k] + stream.next
+		if !s.graph {
+			submitted := s.submitted[number]
+			if math.IsNaN(submitted) {
+				s.starved = append(s.starved, k)
+				return
+			}
+			if submitted > stream.ready.us {
+				stream.ready = moment{submitted, s.host.after, plan.AfterHost}
+			}
+		}
+		switch op := &ops[stream.next]; op.Kind {
+		case plan.Launch:
+			s.events.push(event{us: max(s.now, stream.ready.us), node: op.Node, stream: k, kind: launchReady})
+			return
+		case plan.Record:
+			r := s.record[number]
+			s.recorded[r] = stream.ready
+			for w := s.waiter[r]; w >= 0; {
+				s.events.push(event{us: s.now, node: -1, stream: w, kind: streamWoken})
+				w, s.streams[w].nextWaiter = s.streams[w].nextWaiter, -1
+			}
+		case plan.Wait:
+			r := s.record[number]
+			at := s.recorded[r]
+			if math.IsNaN(at.us) {
+				stream.nextWaiter, s.waiter[r] = s.waiter[r], k
+				return
+			}
+			if at.us += s.sync; at.us > stream.ready.us {
+				if at.cause == plan.AfterOrder {
+					at.cause = plan.AfterWait
+				}
+				stream.ready = at
+			}
+		}
+		stream.next++
+	}
+}
+
+// run takes events in order of time until none is left. It always ends with every node done: the submission order has each
+// record before its waits, so the op that was submitted first of those not done can go on.
+func (s *simulation) run() {
+	for len(s.events) > 0 {
+		s.now = s.events[0].us
+		// All that happens at one moment is taken before any engine chooses, so that ties do not hang on the order of events.
+		for len(s.events) > 0 && s.events[0].us == s.now {
+			switch e := s.events.pop(); e.kind {
+			case copyDone:
+				s.endCopy(e.node, e.stream)
+			case copyBegun:
+				s.beginCopy(e.node, e.stream)
+			case linkDone:
+				l := &s.links[e.node]
+				if l.version != e.stream {
+					continue
+				}
+				for l.when() <= s.now {
+					r := l.kernels.pop()
+					*l.way(s.timeline.Nodes[r.node].Engine)--
+					s.endCopy(r.node, r.stream)
+				}
+				s.touch(s.linkOf(e.node))
+			case nodeDone:
+				s.finish(e.node, e.stream)
+			case sharedDone:
+				d := e.node
+				if s.sharing[d].version != e.stream {
+					continue
+				}
+				for r, ok := s.sharing[d].take(s.now); ok; r, ok = s.sharing[d].take(s.now) {
+					s.finish(r.node, r.stream)
+				}
+				s.touch(int32(len(s.copiers)) + d)
+			case streamWoken:
+				s.advance(e.stream)
+			case launchReady:
+				if s.graph {
+					s.issue(e)
+				} else {
+					s.enter(e.node, e.stream)
+				}
+			case launchIssued:
+				s.enter(e.node, e.stream)
+			}
+		}
+		for k := 0; k < len(s.touched); k++ { // copiers touch links
+			c := s.touched[k]
+			s.isTouched[c] = false
+			switch d := c - int32(len(s.copiers)); {
+			case d < 0:
+				s.copy(c)
+			case d < s.devices:
+				s.share(d)
+			default:
+				s.pace(d - s.devices)
+			}
+		}
+		s.touched = s.touched[:0]
+	}
+}
+
+// issue passes a graph's node through the device's front end, which takes one at a time.
+func (s *simulation) issue(e event) {
+	d := s.g.Nodes[e.node].Device
+	front := &s.issued[d]
+	at := e.us
+	if front.us > at {
+		at = front.us
+		s.streams[e.stream].ready = moment{at, front.by, plan.AfterIssue}
+	}
+	*front = moment{us: at + s.m.GraphIssueUS, by: e.node}
+	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
+}
+
+// enter hands a node that may start to its engine.
+func (s *simulation) enter(node, stream int32) {
+	s.start(node, stream, s.streams[stream].ready, s.now)
+	n := &s.g.Nodes[node]
+	if s.timeline.Nodes[node].Engine != plan.Compute {
+		c := s.copierOf(node)
+		q := queued{s.now, s.position[node], node, stream}
+		if engine := &s.copiers[c]; engine.kept == node {
+			engine.next, engine.here = q, true
+		} else {
+			engine.queue.push(q)
+		}
+		s.touch(c)
+		return
+	}
+	share := s.m.share(n)
+	if share == 0 {
+		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
+		return
+	}
+	s.sharing[n.Device].add(s.now, s.p.Streams[stream].Priority, running{
+		virtual: s.durations[node], position: s.position[node], node: node, stream: stream, share: share})
+	s.touch(int32(len(s.copiers)) + n.Device)
+}
+
+// copy lets a copy engine begin what it has room for.
+func (s *simulation) copy(c int32) {
+	engine, kind := &s.copiers[c], plan.Engine(c%int32(plan.EngineKinds))
+	room, change := 1, 0.0
+	if kind == plan.Upload || kind == plan.Download {
+		room, change = s.m.CopyEngines, s.m.CopySwitchUS
+	}
+	for engine.active < room && (engine.here || engine.kept < 0 && len(engine.queue) > 0) {
+		q := engine.next
+		if engine.here {
+			engine.kept, engine.here = -1, false
+		} else {
+			q = engine.queue.pop()
+		}
+		engine.active++
+		if q.us == s.now {
+			s.beginCopy(q.node, q.stream)
+			continue
+		}
+		// It waited for a copy of another stream, which the engine now has to change from.
+		begins := s.now + change
+		s.start(q.node, q.stream, moment{q.us, engine.lastBy, plan.AfterQueue}, begins)
+		s.events.push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
+	}
+}
+
+// beginCopy runs a copy that has its engine.
+func (s *simulation) beginCopy(node, stream int32) {
+	span := &s.timeline.Nodes[node]
+	if s.links == nil || span.Engine != plan.Upload && span.Engine != plan.Download {
+		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
+		return
+	}
+	s.links[span.Device].start(s.now, span.Engine, running{virtual: s.durations[node], position: s.position[node], node: node, stream: stream})
+	s.touch(s.linkOf(span.Device))
+}
+
+// endCopy makes room on a copy's engine and ends it.
+func (s *simulation) endCopy(node, stream int32) {
+	c := s.copierOf(node)
+	s.copiers[c].active--
+	s.copiers[c].lastBy = node
+	s.touch(c)
+	s.finish(node, stream)
+	s.copiers[c].kept = s.follower(c, stream)
+}
+
+// follower is the copy for the same engine that comes next on a stream, where nothing but the one that ended holds it back: -1 for
+// none. An engine goes on with the stream that it is at, whatever waits on others and since when: on an H200, of 16 copies spread
+// over two streams, the eight of one stream were made first.
+func (s *simulation) follower(c, stream int32) int32 {
+	if s.graph || s.m.CopyEngines > 1 {
+		return -1
+	}
+	state := &s.streams[stream]
+	if int(state.next) >= len(s.p.Streams[stream].Ops) || state.ready.cause != plan.AfterOrder {
+		return -1
+	}
+	op := &s.p.Streams[stream].Ops[state.next]
+	if op.Kind != plan.Launch || math.IsNaN(s.submitted[s.firstOp[stream]+state.next]) {
+		return -1
+	}
+	if e := plan.EngineOf(s.g, op.Node); e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {
+		return -1
+	}
+	return op.Node
+}
+
+// pace sets the speed of a device's link anew and schedules the next end of a copy.
+func (s *simulation) pace(d int32) {
+	l := &s.links[d]
+	if next := l.pace(s.now, s.m.BothWays); !math.IsInf(next, 1) {
+		s.events.push(event{us: max(next, s.now), node: d, stream: l.version, kind: linkDone})
+	}
+}
+
+// share divides a device's multiprocessors anew and schedules the next end of a kernel.
+func (s *simulation) share(d int32) {
+	sharing := &s.sharing[d]
+	if next := sharing.divide(s.now); !math.IsInf(next, 1) {
+		s.events.push(event{us: max(next, s.now), node: d, stream: sharing.version, kind: sharedDone})
+	}
+}
+
+// linkOf is a device's link among what can be touched.
+func (s *simulation) linkOf(d int32) int32 { return int32(len(s.copiers)) + s.devices + d }
+
+// touch notes that a copier, a device's multiprocessors or its link must choose again before time moves on.
+func (s *simulation) touch(c int32) {
+	mark := &s.isTouched[c]
+	if !*mark {
+		*mark = true
+		s.touched = append(s.touched, c)
+	}
+}
+
+// copierOf is the copy engine of a node that is on the timeline. The host has one for all devices.
+func (s *simulation) copierOf(node int32) int32 {
+	span := &s.timeline.Nodes[node]
+	return CopierOf(span.Engine, span.Device)
+}
+
+func CopierOf(e plan.Engine, device int32) int32 {
+	if e == plan.HostCopy {
+		return int32(plan.HostCopy)
+	}
+	return device*int32(plan.EngineKinds) + int32(e)
+}
+
+// finish ends a node now and lets its stream, and the host where it waited for it, go on.
+func (s *simulation) finish(node, stream int32) {
+	s.timeline.Nodes[node].End = s.now
+	state := &s.streams[stream]
+	state.ready = moment{s.now + s.gap, node, plan.AfterOrder}
+	state.next++
+	s.advance(stream)
+	if s.host.blocked != node {
+		return
+	}
+	s.host.blocked, s.host.after = -1, node
+	s.host.free = max(s.host.free, s.now)
+	s.submit()
+	starved := s.starved
+	s.starved = nil
+	for _, k := range starved {
+		s.advance(k)
+	}
+}

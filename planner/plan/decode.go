@@ -1,0 +1,513 @@
+// The plan as JSON, read: names back to ids, every figure checked against the graph. Proves nothing of the schedule: see Verify.
+
+package plan
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/jsontext"
+)
+
+// maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
+const maxPlanBytes = 4 << 30
+
+// DecodePlan reads a plan of g from its JSON form. Errors wrap a *FileError that matches ErrPlanShape, or ErrOtherGraph where the
+// plan was made for another graph: then it names the first difference. What is read is a well-formed plan of this graph, not
+// yet a right one: Verify it before it is run.
+func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
+	data, err := jsontext.ReadLimited(r, "plan", planLimit(g))
+	if err != nil {
+		return nil, err
+	}
+	d := &planDecoder{Reader: jsontext.Reader{Data: data, Kind: ErrPlanShape}, g: g, p: &Plan{}, hash: g.Hash()}
+	d.read()
+	if d.misfits || d.Err == nil && d.p.Graph != d.hash {
+		if other := otherGraph(data, g, d.hash); other != nil {
+			d.Err = other
+		}
+	}
+	if d.Err != nil {
+		return nil, fmt.Errorf("plan: %w", d.Err)
+	}
+	return d.p, nil
+}
+
+// planLimit is far more than any plan of g needs: each node and edge may be named several times with every letter escaped.
+func planLimit(g *dag.Graph) int64 {
+	longest := 0
+	for i := range g.Nodes {
+		longest = max(longest, len(g.Nodes[i].Name))
+	}
+	for i := range g.Buffers {
+		longest = max(longest, len(g.Buffers[i].Name))
+	}
+	items := int64(g.Len() + len(g.Edges()) + len(g.Buffers))
+	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest))
+}
+
+// planDecoder fills a plan from a file.
+type planDecoder struct {
+	jsontext.Reader
+	g     *dag.Graph
+	p     *Plan
+	hash  string // of g
+	nodes map[string]int32
+
+	misfits  bool    // the error is something that g does not have
+	launched []int32 // by node: 1 + the stream that launches it, 0 for none
+	launches int
+	records  int
+	waits    int
+	event    int32 // the highest one used
+	eventAt  int
+	stats    Stats
+	statsAt  int
+	orderAt  int
+}
+
+var (
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "note"}
+	streamKeys = []string{"id", "device", "priority", "ops"}
+	opKeys     = []string{"op", "node", "event"}
+	edgeKeys   = []string{"from", "to", "why", "bytes"}
+	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
+	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
+		"peak_device_bytes", "sum_device_bytes"}
+	forkKeys = []string{"records", "waits"}
+)
+
+func (d *planDecoder) read() {
+	d.nodes = make(map[string]int32, d.g.Len())
+	for i := range d.g.Nodes {
+		d.nodes[d.g.Nodes[i].Name] = int32(i)
+	}
+	d.launched = make([]int32, d.g.Len())
+	d.event = -1
+	p := d.p
+	d.Object(planKeys, 1, func(key int) {
+		switch planKeys[key] {
+		case "version":
+			d.Version(planVersion)
+		case "name":
+			p.Name = d.Label()
+		case "graph":
+			p.Graph = d.Label()
+		case "strategy":
+			p.Strategy = d.Label()
+		case "requested_strategy":
+			p.Requested = d.Label()
+		case "machine":
+			p.Machine = d.Label()
+		case "note":
+			p.Note = d.Label()
+		case "streams":
+			p.Streams = []Stream{}
+			d.List(d.stream)
+		case "order":
+			d.orderAt = d.At
+			p.Order = []int32{}
+			d.List(func(int) { p.Order = append(p.Order, int32(d.Int(0, math.MaxInt32))) })
+		case "edges":
+			d.edges()
+		case "memory":
+			p.Memory = []Placement{}
+			d.List(d.memory)
+		case "stats":
+			d.statsAt = d.At
+			d.readStats()
+		}
+	})
+	if d.Err == nil {
+		d.End()
+	}
+	d.settle()
+}
+
+// misfit is an error that another graph would explain.
+func (d *planDecoder) misfit(at int, format string, args ...any) {
+	if d.Err == nil {
+		d.misfits = true
+		d.FailAt(at, ErrPlanShape, format, args...)
+	}
+}
+
+// node reads the name of a node.
+func (d *planDecoder) node() int32 {
+	d.Peek()
+	at := d.At
+	name := d.Bytes()
+	if d.Err != nil {
+		return -1
+	}
+	i, ok := d.nodes[string(name)]
+	if !ok {
+		d.misfit(at, "this graph has no node %q", jsontext.Clip(string(name)))
+		return -1
+	}
+	return i
+}
+
+func (d *planDecoder) stream(index int) {
+	s := Stream{Ops: []Op{}}
+	d.Object(streamKeys, 0, func(key int) {
+		switch streamKeys[key] {
+		case "id":
+			at := d.At
+			if id := d.Int(0, math.MaxInt32); d.Err == nil && id != int64(index) {
+				d.FailAt(at, ErrPlanShape, "stream %d stands at place %d: streams must be in order, without gaps", id, index)
+			}
+		case "device":
+			s.Device = int32(d.Int(0, math.MaxInt32))
+		case "priority":
+			s.Priority = [...]dag.Priority{dag.High, dag.Normal, dag.Low}[d.Choice("high", "normal", "low")]
+		case "ops":
+			d.List(func(int) { s.Ops = append(s.Ops, d.op(int32(index))) })
+		}
+	})
+	d.p.Streams = append(d.p.Streams, s)
+}
+
+func (d *planDecoder) op(stream int32) Op {
+	op := Op{Event: -1}
+	at, nodeAt, eventAt := d.At, d.At, -1
+	d.Object(opKeys, 1, func(key int) {
+		switch opKeys[key] {
+		case "op":
+			op.Kind = OpKind(d.Choice("launch", "record", "wait"))
+		case "node":
+			nodeAt = d.At
+			op.Node = d.node()
+		case "event":
+			eventAt = d.At
+			op.Event = int32(d.Int(0, math.MaxInt32))
+		}
+	})
+	if d.Err != nil {
+		return op
+	}
+	switch {
+	case op.Kind == Launch && eventAt >= 0:
+		d.FailAt(eventAt, ErrPlanShape, "a launch has no event")
+	case op.Kind == Launch && d.launched[op.Node] > 0:
+		d.FailAt(nodeAt, ErrPlanShape, "%q is launched a second time; the first is on stream %d", d.g.Nodes[op.Node].Name, d.launched[op.Node]-1)
+	case op.Kind != Launch && eventAt < 0:
+		d.FailAt(at, ErrPlanShape, "key %q is missing", "event")
+	}
+	switch op.Kind {
+	case Launch:
+		d.launched[op.Node] = stream + 1
+		d.launches++
+	case Record:
+		d.records++
+	case Wait:
+		d.waits++
+	}
+	if op.Event > d.event {
+		d.event, d.eventAt = op.Event, eventAt
+	}
+	return op
+}
+
+// edges compares the file's dependencies with the graph's, one by one.
+func (d *planDecoder) edges() {
+	own := d.g.Edges()
+	count := 0
+	d.List(func(index int) {
+		at := d.At
+		var e dag.Edge
+		why, bytes, spans := "", [2]int64{}, 0
+		d.Object(edgeKeys, 1, func(key int) {
+			switch edgeKeys[key] {
+			case "from":
+				e.From = d.node()
+			case "to":
+				e.To = d.node()
+			case "why":
+				why = d.Text()
+			case "bytes":
+				d.List(func(k int) {
+					v := d.Int(0, math.MaxInt64)
+					if k < len(bytes) {
+						bytes[k] = v
+					}
+					spans = k + 1
+				})
+			}
+		})
+		if d.Err != nil {
+			return
+		}
+		count++
+		if index >= len(own) {
+			d.misfit(at, "this graph has no dependency %s", d.edgeText(&e, why))
+			return
+		}
+		o := &own[index]
+		reason := d.g.EdgeText(*o)
+		want := [2]int64{o.Lo, o.Hi}
+		switch {
+		case e.From != o.From || e.To != o.To || why != reason:
+			d.misfit(at, "dependency %d is %s; this graph has %s", index, d.edgeText(&e, why), d.edgeText(o, reason))
+		case o.Buffer < 0 && spans != 0:
+			d.misfit(at, "dependency %d, %s, is over no bytes", index, d.edgeText(o, why))
+		case o.Buffer >= 0 && (spans != 2 || bytes != want):
+			d.misfit(at, "dependency %d, %s, is over the bytes %d in this graph", index, d.edgeText(o, why), want)
+		}
+	})
+	if d.Err == nil && count < len(own) {
+		o := &own[count]
+		d.misfit(d.At, "dependency %s of this graph is missing", d.edgeText(o, d.g.EdgeText(*o)))
+	}
+}
+
+func (d *planDecoder) edgeText(e *dag.Edge, why string) string {
+	return fmt.Sprintf("%q -> %q (%s)", d.g.Nodes[e.From].Name, d.g.Nodes[e.To].Name, jsontext.Clip(why))
+}
+
+func (d *planDecoder) memory(int) {
+	m := Placement{Buffer: -1}
+	at, bytesAt := d.At, d.At
+	d.Object(memoryKeys, 0, func(key int) {
+		switch memoryKeys[key] {
+		case "buffer":
+			at = d.At
+			name := d.Text()
+			if d.Err != nil {
+				return
+			}
+			// Placements stand in the order of ids, so the search goes on from the last one.
+			first := int32(0)
+			if k := len(d.p.Memory); k > 0 {
+				first = d.p.Memory[k-1].Buffer + 1
+			}
+			for b := first; int(b) < len(d.g.Buffers) && m.Buffer < 0; b++ {
+				if d.g.Buffers[b].Name == name {
+					m.Buffer = b
+				}
+			}
+			if m.Buffer < 0 {
+				d.misfit(at, "this graph has no buffer %q that is declared after the one before", jsontext.Clip(name))
+			}
+		case "device":
+			m.Device = int32(d.Int(0, math.MaxInt32))
+		case "offset":
+			m.Offset = d.Int(0, math.MaxInt64)
+		case "bytes":
+			bytesAt = d.At
+			m.Bytes = d.Int(0, math.MaxInt64)
+		}
+	})
+	if d.Err != nil {
+		return
+	}
+	b := &d.g.Buffers[m.Buffer]
+	switch {
+	case b.Place != dag.Device:
+		d.misfit(at, "buffer %q is in host memory", b.Name)
+	case m.Device != b.Device:
+		d.misfit(at, "buffer %q is on device %d, not %d", b.Name, b.Device, m.Device)
+	case m.Bytes != b.Bytes:
+		d.misfit(bytesAt, "buffer %q has %d bytes, not %d", b.Name, b.Bytes, m.Bytes)
+	case m.Offset > math.MaxInt64-m.Bytes:
+		d.FailAt(at, ErrPlanShape, "buffer %q ends beyond any memory", b.Name)
+	}
+	d.p.Memory = append(d.p.Memory, m)
+}
+
+func (d *planDecoder) readStats() {
+	s := &d.stats
+	count := func(into *int) { *into = int(d.Int(0, math.MaxInt32)) }
+	d.Object(statsKeys, 0, func(key int) {
+		switch statsKeys[key] {
+		case "nodes":
+			count(&s.Nodes)
+		case "edges":
+			count(&s.Edges)
+		case "streams":
+			count(&s.Streams)
+		case "records":
+			count(&s.Records)
+		case "waits":
+			count(&s.Waits)
+		case "events":
+			count(&s.Events)
+		case "fork_join":
+			d.Object(forkKeys, 0, func(key int) {
+				count([]*int{&s.ForkRecords, &s.ForkWaits}[key])
+			})
+		case "makespan_us":
+			s.MakespanUS = d.Float(math.MaxFloat64)
+		case "lower_bound_us":
+			s.LowerBoundUS = d.Float(math.MaxFloat64)
+		case "critical_path_us":
+			s.CriticalPathUS = d.Float(math.MaxFloat64)
+		case "peak_device_bytes":
+			s.PeakDeviceBytes = d.Int(0, math.MaxInt64)
+		case "sum_device_bytes":
+			s.SumDeviceBytes = d.Int(0, math.MaxInt64)
+		}
+	})
+}
+
+// settle checks what needs the whole file.
+func (d *planDecoder) settle() {
+	if d.Err != nil {
+		return
+	}
+	p, g := d.p, d.g
+	if d.launches < g.Len() {
+		for i := range d.launched {
+			if d.launched[i] == 0 {
+				d.misfit(d.orderAt, "no stream launches %q", g.Nodes[i].Name)
+				return
+			}
+		}
+	}
+	d.Path = append(d.Path, jsontext.Step{Key: "order"})
+	taken := make([]int, len(p.Streams))
+	for k, s := range p.Order {
+		if int(s) >= len(taken) {
+			d.FailAt(d.orderAt, ErrPlanShape, "entry %d is stream %d of %d", k, s, len(taken))
+			return
+		}
+		taken[s]++
+	}
+	for s := range taken {
+		if taken[s] != len(p.Streams[s].Ops) {
+			d.FailAt(d.orderAt, ErrPlanShape, "stream %d stands in it %d times and has %d ops", s, taken[s], len(p.Streams[s].Ops))
+			return
+		}
+	}
+	d.Path[0].Key = "stats"
+	for _, f := range []struct {
+		name      string
+		said, has int
+	}{
+		{"nodes", d.stats.Nodes, g.Len()}, {"edges", d.stats.Edges, len(g.Edges())}, {"streams", d.stats.Streams, len(p.Streams)},
+		{"records", d.stats.Records, d.records}, {"waits", d.stats.Waits, d.waits},
+	} {
+		if f.said != f.has {
+			d.FailAt(d.statsAt, ErrPlanShape, "%s is %d; the plan has %d", f.name, f.said, f.has)
+			return
+		}
+	}
+	if d.stats.Events > d.records {
+		d.FailAt(d.statsAt, ErrPlanShape, "events is %d; the plan has only %d records", d.stats.Events, d.records)
+		return
+	}
+	if int(d.event) >= d.stats.Events {
+		d.Path = d.Path[:0]
+		d.FailAt(d.eventAt, ErrPlanShape, "event %d of %d (stats.events)", d.event, d.stats.Events)
+		return
+	}
+	p.Stats = d.stats
+	p.Events = int32(d.stats.Events)
+}
+
+// otherGraph reads a plan once more, for names only, and returns an error if it was made for another graph than g.
+func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
+	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
+	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
+	theirs, at := "", 0
+	r.Object(planKeys, 1, func(key int) {
+		switch planKeys[key] {
+		case "graph":
+			at = r.At
+			theirs = r.Text()
+		case "streams":
+			r.List(func(int) {
+				r.Object(streamKeys, 0, func(key int) {
+					if streamKeys[key] != "ops" {
+						r.Skip()
+						return
+					}
+					r.List(func(int) {
+						kind, node := "", ""
+						r.Object(opKeys, 1, func(key int) {
+							switch opKeys[key] {
+							case "op":
+								kind = r.Text()
+							case "node":
+								node = r.Text()
+							default:
+								r.Skip()
+							}
+						})
+						if kind == "launch" {
+							o.Nodes = append(o.Nodes, node)
+						}
+					})
+				})
+			})
+		case "edges":
+			r.List(func(int) {
+				var e dag.OutlineEdge
+				r.Object(edgeKeys, 1, func(key int) {
+					switch edgeKeys[key] {
+					case "from":
+						e.From = r.Text()
+					case "to":
+						e.To = r.Text()
+					case "why":
+						e.Why = r.Text()
+					default:
+						r.List(func(k int) {
+							if v := r.Int(0, math.MaxInt64); k == 0 {
+								e.Lo = v
+							} else {
+								e.Hi = v
+							}
+						})
+					}
+				})
+				o.Edges = append(o.Edges, e)
+			})
+		case "memory":
+			o.Buffers = []dag.OutlineBuffer{}
+			r.List(func(int) {
+				var b dag.OutlineBuffer
+				r.Object(memoryKeys, 0, func(key int) {
+					switch memoryKeys[key] {
+					case "buffer":
+						b.Name = r.Text()
+					case "device":
+						b.Device = int32(r.Int(0, math.MaxInt32))
+					case "bytes":
+						b.Bytes = r.Int(0, math.MaxInt64)
+					default:
+						r.Skip()
+					}
+				})
+				o.Buffers = append(o.Buffers, b)
+			})
+		case "stats":
+			r.Object(statsKeys, 0, func(key int) {
+				if statsKeys[key] != "fork_join" {
+					r.Skip()
+					return
+				}
+				r.Object(forkKeys, 0, func(int) { r.Skip() })
+			})
+		case "order":
+			r.List(func(int) { r.Skip() })
+		default:
+			r.Skip()
+		}
+	})
+	if r.Err != nil {
+		return r.Err
+	}
+	if theirs == hash {
+		return nil
+	}
+	difference := g.DifferenceFrom(o)
+	if difference == "" {
+		difference = "something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer"
+	}
+	r.Path = []jsontext.Step{{Key: "graph"}}
+	r.FailAt(at, ErrOtherGraph, "the plan was made for another graph: %s", difference)
+	return r.Err
+}

@@ -1,0 +1,228 @@
+// Graphs and plans as DOT, for Graphviz. The same input gives the same bytes; lays nothing out.
+
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/words"
+)
+
+// WriteGraphDOT writes a graph as it was declared: its nodes, coloured by engine, and every dependency with its reason.
+func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
+	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
+	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Plural(g.Len(), "node", "nodes"), words.Plural(len(g.Edges()), "dependency", "dependencies")))
+	for i := range g.Nodes {
+		d.node("  ", int32(i), colour(int(EngineOf(g, int32(i))), light))
+	}
+	d.edges()
+	d.WriteString("}\n")
+	return d.Flush()
+}
+
+// WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, every dependency with its reason,
+// and a dashed edge from each record to each of its waits.
+func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
+	if err := p.checkNodes(g); err != nil {
+		return err
+	}
+	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
+	d.head(fmt.Sprintf("%s: %s on %s, %s", p.Name, words.Plural(g.Len(), "node", "nodes"), words.Plural(len(p.Streams), "stream", "streams"),
+		words.Plural(p.Stats.Waits, "wait", "waits")))
+	for k := range p.Streams {
+		d.stream(p, int32(k))
+	}
+	d.edges()
+	if err := d.waits(p); err != nil {
+		return err
+	}
+	d.WriteString("}\n")
+	return d.Flush()
+}
+
+// dotWriter writes text; bufio keeps the first error for Flush.
+type dotWriter struct {
+	*bufio.Writer
+	g       *dag.Graph
+	scratch []byte
+}
+
+func (d *dotWriter) head(title string) {
+	d.WriteString("digraph plan {\n  graph [label=")
+	d.label(title)
+	d.WriteString(", labelloc=t, fontname=\"Helvetica\", newrank=true];\n" +
+		"  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];\n" +
+		"  edge [fontname=\"Helvetica\", fontsize=10];\n")
+}
+
+// label writes a quoted label that shows the text as it is: in DOT a backslash starts an escape and an ampersand an HTML
+// entity, in quoted labels too.
+func (d *dotWriter) label(text string) {
+	b := append(d.scratch[:0], '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '&':
+			b = append(b, "&amp;"...)
+		case r < ' ' || r == 0x7f:
+			b = append(b, "\uFFFD"...)
+		default:
+			b = append(b, string(r)...)
+		}
+	}
+	d.scratch = append(b, '"')
+	d.Write(d.scratch)
+}
+
+func (d *dotWriter) id(kind byte, parts ...int) {
+	d.scratch = append(d.scratch[:0], kind)
+	for k, n := range parts {
+		if k > 0 {
+			d.scratch = append(d.scratch, '_')
+		}
+		d.scratch = strconv.AppendInt(d.scratch, int64(n), 10)
+	}
+	d.Write(d.scratch)
+}
+
+func (d *dotWriter) node(indent string, i int32, fill string) {
+	d.WriteString(indent)
+	d.id('n', int(i))
+	d.WriteString(" [label=")
+	d.label(d.g.Nodes[i].Name + "\n" + action(d.g, i))
+	d.WriteString(`, fillcolor="`)
+	d.WriteString(fill)
+	d.WriteString("\"];\n")
+}
+
+func (d *dotWriter) stream(p *Plan, k int32) {
+	s := &p.Streams[k]
+	title := fmt.Sprintf("stream %d", k)
+	if p.manyDevices() {
+		title += fmt.Sprintf(", device %d", s.Device)
+	}
+	if s.Priority != dag.Normal {
+		title += fmt.Sprintf(", %v priority", s.Priority)
+	}
+	dark := colour(int(k), dark)
+	fmt.Fprintf(d, "  subgraph cluster_%d {\n    graph [label=\"%s\", labelloc=t, style=\"rounded\", color=\"%s\", fontcolor=\"%s\"];\n", k, title, dark, dark)
+	fill := colour(int(k), light)
+	for i := range s.Ops {
+		op := &s.Ops[i]
+		if op.Kind == Launch {
+			d.node("    ", op.Node, fill)
+			continue
+		}
+		d.WriteString("    ")
+		d.op(int(k), i, op)
+		fmt.Fprintf(d, " [label=\"%v %d\", shape=plain, style=\"\", fontsize=10, fontcolor=\"%s\"];\n", op.Kind, op.Event, dark)
+	}
+	for i := 1; i < len(s.Ops); i++ {
+		d.WriteString("    ")
+		d.op(int(k), i-1, &s.Ops[i-1])
+		d.WriteString(" -> ")
+		d.op(int(k), i, &s.Ops[i])
+		d.WriteString(" [color=\"")
+		d.WriteString(dark)
+		d.WriteString("\", penwidth=2, arrowhead=none, weight=8];\n")
+	}
+	d.WriteString("  }\n")
+}
+
+func (d *dotWriter) op(stream, i int, op *Op) {
+	switch op.Kind {
+	case Launch:
+		d.id('n', int(op.Node))
+	case Record:
+		d.id('r', stream, i)
+	default:
+		d.id('w', stream, i)
+	}
+}
+
+func (d *dotWriter) edges() {
+	edges := d.g.Edges()
+	for k := range edges {
+		e := &edges[k]
+		d.WriteString("  ")
+		d.id('n', int(e.From))
+		d.WriteString(" -> ")
+		d.id('n', int(e.To))
+		d.WriteString(" [label=")
+		d.label(d.g.EdgeText(*e))
+		d.WriteString(", color=\"#555555\"")
+		if e.Buffer < 0 {
+			d.WriteString(", arrowhead=empty")
+		}
+		d.WriteString("];\n")
+	}
+}
+
+// waits draws each wait's edge, in submission order: a wait means the record of its event that was submitted last.
+func (d *dotWriter) waits(p *Plan) error {
+	type place struct{ stream, op int }
+	record := make(map[int32]place)
+	cursor := make([]int, len(p.Streams))
+	for _, k := range p.Order {
+		if k < 0 || int(k) >= len(cursor) || cursor[k] >= len(p.Streams[k].Ops) {
+			return fmt.Errorf("%w: the submission order has more ops of stream %d than the stream has", ErrPlanShape, k)
+		}
+		at := cursor[k]
+		cursor[k]++
+		op := &p.Streams[k].Ops[at]
+		switch op.Kind {
+		case Record:
+			record[op.Event] = place{int(k), at}
+		case Wait:
+			from, ok := record[op.Event]
+			if !ok {
+				return fmt.Errorf("%w: stream %d, op %d waits for event %d before it is recorded", ErrPlanShape, k, at, op.Event)
+			}
+			d.WriteString("  ")
+			d.id('r', from.stream, from.op)
+			d.WriteString(" -> ")
+			d.id('w', int(k), at)
+			fmt.Fprintf(d, " [style=dashed, label=\"wait_event %d\"];\n", op.Event)
+		}
+	}
+	return nil
+}
+
+// shade is how strong a colour is, of 256.
+type shade struct{ saturation, value int }
+
+var (
+	light = shade{60, 255}
+	dark  = shade{200, 160}
+)
+
+// colour returns the k-th of a row of colours in which neighbours differ well: hues a golden section apart. Whole numbers, so
+// that every processor gives the same.
+func colour(k int, s shade) string {
+	hue := (140 + k*949) % 1536
+	low := s.value * (256 - s.saturation) / 256
+	rise := (s.value - low) * (hue % 256) / 256
+	r, g, b := 0, 0, 0
+	switch hue / 256 {
+	case 0:
+		r, g, b = s.value, low+rise, low
+	case 1:
+		r, g, b = s.value-rise, s.value, low
+	case 2:
+		r, g, b = low, s.value, low+rise
+	case 3:
+		r, g, b = low, s.value-rise, s.value
+	case 4:
+		r, g, b = low+rise, low, s.value
+	default:
+		r, g, b = s.value, low, s.value-rise
+	}
+	return fmt.Sprintf("#%02x%02x%02x", r, g, b)
+}

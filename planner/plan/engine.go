@@ -1,0 +1,47 @@
+// Engines: which part of a machine a node runs on.
+
+package plan
+
+import (
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Engine is a part of a machine that nodes run on. Each device has one of every kind; HostCopy is the host's own.
+type Engine uint8
+
+const (
+	Compute   Engine = iota // the multiprocessors: kernels, maps, sets and tasks
+	Upload                  // host to device
+	Download                // device to host
+	PeerCopy                // device to another device
+	LocalCopy               // within a device
+	HostCopy                // host to host
+	EngineKinds
+)
+
+func (e Engine) String() string {
+	return [...]string{"compute", "h2d", "d2h", "peer", "d2d", "host"}[e]
+}
+
+// EngineOf returns the engine that node i of g runs on.
+func EngineOf(g *dag.Graph, i int32) Engine {
+	node := &g.Nodes[i]
+	switch {
+	case node.Copy != nil:
+		from, to := &g.Buffers[node.Copy.Src.Buffer], &g.Buffers[node.Copy.Dst.Buffer]
+		switch {
+		case from.Place == dag.Host && to.Place == dag.Host:
+			return HostCopy
+		case from.Place == dag.Host:
+			return Upload
+		case to.Place == dag.Host:
+			return Download
+		case from.Device != to.Device:
+			return PeerCopy
+		}
+		return LocalCopy
+	case node.Set != nil && g.Buffers[node.Set.Dst.Buffer].Place == dag.Host:
+		return HostCopy
+	}
+	return Compute
+}

@@ -1,0 +1,268 @@
+// The plan as JSON, written: the stable form that plans are cached, compared and reviewed in. Reads nothing; see json_decode.go.
+
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/jsontext"
+)
+
+// planVersion is the version of the JSON form.
+const planVersion = 1
+
+// EncodeJSON writes the plan of g in its JSON form, one op a line: the same plan gives the same bytes.
+func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
+	e := &planEncoder{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
+	e.names = make([]int32, 1, g.Len()+1)
+	for i := range g.Nodes {
+		e.quoted = jsontext.AppendString(e.quoted, g.Nodes[i].Name)
+		e.names = append(e.names, int32(len(e.quoted)))
+	}
+	if err := e.check(p); err != nil {
+		return err
+	}
+	e.plan(p)
+	return e.Flush()
+}
+
+// planEncoder writes text; bufio keeps the first error for Flush.
+type planEncoder struct {
+	*bufio.Writer
+	g       *dag.Graph
+	quoted  []byte  // the nodes' names as JSON, one after the other
+	names   []int32 // where each starts in quoted
+	scratch []byte
+}
+
+// check refuses what the form cannot hold.
+func (e *planEncoder) check(p *Plan) error {
+	if len(e.quoted) > math.MaxInt32 {
+		return fmt.Errorf("plan %q: the names of its nodes are too long to write", p.Name)
+	}
+	if err := p.checkNodes(e.g); err != nil {
+		return err
+	}
+	for k := range p.Memory {
+		if b := p.Memory[k].Buffer; b < 0 || int(b) >= len(e.g.Buffers) {
+			return fmt.Errorf("%w: memory entry %d places buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
+		}
+	}
+	for _, us := range []float64{p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS} {
+		if math.IsNaN(us) || math.IsInf(us, 0) {
+			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
+		}
+	}
+	for _, s := range []string{p.Name, p.Graph, p.Strategy, p.Requested, p.Machine, p.Note} {
+		if !utf8.ValidString(s) {
+			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
+		}
+	}
+	for i := range e.g.Nodes {
+		if !utf8.ValidString(e.g.Nodes[i].Name) {
+			return fmt.Errorf("node %d: its name %q is not valid UTF-8", i, e.g.Nodes[i].Name)
+		}
+	}
+	for i := range e.g.Buffers {
+		if !utf8.ValidString(e.g.Buffers[i].Name) {
+			return fmt.Errorf("buffer %d: its name %q is not valid UTF-8", i, e.g.Buffers[i].Name)
+		}
+	}
+	return nil
+}
+
+// checkNodes refuses ops that cannot be written by name.
+func (p *Plan) checkNodes(g *dag.Graph) error {
+	for k := range p.Streams {
+		for i := range p.Streams[k].Ops {
+			switch op := &p.Streams[k].Ops[i]; {
+			case op.Kind > Wait:
+				return fmt.Errorf("%w: stream %d, op %d is of kind %d", ErrPlanShape, k, i, op.Kind)
+			case op.Node < 0 || int(op.Node) >= g.Len():
+				return fmt.Errorf("%w: stream %d, op %d is of node %d of %d", ErrPlanShape, k, i, op.Node, g.Len())
+			}
+		}
+	}
+	return nil
+}
+
+func (e *planEncoder) plan(p *Plan) {
+	e.WriteString("{\n  \"version\": ")
+	e.int(planVersion)
+	e.field("name", p.Name)
+	hash := p.Graph
+	if hash == "" {
+		hash = e.g.Hash()
+	}
+	e.field("graph", hash)
+	e.field("strategy", p.Strategy)
+	e.field("requested_strategy", p.Requested)
+	e.field("machine", p.Machine)
+	if p.Note != "" {
+		e.field("note", p.Note)
+	}
+	e.WriteString(",\n  \"streams\": [")
+	for k := range p.Streams {
+		s := &p.Streams[k]
+		e.item(k, "    ")
+		e.WriteString(`{"id": `)
+		e.int(int64(k))
+		e.WriteString(`, "device": `)
+		e.int(int64(s.Device))
+		e.WriteString(`, "priority": "`)
+		e.WriteString(s.Priority.String())
+		e.WriteString(`", "ops": [`)
+		for i := range s.Ops {
+			e.item(i, "      ")
+			e.op(&s.Ops[i])
+		}
+		if len(s.Ops) > 0 {
+			e.WriteString("\n    ")
+		}
+		e.WriteString("]}")
+	}
+	e.close(len(p.Streams))
+	e.WriteString(",\n  \"order\": [")
+	for k, s := range p.Order {
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		e.int(int64(s))
+	}
+	e.WriteString("],\n  \"edges\": [")
+	edges := e.g.Edges()
+	for k := range edges {
+		e.item(k, "    ")
+		e.edge(&edges[k])
+	}
+	e.close(len(edges))
+	e.WriteString(",\n  \"memory\": [")
+	for k := range p.Memory {
+		m := &p.Memory[k]
+		e.item(k, "    ")
+		e.WriteString(`{"buffer": `)
+		e.string(e.g.Buffers[m.Buffer].Name)
+		e.WriteString(`, "device": `)
+		e.int(int64(m.Device))
+		e.WriteString(`, "offset": `)
+		e.int(m.Offset)
+		e.WriteString(`, "bytes": `)
+		e.int(m.Bytes)
+		e.WriteString("}")
+	}
+	e.close(len(p.Memory))
+	e.stats(p)
+	e.WriteString("\n}\n")
+}
+
+func (e *planEncoder) op(op *Op) {
+	e.WriteString(`{"op": "`)
+	e.WriteString(op.Kind.String())
+	e.WriteByte('"')
+	if op.Kind != Launch {
+		e.WriteString(`, "event": `)
+		e.int(int64(op.Event))
+	}
+	e.WriteString(`, "node": `)
+	e.node(op.Node)
+	e.WriteByte('}')
+}
+
+func (e *planEncoder) edge(edge *dag.Edge) {
+	e.WriteString(`{"from": `)
+	e.node(edge.From)
+	e.WriteString(`, "to": `)
+	e.node(edge.To)
+	e.WriteString(`, "why": `)
+	e.string(e.g.EdgeText(*edge))
+	if edge.Buffer >= 0 {
+		e.WriteString(`, "bytes": [`)
+		e.int(edge.Lo)
+		e.WriteString(", ")
+		e.int(edge.Hi)
+		e.WriteByte(']')
+	}
+	e.WriteByte('}')
+}
+
+func (e *planEncoder) stats(p *Plan) {
+	s := &p.Stats
+	e.WriteString(",\n  \"stats\": {")
+	for k, f := range []struct {
+		name  string
+		value int
+	}{{"nodes", s.Nodes}, {"edges", s.Edges}, {"streams", s.Streams}, {"records", s.Records}, {"waits", s.Waits}, {"events", int(p.Events)}} {
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		e.key(f.name)
+		e.int(int64(f.value))
+	}
+	e.WriteString(`, "fork_join": {"records": `)
+	e.int(int64(s.ForkRecords))
+	e.WriteString(`, "waits": `)
+	e.int(int64(s.ForkWaits))
+	e.WriteString("},\n            ")
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"makespan_us", s.MakespanUS}, {"lower_bound_us", s.LowerBoundUS}, {"critical_path_us", s.CriticalPathUS}} {
+		e.key(f.name)
+		e.scratch = jsontext.AppendFloat(e.scratch[:0], f.value)
+		e.Write(e.scratch)
+		e.WriteString(", ")
+	}
+	e.key("peak_device_bytes")
+	e.int(s.PeakDeviceBytes)
+	e.WriteString(", ")
+	e.key("sum_device_bytes")
+	e.int(s.SumDeviceBytes)
+	e.WriteByte('}')
+}
+
+// item starts the k-th entry of a list that has one a line.
+func (e *planEncoder) item(k int, indent string) {
+	if k > 0 {
+		e.WriteByte(',')
+	}
+	e.WriteByte('\n')
+	e.WriteString(indent)
+}
+
+// close ends a list that has one entry a line.
+func (e *planEncoder) close(entries int) {
+	if entries > 0 {
+		e.WriteString("\n  ")
+	}
+	e.WriteByte(']')
+}
+
+func (e *planEncoder) field(name, value string) {
+	e.WriteString(",\n  ")
+	e.key(name)
+	e.string(value)
+}
+
+func (e *planEncoder) key(name string) {
+	e.WriteByte('"')
+	e.WriteString(name)
+	e.WriteString(`": `)
+}
+
+func (e *planEncoder) node(i int32) { e.Write(e.quoted[e.names[i]:e.names[i+1]]) }
+
+func (e *planEncoder) string(s string) {
+	e.scratch = jsontext.AppendString(e.scratch[:0], s)
+	e.Write(e.scratch)
+}
+
+func (e *planEncoder) int(v int64) {
+	e.scratch = strconv.AppendInt(e.scratch[:0], v, 10)
+	e.Write(e.scratch)
+}

@@ -1,0 +1,68 @@
+// The plan: what a schedule is. Data only; made by New or read from JSON, checked by Verify.
+
+// Package plan is what a schedule is: streams of ops, a submission order, a memory layout, and their forms as JSON, text and DOT.
+package plan
+
+import (
+	"github.com/dagrun/dagrun/dag"
+)
+
+// OpKind says what an Op does.
+type OpKind uint8
+
+const (
+	Launch OpKind = iota // run Node
+	Record               // record Event after Node, the launch before it on the stream
+	Wait                 // hold the stream until Event, recorded after Node on another stream
+)
+
+func (k OpKind) String() string { return [...]string{"launch", "record", "wait"}[k] }
+
+// Op is one entry of a stream. Event is -1 for a launch.
+type Op struct {
+	Kind  OpKind
+	Node  int32
+	Event int32
+}
+
+// Stream is an in-order queue of one device.
+type Stream struct {
+	Device   int32
+	Priority dag.Priority
+	Ops      []Op
+}
+
+// Placement says where a device buffer lives in its device's arena.
+type Placement struct {
+	Buffer int32
+	Device int32
+	Offset int64
+	Bytes  int64
+}
+
+// Plan is a schedule of a graph.
+type Plan struct {
+	Name      string
+	Graph     string // hash of the graph it was made for
+	Strategy  string // what was used
+	Requested string // what was asked for
+	Machine   string
+	Note      string // what a reader should know of how it came about; "" where there is nothing
+	Streams   []Stream
+	Order     []int32     // the submission order: one stream per op, each taking that stream's next
+	Events    int32       // event objects needed
+	Memory    []Placement // every device buffer, by buffer id
+	Stats     Stats
+}
+
+// Stats sums a plan up. Times are predictions of the machine model, in microseconds.
+type Stats struct {
+	Nodes, Edges, Streams  int
+	Records, Waits, Events int
+	ForkRecords, ForkWaits int // the origin stream's fork and join, which a program adds
+	MakespanUS             float64
+	LowerBoundUS           float64
+	CriticalPathUS         float64
+	PeakDeviceBytes        int64 // of the arenas of all devices; each buffer counts as a multiple of 256 bytes
+	SumDeviceBytes         int64 // the same if no two buffers shared bytes
+}

@@ -1,0 +1,216 @@
+// The plan as text for people: streams, ops, the reason of every wait, what it comes to. Made to be read, not parsed.
+
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/words"
+)
+
+// WriteText writes the plan of g for people. With a timeline each node has its predicted start and end; nil leaves them out.
+func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
+	if err := p.checkNodes(g); err != nil {
+		return err
+	}
+	if t != nil && len(t.Nodes) != g.Len() {
+		return fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	reasons := newWaitReasons(g, p)
+	nodes, streams := words.Plural(g.Len(), "node", "nodes"), words.Plural(len(p.Streams), "stream", "streams")
+	fmt.Fprintf(out, "%s: %s on %s", p.Name, nodes, streams)
+	switch {
+	case p.Strategy == p.Requested || p.Requested == "":
+		fmt.Fprintf(out, ", strategy %s", p.Strategy)
+	default:
+		fmt.Fprintf(out, ", strategy %s (asked for: %s)", p.Strategy, p.Requested)
+	}
+	if p.Machine != "" {
+		fmt.Fprintf(out, ", machine %s", p.Machine)
+	}
+	out.WriteByte('\n')
+	if p.Note != "" {
+		fmt.Fprintf(out, "%s\n", p.Note)
+	}
+
+	const widest = 32 // longer names push their line only
+	column := 0
+	for i := range g.Nodes {
+		column = max(column, min(widest, words.Width(g.Nodes[i].Name)))
+	}
+	if p.Events > 0 {
+		column = max(column, len("record "+strconv.Itoa(int(p.Events-1))))
+	}
+	for k := range p.Streams {
+		s := &p.Streams[k]
+		fmt.Fprintf(out, "\nstream %d", k)
+		if p.manyDevices() {
+			fmt.Fprintf(out, "  device %d", s.Device)
+		}
+		if s.Priority != dag.Normal {
+			fmt.Fprintf(out, "  %v priority", s.Priority)
+		}
+		out.WriteByte('\n')
+		if t != nil && len(s.Ops) > 0 {
+			fmt.Fprintf(out, "  %10s %10s\n", "start us", "end us")
+		}
+		for i, op := range s.Ops {
+			out.WriteString("  ")
+			if t != nil {
+				if op.Kind == Launch {
+					fmt.Fprintf(out, "%10.2f %10.2f  ", t.Nodes[op.Node].Start, t.Nodes[op.Node].End)
+				} else {
+					fmt.Fprintf(out, "%23s", "")
+				}
+			}
+			name, note := "", ""
+			switch op.Kind {
+			case Launch:
+				name, note = g.Nodes[op.Node].Name, action(g, op.Node)
+			case Record:
+				name = "record " + strconv.Itoa(int(op.Event))
+			case Wait:
+				name, note = "wait "+strconv.Itoa(int(op.Event)), reasons.text(int32(k), int32(i))
+			}
+			out.WriteString(name)
+			if note != "" {
+				fmt.Fprintf(out, "%*s%s", 2+max(0, column-words.Width(name)), "", note)
+			}
+			out.WriteByte('\n')
+		}
+	}
+	p.writeTotals(out, t)
+	return out.Flush()
+}
+
+func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
+	s := &p.Stats
+	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", words.Plural(s.Records, "record", "records"), words.Plural(s.Waits, "wait", "waits"),
+		words.Plural(int(p.Events), "event", "events"), words.Plural(s.Edges, "dependency", "dependencies"))
+	makespan := s.MakespanUS
+	if t != nil {
+		makespan = t.MakespanUS
+	}
+	if makespan > 0 {
+		fmt.Fprintf(out, "predicted %.2f us", makespan)
+		if s.LowerBoundUS > 0 {
+			fmt.Fprintf(out, "; no plan can beat %.2f us", s.LowerBoundUS)
+		}
+		if s.CriticalPathUS > 0 && s.CriticalPathUS != s.LowerBoundUS {
+			fmt.Fprintf(out, "; the longest chain takes %.2f us", s.CriticalPathUS)
+		}
+		out.WriteByte('\n')
+	}
+	if s.SumDeviceBytes > 0 {
+		fmt.Fprintf(out, "device memory %s", words.Bytes(s.PeakDeviceBytes))
+		if s.PeakDeviceBytes != s.SumDeviceBytes {
+			fmt.Fprintf(out, ", %s if no buffers shared bytes", words.Bytes(s.SumDeviceBytes))
+		}
+		out.WriteByte('\n')
+	}
+}
+
+func (p *Plan) manyDevices() bool {
+	for k := range p.Streams {
+		if p.Streams[k].Device != p.Streams[0].Device || p.Streams[k].Device != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// action says what a node does in a few words.
+func action(g *dag.Graph, i int32) string {
+	node := &g.Nodes[i]
+	switch {
+	case node.Copy != nil:
+		return fmt.Sprintf("%v %s -> %s", EngineOf(g, i), g.RangeText(node.Copy.Src), g.RangeText(node.Copy.Dst))
+	case node.Set != nil:
+		return "set " + g.RangeText(node.Set.Dst)
+	case node.Launch != nil && node.Launch.Map != nil:
+		return "map " + node.Launch.Map.Text
+	case node.Launch != nil && node.Launch.Kernel != nil:
+		return "kernel " + node.Launch.Kernel.Entry()
+	}
+	return node.Kind.String()
+}
+
+// waitReasons finds what a wait is for.
+type waitReasons struct {
+	g      *dag.Graph
+	p      *Plan
+	stream []int32 // of each node
+	place  []int32 // of each node in its stream's ops
+}
+
+func newWaitReasons(g *dag.Graph, p *Plan) *waitReasons {
+	r := &waitReasons{g: g, p: p, stream: make([]int32, g.Len()), place: make([]int32, g.Len())}
+	for k := range p.Streams {
+		for i, op := range p.Streams[k].Ops {
+			if op.Kind == Launch {
+				r.stream[op.Node], r.place[op.Node] = int32(k), int32(i)
+			}
+		}
+	}
+	return r
+}
+
+// of returns the dependency that a wait enforces: the one from the latest node that the waited stream has run by then to the
+// next node of its own, else the first to a later one. No such edge means that the wait keeps an order that no data asks
+// for, such as that of buffers that share bytes.
+func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
+	ops := r.p.Streams[stream].Ops
+	waited := ops[op].Node
+	next := op + 1
+	for int(next) < len(ops) && ops[next].Kind != Launch {
+		next++
+	}
+	if int(next) == len(ops) {
+		return 0, false
+	}
+	node := ops[next].Node
+	best := int32(-1)
+	preds, edges := r.g.Preds(node), r.g.PredEdges(node)
+	for k, q := range preds {
+		if r.stream[q] == r.stream[waited] && r.place[q] <= r.place[waited] && (best < 0 || r.place[q] > r.place[best]) {
+			best, edge = q, edges[k]
+		}
+	}
+	if best >= 0 {
+		return edge, true
+	}
+	first := int32(-1)
+	for _, to := range r.g.Succs(waited) {
+		if r.stream[to] == stream && r.place[to] > op && (first < 0 || r.place[to] < r.place[first]) {
+			first = to
+		}
+	}
+	if first < 0 {
+		return 0, false
+	}
+	for k, q := range r.g.Preds(first) {
+		if q == waited {
+			edge = r.g.PredEdges(first)[k]
+		}
+	}
+	return edge, true
+}
+
+func (r *waitReasons) text(stream, op int32) string {
+	waited := r.p.Streams[stream].Ops[op].Node
+	text := fmt.Sprintf("%s (stream %d)", r.g.Nodes[waited].Name, r.stream[waited])
+	k, ok := r.of(stream, op)
+	if !ok {
+		return text
+	}
+	e := &r.g.Edges()[k]
+	if e.From != waited {
+		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e), r.g.Nodes[e.From].Name)
+	}
+	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e))
+}

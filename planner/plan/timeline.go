@@ -1,0 +1,118 @@
+// The timeline: when each node ran, where, and why not sooner. Made by Simulate; decides nothing.
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Cause says what a node's start waited for last.
+type Cause uint8
+
+const (
+	NoCause    Cause = iota // nothing: it started at once
+	AfterOrder              // the node before it on its stream
+	AfterWait               // a node of another stream, through a wait
+	AfterQueue              // its copy engine, busy with another stream's copy
+	AfterHost               // the host, which had not submitted it yet; By is the pageable copy that it was held by last, if any
+	AfterIssue              // in a graph: the device, which starts one node at a time
+)
+
+func (c Cause) String() string {
+	return [...]string{"start", "stream order", "wait", "engine", "host", "issue"}[c]
+}
+
+// Span is one node on the timeline, in microseconds from the start of submission.
+type Span struct {
+	Start, End float64
+	Alone      float64 // what it takes when nothing else runs; End-Start is longer where it shared the multiprocessors
+	Stream     int32
+	Device     int32
+	By         int32 // the node that Cause speaks of, -1 for none
+	Engine     Engine
+	Cause      Cause
+}
+
+// HostSpan is the host's submission of one op.
+type HostSpan struct {
+	Start, End float64
+	Stream     int32
+	Op         int32 // index into the stream's ops
+}
+
+// Timeline is a predicted run of a plan.
+type Timeline struct {
+	Machine    string
+	Graph      bool       // replayed as one CUDA graph, else as streams
+	MakespanUS float64    // from the start of submission to the end of the last node
+	Nodes      []Span     // by node
+	Host       []HostSpan // in submission order; empty where submission costs nothing
+}
+
+// CriticalPath returns the chain of nodes that made the run as long as it is, in time order: each node's Cause names the one
+// before it. The chain starts with a node that waited for no other.
+func (t *Timeline) CriticalPath() []int32 {
+	last := int32(-1)
+	for i := range t.Nodes {
+		if last < 0 || t.Nodes[i].End > t.Nodes[last].End {
+			last = int32(i)
+		}
+	}
+	var path []int32
+	for i := last; i >= 0 && len(path) < len(t.Nodes); i = t.Nodes[i].By {
+		path = append(path, i)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// Busy is how long an engine of a device had at least one node to run, and Load what those nodes would take alone, one after
+// the other.
+type Busy struct {
+	Device int32
+	Engine Engine
+	Nodes  int
+	US     float64
+	LoadUS float64
+}
+
+// Gap is a time in which an engine had nothing to run although more was to come.
+type Gap struct {
+	Device     int32
+	Engine     Engine
+	Start, End float64
+	Next       int32 // the node that ended it; its Cause says why it came so late
+}
+
+// Engines sums up each engine that ran anything, by device and engine, and lists the gaps of at least atLeast microseconds
+// before, between and not after their nodes, in the same order and by time.
+func (t *Timeline) Engines(atLeast float64) ([]Busy, []Gap) {
+	order := make([]int32, len(t.Nodes))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := &t.Nodes[a], &t.Nodes[b]
+		return cmp.Or(cmp.Compare(x.Device, y.Device), cmp.Compare(x.Engine, y.Engine), cmp.Compare(x.Start, y.Start), cmp.Compare(a, b))
+	})
+	var busy []Busy
+	var gaps []Gap
+	until := 0.0
+	for k, i := range order {
+		s := &t.Nodes[i]
+		if k == 0 || s.Device != busy[len(busy)-1].Device || s.Engine != busy[len(busy)-1].Engine {
+			busy = append(busy, Busy{Device: s.Device, Engine: s.Engine})
+			until = 0
+		}
+		b := &busy[len(busy)-1]
+		if idle := s.Start - until; idle > 0 && idle >= atLeast {
+			gaps = append(gaps, Gap{s.Device, s.Engine, until, s.Start, i})
+		}
+		b.Nodes++
+		b.LoadUS += s.Alone
+		b.US += max(0, s.End-max(s.Start, until))
+		until = max(until, s.End)
+	}
+	return busy, gaps
+}

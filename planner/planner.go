@@ -1,0 +1,188 @@
+// What users of the planner need from the packages below it, under one name. New code inside the planner imports those packages.
+
+// Package planner decides on which stream each node of a graph runs and where streams must wait for each other, and proves
+// it. It is pure: no I/O, no CUDA, no clocks.
+package planner
+
+import (
+	"io"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
+)
+
+// The plan and what is said of it.
+type (
+	Plan      = plan.Plan
+	Stream    = plan.Stream
+	Op        = plan.Op
+	OpKind    = plan.OpKind
+	Placement = plan.Placement
+	Stats     = plan.Stats
+	GraphEdge = plan.GraphEdge
+	Engine    = plan.Engine
+	Timeline  = plan.Timeline
+	Span      = plan.Span
+	HostSpan  = plan.HostSpan
+	Cause     = plan.Cause
+	Busy      = plan.Busy
+	Gap       = plan.Gap
+	FileError = jsontext.FileError
+)
+
+const (
+	Launch = plan.Launch
+	Record = plan.Record
+	Wait   = plan.Wait
+
+	Compute   = plan.Compute
+	Upload    = plan.Upload
+	Download  = plan.Download
+	PeerCopy  = plan.PeerCopy
+	LocalCopy = plan.LocalCopy
+	HostCopy  = plan.HostCopy
+
+	NoCause    = plan.NoCause
+	AfterOrder = plan.AfterOrder
+	AfterWait  = plan.AfterWait
+	AfterQueue = plan.AfterQueue
+	AfterHost  = plan.AfterHost
+	AfterIssue = plan.AfterIssue
+
+	GraphRoot = plan.GraphRoot
+)
+
+// The machine model and its predictions.
+type (
+	Machine       = model.Machine
+	Profile       = model.Profile
+	Bound         = model.Bound
+	Occupancy     = model.Occupancy
+	OccupancyStep = model.OccupancyStep
+)
+
+// The proof.
+type (
+	Violation   = proof.Violation
+	Unenforced  = proof.Unenforced
+	Enforcement = proof.Enforcement
+	How         = proof.How
+	WaitLink    = proof.WaitLink
+)
+
+const (
+	NotEnforced  = proof.NotEnforced
+	BySameStream = proof.BySameStream
+	ByWait       = proof.ByWait
+	ByEarlier    = proof.ByEarlier
+)
+
+// Memory at a plan's peak.
+type (
+	Peak       = layout.Peak
+	LiveBuffer = layout.LiveBuffer
+)
+
+// Errors that callers branch on with errors.Is; each is described where it is declared.
+var (
+	ErrPlanShape   = plan.ErrPlanShape
+	ErrOtherGraph  = plan.ErrOtherGraph
+	ErrMemory      = plan.ErrMemory
+	ErrWrongStream = proof.ErrWrongStream
+	ErrEvent       = proof.ErrEvent
+	ErrDeadlock    = proof.ErrDeadlock
+	ErrHazard      = proof.ErrHazard
+	ErrRace        = proof.ErrRace
+
+	ErrUnknownStrategy = place.ErrUnknownStrategy
+	ErrTooManyStreams  = place.ErrTooManyStreams
+	ErrGraphTooLarge   = place.ErrGraphTooLarge
+	ErrStreamConflict  = place.ErrStreamConflict
+	ErrBadOption       = place.ErrBadOption
+
+	ErrUnknownMachine = model.ErrUnknownMachine
+	ErrBadMachine     = model.ErrBadMachine
+	ErrBadProfile     = model.ErrBadProfile
+)
+
+// EngineOf returns the engine that node i of g runs on.
+func EngineOf(g *dag.Graph, i int32) Engine { return plan.EngineOf(g, i) }
+
+// WriteGraphDOT writes a graph for Graphviz; see [plan.WriteGraphDOT].
+func WriteGraphDOT(w io.Writer, g *dag.Graph) error { return plan.WriteGraphDOT(w, g) }
+
+// DecodePlan reads a plan of g from its JSON form; see [plan.DecodePlan].
+func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) { return plan.DecodePlan(r, g) }
+
+// H200 is an NVIDIA H200; see [model.H200].
+func H200() *Machine { return model.H200() }
+
+// Unit is the machine of textbooks; see [model.Unit].
+func Unit() *Machine { return model.Unit() }
+
+// MachineNames lists the built-in machines, the default first.
+func MachineNames() []string { return model.MachineNames() }
+
+// MachineByName returns a built-in machine. The empty name is the default.
+func MachineByName(name string) (*Machine, error) { return model.MachineByName(name) }
+
+// DecodeMachine reads a machine file; see [model.DecodeMachine].
+func DecodeMachine(r io.Reader) (*Machine, error) { return model.DecodeMachine(r) }
+
+// DecodeProfile reads a profile file; see [model.DecodeProfile].
+func DecodeProfile(r io.Reader) (*Profile, error) { return model.DecodeProfile(r) }
+
+// Durations returns how long each node takes alone; see [model.Durations].
+func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 { return model.Durations(g, m, p) }
+
+// Simulate predicts one replay submitted to streams; see [model.Simulate].
+func Simulate(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
+	return model.Simulate(g, p, m, profile)
+}
+
+// SimulateGraph predicts one replay of a CUDA graph; see [model.SimulateGraph].
+func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeline, error) {
+	return model.SimulateGraph(g, p, m, profile)
+}
+
+// Predict simulates a plan and fills in the times of its Stats; see [model.Predict].
+func Predict(g *dag.Graph, p *Plan, m *Machine, profile *Profile, streams int) error {
+	return model.Predict(g, p, m, profile, streams)
+}
+
+// LowerBound returns what no plan can beat on streams; see [model.LowerBound].
+func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return model.LowerBound(g, m, p, streams)
+}
+
+// LowerBoundGraph is LowerBound for SimulateGraph.
+func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return model.LowerBoundGraph(g, m, p, streams)
+}
+
+// OccupancyOf follows the device buffers of a plan through a predicted run; see [model.OccupancyOf].
+func OccupancyOf(g *dag.Graph, p *Plan, t *Timeline) []Occupancy { return model.OccupancyOf(g, p, t) }
+
+// Verify proves that a plan is right for a graph; see [proof.Verify].
+func Verify(g *dag.Graph, p *Plan) error { return proof.Verify(g, p) }
+
+// VerifyEdges proves that a CUDA graph with these edges is right; see [proof.VerifyEdges].
+func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
+	return proof.VerifyEdges(g, p, edges)
+}
+
+// VerifySingleUse checks that no event is recorded twice; see [proof.VerifySingleUse].
+func VerifySingleUse(g *dag.Graph, p *Plan) error { return proof.VerifySingleUse(g, p) }
+
+// Violations lists the dependencies that a plan does not enforce; see [proof.Violations].
+func Violations(g *dag.Graph, p *Plan, most int) (*Unenforced, error) {
+	return proof.Violations(g, p, most)
+}
+
+// Explain says how a plan enforces each dependency; see [proof.Explain].
+func Explain(g *dag.Graph, p *Plan) ([]Enforcement, error) { return proof.Explain(g, p) }

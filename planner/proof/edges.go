@@ -1,0 +1,113 @@
+// The proof of a CUDA graph's edges: that they keep every order that a plan's streams, hazards and memory layout need.
+
+package proof
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// VerifyEdges proves that a CUDA graph with these edges is right for a graph and the memory layout of a plan, or returns what
+// is wrong first, as a *Violation. Only the edges order anything: the plan gives the nodes' streams, which the edges must keep
+// in order, and the layout. Edges from [GraphRoot] are allowed anywhere.
+func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
+	s, v := readSchedule(g, p)
+	if v != nil {
+		return v
+	}
+	a, v := edgeAncestry(g, p, s, edges)
+	if v != nil {
+		return v
+	}
+	// A hazard says more than a broken stream, so look for these first; under sync: explicit they may remain.
+	hazard := checkEdges(g, p, s, a)
+	if hazard != nil && hazard.Fault != ErrRace {
+		return asEdge(g, hazard)
+	}
+	if v := checkStreamOrder(g, p, s, a); v != nil {
+		return v
+	}
+	if g.Sync == dag.SyncExplicit {
+		if v := checkDeclared(g, p, s, a); v != nil {
+			return asEdge(g, v)
+		}
+	}
+	if v := checkMemory(g, p, s, a); v != nil {
+		return asEdge(g, v)
+	}
+	if hazard != nil {
+		return asEdge(g, hazard)
+	}
+	return nil
+}
+
+// asEdge says what would fix a violation in terms of edges.
+func asEdge(g *dag.Graph, v *Violation) *Violation {
+	if v.Before >= 0 && v.Before != v.Node && v.Fault != ErrRace {
+		v.Fix = fmt.Sprintf("add an edge from %q to %q", plan.NodeName(g, v.Before), plan.NodeName(g, v.Node))
+	}
+	return v
+}
+
+// edgeAncestry reads edges, which may come from anywhere.
+func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdge) (*ancestry, *Violation) {
+	n := int32(g.Len())
+	rank := s.ranks()
+	a := &ancestry{s: s, streams: len(p.Streams), start: make([]int32, len(s.order)+1)}
+	for k, e := range edges {
+		if e.To < 0 || e.To >= n || e.From != plan.GraphRoot && (e.From < 0 || e.From >= n) {
+			return nil, newViolation(plan.ErrOtherGraph, "edge %d links nodes %d and %d, but the graph has %d nodes", k, e.From, e.To, n)
+		}
+		if e.From == plan.GraphRoot {
+			continue
+		}
+		if rank[e.From] >= rank[e.To] {
+			v := newViolation(ErrDeadlock, "edge %d makes %q wait for %q, which the plan submits later", k, plan.NodeName(g, e.To), plan.NodeName(g, e.From)).node(g, e.To)
+			v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
+			v.Stream, v.BeforeStream = s.spots[e.To].stream, s.spots[e.From].stream
+			return nil, v.fix("take the edge out")
+		}
+		a.start[rank[e.To]+1]++
+	}
+	for k := range s.order {
+		a.start[k+1] += a.start[k]
+	}
+	a.from = make([]int32, a.start[len(s.order)])
+	next := append([]int32(nil), a.start[:len(s.order)]...)
+	for _, e := range edges {
+		if e.From != plan.GraphRoot {
+			at := rank[e.To]
+			a.from[next[at]] = e.From
+			next[at]++
+		}
+	}
+	a.assignRows()
+	return a, nil
+}
+
+// checkStreamOrder checks that each launch of a stream comes after the one before it. Clocks count on it: they stand for all
+// earlier launches of a stream by the last one.
+func checkStreamOrder(g *dag.Graph, p *plan.Plan, s *schedule, a *ancestry) *Violation {
+	asked := make([]pair, 0, len(s.order))
+	last := make([]int32, len(p.Streams)) // plus 1
+	for _, node := range s.order {
+		stream := s.spots[node].stream
+		if last[stream] > 0 {
+			asked = append(asked, pair{last[stream] - 1, node})
+		}
+		last[stream] = node + 1
+	}
+	bad := unordered(p, s, a, asked)
+	if len(bad) == 0 {
+		return nil
+	}
+	first := asked[bad[0]]
+	v := newViolation(ErrHazard, "%q does not come after %q, which is before it on stream %d",
+		plan.NodeName(g, first.to), plan.NodeName(g, first.from), s.spots[first.to].stream).node(g, first.to)
+	v.Before, v.BeforeName = first.from, plan.NodeName(g, first.from)
+	v.Stream, v.BeforeStream = s.spots[first.to].stream, s.spots[first.from].stream
+	v.Op = s.opOf(p, first.to)
+	return asEdge(g, v)
+}

@@ -1,0 +1,364 @@
+// The proof of a memory layout: every device buffer inside its arena, and bytes shared only by buffers that are never alive
+// together. Shares nothing with the making of layouts.
+
+package proof
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// deviceEnds is where each device's arena ends; devices are few, so they are searched one by one.
+type deviceEnds []deviceEnd
+
+type deviceEnd struct {
+	device int32
+	end    int64
+}
+
+// of is the end of a device's arena, for reading and writing.
+func (d *deviceEnds) of(device int32) *int64 {
+	for i := range *d {
+		if (*d)[i].device == device {
+			return &(*d)[i].end
+		}
+	}
+	*d = append(*d, deviceEnd{device: device})
+	return &(*d)[len(*d)-1].end
+}
+
+// checkMemory returns the first fault of a plan's layout.
+func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) *Violation {
+	ends, v := checkPlacements(g, p)
+	if v != nil {
+		return v
+	}
+	if v := checkArena(p, ends); v != nil {
+		return v
+	}
+	if !anyShared(p) {
+		return nil
+	}
+	for low := 0; low < len(p.Streams); low += clocks.width() {
+		m := newMemoryWalk(g, p, s)
+		if v := m.walk(clocks, low); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// CheckPlaced returns what is wrong with a plan's placements, each by itself, as a *Violation.
+func CheckPlaced(g *dag.Graph, p *plan.Plan) error {
+	_, v := checkPlacements(g, p)
+	return violationError(v)
+}
+
+// checkPlacements checks each placement by itself and returns where each device's arena ends.
+func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
+	var ends deviceEnds
+	var end *int64
+	k := 0
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if b.Place != dag.Device {
+			continue
+		}
+		if v := checkPlacement(g, p, k, int32(i)); v != nil {
+			return nil, v
+		}
+		m := &p.Memory[k]
+		if end == nil || p.Memory[k-1].Device != m.Device {
+			end = ends.of(m.Device)
+		}
+		*end = max(*end, m.Offset+m.Bytes)
+		k++
+	}
+	if k < len(p.Memory) {
+		return nil, newViolation(plan.ErrOtherGraph, "the plan places %q, which is not a device buffer of the graph, or places it twice", plan.BufferName(g, p.Memory[k].Buffer)).
+			fix("plan this graph again")
+	}
+	return ends, nil
+}
+
+// checkPlacement checks that the k-th placement is a buffer's, and by itself right.
+func checkPlacement(g *dag.Graph, p *plan.Plan, k int, buffer int32) *Violation {
+	b := &g.Buffers[buffer]
+	var v *Violation
+	if k >= len(p.Memory) || p.Memory[k].Buffer > buffer {
+		v = newViolation(plan.ErrMemory, "the plan has no place for %q", plan.BufferName(g, buffer)).fix("lay the memory out again")
+	} else if m := p.Memory[k]; m.Buffer < buffer {
+		v = newViolation(plan.ErrMemory, "placement %d is of %q, which is not the next device buffer", k, plan.BufferName(g, m.Buffer)).
+			fix("list every device buffer once, by id")
+	} else if m.Device != b.Device || m.Bytes != b.Bytes {
+		v = newViolation(plan.ErrOtherGraph, "the plan places %q as %d bytes on device %d, but it has %d bytes on device %d",
+			plan.BufferName(g, buffer), m.Bytes, m.Device, b.Bytes, b.Device).fix("plan this graph again")
+	} else if m.Offset < 0 || m.Bytes < 0 || m.Offset > math.MaxInt64-m.Bytes {
+		v = newViolation(plan.ErrMemory, "%q is placed at byte %d with %d bytes, outside any arena", plan.BufferName(g, buffer), m.Offset, m.Bytes)
+	} else if m.Offset%plan.ArenaAlign != 0 {
+		v = newViolation(plan.ErrMemory, "%q is placed at byte %d, which is not a multiple of %d", plan.BufferName(g, buffer), m.Offset, plan.ArenaAlign)
+	} else {
+		return nil
+	}
+	v.Buffer, v.BufferName = buffer, plan.BufferName(g, buffer)
+	return v
+}
+
+// checkArena compares the ends of the arenas with what the plan says it needs; a schedule made by hand may leave that at 0.
+func checkArena(p *plan.Plan, ends deviceEnds) *Violation {
+	total := int64(0)
+	for _, d := range ends {
+		if total > math.MaxInt64-d.end {
+			return newViolation(plan.ErrMemory, "the arenas together need more bytes than can be counted")
+		}
+		total += d.end
+	}
+	if p.Stats.PeakDeviceBytes != 0 && total > p.Stats.PeakDeviceBytes {
+		return newViolation(plan.ErrMemory, "the placements need %d bytes, the plan's arenas have %d", total, p.Stats.PeakDeviceBytes).
+			fix("lay the memory out again")
+	}
+	return nil
+}
+
+// anyShared says whether bytes may be shared: not where placements simply follow each other.
+func anyShared(p *plan.Plan) bool {
+	var ends deviceEnds
+	var end *int64
+	for k := range p.Memory {
+		m := &p.Memory[k]
+		if end == nil || p.Memory[k-1].Device != m.Device {
+			end = ends.of(m.Device)
+		}
+		if m.Bytes == 0 {
+			continue
+		}
+		if m.Offset < *end {
+			return true
+		}
+		*end = m.Offset + m.Bytes
+	}
+	return false
+}
+
+// keptBuffers says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
+// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+func keptBuffers(g *dag.Graph) []bool {
+	kept := make([]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	for _, u := range g.ReadFirst() {
+		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
+	}
+	return kept
+}
+
+// touch is the last access of a placement on one stream, so far.
+type touch struct {
+	stream, node int32
+	next         int32 // another of the placement, plus 1
+}
+
+// tenant is what a walk knows of a placement.
+type tenant struct {
+	touches int32 // plus 1: the first of a list
+	before  int32 // plus 1: the first of a list of those it took bytes from
+	after   int32 // plus 1: the placement that took bytes from it
+	kept    bool
+}
+
+// past is an entry of the list of those that a placement took bytes from.
+type past struct{ placement, next int32 }
+
+// deviceOwners are the owners of each device's bytes.
+type deviceOwners []deviceOwner
+
+type deviceOwner struct {
+	device int32
+	owners owners
+}
+
+func (d *deviceOwners) of(device int32) *owners {
+	for i := range *d {
+		if (*d)[i].device == device {
+			return &(*d)[i].owners
+		}
+	}
+	*d = append(*d, deviceOwner{device: device})
+	return &(*d)[len(*d)-1].owners
+}
+
+// memoryWalk follows who has which bytes. A placement takes its bytes at its first access in submission order; all accesses of
+// those that had them must have finished before it starts on any stream, and none may come later. What holds for these holds
+// for those that had the bytes before them.
+type memoryWalk struct {
+	g       *dag.Graph
+	p       *plan.Plan
+	s       *schedule
+	index   []int32 // by buffer: its placement, plus 1
+	tenants []tenant
+	touches []touch
+	pasts   []past
+	arenas  deviceOwners
+	low     int
+	width   int
+}
+
+func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
+	m := &memoryWalk{g: g, p: p, s: s, index: make([]int32, len(g.Buffers)), tenants: make([]tenant, len(p.Memory)),
+		touches: make([]touch, 0, 2*len(p.Memory)), pasts: make([]past, 0, len(p.Memory))}
+	for k := range p.Memory {
+		if p.Memory[k].Bytes > 0 {
+			m.index[p.Memory[k].Buffer] = int32(k) + 1
+		}
+	}
+	return m
+}
+
+// walk checks what happens on the source streams from low.
+func (m *memoryWalk) walk(clocks clockSource, low int) (v *Violation) {
+	m.low, m.width = low, clocks.width()
+	for b, kept := range keptBuffers(m.g) {
+		if k := m.index[b] - 1; kept && k >= 0 {
+			m.tenants[k].kept = true
+			if m.take(k); m.tenants[k].before > 0 {
+				return m.keptViolation(k, m.pasts[m.tenants[k].before-1].placement)
+			}
+		}
+	}
+	clocks.begin(low)
+	for {
+		node, clock := clocks.next()
+		if node < 0 {
+			return m.checkUnused()
+		}
+		for _, a := range m.g.Accesses(node) {
+			if k := m.index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !m.tenants[k].kept {
+				if v := m.access(k, node, clock); v != nil {
+					return v
+				}
+			}
+		}
+	}
+}
+
+// checkUnused checks that what no node uses stays off bytes that are kept.
+func (m *memoryWalk) checkUnused() *Violation {
+	for k := range int32(len(m.tenants)) {
+		t := &m.tenants[k]
+		if t.kept || t.touches > 0 || m.p.Memory[k].Bytes == 0 {
+			continue
+		}
+		m.take(k)
+		for at := t.before; at > 0; at = m.pasts[at-1].next {
+			if q := m.pasts[at-1].placement; m.tenants[q].kept {
+				return m.keptViolation(q, k)
+			}
+		}
+	}
+	return nil
+}
+
+// access checks one access and remembers it.
+func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
+	t := &m.tenants[k]
+	if t.after > 0 {
+		return m.reuseViolation(k, t.after-1, node)
+	}
+	stream := m.s.spots[node].stream
+	at := t.touches
+	for at > 0 && m.touches[at-1].stream != stream {
+		at = m.touches[at-1].next
+	}
+	if at > 0 {
+		m.touches[at-1].node = node // what comes before the stream's first access comes before this one
+		return nil
+	}
+	if t.touches == 0 {
+		m.take(k)
+	}
+	m.touches = append(m.touches, touch{stream, node, t.touches})
+	t.touches = int32(len(m.touches))
+	for at := t.before; at > 0; at = m.pasts[at-1].next {
+		q := m.pasts[at-1].placement
+		if m.tenants[q].kept {
+			return m.keptViolation(q, k)
+		}
+		for u := m.tenants[q].touches; u > 0; u = m.touches[u-1].next {
+			last := m.s.spots[m.touches[u-1].node]
+			if own := int(last.stream) - m.low; own >= 0 && own < m.width && clock[own] < last.pos {
+				return m.sharedViolation(q, k, m.touches[u-1].node, node)
+			}
+		}
+	}
+	return nil
+}
+
+// take gives a placement its bytes and lists who had them.
+func (m *memoryWalk) take(k int32) {
+	at := &m.p.Memory[k]
+	t := &m.tenants[k]
+	m.arenas.of(at.Device).take(at.Offset, at.Offset+at.Bytes, k, func(q int32) {
+		if m.tenants[q].after != k+1 {
+			m.tenants[q].after = k + 1
+			m.pasts = append(m.pasts, past{q, t.before})
+			t.before = int32(len(m.pasts))
+		}
+	})
+}
+
+// overlap starts a violation about the bytes that two placements share.
+func (m *memoryWalk) overlap(a, b int32) *Violation {
+	x, y := &m.p.Memory[a], &m.p.Memory[b]
+	v := newViolation(plan.ErrMemory, "")
+	v.Buffer, v.BufferName = x.Buffer, plan.BufferName(m.g, x.Buffer)
+	v.Other, v.OtherName = y.Buffer, plan.BufferName(m.g, y.Buffer)
+	v.Lo, v.Hi = max(x.Offset, y.Offset), min(x.Offset+x.Bytes, y.Offset+y.Bytes)
+	return v
+}
+
+// keptViolation reports a buffer that shares bytes though it must keep its own.
+func (m *memoryWalk) keptViolation(kept, other int32) *Violation {
+	v := m.overlap(kept, other)
+	v.Problem = fmt.Sprintf("%q must keep its bytes for the whole program, but %q is placed on bytes [%d:%d) of device %d too",
+		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[kept].Device)
+	return v.fix("place %q elsewhere", v.OtherName)
+}
+
+// reuseViolation reports a buffer that is used again after another has taken its bytes.
+func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
+	first := m.tenants[after].touches // the oldest of the list
+	for m.touches[first-1].next > 0 {
+		first = m.touches[first-1].next
+	}
+	v := m.overlap(k, after).node(m.g, node)
+	v.Before = m.touches[first-1].node
+	v.BeforeName = plan.NodeName(m.g, v.Before)
+	v.Stream, v.BeforeStream = m.s.spots[node].stream, m.s.spots[v.Before].stream
+	v.Op = m.s.opOf(m.p, node)
+	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d) uses the first after %q (stream %d) has used the second",
+		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[k].Device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
+	return v.fix("place %q elsewhere", v.OtherName)
+}
+
+// sharedViolation reports two buffers that share bytes while both are alive: one is used at node from, the other at node to.
+func (m *memoryWalk) sharedViolation(a, b, from, to int32) *Violation {
+	v := m.overlap(a, b).node(m.g, to)
+	v.Before, v.BeforeName = from, plan.NodeName(m.g, from)
+	v.Stream, v.BeforeStream = m.s.spots[to].stream, m.s.spots[from].stream
+	v.Op = m.s.opOf(m.p, to)
+	device := m.p.Memory[a].Device
+	if from == to {
+		v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, and %q (stream %d) uses both",
+			v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream)
+		return v.fix("place %q elsewhere", v.OtherName)
+	}
+	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d), which uses the second, is not ordered after %q (stream %d), which uses the first",
+		v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
+	return v.fix("place %q elsewhere, or let stream %d wait before %q for an event recorded on stream %d after %q",
+		v.OtherName, v.Stream, v.NodeName, v.BeforeStream, v.BeforeName)
+}

@@ -1,0 +1,74 @@
+// Everything that a plan leaves unenforced, each with the line that would put it right. Stops at nothing, changes nothing.
+
+package proof
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Unenforced is what a plan does not order though its graph asks for it.
+type Unenforced struct {
+	// Violations are the pairs to mend, by Node and then Before, as many as were asked for. A dependency that holds once these are mended is not
+	// among them: of an unordered stretch of two streams only its closest pair is.
+	Violations []*Violation
+	Roots      int // pairs to mend in all
+	Total      int // dependencies that do not hold
+}
+
+// Violations lists the dependencies that a plan does not enforce: for sync: explicit, the data races of the schedule. Each comes with
+// both nodes, what they do, their streams, the bytes, and the after: line that would order them. It returns at most so many (0: all). The error is a
+// *Violation where the plan is not a schedule at all.
+func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
+	s, v := readSchedule(g, p)
+	if v != nil {
+		return nil, v
+	}
+	rank := s.ranks()
+	var forward []pair // in submission order of the later node
+	var forwardEdge, roots []int32
+	u := &Unenforced{}
+	forEachUnorderedEdge(g, p, s, newPlanClocks(p, s), func(to int32, pred int) bool {
+		edge := g.PredEdges(to)[pred]
+		from := g.Edges()[edge].From
+		u.Total++
+		if rank[from] < rank[to] {
+			forward = append(forward, pair{from, to})
+			forwardEdge = append(forwardEdge, edge)
+		} else {
+			roots = append(roots, edge) // no wait helps against the wrong order
+		}
+		return true
+	})
+	// As if all of them were mended, those that others then imply say nothing of their own.
+	a := planAncestryAnd(p, s, forward)
+	needless := a.needless()
+	for i := 0; i < len(forward); {
+		count := 1
+		for i+count < len(forward) && forward[i+count].to == forward[i].to {
+			count++
+		}
+		last := int(a.start[rank[forward[i].to]+1])
+		for k := range count {
+			if !needless[last-count+k] {
+				roots = append(roots, forwardEdge[i+k])
+			}
+		}
+		i += count
+	}
+	u.Roots = len(roots)
+	edges := g.Edges()
+	slices.SortFunc(roots, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(edges[a].To, edges[b].To), cmp.Compare(edges[a].From, edges[b].From))
+	})
+	if most > 0 && len(roots) > most {
+		roots = roots[:most]
+	}
+	for _, k := range roots {
+		u.Violations = append(u.Violations, hazardViolation(g, p, s, edges[k]))
+	}
+	return u, nil
+}

@@ -1,0 +1,121 @@
+// The proof of a plan: from its ops alone, whether everything the graph asks for is enforced and no two live buffers share
+// bytes. Shares nothing with the making of plans.
+
+// Package proof proves plans right, from their ops and the graph's accesses alone. It imports nothing that makes plans, so that it
+// cannot believe them.
+package proof
+
+import (
+	"sync"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Verify proves that a plan is right for a graph, or returns what is wrong first, as a *Violation.
+//
+// It derives what happens before what from the plan's ops alone: the order of each stream, and waits, each of which means the
+// latest record of its event in the submission order. Right means: every node is launched once, on a stream of its device and
+// priority, nodes bound to one stream share one; no wait comes before its record; every dependency of the graph is enforced;
+// every device buffer lies in the arena of its device, aligned, and shares bytes only with buffers that are not alive when it is.
+//
+// Under sync: explicit a plan enforces stream order and after: and nothing else, so data hazards can remain. They are looked
+// for last: an error that matches [ErrRace] means that all else is right. [Violations] lists them all.
+//
+// A plan may come from anywhere; ids out of range and the like are errors too. The proof holds for the byte ranges that the
+// graph declares.
+func Verify(g *dag.Graph, p *plan.Plan) error {
+	c := proofs.Get().(*proof)
+	v := c.check(g, p)
+	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && words <= 32*mostKept {
+		c.clocks.p = nil
+		proofs.Put(c)
+	}
+	return violationError(v)
+}
+
+// proof is what Verify keeps while it checks a plan.
+type proof struct {
+	schedule schedule
+	clocks   planClocks
+}
+
+// proofs keeps the memory of proofs that are done.
+var proofs = sync.Pool{New: func() any { return new(proof) }}
+
+// check returns the first violation.
+func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
+	s, clocks := &c.schedule, &c.clocks
+	if v := s.read(g, p); v != nil {
+		return v
+	}
+	clocks.follow(p, s)
+	if g.Sync == dag.SyncExplicit {
+		if v := checkDeclared(g, p, s, clocks); v != nil {
+			return v
+		}
+		if v := checkMemory(g, p, s, clocks); v != nil {
+			return v
+		}
+		return checkEdges(g, p, s, clocks)
+	}
+	if v := checkEdges(g, p, s, clocks); v != nil {
+		return v
+	}
+	return checkMemory(g, p, s, clocks)
+}
+
+// violationError keeps a nil *Violation from becoming an error that is not nil.
+func violationError(v *Violation) error {
+	if v == nil {
+		return nil
+	}
+	return v
+}
+
+// checkEdges returns the first dependency that is not enforced.
+func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) (v *Violation) {
+	forEachUnorderedEdge(g, p, s, clocks, func(to int32, pred int) bool {
+		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(to)[pred]])
+		return false
+	})
+	return v
+}
+
+// checkDeclared returns the first after: of an explicit schedule that is not enforced.
+func checkDeclared(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) *Violation {
+	var asked []pair
+	for _, to := range s.order {
+		for _, from := range g.Nodes[to].After {
+			asked = append(asked, pair{from, to})
+		}
+	}
+	bad := unordered(p, s, clocks, asked)
+	if len(bad) == 0 {
+		return nil
+	}
+	first := asked[bad[0]]
+	return hazardViolation(g, p, s, dag.Edge{From: first.from, To: first.to, Buffer: -1, Why: dag.After})
+}
+
+// VerifySingleUse checks that no event is recorded twice. A program that several threads submit needs such a plan, besides what [Verify] checks: a wait
+// means the latest record submitted, and across threads there is no order of submission to tell which that is.
+func VerifySingleUse(g *dag.Graph, p *plan.Plan) error {
+	if v := checkCounts(g, p); v != nil {
+		return v
+	}
+	after := make([]int32, p.Events)
+	var v *Violation
+	forEachOp(p, func(at int, stream int32, op *plan.Op) {
+		if v != nil || op.Kind != plan.Record || op.Event < 0 || op.Event >= p.Events {
+			return
+		}
+		if first := after[op.Event] - 1; first >= 0 {
+			v = newViolation(ErrEvent, "event %d is recorded after %q and again after %q", op.Event, plan.NodeName(g, first), plan.NodeName(g, op.Node)).
+				node(g, op.Node).at(at, stream).fix("plan with one event per record")
+			v.Event, v.Before, v.BeforeName = op.Event, first, plan.NodeName(g, first)
+		}
+		after[op.Event] = op.Node + 1
+	})
+	return violationError(v)
+}

@@ -1,0 +1,135 @@
+// Violations: what is wrong with a plan, in values that callers branch on and one line that people read. Finds none itself.
+
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// What a Violation can be, besides ErrPlanShape, ErrOtherGraph and ErrMemory; errors.Is tells them apart.
+var (
+	// ErrWrongStream: a node is on a stream of another device or priority, or not on the stream it is bound to.
+	ErrWrongStream = errors.New("node on a wrong stream")
+	// ErrEvent: a wait does not mean what it says: its event is recorded later, never, or again in between.
+	ErrEvent = errors.New("wait for a wrong record")
+	// ErrDeadlock: waits form a cycle.
+	ErrDeadlock = errors.New("waits form a cycle")
+	// ErrHazard: a dependency is not enforced.
+	ErrHazard = errors.New("unenforced dependency")
+	// ErrRace: a data hazard that a pipeline with sync: explicit leaves unenforced. It is an ErrHazard too.
+	ErrRace = errors.New("data race")
+)
+
+// Violation is one thing that is wrong with a plan. Ids are -1 and names empty where they do not apply.
+type Violation struct {
+	Fault        error  // ErrHazard and the like
+	Node         int32  // the node that starts too early, or that the fault is at
+	Before       int32  // the node that must have finished
+	NodeName     string // as declared
+	BeforeName   string
+	Stream       int32 // of Node
+	BeforeStream int32
+	Op           int32 // index into Plan.Order
+	Event        int32
+	Buffer       int32 // what both nodes touch; for ErrMemory the buffer of Before
+	Other        int32 // ErrMemory: the buffer of Node
+	BufferName   string
+	OtherName    string
+	Lo, Hi       int64 // half-open bytes of Buffer; for ErrMemory bytes of the arena
+	Why          dag.Why
+	Access       dag.Mode // what Node does with the bytes
+	BeforeAccess dag.Mode
+	Problem      string // what is wrong
+	Fix          string // what would put it right
+	Line         string // ErrHazard: the line to add to Node's declaration, such as "after: [up_x]"
+}
+
+// Error says what is wrong and what would fix it.
+func (v *Violation) Error() string {
+	if v.Fix == "" {
+		return v.Problem
+	}
+	return v.Problem + ": " + v.Fix
+}
+
+// Is makes a race match ErrHazard as well as ErrRace.
+func (v *Violation) Is(target error) bool {
+	return target == v.Fault || target == ErrHazard && v.Fault == ErrRace
+}
+
+func newViolation(fault error, format string, args ...any) *Violation {
+	return &Violation{
+		Fault: fault, Node: -1, Before: -1, Stream: -1, BeforeStream: -1, Op: -1, Event: -1, Buffer: -1, Other: -1,
+		Problem: fmt.Sprintf(format, args...),
+	}
+}
+
+func (v *Violation) at(op int, stream int32) *Violation {
+	v.Op, v.Stream = int32(op), stream
+	return v
+}
+
+func (v *Violation) node(g *dag.Graph, node int32) *Violation {
+	v.Node, v.NodeName = node, plan.NodeName(g, node)
+	return v
+}
+
+func (v *Violation) fix(format string, args ...any) *Violation {
+	v.Fix = fmt.Sprintf(format, args...)
+	return v
+}
+
+// afterLine is the after: line of a node's declaration once it also names before.
+func afterLine(g *dag.Graph, node, before int32) string {
+	var names []string
+	for _, a := range g.Nodes[node].After {
+		names = append(names, plan.NodeName(g, a))
+	}
+	return "after: [" + strings.Join(append(names, plan.NodeName(g, before)), ", ") + "]"
+}
+
+// hazardViolation reports a dependency that the plan does not enforce.
+func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Violation {
+	from, to := s.spots[e.From], s.spots[e.To]
+	v := newViolation(ErrHazard, "").node(g, e.To)
+	v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
+	v.Stream, v.BeforeStream = to.stream, from.stream
+	v.Op = s.opOf(p, e.To)
+	v.Why = e.Why
+	reason := "after"
+	if e.Buffer >= 0 {
+		v.Buffer, v.BufferName, v.Lo, v.Hi = e.Buffer, plan.BufferName(g, e.Buffer), e.Lo, e.Hi
+		v.BeforeAccess, v.Access = modeOn(g, e.From, e), modeOn(g, e.To, e)
+		reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi)
+		if g.Sync == dag.SyncExplicit {
+			v.Fault = ErrRace
+		}
+	}
+	v.Line = afterLine(g, e.To, e.From)
+	if from.stream == to.stream && from.pos > to.pos {
+		v.Problem = fmt.Sprintf("stream %d launches %q before %q, which it depends on (%s)", to.stream, v.NodeName, v.BeforeName, reason)
+		return v.fix("launch %q first", v.BeforeName)
+	}
+	v.Problem = fmt.Sprintf("%q (stream %d) is not ordered after %q (stream %d), which it depends on (%s)",
+		v.NodeName, to.stream, v.BeforeName, from.stream, reason)
+	if g.Sync == dag.SyncExplicit {
+		return v.fix("add %q to %q", v.Line, v.NodeName)
+	}
+	return v.fix("stream %d must wait before %q for an event recorded on stream %d after %q", to.stream, v.NodeName, from.stream, v.BeforeName)
+}
+
+// modeOn is what a node does with the bytes of an edge.
+func modeOn(g *dag.Graph, node int32, e dag.Edge) dag.Mode {
+	var mode dag.Mode
+	for _, a := range g.Accesses(node) {
+		if a.Buffer == e.Buffer && a.Lo < e.Hi && e.Lo < a.Hi {
+			mode |= a.Mode
+		}
+	}
+	return mode
+}
