@@ -641,11 +641,11 @@ func TestTwoDevices(t *testing.T) {
 
 // Cubins and fatbins as nvcc makes them: for this GPU, for this one among others, for another one, and cut short.
 func TestBinaries(t *testing.T) {
+	p := open(t)
 	folder := os.Getenv("DAGRUN_MODULES")
 	if folder == "" {
 		t.Skip("SKIPPED: DAGRUN_MODULES does not name a folder of binaries; tests/gpu/run makes one where there is nvcc")
 	}
-	p := open(t)
 	read := func(name string, kind kernels.Kind) *kernels.Module {
 		code, err := os.ReadFile(filepath.Join(folder, name))
 		require.NoError(t, err)

@@ -728,7 +728,11 @@ func TestKernelsAbove2GiB(t *testing.T) {
 func TestKernelsOnCPU(t *testing.T) {
 	p := must[*host.Platform](t)(host.Open(host.Options{}))
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	checkKernels(t, p, 1<<19, fromPTX)
+	most := int64(1 << 19)
+	if testing.Short() {
+		most = 1 << 15
+	}
+	checkKernels(t, p, most, fromPTX)
 }
 
 // TestWholeLibraryLoads also tells how long the driver takes for it, and what each kernel occupies.
