@@ -72,6 +72,39 @@ func TestRoomsHaveFewFloors(t *testing.T) {
 	}
 }
 
+// The proof checks what the rest of the planner makes. A function that both used would be wrong for both at once, so the proof sees the graph
+// and the plan alone, and what makes plans does not see the proof.
+func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
+	const proof = "planner/proof"
+	all := packages(t)
+	require.NotEmpty(t, all[proof])
+	for other := range all[proof] {
+		require.Contains(t, []string{"dag", "planner/plan"}, other, "%s imports it", proof)
+	}
+	makers := []string{"planner/model", "planner/internal/order", "planner/internal/place", "planner/internal/layout"}
+	for _, maker := range makers {
+		require.Contains(t, all, maker)
+		require.NotContains(t, reached(all, proof), maker)
+		require.NotContains(t, reached(all, maker), proof)
+	}
+}
+
+// reached are the packages that one imports, directly or not.
+func reached(all map[string]map[string]bool, from string) map[string]bool {
+	found := map[string]bool{}
+	var follow func(name string)
+	follow = func(name string) {
+		for other := range all[name] {
+			if !found[other] {
+				found[other] = true
+				follow(other)
+			}
+		}
+	}
+	follow(from)
+	return found
+}
+
 // packages are this module's packages by their folders, each with the folders of those that it imports; tests do not count.
 func packages(t *testing.T) map[string]map[string]bool {
 	t.Helper()
