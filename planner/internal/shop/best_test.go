@@ -1,0 +1,262 @@
+// How good orders are: against exact values where there are few jobs, against the best known ones where there are more.
+//
+// The best known values are in testdata/best.txt. This searches again, for minutes, and writes what is better there:
+//
+//	go test ./planner/internal/shop -run TestBestKnown -search
+//
+// The full tables, of which the tests do a part:
+//
+//	go test ./planner/internal/shop -run '^$' -bench Orders
+
+package shop
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var searchLong = flag.Bool("search", false, "search for better values than those in testdata/best.txt and write them there")
+
+const bestFile = "testdata/best.txt"
+
+// usualSteps is what planning with normal effort spends.
+const usualSteps = 600_000
+
+func best(tb testing.TB, in instance, steps int) float64 {
+	tb.Helper()
+	w := in.work
+	order := declaredOrder(w)
+	s, err := Best(context.Background(), w, [][]int32{order}, LowerBound(w, w.Ways(order), Jobs(w)).US, steps)
+	require.NoError(tb, err)
+	requireSchedule(tb, w, s)
+	return s.Makespan
+}
+
+// requireSchedule checks that a schedule is one, by its order and lanes alone.
+func requireSchedule(tb testing.TB, w *Work, s Schedule) {
+	tb.Helper()
+	require.Len(tb, s.Order, w.Len())
+	end := make([]float64, w.Len())
+	done := make([]bool, w.Len())
+	free := map[[2]int32]float64{}
+	makespan := 0.0
+	for _, i := range s.Order {
+		require.False(tb, done[i])
+		m := w.Machine[i]
+		require.Less(tb, s.Lane[i], w.Room[m])
+		at := free[[2]int32{m, s.Lane[i]}]
+		for _, q := range w.preds(i) {
+			require.True(tb, done[q], "operation %d comes before %d, which it depends on", i, q)
+			at = max(at, end[q])
+		}
+		end[i] = at + w.US[i]
+		done[i] = true
+		free[[2]int32{m, s.Lane[i]}] = end[i]
+		makespan = max(makespan, end[i])
+	}
+	require.InDelta(tb, s.Makespan, makespan, 1e-6)
+}
+
+// known are the instances whose best values are on file.
+func known() []instance {
+	var all []instance
+	for _, route := range []string{"upload-kernel-download", "two devices"} {
+		for _, streams := range []int{1, 2, 4} {
+			for _, jobs := range []int{12, 16, 20} {
+				for seed := uint64(1); seed <= 2; seed++ {
+					all = append(all, randomShop(route, jobs, streams, seed))
+				}
+			}
+		}
+	}
+	for _, kind := range chunkKinds {
+		for _, streams := range []int{1, 2, 4} {
+			for _, count := range []int{12, 24, 64} {
+				all = append(all, chunks(kind, count, streams, 1))
+			}
+		}
+	}
+	return all
+}
+
+func readBest(tb testing.TB) map[string]float64 {
+	tb.Helper()
+	values := map[string]float64{}
+	file, err := os.Open(bestFile)
+	if *searchLong && os.IsNotExist(err) {
+		return values
+	}
+	require.NoError(tb, err)
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		us, err := strconv.ParseFloat(value, 64)
+		require.NoError(tb, err)
+		values[name] = us
+	}
+	return values
+}
+
+// reference searches long, from several orders at random.
+func reference(tb testing.TB, in instance) float64 {
+	tb.Helper()
+	w := in.work
+	order := declaredOrder(w)
+	bound := LowerBound(w, w.Ways(order), Jobs(w)).US
+	least := best(tb, in, 20_000_000)
+	for seed := uint64(1); seed <= 4 && least > bound*(1+near); seed++ {
+		s := newSearch(w, 20_000_000)
+		s.enough = bound * (1 + near)
+		s.random = seed
+		// Jobs in an order at random, each with its operations.
+		at := rand.New(rand.NewPCG(seed, 47)).Perm(in.jobs)
+		per := w.Len() / in.jobs
+		for k := range order {
+			order[k] = int32(at[k/per]*per + k%per)
+		}
+		s.offer(order)
+		s.improve(context.Background(), Jobs(w))
+		least = min(least, s.makespan)
+	}
+	return least
+}
+
+func TestBestKnown(t *testing.T) {
+	values := readBest(t)
+	var lines []string
+	for _, in := range known() {
+		if *searchLong {
+			us := reference(t, in)
+			if old, ok := values[in.name]; ok {
+				us = min(us, old)
+			}
+			values[in.name] = us
+			lines = append(lines, fmt.Sprintf("%s: %v\n", in.name, us))
+		}
+		bound := LowerBound(in.work, in.work.Ways(declaredOrder(in.work)), Jobs(in.work)).US
+		require.Contains(t, values, in.name)
+		require.LessOrEqual(t, bound, values[in.name]*(1+near), "the bound of %s is above what was reached", in.name)
+	}
+	if *searchLong {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(bestFile, []byte(strings.Join(lines, "")), 0o644))
+	}
+}
+
+// row is the distances of some instances from their best values.
+type row struct {
+	name        string
+	count       int
+	mean, worst float64
+}
+
+func (r *row) add(us, best float64) {
+	over := 100 * (us/best - 1)
+	r.mean = (r.mean*float64(r.count) + over) / float64(r.count+1)
+	r.worst = max(r.worst, over)
+	r.count++
+}
+
+func (r *row) String() string {
+	return fmt.Sprintf("%-44s %3d instances: mean %5.2f%%, worst %5.2f%%", r.name, r.count, r.mean, r.worst)
+}
+
+// tables compares orders with the best values, every instance or some of each kind.
+func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
+	tb.Helper()
+	seeds := uint64(3)
+	if full {
+		seeds = 50
+	}
+	for _, route := range []string{"upload-kernel", "kernel-download"} {
+		r := &row{name: route + ", 8 to 20 jobs, Johnson"}
+		for seed := range seeds {
+			for _, jobs := range []int{8, 14, 20} {
+				in := randomShop(route, jobs, 1, seed)
+				var first, second []float64
+				for k := 0; k < in.work.Len(); k += 2 {
+					first, second = append(first, in.work.US[k]), append(second, in.work.US[k+1])
+				}
+				r.add(best(tb, in, usualSteps), Flow(first, second, Johnson(first, second)))
+			}
+		}
+		johnson = append(johnson, r)
+	}
+	// Exactly, where the search through all orders comes to an end.
+	exactJobs, states := []int{5}, 50_000
+	if full {
+		exactJobs, states = []int{5, 6, 7, 8, 9, 10}, 1_000_000
+	}
+	for _, route := range []string{"upload-kernel-download", "two devices"} {
+		for _, streams := range []int{1, 2, 4} {
+			r := &row{name: fmt.Sprintf("%s, %d streams, exact", route, streams)}
+			for _, jobs := range exactJobs {
+				for seed := range uint64(2) {
+					in := randomShop(route, jobs, streams, seed)
+					us := best(tb, in, usualSteps)
+					if least, proved := solve(in.work, us, states); proved {
+						r.add(us, least)
+					}
+				}
+			}
+			shops = append(shops, r)
+		}
+	}
+	values := readBest(tb)
+	at := map[string]*row{}
+	for k, in := range known() {
+		if !full && k%3 != 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(in.name, ",")
+		if at[name] == nil {
+			at[name] = &row{name: name + ", best known"}
+			if strings.Contains(name, "chunks") {
+				chunky = append(chunky, at[name])
+			} else {
+				shops = append(shops, at[name])
+			}
+		}
+		at[name].add(best(tb, in, usualSteps), values[in.name])
+	}
+	return johnson, shops, chunky
+}
+
+func TestOrdersAreNearTheBest(t *testing.T) {
+	johnson, shops, chunky := tables(t, false)
+	for _, r := range slices.Concat(johnson, shops, chunky) {
+		t.Log(r)
+	}
+	for _, r := range johnson {
+		require.Less(t, r.worst, 1e-6, r.name)
+	}
+	for _, r := range shops {
+		require.Positive(t, r.count, r.name)
+		require.LessOrEqual(t, r.mean, 2.0, r.name)
+	}
+	for _, r := range chunky {
+		require.LessOrEqual(t, r.mean, 1.0, r.name)
+	}
+}
+
+// BenchmarkOrders prints how far orders are from the best ones. Its timings mean nothing.
+func BenchmarkOrders(b *testing.B) {
+	johnson, shops, chunky := tables(b, true)
+	b.Run("table", func(b *testing.B) {
+		for b.Loop() {
+		}
+		for _, r := range slices.Concat(johnson, shops, chunky) {
+			fmt.Println(r)
+		}
+	})
+}

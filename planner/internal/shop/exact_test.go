@@ -1,0 +1,179 @@
+// The exact solver that orders and bounds are held against: every schedule that could be best, less what a bound or a state that
+// was better already rules out.
+
+package shop
+
+import (
+	"math"
+	"slices"
+)
+
+// exact is a search through operations in the order of their starts.
+type exact struct {
+	w       *Work
+	ways    Ways
+	succs   Links
+	best    float64 // to be beaten
+	left    int     // states until it gives up
+	end     []float64
+	pending []int32
+	free    [][]float64 // by machine: when each lane is free, ascending
+	work    []float64   // by machine: what is not placed yet
+	placed  uint64
+	seen    map[uint64][][]float64
+}
+
+// solve returns the least makespan of work of at most 64 operations without lag, and whether that is proved: it is not where more
+// than so many states would have to be looked at. start is a makespan that is known to be possible.
+func solve(w *Work, start float64, states int) (float64, bool) {
+	n := w.Len()
+	x := &exact{w: w, ways: w.Ways(declaredOrder(w)), succs: w.successors(), best: start, left: states, seen: map[uint64][][]float64{}}
+	x.end, x.pending = make([]float64, n), make([]int32, n)
+	x.work = make([]float64, len(w.Room))
+	for _, room := range w.Room {
+		x.free = append(x.free, make([]float64, room))
+	}
+	for i := range int32(n) {
+		x.pending[i] = int32(len(w.preds(i)))
+		x.work[w.Machine[i]] += w.US[i]
+	}
+	x.branch(0, 0, 0)
+	return x.best, x.left > 0
+}
+
+// branch places one more operation that starts at or after the last, each that could be next in turn.
+func (x *exact) branch(count int, last, makespan float64) {
+	w := x.w
+	if count == w.Len() {
+		x.best = min(x.best, makespan)
+		return
+	}
+	if x.left--; x.left <= 0 || x.isDominated(last) {
+		return
+	}
+	type choice struct {
+		i          int32
+		start, end float64
+	}
+	var choices []choice
+	soonest := slices.Repeat([]float64{math.Inf(1)}, len(w.Room)) // by machine: the first end of what could be next on it
+	for i := range int32(w.Len()) {
+		if x.placed>>i&1 == 1 || x.pending[i] > 0 {
+			continue
+		}
+		m := w.Machine[i]
+		start := x.free[m][0]
+		for _, q := range w.preds(i) {
+			start = max(start, x.end[q])
+		}
+		if start+w.US[i]+x.ways.Tail[i] >= x.best-1e-9 {
+			return // whatever goes first, this one ends too late
+		}
+		choices = append(choices, choice{i, start, start + w.US[i]})
+		soonest[m] = min(soonest[m], start+w.US[i])
+	}
+	if x.bound() >= x.best-1e-9 {
+		return
+	}
+	slices.SortFunc(choices, func(a, b choice) int {
+		switch {
+		case a.start != b.start:
+			if a.start < b.start {
+				return -1
+			}
+			return 1
+		case x.ways.Tail[a.i]+w.US[a.i] > x.ways.Tail[b.i]+w.US[b.i]:
+			return -1
+		}
+		return int(a.i - b.i)
+	})
+	for _, c := range choices {
+		m := w.Machine[c.i]
+		if c.start < last || c.start >= soonest[m] {
+			continue // it is out of order, or something else fits before it
+		}
+		kept := slices.Clone(x.free[m])
+		x.free[m][0] = c.end
+		slices.Sort(x.free[m])
+		x.end[c.i] = c.end
+		x.placed |= 1 << c.i
+		x.work[m] -= w.US[c.i]
+		for _, next := range x.succs.of(c.i) {
+			x.pending[next]--
+		}
+		x.branch(count+1, c.start, max(makespan, c.end))
+		for _, next := range x.succs.of(c.i) {
+			x.pending[next]++
+		}
+		x.work[m] += w.US[c.i]
+		x.placed &^= 1 << c.i
+		copy(x.free[m], kept)
+	}
+}
+
+// bound is what no way to go on beats: the work of each machine that is left, with the least that comes before and after it.
+func (x *exact) bound() float64 {
+	bound := 0.0
+	head := make([]float64, x.w.Len())
+	first, tail := slices.Repeat([]float64{math.Inf(1)}, len(x.free)), slices.Repeat([]float64{math.Inf(1)}, len(x.free))
+	for i := range int32(x.w.Len()) { // ids are topological
+		if x.placed>>i&1 == 1 {
+			continue
+		}
+		m := x.w.Machine[i]
+		head[i] = x.free[m][0]
+		for _, q := range x.w.preds(i) {
+			if x.placed>>q&1 == 1 {
+				head[i] = max(head[i], x.end[q])
+			} else {
+				head[i] = max(head[i], head[q]+x.w.US[q])
+			}
+		}
+		bound = max(bound, head[i]+x.w.US[i]+x.ways.Tail[i])
+		first[m], tail[m] = min(first[m], head[i]), min(tail[m], x.ways.Tail[i])
+	}
+	for m, free := range x.free {
+		if math.IsInf(first[m], 1) {
+			continue
+		}
+		total := x.work[m]
+		for _, at := range free {
+			total += max(at, first[m])
+		}
+		bound = max(bound, total/float64(len(free))+tail[m])
+	}
+	return bound
+}
+
+// isDominated says whether the same operations were placed before with nothing later; if not, it notes how they are placed now.
+func (x *exact) isDominated(last float64) bool {
+	state := []float64{last}
+	for _, free := range x.free {
+		state = append(state, free...)
+	}
+	for i := range int32(x.w.Len()) {
+		if x.placed>>i&1 == 1 && slices.ContainsFunc(x.succs.of(i), func(next int32) bool { return x.placed>>next&1 == 0 }) {
+			state = append(state, x.end[i])
+		}
+	}
+	known := x.seen[x.placed]
+	for _, other := range known {
+		if noLater(other, state) {
+			return true
+		}
+	}
+	const mostKnown = 200
+	if len(known) < mostKnown {
+		x.seen[x.placed] = append(known, state)
+	}
+	return false
+}
+
+func noLater(a, b []float64) bool {
+	for k := range a {
+		if a[k] > b[k] {
+			return false
+		}
+	}
+	return true
+}

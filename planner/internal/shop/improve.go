@@ -1,0 +1,280 @@
+// Local search: one operation, or all of a job, comes earlier or later in the order, and what is not much worse is kept.
+
+package shop
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// improver changes an order.
+type improver struct {
+	s        *search
+	jobs     Grouping
+	members  [][]int32 // of each job; nil where jobs are not moved as such
+	order    []int32
+	place    []int32 // of each operation in the order
+	moved    []int32
+	rest     []int32
+	marked   []bool
+	critical []held  // what the makespan hangs on and only a lane held back, the last first
+	undo     []int32 // what the order held from undoFrom on
+	undoFrom int
+}
+
+// held is an operation that started when the one before it on its lane ended.
+type held struct{ op, before int32 }
+
+// history is how many rounds back an order may not be worse than the one of then (late acceptance).
+const history = 60
+
+// improve changes the best order until the steps are spent.
+func (s *search) improve(ctx context.Context, jobs Grouping) {
+	w := s.w
+	n := w.Len()
+	if n < 2 {
+		return
+	}
+	for k := n - 1; k >= 0; k-- {
+		i := s.best[k]
+		s.tail[i] = 0
+		for _, next := range s.succs.of(i) {
+			s.tail[i] = max(s.tail[i], s.tail[next]+w.US[next])
+		}
+	}
+	h := &improver{s: s, jobs: jobs, order: slices.Clone(s.best), place: make([]int32, n), marked: make([]bool, n)}
+	if jobs.Count >= fewestJobs {
+		h.members = jobs.members(s.best)
+	}
+	h.number(0, n)
+	makespan := s.place(h.order, math.Inf(1))
+	h.trace(makespan)
+	var past [history]float64
+	for k := range past {
+		past[k] = makespan
+	}
+	for round := 0; s.steps >= n && !s.done(); round++ {
+		if round%(checkEvery*checkEvery) == 0 && ctx.Err() != nil {
+			return
+		}
+		// Rounded sums of one path differ in their last bits.
+		limit := max(makespan, past[round%history]) * (1 + near)
+		if !h.change() {
+			s.steps-- // what cannot be changed counts, so that the search ends
+			continue
+		}
+		reached := s.place(h.order, limit)
+		if reached > limit {
+			h.takeBack()
+			past[round%history] = min(past[round%history], makespan)
+			continue
+		}
+		makespan = reached
+		past[round%history] = min(past[round%history], makespan)
+		h.trace(makespan)
+		if makespan < s.makespan {
+			s.makespan = makespan
+			copy(s.best, h.order)
+		}
+	}
+}
+
+// number notes the places of the operations from one place to another.
+func (h *improver) number(from, to int) {
+	for k := from; k < to; k++ {
+		h.place[h.order[k]] = int32(k)
+	}
+}
+
+// trace collects operations that a makespan hangs on and that only their lane held back.
+func (h *improver) trace(makespan float64) {
+	s := h.s
+	h.critical = h.critical[:0]
+	at := int32(-1)
+	for _, i := range s.latest {
+		if i >= 0 && s.end[i] == makespan {
+			at = i
+		}
+	}
+	for at >= 0 {
+		i := at
+		at = -1
+		if q := s.before[i]; q >= 0 && s.end[q] == s.begin[i] {
+			h.critical = append(h.critical, held{i, q})
+			at = q
+			continue
+		}
+		for _, q := range s.w.preds(i) {
+			if at < 0 || s.end[q] > s.end[at] {
+				at = q
+			}
+		}
+		if at >= 0 && s.w.Issue > 0 && s.end[at]+s.w.Lag < s.begin[i] {
+			at = -1 // the host held it back
+		}
+	}
+}
+
+// change makes one change that may be taken back; false where what it tried is not possible.
+func (h *improver) change() bool {
+	s := h.s
+	n := len(h.order)
+	if len(h.critical) > 0 && s.rand(3) > 0 {
+		// One of a block goes before another of it, or that after the one.
+		first := s.rand(len(h.critical))
+		last := first
+		for last+1 < len(h.critical) && h.critical[last+1].op == h.critical[last].before && s.rand(3) > 0 {
+			last++
+		}
+		i, j := h.critical[first].op, h.critical[last].before
+		if s.rand(2) == 0 {
+			return h.earlier(int(h.place[i]), int(h.place[j]))
+		}
+		return h.later(int(h.place[j]), int(h.place[i]))
+	}
+	if h.members != nil && s.rand(2) == 0 {
+		return h.besides(int32(s.rand(h.jobs.Count)), int32(s.rand(h.jobs.Count)))
+	}
+	from := s.rand(n)
+	reach := 1 + s.rand(n)
+	if s.rand(2) == 0 {
+		reach = 1 + s.rand(min(n, 8))
+	}
+	if s.rand(2) == 0 {
+		return h.earlier(from, max(0, from-reach))
+	}
+	return h.later(from, min(n-1, from+reach))
+}
+
+// earlier moves the operation at a place to an earlier one, with all that it depends on in between.
+func (h *improver) earlier(from, to int) bool {
+	if from <= to {
+		return false
+	}
+	h.keep(to, from+1)
+	h.moved, h.rest = h.moved[:0], h.rest[:0]
+	h.marked[h.order[from]] = true
+	for k := from; k >= to; k-- {
+		i := h.order[k]
+		if !h.marked[i] {
+			h.rest = append(h.rest, i)
+			continue
+		}
+		h.moved = append(h.moved, i)
+		h.marked[i] = false
+		for _, q := range h.s.w.preds(i) {
+			if int(h.place[q]) >= to {
+				h.marked[q] = true
+			}
+		}
+	}
+	if len(h.rest) == 0 {
+		return false
+	}
+	k := to
+	for at := len(h.moved) - 1; at >= 0; at-- {
+		h.order[k] = h.moved[at]
+		k++
+	}
+	for at := len(h.rest) - 1; at >= 0; at-- {
+		h.order[k] = h.rest[at]
+		k++
+	}
+	h.number(to, from+1)
+	return true
+}
+
+// later moves the operation at a place to a later one, with all that depends on it in between.
+func (h *improver) later(from, to int) bool {
+	if from >= to {
+		return false
+	}
+	h.keep(from, to+1)
+	h.moved, h.rest = h.moved[:0], h.rest[:0]
+	h.marked[h.order[from]] = true
+	for k := from; k <= to; k++ {
+		i := h.order[k]
+		if !h.marked[i] {
+			h.rest = append(h.rest, i)
+			continue
+		}
+		h.moved = append(h.moved, i)
+		h.marked[i] = false
+		for _, next := range h.s.succs.of(i) {
+			if int(h.place[next]) <= to {
+				h.marked[next] = true
+			}
+		}
+	}
+	if len(h.rest) == 0 {
+		return false
+	}
+	k := from + copy(h.order[from:], h.rest)
+	copy(h.order[k:], h.moved)
+	h.number(from, to+1)
+	return true
+}
+
+// besides moves all operations of a job so that it comes right before another on each machine.
+func (h *improver) besides(a, b int32) bool {
+	if a == b {
+		return false
+	}
+	h.keep(0, len(h.order))
+	mine := h.members[a]
+	k := 0
+	put := func(i int32) {
+		h.order[k] = i
+		k++
+	}
+	for _, i := range h.undo {
+		switch h.jobs.Of[i] {
+		case a:
+			continue
+		case b:
+			last := -1
+			for at, own := range mine {
+				if h.s.w.Machine[own] == h.s.w.Machine[i] {
+					last = at
+				}
+			}
+			for _, own := range mine[:last+1] {
+				put(own)
+			}
+			mine = mine[last+1:]
+		}
+		put(i)
+	}
+	for _, own := range mine {
+		put(own)
+	}
+	h.number(0, len(h.order))
+	for _, i := range h.members[a] {
+		for _, q := range h.s.w.preds(i) {
+			if h.place[q] > h.place[i] {
+				h.takeBack()
+				return false
+			}
+		}
+		for _, next := range h.s.succs.of(i) {
+			if h.place[next] < h.place[i] {
+				h.takeBack()
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// keep remembers part of the order.
+func (h *improver) keep(from, to int) {
+	h.undoFrom = from
+	h.undo = append(h.undo[:0], h.order[from:to]...)
+}
+
+// takeBack undoes the last change.
+func (h *improver) takeBack() {
+	copy(h.order[h.undoFrom:], h.undo)
+	h.number(h.undoFrom, h.undoFrom+len(h.undo))
+}

@@ -1,0 +1,100 @@
+// Jobs: which operations belong together, because they depend on each other and on few others.
+
+package shop
+
+import "slices"
+
+// Grouping says which job each operation belongs to.
+type Grouping struct {
+	Count int
+	Of    []int32 // by operation: its job, -1 for operations that belong to none
+}
+
+// members returns the operations of each job, in the order of the places given.
+func (g *Grouping) members(order []int32) [][]int32 {
+	members := make([][]int32, g.Count)
+	for _, i := range order {
+		if j := g.Of[i]; j >= 0 {
+			members[j] = append(members[j], i)
+		}
+	}
+	return members
+}
+
+// hubs are the numbers of neighbours from which on an operation may be shared by many jobs, rather than be part of one.
+var hubs = []int32{1 << 30, 64, 32, 16, 8, 5, 4, 3}
+
+// Jobs finds the jobs. Without what many jobs share (an upload of weights, a last sum), jobs do not depend on each other: a job is
+// a connected part of the rest that needs at least two machines. What counts as shared is chosen so that there are most jobs.
+func Jobs(w *Work) Grouping {
+	n := w.Len()
+	degree, after := make([]int32, n), make([]int32, n)
+	for i := range int32(n) {
+		degree[i] = int32(len(w.preds(i)))
+		for _, q := range w.preds(i) {
+			after[q]++
+		}
+	}
+	most := int32(0)
+	for i := range degree {
+		degree[i] = max(degree[i], after[i])
+		most = max(most, degree[i])
+	}
+	best := Grouping{}
+	for k, hub := range hubs {
+		if k > 0 && hub > most {
+			continue // nothing is left out that was not before
+		}
+		if g := w.group(degree, hub); g.Count > best.Count {
+			best = g
+		}
+	}
+	return best
+}
+
+// group joins what depends on each other and has fewer neighbours than a hub.
+func (w *Work) group(degree []int32, hub int32) Grouping {
+	n := int32(w.Len())
+	root := make([]int32, n)
+	for i := range root {
+		root[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for i := range n {
+		if degree[i] >= hub {
+			continue
+		}
+		for _, q := range w.preds(i) {
+			if degree[q] < hub {
+				a, b := find(i), find(q)
+				root[max(a, b)] = min(a, b)
+			}
+		}
+	}
+	// Several machines: some operation is on another than the root is.
+	several := make([]bool, n)
+	for i := range n {
+		if r := find(i); w.Machine[i] != w.Machine[r] {
+			several[r] = true
+		}
+	}
+	g := Grouping{Of: slices.Repeat([]int32{-1}, int(n))}
+	for i := range n {
+		r := find(i)
+		if !several[r] {
+			continue
+		}
+		if r == i {
+			g.Of[i] = int32(g.Count)
+			g.Count++
+		}
+		g.Of[i] = g.Of[r]
+	}
+	return g
+}

@@ -1,0 +1,194 @@
+// Permutations of jobs on the flow-shop recurrence: insertion in constant time a place, for as many jobs as a graph has.
+
+package shop
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// flowShop is what is left of the work when all jobs are thought to pass all stages in one order, and what a job does at a stage to
+// be one operation. A stage with several lanes is free again after the job's share of it.
+type flowShop struct {
+	stages int
+	stay   []float64 // of job j at stage m, at j*stages+m: how long it is there
+	hold   []float64 // how long it holds the stage
+	head   []float64 // of each place of a sequence, by stage: when the stage is free again
+	tail   []float64 // of each place, by stage: from when its job comes to the stage to the end of all
+	steps  *int
+	enter  []float64 // by stage
+}
+
+// cellsPerStep is how many stages of jobs are worked out in the time in which an operation is placed.
+const cellsPerStep = 8
+
+// insertSteps is about what inserting all jobs one by one takes.
+func (f *flowShop) insertSteps() int {
+	n := len(f.stay) / f.stages
+	return 3 * n * n / 2 * f.stages / cellsPerStep
+}
+
+func (d *dispatcher) flowShop(stages []int32) *flowShop {
+	w, n := d.s.w, d.jobs.Count
+	f := &flowShop{stages: len(stages), steps: &d.s.steps}
+	at := make([]int, len(w.Room))
+	for k, m := range stages {
+		at[m] = k
+	}
+	f.stay, f.hold = make([]float64, n*f.stages), make([]float64, n*f.stages)
+	for i, j := range d.jobs.Of {
+		if j < 0 {
+			continue
+		}
+		m := w.Machine[i]
+		cell := int(j)*f.stages + at[m]
+		f.hold[cell] += w.US[i] / float64(w.Room[m])
+		f.stay[cell] += w.US[i]
+	}
+	f.head, f.tail = make([]float64, (n+2)*f.stages), make([]float64, (n+2)*f.stages)
+	f.enter = make([]float64, f.stages)
+	return f
+}
+
+// measure fills in the heads and tails of a sequence and returns its makespan. Place k of the sequence has the heads at k+1; the
+// tails of place k stand at k.
+func (f *flowShop) measure(sequence []int32) float64 {
+	m := f.stages
+	*f.steps -= 2 * len(sequence) * m / cellsPerStep
+	clear(f.head[:m])
+	makespan := 0.0
+	for k, j := range sequence {
+		before, here := f.head[k*m:(k+1)*m], f.head[(k+1)*m:(k+2)*m]
+		stay, hold := f.stay[int(j)*m:int(j+1)*m], f.hold[int(j)*m:int(j+1)*m]
+		at := 0.0
+		for c := range here {
+			start := max(at, before[c])
+			here[c] = start + hold[c]
+			at = start + stay[c]
+		}
+		makespan = max(makespan, at)
+	}
+	clear(f.tail[len(sequence)*m : (len(sequence)+1)*m])
+	for k := len(sequence) - 1; k >= 0; k-- {
+		j := sequence[k]
+		here, after := f.tail[k*m:(k+1)*m], f.tail[(k+1)*m:(k+2)*m]
+		stay, hold := f.stay[int(j)*m:int(j+1)*m], f.hold[int(j)*m:int(j+1)*m]
+		left := 0.0
+		for c := m - 1; c >= 0; c-- {
+			left = max(stay[c]+left, hold[c]+after[c])
+			here[c] = left
+		}
+	}
+	return makespan
+}
+
+// insert puts a job where the makespan is least, the last such place, and returns the sequence and its makespan.
+func (f *flowShop) insert(sequence []int32, j int32) ([]int32, float64) {
+	m := f.stages
+	f.measure(sequence)
+	*f.steps -= len(sequence) * m / cellsPerStep
+	stay, hold := f.stay[int(j)*m:int(j+1)*m], f.hold[int(j)*m:int(j+1)*m]
+	place, least := 0, math.Inf(1)
+	for k := len(sequence); k >= 0; k-- {
+		before, after := f.head[k*m:(k+1)*m], f.tail[k*m:(k+1)*m]
+		at, makespan := 0.0, 0.0
+		for c := range before {
+			start := max(at, before[c])
+			at = start + stay[c]
+			makespan = max(makespan, at, start+hold[c]+after[c])
+		}
+		if makespan < least {
+			place, least = k, makespan
+		}
+	}
+	return slices.Insert(sequence, place, j), max(least, f.through(sequence))
+}
+
+// through is the largest makespan that the last measure found for any one place: inserting a job makes none shorter.
+func (f *flowShop) through(sequence []int32) float64 {
+	if len(sequence) == 0 {
+		return 0
+	}
+	return slices.Max(f.tail[:f.stages])
+}
+
+// search inserts the jobs one by one, then takes some out and inserts them again, until the steps are spent or nothing better
+// can come. It returns the best sequence.
+func (f *flowShop) search(ctx context.Context, s *search, start []int32, leave int) []int32 {
+	n := len(f.stay) / f.stages
+	total := make([]float64, n)
+	mean := 0.0
+	for j := range n {
+		for c := range f.stages {
+			total[j] += f.stay[j*f.stages+c]
+			mean += f.hold[j*f.stages+c]
+		}
+	}
+	mean /= float64(n * f.stages)
+	order := slices.Clone(start)
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(total[b], total[a]) })
+	best, least := slices.Clone(start), f.measure(start)
+	sequence := make([]int32, 0, n)
+	for _, j := range order {
+		sequence, _ = f.insert(sequence, j)
+	}
+	makespan := f.measure(sequence)
+	if makespan < least {
+		best, least = slices.Clone(sequence), makespan
+	} else {
+		sequence, makespan = append(sequence[:0], best...), least
+	}
+	allowed := float64(tolerance * mean)
+	next, out := make([]int32, 0, n), make([]int32, min(taken, n/2))
+	round := len(out) * n * f.stages * 3 / cellsPerStep
+	bound := f.bound()
+	for k := 0; s.steps-round >= leave && least > bound*(1+near); k++ {
+		if k%checkEvery == 0 && ctx.Err() != nil {
+			break
+		}
+		next = append(next[:0], sequence...)
+		for t := range out {
+			at := s.rand(len(next))
+			out[t] = next[at]
+			next = slices.Delete(next, at, at+1)
+		}
+		for _, j := range out {
+			next, _ = f.insert(next, j)
+		}
+		reached := f.measure(next)
+		if reached < least {
+			least = reached
+			best = append(best[:0], next...)
+		}
+		if reached <= makespan+allowed {
+			sequence, next, makespan = next, sequence, reached
+		}
+	}
+	return best
+}
+
+// bound is what no sequence beats: the busiest stage with the least that comes before and after it.
+func (f *flowShop) bound() float64 {
+	m := f.stages
+	n := len(f.stay) / m
+	bound := 0.0
+	for c := range m {
+		total, head, tail := 0.0, math.Inf(1), math.Inf(1)
+		for j := range n {
+			before, after := 0.0, 0.0
+			for k, us := range f.stay[j*m : (j+1)*m] {
+				if k < c {
+					before += us
+				} else if k > c {
+					after += us
+				}
+			}
+			total += f.hold[j*m+c]
+			head, tail = min(head, before), min(tail, after)
+		}
+		bound = max(bound, head+total+tail)
+	}
+	return bound
+}

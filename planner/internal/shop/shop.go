@@ -1,0 +1,236 @@
+// The shop: operations that share machines, what a schedule of them is, and the search for a short one from end to end.
+
+// Package shop orders operations that share machines. Chains of operations that pass through the same machines, such as the upload,
+// kernel and download of each chunk, are the jobs of a flow shop: they are ordered by Johnson's rule, by insertion and by local
+// search. It works on plain values and knows neither graphs nor plans.
+//
+// The same arguments give the same schedule everywhere: searches count steps, not time.
+package shop
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// Work is a set of operations with what they need. It is read only.
+type Work struct {
+	US          []float64 // how long each operation takes
+	Machine     []int32   // the machine of each operation
+	Room        []int32   // by machine: how many operations it takes at once, at least 1
+	Start, Pred []int32   // operation i comes after Pred[Start[i]:Start[i+1]]
+	Lag         float64   // from the end of an operation to the start of one that depends on it and runs on another lane
+	Issue       float64   // the k-th operation of an order (from 0) starts at (k+1)*Issue at the earliest
+}
+
+// Schedule says when and where operations run. A machine has as many lanes as it has room; each lane takes one operation at a time,
+// in the order given.
+type Schedule struct {
+	Order    []int32 // all operations as they start; each after what it depends on
+	Lane     []int32 // of each operation, among the lanes of its machine
+	Makespan float64
+}
+
+// Len is the number of operations.
+func (w *Work) Len() int { return len(w.US) }
+
+func (w *Work) preds(i int32) []int32 { return w.Pred[w.Start[i]:w.Start[i+1]] }
+
+// near is how much longer than a lower bound a makespan may be and still count as equal: sums of durations are rounded.
+const near = 1e-9
+
+const (
+	// mostInserted is the part of the steps that permutations of jobs may take, and mostRebuilt that of taking jobs out and inserting
+	// them again by their operations. Local search takes the rest.
+	mostInserted = 0.15
+	mostRebuilt  = 0.35
+	// fewestJobs is how few jobs are not worth ordering as jobs.
+	fewestJobs = 3
+)
+
+// Best searches for a schedule of small makespan. seeds are orders to start from, each of all operations and topological; at least
+// one is needed. steps bounds how many operations are placed; the seeds and Johnson's rule are tried whatever it says. enough is a
+// makespan at which the search may stop, such as a lower bound; 0 for none.
+func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps int) (Schedule, error) {
+	s := newSearch(w, steps)
+	s.enough = enough * (1 + near)
+	for _, order := range seeds {
+		s.offer(order)
+	}
+	jobs := Jobs(w)
+	if jobs.Count >= fewestJobs && !s.done() {
+		d := newDispatcher(s, jobs)
+		d.construct(ctx)
+	}
+	if !s.done() {
+		s.improve(ctx, jobs)
+	}
+	return s.schedule(), ctx.Err()
+}
+
+// search is the state that all phases share.
+type search struct {
+	w      *Work
+	lanes  []int32 // by machine: its first lane
+	succs  Links
+	tail   []float64 // by operation: the longest way from its end to the end of all
+	steps  int       // left
+	enough float64
+	random uint64 // state of a generator that always starts the same
+
+	best     []int32 // the best order
+	makespan float64 // of it
+
+	// Of the order that was placed last.
+	begin  []float64
+	end    []float64
+	lane   []int32
+	before []int32 // the operation before it on its lane, -1 for none
+	free   []float64
+	latest []int32 // by lane: its last operation, -1 for none
+}
+
+// Links are the operations after each operation.
+type Links struct{ start, to []int32 }
+
+func (l *Links) of(i int32) []int32 { return l.to[l.start[i]:l.start[i+1]] }
+
+func (w *Work) successors() Links {
+	n := w.Len()
+	l := Links{start: make([]int32, n+1), to: make([]int32, len(w.Pred))}
+	for _, q := range w.Pred {
+		l.start[q+1]++
+	}
+	for i := range n {
+		l.start[i+1] += l.start[i]
+	}
+	next := slices.Clone(l.start[:n])
+	for i := range int32(n) {
+		for _, q := range w.preds(i) {
+			l.to[next[q]] = i
+			next[q]++
+		}
+	}
+	return l
+}
+
+func newSearch(w *Work, steps int) *search {
+	n := w.Len()
+	s := &search{w: w, succs: w.successors(), steps: steps, random: 0x9e3779b97f4a7c15, makespan: math.Inf(1)}
+	lanes := int32(0)
+	s.lanes = make([]int32, len(w.Room)+1)
+	for m, room := range w.Room {
+		s.lanes[m] = lanes
+		lanes += max(1, room)
+	}
+	s.lanes[len(w.Room)] = lanes
+	s.begin, s.end, s.lane, s.before = make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)
+	s.free, s.latest = make([]float64, lanes), make([]int32, lanes)
+	s.tail = make([]float64, n)
+	return s
+}
+
+// done says whether the best makespan cannot be beaten, or need not be.
+func (s *search) done() bool { return s.makespan <= s.enough }
+
+// offer places an order and keeps it where it is the best so far.
+func (s *search) offer(order []int32) float64 {
+	makespan := s.place(order, math.Inf(1))
+	if makespan < s.makespan {
+		s.makespan = makespan
+		s.best = append(s.best[:0], order...)
+	}
+	return makespan
+}
+
+// place gives each operation, in order, a lane and the earliest time after what is there already, and returns the makespan. It gives
+// up, and returns infinity, as soon as the makespan is sure to be above the limit.
+func (s *search) place(order []int32, limit float64) float64 {
+	w := s.w
+	clear(s.free)
+	for k := range s.latest {
+		s.latest[k] = -1
+	}
+	s.steps -= len(order)
+	makespan, issued := 0.0, 0.0
+	for _, i := range order {
+		issued += w.Issue
+		m := w.Machine[i]
+		first, after := s.lanes[m], s.lanes[m+1]
+		ready, from := issued, int32(-1)
+		for _, q := range w.preds(i) {
+			if e := s.end[q]; e > ready || from < 0 {
+				ready, from = max(ready, e), q
+			}
+		}
+		k := first
+		if after-first > 1 {
+			k = s.choose(first, after, ready, from)
+		}
+		if w.Lag > 0 {
+			ready = issued
+			for _, q := range w.preds(i) {
+				e := s.end[q]
+				if s.lane[q] != k {
+					e += w.Lag
+				}
+				ready = max(ready, e)
+			}
+		}
+		begin := max(ready, s.free[k])
+		end := begin + w.US[i]
+		if end+s.tail[i] > limit {
+			return math.Inf(1)
+		}
+		s.begin[i], s.end[i], s.lane[i], s.before[i] = begin, end, k, s.latest[k]
+		s.free[k], s.latest[k] = end, i
+		makespan = max(makespan, end)
+	}
+	return makespan
+}
+
+// choose returns the lane for an operation that is ready at a time: the one of what it waited for last, where that is free again,
+// else the one that has been free for the shortest time, else the one that is free first.
+func (s *search) choose(first, after int32, ready float64, from int32) int32 {
+	if from >= 0 {
+		if k := s.lane[from]; k >= first && k < after && s.latest[k] == from {
+			return k
+		}
+	}
+	best := first
+	for k := first + 1; k < after; k++ {
+		f, b := s.free[k], s.free[best]
+		if f <= ready && (b > ready || f > b) || f > ready && f < b {
+			best = k
+		}
+	}
+	return best
+}
+
+// schedule returns the best order as a schedule, sorted by start.
+func (s *search) schedule() Schedule {
+	makespan := s.place(s.best, math.Inf(1))
+	n := s.w.Len()
+	rank := make([]int32, n)
+	for k, i := range s.best {
+		rank[i] = int32(k)
+	}
+	order := slices.Clone(s.best)
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.begin[a], s.begin[b]), cmp.Compare(rank[a], rank[b]))
+	})
+	lane := make([]int32, n)
+	for i, k := range s.lane {
+		lane[i] = k - s.lanes[s.w.Machine[i]]
+	}
+	return Schedule{Order: order, Lane: lane, Makespan: makespan}
+}
+
+// rand returns a number below n.
+func (s *search) rand(n int) int {
+	s.random ^= s.random << 13
+	s.random ^= s.random >> 7
+	s.random ^= s.random << 17
+	return int((s.random >> 33) * uint64(n) >> 31)
+}
