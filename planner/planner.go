@@ -122,6 +122,9 @@ func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) { return plan.DecodePl
 // H200 is an NVIDIA H200; see [model.H200].
 func H200() *Machine { return model.H200() }
 
+// Clean is the H200 with nothing between one node and the next; see [model.Clean].
+func Clean() *Machine { return model.Clean() }
+
 // Unit is the machine of textbooks; see [model.Unit].
 func Unit() *Machine { return model.Unit() }
 

@@ -68,7 +68,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
 	f.StringVar(&values.strategy, "strategy", "auto", "the `name` of how to choose streams: auto, list, cover, roundrobin or serial")
-	usage := "the `machine` to plan for: h200, unit or a file"
+	usage := "the `machine` to plan for: h200, clean, unit or a file"
 	if machine == "" {
 		usage += " (default: the device)"
 	}
@@ -193,7 +193,7 @@ func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 		return m, nil
 	}
 	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
-		return nil, fmt.Errorf("--machine %q: want h200, unit or a file%s", name, didYouMean(name, planner.MachineNames()))
+		return nil, fmt.Errorf("--machine %q: want h200, clean, unit or a file%s", name, didYouMean(name, planner.MachineNames()))
 	}
 	return decodeFile(ctx, name, planner.DecodeMachine)
 }

@@ -84,17 +84,29 @@ func H200() *Machine {
 	}
 }
 
+// Clean is the H200 with nothing between one node and the next: no launch, event, wait, gap or switch takes time, and copies both ways do
+// not slow each other. What is left is what nodes take and which engine they need, so orders can be compared with those of theory.
+func Clean() *Machine {
+	m := H200()
+	m.Name = "clean"
+	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS, m.CopySwitchUS = 0, 0, 0, 0, 0, 0, 0
+	m.BothWays = 1
+	return m
+}
+
 // Unit is the machine of textbooks: a node takes its declared cost or 1 us, and nothing else takes time.
 func Unit() *Machine { return &Machine{Name: "unit", Unit: true} }
 
 // MachineNames lists the built-in machines, the default first.
-func MachineNames() []string { return []string{"h200", "unit"} }
+func MachineNames() []string { return []string{"h200", "clean", "unit"} }
 
 // MachineByName returns a built-in machine. The empty name is the default.
 func MachineByName(name string) (*Machine, error) {
 	switch name {
 	case "", "h200":
 		return H200(), nil
+	case "clean":
+		return Clean(), nil
 	case "unit":
 		return Unit(), nil
 	}

@@ -33,7 +33,7 @@ func TestMachineRoundTrip(t *testing.T) {
 		assert.Equal(t, text, again.String())
 	}
 	_, err := model.MachineByName("h100")
-	require.EqualError(t, err, `unknown machine "h100": the built-in ones are h200, unit`)
+	require.EqualError(t, err, `unknown machine "h100": the built-in ones are h200, clean, unit`)
 	require.ErrorIs(t, err, model.ErrUnknownMachine)
 	m, err := model.DecodeMachine(strings.NewReader(`{"version": 1, "name": "mine", "unit": true}`))
 	require.NoError(t, err)
