@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,6 +34,17 @@ func checkName(name string) error {
 		return fmt.Errorf("the name has a control character (%U)", r)
 	}
 	return nil
+}
+
+// savedFile is the file that a path names, in one spelling: two buffers must not be saved to the same one. Links are not followed.
+func savedFile(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return filepath.Clean(path) // there is no working directory
 }
 
 // elements returns the number of elements of a shape; a shape without dimensions has one.

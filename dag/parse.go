@@ -71,6 +71,7 @@ type parser struct {
 	buffers map[string]int32
 	modules map[string]int32
 	nodes   map[string]int32
+	saves   map[string]savePlace // by file
 
 	leftOut  map[string]struct{} // nodes whose when: is false
 	pending  []pendingAfter

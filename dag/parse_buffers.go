@@ -5,6 +5,7 @@ package dag
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"unicode"
 
@@ -131,11 +132,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange
 		b.Init, ok = p.init(f[bufferInit].value, &b, ok)
 	}
 	if f[bufferSave].value != nil {
-		if path, fine := p.dataFile(f[bufferSave].value, "save"); fine {
-			b.Save = path
-		} else {
-			ok = false
-		}
+		b.Save, ok = p.save(f[bufferSave].value, name, ok)
 	}
 	if f[bufferExpect].value != nil {
 		b.Expect, ok = p.expect(f[bufferExpect].value, &b, ok)
@@ -504,6 +501,36 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	}
 	return path, true
+}
+
+// savePlace is where a buffer's save is declared.
+type savePlace struct {
+	buffer string
+	pos    Pos
+}
+
+// save reads the file that a buffer is saved to, which must not be another one's too. Sound is handed on, as by init.
+func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
+	path, ok := p.dataFile(n, "save")
+	if !ok {
+		return "", false
+	}
+	file, pos := savedFile(p.options.Dir, path), position(n)
+	first, taken := p.saves[file]
+	if !taken {
+		if p.saves == nil {
+			p.saves = map[string]savePlace{}
+		}
+		p.saves[file] = savePlace{buffer, pos}
+		return path, sound
+	}
+	if first.pos == pos {
+		extension := filepath.Ext(path)
+		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q", shorten(path))
+	} else {
+		p.mistake(pos, "give each buffer a file of its own", "%q is saved to the same file as %q (line %d)", shorten(buffer), shorten(first.buffer), first.pos.Line)
+	}
+	return path, false
 }
 
 // The places of expectKeys.
