@@ -152,12 +152,12 @@ func (b *Builder) InOut(buffer int32) Access { return b.Whole(buffer).InOut() }
 
 // Task declares an opaque node: it can be planned, not run.
 func (b *Builder) Task(name string, accesses ...Access) int32 {
-	return b.Node(Node{Name: name, Kind: Task, Stream: -1}, accesses...)
+	return b.Node(Node{Name: name, Kind: Task}, accesses...)
 }
 
 // Copy declares a copy of one range to another of the same size.
 func (b *Builder) Copy(name string, dst, src Range) int32 {
-	node := Node{Name: name, Kind: Memcpy, Stream: -1}
+	node := Node{Name: name, Kind: Memcpy}
 	if !b.inside("node", name, dst) || !b.inside("node", name, src) {
 		return b.Node(node)
 	}
@@ -171,7 +171,7 @@ func (b *Builder) Copy(name string, dst, src Range) int32 {
 
 // Memset declares a node that sets every element of a range to a value: any integer or float, or a bool.
 func (b *Builder) Memset(name string, dst Range, value any) int32 {
-	node := Node{Name: name, Kind: Memset, Stream: -1}
+	node := Node{Name: name, Kind: Memset}
 	if !b.inside("node", name, dst) {
 		return b.Node(node)
 	}
@@ -203,7 +203,7 @@ func (b *Builder) inside(what, name string, r Range) bool {
 	return err == nil
 }
 
-// Node declares any node with its accesses and returns its id. A Stream of -1 leaves the stream to the planner.
+// Node declares any node with its accesses and returns its id.
 func (b *Builder) Node(node Node, accesses ...Access) int32 {
 	return b.pipeline.add(node, accesses)
 }
@@ -224,7 +224,7 @@ func (b *Builder) After(node int32, others ...int32) {
 }
 
 // Stream binds a node to a stream.
-func (b *Builder) Stream(node, stream int32) { b.At(node).Stream = stream }
+func (b *Builder) Stream(node, stream int32) { b.At(node).Stream = OnStream(stream) }
 
 // Priority sets a node's priority. Nodes of different priority never share a stream.
 func (b *Builder) Priority(node int32, priority Priority) { b.At(node).Priority = priority }
@@ -262,20 +262,31 @@ func (b *Builder) check() {
 			b.wrong("buffer", buffer.Name, "a device buffer cannot be pageable", "")
 		}
 	}
+	saved := map[string]string{} // the buffer that a file gets
+	for i := range p.Buffers {
+		if buffer := &p.Buffers[i]; buffer.Save != "" {
+			file := savedFile(p.Dir, buffer.Save)
+			if first, taken := saved[file]; taken {
+				b.wrong("buffer", buffer.Name, fmt.Sprintf("it is saved to the same file as %q", first), "give each buffer a file of its own")
+			} else {
+				saved[file] = buffer.Name
+			}
+		}
+	}
 	first := map[int32]*Node{} // of each stream
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if n.Stream >= 0 {
-			if earlier := first[n.Stream]; earlier == nil {
-				first[n.Stream] = n
+		if stream := n.Stream.Number(); stream >= 0 {
+			if earlier := first[stream]; earlier == nil {
+				first[stream] = n
 			} else if earlier.Device != n.Device {
-				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", n.Stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
+				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
 			} else if earlier.Priority != n.Priority {
-				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", n.Stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")
+				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")
 			}
 		}
-		if n.Stream < -1 {
-			b.wrong("node", n.Name, fmt.Sprintf("stream %d; it must not be negative", n.Stream), "-1 leaves it to the planner")
+		if n.Stream.plusOne < 0 {
+			b.wrong("node", n.Name, fmt.Sprintf("the number of its stream must be from 0 to %d", math.MaxInt32-1), "leave Stream out to let the planner choose")
 		}
 		if n.Device < 0 || n.Device >= MaxDevices {
 			b.wrong("node", n.Name, fmt.Sprintf("device %d; devices count from 0 to %d", n.Device, MaxDevices-1), "")

@@ -4,6 +4,7 @@ package dag
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,7 +13,12 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// LaunchOption is how a kernel is launched. Options stand among the arguments of Kernel and Map.
+// Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
+// as the signature says; an Access (b.In(x)) says it where the signature cannot; Go's integers, floats and bools and Scalar are
+// numbers.
+type Args []any
+
+// LaunchOption is how a kernel is launched; see Grid, Block, Shared, RunOn and WithPeers.
 type LaunchOption func(*launchSpec, *Node) error
 
 // Grid sets the number of blocks in one to three dimensions. With zero in one of them nothing is launched.
@@ -81,25 +87,21 @@ type Scalar struct {
 	Value any // any integer or float, or a bool
 }
 
-// Kernel declares a launch of a library's kernel, or as MODULE.KERNEL of one of a module. Arguments come in the kernel's own
-// order, without scratch: a Range (b.Whole(x), b.Part(x, i, k)) is used as the signature says; an Access (b.In(x)) says it
-// where the signature cannot; Go's integers, floats and bools and Scalar are numbers. Buffer ids alone would look like numbers
-// and are refused where a buffer is wanted.
-func (b *Builder) Kernel(name, kernel string, args ...any) int32 {
-	node := Node{Name: name, Kind: Kernel, Stream: -1}
+// Kernel declares a launch of a library's kernel, or as MODULE.KERNEL of one of a module.
+func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption) int32 {
+	node := Node{Name: name, Kind: Kernel}
 	spec := &launchSpec{Label: kernel, Kernel: kernel, Module: -1, Device: -1}
 	ok := true
 	for i, arg := range args {
-		if option, is := arg.(LaunchOption); is {
-			ok = b.option(name, option, spec, &node) && ok
-			continue
-		}
 		a, err := b.argument(arg)
 		if err != nil {
 			b.wrong("node", name, fmt.Sprintf("argument %d of kernel %q: %v", i+1, kernel, err), "")
 			ok = false
 		}
 		spec.Args = append(spec.Args, a)
+	}
+	for _, option := range options {
+		ok = b.option(name, option, spec, &node) && ok
 	}
 	if module, kernel, dotted := strings.Cut(kernel, "."); dotted {
 		spec.Kernel = kernel
@@ -122,7 +124,7 @@ func (b *Builder) Kernel(name, kernel string, args ...any) int32 {
 // Map declares an elementwise computation such as "y = a*x + b". With says what its names stand for: a Range or a number.
 // Names that are not in it are those of buffers.
 func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchOption) int32 {
-	node := Node{Name: name, Kind: Map, Stream: -1}
+	node := Node{Name: name, Kind: Map}
 	used := map[string]bool{}
 	ok := true
 	lookup := func(symbol string, _ int) (argSpec, bool) {
@@ -177,7 +179,10 @@ func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchO
 }
 
 func (b *Builder) option(name string, option LaunchOption, spec *launchSpec, node *Node) bool {
-	err := option(spec, node)
+	err := errors.New("a launch option is nil")
+	if option != nil {
+		err = option(spec, node)
+	}
 	if err != nil {
 		b.wrong("node", name, err.Error(), "")
 	}

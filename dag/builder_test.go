@@ -18,66 +18,76 @@ func TestBuilderMistakes(t *testing.T) {
 		want    string                          // one line for each mistake
 	}{
 		{"nothing wrong", func(b *Builder, d, e, h int32) { b.Task("t", b.In(d)) }, ""},
-		{"unknown kernel", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpi", 8, 2, b.Whole(d), b.Whole(d)) },
+		{"unknown kernel", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpi", Args{8, 2, b.Whole(d), b.Whole(d)}) },
 			`node "k": unknown kernel "saxpi"; did you mean "saxpy"?`},
-		{"unknown kernel, nothing near", func(b *Builder, d, e, h int32) { b.Kernel("k", "fourier") }, `node "k": unknown kernel "fourier"`},
-		{"unknown kernel of a module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blue") },
+		{"unknown kernel, nothing near", func(b *Builder, d, e, h int32) { b.Kernel("k", "fourier", nil) }, `node "k": unknown kernel "fourier"`},
+		{"unknown kernel of a module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blue", nil) },
 			`node "k": unknown kernel "mine.blue"; did you mean "mine.blur"?`},
-		{"unknown module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mime.blur") }, `node "k": unknown module "mime"; did you mean "mine"?`},
-		{"too few arguments", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 8, 2) },
+		{"unknown module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mime.blur", nil) }, `node "k": unknown module "mime"; did you mean "mine"?`},
+		{"too few arguments", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2}) },
 			`node "k": kernel "saxpy" takes 4 arguments (n, alpha, x, y), got 2`},
-		{"scratch is not counted", func(b *Builder, d, e, h int32) { b.Kernel("k", "sum", 8) }, `node "k": kernel "sum" takes 3 arguments (n, x, result), got 1`},
-		{"number for a buffer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 8, 2, d, b.Whole(d)) },
+		{"scratch is not counted", func(b *Builder, d, e, h int32) { b.Kernel("k", "sum", Args{8}) }, `node "k": kernel "sum" takes 3 arguments (n, x, result), got 1`},
+		{"number for a buffer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, d, b.Whole(d)}) },
 			`node "k": argument x of kernel "saxpy" must be a buffer, got the number 0`},
 		{"buffer for a number", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "saxpy", b.Whole(d), 2, b.Part(d, 0, 2), b.Part(d, 1, 2))
+			b.Kernel("k", "saxpy", Args{b.Whole(d), 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		},
 			`node "k": argument n of kernel "saxpy" must be a number (i64), got the buffer "d"`},
-		{"fraction for an integer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 2.5, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)) },
+		{"fraction for an integer", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "saxpy", Args{2.5, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
+		},
 			`node "k": argument n of kernel "saxpy" must be an integer (i64), got 2.5`},
-		{"too large", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", 256, 1e6) },
+		{"too large", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", Args{256, 1e6}) },
 			"node \"k\": argument k of kernel \"tiny\" is 256, which does not fit in u8\n" +
 				"node \"k\": argument h of kernel \"tiny\" is 1000000, which does not fit in f16"},
-		{"the library's word on an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", -1, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)) },
+		{"the library's word on an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{-1, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)}) },
 			`node "k": argument n of kernel "saxpy" must not be negative`},
-		{"the library's word on a type", func(b *Builder, d, e, h int32) { b.Kernel("k", "picky", b.Whole(b.Device("f", F64, 1))) },
+		{"the library's word on a type", func(b *Builder, d, e, h int32) { b.Kernel("k", "picky", Args{b.Whole(b.Device("f", F64, 1))}) },
 			`node "k": argument x of kernel "picky" cannot be f64`},
 		{"wrong element type", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "saxpy", 8, 2, b.Whole(b.Device("f", F64, 8)), b.Whole(d))
+			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(b.Device("f", F64, 8)), b.Whole(d)})
 		}, `node "k": argument x of kernel "saxpy" has elements of type f32, "f" has f64`},
-		{"extent beyond the slice", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 5, 2, b.Slice(d, 0, 4), b.Slice(d, 4, 8)) },
+		{"extent beyond the slice", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "saxpy", Args{5, 2, b.Slice(d, 0, 4), b.Slice(d, 4, 8)})
+		},
 			"node \"k\": argument x of kernel \"saxpy\" touches 5 elements, d(0..4) has 4\n" +
 				"node \"k\": argument y of kernel \"saxpy\" touches 5 elements, d(4..8) has 4"},
-		{"writing through in", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).In()) },
+		{"writing through in", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).In()})
+		},
 			`node "k": argument y of kernel "saxpy" is written (inout); "d" cannot be given as in`},
-		{"out where old values are read", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).Out()) },
+		{"out where old values are read", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).Out()})
+		},
 			`node "k": argument y of kernel "saxpy" is inout; "d" cannot be given as out`},
 		{"out of a constant pointer", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "mine.blur", 4, b.Part(d, 0, 2).Out(), b.Part(d, 1, 2), Grid(1))
+			b.Kernel("k", "mine.blur", Args{4, b.Part(d, 0, 2).Out(), b.Part(d, 1, 2)}, Grid(1))
 		}, `node "k": argument from of kernel "mine.blur" is read only; "d" cannot be given as out`},
-		{"user's kernel without a grid", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blur", 4, b.Part(d, 0, 2), b.Part(d, 1, 2)) },
+		{"user's kernel without a grid", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blur", Args{4, b.Part(d, 0, 2), b.Part(d, 1, 2)}) },
 			`node "k": kernel "mine.blur" needs a grid; write grid: and the number of blocks`},
-		{"opaque arguments say nothing", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.opaque", b.Whole(d), 3, Grid(1)) },
+		{"opaque arguments say nothing", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.opaque", Args{b.Whole(d), 3}, Grid(1)) },
 			"node \"k\": argument 1 of kernel \"mine.opaque\" must say how \"d\" is used; write {in: d}, {out: d} or {inout: d}\n" +
 				"node \"k\": argument 2 of kernel \"mine.opaque\" must say the type of the number 3; write {f32: 3}, {i32: 3} or another type"},
-		{"opaque sizes", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.opaque", Scalar{F32, 1.5}, b.In(d), Grid(1)) },
+		{"opaque sizes", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "mine.opaque", Args{Scalar{F32, 1.5}, b.In(d)}, Grid(1))
+		},
 			"node \"k\": argument 1 of kernel \"mine.opaque\" has 8 bytes, f32 has 4\n" +
 				"node \"k\": argument 2 of kernel \"mine.opaque\" has 4 bytes, a buffer's address has 8"},
 		{"typed number against the signature", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "saxpy", Scalar{I32, 4}, 2, b.Part(d, 0, 2), b.Part(d, 1, 2))
+			b.Kernel("k", "saxpy", Args{Scalar{I32, 4}, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		}, `node "k": argument n of kernel "saxpy" is of type i64, the number is given as i32`},
-		{"not an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", "seven", nil) },
+		{"not an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", Args{"seven", nil}) },
 			"node \"k\": argument 1 of kernel \"tiny\": a string is neither a Range or Access nor a number\n" +
 				"node \"k\": argument 2 of kernel \"tiny\": a <nil> is neither a Range or Access nor a number"},
-		{"host memory", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 8, 2, b.Whole(h), b.Whole(d)) },
+		{"host memory", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, b.Whole(h), b.Whole(d)}) },
 			`node "k": kernel "saxpy" cannot use "h", which is in host memory; copy it to a device buffer first`},
-		{"two devices", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", 8, 2, b.Whole(e), b.Whole(d)) },
+		{"two devices", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, b.Whole(e), b.Whole(d)}) },
 			`node "k": kernel "saxpy" uses buffers of devices 1 and 0 ("d"); peer: true lets a kernel touch the memory of another device`},
 		{"another device than its buffers", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "saxpy", 4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2), RunOn(2))
+			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)}, RunOn(2))
 		}, `node "k": kernel "saxpy" is to run on device 2, but "d" is on device 0; peer: true lets a kernel touch the memory of another device`},
 		{"options", func(b *Builder, d, e, h int32) {
-			b.Kernel("k", "tiny", 1, 1, Grid(), Block(0), Shared(-1), RunOn(-1), Grid(1, 2, 3, 4))
+			b.Kernel("k", "tiny", Args{1, 1}, Grid(), Block(0), Shared(-1), RunOn(-1), Grid(1, 2, 3, 4))
 		}, "node \"k\": a grid has one to three dimensions, not 0\n" +
 			"node \"k\": block: 0 is not a size\n" +
 			"node \"k\": shared: -1 is not a size\n" +
@@ -170,7 +180,7 @@ func TestBuilderMistakes(t *testing.T) {
 			b.Priority(n, 3)
 			b.Cost(n, math.NaN())
 			b.At(n).Device = -1
-			b.At(5).Stream = 1
+			b.At(5).Stream = OnStream(1)
 			b.BufferAt(-1).Save = "x"
 			b.OnDevice(h, 1)
 			b.Pageable(d)
@@ -178,7 +188,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"pipeline \"test\": there is no buffer with id -1\n" +
 			"buffer \"d\": a device buffer cannot be pageable\n" +
 			"buffer \"h\": a host buffer has no device\n" +
-			"node \"t\": stream -2; it must not be negative; -1 leaves it to the planner\n" +
+			"node \"t\": the number of its stream must be from 0 to 2147483646; leave Stream out to let the planner choose\n" +
 			"node \"t\": device -1; devices count from 0 to 1023\n" +
 			"node \"t\": priority 3; it is one of Low, Normal and High\n" +
 			"node \"t\": a cost of NaN us\n" +
@@ -211,7 +221,7 @@ func TestBuilderMistakes(t *testing.T) {
 
 func TestKernelWithoutLibrary(t *testing.T) {
 	b := New("test")
-	b.Kernel("k", "saxpy")
+	b.Kernel("k", "saxpy", nil)
 	_, err := b.Graph()
 	require.EqualError(t, err, `node "k": kernel "saxpy": there is no library to find it in`)
 	var declaration *DeclarationError
@@ -225,10 +235,10 @@ func TestKernelAccesses(t *testing.T) {
 	b.Module("mine", "filters.cu", userKernels)
 	x, y := b.Device("x", F32, 1000), b.Device("y", F32, 1000)
 	r := b.Device("r", F32, 4)
-	k := b.Kernel("saxpy", "saxpy", 300, 2.5, b.Whole(x), b.Slice(y, 500, 1000))
-	s := b.Kernel("sum", "sum", 1000, b.Whole(y), b.Slice(r, 2, 4))
-	u := b.Kernel("blur", "mine.blur", 10, b.Whole(x), b.Out(y), Grid(4, 2), Block(64), Shared(128))
-	o := b.Kernel("opaque", "mine.opaque", b.InOut(r), Scalar{I32, -1}, Grid(0))
+	k := b.Kernel("saxpy", "saxpy", Args{300, 2.5, b.Whole(x), b.Slice(y, 500, 1000)})
+	s := b.Kernel("sum", "sum", Args{1000, b.Whole(y), b.Slice(r, 2, 4)})
+	u := b.Kernel("blur", "mine.blur", Args{10, b.Whole(x), b.Out(y)}, Grid(4, 2), Block(64), Shared(128))
+	o := b.Kernel("opaque", "mine.opaque", Args{b.InOut(r), Scalar{I32, -1}}, Grid(0))
 	g, err := b.Graph()
 	require.NoError(t, err)
 
@@ -291,7 +301,7 @@ func TestEmptySlicesKeepTheirOrder(t *testing.T) {
 	d, e, h := b.Device("d", F32, 8), b.Device("e", F32, 0), b.Host("h", F32, 8)
 	up := b.Copy("up", b.Whole(d), b.Whole(h))
 	none := b.Copy("none", b.Slice(d, 3, 3), b.Whole(e))
-	nothing := b.Kernel("nothing", "saxpy", 0, 2, b.Whole(e), b.Whole(d))
+	nothing := b.Kernel("nothing", "saxpy", Args{0, 2, b.Whole(e), b.Whole(d)})
 	b.After(nothing, none)
 	down := b.Copy("down", b.Whole(h), b.Whole(d))
 	b.After(down, nothing)
@@ -315,9 +325,9 @@ func TestDevicesFollowBuffers(t *testing.T) {
 		b.Copy("down", b.Whole(h), b.Whole(e)),
 		b.Copy("across", b.Whole(e), b.Whole(d)),
 		b.Memset("set", b.Whole(e), 1),
-		b.Kernel("here", "saxpy", 4, 2, b.Part(e, 0, 2), b.Part(e, 1, 2)),
-		b.Kernel("peer", "saxpy", 8, 2, b.Whole(d), b.Whole(e), WithPeers()),
-		b.Kernel("chosen", "saxpy", 8, 2, b.Whole(d), b.Whole(e), WithPeers(), RunOn(1)),
+		b.Kernel("here", "saxpy", Args{4, 2, b.Part(e, 0, 2), b.Part(e, 1, 2)}),
+		b.Kernel("peer", "saxpy", Args{8, 2, b.Whole(d), b.Whole(e)}, WithPeers()),
+		b.Kernel("chosen", "saxpy", Args{8, 2, b.Whole(d), b.Whole(e)}, WithPeers(), RunOn(1)),
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)

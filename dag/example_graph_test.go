@@ -1,4 +1,4 @@
-// Runnable examples of the builder, hazards, and the exchange of graphs.
+// Runnable examples of the builder and of hazards.
 
 package dag_test
 
@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dominikbraun/graph"
 )
 
 // Two halves of a buffer are copied up and worked on independently; every edge knows why it is there.
@@ -48,28 +47,6 @@ func ExampleBuilder_Graph() {
 	// Output:
 	// node "up": memcpy: the sizes differ: x has 400 bytes, d_x has 200 bytes
 	// node "shift": memcpy: source and destination overlap in d_x(1..49)
-}
-
-// A graph that someone holds already can be planned.
-func ExampleFromGraph() {
-	jobs := graph.New(graph.StringHash, graph.Directed())
-	for _, name := range []string{"train", "load", "report"} {
-		_ = jobs.AddVertex(name)
-	}
-	_ = jobs.AddEdge("load", "train")
-	_ = jobs.AddEdge("train", "report")
-	g, err := dag.FromGraph(jobs, func(name, _ string) dag.Node { return dag.Node{Name: name} }, func(a, b string) bool { return a < b })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, i := range g.Topological() {
-		fmt.Println(g.Nodes[i].Name)
-	}
-	// Output:
-	// load
-	// train
-	// report
 }
 
 // A cycle is an error that callers can tell from others.

@@ -28,7 +28,7 @@ func (g *Graph) Hash() string {
 		n := &g.Nodes[i]
 		h.text(n.Name)
 		accesses := g.Accesses(int32(i))
-		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
+		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
 		for _, a := range accesses {
 			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
 		}
@@ -303,7 +303,7 @@ func (g *Graph) nodeDifference(old *Graph, i int32) string {
 	case n.Device != o.Device:
 		return fmt.Sprintf("runs on device %d, it ran on %d", n.Device, o.Device)
 	case n.Stream != o.Stream:
-		return fmt.Sprintf("is bound to %s, it was bound to %s", streamText(n.Stream), streamText(o.Stream))
+		return fmt.Sprintf("is bound to %s, it was bound to %s", streamText(n.Stream.Number()), streamText(o.Stream.Number()))
 	case n.Priority != o.Priority:
 		return fmt.Sprintf("has priority %s, it had %s", n.Priority, o.Priority)
 	case n.Peer != o.Peer:

@@ -115,11 +115,7 @@ func TestDifferencesOfWork(t *testing.T) {
 		}
 		x, y := b.Device("x", F32, 8), b.Device("y", F32, 8)
 		b.Memset("clear", b.Whole(x), p.value)
-		args := []any{8, p.alpha, b.Whole(x), b.Whole(y)}
-		for _, o := range p.options {
-			args = append(args, o)
-		}
-		b.Kernel("work", "saxpy", args...)
+		b.Kernel("work", "saxpy", Args{8, p.alpha, b.Whole(x), b.Whole(y)}, p.options...)
 		b.Map("double", p.text, nil)
 		for _, f := range after {
 			f(b)

@@ -30,7 +30,7 @@ func meaning(g *Graph) string {
 	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		fmt.Fprintf(&b, "%s %v %v %v %d %d %v %v %v", n.Name, n.Kind, n.Priority, n.Peer, n.Stream, n.Device, n.CostUS, n.HasCost, n.After)
+		fmt.Fprintf(&b, "%s %v %v %v %d %d %v %v %v", n.Name, n.Kind, n.Priority, n.Peer, n.Stream.Number(), n.Device, n.CostUS, n.HasCost, n.After)
 		if n.Copy != nil {
 			fmt.Fprintf(&b, " %v", *n.Copy)
 		}

@@ -130,7 +130,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	if named {
 		named = p.freshNode(f[nodeName].value, name)
 	}
-	node := Node{Name: name, Stream: -1, Pos: position(item)}
+	node := Node{Name: name, Pos: position(item)}
 	ok := p.common(&node, f)
 	action := p.action(item, f, name)
 	if action < 0 {
@@ -289,7 +289,7 @@ func (p *parser) common(node *Node, f *[nodeKeyCount]field) bool {
 		case nodeStream:
 			var v int64
 			v, fine = p.between(n, "stream", 0, maxStream)
-			node.Stream = int32(v)
+			node.Stream = OnStream(int32(v))
 		case nodePriority:
 			switch p.word(n, "priority", "high", "normal", "low") {
 			case "high":
@@ -467,20 +467,21 @@ func (p *parser) checkStreams() {
 	first := map[int32]int32{}
 	for i := range p.pipeline.Nodes {
 		node := &p.pipeline.Nodes[i]
-		if node.Stream < 0 {
+		stream := node.Stream.Number()
+		if stream < 0 {
 			continue
 		}
-		id, ok := first[node.Stream]
+		id, ok := first[stream]
 		if !ok {
-			first[node.Stream] = int32(i)
+			first[stream] = int32(i)
 			continue
 		}
 		earlier := &p.pipeline.Nodes[id]
 		switch {
 		case earlier.Device != node.Device:
-			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", node.Stream, shorten(earlier.Name), earlier.Device, shorten(node.Name), node.Device)
+			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, shorten(earlier.Name), earlier.Device, shorten(node.Name), node.Device)
 		case earlier.Priority != node.Priority:
-			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", node.Stream, shorten(earlier.Name), earlier.Priority, shorten(node.Name), node.Priority)
+			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, shorten(earlier.Name), earlier.Priority, shorten(node.Name), node.Priority)
 		}
 	}
 }

@@ -156,6 +156,20 @@ func (p Priority) String() string {
 	return "normal"
 }
 
+// Binding is the stream that a node must run on, if any. The zero Binding asks for none; OnStream makes one.
+type Binding struct{ plusOne int32 }
+
+// OnStream is the stream of that number, which must not be negative.
+func OnStream(number int32) Binding {
+	if number < 0 {
+		return Binding{-1}
+	}
+	return Binding{number + 1} // the largest number becomes the least int32, which is refused like a negative one
+}
+
+// Number returns the stream's number, or -1 where none is asked for.
+func (b Binding) Number() int32 { return max(b.plusOne, 0) - 1 }
+
 // Node is one piece of work.
 type Node struct {
 	Name     string
@@ -163,7 +177,7 @@ type Node struct {
 	Priority Priority
 	Peer     bool    // its kernel may touch another device's buffers
 	HasCost  bool    // CostUS was declared
-	Stream   int32   // stream the user bound it to; -1: the planner chooses
+	Stream   Binding // the stream it must run on; the zero Binding leaves the choice to the planner
 	Device   int32   // where it runs; for a memcpy, the device whose copy engine does it
 	CostUS   float64 // declared duration in microseconds
 	Work     Work    // what it moves and computes, for the cost model

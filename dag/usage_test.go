@@ -35,7 +35,7 @@ func TestUnused(t *testing.T) {
 	b.Device("never", F32, 4)
 	empty, d := b.Device("empty", F32, 0), b.Device("d", F32, 4)
 	b.Host("alone", F32, 4)
-	b.Kernel("k", "saxpy", 0, 1, b.Whole(empty), b.Whole(d))
+	b.Kernel("k", "saxpy", Args{0, 1, b.Whole(empty), b.Whole(d)})
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, []int32{0, 3}, g.Unused())

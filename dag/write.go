@@ -206,8 +206,8 @@ func (y *yamlWriter) node(n *Node) {
 	if len(n.After) > 0 {
 		y.add("]")
 	}
-	if n.Stream >= 0 {
-		y.add(", stream: ", strconv.Itoa(int(n.Stream)))
+	if stream := n.Stream.Number(); stream >= 0 {
+		y.add(", stream: ", strconv.Itoa(int(stream)))
 	}
 	if n.Priority != Normal {
 		y.add(", priority: ", n.Priority.String())

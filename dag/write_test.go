@@ -95,16 +95,16 @@ func TestWriteYAML(t *testing.T) {
 	b.Copy("half", b.Slice(dy, 5, 10), b.Slice(x, 0, 500))
 	set := b.Memset("set", b.Whole(odd), -3)
 	b.Memset("tenth", b.Slice(dx, 0, 0), 0.1)
-	k := b.Kernel("saxpy", "saxpy", 100, 2, b.Whole(dx), b.Slice(dy, 1, 3))
+	k := b.Kernel("saxpy", "saxpy", Args{100, 2, b.Whole(dx), b.Slice(dy, 1, 3)})
 	b.Stream(k, 3)
 	b.Priority(k, High)
 	b.Cost(k, 12.5)
 	b.After(k, up, set)
-	b.Kernel("sum", "sum", 100, b.Slice(dy, 0, 1), b.Slice(dx, 4, 5), Block(128))
-	b.Kernel("$blur", "mine.blur", 10, b.Whole(dx), b.Out(dy), Grid(4, 2), Shared(64))
-	b.Kernel("opaque", "mine.opaque", b.InOut(odd), Scalar{I32, -1}, Grid(0))
+	b.Kernel("sum", "sum", Args{100, b.Slice(dy, 0, 1), b.Slice(dx, 4, 5)}, Block(128))
+	b.Kernel("$blur", "mine.blur", Args{10, b.Whole(dx), b.Out(dy)}, Grid(4, 2), Shared(64))
+	b.Kernel("opaque", "mine.opaque", Args{b.InOut(odd), Scalar{I32, -1}}, Grid(0))
 	b.Map("map", "z = a*z + len(d_y)*k", map[string]any{"z": b.Slice(dy, 2, 4), "a": 0.5, "k": -2})
-	b.Kernel("peer", "saxpy", 0, 1, b.Whole(dx), b.Whole(dy), WithPeers(), RunOn(1))
+	b.Kernel("peer", "saxpy", Args{0, 1, b.Whole(dx), b.Whole(dy)}, WithPeers(), RunOn(1))
 	g, err := b.Graph()
 	require.NoError(t, err)
 
@@ -150,12 +150,12 @@ func TestWriteYAMLRefuses(t *testing.T) {
 		{`node "t": a task has no form in a file`, func(b *Builder, d int32) { b.Task("t", b.In(d)) }},
 		{`node "c": bytes 4 to 8 of "d" do not fall on whole rows`, func(b *Builder, d int32) { b.Memset("c", Range{d, 4, 8}, 0) }},
 		{`node "c": a slice of "end " would read as one of "end"`, func(b *Builder, d int32) { b.Memset("c", b.Slice(b.Device("end ", F32, 4), 0, 1), 0) }},
-		{`node "k": its kernel has no name`, func(b *Builder, d int32) { b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{}, Stream: -1}) }},
+		{`node "k": its kernel has no name`, func(b *Builder, d int32) { b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{}}) }},
 		{`node "m": NaN is not a finite number`, func(b *Builder, d int32) { b.Memset("m", b.Whole(d), math.NaN()) }},
 		{`buffer "d": +Inf is not a finite number`, func(b *Builder, d int32) { b.Init(d, Init{Kind: InitRamp, B: math.Inf(1)}) }},
 		{`buffer "d": the seed 18446744073709551615 does not fit in 63 bits`, func(b *Builder, d int32) { b.Init(d, Init{Kind: InitNormal, Seed: math.MaxUint64}) }},
 		{`node "c": "k$scratch" is scratch and cannot be named in a file`, func(b *Builder, d int32) {
-			b.Kernel("k", "sum", 1, b.Slice(d, 0, 1), b.Slice(d, 1, 2))
+			b.Kernel("k", "sum", Args{1, b.Slice(d, 0, 1), b.Slice(d, 1, 2)})
 			b.Memset("c", b.Whole(int32(len(b.pipeline.Buffers)-1)), 0)
 		}},
 	} {
@@ -226,7 +226,7 @@ func drawPipeline(t *rapid.T) *Builder {
 			buffer.Expect = &Expect{Kind: ExpectSum, Value: value("sum"), ATol: math.Abs(number("atol")), RTol: rapid.SampledFrom([]float64{0, 1e-5, 1}).Draw(t, "rtol")}
 		case 3:
 			buffer.Expect = &Expect{Kind: ExpectFile, File: "want.bin", RTol: rapid.SampledFrom([]float64{0, 1e-5}).Draw(t, "rtol")}
-			buffer.Save = "out.npy"
+			buffer.Save = fmt.Sprintf("out%d.npy", i)
 		}
 		if buffer.Place == Host {
 			buffer.Pageable = rapid.Bool().Draw(t, "pageable")
@@ -252,19 +252,20 @@ func drawPipeline(t *rapid.T) *Builder {
 			value := rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32).Draw(t, "value")
 			id = b.Memset(name, slice(devices, rapid.Int64Range(0, 4).Draw(t, "lo")), value)
 		case 2:
-			options := []any{rapid.Int64Range(0, 8).Draw(t, "n"), rapid.Float32Range(-1e9, 1e9).Draw(t, "alpha"), slice(devices, 0), slice(devices, 4)}
+			var options []LaunchOption
+			args := Args{rapid.Int64Range(0, 8).Draw(t, "n"), rapid.Float32Range(-1e9, 1e9).Draw(t, "alpha"), slice(devices, 0), slice(devices, 4)}
 			if rapid.Bool().Draw(t, "grid") {
 				options = append(options, Grid(rapid.IntRange(0, 3).Draw(t, "x"), rapid.IntRange(1, 3).Draw(t, "y")))
 			}
 			if rapid.Bool().Draw(t, "block") {
 				options = append(options, Block(rapid.IntRange(1, 512).Draw(t, "threads")))
 			}
-			id = b.Kernel(name, "saxpy", options...)
+			id = b.Kernel(name, "saxpy", args, options...)
 		case 3:
-			id = b.Kernel(name, "sum", 8, slice(devices, 4), slice(devices, 0))
+			id = b.Kernel(name, "sum", Args{8, slice(devices, 4), slice(devices, 0)})
 		case 4:
 			mode := rapid.SampledFrom([]Mode{Read, Write, ReadWrite}).Draw(t, "mode")
-			id = b.Kernel(name, "mine.blur", 3, slice(devices, 4), Access{slice(devices, 0), mode}, Grid(1))
+			id = b.Kernel(name, "mine.blur", Args{3, slice(devices, 4), Access{slice(devices, 0), mode}}, Grid(1))
 		case 5:
 			id = b.Map(name, "r = a*p + max(r, 2)/3", map[string]any{"r": slice(devices, 0), "p": slice(devices, 4), "a": number("a")})
 		}

@@ -58,7 +58,7 @@ func TestWhatHasTheLongestWayToGoIsCopiedFirst(t *testing.T) {
 	end := func(size int64, name, kernel string) {
 		host, device, result := b.Host("h_"+name, dag.U8, size), b.Device("d_"+name, dag.U8, size), b.Device("r_"+name, dag.U8, size)
 		b.Copy("up_"+name, dag.Range{Buffer: device, Hi: size}, dag.Range{Buffer: host, Hi: size})
-		b.Node(dag.Node{Name: kernel, Kind: dag.Task, Stream: -1}, b.In(device), b.Out(result))
+		b.Node(dag.Node{Name: kernel, Kind: dag.Task}, b.In(device), b.Out(result))
 	}
 	end(1<<20, "large", "short")
 	end(1<<10, "small", "long")
@@ -79,7 +79,7 @@ func TestDownloadsBeginBeforeAllKernelsEnd(t *testing.T) {
 	for step := range 3 {
 		for c := range int64(chains) {
 			part := dag.Range{Buffer: device, Lo: c * bytes, Hi: (c + 1) * bytes}
-			b.Node(dag.Node{Name: fmt.Sprintf("k%d.%d", step, c), Kind: dag.Task, Stream: -1, HasCost: true, CostUS: us,
+			b.Node(dag.Node{Name: fmt.Sprintf("k%d.%d", step, c), Kind: dag.Task, HasCost: true, CostUS: us,
 				Work: dag.Work{Blocks: 1 << 20, Threads: 256}}, part.InOut())
 		}
 	}

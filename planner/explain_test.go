@@ -143,7 +143,7 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	b.Task("again", half)
 	b.Task("setup")
 	for i, stream := range []int32{0, 0, 1, 1, 1} {
-		b.At(int32(i)).Stream = stream
+		b.At(int32(i)).Stream = dag.OnStream(stream)
 	}
 	b.At(3).After = []int32{4}
 	g, err := b.Graph()

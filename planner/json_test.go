@@ -36,7 +36,7 @@ func declareSaxpy(b *dag.Builder) (dx, dy int32) {
 	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
 	b.Copy("up_x", whole(dx), whole(x))
 	b.Copy("up_y", whole(dy), whole(y))
-	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Stream: -1, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
+	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
 	b.Copy("down", whole(out), whole(dy))
 	return dx, dy
 }
@@ -185,7 +185,7 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 		{`node "extra" is new`, func(b *dag.Builder, dx, dy int32) { b.Task("extra", b.In(dx)) }},
 		{`buffer "d_z" is new`, func(b *dag.Builder, dx, dy int32) { b.Device("d_z", dag.F32, n) }},
 		{`buffer "d_x" is on device 1, it was on 0`, func(b *dag.Builder, dx, dy int32) { b.OnDevice(dx, 1); b.At(0).Device, b.At(2).Peer = 1, true }},
-		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.At(0).Stream = 1 }},
+		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.At(0).Stream = dag.OnStream(1) }},
 		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.Host("more", dag.F32, n) }},
 	} {
 		b := dag.New("saxpy")

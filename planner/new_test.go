@@ -51,9 +51,9 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 				streamOf[op.Node] = int32(k)
 				require.Equal(t, node.Device, s.Device)
 				require.Equal(t, node.Priority, s.Priority)
-				if node.Stream >= 0 {
-					require.True(t, bound < 0 || bound == node.Stream, "two bound streams became one")
-					bound = node.Stream
+				if number := node.Stream.Number(); number >= 0 {
+					require.True(t, bound < 0 || bound == number, "two bound streams became one")
+					bound = number
 				}
 				if EngineOf(g, op.Node) == Compute {
 					computes = true
@@ -69,7 +69,7 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 		}
 		home := map[int32]int32{}
 		for i := range g.Nodes {
-			if k := g.Nodes[i].Stream; k >= 0 {
+			if k := g.Nodes[i].Stream.Number(); k >= 0 {
 				if at, ok := home[k]; ok {
 					require.Equal(t, at, streamOf[i], "stream %d was split", k)
 				}
@@ -170,7 +170,7 @@ func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf
 					got[wait{q, op.Node}]++
 				}
 				waiting = nil
-				if g.Nodes[op.Node].Stream >= 0 {
+				if g.Nodes[op.Node].Stream.Number() >= 0 {
 					require.Less(t, last, op.Node, "bound nodes change their order")
 				}
 				last = op.Node
@@ -230,13 +230,13 @@ func TestAChainOfCopiesAndAKernelNeedsNoWait(t *testing.T) {
 func TestErrorsOfNew(t *testing.T) {
 	b := dag.New("conflict")
 	first, second := b.Task("first"), b.Task("second")
-	b.At(first).Stream, b.At(second).Stream = 2, 2
+	b.At(first).Stream, b.At(second).Stream = dag.OnStream(2), dag.OnStream(2)
 	conflict, err := b.Graph()
 	require.NoError(t, err)
 	conflict.Nodes[second].Priority = dag.High // the builder refuses this, other makers of graphs may not
 	b = dag.New("devices")
 	first, second = b.Task("first"), b.Task("second")
-	b.At(first).Stream, b.At(second).Stream = 0, 0
+	b.At(first).Stream, b.At(second).Stream = dag.OnStream(0), dag.OnStream(0)
 	devices, err := b.Graph()
 	require.NoError(t, err)
 	devices.Nodes[second].Device = 1

@@ -211,7 +211,7 @@ func (tr *transcript) attributes(t *testing.T, id int32, attributes []string) {
 			require.NoError(t, err)
 			node.HasCost, node.CostUS = true, us
 		case "stream":
-			node.Stream = int32(tr.int(t, value))
+			node.Stream = dag.OnStream(int32(tr.int(t, value)))
 		case "device":
 			node.Device = int32(tr.int(t, value))
 		case "blocks":

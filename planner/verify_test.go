@@ -123,7 +123,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 func TestVerifyBoundStreams(t *testing.T) {
 	b := dag.New("bound")
 	for i, name := range []string{"a", "b", "c"} {
-		b.At(b.Task(name)).Stream = []int32{4, 4, 7}[i]
+		b.At(b.Task(name)).Stream = dag.OnStream([]int32{4, 4, 7}[i])
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)

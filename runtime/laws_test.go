@@ -43,11 +43,11 @@ func random(t require.TestingT, seed uint64, nodes int) *dag.Graph {
 		}
 		switch r.IntN(5) {
 		case 0:
-			b.Kernel(name, "scale", n/3, 3, x)
+			b.Kernel(name, "scale", dag.Args{n / 3, 3, x})
 		case 1:
-			b.Kernel(name, "axpy", n/3, 2, x, y)
+			b.Kernel(name, "axpy", dag.Args{n / 3, 2, x, y})
 		case 2:
-			b.Kernel(name, "copy", n/3, x, y)
+			b.Kernel(name, "copy", dag.Args{n / 3, x, y})
 		case 3:
 			b.Memset(name, x, r.IntN(9))
 		case 4:
@@ -105,7 +105,7 @@ func counter(t *testing.T) *dag.Graph {
 	one, count, out := b.Device("one", dag.I32, 4), b.Device("count", dag.I32, 4), b.Host("out", dag.I32, 4)
 	b.Init(one, dag.Init{Kind: dag.InitValue, Value: expr.Int(1)})
 	b.Init(count, dag.Init{Kind: dag.InitZeros})
-	b.Kernel("add", "add", 4, b.Whole(one), b.Whole(count), b.Whole(count))
+	b.Kernel("add", "add", dag.Args{4, b.Whole(one), b.Whole(count), b.Whole(count)})
 	b.Copy("down", b.Whole(out), b.Whole(count))
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, program.Run(ctx, 200)) // queues reach their size
 		allocated := testing.AllocsPerRun(100, func() {
-			if program.Replay(ctx) != nil || program.Synchronize(ctx) != nil {
+			if program.Replay() != nil || program.Synchronize(ctx) != nil {
 				t.Error("a replay failed")
 			}
 		})

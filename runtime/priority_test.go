@@ -54,7 +54,7 @@ func TestNormalWorkRisesOnlyAboveLow(t *testing.T) {
 		b := dag.New("ranks")
 		b.Use(kernels.Library())
 		for i, priority := range c.declared {
-			b.Priority(b.Kernel(string(rune('a'+i)), "noop"), priority)
+			b.Priority(b.Kernel(string(rune('a'+i)), "noop", nil), priority)
 		}
 		g, err := b.Graph()
 		require.NoError(t, err)

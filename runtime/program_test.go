@@ -31,7 +31,7 @@ func saxpy(t *testing.T, n int64) *dag.Graph {
 	b.Expect(out, dag.Expect{Kind: dag.ExpectExpr, Expr: want})
 	b.Copy("up_x", b.Whole(dx), b.Whole(x))
 	b.Copy("up_y", b.Whole(dy), b.Whole(y))
-	b.Kernel("saxpy", "saxpy", n, 2.0, b.Whole(dx), b.Whole(dy))
+	b.Kernel("saxpy", "saxpy", dag.Args{n, 2.0, b.Whole(dx), b.Whole(dy)})
 	b.Copy("down", b.Whole(out), b.Whole(dy))
 	g, err := b.Graph()
 	require.NoError(t, err)

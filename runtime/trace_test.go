@@ -102,7 +102,7 @@ func wide(t *testing.T) (*dag.Graph, *planner.Plan) {
 	in, out, d := b.Host("in", dag.F32, n), b.Host("out", dag.F32, n), b.Device("d", dag.F32, n)
 	b.Copy("up", b.Whole(d), b.Whole(in))
 	for i := range int64(3) {
-		b.Kernel(fmt.Sprintf("k%d", i), "scale", n/3, 2, b.Part(d, i, 3))
+		b.Kernel(fmt.Sprintf("k%d", i), "scale", dag.Args{n / 3, 2, b.Part(d, i, 3)})
 	}
 	b.Copy("down", b.Whole(out), b.Whole(d))
 	g, err := b.Graph()

@@ -82,7 +82,7 @@ func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	b := dag.New("half")
 	b.Use(kernels.Library())
 	d := b.Device("d", dag.F32, 100)
-	b.Kernel("scale", "scale", 50, 2, b.Whole(d)) // declares the first half alone
+	b.Kernel("scale", "scale", dag.Args{50, 2, b.Whole(d)}) // declares the first half alone
 	g, err := b.Graph()
 	require.NoError(t, err)
 	plan, err := planner.New(ctx, g, planner.Options{})

@@ -114,9 +114,9 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 		switch engine {
 		case plan.Compute:
 			kernels[d].add(work, head[i], tail[i])
-			if node.Stream < 0 {
+			if stream := node.Stream.Number(); stream < 0 {
 				unbound[d][1+min(1, max(-1, node.Priority))] = true
-			} else if key := [2]int32{d, node.Stream}; !numbered[key] {
+			} else if key := [2]int32{d, stream}; !numbered[key] {
 				numbered[key] = true
 				extra[d]++
 			}

@@ -24,8 +24,8 @@ func TestEngines(t *testing.T) {
 	b.Copy("local", whole(device2), whole(device))
 	b.Copy("peer", whole(other), whole(device))
 	b.Copy("host", whole(host2), whole(host))
-	b.Node(dag.Node{Name: "set", Kind: dag.Memset, Stream: -1, Set: &dag.Set{Dst: whole(device)}}, b.Out(device))
-	b.Node(dag.Node{Name: "hostset", Kind: dag.Memset, Stream: -1, Set: &dag.Set{Dst: whole(host)}}, b.Out(host))
+	b.Node(dag.Node{Name: "set", Kind: dag.Memset, Set: &dag.Set{Dst: whole(device)}}, b.Out(device))
+	b.Node(dag.Node{Name: "hostset", Kind: dag.Memset, Set: &dag.Set{Dst: whole(host)}}, b.Out(host))
 	b.Task("task", b.InOut(device))
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestDurations(t *testing.T) {
 	device := b.Device("d", dag.F32, 1<<20)
 	b.Copy("up", dag.Range{Buffer: device, Hi: 1 << 22}, dag.Range{Buffer: host, Hi: 1 << 22})
 	kernel := func(name string, work dag.Work) {
-		b.Node(dag.Node{Name: name, Kind: dag.Kernel, Stream: -1, Work: work}, b.InOut(device))
+		b.Node(dag.Node{Name: name, Kind: dag.Kernel, Work: work}, b.InOut(device))
 	}
 	kernel("wide", dag.Work{Bytes: 41_000_000, Blocks: 1 << 20, Threads: 256})
 	kernel("narrow", dag.Work{Bytes: 41_000_000, Blocks: 66, Threads: 512})

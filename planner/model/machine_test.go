@@ -124,7 +124,7 @@ func TestH200ReproducesItsMeasurements(t *testing.T) {
 		b := dag.New("chains")
 		p := &planner.Plan{Streams: make([]planner.Stream, count)}
 		for i := range count * length {
-			id := b.Node(dag.Node{Name: fmt.Sprint(i), Kind: dag.Task, Stream: -1, HasCost: us > 0, CostUS: us, Work: dag.Work{Blocks: 1, Threads: 32}})
+			id := b.Node(dag.Node{Name: fmt.Sprint(i), Kind: dag.Task, HasCost: us > 0, CostUS: us, Work: dag.Work{Blocks: 1, Threads: 32}})
 			k := int32(i % count)
 			p.Streams[k].Ops = append(p.Streams[k].Ops, planner.Op{Kind: planner.Launch, Node: id, Event: -1})
 			p.Order = append(p.Order, k)

@@ -340,16 +340,17 @@ func checkPlaces(g *dag.Graph, p *plan.Plan, s *schedule) *Violation {
 			v.Stream = at
 			return v.fix("launch it on another stream")
 		}
-		if node.Stream < 0 {
+		asked := node.Stream.Number()
+		if asked < 0 {
 			continue
 		}
 		if bound == nil {
 			bound = make([]int32, len(p.Streams))
 		}
-		number, known := numbers[node.Stream]
+		number, known := numbers[asked]
 		if !known {
 			number = int32(len(streamOf))
-			numbers[node.Stream] = number
+			numbers[asked] = number
 			streamOf = append(streamOf, int32(i)+1)
 		}
 		first, other := streamOf[number]-1, bound[at]-1
@@ -357,11 +358,11 @@ func checkPlaces(g *dag.Graph, p *plan.Plan, s *schedule) *Violation {
 		switch {
 		case s.spots[first].stream != at:
 			v = newViolation(ErrWrongStream, "%q and %q are both bound to stream %d, but run on the plan's streams %d and %d",
-				plan.NodeName(g, first), plan.NodeName(g, int32(i)), node.Stream, s.spots[first].stream, at).fix("launch both on one stream")
+				plan.NodeName(g, first), plan.NodeName(g, int32(i)), asked, s.spots[first].stream, at).fix("launch both on one stream")
 			v.Before, v.BeforeName, v.BeforeStream = first, plan.NodeName(g, first), s.spots[first].stream
 		case other >= 0 && g.Nodes[other].Stream != node.Stream:
 			v = newViolation(ErrWrongStream, "%q is bound to stream %d and %q to stream %d, but both run on the plan's stream %d",
-				plan.NodeName(g, other), g.Nodes[other].Stream, plan.NodeName(g, int32(i)), node.Stream, at).fix("launch them on two streams")
+				plan.NodeName(g, other), g.Nodes[other].Stream.Number(), plan.NodeName(g, int32(i)), asked, at).fix("launch them on two streams")
 			v.Before, v.BeforeName, v.BeforeStream = other, plan.NodeName(g, other), at
 		}
 		if v != nil {

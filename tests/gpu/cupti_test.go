@@ -60,12 +60,12 @@ func lasting(t *testing.T) (g *dag.Graph, us map[string]float64) {
 	for i := range 12 {
 		name := fmt.Sprintf("spin%d", i)
 		us[name] = float64(30 + 15*((i*7)%12)) // not in order of their names
-		b.Kernel(name, "spin", us[name])
+		b.Kernel(name, "spin", dag.Args{us[name]})
 	}
 	b.Memset("set", b.Part(d, 0, 2), 1)
 	b.Memset("wide", b.Whole(wide), 1.5)
 	for i := range 4 {
-		b.Kernel(fmt.Sprintf("scale%d", i), "scale", n, 2, b.Whole(d))
+		b.Kernel(fmt.Sprintf("scale%d", i), "scale", dag.Args{n, 2, b.Whole(d)})
 	}
 	b.Copy("down", b.Whole(out), b.Whole(d))
 	g, err := b.Graph()

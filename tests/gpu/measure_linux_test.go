@@ -274,7 +274,7 @@ func planned(t *testing.T, shape string, threads int) (*dag.Graph, *planner.Plan
 	for step := range steps {
 		now := make([]int32, width)
 		for i := range width {
-			now[i] = b.Kernel(fmt.Sprintf("n%d.%d", step, i), "noop")
+			now[i] = b.Kernel(fmt.Sprintf("n%d.%d", step, i), "noop", nil)
 			if step == 0 {
 				continue
 			}
@@ -385,7 +385,7 @@ func programSide(shape string, mode runtime.Mode, threads int) func(*testing.T, 
 		g, plan := planned(t, shape, threads)
 		made := must[*runtime.Program](t)(runtime.New(context.Background(), g, plan, p, runtime.Options{Mode: mode, Threads: threads}))
 		closing(t, made)
-		return side{func() error { return made.Replay(context.Background()) }, func() error { return made.Synchronize(context.Background()) }}
+		return side{made.Replay, func() error { return made.Synchronize(context.Background()) }}
 	}
 }
 

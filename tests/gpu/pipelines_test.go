@@ -214,7 +214,7 @@ func smallKernels(t *testing.T, nodes int) *dag.Graph {
 		device = append(device, b.Device(fmt.Sprintf("d%d", i), dag.I32, 256))
 	}
 	for i := range nodes {
-		b.Kernel(fmt.Sprintf("n%d", i), "axpy", 256, 1, b.Whole(device[(i+1+r.IntN(2))%8]), b.Whole(device[i%8]))
+		b.Kernel(fmt.Sprintf("n%d", i), "axpy", dag.Args{256, 1, b.Whole(device[(i+1+r.IntN(2))%8]), b.Whole(device[i%8])})
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -246,7 +246,7 @@ func TestAMillionReplaysKeepMemoryFlat(t *testing.T) {
 		require.LessOrEqual(t, free-after, int64(4<<20))
 		require.LessOrEqual(t, grown, int64(16<<20))
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
-			if program.Replay(ctx) != nil {
+			if program.Replay() != nil {
 				t.Error("a replay failed")
 			}
 		}), "allocations of a replay")

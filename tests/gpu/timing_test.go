@@ -23,9 +23,9 @@ func TestWrongWaysOfTiming(t *testing.T) {
 	b := dag.New("timing")
 	b.Use(kernels.Library())
 	d := b.Device("d", dag.F32, 1<<20)
-	before := b.Kernel("scale", "scale", 1<<10, 2, b.Whole(d))
+	before := b.Kernel("scale", "scale", dag.Args{1 << 10, 2, b.Whole(d)})
 	for i := range 50 {
-		spin := b.Kernel(fmt.Sprintf("spin%d", i), "spin", 20.0)
+		spin := b.Kernel(fmt.Sprintf("spin%d", i), "spin", dag.Args{20.0})
 		b.After(spin, before)
 		before = spin
 	}
@@ -39,7 +39,7 @@ func TestWrongWaysOfTiming(t *testing.T) {
 		return program
 	}
 	program := fresh()
-	replay := func() { require.NoError(t, program.Replay(ctx)) }
+	replay := func() { require.NoError(t, program.Replay()) }
 	wait := func() { require.NoError(t, program.Synchronize(ctx)) }
 	us := func(since time.Time) float64 { return float64(time.Since(since).Nanoseconds()) / 1e3 }
 	first := time.Now()

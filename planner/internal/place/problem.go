@@ -190,7 +190,7 @@ func (p *Problem) classify() (numbered bool) {
 	first := pool{g.Nodes[0].Device, g.Nodes[0].Priority}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		numbered = numbered || n.Stream >= 0
+		numbered = numbered || n.Stream.Number() >= 0
 		uniform = uniform && n.Kind != dag.Memcpy && n.Kind != dag.Memset && n.Device == first.device && n.Priority == first.priority
 	}
 	if uniform {
@@ -220,7 +220,7 @@ func (p *Problem) bind() error {
 	g := p.g
 	known := map[int32]int{}
 	for _, i := range p.order {
-		number := g.Nodes[i].Stream
+		number := g.Nodes[i].Stream.Number()
 		if number < 0 {
 			continue
 		}
@@ -255,7 +255,7 @@ func declaredOrder(g *dag.Graph) adjacency {
 	before := make([]int32, g.Len()) // the node before it on its stream, plus 1
 	last := map[int32]int32{}
 	for _, i := range g.Topological() {
-		if k := g.Nodes[i].Stream; k >= 0 {
+		if k := g.Nodes[i].Stream.Number(); k >= 0 {
 			before[i] = last[k]
 			last[k] = i + 1
 		}

@@ -32,7 +32,7 @@ func Pieces(tb testing.TB, n int) (*dag.Graph, *model.Profile) {
 	profile := &model.Profile{Nodes: map[string]float64{}}
 	task := func(name string, in, out dag.Range) int32 {
 		profile.Nodes[name] = 100
-		return b.Node(dag.Node{Name: name, Kind: dag.Task, Stream: -1, Work: dag.Work{Blocks: 1 << 20, Threads: 256}},
+		return b.Node(dag.Node{Name: name, Kind: dag.Task, Work: dag.Work{Blocks: 1 << 20, Threads: 256}},
 			dag.Access{Range: in, Mode: dag.Read}, dag.Access{Range: out, Mode: dag.Write})
 	}
 	move := func(name string, to, from dag.Range) {
@@ -104,7 +104,7 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 		node.Priority = dag.Priority(rng.IntN(priorities) - 1)
 		if bound > 0 && rng.IntN(3) == 0 {
 			// One stream for each device and priority.
-			node.Stream = int32((rng.IntN(bound)*devices+d)*3) + int32(node.Priority) + 1
+			node.Stream = dag.OnStream(int32((rng.IntN(bound)*devices+d)*3) + int32(node.Priority) + 1)
 		}
 		if i > 0 && rng.IntN(4) == 0 {
 			node.After = []int32{int32(rng.IntN(i))}
@@ -193,7 +193,7 @@ func KernelGraph(tb testing.TB, specs ...KernelSpec) *dag.Graph {
 	b := dag.New("kernels")
 	for i, k := range specs {
 		buffer := b.Device(fmt.Sprintf("d%d", i), dag.F32, 1)
-		b.Node(dag.Node{Name: string(rune('a' + i)), Kind: dag.Task, Stream: -1, Priority: k.Priority, HasCost: true, CostUS: k.Us,
+		b.Node(dag.Node{Name: string(rune('a' + i)), Kind: dag.Task, Priority: k.Priority, HasCost: true, CostUS: k.Us,
 			Work: dag.Work{Blocks: k.Blocks, Threads: 256}}, b.Out(buffer))
 	}
 	g, err := b.Graph()
@@ -221,7 +221,7 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 	pick := func(of []int32) int32 { return of[rng.IntN(len(of))] }
 	for i := range n {
 		d := rng.IntN(2)
-		node := dag.Node{Name: fmt.Sprintf("n%d", i), Kind: dag.Task, Stream: -1, Device: int32(d), Priority: dag.Priority(rng.IntN(3) - 1)}
+		node := dag.Node{Name: fmt.Sprintf("n%d", i), Kind: dag.Task, Device: int32(d), Priority: dag.Priority(rng.IntN(3) - 1)}
 		if rng.IntN(2) == 0 {
 			src := slice(pick(hosts[d]))
 			from, to := pick(hosts[d]), pick(devices[d])
@@ -252,7 +252,7 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 		// Streams numbered by pool, so that no binding conflicts: of some nodes, of most, of all; the last under sync: explicit.
 		for i := range int32(n) {
 			if node := b.At(i); bind == 3 || rng.Uint64N(4) < bind {
-				node.Stream = 2*(3*node.Device+int32(node.Priority)+1) + rng.Int32N(2)
+				node.Stream = dag.OnStream(2*(3*node.Device+int32(node.Priority)+1) + rng.Int32N(2))
 			}
 		}
 		if bind == 3 && rng.IntN(2) == 0 {

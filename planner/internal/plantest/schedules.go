@@ -111,7 +111,7 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 			b.At(node).After = []int32{int32(Between(rng, 0, i-1))}
 		}
 		if bind && Between(rng, 0, 3) == 0 {
-			b.At(node).Stream = int32(Between(rng, 0, 1))
+			b.At(node).Stream = dag.OnStream(int32(Between(rng, 0, 1)))
 		}
 	}
 	g, err := b.Graph()
@@ -199,13 +199,13 @@ func DrawDullPlan(t *rapid.T, g *dag.Graph, maxStreams int) *plan.Plan {
 	streams := Between(rng, 1, maxStreams)
 	bound := 0
 	for i := range g.Nodes {
-		bound = max(bound, int(g.Nodes[i].Stream)+1)
+		bound = max(bound, int(g.Nodes[i].Stream.Number())+1)
 	}
 	streams = max(streams, bound)
 	streamOf := make([]int32, g.Len())
 	for i := range streamOf {
 		streamOf[i] = int32(Between(rng, 0, streams-1))
-		if k := g.Nodes[i].Stream; k >= 0 {
+		if k := g.Nodes[i].Stream.Number(); k >= 0 {
 			streamOf[i] = k
 		}
 	}

@@ -59,7 +59,7 @@ func (p *pattern) graph() (*dag.Graph, error) {
 			if !p.runs(t, i) {
 				continue
 			}
-			id[at] = b.Kernel(fmt.Sprintf("t%d.%d", t, i), "noop")
+			id[at] = b.Kernel(fmt.Sprintf("t%d.%d", t, i), "noop", nil)
 			if t == 0 {
 				continue
 			}

@@ -30,7 +30,7 @@ func faulty(t *testing.T, run func()) (*dag.Graph, *planner.Plan) {
 	b.Module("mine", "mine.cu", module)
 	in, out, d := b.Host("in", dag.F32, 8), b.Host("out", dag.F32, 8), b.Device("d", dag.F32, 8)
 	b.Copy("up", b.Whole(d), b.Whole(in))
-	b.Kernel("touch", "mine.touch", b.InOut(d), dag.Grid(1), dag.Block(1))
+	b.Kernel("touch", "mine.touch", dag.Args{b.InOut(d)}, dag.Grid(1), dag.Block(1))
 	b.Copy("down", b.Whole(out), b.Whole(d))
 	g, err := b.Graph()
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
-// Exchange with github.com/dominikbraun/graph: plan a graph that someone holds there, hand one out. Plans with neither.
+// Exchange of graphs with github.com/dominikbraun/graph: what someone holds there can be planned, and back.
 
-package dag
+// Package exchange converts between dagrun's graphs and those of github.com/dominikbraun/graph. It is a package of its own so that
+// programs that hold no such graph do not build that module.
+package exchange
 
 import (
 	"errors"
@@ -8,13 +10,23 @@ import (
 	"slices"
 
 	"github.com/dominikbraun/graph"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 // FromGraph makes a graph of tasks from one of github.com/dominikbraun/graph, so that it can be planned. Its edges become
 // dependencies as if declared with after. Node says what a vertex becomes: a name (the key's text where it is left empty), a
-// cost, a device, a priority; a Stream of 0, the zero value, leaves the stream to the planner. Less gives the vertices, which
-// have no order of their own there, the order that stands for that of declaration; it must tell all of them apart.
-func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) Node, less func(a, b K) bool) (*Graph, error) {
+// cost, a device, a priority, a stream. Less gives the vertices, which have no order of their own there, the order that stands
+// for that of declaration; it must tell all of them apart.
+func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Node, less func(a, b K) bool) (*dag.Graph, error) {
+	switch {
+	case g == nil:
+		return nil, errors.New("there is no graph")
+	case node == nil:
+		return nil, errors.New("there is no function that makes a node of a vertex")
+	case less == nil:
+		return nil, errors.New("there is no function that orders the vertices")
+	}
 	if !g.Traits().IsDirected {
 		return nil, errors.New("the graph is not directed")
 	}
@@ -35,29 +47,12 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) Node, l
 		}
 		return 0
 	})
-	b := New("")
-	b.Grow(len(keys), 0, 0)
 	index := make(map[K]int32, len(keys))
 	for i, k := range keys {
 		if i > 0 && !less(keys[i-1], k) {
 			return nil, fmt.Errorf("less does not tell the vertices %v and %v apart", keys[i-1], k)
 		}
 		index[k] = int32(i)
-		vertex, err := g.Vertex(k)
-		if err != nil {
-			return nil, fmt.Errorf("read vertex %v: %w", k, err)
-		}
-		n := node(k, vertex)
-		if n.Name == "" {
-			n.Name = fmt.Sprint(k)
-		}
-		if n.Stream == 0 {
-			n.Stream = -1
-		}
-		if n.Kind != Task || n.Copy != nil || n.Set != nil || n.Launch != nil {
-			b.wrong("node", n.Name, "a node of such a graph has no buffers and can only be a task", "declare it with New")
-		}
-		b.Node(n)
 	}
 	// Edges by source, so that every After comes out in order whatever the maps do; then grouped by target in one array.
 	var edges [][2]int32
@@ -81,31 +76,51 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) Node, l
 		after[next[e[1]]] = e[0]
 		next[e[1]]++
 	}
-	for i := range b.pipeline.Nodes {
-		n := &b.pipeline.Nodes[i]
+	b := dag.New("")
+	b.Grow(len(keys), 0, 0)
+	var wrong []error
+	for i, k := range keys {
+		vertex, err := g.Vertex(k)
+		if err != nil {
+			return nil, fmt.Errorf("read vertex %v: %w", k, err)
+		}
+		n := node(k, vertex)
+		if n.Name == "" {
+			n.Name = fmt.Sprint(k)
+		}
+		if n.Kind != dag.Task || n.Copy != nil || n.Set != nil || n.Launch != nil {
+			wrong = append(wrong, &dag.DeclarationError{What: "node", Name: n.Name, Message: "a vertex has no buffers, so it can only become a task", Hint: "declare the node with dag.New"})
+		}
 		own := after[start[i]:start[i+1]:start[i+1]]
 		if len(n.After) > 0 {
 			own = append(n.After, own...)
 		}
 		n.After = own
+		b.Node(n)
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
 	}
 	return b.Graph()
 }
 
 // Directed returns the graph as one of github.com/dominikbraun/graph: its vertices are the nodes by name, with their id as
-// weight; its edges have the Edge as data and why it is there as the attribute "why".
-func (g *Graph) Directed() graph.Graph[string, Node] {
-	d := graph.New(func(n Node) string { return n.Name }, graph.Directed(), graph.Acyclic())
+// weight; its edges have the dag.Edge as data and why it is there as the attribute "why".
+func Directed(g *dag.Graph) (graph.Graph[string, dag.Node], error) {
+	if g == nil || g.Pipeline == nil {
+		return nil, errors.New("there is no graph")
+	}
+	d := graph.New(func(n dag.Node) string { return n.Name }, graph.Directed(), graph.Acyclic())
 	for i := range g.Nodes {
 		if err := d.AddVertex(g.Nodes[i], graph.VertexWeight(i)); err != nil {
-			panic(fmt.Sprintf("dag: node %q of a checked graph: %v", g.Nodes[i].Name, err))
+			return nil, fmt.Errorf("node %q: %w", g.Nodes[i].Name, err)
 		}
 	}
-	for _, e := range g.edges {
+	for _, e := range g.Edges() {
 		err := d.AddEdge(g.Nodes[e.From].Name, g.Nodes[e.To].Name, graph.EdgeData(e), graph.EdgeAttribute("why", g.EdgeText(e)))
 		if err != nil {
-			panic(fmt.Sprintf("dag: edge from %q to %q of a checked graph: %v", g.Nodes[e.From].Name, g.Nodes[e.To].Name, err))
+			return nil, fmt.Errorf("edge from %q to %q: %w", g.Nodes[e.From].Name, g.Nodes[e.To].Name, err)
 		}
 	}
-	return d
+	return d, nil
 }

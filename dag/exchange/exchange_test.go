@@ -1,6 +1,6 @@
 // Tests of the exchange with github.com/dominikbraun/graph, and its cost.
 
-package dag
+package exchange
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"github.com/dominikbraun/graph"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 func TestFromGraph(t *testing.T) {
@@ -25,35 +27,45 @@ func TestFromGraph(t *testing.T) {
 	for _, e := range [][2]string{{"load", "split"}, {"split", "train"}, {"train", "report"}, {"split", "report"}} {
 		require.NoError(t, foreign.AddEdge(e[0], e[1]))
 	}
-	toNode := func(key string, j job) Node {
-		n := Node{CostUS: j.us, HasCost: true}
+	toNode := func(key string, j job) dag.Node {
+		n := dag.Node{CostUS: j.us, HasCost: true}
 		if key == "train" {
-			n.Name, n.Stream, n.Priority = "long training", 3, High
+			n.Name, n.Stream, n.Priority = "long training", dag.OnStream(3), dag.High
 		}
 		return n
 	}
 	g, err := FromGraph(foreign, toNode, func(a, b string) bool { return a < b })
 	require.NoError(t, err)
-	require.Equal(t, []Node{
-		{Name: "load", CostUS: 5, HasCost: true, Stream: -1, After: []int32{}},
-		{Name: "report", CostUS: 2, HasCost: true, Stream: -1, After: []int32{2, 3}},
-		{Name: "split", CostUS: 1, HasCost: true, Stream: -1, After: []int32{0}},
-		{Name: "long training", CostUS: 80, HasCost: true, Stream: 3, Priority: High, After: []int32{2}},
+	require.Equal(t, []dag.Node{
+		{Name: "load", CostUS: 5, HasCost: true, After: []int32{}},
+		{Name: "report", CostUS: 2, HasCost: true, After: []int32{2, 3}},
+		{Name: "split", CostUS: 1, HasCost: true, After: []int32{0}},
+		{Name: "long training", CostUS: 80, HasCost: true, Stream: dag.OnStream(3), Priority: dag.High, After: []int32{2}},
 	}, g.Nodes)
 	require.Equal(t, []int32{0, 2, 3, 1}, g.Topological())
 	require.Len(t, g.Edges(), 4)
 	for _, e := range g.Edges() {
 		require.True(t, e.Declared)
-		require.Equal(t, After, e.Why)
+		require.Equal(t, dag.After, e.Why)
 	}
 }
 
 func TestFromGraphRefuses(t *testing.T) {
 	less := func(a, b int) bool { return a < b }
-	toNode := func(int, int) Node { return Node{} }
+	toNode := func(int, int) dag.Node { return dag.Node{} }
 
 	_, err := FromGraph(graph.New(graph.IntHash), toNode, less)
 	require.EqualError(t, err, "the graph is not directed")
+	_, err = FromGraph(nil, toNode, less)
+	require.EqualError(t, err, "there is no graph")
+	_, err = FromGraph(graph.New(graph.IntHash, graph.Directed()), nil, less)
+	require.EqualError(t, err, "there is no function that makes a node of a vertex")
+	_, err = FromGraph(graph.New(graph.IntHash, graph.Directed()), toNode, nil)
+	require.EqualError(t, err, "there is no function that orders the vertices")
+	for _, none := range []*dag.Graph{nil, {}} {
+		_, err = Directed(none)
+		require.EqualError(t, err, "there is no graph")
+	}
 
 	g := graph.New(graph.IntHash, graph.Directed())
 	for _, v := range []int{1, 2, 3} {
@@ -61,15 +73,16 @@ func TestFromGraphRefuses(t *testing.T) {
 	}
 	_, err = FromGraph(g, toNode, func(a, b int) bool { return a < 2 && b >= 2 })
 	require.ErrorContains(t, err, "less does not tell the vertices ")
-	_, err = FromGraph(g, func(k, _ int) Node { return Node{Name: "same", Kind: Kind(k % 2)} }, less)
-	require.EqualError(t, err, "node \"same\": a node of such a graph has no buffers and can only be a task; declare it with New\n"+
-		"node \"same\": a node of such a graph has no buffers and can only be a task; declare it with New\n"+
-		"node \"same\": the name is taken (ids 0 and 1)\nnode \"same\": the name is taken (ids 0 and 2)")
+	_, err = FromGraph(g, func(k, _ int) dag.Node { return dag.Node{Name: "same", Kind: dag.Kind(k % 2)} }, less)
+	require.EqualError(t, err, "node \"same\": a vertex has no buffers, so it can only become a task; declare the node with dag.New\n"+
+		"node \"same\": a vertex has no buffers, so it can only become a task; declare the node with dag.New")
+	_, err = FromGraph(g, func(int, int) dag.Node { return dag.Node{Name: "same"} }, less)
+	require.EqualError(t, err, "node \"same\": the name is taken (ids 0 and 1)\nnode \"same\": the name is taken (ids 0 and 2)")
 
 	require.NoError(t, g.AddEdge(3, 2))
 	require.NoError(t, g.AddEdge(2, 3))
 	_, err = FromGraph(g, toNode, less)
-	require.ErrorIs(t, err, ErrCycle)
+	require.ErrorIs(t, err, dag.ErrCycle)
 	require.EqualError(t, err, "dependency cycle: 2 -> 3 -> 2")
 
 	require.NoError(t, g.AddEdge(1, 1))
@@ -78,14 +91,15 @@ func TestFromGraphRefuses(t *testing.T) {
 }
 
 func TestDirected(t *testing.T) {
-	b := New("test")
-	x, y := b.Device("x", F32, 4), b.Device("y", F32, 4)
+	b := dag.New("test")
+	x, y := b.Device("x", dag.F32, 4), b.Device("y", dag.F32, 4)
 	b.Task("a", b.Out(x))
 	b.Task("b", b.Slice(x, 1, 3).In(), b.Out(y))
 	b.After(b.Task("c", b.In(y)), 0)
 	g, err := b.Graph()
 	require.NoError(t, err)
-	d := g.Directed()
+	d, err := Directed(g)
+	require.NoError(t, err)
 	e, err := d.Edge("a", "b")
 	require.NoError(t, err)
 	require.Equal(t, g.Edges()[0], e.Properties.Data)
@@ -102,15 +116,25 @@ func TestDirected(t *testing.T) {
 // Out and back again gives the same order of every pair.
 func TestDirectedComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := New("random")
-		drawTasks(t, b)
+		b := dag.New("random")
+		x := b.Device("x", dag.U8, 8)
+		for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
+			lo := rapid.Int64Range(0, 7).Draw(t, "lo")
+			access := dag.Access{Range: b.Slice(x, lo, rapid.Int64Range(lo+1, 8).Draw(t, "hi")), Mode: rapid.SampledFrom([]dag.Mode{dag.Read, dag.Write, dag.ReadWrite}).Draw(t, "mode")}
+			id := b.Task(fmt.Sprint("n", i), access)
+			if i > 0 && rapid.Bool().Draw(t, "after") {
+				b.After(id, rapid.Int32Range(0, int32(i)-1).Draw(t, "first"))
+			}
+		}
 		g, err := b.Graph()
 		require.NoError(t, err)
 		id := map[string]int{}
 		for i := range g.Nodes {
 			id[g.Nodes[i].Name] = i
 		}
-		back, err := FromGraph(g.Directed(), func(_ string, n Node) Node { return n }, func(a, b string) bool { return id[a] < id[b] })
+		directed, err := Directed(g)
+		require.NoError(t, err)
+		back, err := FromGraph(directed, func(_ string, n dag.Node) dag.Node { return n }, func(a, b string) bool { return id[a] < id[b] })
 		require.NoError(t, err)
 		require.Equal(t, g.Len(), back.Len())
 		for i := range int32(g.Len()) {
@@ -138,7 +162,7 @@ func BenchmarkFromGraph(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := FromGraph(foreign, func(k, _ int) Node { return Node{Name: "n" + strconv.Itoa(k)} }, func(x, y int) bool { return cmp.Less(x, y) })
+				_, err := FromGraph(foreign, func(k, _ int) dag.Node { return dag.Node{Name: "n" + strconv.Itoa(k)} }, func(x, y int) bool { return cmp.Less(x, y) })
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -151,7 +175,7 @@ func BenchmarkFromGraph(b *testing.B) {
 func BenchmarkDirected(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			builder := New("bench")
+			builder := dag.New("bench")
 			for i := range n {
 				id := builder.Task(fmt.Sprint("n", i))
 				for _, from := range []int{i - 1, i - 64} {
@@ -166,7 +190,9 @@ func BenchmarkDirected(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				g.Directed()
+				if _, err := Directed(g); err != nil {
+					b.Fatal(err)
+				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/node")
 		})
