@@ -11,7 +11,7 @@ import (
 
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	v := values{k, make([]int64, len(args))}
+	v := values{k, make([]int64, len(args)), args}
 	if err := launch.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}
@@ -36,6 +36,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 	}
 	info.Extents = make([]int64, len(args))
+	writes, writesNothing := false, true
 	for i, p := range k.parameters {
 		if p.mode == 0 {
 			continue
@@ -54,6 +55,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		info.Extents[i] = n
 		info.Work.Bytes += n * size
+		if p.mode&dag.Write != 0 {
+			writes, writesNothing = true, writesNothing && n == 0
+		}
 		if p.mode == dag.ReadWrite {
 			info.Work.Bytes += n * size
 		}
@@ -69,6 +73,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		info.Work.Flops = n
 	}
 	k.row.launch(k, v, &info)
+	if writes && writesNothing { // rows without columns may be more than can be counted
+		info.Grid[0] = 0
+	}
 	info.Work.Blocks = int64(info.Grid[0]) * int64(info.Grid[1]) * int64(info.Grid[2])
 	info.Work.Threads = int32(info.Block[0] * info.Block[1] * info.Block[2])
 	info.Work.Shared = int32(info.Shared)

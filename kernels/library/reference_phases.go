@@ -179,6 +179,35 @@ func exclusiveScan[C numbers.Element](*libraryKernel) launch.Reference {
 	}}
 }
 
+// bins finds the bin of a value between low and high, as Bins of cuda/phases.cu does. The difference of two float64 can overflow,
+// and bins over it too where it is next to nothing: there everything is scaled by a power of two first.
+type bins struct {
+	stretch, origin, scale float64
+	first, last            int64
+	none                   bool // low above high, or one of them NaN or infinite: no value is counted
+}
+
+func evenBins(count int64, low, high float64) bins {
+	b := bins{stretch: 1, last: count - 1}
+	switch width := high - low; {
+	case width > math.MaxFloat64:
+		b.stretch = 0.5
+	case width > 0 && width < 0x1p-1000:
+		b.stretch = 0x1p1000
+	}
+	b.origin = float64(low * b.stretch)
+	width := float64(high*b.stretch) - b.origin
+	b.none = !(width >= 0 && width <= math.MaxFloat64)
+	if b.scale = float64(count) / width; width == 0 {
+		b.scale, b.first = 0, b.last // all values are high, which belongs to the last bin
+	}
+	return b
+}
+
+func (b *bins) at(v float64) int64 {
+	return min(b.first+int64((float64(v*b.stretch)-b.origin)*b.scale), b.last)
+}
+
 // histogram takes n, bins, low, high, x, out, scratch.
 func histogram[C numbers.Element](*libraryKernel) launch.Reference {
 	const span = 1 << 18
@@ -186,13 +215,16 @@ func histogram[C numbers.Element](*libraryKernel) launch.Reference {
 		n, bins := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
 		low, high := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[3])
 		x, out := launch.Slice[C](c.Args[4], n), launch.Slice[int64](c.Args[5], bins)
-		scale := float64(bins) / (float64(high) - float64(low))
+		even := evenBins(bins, float64(low), float64(high))
+		if even.none {
+			n = 0
+		}
 		parts := make([][]int64, launch.SpansOf(n, span))
 		parallel(int64(len(parts)), func(s int64) {
 			count := make([]int64, bins)
 			for _, v := range x[s*span : min((s+1)*span, n)] {
 				if v >= low && v <= high {
-					count[min(int64((float64(v)-float64(low))*scale), bins-1)]++
+					count[even.at(float64(v))]++
 				}
 			}
 			parts[s] = count

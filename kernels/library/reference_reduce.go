@@ -32,7 +32,7 @@ func tileCount(n int64) int64 {
 	return (n + tileSize(n) - 1) / tileSize(n)
 }
 
-// parallel runs f for 0 to n-1 on all cores.
+// parallel runs f for 0 to n-1 on all cores. A panic of f is the caller's: on a goroutine of its own it would end the process.
 func parallel(n int64, f func(i int64)) {
 	workers := min(int64(runtime.GOMAXPROCS(0)), n)
 	if workers <= 1 {
@@ -43,14 +43,24 @@ func parallel(n int64, f func(i int64)) {
 	}
 	var next atomic.Int64
 	var wait sync.WaitGroup
+	var crash atomic.Pointer[any]
 	for range workers {
 		wait.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					crash.CompareAndSwap(nil, &v)
+					next.Store(n)
+				}
+			}()
 			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
 				f(i)
 			}
 		})
 	}
 	wait.Wait()
+	if v := crash.Load(); v != nil {
+		panic(*v)
+	}
 }
 
 // reduction is an operation: how it starts, how two states join, and how elements x and y at index i are taken in.

@@ -33,19 +33,24 @@ type version struct {
 // geometry gives a launch its shape.
 type geometry func(k *libraryKernel, v values, info *dag.LaunchInfo)
 
-// values are the integer scalars of a launch by parameter; floats are 0.
+// values are the scalars of a launch by parameter: in v the whole numbers, and 0 for floats.
 type values struct {
-	k *libraryKernel
-	v []int64
+	k    *libraryKernel
+	v    []int64
+	args []dag.Arg
 }
 
-// of returns the value of a scalar by name; it panics for a name that the signature lacks.
-func (v values) of(name string) int64 {
+// of is the value of a whole number by name, float that of a float.
+func (v values) of(name string) int64      { return v.v[v.at(name)] }
+func (v values) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
+
+// at is the index of a parameter; it panics for a name that the signature lacks.
+func (v values) at(name string) int {
 	i := v.k.index(name)
 	if i < 0 {
 		panic("kernels: no parameter " + name + " in " + v.k.row.name)
 	}
-	return v.v[i]
+	return i
 }
 
 // table is every row with its parsed parameters, in the order of the documentation.

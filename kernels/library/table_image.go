@@ -103,7 +103,7 @@ func phaseRows() []row {
 				info.Fixed = true
 			},
 			versions: []version{{bind{T: dag.F32}, exclusiveScan[float32]}, {bind{T: dag.F64}, exclusiveScan[float64]}, {bind{T: dag.I32}, exclusiveScan[int32]}}},
-		{name: "histogram", doc: "out = how many elements lie in each of the even bins between low and high, high belonging to the last; others are left out",
+		{name: "histogram", doc: "out = how many elements lie in each of the even bins between low and high, high belonging to the last; others are left out, NaNs too. low = high: all in the last bin; low above high, or one of them NaN or infinite: none are counted",
 			signature: "n i64, bins i64 1..8192, low T, high T, x in T[n], out out i64[bins], scratch bytes[16 + 4*bins*min(528, max(1, ceil(n, 2048)))]", flops: "4*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				info.Grid = [3]uint32{uint32(max(1, min(528, (v.of("n")+2047)/2048))), 1, 1}

@@ -13,10 +13,20 @@ func waitRows() []row {
 		{name: "noop", doc: "nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
 			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
 		}}}},
-		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
+		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime, versions: []version{{run: func(*libraryKernel) launch.Reference {
 			return launch.Reference{Spans: launch.OneSpan, Run: spin}
 		}}}},
 	}
+}
+
+// longestSpin is about 30 years: every clock counts that far.
+const longestSpin = 1e15
+
+func spinTime(v values) error {
+	if us := v.float("us"); !(us >= 0 && us <= longestSpin) {
+		return launch.Wrong("us", "is %g; it must be from 0 to %g", us, longestSpin)
+	}
+	return nil
 }
 
 // spin waits rather than computes: on a GPU many spins run side by side however few cores the host has.

@@ -132,6 +132,25 @@ func TestMapToIntegers(t *testing.T) {
 	}
 }
 
+func TestMapOfHostileValues(t *testing.T) {
+	values := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, 65, math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 5e-324, 1e-40, 3e38, -3e38, 1 << 31, 1 << 63, 1 << 53, -0.5}
+	for _, text := range []string{"z = pow(x, a)", "z = pow(a, x)", "z = sin(x) * cos(x)", "z = exp(x) + log(x) + log2(x)", "z = tanh(x) + x % a", "z = floor(x) / a - ceil(x)"} {
+		for _, out := range []dag.DType{dag.Bool, dag.I8, dag.U8, dag.I16, dag.U16, dag.I32, dag.U32, dag.I64, dag.U64, dag.F16, dag.BF16, dag.F32, dag.F64} {
+			for _, in := range []dag.DType{dag.F32, dag.F64} {
+				k, _, err := mapOf(t, text, map[string]dag.DType{"x": in, "z": out})
+				require.NoError(t, err)
+				for _, a := range values {
+					result := make([]byte, 8*len(values))
+					call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(values))}, {Memory: unsafe.Pointer(&result[0]), Bytes: int64(len(values)) * out.Size()},
+						memoryOf(in, values), {Bits: math.Float64bits(a)}}}
+					r := k.(moduled).Module().References[k.Entry()]
+					require.NotPanics(t, func() { r.Run(call, 0, r.Spans(call)) }, "%s, %s of %s, a = %v", text, out, in, a)
+				}
+			}
+		}
+	}
+}
+
 func TestMapModules(t *testing.T) {
 	f := map[string]dag.DType{"x": dag.F32, "z": dag.F32}
 	out, e, err := expr.ParseMap("z = exp(x) + sin(x)")

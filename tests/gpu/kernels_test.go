@@ -57,10 +57,12 @@ var trials = map[string][]sizes{
 	"trsm":                {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 19, "n": 33}, {"m": 256, "n": 256}, {"m": 5, "n": 512}},
 	"concat":              {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 1000, "n": 333}, {"rows": 77, "m": 8, "n": 5}},
 	"fft_stage":           {{"n": 2, "batch": 1, "half": 1}, {"n": 1024, "batch": 3, "half": 1}, {"n": 1024, "batch": 3, "half": 512}, {"n": 65536, "batch": 1, "half": 64, "inverse": 1}},
-	"histogram":           {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 100_003, "bins": 256}, {"n": 500_000, "bins": 8192}},
-	"conv2d":              convolutions,
-	"conv2d_relu":         convolutions,
-	"mean_pool":           {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 53, "cols": 40, "channels": 8, "size": 5, "stride": 5}, {"rows": 31, "cols": 33, "channels": 3, "size": 3, "stride": 2}},
+	"histogram": {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 100_003, "bins": 256}, {"n": 500_000, "bins": 8192},
+		{"n": 5000, "bins": 16, "low": 1, "high": 1}, {"n": 5000, "bins": 16, "low": 2, "high": -1}, {"n": 5000, "bins": 16, "low": math.NaN()}, {"n": 5000, "bins": 16, "high": math.Inf(1)},
+		{"n": 5000, "bins": 16, "low": -1e308, "high": 1e308}, {"n": 5000, "bins": 16, "low": -3e38, "high": 3e38}, {"n": 5000, "bins": 16, "low": 0, "high": 1e-320}},
+	"conv2d":      convolutions,
+	"conv2d_relu": convolutions,
+	"mean_pool":   {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 53, "cols": 40, "channels": 8, "size": 5, "stride": 5}, {"rows": 31, "cols": 33, "channels": 3, "size": 3, "stride": 2}},
 	"gaussian_blur": {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 65, "cols": 33, "diameter": 3},
 		{"rows": 100, "cols": 257, "diameter": 5}, {"rows": 70, "cols": 70, "diameter": 31}, {"rows": 1500, "cols": 1501, "diameter": 3}},
 	"gaussian_blur_rows": {{"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 65, "cols": 33, "diameter": 3, "below": 1},
@@ -234,7 +236,7 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 			v = float64(random.IntN(int(s["cols"])))
 		}
 		switch kernel {
-		case "copy", "scale", "add", "sub", "mul", "div", "axpy", "square", "clamp", "relu", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "reduce_min", "reduce_max", "argmax", "transpose":
+		case "copy", "scale", "add", "sub", "mul", "div", "axpy", "square", "clamp", "relu", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "reduce_min", "reduce_max", "argmax", "transpose", "histogram":
 			if m.elem.Float() && i%17 == 3 {
 				v = special[random.IntN(len(special))]
 			}

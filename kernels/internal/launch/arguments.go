@@ -4,6 +4,7 @@ package launch
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -71,6 +72,17 @@ func IntegerValue(a dag.Arg) int64 {
 		return int64(uint32(a.Bits))
 	case dag.I64, dag.U64:
 		return int64(a.Bits)
+	}
+	return 0
+}
+
+// FloatValue is a float argument's value; 0 for an integer.
+func FloatValue(a dag.Arg) float64 {
+	switch a.DType {
+	case dag.F32:
+		return float64(math.Float32frombits(uint32(a.Bits)))
+	case dag.F64:
+		return math.Float64frombits(a.Bits)
 	}
 	return 0
 }

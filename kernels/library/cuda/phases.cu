@@ -270,13 +270,38 @@ EXCLUSIVE_SCAN(f32) EXCLUSIVE_SCAN(f64) EXCLUSIVE_SCAN(i32)
 // Histogram: a block counts in shared memory, its counts go to scratch, the last block adds them up.
 const int most_bins = 8192;
 
+// Bins finds the bin of a value between low and high. The difference of two f64 can overflow, and bins over it too where it is
+// next to nothing: there everything is scaled by a power of two first.
+struct Bins {
+  f64 stretch, origin, scale;
+  i64 first, last;
+  bool none; // low above high, or one of them NaN or infinite: no value is counted
+  template <class T> DEVICE_MEMBER Bins(i64 bins, T low, T high) : stretch(1), first(0), last(bins - 1) {
+    f64 width = (f64)high - (f64)low;
+    if (sizeof(T) == 8) {
+      if (width > 1.7976931348623157e308) stretch = 0.5;
+      if (width > 0 && width < 0x1p-1000) stretch = 0x1p1000;
+    }
+    origin = (f64)low * stretch;
+    width = (f64)high * stretch - origin;
+    none = !(width >= 0 && width <= 1.7976931348623157e308);
+    scale = (f64)bins / width;
+    if (width == 0) scale = 0, first = last; // all values are high, which belongs to the last bin
+  }
+  DEVICE_MEMBER i64 at(f64 v) const {
+    i64 b = first + (i64)((v * stretch - origin) * scale);
+    return b > last ? last : b;
+  }
+};
+
 template <class T> DEVICE void histogram(i64 n, i64 bins, T low, T high, const T *x, i64 *out, void *scratch) {
   static __shared__ u32 count[most_bins];
   u64 *counter = (u64 *)scratch;
   u32 *parts = (u32 *)((char *)scratch + 16);
   for (i64 b = thread_x(); b < bins; b += threads_x()) count[b] = 0;
   barrier();
-  f64 scale = (f64)bins / ((f64)high - (f64)low);
+  Bins even(bins, low, high);
+  if (even.none) n = 0;
   const int deep = 4; // loads in flight
   for (i64 i = first_index(); i < n; i += deep * index_step()) {
     T v[deep];
@@ -286,9 +311,7 @@ template <class T> DEVICE void histogram(i64 n, i64 bins, T low, T high, const T
 #pragma unroll
     for (int u = 0; u < deep; u++) {
       if (i + u * index_step() >= n || !(v[u] >= low && v[u] <= high)) continue;
-      i64 b = (i64)(((f64)v[u] - (f64)low) * scale);
-      if (b >= bins) b = bins - 1;
-      asm volatile("red.add.u32 [%0], 1;" ::"l"(count + b) : "memory");
+      asm volatile("red.add.u32 [%0], 1;" ::"l"(count + even.at((f64)v[u])) : "memory");
     }
   }
   barrier();
