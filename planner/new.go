@@ -74,6 +74,8 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 		return nil, fmt.Errorf("%d streams: %w", o.Streams, place.ErrBadOption)
 	case o.MemoryCap < 0:
 		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, place.ErrBadOption)
+	case !o.Effort.Valid():
+		return nil, fmt.Errorf("%v: there are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
 	case o.Streams == 0:
 		o.Streams = model.DefaultStreams
 	}

@@ -247,6 +247,7 @@ func TestErrorsOfNew(t *testing.T) {
 		is   error
 		text string
 	}{
+		{chain, Options{Effort: 3}, place.ErrBadOption, `effort 3: there are quick, normal, thorough: bad option`},
 		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, cover, list, auto`},
 		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: bad option"},
 		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: bad option"},

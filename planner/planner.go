@@ -6,8 +6,10 @@ package planner
 
 import (
 	"io"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/place"
@@ -66,6 +68,15 @@ type (
 	OccupancyStep = model.OccupancyStep
 )
 
+// Effort is how hard to search. It is counted in steps, never in time: the same graph and options give the same plan everywhere.
+type Effort = effort.Effort
+
+const (
+	Quick    = effort.Quick
+	Normal   = effort.Normal
+	Thorough = effort.Thorough
+)
+
 // The proof.
 type (
 	Violation   = proof.Violation
@@ -104,11 +115,18 @@ var (
 	ErrGraphTooLarge   = place.ErrGraphTooLarge
 	ErrStreamConflict  = place.ErrStreamConflict
 	ErrBadOption       = place.ErrBadOption
+	ErrUnknownEffort   = effort.ErrEffort
 
 	ErrUnknownMachine = model.ErrUnknownMachine
 	ErrBadMachine     = model.ErrBadMachine
 	ErrBadProfile     = model.ErrBadProfile
 )
+
+// Efforts lists the names of efforts, from the least to the most.
+func Efforts() []string { return slices.Clone(effort.Names()) }
+
+// ParseEffort returns the effort of a name; "" is quick.
+func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }
 
 // EngineOf returns the engine that node i of g runs on.
 func EngineOf(g *dag.Graph, i int32) Engine { return plan.EngineOf(g, i) }

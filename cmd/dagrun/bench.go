@@ -247,6 +247,9 @@ func (a *app) benchLine(name string, row *benchRow) string {
 		line = append(line, "--plan", shellQuoted(a.flags.plan))
 	} else {
 		line = append(line, "--strategy", row.Strategy, "--streams", strconv.Itoa(row.Asked))
+		if a.flags.effort != planner.Normal.String() {
+			line = append(line, "--effort", a.flags.effort)
+		}
 	}
 	for _, flag := range []struct{ name, value string }{{"--machine", a.flags.machine}, {"--profile", a.flags.profile}, {"--memory-cap", a.flags.memoryCap}} {
 		if flag.value != "" {

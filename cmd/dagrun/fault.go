@@ -75,7 +75,7 @@ func sticky(name string) bool {
 func (a *app) aloneArgs(p *prepared, own *runFlags) []string {
 	f := a.flags
 	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--backend", f.backend,
-		"--streams", fmt.Sprint(f.streams), "--strategy", f.strategy, "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
+		"--streams", fmt.Sprint(f.streams), "--strategy", f.strategy, "--effort", f.effort, "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
 	for _, param := range f.params {
 		args = append(args, "-p", param)
 	}

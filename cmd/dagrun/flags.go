@@ -23,6 +23,7 @@ type flags struct {
 	backend    string
 	streams    int
 	strategy   string
+	effort     string
 	machine    string
 	plan       string
 	profile    string
@@ -68,6 +69,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
 	f.StringVar(&values.strategy, "strategy", "auto", "the `name` of how to choose streams: auto, list, cover, roundrobin or serial")
+	f.StringVar(&values.effort, "effort", planner.Normal.String(), "how `hard` to search for a good plan: quick, normal or thorough")
 	usage := "the `machine` to plan for: h200, clean, unit or a file"
 	if machine == "" {
 		usage += " (default: the device)"
@@ -106,6 +108,7 @@ const (
 func completeFlags(root *cobra.Command) {
 	values := map[string][]string{
 		"strategy": planner.Strategies(),
+		"effort":   planner.Efforts(),
 		"backend":  {"auto", "cuda", "cpu"},
 		"output":   {"text", "json"},
 		"color":    {"auto", "always", "never"},
@@ -157,6 +160,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--output", output, "text", "json"),
 		oneOf("--color", color, "auto", "always", "never"),
 		oneOf("--strategy", f.strategy, planner.Strategies()...),
+		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
 		oneOf("--graph", f.replay, graphCaptured, graphBuilt, graphAuto),
 		checkBackend(f.backend),
@@ -168,6 +172,9 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 	f := a.flags
 	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
 	var err error
+	if o.Effort, err = planner.ParseEffort(f.effort); err != nil {
+		return o, err
+	}
 	if f.machine != "" {
 		if o.Machine, err = loadMachine(ctx, f.machine); err != nil {
 			return o, err

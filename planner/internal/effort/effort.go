@@ -1,0 +1,52 @@
+// Effort: how hard the planner searches.
+
+// Package effort says how hard the planner searches. Whoever searches turns it into a number of steps, never into a time, so that the
+// same graph and options give the same plan on every machine.
+package effort
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Effort is how hard to search.
+type Effort uint8
+
+const (
+	Quick    Effort = iota // about the time that planning takes anyway
+	Normal                 // some tens of milliseconds more for some hundred nodes
+	Thorough               // seconds; for plans that are kept
+)
+
+var names = [...]string{"quick", "normal", "thorough"}
+
+// ErrEffort is what unknown efforts match.
+var ErrEffort = errors.New("unknown effort")
+
+// Names are the names that Parse takes, from the least effort to the most.
+func Names() []string { return names[:] }
+
+// Parse returns the effort of a name; "" is quick.
+func Parse(name string) (Effort, error) {
+	if name == "" {
+		return Quick, nil
+	}
+	for i, n := range names {
+		if n == name {
+			return Effort(i), nil
+		}
+	}
+	return Quick, fmt.Errorf("%w %q: there are %s", ErrEffort, name, strings.Join(names[:], ", "))
+}
+
+// Valid says whether it is one of the efforts.
+func (e Effort) Valid() bool { return int(e) < len(names) }
+
+// String is the effort's name.
+func (e Effort) String() string {
+	if !e.Valid() {
+		return fmt.Sprintf("effort %d", uint8(e))
+	}
+	return names[e]
+}
