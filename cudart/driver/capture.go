@@ -55,9 +55,9 @@ func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
 	}
 	defer code.memory.close()
 	*code.stop = 0
-	lane := code.lanes[0]
-	cross(lane.walk)
-	template := lane.graph()
+	submitter := code.submitters[0]
+	cross(submitter.walk)
+	template := submitter.graph()
 	if err := code.outcome(l.commands); err != nil {
 		if template != 0 {
 			l.p.dispose(origin.d, cuGraphDestroy, template)
@@ -68,7 +68,7 @@ func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
 }
 
 // graph is what cuStreamEndCapture wrote.
-func (l *lane) graph() uintptr {
+func (l *submitter) graph() uintptr {
 	for i, f := range l.ends {
 		if f == cuStreamEndCapture {
 			return uintptr(**(**uint64)(unsafe.Pointer(&l.epilogue[i].arg[1])))
@@ -77,7 +77,7 @@ func (l *lane) graph() uintptr {
 	return 0
 }
 
-// encodeCapture makes a table of one lane between the begin and the end of a capture. Legacy streams are not bridged: a graph
+// encodeCapture makes a table of one submitter between the begin and the end of a capture. Legacy streams are not bridged: a graph
 // is bridged where it is launched.
 func (p *Platform) encodeCapture(list []checked, origin *stream) (*encoded, error) {
 	return p.encoding(list, func(e *encoded) error { return e.fillCapture(list, origin) })
@@ -95,8 +95,8 @@ func (e *encoded) fillCapture(list []checked, origin *stream) error {
 			waited[list[i].event] = true
 		}
 	}
-	l := new(lane)
-	e.lanes = []*lane{l}
+	l := new(submitter)
+	e.submitters = []*submitter{l}
 	l.add(p, cuCtxPushCurrent, -1, origin.d.context.Load())
 	l.device = origin.d
 	l.add(p, cuStreamBeginCapture, -1, origin.handle, captureThreadLocal)

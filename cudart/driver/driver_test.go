@@ -250,10 +250,10 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	l, err := p.Encode([]cudart.Command{{Kind: cudart.Empty, Stream: w.origin}}, cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
 	code := l.(*list).code // without the calls into this file's Go code, which allocate
-	for i := range code.lanes[0].rows {
-		code.lanes[0].rows[i].fn = rowNothing
+	for i := range code.submitters[0].rows {
+		code.submitters[0].rows[i].fn = rowNothing
 	}
-	code.lanes[0].walk.setEpilogue(nil)
+	code.submitters[0].walk.setEpilogue(nil)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if l.Submit() != nil {
 			t.Fail()
@@ -266,7 +266,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	for f := range p.lib.address {
 		p.lib.address[f] = schedYield()
 	}
-	code.lanes[0].walk.setEpilogue(code.lanes[0].epilogue)
+	code.submitters[0].walk.setEpilogue(code.submitters[0].epilogue)
 	for i := range g.(*graph).launch.epilogue {
 		g.(*graph).launch.epilogue[i].fn = schedYield()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// lane is the table of one submitting thread.
-type lane struct {
+// submitter is the table of one submitting thread.
+type submitter struct {
 	walk     *walk
 	rows     []row
 	epilogue []row
@@ -24,17 +24,17 @@ type lane struct {
 
 // place is where a command's row lies.
 type place struct {
-	lane, row int32 // row -1: the command needs none
-	args      []uint64
+	submitter, row int32 // row -1: the command needs none
+	args           []uint64
 }
 
-// encoded holds lanes and the memory they lie in.
+// encoded holds submitters and the memory they lie in.
 type encoded struct {
-	p      *Platform
-	memory arena
-	lanes  []*lane
-	places []place
-	stop   *uint64
+	p          *Platform
+	memory     arena
+	submitters []*submitter
+	places     []place
+	stop       *uint64
 }
 
 // checked is a command with its interfaces resolved.
@@ -196,7 +196,7 @@ func valueBytes(v cudart.Value) int {
 	return int(v.Size)
 }
 
-// encoding makes a table that fill gives its lanes.
+// encoding makes a table that fill gives its submitters.
 func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded, error) {
 	e := &encoded{p: p, places: make([]place, len(list))}
 	var err error
@@ -219,24 +219,24 @@ func (p *Platform) encode(list []checked, origin *stream, threads int) (*encoded
 
 func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 	p := e.p
-	laneOf := assignLanes(list, origin, threads)
+	submitterOf := assignSubmitters(list, origin, threads)
 	count := 0
-	for _, l := range laneOf {
+	for _, l := range submitterOf {
 		count = max(count, int(l)+1)
 	}
 	for range max(count, 1) {
 		room := len(list)/max(count, 1) + 16
-		e.lanes = append(e.lanes, &lane{rows: make([]row, 0, room), calls: make([]function, 0, room), owner: make([]int32, 0, room)})
+		e.submitters = append(e.submitters, &submitter{rows: make([]row, 0, room), calls: make([]function, 0, room), owner: make([]int32, 0, room)})
 	}
-	cross := newCrossings(list, laneOf)
+	cross := newCrossings(list, submitterOf)
 	bridged := bridges(list, origin)
-	first := make([]bool, len(e.lanes))
-	start := func(l *lane, number int32, d *device) {
+	first := make([]bool, len(e.submitters))
+	start := func(l *submitter, number int32, d *device) {
 		l.add(p, cuCtxPushCurrent, -1, d.context.Load())
 		l.device = d
 		first[number] = true
 		for _, s := range bridged {
-			if laneOf[s.command] != number {
+			if submitterOf[s.command] != number {
 				continue
 			}
 			b := s.stream.bridge
@@ -247,8 +247,8 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 	}
 	for i := range list {
 		c := &list[i]
-		number := laneOf[i]
-		l := e.lanes[number]
+		number := submitterOf[i]
+		l := e.submitters[number]
 		if !first[number] {
 			d := p.devices[0]
 			if c.stream != nil {
@@ -283,7 +283,7 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 		}
 	}
 	for _, s := range bridged {
-		l := e.lanes[laneOf[s.command]]
+		l := e.submitters[submitterOf[s.command]]
 		b := s.stream.bridge
 		l.enter(p, s.stream.d)
 		l.add(p, cuEventRecord, -1, b.out.handle, s.stream.handle)
@@ -311,14 +311,14 @@ func bridges(list []checked, origin *stream) []bridgedStream {
 }
 
 // enter makes a device's context current.
-func (l *lane) enter(p *Platform, d *device) {
+func (l *submitter) enter(p *Platform, d *device) {
 	if l.device != d {
 		l.add(p, cuCtxSetCurrent, -1, d.context.Load())
 		l.device = d
 	}
 }
 
-func (l *lane) add(p *Platform, f function, owner int32, args ...uintptr) {
+func (l *submitter) add(p *Platform, f function, owner int32, args ...uintptr) {
 	r := row{fn: p.lib.address[f]}
 	copy(r.arg[:], args)
 	l.rows = append(l.rows, r)
@@ -326,7 +326,7 @@ func (l *lane) add(p *Platform, f function, owner int32, args ...uintptr) {
 	l.owner = append(l.owner, owner)
 }
 
-func (l *lane) builtin(code uintptr, owner int32, args ...uintptr) {
+func (l *submitter) builtin(code uintptr, owner int32, args ...uintptr) {
 	r := row{fn: code}
 	copy(r.arg[:], args)
 	l.rows = append(l.rows, r)
@@ -335,7 +335,7 @@ func (l *lane) builtin(code uintptr, owner int32, args ...uintptr) {
 }
 
 // finally adds an epilogue row that runs if the row at guard was passed.
-func (l *lane) finally(p *Platform, f function, guard int, args ...uintptr) {
+func (l *submitter) finally(p *Platform, f function, guard int, args ...uintptr) {
 	r := row{fn: p.lib.address[f]}
 	copy(r.arg[:rowGuard], args)
 	r.arg[rowGuard] = uintptr(guard)
@@ -344,10 +344,10 @@ func (l *lane) finally(p *Platform, f function, guard int, args ...uintptr) {
 }
 
 // command appends a command's row.
-func (e *encoded) command(l *lane, number int32, i int, c *checked) error {
+func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 	p, owner := e.p, int32(i)
 	at := &e.places[i]
-	*at = place{lane: number, row: int32(len(l.rows))}
+	*at = place{submitter: number, row: int32(len(l.rows))}
 	switch c.Kind {
 	case cudart.LaunchKernel:
 		params, args, err := packArgs(&e.memory, c.Args)
@@ -454,9 +454,9 @@ func setArgs(values []uint64, args []cudart.Value) {
 	}
 }
 
-// settle moves the rows to memory that C may keep, and ends each lane with what must happen whether or not it failed.
+// settle moves the rows to memory that C may keep, and ends each submitter with what must happen whether or not it failed.
 func (e *encoded) settle() error {
-	for number, l := range e.lanes {
+	for number, l := range e.submitters {
 		if len(l.rows) > 0 {
 			l.finally(e.p, cuCtxPopCurrent, 0, 0)
 		}
@@ -477,7 +477,7 @@ func (e *encoded) settle() error {
 		l.rows = rows
 		joins := 0
 		if number == 0 {
-			joins = len(e.lanes) - 1
+			joins = len(e.submitters) - 1
 		}
 		epilogue, err := e.memory.rows(len(l.epilogue) + joins)
 		if err != nil {
@@ -500,8 +500,8 @@ func (e *encoded) settle() error {
 		l.walk.setRows(rows)
 		l.walk.setEpilogue(epilogue)
 	}
-	main := e.lanes[0]
-	for i, l := range e.lanes[1:] {
+	main := e.submitters[0]
+	for i, l := range e.submitters[1:] {
 		var err error
 		if l.walk.start, err = e.memory.word(); err != nil {
 			return err
@@ -518,8 +518,8 @@ func (e *encoded) settle() error {
 
 // outcome is the error of the last walk: the first failure in the order of the commands.
 func (e *encoded) outcome(list []checked) error {
-	found, index, failed := (*lane)(nil), int32(0), 0
-	for _, l := range e.lanes {
+	found, index, failed := (*submitter)(nil), int32(0), 0
+	for _, l := range e.submitters {
 		if i := l.walk.failedRow(); i >= 0 && (found == nil || l.owner[i] < index) {
 			found, index, failed = l, l.owner[i], i
 		}
@@ -527,7 +527,7 @@ func (e *encoded) outcome(list []checked) error {
 	if found != nil {
 		return e.rowFailure(list, found, failed, found.walk.code)
 	}
-	for _, l := range e.lanes {
+	for _, l := range e.submitters {
 		if i := l.walk.failedEpilogue(); i >= 0 {
 			failure := e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
 			if failure.Code == codeCaptureUnjoined {
@@ -548,7 +548,7 @@ func (e *encoded) firstDevice(list []checked) *device {
 	return e.p.devices[0]
 }
 
-func (e *encoded) rowFailure(list []checked, l *lane, i int, code uint64) error {
+func (e *encoded) rowFailure(list []checked, l *submitter, i int, code uint64) error {
 	owner := l.owner[i]
 	if owner < 0 {
 		return e.p.fail(e.firstDevice(list), l.calls[i], code)

@@ -46,8 +46,8 @@ func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions)
 			l.devices = append(l.devices, c.stream.d)
 		}
 	}
-	if len(code.lanes) > 1 {
-		l.crew = newCrew(code.lanes[1:])
+	if len(code.submitters) > 1 {
+		l.crew = newCrew(code.submitters[1:])
 	}
 	p.live.lists.Add(1)
 	return l, nil
@@ -76,7 +76,7 @@ func (l *list) Submit() error {
 			return d.faulted()
 		}
 	}
-	main := l.code.lanes[0].walk
+	main := l.code.submitters[0].walk
 	*l.code.stop = 0
 	l.ready++
 	main.generation = l.ready
@@ -106,7 +106,7 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	}
 	at := &l.code.places[index]
 	setArgs(at.args, args)
-	r := &l.code.lanes[at.lane].rows[at.row]
+	r := &l.code.submitters[at.submitter].rows[at.row]
 	r.arg[1], r.arg[2], r.arg[3] = uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2])
 	r.fn = l.p.lib.address[cuLaunchKernel]
 	if nothing(grid) {
@@ -155,8 +155,8 @@ func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 	}
 	c.Dst, c.Src = dst, src
 	at := &l.code.places[index]
-	lane := l.code.lanes[at.lane]
-	r := &lane.rows[at.row]
+	submitter := l.code.submitters[at.submitter]
+	r := &submitter.rows[at.row]
 	r.arg[0] = uintptr(dst)
 	if c.Kind == cudart.CopyMemory {
 		r.arg[1] = uintptr(src)

@@ -77,7 +77,7 @@ type Graph struct {
 	batch    batch
 	closed   bool
 	versions []atomic.Uint64 // of timed events, by node, at the last launch
-	lane     lane            // of the order checker
+	sequence sequence        // of the order checker
 
 	// Of the launch that runs; the next one begins after it.
 	queue   *queue
@@ -129,7 +129,7 @@ func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *Grap
 	n := len(t.commands)
 	return &Graph{
 		platform: p, device: d, priorities: priorities, indexed: indexed, table: t, batch: batch{pool: &p.pool},
-		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), lane: p.order.newLane(),
+		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), sequence: p.order.newSequence(),
 	}
 }
 
@@ -370,7 +370,7 @@ func (g *Graph) Close() error {
 		return nil
 	}
 	g.closed = true
-	g.platform.order.retire(g.lane)
+	g.platform.order.retire(g.sequence)
 	g.platform.graphs.Add(-1)
 	return nil
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// lane is a sequence of commands that are ordered among themselves: a stream, or the launches of a graph.
-type lane int32
+// sequence numbers a source of commands that are ordered among themselves: a stream, or the launches of a graph.
+type sequence int32
 
-// epoch is when something was done: the time on its lane. Nodes of one graph launch have one time, and are ordered by the graph.
+// epoch is when something was done: the time on its sequence. Nodes of one graph launch have one time, and are ordered by the graph.
 type epoch struct {
-	lane   lane
-	node   int32 // of the graph; -1 on a stream
-	time   uint64
-	by     *command
-	access int32 // which of by's
-	graph  *table
+	sequence sequence
+	node     int32 // of the graph; -1 on a stream
+	time     uint64
+	by       *command
+	access   int32 // which of by's
+	graph    *table
 }
 
-// clock holds the last time of each lane that is known to have passed; lanes beyond its end are at 0.
+// clock holds the last time of each sequence that is known to have passed; sequences beyond its end are at 0.
 type clock []uint64
 
-func (c clock) at(l lane) uint64 {
+func (c clock) at(l sequence) uint64 {
 	if int(l) < len(c) {
 		return c[l]
 	}
 	return 0
 }
 
-// join moves c to the later of both, lane by lane.
+// join moves c to the later of both, sequence by sequence.
 func (c *clock) join(o clock) {
 	if len(*c) < len(o) {
 		*c = append(*c, make(clock, len(o)-len(*c))...)
@@ -42,8 +42,8 @@ func (c *clock) join(o clock) {
 	}
 }
 
-// tick moves a lane on by one and returns its new time.
-func (c *clock) tick(l lane) uint64 {
+// tick moves a sequence on by one and returns its new time.
+func (c *clock) tick(l sequence) uint64 {
 	if int(l) >= len(*c) {
 		*c = append(*c, make(clock, int(l)+1-len(*c))...)
 	}
@@ -54,33 +54,33 @@ func (c *clock) tick(l lane) uint64 {
 // order follows vector clocks of the streams, the graphs and the host. A nil order checks nothing.
 type order struct {
 	mu      sync.Mutex
-	lanes   []clock
-	host    clock  // what the host has waited for; all it submits is after that
-	retired []lane // lanes of what was closed
+	clocks  []clock
+	host    clock      // what the host has waited for; all it submits is after that
+	retired []sequence // sequences of what was closed
 	search  search
 }
 
 func newOrder() *order { return &order{} }
 
-// newLane returns a lane nobody uses. One that was retired serves again once the host has waited for all of it.
-func (o *order) newLane() lane {
+// newSequence returns a sequence nobody uses. One that was retired serves again once the host has waited for all of it.
+func (o *order) newSequence() sequence {
 	if o == nil {
 		return 0
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, l := range o.retired {
-		if o.host.at(l) >= o.lanes[l].at(l) {
+		if o.host.at(l) >= o.clocks[l].at(l) {
 			o.retired = slices.Delete(o.retired, i, i+1)
 			return l
 		}
 	}
-	o.lanes = append(o.lanes, nil)
-	return lane(len(o.lanes) - 1)
+	o.clocks = append(o.clocks, nil)
+	return sequence(len(o.clocks) - 1)
 }
 
-// retire gives a lane back.
-func (o *order) retire(l lane) {
+// retire gives a sequence back.
+func (o *order) retire(l sequence) {
 	if o == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (o *order) stands(q *queue) clock {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.lanes[q.lane])
+	return slices.Clone(o.clocks[q.sequence])
 }
 
 // waited notes that the host has waited for something.
@@ -116,7 +116,7 @@ func (o *order) record(e *Event, q *queue) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c := &o.lanes[q.lane]
+	c := &o.clocks[q.sequence]
 	c.join(o.host)
 	e.clock = append(e.clock[:0:0], *c...)
 }
@@ -127,7 +127,7 @@ func (o *order) hold(after clock, q *queue) {
 		return
 	}
 	o.mu.Lock()
-	o.lanes[q.lane].join(after)
+	o.clocks[q.sequence].join(after)
 	o.mu.Unlock()
 }
 
@@ -138,9 +138,9 @@ func (o *order) command(c *command, q *queue) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := &o.lanes[q.lane]
+	now := &o.clocks[q.sequence]
 	now.join(o.host)
-	return o.check(c, epoch{lane: q.lane, node: -1, time: now.tick(q.lane), by: c}, *now)
+	return o.check(c, epoch{sequence: q.sequence, node: -1, time: now.tick(q.sequence), by: c}, *now)
 }
 
 // launch checks all of a graph that is about to be launched. Launches of one graph are in order.
@@ -150,12 +150,12 @@ func (o *order) launch(g *Graph, q *queue) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now, stream := &o.lanes[g.lane], &o.lanes[q.lane]
+	now, stream := &o.clocks[g.sequence], &o.clocks[q.sequence]
 	now.join(o.host)
 	now.join(*stream)
-	time := now.tick(g.lane)
+	time := now.tick(g.sequence)
 	for n, c := range g.table.commands {
-		if err := o.check(c, epoch{lane: g.lane, node: int32(n), time: time, by: c, graph: g.table}, *now); err != nil {
+		if err := o.check(c, epoch{sequence: g.sequence, node: int32(n), time: time, by: c, graph: g.table}, *now); err != nil {
 			return err
 		}
 	}
@@ -187,10 +187,10 @@ func (o *order) before(a, b epoch, now clock) bool {
 	if a.by == nil {
 		return true
 	}
-	if a.lane == b.lane && a.time == b.time {
+	if a.sequence == b.sequence && a.time == b.time {
 		return a.node == b.node || o.search.reaches(b.graph, a.node, b.node)
 	}
-	return now.at(a.lane) >= a.time
+	return now.at(a.sequence) >= a.time
 }
 
 // race describes two accesses that nothing orders.

@@ -348,7 +348,7 @@ func TestOrderAgainstEveryPair(t *testing.T) {
 	})
 }
 
-func TestLanesAreUsedAgain(t *testing.T) {
+func TestSequencesAreUsedAgain(t *testing.T) {
 	b := newBench(t, Options{CheckOrder: true})
 	for range 100 {
 		s, err := b.NewStream(0, 0)
@@ -357,7 +357,7 @@ func TestLanesAreUsedAgain(t *testing.T) {
 		require.NoError(t, s.Synchronize(context.Background()))
 		require.NoError(t, s.Close())
 	}
-	require.Less(t, len(b.order.lanes), 3)
+	require.Less(t, len(b.order.clocks), 3)
 	var race *cudart.RaceError
 	require.False(t, errors.As(b.Synchronize(context.Background(), 0), &race))
 }

@@ -295,7 +295,7 @@ func (p *Platform) NewStream(id int32, priority dag.Priority) (cudart.Stream, er
 func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
 	q := &queue{platform: p, device: d, priority: priority, id: p.made, handle: firstHandle + uintptr(p.made)*16, ring: make([]entry, 64)}
 	p.made++
-	q.lane = p.order.newLane()
+	q.sequence = p.order.newSequence()
 	p.queues = append(p.queues, q)
 	return q
 }

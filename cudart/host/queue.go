@@ -50,7 +50,7 @@ type queue struct {
 	priority dag.Priority
 	id       int32
 	handle   uintptr
-	lane     lane // of the order checker
+	sequence sequence // of the order checker
 	closed   atomic.Bool
 
 	mu      sync.Mutex
@@ -302,7 +302,7 @@ func (s *Stream) Close() error {
 	s.queue.platform.streams.Add(-1)
 	if !s.adopted {
 		s.queue.closed.Store(true)
-		s.queue.platform.order.retire(s.queue.lane)
+		s.queue.platform.order.retire(s.queue.sequence)
 		s.queue.platform.prune()
 	}
 	return nil

@@ -20,12 +20,12 @@ func TestShadowAgainstBytes(t *testing.T) {
 		model := make([]history, size)
 		o := newOrder()
 		var s shadow
-		// Every access is on a lane of its own and the clock is empty, so nothing is ordered: whatever conflicts is found.
+		// Every access is on a sequence of its own and the clock is empty, so nothing is ordered: whatever conflicts is found.
 		for n := range rapid.IntRange(1, 600).Draw(t, "accesses") {
 			lo := rapid.Int64Range(0, size-1).Draw(t, "lo")
 			hi := min(size, lo+rapid.Int64Range(1, longest).Draw(t, "length"))
 			write := rapid.IntRange(0, 3).Draw(t, "write") == 0
-			e := epoch{lane: lane(n), node: -1, time: 1, by: &command{}}
+			e := epoch{sequence: sequence(n), node: -1, time: 1, by: &command{}}
 			expected := false
 			for _, b := range model[lo:hi] {
 				expected = expected || b.write.by != nil || write && len(b.reads) > 0

@@ -186,7 +186,7 @@ func TestAnErrorEndsAllThreads(t *testing.T) {
 	d.clean(t)
 }
 
-func TestLanesAreBalanced(t *testing.T) {
+func TestSubmittersAreBalanced(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
 	streams := make([]*stream, 6)
@@ -202,13 +202,13 @@ func TestLanesAreBalanced(t *testing.T) {
 		}
 	}
 	load := map[int32]int{}
-	for _, l := range assignLanes(list, streams[2], 3) {
+	for _, l := range assignSubmitters(list, streams[2], 3) {
 		load[l]++
 	}
 	require.Equal(t, map[int32]int{0: 7, 1: 7, 2: 7}, load)
 	for i := range list {
 		if list[i].stream == streams[2] {
-			require.Zero(t, assignLanes(list, streams[2], 3)[i], "the origin is the calling thread's")
+			require.Zero(t, assignSubmitters(list, streams[2], 3)[i], "the origin is the calling thread's")
 		}
 	}
 	var errs []error

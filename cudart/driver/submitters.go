@@ -25,12 +25,12 @@ const (
 	ended  = ^uint64(0) // start word: the thread shall end
 )
 
-// assignLanes gives each stream to a thread, the longest streams first and each to the thread with least to do. Lane 0 is
+// assignSubmitters gives each stream to a thread, the longest streams first and each to the thread with least to do. Submitter 0 is
 // the calling thread's and has the origin stream. The result is by command.
-func assignLanes(list []checked, origin *stream, threads int) []int32 {
-	lanes := make([]int32, len(list))
+func assignSubmitters(list []checked, origin *stream, threads int) []int32 {
+	submitters := make([]int32, len(list))
 	if threads <= 1 {
-		return lanes
+		return submitters
 	}
 	var streams []*stream
 	index := make(map[*stream]int)
@@ -54,7 +54,7 @@ func assignLanes(list []checked, origin *stream, threads int) []int32 {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return load[b] - load[a] })
-	lane := make([]int32, len(streams))
+	submitter := make([]int32, len(streams))
 	total := make([]int, min(threads, max(len(streams), 1)))
 	if at, ok := index[origin]; ok {
 		total[0] += load[at]
@@ -69,17 +69,17 @@ func assignLanes(list []checked, origin *stream, threads int) []int32 {
 				least = t
 			}
 		}
-		lane[at] = int32(least)
+		submitter[at] = int32(least)
 		total[least] += load[at]
 	}
 	current := int32(0)
 	for i := range list {
 		if s := list[i].stream; s != nil {
-			current = lane[index[s]]
+			current = submitter[index[s]]
 		}
-		lanes[i] = current // a range belongs to the command before it
+		submitters[i] = current // a range belongs to the command before it
 	}
-	return lanes
+	return submitters
 }
 
 // submitCost weighs a command by what its call costs the host: tenths of a microsecond as measured on an H200.
@@ -101,9 +101,9 @@ type crossings struct {
 	words     []*uint64 // what its thread publishes the generation in
 }
 
-func newCrossings(list []checked, laneOf []int32) *crossings {
+func newCrossings(list []checked, submitterOf []int32) *crossings {
 	c := new(crossings)
-	if !slices.ContainsFunc(laneOf, func(lane int32) bool { return lane != 0 }) {
+	if !slices.ContainsFunc(submitterOf, func(submitter int32) bool { return submitter != 0 }) {
 		return c
 	}
 	c.before, c.published, c.words = make([][]int32, len(list)), make([]bool, len(list)), make([]*uint64, len(list))
@@ -113,7 +113,7 @@ func newCrossings(list []checked, laneOf []int32) *crossings {
 	}
 	uses := make(map[*event]*use)
 	after := func(later, earlier int32) {
-		if laneOf[later] != laneOf[earlier] {
+		if submitterOf[later] != submitterOf[earlier] {
 			c.before[later] = append(c.before[later], earlier)
 			c.published[earlier] = true
 		}
@@ -180,9 +180,9 @@ type thread struct {
 	ended chan struct{}
 }
 
-func newCrew(lanes []*lane) *crew {
+func newCrew(submitters []*submitter) *crew {
 	c := new(crew)
-	for _, l := range lanes {
+	for _, l := range submitters {
 		t := &thread{walk: l.walk, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 		c.threads = append(c.threads, t)
 		go t.serve()
