@@ -60,12 +60,12 @@ func ExampleOpenModule() {
 	for _, p := range k.Params() {
 		fmt.Println(p.Name, p.DType, p.Buffer, p.Mode)
 	}
-	fmt.Println(err, m.HasWritableGlobals())
+	fmt.Println(err, m.WritableGlobals())
 	// Output:
 	// n i32 false none
 	// from f32 true in
 	// to f32 true inout
-	// <nil> false
+	// <nil> []
 }
 
 func TestDocsAreComplete(t *testing.T) {

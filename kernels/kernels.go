@@ -1,5 +1,5 @@
-// Package kernels is what can be launched: the library that comes with dagrun, kernels made of elementwise expressions, and
-// users' own modules. It puts together what the packages below it hold, and imports no device.
+// Package kernels is what can be launched: the library that comes with dagrun, kernels made of elementwise expressions, and users'
+// own modules. It puts together what the packages below it hold, and imports no device.
 package kernels
 
 import (
@@ -32,21 +32,21 @@ const (
 	PTX    = launch.PTX
 	Cubin  = launch.Cubin
 	Fatbin = launch.Fatbin
-	Source = launch.Source // CUDA C, to be compiled for the device at hand
+	Source = launch.Source // CUDA C, compiled for the device when it is loaded
 )
 
-// fullLibrary is everything that can be launched by name or expression without a module of the user's.
-type fullLibrary struct {
+// builtin is what can be launched without a module of the user's: kernels by name, and expressions.
+type builtin struct {
 	library.Catalog
 	*maps.Maker
 }
 
-// Library returns the kernels that come with dagrun. The value may be shared by any number of goroutines. It remembers the
-// kernels it made of expressions, so that equal map nodes share one module.
-func Library() dag.Library { return fullLibrary{Maker: &maps.Maker{}} }
+// Library returns the kernels that come with dagrun. Any number of goroutines may share the value. It keeps the kernels that it
+// made of expressions, so that equal map nodes share one module.
+func Library() dag.Library { return builtin{Maker: &maps.Maker{}} }
 
-// LibraryModule is the library's code: PTX with these entries (all of them, if none is named) and the Go references of
-// every kernel. A name that is not in the library is left out: looking it up in the loaded module says so.
+// LibraryModule is the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
+// Names that the library does not have are ignored: looking them up in the loaded module fails.
 func LibraryModule(entries ...string) *Module { return library.Module(entries...) }
 
 // Sources are the library's CUDA C files, for those who compile them with their own compiler.
@@ -67,22 +67,17 @@ func Docs() []Doc { return library.Docs() }
 
 // Users' modules.
 type (
-	// UserModule is a file of kernels that dagrun did not bring. It is a [dag.Library].
+	// UserModule is a user's file of kernels. It implements [dag.Library].
 	UserModule = source.Module
-	// UserKernel is a kernel of a user's module.
-	UserKernel = source.Kernel
-	// OpenOptions says more of a user's module.
+	// OpenOptions are what [OpenModule] may need beyond the file itself.
 	OpenOptions = source.Options
 )
 
-// OpenModule reads what a module's kernels are: code is CUDA C, PTX, a cubin or a fat binary, told apart by contents and by the
+// OpenModule lists the kernels of a file of CUDA C or PTX, a cubin or a fat binary. Its kind is recognised by the contents and by the
 // path's ending. Nothing is compiled or loaded.
 func OpenModule(name, path string, code []byte, options OpenOptions) (*UserModule, error) {
 	return source.Open(name, path, code, options)
 }
-
-// Philox returns the four words of a counter under a key. It has no state: equal arguments give equal words, on any machine.
-func Philox(counter [4]uint32, key [2]uint32) [4]uint32 { return numbers.Philox(counter, key) }
 
 // Uniform returns number i of a seed, in [0, 1), with all 53 bits of a float64.
 func Uniform(seed, i uint64) float64 { return numbers.Uniform(seed, i) }

@@ -1,4 +1,4 @@
-// What a launch of a library kernel touches and costs, and everything that can be wrong with its arguments.
+// What a launch of a library kernel touches and costs, and the checks of its arguments.
 
 package library
 
@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
+// Describe implements [dag.LaunchKernel].
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	v := values{k, make([]int64, len(args)), args}
@@ -82,8 +83,8 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	return info, nil
 }
 
-// checkOverlap refuses a launch that reads what it writes through another argument, which makes the result depend on which
-// thread comes first. Exactly the same range twice is fine for kernels that work in place.
+// checkOverlap refuses a launch that writes memory which another argument reads or writes: the result would depend on the order of
+// the threads. Kernels that work in place may have exactly the same range twice.
 func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
 	for i, p := range k.parameters {
 		if p.mode&dag.Write == 0 || p.scratch {

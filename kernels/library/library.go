@@ -1,5 +1,5 @@
-// The library: kernels found by name and element types. Launches nothing.
-
+// Package library holds the kernels that come with dagrun: for each one a row of the table with its signature, launch shape and
+// cost, its CUDA C, the PTX made from that, and a Go reference that computes the same bits.
 package library
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// catalog is the library's kernels by name. Any number of goroutines may use it.
+// Catalog finds the library's kernels by name. Any number of goroutines may use it.
 type Catalog struct{}
 
 // Names lists the kernels, sorted, aliases included.
@@ -68,7 +68,10 @@ type libraryKernel struct {
 	reference  launch.Reference
 }
 
-func (k *libraryKernel) Entry() string             { return k.entry }
+// Entry implements [dag.LaunchKernel].
+func (k *libraryKernel) Entry() string { return k.entry }
+
+// Params implements [dag.LaunchKernel].
 func (k *libraryKernel) Params() []dag.KernelParam { return k.params }
 
 func (k *libraryKernel) accepts(elems []dag.DType) bool {

@@ -25,8 +25,8 @@ func Sources() fs.FS {
 	return sub
 }
 
-// Module is the library's code: PTX with these entries (all of them, if none is named) and the Go references of
-// every kernel. A name that is not in the library is left out: looking it up in the loaded module says so.
+// Module is the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
+// Names that the library does not have are ignored: looking them up in the loaded module fails.
 func Module(entries ...string) *launch.Module {
 	return &launch.Module{Name: "library", Kind: launch.PTX, Code: ptx.Entries(entries...), References: references()}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
 // arrays are buffers' contents by parameter name.
@@ -486,7 +487,7 @@ var (
 		"conv2d":              {{"rows": 1, "cols": 1, "in": 1, "out": 1, "size": 1, "stride": 1}, {"rows": 13, "cols": 17, "in": 1, "out": 8, "size": 3, "stride": 2}, {"rows": 9, "cols": 11, "in": 3, "out": 5, "size": 3, "stride": 1, "pad": 1}},
 		"mean_pool":           {{"rows": 1, "cols": 1, "channels": 1, "size": 1, "stride": 1}, {"rows": 23, "cols": 20, "channels": 3, "size": 5, "stride": 5}},
 	}
-	numbers = map[string]float64{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 1.5, "sign": -1, "amount": 0.5, "factor": 5,
+	scalarValues = map[string]float64{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 1.5, "sign": -1, "amount": 0.5, "factor": 5,
 		"rate": 0.08, "volatility": 0.3, "time": 1, "strike": 60, "sigma": 1.5}
 )
 
@@ -518,7 +519,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
 	scalars := map[string]float64{}
-	for name, x := range numbers {
+	for name, x := range scalarValues {
 		scalars[name] = x
 	}
 	for name, x := range sizes {
@@ -773,7 +774,7 @@ func TestRandomNumbers(t *testing.T) {
 	mean, deviation := moments(u)
 	assert.InDelta(t, 1, mean, 0.02)
 	assert.InDelta(t, 4/math.Sqrt(12), deviation, 0.02)
-	words := kernels.Philox([4]uint32{5, 0, 2, 0}, [2]uint32{1, 0})
+	words := numbers.Philox([4]uint32{5, 0, 2, 0}, [2]uint32{1, 0})
 	assert.Equal(t, float32(words[3]>>8)/(1<<24)*4-1, u[23], "element 23 is word 3 of counter 5")
 
 	z := draw("dagrun_philox_normal_f32", 1, 0, 10, 2)

@@ -1,6 +1,7 @@
-// Elementwise expressions as kernels: one straight program from the expression, from which both the PTX and the Go reference
-// are made. So a map needs a driver and no compiler.
-
+// Package maps makes kernels of elementwise expressions such as "z = a*x + y".
+//
+// An expression becomes one straight-line program, from which both the PTX and the Go reference are made. So a map needs a driver
+// and no compiler.
 package maps
 
 import (
@@ -26,21 +27,23 @@ type mapKernel struct {
 	program *mapProgram
 }
 
-// Entry, Params and Describe make it a dag.LaunchKernel.
-func (k *mapKernel) Entry() string             { return k.entry }
+// Entry is made of a hash of the code, so that equal kernels have equal names.
+func (k *mapKernel) Entry() string { return k.entry }
+
+// Params are n, the output, the inputs and the scalars.
 func (k *mapKernel) Params() []dag.KernelParam { return k.params }
 
 // Module is the code that the entry is in.
 func (k *mapKernel) Module() *launch.Module { return k.module }
 
-// mapMaker makes kernels of expressions and remembers them, so that equal map nodes share one module. The zero value is ready;
+// Maker makes kernels of expressions and remembers them, so that equal map nodes share one module. The zero value is ready;
 // any number of goroutines may use it.
 type Maker struct {
 	made sync.Map // by what mapKey says: *mapKernel
 }
 
-// Map makes the kernel of an expression. It computes in f32 where all elements are f32, f16, bf16 or integers of at most 16
-// bits, else in f64; a result that goes to an integer is cut off toward zero and held within the type.
+// Map makes the kernel of an expression. It computes in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits,
+// otherwise in f64. A result that is stored as an integer is truncated toward zero and clamped to the type's range.
 func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	key := mapKey(spec)
 	if k, ok := m.made.Load(key); ok {
@@ -69,7 +72,7 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 
 const mapEntryPlaceholder = "ENTRY"
 
-// mapKey tells maps apart by their tree, names and types. It is what a map node costs where an equal one came before.
+// mapKey identifies a map by its tree, names and types. For a map that was made before, computing this key is all the work.
 func mapKey(spec *dag.MapSpec) string {
 	b := make([]byte, 0, 256)
 	name := func(name string, t dag.DType) {
@@ -97,6 +100,7 @@ func mapKey(spec *dag.MapSpec) string {
 	return string(b)
 }
 
+// Describe implements [dag.LaunchKernel].
 func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Extents: make([]int64, len(args))}
 	if err := launch.CheckKinds(k.params, args); err != nil {

@@ -1,5 +1,5 @@
-// Users' modules: a file of kernels as a library. Says what each kernel takes; what a launch touches only the user knows.
-
+// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out what each kernel takes; what a
+// launch touches, the user declares.
 package source
 
 import (
@@ -14,25 +14,24 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// Options says more of a user's module.
+// Options are what [Open] may need beyond the file itself.
 type Options struct {
 	// References are Go versions of its kernels by name; the CPU device runs these.
 	References map[string]launch.Reference
-	// ReadFile reads a file that a source includes with quotes, by its name as written. nil: includes are passed over, and types
-	// and macros they hold are unknown.
+	// ReadFile reads a file that a source includes with quotes, by its name as written. If it is nil, includes are ignored, and the
+	// types and macros in them are unknown.
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Module is a file of kernels that dagrun did not bring. It is a [dag.Library].
+// Module is a user's file of kernels. It implements [dag.Library].
 type Module struct {
 	module  *launch.Module
-	kernels []*Kernel
-	refused map[string]error // kernels that are there but cannot be launched
+	kernels []*kernel
+	refused map[string]error // kernels of the file that cannot be launched, and why
 	globals []string
 }
 
-// Open reads what a module's kernels are: code is CUDA C, PTX, a cubin or a fat binary, told apart by contents and by the
-// path's ending. Nothing is compiled or loaded.
+// Open lists the kernels of a file. Its kind is recognised by the contents and by the path's ending. Nothing is compiled or loaded.
 func Open(name, path string, code []byte, options Options) (*Module, error) {
 	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References}, refused: map[string]error{}}
 	if path == "" {
@@ -66,7 +65,7 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 			m.refused[k.name] = k.err
 			continue
 		}
-		m.kernels = append(m.kernels, &Kernel{owner: m, name: k.name, params: k.params})
+		m.kernels = append(m.kernels, &kernel{owner: m, name: k.name, params: k.params})
 	}
 	if len(found) == 0 {
 		what := `an extern "C" __global__ function`
@@ -76,7 +75,7 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 		return nil, fmt.Errorf("module %q: %s has no kernel: %s is needed", name, path, what)
 	}
 	for entry := range options.References {
-		if !slices.ContainsFunc(m.kernels, func(k *Kernel) bool { return k.name == entry }) {
+		if !slices.ContainsFunc(m.kernels, func(k *kernel) bool { return k.name == entry }) {
 			return nil, fmt.Errorf("module %q: there is a Go version of %q, but no such kernel in %s", name, entry, path)
 		}
 	}
@@ -104,12 +103,9 @@ func kindOf(path string, code []byte) launch.Kind {
 // Module is the code itself.
 func (m *Module) Module() *launch.Module { return m.module }
 
-// WritableGlobals lists the variables that all launches share and may write: launches that use them are not independent, however
-// disjoint their buffers are.
+// WritableGlobals lists the variables that kernels may write. All launches share them, so launches that use them depend on each
+// other even if their buffers are disjoint.
 func (m *Module) WritableGlobals() []string { return m.globals }
-
-// HasWritableGlobals reports whether there are any.
-func (m *Module) HasWritableGlobals() bool { return len(m.globals) > 0 }
 
 // Names lists the kernels that can be launched, sorted.
 func (m *Module) Names() []string {
@@ -121,7 +117,7 @@ func (m *Module) Names() []string {
 	return names
 }
 
-// Kernel finds a kernel by name; element types do not choose between versions.
+// Kernel finds a kernel by name; the element types are not looked at.
 func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
 	for _, k := range m.kernels {
 		if k.name == name {
@@ -134,33 +130,30 @@ func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
 	return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
 }
 
-// Map is the library's business.
+// Map implements [dag.Library]: a user's module makes no kernels of expressions.
 func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
 	return nil, errors.New("a user's module makes no kernels of expressions")
 }
 
-// Kernel is a kernel of a user's module.
-type Kernel struct {
+// kernel is a kernel of a user's module.
+type kernel struct {
 	owner  *Module
 	name   string
 	params []dag.KernelParam
 }
 
 // Entry is the kernel's name.
-func (k *Kernel) Entry() string { return k.name }
+func (k *kernel) Entry() string { return k.name }
 
-// Params are as its source declares them: const T* is read, T* read and written unless the user says less. Of PTX and
-// cubins only sizes are known.
-func (k *Kernel) Params() []dag.KernelParam { return k.params }
+// Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For PTX and
+// cubins only the sizes are known.
+func (k *kernel) Params() []dag.KernelParam { return k.params }
 
 // Module is the code that the kernel is in.
-func (k *Kernel) Module() *launch.Module { return k.owner.module }
+func (k *kernel) Module() *launch.Module { return k.owner.module }
 
-// WritableGlobals are those of its module.
-func (k *Kernel) WritableGlobals() []string { return k.owner.globals }
-
-// Describe assumes that each buffer's whole slice is touched; grid and block are the user's to give.
-func (k *Kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+// Describe assumes that each buffer's whole slice is touched. Grid and block are the user's to give.
+func (k *kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	if len(args) != len(k.params) {
 		return dag.LaunchInfo{}, fmt.Errorf("takes %d arguments, got %d", len(k.params), len(args))
 	}

@@ -1,4 +1,4 @@
-// What is wrong with a launch's arguments, said the same way for every kind of kernel.
+// Checks of a launch's arguments that every kind of kernel makes, with the same messages.
 
 package launch
 
@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// checkKinds compares arguments with parameters: their number, buffer or number, type.
+// CheckKinds compares arguments with parameters: their number, buffer or number, type.
 func CheckKinds(params []dag.KernelParam, args []dag.Arg) error {
 	if len(args) != len(params) {
 		return fmt.Errorf("takes %s, got %d", CountArguments(params), len(args))
@@ -30,6 +30,7 @@ func CheckKinds(params []dag.KernelParam, args []dag.Arg) error {
 	return nil
 }
 
+// CountArguments names the parameters in a message: "2 arguments (n, x)".
 func CountArguments(given []dag.KernelParam) string {
 	var names []string
 	for _, p := range given {
@@ -44,10 +45,12 @@ func CountArguments(given []dag.KernelParam) string {
 	return fmt.Sprintf("%d arguments (%s)", len(names), strings.Join(names, ", "))
 }
 
+// Wrong is the error for one argument; the text continues the sentence "argument x ...".
 func Wrong(param, format string, a ...any) error {
 	return &dag.ArgumentError{Param: param, Index: -1, Problem: fmt.Sprintf(format, a...)}
 }
 
+// CountElements is "1 element" or "n elements".
 func CountElements(n int64) string {
 	if n == 1 {
 		return "1 element"
@@ -55,7 +58,7 @@ func CountElements(n int64) string {
 	return fmt.Sprintf("%d elements", n)
 }
 
-// scalarInt is an integer argument's value; 0 for a float.
+// IntegerValue is an integer argument's value; 0 for a float.
 func IntegerValue(a dag.Arg) int64 {
 	switch a.DType {
 	case dag.I8:

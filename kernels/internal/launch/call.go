@@ -1,4 +1,4 @@
-// What references use to read their arguments. Trusts sizes: Describe has checked them.
+// How references read their arguments. Sizes are not checked here: Describe has checked them.
 
 package launch
 
@@ -9,10 +9,10 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// slice is an argument's memory as n elements.
+// Slice is an argument's memory as n elements.
 func Slice[T any](a Arg, n int64) []T { return unsafe.Slice((*T)(a.Memory), n) }
 
-// scalar is an argument's value.
+// Scalar is an argument's value.
 func Scalar[T numbers.Element | int64 | uint64](a Arg) T {
 	var zero T
 	switch p := any(&zero).(type) {
@@ -30,9 +30,10 @@ func Scalar[T numbers.Element | int64 | uint64](a Arg) T {
 	return zero
 }
 
+// Integer is the value of an i64 argument.
 func Integer(a Arg) int64 { return int64(a.Bits) }
 
-// spansOf splits n items into parts of at most size.
+// SpansOf splits n items into parts of at most size.
 func SpansOf(n, size int64) int64 {
 	if n <= 0 {
 		return 0
@@ -40,11 +41,11 @@ func SpansOf(n, size int64) int64 {
 	return (n-1)/size + 1
 }
 
-// oneSpan is the Spans of work that does not split.
+// OneSpan is the Spans of work that does not split.
 func OneSpan(*Call) int64 { return 1 }
 
-// elementwiseSpan is how many elements make a span of elementwise work.
+// ElementwiseSpan is how many elements make a span of elementwise work.
 const ElementwiseSpan = 1 << 16
 
-// elementwiseSpans counts the spans of a kernel whose first argument is the number of elements.
+// ElementwiseSpans counts the spans of a kernel whose first argument is the number of elements.
 func ElementwiseSpans(c *Call) int64 { return SpansOf(Integer(c.Args[0]), ElementwiseSpan) }

@@ -7,11 +7,12 @@ import "unsafe"
 // Kind is the form of a module's code.
 type Kind uint8
 
+// The forms of code.
 const (
 	PTX Kind = iota
 	Cubin
 	Fatbin
-	Source // CUDA C, to be compiled for the device at hand
+	Source // CUDA C, compiled for the device when it is loaded
 )
 
 // Module is code that a device can load.
@@ -25,9 +26,9 @@ type Module struct {
 
 // Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.
 type Reference struct {
-	// Spans says into how many independent parts of equal size the work falls; 1 where it does not split.
+	// Spans is how many independent parts the work splits into; 1 if it does not split.
 	Spans func(c *Call) int64
-	// Run does parts lo (included) to hi (excluded).
+	// Run computes parts lo to hi-1.
 	Run func(c *Call, lo, hi int64)
 }
 

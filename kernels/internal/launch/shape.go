@@ -1,18 +1,19 @@
-// Launch shapes: how many blocks of how many threads. Chosen from sizes alone, since the same launch must fill a large GPU
-// and a laptop's: at most maxBlocks blocks walk the data in strides.
+// Launch shapes: how many blocks of how many threads. They depend on sizes alone, because the same launch must suit a large GPU and
+// a laptop's: at most MaxBlocks blocks walk the data in strides.
 
 package launch
 
 import "github.com/dagrun/dagrun/dag"
 
 const (
+	// BlockSize is the number of threads in a block, unless a kernel needs another.
 	BlockSize = 256
-	// maxBlocks is two full waves of 256-thread blocks on the largest GPU in reach (132 multiprocessors of 2,048 threads), and
-	// few enough that per-block work on a small one stays above the cost of starting a block.
+	// MaxBlocks is two full waves of 256-thread blocks on the largest GPU we measured (132 multiprocessors of 2,048 threads), and
+	// few enough that on a small GPU a block's work takes longer than starting it.
 	MaxBlocks = 132 * 16
 )
 
-// spread gives each block of 256 threads a share of n items, perBlock at least. Nothing to do is a launch of no blocks.
+// Spread divides n items among blocks of 256 threads, at least perBlock items each. For no items there are no blocks.
 func Spread(info *dag.LaunchInfo, n, perBlock int64) {
 	blocks := n / perBlock
 	if n%perBlock > 0 {

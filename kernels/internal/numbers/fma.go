@@ -4,7 +4,7 @@ package numbers
 
 import "math"
 
-// fma32 is exact: the product fits a float64, so the only danger is rounding twice. That goes wrong only where the first
+// FMA32 is a*b + c rounded once. The product fits a float64, so the only danger is rounding twice. That goes wrong only where the first
 // rounding lands in the middle between two float32 values, or where the result is subnormal.
 func FMA32(a, b, c float32) float32 {
 	p, d := float64(a)*float64(b), float64(c)
@@ -29,7 +29,7 @@ func fma32Near(p, d, s float64) float32 {
 	return float32(s)
 }
 
-// fusedOf is a*b + c rounded once.
+// FMA is a*b + c rounded once.
 func FMA[C Element](a, b, c C) C {
 	switch v := any(a).(type) {
 	case float32:

@@ -10,7 +10,7 @@ import (
 	"math/bits"
 )
 
-// element is a type that references compute on directly. f16 and bf16 are widened to float32 first.
+// Element is a type that references compute on directly. f16 and bf16 are widened to float32 first.
 type Element interface{ float32 | float64 | int32 }
 
 var (
@@ -91,6 +91,7 @@ func exp64(x float64) float64 {
 	return float64(float64(p*powerOfTwo64(half)) * powerOfTwo64(n-half))
 }
 
+// Log32 is the natural logarithm in float32.
 func Log32(x float32) float32 {
 	switch {
 	case x == 0:
@@ -122,6 +123,7 @@ func Log32(x float32) float32 {
 	return z + p + float32(k*0.693359375)
 }
 
+// Log64 is the natural logarithm in float64.
 func Log64(x float64) float64 {
 	switch {
 	case x == 0:
@@ -247,7 +249,7 @@ func sincos32(x float32) (s, c float32) {
 	return turn(quadrant, s, c)
 }
 
-// sincosTurns are the sine and cosine of 2*pi*u for a u in [0, 1].
+// SincosTurns32 is the sine and cosine of 2*pi*u for a u in [0, 1].
 func SincosTurns32(u float32) (s, c float32) {
 	v := float32(u * 4)
 	t := v + 12582912
@@ -255,6 +257,7 @@ func SincosTurns32(u float32) (s, c float32) {
 	return turn(int32(math.Float32bits(t))&3, s, c)
 }
 
+// SincosTurns64 is the same in float64.
 func SincosTurns64(u float64) (s, c float64) {
 	v := float64(u * 4)
 	t := v + 6755399441055744
@@ -353,16 +356,27 @@ func erf64(x float64) float64 {
 	return r
 }
 
-// The same by type.
+// Exp and the functions below pick the version for their type; an int32 is computed in float64.
+func Exp[C Element](x C) C { return apply(x, exp32, exp64) }
 
-func Exp[C Element](x C) C  { return apply(x, exp32, exp64) }
-func Log[C Element](x C) C  { return apply(x, Log32, Log64) }
+// Log is the natural logarithm.
+func Log[C Element](x C) C { return apply(x, Log32, Log64) }
+
+// Tanh is the hyperbolic tangent.
 func Tanh[C Element](x C) C { return apply(x, tanh32, tanh64) }
-func Erf[C Element](x C) C  { return apply(x, erf32, erf64) }
+
+// Erf is the error function.
+func Erf[C Element](x C) C { return apply(x, erf32, erf64) }
+
+// Sqrt is the square root.
 func Sqrt[C Element](x C) C { return apply(x, Sqrt32, math.Sqrt) }
+
+// Sin is the sine.
 func Sin[C Element](x C) C {
 	return apply(x, func(x float32) float32 { s, _ := sincos32(x); return s }, func(x float64) float64 { s, _ := sincos64(x); return s })
 }
+
+// Cos is the cosine.
 func Cos[C Element](x C) C {
 	return apply(x, func(x float32) float32 { _, c := sincos32(x); return c }, func(x float64) float64 { _, c := sincos64(x); return c })
 }
@@ -378,9 +392,10 @@ func apply[C Element](x C, f func(float32) float32, d func(float64) float64) C {
 	return C(d(float64(x)))
 }
 
-// A square root rounded to float64 and again to float32 is the correctly rounded one.
+// Sqrt32 is the square root. Rounded to float64 first and then to float32 it is still correctly rounded.
 func Sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
+// Log2Of64 is the logarithm to base 2 in float64.
 func Log2Of64(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return Log64(x)
@@ -396,7 +411,7 @@ func Log2Of64(x float64) float64 {
 	return math.FMA(Log64(m), 1.4426950408889634, float64(e))
 }
 
-// pow64 is x to the power of y, as power() of cuda/math.cuh.
+// Pow64 is x to the power of y, as power() of cuda/math.cuh.
 func Pow64(x, y float64) float64 {
 	whole := float64(y+6755399441055744) - 6755399441055744
 	a := y
@@ -441,7 +456,7 @@ func Pow64(x, y float64) float64 {
 	return r
 }
 
-// absOf is the magnitude; a negative zero loses its sign.
+// Abs is the magnitude; a negative zero loses its sign.
 func Abs[C Element](x C) C {
 	switch v := any(x).(type) {
 	case float32:
