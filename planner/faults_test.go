@@ -129,7 +129,7 @@ func withoutUnusedRecords(p *Plan) *Plan {
 			used[latest[op.Event]] = true
 		}
 	})
-	c := &Plan{Name: p.Name, Events: p.Events, Memory: p.Memory, Stats: p.Stats}
+	c := &Plan{Name: p.Name, Events: p.Events, Memory: p.Memory, Kept: p.Kept, Stats: p.Stats}
 	for _, s := range p.Streams {
 		s.Ops = nil
 		c.Streams = append(c.Streams, s)

@@ -111,6 +111,29 @@ func TestPlanRoundTripsNames(t *testing.T) {
 	}
 }
 
+func TestPlanFilesSayWhatIsKept(t *testing.T) {
+	g := saxpyGraph(t)
+	_, dy := declareSaxpy(dag.New("saxpy"))
+	p, err := New(context.Background(), g, Options{Keep: []int32{dy}})
+	require.NoError(t, err)
+	require.Equal(t, []int32{dy}, p.Kept)
+	text := encoded(t, g, p)
+	require.Contains(t, text, "\n  \"kept\": [\"d_y\"],\n")
+	back, err := DecodePlan(strings.NewReader(text), g)
+	require.NoError(t, err)
+	require.Equal(t, p.Kept, back.Kept)
+
+	for _, test := range []struct{ from, to, want string }{
+		{"  \"kept\": [\"d_y\"],\n", "", `plan: 1:1: key "kept" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again`},
+		{"[\"d_y\"]", "[\"d_z\"]", `kept[0]: this graph has no buffer "d_z" that is declared after the one before`},
+		{"[\"d_y\"]", "[\"d_y\", \"d_y\"]", `kept[1]: this graph has no buffer "d_y" that is declared after the one before`},
+		{"[\"d_y\"]", "[\"out\"]", `kept[0]: buffer "out" is in host memory`},
+	} {
+		_, err := DecodePlan(strings.NewReader(strings.Replace(text, test.from, test.to, 1)), g)
+		require.ErrorContains(t, err, test.want)
+	}
+}
+
 func TestDecodePlanRefuses(t *testing.T) {
 	g := saxpyGraph(t)
 	plan := saxpyPlan(t, g)

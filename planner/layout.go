@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// LayoutMemory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
+// LayoutMemory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
 // [New] has done so already; it is for schedules made by hand. Of the options only KeepAll and Keep count.
 //
 // Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
@@ -52,7 +52,11 @@ func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
 	if err := proof.CheckPlaced(g, p); err != nil {
 		return nil, err
 	}
-	return layout.PeakBuffers(g, p, layout.Kept(g))
+	kept := make([]bool, len(g.Buffers))
+	for _, b := range p.Kept {
+		kept[b] = true
+	}
+	return layout.PeakBuffers(g, p, kept)
 }
 
 // GraphEdges returns the edges that a CUDA graph of a plan needs: the transitive reduction of what happens before what in the

@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -292,4 +293,46 @@ func TestVerifySurvivesHostilePlans(t *testing.T) {
 			t.Fatal("a wrong plan passed")
 		}
 	})
+}
+
+// What a plan must keep follows from the graph, whatever the plan says; what it says it keeps shares no bytes.
+func TestVerifyKeptBuffers(t *testing.T) {
+	b := dag.New("kept")
+	out := b.Host("out", dag.U8, 100)
+	sum := b.Device("sum", dag.U8, 100)
+	first, second := b.Device("first", dag.U8, 100), b.Device("second", dag.U8, 100)
+	b.Task("add", b.InOut(sum))
+	b.Task("make", b.Out(first))
+	b.Task("use", b.In(first), b.Out(second))
+	b.Task("down", b.In(second), b.Out(out))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p, err := New(context.Background(), g, Options{Strategy: "serial"})
+	require.NoError(t, err)
+	require.Equal(t, []int32{sum}, p.Kept)
+
+	forgotten := plantest.ClonePlan(p)
+	forgotten.Kept = nil
+	require.EqualError(t, Verify(g, forgotten), `"sum" is read before it is written, but the plan does not keep its bytes: plan this graph again`)
+	require.ErrorIs(t, Verify(g, forgotten), ErrMemory)
+
+	onSum := plantest.ClonePlan(p)
+	onSum.Memory[1].Offset = onSum.Memory[0].Offset
+	require.EqualError(t, Verify(g, onSum), `"sum" must keep its bytes for the whole program, but "first" is placed on bytes [0:100) of device 0 too: place "first" elsewhere`)
+
+	more, err := New(context.Background(), g, Options{Strategy: "serial", Keep: []int32{first}})
+	require.NoError(t, err)
+	require.Equal(t, []int32{sum, first}, more.Kept)
+	onFirst := plantest.ClonePlan(more)
+	onFirst.Memory[2].Offset = onFirst.Memory[1].Offset
+	require.ErrorContains(t, Verify(g, onFirst), `"first" must keep its bytes for the whole program, but "second" is placed on`)
+	all, err := New(context.Background(), g, Options{KeepAll: true})
+	require.NoError(t, err)
+	require.Equal(t, []int32{sum, first, second}, all.Kept)
+
+	for _, kept := range [][]int32{{out, sum}, {first, sum}, {sum, sum}, {-1, sum}, {sum, 9}} {
+		wrong := plantest.ClonePlan(p)
+		wrong.Kept = kept
+		require.ErrorContains(t, Verify(g, wrong), "it must list device buffers once, by id: plan this graph again", kept)
+	}
 }

@@ -25,8 +25,8 @@ type OccupancyStep struct {
 }
 
 // OccupancyOf follows the device buffers of the plan through its predicted run, one entry for each device that has any, by
-// device. A buffer is alive from the start of the first node that touches it to the end of the last; one that has contents
-// before or after the run is alive all the time. Bytes count as the layout has them, in multiples of 256.
+// device. A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
+// keeps is alive all the time. Bytes count as the layout has them, in multiples of 256.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
 	touched := make([]bool, len(g.Buffers))
@@ -40,7 +40,10 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 			first[a.Buffer], last[a.Buffer] = min(first[a.Buffer], span.Start), max(last[a.Buffer], span.End)
 		}
 	}
-	kept := alwaysAlive(g)
+	kept := make([]bool, len(g.Buffers))
+	for _, b := range p.Kept {
+		kept[b] = true
+	}
 	placed := slices.Clone(p.Memory)
 	slices.SortStableFunc(placed, func(a, b plan.Placement) int { return cmp.Compare(a.Device, b.Device) })
 	var all []Occupancy
@@ -74,18 +77,4 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 		all = append(all, o)
 	}
 	return all
-}
-
-// alwaysAlive says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
-// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
-func alwaysAlive(g *dag.Graph) []bool {
-	kept := make([]bool, len(g.Buffers))
-	for i := range g.Buffers {
-		b := &g.Buffers[i]
-		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
-	}
-	for _, u := range g.ReadFirst() {
-		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
-	}
-	return kept
 }

@@ -66,10 +66,11 @@ type planDecoder struct {
 	stats    Stats
 	statsAt  int
 	orderAt  int
+	keptSeen bool
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "note"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "note"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
@@ -87,7 +88,7 @@ func (d *planDecoder) read() {
 	d.launched = make([]int32, d.g.Len())
 	d.event = -1
 	p := d.p
-	d.Object(planKeys, 1, func(key int) {
+	d.Object(planKeys, 2, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -115,6 +116,10 @@ func (d *planDecoder) read() {
 		case "memory":
 			p.Memory = []Placement{}
 			d.List(d.memory)
+		case "kept":
+			d.keptSeen = true
+			p.Kept = []int32{}
+			d.List(d.kept)
 		case "stats":
 			d.statsAt = d.At
 			d.readStats()
@@ -317,6 +322,30 @@ func (d *planDecoder) memory(int) {
 	d.p.Memory = append(d.p.Memory, m)
 }
 
+// kept reads the name of a buffer that keeps its bytes. Entries stand in the order of ids.
+func (d *planDecoder) kept(int) {
+	at := d.At
+	name := d.Text()
+	if d.Err != nil {
+		return
+	}
+	first := int32(0)
+	if k := len(d.p.Kept); k > 0 {
+		first = d.p.Kept[k-1] + 1
+	}
+	for b := first; int(b) < len(d.g.Buffers); b++ {
+		if d.g.Buffers[b].Name != name {
+			continue
+		}
+		if d.g.Buffers[b].Place != dag.Device {
+			d.misfit(at, "buffer %q is in host memory", jsontext.Clip(name))
+		}
+		d.p.Kept = append(d.p.Kept, b)
+		return
+	}
+	d.misfit(at, "this graph has no buffer %q that is declared after the one before", jsontext.Clip(name))
+}
+
 func (d *planDecoder) readStats() {
 	s := &d.stats
 	count := func(into *int) { *into = int(d.Int(0, math.MaxInt32)) }
@@ -358,6 +387,10 @@ func (d *planDecoder) settle() {
 		return
 	}
 	p, g := d.p, d.g
+	if !d.keptSeen {
+		d.FailAt(0, ErrPlanShape, "key \"kept\" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again")
+		return
+	}
 	if d.launches < g.Len() {
 		for i := range d.launched {
 			if d.launched[i] == 0 {
@@ -412,7 +445,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 1, func(key int) {
+	r.Object(planKeys, 2, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At
@@ -491,7 +524,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 				}
 				r.Object(forkKeys, 0, func(int) { r.Skip() })
 			})
-		case "order":
+		case "order", "kept":
 			r.List(func(int) { r.Skip() })
 		default:
 			r.Skip()

@@ -54,6 +54,11 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: memory entry %d places buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
 		}
 	}
+	for k, b := range p.Kept {
+		if b < 0 || int(b) >= len(e.g.Buffers) {
+			return fmt.Errorf("%w: kept entry %d is buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
+		}
+	}
 	for _, us := range []float64{p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS} {
 		if math.IsNaN(us) || math.IsInf(us, 0) {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
@@ -157,6 +162,14 @@ func (e *planEncoder) plan(p *Plan) {
 		e.WriteString("}")
 	}
 	e.close(len(p.Memory))
+	e.WriteString(",\n  \"kept\": [")
+	for k, b := range p.Kept {
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		e.string(e.g.Buffers[b].Name)
+	}
+	e.WriteByte(']')
 	e.stats(p)
 	e.WriteString("\n}\n")
 }

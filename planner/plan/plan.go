@@ -52,6 +52,7 @@ type Plan struct {
 	Order     []int32     // the submission order: one stream per op, each taking that stream's next
 	Events    int32       // event objects needed
 	Memory    []Placement // every device buffer, by buffer id
+	Kept      []int32     // device buffers that keep their bytes for the whole program, ascending: they share them with no other
 	Stats     Stats
 }
 

@@ -22,7 +22,7 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 		return v
 	}
 	// A hazard says more than a broken stream, so look for these first; under sync: explicit they may remain.
-	hazard := checkEdges(g, p, s, a)
+	readFirst, hazard := checkConflicts(g, p, s, a)
 	if hazard != nil && hazard.Fault != ErrRace {
 		return asEdge(g, hazard)
 	}
@@ -33,8 +33,9 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 		if v := checkDeclared(g, p, s, a); v != nil {
 			return asEdge(g, v)
 		}
+		readFirst = readFirstOf(g, s)
 	}
-	if v := checkMemory(g, p, s, a); v != nil {
+	if v := checkMemory(g, p, s, a, readFirst); v != nil {
 		return asEdge(g, v)
 	}
 	if hazard != nil {

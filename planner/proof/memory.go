@@ -30,8 +30,9 @@ func (d *deviceEnds) of(device int32) *int64 {
 	return &(*d)[len(*d)-1].end
 }
 
-// checkMemory returns the first fault of a plan's layout.
-func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) *Violation {
+// checkMemory returns the first fault of a plan's layout. readFirst says by buffer whether a replay reads bytes of it that it has not
+// written.
+func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, readFirst []bool) *Violation {
 	ends, v := checkPlacements(g, p)
 	if v != nil {
 		return v
@@ -39,12 +40,16 @@ func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) *V
 	if v := checkArena(p, ends); v != nil {
 		return v
 	}
+	kept, v := checkKept(g, p, readFirst)
+	if v != nil {
+		return v
+	}
 	if !anyShared(p) {
 		return nil
 	}
 	for low := 0; low < len(p.Streams); low += clocks.width() {
 		m := newMemoryWalk(g, p, s)
-		if v := m.walk(clocks, low); v != nil {
+		if v := m.walk(clocks, low, kept); v != nil {
 			return v
 		}
 	}
@@ -143,18 +148,40 @@ func anyShared(p *plan.Plan) bool {
 	return false
 }
 
-// keptBuffers says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
-// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
-func keptBuffers(g *dag.Graph) []bool {
+// checkKept returns which buffers the plan keeps, or the first fault of its list. It must have every buffer whose bytes mean
+// something before the first replay, after the last or from one replay to the next. Scratch means nothing outside the kernel that it
+// was made for.
+func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation) {
 	kept := make([]bool, len(g.Buffers))
+	last := int32(-1)
+	for k, b := range p.Kept {
+		if b <= last || int(b) >= len(g.Buffers) || g.Buffers[b].Place != dag.Device {
+			return nil, newViolation(plan.ErrMemory, "entry %d of the buffers that the plan keeps is %q: it must list device buffers once, by id", k, plan.BufferName(g, b)).
+				fix("plan this graph again")
+		}
+		kept[b], last = true, b
+	}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+		if kept[i] || b.Place != dag.Device {
+			continue
+		}
+		reason := ""
+		switch {
+		case b.Init != nil:
+			reason = "has contents before the first replay"
+		case b.Save != "" || b.Expect != nil:
+			reason = "is looked at after the last replay"
+		case readFirst[i] && !b.Scratch:
+			reason = "is read before it is written"
+		default:
+			continue
+		}
+		v := newViolation(plan.ErrMemory, "%q %s, but the plan does not keep its bytes", plan.BufferName(g, int32(i)), reason).fix("plan this graph again")
+		v.Buffer, v.BufferName = int32(i), plan.BufferName(g, int32(i))
+		return nil, v
 	}
-	for _, u := range g.ReadFirst() {
-		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
-	}
-	return kept
+	return kept, nil
 }
 
 // touch is the last access of a placement on one stream, so far.
@@ -220,9 +247,9 @@ func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
 }
 
 // walk checks what happens on the source streams from low.
-func (m *memoryWalk) walk(clocks clockSource, low int) (v *Violation) {
+func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violation) {
 	m.low, m.width = low, clocks.width()
-	for b, kept := range keptBuffers(m.g) {
+	for b, kept := range kept {
 		if k := m.index[b] - 1; kept && k >= 0 {
 			m.tenants[k].kept = true
 			if m.take(k); m.tenants[k].before > 0 {

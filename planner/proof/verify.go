@@ -54,15 +54,17 @@ func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
 		if v := checkDeclared(g, p, s, clocks); v != nil {
 			return v
 		}
-		if v := checkMemory(g, p, s, clocks); v != nil {
+		if v := checkMemory(g, p, s, clocks, readFirstOf(g, s)); v != nil {
 			return v
 		}
-		return checkEdges(g, p, s, clocks)
-	}
-	if v := checkEdges(g, p, s, clocks); v != nil {
+		_, v := checkConflicts(g, p, s, clocks)
 		return v
 	}
-	return checkMemory(g, p, s, clocks)
+	readFirst, v := checkConflicts(g, p, s, clocks)
+	if v != nil {
+		return v
+	}
+	return checkMemory(g, p, s, clocks, readFirst)
 }
 
 // violationError keeps a nil *Violation from becoming an error that is not nil.
@@ -70,15 +72,6 @@ func violationError(v *Violation) error {
 	if v == nil {
 		return nil
 	}
-	return v
-}
-
-// checkEdges returns the first dependency that is not enforced.
-func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) (v *Violation) {
-	forEachUnorderedEdge(g, p, s, clocks, func(to int32, pred int) bool {
-		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(to)[pred]])
-		return false
-	})
 	return v
 }
 

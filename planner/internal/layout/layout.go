@@ -16,7 +16,7 @@ import (
 // searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep.
 const searchLimit = 2000
 
-// Memory places every device buffer of a plan anew and fills in Memory, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
+// Memory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
 // plan's ops are known to be whole. kept says by buffer whether its bytes must stay its own.
 func Memory(g *dag.Graph, p *plan.Plan, kept []bool) error {
 	devices, sum, err := arenaSizes(g)
@@ -24,7 +24,7 @@ func Memory(g *dag.Graph, p *plan.Plan, kept []bool) error {
 		return err
 	}
 	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
-	p.Memory = nil
+	p.Memory, p.Kept = nil, nil
 	if len(devices) == 0 {
 		return nil
 	}
@@ -68,6 +68,9 @@ func Memory(g *dag.Graph, p *plan.Plan, kept []bool) error {
 	}
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.Place == dag.Device {
+			if kept[i] {
+				p.Kept = append(p.Kept, int32(i))
+			}
 			p.Memory = append(p.Memory, plan.Placement{Buffer: int32(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
 		}
 	}

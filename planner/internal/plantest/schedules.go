@@ -176,12 +176,15 @@ func DullPlan(g *dag.Graph, streams int, streamOf, order []int32) *plan.Plan {
 
 // PlaceApart gives every device buffer its own bytes.
 func PlaceApart(g *dag.Graph, p *plan.Plan) {
-	p.Memory, p.Stats.PeakDeviceBytes, p.Stats.SumDeviceBytes = nil, 0, 0
+	p.Memory, p.Kept, p.Stats.PeakDeviceBytes, p.Stats.SumDeviceBytes = nil, nil, 0, 0
 	next := map[int32]int64{}
 	ends := map[int32]int64{}
 	for i, b := range g.Buffers {
 		if b.Place != dag.Device {
 			continue
+		}
+		if bruteKept(g, int32(i)) {
+			p.Kept = append(p.Kept, int32(i))
 		}
 		p.Memory = append(p.Memory, plan.Placement{Buffer: int32(i), Device: b.Device, Offset: next[b.Device], Bytes: b.Bytes})
 		ends[b.Device] = max(ends[b.Device], next[b.Device]+b.Bytes)
@@ -286,11 +289,7 @@ func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool {
 
 // BruteAlive says whether two buffers may not share bytes.
 func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
-	kept := func(b int32) bool {
-		buffer := &g.Buffers[b]
-		return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == b }) && !buffer.Scratch
-	}
-	if kept(a) || kept(b) {
+	if bruteKept(g, a) || bruteKept(g, b) {
 		return true
 	}
 	done := func(a, b int32) bool {
@@ -304,6 +303,12 @@ func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 		return true
 	}
 	return !done(a, b) && !done(b, a)
+}
+
+// bruteKept says whether a buffer must keep its bytes for the whole program.
+func bruteKept(g *dag.Graph, b int32) bool {
+	buffer := &g.Buffers[b]
+	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == b }) && !buffer.Scratch
 }
 
 func bruteUses(g *dag.Graph, node, buffer int32) bool {
@@ -342,6 +347,7 @@ func ClonePlan(p *plan.Plan) *plan.Plan {
 	}
 	c.Order = slices.Clone(p.Order)
 	c.Memory = slices.Clone(p.Memory)
+	c.Kept = slices.Clone(p.Kept)
 	return &c
 }
 

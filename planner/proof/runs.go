@@ -1,0 +1,129 @@
+// Runs: all bytes of a buffer, cut where accesses begin and end.
+
+package proof
+
+import (
+	"cmp"
+	"slices"
+)
+
+// runsInChunk is how many runs one chunk holds at most: few enough to move, many enough that chunks are few.
+const runsInChunk = 256
+
+// byteRuns are the runs of a buffer, ascending and without gaps. Most buffers are touched as a whole, and have one.
+type byteRuns struct {
+	first  byteRun // the only run, while there are no chunks
+	chunks [][]byteRun
+}
+
+// runAt is the place of a run.
+type runAt struct{ chunk, index int }
+
+func (b *byteRuns) at(at runAt) *byteRun {
+	if b.chunks == nil {
+		return &b.first
+	}
+	return &b.chunks[at.chunk][at.index]
+}
+
+func (b *byteRuns) next(at runAt) runAt {
+	if at.index+1 < len(b.chunks[at.chunk]) {
+		return runAt{at.chunk, at.index + 1}
+	}
+	return runAt{at.chunk + 1, 0}
+}
+
+// from cuts the runs at lo and hi and returns the one that begins at lo.
+func (b *byteRuns) from(w *accessWalk, lo, hi int64) runAt {
+	if b.chunks == nil {
+		if b.first.writer < 0 && b.first.readers == 0 {
+			// The first access: a run for its bytes and one for the rest would only be needed if the others differed.
+			b.first.lo, b.first.hi = lo, hi
+		}
+		if b.first.lo == lo && b.first.hi == hi {
+			return runAt{}
+		}
+		b.spread()
+	}
+	b.cut(w, hi)
+	b.cut(w, lo)
+	return b.find(lo)
+}
+
+// spread puts the runs of a buffer that had only one into a chunk, with what lies around it.
+func (b *byteRuns) spread() {
+	chunk := make([]byteRun, 0, 8)
+	if b.first.lo > lowest {
+		chunk = append(chunk, byteRun{lo: lowest, hi: b.first.lo, writer: -1})
+	}
+	chunk = append(chunk, b.first)
+	if b.first.hi < highest {
+		chunk = append(chunk, byteRun{lo: b.first.hi, hi: highest, writer: -1})
+	}
+	b.chunks = [][]byteRun{chunk}
+}
+
+// find returns the run that has a byte.
+func (b *byteRuns) find(byte int64) runAt {
+	c, _ := slices.BinarySearchFunc(b.chunks, byte, func(chunk []byteRun, byte int64) int {
+		return cmp.Compare(chunk[len(chunk)-1].hi, byte+1)
+	})
+	i, _ := slices.BinarySearchFunc(b.chunks[c], byte, func(r byteRun, byte int64) int { return cmp.Compare(r.hi, byte+1) })
+	return runAt{c, i}
+}
+
+// cut makes a run begin at a byte.
+func (b *byteRuns) cut(w *accessWalk, byte int64) {
+	at := b.find(byte)
+	r := &b.chunks[at.chunk][at.index]
+	if r.lo == byte {
+		return
+	}
+	upper := byteRun{byte, r.hi, r.writer, w.copied(r.readers)}
+	r.hi = byte
+	chunk := slices.Insert(b.chunks[at.chunk], at.index+1, upper)
+	if len(chunk) > runsInChunk {
+		half := len(chunk) / 2
+		b.chunks = slices.Insert(b.chunks, at.chunk+1, slices.Clone(chunk[half:]))
+		chunk = chunk[:half]
+	}
+	b.chunks[at.chunk] = chunk
+}
+
+// join makes one run, just written, of those from a place up to a byte.
+func (b *byteRuns) join(first runAt, hi int64, writer int32) {
+	if b.chunks == nil {
+		b.first.writer = writer
+		return
+	}
+	r := b.at(first)
+	r.writer = writer
+	if r.hi == hi {
+		return
+	}
+	r.hi = hi
+	// Drop what follows up to hi: the rest of this chunk, whole chunks, the beginning of the last.
+	c := first.chunk
+	end := first.index + 1
+	for end < len(b.chunks[c]) && b.chunks[c][end].lo < hi {
+		end++
+	}
+	whole := end == len(b.chunks[c])
+	b.chunks[c] = slices.Delete(b.chunks[c], first.index+1, end)
+	if !whole {
+		return
+	}
+	last := c + 1
+	for last < len(b.chunks) && b.chunks[last][len(b.chunks[last])-1].hi <= hi {
+		last++
+	}
+	b.chunks = slices.Delete(b.chunks, c+1, last)
+	if c+1 < len(b.chunks) {
+		rest := b.chunks[c+1]
+		keep := 0
+		for keep < len(rest) && rest[keep].lo < hi {
+			keep++
+		}
+		b.chunks[c+1] = rest[keep:]
+	}
+}
