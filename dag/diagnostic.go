@@ -7,8 +7,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // MaxDiagnostics is how many mistakes (or warnings) of a file are kept; the rest is counted.
@@ -74,11 +75,11 @@ func (d *Diagnostic) Excerpt() string {
 	text.WriteString("  " + prefix)
 	caret.WriteString("  " + strings.Repeat(" ", len(prefix)))
 	for k, r := range line {
-		blank := strings.Repeat(" ", runeWidth(r))
+		blank := strings.Repeat(" ", words.RuneWidth(r))
 		if r == '\t' {
 			// A tab in both lines keeps the caret below its place whatever the terminal's tab stops are.
 			blank = "\t"
-		} else if unicode.IsControl(r) || r == utf8.RuneError {
+		} else if words.Steers(r) || r == utf8.RuneError {
 			r, blank = '\uFFFD', " "
 		}
 		text.WriteRune(r)
@@ -87,23 +88,6 @@ func (d *Diagnostic) Excerpt() string {
 		}
 	}
 	return text.String() + suffix + "\n" + caret.String() + "^\n"
-}
-
-// runeWidth is how many cells of a terminal a character takes.
-func runeWidth(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case r >= 0x1100 && r <= 0x115f, // Hangul Jamo
-		r >= 0x2e80 && r <= 0x303e, r >= 0x3041 && r <= 0xa4cf, // CJK, kana, Yi
-		r >= 0xac00 && r <= 0xd7a3,                                                                                     // Hangul syllables
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, // compatibility and full-width forms
-		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd: // pictographs, CJK extensions
-		return 2
-	}
-	return 1
 }
 
 // Diagnostics is a list of mistakes or of warnings, in file order.

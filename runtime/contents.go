@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -225,7 +226,7 @@ func (p *Program) keepInitial(ctx context.Context, file string) error {
 func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) (err error) {
 	staged, err := p.platform.AllocHost(b.Bytes, false)
 	if err != nil {
-		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, Size(b.Bytes), err)
+		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, words.Bytes(b.Bytes), err)
 	}
 	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
 	if err := p.generate(ctx, id, p.platform.HostBytes(staged, b.Bytes)); err != nil {

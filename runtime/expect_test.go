@@ -95,9 +95,3 @@ func TestPatternsShrinkToTheirPeriod(t *testing.T) {
 		require.Equal(t, c.width, width, "%#x", c.bits)
 	}
 }
-
-func TestSizesAreReadable(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB", 1 << 60: "1.0 EiB"} {
-		require.Equal(t, want, Size(bytes))
-	}
-}

@@ -84,5 +84,5 @@ func TestOutOfMemorySaysWhatWasNeeded(t *testing.T) {
 	defer platform.Close()
 	_, err = runtime.New(ctx, g, plan, platform, runtime.Options{Inflight: 2})
 	require.ErrorIs(t, err, cudart.ErrOutOfMemory)
-	require.EqualError(t, err, "device 0 is out of memory: the program needs 16.0 MiB, 4.0 MiB are free; largest buffers: d_x 4.0 MiB, d_y 4.0 MiB")
+	require.EqualError(t, err, "device 0 is out of memory: the program needs 16 MiB, 4 MiB are free; largest buffers: d_x 4 MiB, d_y 4 MiB")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -63,7 +64,7 @@ func (s *storage) takeHost(id int32, b *dag.Buffer, bound []byte) error {
 	}
 	address, err := s.platform.AllocHost(b.Bytes, b.Pageable)
 	if err != nil {
-		return fmt.Errorf("buffer %q: %s of host memory: %w", b.Name, Size(b.Bytes), err)
+		return fmt.Errorf("buffer %q: %s of host memory: %w", b.Name, words.Bytes(b.Bytes), err)
 	}
 	s.owned = append(s.owned, address)
 	s.host += b.Bytes
@@ -202,29 +203,16 @@ type OutOfMemoryError struct {
 
 func (e *OutOfMemoryError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "device %d is out of memory: the program needs %s", e.Device, Size(e.Needed))
+	fmt.Fprintf(&b, "device %d is out of memory: the program needs %s", e.Device, words.Bytes(e.Needed))
 	if e.Free >= 0 {
-		fmt.Fprintf(&b, ", %s are free", Size(e.Free))
+		fmt.Fprintf(&b, ", %s are free", words.Bytes(e.Free))
 	}
 	separator := "; largest buffers: "
 	for _, s := range e.Largest {
-		fmt.Fprintf(&b, "%s%s %s", separator, s.Name, Size(s.Bytes))
+		fmt.Fprintf(&b, "%s%s %s", separator, s.Name, words.Bytes(s.Bytes))
 		separator = ", "
 	}
 	return b.String()
 }
 
 func (e *OutOfMemoryError) Unwrap() error { return e.Err }
-
-// Size prints a number of bytes as people read it: 4.0 MiB.
-func Size(bytes int64) string {
-	if bytes < 1024 {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, unit := float64(bytes), -1
-	for value >= 1023.95 && unit < 5 {
-		value /= 1024
-		unit++
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[unit])
-}

@@ -17,7 +17,7 @@ import (
 // app is what every command has: where it reads and writes, and the shared flags.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *sink
 	flags          *flags                    // of the command that runs
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
@@ -30,8 +30,8 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &sink{w: stdout}, stderr: stderr, flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}}
-	a.progress = newProgress(stderr)
+	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}}
+	a.progress = newProgress(a.stderr)
 	a.log = slog.New(&logHandler{app: a})
 	return a
 }
@@ -46,13 +46,13 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	}
 	a.progress.end()
 	err = a.explain(ran, err)
-	if cut := a.stdout.(*sink).failure(); cut != nil {
+	if cut := a.stdout.failure(); cut != nil {
 		err = cut
 	}
 	status := statusOf(err)
 	var quiet *reported
 	if err != nil && !errors.As(err, &quiet) {
-		fmt.Fprintln(a.stderr, a.paintError(err))
+		a.printError(err)
 	}
 	if err != nil && a.flags.output == "json" && !a.answered {
 		a.answerError(err, status)

@@ -134,7 +134,7 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 	for _, mode := range modes {
 		for i := range plans {
 			row := plans[i]
-			a.progress.report("measure", len(report.Rows), len(plans)*len(modes))
+			a.progress.report(stageMeasure, len(report.Rows), len(plans)*len(modes))
 			if err := a.measureRow(ctx, p, &row, mode); err != nil {
 				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
 				return a.pinFault(ctx, p, err, &runFlags{})
@@ -318,7 +318,7 @@ func (a *app) printBench(r *benchReport, platform *opened) error {
 	if r.Profile != "" && !a.flags.quiet {
 		fmt.Fprintf(a.stdout, "\nprofile: %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
 	}
-	_, err := fmt.Fprintf(a.stdout, "\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
+	err := a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
 	return err
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -137,7 +137,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) 
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		fmt.Fprintf(a.stdout, "%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
+		_ = a.stdout.printf("%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
 			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}
@@ -147,20 +147,20 @@ func (a *app) printChecked(r *checked) {
 		fmt.Fprintf(a.stdout, "and %d more of %d races\n", r.MoreRace, r.MoreRace+len(r.Races))
 	}
 	for _, u := range r.Unfit {
-		fmt.Fprintf(a.stdout, "%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
-			u.Device, runtime.Size(u.Needs), u.Machine, runtime.Size(u.Has), u.Largest)
+		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
+			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
 	if a.flags.quiet {
 		return
 	}
 	if len(r.Races) == 0 && len(r.Unfit) == 0 {
-		fmt.Fprintf(a.stdout, "%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
+		_ = a.stdout.printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
 			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so a replay needs the one before it\n", name)
 	}
-	fmt.Fprintf(a.stdout, "device memory: %s\n", runtime.Size(r.Memory))
+	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 
 func dependencies(n int) string {

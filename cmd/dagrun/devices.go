@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/nvml"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -195,13 +196,13 @@ func (a *app) printDevices(r *devicesReport) error {
 	for _, d := range r.Devices {
 		free := "-"
 		if d.FreeBytes != nil {
-			free = runtime.Size(*d.FreeBytes)
+			free = words.Bytes(*d.FreeBytes)
 		}
 		peers := make([]string, len(d.Peers))
 		for i, p := range d.Peers {
 			peers[i] = strconv.Itoa(p)
 		}
-		table.row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, runtime.Size(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), dash(d.Capability),
+		table.row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, words.Bytes(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), dash(d.Capability),
 			dash(nonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, dash(strings.Join(peers, " ")))
 	}
 	if err := table.write(a.stdout); err != nil {

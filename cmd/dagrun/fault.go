@@ -35,7 +35,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 		return err
 	}
 	a.progress.clear()
-	fmt.Fprintln(a.stderr, a.paintError(err))
+	a.printError(err)
 	fmt.Fprintln(a.stderr, "  a fault is told late; replaying node by node in a new process to find where it came from")
 	// The program is closed, but a context that faulted frees nothing until it goes itself. That it had faulted is known.
 	_ = p.platform.Close()

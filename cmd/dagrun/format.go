@@ -92,7 +92,7 @@ func (a *app) format(ctx context.Context, names []string, write, check bool) err
 		case write && file.Written && a.flags.verbose:
 			a.log.Info("wrote", "file", file.File)
 		case !write && !check:
-			if _, err := io.WriteString(a.stdout, file.Text); err != nil {
+			if _, err := io.WriteString(a.stdout.document(), file.Text); err != nil {
 				return err
 			}
 		}

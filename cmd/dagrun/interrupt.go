@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 // grace is how long submitted work may take to finish after the command was told to stop.
@@ -35,7 +37,7 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 		case <-signals:
 			a.die(statusInterrupted, "interrupted twice")
 		case <-time.After(grace):
-			a.die(statusInterrupted, "interrupted; the device did not finish within "+grace.String()+", "+a.progress.where())
+			a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), grace, a.progress.where()))
 		}
 	}()
 	var once sync.Once
@@ -59,7 +61,7 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 		select {
 		case <-done:
 		default:
-			a.die(statusTimeout, fmt.Sprintf("timed out after %s; the device did not finish within another %s, %s", a.flags.timeout, grace, a.progress.where()))
+			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.flags.timeout, a.working(), grace, a.progress.where()))
 		}
 	})
 	return ctx, func() {
@@ -69,10 +71,19 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// die ends the process under whatever hangs. Files are written beside their name and renamed, so none is left half-written.
+// working is who does not finish when a command is stopped.
+func (a *app) working() string {
+	if a.progress.onDevice() {
+		return "the device"
+	}
+	return "the command"
+}
+
+// die ends the process under whatever hangs. Files that were being written are as they were before.
 func (a *app) die(status int, why string) {
+	files.Abandon()
 	a.progress.clear()
-	fmt.Fprintln(a.stderr, a.paint(a.stderr, red, "dagrun:"), why+a.left())
+	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), why+a.left())
 	if a.flags.output == "json" && !a.answered {
 		a.answerError(errors.New(why+a.left()), status)
 	}

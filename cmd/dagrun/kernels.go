@@ -140,7 +140,7 @@ func (a *app) printKernel(d kernels.Doc) error {
 	if d.Alias != "" {
 		title += " (or " + d.Alias + ")"
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n\n", a.paint(a.stdout, bold, title), d.Text)
+	_ = a.stdout.printf("%s: %s\n\n", a.paint(a.stdout, bold, title), d.Text)
 	table := newTable("argument", "type", "access", "elements or range")
 	args := make([]string, 0, len(d.Params))
 	for _, p := range d.Params {

@@ -44,8 +44,7 @@ func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
 		prefix = h.app.paint(h.app.stderr, yellow, "warning:")
 	}
 	h.app.progress.clear()
-	_, err := fmt.Fprintln(h.app.stderr, prefix, b.String())
-	return err
+	return h.app.stderr.printf("%s %s\n", prefix, b.String())
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -111,9 +111,9 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, fmt.Errorf("timed out after %s, %s", a.flags.timeout, a.progress.where()))
+		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s", a.flags.timeout, a.progress.where()), err})
 	case errors.Is(err, context.Canceled):
-		return withStatus(statusInterrupted, fmt.Errorf("interrupted, %s", a.progress.where()))
+		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
 	}
 	var missing *missingFile
 	if errors.As(err, &missing) {
@@ -125,6 +125,15 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	}
 	return err
 }
+
+// stopped is the end of a command that did not end by itself, in words, and the error that its work ended with.
+type stopped struct {
+	text string
+	err  error
+}
+
+func (e *stopped) Error() string { return e.text }
+func (e *stopped) Unwrap() error { return e.err }
 
 // missingFile is a pipeline file that could not be read.
 type missingFile struct {

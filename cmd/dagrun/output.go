@@ -1,16 +1,13 @@
-// Output: colours, JSON documents and what becomes of a full disk. Knows nothing of pipelines.
+// What commands print that has a form: the JSON documents of --output json, and diagnostics with their lines.
 
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -19,87 +16,6 @@ import (
 
 // jsonVersion is the version of every JSON document but those that have pages of their own (plans, machines, profiles).
 const jsonVersion = 1
-
-// Colours, as SGR parameters.
-const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	bold   = "1"
-	dim    = "2"
-)
-
-// sink remembers the first error of writing, so that output cut short is not taken for success.
-type sink struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sink) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	if err != nil && s.err == nil {
-		s.err = err
-	}
-	return n, err
-}
-
-func (s *sink) failure() error {
-	if s.err == nil {
-		return nil
-	}
-	return withStatus(statusInternal, fmt.Errorf("cannot write the output: %w", s.err))
-}
-
-// terminal reports whether w is one.
-func terminal(w io.Writer) bool {
-	if s, ok := w.(*sink); ok {
-		w = s.w
-	}
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// colored reports whether w takes colours: a terminal, unless the flag or NO_COLOR says otherwise.
-func (a *app) colored(w io.Writer) bool {
-	switch a.flags.color {
-	case "always":
-		return true
-	case "never":
-		return false
-	}
-	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// paint wraps text in an SGR colour where w takes colours.
-func (a *app) paint(w io.Writer, sgr, text string) string {
-	if text == "" || !a.colored(w) {
-		return text
-	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
-}
-
-func (a *app) paintError(err error) string {
-	return a.paint(a.stderr, red, "dagrun:") + " " + a.brief(err)
-}
-
-// brief is an error without the stack of a kernel of the CPU device that panicked, unless -v asks for all.
-func (a *app) brief(err error) string {
-	text := err.Error()
-	var device *cudart.Error
-	if !a.flags.verbose && errors.As(err, &device) && strings.HasPrefix(device.Detail, "goroutine ") {
-		text = strings.Replace(text, "\n"+device.Detail, "", 1)
-	}
-	return strings.TrimRight(text, "\n")
-}
-
-// warn says something on stderr that does not stop the command.
-func (a *app) warn(format string, args ...any) {
-	if a.flags.quiet {
-		return
-	}
-	a.progress.clear()
-	fmt.Fprintln(a.stderr, a.paint(a.stderr, yellow, "warning:"), fmt.Sprintf(format, args...))
-}
 
 // printDiagnostics writes what was found in a file, each with its line and a caret.
 func (a *app) printDiagnostics(d *dag.Diagnostics) error {
@@ -118,11 +34,12 @@ func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 			place = fmt.Sprintf("%s:%d:%d: ", item.File, item.Pos.Line, item.Pos.Column)
 			what = strings.TrimPrefix(what, place)
 		}
-		text, caret, _ := strings.Cut(item.Excerpt(), "\n")
+		text, pointer, _ := strings.Cut(item.Excerpt(), "\n")
+		var caret painted
 		if text != "" {
-			text, caret = "\n"+text, "\n"+a.paint(a.stderr, sgr, strings.TrimSuffix(caret, "\n"))
+			text, caret = "\n"+text, "\n"+a.paint(a.stderr, sgr, strings.TrimSuffix(pointer, "\n"))
 		}
-		if _, err := fmt.Fprintf(a.stderr, "%s%s%s%s\n", a.paint(a.stderr, bold, place), a.paint(a.stderr, sgr, what), text, caret); err != nil {
+		if err := a.stderr.printf("%s%s%s%s\n", a.paint(a.stderr, bold, place), a.paint(a.stderr, sgr, what), text, caret); err != nil {
 			return err
 		}
 	}
@@ -135,12 +52,17 @@ func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 
 // answer writes a command's JSON document.
 func (a *app) answer(document any) error {
-	a.answered = true
 	a.progress.clear()
-	encoder := json.NewEncoder(a.stdout)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(document)
+	if err := encoder.Encode(document); err != nil {
+		return withStatus(statusInternal, fmt.Errorf("the answer has no form in JSON: %w", err))
+	}
+	a.answered = true
+	_, err := a.stdout.Write(text.Bytes()) // what words.Safe spells out in a string of JSON means the same
+	return err
 }
 
 // errorDocument is what --output json writes where a command could not answer.
@@ -190,6 +112,9 @@ func (a *app) answerError(err error, status int) {
 	var alone *runtime.NodeError
 	if errors.As(err, &alone) {
 		document.Error.Node = alone.Node
+	}
+	if document.Error.Node == "" && (status == statusTimeout || status == statusInterrupted) {
+		document.Error.Node = a.progress.node()
 	}
 	// The error itself has been printed; that its copy could not be written is no news.
 	_ = a.answer(document)

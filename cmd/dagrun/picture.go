@@ -109,7 +109,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 		return err
 	}
 	if f.out == "" || f.out == "-" {
-		return write(a.stdout)
+		return write(a.stdout.document())
 	}
 	return writeOut(ctx, f.out, write)
 }
@@ -231,11 +231,9 @@ func (a *app) columns() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if s, ok := a.stdout.(*sink); ok {
-		if file, ok := s.w.(*os.File); ok {
-			if n, _, err := term.GetSize(int(file.Fd())); err == nil && n > 0 {
-				return n
-			}
+	if file := a.stdout.file(); file != nil {
+		if n, _, err := term.GetSize(int(file.Fd())); err == nil && n > 0 {
+			return n
 		}
 	}
 	return 80

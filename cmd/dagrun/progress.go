@@ -5,16 +5,22 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/runtime"
 )
 
-// stageReplay is the stage in which replays are counted.
-const stageReplay = "replay"
+// Stages in which the device works.
+const (
+	stageReplay  = "replay" // replays are counted in it
+	stageMeasure = "measure"
+)
 
 const (
 	progressAfter = time.Second // before that nobody wonders
@@ -23,7 +29,7 @@ const (
 
 // progress follows a command through its stages. Its methods may be called from any goroutine.
 type progress struct {
-	w     io.Writer
+	w     *sink
 	mu    sync.Mutex
 	stage string
 	done  int
@@ -34,7 +40,7 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-func newProgress(w io.Writer) *progress { return &progress{w: w} }
+func newProgress(w *sink) *progress { return &progress{w: w} }
 
 // begin starts painting where there is a terminal to paint on.
 func (p *progress) begin() {
@@ -69,13 +75,13 @@ func (p *progress) paint(began time.Time) {
 				continue
 			}
 			p.mu.Lock()
-			text := progressText(p.stage, p.done, p.total, now.Sub(p.since))
-			if file, ok := p.w.(*os.File); ok {
-				if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && len(text) >= width {
-					text = text[:width-1]
+			text := words.Line(progressText(p.stage, p.done, p.total, now.Sub(p.since)))
+			if file := p.w.file(); file != nil {
+				if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+					text = words.Cut(text, width-1)
 				}
 			}
-			fmt.Fprint(p.w, "\r\x1b[K"+text)
+			_ = p.w.text.WriteTrusted("\r\x1b[K" + text) // progress that cannot be shown is not missed
 			p.shown = true
 			p.mu.Unlock()
 		}
@@ -101,7 +107,7 @@ func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		_ = p.w.text.WriteTrusted("\r\x1b[K")
 		p.shown = false
 	}
 }
@@ -116,6 +122,23 @@ func (p *progress) end() {
 	p.clear()
 }
 
+// node is the node that runs alone, "" where none does.
+func (p *progress) node() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name, alone := strings.CutPrefix(p.stage, runtime.StageNode); alone {
+		return name
+	}
+	return ""
+}
+
+// onDevice reports whether the command is waiting for its device.
+func (p *progress) onDevice() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stage == stageReplay || p.stage == stageMeasure || strings.HasPrefix(p.stage, runtime.StageNode)
+}
+
 // where says how far the command came: "after 12 of 100 replays", "at load library".
 func (p *progress) where() string {
 	p.mu.Lock()
@@ -123,6 +146,8 @@ func (p *progress) where() string {
 	switch {
 	case p.stage == "":
 		return "before anything ran"
+	case strings.HasPrefix(p.stage, runtime.StageNode):
+		return fmt.Sprintf("while node %q ran alone, after %d of %s", strings.TrimPrefix(p.stage, runtime.StageNode), p.done, counted(p.total, "replay"))
 	case p.stage == stageReplay:
 		return fmt.Sprintf("after %d of %s", p.done, counted(p.total, "replay"))
 	case p.total > 0:

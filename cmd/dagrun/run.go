@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -190,7 +191,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.follow {
 		a.unfinished = program.Unfinished
 	}
-	a.log.Info("ready", "replay", program.Mode(), "device_memory", runtime.Size(program.Memory().Reserved))
+	a.log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}
@@ -305,7 +306,7 @@ func (a *app) printRunText(r *runReport) {
 		if r.Replay != runtime.Streams.String() {
 			mode = ", as a " + r.Replay
 		}
-		fmt.Fprintf(a.stdout, "%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
+		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
 			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
 	a.printChecks(r.Checks, "matches")
@@ -315,20 +316,20 @@ func (a *app) printRunText(r *runReport) {
 	}
 	width := 0
 	for _, s := range r.Saved {
-		width = max(width, len(s.Buffer))
+		width = max(width, words.Width(words.Line(s.Buffer)))
 	}
 	for _, s := range r.Saved {
-		fmt.Fprintf(a.stdout, "  saved %-*s  %s, %s\n", width, s.Buffer, s.File, runtime.Size(s.Bytes))
+		fmt.Fprintf(a.stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
-		fmt.Fprintln(a.stdout, a.paint(a.stdout, dim, "  no buffer has expect or save, so no result was looked at"))
+		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save, so no result was looked at"))
 	}
 }
 
 func (a *app) printChecks(checks []runtime.Check, verb string) {
 	width := 0
 	for _, c := range checks {
-		width = max(width, len(c.Buffer))
+		width = max(width, words.Width(words.Line(c.Buffer)))
 	}
 	for _, c := range checks {
 		switch {
@@ -337,13 +338,13 @@ func (a *app) printChecks(checks []runtime.Check, verb string) {
 			if strings.HasPrefix(c.Against, "sum ") {
 				text = c.First
 			}
-			fmt.Fprintf(a.stdout, "  %s  %-*s  %s%s\n", a.paint(a.stdout, red, "FAIL"), width, c.Buffer, text, tolerance(c))
+			_ = a.stdout.printf("  %s  %s  %s%s\n", a.paint(a.stdout, red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
 		case !a.flags.quiet:
 			worst := "exactly"
 			if c.Worst > 0 {
 				worst = fmt.Sprintf("worst error %.3g", c.Worst)
 			}
-			fmt.Fprintf(a.stdout, "  %s    %-*s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), width, c.Buffer, verb, c.Against, counted(int(c.Elements), "element"), worst)
+			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), verb, c.Against, counted(int(c.Elements), "element"), worst)
 		}
 	}
 }
@@ -358,8 +359,8 @@ func tolerance(c runtime.Check) string {
 
 // printMemory shows what a program takes, as people know it from their frameworks: planned, reserved, and each buffer's life.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
-	fmt.Fprintf(a.stdout, "device memory: %s reserved, %s for each of %s in flight; buffers alone would take %s; host memory %s\n",
-		a.paint(a.stdout, bold, runtime.Size(m.Reserved)), runtime.Size(m.Planned), counted(m.Instances, "replay"), runtime.Size(m.Buffers), runtime.Size(m.Host))
+	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; buffers alone would take %s; host memory %s\n",
+		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
 	if len(m.PerBuffer) == 0 {
 		return nil
 	}
@@ -370,7 +371,7 @@ func (a *app) printMemory(m *runtime.MemoryStats) error {
 		if b.Shares {
 			own = "shared"
 		}
-		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), runtime.Size(b.Bytes), dash(b.First), dash(b.Last), own)
+		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), dash(b.First), dash(b.Last), own)
 	}
 	return table.write(a.stdout)
 }

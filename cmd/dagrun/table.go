@@ -6,7 +6,8 @@ import (
 	"bufio"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // table collects rows and writes them aligned. Columns whose every cell looks like a number are aligned to the right.
@@ -17,14 +18,19 @@ type table struct {
 
 func newTable(head ...string) *table { return &table{head: head} }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	for i := range cells {
+		cells[i] = words.Line(cells[i]) // before its width is taken
+	}
+	t.rows = append(t.rows, cells)
+}
 
 func (t *table) write(w io.Writer) error {
 	widths, numbers := make([]int, len(t.head)), make([]bool, len(t.head))
 	for i, h := range t.head {
-		widths[i], numbers[i] = utf8.RuneCountInString(h), len(t.rows) > 0
+		widths[i], numbers[i] = words.Width(h), len(t.rows) > 0
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], words.Width(row[i]))
 			numbers[i] = numbers[i] && (row[i] == "" || row[i] == "-" || row[i][0] >= '0' && row[i][0] <= '9')
 		}
 	}
@@ -35,7 +41,7 @@ func (t *table) write(w io.Writer) error {
 			if i > 0 {
 				text.WriteString("  ")
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			pad := strings.Repeat(" ", widths[i]-words.Width(cell))
 			if numbers[i] {
 				text.WriteString(pad + cell)
 			} else {

@@ -58,7 +58,7 @@ func TestProgressText(t *testing.T) {
 // A pipe gets no progress, and what was reported is known all the same.
 func TestProgressElsewhere(t *testing.T) {
 	var b bytes.Buffer
-	p := newProgress(&b)
+	p := newProgress(newSink(&b))
 	p.begin()
 	require.Equal(t, "before anything ran", p.where())
 	p.report("replay", 7, 9)

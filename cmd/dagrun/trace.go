@@ -200,7 +200,7 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
+		_ = a.stdout.printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
 			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		table := newTable("start us", "end us", "takes us", "predicted us", "stream", "node")
 		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {

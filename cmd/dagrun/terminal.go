@@ -1,0 +1,158 @@
+// Where a command prints: colours on terminals, and text from outside spelled so that it cannot steer one.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// Colours, as SGR parameters.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+	dim    = "2"
+)
+
+// sink is standard output or standard error. What is written to it comes out as words.Safe spells it; only printf adds colours. It
+// remembers the first error of writing, so that output cut short is not taken for success. Any goroutine may use it.
+type sink struct {
+	w    io.Writer
+	text *words.Writer
+	mu   sync.Mutex
+	err  error
+}
+
+func newSink(w io.Writer) *sink {
+	s := &sink{w: w}
+	s.text = words.NewWriter(writerFunc(s.pass))
+	return s
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// pass writes bytes as they are.
+func (s *sink) pass(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err == nil {
+			s.err = err
+		}
+	}
+	return n, err
+}
+
+func (s *sink) Write(p []byte) (int, error) { return s.text.Write(p) }
+
+// painted is text that is safe for a terminal, with the colours that paint gave it.
+type painted string
+
+// printf prints like fmt.Fprintf; arguments that are painted keep their colours, all others come out as words.Safe spells them.
+func (s *sink) printf(format string, args ...any) error {
+	safe := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case painted:
+			safe[i] = string(v)
+		case string:
+			safe[i] = words.Safe(v)
+		case error:
+			safe[i] = words.Safe(v.Error())
+		case fmt.Stringer:
+			safe[i] = words.Safe(v.String())
+		default:
+			safe[i] = arg
+		}
+	}
+	return s.text.WriteTrusted(fmt.Sprintf(format, safe...))
+}
+
+// document is where output that another program reads is written: unchanged, unless it goes to a terminal.
+func (s *sink) document() io.Writer {
+	if terminal(s) {
+		return s
+	}
+	return writerFunc(s.pass)
+}
+
+func (s *sink) failure() error {
+	_ = s.text.Flush() // an error of it is remembered like any other
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return nil
+	}
+	return withStatus(statusInternal, fmt.Errorf("cannot write the output: %w", s.err))
+}
+
+// file is the file that a sink writes to, nil where it is something else.
+func (s *sink) file() *os.File {
+	file, _ := s.w.(*os.File)
+	return file
+}
+
+// terminal reports whether s is one.
+func terminal(s *sink) bool {
+	file := s.file()
+	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// colored reports whether s takes colours: a terminal, unless the flag or NO_COLOR says otherwise.
+func (a *app) colored(s *sink) bool {
+	switch a.flags.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return terminal(s) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// paint wraps text in an SGR colour where s takes colours.
+func (a *app) paint(s *sink, sgr, text string) painted {
+	text = words.Safe(text)
+	if text == "" || !a.colored(s) {
+		return painted(text)
+	}
+	return painted("\x1b[" + sgr + "m" + text + "\x1b[0m")
+}
+
+// printError prints what ended a command.
+func (a *app) printError(err error) {
+	// Where an error cannot be printed, there is nobody to tell.
+	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), a.brief(err))
+}
+
+// brief is an error without the stack of a kernel of the CPU device that panicked, unless -v asks for all.
+func (a *app) brief(err error) string {
+	text := err.Error()
+	var device *cudart.Error
+	if !a.flags.verbose && errors.As(err, &device) && strings.HasPrefix(device.Detail, "goroutine ") {
+		text = strings.Replace(text, "\n"+device.Detail, "", 1)
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// warn says something on stderr that does not stop the command.
+func (a *app) warn(format string, args ...any) {
+	if a.flags.quiet {
+		return
+	}
+	a.progress.clear()
+	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, yellow, "warning:"), fmt.Sprintf(format, args...)) // as above
+}

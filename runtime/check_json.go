@@ -1,0 +1,68 @@
+// Checks in JSON, which has no NaN and no infinities: those are strings.
+
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// number is a float64 whose JSON is a number, or one of the strings "NaN", "Infinity" and "-Infinity".
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	switch v := float64(n); {
+	case math.IsNaN(v):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func (n *number) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case `"NaN"`:
+		*n = number(math.NaN())
+	case `"Infinity"`:
+		*n = number(math.Inf(1))
+	case `"-Infinity"`:
+		*n = number(math.Inf(-1))
+	default:
+		if err := json.Unmarshal(text, (*float64)(n)); err != nil {
+			return fmt.Errorf("%s is not a number, \"NaN\", \"Infinity\" or \"-Infinity\"", text)
+		}
+	}
+	return nil
+}
+
+// checkDocument is a Check in JSON, key by key.
+type checkDocument struct {
+	Buffer   string `json:"buffer"`
+	OK       bool   `json:"ok"`
+	Elements int64  `json:"elements"`
+	Wrong    int64  `json:"wrong"`
+	First    string `json:"first,omitempty"`
+	Worst    number `json:"worst_error"`
+	Against  string `json:"against"`
+	RTol     number `json:"rtol"`
+	ATol     number `json:"atol"`
+}
+
+// MarshalJSON writes NaN and infinities as strings: "NaN", "Infinity", "-Infinity".
+func (c Check) MarshalJSON() ([]byte, error) {
+	return json.Marshal(checkDocument{c.Buffer, c.OK, c.Elements, c.Wrong, c.First, number(c.Worst), c.Against, number(c.RTol), number(c.ATol)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Check) UnmarshalJSON(text []byte) error {
+	var d checkDocument
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	*c = Check{d.Buffer, d.OK, d.Elements, d.Wrong, d.First, float64(d.Worst), d.Against, float64(d.RTol), float64(d.ATol)}
+	return nil
+}
