@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,6 +31,17 @@ const replayGap = 20.0
 // engine ran beside others), the host's submissions, an arrow for every wait, and the predicted course beside the first replay where
 // there is one (predicted may be nil).
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
+	switch {
+	case g == nil || plan == nil:
+		return errors.New("a trace needs its graph and its plan to be written")
+	case predicted != nil && len(predicted.Nodes) != g.Len():
+		return fmt.Errorf("a prediction of %d nodes for a graph of %d", len(predicted.Nodes), g.Len())
+	}
+	for k := range t.Replays {
+		if spans := t.Replays[k].Spans; len(spans) != g.Len() {
+			return fmt.Errorf("a trace of %d nodes for a graph of %d", len(spans), g.Len())
+		}
+	}
 	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
 	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]string{
 		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": micro(t.PlainUS), "traced_us": micro(t.TracedUS),

@@ -24,8 +24,14 @@ import (
 // chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
 const chunkBytes = 64 << 20
 
-// Generate fills memory with a buffer's initial contents; dir is where relative file names start.
+// Generate fills memory, which must have the buffer's size, with a buffer's initial contents; dir is where relative file names start.
 func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
+	if b == nil {
+		return errors.New("initial contents of no buffer")
+	}
+	if want := count(b.Shape) * b.DType.Size(); int64(len(memory)) != want {
+		return fmt.Errorf("buffer %q has %d bytes, the memory for its initial contents %d", b.Name, want, len(memory))
+	}
 	if b.Init == nil || b.Init.Kind == dag.InitZeros {
 		clear(memory)
 		return nil
@@ -68,6 +74,8 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 				return t.FromValue(v), err
 			}
 		}
+	default:
+		return fmt.Errorf("buffer %q: init: unknown kind %d", b.Name, init.Kind)
 	}
 	return inParallel(ctx, n, func(lo, hi int64) error {
 		for i := lo; i < hi; i++ {
@@ -111,8 +119,8 @@ func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error
 	group.SetLimit(goruntime.GOMAXPROCS(0))
 	for lo := int64(0); lo < n; lo += elementsAtOnce {
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			return do(lo, min(lo+elementsAtOnce, n))
 		})
@@ -139,6 +147,9 @@ func (p *Program) initialise(ctx context.Context) error {
 
 // Restore puts the initial contents back into every buffer that a replay changes and that has any. It waits for replays first.
 func (p *Program) Restore(ctx context.Context) error {
+	if p.closed {
+		return ErrClosed
+	}
 	if !p.dirty {
 		return nil
 	}
@@ -262,6 +273,9 @@ func (p *Program) do(ctx context.Context, device int32, command cudart.Command) 
 
 // Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
 func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) (err error) {
+	if !p.isBuffer(buffer) {
+		return fmt.Errorf("the pipeline has no buffer %d", buffer)
+	}
 	b := &p.graph.Buffers[buffer]
 	if int64(len(memory)) != b.Bytes {
 		return fmt.Errorf("buffer %q has %d bytes, the memory to read it into %d", b.Name, b.Bytes, len(memory))
@@ -290,9 +304,12 @@ func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) (err er
 	return nil
 }
 
-// Host returns the memory of a host buffer, as the next replay will use it (with several in flight each has its own). It is
+// Host returns the memory of a host buffer (nil for any other), as the next replay will use it (with several in flight each has its own). It is
 // valid until Close; nothing may be written to it while a replay that uses it runs.
 func (p *Program) Host(buffer int32) []byte {
+	if p.closed || !p.isBuffer(buffer) {
+		return nil
+	}
 	b := &p.graph.Buffers[buffer]
 	if b.Place != dag.Host {
 		return nil
@@ -302,7 +319,10 @@ func (p *Program) Host(buffer int32) []byte {
 
 // Address is where a buffer is, on its device or on the host, as the next replay will use it: for work of the caller's own on the
 // stream of Options.Origin, before a replay or after it. Device buffers that share bytes hold what was written last; a
-// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep.
+// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep. It is 0 for a buffer that there is not.
 func (p *Program) Address(buffer int32) cudart.Ptr {
+	if p.closed || !p.isBuffer(buffer) {
+		return 0
+	}
 	return p.instances[p.next].memory.address[buffer]
 }

@@ -35,7 +35,7 @@ func TestBoundMemoryIsUsedItself(t *testing.T) {
 			require.Zero(t, program.Memory().Host, "nothing was taken for them")
 			for i := range uint32(3) {
 				binary.LittleEndian.PutUint32(input, 100+i)
-				require.NoError(t, program.Replay())
+				require.NoError(t, program.Replay(ctx))
 				require.NoError(t, program.Synchronize(ctx))
 				require.Equal(t, 200+2*i, binary.LittleEndian.Uint32(result))
 			}
@@ -132,7 +132,7 @@ func TestAReplayJoinsTheCallersStream(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, list.Submit())
 				if i == 0 {
-					require.NoError(t, program.Replay())
+					require.NoError(t, program.Replay(ctx))
 				}
 				defer func() { require.NoError(t, list.Close()) }()
 			}
@@ -203,7 +203,7 @@ func TestOnDoneSeesWhatCameBefore(t *testing.T) {
 	require.NoError(t, err)
 	binary.LittleEndian.PutUint32(program.Host(in), 4)
 	result := program.Host(out)
-	require.NoError(t, program.Replay())
+	require.NoError(t, program.Replay(ctx))
 	got := uint32(0)
 	require.NoError(t, program.OnDone(func(err error) {
 		if err == nil {

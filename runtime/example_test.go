@@ -99,7 +99,7 @@ func ExampleOptions_bind() {
 	x, y, result := []float32{1, 2, 3, 4}, []float32{0, 0, 0, 1}, make([]float32, 4)
 	program, platform := programOf(g, runtime.Options{Bind: map[string][]byte{"x": bytesOf(x), "y": bytesOf(y), "result": bytesOf(result)}})
 	for range 2 {
-		if err := errors.Join(program.Replay(), program.Synchronize(ctx)); err != nil {
+		if err := errors.Join(program.Replay(ctx), program.Synchronize(ctx)); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(result)
@@ -149,7 +149,7 @@ func ExampleProgram_OnDone() {
 	program, platform := programOf(g, runtime.Options{})
 	copy(floats(program.Host(x)), []float32{20, 21})
 	done := make(chan error)
-	if err := errors.Join(program.Replay(), program.OnDone(func(err error) { done <- err })); err != nil {
+	if err := errors.Join(program.Replay(context.Background()), program.OnDone(func(err error) { done <- err })); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(<-done, floats(program.Host(result)))
@@ -195,7 +195,7 @@ func ExampleOptions_origin() {
 		log.Fatal(err)
 	}
 	for range 3 {
-		if err := errors.Join(again.Submit(), program.Replay()); err != nil {
+		if err := errors.Join(again.Submit(), program.Replay(ctx)); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -171,7 +171,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, program.Run(ctx, 200)) // queues reach their size
 		allocated := testing.AllocsPerRun(100, func() {
-			if program.Replay() != nil || program.Synchronize(ctx) != nil {
+			if program.Replay(ctx) != nil || program.Synchronize(ctx) != nil {
 				t.Error("a replay failed")
 			}
 		})

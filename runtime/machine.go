@@ -10,8 +10,12 @@ import (
 )
 
 // MachineOf returns a planning model of a platform's devices, which are taken to be like the first. Figures that a device does not
-// tell, such as the rates of its host's link, are what its generation usually has; MeasureMachine measures them.
+// tell, such as the rates of its host's link, are what its generation usually has; MeasureMachine measures them. Without a device it is
+// the model of an H200.
 func MachineOf(platform cudart.Platform) *planner.Machine {
+	if platform == nil {
+		return planner.H200()
+	}
 	infos := platform.Devices()
 	if len(infos) == 0 {
 		return planner.H200()

@@ -21,7 +21,6 @@ const (
 
 // measurer runs the pipelines of one measurement.
 type measurer struct {
-	ctx      context.Context
 	platform cudart.Platform
 	machine  *planner.Machine
 	bytes    int64 // of a large copy
@@ -32,13 +31,16 @@ type measurer struct {
 // the costs of launches, waits and gaps, on streams and in graphs. The other figures are MachineOf's: arithmetic, limits, and with
 // one device the rate between devices. It takes some seconds; report is called before each step and may be nil.
 func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
-	m := &measurer{ctx: ctx, platform: platform, machine: MachineOf(platform), bytes: 256 << 20, runs: 20}
+	if platform == nil || len(platform.Devices()) == 0 {
+		return nil, fmt.Errorf("there is nothing to measure: %w", cudart.ErrNoDevice)
+	}
+	m := &measurer{platform: platform, machine: MachineOf(platform), bytes: 256 << 20, runs: 20}
 	if platform.Name() == "cpu" {
 		m.bytes = 8 << 20
 	}
 	steps := []struct {
 		name string
-		run  func() error
+		run  func(context.Context) error
 	}{
 		// Graphs come first: on some drivers a process that has used several streams replays graphs more slowly.
 		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers},
@@ -47,7 +49,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		if report != nil {
 			report("measure "+step.name, i, len(steps))
 		}
-		if err := step.run(); err != nil {
+		if err := step.run(ctx); err != nil {
 			return nil, fmt.Errorf("measure %s: %w", step.name, err)
 		}
 	}
@@ -55,7 +57,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 }
 
 // time replays a pipeline and returns what one replay takes. Streams are as declared.
-func (m *measurer) time(mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
+func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
 	b := dag.New("measure")
 	b.Use(kernels.Library())
 	declare(b)
@@ -63,11 +65,11 @@ func (m *measurer) time(mode Mode, declare func(b *dag.Builder)) (t *Timing, err
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planner.New(m.ctx, g, planner.Options{Strategy: "list", Machine: m.machine})
+	plan, err := planner.New(ctx, g, planner.Options{Strategy: "list", Machine: m.machine})
 	if err != nil {
 		return nil, err
 	}
-	program, err := New(m.ctx, g, plan, m.platform, Options{Mode: mode})
+	program, err := New(ctx, g, plan, m.platform, Options{Mode: mode})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,7 @@ func (m *measurer) time(mode Mode, declare func(b *dag.Builder)) (t *Timing, err
 			err = closeErr
 		}
 	}()
-	return program.Measure(m.ctx, 3, m.runs)
+	return program.Measure(ctx, 3, m.runs)
 }
 
 // chains declares chains side by side of kernels, each chain on a stream of its own.
@@ -123,12 +125,12 @@ func pingPong(length int, spinUS float64) func(b *dag.Builder) {
 	}
 }
 
-func (m *measurer) graphs() error {
-	chain, err := m.time(Captured, chains(1, measuredChain, 0))
+func (m *measurer) graphs(ctx context.Context) error {
+	chain, err := m.time(ctx, Captured, chains(1, measuredChain, 0))
 	if err != nil {
 		return err
 	}
-	wide, err := m.time(Captured, chains(measuredWidth, measuredChain, 0))
+	wide, err := m.time(ctx, Captured, chains(measuredWidth, measuredChain, 0))
 	if err != nil {
 		return err
 	}
@@ -137,12 +139,12 @@ func (m *measurer) graphs() error {
 	return nil
 }
 
-func (m *measurer) launches() error {
-	chain, err := m.time(Streams, chains(1, measuredChain, 0))
+func (m *measurer) launches(ctx context.Context) error {
+	chain, err := m.time(ctx, Streams, chains(1, measuredChain, 0))
 	if err != nil {
 		return err
 	}
-	ping, err := m.time(Streams, pingPong(measuredChain, 0))
+	ping, err := m.time(ctx, Streams, pingPong(measuredChain, 0))
 	if err != nil {
 		return err
 	}
@@ -152,13 +154,13 @@ func (m *measurer) launches() error {
 	return nil
 }
 
-func (m *measurer) gaps() error {
+func (m *measurer) gaps(ctx context.Context) error {
 	const steps = 64
-	chain, err := m.time(Streams, chains(1, steps, measuredSpinUS))
+	chain, err := m.time(ctx, Streams, chains(1, steps, measuredSpinUS))
 	if err != nil {
 		return err
 	}
-	ping, err := m.time(Streams, pingPong(steps, measuredSpinUS))
+	ping, err := m.time(ctx, Streams, pingPong(steps, measuredSpinUS))
 	if err != nil {
 		return err
 	}
@@ -168,9 +170,9 @@ func (m *measurer) gaps() error {
 }
 
 // copy measures a copy of few and of many bytes: what it takes before its first byte, and its rate.
-func (m *measurer) copy(from, to func(b *dag.Builder, name string, elements int64) int32) (startUS, rate float64, err error) {
+func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name string, elements int64) int32) (startUS, rate float64, err error) {
 	timed := func(bytes int64) (float64, error) {
-		t, err := m.time(Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			src, dst := from(b, "from", bytes/4), to(b, "to", bytes/4)
 			b.Copy("copy", b.Whole(dst), b.Whole(src))
 		})
@@ -197,26 +199,26 @@ func onDevice(b *dag.Builder, name string, elements int64) int32 {
 	return b.Device(name, dag.F32, elements)
 }
 
-func (m *measurer) copies() (err error) {
-	if m.machine.CopyUS, m.machine.HostToDevice, err = m.copy(onHost, onDevice); err != nil {
+func (m *measurer) copies(ctx context.Context) (err error) {
+	if m.machine.CopyUS, m.machine.HostToDevice, err = m.copy(ctx, onHost, onDevice); err != nil {
 		return err
 	}
-	if _, m.machine.DeviceToHost, err = m.copy(onDevice, onHost); err != nil {
+	if _, m.machine.DeviceToHost, err = m.copy(ctx, onDevice, onHost); err != nil {
 		return err
 	}
-	if _, m.machine.DeviceToDevice, err = m.copy(onDevice, onDevice); err != nil {
+	if _, m.machine.DeviceToDevice, err = m.copy(ctx, onDevice, onDevice); err != nil {
 		return err
 	}
-	if _, m.machine.HostToHost, err = m.copy(onHost, onHost); err != nil {
+	if _, m.machine.HostToHost, err = m.copy(ctx, onHost, onHost); err != nil {
 		return err
 	}
-	return m.bothWays()
+	return m.bothWays(ctx)
 }
 
 // bothWays measures a copy up and a copy down that begin together, beside each alone.
-func (m *measurer) bothWays() error {
+func (m *measurer) bothWays(ctx context.Context) error {
 	timed := func(up, down bool) (float64, error) {
-		t, err := m.time(Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			from, to := onHost(b, "from", m.bytes/4), onDevice(b, "to", m.bytes/4)
 			made, result := onDevice(b, "made", m.bytes/4), onHost(b, "result", m.bytes/4)
 			if up {
@@ -251,11 +253,11 @@ func (m *measurer) bothWays() error {
 
 // switches measures copies that an engine takes from three streams in turn, beside the same on one stream. A kernel after each keeps
 // a stream's next copy back, so that the engine has to change; copies of one stream are a gap apart.
-func (m *measurer) switches() error {
+func (m *measurer) switches(ctx context.Context) error {
 	const copies, streams = 48, 3
 	elements := m.bytes / 4 / (4 * copies)
 	timed := func(copyOn, kernelOn func(i int) int32) (float64, error) {
-		t, err := m.time(Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			from, to := onHost(b, "from", copies*elements), onDevice(b, "to", copies*elements)
 			for i := range int64(copies) {
 				part := func(buffer int32) dag.Range {
@@ -287,9 +289,9 @@ func (m *measurer) switches() error {
 }
 
 // memory measures a kernel that reads and writes as many bytes as it can, beside one that does next to nothing.
-func (m *measurer) memory() error {
+func (m *measurer) memory(ctx context.Context) error {
 	timed := func(elements int64) (float64, error) {
-		t, err := m.time(Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			x, y := b.Device("x", dag.F32, elements), b.Device("y", dag.F32, elements)
 			b.Kernel("square", "square", dag.Args{elements, b.Whole(x), b.Whole(y)})
 		})
@@ -310,7 +312,7 @@ func (m *measurer) memory() error {
 	return nil
 }
 
-func (m *measurer) peers() (err error) {
+func (m *measurer) peers(ctx context.Context) (err error) {
 	devices := m.platform.Devices()
 	if len(devices) < 2 || !devices[0].Peers[1] {
 		return nil
@@ -320,6 +322,6 @@ func (m *measurer) peers() (err error) {
 		b.OnDevice(id, 1)
 		return id
 	}
-	_, m.machine.PeerToPeer, err = m.copy(onDevice, second)
+	_, m.machine.PeerToPeer, err = m.copy(ctx, onDevice, second)
 	return err
 }

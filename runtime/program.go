@@ -25,7 +25,12 @@ const (
 	Auto                 // whichever of Streams and Captured replays faster, measured for a moment
 )
 
-func (m Mode) String() string { return [...]string{"streams", "graph", "built graph", "auto"}[m] }
+func (m Mode) String() string {
+	if names := [...]string{"streams", "graph", "built graph", "auto"}; int(m) < len(names) {
+		return names[m]
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
 
 // Options says how a program runs. The zero value replays as streams, one replay at a time.
 type Options struct {
@@ -79,7 +84,7 @@ type Program struct {
 
 	boundContents map[int32][]byte // what carried buffers in the caller's memory held at first
 	initialKept   map[int32][]byte // initial contents whose file a save has overwritten, or is about to
-	closeOnce     sync.Once
+	closed        bool
 	closeErr      error
 }
 
@@ -103,8 +108,19 @@ type instance struct {
 	loose    bool // a Replay used it that nobody has waited for
 }
 
+// ErrClosed is the error of using a program after Close.
+var ErrClosed = errors.New("the program is closed")
+
 // New verifies the plan and makes it ready: memory, kernels, streams, events, encoded commands, initial contents.
 func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
+	switch {
+	case g == nil:
+		return nil, errors.New("a program needs a graph")
+	case plan == nil:
+		return nil, errors.New("a program needs a plan")
+	case platform == nil:
+		return nil, errors.New("a program needs a platform to run on")
+	}
 	if options.Inflight == 0 {
 		options.Inflight = 1
 	}
@@ -162,6 +178,16 @@ func (p *Program) tolerates(err error) bool {
 }
 
 func (p *Program) checkOptions() error {
+	switch o := &p.options; {
+	case o.Mode > Auto:
+		return fmt.Errorf("%s is no way to replay", o.Mode)
+	case o.Memory > Separate:
+		return fmt.Errorf("MemoryMode(%d) is no way to take memory", uint8(o.Memory))
+	case o.Threads < 0 || o.Threads > 1024:
+		return fmt.Errorf("%d threads: want 1 to 1024", o.Threads)
+	case len(p.platform.Devices()) == 0:
+		return fmt.Errorf("%s has no device: %w", p.platform.Name(), cudart.ErrNoDevice)
+	}
 	if p.options.Threads > 1 {
 		if err := planner.VerifySingleUse(p.graph, p.plan); err != nil {
 			return fmt.Errorf("submitting from %d threads needs an event of its own for every record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
@@ -344,6 +370,8 @@ func (p *Program) Buffer(name string) (int32, bool) {
 	return -1, false
 }
 
+func (p *Program) isBuffer(id int32) bool { return id >= 0 && int(id) < len(p.graph.Buffers) }
+
 // report tells Options.Progress how far a stage is; total is 0 where it is not known.
 func (p *Program) report(stage string, done, total int) {
 	if p.options.Progress != nil {
@@ -360,20 +388,23 @@ func (p *Program) Choice() string { return p.choice }
 // Warnings are things a user should know of the modules that were loaded.
 func (p *Program) Warnings() []string { return p.warnings }
 
-// Close waits for what was submitted and gives everything back. Calling it again does nothing.
+// Close waits for what was submitted and gives everything back; memory cannot be given back earlier, so no context ends it. Calling
+// it again does nothing.
 func (p *Program) Close() error {
-	p.closeOnce.Do(func() {
-		var errs []error
-		p.endTurns()
-		p.callbacks.Wait()
-		for _, in := range p.instances {
-			errs = append(errs, in.close())
-		}
-		for _, m := range p.modules {
-			errs = append(errs, m.Close())
-		}
-		p.closeErr = errors.Join(errs...)
-	})
+	if p.closed {
+		return p.closeErr
+	}
+	p.closed = true
+	var errs []error
+	p.endTurns()
+	p.callbacks.Wait()
+	for _, in := range p.instances {
+		errs = append(errs, in.close())
+	}
+	for _, m := range p.modules {
+		errs = append(errs, m.Close())
+	}
+	p.closeErr = errors.Join(errs...)
 	return p.closeErr
 }
 

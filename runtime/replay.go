@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,13 +12,17 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Replay submits the whole program once and returns without waiting for it. Replays are ordered on the device; with several
-// in flight, each waits only for the one before it that used the same buffers.
+// Replay submits the whole program once and returns without waiting for the device. Replays are ordered on the device; with several
+// in flight, each waits only for the one before it that used the same buffers. Replay itself waits only where a callback of ReplayThen
+// still uses the buffers, and gives up when the context ends.
 //
-// What a service wants with every replay's own result is ReplayThen.
-func (p *Program) Replay() error {
+// To get each replay's own result, use ReplayThen.
+func (p *Program) Replay(ctx context.Context) error {
+	if p.closed {
+		return ErrClosed
+	}
 	in := p.instances[p.next]
-	if err := in.await(context.Background()); err != nil {
+	if err := in.await(ctx); err != nil {
 		return err
 	}
 	in.loose = true
@@ -45,6 +50,12 @@ func (p *Program) submit(in *instance) error {
 // OnDone calls f once everything replayed so far has finished, with the first error of that work. It returns at once; f runs on a
 // goroutine of its own, and Close waits for it.
 func (p *Program) OnDone(f func(error)) error {
+	switch {
+	case p.closed:
+		return ErrClosed
+	case f == nil:
+		return errors.New("OnDone needs a function to call")
+	}
 	type mark struct {
 		event cudart.Event
 		list  cudart.List
@@ -115,6 +126,9 @@ func (p *Program) last() *instance {
 
 // Synchronize waits until every replay has finished, and every then of ReplayThen returned, and returns the first error of their work.
 func (p *Program) Synchronize(ctx context.Context) error {
+	if p.closed {
+		return ErrClosed
+	}
 	for _, in := range p.instances {
 		if err := in.streams[0].Synchronize(ctx); err != nil {
 			return err
@@ -128,16 +142,30 @@ func (p *Program) Synchronize(ctx context.Context) error {
 
 // Run replays the program that many times and waits. It stops submitting when the context ends, and waits no longer then.
 func (p *Program) Run(ctx context.Context, iterations int) error {
+	if err := p.checkReplays("run", iterations, 0); err != nil {
+		return err
+	}
 	for i := range iterations {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		if err := p.Replay(); err != nil {
+		if err := p.Replay(ctx); err != nil {
 			return err
 		}
 		p.report("replay", i+1, iterations)
 	}
 	return p.Synchronize(ctx)
+}
+
+// checkReplays refuses what no number of replays can be, and a program that is closed.
+func (p *Program) checkReplays(what string, replays, least int) error {
+	switch {
+	case p.closed:
+		return ErrClosed
+	case replays < least:
+		return fmt.Errorf("%s %d replays: want %d or more", what, replays, least)
+	}
+	return nil
 }
 
 // makeGraphs gives every instance its executable graph: one never overlaps itself.
@@ -208,7 +236,7 @@ func (p *Program) probe(ctx context.Context) (float64, error) {
 	for round := 0; round < rounds; round++ {
 		start := time.Now()
 		for range replays {
-			if err := p.Replay(); err != nil {
+			if err := p.Replay(ctx); err != nil {
 				return 0, err
 			}
 		}

@@ -77,6 +77,9 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 
 // eachResult hands out the contents of every buffer with save or expect, in declaration order.
 func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory []byte) error) error {
+	if p.closed {
+		return ErrClosed
+	}
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
 		if b.Save == "" && b.Expect == nil {
@@ -96,9 +99,18 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 // CompareResults compares every saved or expected buffer of two programs of the same graph element by element, with the
 // tolerance of the element type: none for integers, a few units in the last place for floats, more where sums are long.
 func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
+	switch {
+	case got == nil || want == nil:
+		return nil, errors.New("two programs are needed to compare their results")
+	case want.closed:
+		return nil, ErrClosed
+	}
 	var checks []Check
 	err := got.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
-		id, _ := want.Buffer(b.Name)
+		id, ok := want.Buffer(b.Name)
+		if !ok || want.graph.Buffers[id].DType != b.DType || want.graph.Buffers[id].Bytes != b.Bytes {
+			return fmt.Errorf("buffer %q is not the same in both programs", b.Name)
+		}
 		other := make([]byte, b.Bytes)
 		if err := want.Read(ctx, id, other); err != nil {
 			return err

@@ -62,6 +62,9 @@ const batch = 16
 // Measure warms up, then times that many replays. Submission and device time come from one pass with an event on either side of
 // every replay; wall time from a second pass without them. Initial contents are restored afterwards.
 func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
+	if err := errors.Join(p.checkReplays("warm up with", warmup, 0), p.checkReplays("measure", iterations, 1)); err != nil {
+		return nil, err
+	}
 	if err := p.Run(ctx, max(1, warmup)); err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing,
 	if err := p.Run(ctx, iterations); err != nil {
 		return nil, err
 	}
-	t.Wall = float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, iterations))
+	t.Wall = float64(time.Since(start).Nanoseconds()) / 1e3 / float64(iterations)
 	return t, p.Restore(ctx)
 }
 
@@ -103,11 +106,11 @@ func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) (e
 			return err
 		}
 	}
-	submit, device := make([]float64, 0, iterations), make([]float64, 0, iterations)
+	var submit, device []float64
 	p.dirty = true
 	for done := 0; done < iterations; {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		n := min(batch, iterations-done)
 		for i := range n {

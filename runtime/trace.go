@@ -58,6 +58,9 @@ type tracer struct {
 //
 // The trace costs time of its own, which TracedUS beside PlainUS shows.
 func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err error) {
+	if err := p.checkReplays("trace", replays, 1); err != nil {
+		return nil, err
+	}
 	if p.options.Recorder != nil {
 		if err := p.options.Recorder.Disable(); err != nil {
 			return nil, err

@@ -21,6 +21,9 @@ func refuse(format string, args ...any) error {
 // SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are derived again; an
 // update that would touch more bytes than were declared is refused, since the plan's waits were proved for those.
 func (p *Program) SetScalar(node string, argument int, value float64) error {
+	if p.closed {
+		return ErrClosed
+	}
 	id, ok := p.node(node)
 	if !ok {
 		return refuse("the pipeline has no node %q", node)
@@ -147,6 +150,9 @@ func (p *Program) node(name string) (int32, bool) {
 // the caller's. A buffer that shares its bytes with others in the plan cannot be moved, nor can memory be used that another
 // buffer of the program has: the plan's order was not proved for that.
 func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
+	if p.closed {
+		return ErrClosed
+	}
 	id, ok := p.Buffer(buffer)
 	if !ok {
 		return refuse("the pipeline has no buffer %q", buffer)

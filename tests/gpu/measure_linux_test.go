@@ -385,7 +385,7 @@ func programSide(shape string, mode runtime.Mode, threads int) func(*testing.T, 
 		g, plan := planned(t, shape, threads)
 		made := must[*runtime.Program](t)(runtime.New(context.Background(), g, plan, p, runtime.Options{Mode: mode, Threads: threads}))
 		closing(t, made)
-		return side{made.Replay, func() error { return made.Synchronize(context.Background()) }}
+		return side{func() error { return made.Replay(context.Background()) }, func() error { return made.Synchronize(context.Background()) }}
 	}
 }
 

@@ -246,7 +246,7 @@ func TestAMillionReplaysKeepMemoryFlat(t *testing.T) {
 		require.LessOrEqual(t, free-after, int64(4<<20))
 		require.LessOrEqual(t, grown, int64(16<<20))
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
-			if program.Replay() != nil {
+			if program.Replay(ctx) != nil {
 				t.Error("a replay failed")
 			}
 		}), "allocations of a replay")

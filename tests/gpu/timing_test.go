@@ -39,7 +39,7 @@ func TestWrongWaysOfTiming(t *testing.T) {
 		return program
 	}
 	program := fresh()
-	replay := func() { require.NoError(t, program.Replay()) }
+	replay := func() { require.NoError(t, program.Replay(ctx)) }
 	wait := func() { require.NoError(t, program.Synchronize(ctx)) }
 	us := func(since time.Time) float64 { return float64(time.Since(since).Nanoseconds()) / 1e3 }
 	first := time.Now()

@@ -1,4 +1,4 @@
-// Steps: replays in which every node runs alone, so that a fault is the fault of the node that was running. Slow; measures nothing.
+// Node by node: replays in which every node runs alone, so that a fault or a hang belongs to the node that was running.
 
 package runtime
 
@@ -10,10 +10,19 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
+// StageNode begins the stages that RunAlone reports to Options.Progress; the name of the node that runs follows.
+const StageNode = "node "
+
 // RunAlone replays the program that many times with one node on the device at a time: each is submitted by itself, in the plan's
 // order, and waited for. A device reports the fault of a kernel only to a later call; here that is the call which waits for this
 // kernel, so the error names the node that is to blame.
 func (p *Program) RunAlone(ctx context.Context, iterations int) error {
+	if err := p.checkReplays("run", iterations, 0); err != nil {
+		return err
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return err
+	}
 	p.dirty = true
 	in := p.instances[0]
 	p.next = 1 % len(p.instances)
@@ -39,10 +48,11 @@ func (p *Program) RunAlone(ctx context.Context, iterations int) error {
 			if l == nil {
 				continue
 			}
-			if err := ctx.Err(); err != nil {
-				return err
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			c := &in.lowered.commands[i]
+			p.report(StageNode+c.Label, replay, iterations)
 			err := l.Submit()
 			if err == nil {
 				err = c.Stream.Synchronize(ctx)
@@ -51,7 +61,6 @@ func (p *Program) RunAlone(ctx context.Context, iterations int) error {
 				return &NodeError{Node: c.Label, Stream: p.streamOf(in, c.Stream), Replay: replay, Err: err}
 			}
 		}
-		p.report("replay node by node", replay+1, iterations)
 	}
 	return nil
 }

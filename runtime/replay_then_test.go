@@ -49,7 +49,7 @@ func TestTurnsComeBackInOrderEachWithItsResult(t *testing.T) {
 				defer func() { require.NoError(t, platform.Close()) }()
 				program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode, Inflight: inflight})
 				require.NoError(t, err)
-				require.NoError(t, program.Replay()) // a plain replay before does not mix with them
+				require.NoError(t, program.Replay(ctx)) // a plain replay before does not mix with them
 				const turns = 50
 				var got []uint32
 				for i := range uint32(turns) {
@@ -108,7 +108,7 @@ func TestATurnWaitsUntilItsBuffersAreRead(t *testing.T) {
 	why := errors.New("the request went away")
 	cancel(why)
 	never := func(*runtime.Turn) { t.Error("the buffers are still being read") }
-	require.ErrorIs(t, program.ReplayThen(gone, never, nil), why)
+	require.ErrorIs(t, program.ReplayThen(gone, never, func(*runtime.Turn, error) {}), why)
 	require.ErrorIs(t, program.Synchronize(gone), why)
 	close(read)
 	done := false

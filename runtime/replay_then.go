@@ -1,9 +1,10 @@
-// Turns: replays of a service, each with its own input and its own result, in order, several on their way at once. Plans nothing.
+// ReplayThen: replays with an input and a result of their own, for services. Several are on their way at once, results come in order.
 
 package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
@@ -16,11 +17,14 @@ type Turn struct {
 	program *Program
 	in      *instance
 	then    func(*Turn, error)
-	idle    chan struct{} // holds a token while no turn uses the instance
+	idle    chan struct{} // holds one token while no turn uses the instance
 }
 
 // Host returns the memory that this replay's host buffer has: input before the replay, result after it.
 func (t *Turn) Host(buffer int32) []byte {
+	if !t.program.isBuffer(int32(buffer)) {
+		return nil
+	}
 	b := &t.program.graph.Buffers[buffer]
 	if b.Place != dag.Host {
 		return nil
@@ -29,14 +33,21 @@ func (t *Turn) Host(buffer int32) []byte {
 }
 
 // ReplayThen submits one replay and returns without waiting for it. before, which may be nil, runs first, on the caller's goroutine,
-// and writes the replay's input; then runs once the replay has finished, with its error, and reads the result. The calls of then
+// and writes the replay's input. then runs once the replay has finished, with its error, and reads the result. The calls of then
 // come one at a time, in the order of the replays, on a goroutine of the program's own.
 //
 // With Options.Inflight K, up to K turns are on their way: each has buffers of its own, so the input of the next is written while
-// others compute. ReplayThen waits where the buffers whose turn it is are still in use, by a replay or by a then that has not
-// returned, and gives up when the context ends. A then must not call the program's methods, Counters apart. Nothing is allocated per turn
-// but by before and then themselves.
+// others compute. If the next buffers are still in use, by a replay or by a then that has not returned, ReplayThen waits for them and
+// gives up when the context ends. A then must not call any method of the program except Counters. A before that panics submits nothing
+// and leaves the program usable; a then that panics ends the process, as a panic does on any goroutine. Nothing is allocated per turn
+// except by before and then themselves.
 func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(*Turn, error)) error {
+	switch {
+	case p.closed:
+		return ErrClosed
+	case then == nil:
+		return errors.New("ReplayThen needs a function to call with the result")
+	}
 	if p.turns == nil {
 		p.startTurns()
 	}
@@ -47,9 +58,14 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	submitted := false
+	defer func() {
+		if !submitted { // an error, or a before that panicked
+			t.idle <- struct{}{}
+		}
+	}()
 	if in.loose { // a Replay may still read what before is to write
 		if err := in.streams[0].Synchronize(ctx); err != nil {
-			t.idle <- struct{}{}
 			return err
 		}
 		in.loose = false
@@ -59,9 +75,9 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 		before(t)
 	}
 	if err := p.replay(in); err != nil {
-		t.idle <- struct{}{}
 		return err
 	}
+	submitted = true
 	p.turnNumber++
 	p.turns <- t
 	return nil
@@ -74,18 +90,32 @@ func (p *Program) startTurns() {
 		in.turn = Turn{program: p, in: in, idle: make(chan struct{}, 1)}
 		in.turn.idle <- struct{}{}
 	}
-	p.callbacks.Go(func() {
-		for t := range p.turns {
-			err := t.in.streams[0].Synchronize(context.Background())
-			if err != nil {
-				err = fmt.Errorf("replay %d: %w", t.Number, err)
-				p.failed.Add(1)
-			}
-			p.finished.Add(1)
-			t.then(t, err)
-			t.idle <- struct{}{}
+	p.callbacks.Go(p.finishTurns)
+}
+
+// finishTurns waits for turns in their order until Close. A then that ends its goroutine, as a failing test does, ends only its turn.
+func (p *Program) finishTurns() {
+	ended := false
+	defer func() {
+		if !ended {
+			p.callbacks.Go(p.finishTurns)
 		}
-	})
+	}()
+	for t := range p.turns {
+		p.finish(t)
+	}
+	ended = true
+}
+
+func (p *Program) finish(t *Turn) {
+	defer func() { t.idle <- struct{}{} }()
+	err := t.in.streams[0].Synchronize(context.Background())
+	if err != nil {
+		err = fmt.Errorf("replay %d: %w", t.Number, err)
+		p.failed.Add(1)
+	}
+	p.finished.Add(1)
+	t.then(t, err)
 }
 
 // endTurns lets the goroutine finish what is on its way.
