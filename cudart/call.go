@@ -1,8 +1,8 @@
-// The names of the driver's calls behind commands, for errors. Calls nothing.
+// The names of the driver calls that submit commands, for errors.
 
 package cudart
 
-// Call is the driver's call that submits the command to a stream, "" where there is none.
+// Call is the name of the driver call that submits the command to a stream, "" if there is none.
 func (c *Command) Call() string {
 	switch c.Kind {
 	case LaunchKernel:

@@ -1,5 +1,10 @@
-// Package cudart is what a program runs on: one interface, [Platform], with two implementations. cudart/driver is the NVIDIA
-// driver API, cudart/host the CPU device. It decides nothing about schedules.
+// What programs run on: the interfaces of platforms, streams, events, kernels, lists and graphs.
+
+// Package cudart defines what programs run on: the interface [Platform], which cudart/driver implements with NVIDIA's driver API and
+// cudart/host with the CPU. To write a platform of your own, implement the interfaces here and run the tests of cudart/conformance on it.
+//
+// The methods of a platform, and of what it makes, may be called from any goroutine. They return an error for bad arguments and for things
+// that are closed.
 package cudart
 
 import (
@@ -9,48 +14,49 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Platform is every device of one kind that this process can use.
+// Platform is all devices of one kind that this process can use.
 type Platform interface {
 	// Name is "cuda" or "cpu".
 	Name() string
-	// Devices describes each device; its index is the device number. It does not create contexts.
+	// Devices describes the devices; an index into the result is a device number. It creates no context.
 	Devices() []Info
-	// MemoryInfo tells how much of a device's memory is free.
+	// MemoryInfo returns how many bytes of a device's memory are free, and how many there are.
 	MemoryInfo(device int32) (free, total int64, err error)
 
-	// Alloc returns device memory aligned to 256 bytes. Its contents are unspecified. Zero bytes is legal.
+	// Alloc allocates device memory, aligned to 256 bytes. Its contents are unspecified. Zero bytes are allowed.
 	Alloc(device int32, bytes int64) (Ptr, error)
-	// AllocHost returns host memory; pinned (and portable) unless pageable.
+	// AllocHost allocates host memory. Unless it is pageable, it is pinned for all devices.
 	AllocHost(bytes int64, pageable bool) (Ptr, error)
-	// RegisterHost pins memory that the caller owns, for use as a copy's source or destination until Unregister.
+	// RegisterHost pins memory that the caller owns, so that copies from and to it are asynchronous, until UnregisterHost.
 	RegisterHost(memory []byte) (Ptr, error)
 	UnregisterHost(Ptr) error
-	// Free returns memory of Alloc or AllocHost. Work that uses it must have finished.
+	// Free frees memory of Alloc or AllocHost. Work that uses the memory must have finished.
 	Free(Ptr) error
-	// HostBytes is the memory behind a host pointer, nil where the range is not inside one block of this platform's host memory.
+	// HostBytes returns the memory behind a host pointer, or nil if the range is not inside one block of this platform's host memory.
 	HostBytes(p Ptr, bytes int64) []byte
-	// EnablePeer lets kernels of one device touch another's memory. Already enabled is success.
+	// EnablePeer lets kernels of one device access another device's memory. It succeeds if access is already enabled.
 	EnablePeer(device, peer int32) error
 
-	// NewStream makes a non-blocking stream.
+	// NewStream makes a stream, which does not wait for the default stream.
 	NewStream(device int32, priority dag.Priority) (Stream, error)
-	// AdoptStream wraps a stream that the caller owns (a CUstream handle); Close leaves it alive.
+	// AdoptStream wraps a stream that the caller owns, given by its CUstream handle. Close does not destroy that stream.
 	AdoptStream(handle uintptr) (Stream, error)
-	// NewEvent makes an event; timed ones can be given to Elapsed.
+	// NewEvent makes an event. Only timed events have Since.
 	NewEvent(device int32, timed bool) (Event, error)
 
-	// Load makes a module's kernels ready on a device, the lazily loaded ones too.
+	// Load loads a module's kernels on a device, now and not at their first launch.
 	Load(ctx context.Context, device int32, module *kernels.Module) (Module, error)
 
-	// Encode lowers commands once to a list that is submitted many times. The list keeps what it refers to alive, except memory.
+	// Encode prepares commands once, as a list that can be submitted many times. The memory that the commands use, and their streams,
+	// events and modules, must stay open as long as the list is submitted.
 	Encode(commands []Command, options ListOptions) (List, error)
-	// BuildGraph makes an executable graph node by node. deps[i] are the indices of what commands[i] waits for; Record and
-	// Wait commands and the commands' streams are not used, except that a timed Record becomes an event-record node.
+	// BuildGraph makes an executable graph, with a node for each command. deps[i] are the indices of the commands that commands[i] waits
+	// for. Streams, records and waits order nothing in a graph; a record of a timed event becomes a node that takes the time.
 	BuildGraph(commands []Command, deps [][]int32, options GraphOptions) (Graph, error)
 
 	// Synchronize waits for everything on a device, or for the context to end.
 	Synchronize(ctx context.Context, device int32) error
-	// Live counts what has been made and not yet closed, for leak checks.
+	// Live counts what was made and is not yet closed. Tests use it to find leaks.
 	Live() Live
 	Close() error
 }
@@ -58,7 +64,7 @@ type Platform interface {
 // Ptr is an address, of host or device memory.
 type Ptr uint64
 
-// Info describes a device.
+// Info describes a device. A number that the platform does not know is 0.
 type Info struct {
 	Name               string
 	UUID               string
@@ -81,15 +87,15 @@ type Info struct {
 	Peers              []bool // by device number: whether peer access is possible
 }
 
-// Live counts resources.
+// Live counts resources that are open.
 type Live struct{ Memory, Streams, Events, Modules, Lists, Graphs int }
 
 // Stream is an in-order queue.
 type Stream interface {
 	Device() int32
-	// Handle is the CUstream; on the CPU device a number that AdoptStream of the same platform takes.
+	// Handle is the CUstream. On the CPU device, it is a number for AdoptStream of the same platform.
 	Handle() uintptr
-	// Synchronize waits until the stream is empty and returns the first error of its work, or the context's where that ends first.
+	// Synchronize waits until the stream is empty and returns the first error of its work. If the context ends first, it returns the context's error.
 	Synchronize(ctx context.Context) error
 	// Query reports whether the stream is empty.
 	Query() (bool, error)
@@ -100,9 +106,9 @@ type Stream interface {
 type Event interface {
 	// Query reports whether the last record has happened.
 	Query() (bool, error)
-	// Synchronize waits for the last record, or for the context to end.
+	// Synchronize waits until the last record has happened, or until the context ends.
 	Synchronize(ctx context.Context) error
-	// Since returns the microseconds from an earlier event to this one; both timed and done.
+	// Since returns the microseconds from an earlier event to this one. Both must be timed, and have happened.
 	Since(earlier Event) (float64, error)
 	Close() error
 }
@@ -110,7 +116,7 @@ type Event interface {
 // Module is loaded code.
 type Module interface {
 	Kernel(entry string) (Kernel, error)
-	// Warnings are things a user should know, such as writable globals.
+	// Warnings are what a user should know about the module, for example that it has writable globals.
 	Warnings() []string
 	Close() error
 }
@@ -118,13 +124,14 @@ type Module interface {
 // Kernel is a loaded kernel.
 type Kernel interface {
 	Attributes() KernelAttributes
-	// Occupancy returns the block size (one dimension) that keeps most threads resident, and how many such blocks fit a multiprocessor.
+	// Occupancy returns the one-dimensional block size that keeps most threads resident, given the shared memory of a block, and how many
+	// such blocks fit on a multiprocessor.
 	Occupancy(shared uint32) (block uint32, blocksPerSM int, err error)
-	// SetMaxShared opts in to that much dynamic shared memory.
+	// SetMaxShared allows launches with that many bytes of dynamic shared memory.
 	SetMaxShared(bytes uint32) error
 }
 
-// KernelAttributes are facts the driver knows of a loaded kernel.
+// KernelAttributes is what the driver knows about a loaded kernel.
 type KernelAttributes struct {
 	MaxThreads    int
 	Registers     int
@@ -132,7 +139,7 @@ type KernelAttributes struct {
 	Local         int
 	PTXVersion    int
 	BinaryVersion int
-	// ParamSizes are the bytes of each parameter where known.
+	// ParamSizes are the sizes of the parameters in bytes, nil if they are not known.
 	ParamSizes []int
 }
 
@@ -145,8 +152,8 @@ const (
 	SetMemory
 	RecordEvent
 	WaitEvent
-	Empty     // nothing; a node of a graph that only orders
-	RangePush // NVTX range named Label; host side, no work
+	Empty     // does nothing; in a graph, a node that only orders others
+	RangePush // begins a range for profilers (NVTX), named Label; no work on the device
 	RangePop
 )
 
@@ -172,7 +179,7 @@ type Command struct {
 	Pattern                  uint32 // SetMemory
 	Width                    uint8  // SetMemory: 1, 2 or 4 bytes of Pattern
 
-	// Accesses are the ranges the command is declared to touch. The CPU device checks their order; the driver ignores them.
+	// Accesses are the byte ranges that the command is declared to access. The CPU device checks their order; the driver ignores them.
 	Accesses []Access
 }
 
@@ -180,12 +187,12 @@ type Command struct {
 type Value struct {
 	Pointer bool
 	Ptr     Ptr
-	Bytes   int64 // memory from Ptr that belongs to the argument
+	Bytes   int64 // how many bytes from Ptr on belong to the argument
 	Bits    uint64
 	Size    uint8 // bytes of a scalar: 1, 2, 4, 8
 }
 
-// Access is a use of memory.
+// Access is a declared access of memory.
 type Access struct {
 	Ptr    Ptr
 	Bytes  int64
@@ -198,20 +205,20 @@ type Access struct {
 type ListOptions struct {
 	// Origin is the stream that a replay forks from and joins back into.
 	Origin Stream
-	// Threads submits from that many threads, each driving some of the streams; 0 and 1: the calling thread alone.
+	// Threads is how many threads submit the list, each some of the streams. With 0 or 1, the calling thread submits alone.
 	Threads int
 }
 
 // List is an encoded sequence of commands.
 type List interface {
-	// Submit hands all commands to their streams, in order. It allocates nothing and waits for nothing but the queues' room.
+	// Submit submits all commands to their streams, in order. It allocates no memory, and waits only if the queues are full.
 	// An error is an *Error that names the command.
 	Submit() error
-	// Capture records the list as a graph: begin, commands and end are one crossing, in thread-local mode.
+	// Capture records the list as a graph, in thread-local mode.
 	Capture(options GraphOptions) (Graph, error)
-	// SetArgs changes a launch's arguments and grid for later submissions. index counts commands.
+	// SetArgs changes the grid and the arguments of a launch, for later submissions. index is the command's place in the list.
 	SetArgs(index int, grid [3]uint32, args []Value) error
-	// SetCopy changes the addresses of a copy or a set.
+	// SetCopy changes the addresses of a copy or a set, for later submissions.
 	SetCopy(index int, dst, src Ptr) error
 	// Len returns the number of commands.
 	Len() int
@@ -224,14 +231,15 @@ type GraphOptions struct {
 	Priorities bool // use each command's priority
 }
 
-// Graph is an executable graph. It never overlaps itself.
+// Graph is an executable graph. Two launches of one graph never overlap.
 type Graph interface {
 	Launch(Stream) error
+	// Upload sends the graph to the device without launching it, so that the first launch takes no longer than others.
 	Upload(Stream) error
 	// SetArgs and SetCopy change one command of a graph made by BuildGraph.
 	SetArgs(index int, grid [3]uint32, args []Value) error
 	SetCopy(index int, dst, src Ptr) error
-	// Update replaces the whole by a list's capture with the same shape.
+	// Update replaces the graph by a capture of a list. Both must have the same shape.
 	Update(List) error
 	Nodes() int
 	Close() error

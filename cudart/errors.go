@@ -1,4 +1,4 @@
-// Errors of devices: what failed, as the driver names it, and which command it was.
+// Errors of devices: which call failed and why, in the driver's words, and which command it was.
 
 package cudart
 
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// What callers branch on. An *Error matches the sentinel of its code.
+// Errors for callers to test with errors.Is. An *Error matches the one that belongs to its code.
 var (
 	ErrNoDriver    = errors.New("no NVIDIA driver")
 	ErrNoDevice    = errors.New("no device")
 	ErrOutOfMemory = errors.New("out of memory")
-	// ErrPoisoned: an earlier fault left the context unusable; only a new process has a working one.
+	// ErrPoisoned: an earlier fault made the context unusable. Only a new process gets a working one.
 	ErrPoisoned    = errors.New("the device context is unusable after an earlier fault; a new process is needed")
 	ErrUnsupported = errors.New("not supported")
-	// ErrLeak: a platform was closed while something it made was not.
+	// ErrLeak: a platform was closed before something that it had made.
 	ErrLeak = errors.New("not closed")
 )
 
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// RaceError is two commands that touch the same bytes, one of them writing, with nothing that orders them: a wait is missing.
+// RaceError is a missing wait: two commands access the same bytes, one of them writes, and nothing orders the two.
 type RaceError struct {
 	First, Second RaceAccess
 	Buffer        string // its name, or what memory it is

@@ -86,7 +86,7 @@ func Prepare() (*Library, error) {
 	}
 	found, err := dl.Open(candidates()...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no libcupti was found (%w); it comes with the CUDA toolkit, CUDA_HOME says where that is", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: libcupti was not found (%w); it comes with the CUDA toolkit, and CUDA_HOME names the toolkit's folder", ErrUnavailable, err)
 	}
 	l, err := open(found.Name, found.Symbol, processBuffers())
 	if err != nil {

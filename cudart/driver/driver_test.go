@@ -412,7 +412,7 @@ func TestAFaultPoisonsTheDevice(t *testing.T) {
 	require.ErrorIs(t, err, cudart.ErrPoisoned)
 	from := d.mark()
 	const later = "device 0: the device context is unusable after an earlier fault; a new process is needed: " +
-		"node \"fill\": cuMemsetD8Async: CUDA_ERROR_FAKE (700): CUDA_ERROR_FAKE\nthe fault is of work submitted earlier; this is where the driver told of it"
+		"node \"fill\": cuMemsetD8Async: CUDA_ERROR_FAKE (700): CUDA_ERROR_FAKE\nthe fault comes from work submitted earlier; the driver reports it only now"
 	require.EqualError(t, l.Submit(), later)
 	_, err = p.Alloc(0, 1)
 	require.EqualError(t, err, later)
@@ -655,7 +655,7 @@ func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 	d.capture = 0
 	_, err = l.Capture(cudart.GraphOptions{})
 	require.EqualError(t, err, "cuStreamEndCapture: CUDA_ERROR_FAKE (904): CUDA_ERROR_FAKE\n"+
-		"a stream that waited for another was not waited for in its turn; every stream must join back into the origin")
+		"a stream that joined the capture was not joined back; every stream must join back into the origin")
 	delete(d.failOn, cuStreamEndCapture)
 	d.failOn[cuLaunchKernel] = 1
 	_, err = l.Capture(cudart.GraphOptions{})
@@ -700,7 +700,7 @@ func TestGraphsWaitInAnyOrder(t *testing.T) {
 		name string
 	}{{[][]int32{nil, {2}, {1}}, "b"}, {[][]int32{{1}, {2}, {0}}, "a"}, {[][]int32{{2}, {2}, {1}}, "b"}} {
 		_, err = p.BuildGraph(nodes, c.deps, cudart.GraphOptions{})
-		require.EqualError(t, err, fmt.Sprintf("node %q: it waits for itself, by way of what it waits for", c.name))
+		require.EqualError(t, err, fmt.Sprintf("node %q: it waits for itself, through the nodes that it waits for", c.name))
 	}
 	require.NoError(t, w.close())
 	d.clean(t)

@@ -132,7 +132,7 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 	return nil
 }
 
-// checkLaunch finds what the driver would refuse, or worse would not.
+// checkLaunch finds mistakes in a launch, including those that the driver would not report.
 func (p *Platform) checkLaunch(c *checked, i int) error {
 	k := c.kernel
 	if err := checkArgs(k, c.Args); err != nil {
@@ -531,7 +531,7 @@ func (e *encoded) outcome(list []checked) error {
 		if i := l.walk.failedEpilogue(); i >= 0 {
 			failure := e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
 			if failure.Code == codeCaptureUnjoined {
-				failure.Detail = "a stream that waited for another was not waited for in its turn; every stream must join back into the origin"
+				failure.Detail = "a stream that joined the capture was not joined back; every stream must join back into the origin"
 			}
 			return failure
 		}
@@ -558,7 +558,7 @@ func (e *encoded) rowFailure(list []checked, l *submitter, i int, code uint64) e
 	failure.Label, failure.Node, failure.Index = c.Label, c.Node, int(owner)
 	switch {
 	case sticky(code):
-		failure.Detail = "the fault is of work submitted earlier; this is where the driver told of it"
+		failure.Detail = "the fault comes from work submitted earlier; the driver reports it only now"
 	case code == codeLaunchResources && c.Kind == cudart.LaunchKernel:
 		failure.Detail = fmt.Sprintf("kernel %s with %d registers a thread, %d threads a block and %d bytes of shared memory does not fit a multiprocessor",
 			c.kernel.entry, c.kernel.attributes.Registers, c.Block[0]*c.Block[1]*c.Block[2], c.kernel.attributes.SharedStatic+int(c.Shared))

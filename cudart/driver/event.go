@@ -1,4 +1,4 @@
-// Events. Untimed ones have timing disabled, which spares the barrier that a time stamp costs.
+// Events. Those that are not timed have timing disabled, because a time stamp costs a barrier.
 
 package driver
 
@@ -80,7 +80,7 @@ func (e *event) Since(earlier cudart.Event) (float64, error) {
 		return 0, errEventClosed
 	}
 	if !from.timed || !e.timed {
-		return 0, fmt.Errorf("%w: time between events of which one is not timed", cudart.ErrUnsupported)
+		return 0, fmt.Errorf("%w: to measure the time between two events, both must be timed", cudart.ErrUnsupported)
 	}
 	s, err := e.p.sequence(e.d)
 	if err != nil {

@@ -1,4 +1,4 @@
-// What can be read off code without loading it: PTX entries, its target, writable globals. Asks no driver.
+// What can be read from code without loading it: PTX entries, the target, writable globals.
 
 package driver
 

@@ -133,7 +133,7 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 
 func commandAt(commands []checked, index int, kinds ...cudart.CommandKind) (*checked, error) {
 	if index < 0 || index >= len(commands) {
-		return nil, fmt.Errorf("command %d of %d", index, len(commands))
+		return nil, fmt.Errorf("there is no command %d; there are %d", index, len(commands))
 	}
 	c := &commands[index]
 	if !slices.Contains(kinds, c.Kind) {

@@ -45,7 +45,7 @@ func (p *Platform) Alloc(number int32, bytes int64) (cudart.Ptr, error) {
 		return 0, err
 	}
 	if bytes < 0 {
-		return 0, fmt.Errorf("device memory of %d bytes", bytes)
+		return 0, fmt.Errorf("cannot allocate %d bytes of device memory", bytes)
 	}
 	s, err := p.sequence(d)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Platform) shortage(d *device, bytes int64) string {
 // AllocHost returns host memory, pinned and portable to every device unless pageable.
 func (p *Platform) AllocHost(bytes int64, asPageable bool) (cudart.Ptr, error) {
 	if bytes < 0 {
-		return 0, fmt.Errorf("host memory of %d bytes", bytes)
+		return 0, fmt.Errorf("cannot allocate %d bytes of host memory", bytes)
 	}
 	size := max(bytes, minimumBytes)
 	if asPageable {

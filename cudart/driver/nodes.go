@@ -16,7 +16,7 @@ import (
 // BuildGraph makes a graph node by node. The commands may be in any order.
 func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
 	if len(deps) != len(commands) {
-		return nil, fmt.Errorf("%d commands and dependencies of %d", len(commands), len(deps))
+		return nil, fmt.Errorf("there are %d commands, but dependencies of %d", len(commands), len(deps))
 	}
 	list, err := p.check(commands, false)
 	if err != nil {
@@ -111,7 +111,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		return nil
 	}
 	if i := onCycle(deps); i >= 0 {
-		return g.commands[i].wrong(i, "it waits for itself, by way of what it waits for")
+		return g.commands[i].wrong(i, "it waits for itself, through the nodes that it waits for")
 	}
 	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
 	for _, edge := range later {

@@ -3,11 +3,11 @@
 // Package driver runs programs on NVIDIA GPUs through the driver library (libcuda.so.1), opened at run time without cgo or a
 // CUDA toolkit. [Open] returns a [cudart.Platform]; where there is no driver it fails with cudart.ErrNoDriver.
 //
-// Nothing needs a locked thread: every call makes the device's primary context current, and puts back what the thread had,
-// inside one crossing into C. The primary context is shared with whatever else uses it in the process and is never reset.
+// No call needs a locked thread: each makes the device's primary context current, and restores the thread's own context, inside one
+// call into C. The primary context is shared with everything else in the process that uses it, and is never reset.
 //
-// The driver is reached on linux/amd64 and linux/arm64 with glibc. Systems with musl (Alpine) are not supported: NVIDIA's
-// libraries need glibc, and so does a program that opens them.
+// This works on linux/amd64 and linux/arm64 with glibc. Systems with musl, such as Alpine, are not supported: NVIDIA's libraries need
+// glibc, and so does a program that opens them.
 package driver
 
 import (

@@ -27,7 +27,7 @@ type Platform struct {
 	compiler  nvrtc.Lazy
 	queues    string // what the driver finds in queuesVariable when it makes a context
 	patience  uint64 // of submitting threads
-	cores     int    // the most submitting threads of a list: they spin, and one without a core holds the others up. GOMAXPROCS knows a container's share
+	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
 	closed    atomic.Bool
 }
 
@@ -325,7 +325,7 @@ func (p *Platform) Close() error {
 	for _, d := range p.devices {
 		d.mu.Lock()
 		if d.retained {
-			// A context that faulted may answer with its fault once more and goes all the same.
+			// A context that faulted may return its fault once more, and is released all the same.
 			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && d.fault.Load() == nil && first == nil {
 				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
 			}

@@ -1,5 +1,5 @@
-// Submission by several threads: which thread drives which stream, and what threads must wait for of each other. Each thread
-// stays in its crossing between replays for a while, and parks when none comes.
+// Submission by several threads: which thread submits which stream, and where threads must wait for each other. Between replays, each
+// thread stays in C for a while, and parks if no replay comes.
 
 package driver
 
@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how often a thread looks for the next replay before it parks: some 100 microseconds of an idle core, against
-// the 5 to 50 that waking a thread takes. x86's PAUSE takes some 40 ns, ARM's YIELD next to nothing.
+// the 5 to 50 that it takes to wake a thread. x86's PAUSE takes some 40 ns, ARM's YIELD next to nothing.
 func patience() uint64 {
 	if runtime.GOARCH == "arm64" {
 		return 100_000

@@ -20,7 +20,7 @@ type capture struct {
 
 // BeginCapture makes the stream record what is submitted to it instead of running it, as a caller of cuStreamBeginCapture does with
 // a stream of its own.
-func (s *Stream) BeginCapture() error {
+func (s *stream) BeginCapture() error {
 	const call = "cuStreamBeginCapture"
 	if s.queue.handle == legacyHandle {
 		return fail(call, captureUnsupported, s.queue.device.id, "the default stream cannot capture")
@@ -29,7 +29,7 @@ func (s *Stream) BeginCapture() error {
 }
 
 // begin starts a capture, on a stand-in for the default stream too.
-func (s *Stream) begin() error {
+func (s *stream) begin() error {
 	const call = "cuStreamBeginCapture"
 	if err := s.check(call); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (q *queue) join(c *capture, after []int32) {
 }
 
 // EndCapture ends the capture that began on this stream and makes an executable graph of it.
-func (s *Stream) EndCapture(options cudart.GraphOptions) (cudart.Graph, error) {
+func (s *stream) EndCapture(options cudart.GraphOptions) (cudart.Graph, error) {
 	t, err := s.endCapture()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *Stream) EndCapture(options cudart.GraphOptions) (cudart.Graph, error) {
 	return s.queue.platform.newGraph(t, s.queue.device, options.Priorities, false), nil
 }
 
-func (s *Stream) endCapture() (*table, error) {
+func (s *stream) endCapture() (*table, error) {
 	const call = "cuStreamEndCapture"
 	q := s.queue
 	q.platform.capture.Lock()

@@ -14,10 +14,10 @@ import (
 func TestCaptureRules(t *testing.T) {
 	type bag struct {
 		*bench
-		s, u, v *Stream
+		s, u, v *stream
 		e, f    cudart.Event
 	}
-	work := func(b *bag, s *Stream, label string) cudart.Command {
+	work := func(b *bag, s *stream, label string) cudart.Command {
 		c := b.kernel(s, "noop")
 		c.Label = label
 		return c
@@ -100,7 +100,7 @@ func TestCaptureRules(t *testing.T) {
 				requireError(t, err, c.end, "cuStreamEndCapture")
 				require.Nil(t, g)
 			}
-			for _, s := range []*Stream{b.s, b.u, b.v} {
+			for _, s := range []*stream{b.s, b.u, b.v} {
 				require.NoError(t, s.Synchronize(context.Background()), "out of capture")
 			}
 		})
@@ -134,7 +134,7 @@ func TestDeviceSynchronizeWhileCapturing(t *testing.T) {
 	require.NoError(t, g.Close())
 	legacy, err := b.AdoptStream(0)
 	require.NoError(t, err)
-	requireError(t, legacy.(*Stream).BeginCapture(), captureUnsupported, "the default stream cannot capture")
+	requireError(t, legacy.(*stream).BeginCapture(), captureUnsupported, "the default stream cannot capture")
 	require.NoError(t, legacy.Close())
 }
 

@@ -27,10 +27,10 @@ type command struct {
 	index    int
 	name     string // the driver's call
 	label    string
-	stream   *Stream
+	stream   *stream
 	device   *device // whose context the command runs in; nil for a graph's copies until the graph is made
-	event    *Event
-	kernel   *Kernel
+	event    *event
+	kernel   *kernel
 	call     kernels.Call
 	args     []cudart.Value
 	dst, src cudart.Ptr
@@ -75,7 +75,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		return c.fail(invalidValue, "a pattern of %d bytes; 1, 2 and 4 are possible", from.Width)
 	}
 	if from.Stream != nil {
-		s, ok := from.Stream.(*Stream)
+		s, ok := from.Stream.(*stream)
 		if !ok || s.queue.platform != p {
 			return c.fail(invalidHandle, "the stream belongs to another platform")
 		}
@@ -83,7 +83,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 	}
 	switch c.kind {
 	case cudart.RecordEvent, cudart.WaitEvent:
-		e, ok := from.Event.(*Event)
+		e, ok := from.Event.(*event)
 		if !ok || e.platform != p {
 			return c.fail(invalidHandle, "the event belongs to another platform")
 		}
@@ -95,7 +95,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		}
 		c.event = e
 	case cudart.LaunchKernel:
-		k, ok := from.Kernel.(*Kernel)
+		k, ok := from.Kernel.(*kernel)
 		if !ok || k.module.platform != p {
 			return c.fail(invalidHandle, "the kernel belongs to another platform")
 		}
@@ -167,7 +167,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 		return c.fail(invalidValue, "%d bytes", c.bytes)
 	}
 	if c.kind == cudart.SetMemory && (c.bytes%int64(c.width) != 0 || uint64(dst)%uint64(c.width) != 0) {
-		return c.fail(invalidValue, "%d bytes from an address divisible by %d are not whole patterns of %d bytes",
+		return c.fail(invalidValue, "%d bytes at an address divisible by %d: both must be multiples of the pattern's %d bytes",
 			c.bytes, uint64(dst)&-uint64(dst), c.width)
 	}
 	if c.nothing = c.bytes == 0; c.nothing {
@@ -178,7 +178,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 		c.uses = append(c.uses, use{ptr: src, bytes: c.bytes, arg: source})
 	}
 	if c.kind == cudart.CopyMemory && c.platform.order != nil && dst < src+cudart.Ptr(c.bytes) && src < dst+cudart.Ptr(c.bytes) {
-		return c.fail(invalidValue, "source and destination overlap; a device leaves undefined what such a copy does")
+		return c.fail(invalidValue, "source and destination overlap; on a device the result of such a copy is undefined")
 	}
 	c.resolve()
 	hosts := 0
@@ -187,7 +187,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 			continue
 		}
 		if u.memory.device != c.devices[i] {
-			return c.fail(invalidValue, "%v was said to be %s and lies in %v", u.describe(), deviceName(c.devices[i]), u.memory)
+			return c.fail(invalidValue, "%v was declared to be %s, but lies in %v", u.describe(), deviceName(c.devices[i]), u.memory)
 		}
 		if u.memory.device < 0 {
 			hosts++

@@ -10,8 +10,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// Event is a place in a stream.
-type Event struct {
+// event is a place in a stream.
+type event struct {
 	platform *Platform
 	device   *device
 	timed    bool
@@ -34,11 +34,11 @@ func (p *Platform) NewEvent(id int32, timed bool) (cudart.Event, error) {
 		return nil, err
 	}
 	p.events.Add(1)
-	return &Event{platform: p, device: d, timed: timed}, nil
+	return &event{platform: p, device: d, timed: timed}, nil
 }
 
 // check returns why a call on the event cannot be made; the caller holds mu.
-func (e *Event) check(call string) error {
+func (e *event) check(call string) error {
 	if e.closed {
 		return fail(call, invalidHandle, e.device.id, "the event is closed")
 	}
@@ -52,20 +52,20 @@ func (e *Event) check(call string) error {
 }
 
 // last is the mark of the last record, and its clock.
-func (e *Event) last(call string) (mark, clock, error) {
+func (e *event) last(call string) (mark, clock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mark, e.clock, e.check(call)
 }
 
 // record notes that the event stands at a mark from now on.
-func (e *Event) record(m mark) {
+func (e *event) record(m mark) {
 	e.mark = m
 	e.capture, e.nodes = nil, e.nodes[:0]
 }
 
 // stamp takes the time, unless the event has been recorded again since.
-func (e *Event) stamp(version uint64) {
+func (e *event) stamp(version uint64) {
 	e.mu.Lock()
 	if e.version == version {
 		e.at, e.stamped = time.Now(), version
@@ -74,7 +74,7 @@ func (e *Event) stamp(version uint64) {
 }
 
 // Query implements [cudart.Event].
-func (e *Event) Query() (bool, error) {
+func (e *event) Query() (bool, error) {
 	m, c, err := e.last("cuEventQuery")
 	if err != nil || !m.reached() {
 		return false, err
@@ -84,7 +84,7 @@ func (e *Event) Query() (bool, error) {
 }
 
 // Synchronize implements [cudart.Event].
-func (e *Event) Synchronize(ctx context.Context) error {
+func (e *event) Synchronize(ctx context.Context) error {
 	m, c, err := e.last("cuEventSynchronize")
 	if err != nil {
 		return err
@@ -99,13 +99,13 @@ func (e *Event) Synchronize(ctx context.Context) error {
 }
 
 // Since implements [cudart.Event].
-func (e *Event) Since(earlier cudart.Event) (float64, error) {
+func (e *event) Since(earlier cudart.Event) (float64, error) {
 	const call = "cuEventElapsedTime"
 	to, err := e.time(call)
 	if err != nil {
 		return 0, err
 	}
-	o, ok := earlier.(*Event)
+	o, ok := earlier.(*event)
 	if !ok || o.platform != e.platform || o.device != e.device {
 		return 0, fail(call, invalidHandle, e.device.id, "the events belong to different devices")
 	}
@@ -117,7 +117,7 @@ func (e *Event) Since(earlier cudart.Event) (float64, error) {
 }
 
 // time is when the last record happened.
-func (e *Event) time(call string) (time.Time, error) {
+func (e *event) time(call string) (time.Time, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.check(call); err != nil {
@@ -139,7 +139,7 @@ func (e *Event) time(call string) (time.Time, error) {
 }
 
 // Close implements [cudart.Event]. Waits already submitted keep the record they wait for.
-func (e *Event) Close() error {
+func (e *event) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

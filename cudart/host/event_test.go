@@ -23,7 +23,7 @@ func TestWaitTakesTheRecordBeforeIt(t *testing.T) {
 		b.kernel(s, "call", scalar(0)), record(s, e), wait(u, e), b.kernel(u, "noop"),
 		b.kernel(s, "call", scalar(1)), record(s, e),
 	))
-	for _, s := range []*Stream{s, u} {
+	for _, s := range []*stream{s, u} {
 		idle, err := s.Query()
 		require.NoError(t, err)
 		require.False(t, idle)

@@ -64,7 +64,7 @@ func newTable(commands []*command, deps [][]int32) (*table, error) {
 }
 
 // Graph implements [cudart.Graph].
-type Graph struct {
+type graph struct {
 	platform   *Platform
 	device     *device
 	priorities bool
@@ -90,7 +90,7 @@ type Graph struct {
 func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
 	d := p.devices[0]
 	if options.Origin != nil {
-		s, ok := options.Origin.(*Stream)
+		s, ok := options.Origin.(*stream)
 		if !ok || s.queue.platform != p {
 			return nil, fail("cuGraphInstantiate", invalidHandle, -1, "the origin stream belongs to another platform")
 		}
@@ -100,7 +100,7 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 		return nil, err
 	}
 	if len(deps) != len(commands) {
-		return nil, fail("cuGraphInstantiate", invalidValue, d.id, "%d commands, and dependencies of %d", len(commands), len(deps))
+		return nil, fail("cuGraphInstantiate", invalidValue, d.id, "there are %d commands, but dependencies of %d", len(commands), len(deps))
 	}
 	all := make([]command, len(commands))
 	encoded := make([]*command, len(commands))
@@ -124,17 +124,17 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 	return p.newGraph(t, d, options.Priorities, true), nil
 }
 
-func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *Graph {
+func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *graph {
 	p.graphs.Add(1)
 	n := len(t.commands)
-	return &Graph{
+	return &graph{
 		platform: p, device: d, priorities: priorities, indexed: indexed, table: t, batch: batch{pool: &p.pool},
 		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), sequence: p.order.newSequence(),
 	}
 }
 
 // Launch implements [cudart.Graph].
-func (g *Graph) Launch(stream cudart.Stream) error {
+func (g *graph) Launch(stream cudart.Stream) error {
 	const call = "cuGraphLaunch"
 	s, err := g.stream(call, stream)
 	if err != nil {
@@ -178,8 +178,8 @@ func (g *Graph) Launch(stream cudart.Stream) error {
 	return nil
 }
 
-func (g *Graph) stream(call string, stream cudart.Stream) (*Stream, error) {
-	s, ok := stream.(*Stream)
+func (g *graph) stream(call string, on cudart.Stream) (*stream, error) {
+	s, ok := on.(*stream)
 	if !ok || s.queue.platform != g.platform {
 		return nil, fail(call, invalidHandle, g.device.id, "the stream belongs to another platform")
 	}
@@ -190,7 +190,7 @@ func (g *Graph) stream(call string, stream cudart.Stream) (*Stream, error) {
 }
 
 // Upload implements [cudart.Graph]. There is nothing to upload to a CPU.
-func (g *Graph) Upload(stream cudart.Stream) error {
+func (g *graph) Upload(stream cudart.Stream) error {
 	const call = "cuGraphUpload"
 	s, err := g.stream(call, stream)
 	if err != nil {
@@ -205,7 +205,7 @@ func (g *Graph) Upload(stream cudart.Stream) error {
 }
 
 // begin starts a launch for a queue. It reports whether the launch is over already.
-func (g *Graph) begin(q *queue, t *table, w *worker) bool {
+func (g *graph) begin(q *queue, t *table, w *worker) bool {
 	n := len(t.commands)
 	if n == 0 {
 		return true
@@ -226,7 +226,7 @@ func (g *Graph) begin(q *queue, t *table, w *worker) bool {
 }
 
 // priority of a node: its own where the graph has priorities, a captured one's being its stream's, and else the launch's.
-func (g *Graph) priority(n int32) dag.Priority {
+func (g *graph) priority(n int32) dag.Priority {
 	c := g.running.commands[n]
 	switch {
 	case !g.priorities:
@@ -238,7 +238,7 @@ func (g *Graph) priority(n int32) dag.Priority {
 }
 
 // run does a node, and then one of those that it made ready, until none is.
-func (g *Graph) run(n int32, w *worker) {
+func (g *graph) run(n int32, w *worker) {
 	t := g.running
 	for served := 1; n >= 0; served++ {
 		c := t.commands[n]
@@ -272,14 +272,14 @@ func (g *Graph) run(n int32, w *worker) {
 }
 
 // offer makes a node known to the workers.
-func (g *Graph) offer(n int32, w *worker) {
+func (g *graph) offer(n int32, w *worker) {
 	w.pool.mu.Lock()
 	w.pool.add(level(g.priority(n)), task{graph: g, node: n})
 	w.pool.mu.Unlock()
 }
 
 // change replaces a node's command for later launches.
-func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit func(*command) *cudart.Error) error {
+func (g *graph) change(call string, index int, kinds []cudart.CommandKind, edit func(*command) *cudart.Error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -305,23 +305,23 @@ func (g *Graph) change(call string, index int, kinds []cudart.CommandKind, edit 
 }
 
 // SetArgs implements [cudart.Graph]; launches already submitted keep their arguments.
-func (g *Graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+func (g *graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	return g.change("cuGraphExecKernelNodeSetParams", index, []cudart.CommandKind{cudart.LaunchKernel}, func(c *command) *cudart.Error {
 		return c.changeArgs(grid, args)
 	})
 }
 
 // SetCopy implements [cudart.Graph]; launches already submitted keep their addresses.
-func (g *Graph) SetCopy(index int, dst, src cudart.Ptr) error {
+func (g *graph) SetCopy(index int, dst, src cudart.Ptr) error {
 	return g.change("cuGraphExecMemcpyNodeSetParams", index, []cudart.CommandKind{cudart.CopyMemory, cudart.SetMemory}, func(c *command) *cudart.Error {
 		return c.setCopy(dst, src)
 	})
 }
 
 // Update implements [cudart.Graph].
-func (g *Graph) Update(list cudart.List) error {
+func (g *graph) Update(from cudart.List) error {
 	const call = "cuGraphExecUpdate"
-	l, ok := list.(*List)
+	l, ok := from.(*list)
 	if !ok || l.platform != g.platform {
 		return fail(call, invalidValue, g.device.id, "the list belongs to another platform")
 	}
@@ -360,10 +360,10 @@ func (t *table) differs(o *table) string {
 }
 
 // Nodes implements [cudart.Graph].
-func (g *Graph) Nodes() int { return len(g.table.commands) }
+func (g *graph) Nodes() int { return len(g.table.commands) }
 
 // Close implements [cudart.Graph]. A launch already submitted still runs.
-func (g *Graph) Close() error {
+func (g *graph) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

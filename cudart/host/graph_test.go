@@ -61,7 +61,7 @@ func TestGraphNeverOverlapsItself(t *testing.T) {
 	})
 	s := b.stream()
 	g := b.graph([]cudart.Command{b.kernel(s, "call", scalar(1))}, [][]int32{nil}, cudart.GraphOptions{})
-	streams := []*Stream{b.stream(), b.stream(), b.stream()}
+	streams := []*stream{b.stream(), b.stream(), b.stream()}
 	require.NoError(t, b.submit(b.kernel(streams[0], "call", scalar(0))))
 	for range 50 {
 		for _, u := range streams {
@@ -145,7 +145,7 @@ func TestGraphRefuses(t *testing.T) {
 		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 2, which does not come before it`:  {nil, {2}, {1}},
 		`node "c": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command -1, which does not come before it`: {nil, nil, {-1}},
 		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 0 twice`:                           {nil, {0, 0}, nil},
-		`cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: 3 commands, and dependencies of 2`:                                 {nil, nil},
+		`cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: there are 3 commands, but dependencies of 2`:                       {nil, nil},
 	} {
 		_, err := b.BuildGraph(commands, deps, cudart.GraphOptions{})
 		require.EqualError(t, err, want)

@@ -68,13 +68,13 @@ func newBench(t testing.TB, o Options, calls ...func()) *bench {
 	return b
 }
 
-func (b *bench) stream() *Stream { return b.streamOn(0, dag.Normal) }
+func (b *bench) stream() *stream { return b.streamOn(0, dag.Normal) }
 
-func (b *bench) streamOn(device int32, priority dag.Priority) *Stream {
+func (b *bench) streamOn(device int32, priority dag.Priority) *stream {
 	s, err := b.NewStream(device, priority)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
-	return s.(*Stream)
+	return s.(*stream)
 }
 
 func (b *bench) event(timed bool) cudart.Event {

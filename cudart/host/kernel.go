@@ -17,8 +17,8 @@ const (
 	sharedMax     = 227 << 10
 )
 
-// Module is a module whose kernels are found among its Go references.
-type Module struct {
+// module is a module whose kernels are found among its Go references.
+type module struct {
 	platform *Platform
 	device   *device
 	source   *kernels.Module
@@ -26,23 +26,23 @@ type Module struct {
 }
 
 // Load implements [cudart.Platform].
-func (p *Platform) Load(ctx context.Context, id int32, module *kernels.Module) (cudart.Module, error) {
+func (p *Platform) Load(ctx context.Context, id int32, code *kernels.Module) (cudart.Module, error) {
 	d, err := p.device("cuModuleLoadData", id)
 	if err != nil {
 		return nil, err
 	}
-	if module == nil {
+	if code == nil {
 		return nil, fail("cuModuleLoadData", invalidValue, id, "there is no module to load")
 	}
 	if ctx != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	p.modules.Add(1)
-	return &Module{platform: p, device: d, source: module}, nil
+	return &module{platform: p, device: d, source: code}, nil
 }
 
 // Kernel implements [cudart.Module].
-func (m *Module) Kernel(entry string) (cudart.Kernel, error) {
+func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	const call = "cuModuleGetFunction"
 	if m.closed.Load() {
 		return nil, fail(call, invalidHandle, m.device.id, "module %q is closed", m.source.Name)
@@ -56,14 +56,14 @@ func (m *Module) Kernel(entry string) (cudart.Kernel, error) {
 			"kernel %q of module %q needs a GPU, or a Go implementation registered under its name, to run on the CPU device",
 			entry, m.source.Name)
 	}
-	return &Kernel{module: m, entry: entry, reference: r}, nil
+	return &kernel{module: m, entry: entry, reference: r}, nil
 }
 
 // Warnings implements [cudart.Module].
-func (m *Module) Warnings() []string { return nil }
+func (m *module) Warnings() []string { return nil }
 
 // Close implements [cudart.Module].
-func (m *Module) Close() error {
+func (m *module) Close() error {
 	if m.closed.Swap(true) {
 		return nil
 	}
@@ -71,20 +71,20 @@ func (m *Module) Close() error {
 	return nil
 }
 
-// Kernel is a reference that can be launched.
-type Kernel struct {
-	module    *Module
+// kernel is a reference that can be launched.
+type kernel struct {
+	module    *module
 	entry     string
 	reference kernels.Reference
 }
 
 // Attributes implements [cudart.Kernel].
-func (k *Kernel) Attributes() cudart.KernelAttributes {
+func (k *kernel) Attributes() cudart.KernelAttributes {
 	return cudart.KernelAttributes{MaxThreads: maxThreads}
 }
 
 // Occupancy implements [cudart.Kernel].
-func (k *Kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
+func (k *kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
 	if shared > sharedMax {
 		return 0, 0, fail("cuOccupancyMaxPotentialBlockSize", invalidValue, k.module.device.id,
 			"%d bytes of shared memory; a block has at most %d", shared, sharedMax)
@@ -97,7 +97,7 @@ func (k *Kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err er
 }
 
 // SetMaxShared implements [cudart.Kernel].
-func (k *Kernel) SetMaxShared(bytes uint32) error {
+func (k *kernel) SetMaxShared(bytes uint32) error {
 	if bytes > sharedMax {
 		return fail("cuFuncSetAttribute", invalidValue, k.module.device.id, "%d bytes of shared memory; a block has at most %d", bytes, sharedMax)
 	}
@@ -105,7 +105,7 @@ func (k *Kernel) SetMaxShared(bytes uint32) error {
 }
 
 // refuse says what is wrong with a launch, as a device would.
-func (k *Kernel) refuse(c *command) *cudart.Error {
+func (k *kernel) refuse(c *command) *cudart.Error {
 	axis := [3]string{"x", "y", "z"}
 	maxBlock, maxGrid := [3]uint32{1024, 1024, 64}, [3]uint32{1<<31 - 1, 65535, 65535}
 	threads := uint64(1)
@@ -132,4 +132,4 @@ func (k *Kernel) refuse(c *command) *cudart.Error {
 }
 
 // String is the kernel's name.
-func (k *Kernel) String() string { return fmt.Sprintf("%s of %s", k.entry, k.module.source.Name) }
+func (k *kernel) String() string { return fmt.Sprintf("%s of %s", k.entry, k.module.source.Name) }

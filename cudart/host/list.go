@@ -11,7 +11,7 @@ import (
 )
 
 // List implements [cudart.List].
-type List struct {
+type list struct {
 	platform *Platform
 	options  cudart.ListOptions
 
@@ -24,11 +24,11 @@ type List struct {
 // Encode implements [cudart.Platform]. Threads is not used: the calling goroutine submits all commands, in order.
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	if options.Origin != nil {
-		if s, ok := options.Origin.(*Stream); !ok || s.queue.platform != p {
+		if s, ok := options.Origin.(*stream); !ok || s.queue.platform != p {
 			return nil, fail("cuStreamGetCtx", invalidHandle, -1, "the origin stream belongs to another platform")
 		}
 	}
-	l := &List{platform: p, options: options, commands: make([]*command, len(commands))}
+	l := &list{platform: p, options: options, commands: make([]*command, len(commands))}
 	all := make([]command, len(commands))
 	for i := range commands {
 		if e := p.encode(&all[i], &commands[i], i); e != nil {
@@ -45,7 +45,7 @@ func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions)
 }
 
 // Submit implements [cudart.List].
-func (l *List) Submit() error {
+func (l *list) Submit() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.check(); err != nil {
@@ -61,7 +61,7 @@ func (l *List) Submit() error {
 	return nil
 }
 
-func (l *List) check() error {
+func (l *list) check() error {
 	if l.closed {
 		return fail("cuLaunchKernel", invalidHandle, -1, "the list is closed")
 	}
@@ -171,7 +171,7 @@ func (p *Platform) hold(c *command, q *queue, b *batch) error {
 }
 
 // index returns a command that can be changed.
-func (l *List) index(call string, i int, kinds ...cudart.CommandKind) (*command, error) {
+func (l *list) index(call string, i int, kinds ...cudart.CommandKind) (*command, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func changeable(call string, commands []*command, i int, kinds []cudart.CommandK
 		return nil, fail(call, invalidValue, -1, "there is no command %d; there are %d", i, len(commands))
 	}
 	if !slices.Contains(kinds, commands[i].kind) {
-		e := fail(call, invalidValue, -1, "command %d is of another kind", i)
+		e := fail(call, invalidValue, -1, "command %d is of another kind than the change", i)
 		return nil, commands[i].blame(e)
 	}
 	c := *commands[i]
@@ -192,7 +192,7 @@ func changeable(call string, commands []*command, i int, kinds []cudart.CommandK
 }
 
 // SetArgs implements [cudart.List].
-func (l *List) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
+func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, err := l.index("cuLaunchKernel", index, cudart.LaunchKernel)
@@ -207,7 +207,7 @@ func (l *List) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 }
 
 // SetCopy implements [cudart.List].
-func (l *List) SetCopy(index int, dst, src cudart.Ptr) error {
+func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, err := l.index("cuMemcpyAsync", index, cudart.CopyMemory, cudart.SetMemory)
@@ -222,7 +222,7 @@ func (l *List) SetCopy(index int, dst, src cudart.Ptr) error {
 }
 
 // Capture implements [cudart.List].
-func (l *List) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
+func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, origin, err := l.capture(options.Origin)
@@ -233,14 +233,14 @@ func (l *List) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 }
 
 // capture records the list in a capture of its own.
-func (l *List) capture(from cudart.Stream) (*table, *Stream, error) {
+func (l *list) capture(from cudart.Stream) (*table, *stream, error) {
 	if err := l.check(); err != nil {
 		return nil, nil, err
 	}
 	if from == nil {
 		from = l.options.Origin
 	}
-	origin, ok := from.(*Stream)
+	origin, ok := from.(*stream)
 	if !ok || origin.queue.platform != l.platform {
 		return nil, nil, fail("cuStreamBeginCapture", invalidHandle, -1, "a capture needs an origin stream of this platform")
 	}
@@ -268,15 +268,15 @@ func (l *List) capture(from cudart.Stream) (*table, *Stream, error) {
 }
 
 // waited reports whether the list waits for an event.
-func (l *List) waited(e *Event) bool {
+func (l *list) waited(e *event) bool {
 	return slices.ContainsFunc(l.commands, func(c *command) bool { return c.kind == cudart.WaitEvent && c.event == e })
 }
 
 // Len implements [cudart.List].
-func (l *List) Len() int { return len(l.commands) }
+func (l *list) Len() int { return len(l.commands) }
 
 // Close implements [cudart.List]. What was submitted still runs.
-func (l *List) Close() error {
+func (l *list) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

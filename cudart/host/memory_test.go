@@ -143,7 +143,7 @@ func TestSet(t *testing.T) {
 	requireError(t, err, invalidValue, `node "z": cuMemsetD8Async: CUDA_ERROR_INVALID_VALUE (1): invalid argument: a pattern of 3 bytes; 1, 2 and 4 are possible`)
 	for _, c := range []cudart.Command{{Dst: d + 2, Bytes: 8}, {Dst: d, Bytes: 6}} {
 		c.Kind, c.Stream, c.Width = cudart.SetMemory, s, 4
-		requireError(t, b.submit(c), invalidValue, "are not whole patterns of 4 bytes")
+		requireError(t, b.submit(c), invalidValue, "both must be multiples of the pattern's 4 bytes")
 	}
 	requireError(t, b.submit(toDevice(s, d, h, -1)), invalidValue, "-1 bytes")
 }
@@ -156,18 +156,18 @@ func TestIllegalAccess(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		make func(b *bench, s *Stream) cudart.Command
+		make func(b *bench, s *stream) cudart.Command
 		want string
 	}{
-		{"a copy past the end", func(b *bench, s *Stream) cudart.Command {
+		{"a copy past the end", func(b *bench, s *stream) cudart.Command {
 			h, _ := b.host(512)
 			return toDevice(s, b.alloc(500), h, 512)
 		}, `node "up": cuMemcpyAsync: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: ` +
 			`the destination: 512 bytes at offset 0 reach 12 bytes past the end of 500 bytes of memory of device 0`},
-		{"a copy from nowhere", func(b *bench, s *Stream) cudart.Command {
+		{"a copy from nowhere", func(b *bench, s *stream) cudart.Command {
 			return toDevice(s, b.alloc(500), 4096, 16)
 		}, `the source: the address belongs to no allocation`},
-		{"freed memory", func(b *bench, s *Stream) cudart.Command {
+		{"freed memory", func(b *bench, s *stream) cudart.Command {
 			p, err := b.Alloc(0, 64)
 			require.NoError(b, err)
 			c := b.kernel(s, "inc", pointer(p, 64))
@@ -175,24 +175,24 @@ func TestIllegalAccess(t *testing.T) {
 			return c
 		}, `node "inc": cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: ` +
 			`argument 0: the address belonged to 64 bytes of memory of device 0 that were freed`},
-		{"an argument past the end", func(b *bench, s *Stream) cudart.Command {
+		{"an argument past the end", func(b *bench, s *stream) cudart.Command {
 			return b.kernel(s, "inc", pointer(b.alloc(64)+32, 64))
 		}, `argument 0: 64 bytes at offset 32 reach 32 bytes past the end of 64 bytes of memory of device 0`},
-		{"pageable memory in a kernel", func(b *bench, s *Stream) cudart.Command {
+		{"pageable memory in a kernel", func(b *bench, s *stream) cudart.Command {
 			h, _ := b.hostKind(64, true)
 			return b.kernel(s, "inc", pointer(h, 64))
 		}, `argument 0 lies in 64 bytes of pageable memory; kernels reach pinned host memory only`},
-		{"another device's memory", func(b *bench, s *Stream) cudart.Command {
+		{"another device's memory", func(b *bench, s *stream) cudart.Command {
 			return b.kernel(s, "inc", pointer(b.allocOn(1, 64), 64))
 		}, `argument 0 lies in 64 bytes of memory of device 1; peer access from device 0 is not enabled`},
-		{"a kernel that overruns into the next page", func(b *bench, s *Stream) cudart.Command {
+		{"a kernel that overruns into the next page", func(b *bench, s *stream) cudart.Command {
 			p, err := b.Alloc(0, 4096)
 			require.NoError(b, err)
 			b.Cleanup(func() { _ = b.Free(p) }) // reports it too, where no page is guarded
 			return b.kernel(s, "overrun", pointer(p, 4096), scalar(0))
 		}, `node "overrun": cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: ` +
 			overrun},
-		{"a kernel that panics", func(b *bench, s *Stream) cudart.Command {
+		{"a kernel that panics", func(b *bench, s *stream) cudart.Command {
 			return b.kernel(s, "call", scalar(99))
 		}, `node "call": cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: ` +
 			`panic: runtime error: index out of range [99] with length 0`},
@@ -290,7 +290,7 @@ func TestPeers(t *testing.T) {
 	require.ErrorIs(t, b.EnablePeer(0, 3), cudart.ErrNoDevice)
 	requireError(t, b.submit(cudart.Command{Kind: cudart.CopyMemory, Label: "x", Stream: s, Dst: h, DstDevice: 0, Src: p, SrcDevice: 1, Bytes: 64}),
 		invalidValue, `node "x": cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE (1): invalid argument: `+
-			`the destination was said to be on device 0 and lies in 64 bytes of pinned memory`)
+			`the destination was declared to be on device 0, but lies in 64 bytes of pinned memory`)
 }
 
 func TestCloseReportsLeaks(t *testing.T) {

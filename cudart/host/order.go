@@ -110,7 +110,7 @@ func (o *order) waited(c clock) {
 }
 
 // record gives an event the time of its stream; the caller holds the event's mu.
-func (o *order) record(e *Event, q *queue) {
+func (o *order) record(e *event, q *queue) {
 	if o == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (o *order) command(c *command, q *queue) error {
 }
 
 // launch checks all of a graph that is about to be launched. Launches of one graph are in order.
-func (o *order) launch(g *Graph, q *queue) error {
+func (o *order) launch(g *graph, q *queue) error {
 	if o == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 //	record EVENT STREAM     wait EVENT STREAM     sync STREAM     host EVENT
 type script struct {
 	*bench
-	streams []*Stream
+	streams []*stream
 	events  []cudart.Event
 	x       cudart.Ptr
 }
@@ -366,7 +366,7 @@ func BenchmarkOrderOfAnArena(b *testing.B) {
 	const tiles = 10_000
 	t := newBench(b, Options{CheckOrder: true})
 	x := t.alloc(tiles * 256)
-	s := []*Stream{t.stream(), t.stream()}
+	s := []*stream{t.stream(), t.stream()}
 	var commands []cudart.Command
 	for i := range tiles {
 		c := t.kernel(s[i%2], "noop")

@@ -1,8 +1,8 @@
 // The CPU as a platform: its devices, their properties and their end of life. Runs nothing itself.
 
-// Package host is the CPU device: [cudart.Platform] without a GPU. Streams are ordered queues served by a pool of workers, events
-// are real, copies copy, kernels compute (their Go references), and work on different streams overlaps, so that a missing wait is
-// a race. Misuse is answered with the driver's codes.
+// Package host is the CPU device: a [cudart.Platform] without a GPU. Streams are ordered queues served by a pool of workers, kernels are
+// computed by their Go references, and work on different streams overlaps, so that a missing wait is a real race. Errors have the
+// driver's codes.
 package host
 
 import (
@@ -19,22 +19,23 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Options says what the CPU stands in for. The zero value is one device with all cores and all memory.
+// Options describes the CPU devices. The zero value is one device with all cores and all memory.
 type Options struct {
-	// Devices is how many devices there are; 0: 1. All share the workers.
+	// Devices is how many devices there are; 0 means 1. All share the workers.
 	Devices int
-	// Memory is the bytes of each device; 0: the machine's memory, divided by Devices.
+	// Memory is the size of each device's memory in bytes; 0 means the machine's memory, divided by Devices.
 	Memory int64
-	// Workers is how many commands run at once; 0: one for each core, and 4 at least, so that streams overlap on any machine.
+	// Workers is how many commands run at once. 0 means one per core, but at least 4, so that streams overlap on any machine.
 	Workers int
-	// Perturb, where not 0, seeds a disturbance of timing: streams are served in changing, unfair order, by few workers unless
-	// Workers says how many, and fresh memory holds garbage. A program whose waits are complete gives the same results for every seed.
+	// Perturb, if not 0, is the seed of random disturbances, which help to find missing waits: streams are served in a changing, unfair
+	// order, by few workers (unless Workers is set), and new memory holds garbage. A program without missing waits gives the same results
+	// for every seed.
 	Perturb uint64
-	// CheckOrder makes the device follow which command is ordered after which, and refuse with a [cudart.RaceError] a command that
-	// conflicts with an earlier one it is not ordered after, whatever the timing was. The first such error is the one to believe:
-	// what follows it was not checked against the refused command's absence.
+	// CheckOrder makes the device track which command is ordered after which. A command that conflicts with an earlier one, and is not
+	// ordered after it, is refused with a [cudart.RaceError], whatever the timing was. Only the first such error is reliable, because
+	// the refused command is missing afterwards.
 	CheckOrder bool
-	// References are Go implementations of kernels by entry, for modules that bring none of their own.
+	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
 	References map[string]kernels.Reference
 }
 
@@ -288,7 +289,7 @@ func (p *Platform) NewStream(id int32, priority dag.Priority) (cudart.Stream, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.streams.Add(1)
-	return &Stream{queue: p.newQueue(d, priority)}, nil
+	return &stream{queue: p.newQueue(d, priority)}, nil
 }
 
 // newQueue makes a queue; the caller holds mu. Handles start above the special ones (0, 1 and 2) and are never used twice.
@@ -317,7 +318,7 @@ const (
 func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 	const call = "cuStreamGetCtx"
 	if handle == perThreadHandle {
-		return nil, fail(call, notSupported, -1, "the per-thread default stream belongs to whichever thread asks; pass a stream")
+		return nil, fail(call, notSupported, -1, "the per-thread default stream is a different stream on every thread; pass a stream of your own")
 	}
 	if handle == 0 {
 		handle = legacyHandle
@@ -327,7 +328,7 @@ func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 	for _, q := range p.queues {
 		if q.handle == handle && !q.closed.Load() {
 			p.streams.Add(1)
-			return &Stream{queue: q, adopted: true}, nil
+			return &stream{queue: q, adopted: true}, nil
 		}
 	}
 	if handle != legacyHandle {
@@ -336,5 +337,5 @@ func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 	q := p.newQueue(p.devices[0], dag.Normal)
 	q.handle = legacyHandle
 	p.streams.Add(1)
-	return &Stream{queue: q, adopted: true}, nil
+	return &stream{queue: q, adopted: true}, nil
 }

@@ -18,7 +18,7 @@ import (
 // task is a queue to serve or a graph's node to run.
 type task struct {
 	queue *queue
-	graph *Graph
+	graph *graph
 	node  int32
 }
 

@@ -31,9 +31,9 @@ func (m mark) reached() bool { return m.queue == nil || m.queue.done.Load() >= m
 type entry struct {
 	wait    mark
 	command *command
-	event   *Event // timed: takes the time, if version is still its last
+	event   *event // timed: takes the time, if version is still its last
 	version uint64
-	graph   *Graph
+	graph   *graph
 	table   *table
 }
 
@@ -238,21 +238,21 @@ func (q *queue) finish(ctx context.Context, place uint64) error {
 	return nil
 }
 
-// Stream is a handle of a queue.
-type Stream struct {
+// stream is a handle of a queue.
+type stream struct {
 	queue   *queue
 	adopted bool
 	closed  atomic.Bool
 }
 
 // Device implements [cudart.Stream].
-func (s *Stream) Device() int32 { return s.queue.device.id }
+func (s *stream) Device() int32 { return s.queue.device.id }
 
 // Handle implements [cudart.Stream]: a number that AdoptStream of the same platform takes.
-func (s *Stream) Handle() uintptr { return s.queue.handle }
+func (s *stream) Handle() uintptr { return s.queue.handle }
 
 // check returns why a call on the stream cannot be made.
-func (s *Stream) check(call string) error {
+func (s *stream) check(call string) error {
 	if s.closed.Load() || s.queue.closed.Load() {
 		return fail(call, invalidHandle, s.queue.device.id, "stream %d is closed", s.queue.id)
 	}
@@ -260,7 +260,7 @@ func (s *Stream) check(call string) error {
 }
 
 // Synchronize implements [cudart.Stream].
-func (s *Stream) Synchronize(ctx context.Context) error {
+func (s *stream) Synchronize(ctx context.Context) error {
 	const call = "cuStreamSynchronize"
 	if err := s.check(call); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 }
 
 // Query implements [cudart.Stream].
-func (s *Stream) Query() (bool, error) {
+func (s *stream) Query() (bool, error) {
 	const call = "cuStreamQuery"
 	if err := s.check(call); err != nil {
 		return false, err
@@ -295,7 +295,7 @@ func (s *Stream) Query() (bool, error) {
 }
 
 // Close implements [cudart.Stream]. Work already submitted still runs.
-func (s *Stream) Close() error {
+func (s *stream) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
@@ -308,4 +308,4 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-var _ cudart.Stream = (*Stream)(nil)
+var _ cudart.Stream = (*stream)(nil)

@@ -65,7 +65,7 @@ func BenchmarkSubmitNoops(b *testing.B) {
 	for _, streams := range []int{1, 4} {
 		t := newBench(b, Options{})
 		var commands []cudart.Command
-		var all []*Stream
+		var all []*stream
 		for range streams {
 			all = append(all, t.stream())
 		}
@@ -138,19 +138,19 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		pageable bool
-		copy     func(s *Stream, d, h cudart.Ptr) cudart.Command
+		copy     func(s *stream, d, h cudart.Ptr) cudart.Command
 		blocks   bool
 	}{
-		{"pinned up", false, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, false},
-		{"pinned down", false, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, false},
-		{"pageable up", true, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, true},
-		{"pageable down", true, func(s *Stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, true},
-		{"declared pageable", false, func(s *Stream, d, h cudart.Ptr) cudart.Command {
+		{"pinned up", false, func(s *stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, false},
+		{"pinned down", false, func(s *stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, false},
+		{"pageable up", true, func(s *stream, d, h cudart.Ptr) cudart.Command { return toDevice(s, d, h, n) }, true},
+		{"pageable down", true, func(s *stream, d, h cudart.Ptr) cudart.Command { return toHost(s, h, d, n) }, true},
+		{"declared pageable", false, func(s *stream, d, h cudart.Ptr) cudart.Command {
 			c := toHost(s, h, d, n)
 			c.DstPageable = true
 			return c
 		}, true},
-		{"host to host", false, func(s *Stream, d, h cudart.Ptr) cudart.Command {
+		{"host to host", false, func(s *stream, d, h cudart.Ptr) cudart.Command {
 			return cudart.Command{Kind: cudart.CopyMemory, Stream: s, Dst: h + n, DstDevice: -1, Src: h, SrcDevice: -1, Bytes: n}
 		}, true},
 	} {
