@@ -43,7 +43,7 @@ func ExampleDocs() {
 	// axpy(n i64, alpha S, x in T[n], y inout T[n])
 	//   y = alpha * x + y ([f16 bf16 f32 f64 i32])
 	// spmv_csr(rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows])
-	//   y = a sparse matrix in compressed rows times x; offsets are where rows start, counted from the first, columns below cols ([values:f32 x:f32 values:i32 x:f32 values:f64 x:f64])
+	//   y = a * x for a sparse matrix in compressed rows (CSR); offsets are where the rows start, relative to the first; every column must be below cols ([values:f32 x:f32 values:i32 x:f32 values:f64 x:f64])
 }
 
 // A user's file of kernels, with a Go version of one of them so that it runs without a GPU too.

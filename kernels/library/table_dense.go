@@ -9,16 +9,16 @@ import (
 
 func denseRows() []row {
 	return []row{
-		{name: "gemm", doc: "c = alpha * a * b + beta * c, matrices row by row; ta, tb: 1 where a is stored k x m, b n x k",
+		{name: "gemm", doc: "c = alpha * a * b + beta * c, row-major; ta = 1 if a is stored transposed (k x m), tb = 1 if b is (n x k)",
 			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, alpha S, a in T[m*k], b in T[k*n], beta S, c inout T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F16}, gemm[float32]}, {bind{T: dag.BF16}, gemm[float32]}, {bind{T: dag.F32}, gemm[float32]}, {bind{T: dag.F64}, gemm[float64]}}},
-		{name: "matmul", doc: "c = a * b, matrices row by row; ta, tb: 1 where a is stored k x m, b n x k",
+		{name: "matmul", doc: "c = a * b, row-major; ta = 1 if a is stored transposed (k x m), tb = 1 if b is (n x k)",
 			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, a in X[m*k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmul[float32]}, {bind{T: dag.F64, X: dag.F64}, matmul[float64]}, {bind{T: dag.F32, X: dag.I32}, matmul[float32]}}},
-		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) * inverse, column by column; tb: 1 where b is stored n x k",
+		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) * inverse column by column; tb = 1 if b is stored transposed (n x k)",
 			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], inverse in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
-		{name: "gemv", doc: "y = alpha * a * x + beta * y, a m x n row by row", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n",
+		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("m"), launch.BlockSize/32)
 				info.Fixed = true
@@ -28,7 +28,7 @@ func denseRows() []row {
 				squares(info, v.of("rows"), v.of("cols"), 32, 32*132)
 			},
 			versions: []version{{bind{T: dag.F16}, transposing[uint16]}, {bind{T: dag.BF16}, transposing[uint16]}, {bind{T: dag.F32}, transposing[float32]}, {bind{T: dag.F64}, transposing[float64]}, {bind{T: dag.I32}, transposing[int32]}}},
-		{name: "spmv_csr", doc: "y = a sparse matrix in compressed rows times x; offsets are where rows start, counted from the first, columns below cols",
+		{name: "spmv_csr", doc: "y = a * x for a sparse matrix in compressed rows (CSR); offsets are where the rows start, relative to the first; every column must be below cols",
 			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]", flops: "2*nnz",
 			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 				each := int64(launch.BlockSize)
@@ -39,9 +39,9 @@ func denseRows() []row {
 				info.Fixed = true
 			},
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, spmv[float32, float32]}, {bind{T: dag.F32, X: dag.I32}, spmv[int32, float32]}, {bind{T: dag.F64, X: dag.F64}, spmv[float64, float64]}}},
-		{name: "potrf", doc: "a = its Cholesky factor, in the lower triangle; the upper stays. NaN where a is not positive definite",
+		{name: "potrf", doc: "a = its Cholesky factor in the lower triangle; the upper triangle is unchanged. NaN if a is not positive definite",
 			signature: "n i64 0..512, a inout T[n*n]", flops: "n*n*n/3", launch: oneBlock("n"), versions: both(potrf[float32], potrf[float64])},
-		{name: "trsm", doc: "x = x times the inverse of l transposed, l lower triangular n x n, x m x n",
+		{name: "trsm", doc: "x = x * inverse(transpose(l)); l is lower triangular, n x n, and x is m x n",
 			signature: "m i64, n i64 0..512, l in T[n*n], x inout T[m*n]", flops: "m*n*n",
 			launch: func(k *libraryKernel, v values, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("m"), 64/k.types.T.Size())
@@ -50,7 +50,7 @@ func denseRows() []row {
 				}
 				info.Fixed = true
 			}, versions: both(trsm[float32], trsm[float64])},
-		{name: "syrk", doc: "c = alpha * a * transposed a + beta * c in the lower triangle; a n x k", signature: "n i64, k i64, alpha T, a in T[n*k], beta T, c inout T[n*n]", flops: "n*n*k",
+		{name: "syrk", doc: "c = alpha * a * transpose(a) + beta * c in the lower triangle; a is n x k", signature: "n i64, k i64, alpha T, a in T[n*k], beta T, c inout T[n*n]", flops: "n*n*k",
 			launch: multiplied("n", "n"), versions: both(syrk[float32], syrk[float64])},
 	}
 }

@@ -9,13 +9,13 @@ import (
 
 func randomRows() []row {
 	return []row{
-		{name: "philox_uniform", doc: "y = random numbers in [low, high), element i from seed, offset and i alone",
+		{name: "philox_uniform", doc: "y = uniform random numbers in [low, high); element i depends only on seed, offset and i",
 			signature: "n i64, seed u64, offset u64, low S, high S, y out T[n]", flops: "30*n", launch: drawn,
 			versions: draws(uniformUnits[float32], uniformUnits[float64])},
-		{name: "philox_normal", doc: "y = normal random numbers, element i from seed, offset and i alone",
+		{name: "philox_normal", doc: "y = normally distributed random numbers; element i depends only on seed, offset and i",
 			signature: "n i64, seed u64, offset u64, mean S, deviation S, y out T[n]", flops: "60*n", launch: drawn,
 			versions: draws(normalUnits[float32], normalUnits[float64])},
-		{name: "philox_bits", doc: "y = random bits: words of Philox 4x32-10 with the counter {i/4, offset} and the key seed",
+		{name: "philox_bits", doc: "y = random bits: the words of Philox 4x32-10 for counter {i/4, offset} and key seed",
 			signature: "n i64, seed u64, offset u64, y out T[n]", flops: "25*n", launch: drawn,
 			versions: []version{{bind{T: dag.U32}, philoxBits}}},
 	}

@@ -10,7 +10,7 @@ import (
 
 func waitRows() []row {
 	return []row{
-		{name: "noop", doc: "nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
+		{name: "noop", doc: "does nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
 			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
 		}}}},
 		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime, versions: []version{{run: func(*libraryKernel) launch.Reference {

@@ -32,5 +32,5 @@ __global__ void internal(int n) { }`
 	// from f32 true in
 	// to f32 true inout
 	// <nil>
-	// blur.cu: kernel "internal" is not extern "C", so its name in the module is another; write extern "C" before __global__
+	// blur.cu: kernel "internal" is not extern "C", so the module has it under a mangled name; write extern "C" before __global__
 }

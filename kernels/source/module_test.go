@@ -107,7 +107,7 @@ func TestSignaturesOfCUDA(t *testing.T) {
 		assert.Equal(t, want, signatureOf(k.Params()), name)
 	}
 	for name, want := range map[string]string{
-		"mangled":   `filters.cu: kernel "mangled" is not extern "C", so its name in the module is another; write extern "C" before __global__`,
+		"mangled":   `filters.cu: kernel "mangled" is not extern "C", so the module has it under a mangled name; write extern "C" before __global__`,
 		"templated": `filters.cu: kernel "templated" is a template; declare an extern "C" __global__ function that calls it`,
 		"structure": `filters.cu: kernel "structure": parameter p is of type Point; numbers and pointers can be passed, structures cannot`,
 		"reference": `filters.cu: kernel "reference": parameter 1 is a reference, which a kernel cannot take`,

@@ -275,7 +275,7 @@ func (p *signatureParser) kernel(d []token, c bool) {
 	case template:
 		k.err = fmt.Errorf(`kernel %q is a template; declare an extern "C" __global__ function that calls it`, k.name)
 	case !c:
-		k.err = fmt.Errorf(`kernel %q is not extern "C", so its name in the module is another; write extern "C" before __global__`, k.name)
+		k.err = fmt.Errorf(`kernel %q is not extern "C", so the module has it under a mangled name; write extern "C" before __global__`, k.name)
 	}
 	for _, a := range args {
 		if len(a) == 0 || len(args) == 1 && len(a) == 1 && a[0].text == "void" {
