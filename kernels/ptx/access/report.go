@@ -1,0 +1,97 @@
+// What an analysis has to say, and in which words.
+
+package access
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// Place is where something stands: in the PTX, and in the source where the module has line information.
+type Place struct {
+	ptx.Position
+	File string // "" without line information
+	Line int
+}
+
+// String is the place in the source, or else in the PTX.
+func (p Place) String() string {
+	if p.File != "" {
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("PTX line %d", p.Position.Line)
+}
+
+// Use is what an entry may do with one argument or variable.
+type Use struct {
+	Reads, Writes bool
+	Undecided     bool   // it may do more than that
+	Why           string // of Undecided
+	ReadAt        Place  // the first access of each kind, in the order of the analysis
+	WrittenAt     Place
+	UndecidedAt   Place
+}
+
+// Decided reports whether the text shows all that can happen.
+func (u Use) Decided() bool { return !u.Undecided }
+
+// String is "read", "written", "read and written", "not used" or "undecided".
+func (u Use) String() string {
+	switch {
+	case u.Undecided:
+		return "undecided"
+	case u.Reads && u.Writes:
+		return "read and written"
+	case u.Reads:
+		return "read"
+	case u.Writes:
+		return "written"
+	}
+	return "not used"
+}
+
+// Field is one cell of an entry's parameters that may hold a pointer: a whole parameter of 8 bytes, or 8 bytes of a struct.
+// Integers of 64 bits are fields too: PTX does not tell them from pointers.
+type Field struct {
+	Param  int   // which parameter
+	Offset int64 // in bytes, within it
+	Use
+}
+
+// Symbol is a .global or .const variable of the module.
+type Symbol struct {
+	Variable ptx.VariableID
+	Use
+}
+
+// Report is what one entry may touch.
+type Report struct {
+	Entry        ptx.FunctionID
+	Fields       []Field  // by parameter and offset
+	Symbols      []Symbol // in the order of the module
+	Undecided    string   // why nothing is decided, or ""
+	UndecidedAt  Place
+	FloatAtomics []Place // float additions and the like, whose results depend on the order of threads
+	Textures     bool    // textures or surfaces are used
+}
+
+// Field finds a field.
+func (r *Report) Field(param int, offset int64) (Use, bool) {
+	for _, f := range r.Fields {
+		if f.Param == param && f.Offset == offset {
+			return f.Use, true
+		}
+	}
+	return Use{}, false
+}
+
+// Symbol finds a variable.
+func (r *Report) Symbol(id ptx.VariableID) (Use, bool) {
+	for _, s := range r.Symbols {
+		if s.Variable == id {
+			return s.Use, true
+		}
+	}
+	return Use{}, false
+}
