@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // MaxName is how many bytes the name of a pipeline, buffer or node may have.
@@ -94,7 +96,7 @@ func bufferBytes(t DType, shape []int64) (int64, error) {
 func (p *Pipeline) copyProblem(dst, src Range) error {
 	to, from := dst.Hi-dst.Lo, src.Hi-src.Lo
 	if to != from {
-		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), bytesText(from), p.rangeText(dst), bytesText(to))
+		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst), words.Count(to, "byte", "bytes"))
 	}
 	if dst.Buffer == src.Buffer && dst.Lo < src.Hi && src.Lo < dst.Hi {
 		return fmt.Errorf("source and destination overlap in %s", p.rangeText(Range{dst.Buffer, max(dst.Lo, src.Lo), min(dst.Hi, src.Hi)}))
@@ -135,11 +137,4 @@ func rowBytes(b *Buffer) int64 {
 		return 0
 	}
 	return b.Bytes / b.Shape[0]
-}
-
-func bytesText(n int64) string {
-	if n == 1 {
-		return "1 byte"
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

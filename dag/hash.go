@@ -10,6 +10,8 @@ import (
 	"hash"
 	"math"
 	"slices"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Hash returns "sha256:" and a hash of the structure: nodes, the ranges they use, buffers and dependencies. A plan is correct for
@@ -268,7 +270,7 @@ func bufferDifference(b, old *Buffer) string {
 	case b.Device != old.Device:
 		return fmt.Sprintf("is on device %d, it was on %d", b.Device, old.Device)
 	case b.Bytes != old.Bytes:
-		return fmt.Sprintf("has %s, it had %d", bytesText(b.Bytes), old.Bytes)
+		return fmt.Sprintf("has %s, it had %d", words.Count(b.Bytes, "byte", "bytes"), old.Bytes)
 	case b.Pageable != old.Pageable:
 		return changed(b.Pageable, "pageable")
 	case b.Scratch != old.Scratch:

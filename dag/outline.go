@@ -5,6 +5,8 @@ package dag
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Outline is what a saved plan knows of the graph that it was made for. Parts left nil are not compared.
@@ -112,7 +114,7 @@ func (g *Graph) buffersDifferFrom(old []OutlineBuffer) string {
 		case b.Device != o.Device:
 			return fmt.Sprintf("buffer %q is on device %d, it was on %d", b.Name, b.Device, o.Device)
 		case b.Bytes != o.Bytes:
-			return fmt.Sprintf("buffer %q has %s, it had %d", b.Name, bytesText(b.Bytes), o.Bytes)
+			return fmt.Sprintf("buffer %q has %s, it had %d", b.Name, words.Count(b.Bytes, "byte", "bytes"), o.Bytes)
 		}
 	}
 	return ""

@@ -2,7 +2,11 @@
 
 package dag
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // In is a node's reading of the range.
 func (r Range) In() Access { return Access{r, Read} }
@@ -62,7 +66,7 @@ func (p *Pipeline) rangeProblem(r Range) error {
 	case r.Lo < 0 || r.Lo > r.Hi:
 		return fmt.Errorf("bytes %d to %d of %q are not a range", r.Lo, r.Hi, b.Name)
 	case r.Hi > b.Bytes:
-		return fmt.Errorf("bytes %d to %d of %q go past its end (%s)", r.Lo, r.Hi, b.Name, bytesText(b.Bytes))
+		return fmt.Errorf("bytes %d to %d of %q go past its end (%s)", r.Lo, r.Hi, b.Name, words.Count(b.Bytes, "byte", "bytes"))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // launchSpec is a kernel or map node as it was written.
@@ -260,7 +261,7 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	unknown := !param.Buffer && param.DType == InvalidDType
 	switch {
 	case unknown && param.Size != 8:
-		r.argProblem(k, "has %s, a buffer's address has 8", bytesText(int64(param.Size)))
+		r.argProblem(k, "has %s, a buffer's address has 8", words.Count(int64(param.Size), "byte", "bytes"))
 		return
 	case !param.Buffer && !unknown:
 		r.argProblem(k, "must be a number (%s), got the buffer %q", param.DType, b.Name)
@@ -312,7 +313,7 @@ func (r *resolution) number(k int, a *argSpec) {
 		r.argProblem(k, "is of type %s, the number is given as %s", param.DType, t)
 		return
 	case param.DType == InvalidDType && int64(param.Size) != t.Size():
-		r.argProblem(k, "has %s, %s has %d", bytesText(int64(param.Size)), t, t.Size())
+		r.argProblem(k, "has %s, %s has %d", words.Count(int64(param.Size), "byte", "bytes"), t, t.Size())
 		return
 	}
 	bits, err := scalarBits(t, a.Value)

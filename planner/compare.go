@@ -14,8 +14,8 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/internal/place"
-	"github.com/dagrun/dagrun/planner/internal/words"
 	"github.com/dagrun/dagrun/planner/model"
 )
 
@@ -153,7 +153,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		}
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, words.Plural(c.Nodes, "node", "nodes"), words.Plural(c.Edges, "dependency", "dependencies"), c.Machine)
+	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, words.Count(c.Nodes, "node", "nodes"), words.Count(c.Edges, "dependency", "dependencies"), c.Machine)
 	for _, line := range table {
 		var text bytes.Buffer
 		for i, cell := range line {

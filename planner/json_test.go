@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 

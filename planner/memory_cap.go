@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/place"
-	"github.com/dagrun/dagrun/planner/internal/words"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/effort"
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
@@ -127,6 +127,9 @@ func Efforts() []string { return slices.Clone(effort.Names()) }
 
 // ParseEffort returns the effort of a name; "" is quick.
 func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }
+
+// Action says what node i of g does: h2d x -> d_x, set d, kernel scale, map y = a*x.
+func Action(g *dag.Graph, i int32) string { return plan.Action(g, i) }
 
 // EngineOf returns the engine that node i of g runs on.
 func EngineOf(g *dag.Graph, i int32) Engine { return plan.EngineOf(g, i) }

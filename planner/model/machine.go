@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
 // Machine is a model of a host with its devices. All devices are alike. Rates are bytes or operations per microsecond:

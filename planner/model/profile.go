@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
 // Profile holds measured durations by node name. It says nothing of nodes it does not hold: those fall back to the machine's rates.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -88,7 +89,7 @@ func (b *block) name(g *dag.Graph) string {
 	if r := round(g.Nodes[b.nodes[0]].Name); r != "" && same(b.nodes, func(i int32) string { return round(g.Nodes[i].Name) }) {
 		return "*" + r + times
 	}
-	return plural(len(b.nodes), "node", "nodes")
+	return words.Count(len(b.nodes), "node", "nodes")
 }
 
 // same reports whether something is the same of all nodes.
@@ -108,7 +109,7 @@ func (b *block) detail(g *dag.Graph) string {
 	}
 	text := kindText(g, b.nodes[0])
 	if bytes := sizeOf(g, b.nodes[0]); bytes > 0 {
-		text += " " + byteText(bytes)
+		text += " " + words.Bytes(bytes)
 	}
 	return text
 }

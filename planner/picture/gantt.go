@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -63,7 +64,7 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 		fmt.Fprintf(out, "%-*s  %s\n", margin, labels[r], strings.TrimRight(string(row), " "))
 	}
 	if more := len(s.plan.Streams) - rows; more > 0 {
-		fmt.Fprintf(out, "%*s  and %s\n", margin, "", plural(more, "stream more", "streams more"))
+		fmt.Fprintf(out, "%*s  and %s\n", margin, "", words.Count(more, "stream more", "streams more"))
 	}
 	s.ganttAxis(out, margin, columns, k)
 	legend := fmt.Sprintf("%c begins a node", k.edge)
@@ -121,7 +122,7 @@ func (s *Schedule) ganttName(cells []rune, node int32, k *strokes, ascii bool) {
 		switch {
 		case ascii && (r < ' ' || r > '~'):
 			return '?'
-		case !ascii && (advance(r) == 0 || wide(r)):
+		case !ascii && (words.RuneWidth(r) != 1):
 			return '?' // one column for each, or the columns after it would not line up
 		}
 		return r

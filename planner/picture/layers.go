@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
 )
 
 const (
@@ -125,7 +127,7 @@ func (l *layers) order() {
 }
 
 func (l *layers) title() string {
-	return l.g.Name + ": as declared, " + plural(l.g.Len(), "node", "nodes") + ", " + plural(len(l.g.Edges()), "dependency", "dependencies")
+	return l.g.Name + ": as declared, " + words.Count(l.g.Len(), "node", "nodes") + ", " + words.Count(len(l.g.Edges()), "dependency", "dependencies")
 }
 
 func (l *layers) width() float64 {
@@ -212,7 +214,7 @@ func (l *layers) blockTitle(b *block) string {
 		if at > 0 {
 			text += "\n"
 		}
-		text += l.g.Nodes[i].Name + ": " + actionText(l.g, i)
+		text += l.g.Nodes[i].Name + ": " + planner.Action(l.g, i)
 	}
 	return text
 }

@@ -186,7 +186,7 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 	for i := range int32(n) {
 		node, span := &g.Nodes[i], &t.Nodes[i]
 		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
-		d.Nodes.Action = append(d.Nodes.Action, clean(actionText(g, i)))
+		d.Nodes.Action = append(d.Nodes.Action, clean(planner.Action(g, i)))
 		d.Nodes.Kind = append(d.Nodes.Kind, clean(kindText(g, i)))
 		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
 		d.Nodes.Device = append(d.Nodes.Device, span.Device)

@@ -14,7 +14,12 @@ const canvas = $("timeline"), lanes = $("lanes"), memory = $("memory"), tip = $(
 const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, laneGap = 10;
 const fixed = (v) => (Math.round(v * 100) / 100).toFixed(2);
 const time = (us) => us >= 1e6 ? +(us / 1e6).toPrecision(4) + " s" : us >= 1e4 ? +(us / 1e3).toPrecision(4) + " ms" : +us.toPrecision(4) + " us";
-const bytes = (n) => { let k = 0; while (n >= 1024 && k < 5) { n /= 1024; k++; } return +n.toFixed(1) + " " + ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"][k]; };
+const bytes = (n) => { // as the command prints them
+  if (n === 1) return "1 byte";
+  let k = 0;
+  while (n >= (k ? 1023.995 : 1024) && k < 6) { n /= 1024; k++; }
+  return +n.toFixed(2) + " " + ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][k];
+};
 const isolate = (s) => "\u2068" + s + "\u2069";
 const element = (tag, text, className) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (className) e.className = className; return e; };
 

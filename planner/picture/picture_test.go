@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -385,7 +386,7 @@ func TestGanttFitsItsWidth(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, s.WriteGantt(&b, GanttOptions{Width: 80, Rows: 2}))
-	assert.Contains(t, b.String(), "and "+plural(len(s.plan.Streams)-2, "stream more", "streams more"))
+	assert.Contains(t, b.String(), "and "+words.Count(len(s.plan.Streams)-2, "stream more", "streams more"))
 }
 
 func TestGanttByHand(t *testing.T) {
@@ -471,9 +472,9 @@ func TestWords(t *testing.T) {
 	assert.Equal(t, "3.25 us", timeText(3.25))
 	assert.Equal(t, "12.35 ms", timeText(12345.6))
 	assert.Equal(t, "2 s", timeText(2e6))
-	assert.Equal(t, "1 byte", byteText(1))
-	assert.Equal(t, "1.5 KiB", byteText(1536))
-	assert.Equal(t, "4 MiB", byteText(4<<20))
+	assert.Equal(t, "1 byte", words.Bytes(1))
+	assert.Equal(t, "1.5 KiB", words.Bytes(1536))
+	assert.Equal(t, "4 MiB", words.Bytes(4<<20))
 	assert.Equal(t, "up.*.x*", family("up.13.x7"))
 	assert.Equal(t, ".13.7", round("up.13.x7"))
 	assert.Equal(t, "plain", family("plain"))

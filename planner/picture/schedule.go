@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -151,7 +152,7 @@ func (s *Schedule) manyDevices() bool {
 
 // summary is a schedule in one line.
 func (s *Schedule) summary() string {
-	text := plural(s.graph.Len(), "node", "nodes") + " on " + plural(len(s.plan.Streams), "stream", "streams") + ", " + plural(len(s.waits), "wait", "waits")
+	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream", "streams") + ", " + words.Count(len(s.waits), "wait", "waits")
 	text += "; predicted " + timeText(s.timeline.MakespanUS)
 	if s.timeline.Machine != "" {
 		text += " on " + s.timeline.Machine
@@ -173,9 +174,9 @@ func (s *Schedule) title() string {
 // nodeTitle is all that a picture knows of a node, line by line.
 func (s *Schedule) nodeTitle(i int32) string {
 	span := &s.timeline.Nodes[i]
-	text := s.graph.Nodes[i].Name + "\n" + actionText(s.graph, i)
+	text := s.graph.Nodes[i].Name + "\n" + planner.Action(s.graph, i)
 	if bytes := s.graph.Nodes[i].Work.Bytes; bytes > 0 {
-		text += "\n" + byteText(bytes)
+		text += "\n" + words.Bytes(bytes)
 	}
 	text += fmt.Sprintf("\npredicted %s, from %s to %s on stream %d", timeText(span.End-span.Start), timeText(span.Start), timeText(span.End), span.Stream)
 	text += "\n" + s.causeText(span)

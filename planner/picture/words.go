@@ -3,12 +3,12 @@
 package picture
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -26,26 +26,6 @@ func timeText(us float64) string {
 	return strconv.FormatFloat(us, 'g', 4, 64) + " us"
 }
 
-// byteText is a size for people.
-func byteText(n int64) string {
-	if n < 1024 {
-		return plural(int(n), "byte", "bytes")
-	}
-	v, k := float64(n)/1024, 0
-	for v >= 1023.95 && k < 5 {
-		v /= 1024
-		k++
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " " + [...]string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[k]
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
 // kindText is what a node is in a word or two: h2d, set, kernel scale, map.
 func kindText(g *dag.Graph, i int32) string {
 	n := &g.Nodes[i]
@@ -58,22 +38,6 @@ func kindText(g *dag.Graph, i int32) string {
 		return "map"
 	case n.Launch != nil:
 		return n.Launch.Name
-	}
-	return n.Kind.String()
-}
-
-// actionText is what a node does.
-func actionText(g *dag.Graph, i int32) string {
-	n := &g.Nodes[i]
-	switch {
-	case n.Copy != nil:
-		return fmt.Sprintf("%v %s -> %s", planner.EngineOf(g, i), g.RangeText(n.Copy.Src), g.RangeText(n.Copy.Dst))
-	case n.Set != nil:
-		return "set " + g.RangeText(n.Set.Dst)
-	case n.Launch != nil && n.Launch.Map != nil:
-		return "map " + n.Launch.Map.Text
-	case n.Launch != nil:
-		return "kernel " + n.Launch.Name
 	}
 	return n.Kind.String()
 }
@@ -117,8 +81,7 @@ func round(name string) string {
 	return b.String()
 }
 
-// clean is a text that cannot leave its place: control characters, what XML refuses, and the characters that turn the
-// direction of all text after them become U+FFFD.
+// clean is a text that cannot leave its place: what would steer a terminal and what XML refuses become U+FFFD.
 func clean(s string) string {
 	for _, r := range s {
 		if unsafeRune(r) {
@@ -137,7 +100,7 @@ func unsafeRune(r rune) bool {
 	switch {
 	case r == '\n':
 		return false
-	case r < ' ', r >= 0x7f && r < 0xa0, r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029:
+	case r == '\t', words.Steers(r), r == 0xfffe, r == 0xffff:
 		return true
 	}
 	return r&0xfffe == 0xfffe && r > 0xffff
@@ -160,24 +123,12 @@ func advance(r rune) float64 {
 		return 0.64
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
-	case wide(r):
+	case words.RuneWidth(r) == 2:
 		return 1.4
 	case r < 0x2000:
 		return 0.8
 	}
 	return 1
-}
-
-// wide reports whether a character takes two columns in a terminal: East Asian scripts and emoji.
-func wide(r rune) bool {
-	switch {
-	case r < 0x1100:
-		return false
-	case r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6b,
-		r >= 0xff01 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
-		return true
-	}
-	return false
 }
 
 // textWidth is how wide a text is in ems, rather too much than too little.

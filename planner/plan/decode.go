@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
 // maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.

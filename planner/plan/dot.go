@@ -9,13 +9,13 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/words"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // WriteGraphDOT writes a graph as it was declared: its nodes, coloured by engine, and every dependency with its reason.
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
-	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Plural(g.Len(), "node", "nodes"), words.Plural(len(g.Edges()), "dependency", "dependencies")))
+	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Count(g.Len(), "node", "nodes"), words.Count(len(g.Edges()), "dependency", "dependencies")))
 	for i := range g.Nodes {
 		d.node("  ", int32(i), colour(int(EngineOf(g, int32(i))), light))
 	}
@@ -31,8 +31,8 @@ func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 		return err
 	}
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
-	d.head(fmt.Sprintf("%s: %s on %s, %s", p.Name, words.Plural(g.Len(), "node", "nodes"), words.Plural(len(p.Streams), "stream", "streams"),
-		words.Plural(p.Stats.Waits, "wait", "waits")))
+	d.head(fmt.Sprintf("%s: %s on %s, %s", p.Name, words.Count(g.Len(), "node", "nodes"), words.Count(len(p.Streams), "stream", "streams"),
+		words.Count(p.Stats.Waits, "wait", "waits")))
 	for k := range p.Streams {
 		d.stream(p, int32(k))
 	}
@@ -96,7 +96,7 @@ func (d *dotWriter) node(indent string, i int32, fill string) {
 	d.WriteString(indent)
 	d.id('n', int(i))
 	d.WriteString(" [label=")
-	d.label(d.g.Nodes[i].Name + "\n" + action(d.g, i))
+	d.label(d.g.Nodes[i].Name + "\n" + Action(d.g, i))
 	d.WriteString(`, fillcolor="`)
 	d.WriteString(fill)
 	d.WriteString("\"];\n")

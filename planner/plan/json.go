@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
 // planVersion is the version of the JSON form.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/words"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // WriteText writes the plan of g for people. With a timeline each node has its predicted start and end; nil leaves them out.
@@ -22,7 +22,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	reasons := newWaitReasons(g, p)
-	nodes, streams := words.Plural(g.Len(), "node", "nodes"), words.Plural(len(p.Streams), "stream", "streams")
+	nodes, streams := words.Count(g.Len(), "node", "nodes"), words.Count(len(p.Streams), "stream", "streams")
 	fmt.Fprintf(out, "%s: %s on %s", p.Name, nodes, streams)
 	switch {
 	case p.Strategy == p.Requested || p.Requested == "":
@@ -71,7 +71,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 			name, note := "", ""
 			switch op.Kind {
 			case Launch:
-				name, note = g.Nodes[op.Node].Name, action(g, op.Node)
+				name, note = g.Nodes[op.Node].Name, Action(g, op.Node)
 			case Record:
 				name = "record " + strconv.Itoa(int(op.Event))
 			case Wait:
@@ -90,8 +90,8 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 
 func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 	s := &p.Stats
-	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", words.Plural(s.Records, "record", "records"), words.Plural(s.Waits, "wait", "waits"),
-		words.Plural(int(p.Events), "event", "events"), words.Plural(s.Edges, "dependency", "dependencies"))
+	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", words.Count(s.Records, "record", "records"), words.Count(s.Waits, "wait", "waits"),
+		words.Count(int(p.Events), "event", "events"), words.Count(s.Edges, "dependency", "dependencies"))
 	makespan := s.MakespanUS
 	if t != nil {
 		makespan = t.MakespanUS
@@ -124,8 +124,8 @@ func (p *Plan) manyDevices() bool {
 	return false
 }
 
-// action says what a node does in a few words.
-func action(g *dag.Graph, i int32) string {
+// Action says what a node does: h2d x -> d_x, set d, kernel scale, map y = a*x.
+func Action(g *dag.Graph, i int32) string {
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:
@@ -134,8 +134,8 @@ func action(g *dag.Graph, i int32) string {
 		return "set " + g.RangeText(node.Set.Dst)
 	case node.Launch != nil && node.Launch.Map != nil:
 		return "map " + node.Launch.Map.Text
-	case node.Launch != nil && node.Launch.Kernel != nil:
-		return "kernel " + node.Launch.Kernel.Entry()
+	case node.Launch != nil:
+		return "kernel " + node.Launch.Name
 	}
 	return node.Kind.String()
 }
