@@ -25,6 +25,8 @@ type (
 	Op        = plan.Op
 	OpKind    = plan.OpKind
 	Placement = plan.Placement
+	Replay    = plan.Replay
+	ReplayOp  = plan.ReplayOp
 	Stats     = plan.Stats
 	GraphEdge = plan.GraphEdge
 	Engine    = plan.Engine
@@ -199,6 +201,9 @@ func Verify(g *dag.Graph, p *Plan) error { return proof.Verify(g, p) }
 func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
 	return proof.VerifyEdges(g, p, edges)
 }
+
+// VerifyReplay proves that replays of a plan can follow each other; see [proof.Replay].
+func VerifyReplay(g *dag.Graph, p *Plan, r *Replay) error { return proof.Replay(g, p, r) }
 
 // VerifySingleUse checks that no event is recorded twice; see [proof.VerifySingleUse].
 func VerifySingleUse(g *dag.Graph, p *Plan) error { return proof.VerifySingleUse(g, p) }

@@ -1,4 +1,4 @@
-// Lowering: a plan's ops as the commands a platform encodes, fork and join around them. Submits nothing.
+// Lowering: a replay's ops, one by one, as the commands a platform encodes. Submits nothing.
 
 package runtime
 
@@ -17,7 +17,7 @@ type lowered struct {
 	index    []int32 // by node: its command
 }
 
-// lower turns the plan into commands over one instance's streams, events and memory.
+// lower turns a replay into commands over one instance's streams, events and memory.
 func (p *Program) lower(in *instance) (*lowered, error) {
 	l := &lowered{index: make([]int32, p.graph.Len())}
 	origin := in.streams[0]
@@ -26,25 +26,18 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 		add(cudart.Command{Kind: kind, Stream: origin, Label: label, Node: -1})
 	}
 	ranged(cudart.RangePush, p.graph.Name)
-	fork, join := p.plan.Fork(), p.plan.Join()
-	if len(fork) > 0 {
-		add(cudart.Command{Kind: cudart.RecordEvent, Stream: origin, Event: in.fork, Node: -1, Label: "fork"})
-		for _, s := range fork {
-			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[s], Event: in.fork, Node: -1, Label: "fork"})
+	for _, op := range p.ops.Ops {
+		label := in.label(op.Event)
+		if op.Node >= 0 {
+			label = p.graph.Nodes[op.Node].Name
 		}
-	}
-	next := make([]int32, len(p.plan.Streams))
-	for _, s := range p.plan.Order {
-		op := p.plan.Streams[s].Ops[next[s]]
-		next[s]++
-		label := p.graph.Nodes[op.Node].Name
 		switch op.Kind {
 		case planner.Launch:
 			c, err := p.command(in, op.Node)
 			if err != nil {
 				return nil, fmt.Errorf("node %q: %w", label, err)
 			}
-			c.Stream = in.streams[s]
+			c.Stream = in.streams[op.Stream]
 			ranged(cudart.RangePush, label)
 			l.index[op.Node] = int32(len(l.commands))
 			add(c)
@@ -53,19 +46,33 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})
 			}
 		case planner.Record:
-			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[s], Event: in.events[op.Event], Node: op.Node, Label: label})
+			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: op.Node, Label: label})
 		case planner.Wait:
-			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[s], Event: in.events[op.Event], Node: op.Node, Label: label})
+			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: op.Node, Label: label})
 		}
-	}
-	for i, s := range join {
-		add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[s], Event: in.join[i], Node: -1, Label: "join"})
-	}
-	for i := range join {
-		add(cudart.Command{Kind: cudart.WaitEvent, Stream: origin, Event: in.join[i], Node: -1, Label: "join"})
 	}
 	ranged(cudart.RangePop, p.graph.Name)
 	return l, nil
+}
+
+// event is the object of a replay's event: the plan's first, then the fork's, then those of the join.
+func (in *instance) event(event int32) cudart.Event {
+	switch k := int(event) - len(in.events); {
+	case k < 0:
+		return in.events[event]
+	case k == 0:
+		return in.fork
+	default:
+		return in.join[k-1]
+	}
+}
+
+// label names an op of fork or join.
+func (in *instance) label(event int32) string {
+	if int(event) == len(in.events) {
+		return "fork"
+	}
+	return "join"
 }
 
 // command is what one node does, its stream left open.

@@ -55,6 +55,7 @@ type Options struct {
 type Program struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
+	ops      *planner.Replay // what each replay submits
 	platform cudart.Platform
 	options  Options
 	log      *slog.Logger
@@ -145,6 +146,10 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := p.checkOptions(); err != nil {
+		return err
+	}
+	p.ops = p.plan.Replay(p.options.Inflight)
+	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
 		return err
 	}
 	if err := p.checkDevices(); err != nil {

@@ -34,11 +34,16 @@ func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource)
 
 // readFirstOf says by buffer whether any of its bytes is read before it is written when nodes run as they are declared.
 func readFirstOf(g *dag.Graph, s *schedule) []bool {
+	return walkDeclared(g, s).readFirst
+}
+
+// walkDeclared follows the accesses of nodes as they are declared and checks nothing.
+func walkDeclared(g *dag.Graph, s *schedule) *accessWalk {
 	w := newAccessWalk(g, s)
 	for node := range int32(g.Len()) {
 		w.touch(node, nil)
 	}
-	return w.readFirst
+	return w
 }
 
 // checkEdges returns the first of the graph's edges that is not enforced.
@@ -77,8 +82,9 @@ type accessWalk struct {
 	s         *schedule
 	buffers   []byteRuns
 	readers   []reader
-	free      int32 // readers that may be used again, linked by next; plus 1
-	readFirst []bool
+	free      int32  // readers that may be used again, linked by next; plus 1
+	readFirst []bool // by buffer: some byte is read before it is written
+	carried   []bool // by buffer: such a byte is written later
 
 	clock []int32 // by stream: the last launch known to have finished before the node starts; nil: nothing is checked
 	asked []pair  // what the clock does not show; nil unless such pairs are collected
@@ -105,7 +111,7 @@ const lowest, highest = math.MinInt64, math.MaxInt64
 var nobody = pair{-1, -1}
 
 func newAccessWalk(g *dag.Graph, s *schedule) *accessWalk {
-	w := &accessWalk{g: g, s: s, buffers: make([]byteRuns, len(g.Buffers)), readFirst: make([]bool, len(g.Buffers))}
+	w := &accessWalk{g: g, s: s, buffers: make([]byteRuns, len(g.Buffers)), readFirst: make([]bool, len(g.Buffers)), carried: make([]bool, len(g.Buffers))}
 	for k := range w.buffers {
 		w.buffers[k].first = byteRun{lo: lowest, hi: highest, writer: -1}
 	}
@@ -226,6 +232,9 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 	first := b.from(w, a.Lo, a.Hi)
 	for at := first; ; {
 		r := b.at(at)
+		if r.writer < 0 && r.readers > 0 {
+			w.carried[a.Buffer] = true
+		}
 		if r.writer >= 0 && r.readers == 0 {
 			if bad := w.after(node, r.writer); bad.to >= 0 {
 				return bad

@@ -1,0 +1,45 @@
+// A replay: a plan's ops with what ties its streams to the origin, so that it can be captured, put into a caller's stream, and
+// submitted again and again.
+
+package plan
+
+// Replay is what a program submits each time. Its events are the plan's, then one for the fork, then one for each joined stream.
+type Replay struct {
+	Instances int        // replays that may be in flight at a time, each with streams, events and memory of its own
+	Events    int32      // event objects of one instance
+	Ops       []ReplayOp // in submission order
+}
+
+// ReplayOp is an op and its stream. The ops of fork and join have Node -1.
+type ReplayOp struct {
+	Op
+	Stream int32
+}
+
+// Replay returns one replay of the plan: the origin, stream 0, is recorded and the streams in [Plan.Fork] wait for that; at the end
+// the streams in [Plan.Join] are recorded and the origin waits for them.
+func (p *Plan) Replay(instances int) *Replay {
+	fork, join := p.Fork(), p.Join()
+	r := &Replay{Instances: instances, Events: p.Events + 1 + int32(len(join)), Ops: make([]ReplayOp, 0, len(p.Order)+1+len(fork)+2*len(join))}
+	add := func(kind OpKind, stream, event int32) {
+		r.Ops = append(r.Ops, ReplayOp{Op{Kind: kind, Node: -1, Event: event}, stream})
+	}
+	if len(fork) > 0 {
+		add(Record, 0, p.Events)
+		for _, s := range fork {
+			add(Wait, s, p.Events)
+		}
+	}
+	next := make([]int32, len(p.Streams))
+	for _, s := range p.Order {
+		r.Ops = append(r.Ops, ReplayOp{p.Streams[s].Ops[next[s]], s})
+		next[s]++
+	}
+	for k, s := range join {
+		add(Record, s, p.Events+1+int32(k))
+	}
+	for k := range join {
+		add(Wait, 0, p.Events+1+int32(k))
+	}
+	return r
+}

@@ -1,0 +1,98 @@
+// Lowering: a program submits its plan's replay, op by op, and nothing else.
+
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// encoding is a platform that remembers what it was given to encode.
+type encoding struct {
+	cudart.Platform
+	lists [][]cudart.Command
+}
+
+func (e *encoding) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	e.lists = append(e.lists, commands)
+	return e.Platform.Encode(commands, options)
+}
+
+func TestLoweringIsTheReplayOneToOne(t *testing.T) {
+	b := dag.New("lowered")
+	const n = 64
+	out := b.Host("out", dag.F32, 4*n)
+	for i := range int64(4) {
+		d, e := b.Device("d"+string(rune('0'+i)), dag.F32, n), b.Device("e"+string(rune('0'+i)), dag.F32, n)
+		b.Memset("set"+string(rune('0'+i)), b.Whole(d), 0)
+		b.Copy("copy"+string(rune('0'+i)), b.Whole(e), b.Whole(d))
+		b.Copy("down"+string(rune('0'+i)), b.Part(out, i, 4), b.Whole(e))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, strategy := range []string{"serial", "roundrobin", "list"} {
+		for _, inflight := range []int{1, 3} {
+			plan, err := planner.New(context.Background(), g, planner.Options{Strategy: strategy, Streams: 4})
+			require.NoError(t, err)
+			platform, err := host.Open(host.Options{})
+			require.NoError(t, err)
+			seen := &encoding{Platform: platform}
+			program, err := runtime.New(context.Background(), g, plan, seen, runtime.Options{Inflight: inflight, Mode: runtime.Streams})
+			require.NoError(t, err)
+			require.Len(t, seen.lists, inflight)
+			replay := plan.Replay(inflight)
+			require.NoError(t, planner.VerifyReplay(g, plan, replay))
+			for _, commands := range seen.lists {
+				requireOneToOne(t, replay, commands)
+			}
+			require.NoError(t, program.Close())
+			require.NoError(t, platform.Close())
+		}
+	}
+}
+
+// requireOneToOne matches commands with ops; streams and events match if each always stands for the same one.
+func requireOneToOne(t *testing.T, replay *planner.Replay, commands []cudart.Command) {
+	t.Helper()
+	streams, events := map[int32]cudart.Stream{}, map[int32]cudart.Event{}
+	streamOf, eventOf := map[cudart.Stream]int32{}, map[cudart.Event]int32{}
+	next := 0
+	for _, c := range commands {
+		if c.Kind == cudart.RangePush || c.Kind == cudart.RangePop {
+			continue
+		}
+		require.Less(t, next, len(replay.Ops), "%+v", c)
+		op := replay.Ops[next]
+		next++
+		require.Equal(t, op.Node, c.Node, "op %d", next)
+		if known, ok := streams[op.Stream]; ok {
+			require.Equal(t, known, c.Stream, "op %d", next)
+			require.Equal(t, op.Stream, streamOf[c.Stream], "op %d", next)
+		}
+		streams[op.Stream], streamOf[c.Stream] = c.Stream, op.Stream
+		switch op.Kind {
+		case planner.Launch:
+			require.NotContains(t, []cudart.CommandKind{cudart.RecordEvent, cudart.WaitEvent}, c.Kind)
+			continue
+		case planner.Record:
+			require.Equal(t, cudart.RecordEvent, c.Kind)
+		case planner.Wait:
+			require.Equal(t, cudart.WaitEvent, c.Kind)
+		}
+		if known, ok := events[op.Event]; ok {
+			require.Equal(t, known, c.Event, "op %d", next)
+		} else {
+			require.NotContains(t, eventOf, c.Event, "op %d: two events in one object", next)
+		}
+		events[op.Event], eventOf[c.Event] = c.Event, op.Event
+	}
+	require.Len(t, replay.Ops, next)
+}
