@@ -1,0 +1,254 @@
+// The search against all layouts of small problems, and on problems whose least capacity is known.
+
+package pack
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// optimum is the least peak of all layouts: some order of offsets has each buffer on the highest of those before it that it may not
+// share bytes with, or at the bottom.
+func optimum(v *lives) int64 {
+	n := len(v.size)
+	best := int64(1) << 62
+	offset := make([]int64, n)
+	var extend func(used uint, low, peak int64)
+	extend = func(used uint, low, peak int64) {
+		if used == 1<<n-1 {
+			best = min(best, peak)
+			return
+		}
+		for k := range n {
+			if used>>k&1 == 1 {
+				continue
+			}
+			at := int64(0)
+			for q := range n {
+				if used>>q&1 == 1 && !v.apart(int32(k), int32(q)) {
+					at = max(at, offset[q]+v.size[q])
+				}
+			}
+			if at < low || max(peak, at+v.size[k]) >= best {
+				continue
+			}
+			offset[k] = at
+			extend(used|1<<k, at, max(peak, at+v.size[k]))
+		}
+	}
+	extend(0, 0, 0)
+	return best
+}
+
+// side is the layout in which no buffers share bytes.
+func side(size []int64) []int64 {
+	offsets := make([]int64, len(size))
+	for k := 1; k < len(size); k++ {
+		offsets[k] = offsets[k-1] + size[k-1]
+	}
+	return offsets
+}
+
+// requireLayout checks a layout against the lifetimes.
+func requireLayout(t testing.TB, v *lives, offsets []int64, peak int64) {
+	t.Helper()
+	require.Len(t, offsets, len(v.size))
+	end := int64(0)
+	for a := range int32(len(offsets)) {
+		require.GreaterOrEqual(t, offsets[a], int64(0))
+		end = max(end, offsets[a]+v.size[a])
+		for b := range a {
+			if !v.apart(a, b) && offsets[a] < offsets[b]+v.size[b] && offsets[b] < offsets[a]+v.size[a] {
+				require.Fail(t, "two buffers share bytes that may not", "%d at %d, %d at %d", a, offsets[a], b, offsets[b])
+			}
+		}
+	}
+	require.Equal(t, end, peak)
+}
+
+const plenty = 1 << 40
+
+func smallProblem(rng *rand.Rand, seed int) *lives {
+	buffers := 1 + rng.IntN(7)
+	most := []int64{2, 6, 40}[rng.IntN(3)]
+	switch seed % 3 {
+	case 0:
+		return randomIntervals(rng, buffers, 2+rng.IntN(7), most)
+	case 1:
+		return randomStreams(rng, buffers, 2+rng.IntN(3), most)
+	default:
+		return randomTangle(rng, buffers, most)
+	}
+}
+
+func TestSmallProblemsAgainstAllLayouts(t *testing.T) {
+	above := 0 // problems whose optimum is above the heaviest section, so that a proof takes a search
+	for seed := range 20_000 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 1))
+		v := smallProblem(rng, seed)
+		p := v.problem()
+		best := optimum(v)
+		require.LessOrEqual(t, p.Bound(), best, "seed %d", seed)
+		if p.Bound() < best {
+			above++
+		}
+		r := Fit(p, best, plenty)
+		require.Equal(t, Found, r.Verdict, "seed %d", seed)
+		requireLayout(t, v, r.Offsets, r.Peak)
+		require.LessOrEqual(t, r.Peak, best)
+		if best > 1 {
+			r = Fit(p, best-1, plenty)
+			require.Equal(t, Impossible, r.Verdict, "seed %d", seed)
+			require.Nil(t, r.Offsets)
+			require.LessOrEqual(t, r.Bound, best, "seed %d", seed)
+			require.GreaterOrEqual(t, r.Bound, best, "seed %d", seed)
+		}
+		r = Lower(p, side(v.size), 0, Budget{Orders: 1000, Search: plenty})
+		require.Equal(t, Found, r.Verdict, "seed %d", seed)
+		require.Equal(t, best, r.Peak, "seed %d", seed)
+		require.Equal(t, best, r.Bound, "seed %d", seed)
+		requireLayout(t, v, r.Offsets, r.Peak)
+	}
+	t.Logf("%d optima above the heaviest section", above)
+	require.Greater(t, above, 500)
+}
+
+// Few small problems have an optimum above the heaviest section, so that a proof takes a search. These are checked against all layouts.
+func TestProofsAgainstAllLayouts(t *testing.T) {
+	above := 0
+	for seed := range 20_000 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 8))
+		v := randomStreams(rng, 9, 3, 6)
+		p := v.problem()
+		r := Lower(p, side(v.size), 0, Budget{Search: plenty})
+		require.Equal(t, Found, r.Verdict, "seed %d", seed)
+		if r.Peak == p.Bound() {
+			continue
+		}
+		above++
+		require.Equal(t, optimum(v), r.Peak, "seed %d", seed)
+		require.Equal(t, r.Peak, r.Bound)
+		require.Equal(t, Impossible, Fit(p, r.Peak-1, plenty).Verdict, "seed %d", seed)
+		requireLayout(t, v, r.Offsets, r.Peak)
+	}
+	t.Logf("%d optima above the heaviest section", above)
+	require.Greater(t, above, 10)
+}
+
+// Larger problems than all layouts can be made of, near their optimum: whether they fit must not depend on how they are numbered,
+// which changes every order that is tried.
+func TestVerdictsDoNotDependOnNumbers(t *testing.T) {
+	impossible := 0
+	for seed := range 2000 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 2))
+		var v *lives
+		if seed%2 == 0 {
+			v = randomIntervals(rng, 10, 6, 9)
+		} else {
+			v = randomStreams(rng, 10, 3, 9)
+		}
+		p := v.problem()
+		r := Lower(p, side(v.size), 0, Budget{Search: plenty})
+		require.Equal(t, Found, r.Verdict)
+		requireLayout(t, v, r.Offsets, r.Peak)
+		perm := rng.Perm(len(v.size))
+		w := &lives{size: make([]int64, len(perm)), first: make([]int32, len(perm)), last: make([]int32, len(perm))}
+		back := make([]int32, len(perm))
+		for k, to := range perm {
+			w.size[to], w.first[to], w.last[to] = v.size[k], v.first[k], v.last[k]
+			back[to] = int32(k)
+		}
+		if v.before != nil {
+			w.before = func(a, b int32) bool { return v.before(back[a], back[b]) }
+		}
+		require.Equal(t, Found, Fit(w.problem(), r.Peak, plenty).Verdict)
+		if r.Peak > p.Bound() {
+			impossible++
+			require.Equal(t, Impossible, Fit(w.problem(), r.Peak-1, plenty).Verdict)
+		}
+	}
+	require.Greater(t, impossible, 2)
+}
+
+func TestCutRectanglesFitTheirHeight(t *testing.T) {
+	const height = 1 << 20
+	for _, buffers := range []int{20, 40, 80, 150} {
+		for seed := range uint64(3) {
+			rng := rand.New(rand.NewPCG(seed, uint64(buffers)))
+			v := cutRectangle(rng, buffers, 200, height, 1024)
+			p := v.problem()
+			require.Equal(t, int64(height), p.Bound())
+			r := Fit(p, height, 400_000_000)
+			require.Equal(t, Found, r.Verdict, "%d buffers, seed %d", buffers, seed)
+			requireLayout(t, v, r.Offsets, r.Peak)
+			require.Equal(t, Impossible, Fit(p, height-1, 0).Verdict)
+		}
+	}
+}
+
+func TestLowerIsContentWithEnough(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	v := cutRectangle(rng, 60, 100, 1<<20, 1024)
+	p := v.problem()
+	full := Lower(p, side(v.size), 0, Budget{Orders: 100_000, Search: 400_000_000})
+	require.Equal(t, Found, full.Verdict)
+	require.Equal(t, int64(1<<20), full.Peak)
+	some := Lower(p, side(v.size), 3<<19, Budget{Orders: 100_000, Search: 400_000_000})
+	require.Equal(t, Found, some.Verdict)
+	require.LessOrEqual(t, some.Peak, int64(3<<19))
+	require.Less(t, some.Steps, full.Steps)
+	requireLayout(t, v, some.Offsets, some.Peak)
+}
+
+func TestBudgetIsKeptAndLayoutsAreTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	v := randomStreams(rng, 150, 4, 1<<20)
+	p := v.problem()
+	one := Lower(p, side(v.size), 0, Budget{Orders: 200_000, Search: 2_000_000})
+	two := Lower(v.problem(), side(v.size), 0, Budget{Orders: 200_000, Search: 2_000_000})
+	require.Equal(t, one, two)
+	require.Less(t, one.Steps, int64(2_100_000))
+	requireLayout(t, v, one.Offsets, one.Peak)
+	r := Fit(p, p.Bound(), 100)
+	require.Contains(t, []Verdict{Unknown, Found}, r.Verdict)
+	require.Less(t, r.Steps, int64(100_000))
+}
+
+func TestSectionsExcludeEachOther(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		v := randomStreams(rng, 25, 4, 50)
+		p := v.problem()
+		for _, s := range p.sections {
+			for i, a := range s {
+				for _, b := range s[:i] {
+					require.False(t, v.apart(a, b))
+				}
+			}
+		}
+		for a := range int32(25) {
+			for b := range a {
+				require.Equal(t, !v.apart(a, b), p.excludes(a, b))
+			}
+			require.NotContains(t, p.others(a), a)
+			require.True(t, slices.IsSorted(p.others(a)))
+		}
+	}
+}
+
+func TestEmptyProblem(t *testing.T) {
+	p := Intervals(nil, nil, nil)
+	require.Equal(t, Result{Verdict: Found, Offsets: []int64{}, Steps: 0}, Fit(p, 0, 10))
+	require.Equal(t, int64(0), p.Bound())
+}
+
+func TestLuby(t *testing.T) {
+	var got []int64
+	for i := 1; i <= 15; i++ {
+		got = append(got, luby(i))
+	}
+	require.Equal(t, []int64{1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8}, got)
+}

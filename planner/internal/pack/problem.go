@@ -1,0 +1,261 @@
+// What a packing problem is: buffers with sizes, which pairs need bytes of their own, and sets of buffers that all exclude each other.
+
+package pack
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// Problem says which buffers may share bytes. Buffers count from 0. A table holds a bit for each pair, so problems of more than some
+// thousand buffers cost much memory.
+type Problem struct {
+	size  []int64
+	first []int32 // by buffer, the places between which it is alive
+	last  []int32
+	grain int64 // divides all sizes, and so the ends of all pushed-down layouts
+
+	words int
+	clash []uint64 // by buffer, a bit for each other that it may not share bytes with; rows of words
+	start []int32  // by buffer, into other
+	other []int32  // the same as lists, ascending
+
+	sections [][]int32 // sets of buffers that all exclude each other
+	within   [][]int32 // by buffer, the sections it is in
+	load     []int64   // by section, its bytes
+	heaviest int32     // the section with the most bytes, -1 while there is none
+}
+
+// Intervals is the problem of buffers that are alive from the first to the last place of some order, both included. Sizes are
+// positive.
+func Intervals(size []int64, first, last []int32) *Problem {
+	p := newProblem(size, first, last)
+	p.cuts()
+	p.list()
+	p.fill()
+	return p
+}
+
+// Ordered is the problem of buffers whose accesses are ordered in part, as those of a plan on several streams. Buffers whose spans
+// of places, both ends included, overlap exclude each other; of others the one with the earlier span must be before the other, or
+// they exclude each other too.
+func Ordered(size []int64, first, last []int32, before func(a, b int32) bool) *Problem {
+	p := newProblem(size, first, last)
+	extra := false
+	byFirst := p.ranked(func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
+	for i, a := range byFirst {
+		for k := len(byFirst) - 1; k > i; k-- {
+			b := byFirst[k]
+			if first[b] <= last[a] {
+				break
+			}
+			if !before(a, b) {
+				p.exclude(a, b)
+				extra = true
+			}
+		}
+	}
+	p.cuts()
+	p.list()
+	if extra {
+		p.widen()
+		p.gather()
+	}
+	p.fill()
+	return p
+}
+
+func newProblem(size []int64, first, last []int32) *Problem {
+	n := len(size)
+	p := &Problem{size: size, first: first, last: last, words: (n + 63) / 64, heaviest: -1}
+	p.clash = make([]uint64, n*p.words)
+	for _, bytes := range size {
+		p.grain = gcd(p.grain, bytes)
+	}
+	return p
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Bound is the bytes of the heaviest known set of buffers that all exclude each other: no layout takes less.
+func (p *Problem) Bound() int64 {
+	if p.heaviest < 0 {
+		return 0
+	}
+	return p.load[p.heaviest]
+}
+
+// floor is the highest end of a pushed-down layout that is not above a capacity.
+func (p *Problem) floor(capacity int64) int64 {
+	if p.grain == 0 {
+		return capacity
+	}
+	return capacity - capacity%p.grain
+}
+
+// dive is about how many steps it takes to place all buffers once.
+func (p *Problem) dive() int64 { return int64(len(p.other) + 8*len(p.size)) }
+
+// ranked returns the buffers in an order, ties as numbered.
+func (p *Problem) ranked(compare func(a, b int32) int) []int32 {
+	order := make([]int32, len(p.size))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, compare)
+	return order
+}
+
+func (p *Problem) exclude(a, b int32) {
+	p.clash[int(a)*p.words+int(b>>6)] |= 1 << (b & 63)
+	p.clash[int(b)*p.words+int(a>>6)] |= 1 << (a & 63)
+}
+
+func (p *Problem) excludes(a, b int32) bool {
+	return p.clash[int(a)*p.words+int(b>>6)]&(1<<(b&63)) != 0
+}
+
+func (p *Problem) row(k int32) []uint64 { return p.clash[int(k)*p.words:][:p.words] }
+
+func (p *Problem) others(k int32) []int32 { return p.other[p.start[k]:p.start[k+1]] }
+
+// cuts adds the sections of the order of places, each at the last place before some of its buffers end, and what they exclude.
+func (p *Problem) cuts() {
+	first, last := p.first, p.last
+	byFirst := p.ranked(func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
+	byLast := p.ranked(func(a, b int32) int { return cmp.Compare(last[a], last[b]) })
+	var alive []int32
+	grown := false // since the last section
+	for _, k := range byFirst {
+		for ; last[byLast[0]] < first[k]; byLast = byLast[1:] {
+			if grown {
+				p.sections = append(p.sections, slices.Clone(alive))
+				grown = false
+			}
+			i := slices.Index(alive, byLast[0])
+			alive = slices.Delete(alive, i, i+1)
+		}
+		for _, q := range alive {
+			p.exclude(k, q)
+		}
+		alive = append(alive, k)
+		grown = true
+	}
+	if grown {
+		p.sections = append(p.sections, alive)
+	}
+}
+
+// list makes the lists of the table.
+func (p *Problem) list() {
+	total := 0
+	p.start = make([]int32, len(p.size)+1)
+	for k := range p.size {
+		for _, w := range p.row(int32(k)) {
+			total += bits.OnesCount64(w)
+		}
+		p.start[k+1] = int32(total)
+	}
+	p.other = make([]int32, 0, total)
+	for k := range p.size {
+		p.other = appendBits(p.other, p.row(int32(k)))
+	}
+}
+
+func appendBits(to []int32, set []uint64) []int32 {
+	for i, w := range set {
+		for ; w != 0; w &= w - 1 {
+			to = append(to, int32(i*64+bits.TrailingZeros64(w)))
+		}
+	}
+	return to
+}
+
+// widen adds to each section what all of its buffers exclude, the largest first.
+func (p *Problem) widen() {
+	common := make([]uint64, p.words)
+	for i := range p.sections {
+		copy(common, p.row(p.sections[i][0]))
+		for _, k := range p.sections[i][1:] {
+			for x, w := range p.row(k) {
+				common[x] &= w
+			}
+		}
+		p.sections[i] = p.grow(p.sections[i], common)
+	}
+}
+
+// gather adds for each buffer a section around it, so that exclusions across streams, which no cut sees, count too.
+func (p *Problem) gather() {
+	common := make([]uint64, p.words)
+	for k := range p.size {
+		copy(common, p.row(int32(k)))
+		s := p.grow([]int32{int32(k)}, common)
+		slices.Sort(s)
+		p.sections = append(p.sections, s)
+	}
+	// Without what is there twice.
+	for _, s := range p.sections {
+		slices.Sort(s)
+	}
+	slices.SortStableFunc(p.sections, slices.Compare)
+	p.sections = slices.CompactFunc(p.sections, slices.Equal)
+}
+
+// grow adds buffers of a set that all of a section exclude, the largest first, and empties the set.
+func (p *Problem) grow(s []int32, common []uint64) []int32 {
+	for {
+		most := int32(-1)
+		for i, w := range common {
+			for ; w != 0; w &= w - 1 {
+				if k := int32(i*64 + bits.TrailingZeros64(w)); most < 0 || p.size[k] > p.size[most] {
+					most = k
+				}
+			}
+		}
+		if most < 0 {
+			return s
+		}
+		s = append(s, most)
+		for x, w := range p.row(most) {
+			common[x] &= w
+		}
+	}
+}
+
+// AddSection adds a set of buffers that all exclude each other, as a bound and for the search.
+func (p *Problem) AddSection(s []int32) {
+	p.sections = append(p.sections, slices.Clone(s))
+	p.fill()
+}
+
+// fill reads the sections.
+func (p *Problem) fill() {
+	p.within = make([][]int32, len(p.size))
+	p.load = make([]int64, len(p.sections))
+	p.heaviest = -1
+	for i, s := range p.sections {
+		for _, k := range s {
+			p.load[i] += p.size[k]
+			p.within[k] = append(p.within[k], int32(i))
+		}
+		if p.heaviest < 0 || p.load[i] > p.load[p.heaviest] {
+			p.heaviest = int32(i)
+		}
+	}
+}
+
+// peakOf is where a layout ends.
+func peakOf(size, offsets []int64) int64 {
+	peak := int64(0)
+	for k, lo := range offsets {
+		peak = max(peak, lo+size[k])
+	}
+	return peak
+}
