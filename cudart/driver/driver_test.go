@@ -21,9 +21,10 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver/internal/probe"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n")}
+var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n{ ret; }\n")}
 
 func TestStructureSizes(t *testing.T) {
 	sizes := map[function]uintptr{
@@ -588,15 +589,20 @@ func TestHostMemory(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	const ptx = ".version 7.0\n.target sm_60, debug\n.visible .global .align 4 .u32 counter;\n.global .align 16 .b8 table[64];\n" +
-		".const .align 4 .f32 pi;\n.visible .entry first(\n)\n{\n\t.shared .align 4 .b8 tile[64];\n}\n\t.weak .entry _Z6secondPf ()\n// .entry third\n"
-	require.Equal(t, []string{"first", "_Z6secondPf"}, ptxEntries(ptx))
-	require.Equal(t, "sm_60", ptxTarget(ptx))
-	require.Equal(t, map[string]int{"first": 0, "_Z6secondPf": 0}, ptxParameters(ptx))
-	require.Equal(t, map[string]int{"a": 2, "b": 0}, ptxParameters(".visible .entry a(\n\t.param .u64 a_param_0,\n\t.param .align 8 .b8 a_param_1[24]\n)\n{\n}\n.entry b\n{\n}\n"))
-	require.Equal(t, []string{"module m has writable globals (counter, table); kernels that use them depend on each other in ways that no buffer shows"},
-		writableGlobalsOfPTX("m", ptx))
-	require.Nil(t, writableGlobalsOfPTX("m", string(testModule.Code)))
+	m, err := ptx.Parse(".version 7.0\n.target sm_60, debug\n.address_size 64\n.visible .global .align 4 .u32 counter;\n.global .align 16 .b8 table[64];\n" +
+		".const .align 4 .f32 pi;\n.visible .entry first(\n)\n{\n\t.shared .align 4 .b8 tile[64];\n.reg .b32 r; ld.global.u32 r, [table]; st.global.u32 [counter], r;\n}\n" +
+		"\t.weak .entry _Z6secondPf(\n\t.param .u64 a_param_0,\n\t.param .align 8 .b8 a_param_1[24]\n) {}\n// .entry third\n")
+	require.NoError(t, err)
+	entries, parameters := ptxEntries(m)
+	require.Equal(t, []string{"first", "_Z6secondPf"}, entries)
+	require.Equal(t, map[string]int{"first": 0, "_Z6secondPf": 2}, parameters)
+	require.Equal(t, "sm_60", ptxTarget([]byte(".version 7.0\n.target sm_60, debug\n.address_size 64\nwhat the driver refuses\n")))
+	require.Equal(t, "", ptxTarget([]byte("no PTX")))
+	require.Equal(t, []string{"module m has writable globals (counter); kernels that use them depend on each other in ways that no buffer shows"},
+		writableGlobalsOfPTX("m", m))
+	own, err := ptx.Parse(string(testModule.Code))
+	require.NoError(t, err)
+	require.Nil(t, writableGlobalsOfPTX("m", own))
 	require.Nil(t, writableGlobalsOfCubin("m", []byte("no ELF")))
 }
 
@@ -625,11 +631,11 @@ func TestLoadFailuresSayWhatToDo(t *testing.T) {
 		text string
 		want string
 	}{
-		{codeNoBinary, kernels.PTX, ".target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
+		{codeNoBinary, kernels.PTX, ".version 8.6\n.target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
 		{codeNoBinary, kernels.Cubin, "x", "a cubin runs only on the architecture it was built for, and the device is sm_90; build it with -arch=sm_90, or ship PTX"},
 		{codeNoBinary, kernels.Fatbin, "x", "the file holds no code for sm_90; add it, or PTX for sm_90 or older"},
 		{codeUnsupportedPTX, kernels.PTX, "x", "the PTX was made by a newer toolkit than the driver (CUDA 12.4) knows; update the driver or compile with an older toolkit"},
-		{codeInvalidPTX, kernels.PTX, ".target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
+		{codeInvalidPTX, kernels.PTX, ".version 8.6\n.target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
 		{codeInvalidImage, kernels.Fatbin, "x", "the file is not PTX, a cubin or a fatbin that this driver can read, or it is cut short"},
 	}
 	for _, c := range cases {

@@ -8,14 +8,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-)
 
-var (
-	entryPattern  = regexp.MustCompile(`(?m)^[^/\n]*\.entry\s+([A-Za-z_$%][A-Za-z0-9_$]*)`)
-	targetPattern = regexp.MustCompile(`(?m)^\s*\.target\s+(sm_[0-9]+[a-z]?)`)
-	globalPattern = regexp.MustCompile(`(?m)^\s*(?:\.visible\s+|\.weak\s+|\.common\s+)*\.global\s+(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+\d+\s+)?(?:\.v[24]\s+)?\.[a-z]\w*\s+([A-Za-z_$%][A-Za-z0-9_$]*)`)
+	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // The head of a fatbin: magic, version (16 bits), bytes of the head (16 bits), bytes of what follows (64 bits).
@@ -76,34 +72,24 @@ func checkImage(image []byte) error {
 	})
 }
 
-// ptxEntries lists kernels in the order of the file.
-func ptxEntries(ptx string) []string {
-	var names []string
-	for _, m := range entryPattern.FindAllStringSubmatch(ptx, -1) {
-		names = append(names, m[1])
+// ptxEntries lists the kernels of PTX in the order of the file, with how many parameters each takes.
+func ptxEntries(m *ptx.Module) (names []string, parameters map[string]int) {
+	parameters = make(map[string]int)
+	for _, id := range m.Entries() {
+		f := &m.Functions[id]
+		names = append(names, f.Name)
+		parameters[f.Name] = len(f.Params)
 	}
-	return names
+	return names, parameters
 }
 
-// ptxParameters counts the parameters of each kernel.
-func ptxParameters(ptx string) map[string]int {
-	counts := make(map[string]int)
-	for _, m := range entryPattern.FindAllStringSubmatchIndex(ptx, -1) {
-		list, count := strings.TrimLeft(ptx[m[1]:], " \t\r\n"), 0
-		if strings.HasPrefix(list, "(") {
-			list, _, _ = strings.Cut(list, ")")
-			count = strings.Count(list, ".param")
-		}
-		counts[ptx[m[2]:m[3]]] = count
+// ptxTarget is the target that PTX names, or "".
+func ptxTarget(image []byte) string {
+	m, err := ptx.Head(string(image))
+	if err != nil {
+		return ""
 	}
-	return counts
-}
-
-func ptxTarget(ptx string) string {
-	if m := targetPattern.FindStringSubmatch(ptx); m != nil {
-		return m[1]
-	}
-	return ""
+	return m.Target
 }
 
 // targetNumber is 90 for sm_90 and sm_90a, 0 for what is no target.
@@ -115,12 +101,10 @@ func targetNumber(target string) int {
 	return n
 }
 
-// writableGlobalsOfPTX warns of __device__ variables: what they hold is shared by all launches, which no declaration shows.
-func writableGlobalsOfPTX(module, ptx string) []string {
-	var names []string
-	for _, m := range globalPattern.FindAllStringSubmatch(ptx, -1) {
-		names = append(names, m[1])
-	}
+// writableGlobalsOfPTX warns of __device__ variables that kernels may write: what they hold is shared by all launches, which
+// no declaration shows.
+func writableGlobalsOfPTX(module string, m *ptx.Module) []string {
+	names := access.WrittenGlobals(m)
 	if names == nil {
 		return nil
 	}

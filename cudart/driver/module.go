@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // module is a CUmodule.
@@ -86,8 +87,11 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	m := &module{p: p, d: d, name: code.Name, origin: origin, handle: uintptr(s.outs[0])}
 	switch kind {
 	case kernels.PTX:
-		m.entries, m.params = ptxEntries(string(image)), ptxParameters(string(image))
-		m.warnings = writableGlobalsOfPTX(code.Name, string(image))
+		// What the driver loads counts: PTX that only it understands has its entries listed by the driver.
+		if parsed, err := ptx.Parse(string(image)); err == nil {
+			m.entries, m.params = ptxEntries(parsed)
+			m.warnings = writableGlobalsOfPTX(code.Name, parsed)
+		}
 	case kernels.Cubin:
 		m.warnings = writableGlobalsOfCubin(code.Name, image)
 	}
@@ -111,7 +115,7 @@ func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, 
 	}
 	switch failure.Code {
 	case codeNoBinary:
-		switch target := ptxTarget(string(image)); {
+		switch target := ptxTarget(image); {
 		case kind == kernels.PTX && target != "":
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		case kind == kernels.Cubin:
@@ -122,7 +126,7 @@ func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, 
 	case codeUnsupportedPTX:
 		lines = append(lines, fmt.Sprintf("the PTX was made by a newer toolkit than the driver (CUDA %s) knows; update the driver or compile with an older toolkit", d.info.Driver))
 	case codeInvalidPTX:
-		if target := ptxTarget(string(image)); targetNumber(target) > targetNumber(have) {
+		if target := ptxTarget(image); targetNumber(target) > targetNumber(have) {
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		}
 	case codeInvalidImage:

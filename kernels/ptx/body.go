@@ -87,6 +87,10 @@ func (p *parser) parameters() (list []Parameter) {
 			break
 		}
 		if p.text[t.start:t.end] == ".reg" {
+			if p.function.Entry {
+				p.fail(t.pos, "a kernel takes its parameters in .param space, not in registers")
+				break
+			}
 			p.count(pos, 1)
 			at := len(p.declared)
 			p.declared = append(p.declared, declared{name, s.typ, s.vector, NoRegister})

@@ -94,11 +94,7 @@ type parser struct {
 
 // Parse reads a module. The error is an *Error, with the place of the first thing that is wrong.
 func Parse(text string) (*Module, error) {
-	p := &parser{
-		lexer: lexer{text: text, line: 1},
-		m:     &Module{AddressSize: 32, Files: map[int]string{}, names: map[string]symbol{}},
-		forms: map[string]*Form{}, id: NoFunction, location: -1,
-	}
+	p := newParser(text)
 	if len(text) > maxSource {
 		return nil, &Error{Position{1, 1}, fmt.Sprintf("%d bytes of PTX are more than the %d MiB that can be read; split the module", len(text), maxSource>>20)}
 	}
@@ -110,6 +106,28 @@ func Parse(text string) (*Module, error) {
 		return nil, p.err
 	}
 	return p.m, nil
+}
+
+// Head reads only what a module starts with: its version, target and size of addresses. What follows may be anything.
+func Head(text string) (*Module, error) {
+	p := newParser(text)
+	p.next()
+	p.version()
+	for p.err == nil && (p.isDot(".target") || p.isDot(".address_size")) {
+		p.directive(Internal, false)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.m, nil
+}
+
+func newParser(text string) *parser {
+	return &parser{
+		lexer: lexer{text: text, line: 1},
+		m:     &Module{AddressSize: 32, Files: map[int]string{}, names: map[string]symbol{}},
+		forms: map[string]*Form{}, id: NoFunction, location: -1,
+	}
 }
 
 func (p *parser) module() {

@@ -276,6 +276,14 @@ func TestBody(t *testing.T) {
 	assert.Equal(t, []any{"kernel.cu", 13, 9, true}, []any{file, line, column, ok})
 }
 
+func TestHead(t *testing.T) {
+	m, err := Head(".version 8.6\n.target sm_100a, debug\n.address_size 64\nnothing that can be read")
+	require.NoError(t, err)
+	assert.Equal(t, []any{8, 6, "sm_100a", 64}, []any{m.Major, m.Minor, m.Target, m.AddressSize})
+	_, err = Head("nothing that can be read")
+	assert.EqualError(t, err, `1:1: PTX starts with .version, not with "nothing"`)
+}
+
 func TestForms(t *testing.T) {
 	m := parse(t, ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(){\n.reg .b32 r; .reg .b64 d;\n"+
 		"cvt .rn\n.f32 .s32 r, r; ld.relaxed.gpu.global.L1::no_allocate.L2::128B.v2.b32 {r, r}, [d];\n"+
@@ -372,6 +380,7 @@ func TestErrors(t *testing.T) {
 		{head + ".entry k() {", "4:12: the block that starts here has no closing brace"},
 		{head + ".entry k(){} .entry k(){}", "4:21: k has a body already"},
 		{head + ".entry k() .maxthreads 3 {}", `4:12: ".maxthreads" is not a directive of a kernel or function; expected .maxntid, .reqntid, .minnctapersm or the like`},
+		{head + ".entry k(.reg .u32 x) {}", "4:10: a kernel takes its parameters in .param space, not in registers"},
 		{in("add.u32 %r1, %r2, %r4;"), "7:19: %r4 is not declared: no register, variable or function of that name is known here"},
 		{in("ld.global.u32 %r1, [q];"), "7:21: q is not declared: no register or variable of that name is known here"},
 		{in("bra there;"), "7:5: label there is not declared in k"},

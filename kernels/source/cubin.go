@@ -131,7 +131,9 @@ func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err err
 			return parseCubin(body)
 		case fatbinPTX:
 			if entries == nil {
-				entries, globals = parsePTX(string(bytes.TrimRight(body, "\x00")))
+				if entries, globals, err = parsePTX(string(bytes.TrimRight(body, "\x00"))); err != nil {
+					return nil, nil, fmt.Errorf("its PTX: %w", err)
+				}
 			}
 		}
 	}

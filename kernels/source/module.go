@@ -48,9 +48,8 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 		found, m.globals, err = parseFatbin(code)
 	case launch.PTX:
 		m.module.Kind = launch.PTX
-		found, m.globals = parsePTX(string(code))
-		if !bytes.Contains(code, []byte(".version")) {
-			err = errors.New("not PTX: it has no .version")
+		if found, m.globals, err = parsePTX(string(code)); err != nil {
+			return nil, fmt.Errorf("module %q: %s:%w", name, path, err)
 		}
 	default:
 		m.module.Kind = launch.Source

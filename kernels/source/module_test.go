@@ -136,6 +136,7 @@ func TestSignaturesOfPTX(t *testing.T) {
 )
 .maxntid 256, 1, 1
 {
+	.reg .b32 %r<2>;
 	ld.global.u32 %r1, [table+4];
 	atom.global.add.u32 %r1, [counter], 1;
 	ret;
@@ -150,7 +151,7 @@ func TestSignaturesOfPTX(t *testing.T) {
 	assert.Equal(t, []dag.KernelParam{{Size: 8}, {Size: 8}, {Size: 4, DType: dag.F32}, {Size: 4}, {Size: 24}}, k.Params())
 	assert.Equal(t, []string{"counter"}, m.WritableGlobals())
 	_, err = Open("mine", "filters.ptx", []byte("hello"), Options{})
-	assert.EqualError(t, err, `module "mine": filters.ptx: not PTX: it has no .version`)
+	assert.EqualError(t, err, `module "mine": filters.ptx:1:1: PTX starts with .version, not with "hello"`)
 	_, err = Open("mine", "filters.cu", []byte("int x;"), Options{})
 	assert.EqualError(t, err, `module "mine": filters.cu has no kernel: an extern "C" __global__ function is needed`)
 	_, err = Open("mine", "f.cu", []byte(`extern "C" __global__ void f(int n) {}`), Options{References: map[string]launch.Reference{"g": {}}})

@@ -86,6 +86,7 @@ func TestRules(t *testing.T) {
 		{name: "atomics", body: "atom.global.add.u32 %r1, [%p], 1; red.global.or.b32 [%q], 1;", p: "read and written", q: "read and written"},
 		{name: "an index", body: "mul.wide.s32 %a1, %n, 4; add.s64 %a2, %p, %a1; ld.global.u32 %r1, [%a2]; mad.wide.s32 %a3, %r1, 4, %q; st.global.u32 [%a3], %n;", p: "read", q: "written"},
 		{name: "a byte offset by or", body: "or.b64 %a1, %p, 4; and.b64 %a2, %q, -16; ld.f32 %f1, [%a1]; st.f32 [%a2], %f1;", p: "read", q: "written"},
+		{name: "an aligned cell by or", body: "mov.u64 %a1, depot; or.b64 %a2, %a1, 4; st.local.u64 [depot], %p; st.local.u32 [%a2], %n; or.b64 %a3, %a1, 7; st.local.u8 [%a3], h; add.u64 %a4, %a1, 16; or.b64 %a4, %a4, 1; st.local.u8 [%a4], h; st.local.u64 [depot+24], %q; ld.local.u64 %a5, [depot+24]; st.f32 [%a5], %f1;", p: "not used", q: "written"},
 		{name: "alignment is a number", body: "and.b64 %a1, %p, 15; sub.s64 %a2, %q, %a1; st.f32 [%a2], %f1; bfe.u64 %a3, %p, 2, 2; add.s64 %a3, %a3, %q; st.u8 [%a3], h;", p: "not used", q: "written"},
 		{name: "a select", body: "setp.eq.s32 c, %n, 0; selp.b64 %a1, %p, %q, c; st.global.f32 [%a1], %f1;", p: "written", q: "written"},
 		{name: "a select with null", body: "setp.eq.s32 c, %n, 0; selp.b64 %a1, %p, 0, c; st.global.f32 [%a1], %f1;", p: "written", q: "not used"},

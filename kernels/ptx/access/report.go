@@ -4,6 +4,7 @@ package access
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -94,4 +95,33 @@ func (r *Report) Symbol(id ptx.VariableID) (Use, bool) {
 		}
 	}
 	return Use{}, false
+}
+
+// WrittenGlobals names the .global variables that some entry of a module may write, in the order of the module. Texts of
+// printf are left out.
+func WrittenGlobals(m *ptx.Module) []string {
+	candidates := map[ptx.VariableID]bool{}
+	for _, id := range m.Globals {
+		if v := &m.Variables[id]; v.Space == ptx.Global && !strings.HasPrefix(v.Name, "$str") {
+			candidates[id] = true
+		}
+	}
+	written := map[ptx.VariableID]bool{}
+	for _, entry := range m.Entries() {
+		if len(written) == len(candidates) {
+			break
+		}
+		for _, s := range Analyse(m, entry).Symbols {
+			if candidates[s.Variable] && (s.Writes || s.Undecided) {
+				written[s.Variable] = true
+			}
+		}
+	}
+	var names []string
+	for _, id := range m.Globals {
+		if written[id] {
+			names = append(names, m.Variables[id].Name)
+		}
+	}
+	return names
 }

@@ -158,7 +158,7 @@ func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 	case ptx.OpSelp, ptx.OpSlct, ptx.OpMin, ptx.OpMax:
 		v = join(source(0), source(1))
 	case ptx.OpOr:
-		v = either(source(0), source(1))
+		v = a.either(source(0), source(1))
 	case ptx.OpAnd:
 		v = masked(source(0), source(1))
 	case ptx.OpBfe:
@@ -188,16 +188,34 @@ func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 }
 
 // either is a bitwise or: compilers add small numbers to aligned addresses that way.
-func either(x, y value) value {
+func (a *analysis) either(x, y value) value {
+	if x.isConstant() {
+		x, y = y, x
+	}
 	switch {
 	case !x.set || !y.set:
 		return value{}
+	case y.isConstant() && y.offset >= 0 && y.offset < a.alignment(x):
+		x.offset |= y.offset
+		return x
 	case len(x.terms) == 0 || len(y.terms) == 0:
 		v := add(x, y)
 		v.known, v.offset = false, 0
 		return v
 	}
 	return derive(x, y)
+}
+
+// alignment is how the base of a value is aligned, where its offset is known: 0 where nothing is.
+func (a *analysis) alignment(v value) int64 {
+	if !v.known || v.number != 0 || v.null || len(v.terms) != 1 || v.terms[0].factors != plus {
+		return 0
+	}
+	b := a.bases[v.terms[0].base]
+	if b.kind != regionBase || a.regions[b.index].variable == ptx.NoVariable {
+		return 0
+	}
+	return int64(a.m.Variables[a.regions[b.index].variable].Align)
 }
 
 // masked is a bitwise and: with a constant such as -16 it aligns an address downwards.
