@@ -1,4 +1,4 @@
-// Blocks: the boxes that stand for nodes, one node each or, where there are too many to read, several. Draws no arrows.
+// Blocks: the boxes of a picture. A box stands for one node, or for several neighbours if there are too many nodes to read.
 
 package picture
 
@@ -11,25 +11,25 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// block is a box: neighbours of one lane, usually one node.
+// block is a box: one node, or several neighbours of one row.
 type block struct {
 	nodes    []int32
-	lane     int
+	row      int
 	x, w     float64
 	engine   planner.Engine
 	mixed    bool // nodes of several engines
 	critical bool
 }
 
-// gather makes boxes of lanes of nodes: one each, or, if these are more than limit, as few to a box as will do. Nodes that a
-// foreach made from one line go together first, then those of one round.
-func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
+// gather puts nodes into boxes: one node per box, or, if that makes more boxes than limit, as few nodes per box as possible. It first joins
+// nodes that a foreach made from one line, and then the nodes of one repetition.
+func gather(g *dag.Graph, rows [][]int32, limit int) []block {
 	total := 0
-	for _, lane := range lanes {
-		total += len(lane)
+	for _, row := range rows {
+		total += len(row)
 	}
 	if total <= limit {
-		return join(lanes, nil, 1)
+		return join(rows, nil, 1)
 	}
 	families, rounds := make([]string, g.Len()), make([]string, g.Len())
 	for i := range families {
@@ -40,7 +40,7 @@ func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
 	}
 	for _, alike := range [][]string{families, rounds, nil} {
 		for most := 2; ; most *= 2 {
-			blocks := join(lanes, alike, most)
+			blocks := join(rows, alike, most)
 			if len(blocks) <= limit || alike == nil && most >= total {
 				return blocks
 			}
@@ -52,23 +52,23 @@ func gather(g *dag.Graph, lanes [][]int32, limit int) []block {
 	return nil
 }
 
-// join puts at most that many neighbours into a box; with alike, by node, only equal ones.
-func join(lanes [][]int32, alike []string, most int) []block {
+// join puts up to most neighbours into a box. If alike is given, only nodes with equal entries share a box.
+func join(rows [][]int32, alike []string, most int) []block {
 	var blocks []block
-	for k, lane := range lanes {
-		for at := 0; at < len(lane); {
+	for k, row := range rows {
+		for at := 0; at < len(row); {
 			end := at + 1
-			for end < len(lane) && end-at < most && (alike == nil || alike[lane[end]] == alike[lane[at]]) {
+			for end < len(row) && end-at < most && (alike == nil || alike[row[end]] == alike[row[at]]) {
 				end++
 			}
-			blocks = append(blocks, block{nodes: lane[at:end], lane: k})
+			blocks = append(blocks, block{nodes: row[at:end], row: k})
 			at = end
 		}
 	}
 	return blocks
 }
 
-// look finds out what a box shows of its nodes.
+// look sets what a box shows about its nodes.
 func (b *block) look(g *dag.Graph, critical []bool) {
 	b.engine = planner.EngineOf(g, b.nodes[0])
 	for _, i := range b.nodes {
@@ -77,7 +77,7 @@ func (b *block) look(g *dag.Graph, critical []bool) {
 	}
 }
 
-// name is what stands in a box.
+// name is the first line of a box.
 func (b *block) name(g *dag.Graph) string {
 	if len(b.nodes) == 1 {
 		return g.Nodes[b.nodes[0]].Name
@@ -102,7 +102,7 @@ func same(nodes []int32, of func(i int32) string) bool {
 	return true
 }
 
-// detail is what a box says below the name: kind and size, or of several nodes the first and the last.
+// detail is the line below the name: kind and size, or, for several nodes, the first and the last.
 func (b *block) detail(g *dag.Graph) string {
 	if len(b.nodes) > 1 {
 		return g.Nodes[b.nodes[0]].Name + " … " + g.Nodes[b.nodes[len(b.nodes)-1]].Name
@@ -126,7 +126,7 @@ func sizeOf(g *dag.Graph, i int32) int64 {
 	}
 }
 
-// The sizes of a box's text. Below the least, text is cut; below the narrowest box it stands upright, or goes.
+// The sizes of a box and its text. Text that would need a smaller font is cut. In a narrow box it is turned upright or left out.
 const (
 	nameSize   = 12.5
 	leastSize  = 8.0
@@ -138,13 +138,13 @@ const (
 )
 
 // draw writes a box with its text; title is shown on hover.
-func (b *block) draw(k *ink, g *dag.Graph, y float64, duration, title string) {
+func (b *block) draw(k *svgWriter, g *dag.Graph, y float64, duration, title string) {
 	class := b.engine.String()
 	if b.mixed {
 		class = "mixed"
 	}
-	k.WriteString(`<g class="node" data-lane="`)
-	k.number(float64(b.lane))
+	k.WriteString(`<g class="node" data-row="`)
+	k.number(float64(b.row))
 	k.WriteString(`">`)
 	k.title(title)
 	edge := " box"
@@ -164,7 +164,7 @@ func (b *block) draw(k *ink, g *dag.Graph, y float64, duration, title string) {
 	k.WriteString("</g>\n")
 }
 
-func (b *block) label(k *ink, g *dag.Graph, y float64, duration string) {
+func (b *block) label(k *svgWriter, g *dag.Graph, y float64, duration string) {
 	name := b.name(g)
 	if b.critical {
 		name = criticalMark + " " + name

@@ -42,5 +42,5 @@ func Example() {
 	// Output:
 	// stream 0  |fill x##############|fill y########|add##########
 	//           0 us                                50 us
-	//           | begins a node   # on the critical path
+	//           | start of a node   # on the critical path
 }

@@ -15,9 +15,9 @@ import (
 
 // GanttOptions say how a chart in text looks.
 type GanttOptions struct {
-	Width int  // columns; less than 40 counts as 40
+	Width int  // columns, at least 40
 	ASCII bool // no character outside ASCII
-	Rows  int  // streams drawn at most; 0: 32
+	Rows  int  // the most streams to draw; 0 means 32
 }
 
 // strokes are the characters of a chart. Every node begins with an edge, so that neighbours can be told apart.
@@ -32,8 +32,8 @@ var (
 	asciiStrokes  = strokes{'|', '-', '#', '%', '.', "~", "-"}
 )
 
-// WriteGantt writes the predicted course of the schedule. A node is as wide as it is long, to the column; its name stands in
-// it where there is room.
+// WriteGantt writes the predicted timeline of the schedule. The width of a node is its duration, to the nearest column. Its name is
+// shown if there is room.
 func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	out := bufio.NewWriter(w)
 	k := &blocksStrokes
@@ -64,10 +64,10 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 		fmt.Fprintf(out, "%-*s  %s\n", margin, labels[r], strings.TrimRight(string(row), " "))
 	}
 	if more := len(s.plan.Streams) - rows; more > 0 {
-		fmt.Fprintf(out, "%*s  and %s\n", margin, "", words.Count(more, "stream more", "streams more"))
+		fmt.Fprintf(out, "%*s  and %s\n", margin, "", words.Count(more, "more stream", "more streams"))
 	}
 	s.ganttAxis(out, margin, columns, k)
-	legend := fmt.Sprintf("%c begins a node", k.edge)
+	legend := fmt.Sprintf("%c start of a node", k.edge)
 	if seen[k.critical] {
 		legend += fmt.Sprintf("   %c on the critical path", k.critical)
 	}
@@ -122,8 +122,8 @@ func (s *Schedule) ganttName(cells []rune, node int32, k *strokes, ascii bool) {
 		switch {
 		case ascii && (r < ' ' || r > '~'):
 			return '?'
-		case !ascii && (words.RuneWidth(r) != 1):
-			return '?' // one column for each, or the columns after it would not line up
+		case !ascii && words.RuneWidth(r) != 1:
+			return '?' // of one column, so that the columns after it line up
 		}
 		return r
 	}, clean(s.graph.Nodes[node].Name))

@@ -1,4 +1,4 @@
-// Layers: a graph as it was declared, its nodes in columns by how much must come before them. Knows no plan.
+// Layers: a graph as it was declared, with its nodes in columns by the number of nodes that must come before them.
 
 package picture
 
@@ -18,13 +18,13 @@ const (
 	rowGap     = 20.0
 	leastNode  = 78.0
 	mostNode   = 168.0
-	layerLimit = 3 // a column of boxes takes more room than a lane: this fraction of the limit is drawn
+	layerLimit = 3 // a column of boxes takes more room than a row: this fraction of the limit is drawn
 )
 
 // layers is a graph's layout.
 type layers struct {
 	g       *dag.Graph
-	blocks  []block   // lane is the column
+	blocks  []block   // row is the column
 	tops    []float64 // by block
 	columns int
 	most    int // blocks in the fullest column
@@ -65,7 +65,7 @@ func newLayers(g *dag.Graph, limit int) *layers {
 	l.connect(of)
 	l.order()
 	for k := range l.blocks {
-		l.blocks[k].x, l.blocks[k].w = 24+float64(l.blocks[k].lane)*(l.box+columnGap), l.box
+		l.blocks[k].x, l.blocks[k].w = 24+float64(l.blocks[k].row)*(l.box+columnGap), l.box
 	}
 	return l
 }
@@ -88,11 +88,11 @@ func (l *layers) connect(of []int32) {
 	}
 }
 
-// order puts each block of a column near the middle of what it depends on, which keeps most arrows from crossing.
+// order puts each block near the middle of the blocks that it depends on, so that few arrows cross.
 func (l *layers) order() {
 	columns := make([][]int32, l.columns)
 	for k := range l.blocks {
-		columns[l.blocks[k].lane] = append(columns[l.blocks[k].lane], int32(k))
+		columns[l.blocks[k].row] = append(columns[l.blocks[k].row], int32(k))
 	}
 	place := make([]float64, len(l.blocks))
 	sum, count := make([]float64, len(l.blocks)), make([]float64, len(l.blocks))
@@ -117,7 +117,7 @@ func (l *layers) order() {
 			place[k] = (float64(n) + 0.5) / float64(len(column)) * 1000
 		}
 	}
-	// A column with few blocks stands in the middle of the fullest.
+	// A column with few blocks is centred on the fullest column.
 	l.tops = make([]float64, len(l.blocks))
 	for _, column := range columns {
 		for n, k := range column {
@@ -138,8 +138,8 @@ func (l *layers) height() float64 {
 	return headHeight + float64(max(1, l.most))*(boxHeight+rowGap) + 10
 }
 
-func (l *layers) draw(k *ink) {
-	k.text(16, 26, 17, "strong", "", cut(l.title(), (l.width()-32)/17))
+func (l *layers) draw(k *svgWriter) {
+	k.text(16, 26, 17, "strong", "", cut(l.title(), (l.width()-32)/(17*boldWidth)))
 	class := "edges"
 	if len(l.links) > manyArrows {
 		class = "edges many"
@@ -162,7 +162,7 @@ func (l *layers) draw(k *ink) {
 	}
 }
 
-func (l *layers) arrow(k *ink, a *link) {
+func (l *layers) arrow(k *svgWriter, a *link) {
 	from, to := &l.blocks[a.from], &l.blocks[a.to]
 	x1, y1 := from.x+from.w, l.tops[a.from]+boxHeight/2
 	x2, y2 := to.x, l.tops[a.to]+boxHeight/2
@@ -185,14 +185,14 @@ func (l *layers) arrow(k *ink, a *link) {
 	k.WriteString("</g>\n")
 }
 
-// reason writes why a dependency is there, in the gap before the later node, where there is room.
-func (l *layers) reason(k *ink, a *link, taken *[]spot) {
+// reason writes the reason of a dependency in the gap before the later node, if there is room.
+func (l *layers) reason(k *svgWriter, a *link, taken *[]spot) {
 	from, to := &l.blocks[a.from], &l.blocks[a.to]
 	const size = 9.5
 	text := cut(l.g.EdgeText(l.g.Edges()[a.edge]), (columnGap-14)/size)
 	w := textWidth(text) * size
-	if text == "" || to.lane != from.lane+1 {
-		return // a long arrow passes behind boxes, where its label would stand on them
+	if text == "" || to.row != from.row+1 {
+		return // a long arrow passes behind boxes, and its label would cover them
 	}
 	x, y := to.x-columnGap/2, (l.tops[a.from]+l.tops[a.to])/2+boxHeight/2-4
 	at := spot{x - w/2, y - size, x + w/2, y + 3}

@@ -1,4 +1,4 @@
-// The legend: what the looks of a sheet mean, for those looks only that are on it.
+// The legend: what the colours and patterns of a sheet mean. It has only those that the sheet uses.
 
 package picture
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// entry is a sample and what it means.
+// entry is a sample of a look and what it means.
 type entry struct {
 	sample sample
 	class  string
@@ -16,7 +16,7 @@ type entry struct {
 	x, row float64
 }
 
-// sample is what an entry shows.
+// sample says what an entry shows.
 type sample uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 func (e *entry) width() float64 { return sampleWidth + 6 + textWidth(e.text)*legendSize + 16 }
 
 func (s *Sheet) entries() []entry {
-	words := [...]string{"kernel, map or set", "copy to device", "copy to host", "copy between devices", "copy on a device", "copy on the host"}
+	meanings := [...]string{"kernel, map or set", "copy to device", "copy to host", "copy between devices", "copy on a device", "copy on the host"}
 	var entries []entry
 	for e, seen := range s.engines {
 		if !seen {
@@ -44,13 +44,13 @@ func (s *Sheet) entries() []entry {
 		if planner.Engine(e) == planner.Compute {
 			kind = boxSample
 		}
-		entries = append(entries, entry{sample: kind, class: planner.Engine(e).String(), text: words[e]})
+		entries = append(entries, entry{sample: kind, class: planner.Engine(e).String(), text: meanings[e]})
 	}
 	if s.mixed() {
 		entries = append(entries, entry{sample: boxSample, class: "mixed", text: "nodes of several kinds"})
 	}
-	if s.lanes {
-		entries = append(entries, entry{sample: boxSample, class: "lane critical", text: criticalMark + " critical path"})
+	if s.schedules {
+		entries = append(entries, entry{sample: boxSample, class: "row critical", text: criticalMark + " critical path"})
 	}
 	if s.waits {
 		entries = append(entries, entry{sample: waitSample, text: "from record to wait"})
@@ -61,12 +61,12 @@ func (s *Sheet) entries() []entry {
 	return entries
 }
 
-// mixed reports whether some box stands for nodes of several engines.
+// mixed reports whether any box stands for nodes of several engines.
 func (s *Sheet) mixed() bool {
 	is := func(b block) bool { return b.mixed }
 	for _, p := range s.panels {
 		switch p := p.(type) {
-		case *lanes:
+		case *streamRows:
 			if slices.ContainsFunc(p.blocks, is) {
 				return true
 			}
@@ -79,7 +79,7 @@ func (s *Sheet) mixed() bool {
 	return false
 }
 
-// wrapLegend sets every entry's place and returns how many rows they take.
+// wrapLegend sets the place of every entry and returns the number of rows.
 func wrapLegend(entries []entry, width float64) int {
 	x, row := 16.0, 0.0
 	for i := range entries {
@@ -93,7 +93,7 @@ func wrapLegend(entries []entry, width float64) int {
 	return int(row) + 1
 }
 
-func (e *entry) draw(k *ink, y float64) {
+func (e *entry) draw(k *svgWriter, y float64) {
 	y += e.row * legendRow
 	k.WriteString(`<g class="legend">`)
 	switch e.sample {

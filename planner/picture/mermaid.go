@@ -1,4 +1,4 @@
-// Mermaid: graphs and schedules as flowcharts that code hosts draw in Markdown. Lays nothing out.
+// Mermaid: graphs and schedules as flowcharts for Markdown.
 
 package picture
 
@@ -12,8 +12,8 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// mermaidText is a text inside a quoted Mermaid label. Mermaid has no backslash escapes: what means something to it or to
-// HTML is written as an entity code with # in front.
+// mermaidText escapes text for a quoted Mermaid label. Mermaid has no backslash escapes: characters that mean something to it or to HTML
+// are written as entity codes that begin with #.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range clean(s) {

@@ -1,4 +1,4 @@
-// The page: a timeline to look at in a browser, with everything it needs inside. Reads no network and writes no file.
+// The page: a timeline to look at in a browser. It contains everything that it needs, and loads nothing from the network.
 
 package picture
 
@@ -26,17 +26,17 @@ var pageJS string
 // Course is a measured run, replay by replay.
 type Course struct {
 	Mode     string // "streams", "graph"
-	Source   string // what measured
+	Source   string // how it was measured
 	Device   string
-	PlainUS  float64 // a replay without tracing; 0 where unknown
-	TracedUS float64 // with
+	PlainUS  float64 // duration of a replay without tracing; 0 if unknown
+	TracedUS float64 // duration with tracing
 	Replays  []Replay
 }
 
 // Replay is one measured replay.
 type Replay struct {
 	Spans    []Span  // by node
-	SubmitUS float64 // host time of handing everything over
+	SubmitUS float64 // how long the host took to submit
 }
 
 // Span is when a node ran, in microseconds from the start of its replay.
@@ -129,10 +129,10 @@ type pageReplay struct {
 	End    []float64 `json:"end"`
 }
 
-// nano rounds a time to the nanosecond, which is all that anyone measures and keeps pages small.
+// nano rounds a time to nanoseconds: measurements are not more precise, and pages stay small.
 func nano(us float64) float64 { return math.Round(us*1e3) / 1e3 }
 
-// maxGaps is how many idle gaps a page lists, the longest.
+// maxGaps is how many idle gaps a page lists, the longest first.
 const maxGaps = 200
 
 // WritePage writes one HTML page that needs no network: the timeline of the schedule, with a measured course (nil: none)

@@ -10,8 +10,8 @@ const critical = new Uint8Array(count);
 for (const i of data.path) critical[i] = 1;
 const engineWords = {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
 const glyphs = {compute: "▪", h2d: "↑", d2h: "↓", peer: "↔", d2d: "↺", host: "⌂"};
-const canvas = $("timeline"), lanes = $("lanes"), memory = $("memory"), tip = $("tip");
-const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, laneGap = 10;
+const canvas = $("timeline"), scroller = $("scroller"), memory = $("memory"), tip = $("tip");
+const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, sectionGap = 10;
 const fixed = (v) => (Math.round(v * 100) / 100).toFixed(2);
 const time = (us) => us >= 1e6 ? +(us / 1e6).toPrecision(4) + " s" : us >= 1e4 ? +(us / 1e3).toPrecision(4) + " ms" : +us.toPrecision(4) + " us";
 const bytes = (n) => { // as the command prints them
@@ -58,7 +58,7 @@ function layout() {
         y += rowHeight + rowGap;
       });
     }
-    y += laneGap;
+    y += sectionGap;
   };
   const byStream = data.streams.map(() => []), byEngine = new Map();
   for (let i = 0; i < count; i++) {
@@ -78,8 +78,8 @@ function layout() {
   end = 0;
   for (const k of replay < 0 ? [-1] : [-1, replay]) for (const e of course(k).end) end = Math.max(end, e);
   end = end || 1;
-  $("room").style.height = Math.max(0, total - lanes.clientHeight) + "px";
-  lanes.style.height = Math.min(total + 4, Math.min(innerHeight * 0.62, 640)) + "px";
+  $("room").style.height = Math.max(0, total - scroller.clientHeight) + "px";
+  scroller.style.height = Math.min(total + 4, Math.min(innerHeight * 0.62, 640)) + "px";
 }
 
 // Drawing.
@@ -298,9 +298,9 @@ function redraw() {
 }
 
 function draw() {
-  width = lanes.clientWidth;
-  height = lanes.clientHeight;
-  const top = lanes.scrollTop;
+  width = scroller.clientWidth;
+  height = scroller.clientHeight;
+  const top = scroller.scrollTop;
   const pen = size(canvas, width, height);
   drawn = [];
   pen.save();
@@ -374,7 +374,7 @@ function drawMemory() {
 function cause(i) {
   const by = predicted.by[i], name = data.causes[predicted.cause[i]];
   if (name === "start") return ["started at once", -1];
-  return [name === "host" && by < 0 ? "when the host had submitted it" : "held by " + name, by];
+  return [name === "host" && by < 0 ? "started as soon as the host had submitted it" : "waited for " + name, by];
 }
 
 // measuredCause finds what ended last before a node's measured start: a dependency, the node before it on its stream, or the
@@ -392,7 +392,7 @@ function measuredCause(i) {
     const at = row ? row.ids.indexOf(i) : -1;
     if (at > 0) see(row.ids[at - 1], text);
   }
-  if (best < 0) return ["nothing ran before it that it needs", -1];
+  if (best < 0) return ["nothing that it needs ran before it", -1];
   const gap = c.start[i] - c.end[best];
   return [time(Math.max(0, gap)) + " after its " + (why === "stream order" ? "stream" : why === "engine" ? "engine" : "dependency") + " was free (" + why + ")", best];
 }
@@ -405,14 +405,14 @@ function facts(i) {
   if (nodes.line[i]) list.push(["line", String(nodes.line[i])]);
   const d = predicted.end[i] - predicted.start[i];
   list.push(["predicted", time(d) + ", from " + fixed(predicted.start[i]) + " to " + fixed(predicted.end[i]) + " us" + (predicted.alone[i] < d * 0.999 ? "; " + time(predicted.alone[i]) + " alone" : "")]);
-  list.push(["why not sooner", cause(i)[0], cause(i)[1]]);
+  list.push(["reason for its start", cause(i)[0], cause(i)[1]]);
   if (replay >= 0) {
     const c = measured[replay], m = c.end[i] - c.start[i];
     const rate = nodes.bytes[i] && m > 0 ? ", " + (nodes.bytes[i] / m / 1e3).toFixed(1) + " GB/s" : "";
     list.push(["measured", time(m) + ", from " + fixed(c.start[i]) + " to " + fixed(c.end[i]) + " us" + rate]);
-    list.push(["measured: why not sooner", ...measuredCause(i)]);
+    list.push(["reason for its measured start", ...measuredCause(i)]);
   }
-  if (critical[i]) list.push(["critical path", "★ yes, as predicted"]);
+  if (critical[i]) list.push(["critical path", "★ yes, in the prediction"]);
   return list;
 }
 
@@ -469,7 +469,7 @@ function reveal(i) {
     view((s + e) / 2 - span / 2, (s + e) / 2 + span / 2);
   }
   const row = rowOf(i, "s", false);
-  if (row && (row.y < lanes.scrollTop + axisHeight || row.y + 2 * rowHeight > lanes.scrollTop + lanes.clientHeight)) lanes.scrollTop = row.y - lanes.clientHeight / 2;
+  if (row && (row.y < scroller.scrollTop + axisHeight || row.y + 2 * rowHeight > scroller.scrollTop + scroller.clientHeight)) scroller.scrollTop = row.y - scroller.clientHeight / 2;
 }
 
 function view(a, b) {
@@ -554,7 +554,7 @@ function hit(e) {
   return best;
 }
 function gapAt(e) {
-  const box = canvas.getBoundingClientRect(), t = tOf(e.clientX - box.left), y = e.clientY - box.top + lanes.scrollTop;
+  const box = canvas.getBoundingClientRect(), t = tOf(e.clientX - box.left), y = e.clientY - box.top + scroller.scrollTop;
   const row = rows.find((r) => y >= r.y && y <= r.y + rowHeight);
   return row && e.clientX - box.left > gutter ? row.gaps.find((g) => t >= g.start && t <= g.end) : undefined;
 }
@@ -567,7 +567,7 @@ function showTip(e, text) {
 let drag = null;
 canvas.addEventListener("pointerdown", (e) => {
   if (e.button !== 0) return;
-  drag = {x: e.clientX, y: e.clientY, from, to, scroll: lanes.scrollTop, moved: false};
+  drag = {x: e.clientX, y: e.clientY, from, to, scroll: scroller.scrollTop, moved: false};
   if (e.isTrusted) canvas.setPointerCapture(e.pointerId);
 });
 canvas.addEventListener("pointermove", (e) => {
@@ -577,7 +577,7 @@ canvas.addEventListener("pointermove", (e) => {
     if (drag.moved) {
       tip.hidden = true;
       const shift = -dx / (width - gutter - 8) * (drag.to - drag.from);
-      lanes.scrollTop = drag.scroll - dy;
+      scroller.scrollTop = drag.scroll - dy;
       view(drag.from + shift, drag.to + shift);
     }
     return;
@@ -616,12 +616,12 @@ canvas.addEventListener("wheel", (e) => {
   }
   zoom(Math.exp(Math.max(-200, Math.min(200, e.deltaY * unit)) * 0.0022), tOf(e.clientX - canvas.getBoundingClientRect().left));
 }, {passive: false});
-lanes.addEventListener("scroll", redraw);
+scroller.addEventListener("scroll", redraw);
 addEventListener("resize", () => { layout(); predictedRows(); redraw(); drawTable(false); });
 
 function gapText(g) {
   const [why, by] = cause(g.next);
-  return "engine " + data.engines[g.engine] + " idle " + time(g.end - g.start) + ", from " + fixed(g.start) + " us\nended by " + isolate(nodes.name[g.next]) + "\nwhich was " + why.replace("started at once", "ready at once") + (by >= 0 ? ": " + isolate(nodes.name[by]) : "");
+  return "engine " + data.engines[g.engine] + " idle " + time(g.end - g.start) + ", from " + fixed(g.start) + " us\nended by " + isolate(nodes.name[g.next]) + "\nwhich " + why.replace("started at once", "was ready at once") + (by >= 0 ? ": " + isolate(nodes.name[by]) : "");
 }
 
 function listGaps() {
@@ -636,7 +636,7 @@ function listGaps() {
     button.type = "button";
     button.addEventListener("click", () => { select(g.next, true); canvas.focus(); });
     cell.append(button);
-    tr.append(cell, element("td", why.replace("held by ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
+    tr.append(cell, element("td", why.replace("waited for ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
     body.append(tr);
   }
 }
@@ -658,7 +658,7 @@ const columns = [
     {name: "measured us", wide: "112px", least: 112, number: true, value: (i) => take(measured[replay], i), text: (i) => fixed(take(measured[replay], i))},
     {name: "difference us", wide: "116px", least: 116, number: true, value: (i) => take(measured[replay], i) - take(predicted, i), text: (i) => fixed(take(measured[replay], i) - take(predicted, i))},
   ] : []),
-  {name: "held by", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[predicted.cause[i]], text: (i) => { const by = predicted.by[i]; return data.causes[predicted.cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
+  {name: "waited for", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[predicted.cause[i]], text: (i) => { const by = predicted.by[i]; return data.causes[predicted.cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
 ];
 function buildTable() {
   document.documentElement.style.setProperty("--columns", columns.map((c) => c.wide).join(" "));
@@ -794,7 +794,7 @@ buildLegend();
 buildTable();
 listGaps();
 if (data.memory.length) {
-  $("memory-text").textContent = data.memory.map((m) => "Device " + m.device + ": at most " + bytes(Math.max(...m.bytes)) + " alive, " + bytes(m.kept) + " of it all the time; the layout takes " + bytes(m.arena) + ".").join(" ");
+  $("memory-text").textContent = data.memory.map((m) => "Device " + m.device + ": at most " + bytes(Math.max(...m.bytes)) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ");
   memory.setAttribute("aria-label", $("memory-text").textContent);
 } else $("memory-section").hidden = true;
 $("replays").hidden = !measured.length;

@@ -82,7 +82,7 @@ func svg(t testing.TB, o SheetOptions, panels ...any) string {
 
 // drawnBox is a node's box as it stands in an SVG.
 type drawnBox struct {
-	lane       string
+	row        string
 	x, y, w, h float64
 	title      string
 	texts      []drawnText
@@ -128,7 +128,7 @@ func read(t testing.TB, source string) (boxes []drawnBox, count map[string]int) 
 			count[class]++
 			switch {
 			case class == "g.node":
-				boxes = append(boxes, drawnBox{lane: attr["data-lane"]})
+				boxes = append(boxes, drawnBox{row: attr["data-row"]})
 				box = &boxes[len(boxes)-1]
 			case box != nil && e.Name.Local == "rect" && box.w == 0:
 				box.x, box.y, box.w, box.h = number("x"), number("y"), number("width"), number("height")
@@ -156,16 +156,16 @@ func read(t testing.TB, source string) (boxes []drawnBox, count map[string]int) 
 	}
 }
 
-// checkBoxes checks that no two boxes overlap, that those of a lane stand in order, and that each text is inside its box.
+// checkBoxes checks that no two boxes overlap, that those of a row stand in order, and that each text is inside its box.
 func checkBoxes(t testing.TB, boxes []drawnBox) {
 	last := map[string]*drawnBox{}
 	for k := range boxes {
 		b := &boxes[k]
 		require.Greater(t, b.w, 0.0)
-		if before := last[b.lane]; before != nil && before.y == b.y {
-			require.GreaterOrEqual(t, b.x, before.x+before.w-0.11, "in lane %s %q overlaps the box before", b.lane, b.title)
+		if before := last[b.row]; before != nil && before.y == b.y {
+			require.GreaterOrEqual(t, b.x, before.x+before.w-0.11, "in row %s %q overlaps the box before", b.row, b.title)
 		}
-		last[b.lane] = b
+		last[b.row] = b
 		for _, text := range b.texts {
 			length := textWidth(text.text) * text.size
 			if text.upright {
@@ -197,7 +197,7 @@ func TestScheduleAtSeveralSizes(t *testing.T) {
 				require.Len(t, boxes, s.graph.Len())
 				checkBoxes(t, boxes)
 				require.Equal(t, len(s.waits), count["g.arrow"])
-				require.Equal(t, len(s.plan.Streams), count["rect.lane"])
+				require.Equal(t, len(s.plan.Streams), count["rect.row"])
 				if len(s.plan.Streams) > 1 {
 					require.Equal(t, 1, count["g.forks"])
 				}
@@ -221,13 +221,13 @@ func TestLargeSchedulesAreGrouped(t *testing.T) {
 	require.Greater(t, len(boxes), DefaultLimit/8)
 	checkBoxes(t, boxes)
 	drawn := 0
-	l := newLanes(s, Time, DefaultLimit)
+	l := newStreamRows(s, Time, DefaultLimit)
 	for k := range l.blocks {
 		drawn += len(l.blocks[k].nodes)
 	}
 	require.Equal(t, s.graph.Len(), drawn)
 	boxes, _ = read(t, svg(t, SheetOptions{Limit: 1}, s))
-	require.Len(t, boxes, len(s.plan.Streams), "a lane is at least one box")
+	require.Len(t, boxes, len(s.plan.Streams), "a row is at least one box")
 }
 
 func TestGroupsKeepWhatAForeachMadeTogether(t *testing.T) {
@@ -275,7 +275,7 @@ func TestComparisonHasOneScale(t *testing.T) {
 	for _, x := range boxes[g.Len():] {
 		longer = max(longer, x.x+x.w)
 	}
-	ratio := (longer - laneLabel) / (end - laneLabel)
+	ratio := (longer - rowLabel) / (end - rowLabel)
 	require.InDelta(t, b.timeline.MakespanUS/a.timeline.MakespanUS, ratio, 0.02)
 }
 
@@ -386,7 +386,7 @@ func TestGanttFitsItsWidth(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, s.WriteGantt(&b, GanttOptions{Width: 80, Rows: 2}))
-	assert.Contains(t, b.String(), "and "+words.Count(len(s.plan.Streams)-2, "stream more", "streams more"))
+	assert.Contains(t, b.String(), "and "+words.Count(len(s.plan.Streams)-2, "more stream", "more streams"))
 }
 
 func TestGanttByHand(t *testing.T) {
@@ -411,7 +411,7 @@ func TestGanttByHand(t *testing.T) {
 	require.Equal(t, `stream 0  |first##############|last###############
 stream 1  |second---..............................
           0 us                20 us
-          | begins a node   # on the critical path
+          | start of a node   # on the critical path
 `, out.String())
 }
 
@@ -503,7 +503,7 @@ func TestAnyNameSurvivesXML(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringN(1, 40, 200).Draw(t, "name")
 		var b bytes.Buffer
-		k := newInk(&b)
+		k := newSVGWriter(&b)
 		k.title(name)
 		k.Flush()
 		var got string

@@ -1,7 +1,7 @@
-// The schedule that pictures show: a plan with its predicted course, and what every wait is for. Draws nothing.
+// The schedule that pictures show: a plan, its predicted timeline, and the dependencies that each wait enforces.
 
-// Package picture draws graphs and plans: as SVG, as Mermaid, as a Gantt chart in text, and as a page with a timeline. It is
-// pure: the same input gives the same bytes, and nothing but the given writer is touched. Names come out as text everywhere.
+// Package picture draws graphs and plans: as SVG, as Mermaid, as a Gantt chart in text, and as a page with a timeline. The same input
+// always gives the same bytes. Names are escaped, so they appear as text whatever they contain.
 package picture
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// Schedule is a plan with its predicted course.
+// Schedule is a plan with its predicted timeline.
 type Schedule struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
 	timeline *planner.Timeline
-	path     []int32 // the chain of nodes that made the run as long as it is
+	path     []int32 // the critical path
 	critical []bool  // by node
 	level    []int32 // by node: how many launches are ordered before it, one after the other
 	waits    []wait  // in submission order
@@ -32,7 +32,7 @@ type wait struct {
 	edges                []int32 // the dependencies it is there for
 }
 
-// New joins a plan of g with its predicted course. A plan that is no schedule of g is refused.
+// New makes a Schedule of a plan for g and its predicted timeline. It returns an error if the plan is not a schedule of g.
 func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) {
 	if len(t.Nodes) != g.Len() {
 		return nil, fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
@@ -81,7 +81,7 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 			s.waits = append(s.waits, wait{from: op.Node, to: -1, fromStream: stream[op.Node], toStream: k, event: op.Event})
 		}
 	}
-	// What a wait is for: first the dependencies that it alone enforces, else those that it serves as a link.
+	// A wait is explained by the dependencies that it enforces alone, or else by those that it helps to enforce.
 	for _, how := range []planner.How{planner.ByWait, planner.ByEarlier} {
 		for i := range enforced {
 			if enforced[i].How != how {
@@ -97,13 +97,13 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 	}
 }
 
-// maxReasons is how many dependencies a wait's text names.
+// maxReasons is how many dependencies the text of a wait names.
 const maxReasons = 4
 
-// reason is the data that made a wait.
+// reason says which dependencies a wait enforces.
 func (s *Schedule) reason(w *wait) string {
 	if len(w.edges) == 0 {
-		return "keeps apart what shares bytes"
+		return "keeps buffers that share bytes apart"
 	}
 	text := ""
 	for k, e := range w.edges {
@@ -119,7 +119,7 @@ func (s *Schedule) reason(w *wait) string {
 	return text
 }
 
-// waitText says all of a wait.
+// waitText describes a wait.
 func (s *Schedule) waitText(w *wait) string {
 	text := fmt.Sprintf("event %d: recorded after %s (stream %d), stream %d waits", w.event, s.graph.Nodes[w.from].Name, w.fromStream, w.toStream)
 	if w.to >= 0 {
@@ -171,7 +171,7 @@ func (s *Schedule) title() string {
 	return s.graph.Name + ": " + s.plan.Strategy
 }
 
-// nodeTitle is all that a picture knows of a node, line by line.
+// nodeTitle describes a node, line by line.
 func (s *Schedule) nodeTitle(i int32) string {
 	span := &s.timeline.Nodes[i]
 	text := s.graph.Nodes[i].Name + "\n" + planner.Action(s.graph, i)
@@ -186,7 +186,7 @@ func (s *Schedule) nodeTitle(i int32) string {
 	return text
 }
 
-// causeText says why a node started no sooner.
+// causeText says what a node waited for before it started.
 func (s *Schedule) causeText(span *planner.Span) string {
 	by := ""
 	if span.By >= 0 {
@@ -196,9 +196,9 @@ func (s *Schedule) causeText(span *planner.Span) string {
 	case span.Cause == planner.NoCause:
 		return "started at once"
 	case span.Cause == planner.AfterHost && by == "":
-		return "started when the host had submitted it"
+		return "started as soon as the host had submitted it"
 	case by == "":
-		return "held by: " + span.Cause.String()
+		return "waited for: " + span.Cause.String()
 	}
-	return fmt.Sprintf("held by %s (%v)", by, span.Cause)
+	return fmt.Sprintf("waited for %s (%v)", by, span.Cause)
 }

@@ -1,4 +1,4 @@
-// Sheets: one or several pictures below each other in one SVG, with one legend and, for schedules, one scale.
+// Sheets: pictures below each other in one SVG, with one legend. Schedules share one scale.
 
 package picture
 
@@ -9,30 +9,30 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// DefaultLimit is how many boxes a picture has before neighbours are drawn as one.
+// DefaultLimit is how many boxes a picture has before neighbours share a box.
 const DefaultLimit = 240
 
-// SheetOptions say how a sheet looks. The zero value draws time from left to right.
+// SheetOptions says how a sheet is drawn. The zero value draws time from left to right.
 type SheetOptions struct {
 	Axis  Axis
-	Limit int // boxes in one picture before neighbours are drawn as one; 0: DefaultLimit
+	Limit int // how many boxes a picture has before neighbours share a box; 0 means DefaultLimit
 }
 
 // Sheet collects pictures.
 type Sheet struct {
-	options SheetOptions
-	panels  []panel
-	engines [planner.HostCopy + 1]bool
-	lanes   bool
-	waits   bool
-	graphs  bool
+	options   SheetOptions
+	panels    []panel
+	engines   [planner.HostCopy + 1]bool
+	schedules bool
+	waits     bool
+	graphs    bool
 }
 
 // panel is one picture of a sheet.
 type panel interface {
 	width() float64
 	height() float64
-	draw(k *ink)
+	draw(k *svgWriter)
 }
 
 // NewSheet starts an empty sheet.
@@ -43,11 +43,11 @@ func NewSheet(o SheetOptions) *Sheet {
 	return &Sheet{options: o}
 }
 
-// AddSchedule adds a schedule: streams as lanes, waits as arrows.
+// AddSchedule adds a schedule: streams as rows, waits as arrows.
 func (s *Sheet) AddSchedule(schedule *Schedule) {
-	s.panels = append(s.panels, newLanes(schedule, s.options.Axis, s.options.Limit))
+	s.panels = append(s.panels, newStreamRows(schedule, s.options.Axis, s.options.Limit))
 	s.see(schedule.graph)
-	s.lanes = true
+	s.schedules = true
 	s.waits = s.waits || len(schedule.waits) > 0
 }
 
@@ -69,17 +69,17 @@ const (
 	legendMargin = 14.0
 )
 
-// WriteSVG writes the sheet as one SVG that needs nothing beside it.
+// WriteSVG writes the sheet as one self-contained SVG.
 func (s *Sheet) WriteSVG(w io.Writer) error {
 	end, plot := 0.0, 0.0
 	for _, p := range s.panels {
-		if l, ok := p.(*lanes); ok {
+		if l, ok := p.(*streamRows); ok {
 			end, plot = max(end, l.end), max(plot, l.plot)
 		}
 	}
 	width, height := leastPlot, 0.0
 	for _, p := range s.panels {
-		if l, ok := p.(*lanes); ok {
+		if l, ok := p.(*streamRows); ok {
 			l.end, l.plot = end, plot
 			l.place()
 		}
@@ -89,7 +89,7 @@ func (s *Sheet) WriteSVG(w io.Writer) error {
 	entries := s.entries()
 	rows := wrapLegend(entries, width)
 	height += float64(rows)*legendRow + legendMargin
-	k := newInk(w)
+	k := newSVGWriter(w)
 	k.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" role="img"`)
 	k.attr("width", width)
 	k.attr("height", height)
@@ -123,7 +123,7 @@ func (s *Sheet) title() string {
 			text += "; "
 		}
 		switch p := p.(type) {
-		case *lanes:
+		case *streamRows:
 			text += p.s.title() + ", " + p.s.summary()
 		case *layers:
 			text += p.title()

@@ -1,4 +1,4 @@
-// Words and figures in pictures: times, sizes, what a node does, how wide a text is. Knows no format.
+// The wording of pictures: times, what a node does, how wide a text is.
 
 package picture
 
@@ -15,7 +15,7 @@ import (
 // criticalMark stands before the names of nodes on the critical path, so that colour alone does not say it.
 const criticalMark = "★"
 
-// timeText is a time for people: 3.2 us, 47.1 us, 1.25 ms.
+// timeText writes a time for people: 3.2 us, 47.1 us, 1.25 ms.
 func timeText(us float64) string {
 	switch {
 	case us >= 1e6:
@@ -26,7 +26,7 @@ func timeText(us float64) string {
 	return strconv.FormatFloat(us, 'g', 4, 64) + " us"
 }
 
-// kindText is what a node is in a word or two: h2d, set, kernel scale, map.
+// kindText says in a word or two what a node is: h2d, set, scale, map.
 func kindText(g *dag.Graph, i int32) string {
 	n := &g.Nodes[i]
 	switch {
@@ -42,7 +42,7 @@ func kindText(g *dag.Graph, i int32) string {
 	return n.Kind.String()
 }
 
-// family is a name with its numbers replaced by stars: what the repetitions of a foreach have in common.
+// family replaces the numbers in a name by stars. The repetitions of one line of a foreach have the same family.
 func family(name string) string {
 	if !strings.ContainsAny(name, "0123456789") {
 		return name
@@ -63,7 +63,7 @@ func family(name string) string {
 	return b.String()
 }
 
-// round is what numbers are in a name, with a dot before each: what the nodes of one repetition of a foreach have in common.
+// round returns the numbers in a name, each after a dot. The nodes of one repetition of a foreach have the same round.
 func round(name string) string {
 	var b strings.Builder
 	digit := false
@@ -81,7 +81,7 @@ func round(name string) string {
 	return b.String()
 }
 
-// clean is a text that cannot leave its place: what would steer a terminal and what XML refuses become U+FFFD.
+// clean makes text safe to show: what would steer a terminal, and what XML forbids, becomes U+FFFD.
 func clean(s string) string {
 	for _, r := range s {
 		if unsafeRune(r) {
@@ -106,19 +106,21 @@ func unsafeRune(r rune) bool {
 	return r&0xfffe == 0xfffe && r > 0xffff
 }
 
-// advance is how wide a character is in ems, in the widest of the usual sans-serif fonts.
+// advance is the width of a character in ems, in the widest of the common sans-serif fonts.
 func advance(r rune) float64 {
 	switch {
-	case strings.ContainsRune("ijl'|!.,:; I", r):
-		return 0.33
-	case strings.ContainsRune("ftr()[]{}-/\\\"`", r):
-		return 0.43
+	case strings.ContainsRune("ijl'|.,:; I", r):
+		return 0.34
+	case strings.ContainsRune("ftr()[]-/\\!\"", r):
+		return 0.47
+	case strings.ContainsRune("<>=+~^#&", r):
+		return 0.84
 	case strings.ContainsRune("mw%", r):
-		return 0.97
+		return 0.98
 	case strings.ContainsRune("MW@", r):
 		return 1.02
 	case r >= 'A' && r <= 'Z':
-		return 0.76
+		return 0.79
 	case r < 0x250:
 		return 0.64
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -131,7 +133,10 @@ func advance(r rune) float64 {
 	return 1
 }
 
-// textWidth is how wide a text is in ems, rather too much than too little.
+// boldWidth is how much wider than others bold text is.
+const boldWidth = 1.13
+
+// textWidth is the width of a text in ems. It errs on the wide side.
 func textWidth(s string) float64 {
 	sum := 0.0
 	for _, r := range s {
@@ -140,8 +145,7 @@ func textWidth(s string) float64 {
 	return sum
 }
 
-// cut shortens a text to a width in ems; what does not fit ends in an ellipsis, and where not even one letter fits the
-// result is empty.
+// cut shortens a text to a width in ems, with an ellipsis at the end. If not even one letter fits, the result is empty.
 func cut(s string, width float64) string {
 	s = clean(s)
 	if textWidth(s) <= width {

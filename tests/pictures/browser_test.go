@@ -216,8 +216,8 @@ func TestSVGInABrowser(t *testing.T) {
 	browser(t)
 	type found struct {
 		Pictures []struct {
-			Nodes, Arrows, Lanes, Titles, Scripts int
-			Outside, Overlaps, Disorder, Beyond   []string
+			Nodes, Arrows, Rows, Titles, Scripts int
+			Outside, Overlaps, Disorder, Beyond  []string
 		}
 		Labels int
 		Error  string
@@ -226,21 +226,21 @@ func TestSVGInABrowser(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!DOCTYPE html><html><head><meta charset=utf-8></head><body>")
 	type want struct {
-		name         string
-		nodes, lanes int
-		grouped      bool
+		name        string
+		nodes, rows int
+		grouped     bool
 	}
 	var wanted []want
-	add := func(name string, o picture.SheetOptions, nodes, lanes int, fill func(*picture.Sheet)) {
+	add := func(name string, o picture.SheetOptions, nodes, rows int, fill func(*picture.Sheet)) {
 		sheet := picture.NewSheet(o)
 		fill(sheet)
 		require.NoError(t, sheet.WriteSVG(&page))
-		wanted = append(wanted, want{name, nodes, lanes, nodes > 80})
+		wanted = append(wanted, want{name, nodes, rows, nodes > 80})
 	}
 	for _, d := range drawings(t) {
-		n, lanes := d.graph.Len(), len(d.plan.Streams)
-		add(d.name, picture.SheetOptions{}, n, lanes, func(s *picture.Sheet) { s.AddSchedule(d.schedule) })
-		add(d.name+" by level", picture.SheetOptions{Axis: picture.Level}, n, lanes, func(s *picture.Sheet) { s.AddSchedule(d.schedule) })
+		n, rows := d.graph.Len(), len(d.plan.Streams)
+		add(d.name, picture.SheetOptions{}, n, rows, func(s *picture.Sheet) { s.AddSchedule(d.schedule) })
+		add(d.name+" by level", picture.SheetOptions{Axis: picture.Level}, n, rows, func(s *picture.Sheet) { s.AddSchedule(d.schedule) })
 		add(d.name+" as declared", picture.SheetOptions{}, n, 0, func(s *picture.Sheet) { s.AddGraph(d.graph) })
 	}
 	page.WriteString("</body></html>")
@@ -253,16 +253,16 @@ func TestSVGInABrowser(t *testing.T) {
 		w := wanted[k]
 		if w.grouped {
 			assert.LessOrEqual(t, p.Nodes, w.nodes, w.name)
-			assert.GreaterOrEqual(t, p.Nodes, w.lanes, w.name)
+			assert.GreaterOrEqual(t, p.Nodes, w.rows, w.name)
 		} else {
 			assert.Equal(t, w.nodes, p.Nodes, w.name)
 		}
 		assert.Equal(t, p.Nodes, p.Titles, w.name)
-		assert.Equal(t, w.lanes, p.Lanes, w.name)
+		assert.Equal(t, w.rows, p.Rows, w.name)
 		assert.Zero(t, p.Scripts, w.name)
 		assert.Empty(t, p.Outside, "%s: text leaves its box (left, right, top, bottom)", w.name)
 		assert.Empty(t, p.Overlaps, "%s: boxes overlap", w.name)
-		assert.Empty(t, p.Disorder, "%s: boxes of a lane are not in order", w.name)
+		assert.Empty(t, p.Disorder, "%s: boxes of a stream are not in order", w.name)
 		assert.Empty(t, p.Beyond, "%s: text leaves the picture", w.name)
 	}
 	require.Positive(t, got.Labels)
@@ -314,11 +314,11 @@ func checkPage(t *testing.T, d *drawing, replays int) {
 	assert.NotEqual(t, -1, got.First.Selected, "an arrow selects")
 	assert.NotEqual(t, got.First.Selected, got.Second.Selected)
 	if len(d.plan.Streams) > 1 {
-		assert.NotEqual(t, d.timeline.Nodes[got.Second.Selected].Stream, d.timeline.Nodes[got.Down.Selected].Stream, "down goes to another lane")
+		assert.NotEqual(t, d.timeline.Nodes[got.Second.Selected].Stream, d.timeline.Nodes[got.Down.Selected].Stream, "down goes to another stream")
 	}
 	path := d.timeline.CriticalPath()
 	assert.Equal(t, int(path[len(path)-1]), got.End.Selected, "End goes to the node that ends last")
-	assert.Contains(t, got.NodeText, "why not sooner")
+	assert.Contains(t, got.NodeText, "reason for its start")
 	assert.Contains(t, got.NodeText, "critical path")
 	assert.Contains(t, got.Label, "predicted ")
 	if got.EndBy >= 0 {

@@ -4,7 +4,7 @@
 const out = {pictures: [], errors: window.pageErrors};
 try {
   for (const svg of document.querySelectorAll("svg")) {
-    const p = {nodes: 0, outside: [], overlaps: [], disorder: [], beyond: [], arrows: svg.querySelectorAll("g.arrow path").length, lanes: svg.querySelectorAll(".panel rect.lane").length, titles: 0, scripts: svg.querySelectorAll("script,img,foreignObject").length};
+    const p = {nodes: 0, outside: [], overlaps: [], disorder: [], beyond: [], arrows: svg.querySelectorAll("g.arrow path").length, rows: svg.querySelectorAll(".panel rect.row").length, titles: 0, scripts: svg.querySelectorAll("script,img,foreignObject").length};
     const whole = svg.getBoundingClientRect(), slack = 0.75;
     for (const panel of svg.querySelectorAll("g.panel")) {
       const boxes = [], last = {};
@@ -16,9 +16,9 @@ try {
           const r = t.getBoundingClientRect();
           if (r.left < box.left - slack || r.right > box.right + slack || r.top < box.top - slack || r.bottom > box.bottom + slack) p.outside.push(t.textContent + " " + [r.left - box.left, box.right - r.right, r.top - box.top, box.bottom - r.bottom].map((v) => v.toFixed(1)));
         }
-        const before = last[g.dataset.lane];
+        const before = last[g.dataset.row];
         if (before && Math.abs(before.top - box.top) < 1 && before.left > box.left) p.disorder.push(name);
-        last[g.dataset.lane] = box;
+        last[g.dataset.row] = box;
         for (const b of boxes) if (b.left < box.right - 1.2 && box.left < b.right - 1.2 && b.top < box.bottom - 1.2 && box.top < b.bottom - 1.2) p.overlaps.push(name);
         boxes.push(box);
       }

@@ -1,4 +1,4 @@
-// Ink: SVG elements written one by one, every text and attribute escaped. Lays nothing out.
+// Writing SVG, element by element. All text and attributes are escaped.
 
 package picture
 
@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// ink writes SVG. bufio keeps the first error for Flush.
-type ink struct {
+// svgWriter writes SVG. Flush returns the first error.
+type svgWriter struct {
 	*bufio.Writer
 	scratch []byte
 }
 
-func newInk(w io.Writer) *ink { return &ink{Writer: bufio.NewWriterSize(w, 1<<16)} }
+func newSVGWriter(w io.Writer) *svgWriter { return &svgWriter{Writer: bufio.NewWriterSize(w, 1<<16)} }
 
-// number writes a length, to a tenth.
-func (k *ink) number(v float64) {
+// number writes a length, rounded to a tenth.
+func (k *svgWriter) number(v float64) {
 	k.scratch = strconv.AppendFloat(k.scratch[:0], math.Round(v*10)/10, 'f', -1, 64)
 	k.Write(k.scratch)
 }
 
 // attr writes a numeric attribute.
-func (k *ink) attr(name string, v float64) {
+func (k *svgWriter) attr(name string, v float64) {
 	k.WriteByte(' ')
 	k.WriteString(name)
 	k.WriteString(`="`)
@@ -36,17 +36,17 @@ func (k *ink) attr(name string, v float64) {
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 // escaped writes text for an element or a quoted attribute.
-func (k *ink) escaped(s string) { escapes.WriteString(k, clean(s)) }
+func (k *svgWriter) escaped(s string) { escapes.WriteString(k, clean(s)) }
 
 // title writes what a browser shows on hover and a screen reader reads.
-func (k *ink) title(s string) {
+func (k *svgWriter) title(s string) {
 	k.WriteString("<title>")
 	k.escaped(s)
 	k.WriteString("</title>")
 }
 
 // text writes one line; class decides its look.
-func (k *ink) text(x, y, size float64, class, anchor, s string) {
+func (k *svgWriter) text(x, y, size float64, class, anchor, s string) {
 	k.WriteString("<text")
 	k.attr("x", x)
 	k.attr("y", y)
@@ -64,7 +64,7 @@ func (k *ink) text(x, y, size float64, class, anchor, s string) {
 	k.WriteString("</text>")
 }
 
-func (k *ink) rect(x, y, w, h, radius float64, class string) {
+func (k *svgWriter) rect(x, y, w, h, radius float64, class string) {
 	k.WriteString("<rect")
 	k.attr("x", x)
 	k.attr("y", y)
@@ -78,7 +78,7 @@ func (k *ink) rect(x, y, w, h, radius float64, class string) {
 	k.WriteString(`"/>`)
 }
 
-func (k *ink) line(x1, y1, x2, y2 float64, class string) {
+func (k *svgWriter) line(x1, y1, x2, y2 float64, class string) {
 	k.WriteString("<line")
 	k.attr("x1", x1)
 	k.attr("y1", y1)
@@ -90,20 +90,20 @@ func (k *ink) line(x1, y1, x2, y2 float64, class string) {
 }
 
 // path starts a path at one point; curve goes on from there, end closes the element.
-func (k *ink) path(class string, x, y float64) {
+func (k *svgWriter) path(class string, x, y float64) {
 	k.WriteString(`<path class="`)
 	k.WriteString(class)
 	k.WriteString(`" d="M`)
 	k.point(x, y)
 }
 
-func (k *ink) point(x, y float64) {
+func (k *svgWriter) point(x, y float64) {
 	k.number(x)
 	k.WriteByte(' ')
 	k.number(y)
 }
 
-func (k *ink) curve(x1, y1, x2, y2, x, y float64) {
+func (k *svgWriter) curve(x1, y1, x2, y2, x, y float64) {
 	k.WriteByte('C')
 	k.point(x1, y1)
 	k.WriteByte(' ')
@@ -112,18 +112,18 @@ func (k *ink) curve(x1, y1, x2, y2, x, y float64) {
 	k.point(x, y)
 }
 
-func (k *ink) to(x, y float64) {
+func (k *svgWriter) to(x, y float64) {
 	k.WriteByte('L')
 	k.point(x, y)
 }
 
-func (k *ink) end() { k.WriteString(`"/>`) }
+func (k *svgWriter) end() { k.WriteString(`"/>`) }
 
-// style is the same in every picture. Plain classes and no variables, so that programs that know little CSS show the light
-// form; the dark one follows the reader's setting.
+// style is the style sheet of every picture. It uses plain classes and no variables, so that programs with little CSS support show the
+// light colours. The dark ones follow the reader's setting.
 const style = `<style>
 text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#1b1f24;unicode-bidi:isolate}
-.page{fill:#fff}.lane{fill:#f3f5f7}.muted{fill:#4b545d}.strong{font-weight:bold}.halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+.page{fill:#fff}.row{fill:#f3f5f7}.muted{fill:#4b545d}.strong{font-weight:bold}.halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 .tick{stroke:#c4ccd4;stroke-width:1}.box{stroke:#5b6570;stroke-width:1}.critical{stroke:#b3261e;stroke-width:3}
 .compute{fill:#ffe3bd}.h2d{fill:#d3e5ff}.d2h{fill:#d2efd2}.peer{fill:#e8d9ff}.d2d{fill:#e2e6eb}.host{fill:#f9d7e3}.mixed{fill:#e9ecef}
 .hatch{stroke:#1b1f24;stroke-opacity:.16;stroke-width:1.5;fill:none}
@@ -132,7 +132,7 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill
 .many .wait{stroke-opacity:.6;stroke-width:1.1}.crowd .wait{stroke-opacity:.3}.many .edge{stroke-opacity:.5;stroke-width:.9}
 g:hover>.wait,g:hover>.edge{stroke-width:3.5;stroke-opacity:1}
 @media(prefers-color-scheme:dark){
-text{fill:#eef1f4}.page{fill:#0d1117}.lane{fill:#171c23}.muted{fill:#b4bec8}.halo{stroke:#0d1117}
+text{fill:#eef1f4}.page{fill:#0d1117}.row{fill:#171c23}.muted{fill:#b4bec8}.halo{stroke:#0d1117}
 .tick{stroke:#39424c}.box{stroke:#8d98a4}.critical{stroke:#ff8a80}
 .compute{fill:#553a0d}.h2d{fill:#15385f}.d2h{fill:#194727}.peer{fill:#3d2a63}.d2d{fill:#30363d}.host{fill:#57253a}.mixed{fill:#262c33}
 .hatch{stroke:#fff}.wait{stroke:#a9a1ff}.edge{stroke:#98a3ae}.tip{fill:#a9a1ff}.edgetip{fill:#98a3ae}.fork{stroke:#98a3ae}

@@ -1,4 +1,4 @@
-// Lanes: a schedule with its streams one below the other and time, or level, along the other axis. Predicts nothing.
+// Stream rows: a schedule drawn with one row per stream, and with time or levels from left to right.
 
 package picture
 
@@ -19,11 +19,11 @@ const (
 	Level             // launches ordered one after the other
 )
 
-// Where things are in a picture of lanes.
+// Where things are in a picture of stream rows.
 const (
-	laneLabel  = 132.0
-	laneHeight = boxHeight + 8
-	laneGap    = 34.0
+	rowLabel   = 132.0
+	rowHeight  = boxHeight + 8
+	streamGap  = 34.0
 	headHeight = 62.0
 	axisHeight = 30.0
 	rightEdge  = 44.0
@@ -31,13 +31,13 @@ const (
 	levelGap   = 26.0
 	leastPlot  = 1120.0
 	mostPlot   = 4800.0
-	wishedBox  = 84.0  // what most boxes should have in width
-	roomPerBox = 130.0 // how far that may stretch the fullest lane
+	wishedBox  = 84.0  // the width that most boxes should have
+	roomPerBox = 130.0 // the most width per box of the fullest row
 	leastBox   = 1.6
 )
 
-// lanes is one schedule's layout.
-type lanes struct {
+// streamRows is the layout of one schedule.
+type streamRows struct {
 	s      *Schedule
 	axis   Axis
 	plot   float64 // width of the part that the axis spans
@@ -48,8 +48,8 @@ type lanes struct {
 	until  []float64 // by node: where it starts and ends on x
 }
 
-func newLanes(s *Schedule, axis Axis, limit int) *lanes {
-	l := &lanes{s: s, axis: axis, end: s.timeline.MakespanUS}
+func newStreamRows(s *Schedule, axis Axis, limit int) *streamRows {
+	l := &streamRows{s: s, axis: axis, end: s.timeline.MakespanUS}
 	rows := make([][]int32, len(s.plan.Streams))
 	for k := range s.plan.Streams {
 		for _, op := range s.plan.Streams[k].Ops {
@@ -79,12 +79,12 @@ func newLanes(s *Schedule, axis Axis, limit int) *lanes {
 	return l
 }
 
-// wishedPlot is the width at which three boxes of four are wide enough for their text, within reason.
-func (l *lanes) wishedPlot() float64 {
+// wishedPlot is the width at which three out of four boxes are wide enough for their text, within limits.
+func (l *streamRows) wishedPlot() float64 {
 	widths := make([]float64, len(l.blocks))
-	inLane := make([]int, len(l.s.plan.Streams))
+	inRow := make([]int, len(l.s.plan.Streams))
 	for k := range l.blocks {
-		inLane[l.blocks[k].lane]++
+		inRow[l.blocks[k].row]++
 		from, until := l.extent(&l.blocks[k])
 		widths[k] = until - from
 	}
@@ -92,7 +92,7 @@ func (l *lanes) wishedPlot() float64 {
 	if len(widths) == 0 || l.end <= 0 {
 		return leastPlot
 	}
-	most := min(mostPlot, roomPerBox*float64(slices.Max(inLane)))
+	most := min(mostPlot, roomPerBox*float64(slices.Max(inRow)))
 	if quarter := widths[len(widths)/4]; quarter > 0 {
 		most = min(most, wishedBox/quarter*l.end)
 	}
@@ -100,7 +100,7 @@ func (l *lanes) wishedPlot() float64 {
 }
 
 // extent is where a block begins and ends, in units of the axis.
-func (l *lanes) extent(b *block) (from, until float64) {
+func (l *streamRows) extent(b *block) (from, until float64) {
 	first, last := b.nodes[0], b.nodes[len(b.nodes)-1]
 	if l.axis == Level {
 		return float64(l.s.level[first]), float64(l.s.level[last] + 1)
@@ -108,8 +108,8 @@ func (l *lanes) extent(b *block) (from, until float64) {
 	return l.s.timeline.Nodes[first].Start, l.s.timeline.Nodes[last].End
 }
 
-// place sets every x; plot and end may have been changed until then, so that two schedules share a scale.
-func (l *lanes) place() {
+// place sets every x. Before it, plot and end may be changed, so that two schedules share a scale.
+func (l *streamRows) place() {
 	scale := 0.0
 	if l.end > 0 {
 		scale = l.plot / l.end
@@ -119,15 +119,15 @@ func (l *lanes) place() {
 	if l.axis == Level {
 		gap = min(levelGap, scale/4)
 	}
-	lane, free := -1, 0.0
+	row, free := -1, 0.0
 	for k := range l.blocks {
 		b := &l.blocks[k]
-		if b.lane != lane {
-			lane, free = b.lane, laneLabel
+		if b.row != row {
+			row, free = b.row, rowLabel
 		}
 		from, until := l.extent(b)
-		b.x = max(free, laneLabel+from*scale)
-		b.w = max(leastBox, laneLabel+until*scale-gap-b.x)
+		b.x = max(free, rowLabel+from*scale)
+		b.w = max(leastBox, rowLabel+until*scale-gap-b.x)
 		free = b.x + b.w
 		length := max(until-from, 1e-9)
 		for at, i := range b.nodes {
@@ -145,44 +145,44 @@ func (l *lanes) place() {
 	}
 }
 
-func (l *lanes) width() float64 { return laneLabel + l.plot + rightEdge }
+func (l *streamRows) width() float64 { return rowLabel + l.plot + rightEdge }
 
-func (l *lanes) height() float64 {
-	return headHeight + axisHeight + float64(max(1, len(l.s.plan.Streams)))*(laneHeight+laneGap)
+func (l *streamRows) height() float64 {
+	return headHeight + axisHeight + float64(max(1, len(l.s.plan.Streams)))*(rowHeight+streamGap)
 }
 
-func (l *lanes) boxTop(lane int) float64 {
-	return headHeight + axisHeight + float64(lane)*(laneHeight+laneGap) + 4
+func (l *streamRows) boxTop(row int) float64 {
+	return headHeight + axisHeight + float64(row)*(rowHeight+streamGap) + 4
 }
 
-func (l *lanes) draw(k *ink) {
+func (l *streamRows) draw(k *svgWriter) {
 	s := l.s
-	k.text(16, 26, 17, "strong", "", cut(s.title(), (l.width()-32)/17))
+	k.text(16, 26, 17, "strong", "", cut(s.title(), (l.width()-32)/(17*boldWidth)))
 	subtitle := s.summary()
 	size := max(leastSize, min(12, (l.width()-32)/textWidth(subtitle)))
 	k.text(16, 46, size, "muted", "", cut(subtitle, (l.width()-32)/size))
 	l.drawAxis(k)
-	for lane := range s.plan.Streams {
-		y := l.boxTop(lane) - 4
-		k.rect(laneLabel-6, y, l.plot+12, laneHeight, 5, "lane")
+	for row := range s.plan.Streams {
+		y := l.boxTop(row) - 4
+		k.rect(rowLabel-6, y, l.plot+12, rowHeight, 5, "row")
 		k.WriteString("<g>")
-		k.title(s.streamText(lane))
-		text := fmt.Sprintf("stream %d", lane)
-		k.text(16, y+laneHeight/2-1, 12.5, "strong", "", text)
-		if rest := strings.TrimPrefix(s.streamText(lane), text+", "); rest != s.streamText(lane) {
-			k.text(16, y+laneHeight/2+13, 10, "muted", "", rest)
+		k.title(s.streamText(row))
+		text := fmt.Sprintf("stream %d", row)
+		k.text(16, y+rowHeight/2-1, 12.5, "strong", "", text)
+		if rest := strings.TrimPrefix(s.streamText(row), text+", "); rest != s.streamText(row) {
+			k.text(16, y+rowHeight/2+13, 10, "muted", "", rest)
 		}
 		k.WriteString("</g>\n")
 	}
 	l.drawForkJoin(k)
-	l.drawWaits(k) // behind the boxes, so that no arrow strikes a name out
+	l.drawWaits(k) // behind the boxes, so that no arrow crosses a name
 	for at := range l.blocks {
 		b := &l.blocks[at]
-		b.draw(k, s.graph, l.boxTop(b.lane), l.duration(b), l.blockTitle(b))
+		b.draw(k, s.graph, l.boxTop(b.row), l.duration(b), l.blockTitle(b))
 	}
 }
 
-func (l *lanes) duration(b *block) string {
+func (l *streamRows) duration(b *block) string {
 	sum := 0.0
 	for _, i := range b.nodes {
 		sum += l.s.timeline.Nodes[i].End - l.s.timeline.Nodes[i].Start
@@ -193,7 +193,7 @@ func (l *lanes) duration(b *block) string {
 // maxListed is how many nodes the title of a block names.
 const maxListed = 12
 
-func (l *lanes) blockTitle(b *block) string {
+func (l *streamRows) blockTitle(b *block) string {
 	if len(b.nodes) == 1 {
 		return l.s.nodeTitle(b.nodes[0])
 	}
@@ -211,9 +211,9 @@ func (l *lanes) blockTitle(b *block) string {
 	return text
 }
 
-// drawAxis writes the ticks: round figures, about one every 120 pixels.
-func (l *lanes) drawAxis(k *ink) {
-	top, bottom := headHeight+axisHeight-8, l.height()-laneGap+2
+// drawAxis writes the ticks, at round figures, about one every 120 pixels.
+func (l *streamRows) drawAxis(k *svgWriter) {
+	top, bottom := headHeight+axisHeight-8, l.height()-streamGap+2
 	if l.end <= 0 {
 		return
 	}
@@ -227,7 +227,7 @@ func (l *lanes) drawAxis(k *ink) {
 		if v > l.end*(1+1e-9) {
 			break
 		}
-		x := laneLabel + v*l.plot/l.end
+		x := rowLabel + v*l.plot/l.end
 		k.line(x, top, x, bottom, "tick")
 		text := timeText(v)
 		if l.axis == Level {
@@ -251,8 +251,8 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
-// drawForkJoin marks where the replay's origin, the first stream, lets the others begin and where it waits for them.
-func (l *lanes) drawForkJoin(k *ink) {
+// drawForkJoin marks where the first stream, the origin of a replay, starts the other streams, and where it waits for them.
+func (l *streamRows) drawForkJoin(k *svgWriter) {
 	one := func(streams []int32, x float64, name, title string, toOrigin bool) {
 		if len(streams) == 0 {
 			return
@@ -266,7 +266,7 @@ func (l *lanes) drawForkJoin(k *ink) {
 		if toOrigin {
 			anchor, side = "start", 6
 		}
-		k.text(x+side, l.boxTop(0)+laneHeight+12, 10, "muted", anchor, name)
+		k.text(x+side, l.boxTop(0)+rowHeight+12, 10, "muted", anchor, name)
 		for _, s := range streams {
 			y := l.boxTop(int(s)) + boxHeight/2
 			inner := x + 9
@@ -282,8 +282,8 @@ func (l *lanes) drawForkJoin(k *ink) {
 		k.WriteString("</g>\n")
 	}
 	fork, join := l.s.plan.Fork(), l.s.plan.Join()
-	one(fork, laneLabel-12, "fork", "fork: stream 0 lets "+streamList(fork)+" begin", false)
-	one(join, laneLabel+l.plot+14, "join", "join: at the end stream 0 waits for "+streamList(join), true)
+	one(fork, rowLabel-12, "fork", "fork: stream 0 starts "+streamList(fork), false)
+	one(join, rowLabel+l.plot+14, "join", "join: at the end, stream 0 waits for "+streamList(join), true)
 }
 
 func streamList(streams []int32) string {
@@ -297,19 +297,19 @@ func streamList(streams []int32) string {
 	return "streams " + strings.Join(parts, ", ")
 }
 
-// manyArrows is from how many on arrows are drawn thin and without labels.
+// From this many on, arrows are drawn thin and without labels.
 const (
 	manyArrows = 40
-	crowd      = 300 // and from here on faint
+	crowd      = 300 // from this many on, faint as well
 )
 
-// spot is a label's place, for none to cover another.
+// spot is the place of a label. No two labels may overlap.
 type spot struct{ x0, y0, x1, y1 float64 }
 
 func (a *spot) meets(b *spot) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 }
 
-// drawWaits writes an arrow from each record to each of its waits; between two boxes of several nodes only one.
-func (l *lanes) drawWaits(k *ink) {
+// drawWaits draws an arrow from each record to each of its waits, but at most one between two boxes that stand for several nodes.
+func (l *streamRows) drawWaits(k *svgWriter) {
 	type pair struct{ from, to int32 }
 	grouped := len(l.blocks) < l.s.graph.Len()
 	count := map[pair]int{}
@@ -335,7 +335,7 @@ func (l *lanes) drawWaits(k *ink) {
 		p := pair{l.of[w.from], l.of[w.to]}
 		same := count[p]
 		if same == 0 {
-			continue // one arrow stands for all between these boxes
+			continue // one arrow stands for all waits between these boxes
 		}
 		title := l.s.waitText(w)
 		if grouped && same > 1 {
@@ -373,8 +373,8 @@ func (l *lanes) drawWaits(k *ink) {
 	k.WriteString("</g>\n")
 }
 
-// waitLabel writes why a wait is there beside its arrow, where there is room.
-func (l *lanes) waitLabel(k *ink, text string, x, y float64, taken *[]spot) {
+// waitLabel writes the reason of a wait beside its arrow, if there is room.
+func (l *streamRows) waitLabel(k *svgWriter, text string, x, y float64, taken *[]spot) {
 	const size, most = 9.5, 190.0
 	text = cut(text, most/size)
 	w := textWidth(text) * size
