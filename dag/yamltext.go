@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // MaxFile is how large a pipeline file may be.
@@ -38,7 +40,7 @@ type problem struct {
 // newText checks the encoding and finds the lines. Lines end as YAML says: LF, CRLF or CR.
 func newText(source []byte) (*text, *problem) {
 	if len(source) > MaxFile {
-		return &text{}, &problem{message: fmt.Sprintf("file of %d bytes is over the limit of 64 MiB", len(source))}
+		return &text{}, &problem{message: fmt.Sprintf("file of %d bytes is over the limit of %s", len(source), words.Bytes(MaxFile))}
 	}
 	if bytes.HasPrefix(source, []byte{0xff, 0xfe}) || bytes.HasPrefix(source, []byte{0xfe, 0xff}) {
 		return &text{}, &problem{message: "file is UTF-16", hint: "save it as UTF-8"}
