@@ -28,15 +28,15 @@ type Check struct {
 	ATol     float64 `json:"atol"`
 }
 
-// checkExpect compares a buffer's contents with its expectation.
-func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory []byte) (Check, error) {
+// checkExpect compares a buffer's contents with its expectation. An expected file is read into scratch, which must have its size.
+func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory, scratch []byte) (Check, error) {
 	e := b.Expect
 	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol}
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
 	case dag.ExpectFile:
-		want := make([]byte, b.Bytes)
+		want := scratch[:b.Bytes]
 		if err := readArray(ctx, inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/hostmem"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -174,6 +175,48 @@ func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode Mem
 	return nil
 }
 
+// checkHost refuses a program that the host has no memory for: its buffers, what fills them, and the copies that results need after
+// the run. Go ends the process where memory runs out, so it is known before anything runs.
+func (p *Program) checkHost() error {
+	const small = 64 << 20 // what is not worth asking the system for
+	need := HostNeed(p.graph, p.plan, p.platform, p.options) + p.options.HostReserve
+	if need < small {
+		return nil
+	}
+	if free, known := hostmem.Available(); known && need > free {
+		return &OutOfMemoryError{Device: -1, Needed: need, Free: free, Largest: largestOf(p.graph, func(b *dag.Buffer) bool {
+			return b.Place == dag.Host || p.platform.Name() == "cpu"
+		}), Err: cudart.ErrOutOfMemory}
+	}
+	return nil
+}
+
+// HostNeed is how many bytes of host memory a program takes at most: its buffers, on the CPU device those of the device too, and the
+// copies that are made of one buffer at a time, to fill it and to check, compare and save what it holds after a run.
+func HostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
+	need, copies := int64(0), int64(0)
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		extra := int64(0)
+		switch {
+		case b.Place == dag.Host && options.Bind[b.Name] == nil:
+			need += b.Bytes
+		case b.Place == dag.Device && (b.Init != nil || b.Save != "" || b.Expect != nil):
+			extra += b.Bytes
+		}
+		if b.Expect != nil && b.Expect.Kind == dag.ExpectFile {
+			extra += b.Bytes
+		}
+		copies = max(copies, extra)
+	}
+	if platform.Name() == "cpu" {
+		for _, bytes := range deviceBytes(g, plan, options.Memory) {
+			need += bytes
+		}
+	}
+	return need*int64(max(1, options.Inflight)) + copies
+}
+
 // BufferSize is a buffer and its bytes, for messages.
 type BufferSize struct {
 	Name  string
@@ -182,9 +225,13 @@ type BufferSize struct {
 
 // largest returns a device's biggest buffers, at most five.
 func largest(g *dag.Graph, device int32) []BufferSize {
+	return largestOf(g, func(b *dag.Buffer) bool { return b.Place == dag.Device && b.Device == device })
+}
+
+func largestOf(g *dag.Graph, counts func(b *dag.Buffer) bool) []BufferSize {
 	var sizes []BufferSize
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device && b.Device == device {
+		if b := &g.Buffers[i]; counts(b) {
 			sizes = append(sizes, BufferSize{b.Name, b.Bytes})
 		}
 	}
@@ -194,8 +241,8 @@ func largest(g *dag.Graph, device int32) []BufferSize {
 
 // OutOfMemoryError says what a program needed and what there was. It matches cudart.ErrOutOfMemory.
 type OutOfMemoryError struct {
-	Device  int32
-	Needed  int64 // bytes that the program needs on the device
+	Device  int32 // -1: the host
+	Needed  int64 // bytes that the program needs there
 	Free    int64 // bytes that were free; -1 where the device could not say
 	Largest []BufferSize
 	Err     error
@@ -203,7 +250,11 @@ type OutOfMemoryError struct {
 
 func (e *OutOfMemoryError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "device %d is out of memory: the program needs %s", e.Device, words.Bytes(e.Needed))
+	where, need := fmt.Sprintf("device %d", e.Device), "the program needs"
+	if e.Device < 0 {
+		where, need = "the host", "the run needs, with its results,"
+	}
+	fmt.Fprintf(&b, "%s is out of memory: %s %s", where, need, words.Bytes(e.Needed))
 	if e.Free >= 0 {
 		fmt.Fprintf(&b, ", %s are free", words.Bytes(e.Free))
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	Recorder Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
 	Logger   *slog.Logger  // decisions; nil: none
 	Progress func(stage string, done, total int)
+	// HostReserve is host memory that the caller needs besides, in bytes: New refuses a program if the host has not enough for both.
+	HostReserve int64
 	// DebugProgress has every node write a word when it has finished, so that Unfinished can tell after a hang. It costs a memset a node.
 	DebugProgress bool
 }
@@ -156,6 +158,9 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := checkFits(p.platform, p.graph, p.plan, p.options.Memory, p.options.Inflight); err != nil {
+		return err
+	}
+	if err := p.checkHost(); err != nil {
 		return err
 	}
 	if err := p.load(ctx); err != nil {

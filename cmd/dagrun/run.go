@@ -183,6 +183,9 @@ type runReport struct {
 }
 
 func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *runFlags) (report *runReport, err error) {
+	if own.verify {
+		options.HostReserve = referenceNeed(p.graph)
+	}
 	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
 	if err != nil {
 		return nil, err

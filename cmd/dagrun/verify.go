@@ -7,9 +7,24 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
+
+// referenceNeed is how much host memory verifyOnCPU takes beside the program, known before it runs: every buffer once more, and a copy of
+// the largest result.
+func referenceNeed(g *dag.Graph) int64 {
+	all, largest := int64(0), int64(0)
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		all += b.Bytes
+		if b.Place == dag.Device && (b.Save != "" || b.Expect != nil) {
+			largest = max(largest, b.Bytes)
+		}
+	}
+	return all + largest
+}
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
