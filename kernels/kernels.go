@@ -56,7 +56,7 @@ func Sources() fs.FS { return library.Sources() }
 type (
 	// Doc describes one kernel of the library.
 	Doc = library.Doc
-	// ParamDoc describes one parameter that an argument is written for.
+	// ParamDoc describes one parameter that the user gives an argument for.
 	ParamDoc = library.ParamDoc
 	// Variant is the kernel for one choice of element types.
 	Variant = library.Variant

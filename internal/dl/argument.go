@@ -1,5 +1,4 @@
-// What calls into a library need besides a function's address: arguments that stay in place, texts that come back, tables of
-// addresses. Opens nothing.
+// What calls into a library need besides a function's address: pinned arguments, C strings, tables of addresses.
 
 package dl
 
@@ -8,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// An Argument is a number, or memory that is kept alive and in place for the call.
+// An Argument is a number, or memory that is kept alive and pinned during the call.
 type Argument struct {
 	number uintptr
 	memory unsafe.Pointer
@@ -20,7 +19,7 @@ func Number[T ~int | ~uintptr](n T) Argument { return Argument{number: uintptr(n
 // Pointer is the address of Go memory.
 func Pointer[T any](p *T) Argument { return Argument{memory: unsafe.Pointer(p)} }
 
-// CallWith calls a C function that returns a status, and pins what the arguments point to for the time of the call.
+// CallWith calls a C function that returns a status, and pins what the arguments point to during the call.
 func CallWith(fn uintptr, args ...Argument) uint32 { return uint32(CallAddress(fn, args...)) }
 
 // CallAddress is CallWith for a C function that returns an address.
@@ -50,10 +49,10 @@ func Text(text *byte) string {
 // TextAt copies the C string at an address that C returned.
 func TextAt(address uintptr) string { return Text(*(**byte)(unsafe.Pointer(&address))) }
 
-// A Resolver finds a function's address, as [Library.Symbol] does; tests have others.
+// A Resolver finds a function's address, as [Library.Symbol] does. Tests use others.
 type Resolver func(symbol string) (uintptr, error)
 
-// Fill resolves all of a library's symbols. It returns the first that is missing, "" where none is.
+// Fill resolves all of a library's symbols. It returns the first missing one, or "".
 func (r Resolver) Fill(addresses []uintptr, symbols []string) (missing string) {
 	for i, symbol := range symbols {
 		address, err := r(symbol)

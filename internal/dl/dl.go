@@ -1,4 +1,4 @@
-// Opening shared libraries at run time and calling their functions. Knows no library in particular and never links one.
+// Opening shared libraries at run time and calling their functions.
 
 // Package dl opens shared libraries at run time, without cgo. On platforms that it cannot serve, every Open fails with
 // [ErrUnavailable].
@@ -6,7 +6,7 @@ package dl
 
 import "errors"
 
-// ErrUnavailable is what Open returns where libraries cannot be opened at run time.
+// ErrUnavailable is what Open returns on platforms where libraries cannot be opened at run time.
 var ErrUnavailable = errors.New("shared libraries cannot be opened at run time on this platform")
 
 // A Library is an open shared library. Libraries are never closed: drivers keep threads and thread-local state of their own

@@ -1,4 +1,4 @@
-// The one place that imports purego: dlopen, dlsym and calls through it. Never used with cgo.
+// The only place that imports purego: dlopen, dlsym and calls through it. Never used with cgo.
 
 //go:build linux && (amd64 || arm64)
 
@@ -10,12 +10,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Available tells whether libraries can be opened here.
+// Available reports whether libraries can be opened on this platform.
 const Available = true
 
 // Open returns the first of the named libraries that the dynamic loader finds.
 func Open(names ...string) (*Library, error) {
-	// The loader keeps the text of an error for the thread that met it.
+	// The loader keeps error messages per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var first error
@@ -38,8 +38,7 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 	return purego.Dlsym(l.handle, name)
 }
 
-// Call calls a C function with integer or pointer arguments, at most 15 of them. It locks the goroutine to its thread for the
-// time of the call only.
+// Call calls a C function with at most 15 integer or pointer arguments. It locks the goroutine to its thread only during the call.
 //
 //go:uintptrescapes
 func Call(fn uintptr, args ...uintptr) uintptr {
@@ -47,6 +46,6 @@ func Call(fn uintptr, args ...uintptr) uintptr {
 	return r
 }
 
-// Callback makes a C function of a Go function that takes and returns uintptr. Callbacks are few and never freed: make one
-// for a purpose, not for an object.
+// Callback makes a C function from a Go function that takes and returns uintptr. There can be few, and they are never freed: make one
+// per purpose, not per object.
 func Callback(fn any) uintptr { return purego.NewCallback(fn) }

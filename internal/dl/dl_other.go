@@ -1,10 +1,10 @@
-// Platforms without a dynamic loader that purego serves and NVIDIA supports: every Open fails.
+// Platforms that purego or NVIDIA do not support: every Open fails.
 
 //go:build !(linux && (amd64 || arm64))
 
 package dl
 
-// Available tells whether libraries can be opened here.
+// Available reports whether libraries can be opened on this platform.
 const Available = false
 
 // Open fails with ErrUnavailable.

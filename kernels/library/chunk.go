@@ -1,5 +1,5 @@
-// Chunk functions: what each elementwise kernel computes, mirrored operation by operation from cuda/elementwise.cu. Products
-// are converted before they are added, which forbids fusing.
+// Chunk functions: what each elementwise kernel computes, with the same operations as cuda/elementwise.cu. Products are converted
+// before they are added, which keeps the compiler from fusing them.
 
 package library
 
@@ -107,7 +107,7 @@ func clampChunk[C numbers.Element](_ int64, k []C, out []C, in [][]C) {
 	}
 }
 
-// unary makes a chunk function of a function of one element.
+// unary turns a function of one element into a chunk function.
 func unary[C numbers.Element](f func(C) C) chunk[C] {
 	return func(_ int64, _ []C, out []C, in [][]C) {
 		x := in[0][:len(out)]
@@ -156,7 +156,7 @@ func extendChunk[C numbers.Element](_ int64, k []C, out []C, in [][]C) {
 	}
 }
 
-// normalBelow is the normal distribution in five terms (Abramowitz and Stegun 26.2.17).
+// normalBelow is the cumulative normal distribution in five terms (Abramowitz and Stegun 26.2.17).
 func normalBelow[C numbers.Element](d C) C {
 	a := d
 	if d < 0 {
@@ -175,7 +175,7 @@ func normalBelow[C numbers.Element](d C) C {
 	return 1 - tail
 }
 
-// constant rounds to the type once.
+// constant is a number rounded to the type.
 func constant[C numbers.Element](x float64) C { return C(x) }
 
 func blackScholesChunk[C numbers.Element](_ int64, k []C, out []C, in [][]C) {

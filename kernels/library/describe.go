@@ -74,7 +74,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		info.Work.Flops = n
 	}
 	k.row.launch(k, v, &info)
-	if writes && writesNothing { // rows without columns may be more than can be counted
+	if writes && writesNothing { // there may be 2^62 rows without columns: looping over them would not end
 		info.Grid[0] = 0
 	}
 	info.Work.Blocks = int64(info.Grid[0]) * int64(info.Grid[1]) * int64(info.Grid[2])

@@ -1,4 +1,4 @@
-// What documentation and `dagrun kernels` print of the library: the table itself, in words.
+// The table in words, for documentation and `dagrun kernels`.
 
 package library
 
@@ -19,13 +19,13 @@ type Doc struct {
 	Variants []Variant
 }
 
-// ParamDoc describes one parameter that an argument is written for.
+// ParamDoc describes one parameter that the user gives an argument for.
 type ParamDoc struct {
 	Name   string
-	Type   string // "i64", or a letter that each variant binds: T elements; S what T is computed in; A what sums of T are kept in
+	Type   string // "i64", or a letter that each variant binds: T is the element type, S the type T is computed in, A the type of sums of T
 	Mode   dag.Mode
 	Buffer bool
-	Extent string // formula over the other arguments: elements of a buffer
+	Extent string // of a buffer: the number of elements, as a formula over the other arguments
 	Range  string // "1..512" of an integer, "" for any
 }
 

@@ -1,5 +1,5 @@
-// Formulas: integer expressions over a kernel's scalar arguments, such as "rows*cols" or "ceil(n, 256)". They give extents,
-// scratch bytes and operation counts. Evaluation never wraps: what does not fit 64 bits is an error.
+// Formulas: integer expressions over a kernel's scalar arguments, such as "rows*cols" or "ceil(n, 256)". They give extents, scratch
+// bytes and operation counts. A result that does not fit 64 bits is an error.
 
 package library
 
@@ -13,7 +13,7 @@ import (
 
 var errTooLarge = errors.New("does not fit 64 bits")
 
-// formula is a parsed expression; text is what documentation shows.
+// formula is a parsed expression and its text, for documentation.
 type formula struct {
 	text string
 	root *formulaTerm

@@ -1,4 +1,4 @@
-// References of the random-number kernels: the same bits as the kernels. Keep no state.
+// References of the random-number kernels. They have no state.
 
 package library
 
@@ -14,7 +14,7 @@ func philox(counter, stream, key uint64) [4]uint32 {
 	return numbers.Philox([4]uint32{uint32(counter), uint32(counter >> 32), uint32(stream), uint32(stream >> 32)}, [2]uint32{uint32(key), uint32(key >> 32)})
 }
 
-// units are 16 bytes of random bits as numbers in [0, 1): four of 24 bits or two of 53.
+// units turns 16 bytes of random bits into numbers in [0, 1): four of 24 bits or two of 53.
 func units[C numbers.Element](r [4]uint32, u []C) {
 	if len(u) == 4 {
 		for k := range u {

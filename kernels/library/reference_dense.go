@@ -8,21 +8,20 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// product is what a multiplication needs to know; a and b already widened.
+// matrices are the operands of a product, already widened.
 type matrices[C numbers.Element] struct {
 	ta, tb  bool
 	m, n, k int64
 	a, b    []C
 }
 
-const gemmRows = 8 // of a span
+const gemmRows = 8 // rows in a span
 
 // rowsOf sums rows lo to hi into acc, which holds (hi-lo)*n elements.
 func (p *matrices[C]) rowsOf(lo, hi int64, acc []C) {
 	clear(acc)
 	n, k := p.n, p.k
 	if p.tb {
-		// Four results at a time: their sums do not wait for one another.
 		for i := lo; i < hi; i++ {
 			row := acc[(i-lo)*n : (i-lo+1)*n]
 			for j := int64(0); j < n; j++ {
@@ -53,7 +52,7 @@ func (p *matrices[C]) at(i, q int64) C {
 	return p.a[i*p.k+q]
 }
 
-// operand is a matrix in memory as elements to compute on; f16, bf16 and mixed types are widened.
+// operand returns a matrix's elements in the type that is computed in; f16, bf16 and mixed types are widened.
 func operand[C numbers.Element](t dag.DType, a launch.Arg, n int64) []C {
 	var to []C
 	switch t {
@@ -90,7 +89,7 @@ func storing[C numbers.Element](t dag.DType, a launch.Arg, n int64) (load func(i
 	return func(i int64) C { return c[i] }, func(i int64, v C) { c[i] = v }
 }
 
-// products runs all rows of a product on all cores: one span, since operands may have to be widened first.
+// products computes the rows of a product on all cores. It is one span, because operands may have to be widened first.
 func products[C numbers.Element](p *matrices[C], lower bool, finish func(i, j int64, sum C)) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {
 		parallel(launch.SpansOf(p.m, gemmRows), func(s int64) {
@@ -162,7 +161,7 @@ func syrk[C numbers.Element](*libraryKernel) launch.Reference {
 	}}
 }
 
-// gemv is by warps: element j of a row goes to sum j%4 of lane j/4%32.
+// gemv sums as the kernel's warps do: element j of a row goes to sum j%4 of lane j/4%32.
 func gemv[C numbers.Element](*libraryKernel) launch.Reference {
 	return launch.Reference{
 		Spans: func(c *launch.Call) int64 {

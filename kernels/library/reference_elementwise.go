@@ -1,4 +1,4 @@
-// References of elementwise kernels: loops over chunks that stay in a core's first cache.
+// References of elementwise kernels: loops over chunks that fit a core's first-level cache.
 
 package library
 
@@ -10,12 +10,12 @@ import (
 
 const widenedChunk = 1 << 10
 
-// chunk computes out from the scalars k and the inputs, element by element. i is the index of the first. An output that the
-// signature calls inout is also the last input.
+// chunk computes out from the scalars k and the inputs, element by element; i is the index of the first element. An inout output is
+// also the last input.
 type chunk[C numbers.Element] func(i int64, k []C, out []C, in [][]C)
 
-// layout is where an elementwise signature keeps things: parameter 0 is n, the last is the output. Inputs of one element
-// count as scalars.
+// layout says which parameters of an elementwise kernel are scalars, inputs and output. Parameter 0 is n, the last one the output;
+// inputs of one element count as scalars.
 type layout struct {
 	scalars, inputs []int
 	output          int
@@ -39,7 +39,7 @@ func layoutOf(k *libraryKernel) layout {
 	return l
 }
 
-// elementwise makes the reference of a chunk function on elements that are computed as they are.
+// elementwise makes the reference for elements that are computed in their own type.
 func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
@@ -59,7 +59,7 @@ func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Refe
 	}
 }
 
-// widened makes the reference for elements of 16 bits.
+// widened makes the reference for 16-bit elements, which are computed in f32.
 func widened(f chunk[float32], widen func(uint16) float32, narrow func(float32) uint16) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
@@ -91,7 +91,7 @@ func widened(f chunk[float32], widen func(uint16) float32, narrow func(float32) 
 	}
 }
 
-// floats are the versions of an elementwise kernel for f32 and f64; halves adds f16 and bf16.
+// floats lists the versions of an elementwise kernel for f32 and f64; halves adds f16 and bf16.
 func floats(f chunk[float32], d chunk[float64]) []version {
 	return []version{{bind{T: dag.F32}, elementwise(f)}, {bind{T: dag.F64}, elementwise(d)}}
 }
@@ -103,7 +103,7 @@ func halves(f chunk[float32], d chunk[float64]) []version {
 	}, floats(f, d)...)
 }
 
-// floatsAndI32 adds i32 to the floats, everything to the halves.
+// floatsAndI32 adds i32 to floats, everything adds it to halves.
 func floatsAndI32(f chunk[float32], d chunk[float64], i chunk[int32]) []version {
 	return append(floats(f, d), version{bind{T: dag.I32}, elementwise(i)})
 }

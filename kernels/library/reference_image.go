@@ -7,7 +7,8 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// margins are how many rows x has before and after those that results are for; some: the kernel takes them after rows and cols.
+// margins returns how many extra rows x has before and after the rows of the result, and the arguments after that. Only some
+// kernels take margins, after rows and cols.
 func margins(c *launch.Call, some bool) (above, below int64, rest []launch.Arg) {
 	if !some {
 		return 0, 0, c.Args[2:]
@@ -95,12 +96,12 @@ func sobel[C numbers.Element](margin bool) func(c *launch.Call, rows, cols, from
 	}
 }
 
-// heat is one point's step: the value, alpha and the four neighbours.
+// heat is the new value of one point, from its old value, alpha and its four neighbours.
 func heat[C numbers.Element](v, alpha, up, down, left, right C) C {
 	return v + C(alpha*(((up+down)+(left+right))-C(4*v)))
 }
 
-// stencil5 takes rows, cols, alpha, x, y; halo: x has a row more above and below.
+// stencil5 takes rows, cols, alpha, x, y. With a halo of 1, x has an extra row above and below.
 func stencil5[C numbers.Element](halo int64) func(c *launch.Call, rows, cols, from, to int64) {
 	return func(c *launch.Call, rows, cols, from, to int64) {
 		alpha, x, y := launch.Scalar[C](c.Args[2]), launch.Slice[C](c.Args[3], (rows+2*halo)*cols), launch.Slice[C](c.Args[4], rows*cols)
@@ -131,8 +132,8 @@ func stencil3[C numbers.Element](*libraryKernel) launch.Reference {
 	}}
 }
 
-// conv2d takes rows, cols, in, out, size, stride, pad, above and below where the zeros there are given, x, weights, y; spans are
-// rows of the result.
+// conv2d takes rows, cols, in, out, size, stride, pad, then above and below if it has margins, x, weights, y. Spans are rows of the
+// result.
 func conv2d(positive, margin bool) func(*libraryKernel) launch.Reference {
 	zeros := func(c *launch.Call) (above, below int64, rest []launch.Arg) {
 		if margin {
@@ -183,7 +184,7 @@ func conv2d(positive, margin bool) func(*libraryKernel) launch.Reference {
 	}
 }
 
-// meanPool takes rows, cols, channels, size, stride, x, y; spans are rows of the result.
+// meanPool takes rows, cols, channels, size, stride, x, y. Spans are rows of the result.
 func meanPool[C numbers.Element](*libraryKernel) launch.Reference {
 	high := func(c *launch.Call) int64 {
 		return (launch.Integer(c.Args[0])-launch.Integer(c.Args[3]))/launch.Integer(c.Args[4]) + 1

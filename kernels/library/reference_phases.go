@@ -13,14 +13,14 @@ func rowsEach(rows, cols int64) int64 {
 	return max((rows+1055)/1056, 1, (8192+cols-1)/max(cols, 1))
 }
 
-// columnParts are the sums of each column's distances from its pivot and of their squares, tile by tile.
+// columnParts returns, tile by tile, each column's sum of x - pivot and the sum of its squares.
 func columnParts[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (sums, squares []float64, tiles int64) {
 	each := rowsEach(rows, cols)
 	tiles = (rows + each - 1) / each
 	high := reduceLanes / min(cols, reduceLanes)
 	sums, squares = make([]float64, tiles*cols), make([]float64, tiles*cols)
 	parallel(tiles, func(t int64) {
-		// Row i of a tile goes to the i % high-th of the sums that are joined in the end.
+		// Row i of a tile is added to sum i % high; these sums are joined at the end.
 		s, q := make([]float64, high*cols), make([]float64, high*cols)
 		for i := t * each; i < min((t+1)*each, rows); i++ {
 			k := (i - t*each) % high
@@ -40,7 +40,7 @@ func columnParts[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (s
 	return sums, squares, tiles
 }
 
-// columnMoments are a column's mean and deviation, from the sums of its parts, stride apart.
+// columnMoments returns a column's mean and standard deviation from the sums of its parts, which are stride elements apart.
 func columnMoments[X int32 | float32 | float64, C numbers.Element](rows, parts, stride int64, sums, squares []float64, pivot X) (mean, deviation C) {
 	var s, q float64
 	for t := range parts {
@@ -179,8 +179,8 @@ func exclusiveScan[C numbers.Element](*libraryKernel) launch.Reference {
 	}}
 }
 
-// bins finds the bin of a value between low and high, as Bins of cuda/phases.cu does. The difference of two float64 can overflow,
-// and bins over it too where it is next to nothing: there everything is scaled by a power of two first.
+// bins finds the bin of a value between low and high, as Bins in cuda/phases.cu does. high - low can overflow, and so can the number
+// of bins divided by a tiny difference: in both cases everything is scaled by a power of two first.
 type bins struct {
 	stretch, origin, scale float64
 	first, last            int64

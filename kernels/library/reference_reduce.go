@@ -1,5 +1,5 @@
-// References of reductions, in the kernels' own order of operations: 1,024 accumulators a tile, then a tree. Tiles run on all
-// cores; which core took which cannot change the result.
+// References of reductions, with the kernels' order of operations: 1,024 accumulators per tile, then a tree. Tiles run on all cores;
+// which core computes which tile does not change the result.
 
 package library
 
@@ -32,7 +32,7 @@ func tileCount(n int64) int64 {
 	return (n + tileSize(n) - 1) / tileSize(n)
 }
 
-// parallel runs f for 0 to n-1 on all cores. A panic of f is the caller's: on a goroutine of its own it would end the process.
+// parallel runs f for 0 to n-1 on all cores. If f panics, so does parallel: a panic on another goroutine would end the process.
 func parallel(n int64, f func(i int64)) {
 	workers := min(int64(runtime.GOMAXPROCS(0)), n)
 	if workers <= 1 {
@@ -63,7 +63,7 @@ func parallel(n int64, f func(i int64)) {
 	}
 }
 
-// reduction is an operation: how it starts, how two states join, and how elements x and y at index i are taken in.
+// reduction is an operation: its initial state, how to join two states, and how to add elements x and y at index i to a state.
 type reduction[T, S any] struct {
 	start S
 	join  func(a, b S) S
@@ -117,7 +117,7 @@ func (r *reduction[T, S]) all(x, y []T) S {
 	return r.tree(lane[:])
 }
 
-// reference makes it a kernel's: inputs are one or two buffers after n, then out.
+// reference is the reference of a kernel that takes n, one or two input buffers, and out.
 func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKernel) launch.Reference {
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
@@ -133,7 +133,7 @@ func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKe
 	}
 }
 
-// sums are reductions that add what term makes of two elements.
+// sums is the reduction that adds up term(x, y).
 func sums[T any, S numbers.Element | int64](term func(x, y T) S) reduction[T, S] {
 	return reduction[T, S]{
 		join: func(a, b S) S { return a + b },
@@ -141,7 +141,7 @@ func sums[T any, S numbers.Element | int64](term func(x, y T) S) reduction[T, S]
 	}
 }
 
-// summing lists the versions of a sum over f16, bf16, f32, f64 and i32; the terms differ by what they are computed in.
+// summing lists the versions of a sum for f16, bf16, f32, f64 and i32, given the terms for each type that is computed in.
 func summing(inputs int, f func(x, y float32) float32, d func(x, y float64) float64, i func(x, y int64) int64, f32 func(float32) float32, f64 func(float64) float64) []version {
 	half := func(widen func(uint16) float32) reduction[uint16, float32] {
 		return sums(func(x, y uint16) float32 { return f(widen(x), widen(y)) })
@@ -168,7 +168,7 @@ func identity[C any](x C) C                          { return x }
 func squareRoot32(x float32) float32                 { return numbers.Sqrt32(x) }
 func squareRoot64(x float64) float64                 { return math.Sqrt(x) }
 
-// choosing keeps the element that comes before all others; NaNs come nowhere.
+// choosing is the reduction that keeps the element which comes before all others; NaNs are ignored.
 func choosing[T any, C numbers.Element](start C, before func(a, b C) bool, widen func(T) C) reduction[T, C] {
 	join := func(a, b C) C {
 		if before(b, a) {
@@ -189,7 +189,7 @@ func extremes(before32 func(a, b float32) bool, before64 func(a, b float64) bool
 	}
 }
 
-// place is an element and where it was; index -1: none yet.
+// place is an element and its index, which is -1 if there is none yet.
 type place[C numbers.Element] struct {
 	value C
 	index int64

@@ -1,4 +1,4 @@
-// References of the kernels on rows: short rows in the order of columns, longer ones in 32 lanes and a tree, as the warps do.
+// References of the kernels on rows. As in the kernels, short rows are reduced in column order, longer ones in 32 lanes and a tree.
 
 package library
 
@@ -11,7 +11,7 @@ import (
 
 const shortRow = 32
 
-// fold joins the elements of a row in the kernels' order.
+// fold reduces the elements of a row in the kernels' order.
 func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
 	if cols <= shortRow {
 		a := start
@@ -35,7 +35,7 @@ func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A
 	return lane[0]
 }
 
-// rowSpan is how many rows make about 64 Ki elements.
+// rowSpan is the number of rows that have about 64 Ki elements.
 func rowSpan(cols int64) int64 { return max(1, (1<<16)/max(cols, 1)) }
 
 // byRows makes a reference that calls f for ranges of rows; arguments start with rows, cols.
@@ -149,7 +149,7 @@ func addBias[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
 	}
 }
 
-// concatenating joins rows; arguments rows, m, n, x, y, z. A single long row is split as well.
+// concatenating takes rows, m, n, x, y, z. Spans may split a row, so a single long row runs on several cores too.
 func concatenating[T any](*libraryKernel) launch.Reference {
 	const span = 1 << 16
 	return launch.Reference{

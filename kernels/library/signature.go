@@ -1,5 +1,5 @@
-// Signatures: a kernel's parameters as one line of text, such as "n i64, alpha S, x in T[n], y inout T[n]", read once when
-// the library is made. Knows no arguments.
+// Signatures: a kernel's parameters as one line of text, such as "n i64, alpha S, x in T[n], y inout T[n]", parsed once when
+// the library is built.
 
 package library
 
@@ -11,16 +11,16 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// parameter is one parameter of a row. Type letters stand for the types that a version binds: T the elements; S what T is
-// computed in; A what sums of T are kept in; X and Y further ones.
+// parameter is one parameter of a row. Letters stand for the types that a version binds: T is the element type, S the type T is
+// computed in, A the type of sums of T; X and Y are further element types.
 type parameter struct {
 	name     string
 	typeName string
 	mode     dag.Mode // 0: a scalar
 	scratch  bool
-	extent   *formula // elements; of scratch, bytes
+	extent   *formula // number of elements; for scratch, of bytes
 	min, max int64    // of an integer scalar
-	bounded  bool     // min and max are written in the signature
+	bounded  bool     // the signature gives min and max
 }
 
 func parseSignature(text string) ([]parameter, error) {
@@ -88,7 +88,7 @@ func parseSignature(text string) ([]parameter, error) {
 	return params, nil
 }
 
-// markCounts notes which scalars count something: those must not be negative.
+// markCounts marks the scalars that count something, which must not be negative.
 func (t *formulaTerm) markCounts(params []parameter) {
 	if p := t.param; t.op == 'v' && !params[p].bounded && params[p].min < 0 {
 		params[p].min = 0
@@ -118,10 +118,10 @@ func splitTop(text string) []string {
 	return append(fields, text[start:])
 }
 
-// bind is the types that one version of a kernel gives to the letters.
+// bind is the types that one version of a kernel binds the letters to.
 type bind struct{ T, X, Y dag.DType }
 
-// computedIn is the type that arithmetic on elements of a type uses.
+// computedIn is the type in which elements of a type are computed.
 func computedIn(t dag.DType) dag.DType {
 	if t == dag.F16 || t == dag.BF16 {
 		return dag.F32
@@ -152,7 +152,7 @@ func (b bind) resolve(typeName string) (dag.DType, error) {
 	return t, nil
 }
 
-// suffix is the end of an entry's name: "f32", or "i32_f32" where X differs from T.
+// suffix is the end of an entry's name: "_f32", or "_i32_f32" if X is bound too.
 func (b bind) suffix() string {
 	if b.T == dag.InvalidDType {
 		return ""

@@ -1,4 +1,4 @@
-// The table: one row per kernel says everything that is known of it. Rows live in the table_*.go files by family.
+// The table: one row per kernel with everything there is to know about it. The rows are in the table_*.go files, by family.
 
 package library
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// row is one kernel of the library. Its CUDA C lives in cuda/ under the entries dagrun_<name>_<types>.
+// row is one kernel of the library. Its CUDA C is in cuda/, in entries called dagrun_<name>_<types>.
 type row struct {
 	name      string
 	alias     string // another name for the same kernel, "" for none
@@ -30,17 +30,17 @@ type version struct {
 	run   func(k *libraryKernel) launch.Reference
 }
 
-// geometry gives a launch its shape.
+// geometry sets the shape of a launch.
 type geometry func(k *libraryKernel, v values, info *dag.LaunchInfo)
 
-// values are the scalars of a launch by parameter: in v the whole numbers, and 0 for floats.
+// values are the scalars of a launch by parameter; v has the integers, and 0 for floats.
 type values struct {
 	k    *libraryKernel
 	v    []int64
 	args []dag.Arg
 }
 
-// of is the value of a whole number by name, float that of a float.
+// of returns an integer by name, float a float.
 func (v values) of(name string) int64      { return v.v[v.at(name)] }
 func (v values) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
 

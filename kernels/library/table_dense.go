@@ -55,8 +55,8 @@ func denseRows() []row {
 	}
 }
 
-// multiplied gives a block a tile of results: 128 x 128 in f32 where that makes enough blocks, else 64 x 64, and 256 rows where
-// there are at most 16 columns. The kernels choose by the same sizes.
+// multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and 256 rows if
+// there are at most 16 columns. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
 	return func(k *libraryKernel, v values, info *dag.LaunchInfo) {
 		m, n := v.of(rows), v.of(cols)
@@ -76,7 +76,7 @@ func multiplied(rows, cols string) geometry {
 	}
 }
 
-// squares covers a matrix with square tiles, a block each, at most that many blocks.
+// squares covers a matrix with square tiles, one per block, up to a number of blocks.
 func squares(info *dag.LaunchInfo, rows, cols, tile, most int64) {
 	high, wide := (rows+tile-1)/tile, (cols+tile-1)/tile
 	blocks, ok := product(high, wide)

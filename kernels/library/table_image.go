@@ -12,7 +12,7 @@ import (
 func imageRows() []row {
 	conv := "rows i64 1.., cols i64 1.., in i64 1.., out i64 1.., size i64 1.., stride i64 1.., pad i64 0.., x in f32[rows*cols*in], weights in f32[out*size*size*in], y out f32[((rows+2*pad-size)/stride+1)*((cols+2*pad-size)/stride+1)*out]"
 	convFlops := "2*out*size*size*in*((rows+2*pad-size)/stride+1)*((cols+2*pad-size)/stride+1)"
-	// The same for some rows of a larger picture: rows of zeros only where the picture ends.
+	// The same for some rows of a larger picture, which has rows of zeros only at its edges.
 	convRows := strings.NewReplacer("pad i64 0..,", "pad i64 0.., above i64 0.., below i64 0..,", "rows+2*pad", "rows+above+below")
 	return []row{
 		{name: "gaussian_blur", doc: "y = x blurred by a Gaussian of the given diameter in points; points outside the picture count as zero", signature: "rows i64, cols i64, diameter i32 1..31, sigma T, x in T[rows*cols], y out T[rows*cols]", flops: "4*diameter*rows*cols",
@@ -127,7 +127,7 @@ func oddDiameter(v values) error {
 	return nil
 }
 
-// fits refuses a window larger than the picture.
+// fits checks that the window is not larger than the picture.
 func fits(v values) error {
 	rows, cols := padded(v)
 	if size := v.of("size"); size > rows || size > cols {
@@ -136,7 +136,7 @@ func fits(v values) error {
 	return nil
 }
 
-// padded is the picture's size with its zeros.
+// padded is the size of the picture including the zeros around it.
 func padded(v values) (rows, cols int64) {
 	rows, cols = v.of("rows"), v.of("cols")
 	if v.k.index("pad") >= 0 {
@@ -159,7 +159,7 @@ func powersOfTwo(v values) error {
 	return nil
 }
 
-// points gives every thread a few points of a grid.
+// points gives each thread a few points of a grid.
 func points(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 	n, ok := product(v.of("rows"), v.of("cols"))
 	if !ok {
@@ -174,7 +174,7 @@ func convolved(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 	launch.Spread(info, high*wide*((v.of("out")+7)/8), launch.BlockSize)
 }
 
-// blurred gives a block several tiles: each block computes the weights anew.
+// blurred gives a block several tiles, because each block computes the weights again.
 func blurred(info *dag.LaunchInfo, rows, cols int64) {
 	squares(info, rows, cols, 32, launch.MaxBlocks)
 }

@@ -21,7 +21,7 @@ func randomRows() []row {
 	}
 }
 
-// drawn gives a thread 16 bytes of random bits at a time.
+// drawn has each thread make 16 bytes of random bits at a time.
 func drawn(k *libraryKernel, v values, info *dag.LaunchInfo) {
 	launch.Spread(info, v.of("n"), launch.BlockSize*16/max(computedIn(k.types.T).Size(), 4))
 }

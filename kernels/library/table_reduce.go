@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// The scratch of a reduction: a counter, then a state of at most 16 bytes for each tile.
+// reduceScratch is a counter, then a state of at most 16 bytes for each tile.
 const reduceScratch = "scratch bytes[16 + 16*min(1056, ceil(n, 4096))]"
 
 func reduceRows() []row {
@@ -33,7 +33,7 @@ func reduceRows() []row {
 	}
 }
 
-// tiles is one block for each tile of a reduction; of nothing too, since the result must be written.
+// tiles is one block per tile of a reduction. An empty reduction has a block too, because its result must be written.
 func tiles(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 	info.Grid = [3]uint32{uint32(tileCount(v.of("n"))), 1, 1}
 	info.Block = [3]uint32{reduceLanes, 1, 1}

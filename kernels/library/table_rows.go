@@ -1,4 +1,4 @@
-// Rows (of the table) of the kernels on rows (of a matrix).
+// Table rows of the kernels that work on the rows of a matrix.
 
 package library
 
@@ -41,7 +41,7 @@ func both(f, d func(*libraryKernel) launch.Reference) []version {
 	return []version{{bind{T: dag.F32}, f}, {bind{T: dag.F64}, d}}
 }
 
-// perRow gives short rows a thread each, longer ones a warp each.
+// perRow gives each short row a thread and each longer row a warp.
 func perRow(_ *libraryKernel, v values, info *dag.LaunchInfo) {
 	each := int64(launch.BlockSize)
 	if v.of("cols") > shortRow {

@@ -1,4 +1,4 @@
-// Rows of the kernels that touch no memory.
+// Table rows of the kernels that touch no memory.
 
 package library
 
@@ -19,7 +19,7 @@ func waitRows() []row {
 	}
 }
 
-// longestSpin is about 30 years: every clock counts that far.
+// longestSpin is about 30 years, which fits every clock.
 const longestSpin = 1e15
 
 func spinTime(v values) error {
@@ -29,10 +29,10 @@ func spinTime(v values) error {
 	return nil
 }
 
-// spin waits rather than computes: on a GPU many spins run side by side however few cores the host has.
+// spin sleeps instead of computing: on a GPU many spins run at once, and the CPU device should behave the same on few cores.
 func spin(c *launch.Call, _, _ int64) {
 	end := time.Now().Add(time.Duration(launch.Scalar[float64](c.Args[0]) * float64(time.Microsecond)))
-	// The operating system's sleep is coarse: the last stretch is polled.
+	// Sleeping is not precise, so the last 200 us are polled.
 	if rest := time.Until(end) - 200*time.Microsecond; rest > 0 {
 		time.Sleep(rest)
 	}

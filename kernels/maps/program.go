@@ -19,7 +19,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/library/ptx"
 )
 
-// mapKernel is an expression's kernel. Its parameters are n, the output, the inputs, the scalars.
+// mapKernel is the kernel of an expression.
 type mapKernel struct {
 	entry   string
 	module  *launch.Module
@@ -164,14 +164,14 @@ const (
 	mapTanh
 )
 
-// mapInstr computes one value from earlier ones; values are numbered by their instruction.
+// mapInstr computes one value from earlier ones, which a and b number by their instructions.
 type mapInstr struct {
 	op    mapOp
 	a, b  int32
 	value float64
 }
 
-// mapProgram is an expression as a list of instructions, one of which is the result.
+// mapProgram is an expression as a list of instructions; result is the index of the last value.
 type mapProgram struct {
 	double  bool // computed in f64
 	code    []mapInstr
@@ -184,7 +184,7 @@ type mapProgram struct {
 	names   map[string]mapInstr
 }
 
-// single reports whether elements of a type can be computed on in f32 without loss.
+// single reports whether every value of a type is exact in f32.
 func single(t dag.DType) bool {
 	switch t {
 	case dag.F32, dag.F16, dag.BF16, dag.I8, dag.U8, dag.I16, dag.U16, dag.Bool:
@@ -210,7 +210,7 @@ func compileMap(spec *dag.MapSpec) (*mapProgram, error) {
 	return p, err
 }
 
-// emit adds an instruction, or finds it among the earlier ones.
+// emit adds an instruction, or returns an equal earlier one.
 func (p *mapProgram) emit(i mapInstr) int32 {
 	if at, ok := p.known[i]; ok {
 		return at
@@ -294,7 +294,7 @@ func (p *mapProgram) term(t *expr.Term) (int32, error) {
 	return 0, fmt.Errorf("%q cannot be used in a map", t.Name)
 }
 
-// integerRange is what a result is held within before it becomes an integer.
+// integerRange is the range that a result is clamped to before it becomes an integer; hi is exclusive.
 func integerRange(t dag.DType) (lo, hi float64) {
 	bits := int(t.Size() * 8)
 	if t.Signed() {

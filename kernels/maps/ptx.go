@@ -1,4 +1,4 @@
-// PTX of a map program: a grid-stride loop, four elements a turn so that four loads of each input are in flight.
+// PTX of a map program: a grid-stride loop over four elements at a time, so that four loads of each input are in flight.
 
 package maps
 
@@ -12,7 +12,7 @@ import (
 
 const mapUnroll = 4
 
-// mapWriter writes one kernel. Registers: %v<instruction>_<element> hold values; %c<instruction> those that do not change.
+// mapWriter writes one kernel. Registers %v<instruction>_<element> hold values, %c<instruction> constants and scalars.
 type mapWriter struct {
 	*mapProgram
 	strings.Builder // instructions
@@ -125,7 +125,7 @@ func (w *mapWriter) value(i int32, u int) string {
 	return fmt.Sprintf("%%v%d_%d", i, u)
 }
 
-// turn computes count elements, a step apart: all loads, then all arithmetic, then all stores.
+// turn computes count elements that are a step apart: all loads, then all arithmetic, then all stores.
 func (w *mapWriter) turn(count int) {
 	for b := range 1 + len(w.in) {
 		w.line("mad.lo.s64 %%at%d, %%i, %d, %%base%d", b, w.buffer(b).Size(), b)
@@ -157,7 +157,7 @@ func (w *mapWriter) turn(count int) {
 	}
 }
 
-// load reads an element and makes it the type that is computed in.
+// load reads an element and converts it to the type that is computed in.
 func (w *mapWriter) load(t dag.DType, to, at string) {
 	if t.String() == w.float {
 		w.line("ld.global.%s %s, [%s]", w.float, to, at)
@@ -190,14 +190,14 @@ func (w *mapWriter) load(t dag.DType, to, at string) {
 		r := w.temp(register)
 		w.line("ld.global.%s %s, [%s]", kind, r, at)
 		from := kind
-		if t.Size() == 1 { // lies extended in a register of 16 bits
+		if t.Size() == 1 { // loaded into a 16-bit register, extended
 			from = kind[:1] + "16"
 		}
 		w.line("cvt.rn.%s.%s %s, %s", w.float, from, to, r)
 	}
 }
 
-// integerKind is a type's name in PTX and the register that holds it.
+// integerKind returns a type's name in PTX and the kind of register that holds it.
 func integerKind(t dag.DType) (kind, register string) {
 	if t == dag.Bool {
 		return "u8", "b16"
@@ -251,7 +251,7 @@ func (w *mapWriter) store(from string) {
 		w.line("st.global.u8 [%%at0], %s", r)
 		return
 	}
-	// NaN is 0; what is outside the type becomes its nearest end.
+	// NaN becomes 0; values outside the type's range are clamped to it.
 	d := from
 	if !w.double {
 		d = w.temp("f64")

@@ -1,5 +1,5 @@
-// The Go side of a map program: each instruction runs over a chunk of elements before the next does. Results have the bits of
-// the PTX.
+// The Go version of a map program: each instruction runs over a chunk of elements before the next one does. Its results equal the
+// PTX's bit for bit.
 
 package maps
 
@@ -226,7 +226,7 @@ func storeElements[C float32 | float64](t dag.DType, a launch.Arg, n, from int64
 	}
 }
 
-// storeIntegers cuts off toward zero; NaN is 0, what is outside the type becomes its nearest end.
+// storeIntegers truncates toward zero. NaN becomes 0; values outside the type's range are clamped to it.
 func storeIntegers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64, C float32 | float64](t dag.DType, a launch.Arg, n, from int64, v []C) {
 	lo, hi := integerRange(t)
 	var ends [2]T

@@ -1,4 +1,4 @@
-// Entries of compiled code: cubins (ELF files of NVIDIA's) and fat binaries (cubins and PTX in one). Reads tables only.
+// The kernels of compiled code: cubins (NVIDIA's ELF files) and fat binaries (cubins and PTX in one file).
 
 package source
 
@@ -30,7 +30,7 @@ const (
 // parseCubin lists the kernels of a cubin with the sizes of their parameters.
 func parseCubin(code []byte) (entries []sourceKernel, globals []string, err error) {
 	defer func() {
-		if r := recover(); r != nil { // debug/elf may panic on files that are damaged on purpose
+		if r := recover(); r != nil { // debug/elf may panic on maliciously damaged files
 			err = fmt.Errorf("a damaged cubin: %v", r)
 		}
 	}()
@@ -143,7 +143,7 @@ func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err err
 	return entries, globals, nil
 }
 
-// unpackLZ4 undoes one block.
+// unpackLZ4 decompresses one block.
 func unpackLZ4(in []byte, size uint64) ([]byte, error) {
 	damaged := errors.New("a damaged fat binary: packed wrongly")
 	if size > fatbinMostSize {

@@ -1,5 +1,5 @@
-// A C preprocessor, as much of it as signatures need: comments, conditionals, macros with arguments, files included by name.
-// What it cannot follow (headers that are not there) it passes over: it never fails.
+// A C preprocessor, as far as signatures need one: comments, conditionals, macros with arguments, included files. It never fails:
+// it ignores what it cannot follow, such as missing headers.
 
 package source
 
@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// token is a word, a number, a string or a mark, with the line it stands on.
+// token is a word, a number, a string or a punctuation mark, with its line.
 type token struct {
 	text  string
 	line  int
-	space bool // white space or a comment stood before it
+	space bool // white space or a comment precedes it
 }
 
 func (t token) word() bool {
 	return t.text != "" && (isWord(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9'))
 }
 
-// tokens cuts source text; directives are lines of their own, marked by a "#" token at their start and an "\n" token at their end.
+// tokens splits source text. A directive starts with a "#" token and ends with an "\n" token.
 func tokens(source string) []token {
 	source = strings.ReplaceAll(source, "\r\n", "\n")
 	var out []token
@@ -105,13 +105,13 @@ type macro struct {
 // preprocessor holds the macros of one translation unit.
 type preprocessor struct {
 	macros map[string]*macro
-	read   func(name string) ([]byte, error) // an included file; nil: none are followed
+	read   func(name string) ([]byte, error) // reads an included file; nil: includes are ignored
 	depth  int
 	out    []token
-	room   int // tokens that may still be made: macros that multiply end
+	room   int // how many tokens may still be made, so that macros which multiply come to an end
 }
 
-// preprocess expands a source. Lines of included files are those of their #include.
+// preprocess expands a source. Tokens of included files have the line of their #include.
 func preprocess(source string, read func(name string) ([]byte, error)) []token {
 	p := &preprocessor{macros: map[string]*macro{}, read: read, room: 4 << 20}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
@@ -122,7 +122,7 @@ func preprocess(source string, read func(name string) ([]byte, error)) []token {
 }
 
 func (p *preprocessor) file(in []token, atLine int) {
-	// Of each open #if: whether its present branch is taken, and whether any was.
+	// For each open #if: whether its current branch is taken, and whether any was.
 	type branch struct{ taken, any, outer bool }
 	var open []branch
 	taken := true
@@ -212,7 +212,7 @@ func (p *preprocessor) file(in []token, atLine int) {
 	flush()
 }
 
-// directiveAt tells a directive's # from one inside a directive's own line, which file never sees: a # that begins a line.
+// directiveAt reports whether a # begins a line, and so a directive.
 func (p *preprocessor) directiveAt(in []token, i int) bool {
 	return i == 0 || in[i-1].text == "\n" || in[i-1].line != in[i].line
 }
@@ -240,7 +240,7 @@ func (p *preprocessor) define(d []token) {
 	p.macros[d[0].text] = m
 }
 
-// expand replaces macros in a list of tokens; hidden are the names being expanded.
+// expand replaces macros in a list of tokens, except for the hidden ones, which are being expanded already.
 func (p *preprocessor) expand(in []token, hidden []string) []token {
 	var out []token
 	for i := 0; i < len(in); i++ {
@@ -267,7 +267,7 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 		body := p.paste(m, args, t.line)
 		i = next
 		made := p.expand(body, append(hidden, t.text))
-		// A body may end in the name of a macro whose arguments follow the call: M(name)(arguments).
+		// A body may end with the name of a macro whose arguments follow the call: M(name)(arguments).
 		if last := len(made) - 1; last >= 0 && i+1 < len(in) && in[i+1].text == "(" {
 			if f := p.macros[made[last].text]; f != nil && f.function && !contains(hidden, made[last].text) && made[last].text != t.text {
 				if _, end := arguments(in, i+1); end > 0 {
@@ -315,7 +315,7 @@ func arguments(in []token, open int) ([][]token, int) {
 	return nil, -1
 }
 
-// paste puts arguments into a body: as they are beside ##, as a string after #, else expanded.
+// paste puts arguments into a body: unchanged next to ##, as a string after #, expanded otherwise.
 func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 	argument := func(name string) ([]token, bool) {
 		for k, param := range m.params {
@@ -377,7 +377,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 	return out
 }
 
-// condition evaluates the expression of an #if; what it cannot read is false.
+// condition evaluates the expression of an #if; an expression that it cannot read is false.
 func (p *preprocessor) condition(in []token) bool {
 	var plain []token
 	for i := 0; i < len(in); i++ {

@@ -1,5 +1,5 @@
 // Signatures of the kernels in CUDA C: every extern "C" __global__ function with its parameters, and the variables that all
-// launches share. Reads declarations only; what stands in bodies is passed over.
+// launches share. Function bodies are skipped.
 
 package source
 
@@ -49,7 +49,7 @@ type signatureParser struct {
 	depth int
 }
 
-// scope reads declarations up to the scope's end. C: inside extern "C" { }; named: inside a namespace.
+// scope reads declarations to the end of the scope. c is true inside extern "C" { }, named inside a namespace.
 func (p *signatureParser) scope(c, named bool) {
 	if p.depth++; p.depth > 200 {
 		p.at = len(p.in)
@@ -89,7 +89,7 @@ func (p *signatureParser) peek(k int) string {
 	return ""
 }
 
-// declaration reads up to a semicolon or past a body in braces, which it leaves out.
+// declaration reads up to a semicolon, or past a body in braces, which it omits.
 func (p *signatureParser) declaration() []token {
 	start, parens := p.at, 0
 	for ; p.at < len(p.in); p.at++ {
@@ -113,7 +113,7 @@ func (p *signatureParser) declaration() []token {
 			d := p.in[start:p.at]
 			p.skipBraces()
 			isType := len(d) > 0 && (d[0].text == "struct" || d[0].text == "class" || d[0].text == "union" || d[0].text == "enum" || d[0].text == "typedef")
-			if isType || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: goes on to a semicolon
+			if isType || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: the declaration continues to a semicolon
 				d = append([]token(nil), d...)
 				for p.at < len(p.in) && p.in[p.at].text != ";" && p.in[p.at].text != "}" {
 					d = append(d, p.in[p.at])
@@ -146,8 +146,7 @@ func (p *signatureParser) skipBraces() {
 	}
 }
 
-// initialises reports whether a declaration gives a value: an = that is no default, neither of a template's parameter nor of a
-// function's.
+// initialises reports whether a declaration has an initialiser: an = that is not the default of a template's or function's parameter.
 func initialises(d []token) bool {
 	angles := 0
 	for _, t := range d {
@@ -180,7 +179,7 @@ func hasToken(d []token, text string) bool {
 	return false
 }
 
-// take understands one declaration.
+// take interprets one declaration.
 func (p *signatureParser) take(d []token, c bool) {
 	switch {
 	case len(d) == 0:
@@ -206,7 +205,7 @@ func (p *signatureParser) typedef(d []token, name string) {
 	p.types[name] = strings.Join(words, " ")
 }
 
-// variable notes a variable that kernels can write. A function has a parenthesis before any initialiser.
+// variable records a variable that kernels can write. A function has a parenthesis before any initialiser.
 func (p *signatureParser) variable(d []token) {
 	d = withoutAttributes(d)
 	name := ""
@@ -290,7 +289,7 @@ func (p *signatureParser) kernel(d []token, c bool) {
 	p.out.kernels = append(p.out.kernels, k)
 }
 
-// param understands "const float *__restrict__ x".
+// param interprets a parameter such as "const float *__restrict__ x".
 func (p *signatureParser) param(d []token, index int) (dag.KernelParam, error) {
 	var words []string
 	stars, constant, structure, name := 0, false, false, ""
@@ -349,7 +348,7 @@ func (p *signatureParser) param(d []token, index int) (dag.KernelParam, error) {
 	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil
 }
 
-// completes tells words that end a type, such as int in "unsigned int".
+// completes reports whether a word can end a type, such as int in "unsigned int".
 func completes(word string) bool {
 	switch word {
 	case "int", "long", "short", "char", "unsigned", "signed", "float", "double":
@@ -366,7 +365,7 @@ func textOf(d []token) string {
 	return strings.Join(words, " ")
 }
 
-// dtype finds a type by its words in any order, through typedefs.
+// dtype finds a type by its words, in any order and through typedefs.
 func (p *signatureParser) dtype(text string) (dag.DType, bool) {
 	for range 20 {
 		if t, ok := cudaTypes[canonical(text)]; ok {
@@ -381,7 +380,7 @@ func (p *signatureParser) dtype(text string) (dag.DType, bool) {
 	return 0, false
 }
 
-// canonical writes a C integer type one way: "long unsigned int" is "unsigned long".
+// canonical normalises a C integer type: "long unsigned int" becomes "unsigned long".
 func canonical(text string) string {
 	var unsigned, signed bool
 	longs, base := 0, ""

@@ -1,4 +1,4 @@
-// Coefficients of erf, as in cuda/math.cuh. Computes nothing.
+// Coefficients of erf, as in cuda/math.cuh.
 
 package numbers
 

@@ -1,4 +1,4 @@
-// a*b + c rounded once in float32, which Go has for float64 only.
+// a*b + c rounded once in float32: Go has it for float64 only.
 
 package numbers
 

@@ -1,8 +1,8 @@
 // Package numbers computes what the kernels compute, in Go, with the same bits: special functions, random numbers, and sums with
 // one rounding.
 //
-// exp, log, sin, cos, tanh, erf as in cuda/math.cuh, line by line and bit for bit: float32 products are converted before
-// they are added, so that no compiler fuses them; float64 fuses where the kernels do.
+// exp, log, sin, cos, tanh and erf follow library/cuda/math.cuh line by line and bit for bit. float32 products are converted before
+// they are added, so that no compiler fuses them; float64 products are fused where the kernels do so.
 package numbers
 
 import (
@@ -163,7 +163,7 @@ var twoOverPi = [22]uint64{
 	0xf0cfbc209af4361d, 0xa9e391615ee61b08,
 }
 
-// reduced subtracts the nearest multiple of pi/2 and tells which one, modulo 4.
+// reduced subtracts the nearest multiple of pi/2 and returns which one, modulo 4.
 func reduced(x float64) (r float64, quadrant int32) {
 	b := math.Float64bits(x)
 	e := int32(b >> 52 & 0x7ff)

@@ -1,4 +1,4 @@
-// Philox 4x32-10 in Go: the counter-based generator that uniform and normal numbers come from, the same bits on every device.
+// Philox 4x32-10 in Go: the counter-based generator behind uniform and normal numbers, with the same bits on every device.
 
 package numbers
 
@@ -17,7 +17,7 @@ func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return c
 }
 
-// philoxAt is the block of number i of a seed.
+// philoxAt returns the words for number i of a seed.
 func philoxAt(seed, i uint64) [4]uint32 {
 	return Philox([4]uint32{uint32(i), uint32(i >> 32)}, [2]uint32{uint32(seed), uint32(seed >> 32)})
 }

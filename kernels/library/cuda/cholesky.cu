@@ -1,6 +1,6 @@
-// Steps of a tiled Cholesky factorisation on tiles that lie whole in memory: the factor of a tile and the solve below it.
-// (The updates are syrk and gemm.) Each element takes its updates in the order of columns, each with one rounding, so the
-// blocking changes nothing.
+// Steps of a tiled Cholesky factorisation on contiguous tiles: the factor of a tile and the solve below it. (The updates are syrk
+// and gemm.) Each element is updated in the order of columns, with one rounding per update, so that the blocking does not change
+// the result.
 #include "common.cuh"
 
 const int threads = 256;
@@ -32,7 +32,7 @@ template <int width, class T> DEVICE void potrf(i32 n, T *a) {
       i32 r = i / width, c = i % width;
       if (c < w && r >= c) corner[(i64)r * n + c] = panel[r][c];
     }
-    // What is right of the panel: squares of 4 by 4 results a thread.
+    // The part right of the panel: 4 x 4 results per thread.
     i32 rest = rows - w, squares = (rest + 3) / 4;
     for (i32 q = thread_x(); q < squares * squares; q += threads) {
       i32 r0 = w + q / squares * 4, c0 = w + q % squares * 4;
@@ -66,7 +66,7 @@ template <int width, class T> DEVICE void potrf(i32 n, T *a) {
 #define POTRF(t, width) extern "C" __global__ void __launch_bounds__(threads) dagrun_potrf_##t(i64 n, t *a) { potrf<width>((i32)n, a); }
 POTRF(f32, 16) POTRF(f64, 8)
 
-// X * L^T = B, X over B. A block takes some rows; panels of 16 columns.
+// X * L^T = B, X replaces B. Each block solves some rows, in panels of 16 columns.
 template <int own, class T> DEVICE void trsm(i64 m, i32 n, const T *l, T *x) {
   static __shared__ T rows[own][512], corner[16][17];
   for (i64 row = (i64)block_x() * own; row < m; row += (i64)blocks_x() * own) {

@@ -1,5 +1,5 @@
-// What every kernel source starts with: element types, thread indices, 16-byte packs. Compiles with clang (to PTX, without
-// a CUDA toolkit) and with NVRTC. Includes nothing.
+// What every kernel source starts with: element types, thread indices, 16-byte packs. Compiles with clang (to PTX, without a CUDA
+// toolkit) and with NVRTC.
 #pragma once
 
 typedef long long i64;
@@ -23,7 +23,7 @@ typedef double f64;
 #define DEVICE_MEMBER __device__ __forceinline__
 #define KERNEL(name) extern "C" __global__ void dagrun_##name
 
-// Registers that tell a thread where it is.
+// Indices of threads and blocks.
 #ifdef __clang__
 DEVICE u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -33,8 +33,8 @@ DEVICE u32 threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
 DEVICE u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 DEVICE u32 blocks_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 DEVICE u32 blocks_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
-// The compiler's own barrier does not do: LLVM takes it for granted that an intrinsic leaves a static variable alone whose address
-// nobody takes, and moves loads from __shared__ memory across it.
+// The compiler's own barrier is not enough: LLVM assumes that an intrinsic does not change a static variable whose address is not
+// taken, and moves loads from __shared__ memory across it.
 DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 DEVICE void fence() { asm volatile("membar.gl;" ::: "memory"); }
 DEVICE i32 bits_of(f32 x) { return __nvvm_bitcast_f2i(x); }
@@ -74,11 +74,11 @@ DEVICE i64 index_step() { return (i64)blocks_x() * threads_x(); }
 template <class T> DEVICE T smaller(T a, T b) { return b < a ? b : a; }
 template <class T> DEVICE T larger(T a, T b) { return a < b ? b : a; }
 
-// f16 and bf16 are 16 bits in memory and f32 in registers. Rounding is to nearest even: bf16 by integers, f16 by the
-// conversion that every GPU has. Arithmetic on them is f32's, so that every device and the Go reference agree.
+// f16 and bf16 are 16 bits in memory and f32 in registers. They are rounded to nearest even: bf16 with integer operations, f16 with
+// the conversion that every GPU has. Arithmetic is in f32, so that every device and the Go reference agree.
 struct f16 { u16 bits; };
 struct bf16 { u16 bits; };
-struct bits16 { u16 bits; }; // either, moved without a look inside
+struct bits16 { u16 bits; }; // either of them, copied unchanged
 
 template <class T> struct computed { typedef T type; };
 template <> struct computed<f16> { typedef f32 type; };

@@ -1,9 +1,9 @@
-// Dense matrices, row by row in memory: products, matrix times vector, transposition.
+// Dense row-major matrices: products, matrix times vector, transposition.
 #include "warp.cuh"
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
-// What is multiplied is the matrix as it is, or its columns standardised. columns says which four the next elements are of.
+// The left operand: the matrix itself, or the matrix with standardised columns. columns says which four columns come next.
 struct AsItIs {
   DEVICE_MEMBER void columns(i64, i64) {}
   template <class C> DEVICE_MEMBER C operator()(C v, int) const { return v; }
@@ -21,7 +21,7 @@ template <class C> struct Standardised {
   DEVICE_MEMBER C operator()(C v, int k) const { return (v - m[k]) * s[k]; }
 };
 
-// take takes four neighbours of a row, zeros outside the matrix.
+// take reads four neighbours in a row, or zeros outside the matrix.
 template <class T> DEVICE void take(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
   if (row < rows && aligned && col + 4 <= cols) {
     four<T> v = *(const four<T> *)(p + row * cols + col);
@@ -46,10 +46,10 @@ template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
   return ((u64)p & (alignof(four<T>) - 1)) == 0 && cols % 4 == 0;
 }
 
-// side threads a side of a block's square tile, each with own x own results; depth columns of a and rows of b at a time.
+// A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
 const int threads = 256, depth = 16;
 
-// Every result sums its products in the order of k, each added with one rounding: the shape of the tile changes nothing.
+// Every result sums its products in the order of k, with one rounding each, so that the tile's shape does not change it.
 template <int own, class C, class TA, class TB, class S, class F>
 DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / threads;
@@ -77,7 +77,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 #pragma unroll
         for (int p = 0; p < depth; p++) {
           C x[own], y[own];
-          // Fours of neighbours, 64 apart: one vector load each, without bank conflicts.
+          // Groups of four neighbours, 64 apart: one vector load each, without bank conflicts.
 #pragma unroll
           for (int i = 0; i < own; i++) x[i] = as[p][i / 4 * 64 + ty * 4 + i % 4];
 #pragma unroll
@@ -110,12 +110,12 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
   }
 }
 
-// At most 16 columns of results, from a whose rows lie whole in memory: a thread for each row, a's tiles through shared memory
-// so that its loads are of neighbours, and the results too so that its stores are. The next tile is on its way while this one's
-// products are made. The pitch keeps the banks apart that a warp's stores go to.
+// At most 16 columns of results: one thread per row. Tiles of a go through shared memory so that global loads are contiguous, and the
+// results do too, for their stores. The next tile is loaded while the products of this one are computed. The pitch avoids bank
+// conflicts between a warp's stores.
 const int narrow_columns = 16, narrow_depth = 16, narrow_pitch = threads + 2;
 
-// wide is 12 or 16: the columns that are there, and some more.
+// wide is 12 or 16: the number of columns, rounded up.
 template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[narrow_pitch], const C (*bs)[narrow_columns], C *acc) {
 #pragma unroll 4
   for (int p = 0; p < deep; p++) {
@@ -184,7 +184,7 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
   }
 }
 
-// Which of the three ways: as in products() of geometry_dense.go.
+// Chooses one of the three ways by the same rule as multiplied() in table_dense.go.
 template <class C, class TA, class TB, class S, class F>
 DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
@@ -234,7 +234,7 @@ MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MA
 }
 SYRK(f32) SYRK(f64)
 
-// A warp for each row; element j goes to accumulator j % 128, four of each lane.
+// One warp per row; element j is added to accumulator j % 128, of which each lane has four.
 #define GEMV(t) KERNEL(gemv_##t)(i64 m, i64 n, t alpha, const t *a, const t *x, t beta, t *y) { \
   u32 lane = thread_x() & 31; \
   bool whole = aligned_rows(a, n) && ((u64)x & (alignof(four<t>) - 1)) == 0; \

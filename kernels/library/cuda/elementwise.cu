@@ -1,8 +1,8 @@
 // Elementwise kernels: y[i] from the i-th elements of up to three inputs. An output may be one of the inputs.
 #include "math.cuh"
 
-// each computes y[i] = f(a[i], b[i], c[i], i) with 16-byte accesses wherever the pointers share their offset from a
-// 16-byte boundary, and several loads in flight before the first store.
+// each computes y[i] = f(a[i], b[i], c[i], i). It uses 16-byte accesses if the pointers have the same offset from a 16-byte
+// boundary, and has several loads in flight before the first store.
 template <int inputs, int unroll, class T, class F>
 DEVICE void each(i64 n, T *y, const T *a, const T *b, const T *c, F f) {
   typedef typename computed<T>::type C;
@@ -49,7 +49,7 @@ DEVICE void each(i64 n, T *y, const T *a, const T *b, const T *c, F f) {
   for (; p + (unroll - 1) * step < packs; p += step * unroll) many(p, number<unroll>());
 #pragma unroll 1
   for (; p < packs; p += step) many(p, number<1>());
-  // What is left: the elements before the first whole pack and after the last, or all of them.
+  // The rest: the elements before the first whole pack and after the last one, or all of them.
   i64 rest = n - packs * width;
 #pragma unroll 1
   for (i64 k = first; k < rest; k += step) one(k < head ? k : k + packs * width);
@@ -65,7 +65,7 @@ DEVICE void each(i64 n, T *y, const T *a, const T *b, const T *c, F f) {
 #define HEAVY1(n, y, x0, body) each<1, 1>(n, y, (const T *)x0, NONE, NONE, BODY(body))
 #define TYPES(t) typedef t T; typedef computed<t>::type C
 
-// Each row: the type in memory, the type of scalars.
+// Each line: the type in memory, the type of scalars.
 #define HALVES(M) M(f16, f32) M(bf16, f32)
 #define FLOATS(M) M(f32, f32) M(f64, f64)
 #define NUMBERS(M) FLOATS(M) M(i32, i32)
@@ -115,7 +115,7 @@ FLOATS(TANH)
 #define ERF(t, s) KERNEL(erf_##t)(i64 n, const t *x, t *y) { TYPES(t); HEAVY1(n, y, x, error_function(a)); }
 FLOATS(ERF)
 
-// Scalars that an earlier kernel left in memory.
+// Scalars that an earlier kernel wrote to memory.
 #define DIVIDE_BY(t, s) KERNEL(divide_by_##t)(i64 n, const t *d, const t *x, t *y) { TYPES(t); if (n <= 0) return; C by = *d; EACH1(n, y, x, a / by); }
 FLOATS(DIVIDE_BY)
 #define AXPY_RATIO(t, s) KERNEL(axpy_ratio_##t)(i64 n, s sign, const t *p, const t *q, const t *x, t *y) { TYPES(t); if (n <= 0) return; C alpha = sign * (*p / *q); EACH2(n, y, x, y, alpha * a + b); }

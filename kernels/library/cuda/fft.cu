@@ -1,4 +1,4 @@
-// One stage of a radix-2 Fourier transform that sorts itself (Stockham): log2(n) launches, alternating between two buffers.
+// One stage of a self-sorting (Stockham) radix-2 Fourier transform: log2(n) launches that alternate between two buffers.
 // Complex numbers are pairs.
 #include "math.cuh"
 

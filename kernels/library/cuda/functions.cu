@@ -1,4 +1,5 @@
-// The functions that elementwise expressions call, compiled apart: the kernels that dagrun writes in PTX itself call them.
+// The functions that elementwise expressions call. They are compiled separately, because dagrun writes the kernels of expressions in
+// PTX.
 #include "math.cuh"
 
 #define FUNCTION(name, body) \

@@ -1,17 +1,17 @@
 // Pictures and grids: filters on a neighbourhood.
 #include "math.cuh"
 
-// A Gaussian blur is a blur along rows and then one along columns. A block makes 32 x 32 results: the picture's tile with its
-// margin comes into shared memory once, is blurred along rows there and then along columns. What is outside the picture
-// counts as zero.
+// A Gaussian blur is a blur along rows and then one along columns. A block computes 32 x 32 results: it loads the picture's tile with
+// its margin into shared memory once and blurs it there along rows, then along columns. Points outside the picture count as
+// zero.
 const int side = 32, most_radius = 15, most_wide = side + 2 * most_radius;
 
 template <class T> struct BlurTile {
   T picture[most_wide][most_wide], half[most_wide][side], weight[2 * most_radius + 1];
 };
 
-// fixed is the diameter where it is known while compiling, so that loops over it are unrolled; else 0. x has above rows before those
-// that results are for, and below after them: what lies beyond counts as zero.
+// fixed is the diameter if it is known at compile time, so that loops over it are unrolled, otherwise 0. x has `above` extra rows
+// before the rows of the result and `below` after; rows beyond those count as zero.
 template <int fixed, class T>
 DEVICE void blur_tiles(BlurTile<T> &s, i64 rows, i64 cols, i64 above, i64 below, i32 any_diameter, const T *x, T *y) {
   const i32 diameter = fixed ? fixed : any_diameter, radius = diameter / 2, wide = side + 2 * radius, own = 4;
@@ -31,7 +31,7 @@ DEVICE void blur_tiles(BlurTile<T> &s, i64 rows, i64 cols, i64 above, i64 below,
       s.half[i][tx] = sum;
     }
     barrier();
-    // Four neighbours below one another, which share most of what they read.
+    // Four results in a column, which share most of their inputs.
     T sum[own];
 #pragma unroll
     for (int u = 0; u < own; u++) sum[u] = (T)0;
@@ -52,7 +52,7 @@ DEVICE void blur_tiles(BlurTile<T> &s, i64 rows, i64 cols, i64 above, i64 below,
 
 template <class T> DEVICE void gaussian_blur(i64 rows, i64 cols, i64 above, i64 below, i32 diameter, T sigma, const T *x, T *y) {
   static __shared__ BlurTile<T> s;
-  // Every thread makes the sum of the weights itself: nobody waits.
+  // Every thread computes the sum of the weights itself, which saves a barrier.
   T total = (T)0;
   for (i32 k = 0; k < diameter; k++) {
     T d = (T)(k - diameter / 2), w = exponential(-(d * d) / ((T)2 * sigma * sigma));
@@ -77,7 +77,7 @@ BLUR(f32) BLUR(f64)
 }
 BLUR_ROWS(f32) BLUR_ROWS(f64)
 
-// grid_points calls f(row, column) for each point; neighbours come from the caches.
+// grid_points calls f(row, column) for each point. Neighbours are read through the caches.
 template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
   i64 total = rows * cols, step = index_step();
   if ((u64)total <= 0x7fffffffu) {
@@ -87,7 +87,7 @@ template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
   for (i64 i = first_index(); i < total; i += step) f(i / cols, i % cols);
 }
 
-// The length of the gradient; outside the picture counts as zero. x has above and below as a blur's.
+// The magnitude of the gradient. Points outside the picture count as zero; x has `above` and `below` extra rows, as in a blur.
 template <class T> DEVICE void sobel(i64 rows, i64 cols, i64 above, i64 below, const T *x, T *y) {
   grid_points(rows, cols, [=](i64 r, i64 c) {
     T p[3][3];
@@ -109,7 +109,7 @@ SOBEL(f32) SOBEL(f64)
 #define SOBEL_ROWS(t) KERNEL(sobel_rows_##t)(i64 rows, i64 cols, i64 above, i64 below, const t *x, t *y) { sobel(rows, cols, above, below, x, y); }
 SOBEL_ROWS(f32) SOBEL_ROWS(f64)
 
-// One step of heat on a grid; the border keeps its values.
+// One step of heat on a grid; the border is copied.
 #define STENCIL5(t) KERNEL(stencil5_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
   grid_points(rows, cols, [=](i64 r, i64 c) { \
     const t *p = x + r * cols + c; \
@@ -120,7 +120,7 @@ SOBEL_ROWS(f32) SOBEL_ROWS(f64)
 }
 STENCIL5(f32) STENCIL5(f64)
 
-// The same for some rows of a larger grid: x has one row more above and below. The outer columns keep their values.
+// The same for some rows of a larger grid: x has an extra row above and below. The outer columns are copied.
 #define STENCIL5_HALO(t) KERNEL(stencil5_halo_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
   grid_points(rows, cols, [=](i64 r, i64 c) { \
     const t *p = x + (r + 1) * cols + c; \
@@ -140,14 +140,14 @@ STENCIL5_HALO(f32) STENCIL5_HALO(f64)
 }
 STENCIL3(f32) STENCIL3(f64)
 
-// Convolution of a picture of rows x cols points with channels last, with above and below rows of zeros before and after it;
-// weights are [out][size][size][in]. A thread makes up to 8 channels of one point, so that what it reads serves all of them. The
-// weights come from shared memory where they fit, the 8 of a thread's channels side by side: two vector loads.
+// Convolution of a picture of rows x cols points with channels last, with `above` and `below` rows of zeros before and after it;
+// weights are [out][size][size][in]. A thread computes up to 8 channels of one point, which share the points it reads. The weights
+// are in shared memory if they fit there, those of a thread's 8 channels side by side: two vector loads.
 const int channels_each = 8, most_weights = 8192;
 
 struct alignas(16) quad { f32 v[4]; };
 
-// add_products adds one element's products with a thread's channels.
+// add_products adds the products of one element for each of a thread's channels.
 DEVICE void add_products(f32 v, const f32 *w, f32 *sum) {
   quad low = ((const quad *)w)[0], high = ((const quad *)w)[1];
 #pragma unroll
@@ -179,7 +179,7 @@ DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i6
     i64 top = r * stride - above, left = c * stride - pad;
     u32 own = (u32)(group * channels_each * each);
     if (keeps && size == 3 && in == 1) {
-      // The window of a grey picture: nine loads at once.
+      // The window of a picture with one channel: nine loads at once.
       const f32 *p = x + top * cols + left;
       f32 v[3][3];
       bool there[3][3];
@@ -196,8 +196,7 @@ DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i6
         for (int b = 0; b < 3; b++)
           if (there[a][b]) add_products(v[a][b], kept + own + (a * 3 + b) * channels_each, sum);
     } else {
-      // The rows and columns of the window that lie in the picture. What one row of it covers is a run of neighbours, in memory as
-      // in the weights.
+      // The rows and columns of the window that lie in the picture. Each row of it is contiguous, in the picture and in the weights.
       i64 from_row = larger(-top, (i64)0), to_row = smaller(rows - top, size);
       i64 from = larger(-left, (i64)0) * in, to = smaller(cols - left, size) * in;
       const f32 *p = x + ((top + from_row) * cols + left) * in;
@@ -240,7 +239,7 @@ CONV2D(conv2d, false) CONV2D(conv2d_relu, true)
 }
 CONV2D_ROWS(conv2d, false) CONV2D_ROWS(conv2d_relu, true)
 
-// quotient divides in 32 bits where that does: 64 bits take some forty instructions.
+// quotient divides in 32 bits if that suffices: in 64 bits it takes some forty instructions.
 DEVICE i64 quotient(i64 a, i64 b, bool narrow) { return narrow ? (i64)((u32)a / (u32)b) : a / b; }
 
 #define MEAN_POOL(t) KERNEL(mean_pool_##t)(i64 rows, i64 cols, i64 channels, i64 size, i64 stride, const t *x, t *y) { \

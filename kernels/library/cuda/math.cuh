@@ -1,5 +1,5 @@
-// exp, log, sin, cos, tanh, erf from sums, products and quotients only, so that they give the same bits on every device
-// and in mathematics.go, which mirrors this file line by line. f32 never fuses (Go has no f32 fma); f64 does, through fused().
+// exp, log, sin, cos, tanh and erf from sums, products and quotients only, so that they give the same bits on every device and in
+// internal/numbers, which mirrors this file line by line. f32 products are never fused (Go has no f32 fma); f64 ones are, by fused().
 #pragma once
 #include "common.cuh"
 
@@ -17,7 +17,7 @@ DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
 DEVICE f32 infinity(f32) { return INFINITY32; }
 DEVICE f64 infinity(f64) { return INFINITY64; }
 
-// power_of_two is 2^k for a k of normal results.
+// power_of_two is 2^k; the result must be a normal number.
 DEVICE f32 power_of_two(f32, i32 k) { return f32_of((k + 127) << 23); }
 DEVICE f64 power_of_two(f64, i32 k) { return f64_of((i64)(k + 1023) << 52); }
 
@@ -118,7 +118,7 @@ static __constant__ const u64 two_over_pi[22] = {
     0x4f463f669e5fea2dull, 0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull,
     0xf0cfbc209af4361dull, 0xa9e391615ee61b08ull};
 
-// reduced subtracts the nearest multiple of pi/2 and tells which one, modulo 4.
+// reduced subtracts the nearest multiple of pi/2 and returns which one, modulo 4.
 DEVICE f64 reduced(f64 x, i32 &quadrant) {
   i64 b = bits_of(x);
   i32 e = (i32)(b >> 52 & 0x7ff);
@@ -236,7 +236,7 @@ DEVICE f64 hyperbolic_tangent(f64 x) {
   return x < 0.0 ? -r : r;
 }
 
-// erf: an odd polynomial up to 1, then one polynomial for each unit interval, about its middle; lowest power first.
+// erf: an odd polynomial up to 1, then one polynomial per unit interval, around its middle; lowest power first.
 static __constant__ const f32 erf_odd32[7] = {0x1.20dd740000000p+0f, -0x1.81273e0000000p-2f, 0x1.ce2d100000000p-4f, -0x1.b7faba0000000p-6f, 0x1.5412700000000p-8f, -0x1.a450880000000p-11f, 0x1.4a56900000000p-14f};
 static __constant__ const f32 erf_piece32[3][9] = {
     {0x1.eea5560000000p-1f, 0x1.e723380000000p-4f, -0x1.6d5a940000000p-3f, 0x1.1c30100000000p-3f, -0x1.6d5b680000000p-5f, -0x1.ec9ff60000000p-7f, 0x1.3cbd0a0000000p-6f, -0x1.f67f2a0000000p-9f, -0x1.3a80ac0000000p-9f},
@@ -305,7 +305,7 @@ DEVICE f64 logarithm2(f64 x) {
 }
 DEVICE f32 logarithm2(f32 x) { return (f32)logarithm2((f64)x); }
 
-// x to the power of y, through its logarithm: y * log(x) ulps at worst, 1 ulp rounded to f32. Small whole powers multiply.
+// x to the power of y, by its logarithm: within y * log(x) ulps, 1 ulp when rounded to f32. Small integer powers are products.
 DEVICE f64 power(f64 x, f64 y) {
   f64 whole = y + 6755399441055744.0 - 6755399441055744.0, a = y < 0.0 ? -y : y;
   if (whole == y && a <= 64.0) {

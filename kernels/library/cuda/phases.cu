@@ -1,6 +1,6 @@
-// Kernels in two phases with one launch: all blocks gather, the last to finish puts the parts together, all blocks apply.
-// Nobody waits for a block that has not started: work of the first phase goes to whoever asks next, so those who wait
-// wait for running blocks alone.
+// Kernels with two phases in one launch: all blocks gather, the last one to finish joins the parts, and all blocks apply the result.
+// Blocks that run take the tiles of the first phase one after the other, so that no block ever waits for one that has not
+// started.
 #include "reduce.cuh"
 
 struct Phases {
@@ -33,7 +33,7 @@ template <class F, class G> DEVICE void first_phase(Phases *phases, u32 tiles, F
   fence();
 }
 
-// The last block to leave takes the marks away.
+// The last block to leave clears the marks.
 DEVICE void leave_phases(Phases *phases) {
   if (last_of(blocks_x(), &phases->left) && thread_x() == 0) {
     *(volatile u64 *)&phases->tickets = 0;
@@ -41,16 +41,16 @@ DEVICE void leave_phases(Phases *phases) {
   }
 }
 
-// Columns. Sums are f64 and of distances from a pivot row, so that a large mean costs no digits. A tile is a run of rows.
+// Columns. Sums are f64 sums of differences from a pivot row, so that a large mean costs no digits. A tile is a run of rows.
 DEVICE i64 rows_each(i64 rows, i64 cols) { return larger((rows + 1055) / 1056, larger((i64)1, (8192 + cols - 1) / cols)); }
 
-// Columns that a block sees at once, and rows.
+// How many columns and rows a block processes at once.
 struct Strip {
   i64 wide, high;
   DEVICE_MEMBER explicit Strip(i64 cols) : wide(smaller(cols, (i64)lanes)), high(lanes / smaller(cols, (i64)lanes)) {}
 };
 
-// sum_tile leaves the sums of a tile's columns and of their squares in parts.
+// sum_tile writes the sums of a tile's columns, and of their squares, to parts.
 template <class X> DEVICE void sum_tile(u32 tile, i64 rows, i64 cols, const X *x, const X *pivots, f64 *parts) {
   static __shared__ f64 sums[lanes], squares[lanes];
   Strip strip(cols);
@@ -147,7 +147,7 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
 }
 COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLUMN_STANDARDISE(f64_f64, f64, f64)
 
-// The sums alone, for some rows of a larger matrix, and what those of all rows make together.
+// The sums alone, for some rows of a larger matrix, and the moments that follow from the sums of all rows.
 template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
   i64 each = rows_each(rows, cols);
   u32 tiles = (u32)((rows + each - 1) / each);
@@ -156,7 +156,7 @@ template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, 
   for (u32 tile = block_x(); tile < tiles; tile += blocks_x()) sum_tile(tile, rows, cols, x, pivots, parts);
   if (!last_of(smaller(larger(tiles, (u32)1), blocks_x()), (u64 *)scratch)) return;
   for (i64 c = thread_x(); c < cols; c += lanes) {
-    f64 s, q; // not in memory, where every addition would wait for the one before to be written
+    f64 s, q; // kept in registers: in memory every addition would wait for the previous store
     join_parts(c, cols, tiles, parts, s, q);
     sums[c] = s;
     sums[cols + c] = q;
@@ -179,10 +179,10 @@ COLUMN_SUMS(f32) COLUMN_SUMS(f64) COLUMN_SUMS(i32)
 }
 COLUMN_MOMENTS(f32_f32, f32, f32) COLUMN_MOMENTS(i32_f32, i32, f32) COLUMN_MOMENTS(f64_f64, f64, f64)
 
-// Exclusive scan: y[i] = x[0] + ... + x[i-1]. Tiles of 4,096 elements, 16 neighbours a thread.
+// Exclusive scan: y[i] = x[0] + ... + x[i-1]. Tiles have 4,096 elements, 16 neighbours per thread.
 const int scan_own = 16, scan_tile = lanes * scan_own;
 
-// scan_lanes replaces each thread's value by the sum of those before it and returns the sum of all.
+// scan_lanes replaces each thread's value by the sum of the values before it and returns the sum of all.
 template <class T> DEVICE T scan_lanes(T &mine) {
   static __shared__ T shared[lanes];
   barrier();
@@ -199,7 +199,7 @@ template <class T> DEVICE T scan_lanes(T &mine) {
   return shared[lanes - 1];
 }
 
-// Neighbours come through shared memory, a word of padding for every 16.
+// Neighbours are exchanged through shared memory, with a word of padding after every 16.
 template <class T> DEVICE void scan_load(i64 from, i64 n, const T *x, T *own, T *staged) {
   barrier();
 #pragma unroll
@@ -267,11 +267,11 @@ template <class T> DEVICE void exclusive_scan(i64 n, const T *x, T *y, void *scr
 #define EXCLUSIVE_SCAN(t) KERNEL(exclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { exclusive_scan(n, x, y, scratch); }
 EXCLUSIVE_SCAN(f32) EXCLUSIVE_SCAN(f64) EXCLUSIVE_SCAN(i32)
 
-// Histogram: a block counts in shared memory, its counts go to scratch, the last block adds them up.
+// Histogram: each block counts in shared memory and writes its counts to scratch; the last block adds them up.
 const int most_bins = 8192;
 
-// Bins finds the bin of a value between low and high. The difference of two f64 can overflow, and bins over it too where it is
-// next to nothing: there everything is scaled by a power of two first.
+// Bins finds the bin of a value between low and high. high - low can overflow, and so can bins divided by a tiny difference: in both
+// cases everything is scaled by a power of two first.
 struct Bins {
   f64 stretch, origin, scale;
   i64 first, last;

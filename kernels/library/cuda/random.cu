@@ -18,7 +18,7 @@ DEVICE Words philox(u64 counter, u64 stream, u64 key) {
   return Words{{c0, c1, c2, c3}};
 }
 
-// A draw is 16 bytes of random bits as numbers in [0, 1): four f32 of 24 bits, or two f64 of 53.
+// A draw turns 16 bytes of random bits into numbers in [0, 1): four f32 of 24 bits, or two f64 of 53.
 DEVICE void units(const Words &r, f32 *u) {
 #pragma unroll
   for (int k = 0; k < 4; k++) u[k] = (f32)(i32)(r.w[k] >> 8) * 0x1p-24f;
@@ -60,7 +60,7 @@ template <class T, class F> DEVICE void draw(i64 n, u64 seed, u64 offset, T *y, 
 }
 PHILOX_UNIFORM(f16, f32) PHILOX_UNIFORM(bf16, f32) PHILOX_UNIFORM(f32, f32) PHILOX_UNIFORM(f64, f64)
 
-// Box and Muller: two normal numbers from two uniform ones.
+// Box-Muller: two normal numbers from two uniform ones.
 #define PHILOX_NORMAL(t, s) KERNEL(philox_normal_##t)(i64 n, u64 seed, u64 offset, s mean, s deviation, t *y) { \
   draw(n, seed, offset, y, [=](s *u) { \
     _Pragma("unroll") for (int k = 0; k < (int)(16 / sizeof(s)); k += 2) { \

@@ -29,7 +29,7 @@ DEVICE f32 lowest(f32) { return -highest(0.0f); }
 DEVICE f64 lowest(f64) { return -highest(0.0); }
 DEVICE i32 lowest(i32) { return -0x7fffffff - 1; }
 
-// Comparisons leave NaNs out.
+// Comparisons ignore NaNs.
 template <class T> struct Min {
   typedef typename computed<T>::type State;
   static DEVICE_MEMBER State start() { return highest(State()); }

@@ -1,4 +1,4 @@
-// Reductions over many blocks in one launch, in an order that depends on the number of elements alone.
+// Reductions over many blocks in one launch, in an order that depends only on the number of elements.
 #pragma once
 #include "common.cuh"
 
@@ -13,19 +13,19 @@ DEVICE u64 fetch_add(u64 *p, u64 value) {
   return old;
 }
 
-// Scratch arrives with whatever another kernel left in it, so a counter is a count below a 40-bit mark that nothing else
-// writes: without the mark it counts as zero. Whoever counts last puts zero back, so that no mark outlives a launch.
+// Scratch contains whatever another kernel left there. So a counter is a count below a 40-bit mark that nothing else writes; without
+// the mark it counts as zero. The last block sets it back to zero, so that no mark outlives a launch.
 const u64 counter_mark = 0xd09a5c3e71ull << 24, counter_mask = 0xffffff;
 
-// next is how many came before.
+// next counts one more and returns how many came before.
 DEVICE u32 next(u64 *counter) {
   u64 seen = *(volatile u64 *)counter;
   if ((seen & ~counter_mask) != counter_mark) swap_if(counter, seen, counter_mark);
   return (u32)(fetch_add(counter, 1) & counter_mask);
 }
 
-// last_of is true in the last of count blocks to come here; it then sees all that the others wrote before. All threads
-// of a block call it.
+// last_of is true in the last of count blocks that call it, which then sees everything that the others wrote before. All threads of
+// a block must call it.
 DEVICE bool last_of(u32 count, u64 *counter) {
   static __shared__ bool last;
   fence();
@@ -42,7 +42,7 @@ DEVICE bool last_of(u32 count, u64 *counter) {
 const int lanes = 256, quad = 4;
 const i64 step_elements = lanes * quad, most_tiles = 1056;
 
-// A tile is what one block reduces: at least 4,096 elements, and at most 1,056 tiles, one wave of blocks on a large GPU.
+// A tile is what one block reduces: at least 4,096 elements, such that there are at most 1,056 tiles, one wave on a large GPU.
 DEVICE i64 tile_size(i64 n) {
   i64 steps = (n + most_tiles * step_elements - 1) / (most_tiles * step_elements);
   return larger(steps, (i64)4) * step_elements;

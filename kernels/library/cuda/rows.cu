@@ -1,6 +1,6 @@
-// Kernels on the rows of a matrix. Rows of up to 32 elements take a thread each, longer ones a warp each; the order of
-// operations depends on the number of columns alone. Rows of up to 16 elements come through shared memory: threads that read a
-// row each would load words that lie apart.
+// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, each longer one a warp; the order of operations
+// depends only on the number of columns. Rows of up to 16 elements go through shared memory, because threads that read one row
+// each would not load contiguous words.
 #include "math.cuh"
 #include "warp.cuh"
 
@@ -41,7 +41,7 @@ template <class C> struct Best {
   }
 };
 
-// fold goes over the columns of one row: those of this thread in a short row, of this warp in a long one.
+// fold reduces one row: in one thread if it is short, in one warp if it is long.
 template <class Op, class A, class F> DEVICE A fold(i64 cols, A start, F element) {
   if (cols <= short_row) {
     A a = start;
@@ -54,7 +54,7 @@ template <class Op, class A, class F> DEVICE A fold(i64 cols, A start, F element
   return warp_tree<Op>(a);
 }
 
-// each_row calls f(row, first column, step over columns, whether this thread writes for the row).
+// each_row calls f(row, first column, step over columns, whether this thread writes the row's result).
 template <class F> DEVICE void each_row(i64 rows, i64 cols, F f) {
   bool whole = cols <= short_row;
   i64 first = whole ? first_index() : first_index() >> 5, step = whole ? index_step() : index_step() >> 5;
@@ -66,15 +66,15 @@ const int staged_columns = 16, staged_rows = 256;
 
 DEVICE bool stages(i64 cols) { return cols > 0 && cols <= staged_columns; }
 
-// staged calls f(a row's elements in shared memory, row) in a thread for each row. element gives them by their index in the matrix;
-// with back, what f leaves of them goes to y.
+// staged calls f(a row's elements in shared memory, row) in one thread per row. element reads them by their index in the matrix. If
+// back is set, the elements are written to y after f has changed them.
 template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64 cols, E element, T *y, F f) {
   static __shared__ T tile[staged_rows * (staged_columns + 1)];
   u32 wide = (u32)cols, pitch = wide | 1, down = threads_x() / wide, along = threads_x() % wide;
   u32 first_row = thread_x() / wide, first_col = thread_x() % wide;
   for (i64 from = (i64)block_x() * threads_x(); from < rows; from += index_step()) {
     u32 count = (u32)smaller(rows - from, (i64)threads_x()) * wide;
-    // Row and column of an element follow those of the one before without a division.
+    // Row and column of an element follow from those of the previous one without a division.
     auto each_element = [&](auto at) {
       u32 r = first_row, c = first_col;
       for (u32 i = thread_x(); i < count; i += threads_x()) {
@@ -98,7 +98,7 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
   }
 }
 
-// each_value gives every row one value(elements, row).
+// each_value computes one value(elements, row) per row.
 template <class T, class R, class F> DEVICE void each_value(i64 rows, i64 cols, const T *x, R *y, F value) {
   if (stages(cols)) {
     staged<false>(rows, cols, [=](i64 i) -> T { return x[i]; }, (T *)0, [=](const T *r, i64 row) { y[row] = value(r, row); });
@@ -133,8 +133,8 @@ ROW_SUM(f32) ROW_SUM(f64)
 }
 ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
 
-// each_changed replaces the elements of every row: change(elements, first column, step over columns, row) writes them to where
-// it reads them, in shared memory or in x.
+// each_changed replaces the elements of every row: change(elements, first column, step over columns, row) changes them in place, in
+// shared memory or in x.
 template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
   if (stages(cols)) {
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, x, [=](T *r, i64 row) { change(r, 0, 1, row); });

@@ -1,8 +1,8 @@
 // Sparse matrices in compressed rows.
 #include "warp.cuh"
 
-// Offsets count from that of the first row, which is not 0 where the rows are some of a larger matrix.
-// Rows of up to 8 elements on average take a thread each, with four gathers in flight; longer ones a warp each.
+// Offsets are relative to that of the first row, which is not 0 if the rows belong to a larger matrix.
+// With up to 8 elements per row on average, each row has a thread with four gathers in flight; otherwise each row has a warp.
 template <class V, class T>
 DEVICE void spmv(i64 rows, i64 nnz, const i32 *offsets, const i32 *columns, const V *values, const T *x, T *y) {
   columns -= offsets[0];

@@ -1,4 +1,4 @@
-// Kernels that touch no memory: nothing at all, and a given time of nothing.
+// Kernels that touch no memory: one does nothing, one is busy for a given time.
 #include "common.cuh"
 
 KERNEL(noop)() {}

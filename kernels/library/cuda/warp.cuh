@@ -1,8 +1,8 @@
-// What the lanes of a warp hold, from one to another. Includes common.cuh alone.
+// Exchange between the lanes of a warp.
 #pragma once
 #include "common.cuh"
 
-// from_lane returns another lane's x, of any type of whole words.
+// from_lane returns another lane's x, whose size must be a multiple of 4 bytes.
 template <class T> DEVICE T from_lane(T x, u32 lane) {
   u32 w[sizeof(T) / 4], r[sizeof(T) / 4];
   *(T *)w = x;

@@ -1,5 +1,5 @@
-// The cache: compiled code on disk, by the hash of what it was made from. Trusts no entry without its checksum and never
-// fails a compilation: a cache that cannot be used is as good as none.
+// The cache: compiled code on disk, by the hash of its inputs. Entries have checksums. A cache that cannot be used never fails a
+// compilation.
 
 package nvrtc
 
@@ -17,10 +17,10 @@ import (
 
 const (
 	cacheMagic = "dagrun nvrtc 1\n"
-	cacheBytes = 512 << 20 // of all entries; the ones not used for longest go first
+	cacheBytes = 512 << 20 // of all entries; the least recently used ones are removed first
 )
 
-// cache is a folder; nil is no cache.
+// cache is a folder; nil means that nothing is cached.
 type cache struct {
 	folder string
 	limit  int64
@@ -44,7 +44,7 @@ func (c *cache) path(key [sha256.Size]byte) string {
 	return filepath.Join(c.folder, hex.EncodeToString(key[:]))
 }
 
-// get reads an entry. One that is damaged is removed, to be built again.
+// get reads an entry. A damaged one is removed, so that it is built again.
 func (c *cache) get(key [sha256.Size]byte) (*Result, bool) {
 	if c == nil {
 		return nil, false
@@ -64,7 +64,7 @@ func (c *cache) get(key [sha256.Size]byte) (*Result, bool) {
 	return r, true
 }
 
-// put writes an entry under a name of its own and renames it, so that no process ever reads half of one.
+// put writes an entry under a temporary name and renames it, so that no process reads half of it.
 func (c *cache) put(key [sha256.Size]byte, r *Result) {
 	if c == nil || os.MkdirAll(c.folder, 0o755) != nil {
 		return
@@ -113,7 +113,7 @@ func decode(key [sha256.Size]byte, b []byte) (*Result, bool) {
 	return &Result{Log: string(body[head : head+int(log)]), Code: body[head+int(log):]}, true
 }
 
-// trim removes the entries not used for longest when the cache has grown too large, and what a killed process left.
+// trim removes the least recently used entries when the cache has grown too large, and files that a killed process left.
 func (c *cache) trim() {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {

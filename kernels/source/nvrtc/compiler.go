@@ -1,4 +1,4 @@
-// The compiler: libnvrtc opened at run time, and one compilation. The cache is in cache.go, includes in includes.go.
+// The compiler: opening libnvrtc at run time, and compiling. The cache is in cache.go, includes in includes.go.
 
 // Package nvrtc compiles CUDA C for the GPU at hand with NVIDIA's run-time compiler (libnvrtc), opened without cgo where it is
 // installed. Results are cached on disk, so that a source is compiled once per device and compiler.
@@ -19,10 +19,10 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// ErrNoCompiler is what Open returns where there is no usable libnvrtc.
+// ErrNoCompiler is what Open returns if there is no usable libnvrtc.
 var ErrNoCompiler = errors.New("no CUDA C compiler (libnvrtc)")
 
-// A function is one of libnvrtc's. All came with CUDA 11.2 or before.
+// A function is one of libnvrtc's; CUDA 11.2 has all of them.
 type function uint8
 
 const (
@@ -46,7 +46,7 @@ var names = [functionCount]string{"nvrtcVersion", "nvrtcGetErrorString", "nvrtcG
 	"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcDestroyProgram", "nvrtcGetPTXSize", "nvrtcGetPTX", "nvrtcGetCUBINSize",
 	"nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog"}
 
-// codeCompilation is NVRTC_ERROR_COMPILATION: the source is at fault, and the log says where.
+// codeCompilation is NVRTC_ERROR_COMPILATION: the source has errors, which the log lists.
 const codeCompilation = 6
 
 // Compiler is an open libnvrtc.
@@ -58,15 +58,15 @@ type Compiler struct {
 	cache         *cache
 }
 
-// Options say where things are. The zero value is what most want.
+// Options say where things are. The zero value suits most callers.
 type Options struct {
-	// Cache is the folder of compiled code; "" is dagrun/nvrtc in os.UserCacheDir, "off" is none.
+	// Cache is the folder of compiled code; "" is dagrun/nvrtc in os.UserCacheDir, "off" disables the cache.
 	Cache string
 	// Toolkit is the CUDA toolkit whose headers sources may include; "" is CUDA_HOME, CUDA_PATH or /usr/local/cuda.
 	Toolkit string
 }
 
-// Open finds libnvrtc: by the loader's path first, then in the toolkit.
+// Open finds libnvrtc, first with the dynamic loader's search path, then in the toolkit.
 func Open(options Options) (*Compiler, error) {
 	toolkit := findToolkit(options.Toolkit)
 	lib, err := dl.Open(candidates(toolkit)...)
@@ -145,31 +145,31 @@ func (c *Compiler) problem(f function, code uint32) string {
 	return fmt.Sprintf("%s: %s (%d)", names[f], dl.TextAt(text), code)
 }
 
-// Version is the compiler's, such as 13.0.
+// Version is the version of the compiler, such as 13.0.
 func (c *Compiler) Version() (major, minor int) { return c.version[0], c.version[1] }
 
-// Architectures are those that the compiler knows, ascending; 90 is sm_90.
+// Architectures lists the architectures that the compiler supports, ascending; 90 is sm_90.
 func (c *Compiler) Architectures() []int { return slices.Clone(c.architectures) }
 
 // Source is something to compile.
 type Source struct {
-	Name       string // for messages where Path is empty
+	Name       string // for messages if Path is empty
 	Path       string // the file as the user named it; includes are relative to its folder
 	Code       []byte
 	Capability [2]int   // of the device
-	Options    []string // more of the compiler's
+	Options    []string // further options of the compiler
 }
 
 // Result is compiled code.
 type Result struct {
 	Code         []byte
-	PTX          bool   // for a device newer than the compiler; else a cubin for exactly this device
+	PTX          bool   // true for a device newer than the compiler; otherwise Code is a cubin for this device
 	Architecture string // "sm_90", or "compute_90" for PTX
 	Log          string // warnings
 	Cached       bool
 }
 
-// CompileError is a source that does not compile.
+// CompileError is the error for a source that does not compile.
 type CompileError struct {
 	Name string // file or module
 	Log  string // the compiler's messages, with the user's file and lines
@@ -179,7 +179,7 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Log)
 }
 
-// architecture chooses what to compile for: the device's own if the compiler knows it, else the newest PTX that the device runs.
+// architecture chooses the device's own architecture if the compiler supports it, otherwise the newest PTX that the device runs.
 func (c *Compiler) architecture(capability [2]int) (option string, ptx bool, err error) {
 	device := capability[0]*10 + capability[1]
 	best := 0
@@ -198,7 +198,7 @@ func (c *Compiler) architecture(capability [2]int) (option string, ptx bool, err
 	return fmt.Sprintf("compute_%d", best), true, nil
 }
 
-// Compile compiles a source, or finds it compiled. Compilations may run at once.
+// Compile compiles a source, or finds it in the cache. Several compilations may run at once.
 func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -237,7 +237,7 @@ func (s *Source) title() string {
 	return s.Name
 }
 
-// folders are where the source's includes are looked for, in order.
+// folders lists where includes of the source are searched, in order.
 func (c *Compiler) folders(source Source) []string {
 	var folders []string
 	if source.Path != "" {
@@ -246,7 +246,7 @@ func (c *Compiler) folders(source Source) []string {
 	return append(folders, c.include...)
 }
 
-// optionFolders are the include folders among a user's options, which the compiler looks into first.
+// optionFolders lists the include folders among a user's options, which the compiler searches first.
 func optionFolders(options []string) []string {
 	var folders []string
 	for i, option := range options {
@@ -310,7 +310,7 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 	return &Result{Code: image, PTX: ptx, Log: text}, nil
 }
 
-// read fetches a program's result of a size that is asked for first.
+// read asks for the size of one of a program's results and then fetches it.
 func (c *Compiler) read(program uintptr, size, get function) ([]byte, uint32) {
 	bytes := new(uint64)
 	if code := c.call(size, dl.Number(program), dl.Pointer(bytes)); code != 0 {
@@ -336,7 +336,7 @@ type Lazy struct {
 	err      error
 }
 
-// Get opens the compiler or says why there is none.
+// Get opens the compiler, or returns the error of the first attempt.
 func (l *Lazy) Get() (*Compiler, error) {
 	l.once.Do(func() { l.compiler, l.err = Open(l.Options) })
 	return l.compiler, l.err

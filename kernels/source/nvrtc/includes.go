@@ -1,4 +1,4 @@
-// What a source includes, for the cache's key: every file that a compilation may read. Compiles nothing.
+// What a source includes, for the cache's key: every file that a compilation may read.
 
 package nvrtc
 
@@ -27,14 +27,14 @@ func (c *Compiler) key(source Source, options, folders []string) (key [sha256.Si
 	return [sha256.Size]byte(h.Sum(nil)), s.cacheable
 }
 
-// part adds a string with its length, so that two lists of strings never hash alike.
+// part adds a string with its length, so that different lists of strings hash differently.
 func part(h hash.Hash, text []byte) {
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 	h.Write(text)
 }
 
-// scan hashes a source and what it includes, in the order met. Conditions are not looked at: a file too many costs a
-// compilation at worst.
+// scan hashes a source and its includes in order of appearance. Conditions are ignored: a file too many costs one compilation at
+// worst.
 type scan struct {
 	hash      hash.Hash
 	folders   []string
@@ -56,7 +56,7 @@ func (s *scan) text(code []byte, folder string) {
 	}
 }
 
-// include hashes the first file of that name. One that is not found is the compiler's own, or an error that it will report.
+// include hashes the first file of that name. If none is found, it is one of the compiler's own, or an error that it will report.
 func (s *scan) include(name, folder string) {
 	folders := s.folders
 	if folder != "" {
