@@ -237,24 +237,8 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 // benchLine is the command line that runs a row's plan.
 func (a *app) benchLine(name string, row *benchRow) string {
 	line := []string{"dagrun", shellQuoted(name)}
-	for _, p := range a.flags.params {
-		line = append(line, "-p", shellQuoted(p))
-	}
-	if a.flags.backend != "auto" {
-		line = append(line, "--backend", a.flags.backend)
-	}
-	if a.flags.plan != "" {
-		line = append(line, "--plan", shellQuoted(a.flags.plan))
-	} else {
-		line = append(line, "--strategy", row.Strategy, "--streams", strconv.Itoa(row.Asked))
-		if a.flags.effort != planner.Normal.String() {
-			line = append(line, "--effort", a.flags.effort)
-		}
-	}
-	for _, flag := range []struct{ name, value string }{{"--machine", a.flags.machine}, {"--profile", a.flags.profile}, {"--memory-cap", a.flags.memoryCap}} {
-		if flag.value != "" {
-			line = append(line, flag.name, shellQuoted(flag.value))
-		}
+	for _, arg := range a.flags.planned(row.Strategy, row.Asked) {
+		line = append(line, shellQuoted(arg))
 	}
 	if row.Replay == "graph" {
 		line = append(line, "--graph")

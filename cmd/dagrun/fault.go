@@ -74,18 +74,9 @@ func sticky(name string) bool {
 // aloneArgs is the command line of the new process.
 func (a *app) aloneArgs(p *prepared, own *runFlags) []string {
 	f := a.flags
-	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--backend", f.backend,
-		"--streams", fmt.Sprint(f.streams), "--strategy", f.strategy, "--effort", f.effort, "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
-	for _, param := range f.params {
-		args = append(args, "-p", param)
-	}
-	for _, flag := range []struct{ name, value string }{{"--machine", f.machine}, {"--plan", f.plan}, {"--profile", f.profile}, {"--memory-cap", f.memoryCap}, {"--memory", f.memory}} {
-		if flag.value != "" {
-			args = append(args, flag.name, flag.value)
-		}
-	}
+	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
 	if own.allowRaces {
 		args = append(args, "--allow-races")
 	}
-	return args
+	return append(args, f.planned(f.strategy, f.streams)...)
 }

@@ -193,6 +193,32 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 	return o, nil
 }
 
+// planned is the part of a command line that leads to the same plan on the same device, with this strategy and this many streams unless
+// the plan is a file's.
+func (f *flags) planned(strategy string, streams int) []string {
+	var args []string
+	add := func(name, value, usual string) {
+		if value != "" && value != usual {
+			args = append(args, name, value)
+		}
+	}
+	for _, p := range f.params {
+		args = append(args, "-p", p)
+	}
+	add("--backend", f.backend, "auto")
+	if f.plan != "" {
+		args = append(args, "--plan", f.plan)
+	} else {
+		args = append(args, "--strategy", strategy, "--streams", strconv.Itoa(streams))
+		add("--effort", f.effort, planner.Normal.String())
+	}
+	add("--machine", f.machine, "")
+	add("--profile", f.profile, "")
+	add("--memory-cap", f.memoryCap, "")
+	add("--memory", f.memory, "arena")
+	return args
+}
+
 // loadMachine takes the name of a built-in machine or the file of one.
 func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 	m, err := planner.MachineByName(name)
