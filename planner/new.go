@@ -14,6 +14,9 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
+// mostStreams bounds Options.Streams: planning takes memory for each stream that there may be, and no device runs as many at once.
+const mostStreams = 1 << 16
+
 // strategies are the names that Options.Strategy takes.
 var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
 
@@ -72,6 +75,8 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 	switch {
 	case o.Streams < 0:
 		return nil, fmt.Errorf("%d streams: %w", o.Streams, place.ErrBadOption)
+	case o.Streams > mostStreams:
+		return nil, fmt.Errorf("%d streams: there can be at most %d: %w", o.Streams, mostStreams, place.ErrBadOption)
 	case o.MemoryCap < 0:
 		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, place.ErrBadOption)
 	case !o.Effort.Valid():

@@ -15,18 +15,20 @@ import (
 //
 // Nodes are visited in submission order. A node that touches bytes must come after every node that touched them before, if either
 // writes; and each of those must be declared before it.
-func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource) (readFirst []bool, v *Violation) {
-	w := newAccessWalk(g, s)
+//
+// The order is what enforces; p and s are the plan as violations name it.
+func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (readFirst []bool, v *Violation) {
+	w := newAccessWalk(g, o.s)
 	var bad pair
-	if len(p.Streams) > source.width() {
-		bad = w.walkMany(p, source)
+	if len(o.p.Streams) > o.source.width() {
+		bad = w.walkMany(o)
 	} else {
-		bad = w.walk(source)
+		bad = w.walk(o.source)
 	}
 	if bad.to < 0 {
 		return w.readFirst, nil
 	}
-	if v := checkEdges(g, p, s, source); v != nil {
+	if v := checkEdges(g, p, s, o); v != nil {
 		return nil, v
 	}
 	return nil, hazardViolation(g, p, s, conflictOf(g, bad.from, bad.to))
@@ -47,8 +49,8 @@ func walkDeclared(g *dag.Graph, s *schedule) *accessWalk {
 }
 
 // checkEdges returns the first of the graph's edges that is not enforced.
-func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) (v *Violation) {
-	forEachUnorderedEdge(g, p, s, clocks, func(to int32, pred int) bool {
+func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (v *Violation) {
+	forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
 		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(to)[pred]])
 		return false
 	})
@@ -134,13 +136,13 @@ func (w *accessWalk) walk(source clockSource) pair {
 
 // walkMany does the same for many streams: most pairs are ordered by their stream or by a wait right before the launch, and only
 // the rest is worth clocks.
-func (w *accessWalk) walkMany(p *plan.Plan, source clockSource) pair {
-	direct, ok := source.(*ancestry)
+func (w *accessWalk) walkMany(o *order) pair {
+	direct, ok := o.source.(*ancestry)
 	if !ok {
-		direct = planAncestry(p, w.s)
+		direct = planAncestry(o.p, w.s)
 	}
 	w.ask = true
-	covered := make([]int32, len(p.Streams))
+	covered := make([]int32, len(o.p.Streams))
 	for k, node := range w.s.order {
 		for _, from := range direct.of(k) {
 			at := w.s.spots[from]
@@ -153,7 +155,7 @@ func (w *accessWalk) walkMany(p *plan.Plan, source clockSource) pair {
 			covered[w.s.spots[from].stream] = 0
 		}
 	}
-	if bad := unordered(p, w.s, source, w.asked); len(bad) > 0 {
+	if bad := unordered(o.p, w.s, o.source, w.asked); len(bad) > 0 {
 		return w.asked[bad[0]]
 	}
 	return nobody

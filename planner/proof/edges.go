@@ -22,7 +22,11 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 		return v
 	}
 	// A hazard says more than a broken stream, so look for these first; under sync: explicit they may remain.
-	readFirst, hazard := checkConflicts(g, p, s, a)
+	enforced := &order{p, s, a}
+	if g.Sync == dag.SyncExplicit {
+		enforced, _ = declaredOrder(g, p, s, nil)
+	}
+	readFirst, hazard := checkConflicts(g, p, s, enforced)
 	if hazard != nil && hazard.Fault != ErrRace {
 		return asEdge(g, hazard)
 	}

@@ -27,11 +27,16 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 	if v != nil {
 		return nil, v
 	}
+	o := &order{p, s, newPlanClocks(p, s)}
+	explicit := g.Sync == dag.SyncExplicit
+	if explicit {
+		o, _ = declaredOrder(g, p, s, nil)
+	}
 	rank := s.ranks()
 	var forward []pair // in submission order of the later node
 	var forwardEdge, roots []int32
 	u := &Unenforced{}
-	forEachUnorderedEdge(g, p, s, newPlanClocks(p, s), func(to int32, pred int) bool {
+	forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
 		edge := g.PredEdges(to)[pred]
 		from := g.Edges()[edge].From
 		u.Total++
@@ -44,7 +49,12 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 		return true
 	})
 	// As if all of them were mended, those that others then imply say nothing of their own.
-	a := planAncestryAnd(p, s, forward)
+	var a *ancestry
+	if explicit {
+		_, a = declaredOrder(g, p, s, forward)
+	} else {
+		a = planAncestryAnd(p, s, forward)
+	}
 	needless := a.needless()
 	for i := 0; i < len(forward); {
 		count := 1

@@ -19,8 +19,8 @@ import (
 // priority, nodes bound to one stream share one; no wait comes before its record; every dependency of the graph is enforced;
 // every device buffer lies in the arena of its device, aligned, and shares bytes only with buffers that are not alive when it is.
 //
-// Under sync: explicit a plan enforces stream order and after: and nothing else, so data hazards can remain. They are looked
-// for last: an error that matches [ErrRace] means that all else is right. [Violations] lists them all.
+// Under sync: explicit only after: and the order of nodes that are bound to one stream count, so data hazards can remain, whatever
+// else the plan happens to order. They are looked for last: an error that matches [ErrRace] means that all else is right. [Violations] lists them all.
 //
 // A plan may come from anywhere; ids out of range and the like are errors too. The proof holds for the byte ranges that the
 // graph declares.
@@ -57,10 +57,11 @@ func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
 		if v := checkMemory(g, p, s, clocks, readFirstOf(g, s)); v != nil {
 			return v
 		}
-		_, v := checkConflicts(g, p, s, clocks)
+		declared, _ := declaredOrder(g, p, s, nil)
+		_, v := checkConflicts(g, p, s, declared)
 		return v
 	}
-	readFirst, v := checkConflicts(g, p, s, clocks)
+	readFirst, v := checkConflicts(g, p, s, &order{p, s, clocks})
 	if v != nil {
 		return v
 	}

@@ -118,6 +118,10 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 	v.Problem = fmt.Sprintf("%q (stream %d) is not ordered after %q (stream %d), which it depends on (%s)",
 		v.NodeName, to.stream, v.BeforeName, from.stream, reason)
 	if g.Sync == dag.SyncExplicit {
+		if from.stream == to.stream {
+			v.Problem = fmt.Sprintf("%q is not ordered after %q, which it depends on (%s), because nodes without stream: may run in any order",
+				v.NodeName, v.BeforeName, reason)
+		}
 		return v.fix("add %q to %q", v.Line, v.NodeName)
 	}
 	return v.fix("stream %d must wait before %q for an event recorded on stream %d after %q", to.stream, v.NodeName, from.stream, v.BeforeName)
