@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
@@ -12,7 +13,7 @@ import (
 )
 
 // LayoutMemory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
-// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll and Keep count.
+// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll, Keep and Effort count.
 //
 // Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
 // of its own for the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written,
@@ -25,7 +26,7 @@ func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
 	if err != nil {
 		return err
 	}
-	return layout.Memory(g, p, kept)
+	return layout.Memory(context.Background(), g, p, kept, o.Effort)
 }
 
 // keptBy adds what the options ask for.

@@ -1,5 +1,5 @@
-// The memory cap: plans that need more are made again with fewer things at once, or refused with what is missing. Inserts no waits and places no
-// buffer itself.
+// The memory cap: plans that need more are searched for a layout that fits, made again with fewer things at once, or refused with what
+// is missing and how sure that is. Inserts no waits and places no buffer itself.
 
 package planner
 
@@ -24,19 +24,40 @@ var ErrMemoryCap = errors.New("memory cap exceeded")
 type MemoryCapError struct {
 	Device   int32
 	Cap      int64
-	Needed   int64 // bytes of the device in the plan that came closest
-	Node     int32 // where the most bytes are alive in that plan; -1 where all of them are kept
+	Proof    CapProof
+	Needed   int64 // bytes of the device in the plan that came closest; with AnyPlan, what every plan needs at least
+	Node     int32 // where the most bytes are alive in that plan, or in every plan; -1 where all of them are kept
 	NodeName string
 	Live     []layout.LiveBuffer // what is alive there, the largest first
 }
 
+// CapProof says what a refusal proves.
+type CapProof uint8
+
+const (
+	// NotFound: no layout that fits was found, and none was proved impossible.
+	NotFound CapProof = iota
+	// TriedPlans: none of the plans that were tried can fit, however their buffers are placed. Others may.
+	TriedPlans
+	// AnyPlan: no plan of this graph fits.
+	AnyPlan
+)
+
 // mostListed is how many buffers the message names; Live has them all.
 const mostListed = 8
 
-// Error names the device, what is missing and what is alive at the peak.
+// Error names the device, what is missing, what is alive at the peak and what was proved.
 func (e *MemoryCapError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "device %d needs %s, %s more than the memory cap of %s; alive at once", e.Device, words.Bytes(e.Needed), words.Bytes(e.Needed-e.Cap), words.Bytes(e.Cap))
+	fmt.Fprintf(&text, "device %d needs ", e.Device)
+	if e.Proof == AnyPlan {
+		text.WriteString("at least ")
+	}
+	fmt.Fprintf(&text, "%s, %s more than the memory cap of %s", words.Bytes(e.Needed), words.Bytes(e.Needed-e.Cap), words.Bytes(e.Cap))
+	if e.Proof == AnyPlan {
+		text.WriteString(", in every plan")
+	}
+	text.WriteString("; alive at once")
 	if e.Node >= 0 {
 		fmt.Fprintf(&text, " at %q", e.NodeName)
 	}
@@ -51,6 +72,12 @@ func (e *MemoryCapError) Error() string {
 		}
 		text.WriteString(")")
 	}
+	switch e.Proof {
+	case NotFound:
+		text.WriteString("; that it cannot fit was not proved: more effort may find a layout")
+	case TriedPlans:
+		text.WriteString("; none of the plans that were tried can fit, others may")
+	}
 	return text.String()
 }
 
@@ -60,61 +87,167 @@ func (e *MemoryCapError) Is(target error) bool { return target == ErrMemoryCap }
 // cappedSearch bounds the graphs for which every way to fit is tried and the fastest taken; larger ones take the first that fits.
 const cappedSearch = 20_000
 
-// fitMemory returns the plan if it fits the cap, else the best plan found that does: with fewer streams, or with nodes submitted in
-// an order that keeps few bytes alive, on as many streams as fit. replan makes a plan as the options say, but with so many
-// compute streams; finish makes a plan of an assignment, memory layout and predictions included.
-func fitMemory(g *dag.Graph, p *place.Problem, o Options, plan *Plan, replan func(streams int) (*Plan, error), finish func(*place.Assignment) (*Plan, error)) (*Plan, error) {
-	if o.MemoryCap <= 0 || overCap(plan, o.MemoryCap) == 0 {
-		return plan, nil
+// capSteps bounds the search for layouts that fit, over all plans that are tried. A step takes about eight nanoseconds.
+func capSteps(e Effort) int64 {
+	switch e {
+	case Normal:
+		return 1_000_000_000
+	case Thorough:
+		return 4_000_000_000
+	default:
+		return 20_000_000
 	}
-	closest := plan
-	if kept, err := keptBytes(g, o); err != nil {
+}
+
+// firstShare is the part of those steps that the plan without a cap gets before slower plans are tried.
+const firstShare = 16
+
+// capped is the search for a plan that fits a memory cap.
+type capped struct {
+	r       *request
+	kept    []bool
+	tried   []*Plan
+	best    *Plan   // of those that fit, the fastest
+	closest *Plan   // the one that needs the least
+	open    []*Plan // those that may fit, in the order they were made
+	steps   int64   // what is left
+}
+
+// fitMemory returns the plan if it fits the cap, else the best plan found that does: with its buffers placed by a longer search, with
+// fewer streams, or with nodes submitted in an order that keeps few bytes alive, on as many streams as fit.
+func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
+	limit := r.o.MemoryCap
+	if limit <= 0 || overCap(first, limit) == 0 {
+		return first, nil
+	}
+	kept, err := keptBy(r.g, r.o)
+	if err != nil {
 		return nil, err
-	} else if kept > o.MemoryCap {
-		return nil, capError(g, o, closest)
 	}
-	var best *Plan
-	consider := func(made *Plan) bool {
-		if over := overCap(made, o.MemoryCap); over > 0 {
-			if over < overCap(closest, o.MemoryCap) {
-				closest = made
-			}
-			return false
-		}
-		if best == nil || made.Stats.MakespanUS < best.Stats.MakespanUS {
-			best = made
-		}
-		return true
+	least, err := layout.Least(r.g, kept)
+	if err != nil {
+		return nil, err
 	}
-	for streams := o.Streams / 2; streams >= 1; streams /= 2 {
-		made, err := replan(streams)
+	if slices.ContainsFunc(least, func(p layout.Peak) bool { return p.Arena > limit }) {
+		return nil, r.refuse(least, AnyPlan)
+	}
+	c := &capped{r: r, kept: kept, steps: capSteps(r.o.Effort)}
+	c.consider(first)
+	if !c.search(first, c.steps/firstShare) {
+		if c.best != nil {
+			return first, nil
+		}
+		c.open = nil
+	}
+	for streams := r.o.Streams / 2; streams >= 1; streams /= 2 {
+		made, err := r.plan(streams)
 		if errors.Is(err, place.ErrTooManyStreams) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if consider(made) {
+		if c.consider(made) {
 			break
 		}
 	}
-	if best != nil && g.Len() > cappedSearch {
-		return best, nil
+	if c.best != nil && r.g.Len() > cappedSearch {
+		return c.best, nil
 	}
-	order := place.FrugalOrder(p, tightBuffers(g, plan, o.MemoryCap))
-	for streams := o.Streams; streams >= 1; streams /= 2 {
-		made, err := finish(place.InOrder(p, order, streams))
+	order := place.FrugalOrder(p, tightBuffers(r.g, first, limit))
+	for streams := r.o.Streams; streams >= 1; streams /= 2 {
+		made, err := r.schedule(p, place.InOrder(p, order, streams), "list")
 		if err != nil {
 			return nil, err
 		}
-		if consider(made) {
+		if err := r.predict(made); err != nil {
+			return nil, err
+		}
+		if c.consider(made) {
 			break
 		}
 	}
-	if best == nil {
-		return nil, capError(g, o, closest)
+	if c.best == nil {
+		c.searchAll()
 	}
-	return best, nil
+	if c.best != nil {
+		return c.best, r.ctx.Err()
+	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	peaks, err := layout.PeakBuffers(r.g, c.closest, kept)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.open) > 0 {
+		return nil, r.refuse(peaks, NotFound)
+	}
+	return nil, r.refuse(peaks, TriedPlans)
+}
+
+// consider takes a plan in and says whether it fits.
+func (c *capped) consider(made *Plan) bool {
+	limit := c.r.o.MemoryCap
+	over := overCap(made, limit)
+	if over == 0 {
+		if c.best == nil || made.Stats.MakespanUS < c.best.Stats.MakespanUS {
+			c.best = made
+		}
+		return true
+	}
+	if c.closest == nil || over < overCap(c.closest, limit) {
+		c.closest = made
+	}
+	same := func(other *Plan) bool {
+		return slices.Equal(made.Order, other.Order) && slices.EqualFunc(made.Streams, other.Streams, func(a, b Stream) bool {
+			return slices.Equal(a.Ops, b.Ops)
+		})
+	}
+	if !slices.ContainsFunc(c.tried, same) {
+		c.tried = append(c.tried, made)
+		c.open = append(c.open, made)
+	}
+	return false
+}
+
+// search looks for a layout of an open plan that fits and says whether the plan is still open.
+func (c *capped) search(made *Plan, steps int64) bool {
+	verdict, taken := layout.Fit(c.r.ctx, c.r.g, made, c.kept, c.r.o.MemoryCap, steps)
+	c.steps -= taken
+	if verdict == layout.Fits {
+		c.best = made
+	}
+	return verdict == layout.MayFit
+}
+
+// searchAll looks for layouts of all open plans, those that need the least first, until one fits. What is open afterwards was not found.
+func (c *capped) searchAll() {
+	slices.SortStableFunc(c.open, func(a, b *Plan) int {
+		return cmp.Compare(overCap(a, c.r.o.MemoryCap), overCap(b, c.r.o.MemoryCap))
+	})
+	var open []*Plan
+	for k, made := range c.open {
+		if c.search(made, c.steps/int64(len(c.open)-k)) {
+			open = append(open, made)
+		}
+		if c.best != nil {
+			return
+		}
+	}
+	c.open = open
+}
+
+// refuse describes the device that needs the most.
+func (r *request) refuse(peaks []layout.Peak, proof CapProof) error {
+	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
+		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
+	})
+	e := &MemoryCapError{Device: full.Device, Cap: r.o.MemoryCap, Proof: proof, Needed: full.Arena, Node: full.Node, Live: full.Buffers}
+	if e.Node >= 0 {
+		e.NodeName = plan.NodeName(r.g, e.Node)
+	}
+	return e
 }
 
 // overCap is by how much the fullest device misses the cap.
@@ -124,23 +257,6 @@ func overCap(p *Plan, limit int64) int64 {
 		over = max(over, end-limit)
 	}
 	return over
-}
-
-// keptBytes is what the fullest device needs for buffers that never share.
-func keptBytes(g *dag.Graph, o Options) (int64, error) {
-	kept, err := keptBy(g, o)
-	if err != nil {
-		return 0, err
-	}
-	devices := map[int32]int64{}
-	most := int64(0)
-	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device && kept[i] {
-			devices[b.Device] += plan.AlignUp(b.Bytes)
-			most = max(most, devices[b.Device])
-		}
-	}
-	return most, nil
 }
 
 // tightBuffers are the device buffers of the devices on which a plan misses the cap.
@@ -153,24 +269,4 @@ func tightBuffers(g *dag.Graph, p *Plan, limit int64) []int32 {
 		}
 	}
 	return tight
-}
-
-// capError describes the fullest device of the plan that came closest.
-func capError(g *dag.Graph, o Options, closest *Plan) error {
-	kept, err := keptBy(g, o)
-	if err != nil {
-		return err
-	}
-	peaks, err := layout.PeakBuffers(g, closest, kept)
-	if err != nil {
-		return err
-	}
-	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
-		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
-	})
-	e := &MemoryCapError{Device: full.Device, Cap: o.MemoryCap, Needed: full.Arena, Node: full.Node, Live: full.Buffers}
-	if e.Node >= 0 {
-		e.NodeName = plan.NodeName(g, e.Node)
-	}
-	return e
 }

@@ -44,14 +44,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	finish := func(a *place.Assignment) (*Plan, error) {
-		plan, err := r.schedule(p, a, "list")
-		if err != nil {
-			return nil, err
-		}
-		return plan, r.predict(plan)
-	}
-	if plan, err = fitMemory(g, p, r.o, plan, r.plan, finish); err != nil {
+	if plan, err = r.fitMemory(p, plan); err != nil {
 		return nil, err
 	}
 	bound := model.LowerBoundWith(g, r.o.Machine, r.durations, r.o.Streams, false)
@@ -169,7 +162,7 @@ func (r *request) predict(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := layout.Memory(r.g, plan, kept); err != nil {
+	if err := layout.Memory(r.ctx, r.g, plan, kept, r.o.Effort); err != nil {
 		return err
 	}
 	return r.simulate(plan)

@@ -4,67 +4,50 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep.
-const searchLimit = 2000
+// arena is the memory of one device. What keeps its bytes lies below what is shared: there it cannot cut the shared bytes into pieces.
+type arena struct {
+	device  int32
+	base    int64   // where the shared bytes start
+	least   int64   // the bytes above it that the largest buffer without accesses takes
+	sharing []int32 // buffers that may share bytes
+}
 
 // Memory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
 // plan's ops are known to be whole. kept says by buffer whether its bytes must stay its own.
-func Memory(g *dag.Graph, p *plan.Plan, kept []bool) error {
+func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard effort.Effort) error {
 	devices, sum, err := arenaSizes(g)
 	if err != nil {
 		return err
 	}
 	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
 	p.Memory, p.Kept = nil, nil
-	if len(devices) == 0 {
-		return nil
-	}
-	used := usedBuffers(g)
 	offset := make([]int64, len(g.Buffers))
+	used := usedBuffers(g)
 	var s *order.Schedule
 	for _, device := range devices {
-		// What keeps its bytes lies below what is shared: there it cannot cut the shared bytes into pieces.
-		base, end := int64(0), int64(0)
-		var sharing []int32
-		for i := range g.Buffers {
-			b := &g.Buffers[i]
-			switch {
-			case b.Place != dag.Device || b.Device != device:
-			case kept[i]:
-				offset[i] = base
-				base += plan.AlignUp(b.Bytes)
-			case used[i] && b.Bytes > 0:
-				sharing = append(sharing, int32(i))
-			}
-		}
-		if len(sharing) > 0 {
+		a := readArena(g, device, kept, used, offset)
+		end := a.least
+		if len(a.sharing) > 0 {
 			if s == nil {
 				s = order.Read(p, g.Len())
 			}
-			l := readLifetimes(g, p, s, sharing, order.ClockEntries)
-			offsets := placeSharing(l, len(s.Order))
-			for k, b := range sharing {
-				offset[b] = base + offsets[k]
-				end = max(end, offsets[k]+l.bytes[k])
-			}
+			l := readLifetimes(g, p, s, a.sharing, order.ClockEntries)
+			offsets := placeSharing(ctx, l, len(s.Order), hard)
+			end = max(end, peakOf(l, offsets))
+			a.put(offsets, offset)
 		}
-		for i := range g.Buffers {
-			b := &g.Buffers[i]
-			if b.Place == dag.Device && b.Device == device && !kept[i] && !used[i] {
-				offset[i] = base
-				end = max(end, plan.AlignUp(b.Bytes))
-			}
-		}
-		p.Stats.PeakDeviceBytes += base + end
+		p.Stats.PeakDeviceBytes += a.base + end
 	}
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.Place == dag.Device {
@@ -75,6 +58,37 @@ func Memory(g *dag.Graph, p *plan.Plan, kept []bool) error {
 		}
 	}
 	return nil
+}
+
+// readArena sets the offsets of the buffers that share no bytes, and of those without accesses, which may lie anywhere.
+func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *arena {
+	a := &arena{device: device}
+	var unused []int32
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		switch {
+		case b.Place != dag.Device || b.Device != device:
+		case kept[i]:
+			offset[i] = a.base
+			a.base += plan.AlignUp(b.Bytes)
+		case used[i] && b.Bytes > 0:
+			a.sharing = append(a.sharing, int32(i))
+		case !used[i]:
+			unused = append(unused, int32(i))
+		}
+	}
+	for _, i := range unused {
+		offset[i] = a.base
+		a.least = max(a.least, plan.AlignUp(g.Buffers[i].Bytes))
+	}
+	return a
+}
+
+// put sets the offsets of what shares bytes.
+func (a *arena) put(offsets, offset []int64) {
+	for k, b := range a.sharing {
+		offset[b] = a.base + offsets[k]
+	}
 }
 
 // arenaSizes returns the devices that have buffers, ascending, and what all device buffers take side by side.
@@ -109,16 +123,6 @@ func usedBuffers(g *dag.Graph) []bool {
 		}
 	}
 	return used
-}
-
-// placeSharing finds offsets for buffers that may share bytes.
-func placeSharing(l *lifetimes, nodes int) []int64 {
-	least, _ := l.busiest(nodes)
-	swept := sweepLayout(l, nodes)
-	if len(l.buffers) > searchLimit || peakOf(l, swept) == least {
-		return swept
-	}
-	return searchLayout(l, swept, least)
 }
 
 // peakOf is where a layout ends.

@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/plantest/planned"
@@ -28,6 +30,10 @@ func sharingBuffers(g *dag.Graph) []int32 {
 		}
 	}
 	return sharing
+}
+
+func placeQuick(l *lifetimes, nodes int) []int64 {
+	return placeSharing(context.Background(), l, nodes, effort.Quick)
 }
 
 func readSharing(t require.TestingT, g *dag.Graph, p *plan.Plan, entries int) *lifetimes {
@@ -120,7 +126,7 @@ func TestLayoutOfSmallGraphsIsOptimal(t *testing.T) {
 				}
 				all++
 				want := bruteOptimum(l)
-				got := peakOf(l, placeSharing(l, g.Len()))
+				got := peakOf(l, placeSharing(context.Background(), l, g.Len(), effort.Quick))
 				require.GreaterOrEqual(t, got, want)
 				if got == want {
 					equal++
@@ -205,7 +211,7 @@ func meanAnd95th(ratios []float64) (mean, p95 float64) {
 func TestLayoutIsNearTheHeaviestAntichain(t *testing.T) {
 	var all []float64
 	for family := range plantest.Families {
-		all = append(all, layoutRatios(t, family, []int{40, 160}, []int{2, 8}, 1, placeSharing)...)
+		all = append(all, layoutRatios(t, family, []int{40, 160}, []int{2, 8}, 1, placeQuick)...)
 	}
 	mean, p95 := meanAnd95th(all)
 	t.Logf("%d layouts: mean %.3f, p95 %.3f of the heaviest antichain", len(all), mean, p95)
@@ -226,7 +232,7 @@ func TestSweepOfManyBuffers(t *testing.T) {
 		swept := sweepLayout(l, g.Len())
 		t.Logf("%-16s %5d buffers: %.3f of the most alive in submission order, which is %.3f of all", plantest.Families[family].Name, len(l.buffers),
 			float64(peakOf(l, swept))/float64(least), float64(least)/float64(sum))
-		require.NoError(t, Memory(g, p, Kept(g)))
+		require.NoError(t, Memory(context.Background(), g, p, Kept(g), effort.Quick))
 		require.NoError(t, proof.Verify(g, p))
 	}
 }
@@ -239,11 +245,11 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(plantest.Families[family].Name, func(b *testing.B) {
 			g, p := layoutSample(b, family, 250, 4, 1)
 			for b.Loop() {
-				if err := Memory(g, p, Kept(g)); err != nil {
+				if err := Memory(context.Background(), g, p, Kept(g), effort.Quick); err != nil {
 					b.Fatal(err)
 				}
 			}
-			ratios := layoutRatios(b, family, []int{50, 100, 250, 500}, []int{1, 2, 4, 8}, 3, placeSharing)
+			ratios := layoutRatios(b, family, []int{50, 100, 250, 500}, []int{1, 2, 4, 8}, 3, placeQuick)
 			all = append(all, ratios...)
 			mean, p95 := meanAnd95th(ratios)
 			b.ReportMetric(mean, "mean/antichain")
@@ -270,7 +276,7 @@ func BenchmarkMemoryGrowth(b *testing.B) {
 			g := plantest.GrowthShape(n).Graph(b)
 			p := planned.ListPlan(b, g, 8)
 			for b.Loop() {
-				if err := Memory(g, p, Kept(g)); err != nil {
+				if err := Memory(context.Background(), g, p, Kept(g), effort.Quick); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -43,18 +43,13 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 	var peaks []Peak
 	for _, device := range devices {
 		peak := Peak{Device: device, Arena: arenas[device], Node: -1}
-		add := func(buffer int32, kept bool) {
-			bytes := g.Buffers[buffer].Bytes
-			peak.Live += plan.AlignUp(bytes)
-			peak.Buffers = append(peak.Buffers, LiveBuffer{buffer, plan.BufferName(g, buffer), bytes, kept})
-		}
 		var sharing []int32
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
 			switch {
 			case b.Place != dag.Device || b.Device != device:
 			case kept[i]:
-				add(int32(i), true)
+				peak.Live += peak.add(g, int32(i), true)
 			case used[i] && b.Bytes > 0:
 				sharing = append(sharing, int32(i))
 			}
@@ -63,17 +58,28 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			l := readLifetimes(g, p, s, sharing, order.ClockEntries)
 			start := int32(-1)
 			for _, k := range l.heaviest(len(s.Order)) {
-				add(sharing[k], false)
+				peak.Live += peak.add(g, sharing[k], false)
 				start = max(start, l.first[k])
 			}
 			peak.Node = s.Order[start]
 		}
-		slices.SortFunc(peak.Buffers, func(a, b LiveBuffer) int {
-			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Buffer, b.Buffer))
-		})
+		peak.sort()
 		peaks = append(peaks, peak)
 	}
 	return peaks, nil
+}
+
+// add lists a buffer and returns the bytes that it takes.
+func (p *Peak) add(g *dag.Graph, buffer int32, kept bool) int64 {
+	bytes := g.Buffers[buffer].Bytes
+	p.Buffers = append(p.Buffers, LiveBuffer{buffer, plan.BufferName(g, buffer), bytes, kept})
+	return plan.AlignUp(bytes)
+}
+
+func (p *Peak) sort() {
+	slices.SortFunc(p.Buffers, func(a, b LiveBuffer) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Buffer, b.Buffer))
+	})
 }
 
 // heaviest is a set of buffers that are alive together, the heaviest where there are few enough to find it.

@@ -35,7 +35,7 @@ func (s *search) fit(capacity, steps int64) Verdict {
 	all := s.p.ranked(func(a, b int32) int { return 0 })
 	end := s.steps + steps
 	unit := min(restartDives*s.p.dive(), steps/2)
-	for run := 1; s.steps < end; run++ {
+	for run := 1; s.steps < end && !s.ended; run++ {
 		s.rank = s.order(s.tries)
 		s.tries++
 		s.limit = min(end, s.steps+unit*luby(run))
@@ -89,7 +89,7 @@ func (s *search) solve(part []int32) outcome {
 		if k < 0 {
 			return solved
 		}
-		if s.steps > s.limit {
+		if s.steps > s.limit || s.over() {
 			return stopped
 		}
 		level := s.depth
@@ -125,6 +125,18 @@ func (s *search) solve(part []int32) outcome {
 			return failed
 		}
 	}
+}
+
+// contextSteps is how many steps may pass until the context is looked at again, about a millisecond.
+const contextSteps = 100_000
+
+// over says whether the context has ended.
+func (s *search) over() bool {
+	if s.steps-s.looked > contextSteps {
+		s.looked = s.steps
+		s.ended = s.ctx.Err() != nil
+	}
+	return s.ended
 }
 
 // solveRest solves what is left of a part after a buffer was placed, piece by piece where it has come apart.

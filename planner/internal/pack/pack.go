@@ -12,7 +12,10 @@
 // Effort is counted in steps, never in time, so the same problem and budget give the same layout on every machine.
 package pack
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Verdict says what a search came to.
 type Verdict uint8
@@ -35,14 +38,14 @@ type Result struct {
 	Steps   int64   // taken
 }
 
-// Fit looks for a layout that ends at the capacity or below.
-func Fit(p *Problem, capacity, steps int64) Result {
+// Fit looks for a layout that ends at the capacity or below. It gives up where the context ends.
+func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 	r := Result{Bound: p.Bound()}
 	if r.Bound > capacity {
 		r.Verdict = Impossible
 		return r
 	}
-	s := newSearch(p)
+	s := newSearch(ctx, p)
 	r.Verdict = s.fit(capacity, steps)
 	r.Steps = s.steps
 	switch r.Verdict {
@@ -63,7 +66,8 @@ type Budget struct {
 
 // Lower looks for a layout that ends lower than the given one, which must be a layout of the problem. It is content with one that ends
 // at enough. The verdict is Found where the result ends there or lower, or is proved to be the lowest.
-func Lower(p *Problem, given []int64, enough int64, budget Budget) Result {
+// Where the context ends, the best layout so far is the result.
+func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget Budget) Result {
 	r := Result{Offsets: given, Peak: peakOf(p.size, given), Bound: p.Bound()}
 	l := newListing(p, given, max(enough, r.Bound))
 	if l.done() {
@@ -71,7 +75,7 @@ func Lower(p *Problem, given []int64, enough int64, budget Budget) Result {
 		return r
 	}
 	order, peak := l.fixed()
-	s := newSearch(p)
+	s := newSearch(ctx, p)
 	s.lowest = enough
 	r.take(l.best, l.peak)
 	// Small problems are solved at once, and proved to be.
@@ -111,12 +115,12 @@ func (s *search) lower(r *Result, steps int64) {
 	p := s.p
 	end := s.steps + steps
 	parts := int64(coarsest)
-	for slice := firstSlice * p.dive(); s.steps < end; slice *= 4 {
+	for slice := firstSlice * p.dive(); s.steps < end && !s.ended; slice *= 4 {
 		// The bound first: most problems that have a layout there show it soon. Then halve the distance between the highest capacity
 		// at which nothing was found and the lowest at which something was.
 		at := p.floor(max(r.Bound, s.lowest))
 		missed := at - p.grain
-		for s.steps < end {
+		for s.steps < end && !s.ended {
 			if r.Peak <= max(r.Bound, s.lowest) {
 				return
 			}

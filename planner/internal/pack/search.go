@@ -2,7 +2,10 @@
 
 package pack
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // search is a partial layout. Each placed buffer lies at its low. Those that are not placed lie there or higher.
 type search struct {
@@ -33,6 +36,9 @@ type search struct {
 	queue  []int32
 	steps  int64
 	limit  int64
+	looked int64           // steps when the context was looked at last
+	ctx    context.Context // of the call that the search lives for
+	ended  bool            // the context has
 }
 
 // change is what undo takes back.
@@ -50,10 +56,10 @@ const (
 	changedPending
 )
 
-func newSearch(p *Problem) *search {
+func newSearch(ctx context.Context, p *Problem) *search {
 	n := len(p.size)
 	s := &search{
-		p: p, low: make([]int64, n), placed: make([]bool, n), open: make([]uint64, p.words), pending: make([]bool, n),
+		ctx: ctx, p: p, low: make([]int64, n), placed: make([]bool, n), open: make([]uint64, p.words), pending: make([]bool, n),
 		level: make([]int32, n), reason: make([]uint64, n*p.words), conflict: make([]uint64, p.words),
 		members: make([][]int32, len(p.sections)), count: make([]int32, len(p.sections)), isDirty: make([]bool, len(p.sections)),
 		seen: make([]uint64, p.words),

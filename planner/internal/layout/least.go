@@ -1,0 +1,143 @@
+// What every plan of a graph needs: buffers that are alive together whatever the order. Places nothing.
+
+package layout
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// leastWords bounds the tables of which buffers are accessed before and after which node, 32 MiB.
+const leastWords = 4 << 20
+
+// Least returns, for each device with buffers, the most bytes found that are alive at one node in every plan: what must keep its
+// bytes, what the node accesses, and what is accessed both before and after it in every order. In graphs too large for that the last
+// part is left out. Arena is what the plan needs at least, the same as Live.
+func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
+	devices, _, err := arenaSizes(g)
+	if err != nil {
+		return nil, err
+	}
+	var buffers []int32
+	index := make([]int32, len(g.Buffers)) // plus 1
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device && !kept[i] && b.Bytes > 0 {
+			buffers = append(buffers, int32(i))
+			index[i] = int32(len(buffers))
+		}
+	}
+	words := (len(buffers) + 63) / 64
+	n := g.Len()
+	own := func(set []uint64, i int32) {
+		for _, a := range g.Accesses(i) {
+			if k := index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi {
+				set[k>>6] |= 1 << (k & 63)
+			}
+		}
+	}
+	set := func(i int32) []uint64 {
+		row := make([]uint64, words)
+		own(row, i)
+		return row
+	}
+	if 2*n*words <= leastWords {
+		set = accessedAround(g, words, own)
+	}
+	byDevice := map[int32]*Peak{}
+	fixed := map[int32]int64{}
+	for _, device := range devices {
+		byDevice[device] = &Peak{Device: device, Node: -1}
+	}
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.Place == dag.Device && kept[i] {
+			fixed[b.Device] += plan.AlignUp(b.Bytes)
+		}
+	}
+	for device, p := range byDevice {
+		p.Live = fixed[device]
+	}
+	live := make([]int64, len(devices))
+	for i := range int32(n) {
+		for d, device := range devices {
+			live[d] = fixed[device]
+		}
+		alive := set(i)
+		eachBit(alive, func(k int32) {
+			b := &g.Buffers[buffers[k]]
+			d, _ := slices.BinarySearch(devices, b.Device)
+			live[d] += plan.AlignUp(b.Bytes)
+		})
+		for d, device := range devices {
+			if p := byDevice[device]; live[d] > p.Live {
+				p.Live, p.Node = live[d], i
+			}
+		}
+	}
+	peaks := make([]Peak, len(devices))
+	for d, device := range devices {
+		p := byDevice[device]
+		for i := range g.Buffers {
+			if b := &g.Buffers[i]; b.Place == dag.Device && b.Device == device && kept[i] {
+				p.add(g, int32(i), true)
+			}
+		}
+		if p.Node >= 0 {
+			eachBit(set(p.Node), func(k int32) {
+				if g.Buffers[buffers[k]].Device == device {
+					p.add(g, buffers[k], false)
+				}
+			})
+		}
+		p.Arena = p.Live
+		p.sort()
+		peaks[d] = *p
+	}
+	return peaks, nil
+}
+
+// accessedAround returns which buffers are alive at a node in every order: accessed by it, or by one before it and one after it.
+func accessedAround(g *dag.Graph, words int, own func(set []uint64, i int32)) func(i int32) []uint64 {
+	n := g.Len()
+	before, after := make([]uint64, n*words), make([]uint64, n*words)
+	row := func(table []uint64, i int32) []uint64 { return table[int(i)*words:][:words] }
+	order := g.Topological()
+	merge := func(to, from []uint64) {
+		for x, w := range from {
+			to[x] |= w
+		}
+	}
+	for _, i := range order {
+		own(row(before, i), i)
+		own(row(after, i), i)
+		for _, e := range g.OutEdges(i) {
+			if g.Enforced(e) {
+				merge(row(before, e.To), row(before, i))
+			}
+		}
+	}
+	for _, i := range slices.Backward(order) {
+		for _, e := range g.OutEdges(i) {
+			if g.Enforced(e) {
+				merge(row(after, i), row(after, e.To))
+			}
+		}
+	}
+	both := make([]uint64, words)
+	return func(i int32) []uint64 {
+		for x, w := range row(before, i) {
+			both[x] = w & row(after, i)[x]
+		}
+		return both
+	}
+}
+
+func eachBit(set []uint64, visit func(k int32)) {
+	for x, w := range set {
+		for ; w != 0; w &= w - 1 {
+			visit(int32(x*64 + bits.TrailingZeros64(w)))
+		}
+	}
+}
