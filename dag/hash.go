@@ -54,7 +54,10 @@ func (g *Graph) WorkHash() string {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		w := &n.Work
-		h.numbers(flag(n.HasCost), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), flag(n.Launch != nil))
+		h.numbers(flag(n.HasCost)+2*flag(w.US > 0), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), flag(n.Launch != nil))
+		if w.US > 0 {
+			h.numbers(int64(math.Float64bits(w.US)))
+		}
 		if l := n.Launch; l != nil {
 			h.text(l.Name)
 			h.text(mapText(l))
@@ -194,6 +197,9 @@ func workDifference(n, old *Node) string {
 		if part.is != part.was {
 			return fmt.Sprintf("has %d %s, it had %d", part.is, part.name, part.was)
 		}
+	}
+	if math.Float64bits(w.US) != math.Float64bits(was.US) {
+		return fmt.Sprintf("takes %v us, it took %v", w.US, was.US)
 	}
 	return ""
 }

@@ -167,6 +167,7 @@ func TestDifferencesOfWork(t *testing.T) {
 		{`node "work" has 7 blocks, it had 1`, func(w *Work) { w.Blocks = 7 }},
 		{`node "work" has 7 threads a block, it had 256`, func(w *Work) { w.Threads = 7 }},
 		{`node "work" has 7 bytes of shared memory, it had 0`, func(w *Work) { w.Shared = 7 }},
+		{`node "work" takes 7 us, it took 0`, func(w *Work) { w.US = 7 }},
 	} {
 		other := declare(nil, func(b *Builder) { test.change(&work(b).Work) })
 		require.Equal(t, test.want, other.FirstDifference(base))

@@ -195,6 +195,9 @@ type Work struct {
 	Blocks  int64 // of its grid
 	Threads int32 // of a block
 	Shared  int32 // bytes of a block
+	// US is how many microseconds the node takes at least, on any machine, because its arguments say so; 0 for nodes whose bytes and
+	// operations decide.
+	US float64
 }
 
 // Range is a half-open range of bytes of a buffer.

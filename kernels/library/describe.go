@@ -73,6 +73,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		info.Work.Flops = n
 	}
+	if k.row.us != nil {
+		info.Work.US = k.row.us(v)
+	}
 	k.row.launch(k, v, &info)
 	if writes && writesNothing { // there may be 2^62 rows without columns: looping over them would not end
 		info.Grid[0] = 0

@@ -3,6 +3,7 @@
 package library_test
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -72,4 +73,12 @@ func TestWrongArguments(t *testing.T) {
 	}
 	_, err = k.Describe([]dag.Arg{number(4), alpha, buffer(0, 0, 16), buffer(0, 0, 16)})
 	assert.NoError(t, err, "the same range twice works in place")
+}
+
+func TestSpinStatesItsTime(t *testing.T) {
+	k, err := kernels.Library().Kernel("spin", []dag.DType{dag.InvalidDType})
+	require.NoError(t, err)
+	info, err := k.Describe([]dag.Arg{{DType: dag.F64, Bits: math.Float64bits(12.5)}})
+	require.NoError(t, err)
+	assert.Equal(t, dag.Work{Blocks: 1, Threads: 1, US: 12.5}, info.Work)
 }

@@ -21,6 +21,7 @@ type row struct {
 	launch    geometry // grid, block and shared memory from the arguments
 	inPlace   bool     // an output may be exactly one of the inputs
 	check     func(v values) error
+	us        func(v values) float64 // how long it takes by its arguments, if its work does not say; nil for most
 	versions  []version
 }
 

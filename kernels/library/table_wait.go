@@ -13,9 +13,10 @@ func waitRows() []row {
 		{name: "noop", doc: "does nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
 			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
 		}}}},
-		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime, versions: []version{{run: func(*libraryKernel) launch.Reference {
-			return launch.Reference{Spans: launch.OneSpan, Run: spin}
-		}}}},
+		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime,
+			us: func(v values) float64 { return v.float("us") }, versions: []version{{run: func(*libraryKernel) launch.Reference {
+				return launch.Reference{Spans: launch.OneSpan, Run: spin}
+			}}}},
 	}
 }
 

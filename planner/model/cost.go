@@ -61,7 +61,7 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	if busy == 0 {
 		busy = 1
 	}
-	return max(m.KernelUS, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
+	return max(m.KernelUS, node.Work.US, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
 }
 
 // fill returns which part of the device's places for blocks a kernel takes, and which part of its throughput it can use

@@ -49,6 +49,8 @@ func TestDurations(t *testing.T) {
 	kernel("math", dag.Work{Bytes: 8, Flops: 670_000_000, Blocks: 1 << 20, Threads: 256})
 	kernel("tiny", dag.Work{Bytes: 8, Blocks: 1, Threads: 32})
 	kernel("unknown", dag.Work{})
+	kernel("timed", dag.Work{Blocks: 1, Threads: 1, US: 20})
+	kernel("timed but slow", dag.Work{Bytes: 41_000_000, Blocks: 1 << 20, Threads: 256, US: 3})
 	costed := b.Task("costed", b.InOut(device))
 	b.At(costed).HasCost, b.At(costed).CostUS = true, 12.5
 	b.Task("profiled", b.InOut(device))
@@ -57,14 +59,14 @@ func TestDurations(t *testing.T) {
 
 	profile := &model.Profile{Nodes: map[string]float64{"profiled": 7, "costed": 99}}
 	got := model.Durations(g, model.H200(), profile)
-	want := []float64{1.5 + float64(1<<22)/55_000, 10, 20, 10, 0.1, 0.1, 12.5, 7}
+	want := []float64{1.5 + float64(1<<22)/55_000, 10, 20, 10, 0.1, 0.1, 20, 10, 12.5, 7}
 	assert.InDeltaSlice(t, want, got, 1e-9)
-	assert.Equal(t, []float64{1, 1, 1, 1, 1, 1, 12.5, 1}, model.Durations(g, model.Unit(), nil))
+	assert.Equal(t, []float64{1, 1, 1, 1, 1, 1, 1, 1, 12.5, 1}, model.Durations(g, model.Unit(), nil))
 
 	m := model.H200()
 	shares := make([]float64, g.Len())
 	for i := range shares {
 		shares[i] = m.Share(&g.Nodes[i])
 	}
-	assert.InDeltaSlice(t, []float64{0, 1, 0.5, 1, 32. / (132 * 512), 0, 0, 0}, shares, 1e-9)
+	assert.InDeltaSlice(t, []float64{0, 1, 0.5, 1, 32. / (132 * 512), 0, 1. / (132 * 32), 1, 0, 0}, shares, 1e-9)
 }
