@@ -150,7 +150,7 @@ func TestCarriedStateRefusesReplaysInFlight(t *testing.T) {
 	_, err = runtime.New(ctx, g, plan, cpu(t), runtime.Options{Inflight: 3})
 	var carried *runtime.CarriedError
 	require.ErrorAs(t, err, &carried)
-	require.EqualError(t, err, `3 replays in flight are not possible: buffer "count" is read before it is written, so each replay needs the one before it`)
+	require.EqualError(t, err, `3 replays in flight are not possible: buffer "count" is read before it is written, so each replay depends on the one before it`)
 }
 
 func TestReplayAllocatesNothing(t *testing.T) {

@@ -190,9 +190,9 @@ func (p *Program) tolerates(err error) bool {
 func (p *Program) checkOptions() error {
 	switch o := &p.options; {
 	case o.Mode > Auto:
-		return fmt.Errorf("%s is no way to replay", o.Mode)
+		return fmt.Errorf("unknown mode: %s", o.Mode)
 	case o.Memory > Separate:
-		return fmt.Errorf("MemoryMode(%d) is no way to take memory", uint8(o.Memory))
+		return fmt.Errorf("unknown memory mode: MemoryMode(%d)", uint8(o.Memory))
 	case o.Threads < 0 || o.Threads > 1024:
 		return fmt.Errorf("%d threads: want 1 to 1024", o.Threads)
 	case len(p.platform.Devices()) == 0:
@@ -227,7 +227,7 @@ type CarriedError struct {
 }
 
 func (e *CarriedError) Error() string {
-	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay needs the one before it", e.Inflight, e.Buffer)
+	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay depends on the one before it", e.Inflight, e.Buffer)
 }
 
 // checkDevices finds a device number that the platform does not have.
@@ -235,7 +235,7 @@ func (p *Program) checkDevices() error {
 	devices := p.platform.Devices()
 	for _, s := range p.plan.Streams {
 		if int(s.Device) >= len(devices) {
-			return fmt.Errorf("the plan uses device %d, there are %d (%s)", s.Device, len(devices), p.platform.Name())
+			return fmt.Errorf("the plan uses device %d, but there are only %d (%s)", s.Device, len(devices), p.platform.Name())
 		}
 	}
 	for i := range p.graph.Nodes {

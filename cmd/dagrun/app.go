@@ -108,8 +108,8 @@ not be written or an internal error, 130 interrupted.`,
 		Long: `Run a pipeline and check its results: every expect of the file is compared, every save is
 written. dagrun FILE does the same; FILE may be - for standard input.
 
-The result is the state after exactly --iterations replays. Warm-up replays come before
-those, and initial contents are restored after them.`,
+The result is the state after exactly --iterations replays. Warm-up replays come first,
+and initial contents are restored after them.`,
 		Example: `  dagrun run pipelines/saxpy.yaml
   dagrun run pipelines/saxpy.yaml -p n=4096 -p alpha=3
   dagrun run pipelines/chunks.yaml --graph --iterations 1000 --warmup 10

@@ -27,8 +27,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Short: "Measure strategies, stream counts, streams and graphs",
 		Long: `Plan with every strategy at 1, 2, 4 and 8 streams, replay each plan as a CUDA graph and as
 streams, and show what a replay takes: on the device (by events), on the host (to submit
-it), and as the wall has it (back to back, nothing in between), beside the prediction.
-Equal plans are measured once. The last line is the command line that was best.
+it), and by wall clock (back to back, nothing in between), beside the prediction.
+Identical plans are measured once. The last line is the fastest command line.
 
 Graphs are measured before streams: on some drivers a process that has used several
 streams replays graphs more slowly.`,
@@ -52,10 +52,10 @@ streams replays graphs more slowly.`,
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.iterations, "iterations", 200, "`N` replays that are timed, of each plan and kind of replay")
-	f.IntVar(&values.warmup, "warmup", 20, "`N` replays before those")
+	f.IntVar(&values.iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
+	f.IntVar(&values.warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
 	f.BoolVar(&values.graph, "graph", false, "measure graphs only")
-	f.StringVar(&saveProfile, "save-profile", "", "write the nodes' measured durations under the best plan to this `file`")
+	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
 	c.Flags().Lookup("strategy").DefValue = "all"
 	return c
@@ -275,7 +275,7 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 func (a *app) printBench(r *benchReport, platform *opened) error {
 	a.progress.clear()
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stdout, "%s: %s on %s, %s of each after %d to warm up; microseconds a replay\n\n", r.Name, counted(r.Nodes, "node"), platform.place(), counted(r.Iterations, "replay"), r.Warmup)
+		fmt.Fprintf(a.stdout, "%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, counted(r.Nodes, "node"), platform.place(), counted(r.Iterations, "replay"), counted(r.Warmup, "warm-up replay"))
 	}
 	table := newTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
 	for i := range r.Rows {

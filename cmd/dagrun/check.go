@@ -158,7 +158,7 @@ func (a *app) printChecked(r *checked) {
 			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
-		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so a replay needs the one before it\n", name)
+		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
 	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }

@@ -26,9 +26,9 @@ func (a *app) devicesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "Show what there is to run on",
-		Long: `Show every GPU, and the CPU device that stands in where there is none: memory, multiprocessors,
-capability, copy engines, which can touch which other's memory, driver, compiler, and where
-NVIDIA's management library is installed temperature, power and load.
+		Long: `Show every GPU, and the CPU device that replaces it if there is none: memory, multiprocessors,
+capability, copy engines, which GPUs can access each other's memory, driver, compiler, and, if
+NVIDIA's management library is installed, temperature, power and load.
 
 --measure times copies, launches, waits and kernels on the device for some seconds and prints a
 machine file for --machine.`,
@@ -56,7 +56,7 @@ machine file for --machine.`,
 	a.outputFlags(c)
 	a.deviceFlags(c)
 	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
-	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file here instead of printing it")
+	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file` instead of printing it")
 	return c
 }
 
@@ -256,7 +256,7 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	}
 	defer func() { err = closing(err, platform) }()
 	if platform.noGPU != nil {
-		a.warn("no GPU was found: this measures the CPU device")
+		a.warn("no GPU was found; measuring the CPU device")
 	}
 	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.progress.report)
 	if err != nil {

@@ -16,11 +16,11 @@ func (a *app) dotCommand() *cobra.Command {
 		Use:   "dot FILE",
 		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
 		Long: `Draw the schedule. As DOT, the default, it has a cluster for each stream, dependencies with their
-reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz where its command dot is
+reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is
 installed.
 
 dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
-arrows with the data that caused them. It is drawn with --own, where Graphviz is missing, and for
+arrows with the data that caused them. It is drawn with --own, if Graphviz is missing, and for
 what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
@@ -38,10 +38,10 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")
 	f.StringVar(&own.compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
-	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its name says the form: .dot, .mmd, .svg, .png or .pdf")
-	f.StringVar(&own.format, "format", "", "the `form`: dot, mermaid, svg, png or pdf")
-	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even where Graphviz is installed")
-	f.StringVar(&own.axis, "axis", "", "what runs from left to right in dagrun's own SVG: `time` or level")
-	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, neighbours as one (240)")
+	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its extension says the format: .dot, .mmd, .svg, .png or .pdf")
+	f.StringVar(&own.format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")
+	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even if Graphviz is installed")
+	f.StringVar(&own.axis, "axis", "", "horizontal axis of dagrun's own SVG: `time` or level")
+	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours (240)")
 	return c
 }

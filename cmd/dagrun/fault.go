@@ -36,7 +36,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	}
 	a.progress.clear()
 	a.printError(err)
-	fmt.Fprintln(a.stderr, "  a fault is told late; replaying node by node in a new process to find where it came from")
+	fmt.Fprintln(a.stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
 	// The program is closed, but a context that faulted frees nothing until it goes itself. That it had faulted is known.
 	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
@@ -49,15 +49,15 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	var document errorDocument
 	switch jsonErr := json.Unmarshal(answer.Bytes(), &document); {
 	case ctx.Err() != nil:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the fault could not be pinned to a node", pinTime))
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
 	case jsonErr != nil:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not be read (%v); the fault could not be pinned to a node", childErr))
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not be read (%v); the faulty node is not known", childErr))
 	case document.Error.Node != "":
 		return withStatus(statusDevice, errors.New(document.Error.Message))
 	case document.Error.Status == statusDevice:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", document.Error.Message))
 	}
-	return withStatus(statusDevice, errors.New("the fault did not come back: every node ran alone without one. Nodes that run at the same time may touch more than they declare; compute-sanitizer with --memory separate shows where"))
+	return withStatus(statusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
 }
 
 // sticky reports whether an error of the driver leaves the context unusable: those of kernels that ran, not of calls refused.

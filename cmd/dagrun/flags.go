@@ -54,21 +54,21 @@ func (a *app) values(c *cobra.Command) *flags {
 
 func (a *app) outputFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.output, "output", "text", "the `form` of what is printed: text or json")
+	f.StringVar(&values.output, "output", "text", "output `format`: text or json")
 	f.StringVar(&values.color, "color", "auto", "`when` to use colours: auto, always or never")
 	f.BoolVarP(&values.quiet, "quiet", "q", false, "print errors and failed expectations only")
-	f.BoolVarP(&values.verbose, "verbose", "v", false, "say what was decided and why")
+	f.BoolVarP(&values.verbose, "verbose", "v", false, "explain decisions")
 }
 
 func (a *app) paramFlags(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&a.values(c).params, "param", "p", nil, "set a parameter of the pipeline, `name=value`; may be given again")
+	c.Flags().StringArrayVarP(&a.values(c).params, "param", "p", nil, "set a pipeline parameter, `name=value`; can be repeated")
 }
 
 // planFlags takes "" as machine where the device is planned for.
 func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
-	f.StringVar(&values.strategy, "strategy", "auto", "the `name` of how to choose streams: auto, list, cover, roundrobin or serial")
+	f.StringVar(&values.strategy, "strategy", "auto", "scheduling `strategy`: auto, list, cover, roundrobin or serial")
 	f.StringVar(&values.effort, "effort", planner.Normal.String(), "how `hard` to search for a good plan: quick, normal or thorough")
 	usage := "the `machine` to plan for: h200, clean, unit or a file"
 	if machine == "" {
@@ -88,13 +88,13 @@ func (a *app) deviceFlags(c *cobra.Command) {
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.replay, "graph", "", "replay as one CUDA graph; `=auto` measures both for a moment, =built makes it node by node")
+	f.StringVar(&values.replay, "graph", "", "replay as one CUDA graph; `=auto` measures both ways and takes the faster, =built adds nodes one by one")
 	f.Lookup("graph").NoOptDefVal = graphCaptured
-	f.IntVar(&values.iterations, "iterations", 1, "`N` replays; the result is the state after exactly so many")
-	f.IntVar(&values.warmup, "warmup", 0, "`N` replays before those; contents are restored afterwards")
-	f.IntVar(&values.inflight, "inflight", 1, "`K` replays may overlap, each with its own buffers")
+	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
+	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
+	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
-	f.StringVar(&values.memory, "memory", "arena", "`how` device memory is taken: arena, or separate for memory checkers")
+	f.StringVar(&values.memory, "memory", "arena", "`how` to allocate device memory: arena, or separate for memory checkers")
 }
 
 // What --graph may be; alone it means captured.

@@ -19,11 +19,11 @@ func (a *app) formatCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fmt FILE...",
 		Short: "Print pipeline files in canonical form, or write them so",
-		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, comments
-kept. - is standard input. Whether the file is a right pipeline is for check to say.
+		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, with comments
+kept. - is standard input. Use check to validate the pipeline.
 
--w writes files in place: beside the old one first, then renamed. --check prints the names of
-files that are not in canonical form and ends with status 1 if there are any.`,
+-w writes files in place; a write that fails leaves the old file. --check prints the names of
+files that are not in canonical form and exits with status 1 if there are any.`,
 		Example: `  dagrun fmt mine.yaml
   dagrun fmt -w *.yaml
   dagrun fmt --check pipelines/*.yaml
@@ -32,11 +32,11 @@ files that are not in canonical form and ends with status 1 if there are any.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return fmt.Errorf("no pipeline file given; want: %s", c.UseLine())
+				return fmt.Errorf("no pipeline file given; usage: %s", c.UseLine())
 			case write && check:
-				return errors.New("-w and --check do not go together")
+				return errors.New("-w and --check cannot be combined")
 			case len(args) > 1 && !write && !check:
-				return errors.New("several files need -w or --check")
+				return errors.New("formatting several files needs -w or --check")
 			}
 			if err := a.checkFlags(c); err != nil {
 				return err

@@ -44,17 +44,17 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			if len(args) != 1 {
-				return fmt.Errorf("want one name; such as: dagrun init blur")
+				return fmt.Errorf("expected one name, such as: dagrun init blur")
 			}
 			file := args[0]
 			if base := filepath.Base(file); shellQuoted(base) != base || strings.HasPrefix(base, "-") {
-				return fmt.Errorf("%q is no plain name: letters, digits and . _ - are", base)
+				return fmt.Errorf("%q is not a plain name; use letters, digits and . _ -", base)
 			}
 			if filepath.Ext(file) == "" {
 				file += ".yaml"
 			}
 			if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("%s exists already; give another name", file)
+				return fmt.Errorf("%s already exists; choose another name", file)
 			}
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 			write := func(w io.Writer) error {

@@ -109,7 +109,7 @@ func (a *app) listKernels() error {
 	if a.flags.quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s; dagrun kernels NAME tells types and sizes\n", counted(len(docs), "kernel"))
+	_, err := fmt.Fprintf(a.stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", counted(len(docs), "kernel"))
 	return err
 }
 

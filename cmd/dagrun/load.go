@@ -140,7 +140,7 @@ func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
 		if n > most {
 			more = fmt.Sprintf(" and %d more", n-most)
 		}
-		a.warn("%s of the profile %s no node of the pipeline: %s%s", counted(n, "name"), verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
+		a.warn("%s in the profile %s not in the pipeline: %s%s", counted(n, "name"), verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
 	}
 	if n := len(missing); n > 0 {
 		a.log.Info("the profile is not complete", "nodes_without_duration", n)

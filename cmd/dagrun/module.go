@@ -37,7 +37,7 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(name, path stri
 			return nil, errors.New(strings.TrimPrefix(err.Error(), `module "`+name+`": `))
 		}
 		if globals := m.WritableGlobals(); len(globals) > 0 {
-			a.warn("module %q has variables that every launch may write (%s): launches that use them are not independent, whatever their buffers", name, strings.Join(globals, ", "))
+			a.warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", name, strings.Join(globals, ", "))
 		}
 		return m, nil
 	}

@@ -59,7 +59,7 @@ func (f *pictureFlags) form() (string, error) {
 			}
 		}
 		if info, err := os.Stat(f.out); err != nil || info.Mode().IsRegular() {
-			return "", fmt.Errorf("-o %s: the name does not say what to write; want .dot, .mmd, .svg, .png or .pdf, or --format", f.out)
+			return "", fmt.Errorf("-o %s: the extension does not say which format to write; use .dot, .mmd, .svg, .png or .pdf, or --format", f.out)
 		}
 	}
 	if f.compare != "" || f.own {

@@ -56,10 +56,10 @@ an H200 unless told, and no device is opened.`,
 	a.paramFlags(c)
 	a.planFlags(c, "h200")
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
-	c.Flags().BoolVar(&explain, "explain", false, "say for each dependency how the plan enforces it")
+	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
-	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart without characters outside ASCII")
+	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c
 }
 

@@ -73,7 +73,7 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 		a.log.Info("chose the CPU device: " + err.Error())
 		return a.openCPU(devices, err)
 	}
-	return nil, fmt.Errorf("the GPU cannot be used, --backend cpu does without: %w", err)
+	return nil, fmt.Errorf("the GPU cannot be used (--backend cpu runs without it): %w", err)
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
@@ -94,7 +94,7 @@ func enough(o *opened, devices int) (*opened, error) {
 	if devices <= have {
 		return o, nil
 	}
-	err := fmt.Errorf("the pipeline uses device %d, and there is only %s; --backend cpu:%d stands in for them", devices-1, counted(have, "device"), devices)
+	err := fmt.Errorf("the pipeline uses device %d, but there is only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, counted(have, "device"), devices)
 	return nil, errors.Join(err, o.Close())
 }
 

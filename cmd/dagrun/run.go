@@ -37,11 +37,11 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.deviceFlags(c)
 	a.replayFlags(c)
 	f := c.Flags()
-	f.BoolVar(&own.verify, "verify", false, "run it serially on the CPU as well and compare every saved or expected buffer")
-	f.BoolVar(&own.allowRaces, "allow-races", false, "run a schedule of your own (sync: explicit) that has races")
-	f.BoolVar(&own.alone, "node-by-node", false, "run every node alone and wait for it: slow, names a node that faults")
-	f.BoolVar(&own.stats, "memory-stats", false, "show what device memory was planned, reserved and used by which buffer when")
-	f.BoolVar(&own.follow, "debug-progress", false, "note on the device what has finished, so that a timeout can say which nodes had not; one replay only")
+	f.BoolVar(&own.verify, "verify", false, "also run serially on the CPU and compare every saved or expected buffer")
+	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
+	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
+	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
+	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout can list the others; one replay only")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
@@ -60,7 +60,7 @@ func (a *app) runCommand(c *cobra.Command) {
 			return err
 		}
 		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
-			return errors.New("--debug-progress follows one replay: leave out --iterations, --warmup and --inflight")
+			return errors.New("--debug-progress tracks one replay: leave out --iterations, --warmup and --inflight")
 		}
 		a.progress.begin()
 		ctx, done := a.limited(c.Context())
@@ -303,7 +303,7 @@ func (a *app) printRunText(r *runReport) {
 	if !a.flags.quiet {
 		took := duration(r.TookUS)
 		if r.Iterations != 1 {
-			took = fmt.Sprintf("%s a replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+			took = fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
 		}
 		mode := ""
 		if r.Replay != runtime.Streams.String() {
@@ -325,19 +325,20 @@ func (a *app) printRunText(r *runReport) {
 		fmt.Fprintf(a.stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
-		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save, so no result was looked at"))
+		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save: no result was checked"))
 	}
 }
 
-func (a *app) printChecks(checks []runtime.Check, verb string) {
+func (a *app) printChecks(checks []runtime.Check, matches string) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, words.Width(words.Line(c.Buffer)))
 	}
 	for _, c := range checks {
+		against := strings.TrimPrefix(c.Against, "value ")
 		switch {
 		case !c.OK:
-			text := fmt.Sprintf("%s; %d of %s not as %s has it", c.First, c.Wrong, counted(int(c.Elements), "element"), c.Against)
+			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, counted(int(c.Elements), "element"), verb(int(c.Wrong), "differs", "differ"), against)
 			if strings.HasPrefix(c.Against, "sum ") {
 				text = c.First
 			}
@@ -347,7 +348,7 @@ func (a *app) printChecks(checks []runtime.Check, verb string) {
 			if c.Worst > 0 {
 				worst = fmt.Sprintf("worst error %.3g", c.Worst)
 			}
-			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), verb, c.Against, counted(int(c.Elements), "element"), worst)
+			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, counted(int(c.Elements), "element"), worst)
 		}
 	}
 }
@@ -362,12 +363,12 @@ func tolerance(c runtime.Check) string {
 
 // printMemory shows what a program takes, as people know it from their frameworks: planned, reserved, and each buffer's life.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
-	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; buffers alone would take %s; host memory %s\n",
+	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s if no buffers shared bytes; host memory %s\n",
 		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
 	if len(m.PerBuffer) == 0 {
 		return nil
 	}
-	table := newTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "bytes of its own")
+	table := newTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "own bytes")
 	for i := range m.PerBuffer {
 		b := &m.PerBuffer[i]
 		own := "yes"

@@ -143,7 +143,7 @@ var (
 	otherStage   = regexp.MustCompile(`^[a-z][a-z ]*, [0-9]+s$`)
 )
 
-const spunLine = `^spin: \S+ ms a replay \(80 in [0-9.]+ s\) on the CPU device`
+const spunLine = `^spin: \S+ ms per replay \(80 in [0-9.]+ s\) on the CPU device`
 
 func TestProgressShowsAndGoes(t *testing.T) {
 	t.Parallel()

@@ -31,9 +31,9 @@ func (a *app) traceCommand() *cobra.Command {
 		Long: `Replay a pipeline, measure when each node ran and write the timeline, with the prediction
 beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chrome://tracing.
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
-those of the kernels and copies themselves, else those of an event before and after every node. The
-table shows the last replay. What measuring cost is said: a traced replay takes longer than a plain
-one.`,
+those of the kernels and copies themselves, otherwise those of an event before and after every node.
+The table shows the last replay. It also prints the overhead of measuring: a traced replay takes
+longer than a plain one.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
@@ -60,7 +60,7 @@ one.`,
 	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
 	f.IntVar(&values.iterations, "iterations", 3, "`N` replays to trace, after some to warm up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
-	f.StringVar(&html, "html", "", "write a page with the timeline to this `file` too; it needs no network")
+	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	return c
 }
 

@@ -93,7 +93,7 @@ func (a *app) fileError(root *cobra.Command, name string, err error) error {
 				commands = append(commands, c.Name())
 			}
 		}
-		return fmt.Errorf("unknown command %q, and no file of that name%s", name, hint(didYouMean(name, commands), "; see dagrun --help"))
+		return fmt.Errorf("unknown command %q, and no file has that name%s", name, hint(didYouMean(name, commands), "; see dagrun --help"))
 	}
 	entries, _ := os.ReadDir(filepath.Dir(name)) // a folder that cannot be read has no suggestions
 	var names []string
@@ -150,7 +150,7 @@ func atMost(n int) cobra.PositionalArgs {
 		if len(args) <= n {
 			return nil
 		}
-		return fmt.Errorf("%q is one argument too many; want: %s", args[n], c.UseLine())
+		return fmt.Errorf("%q is one argument too many; usage: %s", args[n], c.UseLine())
 	}
 }
 
@@ -160,7 +160,7 @@ func oneFile(c *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	case 0:
-		return fmt.Errorf("no pipeline file given; want: %s", c.UseLine())
+		return fmt.Errorf("no pipeline file given; usage: %s", c.UseLine())
 	}
-	return fmt.Errorf("one pipeline file at a time; %q is one too many", args[1])
+	return fmt.Errorf("expected one pipeline file; %q is one too many", args[1])
 }
