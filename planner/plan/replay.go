@@ -3,6 +3,8 @@
 
 package plan
 
+import "github.com/dagrun/dagrun/planner/internal/planted"
+
 // Replay is what a program submits each time. Its events are the plan's, then one for the fork, then one for each joined stream.
 type Replay struct {
 	Instances int        // replays that may be in flight at a time, each with streams, events and memory of its own
@@ -20,6 +22,12 @@ type ReplayOp struct {
 // the streams in [Plan.Join] are recorded and the origin waits for them.
 func (p *Plan) Replay(instances int) *Replay {
 	fork, join := p.Fork(), p.Join()
+	if planted.Is(planted.Fork) && len(fork) > 0 {
+		fork = fork[1:]
+	}
+	if planted.Is(planted.Join) && len(join) > 0 {
+		join = join[1:]
+	}
 	r := &Replay{Instances: instances, Events: p.Events + 1 + int32(len(join)), Ops: make([]ReplayOp, 0, len(p.Order)+1+len(fork)+2*len(join))}
 	add := func(kind OpKind, stream, event int32) {
 		r.Ops = append(r.Ops, ReplayOp{Op{Kind: kind, Node: -1, Event: event}, stream})

@@ -4,6 +4,7 @@ package layout
 
 import (
 	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -38,6 +39,9 @@ func Edges(p *plan.Plan, nodes int) []plan.GraphEdge {
 				edges[at], edges[at-1] = edges[at-1], edges[at]
 			}
 		}
+	}
+	if planted.Is(planted.Edges) && len(edges) > 0 {
+		edges = edges[:len(edges)-1]
 	}
 	return edges
 }

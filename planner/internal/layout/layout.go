@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -44,6 +45,9 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 			}
 			l := readLifetimes(g, p, s, a.sharing, order.ClockEntries)
 			offsets := placeSharing(ctx, l, len(s.Order), hard)
+			if planted.Is(planted.Layout) {
+				clear(offsets)
+			}
 			end = max(end, peakOf(l, offsets))
 			a.put(offsets, offset)
 		}

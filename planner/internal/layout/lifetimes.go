@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -20,6 +21,9 @@ func Kept(g *dag.Graph) []bool {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		kept[i] = b.Init != nil || b.Save != "" || b.Expect != nil
+	}
+	if planted.Is(planted.Kept) {
+		return kept
 	}
 	for _, u := range g.ReadFirst() {
 		kept[u.Buffer] = kept[u.Buffer] || !g.Buffers[u.Buffer].Scratch
@@ -124,6 +128,11 @@ func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int3
 		l.endStart[k+1] = int32(len(l.ends))
 	}
 	l.readStarts(order.NewClocks(p, s), s, stays, column)
+	if planted.Is(planted.Lifetimes) {
+		for k := range l.start {
+			l.start[k] = math.MaxInt32
+		}
+	}
 	return l
 }
 

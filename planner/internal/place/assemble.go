@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -33,8 +34,33 @@ func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
 	if err != nil {
 		return err
 	}
+	plantFaults(p, a, w)
 	assemble(p, a, w, single, made)
 	return nil
+}
+
+// plantFaults makes wrong what a test wants to be wrong.
+func plantFaults(p *Problem, a *Assignment, w *waitList) {
+	n := p.len()
+	switch last := len(w.from) - 1; {
+	case planted.Is(planted.Placement) && n > 0:
+		node := a.order[n-1]
+		a.stream[node] = (a.stream[node] + 1) % int32(len(a.lanes))
+	case planted.Is(planted.Order) && n > 1:
+		a.order = slices.Clone(a.order)
+		for k := n - 1; k > 0; k-- {
+			// No wait stands between neighbours of one stream, so the plan stays whole.
+			if i, j := a.order[k-1], a.order[k]; a.stream[i] == a.stream[j] {
+				a.order[k-1], a.order[k] = j, i
+				break
+			}
+		}
+	case planted.Is(planted.Waits) && last >= 0:
+		w.from = w.from[:last]
+		for k := n; k >= 0 && w.start[k] > int32(last); k-- {
+			w.start[k] = int32(last)
+		}
+	}
 }
 
 // assemble fills in the plan's streams, order and events. A record stands right after its node and only where a wait uses it.
