@@ -32,7 +32,7 @@ func TestHostileArgumentsAreRefusedOrComputed(t *testing.T) {
 				require.NoError(t, err)
 				random := rand.New(rand.NewPCG(11, uint64(len(v.Entry))))
 				ran := 0
-				for i := 0; i < 500 || ran < 20 && i < 20_000; i++ {
+				for i := 0; i < 200 || ran < 20 && i < 20_000; i++ {
 					if launchHostile(t, k, kernels.LibraryModule(v.Entry).References[v.Entry], d.Name, random) {
 						ran++
 					}
