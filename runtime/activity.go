@@ -1,4 +1,4 @@
-// Records of CUPTI mapped to nodes: which record is which node's, or that it cannot be said for certain. Calls no CUPTI itself.
+// CUPTI records mapped to nodes: which record belongs to which node, or that this is uncertain. Calls no CUPTI itself.
 
 package runtime
 

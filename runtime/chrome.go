@@ -1,4 +1,4 @@
-// Chrome traces: a measured course as the JSON that Perfetto and chrome://tracing show. Measures nothing.
+// Chrome traces: a measured trace as JSON for Perfetto and chrome://tracing.
 
 package runtime
 

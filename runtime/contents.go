@@ -1,4 +1,4 @@
-// Contents: what buffers hold before the first replay and how it gets there and back. Writes no files.
+// Contents: what buffers hold before the first replay, and how it is written and read back. Writes no files.
 
 package runtime
 
@@ -130,7 +130,7 @@ func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error
 
 // initialise gives every instance's buffers their first contents. Host buffers without an init start as zeros, and so do
 // device buffers that a replay reads before it writes them: a result must not depend on what the memory held before. The
-// caller's own memory is left as it is; what replays carry on in it is remembered for Restore.
+// caller's own memory is left as it is; the contents of carried buffers in it are remembered for Restore.
 func (p *Program) initialise(ctx context.Context) error {
 	for _, id := range p.graph.Carried() {
 		if memory := p.options.Bind[p.graph.Buffers[id].Name]; memory != nil {
@@ -203,8 +203,7 @@ func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.
 	return nil
 }
 
-// generate fills memory with a buffer's initial contents: those that its declaration had when the program was made, even where a
-// result has been saved to the file since.
+// generate fills memory with a buffer's initial contents, even if a result has been saved over their file since the program was created.
 func (p *Program) generate(ctx context.Context, id int32, memory []byte) error {
 	if kept, ok := p.initialKept[id]; ok {
 		copy(memory, kept)
@@ -213,7 +212,7 @@ func (p *Program) generate(ctx context.Context, id int32, memory []byte) error {
 	return Generate(ctx, p.graph.Dir, &p.graph.Buffers[id], memory)
 }
 
-// keepInitial reads the initial contents of every buffer that start in a file which is about to be overwritten.
+// keepInitial reads the initial contents of every buffer whose init file is about to be overwritten.
 func (p *Program) keepInitial(ctx context.Context, file string) error {
 	overwritten := files.PlaceOf(file)
 	for i := range p.graph.Buffers {
@@ -319,7 +318,7 @@ func (p *Program) Host(buffer int32) []byte {
 
 // Address is where a buffer is, on its device or on the host, as the next replay will use it: for work of the caller's own on the
 // stream of Options.Origin, before a replay or after it. Device buffers that share bytes hold what was written last; a
-// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep. It is 0 for a buffer that there is not.
+// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep. It is 0 if there is no such buffer.
 func (p *Program) Address(buffer int32) cudart.Ptr {
 	if p.closed || !p.isBuffer(buffer) {
 		return 0

@@ -1,4 +1,4 @@
-// Counters: a program's figures as plain numbers, for whatever collects them. Measures nothing and waits for nothing.
+// Counters: a program's figures as plain numbers, for monitoring. Measures nothing and never waits.
 
 package runtime
 

@@ -13,23 +13,24 @@
 //   - [Program.Finish] does what the pipeline says of its results: files, expectations, checksums.
 //   - [Program.RunAlone] finds the node that a fault comes from.
 //
-// Memory of the caller's is used without a copy (Options.Bind), and a replay can be put into a stream of the caller's
-// (Options.Origin): it comes after what is on the stream and before what follows.
+// The caller's memory can be used without a copy (Options.Bind), and replays can be submitted to the caller's stream (Options.Origin):
+// they run after the work already on the stream and before what follows.
 //
 // # Errors
 //
 // A device reports the fault of a kernel late, to whatever call comes next, and its context stays unusable: errors then match
-// cudart.ErrPoisoned, Close still works, and a new process has to be started. Which node it was, [Program.RunAlone] finds there,
-// with a [NodeError]. A plan that is not right for its graph is refused with a planner.Violation, too little memory with an
-// [OutOfMemoryError], replays in flight that would depend on each other with a [CarriedError].
+// cudart.ErrPoisoned, Close still works, and a new process must be started. There, [Program.RunAlone] finds the faulty node and returns
+// a [NodeError]. A plan that does not fit its graph is refused with a planner.Violation, too little memory with an [OutOfMemoryError],
+// replays in flight that would depend on each other with a [CarriedError]. A program that is closed returns [ErrClosed].
 //
 // # Priorities
 //
-// Work that no priority was asked for has the device's least, beside that of other libraries in the process, whose streams have
-// the same. Only a program with nodes of low priority raises its normal ones above, so that low is lower.
+// Work without a priority runs at the device's lowest priority, like the streams of other libraries in the process. Only a program with
+// nodes of low priority raises its normal nodes above that level.
 //
 // # Concurrency
 //
-// A program's methods are called by one goroutine at a time, [Program.Counters] by any. Programs are independent: several may be
-// made, replayed and closed at the same time on one device. Goroutines of a program's own end with Close.
+// A program's methods may be called by one goroutine at a time, [Program.Counters] by any. Every method that can wait takes a context
+// and returns when it ends, except Close. Programs are independent: several may be created, replayed and closed at the same time on one
+// device. The goroutines of a program end with Close.
 package runtime

@@ -1,4 +1,4 @@
-// Expectations: whether a buffer holds what its declaration says. Compares; changes nothing.
+// Expectations: whether a buffer holds what its declaration says.
 
 package runtime
 

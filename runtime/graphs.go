@@ -1,4 +1,4 @@
-// Graphs built node by node: the plan's happens-before, reduced and proved, as one executable graph. Submits nothing.
+// Graphs built node by node: the plan's happens-before, reduced and proved, as one executable graph.
 
 package runtime
 

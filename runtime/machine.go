@@ -1,4 +1,4 @@
-// Machines of devices: the planning model of what a program will run on, from what the device says of itself. Measures nothing.
+// Machines of devices: the planning model of a device, from what the device reports. Measures nothing.
 
 package runtime
 

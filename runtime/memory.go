@@ -1,4 +1,4 @@
-// Memory: where every buffer of one instance of a program lives. Takes and gives back device and host memory.
+// Memory: where every buffer of one instance of a program lives, and whether there is enough.
 
 package runtime
 
@@ -175,10 +175,10 @@ func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode Mem
 	return nil
 }
 
-// checkHost refuses a program that the host has no memory for: its buffers, what fills them, and the copies that results need after
-// the run. Go ends the process where memory runs out, so it is known before anything runs.
+// checkHost refuses a program that needs more memory than the host has, for buffers, for filling them, and for copies of results after
+// the run. Go ends the process if its heap cannot grow, so this must be known before anything runs.
 func (p *Program) checkHost() error {
-	const small = 64 << 20 // what is not worth asking the system for
+	const small = 64 << 20 // not worth asking the system
 	need := HostNeed(p.graph, p.plan, p.platform, p.options) + p.options.HostReserve
 	if need < small {
 		return nil
@@ -191,8 +191,8 @@ func (p *Program) checkHost() error {
 	return nil
 }
 
-// HostNeed is how many bytes of host memory a program takes at most: its buffers, on the CPU device those of the device too, and the
-// copies that are made of one buffer at a time, to fill it and to check, compare and save what it holds after a run.
+// HostNeed is the most host memory, in bytes, that a program takes: its host buffers, on the CPU device its device buffers too, and the
+// copies of one buffer at a time that are needed to fill it and to check, compare and save its contents after a run.
 func HostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
 	need, copies := int64(0), int64(0)
 	for i := range g.Buffers {

@@ -1,4 +1,4 @@
-// Memory figures of a program, like those people know from PyTorch: planned, reserved, peak, and per buffer. Takes nothing.
+// Memory figures of a program: planned, reserved, peak, and per buffer.
 
 package runtime
 

@@ -1,4 +1,4 @@
-// The program: a graph, a plan and a platform made ready to run. Owns everything it takes; Close gives all of it back.
+// The program: a graph, a plan and a platform made ready to run. Owns all its resources; Close frees them.
 
 package runtime
 
@@ -22,7 +22,7 @@ const (
 	Streams  Mode = iota // commands are handed to their streams at each replay
 	Captured             // one graph, captured from the streams
 	Built                // one graph, built node by node; single nodes can be updated
-	Auto                 // whichever of Streams and Captured replays faster, measured for a moment
+	Auto                 // whichever of Streams and Captured replays faster, measured briefly
 )
 
 func (m Mode) String() string {
@@ -38,22 +38,22 @@ type Options struct {
 	Memory   MemoryMode
 	Inflight int // replays that may overlap, each with its own buffers; 0: 1
 	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
-	// Bind has host buffers, by name, use the caller's memory without a copy: it is pinned while the program lives. It keeps the
-	// contents that it has, an init of the buffer notwithstanding. Not possible with Inflight above 1.
+	// Bind makes host buffers, by name, use the caller's memory without a copy. The memory is pinned while the program lives and keeps its
+	// contents, even if the buffer has an init. Not possible with Inflight above 1.
 	Bind     map[string][]byte
 	Origin   cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
 	Unsafe   bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
 	Recorder Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
 	Logger   *slog.Logger  // decisions; nil: none
 	Progress func(stage string, done, total int)
-	// HostReserve is host memory that the caller needs besides, in bytes: New refuses a program if the host has not enough for both.
+	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
 	HostReserve int64
-	// DebugProgress has every node write a word when it has finished, so that Unfinished can tell after a hang. It costs a memset a node.
+	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
 	DebugProgress bool
 }
 
-// Program replays a plan. Its methods must not be called at the same time, Counters apart; different programs may run at the same
-// time on one device.
+// Program replays a plan. Its methods, except Counters, must not be called concurrently; different programs may run at the same time on
+// one device.
 type Program struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
@@ -114,7 +114,7 @@ type instance struct {
 // ErrClosed is the error of using a program after Close.
 var ErrClosed = errors.New("the program is closed")
 
-// New verifies the plan and makes it ready: memory, kernels, streams, events, encoded commands, initial contents.
+// New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
 func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
 	switch {
 	case g == nil:
@@ -182,7 +182,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	return p.chooseMode(ctx)
 }
 
-// tolerates reports whether a violation is one that Options.Unsafe lets pass: a race that is left when all else is right.
+// tolerates reports whether Options.Unsafe allows a violation: a race in a plan that is otherwise correct.
 func (p *Program) tolerates(err error) bool {
 	return p.options.Unsafe && errors.Is(err, planner.ErrRace)
 }
@@ -220,7 +220,7 @@ func (p *Program) checkOptions() error {
 	return nil
 }
 
-// CarriedError: several replays in flight were asked of a pipeline whose replays depend on each other.
+// CarriedError is returned if several replays in flight are requested for a pipeline whose replays depend on each other.
 type CarriedError struct {
 	Buffer   string
 	Inflight int
@@ -230,7 +230,7 @@ func (e *CarriedError) Error() string {
 	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay depends on the one before it", e.Inflight, e.Buffer)
 }
 
-// checkDevices finds a device number that the platform does not have.
+// checkDevices refuses device numbers that the platform does not have, and enables access between devices where nodes need it.
 func (p *Program) checkDevices() error {
 	devices := p.platform.Devices()
 	for _, s := range p.plan.Streams {
@@ -300,7 +300,7 @@ func (p *Program) newInstance() (in *instance, err error) {
 		}
 		in.streams = append(in.streams, stream)
 	}
-	if len(in.streams) == 0 { // a pipeline of no nodes still has a place to be replayed on
+	if len(in.streams) == 0 { // a pipeline without nodes still needs a stream to be replayed on
 		stream, err := p.platform.NewStream(0, dag.Normal)
 		if err != nil {
 			return in, err
@@ -324,9 +324,8 @@ func (p *Program) newInstance() (in *instance, err error) {
 	return in, err
 }
 
-// priority is what a node or a stream gets of the device. CUDA has no level below that of streams which nobody gave one, so a
-// program's normal work takes that level too, beside whatever else runs in the process, unless some of the program's is to come
-// after it.
+// priority is the priority that a node or a stream gets on the device. CUDA has no level below that of streams without a priority, so
+// a program's normal work has the lowest level too, like other work of the process, unless some of its nodes have low priority.
 func (p *Program) priority(asked dag.Priority) dag.Priority {
 	if asked == dag.Normal && !p.low {
 		return dag.Low
@@ -382,7 +381,7 @@ func (p *Program) Buffer(name string) (int32, bool) {
 
 func (p *Program) isBuffer(id int32) bool { return id >= 0 && int(id) < len(p.graph.Buffers) }
 
-// report tells Options.Progress how far a stage is; total is 0 where it is not known.
+// report tells Options.Progress how far a stage is; total is 0 if it is not known.
 func (p *Program) report(stage string, done, total int) {
 	if p.options.Progress != nil {
 		p.options.Progress(stage, done, total)
@@ -392,13 +391,13 @@ func (p *Program) report(stage string, done, total int) {
 // Mode is how the program replays; where Auto was asked for, what it chose.
 func (p *Program) Mode() Mode { return p.mode }
 
-// Choice says why Auto chose its mode; "" where nothing was chosen.
+// Choice says why Auto chose its mode; "" without Auto.
 func (p *Program) Choice() string { return p.choice }
 
-// Warnings are things a user should know of the modules that were loaded.
+// Warnings are the warnings of the modules that were loaded.
 func (p *Program) Warnings() []string { return p.warnings }
 
-// Close waits for what was submitted and gives everything back; memory cannot be given back earlier, so no context ends it. Calling
+// Close waits for submitted work and frees everything. It takes no context, because memory in use by the device cannot be freed. Calling
 // it again does nothing.
 func (p *Program) Close() error {
 	if p.closed {
@@ -418,7 +417,7 @@ func (p *Program) Close() error {
 	return p.closeErr
 }
 
-// close frees in the reverse order of making. A poisoned context refuses everything; that was reported when it happened.
+// close frees in the reverse order of creation. A poisoned context refuses every call; that error was reported when it happened.
 func (in *instance) close() error {
 	var errs []error
 	note := func(err error) {

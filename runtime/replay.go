@@ -1,4 +1,4 @@
-// Replay: handing a prepared program to the device, again and again. Allocates nothing per replay.
+// Replay: submitting a prepared program to the device, again and again. Allocates nothing per replay.
 
 package runtime
 
@@ -99,7 +99,7 @@ func (p *Program) OnDone(f func(error)) error {
 	return nil
 }
 
-// Replays is how many replays were submitted since the program was made, warm-up and measuring included.
+// Replays is how many replays were submitted since the program was created, warm-up and measuring included.
 func (p *Program) Replays() uint64 { return p.replays.Load() }
 
 // Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission
@@ -157,7 +157,7 @@ func (p *Program) Run(ctx context.Context, iterations int) error {
 	return p.Synchronize(ctx)
 }
 
-// checkReplays refuses what no number of replays can be, and a program that is closed.
+// checkReplays refuses an invalid number of replays, and a program that is closed.
 func (p *Program) checkReplays(what string, replays, least int) error {
 	switch {
 	case p.closed:
@@ -191,7 +191,7 @@ func (p *Program) makeGraphs(mode Mode) error {
 	return nil
 }
 
-// chooseMode makes graphs where they are wanted; Auto measures both ways for a moment and restores the contents.
+// chooseMode makes graphs if they are wanted; Auto measures both ways briefly and restores the contents.
 func (p *Program) chooseMode(ctx context.Context) error {
 	switch p.options.Mode {
 	case Streams:
@@ -199,7 +199,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	case Captured, Built:
 		return p.makeGraphs(p.options.Mode)
 	}
-	if p.options.Recorder != nil { // it would slow what is measured
+	if p.options.Recorder != nil { // recording would slow down what is measured
 		if err := p.options.Recorder.Disable(); err != nil {
 			return err
 		}

@@ -93,7 +93,8 @@ func (p *Program) startTurns() {
 	p.callbacks.Go(p.finishTurns)
 }
 
-// finishTurns waits for turns in their order until Close. A then that ends its goroutine, as a failing test does, ends only its turn.
+// finishTurns waits for turns in order until Close. If a then ends the goroutine (runtime.Goexit, as a failing test does), another
+// goroutine continues with the next turn.
 func (p *Program) finishTurns() {
 	ended := false
 	defer func() {
@@ -118,7 +119,7 @@ func (p *Program) finish(t *Turn) {
 	t.then(t, err)
 }
 
-// endTurns lets the goroutine finish what is on its way.
+// endTurns lets the goroutine finish the turns in flight and end.
 func (p *Program) endTurns() {
 	if p.turns != nil {
 		close(p.turns)

@@ -1,4 +1,4 @@
-// Results: what a run leaves behind: saved files, expectations checked, checksums, and comparison with a second program.
+// Results: saved files, checked expectations, checksums, and comparison with a second program.
 
 package runtime
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Results is what was done with the buffers after a run.
+// Results is what Finish did with the buffers after a run.
 type Results struct {
 	Saved     []Saved    `json:"saved"`
 	Checks    []Check    `json:"checks"`
@@ -47,8 +47,8 @@ func (r *Results) Failed() []Check {
 // ErrNotSaved marks a result that could not be written to its file.
 var ErrNotSaved = errors.New("result not saved")
 
-// Finish reads every buffer with save or expect, checks it, sums it and writes its file. A buffer that fails its expectation is
-// saved all the same: it is what one looks at next.
+// Finish checks every buffer with save or expect, computes its checksum and writes its file. A buffer that fails its expectation is
+// saved too, so that it can be examined.
 func (p *Program) Finish(ctx context.Context) (*Results, error) {
 	r := &Results{Saved: []Saved{}, Checks: []Check{}, Checksums: []Checksum{}}
 	err := p.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
@@ -110,8 +110,8 @@ func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte)
 	})
 }
 
-// borrow takes host memory of a buffer's size for a moment. It is the platform's and not Go's, since Go ends the process where memory
-// runs out.
+// borrow allocates host memory of a buffer's size for the duration of do. It comes from the platform, not from Go's heap, because Go ends
+// the process if its heap cannot grow.
 func (p *Program) borrow(b *dag.Buffer, do func(memory []byte) error) (err error) {
 	address, err := p.platform.AllocHost(max(1, b.Bytes), true)
 	if err != nil {
@@ -158,7 +158,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 	return checks, err
 }
 
-// tolerance is a buffer's own where it states one, else what its type allows for a different order of operations.
+// tolerance is the buffer's own if it declares one, else what its type allows for a different order of operations.
 func tolerance(b *dag.Buffer) (rtol, atol float64) {
 	if e := b.Expect; e != nil && (e.RTol != 0 || e.ATol != 0) {
 		return e.RTol, e.ATol

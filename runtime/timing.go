@@ -1,4 +1,4 @@
-// Timing: how long replays take, on the host and on the device, measured apart. Changes no results: contents are restored.
+// Timing: how long replays take, measured separately on the host and on the device. Contents are restored afterwards.
 
 package runtime
 

@@ -1,4 +1,4 @@
-// Traces: when each node really ran. Measured apart from timing, since measuring costs time of its own.
+// Traces: when each node really ran. Separate from timing, since tracing has an overhead of its own.
 
 package runtime
 

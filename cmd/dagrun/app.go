@@ -1,4 +1,4 @@
-// The command tree: what is shared by all commands, and how they hang together. Runs nothing itself.
+// The command tree: what all commands share, and how they are put together.
 
 package main
 

@@ -1,4 +1,4 @@
-// dagrun bench FILE: what every strategy comes to when it is run, as streams and as a graph, and which command line is best.
+// dagrun bench FILE: measures every strategy, as streams and as a graph, and prints the fastest command line.
 
 package main
 
@@ -93,7 +93,7 @@ type benchReport struct {
 	Profile    string     `json:"profile,omitempty"`
 }
 
-// refusal is a strategy that could not plan.
+// refusal is a strategy that found no plan.
 type refusal struct {
 	Strategy string `json:"strategy"`
 	Streams  int    `json:"streams"`
@@ -161,7 +161,7 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 	return a.printBench(report, platform)
 }
 
-// benchPlans makes the plans that are worth measuring: each different one once. A file with a schedule of its own has one.
+// benchPlans makes the plans to measure, each different plan once. A plan from a file is the only one.
 func (a *app) benchPlans(ctx context.Context, c *cobra.Command, g *dag.Graph, options planner.Options, report *benchReport) ([]benchRow, error) {
 	var rows []benchRow
 	add := func(strategy string, asked int, plan *planner.Plan) {

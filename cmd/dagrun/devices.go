@@ -1,4 +1,4 @@
-// dagrun devices: what there is to run on, with the figures that matter.
+// dagrun devices: the devices of this machine and the figures that matter.
 
 package main
 

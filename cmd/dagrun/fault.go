@@ -1,6 +1,6 @@
-// Faults: a device reports a kernel's fault late, to whatever call comes next, and the process cannot use the device any more. So
-// the pipeline is replayed in a new process with one node on the device at a time, and the node that faults there is named. The
-// device's memory is given back before: the new process needs as much again.
+// Faults: a device reports a kernel's fault late, to whatever call comes next, and the process can no longer use the device. So the
+// pipeline is replayed in a new process, one node at a time, to find the node that faults. The device's memory is freed first,
+// because the new process needs as much again.
 
 package main
 
@@ -20,13 +20,13 @@ import (
 // pinTime is how long the replay in a new process may take.
 const pinTime = 2 * time.Minute
 
-// pinFault adds to an asynchronous fault which node it came from. Other errors are returned as they are.
+// pinFault finds the node that an asynchronous fault came from. Other errors are returned unchanged.
 func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlags) error {
 	var device *cudart.Error
 	var already *runtime.NodeError
 	told := errors.As(err, &device)
 	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
-	named := told && device.Label != "" && p.platform.Name() == "cpu" // which knows whose fault it is
+	named := told && device.Label != "" && p.platform.Name() == "cpu" // the CPU device reports the faulty node itself
 	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || ctx.Err() != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	a.progress.clear()
 	a.printError(err)
 	fmt.Fprintln(a.stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
-	// The program is closed, but a context that faulted frees nothing until it goes itself. That it had faulted is known.
+	// The program is closed, but a faulted context frees its memory only when it is closed too. Its error is known already.
 	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
@@ -60,7 +60,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	return withStatus(statusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
 }
 
-// sticky reports whether an error of the driver leaves the context unusable: those of kernels that ran, not of calls refused.
+// sticky reports whether a driver error leaves the context unusable: errors of kernels that ran do, errors of rejected calls do not.
 func sticky(name string) bool {
 	switch name {
 	case "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_LAUNCH_TIMEOUT", "CUDA_ERROR_MISALIGNED_ADDRESS",

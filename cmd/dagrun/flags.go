@@ -1,4 +1,4 @@
-// Shared flags: what most commands take, their defaults and what they turn into.
+// Shared flags: what most commands take, the defaults, and what the values turn into.
 
 package main
 

@@ -1,4 +1,4 @@
-// dagrun fmt FILE: pipeline files in canonical form. Does not need them to be right, only to be YAML.
+// dagrun fmt FILE: pipeline files in canonical form. They only have to be YAML, not valid pipelines.
 
 package main
 

@@ -1,4 +1,4 @@
-// Ends: Ctrl-C and --timeout. Work is asked to stop first; a device that does not answer cannot keep the process alive.
+// Ctrl-C and --timeout: work is asked to stop first, but a device that does not answer cannot keep the process alive.
 
 package main
 
@@ -16,10 +16,10 @@ import (
 	"github.com/dagrun/dagrun/internal/files"
 )
 
-// grace is how long submitted work may take to finish after the command was told to stop.
+// grace is how long submitted work may take to finish after the command was asked to stop.
 const grace = 2 * time.Second
 
-// interrupted makes a context that Ctrl-C and SIGTERM end. A second one ends the process at once.
+// interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal ends the process at once.
 func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -50,7 +50,7 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 	}
 }
 
-// limited makes a context that --timeout ends. The returned function must be called when the work is over, device closed.
+// limited makes a context that --timeout cancels. The returned function must be called after the device is closed.
 func (a *app) limited(parent context.Context) (context.Context, func()) {
 	if a.flags.timeout <= 0 {
 		return parent, func() {}
@@ -71,7 +71,7 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// working is who does not finish when a command is stopped.
+// working names what does not finish when a command is stopped: the device or the command itself.
 func (a *app) working() string {
 	if a.progress.onDevice() {
 		return "the device"
@@ -79,7 +79,7 @@ func (a *app) working() string {
 	return "the command"
 }
 
-// die ends the process under whatever hangs. Files that were being written are as they were before.
+// die ends the process while something hangs. Files that were being written keep their old contents.
 func (a *app) die(status int, why string) {
 	files.Abandon()
 	a.progress.clear()
@@ -90,7 +90,7 @@ func (a *app) die(status int, why string) {
 	os.Exit(status)
 }
 
-// left says which nodes a hang left unfinished, where --debug-progress follows them.
+// left names the nodes that a hang left unfinished, if --debug-progress tracks them.
 func (a *app) left() string {
 	const most = 10
 	if a.unfinished == nil {

@@ -1,4 +1,4 @@
-// dagrun kernels [NAME]: what the library has, and how each is called.
+// dagrun kernels [NAME]: the library's kernels and how to call them.
 
 package main
 

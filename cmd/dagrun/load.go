@@ -1,4 +1,4 @@
-// Loading: a pipeline file, and what goes with it, read, parsed and planned; what is wrong with it printed.
+// Loading: reading, parsing and planning a pipeline file, and printing what is wrong with it.
 
 package main
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// readSource reads a pipeline file; - is standard input. Of a file that is too large only so much is read as shows it.
+// readSource reads a pipeline file; - is standard input. A file that is too large is read only up to the limit.
 func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	input, err := a.openInput(ctx, name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 	return plan, options, err
 }
 
-// onGraph is what commands do that look at one pipeline without a device: they check their flags, then load it.
+// onGraph runs a command that looks at one pipeline without a device: it checks the flags, loads the pipeline, and calls do.
 func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := a.checkFlags(c); err != nil {
@@ -128,7 +128,7 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 	}
 }
 
-// matchProfile says which names of a profile the pipeline does not have: a profile of another file, or of an older state of this one.
+// matchProfile warns of names in a profile that the pipeline does not have: the profile is of another file or of an older version.
 func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
 	const most = 5
 	if profile == nil {
@@ -147,7 +147,7 @@ func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
 	}
 }
 
-// verb is the form that goes with a number.
+// verb is the form of a verb for a count.
 func verb(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -1,4 +1,4 @@
-// Decisions: what -v prints, one line each, from here and from the packages below through slog.
+// Decisions: what -v prints, one line each, from the command and from the packages below through slog.
 
 package main
 

@@ -1,4 +1,4 @@
-// Users' modules: the files of kernels that a pipeline names, found beside it and read.
+// Users' modules: the kernel files that a pipeline names, found beside it and read.
 
 package main
 

@@ -1,4 +1,4 @@
-// Pictures: which form a name or a flag asks for, and who draws it, Graphviz or dagrun itself. Draws nothing.
+// Pictures: which format was asked for, and who draws it, Graphviz or dagrun itself.
 
 package main
 

@@ -14,11 +14,11 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// opened is a platform and how to speak of it.
+// opened is a platform with its description.
 type opened struct {
 	cudart.Platform
 	where string // "NVIDIA H200", "the CPU device"
-	noGPU error  // why the CPU device stands in; nil where it was asked for
+	noGPU error  // why the CPU device is used instead of a GPU; nil if it was asked for
 }
 
 // cpuDevices is how many CPU devices --backend asks for; 0: it names another backend.
@@ -98,7 +98,7 @@ func enough(o *opened, devices int) (*opened, error) {
 	return nil, errors.Join(err, o.Close())
 }
 
-// place says where something ran, in one line.
+// place says where a pipeline ran.
 func (o *opened) place() string {
 	if o.noGPU != nil {
 		return o.where + " (no GPU was found)"
@@ -106,7 +106,7 @@ func (o *opened) place() string {
 	return o.where
 }
 
-// devicesOf is how many devices a graph speaks of.
+// devicesOf is how many devices a graph uses.
 func devicesOf(g *dag.Graph) int {
 	n := int32(0)
 	for i := range g.Buffers {

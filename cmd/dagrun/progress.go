@@ -1,5 +1,5 @@
-// Progress: one line on a terminal for what takes longer than a second, gone when it is done. Also remembers how far a command
-// came, for what a timeout says.
+// Progress: one line on a terminal while a command takes longer than a second. Also remembers how far the command came, for the
+// message of a timeout.
 
 package main
 
@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	progressAfter = time.Second // before that nobody wonders
+	progressAfter = time.Second // shorter commands show no progress
 	progressEvery = 100 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ type progress struct {
 
 func newProgress(w *sink) *progress { return &progress{w: w} }
 
-// begin starts painting where there is a terminal to paint on.
+// begin starts painting if there is a terminal.
 func (p *progress) begin() {
 	if p.stop != nil || !terminal(p.w) || os.Getenv("TERM") == "dumb" {
 		return
@@ -52,7 +52,7 @@ func (p *progress) begin() {
 	go p.paint(time.Now())
 }
 
-// report has the form that the runtime calls.
+// report has the signature of runtime.Options.Progress.
 func (p *progress) report(stage string, done, total int) {
 	p.mu.Lock()
 	if p.stage != stage {
@@ -102,7 +102,7 @@ func progressText(stage string, done, total int, took time.Duration) string {
 	return fmt.Sprintf("%s, %.3g/s, %s left", text, rate, left.Round(time.Second))
 }
 
-// clear takes the line away; the next tick paints it again.
+// clear removes the line; the next tick paints it again.
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// Races: what a schedule of the user's own leaves unordered, named alike by every command. Orders nothing itself.
+// Races: what a hand-made schedule leaves unordered, described the same way by every command.
 
 package main
 
@@ -10,11 +10,11 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// mostRaces is how many races are printed; mending those usually mends the rest.
+// mostRaces is how many races are printed; fixing those usually fixes the rest.
 const mostRaces = 20
 
-// unenforced returns the pairs that a plan leaves unordered, at most so many (0: all), the first to mend first. All else that
-// can be wrong with a plan is the error.
+// unenforced returns the pairs that a plan leaves unordered, at most that many (0: all), in the order to fix them. Anything else that
+// is wrong with the plan is the error.
 func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced, error) {
 	err := planner.Verify(g, plan)
 	switch {
@@ -26,7 +26,8 @@ func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced
 	return planner.Violations(g, plan, most)
 }
 
-// racesAllowed reports whether the plan has races that the user takes; without that the one that check prints first is the error.
+// racesAllowed reports whether the plan has races and the user allows them. If they are not allowed, the error is the race that check
+// prints first.
 func racesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) (bool, error) {
 	found, err := unenforced(g, plan, 0)
 	if err != nil {

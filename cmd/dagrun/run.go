@@ -1,4 +1,4 @@
-// dagrun FILE, dagrun run FILE: plan a pipeline, run it, check and save what it says.
+// dagrun FILE, dagrun run FILE: plan a pipeline, run it, check and save its results.
 
 package main
 
@@ -69,7 +69,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	}
 }
 
-// prepared is a pipeline with its device and plan.
+// prepared is a pipeline with its device and its plan.
 type prepared struct {
 	name     string
 	graph    *dag.Graph
@@ -78,7 +78,8 @@ type prepared struct {
 	plan     *planner.Plan
 }
 
-// prepare reads a pipeline, opens its device and plans it for that. outputs refuses, before anything is run, what must not be written.
+// prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
+// anything runs.
 func (a *app) prepare(ctx context.Context, name string, outputs func(*dag.Graph) error) (*prepared, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	return a.printRun(report)
 }
 
-// closing closes what was in use and keeps the first error; after a failure the device's own complaints add nothing.
+// closing closes c and keeps the first error: after a failure, errors of closing add nothing.
 func closing(err error, c interface{ Close() error }) error {
 	closeErr := c.Close()
 	if err != nil {
@@ -215,7 +216,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	took := time.Since(start)
-	// The reference starts from the files that the run started from, so it comes before any of them is saved to.
+	// The reference must read the same input files as the run, so it runs before any of them is overwritten by a save.
 	var verified []runtime.Check
 	var verifyErr error
 	if own.verify {
@@ -249,18 +250,18 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	return report, nil
 }
 
-// preparing follows the stages before the first replay. Replays are counted where they are waited for, not where they are submitted.
+// preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.
 func (a *app) preparing(stage string, done, total int) {
 	if stage != stageReplay {
 		a.progress.report(stage, done, total)
 	}
 }
 
-// lead is how far the host may run ahead of the device: short enough to stop soon and to know how much is done, long enough that
-// waiting at its end costs nothing.
+// lead is how far the host may run ahead of the device: short enough to stop soon and to report progress, long enough that waiting
+// at its end costs nothing.
 const lead = 100 * time.Millisecond
 
-// replay runs n replays in stretches of about lead each. The first is one replay alone: nobody knows yet how long one takes, and
+// replay runs n replays in batches of about lead each. The first batch is a single replay, because its duration is not known yet and
 // predictions can be far off.
 func (a *app) replay(ctx context.Context, program *runtime.Program, n int) error {
 	stretch := 1
@@ -353,7 +354,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 	}
 }
 
-// tolerance is what a failed check allowed.
+// tolerance is the tolerance of a failed check.
 func tolerance(c runtime.Check) string {
 	if c.RTol == 0 && c.ATol == 0 {
 		return ""
@@ -361,7 +362,7 @@ func tolerance(c runtime.Check) string {
 	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
 }
 
-// printMemory shows what a program takes, as people know it from their frameworks: planned, reserved, and each buffer's life.
+// printMemory shows a program's memory as frameworks do: planned, reserved, and each buffer's lifetime.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
 	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s if no buffers shared bytes; host memory %s\n",
 		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
@@ -380,7 +381,7 @@ func (a *app) printMemory(m *runtime.MemoryStats) error {
 	return table.write(a.stdout)
 }
 
-// duration prints microseconds as people read them: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
+// duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
 func duration(us float64) string {
 	switch {
 	case us < 1e3:

@@ -1,4 +1,4 @@
-// Exit statuses: which kind of error ends the command with which number. They are part of the command's interface.
+// Exit statuses: which kind of error gives which status. They are part of the command's interface.
 
 package main
 
@@ -21,7 +21,7 @@ const (
 	statusInterrupted = 130 // interrupted
 )
 
-// reported is an error whose message has been printed already, where it happened.
+// reported is an error whose message has been printed already.
 type reported struct {
 	status int
 	err    error // what it was, for JSON; may be nil
@@ -36,7 +36,7 @@ func (e *reported) Error() string {
 
 func (e *reported) Unwrap() error { return e.err }
 
-// statusError gives an error its exit status where its type does not say it.
+// statusError gives an error an exit status that its type does not imply.
 type statusError struct {
 	status int
 	err    error
@@ -53,7 +53,7 @@ func withStatus(status int, err error) error {
 	return &statusError{status, err}
 }
 
-// statusOf is the exit status of an error. What nothing below claims is a mistake in what was asked.
+// statusOf is the exit status of an error. By default an error means that the pipeline or the command line is wrong.
 func statusOf(err error) int {
 	var seen *reported
 	var marked *statusError

@@ -1,4 +1,4 @@
-// Tables: aligned columns of text. Widths count what a terminal shows.
+// Tables: aligned columns of text, measured as a terminal shows them.
 
 package main
 

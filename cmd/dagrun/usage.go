@@ -1,4 +1,4 @@
-// Mistaken command lines: what cobra and pflag say, in our words, with what was probably meant. Parses nothing itself.
+// Wrong command lines: the errors of cobra and pflag in our words, with a suggestion.
 
 package main
 
@@ -77,7 +77,7 @@ func hint(first, second string) string {
 	return second
 }
 
-// fileError explains a pipeline file that could not be opened. What looks like a command is taken for one.
+// fileError explains a pipeline file that could not be opened. A name that looks like a command is treated as a mistyped command.
 func (a *app) fileError(root *cobra.Command, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		var path *fs.PathError
@@ -105,7 +105,7 @@ func (a *app) fileError(root *cobra.Command, name string, err error) error {
 	return fmt.Errorf("%s: no such file%s", name, hint(didYouMean(name, names), "; dagrun init NAME writes a first pipeline"))
 }
 
-// explain puts what ended a command into its user's words.
+// explain words the error that ended a command for its user.
 func (a *app) explain(c *cobra.Command, err error) error {
 	switch {
 	case err == nil:
@@ -126,7 +126,7 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	return err
 }
 
-// stopped is the end of a command that did not end by itself, in words, and the error that its work ended with.
+// stopped is the error of a command that was interrupted or timed out, and the error that its work returned.
 type stopped struct {
 	text string
 	err  error
@@ -144,7 +144,7 @@ type missingFile struct {
 func (e *missingFile) Error() string { return e.err.Error() }
 func (e *missingFile) Unwrap() error { return e.err }
 
-// atMost takes up to so many arguments.
+// atMost accepts up to n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) <= n {
@@ -154,7 +154,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// oneFile takes exactly one argument, and says so in words.
+// oneFile accepts exactly one argument.
 func oneFile(c *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:

@@ -1,4 +1,4 @@
-// --verify: the same pipeline once more, serially on the CPU device, and every result compared.
+// --verify: runs the pipeline once more, serially on the CPU device, and compares every result.
 
 package main
 
