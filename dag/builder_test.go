@@ -68,6 +68,15 @@ func TestBuilderMistakes(t *testing.T) {
 		{"opaque arguments say nothing", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.opaque", Args{b.Whole(d), 3}, Grid(1)) },
 			"node \"k\": argument 1 of kernel \"mine.opaque\" must say how \"d\" is used; write {in: d}, {out: d} or {inout: d}\n" +
 				"node \"k\": argument 2 of kernel \"mine.opaque\" must say the type of the number 3; write {f32: 3}, {i32: 3} or another type"},
+		{"what the code shows to be wrong", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4).Out(), b.Part(d, 1, 4).In(), b.Part(d, 2, 4).In()}, Grid(1))
+		},
+			"node \"k\": argument 1 of kernel \"mine.seen\" is never written, which the file declares {out: d}\n" +
+				"node \"k\": argument 2 of kernel \"mine.seen\" is written (seen.cu:3), which the file declares {in: d}\n" +
+				"node \"k\": argument 3 of kernel \"mine.seen\" is written (seen.cu:4), which the file declares {in: d}"},
+		{"what the code does not show", func(b *Builder, d, e, h int32) {
+			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4), b.Part(d, 1, 4), b.Part(d, 2, 4)}, Grid(1))
+		}, `node "k": argument 3 of kernel "mine.seen" must say how "d" is used, which the code does not show: an address is loaded from memory (seen.cu:2); write {in: d}, {out: d} or {inout: d}`},
 		{"opaque sizes", func(b *Builder, d, e, h int32) {
 			b.Kernel("k", "mine.opaque", Args{Scalar{F32, 1.5}, b.In(d)}, Grid(1))
 		},
@@ -268,6 +277,29 @@ func TestKernelAccesses(t *testing.T) {
 	require.Equal(t, uint64(0xffffffff), g.Nodes[o].Launch.Args[1].Bits)
 	require.Zero(t, g.Nodes[o].Launch.Grid[0])
 	require.Equal(t, []Access{{Range{r, 0, 16}, ReadWrite}}, g.Accesses(o))
+}
+
+// What the code of a kernel shows takes the place of what the file does not say, and confirms what it says.
+func TestEvidence(t *testing.T) {
+	b := New("evidence")
+	b.Use(kernelsForTests)
+	b.Module("mine", "filters.ptx", userKernels)
+	d := b.Device("d", F32, 8)
+	b.Kernel("silent", "mine.seen", Args{b.Part(d, 0, 4), b.Part(d, 1, 4), b.Part(d, 2, 4).InOut()}, Grid(1))
+	b.Kernel("told", "mine.seen", Args{b.Part(d, 0, 4).In(), b.Part(d, 1, 4).InOut(), b.Part(d, 2, 4).Out()}, Grid(1))
+	b.Kernel("library", "saxpy", Args{2, 2, b.Part(d, 0, 4), b.Part(d, 1, 4)})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	var got []string
+	for i := range g.Nodes {
+		l := g.Nodes[i].Launch
+		for k := range l.Args {
+			if l.Args[k].IsBuffer {
+				got = append(got, l.Args[k].Mode.String()+" "+l.Evidence(k).String())
+			}
+		}
+	}
+	require.Equal(t, []string{"in inferred", "inout inferred", "inout declared", "in proved", "inout proved", "out declared", "in proved", "inout proved"}, got)
 }
 
 func TestMapLaunch(t *testing.T) {

@@ -45,9 +45,49 @@ type KernelParam struct {
 	DType   DType // of the scalar, or of the elements; InvalidDType: untyped pointer or unknown scalar of Size bytes
 	Buffer  bool
 	Scratch bool // given by dagrun, never written in args:
-	Mode    Mode // Buffer: 0 means that the signature cannot say and the user must
+	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
+	Code    CodeUse
 }
+
+// CodeUse is what a kernel's code shows that it may do with the memory behind an argument. The zero value shows nothing.
+type CodeUse struct {
+	Decided bool   // it does nothing beyond Mode
+	Mode    Mode   // what it may do, seen in the code; 0: nothing
+	Written string // the first place that writes, such as "scan.cu:41", where Mode has Write
+	Why     string // why it is not decided, where the code was looked at
+}
+
+// Evidence says on what ground a launch is taken to use an argument as its Mode says.
+type Evidence uint8
+
+const (
+	Declared Evidence = iota // by the file or by the kernel's declaration
+	Inferred                 // the file says nothing, and the code shows it
+	Proved                   // the code shows that the kernel does nothing else
+)
+
+func (e Evidence) String() string { return [...]string{"declared", "inferred", "proved"}[e] }
+
+// Evidence is the ground on which argument k is taken to be used as its Mode says. The library's kernels are held to their
+// table by a test. That an output is written whole is always declared: code shows what may be written.
+func (l *Launch) Evidence(k int) Evidence {
+	a := &l.Args[k]
+	if a.Inferred {
+		return Inferred
+	}
+	if l.Module < 0 {
+		return Proved
+	}
+	if code := l.Kernel.Params()[k].Code; code.Decided && a.Mode != Write && code.Mode&^a.Mode == 0 {
+		return Proved
+	}
+	return Declared
+}
+
+// FloatAtomics is implemented by kernels that can tell where their code adds floats atomically, such as "scan.cu:41"; "" where it
+// does not. Their results may differ in the last bits from run to run.
+type FloatAtomics interface{ FloatAtomics() string }
 
 // LaunchInfo is what a launch touches and costs.
 type LaunchInfo struct {

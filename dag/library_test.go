@@ -96,9 +96,13 @@ var kernelsForTests = testLibrary{
 	"tiny":  {entry: "tiny", hint: true, params: []KernelParam{scalarParam("k", U8), scalarParam("h", F16)}},
 }
 
-// userKernels stand for a module: blur from CUDA C, opaque from PTX.
+// userKernels stand for a module: blur from CUDA C, opaque from a cubin, seen from PTX.
 var userKernels = testLibrary{
 	"blur": {entry: "blur", params: []KernelParam{scalarParam("n", I64), bufferParam("from", F32, Read), bufferParam("to", F32, ReadWrite)}},
 	"opaque": {entry: "opaque", params: []KernelParam{
 		{Name: "", Size: 8}, {Name: "", Size: 4}}},
+	"seen": {entry: "seen", params: []KernelParam{
+		{Size: 8, Code: CodeUse{Decided: true, Mode: Read}},
+		{Size: 8, Code: CodeUse{Decided: true, Mode: Write, Written: "seen.cu:3"}},
+		{Size: 8, Code: CodeUse{Mode: Write, Written: "seen.cu:4", Why: "an address is loaded from memory (seen.cu:2)"}}}},
 }

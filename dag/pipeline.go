@@ -230,6 +230,7 @@ type Launch struct {
 // Arg is one argument of a launch.
 type Arg struct {
 	IsBuffer bool
+	Inferred bool   // IsBuffer: Mode comes from the kernel's code, not from a declaration
 	Mode     Mode   // IsBuffer
 	DType    DType  // of the element or of the scalar
 	Range    Range  // IsBuffer: the slice that is passed

@@ -270,10 +270,16 @@ func (r *resolution) buffer(k int, a *argSpec) {
 		r.argProblem(k, "has elements of type %s, %q has %s", param.DType, b.Name, b.DType)
 		return
 	}
-	mode := param.Mode
+	mode, inferred := param.Mode, false
 	switch {
+	case a.Mode == 0 && mode == 0 && param.Code.Decided:
+		mode, inferred = inferredMode(param.Code.Mode), true
 	case a.Mode == 0 && mode == 0:
-		r.argProblem(k, "must say how %q is used", b.Name)
+		why := ""
+		if param.Code.Why != "" {
+			why = ", which the code does not show: " + param.Code.Why
+		}
+		r.argProblem(k, "must say how %q is used%s", b.Name, why)
 		last := &r.problems[len(r.problems)-1]
 		last.Hint = fmt.Sprintf("write {in: %[1]s}, {out: %[1]s} or {inout: %[1]s}", b.Name)
 		return
@@ -292,7 +298,24 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	default:
 		mode = a.Mode
 	}
-	r.args[k] = Arg{IsBuffer: true, Mode: mode, DType: b.DType, Range: a.Range}
+	switch code := param.Code; {
+	case mode == Read && code.Mode&Write != 0:
+		r.argProblem(k, "is written (%s), which the file declares {in: %s}", code.Written, b.Name)
+		return
+	case mode == Write && code.Decided && code.Mode&Write == 0:
+		r.argProblem(k, "is never written, which the file declares {out: %s}", b.Name)
+		return
+	}
+	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range}
+}
+
+// inferredMode is how an argument is taken to be used where only the code tells. Code shows what may be written, not that
+// all of it is, so what is written keeps its old contents too.
+func inferredMode(code Mode) Mode {
+	if code&Write != 0 {
+		return ReadWrite
+	}
+	return Read
 }
 
 func (r *resolution) number(k int, a *argSpec) {

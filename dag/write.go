@@ -316,7 +316,7 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 		return text
 	}
 	// A name that could be read as a number or an expression is told apart by saying the mode.
-	if name := y.p.Buffers[a.Range.Buffer].Name; a.Mode == param.Mode && expr.ValidName(name) && !expr.IsKeyword(name) {
+	if name := y.p.Buffers[a.Range.Buffer].Name; (a.Mode == param.Mode || a.Inferred) && expr.ValidName(name) && !expr.IsKeyword(name) {
 		return y.reference(a.Range)
 	}
 	return "{" + a.Mode.String() + ": " + y.reference(a.Range) + "}"

@@ -51,6 +51,7 @@ type checked struct {
 	Streams  int                  `json:"streams"`
 	Waits    int                  `json:"waits"`
 	Carried  []string             `json:"carried_buffers"`
+	Access   []kernelAccess       `json:"kernel_access"`
 	Memory   int64                `json:"peak_device_bytes"`
 	Warnings []diagnosticDocument `json:"warnings"`
 	Unfit    []unfit              `json:"does_not_fit"`
@@ -105,7 +106,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) 
 		return err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations)}
+		Carried: []string{}, Access: kernelAccesses(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return err
 	}
@@ -160,6 +161,7 @@ func (a *app) printChecked(r *checked) {
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
+	a.printAccess(r.Access)
 	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 

@@ -113,13 +113,18 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 	}
 	if a.flags.output == "json" {
 		return a.answer(struct {
-			Version      int         `json:"version"`
-			Command      string      `json:"command"`
-			Name         string      `json:"name"`
-			Dependencies []explained `json:"dependencies"`
-		}{jsonVersion, "plan --explain", g.Name, list})
+			Version      int            `json:"version"`
+			Command      string         `json:"command"`
+			Name         string         `json:"name"`
+			Dependencies []explained    `json:"dependencies"`
+			Access       []kernelAccess `json:"kernel_access"`
+		}{jsonVersion, "plan --explain", g.Name, list, kernelAccesses(g)})
 	}
-	return table.write(a.stdout)
+	if err := table.write(a.stdout); err != nil {
+		return err
+	}
+	a.printAccess(kernelAccesses(g))
+	return nil
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {

@@ -134,6 +134,7 @@ func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err err
 				if entries, globals, err = parsePTX(string(bytes.TrimRight(body, "\x00"))); err != nil {
 					return nil, nil, fmt.Errorf("its PTX: %w", err)
 				}
+				forgetCode(entries)
 			}
 		}
 	}
@@ -141,6 +142,16 @@ func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err err
 		return nil, nil, errors.New("a fat binary packed with zstd, whose kernels cannot be listed; build it with --compress-mode=none, or as a cubin")
 	}
 	return entries, globals, nil
+}
+
+// forgetCode drops what one PTX of a fat binary shows: the driver may load another.
+func forgetCode(entries []sourceKernel) {
+	for i := range entries {
+		entries[i].floatAtomics = ""
+		for k := range entries[i].params {
+			entries[i].params[k].Code = dag.CodeUse{}
+		}
+	}
 }
 
 // unpackLZ4 decompresses one block.

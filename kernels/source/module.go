@@ -1,5 +1,5 @@
-// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out what each kernel takes; what a
-// launch touches, the user declares.
+// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out what each kernel takes. What a
+// launch touches, the user declares, or PTX shows.
 package source
 
 import (
@@ -64,7 +64,7 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 			m.refused[k.name] = k.err
 			continue
 		}
-		m.kernels = append(m.kernels, &kernel{owner: m, name: k.name, params: k.params})
+		m.kernels = append(m.kernels, &kernel{owner: m, name: k.name, params: k.params, floatAtomics: k.floatAtomics})
 	}
 	if len(found) == 0 {
 		what := `an extern "C" __global__ function`
@@ -136,17 +136,21 @@ func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
 
 // kernel is a kernel of a user's module.
 type kernel struct {
-	owner  *Module
-	name   string
-	params []dag.KernelParam
+	owner        *Module
+	name         string
+	params       []dag.KernelParam
+	floatAtomics string
 }
 
 // Entry is the kernel's name.
 func (k *kernel) Entry() string { return k.name }
 
-// Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For PTX and
-// cubins only the sizes are known.
+// Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
+// only the sizes are known, and for PTX what the code shows.
 func (k *kernel) Params() []dag.KernelParam { return k.params }
+
+// FloatAtomics implements [dag.FloatAtomics]. Only PTX shows it.
+func (k *kernel) FloatAtomics() string { return k.floatAtomics }
 
 // Module is the code that the kernel is in.
 func (k *kernel) Module() *launch.Module { return k.owner.module }

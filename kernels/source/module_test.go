@@ -119,6 +119,44 @@ func TestSignaturesOfCUDA(t *testing.T) {
 	assert.Equal(t, []string{"counter", "scratch", "shared_by_all"}, m.WritableGlobals())
 }
 
+func TestWhatPTXShows(t *testing.T) {
+	text := `.version 7.0
+.target sm_60
+.address_size 64
+.file 1 "scan.cu"
+.entry f(.param .u64 x, .param .u64 y, .param .u64 z)
+{
+	.reg .b64 %a<4>;
+	.reg .f32 %f<3>;
+	ld.param.u64 %a1, [x];
+	ld.param.u64 %a2, [y];
+	ld.global.f32 %f1, [%a1];
+	.loc 1 41 2
+	atom.global.add.f32 %f2, [%a2], %f1;
+	ret;
+}
+.entry g(.param .u64 x)
+{
+	.reg .b64 %a<4>;
+	ld.param.u64 %a1, [x];
+	ld.global.u64 %a2, [%a1];
+	st.global.u64 [%a2], %a1;
+	ret;
+}`
+	m, err := Open("mine", "f.ptx", []byte(text), Options{})
+	require.NoError(t, err)
+	k, err := m.Kernel("f", nil)
+	require.NoError(t, err)
+	assert.Equal(t, dag.CodeUse{Decided: true, Mode: dag.Read}, k.Params()[0].Code)
+	assert.Equal(t, dag.CodeUse{Decided: true, Mode: dag.ReadWrite, Written: "scan.cu:41"}, k.Params()[1].Code)
+	assert.Equal(t, dag.CodeUse{Decided: true}, k.Params()[2].Code)
+	assert.Equal(t, "scan.cu:41", k.(dag.FloatAtomics).FloatAtomics())
+	k, err = m.Kernel("g", nil)
+	require.NoError(t, err)
+	assert.Equal(t, dag.CodeUse{Mode: dag.Read, Why: "an address is loaded from memory (PTX line 21)"}, k.Params()[0].Code)
+	assert.Empty(t, k.(dag.FloatAtomics).FloatAtomics())
+}
+
 func TestSignaturesOfPTX(t *testing.T) {
 	text := `.version 7.0
 .target sm_60
@@ -148,7 +186,8 @@ func TestSignaturesOfPTX(t *testing.T) {
 	assert.Equal(t, []string{"blur", "none"}, m.Names())
 	k, err := m.Kernel("blur", nil)
 	require.NoError(t, err)
-	assert.Equal(t, []dag.KernelParam{{Size: 8}, {Size: 8}, {Size: 4, DType: dag.F32}, {Size: 4}, {Size: 24}}, k.Params())
+	unused := dag.CodeUse{Decided: true}
+	assert.Equal(t, []dag.KernelParam{{Size: 8, Code: unused}, {Size: 8, Code: unused}, {Size: 4, DType: dag.F32}, {Size: 4}, {Size: 24}}, k.Params())
 	assert.Equal(t, []string{"counter"}, m.WritableGlobals())
 	_, err = Open("mine", "filters.ptx", []byte("hello"), Options{})
 	assert.EqualError(t, err, `module "mine": filters.ptx:1:1: PTX starts with .version, not with "hello"`)

@@ -3,6 +3,8 @@
 package source
 
 import (
+	"fmt"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/kernels/ptx/access"
@@ -16,16 +18,39 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 	}
 	for _, id := range m.Entries() {
 		f := &m.Functions[id]
+		report := access.Analyse(m, id)
 		k := sourceKernel{name: f.Name}
-		for _, p := range f.Params {
+		if len(report.FloatAtomics) > 0 {
+			k.floatAtomics = report.FloatAtomics[0].String()
+		}
+		for i, p := range f.Params {
 			v := &m.Variables[p.Variable]
 			param := dag.KernelParam{Size: int32(v.Size)}
 			if !v.Array {
 				param.DType = map[ptx.Type]dag.DType{ptx.F32: dag.F32, ptx.F64: dag.F64}[v.Type]
+			}
+			if use, ok := report.Field(i, 0); ok && v.Size == 8 {
+				param.Code = codeUse(use)
 			}
 			k.params = append(k.params, param)
 		}
 		entries = append(entries, k)
 	}
 	return entries, access.WrittenGlobals(m), nil
+}
+
+// codeUse is what the analysis says of an argument, in the words of dag.
+func codeUse(use access.Use) dag.CodeUse {
+	code := dag.CodeUse{Decided: use.Decided()}
+	if use.Reads {
+		code.Mode |= dag.Read
+	}
+	if use.Writes {
+		code.Mode |= dag.Write
+		code.Written = use.WrittenAt.String()
+	}
+	if use.Undecided {
+		code.Why = fmt.Sprintf("%s (%s)", use.Why, use.UndecidedAt)
+	}
+	return code
 }

@@ -16,6 +16,8 @@ type sourceKernel struct {
 	line   int
 	params []dag.KernelParam
 	err    error // why it cannot be launched
+
+	floatAtomics string // where its code adds floats atomically
 }
 
 // cudaSource is what a source declares.

@@ -1,0 +1,90 @@
+// What the kernels of the user's modules touch, and on what ground that is believed.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// kernelAccess is what a kernel does with its arguments, for all nodes that launch it alike.
+type kernelAccess struct {
+	Kernel    string           `json:"kernel"`
+	Node      string           `json:"node"` // the first one
+	Nodes     int              `json:"nodes"`
+	Arguments []argumentAccess `json:"arguments"`
+	Atomics   string           `json:"float_atomics,omitempty"` // where it adds floats atomically
+}
+
+type argumentAccess struct {
+	Name   string `json:"name"`
+	Mode   string `json:"mode"`
+	Access string `json:"access"` // "declared", "inferred" or "proved"
+	Why    string `json:"why,omitempty"`
+}
+
+// kernelAccesses lists the kernels of the user's modules, in the order of the nodes that launch them first.
+func kernelAccesses(g *dag.Graph) []kernelAccess {
+	list := []kernelAccess{}
+	known := map[string]int{}
+	for i := range g.Nodes {
+		l := g.Nodes[i].Launch
+		if l == nil || l.Module < 0 || l.Map != nil {
+			continue
+		}
+		k := kernelAccess{Kernel: l.Name, Node: g.Nodes[i].Name, Nodes: 1, Arguments: argumentAccesses(l)}
+		if f, ok := l.Kernel.(dag.FloatAtomics); ok {
+			k.Atomics = f.FloatAtomics()
+		}
+		key := fmt.Sprint(k.Kernel, k.Arguments)
+		if at, ok := known[key]; ok {
+			list[at].Nodes++
+			continue
+		}
+		known[key] = len(list)
+		list = append(list, k)
+	}
+	return list
+}
+
+func argumentAccesses(l *dag.Launch) []argumentAccess {
+	list := []argumentAccess{}
+	params := l.Kernel.Params()
+	for k := range l.Args {
+		if !l.Args[k].IsBuffer {
+			continue
+		}
+		name := params[k].Name
+		if name == "" {
+			name = fmt.Sprint(k + 1)
+		}
+		a := argumentAccess{Name: name, Mode: l.Args[k].Mode.String(), Access: l.Evidence(k).String()}
+		if l.Evidence(k) == dag.Declared {
+			a.Why = params[k].Code.Why
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// printAccess prints a line for each kernel, and one for what makes its results differ.
+func (a *app) printAccess(kernels []kernelAccess) {
+	for _, k := range kernels {
+		var arguments []string
+		for _, arg := range k.Arguments {
+			text := fmt.Sprintf("argument %s %s (%s)", arg.Name, arg.Mode, arg.Access)
+			if arg.Why != "" {
+				text = fmt.Sprintf("argument %s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, arg.Why)
+			}
+			arguments = append(arguments, text)
+		}
+		if len(arguments) > 0 {
+			_ = a.stdout.printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))
+		}
+		if k.Atomics != "" {
+			_ = a.stdout.printf("%s adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Kernel, k.Atomics)
+		}
+	}
+}
