@@ -15,6 +15,7 @@ var floorsOfKernels = map[string]int{
 	"kernels/library/ptx":              1, // the library's PTX
 	"kernels/ptx":                      1, // PTX as a language
 	"kernels/source/nvrtc":             1, // the compiler
+	"kernels/ptx/access":               2, // what PTX shows of a kernel's arguments
 	"kernels/internal/launch":          2, // what all kinds of kernels share
 	"kernels/library":                  3, // the kernels that come with dagrun
 	"kernels/library/internal/makeptx": 3, // the tool that compiles them
