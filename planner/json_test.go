@@ -134,6 +134,27 @@ func TestPlanFilesSayWhatIsKept(t *testing.T) {
 	}
 }
 
+// Plans of the same structure for other work have the same graph, and say so.
+func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
+	build := func(us float64) *dag.Graph {
+		b := dag.New("spin")
+		b.Cost(b.Task("spin", b.Out(b.Device("d", dag.U8, 4))), us)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	short, long := build(10), build(100_000)
+	p := planned(t, short, Options{})
+	require.Equal(t, short.WorkHash(), p.Work)
+	text := encoded(t, short, p)
+	back, err := DecodePlan(strings.NewReader(text), long)
+	require.NoError(t, err)
+	require.Equal(t, long.Hash(), back.Graph)
+	require.NotEqual(t, long.WorkHash(), back.Work)
+	_, err = DecodePlan(strings.NewReader(strings.Replace(text, "  \"work\": \""+p.Work+"\",\n", "", 1)), short)
+	require.EqualError(t, err, `plan: 1:1: key "work" is missing: an older dagrun wrote this file, which does not say what the nodes did; plan again`)
+}
+
 func TestDecodePlanRefuses(t *testing.T) {
 	g := saxpyGraph(t)
 	plan := saxpyPlan(t, g)
@@ -160,7 +181,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
 		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
 		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
-		{`9:12: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
+		{`10:12: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
 		{`streams[0].priority: unknown "urgent"; it must be one of high, normal, low`, replace(`"normal"`, `"urgent"`)},
 		{`streams[0].ops[0].op: unknown "run"; it must be one of launch, record, wait`, replace(`"op": "launch"`, `"op": "run"`)},
 		{`streams[0].ops[0].node: this graph has no node "up_z"`, replace(`"node": "up_x"`, `"node": "up_z"`)},

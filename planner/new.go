@@ -49,7 +49,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	}
 	bound := model.LowerBoundWith(g, r.o.Machine, r.durations, r.o.Streams, false)
 	plan.Stats.LowerBoundUS, plan.Stats.CriticalPathUS = bound.US(), bound.CriticalPathUS
-	plan.Graph = g.Hash()
+	plan.Graph, plan.Work = g.Hash(), g.WorkHash()
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}

@@ -150,6 +150,9 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.checkOptions(); err != nil {
 		return err
 	}
+	if p.plan.Work != "" && p.plan.Work != p.graph.WorkHash() {
+		return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", planner.ErrOtherGraph)
+	}
 	p.ops = p.plan.Replay(p.options.Inflight)
 	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
 		return err

@@ -70,7 +70,7 @@ type planDecoder struct {
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "note"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
@@ -88,7 +88,7 @@ func (d *planDecoder) read() {
 	d.launched = make([]int32, d.g.Len())
 	d.event = -1
 	p := d.p
-	d.Object(planKeys, 2, func(key int) {
+	d.Object(planKeys, 3, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -96,6 +96,8 @@ func (d *planDecoder) read() {
 			p.Name = d.Label()
 		case "graph":
 			p.Graph = d.Label()
+		case "work":
+			p.Work = d.Label()
 		case "strategy":
 			p.Strategy = d.Label()
 		case "requested_strategy":
@@ -391,6 +393,10 @@ func (d *planDecoder) settle() {
 		d.FailAt(0, ErrPlanShape, "key \"kept\" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again")
 		return
 	}
+	if p.Work == "" {
+		d.FailAt(0, ErrPlanShape, "key \"work\" is missing: an older dagrun wrote this file, which does not say what the nodes did; plan again")
+		return
+	}
 	if d.launches < g.Len() {
 		for i := range d.launched {
 			if d.launched[i] == 0 {
@@ -445,7 +451,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 2, func(key int) {
+	r.Object(planKeys, 3, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At

@@ -64,7 +64,7 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
 		}
 	}
-	for _, s := range []string{p.Name, p.Graph, p.Strategy, p.Requested, p.Machine, p.Note} {
+	for _, s := range []string{p.Name, p.Graph, p.Work, p.Strategy, p.Requested, p.Machine, p.Note} {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
 		}
@@ -106,6 +106,11 @@ func (e *planEncoder) plan(p *Plan) {
 		hash = e.g.Hash()
 	}
 	e.field("graph", hash)
+	work := p.Work
+	if work == "" {
+		work = e.g.WorkHash()
+	}
+	e.field("work", work)
 	e.field("strategy", p.Strategy)
 	e.field("requested_strategy", p.Requested)
 	e.field("machine", p.Machine)

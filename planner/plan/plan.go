@@ -43,7 +43,8 @@ type Placement struct {
 // Plan is a schedule of a graph.
 type Plan struct {
 	Name      string
-	Graph     string // hash of the graph it was made for
+	Graph     string // hash of the structure of the graph it was made for
+	Work      string // hash of what its nodes did: kernels, arguments, launch shapes and costs
 	Strategy  string // what was used
 	Requested string // what was asked for
 	Machine   string

@@ -1,0 +1,39 @@
+// Plans for other work: right in structure, chosen for other times.
+
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func TestNewRefusesAPlanForOtherWork(t *testing.T) {
+	build := func(us float64) *dag.Graph {
+		b := dag.New("set")
+		out, d := b.Host("out", dag.F32, 4), b.Device("d", dag.F32, 4)
+		b.Cost(b.Memset("set", b.Whole(d), 1), us)
+		b.Copy("down", b.Whole(out), b.Whole(d))
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	short, long := build(10), build(100_000)
+	plan, err := planner.New(context.Background(), short, planner.Options{})
+	require.NoError(t, err)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, platform.Close()) }()
+	_, err = runtime.New(context.Background(), long, plan, platform, runtime.Options{})
+	require.ErrorIs(t, err, planner.ErrOtherGraph)
+	require.EqualError(t, err, "plan of another graph: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again")
+	program, err := runtime.New(context.Background(), short, plan, platform, runtime.Options{})
+	require.NoError(t, err)
+	require.NoError(t, program.Close())
+}
