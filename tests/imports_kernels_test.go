@@ -17,7 +17,6 @@ var floorsOfKernels = map[string]int{
 	"kernels/source/nvrtc":             1, // the compiler
 	"kernels/ptx/access":               2, // what PTX shows of a kernel's arguments
 	"kernels/internal/launch":          2, // what all kinds of kernels share
-	"kernels/ptx/access":               2, // which memory a kernel can touch
 	"kernels/library":                  3, // the kernels that come with dagrun
 	"kernels/library/internal/makeptx": 3, // the tool that compiles them
 	"kernels/maps":                     3, // kernels made of expressions
