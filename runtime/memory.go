@@ -179,7 +179,7 @@ func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode Mem
 // the run. Go ends the process if its heap cannot grow, so this must be known before anything runs.
 func (p *Program) checkHost() error {
 	const small = 64 << 20 // not worth asking the system
-	need := HostNeed(p.graph, p.plan, p.platform, p.options) + p.options.HostReserve
+	need := hostNeed(p.graph, p.plan, p.platform, p.options) + p.options.HostReserve
 	if need < small {
 		return nil
 	}
@@ -191,9 +191,9 @@ func (p *Program) checkHost() error {
 	return nil
 }
 
-// HostNeed is the most host memory, in bytes, that a program takes: its host buffers, on the CPU device its device buffers too, and the
+// hostNeed is the most host memory, in bytes, that a program takes: its host buffers, on the CPU device its device buffers too, and the
 // copies of one buffer at a time that are needed to fill it and to check, compare and save its contents after a run.
-func HostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
+func hostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
 	need, copies := int64(0), int64(0)
 	for i := range g.Buffers {
 		b := &g.Buffers[i]

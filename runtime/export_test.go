@@ -1,0 +1,6 @@
+// What tests outside the package look at.
+
+package runtime
+
+// HostNeed is hostNeed.
+var HostNeed = hostNeed
