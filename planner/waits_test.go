@@ -88,7 +88,7 @@ func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
 	})
 }
 
-// What a schedule leaves unordered must not hang on what the planner thinks urgent: a schedule written by hand is submitted as written.
+// A schedule written by hand is submitted as written, whatever the planner thinks urgent.
 func TestExplicitSchedulesAreSubmittedAsDeclared(t *testing.T) {
 	b := dag.New("explicit")
 	x := b.Device("x", dag.U8, 4)

@@ -18,7 +18,11 @@ import (
 //
 // The order is what enforces; p and s are the plan as violations name it.
 func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (readFirst []bool, v *Violation) {
-	w := newAccessWalk(g, o.s)
+	w := o.walk
+	if w == nil {
+		w = new(accessWalk)
+	}
+	w.follow(g, o.s)
 	var bad pair
 	if len(o.p.Streams) > o.source.width() {
 		bad = w.walkMany(o)
@@ -41,7 +45,8 @@ func readFirstOf(g *dag.Graph, s *schedule) []bool {
 
 // walkDeclared follows the accesses of nodes as they are declared and checks nothing.
 func walkDeclared(g *dag.Graph, s *schedule) *accessWalk {
-	w := newAccessWalk(g, s)
+	w := new(accessWalk)
+	w.follow(g, s)
 	for node := range int32(g.Len()) {
 		w.touch(node, nil)
 	}
@@ -112,12 +117,13 @@ const lowest, highest = math.MinInt64, math.MaxInt64
 
 var nobody = pair{-1, -1}
 
-func newAccessWalk(g *dag.Graph, s *schedule) *accessWalk {
-	w := &accessWalk{g: g, s: s, buffers: make([]byteRuns, len(g.Buffers)), readFirst: make([]bool, len(g.Buffers)), carried: make([]bool, len(g.Buffers))}
+// follow makes the walk one of a graph.
+func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
+	n := len(g.Buffers)
+	*w = accessWalk{g: g, s: s, buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n)}
 	for k := range w.buffers {
-		w.buffers[k].first = byteRun{lo: lowest, hi: highest, writer: -1}
+		w.buffers[k] = byteRuns{first: byteRun{lo: lowest, hi: highest, writer: -1}}
 	}
-	return w
 }
 
 // walk checks every node against the clocks of a source that follows all streams at once.

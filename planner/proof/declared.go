@@ -13,6 +13,7 @@ type order struct {
 	p      *plan.Plan // for the number of its streams, and for its ops where source does not know them
 	s      *schedule
 	source clockSource
+	walk   *accessWalk // memory to use again; nil for none
 }
 
 // declaredOrder returns the order of an explicit schedule. Each stream that users numbered is a stream; other nodes form streams
@@ -68,7 +69,7 @@ func declaredOrder(g *dag.Graph, p *plan.Plan, real *schedule, more []pair) (*or
 	}
 	a := &ancestry{s: s, streams: len(length), start: start, from: from}
 	a.assignRows()
-	return &order{&plan.Plan{Streams: make([]plan.Stream, len(length))}, s, a}, a
+	return &order{p: &plan.Plan{Streams: make([]plan.Stream, len(length))}, s: s, source: a}, a
 }
 
 // distinct moves the first of each of a few nodes to the front and returns how many there are.

@@ -22,7 +22,7 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 		return v
 	}
 	// A hazard says more than a broken stream, so look for these first; under sync: explicit they may remain.
-	enforced := &order{p, s, a}
+	enforced := &order{p: p, s: s, source: a}
 	if g.Sync == dag.SyncExplicit {
 		enforced, _ = declaredOrder(g, p, s, nil)
 	}

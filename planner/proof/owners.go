@@ -35,7 +35,7 @@ func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
 	}
 	at, _ := slices.BinarySearchFunc(o.chunks[c], lo, func(e owned, lo int64) int { return cmp.Compare(e.hi, lo+1) })
 
-	var fresh [3]owned // what is left of the first, the new, what is left of the last
+	var pieces [3]owned // what is left of the first, the new, what is left of the last
 	count := 1
 	next := owned{lo, hi, placement}
 	var right owned
@@ -45,7 +45,7 @@ func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
 			e := o.chunks[d][end]
 			visit(e.placement)
 			if e.lo < lo {
-				fresh[0] = owned{e.lo, lo, e.placement}
+				pieces[0] = owned{e.lo, lo, e.placement}
 				count = 2
 			}
 			if e.hi > hi {
@@ -63,12 +63,12 @@ func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
 			break
 		}
 	}
-	fresh[count-1] = next
+	pieces[count-1] = next
 	if right.hi > 0 {
-		fresh[count] = right
+		pieces[count] = right
 		count++
 	}
-	o.chunks[c] = slices.Insert(o.chunks[c], at, fresh[:count]...)
+	o.chunks[c] = slices.Insert(o.chunks[c], at, pieces[:count]...)
 	o.tidy(c)
 }
 

@@ -27,7 +27,7 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 	if v != nil {
 		return nil, v
 	}
-	o := &order{p, s, newPlanClocks(p, s)}
+	o := &order{p: p, s: s, source: newPlanClocks(p, s)}
 	explicit := g.Sync == dag.SyncExplicit
 	if explicit {
 		o, _ = declaredOrder(g, p, s, nil)

@@ -27,8 +27,8 @@ import (
 func Verify(g *dag.Graph, p *plan.Plan) error {
 	c := proofs.Get().(*proof)
 	v := c.check(g, p)
-	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && words <= 32*mostKept {
-		c.clocks.p = nil
+	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && len(g.Buffers) <= mostKept && words <= 32*mostKept {
+		c.clocks.p, c.walk.g, c.walk.s = nil, nil, nil
 		proofs.Put(c)
 	}
 	return violationError(v)
@@ -38,6 +38,7 @@ func Verify(g *dag.Graph, p *plan.Plan) error {
 type proof struct {
 	schedule schedule
 	clocks   planClocks
+	walk     accessWalk
 }
 
 // proofs keeps the memory of proofs that are done.
@@ -61,7 +62,7 @@ func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
 		_, v := checkConflicts(g, p, s, declared)
 		return v
 	}
-	readFirst, v := checkConflicts(g, p, s, &order{p, s, clocks})
+	readFirst, v := checkConflicts(g, p, s, &order{p, s, clocks, &c.walk})
 	if v != nil {
 		return v
 	}

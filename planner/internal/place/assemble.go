@@ -26,7 +26,7 @@ var assemblers = sync.Pool{New: func() any { return new(assembler) }}
 // Finish makes a plan's streams, order and events of an assignment, whose streams get their final numbers. With single each record
 // has an event of its own.
 func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
-	if p.explicit { // submitted as declared: what a race is must not hang on what seems urgent
+	if p.explicit { // submit in declared order, so that the submission does not depend on priorities
 		a.order = p.order
 	}
 	a.number(p)

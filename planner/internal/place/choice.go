@@ -233,8 +233,8 @@ func (l *lister) weigh(pool *listPool, q int32, least urgency) (int, int) {
 }
 
 // setCosts weighs the nodes on an idle lane: what speaks against each there. It returns the row of the cheapest, the most urgent
-// among equals, and its cost. Which of a node's predecessors a lane is ordered after is as good as random, so nothing here branches
-// on it.
+// among equals, and its cost. Which of a node's predecessors a lane is ordered after is unpredictable, so this is
+// branch-free.
 func (l *lister) setCosts(b int) (cheapest int, least int32) {
 	c := &l.choice
 	on := c.lanes[b]

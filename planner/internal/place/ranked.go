@@ -61,7 +61,7 @@ func (h *urgencyHeap) pop() {
 		if child+4 > last {
 			break
 		}
-		// Which child is least is as good as random, so it is found without a branch.
+		// Which child is least is unpredictable, so this is branch-free.
 		four := (*[4]urgency)(s[child:])
 		left, right := less(four[1], four[0]), 2+less(four[3], four[2])
 		first, second := min(four[0], four[1]), min(four[2], four[3])
