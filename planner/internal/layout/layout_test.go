@@ -76,6 +76,29 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 	require.Positive(t, unsure, "too few columns must show")
 }
 
+// What a layout is searched with must be what the lifetimes say of each pair.
+func TestCrossingsAreAllPairs(t *testing.T) {
+	crossed := 0
+	for seed := range uint64(20) {
+		for family := range plantest.Families {
+			g, p := layoutSample(t, family, 40, 4, seed)
+			for _, entries := range []int{order.ClockEntries, 60} {
+				l := readSharing(t, g, p, entries)
+				got := map[[2]int32]bool{}
+				l.crossing(func(a, b int32) { got[[2]int32{min(a, b), max(a, b)}] = true })
+				for b := range int32(len(l.buffers)) {
+					for a := range b {
+						overlap := l.first[a] <= l.last[b] && l.first[b] <= l.last[a]
+						require.Equal(t, !overlap && !l.apart(a, b), got[[2]int32{a, b}])
+					}
+				}
+				crossed += len(got)
+			}
+		}
+	}
+	require.Greater(t, crossed, 1000)
+}
+
 // bruteOptimum tries every order, each buffer on top of those before it that it may not share with.
 func bruteOptimum(l *lifetimes) int64 {
 	n := len(l.buffers)

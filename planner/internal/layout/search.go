@@ -5,17 +5,20 @@ package layout
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/pack"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep.
-const searchLimit = 2000
+// searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep. What a search costs
+// for each buffer falls as there are more of them, so that the step down to the sweep is small here.
+const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take. One that tries orders takes one to two nanoseconds, another about
 // eight. Normal effort stays below a tenth of a second.
@@ -23,11 +26,11 @@ func budget(hard effort.Effort, buffers int) pack.Budget {
 	n := int64(buffers)
 	switch hard {
 	case effort.Normal:
-		return pack.Budget{Orders: min(10_000_000, 500_000+10_000*n), Search: min(9_000_000, 40_000*n)}
+		return pack.Budget{Orders: min(16_000_000, 1_600_000+32_000*n), Search: min(9_000_000, 40_000*n)}
 	case effort.Thorough:
-		return pack.Budget{Orders: 20_000_000, Search: 600_000_000}
+		return pack.Budget{Orders: 300_000_000, Search: 600_000_000}
 	default:
-		return pack.Budget{Orders: min(5_000_000, 500_000+10_000*n), Search: min(800_000, 100_000+2_000*n)}
+		return pack.Budget{Orders: min(8_000_000, 800_000+16_000*n), Search: min(400_000, 100_000+1_000*n)}
 	}
 }
 
@@ -46,11 +49,59 @@ func (l *lifetimes) problem() *pack.Problem {
 	if l.columns == 1 && l.complete() {
 		return pack.Intervals(l.bytes, l.first, l.last)
 	}
-	p := pack.Ordered(l.bytes, l.first, l.last, l.before)
+	p := pack.Crossed(l.bytes, l.first, l.last, l.crossing)
 	if len(l.buffers) <= antichainLimit {
-		p.AddSection(heaviestAntichain(l))
+		p.Section(func() []int32 { return heaviestAntichain(l) })
 	}
 	return p
+}
+
+// crossing calls exclude with the pairs that are apart in submission order, but not ordered across streams.
+func (l *lifetimes) crossing(exclude func(a, b int32)) {
+	n := len(l.buffers)
+	nodes := int32(0)
+	for _, last := range l.last {
+		nodes = max(nodes, last+1)
+	}
+	byFirst := scratch.CountingSort(n, int(nodes), nil, func(k int32) int32 { return l.first[k] })
+	from := make([]int32, nodes+1) // by place, the first in byFirst that starts there or later
+	for i := n - 1; i >= 0; i-- {
+		from[l.first[byFirst[i]]] = int32(i)
+	}
+	// By place in byFirst and column: the least start from there on.
+	start := make([]int32, (n+1)*l.columns)
+	for c := range l.columns {
+		start[n*l.columns+c] = math.MaxInt32
+	}
+	for i := n - 1; i >= 0; i-- {
+		row := l.start[int(byFirst[i])*l.columns:]
+		for c := range l.columns {
+			start[i*l.columns+c] = min(row[c], start[(i+1)*l.columns+c])
+		}
+	}
+	from[nodes] = int32(n)
+	for place := nodes - 1; place >= 0; place-- {
+		if i := from[place]; i == 0 && l.first[byFirst[0]] != place {
+			from[place] = from[place+1]
+		}
+	}
+	for a := range int32(n) {
+		marks := l.ends[l.endStart[a]:l.endStart[a+1]]
+		for i := int(from[l.last[a]+1]); i < n; i++ {
+			if b := byFirst[i]; !l.before(a, b) {
+				exclude(a, b)
+				continue
+			}
+			// All that start later may be after a too.
+			settled := true
+			for _, m := range marks {
+				settled = settled && start[i*l.columns+int(m.column)] >= m.pos
+			}
+			if settled {
+				break
+			}
+		}
+	}
 }
 
 // complete says whether the lifetimes are those of the plan, and not longer for want of clocks.

@@ -17,7 +17,15 @@ func (v *lives) problem() *Problem {
 	if v.before == nil {
 		return Intervals(v.size, v.first, v.last)
 	}
-	return Ordered(v.size, v.first, v.last, v.before)
+	return Crossed(v.size, v.first, v.last, func(exclude func(a, b int32)) {
+		for a := range int32(len(v.size)) {
+			for b := range a {
+				if !v.apart(a, b) {
+					exclude(a, b)
+				}
+			}
+		}
+	})
 }
 
 // apart says whether two buffers may share bytes, from the lifetimes alone.

@@ -39,14 +39,20 @@ func newListing(p *Problem, given []int64, enough int64) *listing {
 
 func (l *listing) done() bool { return l.peak <= l.enough }
 
-// fixed tries the fixed orders and returns the best of them.
-func (l *listing) fixed() (order []int32, peak int64) {
+// may says whether another try ends before so many steps are taken and could help.
+func (l *listing) may(until int64) bool {
+	n := int64(len(l.p.size))
+	return !l.done() && l.steps+n*n/2 <= until
+}
+
+// fixed tries the fixed orders, or as many as so many steps allow, and returns the best of them.
+func (l *listing) fixed(steps int64) (order []int32, peak int64) {
 	for _, trial := range l.orders() {
 		for _, tight := range []bool{true, false} {
 			if got := l.try(trial, tight, 1<<62); order == nil || got < peak {
 				order, peak = trial, got
 			}
-			if l.done() {
+			if !l.may(steps) {
 				return order, peak
 			}
 		}
@@ -126,7 +132,7 @@ func (l *listing) try(order []int32, tight bool, limit int64) int64 {
 func (l *listing) shuffle(order []int32, peak int64, rng *rand.Rand, until int64) ([]int32, int64) {
 	trial := slices.Clone(order)
 	key := make([]int, len(order))
-	for l.steps < until && !l.done() {
+	for l.may(until) {
 		crowd, bytes, noise := 50+rng.IntN(150), 50+rng.IntN(100), 1+rng.IntN(50*logUnit)
 		for k := range key {
 			key[k] = crowd*log2(l.crowd[k]) + bytes*log2(l.p.size[k]) + rng.IntN(noise) + rng.IntN(noise)
@@ -148,7 +154,7 @@ func (l *listing) climb(order []int32, peak int64, rng *rand.Rand, until int64) 
 	}
 	order = slices.Clone(order)
 	trial := make([]int32, n)
-	for tries := 0; l.steps < until && tries < mostClimbs && !l.done(); tries++ {
+	for tries := 0; tries < mostClimbs && l.may(until); tries++ {
 		copy(trial, order)
 		tight := rng.IntN(2) == 0
 		switch rng.IntN(3) {

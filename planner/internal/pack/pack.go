@@ -40,6 +40,7 @@ type Result struct {
 
 // Fit looks for a layout that ends at the capacity or below. It gives up where the context ends.
 func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
+	p.complete()
 	r := Result{Bound: p.Bound()}
 	if r.Bound > capacity {
 		r.Verdict = Impossible
@@ -74,19 +75,32 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 		r.Verdict = Found
 		return r
 	}
-	order, peak := l.fixed()
-	s := newSearch(ctx, p)
-	s.lowest = enough
+	order, peak := l.fixed(budget.Orders / 2)
 	r.take(l.best, l.peak)
-	// Small problems are solved at once, and proved to be.
-	s.lower(&r, min(budget.Search, smallSearch))
+	if !l.done() {
+		p.complete()
+		r.Bound = p.Bound()
+	}
+	if r.Peak <= max(enough, r.Bound) {
+		r.Verdict = Found
+		return r
+	}
+	var s *search
+	if n := int64(len(p.size)); budget.Search > fewestDives*(p.dive()+n*n/4) {
+		s = newSearch(ctx, p)
+		s.lowest = enough
+		// Small problems are solved at once, and proved to be.
+		s.lower(&r, min(budget.Search, smallSearch))
+	}
 	if r.Peak > max(enough, r.Bound) && budget.Orders > 0 {
 		l.best, l.peak, l.enough = r.Offsets, r.Peak, max(enough, r.Bound)
-		l.improve(order, peak, budget.Orders)
+		l.improve(order, peak, budget.Orders-l.steps)
 		r.take(l.best, l.peak)
 	}
-	s.lower(&r, budget.Search-s.steps)
-	r.Steps = s.steps
+	if s != nil {
+		s.lower(&r, budget.Search-s.steps)
+		r.Steps = s.steps
+	}
 	if r.Peak <= max(enough, r.Bound) {
 		r.Verdict = Found
 	}
@@ -103,6 +117,8 @@ func (r *Result) take(offsets []int64, peak int64) {
 const (
 	// smallSearch is how many steps a search takes before orders are tried, a millisecond.
 	smallSearch = 100_000
+	// fewestDives is how many dives a search must be able to make to be worth its tables.
+	fewestDives = 2
 	// firstSlice is how many dives the first look at a capacity may take.
 	firstSlice = 4
 	// finest is the part of a peak to which the distance between two capacities is narrowed in the end, coarsest at first.

@@ -93,6 +93,7 @@ func TestSmallProblemsAgainstAllLayouts(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		v := smallProblem(rng, seed)
 		p := v.problem()
+		p.complete()
 		best := optimum(v)
 		require.LessOrEqual(t, p.Bound(), best, "seed %d", seed)
 		if p.Bound() < best {
@@ -225,6 +226,7 @@ func TestSectionsExcludeEachOther(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		v := randomStreams(rng, 25, 4, 50)
 		p := v.problem()
+		p.complete()
 		for _, s := range p.sections {
 			for i, a := range s {
 				for _, b := range s[:i] {

@@ -25,6 +25,7 @@ type Problem struct {
 	within   [][]int32 // by buffer, the sections it is in
 	load     []int64   // by section, its bytes
 	heaviest int32     // the section with the most bytes, -1 while there is none
+	more     func()    // adds sections that take long to find; nil where there are none
 }
 
 // Intervals is the problem of buffers that are alive from the first to the last place of some order, both included. Sizes are
@@ -37,33 +38,38 @@ func Intervals(size []int64, first, last []int32) *Problem {
 	return p
 }
 
-// Ordered is the problem of buffers whose accesses are ordered in part, as those of a plan on several streams. Buffers whose spans
-// of places, both ends included, overlap exclude each other; of others the one with the earlier span must be before the other, or
-// they exclude each other too.
-func Ordered(size []int64, first, last []int32, before func(a, b int32) bool) *Problem {
+// gatherLimit is how many buffers a problem may have for sections to be gathered across streams. In larger ones they take longer to
+// check than they save.
+const gatherLimit = 400
+
+// Crossed is the problem of buffers whose accesses are ordered in part, as those of a plan on several streams. Buffers whose spans of
+// places overlap exclude each other, and so do the pairs that cross calls exclude with.
+func Crossed(size []int64, first, last []int32, cross func(exclude func(a, b int32))) *Problem {
 	p := newProblem(size, first, last)
-	extra := false
-	byFirst := p.ranked(func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
-	for i, a := range byFirst {
-		for k := len(byFirst) - 1; k > i; k-- {
-			b := byFirst[k]
-			if first[b] <= last[a] {
-				break
-			}
-			if !before(a, b) {
-				p.exclude(a, b)
-				extra = true
-			}
-		}
-	}
+	crossed := false
+	cross(func(a, b int32) {
+		p.exclude(a, b)
+		crossed = true
+	})
 	p.cuts()
 	p.list()
-	if extra {
-		p.widen()
-		p.gather()
-	}
 	p.fill()
+	if crossed && len(size) <= gatherLimit {
+		p.more = func() {
+			p.widen()
+			p.gather()
+		}
+	}
 	return p
+}
+
+// complete adds the sections that take long to find, once.
+func (p *Problem) complete() {
+	if p.more != nil {
+		p.more()
+		p.more = nil
+		p.fill()
+	}
 }
 
 func newProblem(size []int64, first, last []int32) *Problem {
@@ -83,7 +89,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// Bound is the bytes of the heaviest known set of buffers that all exclude each other: no layout takes less.
+// Bound is the bytes of the heaviest set of buffers known so far that all exclude each other: no layout takes less.
 func (p *Problem) Bound() int64 {
 	if p.heaviest < 0 {
 		return 0
@@ -229,10 +235,15 @@ func (p *Problem) grow(s []int32, common []uint64) []int32 {
 	}
 }
 
-// AddSection adds a set of buffers that all exclude each other, as a bound and for the search.
-func (p *Problem) AddSection(s []int32) {
-	p.sections = append(p.sections, slices.Clone(s))
-	p.fill()
+// Section has a set of buffers that all exclude each other found when the first quick tries have failed: as a bound, and for the search.
+func (p *Problem) Section(find func() []int32) {
+	before := p.more
+	p.more = func() {
+		if before != nil {
+			before()
+		}
+		p.sections = append(p.sections, find())
+	}
 }
 
 // fill reads the sections.
