@@ -10,15 +10,8 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-const (
-	// mostTried bounds the graphs for which auto tries more than list.
-	mostTried = 20_000
-	// mostPolished and polishWork bound polishing: the largest graph, and how many nodes are placed again in all. That is some
-	// milliseconds.
-	mostPolished = 1000
-	polishWork   = 400_000
-	mostPolishes = 4000
-)
+// mostTried bounds the graphs for which auto tries more than list.
+const mostTried = 20_000
 
 // auto plans with list on several numbers of streams, with cover where there are streams enough, and serially, and keeps the
 // plan of the least predicted makespan; among equals the fewest waits, then the fewest streams.
@@ -42,10 +35,14 @@ func (r *request) auto(streams int) (*Plan, error) {
 	}
 	tried = append(tried, inLine...)
 	tried = append(tried, candidate{strategy: "serial", streams: 1}, candidate{strategy: "cover", streams: streams})
+	if r.o.Effort > Quick {
+		tried = append(tried, candidate{strategy: "heft", streams: streams}, candidate{strategy: "roundrobin", streams: streams})
+	}
 	var best *Plan
-	var chosen candidate
+	var err error
 	for _, c := range tried {
-		plan, err := r.planWith(c)
+		var plan *Plan
+		plan, err = r.planWith(c)
 		if errors.Is(err, place.ErrTooManyStreams) {
 			continue
 		}
@@ -56,17 +53,11 @@ func (r *request) auto(streams int) (*Plan, error) {
 			return nil, err
 		}
 		if best == nil || betterPlan(plan, best) {
-			best, chosen = plan, c
+			best = plan
 		}
 	}
-	if best.Strategy == "list" && best.Stats.Waits > 0 && r.g.Len() <= mostPolished {
-		polished, err := r.polish(chosen)
-		if err != nil {
-			return nil, err
-		}
-		if polished != nil && betterPlan(polished, best) {
-			best = polished
-		}
+	if best, err = r.search(best, streams); err != nil {
+		return nil, err
 	}
 	return best, nil
 }
@@ -104,24 +95,4 @@ func betterPlan(p, other *Plan) bool {
 		return a.Streams < b.Streams
 	}
 	return a.Records < b.Records
-}
-
-// polish makes list's plan once more and looks for changes that need fewer waits; nil where it is too wide for that.
-func (r *request) polish(c candidate) (*Plan, error) {
-	p, err := r.problem(c.streams)
-	if err != nil {
-		return nil, err
-	}
-	a, err := place.List(p, c.inLine)
-	if err != nil {
-		return nil, err
-	}
-	if a, err = place.Polish(p, a, min(mostPolishes, polishWork/r.g.Len())); a == nil || err != nil {
-		return nil, err
-	}
-	plan, err := r.schedule(p, a, "list")
-	if err != nil {
-		return nil, err
-	}
-	return plan, r.simulate(plan)
 }

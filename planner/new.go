@@ -18,7 +18,7 @@ import (
 const mostStreams = 1 << 16
 
 // strategies are the names that Options.Strategy takes.
-var strategies = []string{"serial", "roundrobin", "cover", "list", "auto"}
+var strategies = []string{"serial", "roundrobin", "heft", "cover", "list", "auto"}
 
 // New plans a graph: streams, waits, memory and what the machine model predicts, proved right by [Verify]. It is safe for
 // concurrent use and gives the same plan for the same arguments every time.
@@ -133,6 +133,8 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 		a, err = place.Serial(p)
 	case "roundrobin":
 		a, err = place.RoundRobin(p)
+	case "heft":
+		a, err = place.Heft(p)
 	case "cover":
 		a, err = place.Cover(p)
 	default:

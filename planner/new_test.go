@@ -248,7 +248,7 @@ func TestErrorsOfNew(t *testing.T) {
 		text string
 	}{
 		{chain, Options{Effort: 3}, place.ErrBadOption, `effort 3: there are quick, normal, thorough: bad option`},
-		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, cover, list, auto`},
+		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, heft, cover, list, auto`},
 		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: bad option"},
 		{chain, Options{Streams: 1e9}, place.ErrBadOption, "1000000000 streams: there can be at most 65536: bad option"},
 		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: bad option"},

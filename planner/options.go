@@ -4,8 +4,8 @@ package planner
 
 // Options says how to plan. The zero value plans with little effort; `dagrun plan` uses Effort: Normal.
 type Options struct {
-	Strategy        string   // "auto" (also ""), "list", "cover", "roundrobin", "serial"
-	Streams         int      // compute streams per device, at most 65536; 0: 8
+	Strategy        string   // "auto" (also ""), "list", "cover", "heft", "roundrobin", "serial"
+	Streams         int      // compute streams per device, at most 65536; 0: 8, and as many as cover needs, up to 128
 	Effort          Effort   // how hard to search: Quick (also 0), Normal, Thorough
 	Machine         *Machine // nil: H200
 	Profile         *Profile // measured durations; nil: none

@@ -104,13 +104,13 @@ func BenchmarkRandomDAG(b *testing.B) {
 		worst := 0.0
 		for _, c := range cases {
 			for _, streams := range randomStreams {
-				var ratios [5]float64
+				ratios := map[string]float64{}
 				for k, strategy := range strategies {
 					ratio, waits, err := c.ratio(b, strategy, streams)
 					if err != nil {
 						continue
 					}
-					ratios[k] = ratio
+					ratios[strategy] = ratio
 					if c.width < streams {
 						continue
 					}
@@ -120,7 +120,7 @@ func BenchmarkRandomDAG(b *testing.B) {
 						table[row][k].count++
 					}
 				}
-				worst = max(worst, ratios[3]/ratios[1])
+				worst = max(worst, ratios["list"]/ratios["roundrobin"])
 			}
 		}
 		fmt.Printf("\n%-16s", "mixed costs")

@@ -68,7 +68,7 @@ func (a *app) paramFlags(c *cobra.Command) {
 func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
-	f.StringVar(&values.strategy, "strategy", "auto", "scheduling `strategy`: auto, list, cover, roundrobin or serial")
+	f.StringVar(&values.strategy, "strategy", "auto", "scheduling `strategy`: auto, list, cover, heft, roundrobin or serial")
 	f.StringVar(&values.effort, "effort", planner.Normal.String(), "how `hard` to search for a good plan: quick, normal or thorough")
 	usage := "the `machine` to plan for: h200, clean, unit or a file"
 	if machine == "" {

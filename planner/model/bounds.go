@@ -120,7 +120,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				numbered[key] = true
 				extra[d]++
 			}
-			work = float64(work * m.share(node))
+			work = float64(work * m.Share(node))
 		case plan.Upload, plan.Download:
 			work /= float64(max(1, m.CopyEngines))
 		case plan.HostCopy:

@@ -89,8 +89,8 @@ func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 	return max(places, busy), busy
 }
 
-// share is the part of its device that a node takes while it runs: 0 where that is unknown and off the multiprocessors.
-func (m *Machine) share(node *dag.Node) float64 {
+// Share is the part of its device that a node takes while it runs: 0 where that is unknown and off the multiprocessors.
+func (m *Machine) Share(node *dag.Node) float64 {
 	if m.Unit || node.Copy != nil {
 		return 0
 	}

@@ -439,7 +439,7 @@ func (s *simulation) enter(node, stream int32) {
 		s.touch(c)
 		return
 	}
-	share := s.m.share(n)
+	share := s.m.Share(n)
 	if share == 0 {
 		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
 		return

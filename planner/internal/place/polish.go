@@ -1,14 +1,18 @@
-// Polishing: small changes to an assignment, one at a time, each kept unless it makes the plan worse. Opens no stream.
+// Polishing: small changes to an assignment, one at a time, so that it needs fewer waits in the same time. Opens no stream.
 
 package place
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// polisher tries changes to one assignment.
+// polisher tries changes to one assignment. A change is timed from the first node that it concerns on, as what stands before that is
+// known, up to a cut: a node that all before it lead to and all after it follow from. Beyond a cut that ends when it did, on the stream
+// that it was on, everything is as it was.
 type polisher struct {
 	p      *Problem
 	width  int32
@@ -17,99 +21,176 @@ type polisher struct {
 	place  []int32 // of each node in the order
 	stream []int32
 	lanes  []lane
-	loose  []int32 // nodes that may change streams
-	score  score
-	random uint64 // state of a generator that always starts the same
+	loose  []int32   // nodes that may change streams
+	tail   []float64 // of each node, the longest path after it
+	limit  float64   // what the makespan must not exceed
+	random uint64    // state of a generator that always starts the same
+	steps  int       // nodes that may still be placed
 
-	spots    []spotted
-	clock    []int32
-	recorded []uint32 // the evaluation that last saw a wait for the node
-	round    uint32
-	last     []int32
-	free     []float64
-	count    []int32
-	direct   []int32
-	source   []int32
+	now, next timing
+	from      int32    // the place that next holds from
+	until     int32    // and the one before which it ends
+	cuts      []int32  // of each place, the first cut there or later; as many as there are nodes for none
+	records   []int32  // nodes that next records
+	seen      []uint32 // by node: the round in which next recorded it
+	round     uint32
+	direct    []int32
+	source    []int32
+	run       []int32 // nodes that are moved together
+	undo      []int32 // what the order held before
+	past      []int   // costs of some rounds ago
 }
 
-// Polish returns a better assignment after so many steps, nil where there are too many streams to keep clocks.
+// timing is when nodes run, what each stream is ordered after, and what that takes.
+type timing struct {
+	spots    []spotted
+	clock    []int32
+	last     []int32   // the last node of each stream before a place, -1: last[place*width:(place+1)*width]
+	waits    []int32   // before each place
+	records  []int32   // likewise
+	end      []float64 // the latest before each place
+	recorded []int32   // of each node, the place of the first that waits for it; beyond all for none
+}
+
+func newTiming(n, width int) timing {
+	t := timing{
+		spots: make([]spotted, n), clock: make([]int32, n*width), last: make([]int32, (n+1)*width),
+		waits: make([]int32, n+1), records: make([]int32, n+1), end: make([]float64, n+1), recorded: make([]int32, n),
+	}
+	for k := range width {
+		t.last[k] = -1
+	}
+	for i := range t.recorded {
+		t.recorded[i] = math.MaxInt32
+	}
+	return t
+}
+
+// An assignment may not need more waits than that of some rounds ago (late acceptance): of so many as are made in all over patience, and
+// at least leastPast. The longer it may search, the longer it should take to settle.
+const (
+	patience  = 40
+	leastPast = 50
+)
+
+// Polish returns a better assignment after placing about that many nodes, nil where there are too many streams to keep clocks.
 func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 	if len(a.lanes) > 64 {
 		return nil, nil
 	}
 	// Lanes without nodes could only be opened.
 	a.number(p)
-	h := newPolisher(p, a)
+	h := newPolisher(p, a, steps)
 	if len(h.loose) == 0 || h.width < 2 {
 		return nil, nil
 	}
-	for k := range steps {
+	h.steps = steps
+	best := h.score()
+	stream, order := slices.Clone(h.stream), slices.Clone(h.order)
+	for k := 0; h.steps > 0; k++ {
 		if k%256 == 0 {
 			if err := p.ctx.Err(); err != nil {
 				return nil, err
 			}
 		}
-		h.step()
+		h.steps-- // what cannot be changed counts, so that this ends
+		h.step(k)
+		if sc := h.score(); sc.cost() < best.cost() || sc.makespan < best.makespan*(1-rounding) {
+			best = sc
+			copy(stream, h.stream)
+			copy(order, h.order)
+		}
 	}
-	order := submissionOrder(p, h.stream, h.order, len(h.lanes))
-	return &Assignment{stream: h.stream, order: order, lanes: h.lanes, score: h.score}, nil
+	order = submissionOrder(p, stream, order, len(h.lanes))
+	return &Assignment{stream: stream, order: order, lanes: h.lanes, score: best}, nil
 }
 
-func newPolisher(p *Problem, a *Assignment) *polisher {
+// rounding is by which part sums of the same durations may differ that are added up in different orders.
+const rounding = 1e-12
+
+// cost counts waits, then records.
+func (a score) cost() int { return a.waits<<32 + a.records }
+
+func newPolisher(p *Problem, a *Assignment, steps int) *polisher {
 	n, width := p.len(), len(a.lanes)
-	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: a.order, stream: a.stream, lanes: a.lanes, random: 0x9e3779b97f4a7c15}
+	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), lanes: a.lanes, random: 0x9e3779b97f4a7c15}
 	h.place = make([]int32, n)
+	h.tail = make([]float64, n)
 	for k, i := range h.order {
 		h.place[i] = int32(k)
 		if p.boundOf(i) < 0 && p.engineOf(i) == plan.Compute {
 			h.loose = append(h.loose, i)
 		}
 	}
-	h.spots = make([]spotted, n)
-	h.clock = make([]int32, n*width)
-	h.recorded = make([]uint32, n)
-	h.last = make([]int32, width)
-	h.free = make([]float64, width)
-	h.count = make([]int32, width)
+	for k := n - 1; k >= 0; k-- {
+		i := h.order[k]
+		for _, s := range p.succs(i) {
+			h.tail[i] = max(h.tail[i], p.duration[s]+h.tail[s])
+		}
+	}
+	h.now, h.next = newTiming(n, width), newTiming(n, width)
+	h.seen = make([]uint32, n)
 	h.direct = make([]int32, width)
 	h.source = make([]int32, width)
-	h.score = h.evaluate()
+	h.cuts = p.cuts(h.order, h.place)
+	h.evaluate(0, int32(n)-1, math.Inf(1), math.MaxInt)
+	h.accept()
+	h.past = slices.Repeat([]int{h.score().cost()}, max(leastPast, 2*steps/(n*patience)))
+	h.limit = h.score().makespan * (1 + rounding)
 	return h
 }
 
-// evaluate times the assignment and counts its waits.
-func (h *polisher) evaluate() score {
+// score is that of the assignment as it is now.
+func (h *polisher) score() score {
+	n := len(h.order)
+	return score{h.now.end[n], int(h.now.waits[n]), int(h.now.records[n])}
+}
+
+// evaluate times the assignment where nodes between two places have changed, and counts its waits. It gives up, and returns false, as
+// soon as the makespan is sure to be beyond the limit, or there are more waits than may be.
+func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	w := h.width
+	n := int32(len(h.order))
 	h.round++
-	for k := range h.last {
-		h.last[k], h.free[k], h.count[k] = -1, 0, 0
-	}
-	var sc score
-	for _, i := range h.order {
+	h.from, h.until = from, n
+	cut := h.cuts[to]
+	rest := h.waitsAfter(cut)
+	h.records = h.records[:0]
+	now, next := &h.now, &h.next
+	copy(next.last[from*w:(from+1)*w], now.last[from*w:(from+1)*w])
+	next.waits[from], next.records[from], next.end[from] = now.waits[from], now.records[from], now.end[from]
+	waits, records, end := now.waits[from], now.records[from], now.end[from]
+	for at := from; at < n; at++ {
+		i := h.order[at]
 		k := h.stream[i]
-		mine := h.clock[i*w : (i+1)*w]
-		if q := h.last[k]; q >= 0 {
-			copy(mine, h.clock[q*w:(q+1)*w])
+		mine := next.clock[i*w : (i+1)*w]
+		last := next.last[at*w : (at+1)*w]
+		start := 0.0
+		if q := last[k]; q >= 0 {
+			t := h.timingOf(q)
+			copy(mine, t.clock[q*w:(q+1)*w])
+			start = t.spots[q].finish
 		} else {
 			clear(mine)
 		}
-		start := h.free[k]
 		var touched uint64
 		preds := h.p.preds(i)
-		for at := len(preds) - 1; at >= 0; at-- {
-			q := preds[at]
-			t, position := h.spots[q].lane, h.spots[q].position
+		for c := len(preds) - 1; c >= 0; c-- {
+			q := preds[c]
+			timing := h.timingOf(q)
+			spot := &timing.spots[q]
+			t, position := spot.lane, spot.position
 			if t == k {
 				continue
 			}
-			start = max(start, h.spots[q].finish+h.sync)
+			start = max(start, spot.finish+h.sync)
 			if position <= mine[t] || touched>>t&1 == 1 && h.direct[t] > position {
 				continue
 			}
 			touched |= 1 << t
 			h.direct[t], h.source[t] = position, q
 			own := mine[t]
-			for b, v := range h.clock[q*w : (q+1)*w] {
+			for b, v := range timing.clock[q*w : (q+1)*w] {
 				mine[b] = max(mine[b], v)
 			}
 			mine[t] = own
@@ -120,21 +201,121 @@ func (h *polisher) evaluate() score {
 				continue
 			}
 			mine[t] = h.direct[t]
-			sc.waits++
-			if q := h.source[t]; h.recorded[q] != h.round {
-				h.recorded[q] = h.round
-				sc.records++
+			waits++
+			if q := h.source[t]; (now.recorded[q] >= from) && h.seen[q] != h.round {
+				h.seen[q] = h.round
+				h.records = append(h.records, q)
+				next.recorded[q] = at
+				records++
 			}
 		}
-		h.count[k]++
-		mine[k] = h.count[k]
+		mine[k] = at + 1
 		finish := start + h.p.duration[i]
-		h.spots[i] = spotted{k, h.count[k], finish}
-		h.last[k] = i
-		h.free[k] = finish
-		sc.makespan = max(sc.makespan, finish)
+		if finish+h.tail[i] > limit || int(waits+rest) > most {
+			h.steps -= int(at - from)
+			return false
+		}
+		next.spots[i] = spotted{k, at + 1, finish} // positions are those in the order: they stay when others move to the stream
+		after := next.last[(at+1)*w : (at+2)*w]
+		copy(after, last)
+		after[k] = i
+		end = max(end, finish)
+		next.waits[at+1], next.records[at+1], next.end[at+1] = waits, records, end
+		if at == cut {
+			if was := &now.spots[i]; was.lane == k && math.Abs(finish-was.finish) <= rounding*finish {
+				h.until = at + 1
+				break
+			}
+			cut = h.cuts[at+1]
+			rest = h.waitsAfter(cut)
+		}
 	}
-	return sc
+	h.steps -= int(h.until - from)
+	return true
+}
+
+// waitsAfter is how many waits there are beyond a cut.
+func (h *polisher) waitsAfter(cut int32) int32 {
+	n := len(h.order)
+	if int(cut) >= n {
+		return 0
+	}
+	return h.now.waits[n] - h.now.waits[cut+1]
+}
+
+// reached is the score of the assignment that was evaluated.
+func (h *polisher) reached() score {
+	now, next, n, until := &h.now, &h.next, len(h.order), h.until
+	return score{
+		max(next.end[until], now.end[n]),
+		int(next.waits[until] + now.waits[n] - now.waits[until]), int(next.records[until] + now.records[n] - now.records[until]),
+	}
+}
+
+// cuts returns, for each place of an order and the one after the last, the first cut there or later: a node that every node before it
+// leads to and every node after it follows from. It has the same place in any order.
+func (p *Problem) cuts(order, place []int32) []int32 {
+	n := int32(len(order))
+	cuts := make([]int32, n+1)
+	furthest, last := int32(-1), int32(-1) // the place furthest on that a node before leads to, and the last node before that leads nowhere
+	isCut := make([]bool, n)
+	for k, i := range order {
+		isCut[k] = furthest <= int32(k) && last < 0
+		for _, s := range p.succs(i) {
+			furthest = max(furthest, place[s])
+		}
+		if len(p.succs(i)) == 0 {
+			last = int32(k)
+		}
+	}
+	cuts[n] = n
+	rootless := true // nothing after begins by itself
+	for k := n - 1; k >= 0; k-- {
+		cuts[k] = cuts[k+1]
+		if isCut[k] && rootless {
+			cuts[k] = k
+		}
+		rootless = rootless && len(p.preds(order[k])) > 0
+	}
+	return cuts
+}
+
+// timingOf is the timing that holds a node: the next one from the place of the change on.
+func (h *polisher) timingOf(i int32) *timing {
+	if h.place[i] >= h.from {
+		return &h.next
+	}
+	return &h.now
+}
+
+// accept makes what was evaluated the timing of now.
+func (h *polisher) accept() {
+	w, n, from, until := h.width, int32(len(h.order)), h.from, h.until
+	now, next := &h.now, &h.next
+	for _, i := range h.order[from:until] {
+		now.spots[i] = next.spots[i]
+		copy(now.clock[i*w:(i+1)*w], next.clock[i*w:(i+1)*w])
+	}
+	copy(now.last[from*w:until*w], next.last[from*w:until*w])
+	waits, records := next.waits[until]-now.waits[until], next.records[until]-now.records[until]
+	copy(now.waits[from:until], next.waits[from:until])
+	copy(now.records[from:until], next.records[from:until])
+	copy(now.end[from:until+1], next.end[from:until+1])
+	for at := until; at <= n; at++ {
+		now.waits[at] += waits
+		now.records[at] += records
+	}
+	if until == n {
+		copy(now.last[n*w:], next.last[n*w:])
+	}
+	for i, at := range now.recorded {
+		if at >= from && at < until {
+			now.recorded[i] = math.MaxInt32
+		}
+	}
+	for _, i := range h.records {
+		now.recorded[i] = next.recorded[i]
+	}
 }
 
 // rand returns a number below n.
@@ -145,15 +326,20 @@ func (h *polisher) rand(n int) int {
 	return int((h.random >> 33) * uint64(n) >> 31)
 }
 
-// keep evaluates a change and takes it back where it makes things worse. What changes nothing is kept: it leads elsewhere.
-func (h *polisher) keep(undo func()) {
-	sc := h.evaluate()
-	if h.score.makespan < sc.makespan || h.score.makespan == sc.makespan &&
-		(h.score.waits < sc.waits || h.score.waits == sc.waits && h.score.records < sc.records) {
+// keep evaluates a change from a place on and takes it back where it costs time, or more waits than there are now and were some rounds
+// ago.
+func (h *polisher) keep(round int, from, to int32, undo func()) {
+	cost := h.score().cost()
+	past := &h.past[round%len(h.past)]
+	most := max(cost, *past)
+	if h.evaluate(from, to, h.limit, most>>32) && h.reached().cost() <= most {
+		h.accept()
+		cost = h.score().cost()
+		h.limit = min(h.limit, h.score().makespan*(1+rounding))
+	} else {
 		undo()
-		return
 	}
-	h.score = sc
+	*past = min(*past, cost)
 }
 
 // takes says whether a node may run on a lane: one of its pool that computes already and, under sync: explicit, is not bound.
@@ -167,32 +353,119 @@ func (h *polisher) isLoose(i int32) bool {
 }
 
 // step tries one change.
-func (h *polisher) step() {
-	switch h.rand(4) {
+func (h *polisher) step(round int) {
+	switch h.rand(5) {
 	case 0:
-		h.move()
+		h.move(round)
 	case 1:
-		h.swap()
+		h.swap(round)
 	case 2:
-		h.cross()
+		h.cross(round)
 	case 3:
-		h.shift()
+		h.shift(round)
+	case 4:
+		h.moveRun(round)
 	}
 }
 
 // move puts a node on another stream.
-func (h *polisher) move() {
+func (h *polisher) move(round int) {
 	i := h.loose[h.rand(len(h.loose))]
 	old, k := h.stream[i], int32(h.rand(int(h.width)))
 	if k == old || !h.takes(k, i) {
 		return
 	}
 	h.stream[i] = k
-	h.keep(func() { h.stream[i] = old })
+	h.keep(round, h.place[i], h.place[i], func() { h.stream[i] = old })
+}
+
+// moveRun puts a chain of nodes that follow each other on a stream on another one, one right after the other.
+func (h *polisher) moveRun(round int) {
+	i := h.loose[h.rand(len(h.loose))]
+	old, k := h.stream[i], int32(h.rand(int(h.width)))
+	if !h.takes(k, i) {
+		return
+	}
+	// From its start, most of the time, to its end.
+	for h.rand(longRun) > 0 {
+		preds := h.p.preds(i)
+		if len(preds) != 1 || h.stream[preds[0]] != old || !h.isLoose(preds[0]) || h.follower(preds[0]) != i {
+			break
+		}
+		i = preds[0]
+	}
+	h.run = append(h.run[:0], i)
+	for last := h.follower(i); last >= 0 && len(h.p.preds(last)) == 1 && h.rand(longRun) > 0; last = h.follower(last) {
+		h.run = append(h.run, last)
+	}
+	first, last := h.place[i], h.place[h.run[len(h.run)-1]]
+	// Anywhere between what the first comes after and what comes after any.
+	low, high := int32(0), int32(len(h.order))
+	for _, q := range h.p.preds(i) {
+		low = max(low, h.place[q]+1)
+	}
+	for at, j := range h.run {
+		for _, s := range h.p.succs(j) {
+			if at+1 == len(h.run) || s != h.run[at+1] {
+				high = min(high, h.place[s])
+			}
+		}
+	}
+	to := low + int32(h.rand(int(high-low)+1))
+	from, end := min(first, to), max(last+1, to)
+	h.undo = append(h.undo[:0], h.order[from:end]...)
+	at := from
+	put := func(j int32) {
+		h.order[at], h.place[j] = j, at
+		at++
+	}
+	member := 0
+	for place, j := range h.undo {
+		if from+int32(place) == to {
+			h.putRun(put, k)
+		}
+		if member < len(h.run) && j == h.run[member] {
+			member++
+			continue
+		}
+		put(j)
+	}
+	if to == end {
+		h.putRun(put, k)
+	}
+	h.keep(round, from, end-1, func() {
+		for place, j := range h.undo {
+			h.order[from+int32(place)], h.place[j] = j, from+int32(place)
+		}
+		for _, j := range h.run {
+			h.stream[j] = old
+		}
+	})
+}
+
+// longRun is how long a chain is on average that moves as one, where it could be longer.
+const longRun = 16
+
+func (h *polisher) putRun(put func(int32), k int32) {
+	for _, j := range h.run {
+		h.stream[j] = k
+		put(j)
+	}
+}
+
+// follower is the first node after one that depends on it and runs on its stream, -1 for none.
+func (h *polisher) follower(i int32) int32 {
+	following := int32(-1)
+	for _, s := range h.p.succs(i) {
+		if h.stream[s] == h.stream[i] && h.isLoose(s) && (following < 0 || h.place[s] < h.place[following]) {
+			following = s
+		}
+	}
+	return following
 }
 
 // swap exchanges the streams of two nodes that are submitted at about the same time.
-func (h *polisher) swap() {
+func (h *polisher) swap(round int) {
 	i := h.loose[h.rand(len(h.loose))]
 	j := h.order[min(len(h.order)-1, int(h.place[i])+1+h.rand(2*int(h.width)))]
 	if h.stream[i] == h.stream[j] || !h.isLoose(j) || !h.takes(h.stream[i], j) || !h.takes(h.stream[j], i) {
@@ -200,18 +473,21 @@ func (h *polisher) swap() {
 	}
 	exchange := func() { h.stream[i], h.stream[j] = h.stream[j], h.stream[i] }
 	exchange()
-	h.keep(exchange)
+	h.keep(round, h.place[i], h.place[j], exchange)
 }
 
-// cross exchanges everything that two streams run from a node on.
-func (h *polisher) cross() {
-	from := h.rand(len(h.order))
+// cross exchanges everything that two streams run from a node on, up to a cut or the end.
+func (h *polisher) cross(round int) {
+	from, to := h.rand(len(h.order)), len(h.order)
+	if cut := int(h.cuts[from]); cut > from {
+		to = cut
+	}
 	a, b := int32(h.rand(int(h.width))), int32(h.rand(int(h.width)))
 	if a == b || h.lanes[a] != h.lanes[b] || h.lanes[a].binding >= 0 {
 		return
 	}
 	exchange := func() {
-		for _, i := range h.order[from:] {
+		for _, i := range h.order[from:to] {
 			switch h.stream[i] {
 			case a:
 				h.stream[i] = b
@@ -221,17 +497,17 @@ func (h *polisher) cross() {
 		}
 	}
 	exchange()
-	h.keep(exchange)
+	h.keep(round, int32(from), int32(to)-1, exchange)
 }
 
 // shift moves a node in the order, as far as its dependencies let it.
-func (h *polisher) shift() {
+func (h *polisher) shift(round int) {
 	from := h.rand(len(h.order))
 	to := max(0, min(len(h.order)-1, from-2*int(h.width)+h.rand(4*int(h.width)+1)))
 	if from == to || !h.isLoose(h.order[from]) || !h.reorder(from, to) {
 		return
 	}
-	h.keep(func() { h.reorder(to, from) })
+	h.keep(round, int32(min(from, to)), int32(max(from, to)), func() { h.reorder(to, from) })
 }
 
 func (h *polisher) reorder(from, to int) bool {

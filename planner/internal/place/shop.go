@@ -1,0 +1,131 @@
+// The search for a short schedule: nodes as operations of a shop, whose machines are the copy engines and the streams of kernels.
+
+package place
+
+import (
+	"github.com/dagrun/dagrun/planner/internal/shop"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// CanSearch says whether Shop takes a problem: not where users chose streams, or declared the order, themselves.
+func CanSearch(p *Problem) bool { return p.len() > 1 && p.bound == nil && !p.explicit }
+
+// Shop searches for a schedule of small makespan, starting from orders of all nodes. Copies of one engine share a stream, so that the
+// engine makes them in the order of the schedule. enough is a makespan that cannot be beaten; steps bounds how many nodes are placed.
+func Shop(p *Problem, seeds [][]int32, enough float64, steps int) (*Assignment, error) {
+	w, kinds := p.work()
+	s, err := shop.Best(p.ctx, w, seeds, enough, steps)
+	if err != nil {
+		return nil, err
+	}
+	a := &Assignment{stream: make([]int32, p.len()), order: s.Order, score: score{makespan: s.Makespan}}
+	type home struct{ pool, machine, lane int32 }
+	homes := map[home]int32{}
+	for _, i := range s.Order {
+		at := home{p.poolOf(i), w.Machine[i], s.Lane[i]}
+		k, ok := homes[at]
+		if !ok {
+			k = int32(len(a.lanes))
+			homes[at] = k
+			a.lanes = append(a.lanes, lane{pool: at.pool, binding: -1, computes: kinds[at.machine] == plan.Compute})
+		}
+		a.stream[i] = k
+	}
+	return a, nil
+}
+
+// work states the problem as one of a shop, and what kind of engine each machine is. Kernels of a device and priority share a machine
+// that has room for as many as there are streams.
+func (p *Problem) work() (*shop.Work, []plan.Engine) {
+	n := p.len()
+	w := &shop.Work{US: make([]float64, n), Machine: make([]int32, n), Start: p.predStart, Pred: p.pred, Lag: p.sync()}
+	gap := 0.0
+	if !p.machine.Unit {
+		gap, w.Issue = p.machine.GapUS, p.machine.LaunchUS
+	}
+	type engine struct {
+		kind   plan.Engine
+		device int32 // of a copy engine
+		pool   int32 // of streams
+	}
+	machines := map[engine]int32{}
+	var kinds []plan.Engine
+	for i := range int32(n) {
+		e := engine{kind: p.engineOf(i)}
+		room := max(1, p.machine.CopyEngines)
+		switch e.kind {
+		case plan.Compute:
+			e.pool = p.poolOf(i)
+			room = p.share(int(e.pool))
+		case plan.HostCopy:
+			room = 1
+		case plan.Upload, plan.Download:
+			e.device = p.pools[p.poolOf(i)].device
+		default:
+			e.device = p.pools[p.poolOf(i)].device
+			room = 1
+		}
+		if p.machine.Unit && e.kind != plan.Compute {
+			room = p.streams // copies need no engine, only a stream
+		}
+		m, ok := machines[e]
+		if !ok {
+			m = int32(len(kinds))
+			machines[e] = m
+			kinds = append(kinds, e.kind)
+			w.Room = append(w.Room, int32(room))
+		}
+		w.Machine[i] = m
+		w.US[i] = p.duration[i] + gap
+	}
+	return w, kinds
+}
+
+// Crowd is how many kernels fill the device at once where all take what the average one takes: at most as many as there are
+// streams, and 0 where no kernel says what it takes.
+func Crowd(p *Problem) int {
+	work, filled := 0.0, 0.0
+	for i := range p.g.Nodes {
+		if share := p.machine.Share(&p.g.Nodes[i]); share > 0 {
+			work += p.duration[i]
+			filled += float64(p.duration[i] * share)
+		}
+	}
+	if filled == 0 {
+		return 0
+	}
+	return max(1, min(p.streams, int(work/filled)))
+}
+
+// FromPlan returns the assignment that a plan was made of, as far as streams and order say.
+func FromPlan(p *Problem, made *plan.Plan) *Assignment {
+	a := &Assignment{stream: make([]int32, p.len()), order: NodeOrder(made)}
+	for k := range made.Streams {
+		s := &made.Streams[k]
+		ln := lane{binding: -1}
+		for _, op := range s.Ops {
+			if op.Kind != plan.Launch {
+				continue
+			}
+			a.stream[op.Node] = int32(k)
+			ln.pool = p.poolOf(op.Node)
+			ln.binding = max(ln.binding, p.boundOf(op.Node))
+			ln.computes = ln.computes || p.engineOf(op.Node) == plan.Compute
+		}
+		a.lanes = append(a.lanes, ln)
+	}
+	return a
+}
+
+// NodeOrder is the order in which a plan submits nodes.
+func NodeOrder(made *plan.Plan) []int32 {
+	order := make([]int32, 0, made.Stats.Nodes)
+	next := make([]int32, len(made.Streams))
+	for _, k := range made.Order {
+		if op := &made.Streams[k].Ops[next[k]]; op.Kind == plan.Launch {
+			order = append(order, op.Node)
+		}
+		next[k]++
+	}
+	return order
+}
