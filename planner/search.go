@@ -7,25 +7,29 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// budget is how many nodes may be placed in search of a shorter schedule, and in search of fewer waits. What a graph has beyond
-// largest nodes is not searched.
-type budget struct{ schedule, waits, largest int }
+// budget is how many nodes may be placed, for each node of the graph and at most in all: first in search of a shorter schedule, then in
+// search of fewer waits. Graphs of more nodes than largest are not searched.
+type budget struct {
+	scheduleEach, scheduleMost int
+	waitsEach, waitsMost       int
+	largest                    int
+}
 
-// budgets by effort. Quick takes some milliseconds, normal some tens of them, thorough seconds.
+// budgets by effort. Quick takes some milliseconds at most, normal some tens of them, thorough seconds.
 var budgets = [...]budget{
-	Quick:    {0, 400_000, 1000},
-	Normal:   {600_000, 900_000, 5000},
-	Thorough: {30_000_000, 60_000_000, 20_000},
+	Quick:    {0, 0, 4000, 400_000, 1000},
+	Normal:   {6000, 600_000, 4000, 600_000, 5000},
+	Thorough: {200_000, 20_000_000, 100_000, 20_000_000, 20_000},
 }
 
 // search makes the best plan so far shorter where it is above the bound, and then looks for one that needs fewer waits.
 func (r *request) search(best *Plan, streams int) (*Plan, error) {
-	b := budgets[r.o.Effort]
-	if r.g.Len() > b.largest {
+	b, n := budgets[r.o.Effort], r.g.Len()
+	if n > b.largest {
 		return best, nil
 	}
-	if b.schedule > 0 {
-		shorter, err := r.shorten(best, streams, b.schedule)
+	if steps := min(n*b.scheduleEach, b.scheduleMost); steps > 0 {
+		shorter, err := r.shorten(best, streams, steps)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +42,7 @@ func (r *request) search(best *Plan, streams int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := place.Polish(p, place.FromPlan(p, best), b.waits)
+	a, err := place.Polish(p, place.FromPlan(p, best), min(n*b.waitsEach, b.waitsMost))
 	if a == nil || err != nil {
 		return best, err
 	}

@@ -23,6 +23,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner/internal/plantest/instances"
 )
 
 var searchLong = flag.Bool("search", false, "search for better values than those in testdata/best.txt and write them there")
@@ -32,9 +34,9 @@ const bestFile = "testdata/best.txt"
 // usualSteps is what planning with normal effort spends.
 const usualSteps = 600_000
 
-func best(tb testing.TB, in instance, steps int) float64 {
+func best(tb testing.TB, in instances.Instance, steps int) float64 {
 	tb.Helper()
-	w := in.work
+	w := workOf(in)
 	order := declaredOrder(w)
 	s, err := Best(context.Background(), w, [][]int32{order}, LowerBound(w, w.Ways(order), Jobs(w)).US, steps)
 	require.NoError(tb, err)
@@ -67,28 +69,6 @@ func requireSchedule(tb testing.TB, w *Work, s Schedule) {
 	require.InDelta(tb, s.Makespan, makespan, 1e-6)
 }
 
-// known are the instances whose best values are on file.
-func known() []instance {
-	var all []instance
-	for _, route := range []string{"upload-kernel-download", "two devices"} {
-		for _, streams := range []int{1, 2, 4} {
-			for _, jobs := range []int{12, 16, 20} {
-				for seed := uint64(1); seed <= 2; seed++ {
-					all = append(all, randomShop(route, jobs, streams, seed))
-				}
-			}
-		}
-	}
-	for _, kind := range chunkKinds {
-		for _, streams := range []int{1, 2, 4} {
-			for _, count := range []int{12, 24, 64} {
-				all = append(all, chunks(kind, count, streams, 1))
-			}
-		}
-	}
-	return all
-}
-
 func readBest(tb testing.TB) map[string]float64 {
 	tb.Helper()
 	values := map[string]float64{}
@@ -108,9 +88,9 @@ func readBest(tb testing.TB) map[string]float64 {
 }
 
 // reference searches long, from several orders at random.
-func reference(tb testing.TB, in instance) float64 {
+func reference(tb testing.TB, in instances.Instance) float64 {
 	tb.Helper()
-	w := in.work
+	w := workOf(in)
 	order := declaredOrder(w)
 	bound := LowerBound(w, w.Ways(order), Jobs(w)).US
 	least := best(tb, in, 20_000_000)
@@ -119,8 +99,8 @@ func reference(tb testing.TB, in instance) float64 {
 		s.enough = bound * (1 + near)
 		s.random = seed
 		// Jobs in an order at random, each with its operations.
-		at := rand.New(rand.NewPCG(seed, 47)).Perm(in.jobs)
-		per := w.Len() / in.jobs
+		at := rand.New(rand.NewPCG(seed, 47)).Perm(len(in.Jobs))
+		per := w.Len() / len(in.Jobs)
 		for k := range order {
 			order[k] = int32(at[k/per]*per + k%per)
 		}
@@ -134,18 +114,19 @@ func reference(tb testing.TB, in instance) float64 {
 func TestBestKnown(t *testing.T) {
 	values := readBest(t)
 	var lines []string
-	for _, in := range known() {
+	for _, in := range instances.Known() {
 		if *searchLong {
 			us := reference(t, in)
-			if old, ok := values[in.name]; ok {
+			if old, ok := values[in.Name]; ok {
 				us = min(us, old)
 			}
-			values[in.name] = us
-			lines = append(lines, fmt.Sprintf("%s: %v\n", in.name, us))
+			values[in.Name] = us
+			lines = append(lines, fmt.Sprintf("%s: %v\n", in.Name, us))
 		}
-		bound := LowerBound(in.work, in.work.Ways(declaredOrder(in.work)), Jobs(in.work)).US
-		require.Contains(t, values, in.name)
-		require.LessOrEqual(t, bound, values[in.name]*(1+near), "the bound of %s is above what was reached", in.name)
+		w := workOf(in)
+		bound := LowerBound(w, w.Ways(declaredOrder(w)), Jobs(w)).US
+		require.Contains(t, values, in.Name)
+		require.LessOrEqual(t, bound, values[in.Name]*(1+near), "the bound of %s is above what was reached", in.Name)
 	}
 	if *searchLong {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -182,10 +163,10 @@ func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
 		r := &row{name: route + ", 8 to 20 jobs, Johnson"}
 		for seed := range seeds {
 			for _, jobs := range []int{8, 14, 20} {
-				in := randomShop(route, jobs, 1, seed)
+				in := instances.Random(route, jobs, 1, seed)
 				var first, second []float64
-				for k := 0; k < in.work.Len(); k += 2 {
-					first, second = append(first, in.work.US[k]), append(second, in.work.US[k+1])
+				for _, us := range in.Jobs {
+					first, second = append(first, us[0]), append(second, us[1])
 				}
 				r.add(best(tb, in, usualSteps), Flow(first, second, Johnson(first, second)))
 			}
@@ -202,9 +183,9 @@ func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
 			r := &row{name: fmt.Sprintf("%s, %d streams, exact", route, streams)}
 			for _, jobs := range exactJobs {
 				for seed := range uint64(2) {
-					in := randomShop(route, jobs, streams, seed)
+					in := instances.Random(route, jobs, streams, seed)
 					us := best(tb, in, usualSteps)
-					if least, proved := solve(in.work, us, states); proved {
+					if least, proved := solve(workOf(in), us, states); proved {
 						r.add(us, least)
 					}
 				}
@@ -214,11 +195,11 @@ func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
 	}
 	values := readBest(tb)
 	at := map[string]*row{}
-	for k, in := range known() {
+	for k, in := range instances.Known() {
 		if !full && k%3 != 0 {
 			continue
 		}
-		name, _, _ := strings.Cut(in.name, ",")
+		name, _, _ := strings.Cut(in.Name, ",")
 		if at[name] == nil {
 			at[name] = &row{name: name + ", best known"}
 			if strings.Contains(name, "chunks") {
@@ -227,7 +208,7 @@ func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
 				shops = append(shops, at[name])
 			}
 		}
-		at[name].add(best(tb, in, usualSteps), values[in.name])
+		at[name].add(best(tb, in, usualSteps), values[in.Name])
 	}
 	return johnson, shops, chunky
 }

@@ -26,8 +26,13 @@ type improver struct {
 // held is an operation that started when the one before it on its lane ended.
 type held struct{ op, before int32 }
 
-// history is how many rounds back an order may not be worse than the one of then (late acceptance).
-const history = 60
+// An order may not be worse than that of some rounds ago (late acceptance): of so many as are made in all over patience, within limits.
+// The longer it may search, the longer it should take to settle.
+const (
+	patience  = 30
+	leastPast = 50
+	mostPast  = 20_000
+)
 
 // improve changes the best order until the steps are spent.
 func (s *search) improve(ctx context.Context, jobs Grouping) {
@@ -50,16 +55,13 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 	h.number(0, n)
 	makespan := s.place(h.order, math.Inf(1))
 	h.trace(makespan)
-	var past [history]float64
-	for k := range past {
-		past[k] = makespan
-	}
+	past := slices.Repeat([]float64{makespan}, max(leastPast, min(mostPast, s.steps/n/patience)))
 	for round := 0; s.steps >= n && !s.done(); round++ {
 		if round%(checkEvery*checkEvery) == 0 && ctx.Err() != nil {
 			return
 		}
 		// Rounded sums of one path differ in their last bits.
-		limit := max(makespan, past[round%history]) * (1 + near)
+		limit := max(makespan, past[round%len(past)]) * (1 + near)
 		if !h.change() {
 			s.steps-- // what cannot be changed counts, so that the search ends
 			continue
@@ -67,11 +69,11 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 		reached := s.place(h.order, limit)
 		if reached > limit {
 			h.takeBack()
-			past[round%history] = min(past[round%history], makespan)
+			past[round%len(past)] = min(past[round%len(past)], makespan)
 			continue
 		}
 		makespan = reached
-		past[round%history] = min(past[round%history], makespan)
+		past[round%len(past)] = min(past[round%len(past)], makespan)
 		h.trace(makespan)
 		if makespan < s.makespan {
 			s.makespan = makespan

@@ -1,28 +1,15 @@
-// Instances: chunks with kernels of every shape, and random shops, as they stand in the tests of orders and bounds.
+// Instances as work, and work made by hand.
 
 package shop
 
-import (
-	"fmt"
-	"math"
-	"math/rand/v2"
-)
+import "github.com/dagrun/dagrun/planner/internal/plantest/instances"
 
-// The machines of the instances. Each device has its own.
+// The machines of work made by hand.
 const (
-	upload = iota
-	compute
-	download
-	peer
-	perDevice
+	upload   = instances.Upload
+	compute  = instances.Compute
+	download = instances.Download
 )
-
-// instance is a shop with its name.
-type instance struct {
-	name string
-	work *Work
-	jobs int
-}
 
 // builder collects operations.
 type builder struct{ w Work }
@@ -30,7 +17,7 @@ type builder struct{ w Work }
 func newBuilder(devices, streams int) *builder {
 	b := &builder{Work{Start: []int32{0}}}
 	for range devices {
-		room := [perDevice]int32{1, 1, 1, 1}
+		room := [instances.PerDevice]int32{1, 1, 1, 1}
 		room[compute] = int32(streams)
 		b.w.Room = append(b.w.Room, room[:]...)
 	}
@@ -54,57 +41,13 @@ func (b *builder) chain(machines []int, us []float64) {
 	}
 }
 
-var routes = map[string][]int{
-	"upload-kernel":          {upload, compute},
-	"kernel-download":        {compute, download},
-	"upload-kernel-download": {upload, compute, download},
-	"two devices":            {upload, compute, peer, perDevice + compute, perDevice + download},
-}
-
-// randomShop makes a shop whose operations take 10 to 100 us, those on several streams as much longer as there are streams.
-func randomShop(route string, jobs, streams int, seed uint64) instance {
-	rng := rand.New(rand.NewPCG(seed, 41))
-	machines := routes[route]
-	devices := 1
-	if route == "two devices" {
-		devices = 2
+// workOf states an instance as work.
+func workOf(in instances.Instance) *Work {
+	b := newBuilder(in.Devices, in.Streams)
+	for _, us := range in.Jobs {
+		b.chain(in.Route, us)
 	}
-	b := newBuilder(devices, streams)
-	for range jobs {
-		us := make([]float64, len(machines))
-		for k, m := range machines {
-			us[k] = float64(10 + rng.IntN(91))
-			if m%perDevice == compute {
-				us[k] *= float64(streams)
-			}
-		}
-		b.chain(machines, us)
-	}
-	return instance{fmt.Sprintf("%s, %d jobs, %d streams, seed %d", route, jobs, streams, seed), &b.w, jobs}
-}
-
-// chunkKinds are how the kernels of chunks differ.
-var chunkKinds = []string{"even", "alternating", "falling", "rising", "lognormal"}
-
-// chunks makes chunks of equal copies with kernels that differ.
-func chunks(kind string, count, streams int, seed uint64) instance {
-	rng := rand.New(rand.NewPCG(seed, 43))
-	b := newBuilder(1, streams)
-	for k := range count {
-		kernel := 40.0
-		switch at := float64(k) / float64(count-1); kind {
-		case "alternating":
-			kernel = []float64{20, 60}[k%2]
-		case "falling":
-			kernel = 80 - math.Round(70*at)
-		case "rising":
-			kernel = 10 + math.Round(70*at)
-		case "lognormal":
-			kernel = math.Round(40 * math.Exp(0.7*rng.NormFloat64()))
-		}
-		b.chain(routes["upload-kernel-download"], []float64{40, kernel * float64(streams), 40})
-	}
-	return instance{fmt.Sprintf("%s chunks, %d, %d streams, seed %d", kind, count, streams, seed), &b.w, count}
+	return &b.w
 }
 
 // declaredOrder is the order in which the operations were added.
@@ -114,4 +57,13 @@ func declaredOrder(w *Work) []int32 {
 		order[i] = int32(i)
 	}
 	return order
+}
+
+// solve returns the least makespan of work without lag, and whether that is proved; see [instances.Least].
+func solve(w *Work, start float64, states int) (float64, bool) {
+	preds := make([][]int32, w.Len())
+	for i := range preds {
+		preds[i] = w.preds(int32(i))
+	}
+	return instances.Least(&instances.Work{US: w.US, Machine: w.Machine, Room: w.Room, Preds: preds}, start, states)
 }

@@ -152,9 +152,8 @@ func (s *search) place(order []int32, limit float64) float64 {
 	for k := range s.latest {
 		s.latest[k] = -1
 	}
-	s.steps -= len(order)
 	makespan, issued := 0.0, 0.0
-	for _, i := range order {
+	for k, i := range order {
 		issued += w.Issue
 		m := w.Machine[i]
 		first, after := s.lanes[m], s.lanes[m+1]
@@ -164,29 +163,31 @@ func (s *search) place(order []int32, limit float64) float64 {
 				ready, from = max(ready, e), q
 			}
 		}
-		k := first
+		on := first
 		if after-first > 1 {
-			k = s.choose(first, after, ready, from)
+			on = s.choose(first, after, ready, from)
 		}
 		if w.Lag > 0 {
 			ready = issued
 			for _, q := range w.preds(i) {
 				e := s.end[q]
-				if s.lane[q] != k {
+				if s.lane[q] != on {
 					e += w.Lag
 				}
 				ready = max(ready, e)
 			}
 		}
-		begin := max(ready, s.free[k])
+		begin := max(ready, s.free[on])
 		end := begin + w.US[i]
 		if end+s.tail[i] > limit {
+			s.steps -= k
 			return math.Inf(1)
 		}
-		s.begin[i], s.end[i], s.lane[i], s.before[i] = begin, end, k, s.latest[k]
-		s.free[k], s.latest[k] = end, i
+		s.begin[i], s.end[i], s.lane[i], s.before[i] = begin, end, on, s.latest[on]
+		s.free[on], s.latest[on] = end, i
 		makespan = max(makespan, end)
 	}
+	s.steps -= len(order)
 	return makespan
 }
 

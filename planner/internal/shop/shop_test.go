@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner/internal/plantest/instances"
 )
 
 // everyOrder calls f with each permutation of n jobs.
@@ -71,7 +73,7 @@ func TestNoScheduleBeatsTheBound(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		w := randomWork(rng, 4+rng.IntN(6), 1+rng.IntN(3))
 		if seed%2 == 0 {
-			w = randomShop("upload-kernel-download", 3, 1+rng.IntN(3), seed).work
+			w = workOf(instances.Random("upload-kernel-download", 3, 1+rng.IntN(3), seed))
 		}
 		bound := LowerBound(w, w.Ways(declaredOrder(w)), Jobs(w))
 		least, proved := solve(w, 1e9, 200_000)
@@ -91,7 +93,7 @@ func TestTheBoundOfEvenChunksIsTight(t *testing.T) {
 			for _, streams := range []int{1, 2, 4} {
 				b := newBuilder(1, streams)
 				for range count {
-					b.chain(routes["upload-kernel-download"], us)
+					b.chain(instances.Routes["upload-kernel-download"], us)
 				}
 				w := &b.w
 				order := declaredOrder(w)
@@ -188,20 +190,20 @@ func TestJobsOfSeveralOperationsAreOrdered(t *testing.T) {
 }
 
 func TestTheSameWorkGivesTheSameSchedule(t *testing.T) {
-	in := randomShop("two devices", 15, 2, 1)
-	order := declaredOrder(in.work)
-	first, err := Best(context.Background(), in.work, [][]int32{order}, 0, 200_000)
+	w := workOf(instances.Random("two devices", 15, 2, 1))
+	order := declaredOrder(w)
+	first, err := Best(context.Background(), w, [][]int32{order}, 0, 200_000)
 	require.NoError(t, err)
-	second, err := Best(context.Background(), in.work, [][]int32{order}, 0, 200_000)
+	second, err := Best(context.Background(), w, [][]int32{order}, 0, 200_000)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 }
 
 func TestSearchesEndWithTheirContext(t *testing.T) {
-	in := randomShop("two devices", 20, 4, 1)
+	w := workOf(instances.Random("two devices", 20, 4, 1))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Best(ctx, in.work, [][]int32{declaredOrder(in.work)}, 0, 1<<40)
+	_, err := Best(ctx, w, [][]int32{declaredOrder(w)}, 0, 1<<40)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

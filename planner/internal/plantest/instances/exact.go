@@ -1,18 +1,27 @@
 // The exact solver that orders and bounds are held against: every schedule that could be best, less what a bound or a state that
 // was better already rules out.
 
-package shop
+package instances
 
 import (
 	"math"
 	"slices"
 )
 
+// Work is operations with what they need: for US[i] microseconds a lane of Machine[i], which has Room lanes, after Preds[i], all of
+// smaller number.
+type Work struct {
+	US      []float64
+	Machine []int32
+	Room    []int32
+	Preds   [][]int32
+}
+
 // exact is a search through operations in the order of their starts.
 type exact struct {
 	w       *Work
-	ways    Ways
-	succs   Links
+	tail    []float64 // of each operation, the longest way after it
+	succs   [][]int32
 	best    float64 // to be beaten
 	left    int     // states until it gives up
 	end     []float64
@@ -23,18 +32,24 @@ type exact struct {
 	seen    map[uint64][][]float64
 }
 
-// solve returns the least makespan of work of at most 64 operations without lag, and whether that is proved: it is not where more
-// than so many states would have to be looked at. start is a makespan that is known to be possible.
-func solve(w *Work, start float64, states int) (float64, bool) {
-	n := w.Len()
-	x := &exact{w: w, ways: w.Ways(declaredOrder(w)), succs: w.successors(), best: start, left: states, seen: map[uint64][][]float64{}}
+// Least returns the least makespan of work of at most 64 operations, and whether that is proved: it is not where more than so many
+// states would have to be looked at. start is a makespan that is known to be possible.
+func Least(w *Work, start float64, states int) (float64, bool) {
+	n := len(w.US)
+	x := &exact{w: w, tail: make([]float64, n), succs: make([][]int32, n), best: start, left: states, seen: map[uint64][][]float64{}}
+	for i := n - 1; i >= 0; i-- {
+		for _, q := range w.Preds[i] {
+			x.tail[q] = max(x.tail[q], w.US[i]+x.tail[i])
+			x.succs[q] = append(x.succs[q], int32(i))
+		}
+	}
 	x.end, x.pending = make([]float64, n), make([]int32, n)
 	x.work = make([]float64, len(w.Room))
 	for _, room := range w.Room {
 		x.free = append(x.free, make([]float64, room))
 	}
 	for i := range int32(n) {
-		x.pending[i] = int32(len(w.preds(i)))
+		x.pending[i] = int32(len(w.Preds[i]))
 		x.work[w.Machine[i]] += w.US[i]
 	}
 	x.branch(0, 0, 0)
@@ -44,7 +59,7 @@ func solve(w *Work, start float64, states int) (float64, bool) {
 // branch places one more operation that starts at or after the last, each that could be next in turn.
 func (x *exact) branch(count int, last, makespan float64) {
 	w := x.w
-	if count == w.Len() {
+	if count == len(w.US) {
 		x.best = min(x.best, makespan)
 		return
 	}
@@ -57,16 +72,16 @@ func (x *exact) branch(count int, last, makespan float64) {
 	}
 	var choices []choice
 	soonest := slices.Repeat([]float64{math.Inf(1)}, len(w.Room)) // by machine: the first end of what could be next on it
-	for i := range int32(w.Len()) {
+	for i := range int32(len(w.US)) {
 		if x.placed>>i&1 == 1 || x.pending[i] > 0 {
 			continue
 		}
 		m := w.Machine[i]
 		start := x.free[m][0]
-		for _, q := range w.preds(i) {
+		for _, q := range w.Preds[i] {
 			start = max(start, x.end[q])
 		}
-		if start+w.US[i]+x.ways.Tail[i] >= x.best-1e-9 {
+		if start+w.US[i]+x.tail[i] >= x.best-1e-9 {
 			return // whatever goes first, this one ends too late
 		}
 		choices = append(choices, choice{i, start, start + w.US[i]})
@@ -82,7 +97,7 @@ func (x *exact) branch(count int, last, makespan float64) {
 				return -1
 			}
 			return 1
-		case x.ways.Tail[a.i]+w.US[a.i] > x.ways.Tail[b.i]+w.US[b.i]:
+		case x.tail[a.i]+w.US[a.i] > x.tail[b.i]+w.US[b.i]:
 			return -1
 		}
 		return int(a.i - b.i)
@@ -98,11 +113,11 @@ func (x *exact) branch(count int, last, makespan float64) {
 		x.end[c.i] = c.end
 		x.placed |= 1 << c.i
 		x.work[m] -= w.US[c.i]
-		for _, next := range x.succs.of(c.i) {
+		for _, next := range x.succs[c.i] {
 			x.pending[next]--
 		}
 		x.branch(count+1, c.start, max(makespan, c.end))
-		for _, next := range x.succs.of(c.i) {
+		for _, next := range x.succs[c.i] {
 			x.pending[next]++
 		}
 		x.work[m] += w.US[c.i]
@@ -114,23 +129,23 @@ func (x *exact) branch(count int, last, makespan float64) {
 // bound is what no way to go on beats: the work of each machine that is left, with the least that comes before and after it.
 func (x *exact) bound() float64 {
 	bound := 0.0
-	head := make([]float64, x.w.Len())
+	head := make([]float64, len(x.w.US))
 	first, tail := slices.Repeat([]float64{math.Inf(1)}, len(x.free)), slices.Repeat([]float64{math.Inf(1)}, len(x.free))
-	for i := range int32(x.w.Len()) { // ids are topological
+	for i := range int32(len(x.w.US)) { // ids are topological
 		if x.placed>>i&1 == 1 {
 			continue
 		}
 		m := x.w.Machine[i]
 		head[i] = x.free[m][0]
-		for _, q := range x.w.preds(i) {
+		for _, q := range x.w.Preds[i] {
 			if x.placed>>q&1 == 1 {
 				head[i] = max(head[i], x.end[q])
 			} else {
 				head[i] = max(head[i], head[q]+x.w.US[q])
 			}
 		}
-		bound = max(bound, head[i]+x.w.US[i]+x.ways.Tail[i])
-		first[m], tail[m] = min(first[m], head[i]), min(tail[m], x.ways.Tail[i])
+		bound = max(bound, head[i]+x.w.US[i]+x.tail[i])
+		first[m], tail[m] = min(first[m], head[i]), min(tail[m], x.tail[i])
 	}
 	for m, free := range x.free {
 		if math.IsInf(first[m], 1) {
@@ -151,8 +166,8 @@ func (x *exact) isDominated(last float64) bool {
 	for _, free := range x.free {
 		state = append(state, free...)
 	}
-	for i := range int32(x.w.Len()) {
-		if x.placed>>i&1 == 1 && slices.ContainsFunc(x.succs.of(i), func(next int32) bool { return x.placed>>next&1 == 0 }) {
+	for i := range int32(len(x.w.US)) {
+		if x.placed>>i&1 == 1 && slices.ContainsFunc(x.succs[i], func(next int32) bool { return x.placed>>next&1 == 0 }) {
 			state = append(state, x.end[i])
 		}
 	}

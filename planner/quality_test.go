@@ -1,0 +1,269 @@
+// How good whole plans are: orders of copies against Johnson's rule and the best known orders, small graphs against exact answers, waits
+// of networks. The tests do a part of the tables and hold the bars; this prints them in full, in some minutes:
+//
+//	go test ./planner -run '^$' -bench Quality
+
+package planner
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/internal/plantest/instances"
+	"github.com/dagrun/dagrun/planner/internal/shop"
+)
+
+// shopGraph declares an instance as a pipeline: buffers of each job, copies between them and tasks, all with costs.
+func shopGraph(tb testing.TB, in instances.Instance) *dag.Graph {
+	tb.Helper()
+	b := dag.New("shop")
+	const bytes = 1024
+	for j, us := range in.Jobs {
+		buffer := func(place dag.Place, device int, what string) int32 {
+			return b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s%d", what, j), Place: place, Device: int32(device), DType: dag.U8, Shape: []int64{bytes}})
+		}
+		whole := func(id int32) dag.Range { return dag.Range{Buffer: id, Lo: 0, Hi: bytes} }
+		at := buffer(dag.Device, in.Route[0]/instances.PerDevice, "d")
+		for k, m := range in.Route {
+			device := m / instances.PerDevice
+			name := fmt.Sprintf("n%d.%d", j, k)
+			var id int32
+			switch m % instances.PerDevice {
+			case instances.Upload:
+				id = b.Copy(name, whole(at), whole(buffer(dag.Host, 0, "x")))
+			case instances.Compute:
+				id = b.Task(name, dag.Access{Range: whole(at), Mode: dag.ReadWrite})
+			case instances.Download:
+				id = b.Copy(name, whole(buffer(dag.Host, 0, "y")), whole(at))
+			case instances.Peer:
+				there := buffer(dag.Device, device+1, "e")
+				id = b.Copy(name, whole(there), whole(at))
+				at = there
+			}
+			node := b.At(id)
+			node.Device = int32(device)
+			node.HasCost, node.CostUS = true, us[k]
+		}
+	}
+	g, err := b.Graph()
+	require.NoError(tb, err)
+	return g
+}
+
+// makespan plans with normal effort.
+func makespan(tb testing.TB, g *dag.Graph, m *Machine, streams int) float64 {
+	tb.Helper()
+	plan, err := New(context.Background(), g, Options{Machine: m, Streams: streams, Effort: Normal})
+	require.NoError(tb, err)
+	require.LessOrEqual(tb, plan.Stats.LowerBoundUS, plan.Stats.MakespanUS*(1+1e-9))
+	return plan.Stats.MakespanUS
+}
+
+// distances are how far some plans are from the best ones, in percent.
+type distances struct {
+	name        string
+	count       int
+	optimal     int
+	mean, worst float64
+}
+
+func (d *distances) add(us, best float64) {
+	over := 100 * (us/best - 1)
+	d.mean = (d.mean*float64(d.count) + over) / float64(d.count+1)
+	d.worst = max(d.worst, over)
+	d.count++
+	if over < 1e-6 {
+		d.optimal++
+	}
+}
+
+func (d *distances) String() string {
+	return fmt.Sprintf("%-52s %4d plans: mean %5.2f%%, worst %5.2f%%, %5.1f%% at the best", d.name, d.count, d.mean, d.worst, 100*float64(d.optimal)/float64(d.count))
+}
+
+// bestKnown reads the best makespans that are known of instances.
+func bestKnown(tb testing.TB) map[string]float64 {
+	tb.Helper()
+	file, err := os.Open("internal/shop/testdata/best.txt")
+	require.NoError(tb, err)
+	defer file.Close()
+	values := map[string]float64{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		values[name], err = strconv.ParseFloat(value, 64)
+		require.NoError(tb, err)
+	}
+	return values
+}
+
+// johnsonRows compares plans of two-stage shops with Johnson's rule.
+func johnsonRows(tb testing.TB, seeds uint64) []*distances {
+	var rows []*distances
+	for _, route := range []string{"upload-kernel", "kernel-download"} {
+		d := &distances{name: route + ", 8 to 20 jobs, Johnson"}
+		for seed := range seeds {
+			for _, jobs := range []int{8, 14, 20} {
+				in := instances.Random(route, jobs, 1, seed)
+				var first, second []float64
+				for _, us := range in.Jobs {
+					first, second = append(first, us[0]), append(second, us[1])
+				}
+				d.add(makespan(tb, shopGraph(tb, in), Clean(), 1), shop.Flow(first, second, shop.Johnson(first, second)))
+			}
+		}
+		rows = append(rows, d)
+	}
+	return rows
+}
+
+// knownRows compares plans with the best known orders, each instance or every third one.
+func knownRows(tb testing.TB, step int) []*distances {
+	values := bestKnown(tb)
+	rows := map[string]*distances{}
+	var order []*distances
+	for k, in := range instances.Known() {
+		if k%step != 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(in.Name, ",")
+		name = fmt.Sprintf("%s, %d streams, best known", name, in.Streams)
+		if rows[name] == nil {
+			rows[name] = &distances{name: name}
+			order = append(order, rows[name])
+		}
+		rows[name].add(makespan(tb, shopGraph(tb, in), Clean(), in.Streams), values[in.Name])
+	}
+	return order
+}
+
+// smallRows compares plans of small graphs with exact answers.
+func smallRows(tb testing.TB, seeds uint64) []*distances {
+	d := &distances{name: "8 to 14 nodes on 2 to 4 streams, exact"}
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 53))
+		n := 8 + rng.IntN(7)
+		streams := 2 + rng.IntN(3)
+		s := &plantest.Shape{Name: "small"}
+		for i := range n {
+			var preds []int32
+			for q := range i {
+				if rng.IntN(n) < 2 {
+					preds = append(preds, int32(q))
+				}
+			}
+			s.Preds = append(s.Preds, preds)
+			s.Cost = append(s.Cost, float64(1+rng.IntN(10)))
+		}
+		us := makespan(tb, s.Ordered(tb), Unit(), streams)
+		least, proved := instances.Least(&instances.Work{US: s.Cost, Machine: make([]int32, n), Room: []int32{int32(streams)}, Preds: s.Preds}, us, 500_000)
+		require.True(tb, proved)
+		d.add(us, least)
+	}
+	return []*distances{d}
+}
+
+func TestOrdersOfCopiesAreNearTheBest(t *testing.T) {
+	for _, d := range johnsonRows(t, 3) {
+		t.Log(d)
+		require.LessOrEqual(t, d.mean, 0.1, d.name)
+		require.LessOrEqual(t, d.worst, 1.0, d.name)
+	}
+	for _, d := range knownRows(t, 4) {
+		t.Log(d)
+		bar := 2.0
+		if strings.Contains(d.name, "chunks") {
+			bar = 1
+		}
+		require.LessOrEqual(t, d.mean, bar, d.name)
+	}
+}
+
+func TestSmallGraphsArePlannedOptimally(t *testing.T) {
+	for _, d := range smallRows(t, 100) {
+		t.Log(d)
+		require.GreaterOrEqual(t, d.optimal, d.count*99/100)
+		require.LessOrEqual(t, d.worst, 3.0)
+	}
+}
+
+// waitRow is what a network takes on several streams.
+func waitRow(tb testing.TB, s *plantest.Shape, streams int, e Effort) (plan *Plan) {
+	tb.Helper()
+	plan, err := New(context.Background(), s.Ordered(tb), Options{Machine: Unit(), Streams: streams, Effort: e})
+	require.NoError(tb, err)
+	return plan
+}
+
+// The bars are those of graphs that others drew of the same networks, which have as many waits before polishing as these.
+func TestNetworksNeedFewWaits(t *testing.T) {
+	for _, bar := range []struct {
+		s        *plantest.Shape
+		makespan float64
+		waits    int
+	}{
+		{plantest.GoogLeNet(false), 396.9, 40},
+		{plantest.InceptionV3(false), 1051.4, 42},
+		{plantest.InceptionV3(true), 158, 44},
+	} {
+		plan := waitRow(t, bar.s, 4, Normal)
+		t.Logf("%s: %d waits in %.1f us", bar.s.Name, plan.Stats.Waits, plan.Stats.MakespanUS)
+		require.InDelta(t, bar.makespan, plan.Stats.MakespanUS, 1e-6)
+		require.LessOrEqual(t, plan.Stats.Waits, bar.waits)
+	}
+}
+
+// auto is never worse than heft nor roundrobin, whatever the graph.
+func TestAutoIsNoWorseThanHeftAndRoundRobin(t *testing.T) {
+	for family := range plantest.Families {
+		for _, n := range []int{40, 300} {
+			g := plantest.RandomShape(family, n, 5).Ordered(t)
+			auto := makespan(t, g, Unit(), 4)
+			for _, strategy := range []string{"heft", "roundrobin"} {
+				other, err := New(context.Background(), g, Options{Strategy: strategy, Machine: Unit(), Streams: 4})
+				require.NoError(t, err)
+				require.LessOrEqual(t, auto, other.Stats.MakespanUS*(1+1e-9), "%s against %s", g.Name, strategy)
+			}
+		}
+	}
+	for seed := range uint64(20) {
+		g := plantest.MixedGraph(t, seed, 40, false)
+		for _, m := range []*Machine{H200(), Clean()} {
+			auto := makespan(t, g, m, 4)
+			for _, strategy := range []string{"heft", "roundrobin"} {
+				other, err := New(context.Background(), g, Options{Strategy: strategy, Machine: m, Streams: 4})
+				require.NoError(t, err)
+				require.LessOrEqual(t, auto, other.Stats.MakespanUS*(1+1e-9), "seed %d on %s against %s", seed, m.Name, strategy)
+			}
+		}
+	}
+}
+
+// BenchmarkQuality prints the tables in full. Its timings mean nothing.
+func BenchmarkQuality(b *testing.B) {
+	b.Run("table", func(b *testing.B) {
+		for b.Loop() {
+		}
+		for _, d := range slices.Concat(johnsonRows(b, 50), knownRows(b, 1), smallRows(b, 2000)) {
+			fmt.Println(d)
+		}
+		for _, s := range []*plantest.Shape{plantest.GoogLeNet(false), plantest.InceptionV3(false), plantest.GoogLeNet(true), plantest.InceptionV3(true)} {
+			for _, streams := range []int{2, 4} {
+				for _, e := range []Effort{Quick, Normal, Thorough} {
+					plan := waitRow(b, s, streams, e)
+					fmt.Printf("%s, %d nodes, %d streams, %v: %d waits in %.1f us\n", s.Name, len(s.Preds), streams, e, plan.Stats.Waits, plan.Stats.MakespanUS)
+				}
+			}
+		}
+	})
+}
