@@ -47,8 +47,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if plan, err = r.fitMemory(p, plan); err != nil {
 		return nil, err
 	}
-	bound := model.LowerBoundWith(g, r.o.Machine, r.durations, r.o.Streams, false)
-	plan.Stats.LowerBoundUS, plan.Stats.CriticalPathUS = bound.US(), bound.CriticalPathUS
+	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
 	plan.Graph, plan.Work = g.Hash(), g.WorkHash()
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
@@ -56,11 +55,15 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	return plan, ctx.Err()
 }
 
+// mostCoverStreams is how many compute streams of a device cover takes where nobody set a limit.
+const mostCoverStreams = 128
+
 // request is what was asked for, defaults filled in.
 type request struct {
 	ctx       context.Context
 	g         *dag.Graph
 	o         Options
+	limited   bool // the user gave Streams
 	durations []float64
 }
 
@@ -74,7 +77,9 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, place.ErrBadOption)
 	case !o.Effort.Valid():
 		return nil, fmt.Errorf("%v: there are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
-	case o.Streams == 0:
+	}
+	limited := o.Streams > 0
+	if !limited {
 		o.Streams = model.DefaultStreams
 	}
 	if o.Strategy == "" {
@@ -92,7 +97,28 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 	} else if err := o.Machine.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
-	return &request{ctx: ctx, g: g, o: o, durations: Durations(g, o.Machine, o.Profile)}, nil
+	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: Durations(g, o.Machine, o.Profile)}, nil
+}
+
+// computing is how many streams of one device and priority a plan has that run kernels, where it has most.
+func computing(g *dag.Graph, p *Plan) int {
+	type home struct {
+		device   int32
+		priority dag.Priority
+	}
+	count, most := map[home]int{}, 0
+	for k := range p.Streams {
+		s := &p.Streams[k]
+		for _, op := range s.Ops {
+			if op.Kind == Launch && EngineOf(g, op.Node) == Compute {
+				at := home{s.Device, s.Priority}
+				count[at]++
+				most = max(most, count[at])
+				break
+			}
+		}
+	}
+	return most
 }
 
 func (r *request) problem(streams int) (*place.Problem, error) {
@@ -106,6 +132,9 @@ func (r *request) plan(streams int) (*Plan, error) {
 	if r.o.Strategy == "auto" {
 		plan, err = r.auto(streams)
 	} else {
+		if r.o.Strategy == "cover" && !r.limited && streams == r.o.Streams {
+			streams = mostCoverStreams
+		}
 		plan, err = r.planWith(candidate{strategy: r.o.Strategy, streams: streams})
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ type flags struct {
 	params     []string
 	backend    string
 	streams    int
+	limited    bool // --streams was given
 	strategy   string
 	effort     string
 	machine    string
@@ -67,7 +68,7 @@ func (a *app) paramFlags(c *cobra.Command) {
 // planFlags takes "" as machine where the device is planned for.
 func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device")
+	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device; cover takes as many as it needs where this is not given")
 	f.StringVar(&values.strategy, "strategy", "auto", "scheduling `strategy`: auto, list, cover, heft, roundrobin or serial")
 	f.StringVar(&values.effort, "effort", planner.Normal.String(), "how `hard` to search for a good plan: quick, normal or thorough")
 	usage := "the `machine` to plan for: h200, clean, unit or a file"
@@ -141,6 +142,7 @@ func oneOf(flag, value string, choices ...string) error {
 func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
+	f.limited = c.Flags().Changed("streams")
 	switch {
 	case has("streams") && (f.streams < 1 || f.streams > 1024):
 		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)
@@ -171,6 +173,9 @@ func (a *app) checkFlags(c *cobra.Command) error {
 func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
 	f := a.flags
 	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
+	if !f.limited {
+		o.Streams = 0
+	}
 	var err error
 	if o.Effort, err = planner.ParseEffort(f.effort); err != nil {
 		return o, err

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/shop"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -20,11 +21,13 @@ type Bound struct {
 	HostUS         float64     // the submission of every node
 	Engine         plan.Engine // the busiest
 	Device         int32       // the one it belongs to
+	PairUS         float64     // two engines that jobs pass one after the other, by Johnson's rule
+	Before, After  EngineAt    // these
 }
 
 // US is the largest part.
 func (b Bound) US() float64 {
-	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS)
+	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS, b.PairUS)
 }
 
 // LowerBound returns what no plan with that many compute streams per device (0: 8) can beat when Simulate runs it. Nodes of
@@ -136,20 +139,22 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 			b.Engine, b.Device = plan.Engine(e%int(plan.EngineKinds)), int32(e/int(plan.EngineKinds))
 		}
 	}
+	count := make([]int, devices)
 	for d := range kernels {
 		l := &kernels[d]
 		if l.nodes == 0 {
 			continue
 		}
-		count := extra[d]
+		count[d] = extra[d]
 		for _, used := range unbound[d] {
 			if used {
-				count += streams
+				count[d] += streams
 			}
 		}
 		// Each stream has a gap between two nodes, so all streams together have at least this many.
-		gaps := float64(float64(max(0, l.nodes-count)) * gap)
-		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count)+l.tail)
+		gaps := float64(float64(max(0, l.nodes-count[d])) * gap)
+		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count[d])+l.tail)
 	}
+	b.boundEngines(g, m, durations, preds, shop.Ways{Head: head, Tail: tail}, count)
 	return b
 }

@@ -37,8 +37,8 @@ func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams i
 	if err != nil {
 		return err
 	}
-	bound := LowerBoundWith(g, m, durations, streams, false)
-	p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS = timeline.MakespanUS, bound.US(), bound.CriticalPathUS
+	p.Stats.MakespanUS = timeline.MakespanUS
+	LowerBoundWith(g, m, durations, streams, false).Note(p)
 	return nil
 }
 

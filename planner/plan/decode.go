@@ -76,7 +76,7 @@ var (
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
 	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
 	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
-		"peak_device_bytes", "sum_device_bytes"}
+		"peak_device_bytes", "sum_device_bytes", "lower_bound_by", "above_lower_bound"}
 	forkKeys = []string{"records", "waits"}
 )
 
@@ -351,7 +351,7 @@ func (d *planDecoder) kept(int) {
 func (d *planDecoder) readStats() {
 	s := &d.stats
 	count := func(into *int) { *into = int(d.Int(0, math.MaxInt32)) }
-	d.Object(statsKeys, 0, func(key int) {
+	d.Object(statsKeys, 2, func(key int) {
 		switch statsKeys[key] {
 		case "nodes":
 			count(&s.Nodes)
@@ -379,6 +379,10 @@ func (d *planDecoder) readStats() {
 			s.PeakDeviceBytes = d.Int(0, math.MaxInt64)
 		case "sum_device_bytes":
 			s.SumDeviceBytes = d.Int(0, math.MaxInt64)
+		case "lower_bound_by":
+			s.LowerBoundBy = d.Label()
+		case "above_lower_bound":
+			d.Float(math.MaxFloat64) // it follows from the others
 		}
 	})
 }

@@ -64,7 +64,7 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
 		}
 	}
-	for _, s := range []string{p.Name, p.Graph, p.Work, p.Strategy, p.Requested, p.Machine, p.Note} {
+	for _, s := range []string{p.Name, p.Graph, p.Work, p.Strategy, p.Requested, p.Machine, p.Note, p.Stats.LowerBoundBy} {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
 		}
@@ -230,10 +230,16 @@ func (e *planEncoder) stats(p *Plan) {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"makespan_us", s.MakespanUS}, {"lower_bound_us", s.LowerBoundUS}, {"critical_path_us", s.CriticalPathUS}} {
+	}{{"makespan_us", s.MakespanUS}, {"lower_bound_us", s.LowerBoundUS}, {"critical_path_us", s.CriticalPathUS},
+		{"above_lower_bound", aboveBound(s.MakespanUS, s.LowerBoundUS)}} {
 		e.key(f.name)
 		e.scratch = jsontext.AppendFloat(e.scratch[:0], f.value)
 		e.Write(e.scratch)
+		e.WriteString(", ")
+	}
+	if s.LowerBoundBy != "" {
+		e.key("lower_bound_by")
+		e.string(s.LowerBoundBy)
 		e.WriteString(", ")
 	}
 	e.key("peak_device_bytes")

@@ -64,6 +64,7 @@ type Stats struct {
 	ForkRecords, ForkWaits int // the origin stream's fork and join, which a program adds
 	MakespanUS             float64
 	LowerBoundUS           float64
+	LowerBoundBy           string // what it comes from, in words
 	CriticalPathUS         float64
 	PeakDeviceBytes        int64 // of the arenas of all devices; each buffer counts as a multiple of 256 bytes
 	SumDeviceBytes         int64 // the same if no two buffers shared bytes

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
@@ -100,6 +101,14 @@ func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 		fmt.Fprintf(out, "predicted %.2f us", makespan)
 		if s.LowerBoundUS > 0 {
 			fmt.Fprintf(out, "; no plan can beat %.2f us", s.LowerBoundUS)
+			if s.LowerBoundBy != "" {
+				fmt.Fprintf(out, " (%s)", s.LowerBoundBy)
+			}
+			if above := 100 * aboveBound(makespan, s.LowerBoundUS); above == 0 {
+				out.WriteString(", so this one is optimal")
+			} else {
+				fmt.Fprintf(out, ", so this one is at most %.2f%% above the optimum", max(0.01, above))
+			}
 		}
 		if s.CriticalPathUS > 0 && s.CriticalPathUS != s.LowerBoundUS {
 			fmt.Fprintf(out, "; the longest chain takes %.2f us", s.CriticalPathUS)
@@ -113,6 +122,17 @@ func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 		}
 		out.WriteByte('\n')
 	}
+}
+
+// aboveBound is by which part of a lower bound a makespan exceeds it.
+func aboveBound(makespan, bound float64) float64 {
+	if bound <= 0 {
+		return 0
+	}
+	if above := makespan/bound - 1; above > 1e-9 { // else rounding
+		return min(above, math.MaxFloat64)
+	}
+	return 0
 }
 
 func (p *Plan) manyDevices() bool {

@@ -28,6 +28,9 @@ var hubs = []int32{1 << 30, 64, 32, 16, 8, 5, 4, 3}
 // a connected part of the rest that needs at least two machines. What counts as shared is chosen so that there are most jobs.
 func Jobs(w *Work) Grouping {
 	n := w.Len()
+	if len(w.Room) < 2 {
+		return Grouping{}
+	}
 	degree, after := make([]int32, n), make([]int32, n)
 	for i := range int32(n) {
 		degree[i] = int32(len(w.preds(i)))

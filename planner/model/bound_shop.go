@@ -1,0 +1,133 @@
+// Lower bounds of engines that nodes pass through: one at a time, and two one after the other.
+
+package model
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/shop"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// EngineAt is an engine of a device. HostCopy is the host's own, under device 0.
+type EngineAt struct {
+	Engine plan.Engine
+	Device int32
+}
+
+// String is what the engine works on.
+func (e EngineAt) String() string {
+	if e.Engine == plan.HostCopy {
+		return "the copies on the host"
+	}
+	what := [...]string{plan.Compute: "kernels", plan.Upload: "uploads", plan.Download: "downloads", plan.PeerCopy: "peer copies", plan.LocalCopy: "copies within"}
+	return fmt.Sprintf("the %s of device %d", what[e.Engine], e.Device)
+}
+
+const (
+	// mostBounded is how many nodes a graph may have for these bounds, and mostAlike how many where all are of one engine: sorting
+	// them takes as long as placing them.
+	mostBounded = 20_000
+	mostAlike   = 2_000
+)
+
+// boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. Where kernels say which part of
+// their device they take, they also share it.
+func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(int32) []int32, ways shop.Ways, streams []int) {
+	n := g.Len()
+	if n > mostBounded {
+		return
+	}
+	w := &shop.Work{US: durations, Machine: make([]int32, n), Start: make([]int32, n+1)}
+	var engines []EngineAt
+	known := map[EngineAt]int32{}
+	shares := false
+	for i := range int32(n) {
+		e := EngineAt{plan.EngineOf(g, i), max(0, g.Nodes[i].Device)}
+		room := 1
+		switch {
+		case e.Engine == plan.Compute:
+			room = streams[e.Device]
+			shares = shares || m.Share(&g.Nodes[i]) > 0
+		case m.Unit:
+			room = n // no engine holds them up
+		case e.Engine == plan.Upload || e.Engine == plan.Download:
+			room = max(1, m.CopyEngines)
+		case e.Engine == plan.HostCopy:
+			e.Device = 0
+		}
+		k, ok := known[e]
+		if !ok {
+			k = int32(len(engines))
+			known[e] = k
+			engines = append(engines, e)
+			w.Room = append(w.Room, int32(room))
+		}
+		w.Machine[i] = k
+		w.Pred = append(w.Pred, preds(i)...)
+		w.Start[i+1] = int32(len(w.Pred))
+	}
+	if len(engines) == 1 && n > mostAlike {
+		return
+	}
+	jobs := shop.Jobs(w)
+	b.raise(shop.LowerBound(w, ways, jobs), engines)
+	if !shares {
+		return
+	}
+	w.US = make([]float64, n)
+	for i := range w.US {
+		w.US[i] = durations[i]
+		if engines[w.Machine[i]].Engine == plan.Compute {
+			w.US[i] = float64(durations[i] * m.Share(&g.Nodes[i]))
+		}
+	}
+	for k, e := range engines {
+		if e.Engine == plan.Compute {
+			w.Room[k] = 1
+		}
+	}
+	b.raise(shop.LowerBound(w, ways, jobs), engines)
+}
+
+// raise takes the bound of a shop over where it is higher.
+func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
+	switch {
+	case found.US <= b.US()*(1+rounding):
+	case found.Second >= 0:
+		b.PairUS, b.Before, b.After = found.US, engines[found.First], engines[found.Second]
+	default:
+		b.EngineUS = found.US
+		b.Engine, b.Device = engines[found.First].Engine, engines[found.First].Device
+	}
+}
+
+// Note writes the bound into the figures of a plan. The same sum added up in another order may be above the plan's by its rounding.
+func (b Bound) Note(p *plan.Plan) {
+	s := &p.Stats
+	s.LowerBoundUS, s.LowerBoundBy, s.CriticalPathUS = b.US(), b.By(), b.CriticalPathUS
+	if us := s.MakespanUS; s.LowerBoundUS > us && s.LowerBoundUS <= us*(1+rounding) {
+		s.LowerBoundUS = us
+	}
+}
+
+// rounding is by which part sums of the same durations may differ that are added up in different orders.
+const rounding = 1e-9
+
+// By says which part is the largest.
+func (b Bound) By() string {
+	switch us := b.US(); us {
+	case 0:
+		return ""
+	case b.CriticalPathUS:
+		return "the critical path"
+	case b.EngineUS:
+		return EngineAt{b.Engine, b.Device}.String()
+	case b.PairUS:
+		return fmt.Sprintf("%s, then %s", b.Before, b.After)
+	case b.StreamsUS:
+		return "the streams for kernels"
+	}
+	return "the submission by the host"
+}
