@@ -17,18 +17,19 @@ type budget struct {
 
 // budgets by effort. Quick takes some milliseconds at most, normal some tens of them, thorough seconds.
 var budgets = [...]budget{
-	Quick:    {0, 0, 4000, 400_000, 1000},
-	Normal:   {6000, 600_000, 4000, 600_000, 5000},
+	Quick:    {0, 0, 2000, 200_000, 1000},
+	Normal:   {20_000, 1_000_000, 4000, 400_000, 5000},
 	Thorough: {200_000, 20_000_000, 100_000, 20_000_000, 20_000},
 }
 
 // search makes the best plan so far shorter where it is above the bound, and then looks for one that needs fewer waits.
 func (r *request) search(best *Plan, streams int) (*Plan, error) {
 	b, n := budgets[r.o.Effort], r.g.Len()
-	if n > b.largest {
+	if n == 0 || n > b.largest {
 		return best, nil
 	}
-	if steps := min(n*b.scheduleEach, b.scheduleMost); steps > 0 {
+	// A node with many dependencies takes longer to place than one of a chain.
+	if steps := 2 * n * min(n*b.scheduleEach, b.scheduleMost) / (n + len(r.g.Edges())); steps > 0 {
 		shorter, err := r.shorten(best, streams, steps)
 		if err != nil {
 			return nil, err

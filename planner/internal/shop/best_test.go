@@ -31,8 +31,8 @@ var searchLong = flag.Bool("search", false, "search for better values than those
 
 const bestFile = "testdata/best.txt"
 
-// usualSteps is what planning with normal effort spends.
-const usualSteps = 600_000
+// usualSteps is what planning with normal effort spends at most.
+const usualSteps = 1_000_000
 
 func best(tb testing.TB, in instances.Instance, steps int) float64 {
 	tb.Helper()
@@ -92,10 +92,12 @@ func reference(tb testing.TB, in instances.Instance) float64 {
 	tb.Helper()
 	w := workOf(in)
 	order := declaredOrder(w)
-	bound := LowerBound(w, w.Ways(order), Jobs(w)).US
-	least := best(tb, in, 20_000_000)
-	for seed := uint64(1); seed <= 4 && least > bound*(1+near); seed++ {
-		s := newSearch(w, 20_000_000)
+	jobs := Jobs(w)
+	bound := LowerBound(w, w.Ways(order), jobs).US
+	const steps = 10_000_000
+	least := best(tb, in, 2*steps)
+	for seed := uint64(1); seed <= 3 && least > bound*(1+near); seed++ {
+		s := newSearch(w, steps)
 		s.enough = bound * (1 + near)
 		s.random = seed
 		// Jobs in an order at random, each with its operations.
@@ -105,7 +107,9 @@ func reference(tb testing.TB, in instances.Instance) float64 {
 			order[k] = int32(at[k/per]*per + k%per)
 		}
 		s.offer(order)
-		s.improve(context.Background(), Jobs(w))
+		s.measureTails()
+		newDispatcher(s, jobs).construct(context.Background())
+		s.improve(context.Background(), jobs)
 		least = min(least, s.makespan)
 	}
 	return least

@@ -2,6 +2,8 @@
 
 package shop
 
+import "math"
+
 // dispatcher turns orders of jobs into orders of operations.
 type dispatcher struct {
 	s       *search
@@ -99,8 +101,9 @@ func (d *dispatcher) rankOf(i int32) int32 {
 }
 
 // dispatch returns the order in which operations start where jobs have this order of priority, and its makespan. Jobs that are not
-// in it are left out, as if nothing waited for them. The result is overwritten by the next call.
-func (d *dispatcher) dispatch(priority []int32) ([]int32, float64) {
+// in it are left out, as if nothing waited for them. It gives up, and returns infinity, as soon as the makespan is sure to reach the
+// limit. The result is overwritten by the next call.
+func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64) {
 	s, w := d.s, d.s.w
 	for j := range d.rank {
 		d.rank[j] = -1
@@ -152,6 +155,10 @@ func (d *dispatcher) dispatch(priority []int32) ([]int32, float64) {
 		i := d.queues[from].pop().op
 		d.order = append(d.order, i)
 		end := at + w.US[i]
+		if end+s.tail[i] >= limit && d.jobs.Of[i] >= 0 {
+			makespan = math.Inf(1)
+			break
+		}
 		s.free[lane] = end
 		makespan = max(makespan, end)
 		for _, next := range s.succs.of(i) {

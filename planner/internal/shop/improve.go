@@ -41,13 +41,6 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 	if n < 2 {
 		return
 	}
-	for k := n - 1; k >= 0; k-- {
-		i := s.best[k]
-		s.tail[i] = 0
-		for _, next := range s.succs.of(i) {
-			s.tail[i] = max(s.tail[i], s.tail[next]+w.US[next])
-		}
-	}
 	h := &improver{s: s, jobs: jobs, order: slices.Clone(s.best), place: make([]int32, n), marked: make([]bool, n)}
 	if jobs.Count >= fewestJobs {
 		h.members = jobs.members(s.best)
@@ -67,18 +60,17 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 			continue
 		}
 		reached := s.place(h.order, limit)
-		if reached > limit {
+		if reached <= limit {
+			makespan = reached
+			h.trace(makespan)
+			if makespan < s.makespan {
+				s.makespan = makespan
+				copy(s.best, h.order)
+			}
+		} else {
 			h.takeBack()
-			past[round%len(past)] = min(past[round%len(past)], makespan)
-			continue
 		}
-		makespan = reached
 		past[round%len(past)] = min(past[round%len(past)], makespan)
-		h.trace(makespan)
-		if makespan < s.makespan {
-			s.makespan = makespan
-			copy(s.best, h.order)
-		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (d *dispatcher) construct(ctx context.Context) {
 	s := d.s
 	best, least := d.declared(), math.Inf(1)
 	try := func(priority []int32) {
-		order, makespan := d.dispatch(priority)
+		order, makespan := d.dispatch(priority, math.Inf(1))
 		s.offer(order)
 		if makespan < least {
 			best, least = priority, makespan
@@ -74,7 +74,7 @@ func (d *dispatcher) insert(priority []int32, j int32) ([]int32, float64) {
 	priority = append(priority, j)
 	place, least := len(priority)-1, math.Inf(1)
 	for k := len(priority) - 1; ; k-- {
-		if _, makespan := d.dispatch(priority); makespan < least {
+		if _, makespan := d.dispatch(priority, least); makespan < least {
 			place, least = k, makespan
 		}
 		if k == 0 {
@@ -123,7 +123,7 @@ func (d *dispatcher) rebuild(ctx context.Context, priority []int32, makespan flo
 			next, reached = d.insert(next, j)
 		}
 		if reached < s.makespan {
-			order, _ := d.dispatch(next)
+			order, _ := d.dispatch(next, math.Inf(1))
 			s.offer(order)
 		}
 		if reached <= makespan+allowed {

@@ -44,7 +44,7 @@ const (
 	// mostInserted is the part of the steps that permutations of jobs may take, and mostRebuilt that of taking jobs out and inserting
 	// them again by their operations. Local search takes the rest.
 	mostInserted = 0.15
-	mostRebuilt  = 0.35
+	mostRebuilt  = 0.7
 	// fewestJobs is how few jobs are not worth ordering as jobs.
 	fewestJobs = 3
 )
@@ -58,6 +58,7 @@ func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps i
 	for _, order := range seeds {
 		s.offer(order)
 	}
+	s.measureTails()
 	jobs := Jobs(w)
 	if jobs.Count >= fewestJobs && !s.done() {
 		d := newDispatcher(s, jobs)
@@ -129,6 +130,16 @@ func newSearch(w *Work, steps int) *search {
 	s.free, s.latest = make([]float64, lanes), make([]int32, lanes)
 	s.tail = make([]float64, n)
 	return s
+}
+
+// measureTails finds the longest ways after operations, once there is an order.
+func (s *search) measureTails() {
+	for k := len(s.best) - 1; k >= 0; k-- {
+		i := s.best[k]
+		for _, next := range s.succs.of(i) {
+			s.tail[i] = max(s.tail[i], s.tail[next]+s.w.US[next])
+		}
+	}
 }
 
 // done says whether the best makespan cannot be beaten, or need not be.
