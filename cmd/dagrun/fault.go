@@ -78,5 +78,9 @@ func (a *app) aloneArgs(p *prepared, own *runFlags) []string {
 	if own.allowRaces {
 		args = append(args, "--allow-races")
 	}
-	return append(args, f.planned(f.strategy, f.streams)...)
+	streams := 0
+	if f.limited {
+		streams = f.streams
+	}
+	return append(args, f.planned(f.strategy, streams)...)
 }

@@ -214,7 +214,10 @@ func (f *flags) planned(strategy string, streams int) []string {
 	if f.plan != "" {
 		args = append(args, "--plan", f.plan)
 	} else {
-		args = append(args, "--strategy", strategy, "--streams", strconv.Itoa(streams))
+		args = append(args, "--strategy", strategy)
+		if streams > 0 {
+			args = append(args, "--streams", strconv.Itoa(streams))
+		}
 		add("--effort", f.effort, planner.Normal.String())
 	}
 	add("--machine", f.machine, "")
