@@ -43,7 +43,11 @@ func (r *request) search(best *Plan, streams int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := place.Polish(p, place.FromPlan(p, best), min(n*b.waitsEach, b.waitsMost))
+	from := place.FromPlan(p, best)
+	if from == nil {
+		return best, nil
+	}
+	a, err := place.Polish(p, from, min(n*b.waitsEach, b.waitsMost))
 	if a == nil || err != nil {
 		return best, err
 	}
@@ -64,7 +68,11 @@ func (r *request) shorten(best *Plan, streams, steps int) (*Plan, error) {
 	if crowd := place.Crowd(p); crowd > 0 && crowd < streams {
 		tried = append(tried, crowd)
 	}
-	seeds := [][]int32{place.NodeOrder(best)}
+	from := place.FromPlan(p, best)
+	if from == nil {
+		return best, nil
+	}
+	seeds := [][]int32{from.Order()}
 	for _, s := range tried {
 		if s != streams {
 			if p, err = r.problem(s); err != nil {

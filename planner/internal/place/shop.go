@@ -97,9 +97,22 @@ func Crowd(p *Problem) int {
 	return max(1, min(p.streams, int(work/filled)))
 }
 
-// FromPlan returns the assignment that a plan was made of, as far as streams and order say.
+// Order is the order of submission. It is read only.
+func (s *Assignment) Order() []int32 { return s.order }
+
+// FromPlan returns the assignment that a plan was made of, as far as streams and order say; nil where the plan submits a node before
+// one that it depends on, so that nothing can be built on it.
 func FromPlan(p *Problem, made *plan.Plan) *Assignment {
-	a := &Assignment{stream: make([]int32, p.len()), order: NodeOrder(made)}
+	a := &Assignment{stream: make([]int32, p.len()), order: nodeOrder(made)}
+	submitted := make([]bool, p.len())
+	for _, i := range a.order {
+		for _, q := range p.preds(i) {
+			if !submitted[q] {
+				return nil
+			}
+		}
+		submitted[i] = true
+	}
 	for k := range made.Streams {
 		s := &made.Streams[k]
 		ln := lane{binding: -1}
@@ -117,8 +130,8 @@ func FromPlan(p *Problem, made *plan.Plan) *Assignment {
 	return a
 }
 
-// NodeOrder is the order in which a plan submits nodes.
-func NodeOrder(made *plan.Plan) []int32 {
+// nodeOrder is the order in which a plan submits nodes.
+func nodeOrder(made *plan.Plan) []int32 {
 	order := make([]int32, 0, made.Stats.Nodes)
 	next := make([]int32, len(made.Streams))
 	for _, k := range made.Order {
