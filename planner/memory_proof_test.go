@@ -45,8 +45,8 @@ func readLifetimes(t testing.TB, text string) []lifetime {
 }
 
 // lifetimePipeline is a pipeline on one stream whose buffers are alive together exactly where the lifetimes overlap: each is written
-// when it starts and written again just before it ends.
-func lifetimePipeline(all []lifetime) string {
+// when it starts and written again just before it ends. Unless it is loose, each node comes after the one before.
+func lifetimePipeline(all []lifetime, loose bool) string {
 	type event struct {
 		at   int64
 		ends bool
@@ -61,12 +61,16 @@ func lifetimePipeline(all []lifetime) string {
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	text.WriteString("nodes:\n")
+	after := ""
 	for _, e := range events {
-		name := "start"
+		name := "start." + e.id
 		if e.ends {
-			name = "end"
+			name = "end." + e.id
 		}
-		fmt.Fprintf(&text, "  - {name: %s.%s, memset: {to: b%s, value: 0}, stream: 0}\n", name, e.id, e.id)
+		fmt.Fprintf(&text, "  - {name: %s, memset: {to: b%s, value: 0}, stream: 0%s}\n", name, e.id, after)
+		if !loose {
+			after = fmt.Sprintf(", after: [%s]", name)
+		}
 	}
 	return text.String()
 }
@@ -119,7 +123,7 @@ func TestMemoryCapAtTheBound(t *testing.T) {
 	const height = 1 << 20
 	for seed := range uint64(3) {
 		all := readLifetimes(t, writeLifetimes(cutLifetimes(seed, 100, 120, height)))
-		g := parsePipeline(t, lifetimePipeline(all))
+		g := parsePipeline(t, lifetimePipeline(all, false))
 		p, err := New(context.Background(), g, Options{Effort: Normal, MemoryCap: height})
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, int64(height), p.Stats.PeakDeviceBytes)
@@ -139,7 +143,7 @@ func TestMemoryCapOfGivenLifetimes(t *testing.T) {
 		limit, err = strconv.ParseInt(os.Getenv("CAP"), 10, 64)
 		require.NoError(t, err)
 	}
-	g := parsePipeline(t, lifetimePipeline(readLifetimes(t, text)))
+	g := parsePipeline(t, lifetimePipeline(readLifetimes(t, text), false))
 	p, err := New(context.Background(), g, Options{Effort: Normal, MemoryCap: limit})
 	require.NoError(t, err)
 	require.LessOrEqual(t, p.Stats.PeakDeviceBytes, limit)
@@ -147,12 +151,18 @@ func TestMemoryCapOfGivenLifetimes(t *testing.T) {
 }
 
 func TestMemoryCapBelowTheBound(t *testing.T) {
-	g := parsePipeline(t, lifetimePipeline([]lifetime{{"0", 0, 2, 512}, {"1", 1, 3, 1024}, {"2", 2, 4, 512}}))
+	three := []lifetime{{"0", 0, 2, 512}, {"1", 1, 3, 1024}, {"2", 2, 4, 512}}
+	g := parsePipeline(t, lifetimePipeline(three, false))
 	p, err := New(context.Background(), g, Options{MemoryCap: 1536})
 	require.NoError(t, err)
 	require.Equal(t, int64(1536), p.Stats.PeakDeviceBytes)
 	_, err = New(context.Background(), g, Options{MemoryCap: 1280})
 	var e *MemoryCapError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, AnyPlan, e.Proof)
+
+	g = parsePipeline(t, lifetimePipeline(three, true))
+	_, err = New(context.Background(), g, Options{MemoryCap: 1280})
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, TriedPlans, e.Proof, "on other streams or in another order less may be alive")
 	require.EqualError(t, err, `device 0 needs 1.5 KiB, 256 bytes more than the memory cap of 1.25 KiB; alive at once at "start.2": "b1" (1 KiB), "b2" (512 bytes); none of the plans that were tried can fit, others may`)
@@ -178,7 +188,7 @@ func TestMemoryCapBelowTheBound(t *testing.T) {
 
 // A rectangle cut into many buffers fits, but little effort does not find out how.
 func TestMemoryCapThatIsNotFound(t *testing.T) {
-	g := parsePipeline(t, lifetimePipeline(cutLifetimes(4, 600, 60, 1<<20)))
+	g := parsePipeline(t, lifetimePipeline(cutLifetimes(4, 600, 60, 1<<20), false))
 	_, err := New(context.Background(), g, Options{MemoryCap: 1 << 20})
 	var e *MemoryCapError
 	require.ErrorAs(t, err, &e)
