@@ -47,3 +47,54 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 		}
 	}
 }
+
+// What is computed of the bytes that a launch touches must hold what the table says is written, since outputs are written
+// whole.
+func TestRangesHoldWhatTheTableSays(t *testing.T) {
+	m, err := ptx.Parse(string(Module().Code))
+	require.NoError(t, err)
+	launches, known, inside := 0, 0, 0
+	for _, name := range library().names {
+		for _, k := range library().byName[name] {
+			const size = 1000
+			args, launch := make([]dag.Arg, len(k.params)), access.Launch{Scalars: map[int]uint64{}}
+			for i, p := range k.params {
+				if p.Buffer {
+					args[i] = dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: int32(i), Hi: 1 << 40}}
+					continue
+				}
+				args[i] = dag.Arg{DType: p.DType}
+				if !p.DType.Float() {
+					args[i].Bits = uint64(min(max(size, k.parameters[i].min), k.parameters[i].max))
+				}
+				launch.Scalars[i] = args[i].Bits
+			}
+			info, err := k.Describe(args)
+			if err != nil || info.Grid[0] == 0 {
+				continue
+			}
+			launch.Grid, launch.Block = info.Grid, info.Block
+			id, _ := m.Function(k.entry)
+			for _, x := range access.Ranges(m, id, launch) {
+				p := k.params[x.Param]
+				if !p.Buffer || p.Scratch {
+					continue
+				}
+				launches++
+				bytes := info.Extents[x.Param] * p.DType.Size()
+				if x.Writes.Known && x.Reads.Known {
+					known++
+					if max(x.Writes.Hi, x.Reads.Hi) <= bytes && min(x.Writes.Lo, x.Reads.Lo) >= 0 {
+						inside++
+					}
+				}
+				if p.Mode == dag.Write && x.Writes.Known && bytes > 0 {
+					assert.LessOrEqual(t, x.Writes.Lo, int64(0), "%s of %d: %s is written from byte %d", k.entry, size, p.Name, x.Writes.Lo)
+					assert.GreaterOrEqual(t, x.Writes.Hi, bytes, "%s of %d: of %s %d bytes are written", k.entry, size, p.Name, bytes)
+				}
+			}
+		}
+	}
+	t.Logf("%d arguments, %d known, %d proved to stay inside", launches, known, inside)
+	assert.Positive(t, known)
+}

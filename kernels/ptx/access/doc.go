@@ -19,6 +19,12 @@
 // A number that is loaded from memory is a number in that sense: x[i[k]] is an access to x. So are at most 16 bits of an
 // address, by which kernels find out how it is aligned.
 //
+// # Ranges
+//
+// [Ranges] goes further where a launch is known: it computes with intervals what registers hold over all threads, narrows them
+// by the conditions that lead to an access, bounds the turns of loops that count, and so finds which bytes of an argument are
+// touched at most. A range holds all that is touched and may hold more; where anything is not understood, there is none.
+//
 // # What it does not say
 //
 // "May read" does not mean that it does. That nothing else writes is a fact; that something is written may depend on data.
