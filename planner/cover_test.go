@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
@@ -150,4 +151,18 @@ func TestCoverSaysHowManyStreamsItNeeds(t *testing.T) {
 	_, err := New(context.Background(), g, Options{Strategy: "cover", Streams: 4})
 	require.ErrorIs(t, err, place.ErrTooManyStreams)
 	require.EqualError(t, err, "cover needs 8 compute streams on device 0, one for each node that can run at the same time, and 4 are allowed: not enough streams")
+}
+
+// A limit on streams is one only where the user set it.
+func TestCoverTakesTheStreamsItNeeds(t *testing.T) {
+	wide := func(n int) *dag.Graph { return (&plantest.Shape{Name: "wide", Preds: make([][]int32, n)}).Ordered(t) }
+	plan, err := New(context.Background(), wide(20), Options{Strategy: "cover", Machine: Unit()})
+	require.NoError(t, err)
+	require.Len(t, plan.Streams, 20)
+	require.Equal(t, 1.0, plan.Stats.MakespanUS)
+	require.Equal(t, 1.0, plan.Stats.LowerBoundUS)
+	_, err = New(context.Background(), wide(20), Options{Strategy: "cover", Streams: 8})
+	require.EqualError(t, err, "cover needs 20 compute streams on device 0, one for each node that can run at the same time, and 8 are allowed: not enough streams")
+	_, err = New(context.Background(), wide(129), Options{Strategy: "cover"})
+	require.EqualError(t, err, "cover needs 129 compute streams on device 0, one for each node that can run at the same time, and 128 are allowed: not enough streams")
 }

@@ -149,7 +149,7 @@ func knownRows(tb testing.TB, step int) []*distances {
 
 // smallRows compares plans of small graphs with exact answers.
 func smallRows(tb testing.TB, seeds uint64) []*distances {
-	d := &distances{name: "8 to 14 nodes on 2 to 4 streams, exact"}
+	d, unproved := &distances{name: "8 to 14 nodes on 2 to 4 streams, exact"}, 0
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 53))
 		n := 8 + rng.IntN(7)
@@ -166,10 +166,14 @@ func smallRows(tb testing.TB, seeds uint64) []*distances {
 			s.Cost = append(s.Cost, float64(1+rng.IntN(10)))
 		}
 		us := makespan(tb, s.Ordered(tb), Unit(), streams)
-		least, proved := instances.Least(&instances.Work{US: s.Cost, Machine: make([]int32, n), Room: []int32{int32(streams)}, Preds: s.Preds}, us, 500_000)
-		require.True(tb, proved)
+		least, proved := instances.Least(&instances.Work{US: s.Cost, Machine: make([]int32, n), Room: []int32{int32(streams)}, Preds: s.Preds}, us, 2_000_000)
+		if !proved {
+			unproved++
+			continue
+		}
 		d.add(us, least)
 	}
+	require.LessOrEqual(tb, unproved, int(seeds/100), "too many answers were not found")
 	return []*distances{d}
 }
 
@@ -266,4 +270,47 @@ func BenchmarkQuality(b *testing.B) {
 			}
 		}
 	})
+}
+
+// On chunks that are all alike the bound is what the plan reaches, wherever the bottleneck is, and the plan says so.
+func TestTheBoundOfEvenChunksIsReached(t *testing.T) {
+	for _, us := range [][]float64{{40, 40, 40}, {40, 25, 10}, {10, 40, 10}, {10, 25, 40}} {
+		for _, streams := range []int{1, 2, 4} {
+			in := instances.Instance{Streams: streams, Devices: 1, Route: instances.Routes["upload-kernel-download"]}
+			for range 12 {
+				in.Jobs = append(in.Jobs, us)
+			}
+			g := shopGraph(t, in)
+			plan, err := New(context.Background(), g, Options{Machine: Clean(), Streams: streams, Effort: Normal})
+			require.NoError(t, err)
+			require.InEpsilon(t, plan.Stats.LowerBoundUS, plan.Stats.MakespanUS, 0.02, "%v on %d streams", us, streams)
+			require.NotEmpty(t, plan.Stats.LowerBoundBy)
+		}
+	}
+}
+
+func TestPlansSayWhichBoundTheyAreMeasuredBy(t *testing.T) {
+	for _, c := range []struct {
+		us   []float64
+		want string
+	}{
+		{[]float64{40, 10, 10}, "predicted 340.00 us; no plan can beat 340.00 us (the uploads of device 0), so this one is optimal"},
+		{[]float64{10, 40, 10}, "predicted 340.00 us; no plan can beat 340.00 us (the streams for kernels), so this one is optimal"},
+	} {
+		in := instances.Instance{Streams: 1, Devices: 1, Route: instances.Routes["upload-kernel-download"]}
+		for range 8 {
+			in.Jobs = append(in.Jobs, c.us)
+		}
+		g := shopGraph(t, in)
+		plan, err := New(context.Background(), g, Options{Machine: Clean(), Streams: 1, Effort: Normal})
+		require.NoError(t, err)
+		var text strings.Builder
+		require.NoError(t, plan.WriteText(&text, g, nil))
+		require.Contains(t, text.String(), c.want)
+	}
+	// Jobs that pass two engines one after the other, both busy all the time.
+	in := instances.Random("upload-kernel", 10, 1, 2)
+	plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: Clean(), Streams: 1, Effort: Normal})
+	require.NoError(t, err)
+	require.Equal(t, plan.Stats.MakespanUS, plan.Stats.LowerBoundUS)
 }

@@ -85,7 +85,7 @@ func Known() []Instance {
 	var all []Instance
 	for _, route := range []string{"upload-kernel-download", "two devices"} {
 		for _, streams := range []int{1, 2, 4} {
-			for _, jobs := range []int{12, 16, 20} {
+			for _, jobs := range []int{8, 10, 12, 16, 20} {
 				for seed := uint64(1); seed <= 2; seed++ {
 					all = append(all, Random(route, jobs, streams, seed))
 				}
