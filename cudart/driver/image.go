@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
@@ -104,7 +105,10 @@ func targetNumber(target string) int {
 // writableGlobalsOfPTX warns of __device__ variables that kernels may write: what they hold is shared by all launches, which
 // no declaration shows.
 func writableGlobalsOfPTX(module string, m *ptx.Module) []string {
-	names := access.WrittenGlobals(m)
+	if !slices.ContainsFunc(m.Globals, func(id ptx.VariableID) bool { return m.Variables[id].Space == ptx.Global }) {
+		return nil // the library has none, and is not analysed at each start
+	}
+	names := access.WrittenGlobals(m, access.AnalyseAll(m))
 	if names == nil {
 		return nil
 	}

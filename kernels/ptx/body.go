@@ -316,6 +316,9 @@ func (p *parser) label(t token) {
 	case p.isDot(".branchtargets"):
 		p.next()
 		for i := int32(0); p.err == nil; i++ {
+			if i == maxOperands {
+				p.fail(p.token.pos, "more than %d targets", maxOperands)
+			}
 			in.references = append(in.references, reference{p.text[p.token.start:p.token.end], p.token.pos, 0, i, id})
 			p.function.Labels[id].Targets = append(p.function.Labels[id].Targets, -1)
 			p.word(wordToken)
@@ -328,6 +331,9 @@ func (p *parser) label(t token) {
 	case p.isDot(".calltargets"):
 		p.next()
 		for p.err == nil {
+			if len(p.function.Labels[id].Callees) == maxOperands {
+				p.fail(p.token.pos, "more than %d targets", maxOperands)
+			}
 			pos, name := p.wordAt(wordToken)
 			callee, ok := p.m.Function(name)
 			if !ok && p.err == nil {

@@ -19,11 +19,6 @@ func (f *Function) Jumps(in *Instruction) (to []int32) {
 			to = append(to, f.Labels[t].At)
 		}
 	}
-	if len(to) == 0 { // a branch to a register: anywhere that has a label
-		for _, l := range f.Labels {
-			to = append(to, l.At)
-		}
-	}
 	return to
 }
 

@@ -10,7 +10,7 @@ func (p *parser) operands(op Opcode) {
 			return
 		}
 		if (op == OpBra || op == OpBrx) && p.token.kind == wordToken {
-			p.jump()
+			p.jump(op)
 		} else {
 			p.buffer = append(p.buffer, p.operand())
 		}
@@ -21,12 +21,14 @@ func (p *parser) operands(op Opcode) {
 	}
 }
 
-// jump reads an operand of a branch: a label, unless a register of that name is there.
-func (p *parser) jump() {
+// jump reads an operand of a branch: a label, or the index of an indirect one.
+func (p *parser) jump(op Opcode) {
 	t := p.token
 	name := p.text[t.start:t.end]
-	if s, id := p.find(name); s.kind == registerSymbol {
+	if s, id := p.find(name); s.kind == registerSymbol && op == OpBrx {
 		p.buffer = append(p.buffer, Operand{Kind: RegisterKind, Index: int32(id), Extra: -1})
+	} else if s.kind == registerSymbol {
+		p.fail(t.pos, "a branch to a register cannot be followed; use brx.idx with .branchtargets")
 	} else {
 		p.refer(t)
 	}

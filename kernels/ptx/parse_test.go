@@ -383,6 +383,7 @@ func TestErrors(t *testing.T) {
 		{head + ".entry k(.reg .u32 x) {}", "4:10: a kernel takes its parameters in .param space, not in registers"},
 		{in("add.u32 %r1, %r2, %r4;"), "7:19: %r4 is not declared: no register, variable or function of that name is known here"},
 		{in("ld.global.u32 %r1, [q];"), "7:21: q is not declared: no register or variable of that name is known here"},
+		{in("bra %r1;"), "7:5: a branch to a register cannot be followed; use brx.idx with .branchtargets"},
 		{in("bra there;"), "7:5: label there is not declared in k"},
 		{in("add.u32 %r1, %r2, 1"), `8:1: expected ; after add.u32, not "}"`},
 		{in("@%q bra x;"), "7:2: %q is not a register that is declared here"},
@@ -427,6 +428,7 @@ func TestHostile(t *testing.T) {
 		"endless dimensions":  head + ".global .u8 x" + strings.Repeat("[1]", 1000000),
 		"endless spaced word": head + ".entry k(){ mov" + strings.Repeat(" .x", 1000000),
 		"endless operators":   head + ".const .u32 x=1" + strings.Repeat("+1", 1000000),
+		"endless targets":     head + ".entry k(){ l: m: .branchtargets " + strings.Repeat("l,", 100000),
 		"open labels":         head + ".entry k(){" + strings.Repeat("{bra x;", 60) + strings.Repeat("bra x;", 100000) + strings.Repeat("}", 61),
 	} {
 		start := time.Now()

@@ -12,6 +12,8 @@ type occurrence struct {
 	index       *int32 // the operand's index, or nil for the guard
 }
 
+const maxSteps = 1 << 24 // blocks walked through; registers beyond stay as they are
+
 // Split returns a function in which every register stands for one web: definitions that reach a common use. What is a
 // parameter or a result in a register keeps its number. The function itself is not changed; where there is nothing to take
 // apart, it is returned.
@@ -51,6 +53,9 @@ func (f *Function) Split() *Function {
 	})
 	w := newWebs(f.Blocks(), len(f.Code))
 	for _, id := range order {
+		if w.steps > maxSteps {
+			break
+		}
 		w.split(&s, id, places[id])
 	}
 	return &s
@@ -101,6 +106,7 @@ type webs struct {
 	walked  []int32 // per block: an occurrence whose walk has passed through it, or -1
 	touched []int32
 	parent  []int32
+	steps   int
 }
 
 func newWebs(blocks []Block, code int) *webs {
@@ -193,6 +199,7 @@ func (w *webs) walk(use, from int32) {
 	for len(work) > 0 {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
+		w.steps += 1 + len(w.blocks[b].Before)
 		for _, before := range w.blocks[b].Before {
 			if w.last[before] >= 0 {
 				w.unite(use, w.last[before])

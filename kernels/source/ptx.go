@@ -16,9 +16,9 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, id := range m.Entries() {
-		f := &m.Functions[id]
-		report := access.Analyse(m, id)
+	reports := access.AnalyseAll(m)
+	for at, id := range m.Entries() {
+		f, report := &m.Functions[id], reports[at]
 		k := sourceKernel{name: f.Name}
 		if len(report.FloatAtomics) > 0 {
 			k.floatAtomics = report.FloatAtomics[0].String()
@@ -36,7 +36,7 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 		}
 		entries = append(entries, k)
 	}
-	return entries, access.WrittenGlobals(m), nil
+	return entries, access.WrittenGlobals(m, reports), nil
 }
 
 // codeUse is what the analysis says of an argument, in the words of dag.

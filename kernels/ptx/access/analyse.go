@@ -10,7 +10,7 @@ import (
 const (
 	maxFrames = 1 << 12
 	maxDepth  = 64
-	maxVisits = 1 << 24 // instructions visited, over all rounds
+	maxVisits = 1 << 22 // instructions visited and bases joined, over all rounds
 	maxCells  = 1 << 10 // of one region; further stores are taken to reach all of it
 	maxTerms  = 1 << 10 // bases of one analysis
 )
@@ -74,14 +74,33 @@ type analysis struct {
 	split      map[ptx.FunctionID]*ptx.Function // with registers taken apart
 	wild       value                            // stored to local memory at an address without a base
 	cellSize   int64
-	visits     int
+	visits     *int
 	changed    bool
 	judging    bool // the last round, which records accesses
 }
 
 // Analyse finds out what an entry may touch.
 func Analyse(m *ptx.Module, entry ptx.FunctionID) *Report {
-	a := &analysis{m: m, report: &Report{Entry: entry}, symbols: map[ptx.VariableID]int32{}, functions: map[ptx.FunctionID]int32{}, split: map[ptx.FunctionID]*ptx.Function{}, cellSize: int64(m.AddressSize / 8)}
+	visits := maxVisits
+	return analyseWithin(m, entry, &visits)
+}
+
+// AnalyseAll analyses all entries of a module, in the order of [ptx.Module.Entries]. They share a limit on the work.
+func AnalyseAll(m *ptx.Module) []*Report {
+	visits := 4 * maxVisits
+	var reports []*Report
+	for _, entry := range m.Entries() {
+		share := min(visits, maxVisits)
+		before := share
+		reports = append(reports, analyseWithin(m, entry, &share))
+		visits -= before - share
+	}
+	return reports
+}
+
+// analyseWithin takes what it does off visits.
+func analyseWithin(m *ptx.Module, entry ptx.FunctionID, visits *int) *Report {
+	a := &analysis{m: m, visits: visits, report: &Report{Entry: entry}, symbols: map[ptx.VariableID]int32{}, functions: map[ptx.FunctionID]int32{}, split: map[ptx.FunctionID]*ptx.Function{}, cellSize: int64(m.AddressSize / 8)}
 	f := &m.Functions[entry]
 	for i, p := range f.Params {
 		var bases []int32
@@ -105,12 +124,12 @@ func Analyse(m *ptx.Module, entry ptx.FunctionID) *Report {
 			a.regions[a.region(root, p.Variable)].entry = i
 		}
 	}
-	for a.changed = true; a.changed && a.visits < maxVisits; {
+	for a.changed = true; a.changed && *a.visits > 0; {
 		a.changed = false
 		a.round()
 	}
 	a.judging = true
-	if a.visits >= maxVisits {
+	if *a.visits <= 0 {
 		a.undecide(root, nil, "the kernel is too large to be analysed")
 	}
 	a.round()
@@ -140,9 +159,13 @@ func (a *analysis) settle() {
 func (a *analysis) round() {
 	for i := 0; i < len(a.frames); i++ { // frames grow on the way
 		fr := a.frames[i]
+		if *a.visits <= 0 {
+			a.undecide(fr, nil, "the kernel is too large to be analysed")
+			return
+		}
 		for at := range fr.f.Code {
 			if fr.reached[at] {
-				a.visits++
+				*a.visits--
 				a.visit(fr, at, &fr.f.Code[at])
 			}
 		}
@@ -272,6 +295,7 @@ func (a *analysis) update(to *value, v value) {
 	if !v.set {
 		return
 	}
+	*a.visits -= len(v.terms)
 	if joined := join(*to, v); !joined.same(*to) {
 		*to = joined
 		a.changed = true

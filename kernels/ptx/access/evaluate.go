@@ -11,6 +11,9 @@ import (
 // result is what an instruction writes to its targets.
 func (c *context) result(at int32) span {
 	in := &c.e.f.Code[at]
+	if len(in.Operands) < 2 {
+		return mixture
+	}
 	if in.Form.Op == ptx.OpLd {
 		return c.loaded(in)
 	}
@@ -243,7 +246,7 @@ func (c *context) counter(r ptx.RegisterID) (s step, ok bool) {
 func (e *evaluator) increment(r ptx.RegisterID, def int32) (at int32, by ptx.Operand, ok bool) {
 	in := &e.f.Code[def]
 	for range 3 {
-		if in.Form.Op != ptx.OpMov || in.Operands[1].Kind != ptx.RegisterKind || in.Operands[1].Part != ptx.Whole || in.Operands[1].Value != 0 {
+		if in.Form.Op != ptx.OpMov || len(in.Operands) != 2 || in.Operands[1].Kind != ptx.RegisterKind || in.Operands[1].Part != ptx.Whole || in.Operands[1].Value != 0 {
 			break
 		}
 		defs := e.defs[in.Operands[1].Index]
@@ -376,7 +379,7 @@ func (e *evaluator) lastOf(l *loop, d *condition) (int64, bool) {
 	header := e.g.blocks[l.header].Start
 	if defs := e.defs[register]; len(defs) == 1 { // the sum, before it is written to the counter
 		in := &e.f.Code[defs[0]]
-		if in.Form.Op != ptx.OpAdd && in.Form.Op != ptx.OpSub || in.Operands[1].Kind != ptx.RegisterKind {
+		if in.Form.Op != ptx.OpAdd && in.Form.Op != ptx.OpSub || len(in.Operands) != 3 || in.Operands[1].Kind != ptx.RegisterKind {
 			return 0, false
 		}
 		register, after = ptx.RegisterID(in.Operands[1].Index), 1

@@ -97,9 +97,9 @@ func (r *Report) Symbol(id ptx.VariableID) (Use, bool) {
 	return Use{}, false
 }
 
-// WrittenGlobals names the .global variables that some entry of a module may write, in the order of the module. Texts of
+// WrittenGlobals names the .global variables that some entry of those reported on may write, in the order of the module. Texts of
 // printf are left out.
-func WrittenGlobals(m *ptx.Module) []string {
+func WrittenGlobals(m *ptx.Module, reports []*Report) []string {
 	candidates := map[ptx.VariableID]bool{}
 	for _, id := range m.Globals {
 		if v := &m.Variables[id]; v.Space == ptx.Global && !strings.HasPrefix(v.Name, "$str") {
@@ -107,11 +107,8 @@ func WrittenGlobals(m *ptx.Module) []string {
 		}
 	}
 	written := map[ptx.VariableID]bool{}
-	for _, entry := range m.Entries() {
-		if len(written) == len(candidates) {
-			break
-		}
-		for _, s := range Analyse(m, entry).Symbols {
+	for _, r := range reports {
+		for _, s := range r.Symbols {
 			if candidates[s.Variable] && (s.Writes || s.Undecided) {
 				written[s.Variable] = true
 			}
