@@ -12,7 +12,7 @@ type occurrence struct {
 	index       *int32 // the operand's index, or nil for the guard
 }
 
-const maxSteps = 1 << 24 // blocks walked through; registers beyond stay as they are
+const maxSteps = 1 << 21 // blocks walked through; registers beyond stay as they are
 
 // Split returns a function in which every register stands for one web: definitions that reach a common use. What is a
 // parameter or a result in a register keeps its number. The function itself is not changed; where there is nothing to take

@@ -10,7 +10,7 @@ import (
 const (
 	maxFrames = 1 << 12
 	maxDepth  = 64
-	maxVisits = 1 << 22 // instructions visited and bases joined, over all rounds
+	maxVisits = 1 << 21 // instructions visited and bases joined, over all rounds
 	maxCells  = 1 << 10 // of one region; further stores are taken to reach all of it
 	maxTerms  = 1 << 10 // bases of one analysis
 )
