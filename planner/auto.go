@@ -21,7 +21,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		plan.Note = fmt.Sprintf("auto tried only list: the graph has %d nodes, and other strategies are tried up to %d", n, mostTried)
+		plan.Note = fmt.Sprintf("auto tried only list: the graph has %d nodes, and the other strategies are tried only up to %d", n, mostTried)
 		return plan, nil
 	}
 	var tried, inLine []candidate

@@ -125,8 +125,8 @@ func TestPlanFilesSayWhatIsKept(t *testing.T) {
 
 	for _, test := range []struct{ from, to, want string }{
 		{"  \"kept\": [\"d_y\"],\n", "", `plan: 1:1: key "kept" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again`},
-		{"[\"d_y\"]", "[\"d_z\"]", `kept[0]: this graph has no buffer "d_z" that is declared after the one before`},
-		{"[\"d_y\"]", "[\"d_y\", \"d_y\"]", `kept[1]: this graph has no buffer "d_y" that is declared after the one before`},
+		{"[\"d_y\"]", "[\"d_z\"]", `kept[0]: this graph has no buffer "d_z" declared after the previous entry`},
+		{"[\"d_y\"]", "[\"d_y\", \"d_y\"]", `kept[1]: this graph has no buffer "d_y" declared after the previous entry`},
 		{"[\"d_y\"]", "[\"out\"]", `kept[0]: buffer "out" is in host memory`},
 	} {
 		_, err := DecodePlan(strings.NewReader(strings.Replace(text, test.from, test.to, 1)), g)
@@ -181,7 +181,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
 		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
 		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
-		{`10:12: streams[0].id: stream 7 stands at place 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
+		{`10:12: streams[0].id: stream 7 is at position 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
 		{`streams[0].priority: unknown "urgent"; it must be one of high, normal, low`, replace(`"normal"`, `"urgent"`)},
 		{`streams[0].ops[0].op: unknown "run"; it must be one of launch, record, wait`, replace(`"op": "launch"`, `"op": "run"`)},
 		{`streams[0].ops[0].node: this graph has no node "up_z"`, replace(`"node": "up_x"`, `"node": "up_z"`)},
@@ -193,12 +193,12 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`streams[0].ops[1]: key "event" is missing`, replace(`"record", "event": 0`, `"record"`)},
 		{`streams[0].ops[1].event: -1 is out of range: it must be from 0 to 2147483647`, replace(`"event": 0`, `"event": -1`)},
 		{`event 2147483647 of`, replace(`"event": 0`, `"event": 2147483647`)},
-		{`order: entry 0 is stream 9 of 2`, replace(`"order": [0`, `"order": [9`)},
-		{`order: stream 0 stands in it`, replace(`"order": [0, `, `"order": [`)},
+		{`order: entry 0 is stream 9; the plan has 2 streams`, replace(`"order": [0`, `"order": [9`)},
+		{`order: stream 0 appears `, replace(`"order": [0, `, `"order": [`)},
 		{`edges[0].to: this graph has no node "saxpie"`, replace(`"to": "saxpy"`, `"to": "saxpie"`)},
 		{`edges[0]: dependency 0 is "up_x" -> "saxpy" (WAR d_x); this graph has "up_x" -> "saxpy" (RAW d_x)`, replace(`"RAW d_x"`, `"WAR d_x"`)},
-		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194305]`)},
-		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), is over the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194304, 1]`)},
+		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), has the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194305]`)},
+		{`edges[0]: dependency 0, "up_x" -> "saxpy" (RAW d_x), has the bytes [0 4194304] in this graph`, replace(`[0, 4194304]`, `[0, 4194304, 1]`)},
 		{`stats: waits is 99; the plan has`, waitsLie(good)},
 		{`stats.makespan_us: -1 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "-1")},
 		{`stats.makespan_us: 1e999 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "1e999")},
@@ -281,7 +281,7 @@ func TestEncodeRefuses(t *testing.T) {
 	require.ErrorIs(t, p.EncodeJSON(failer{failing}, g), failing)
 	require.ErrorIs(t, p.WriteText(failer{failing}, g, nil), failing)
 	require.ErrorIs(t, p.WriteDOT(failer{failing}, g), failing)
-	require.EqualError(t, p.WriteText(&bytes.Buffer{}, g, &Timeline{}), "a timeline of 0 nodes for a graph of 4")
+	require.EqualError(t, p.WriteText(&bytes.Buffer{}, g, &Timeline{}), "the timeline has 0 nodes, the graph 4")
 }
 
 type failer struct{ err error }

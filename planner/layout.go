@@ -34,7 +34,7 @@ func keptBy(g *dag.Graph, o Options) ([]bool, error) {
 	kept := layout.Kept(g)
 	for _, b := range o.Keep {
 		if b < 0 || int(b) >= len(g.Buffers) {
-			return nil, fmt.Errorf("keep buffer %d of %d: %w", b, len(g.Buffers), place.ErrBadOption)
+			return nil, fmt.Errorf("buffer %d is to be kept, but the graph has only %d: %w", b, len(g.Buffers), place.ErrBadOption)
 		}
 		kept[b] = true
 	}

@@ -74,9 +74,9 @@ func (e *MemoryCapError) Error() string {
 	}
 	switch e.Proof {
 	case NotFound:
-		text.WriteString("; that it cannot fit was not proved: more effort may find a layout")
+		text.WriteString("; this was not proved: more effort may find a layout that fits")
 	case TriedPlans:
-		text.WriteString("; none of the plans that were tried can fit, others may")
+		text.WriteString("; no plan that was tried can fit, but others may")
 	}
 	return text.String()
 }

@@ -70,11 +70,11 @@ type request struct {
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
 	switch {
 	case o.Streams < 0:
-		return nil, fmt.Errorf("%d streams: %w", o.Streams, place.ErrBadOption)
+		return nil, fmt.Errorf("%d streams: the number must not be negative: %w", o.Streams, place.ErrBadOption)
 	case o.Streams > mostStreams:
 		return nil, fmt.Errorf("%d streams: there can be at most %d: %w", o.Streams, mostStreams, place.ErrBadOption)
 	case o.MemoryCap < 0:
-		return nil, fmt.Errorf("a memory cap of %d bytes: %w", o.MemoryCap, place.ErrBadOption)
+		return nil, fmt.Errorf("a memory cap of %d bytes: it must not be negative: %w", o.MemoryCap, place.ErrBadOption)
 	case !o.Effort.Valid():
 		return nil, fmt.Errorf("%v: there are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
 	}

@@ -249,10 +249,10 @@ func TestErrorsOfNew(t *testing.T) {
 	}{
 		{chain, Options{Effort: 3}, place.ErrBadOption, `effort 3: there are quick, normal, thorough: bad option`},
 		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, heft, cover, list, auto`},
-		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: bad option"},
+		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: the number must not be negative: bad option"},
 		{chain, Options{Streams: 1e9}, place.ErrBadOption, "1000000000 streams: there can be at most 65536: bad option"},
-		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: bad option"},
-		{chain, Options{Keep: []int32{7}}, place.ErrBadOption, "keep buffer 7 of 0: bad option"},
+		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: it must not be negative: bad option"},
+		{chain, Options{Keep: []int32{7}}, place.ErrBadOption, "buffer 7 is to be kept, but the graph has only 0: bad option"},
 		{conflict, Options{}, place.ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
 		{devices, Options{}, place.ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
 	} {
@@ -267,7 +267,7 @@ func TestAutoSaysWhatItDidNotTry(t *testing.T) {
 	plan, err := New(context.Background(), g, Options{Machine: Unit()})
 	require.NoError(t, err)
 	require.Equal(t, []string{"list", "auto"}, []string{plan.Strategy, plan.Requested})
-	require.Equal(t, "auto tried only list: the graph has 21000 nodes, and other strategies are tried up to 20000", plan.Note)
+	require.Equal(t, "auto tried only list: the graph has 21000 nodes, and the other strategies are tried only up to 20000", plan.Note)
 	var text strings.Builder
 	require.NoError(t, plan.WriteText(&text, g, nil))
 	require.Contains(t, text.String(), "\n"+plan.Note+"\n")

@@ -170,7 +170,7 @@ func (m *Machine) Validate() error {
 		}
 	}
 	if m.BothWays > 1 {
-		wrong("both_ways is %v: it is a share of the copy rates, at most 1", m.BothWays)
+		wrong("both_ways is %v: it is a fraction of the copy rates, at most 1", m.BothWays)
 	}
 	if m.GraphIssueUS > m.GraphNodeUS {
 		wrong("graph_issue_us is %v: it is part of graph_node_us, which is %v", m.GraphIssueUS, m.GraphNodeUS)

@@ -62,7 +62,7 @@ func TestMachineRefusals(t *testing.T) {
 		{`machine: 26:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
 		{`bad machine "h200": flops is 0: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
 		{`bad machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
-		{`bad machine "h200": both_ways is 1.5: it is a share of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
+		{`bad machine "h200": both_ways is 1.5: it is a fraction of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
 		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
 		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
 		{"machine: 30:1: the file goes on after its end", good + "x"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
@@ -164,7 +165,7 @@ func (d *planDecoder) stream(index int) {
 		case "id":
 			at := d.At
 			if id := d.Int(0, math.MaxInt32); d.Err == nil && id != int64(index) {
-				d.FailAt(at, ErrPlanShape, "stream %d stands at place %d: streams must be in order, without gaps", id, index)
+				d.FailAt(at, ErrPlanShape, "stream %d is at position %d: streams must be in order, without gaps", id, index)
 			}
 		case "device":
 			s.Device = int32(d.Int(0, math.MaxInt32))
@@ -259,9 +260,9 @@ func (d *planDecoder) edges() {
 		case e.From != o.From || e.To != o.To || why != reason:
 			d.misfit(at, "dependency %d is %s; this graph has %s", index, d.edgeText(&e, why), d.edgeText(o, reason))
 		case o.Buffer < 0 && spans != 0:
-			d.misfit(at, "dependency %d, %s, is over no bytes", index, d.edgeText(o, why))
+			d.misfit(at, "dependency %d, %s, has no bytes in this graph", index, d.edgeText(o, why))
 		case o.Buffer >= 0 && (spans != 2 || bytes != want):
-			d.misfit(at, "dependency %d, %s, is over the bytes %d in this graph", index, d.edgeText(o, why), want)
+			d.misfit(at, "dependency %d, %s, has the bytes %d in this graph", index, d.edgeText(o, why), want)
 		}
 	})
 	if d.Err == nil && count < len(own) {
@@ -296,7 +297,7 @@ func (d *planDecoder) memory(int) {
 				}
 			}
 			if m.Buffer < 0 {
-				d.misfit(at, "this graph has no buffer %q that is declared after the one before", jsontext.Clip(name))
+				d.misfit(at, "this graph has no buffer %q declared after the previous entry", jsontext.Clip(name))
 			}
 		case "device":
 			m.Device = int32(d.Int(0, math.MaxInt32))
@@ -319,7 +320,7 @@ func (d *planDecoder) memory(int) {
 	case m.Bytes != b.Bytes:
 		d.misfit(bytesAt, "buffer %q has %d bytes, not %d", b.Name, b.Bytes, m.Bytes)
 	case m.Offset > math.MaxInt64-m.Bytes:
-		d.FailAt(at, ErrPlanShape, "buffer %q ends beyond any memory", b.Name)
+		d.FailAt(at, ErrPlanShape, "buffer %q ends beyond 2^63 - 1 bytes", b.Name)
 	}
 	d.p.Memory = append(d.p.Memory, m)
 }
@@ -345,7 +346,7 @@ func (d *planDecoder) kept(int) {
 		d.p.Kept = append(d.p.Kept, b)
 		return
 	}
-	d.misfit(at, "this graph has no buffer %q that is declared after the one before", jsontext.Clip(name))
+	d.misfit(at, "this graph has no buffer %q declared after the previous entry", jsontext.Clip(name))
 }
 
 func (d *planDecoder) readStats() {
@@ -413,14 +414,14 @@ func (d *planDecoder) settle() {
 	taken := make([]int, len(p.Streams))
 	for k, s := range p.Order {
 		if int(s) >= len(taken) {
-			d.FailAt(d.orderAt, ErrPlanShape, "entry %d is stream %d of %d", k, s, len(taken))
+			d.FailAt(d.orderAt, ErrPlanShape, "entry %d is stream %d; the plan has %d streams", k, s, len(taken))
 			return
 		}
 		taken[s]++
 	}
 	for s := range taken {
 		if taken[s] != len(p.Streams[s].Ops) {
-			d.FailAt(d.orderAt, ErrPlanShape, "stream %d stands in it %d times and has %d ops", s, taken[s], len(p.Streams[s].Ops))
+			d.FailAt(d.orderAt, ErrPlanShape, "stream %d appears %s, but has %s", s, words.Count(taken[s], "time", "times"), words.Count(len(p.Streams[s].Ops), "op", "ops"))
 			return
 		}
 	}

@@ -19,7 +19,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		return err
 	}
 	if t != nil && len(t.Nodes) != g.Len() {
-		return fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
+		return fmt.Errorf("the timeline has %d nodes, the graph %d", len(t.Nodes), g.Len())
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	reasons := newWaitReasons(g, p)

@@ -108,7 +108,7 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 			devices = append(devices, b.Device)
 		}
 		if b.Bytes > math.MaxInt64-plan.ArenaAlign-sum {
-			return nil, 0, fmt.Errorf("the device buffers up to %q need more bytes than can be counted: %w", plan.BufferName(g, int32(i)), plan.ErrMemory)
+			return nil, 0, fmt.Errorf("the device buffers up to %q together need more than 2^63 - 1 bytes: %w", plan.BufferName(g, int32(i)), plan.ErrMemory)
 		}
 		sum += plan.AlignUp(b.Bytes)
 	}
