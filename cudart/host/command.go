@@ -324,8 +324,11 @@ func (c *command) execute(w *worker) {
 	}
 }
 
-// launch runs the kernel's reference. Spans may panic too.
+// launch runs the kernel: from its PTX, or its reference, whose Spans may panic too.
 func (c *command) launch(w *worker) (crashed *crash) {
+	if c.kernel.interpreter != nil {
+		return c.interpret(w)
+	}
 	var n int64
 	if crashed = guardSpans(c, &n); crashed != nil {
 		return crashed

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -23,6 +24,7 @@ type module struct {
 	device   *device
 	source   *kernels.Module
 	closed   atomic.Bool
+	code     code
 }
 
 // Load implements [cudart.Platform].
@@ -51,12 +53,19 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if !ok {
 		r, ok = m.platform.options.References[entry]
 	}
-	if !ok || r.Run == nil {
+	if ok && r.Run != nil && !m.platform.options.PTX {
+		return &kernel{module: m, entry: entry, reference: r}, nil
+	}
+	if m.source.Kind != kernels.PTX {
 		return nil, fail(call, notSupported, m.device.id,
 			"kernel %q of module %q needs a GPU, or a Go implementation registered under its name, to run on the CPU device",
 			entry, m.source.Name)
 	}
-	return &kernel{module: m, entry: entry, reference: r}, nil
+	interpreter, err := m.code.kernel(m.source, entry)
+	if err != nil {
+		return nil, notRunnable(m, entry, err)
+	}
+	return &kernel{module: m, entry: entry, interpreter: interpreter}, nil
 }
 
 // Warnings implements [cudart.Module].
@@ -71,16 +80,25 @@ func (m *module) Close() error {
 	return nil
 }
 
-// kernel is a reference that can be launched.
+// kernel is a Go version or PTX that can be launched.
 type kernel struct {
 	module    *module
 	entry     string
 	reference kernels.Reference
+
+	interpreter *simt.Kernel // nil where the reference runs
 }
 
 // Attributes implements [cudart.Kernel].
 func (k *kernel) Attributes() cudart.KernelAttributes {
-	return cudart.KernelAttributes{MaxThreads: maxThreads}
+	a := cudart.KernelAttributes{MaxThreads: maxThreads}
+	if k.interpreter != nil {
+		if most := k.interpreter.MaxThreads(); most > 0 {
+			a.MaxThreads = most
+		}
+		a.SharedStatic, a.ParamSizes = int(k.interpreter.SharedBytes()), k.interpreter.ParamSizes()
+	}
+	return a
 }
 
 // Occupancy implements [cudart.Kernel].

@@ -37,6 +37,10 @@ type Options struct {
 	CheckOrder bool
 	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
 	References map[string]kernels.Reference
+	// PTX runs every kernel from its PTX, those with a Go version too.
+	PTX bool
+	// Print takes what kernels print, when they run from their PTX; nil drops it. It may be called by several goroutines at once.
+	Print func(text string)
 }
 
 // Platform is a set of CPU devices.

@@ -17,12 +17,14 @@ const (
 	deinitialized        status = 4
 	invalidDevice        status = 101
 	invalidHandle        status = 400
+	invalidImage         status = 200
 	illegalState         status = 401
 	notFound             status = 500
 	notReady             status = 600
 	illegalAddress       status = 700
 	alreadyRegistered    status = 712
 	notRegistered        status = 713
+	misalignedAddress    status = 716
 	launchFailed         status = 719
 	notSupported         status = 801
 	captureUnsupported   status = 900
@@ -48,6 +50,10 @@ func (s status) describe() (name, text string) {
 		return "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"
 	case invalidHandle:
 		return "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"
+	case invalidImage:
+		return "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"
+	case misalignedAddress:
+		return "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"
 	case illegalState:
 		return "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"
 	case notFound:

@@ -738,6 +738,18 @@ func TestKernelsOnCPU(t *testing.T) {
 }
 
 // TestWholeLibraryLoads also tells how long the driver takes for it, and what each kernel occupies.
+// interpreter is a CPU device that runs every kernel from its PTX.
+func interpreter(t testing.TB) *host.Platform {
+	p := must[*host.Platform](t)(host.Open(host.Options{PTX: true}))
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+// The library's own PTX, run by the CPU device, gives what the Go versions give.
+func TestKernelsFromPTXOnCPU(t *testing.T) { checkKernels(t, interpreter(t), 1<<19, fromPTX) }
+
+func TestMapsFromPTXOnCPU(t *testing.T) { checkMaps(t, interpreter(t), 1100) }
+
 func TestWholeLibraryLoads(t *testing.T) {
 	p := open(t)
 	start := time.Now()

@@ -1,0 +1,100 @@
+// Kernels that run from their PTX: what a module's code becomes on the CPU, and how a launch of it is shared among the workers.
+
+package host
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// code is a module's PTX, read when a kernel of it is first asked for.
+type code struct {
+	once    sync.Once
+	program *simt.Program
+	err     error
+}
+
+// kernel makes an entry of the module ready to run from its PTX.
+func (c *code) kernel(m *kernels.Module, entry string) (*simt.Kernel, error) {
+	c.once.Do(func() {
+		text, err := ptx.Parse(string(m.Code))
+		if err == nil {
+			c.program, err = simt.Load(m.Name, text)
+		}
+		c.err = err
+	})
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.program.Kernel(entry)
+}
+
+// interpreted is a launch of a kernel from its PTX. A part is one worker's share of it, however many blocks that may be.
+type interpreted struct{ run *simt.Run }
+
+// firstShare is how long one worker runs blocks before others are asked to help.
+const firstShare = 50 * time.Microsecond
+
+// part implements part.
+func (i interpreted) part(lo, hi int64) {
+	if lo == 0 {
+		i.run.WorkFor(firstShare)
+		if hi == 1 {
+			return
+		}
+	}
+	i.run.Work()
+}
+
+// interpret runs a launch from the kernel's PTX.
+func (c *command) interpret(w *worker) *crash {
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: c.platform.options.Print}
+	for i, v := range c.args {
+		a := simt.Arg{Bits: v.Bits}
+		if v.Pointer {
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes}
+			for _, u := range c.uses {
+				if u.arg == i {
+					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
+				}
+			}
+		}
+		launch.Args = append(launch.Args, a)
+	}
+	run, err := c.kernel.interpreter.Start(launch)
+	if err != nil {
+		c.device.poison(c.fail(invalidValue, "%v", err))
+		return nil
+	}
+	if crashed := w.split(interpreted{run}, int64(w.pool.workers)); crashed != nil {
+		return crashed
+	}
+	if fault := run.Fault(); fault != nil {
+		c.device.poison(c.blame(faultError(c, fault)))
+	}
+	return nil
+}
+
+// faultError is a kernel's fault with the driver's code for it.
+func faultError(c *command, fault *simt.Fault) *cudart.Error {
+	status := map[simt.FaultKind]status{
+		simt.OutOfBounds: illegalAddress, simt.Misaligned: misalignedAddress, simt.Trapped: launchFailed, simt.Stuck: launchFailed,
+		simt.Overflowed: illegalAddress, simt.BadCall: launchFailed, simt.Stopped: launchFailed,
+	}[fault.Kind]
+	return c.fail(status, "%v", fault)
+}
+
+// notRunnable is the error for a kernel that has no form which the CPU runs.
+func notRunnable(m *module, entry string, err error) error {
+	var unsupported *simt.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return fail("cuModuleGetFunction", notSupported, m.device.id, "%v", err)
+	}
+	return fail("cuModuleGetFunction", invalidImage, m.device.id, "%v", err)
+}

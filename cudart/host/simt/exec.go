@@ -1,0 +1,620 @@
+// Execution: warps as groups of lanes, blocks as warps with shared memory and barriers.
+
+package simt
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+const (
+	warpSize  = 32
+	fullMask  = ^uint32(0)
+	barriers  = 16
+	groupTurn = 1 << 12 // basic blocks that a group runs before others of its warp get a turn
+	warpTurn  = 1 << 10 // the same of a warp among those of its block
+)
+
+// lanes is one register: a value for each lane, narrower ones with zeros above.
+type lanes [warpSize]uint64
+
+// op is an instruction: it works on the lanes of the mask, of which there is at least one.
+type op func(x *exec, m uint32)
+
+// exec is what an instruction sees.
+type exec struct {
+	s     []*lanes // registers, constants and special registers, by slot
+	p     []uint32 // predicates
+	frame *frame
+	warp  *warp
+	block *block
+	at    int32        // the instruction that runs
+	near  [nearby]span // where the last global accesses were, by instruction
+}
+
+// ending says how a basic block hands on.
+type ending uint8
+
+const (
+	endNext ending = iota // falls into the next
+	endJump
+	endTable
+	endCall
+	endReturn
+	endExit
+	endBarrier
+	endTrap
+)
+
+// basic is a basic block: instructions for all its lanes, and how it ends.
+type basic struct {
+	ops   []op
+	at    []int32                        // by op: its instruction
+	need  func(x *exec, m uint32) uint32 // the lanes that must have come before it runs; nil: none
+	end   ending
+	last  int32 // the instruction that ends it
+	guard guard
+	to    int32   // endJump
+	table []int32 // endTable
+	index int     // endTable: the slot
+	call  *call
+	bar   *barrierOp
+}
+
+// guard is the predicate of an instruction; register -1 stands for none.
+type guard struct {
+	register int32
+	negated  bool
+}
+
+func (g guard) mask(x *exec, m uint32) uint32 {
+	if g.register < 0 {
+		return m
+	}
+	if g.negated {
+		return m &^ x.p[g.register]
+	}
+	return m & x.p[g.register]
+}
+
+// function is a compiled function.
+type function struct {
+	f       *ptx.Function
+	id      ptx.FunctionID
+	blocks  []basic
+	slots   int // registers with memory of their own: slots 0 to slots-1
+	preds   int
+	extras  []extra // the slots after them
+	frame   int64   // bytes of a lane's local memory
+	results []place // where they are left
+	params  []place
+}
+
+// extra is a slot that is no register: a constant, a special register, or an address in a lane's local memory.
+type extra struct {
+	constant *lanes
+	special  specialSlot
+	local    bool
+	generic  bool
+	offset   int64
+}
+
+type specialSlot struct {
+	special ptx.Special
+	part    int
+}
+
+// place is where a parameter or result of a function is: a register, or bytes of its local memory.
+type place struct {
+	slot   int // -1: in memory
+	offset int64
+	size   int64
+}
+
+// frame is one call of a function. Lanes that made the same chain of calls share it.
+type frame struct {
+	fn       *function
+	parent   *frame
+	back     int32 // the block of the parent that follows the call
+	call     *call
+	depth    int32
+	local    int64 // where its local memory starts
+	carry    uint32
+	s        []*lanes
+	p        []uint32
+	children map[*call]*frame
+}
+
+// group is lanes at the start of the same basic block of the same frame.
+type group struct {
+	frame   *frame
+	pc      int32
+	mask    uint32
+	age     int32 // how often it gave way
+	waiting int8  // the barrier that it waits at, or -1
+	parked  bool  // until the lanes that it needs have come
+}
+
+// warp is 32 lanes of a block.
+type warp struct {
+	index  int
+	live   uint32
+	groups []group
+	top    *frame
+	local  []byte // 32 stacks, one after the other
+	lane   lanes
+	tid    [3]lanes
+	x      exec
+	slots  []lanes // of the top frame
+}
+
+// newFrame makes the frame of a call.
+func (w *warp) newFrame(b *block, fn *function, parent *frame, c *call, back int32) *frame {
+	f := &frame{fn: fn, parent: parent, back: back, call: c}
+	if parent != nil {
+		f.depth = parent.depth + 1
+		f.local = parent.local + parent.fn.frame
+	}
+	registers := make([]lanes, fn.slots)
+	f.p = make([]uint32, fn.preds)
+	f.s = make([]*lanes, 0, fn.slots+len(fn.extras))
+	for i := range fn.slots {
+		f.s = append(f.s, &registers[i])
+	}
+	for _, e := range fn.extras {
+		switch {
+		case e.constant != nil:
+			f.s = append(f.s, e.constant)
+		case e.local:
+			address := uint64(f.local + e.offset)
+			if e.generic {
+				address |= inLocal
+			}
+			r := &lanes{}
+			for k := range r {
+				r[k] = address
+			}
+			f.s = append(f.s, r)
+		default:
+			f.s = append(f.s, b.special(w, e.special))
+		}
+	}
+	if parent == nil {
+		w.slots = registers[:fn.slots]
+	}
+	return f
+}
+
+// begin readies a warp for a block.
+func (w *warp) begin(b *block, index, threads int) {
+	w.index = index
+	w.live = fullMask
+	if left := threads - index*warpSize; left < warpSize {
+		w.live = 1<<left - 1
+	}
+	if w.top == nil {
+		w.x = exec{warp: w, block: b}
+		for i := range w.lane {
+			w.lane[i] = uint64(i)
+		}
+		w.top = w.newFrame(b, b.run.kernel.entry, nil, nil, 0)
+		w.local = make([]byte, warpSize*b.run.kernel.stack)
+	} else {
+		clear(w.slots)
+		clear(w.top.p)
+		clear(w.local)
+		w.top.carry = 0
+	}
+	for i := range warpSize {
+		t := b.thread(index*warpSize + i)
+		for axis := range 3 {
+			w.tid[axis][i] = uint64(t[axis])
+		}
+	}
+	w.groups = append(w.groups[:0], group{frame: w.top, mask: w.live, waiting: -1})
+}
+
+// pick chooses the group that runs: the one that gave way least, then the deepest call, then the lowest place.
+func (w *warp) pick() int {
+	best := -1
+	for i := range w.groups {
+		g := &w.groups[i]
+		if g.waiting >= 0 || g.parked {
+			continue
+		}
+		if best < 0 {
+			best = i
+			continue
+		}
+		b := &w.groups[best]
+		switch {
+		case g.age != b.age:
+			if g.age < b.age {
+				best = i
+			}
+		case g.frame.depth != b.frame.depth:
+			if g.frame.depth > b.frame.depth {
+				best = i
+			}
+		case g.pc < b.pc:
+			best = i
+		}
+	}
+	return best
+}
+
+// run executes up to so many basic blocks and says whether any ran.
+func (w *warp) run(budget int) (ran bool) {
+	turn := 0
+	for budget > 0 {
+		i := w.pick()
+		if i < 0 {
+			return ran
+		}
+		ran = true
+		g := &w.groups[i]
+		x := &w.x
+		x.frame, x.s, x.p = g.frame, g.frame.s, g.frame.p
+		alone := len(w.groups) == 1
+		for budget > 0 {
+			budget--
+			if !w.step(g) {
+				break // the group ended, split, or waits
+			}
+			if alone {
+				continue
+			}
+			if turn++; turn >= groupTurn {
+				turn = 0
+				g.age++
+				w.rejuvenate()
+			}
+			break
+		}
+		w.merge()
+	}
+	return ran
+}
+
+// rejuvenate starts counting anew when every group that can run has given way.
+func (w *warp) rejuvenate() {
+	low := int32(1 << 30)
+	for i := range w.groups {
+		if g := &w.groups[i]; g.waiting < 0 && !g.parked {
+			low = min(low, g.age)
+		}
+	}
+	for i := range w.groups {
+		w.groups[i].age = max(0, w.groups[i].age-low)
+	}
+}
+
+// merge joins groups that stand at the same place and drops empty ones. Who joins a parked group may be whom it waits for.
+func (w *warp) merge() {
+	if len(w.groups) < 2 {
+		if len(w.groups) == 1 && w.groups[0].mask == 0 {
+			w.groups = w.groups[:0]
+		}
+		return
+	}
+	kept := w.groups[:0]
+next:
+	for _, g := range w.groups {
+		if g.mask == 0 {
+			continue
+		}
+		if g.waiting < 0 {
+			for i := range kept {
+				if k := &kept[i]; k.waiting < 0 && k.frame == g.frame && k.pc == g.pc {
+					k.mask |= g.mask
+					k.age = min(k.age, g.age)
+					k.parked = false
+					continue next
+				}
+			}
+		}
+		kept = append(kept, g)
+	}
+	w.groups = kept
+}
+
+// wake lets parked groups look again.
+func (w *warp) wake() {
+	for i := range w.groups {
+		w.groups[i].parked = false
+	}
+}
+
+// step runs one basic block of a group, and says whether the group goes on as it is.
+func (w *warp) step(g *group) bool {
+	x := &w.x
+	b := &g.frame.fn.blocks[g.pc]
+	mask := g.mask
+	if b.need != nil {
+		x.at = b.at[0]
+		need := b.need(x, mask)
+		if need&w.live&^mask != 0 { // some of the lanes are elsewhere
+			g.parked = true
+			return false
+		}
+		if part := mask & need; part != mask && part != 0 {
+			// Lanes that named another set come after these. A block with needs holds nothing else.
+			rest := group{frame: g.frame, pc: g.pc, mask: mask &^ part, age: g.age, waiting: -1}
+			g.mask = part
+			g.pc++
+			w.groups = append(w.groups, rest)
+			b.ops[0](x, part)
+			w.wake()
+			return false
+		}
+	}
+	for i, f := range b.ops {
+		x.at = b.at[i]
+		f(x, mask)
+	}
+	x.at = b.last
+	if b.need != nil && len(w.groups) > 1 {
+		w.wake()
+	}
+	switch b.end {
+	case endNext:
+		g.pc++
+		return true
+	case endJump:
+		taken := b.guard.mask(x, mask)
+		switch taken {
+		case mask:
+			g.pc = b.to
+			return true
+		case 0:
+			g.pc++
+			return true
+		}
+		g.mask = mask &^ taken
+		g.pc++
+		w.groups = append(w.groups, group{frame: g.frame, pc: b.to, mask: taken, age: g.age, waiting: -1})
+		return false
+	}
+	return w.end(g, b, mask)
+}
+
+// end carries out the rarer ways in which a basic block ends.
+func (w *warp) end(g *group, b *basic, mask uint32) bool {
+	x := &w.x
+	taken := b.guard.mask(x, mask)
+	if taken == 0 {
+		g.pc++
+		return true
+	}
+	frame, pc := g.frame, g.pc
+	if rest := mask &^ taken; rest != 0 {
+		g.mask, g.pc = rest, pc+1
+		w.groups = append(w.groups, group{frame: frame, pc: pc, mask: taken, age: g.age, waiting: -1})
+		g = &w.groups[len(w.groups)-1]
+	}
+	switch b.end {
+	case endTable:
+		w.jumpTable(g, b, taken)
+	case endCall:
+		w.enter(g, b, taken)
+	case endReturn:
+		if frame.parent == nil {
+			w.leave(g)
+			break
+		}
+		w.leaveCall(g, taken)
+	case endExit:
+		w.leave(g)
+	case endTrap:
+		x.fail(Trapped, bits.TrailingZeros32(taken), "the kernel stopped itself (trap)")
+	case endBarrier:
+		x.block.arrive(w, g, b.bar, taken)
+	}
+	return false
+}
+
+// leave ends lanes.
+func (w *warp) leave(g *group) {
+	w.live &^= g.mask
+	w.x.block.alive -= bits.OnesCount32(g.mask)
+	g.mask = 0
+	w.wake()
+	w.x.block.settle()
+}
+
+// jumpTable sends each lane to its entry of a table.
+func (w *warp) jumpTable(g *group, b *basic, mask uint32) {
+	frame, age := g.frame, g.age
+	index := w.x.s[b.index]
+	first := true
+	for mask != 0 {
+		lane := bits.TrailingZeros32(mask)
+		k := uint32(index[lane])
+		if int(k) >= len(b.table) {
+			w.x.fail(BadCall, lane, "the branch table has %d entries, the index is %d", len(b.table), k)
+		}
+		same := uint32(0)
+		for m := mask; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); uint32(index[i]) == k {
+				same |= 1 << i
+			}
+		}
+		mask &^= same
+		if first {
+			g.mask, g.pc = same, b.table[k]
+			first = false
+			continue
+		}
+		w.groups = append(w.groups, group{frame: frame, pc: b.table[k], mask: same, age: age, waiting: -1})
+	}
+}
+
+// block is one block that runs.
+type block struct {
+	run     *Run
+	index   [3]uint32
+	threads int
+	alive   int
+	warps   []*warp
+	shared  []byte
+	bars    [barriers]barrier
+	ctaid   [3]lanes
+	other   map[specialSlot]*lanes
+}
+
+// barrier is one of a block's barriers.
+type barrier struct {
+	want   int // threads; 0: all that are alive
+	here   int
+	ones   int // threads whose predicate was true
+	counts bool
+}
+
+// barrierOp is a bar or barrier instruction.
+type barrierOp struct {
+	name    int // slot
+	count   int // slot, or -1
+	arrive  bool
+	reduce  ptx.Mod // ModPopc, ModAnd, ModOr; ModOther: none
+	target  int     // slot or predicate of the result
+	source  int     // predicate, -1: constant
+	negated bool
+}
+
+// thread is the index of a thread in its block.
+func (b *block) thread(i int) [3]uint32 {
+	n := b.run.block
+	return [3]uint32{uint32(i) % n[0], uint32(i) / n[0] % n[1], uint32(i) / n[0] / n[1]}
+}
+
+// arrive brings a group to a barrier.
+func (b *block) arrive(w *warp, g *group, o *barrierOp, mask uint32) {
+	lane := bits.TrailingZeros32(mask)
+	x := &w.x
+	name := x.s[o.name][lane]
+	if name >= barriers {
+		x.fail(Stuck, lane, "there is no barrier %d: a block has %d", name, barriers)
+	}
+	bar := &b.bars[name]
+	if o.count >= 0 {
+		bar.want = int(uint32(x.s[o.count][lane]))
+		bar.counts = true
+	}
+	n := bits.OnesCount32(mask)
+	bar.here += n
+	if o.reduce != ptx.ModOther {
+		p := mask
+		if o.source >= 0 {
+			p = x.p[o.source] & mask
+			if o.negated {
+				p = mask &^ x.p[o.source]
+			}
+		}
+		bar.ones += bits.OnesCount32(p)
+	}
+	if o.arrive {
+		g.pc++
+	} else {
+		g.waiting = int8(name)
+	}
+	b.settleOne(int(name))
+}
+
+// settle opens barriers that wait only for threads which have ended.
+func (b *block) settle() {
+	for i := range b.bars {
+		if b.bars[i].here > 0 && !b.bars[i].counts {
+			b.settleOne(i)
+		}
+	}
+}
+
+// settleOne opens a barrier if all have come.
+func (b *block) settleOne(name int) {
+	bar := &b.bars[name]
+	want := b.alive
+	if bar.counts {
+		want = bar.want
+	}
+	if bar.here < want {
+		return
+	}
+	for _, w := range b.warps {
+		for i := range w.groups {
+			g := &w.groups[i]
+			if int(g.waiting) != name || g.mask == 0 {
+				continue
+			}
+			if o := g.frame.fn.blocks[g.pc].bar; o.reduce != ptx.ModOther {
+				o.result(g, bar)
+			}
+			g.waiting = -1
+			g.pc++
+		}
+	}
+	*bar = barrier{}
+}
+
+// result gives the waiting lanes what the barrier counted.
+func (o *barrierOp) result(g *group, bar *barrier) {
+	if o.reduce == ptx.ModPopc {
+		for m := g.mask; m != 0; m &= m - 1 {
+			g.frame.s[o.target][bits.TrailingZeros32(m)&31] = uint64(bar.ones)
+		}
+		return
+	}
+	yes := bar.ones > 0
+	if o.reduce == ptx.ModAnd {
+		yes = bar.ones == bar.here
+	}
+	g.frame.p[o.target] &^= g.mask
+	if yes {
+		g.frame.p[o.target] |= g.mask
+	}
+}
+
+// turn runs each warp for a while. It says whether the block has ended.
+func (b *block) turn() (ended bool) {
+	ran := false
+	for _, w := range b.warps {
+		if len(w.groups) > 0 && w.run(warpTurn) {
+			ran = true
+		}
+	}
+	if b.alive == 0 {
+		return true
+	}
+	if !ran {
+		b.stuck()
+	}
+	return false
+}
+
+// stuck reports threads that wait for others which will not come.
+func (b *block) stuck() {
+	for _, w := range b.warps {
+		for i := range w.groups {
+			g := &w.groups[i]
+			x := &w.x
+			x.frame = g.frame
+			bb := &g.frame.fn.blocks[g.pc]
+			lane := bits.TrailingZeros32(g.mask)
+			if g.waiting >= 0 {
+				bar := &b.bars[g.waiting]
+				want := b.alive
+				if bar.counts {
+					want = bar.want
+				}
+				x.at = bb.last
+				x.fail(Stuck, lane, "the threads at barrier %d wait for ever: %d of %d came", g.waiting, bar.here, want)
+			}
+			x.at = bb.at[0]
+			x.fail(Stuck, lane, "the lanes at this operation wait for ever: it names lanes that never come")
+		}
+	}
+}
+
+// fence orders memory among the threads of the process.
+func fence(word *atomic.Uint32) { word.Add(1) }

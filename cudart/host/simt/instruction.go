@@ -1,0 +1,699 @@
+// Instructions: one closure for each.
+
+package simt
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// instruction compiles c.in. Without an operation it does nothing, or it cannot be run and that has been noted.
+func (c *compiler) instruction() op {
+	in := c.in
+	f := in.Form
+	if !f.Known {
+		c.refuse("")
+		return nil
+	}
+	switch f.Op.Class() {
+	case ptx.Memory:
+		return c.memory()
+	case ptx.Sync:
+		return c.sync()
+	}
+	o := in.Operands
+	switch f.Op {
+	case ptx.OpMov:
+		return c.move()
+	case ptx.OpCvta:
+		return c.convertAddress()
+	case ptx.OpCvt:
+		return c.convert()
+	case ptx.OpSetp:
+		return c.setPredicate()
+	case ptx.OpSet:
+		return c.set()
+	case ptx.OpSelp:
+		t := f.Type()
+		d, a, b, p := c.target(o[0]), c.source(o[1], t), c.source(o[2], t), c.truth(o[3])
+		n := t.Bits()
+		return func(x *exec, m uint32) {
+			D, A, B := x.s[d], x.s[a], x.s[b]
+			yes := p(x)
+			for ; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m) & 31
+				if yes>>i&1 != 0 {
+					D[i] = truncate(A[i], n)
+				} else {
+					D[i] = truncate(B[i], n)
+				}
+			}
+		}
+	case ptx.OpSlct:
+		t, by := f.Type(), f.LastType()
+		n := t.Bits()
+		positive := func(v uint64) bool { return int32(v) >= 0 }
+		if by == ptx.F32 {
+			positive = func(v uint64) bool { return float32Of(v) >= 0 }
+		}
+		return func3(func(a, b, k uint64) uint64 {
+			if positive(k) {
+				return truncate(a, n)
+			}
+			return truncate(b, n)
+		}).op(c.target(o[0]), c.source(o[1], t), c.source(o[2], t), c.source(o[3], by))
+	case ptx.OpAnd, ptx.OpOr, ptx.OpXor, ptx.OpNot:
+		if f.Type() == ptx.Pred {
+			return c.logic()
+		}
+	case ptx.OpAddc, ptx.OpSubc, ptx.OpMadc:
+		return c.withCarry()
+	case ptx.OpAdd, ptx.OpSub, ptx.OpMad:
+		if f.Has(ptx.ModCc) {
+			return c.withCarry()
+		}
+	case ptx.OpShfl:
+		return c.shuffle()
+	case ptx.OpVote:
+		return c.vote()
+	case ptx.OpMatch:
+		d, p := c.pair(o[0])
+		return match(f.Has(ptx.ModAll), d, p, c.source(o[1], f.Type()), f.Type().Bits())
+	case ptx.OpRedux:
+		return c.reduceLanes()
+	case ptx.OpElect:
+		d, p := c.pair(o[0])
+		return elect(d, p)
+	case ptx.OpActivemask:
+		d := c.target(o[0])
+		return func(x *exec, m uint32) {
+			for left := m; left != 0; left &= left - 1 {
+				x.s[d][bits.TrailingZeros32(left)&31] = uint64(m)
+			}
+		}
+	case ptx.OpBfi:
+		t := f.Type()
+		n := t.Bits()
+		d, a, b, p, l := c.target(o[0]), c.source(o[1], t), c.source(o[2], t), c.source(o[3], ptx.U32), c.source(o[4], ptx.U32)
+		return func(x *exec, m uint32) {
+			for ; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m) & 31
+				x.s[d][i] = insert(x.s[a][i], x.s[b][i], uint32(x.s[p][i])&0xff, uint32(x.s[l][i])&0xff, n)
+			}
+		}
+	case ptx.OpLop3:
+		if len(o) != 5 || o[4].Kind != ptx.Integer || f.Type() != ptx.B32 {
+			c.refuse("this form of lop3 is not known")
+			return nil
+		}
+		return lookup(uint32(o[4].Value)).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
+	case ptx.OpIsspacep:
+		return c.isSpace()
+	case ptx.OpTestp:
+		test := testProperty(f)
+		p, a := c.predicate(o[0]), c.source(o[1], f.Type())
+		return func(x *exec, m uint32) {
+			yes := uint32(0)
+			for left := m; left != 0; left &= left - 1 {
+				if i := bits.TrailingZeros32(left) & 31; test(x.s[a][i]) {
+					yes |= 1 << i
+				}
+			}
+			x.p[p] = x.p[p]&^m | yes
+		}
+	case ptx.OpCopysign:
+		sign := uint64(1) << (f.Type().Bits() - 1)
+		return func2(func(a, b uint64) uint64 { return b&^sign | a&sign }).op(c.target(o[0]), c.source(o[1], f.Type()), c.source(o[2], f.Type()))
+	case ptx.OpDp4a, ptx.OpDp2a:
+		return dotProduct(f).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
+	}
+	return c.arithmetic()
+}
+
+// arithmetic compiles what has one target and one to three sources.
+func (c *compiler) arithmetic() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	_, small := formatOf(t)
+	float := t == ptx.F32 || t == ptx.F64 || small
+	if t.Float() && !float {
+		c.refuse("")
+		return nil
+	}
+	wanted := func(i int) ptx.Type {
+		switch {
+		case (f.Op == ptx.OpShl || f.Op == ptx.OpShr || f.Op == ptx.OpSzext || f.Op == ptx.OpBmsk) && i == 2, f.Op == ptx.OpBfe && i > 1,
+			f.Op == ptx.OpShf && i == 3, f.Op == ptx.OpPrmt, f.Op == ptx.OpFns:
+			return ptx.U32
+		case f.Has(ptx.ModWide) && i == 3:
+			return map[int]ptx.Type{16: ptx.B32, 32: ptx.B64}[t.Bits()]
+		}
+		return t
+	}
+	switch len(o) {
+	case 2:
+		g := integerUnary(f)
+		if float {
+			g = floatUnary(f)
+		}
+		if g != nil {
+			return g.op(c.target(o[0]), c.source(o[1], wanted(1)))
+		}
+	case 3:
+		g := func2(nil)
+		if float {
+			g = c.floatPair(t)
+		} else {
+			g = integerBinary(f)
+		}
+		if g != nil {
+			return g.op(c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)))
+		}
+	case 4:
+		g := func3(nil)
+		switch {
+		case float && (f.Op == ptx.OpFma || f.Op == ptx.OpMad):
+			g = floatFused(t, roundingOf(f))
+		case float && (f.Op == ptx.OpMin || f.Op == ptx.OpMax):
+			two := c.floatPair(t)
+			g = func(a, b, d uint64) uint64 { return two(two(a, b), d) }
+		case !float:
+			g = integerTernary(f)
+		}
+		if g != nil {
+			return g.op(c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)), c.source(o[3], wanted(3)))
+		}
+	}
+	c.refuse("")
+	return nil
+}
+
+// floatPair is an instruction of two sources on floats.
+func (c *compiler) floatPair(t ptx.Type) func2 {
+	f := c.in.Form
+	r := roundingOf(f)
+	switch f.Op {
+	case ptx.OpAdd:
+		return floatBinary(t, addition, r)
+	case ptx.OpSub:
+		return floatBinary(t, subtraction, r)
+	case ptx.OpMul:
+		return floatBinary(t, multiplication, r)
+	case ptx.OpDiv:
+		return floatBinary(t, division, r)
+	case ptx.OpMin, ptx.OpMax:
+		return floatMinMax(t, f.Op == ptx.OpMin, f.Has(ptx.ModNaN), r.ftz, f.Has(ptx.ModXorsign))
+	}
+	return nil
+}
+
+// move compiles mov: between registers, of predicates, of clocks, and between a register and the parts of a vector.
+func (c *compiler) move() op {
+	o, t := c.in.Operands, c.in.Form.Type()
+	switch {
+	case t == ptx.Pred:
+		p, source := c.predicate(o[0]), c.truth(o[1])
+		return func(x *exec, m uint32) { x.p[p] = x.p[p]&^m | source(x)&m }
+	case o[0].Kind == ptx.Vector:
+		parts := c.slots(o[0], c.target)
+		n := t.Bits() / len(parts)
+		a := c.source(o[1], t)
+		return func(x *exec, m uint32) {
+			for ; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m) & 31
+				v := x.s[a][i]
+				for k, d := range parts {
+					x.s[d][i] = truncate(v>>(n*k), n)
+				}
+			}
+		}
+	case o[1].Kind == ptx.Vector:
+		n := t.Bits() / len(c.f.Elements(o[1]))
+		parts := c.slots(o[1], func(e ptx.Operand) int {
+			return c.source(e, map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32, 64: ptx.B64}[n])
+		})
+		d := c.target(o[0])
+		return func(x *exec, m uint32) {
+			for ; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m) & 31
+				v := uint64(0)
+				for k, s := range parts {
+					v |= truncate(x.s[s][i], n) << (n * k)
+				}
+				x.s[d][i] = v
+			}
+		}
+	}
+	if o[1].Kind == ptx.SpecialKind {
+		if clock := clockOf(ptx.Special(o[1].Index)); clock != nil {
+			d := c.target(o[0])
+			return func(x *exec, m uint32) {
+				now := clock()
+				for ; m != 0; m &= m - 1 {
+					x.s[d][bits.TrailingZeros32(m)&31] = now
+				}
+			}
+		}
+	}
+	n := t.Bits()
+	d, a := c.target(o[0]), c.source(o[1], t)
+	return func(x *exec, m uint32) {
+		D, A := x.s[d], x.s[a]
+		if m == fullMask && n == 64 {
+			*D = *A
+			return
+		}
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			D[i] = truncate(A[i], n)
+		}
+	}
+}
+
+// began is when clocks started.
+var began = time.Now()
+
+// clockOf reads a special register that changes; a clock cycle is a nanosecond here.
+func clockOf(s ptx.Special) func() uint64 {
+	cycles := func() uint64 { return uint64(time.Since(began).Nanoseconds()) }
+	wall := func() uint64 { return uint64(time.Now().UnixNano()) }
+	switch s {
+	case ptx.Clock:
+		return func() uint64 { return uint64(uint32(cycles())) }
+	case ptx.ClockHi:
+		return func() uint64 { return cycles() >> 32 }
+	case ptx.Clock64:
+		return cycles
+	case ptx.Globaltimer:
+		return wall
+	case ptx.GlobaltimerLo:
+		return func() uint64 { return uint64(uint32(wall())) }
+	case ptx.GlobaltimerHi:
+		return func() uint64 { return wall() >> 32 }
+	}
+	return nil
+}
+
+// window is what makes an address of a space generic.
+func window(s ptx.Space) uint64 {
+	switch s {
+	case ptx.Shared, ptx.SharedCluster:
+		return inShared
+	case ptx.Local:
+		return inLocal
+	case ptx.Param:
+		return inParam
+	}
+	return 0
+}
+
+// convertAddress compiles cvta.
+func (c *compiler) convertAddress() op {
+	o, f := c.in.Operands, c.in.Form
+	w := window(f.Space())
+	d, a := c.target(o[0]), c.source(o[1], ptx.B64)
+	if f.Has(ptx.ModTo) {
+		if f.Space() == ptx.Param { // accesses through it take it for generic
+			return func1(func(a uint64) uint64 { return a }).op(d, a)
+		}
+		return func1(func(a uint64) uint64 { return a &^ w }).op(d, a)
+	}
+	return func1(func(a uint64) uint64 { return a | w }).op(d, a)
+}
+
+// isSpace compiles isspacep.
+func (c *compiler) isSpace() op {
+	o, f := c.in.Operands, c.in.Form
+	w := window(f.Space())
+	constants := f.Space() == ptx.Const
+	p, a := c.predicate(o[0]), c.source(o[1], ptx.B64)
+	return func(x *exec, m uint32) {
+		yes := uint32(0)
+		for left := m; left != 0; left &= left - 1 {
+			i := bits.TrailingZeros32(left) & 31
+			v := x.s[a][i]
+			same := v&^inWindow == w
+			if w == 0 {
+				same = same && x.block.run.kernel.program.constant(v) == constants
+			}
+			if same {
+				yes |= 1 << i
+			}
+		}
+		x.p[p] = x.p[p]&^m | yes
+	}
+}
+
+// constant says whether an address lies in a constant variable.
+func (p *Program) constant(address uint64) bool {
+	for i, at := range p.places {
+		if v := &p.module.Variables[i]; at != 0 && v.Space == ptx.Const && address >= at && address < at+uint64(v.Size) {
+			return true
+		}
+	}
+	return false
+}
+
+// convert compiles cvt; its result is as wide as the register.
+func (c *compiler) convert() op {
+	o, f := c.in.Operands, c.in.Form
+	if len(o) == 3 {
+		if g := packing(f); g != nil {
+			return g.op(c.target(o[0]), c.source(o[1], ptx.F32), c.source(o[2], ptx.F32))
+		}
+		c.refuse("")
+		return nil
+	}
+	g := conversion(f)
+	if g == nil {
+		c.refuse("")
+		return nil
+	}
+	if to := f.Types[0]; to.Signed() && o[0].Kind == ptx.RegisterKind {
+		n, wide := to.Bits(), c.f.Registers[o[0].Index].Type.Bits()
+		if wide > n {
+			inner := g
+			g = func(a uint64) uint64 { return truncate(uint64(signExtend(inner(a), n)), wide) }
+		}
+	}
+	return g.op(c.target(o[0]), c.source(o[1], f.Types[1]))
+}
+
+// comparison is the test of a setp or set.
+func (c *compiler) comparison(t ptx.Type) func(a, b uint64) bool {
+	f := c.in.Form
+	mod := f.First(ptx.ModEq, ptx.ModNe, ptx.ModLt, ptx.ModLe, ptx.ModGt, ptx.ModGe, ptx.ModLo, ptx.ModLs, ptx.ModHi, ptx.ModHs, ptx.ModEqu, ptx.ModNeu,
+		ptx.ModLtu, ptx.ModLeu, ptx.ModGtu, ptx.ModGeu, ptx.ModNum, ptx.ModNan)
+	var test func(a, b uint64) bool
+	if t.Float() {
+		if _, small := formatOf(t); small || t == ptx.F32 || t == ptx.F64 {
+			if t != ptx.F16X2 && t != ptx.BF16X2 {
+				test = floatCompare(mod, t, f.Has(ptx.ModFtz))
+			}
+		}
+	} else {
+		test = integerCompare(mod, t)
+	}
+	if test == nil {
+		c.refuse("this comparison is not known")
+		return func(_, _ uint64) bool { return false }
+	}
+	return test
+}
+
+// combinePredicate is the .and, .or or .xor of a setp or set with a further predicate.
+func (c *compiler) combinePredicate(at int) func(x *exec, yes uint32) uint32 {
+	o, f := c.in.Operands, c.in.Form
+	if len(o) <= at {
+		return nil
+	}
+	with := c.truth(o[at])
+	switch f.First(ptx.ModAnd, ptx.ModOr, ptx.ModXor) {
+	case ptx.ModAnd:
+		return func(x *exec, yes uint32) uint32 { return yes & with(x) }
+	case ptx.ModOr:
+		return func(x *exec, yes uint32) uint32 { return yes | with(x) }
+	case ptx.ModXor:
+		return func(x *exec, yes uint32) uint32 { return yes ^ with(x) }
+	}
+	c.refuse("a comparison with a third operand says how it is combined")
+	return nil
+}
+
+// compareLanes is a mask of the lanes for which a test holds.
+func compareLanes(x *exec, m uint32, a, b int, test func(a, b uint64) bool) uint32 {
+	A, B := x.s[a], x.s[b]
+	yes := uint32(0)
+	for ; m != 0; m &= m - 1 {
+		if i := bits.TrailingZeros32(m) & 31; test(A[i], B[i]) {
+			yes |= 1 << i
+		}
+	}
+	return yes
+}
+
+// setPredicate compiles setp.
+func (c *compiler) setPredicate() op {
+	o, t := c.in.Operands, c.in.Form.LastType()
+	p, q := -1, -1
+	if o[0].Kind == ptx.Pair {
+		pair := c.f.Elements(o[0])
+		p, q = c.predicate(pair[0]), c.predicate(pair[1])
+	} else {
+		p = c.predicate(o[0])
+	}
+	test := c.comparison(t)
+	a, b := c.source(o[1], t), c.source(o[2], t)
+	with := c.combinePredicate(3)
+	return func(x *exec, m uint32) {
+		yes := compareLanes(x, m, a, b, test)
+		no := ^yes
+		if with != nil {
+			yes, no = with(x, yes), with(x, no)
+		}
+		x.p[p] = x.p[p]&^m | yes&m
+		if q >= 0 {
+			x.p[q] = x.p[q]&^m | no&m
+		}
+	}
+}
+
+// set compiles set: all ones or 1.0 where the test holds.
+func (c *compiler) set() op {
+	o, f := c.in.Operands, c.in.Form
+	to, t := f.Types[0], f.LastType()
+	truth := uint64(0xffffffff)
+	if to == ptx.F32 {
+		truth = bits32(1)
+	}
+	test := c.comparison(t)
+	d, a, b := c.target(o[0]), c.source(o[1], t), c.source(o[2], t)
+	with := c.combinePredicate(3)
+	return func(x *exec, m uint32) {
+		yes := compareLanes(x, m, a, b, test)
+		if with != nil {
+			yes = with(x, yes)
+		}
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			x.s[d][i] = truth * uint64(yes>>i&1)
+		}
+	}
+}
+
+// logic compiles and, or, xor and not of predicates.
+func (c *compiler) logic() op {
+	o := c.in.Operands
+	p, a := c.predicate(o[0]), c.truth(o[1])
+	b := a
+	if len(o) > 2 {
+		b = c.truth(o[2])
+	}
+	var f func(a, b uint32) uint32
+	switch c.in.Form.Op {
+	case ptx.OpAnd:
+		f = func(a, b uint32) uint32 { return a & b }
+	case ptx.OpOr:
+		f = func(a, b uint32) uint32 { return a | b }
+	case ptx.OpXor:
+		f = func(a, b uint32) uint32 { return a ^ b }
+	default:
+		f = func(a, _ uint32) uint32 { return ^a }
+	}
+	return func(x *exec, m uint32) { x.p[p] = x.p[p]&^m | f(a(x), b(x))&m }
+}
+
+// withCarry compiles add, sub and mad with a carry in or out.
+func (c *compiler) withCarry() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	n := t.Bits()
+	in := f.Op == ptx.OpAddc || f.Op == ptx.OpSubc || f.Op == ptx.OpMadc
+	out := f.Has(ptx.ModCc)
+	minus := f.Op == ptx.OpSub || f.Op == ptx.OpSubc
+	multiply := f.Op == ptx.OpMad || f.Op == ptx.OpMadc
+	if n != 32 && n != 64 {
+		c.refuse("")
+		return nil
+	}
+	d, a, b := c.target(o[0]), c.source(o[1], t), c.source(o[2], t)
+	addend := b
+	if multiply {
+		addend = c.source(o[3], t)
+	}
+	high, signed := f.Has(ptx.ModHi), t.Signed()
+	return func(x *exec, m uint32) {
+		carries := x.frame.carry
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			p, q := truncate(x.s[a][i], n), truncate(x.s[addend][i], n)
+			if multiply {
+				hi, lo := multiplied(p, x.s[b][i], n, signed)
+				if p = lo; high {
+					p = hi
+				}
+			}
+			carry := uint64(0)
+			if in {
+				carry = uint64(carries >> i & 1)
+			}
+			var v, over uint64
+			if minus {
+				v, over = bits.Sub64(p, q, carry)
+			} else if v, over = bits.Add64(p, q, carry); n == 32 {
+				over = v >> 32 & 1
+			}
+			x.s[d][i] = truncate(v, n)
+			if out {
+				carries = carries&^(1<<i) | uint32(over)<<i
+			}
+		}
+		x.frame.carry = carries
+	}
+}
+
+// pair is a register with an optional predicate: d or d|p.
+func (c *compiler) pair(o ptx.Operand) (d, p int) {
+	if o.Kind != ptx.Pair {
+		return c.target(o), -1
+	}
+	parts := c.f.Elements(o)
+	return c.target(parts[0]), c.predicate(parts[1])
+}
+
+func (c *compiler) shuffle() op {
+	o, f := c.in.Operands, c.in.Form
+	d, p := c.pair(o[0])
+	return shuffle(f.First(ptx.ModUp, ptx.ModDown, ptx.ModBfly, ptx.ModIdx), d, p, c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
+}
+
+func (c *compiler) vote() op {
+	o, f := c.in.Operands, c.in.Form
+	mode := f.First(ptx.ModAll, ptx.ModAny, ptx.ModUni, ptx.ModBallot)
+	source := c.truth(o[1])
+	if mode == ptx.ModBallot {
+		return vote(mode, c.target(o[0]), 0, source)
+	}
+	return vote(mode, 0, c.predicate(o[0]), source)
+}
+
+func (c *compiler) reduceLanes() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	g := combiner(f.First(ptx.ModAdd, ptx.ModMin, ptx.ModMax, ptx.ModAnd, ptx.ModOr, ptx.ModXor), t)
+	if g == nil || t.Float() {
+		c.refuse("")
+		return nil
+	}
+	return reduce(g, c.target(o[0]), c.source(o[1], t))
+}
+
+// sync compiles barriers of warps, fences and waits.
+func (c *compiler) sync() op {
+	switch f := c.in.Form; f.Op {
+	case ptx.OpBar: // of the warp: that all have come is what matters
+		return func(*exec, uint32) {}
+	case ptx.OpMembar, ptx.OpFence:
+		return func(x *exec, _ uint32) { fence(&x.block.run.fence) }
+	case ptx.OpNanosleep, ptx.OpGriddepcontrol, ptx.OpPmevent, ptx.OpSetmaxnreg:
+		return nil
+	}
+	c.refuse("")
+	return nil
+}
+
+// memory compiles loads, stores, atomics, copies and prefetches.
+func (c *compiler) memory() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	switch f.Op {
+	case ptx.OpLd, ptx.OpLdu:
+		if t.Bits() > 64 {
+			break
+		}
+		targets := c.slots(o[0], c.target)
+		base, offset, space := c.address(o[1], f.Space())
+		var extend func(uint64) uint64
+		if t.Signed() && t.Bits() < 64 {
+			n := t.Bits()
+			first := o[0]
+			if first.Kind == ptx.Vector {
+				first = c.f.Elements(first)[0]
+			}
+			wide := 64
+			if first.Kind == ptx.RegisterKind {
+				wide = c.f.Registers[first.Index].Type.Bits()
+			}
+			if wide > n {
+				extend = func(v uint64) uint64 { return truncate(uint64(signExtend(v, n)), wide) }
+			}
+		}
+		return load(c.finder(space), base, offset, targets, t.Size(), extend)
+	case ptx.OpSt:
+		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
+			break
+		}
+		base, offset, space := c.address(o[0], f.Space())
+		sources := c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
+		return store(c.finder(space), base, offset, sources, t.Size())
+	case ptx.OpAtom, ptx.OpRed:
+		return c.atomic()
+	case ptx.OpPrefetch, ptx.OpPrefetchu, ptx.OpApplypriority, ptx.OpDiscard:
+		return nil
+	case ptx.OpLdmatrix:
+		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
+			base, offset, space := c.address(o[1], f.Space())
+			return loadMatrix(c.finder(space), base, offset, c.slots(o[0], c.target), f.Has(ptx.ModTrans))
+		}
+	case ptx.OpCp:
+		return c.copy()
+	}
+	c.refuse("")
+	return nil
+}
+
+func (c *compiler) atomic() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	g := combiner(f.First(ptx.ModAnd, ptx.ModOr, ptx.ModXor, ptx.ModExch, ptx.ModCas, ptx.ModInc, ptx.ModDec, ptx.ModMin, ptx.ModMax, ptx.ModAdd), t)
+	if g == nil || t.Size() < 2 || t.Size() > 8 || f.Vector > 1 || t == ptx.F32X2 || f.Has(ptx.ModAsync) {
+		c.refuse("")
+		return nil
+	}
+	target := -1
+	if f.Op == ptx.OpAtom {
+		target = c.target(o[0])
+		o = o[1:]
+	}
+	base, offset, space := c.address(o[0], f.Space())
+	b, third := c.source(o[1], t), -1
+	if len(o) > 2 {
+		third = c.source(o[2], t)
+	}
+	return atomics(c.finder(space), base, offset, target, b, third, t.Size(), g)
+}
+
+// copy compiles cp.async; what waits for it has nothing to wait for.
+func (c *compiler) copy() op {
+	o, f := c.in.Operands, c.in.Form
+	switch {
+	case f.Has(ptx.ModBulk), f.Has(ptx.ModTensor), !f.Has(ptx.ModAsync):
+	case f.Has(ptx.ModCommitGroup), f.Has(ptx.ModWaitGroup), f.Has(ptx.ModWaitAll):
+		return nil
+	case len(o) >= 3 && o[2].Kind == ptx.Integer:
+		to, toOffset, _ := c.address(o[0], ptx.Shared)
+		from, fromOffset, _ := c.address(o[1], ptx.Global)
+		used := -1
+		if len(o) > 3 {
+			if c.isPredicate(o[3]) {
+				break
+			}
+			used = c.source(o[3], ptx.U32)
+		}
+		return copyAsync(to, toOffset, from, fromOffset, int(o[2].Value), used)
+	}
+	c.refuse("")
+	return nil
+}

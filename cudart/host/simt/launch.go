@@ -1,0 +1,294 @@
+// Launches: a grid of blocks, run by any number of workers. A block that runs for long gives way to the others.
+
+package simt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// Arg is one argument of a launch: the bytes of a parameter. A pointer's memory may be touched from it on.
+type Arg struct {
+	Bits    uint64
+	Pointer bool
+	Bytes   int64  // of a pointer: the memory that belongs to it
+	Struct  []byte // of a struct by value: its bytes, in place of Bits
+}
+
+// Launch says what to run.
+type Launch struct {
+	Grid, Block [3]uint32
+	Shared      uint32 // dynamic shared memory
+	Args        []Arg
+	// Reach says whether further memory, of no argument, may be touched; nil: none may.
+	Reach func(address uint64, bytes int) bool
+	// Print takes what the kernel prints; nil drops it.
+	Print func(text string)
+}
+
+const (
+	blockTurn  = 64      // turns of a block before another gets one
+	mostShared = 1 << 20 // bytes of a block
+	mostLocal  = 1 << 30 // bytes of a block's threads together
+)
+
+// Run is a launch on its way. Any number of workers may call Work.
+type Run struct {
+	kernel *Kernel
+	Launch
+	grid, block [3]uint32
+	threads     int
+	params      []byte
+	ranges      []span
+	sharedBytes int64
+	blocks      uint64
+	next        atomic.Uint64
+	stop        atomic.Bool
+	fence       atomic.Uint32
+
+	mu        sync.Mutex
+	suspended []*block
+	fault     *Fault
+}
+
+// Start checks a launch and makes it ready.
+func (k *Kernel) Start(l Launch) (*Run, error) {
+	r := &Run{kernel: k, Launch: l, grid: l.Grid, block: l.Block, params: make([]byte, k.bytes)}
+	threads := uint64(l.Block[0]) * uint64(l.Block[1]) * uint64(l.Block[2])
+	if threads == 0 || threads > 1024 {
+		return nil, fmt.Errorf("kernel %q: a block of %d threads; 1 to 1024 are possible", k.entry.f.Name, threads)
+	}
+	if most := k.MaxThreads(); most > 0 && threads > uint64(most) {
+		return nil, fmt.Errorf("kernel %q: a block of %d threads; its directives allow %d", k.entry.f.Name, threads, most)
+	}
+	r.threads = int(threads)
+	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
+	if len(l.Args) != len(k.params) {
+		return nil, fmt.Errorf("kernel %q takes %d arguments, got %d", k.entry.f.Name, len(k.params), len(l.Args))
+	}
+	for i, a := range l.Args {
+		p := k.params[i]
+		to := r.params[p.offset : p.offset+p.size]
+		if a.Struct != nil {
+			if int64(len(a.Struct)) != p.size {
+				return nil, fmt.Errorf("kernel %q: argument %d has %d bytes, its parameter %d", k.entry.f.Name, i, len(a.Struct), p.size)
+			}
+			copy(to, a.Struct)
+			continue
+		}
+		for j := range min(len(to), 8) {
+			to[j] = byte(a.Bits >> (8 * j))
+		}
+		if a.Pointer && a.Bytes > 0 {
+			r.ranges = append(r.ranges, span{a.Bits, a.Bits + uint64(a.Bytes)})
+		}
+	}
+	r.ranges = append(r.ranges, k.program.ranges...)
+	slices.SortStableFunc(r.ranges, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	r.sharedBytes = max(k.shared, k.open+int64(l.Shared))
+	if r.sharedBytes > mostShared {
+		return nil, fmt.Errorf("kernel %q: a block needs %d bytes of shared memory; %d are possible", k.entry.f.Name, r.sharedBytes, mostShared)
+	}
+	if k.stack*int64(r.threads) > mostLocal {
+		return nil, fmt.Errorf("kernel %q: a block of %d threads needs %d bytes of local memory; %d are possible",
+			k.entry.f.Name, r.threads, k.stack*int64(r.threads), mostLocal)
+	}
+	return r, nil
+}
+
+// Blocks is how many blocks the launch has.
+func (r *Run) Blocks() uint64 { return r.blocks }
+
+// Stop has the workers return soon; the launch is not finished then.
+func (r *Run) Stop() { r.stop.Store(true) }
+
+// Fault is what ended the launch early, or nil.
+func (r *Run) Fault() *Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault
+}
+
+// Work runs blocks until none is left for this worker.
+func (r *Run) Work() { r.work(func() bool { return true }) }
+
+// WorkFor is Work that stops taking up blocks after some time.
+func (r *Run) WorkFor(d time.Duration) {
+	start := time.Now()
+	r.work(func() bool { return time.Since(start) < d })
+}
+
+func (r *Run) work(more func() bool) {
+	var spare []*block
+	for !r.stop.Load() && more() {
+		b := r.take(&spare)
+		if b == nil {
+			return
+		}
+		ended, fault := b.runTurns()
+		switch {
+		case fault != nil:
+			r.mu.Lock()
+			if r.fault == nil {
+				r.fault = fault
+			}
+			r.mu.Unlock()
+			r.stop.Store(true)
+		case ended:
+			spare = append(spare, b)
+		default:
+			r.mu.Lock()
+			r.suspended = append(r.suspended, b)
+			r.mu.Unlock()
+		}
+	}
+}
+
+// take chooses the next block: a new one, or when there is none, the one that has waited longest.
+func (r *Run) take(spare *[]*block) *block {
+	n := uint64(0)
+	for {
+		n = r.next.Load()
+		if n >= r.blocks {
+			break
+		}
+		if r.next.CompareAndSwap(n, n+1) {
+			var b *block
+			if k := len(*spare); k > 0 {
+				b = (*spare)[k-1]
+				*spare = (*spare)[:k-1]
+			} else {
+				b = r.newBlock()
+			}
+			b.begin(n)
+			return b
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.suspended) == 0 {
+		return nil
+	}
+	b := r.suspended[0]
+	r.suspended = r.suspended[1:]
+	return b
+}
+
+// newBlock makes what a block needs; it is used again for later blocks.
+func (r *Run) newBlock() *block {
+	b := &block{run: r, threads: r.threads, shared: make([]byte, r.sharedBytes)}
+	for range (r.threads + warpSize - 1) / warpSize {
+		b.warps = append(b.warps, &warp{})
+	}
+	return b
+}
+
+// begin readies the block for place n of the grid.
+func (b *block) begin(n uint64) {
+	g := b.run.grid
+	b.index = [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
+	for axis := range 3 {
+		for i := range warpSize {
+			b.ctaid[axis][i] = uint64(b.index[axis])
+		}
+	}
+	b.alive = b.threads
+	b.bars = [barriers]barrier{}
+	clear(b.shared)
+	for i, w := range b.warps {
+		w.begin(b, i, b.threads)
+	}
+}
+
+// runTurns runs the block for a while.
+func (b *block) runTurns() (ended bool, fault *Fault) {
+	defer func() {
+		if v := recover(); v != nil {
+			f, ok := v.(*Fault)
+			if !ok {
+				panic(v)
+			}
+			fault = f
+		}
+	}()
+	for range blockTurn {
+		if b.turn() {
+			return true, nil
+		}
+		if b.run.stop.Load() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// special is the array of a special register.
+func (b *block) special(w *warp, s specialSlot) *lanes {
+	same := func(v uint64) *lanes {
+		if b.other == nil {
+			b.other = map[specialSlot]*lanes{}
+		}
+		l := b.other[s]
+		if l == nil {
+			l = &lanes{}
+			for i := range l {
+				l[i] = v
+			}
+			b.other[s] = l
+		}
+		return l
+	}
+	axis := min(s.part, 2)
+	r := b.run
+	switch s.special {
+	case ptx.Tid:
+		return &w.tid[axis]
+	case ptx.Ctaid, ptx.ClusterID:
+		return &b.ctaid[axis]
+	case ptx.Ntid:
+		return same(uint64(r.block[axis]))
+	case ptx.Nctaid, ptx.NclusterID:
+		return same(uint64(r.grid[axis]))
+	case ptx.Laneid:
+		return &w.lane
+	case ptx.Warpid:
+		l := &lanes{}
+		for i := range l {
+			l[i] = uint64(w.index)
+		}
+		return l
+	case ptx.Nwarpid:
+		return same(uint64(len(b.warps)))
+	case ptx.Nsmid, ptx.ClusterNctaid, ptx.ClusterNctarank:
+		return same(1)
+	case ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt:
+		l := &lanes{}
+		for i := range l {
+			bit := uint32(1) << i
+			switch s.special {
+			case ptx.LanemaskEq:
+				l[i] = uint64(bit)
+			case ptx.LanemaskLe:
+				l[i] = uint64(bit | (bit - 1))
+			case ptx.LanemaskLt:
+				l[i] = uint64(bit - 1)
+			case ptx.LanemaskGe:
+				l[i] = uint64(^(bit - 1))
+			default:
+				l[i] = uint64(^(bit | (bit - 1)))
+			}
+		}
+		return l
+	case ptx.DynamicSmemSize:
+		return same(uint64(r.Shared))
+	case ptx.TotalSmemSize, ptx.AggrSmemSize:
+		return same(uint64(r.sharedBytes))
+	}
+	return same(0) // smid, gridid, envreg, the rank in a cluster of one
+}

@@ -1,0 +1,416 @@
+// Memory: loads, stores, atomics and copies, each access checked against the memory that the launch may touch.
+
+package simt
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// nearby is how many instructions remember where they last found their memory. A power of two.
+const nearby = 8
+
+// global checks an access to global memory. near is where this instruction's last access was.
+func (x *exec) global(address uint64, size, lane int, near *span) unsafe.Pointer {
+	if address >= near.lo && address+uint64(size) <= near.hi && address+uint64(size) > address {
+		return pointer(address)
+	}
+	return x.search(address, size, lane, near)
+}
+
+// search looks an address up among all that the launch may touch.
+func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer {
+	r := x.block.run
+	end := address + uint64(size)
+	closest, distance := span{}, uint64(math.MaxUint64)
+	for _, s := range r.ranges {
+		if address >= s.lo && end <= s.hi && end > address {
+			*near = s
+			return pointer(address)
+		}
+		if d := s.away(address); d < distance {
+			closest, distance = s, d
+		}
+	}
+	if end > address && r.Reach != nil && r.Reach(address, size) {
+		return pointer(address)
+	}
+	switch {
+	case address == 0:
+		x.fail(OutOfBounds, lane, "an access through a null pointer")
+	case distance < 1<<20 && address >= closest.hi:
+		x.fail(OutOfBounds, lane, "an access of %d bytes, %d bytes past the end of %s", size, address-closest.hi, x.owner(closest))
+	case distance < 1<<20 && address < closest.lo:
+		x.fail(OutOfBounds, lane, "an access of %d bytes, %d bytes before the start of %s", size, closest.lo-address, x.owner(closest))
+	case distance < 1<<20:
+		x.fail(OutOfBounds, lane, "an access of %d bytes that reaches %d bytes past the end of %s", size, end-closest.hi, x.owner(closest))
+	}
+	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
+	return nil
+}
+
+// away is how far an address lies outside.
+func (s span) away(address uint64) uint64 {
+	switch {
+	case address >= s.hi:
+		return address - s.hi
+	case address < s.lo:
+		return s.lo - address
+	}
+	return 0
+}
+
+// owner names the argument or variable whose memory a span is.
+func (x *exec) owner(s span) string {
+	k := x.block.run.kernel
+	for i, a := range x.block.run.Args {
+		if a.Pointer && a.Bits == s.lo && a.Bits+uint64(a.Bytes) == s.hi {
+			return "argument " + parameterName(k, i)
+		}
+	}
+	for i, at := range k.program.places {
+		if at != 0 && at == s.lo {
+			return "variable " + k.program.module.Variables[i].Name
+		}
+	}
+	return "its memory"
+}
+
+// pointer turns a checked address into a pointer.
+func pointer(address uint64) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
+}
+
+// sharedAt checks an access to the block's shared memory.
+func (x *exec) sharedAt(offset uint64, size, lane int) unsafe.Pointer {
+	if n := uint64(len(x.block.shared)); offset >= n || uint64(size) > n-offset {
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, of which the block has %d", size, int64(offset), n)
+	}
+	return unsafe.Pointer(&x.block.shared[offset])
+}
+
+// localAt checks an access to a lane's local memory.
+func (x *exec) localAt(offset uint64, size, lane int) unsafe.Pointer {
+	n := uint64(x.block.run.kernel.stack)
+	if offset >= n || uint64(size) > n-offset {
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of local memory, of which a thread has %d", size, int64(offset), n)
+	}
+	return unsafe.Pointer(&x.warp.local[uint64(lane)*n+offset])
+}
+
+// paramAt checks an access to the kernel's parameters.
+func (x *exec) paramAt(offset uint64, size, lane int) unsafe.Pointer {
+	p := x.block.run.params
+	if offset >= uint64(len(p)) || uint64(size) > uint64(len(p))-offset {
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of the parameters, which have %d", size, int64(offset), len(p))
+	}
+	return unsafe.Pointer(&p[offset])
+}
+
+// resolve checks an access through a generic address.
+func (x *exec) resolve(address uint64, size, lane int) unsafe.Pointer {
+	switch address &^ inWindow {
+	case 0:
+		return x.global(address, size, lane, &x.near[0])
+	case inShared:
+		return x.sharedAt(address&inWindow, size, lane)
+	case inLocal:
+		return x.localAt(address&inWindow, size, lane)
+	case inParam:
+		return x.paramAt(address&inWindow, size, lane)
+	}
+	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which is no memory", size, address)
+	return nil
+}
+
+// memoryAt finds the memory of an access of a certain space; near is the instruction's own.
+type memoryAt func(x *exec, address uint64, size, lane int) unsafe.Pointer
+
+// finder is how accesses of a space are found.
+func finder(space ptx.Space, near int) memoryAt {
+	switch space {
+	case ptx.Shared, ptx.SharedCluster:
+		return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
+			return x.sharedAt(address&inWindow, size, lane)
+		}
+	case ptx.Local:
+		return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
+			return x.localAt(address&inWindow, size, lane)
+		}
+	case ptx.Global, ptx.Const:
+		return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
+			return x.global(address, size, lane, &x.near[near])
+		}
+	}
+	return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
+		if address < inShared {
+			return x.global(address, size, lane, &x.near[near])
+		}
+		return x.resolve(address, size, lane)
+	}
+}
+
+// misaligned reports an address that is not a multiple of the access's bytes.
+func (x *exec) misaligned(address uint64, size, lane int) {
+	x.fail(Misaligned, lane, "an access of %d bytes at an address that is not a multiple of %d (%#x)", size, size, address)
+}
+
+// load reads count values of size bytes each.
+func load(find memoryAt, base int, offset uint64, targets []int, size int, extend func(uint64) uint64) op {
+	total := size * len(targets)
+	if len(targets) == 1 && extend == nil && size == 4 {
+		d := targets[0]
+		return func(x *exec, m uint32) {
+			to, from := x.s[d], x.s[base]
+			for ; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m) & 31
+				a := from[i] + offset
+				if a&3 != 0 {
+					x.misaligned(a, 4, i)
+				}
+				to[i] = uint64(*(*uint32)(find(x, a, 4, i)))
+			}
+		}
+	}
+	return func(x *exec, m uint32) {
+		from := x.s[base]
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			a := from[i] + offset
+			if a&uint64(total-1) != 0 {
+				x.misaligned(a, total, i)
+			}
+			p := find(x, a, total, i)
+			for k, d := range targets {
+				v := read(unsafe.Add(p, k*size), size)
+				if extend != nil {
+					v = extend(v)
+				}
+				x.s[d][i] = v
+			}
+		}
+	}
+}
+
+// read is a value of 1, 2, 4 or 8 bytes.
+func read(p unsafe.Pointer, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	}
+	return *(*uint64)(p)
+}
+
+// write stores the low bytes of a value.
+func write(p unsafe.Pointer, size int, v uint64) {
+	switch size {
+	case 1:
+		*(*uint8)(p) = uint8(v)
+	case 2:
+		*(*uint16)(p) = uint16(v)
+	case 4:
+		*(*uint32)(p) = uint32(v)
+	default:
+		*(*uint64)(p) = v
+	}
+}
+
+// store writes count values of size bytes each.
+func store(find memoryAt, base int, offset uint64, sources []int, size int) op {
+	total := size * len(sources)
+	return func(x *exec, m uint32) {
+		to := x.s[base]
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			a := to[i] + offset
+			if a&uint64(total-1) != 0 {
+				x.misaligned(a, total, i)
+			}
+			p := find(x, a, total, i)
+			for k, s := range sources {
+				write(unsafe.Add(p, k*size), size, x.s[s][i])
+			}
+		}
+	}
+}
+
+// update carries out an atomic operation on 2, 4 or 8 bytes and returns what was there.
+func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
+	switch size {
+	case 8:
+		for {
+			old := atomic.LoadUint64((*uint64)(p))
+			if atomic.CompareAndSwapUint64((*uint64)(p), old, f(old)) {
+				return old
+			}
+		}
+	case 4:
+		for {
+			old := atomic.LoadUint32((*uint32)(p))
+			if atomic.CompareAndSwapUint32((*uint32)(p), old, uint32(f(uint64(old)))) {
+				return uint64(old)
+			}
+		}
+	}
+	// Two bytes are part of a word of four.
+	shift := 8 * (uintptr(p) & 2)
+	word := (*uint32)(unsafe.Add(p, -int(uintptr(p)&2)))
+	for {
+		old := atomic.LoadUint32(word)
+		part := old >> shift & 0xffff
+		next := old&^(0xffff<<shift) | uint32(f(uint64(part)))&0xffff<<shift
+		if atomic.CompareAndSwapUint32(word, old, next) {
+			return uint64(part)
+		}
+	}
+}
+
+// combine is what an atomic operation makes of the old value and its operands.
+type combine func(old, b, c uint64) uint64
+
+// atomics is atom (with a target) and red (target -1).
+func atomics(find memoryAt, base int, offset uint64, target, b, c, size int, f combine) op {
+	return func(x *exec, m uint32) {
+		from, second := x.s[base], x.s[b]
+		third := second
+		if c >= 0 {
+			third = x.s[c]
+		}
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			a := from[i] + offset
+			if a&uint64(size-1) != 0 {
+				x.misaligned(a, size, i)
+			}
+			v, w := second[i], third[i]
+			old := update(find(x, a, size, i), size, func(old uint64) uint64 { return f(old, v, w) })
+			if target >= 0 {
+				x.s[target][i] = old
+			}
+		}
+	}
+}
+
+// combiner is the operation of an atom or red.
+func combiner(mod ptx.Mod, t ptx.Type) combine {
+	bitsOf := t.Bits()
+	signed := t.Signed()
+	less := func(a, b uint64) bool {
+		if signed {
+			return signExtend(a, bitsOf) < signExtend(b, bitsOf)
+		}
+		return a < b
+	}
+	switch mod {
+	case ptx.ModAnd:
+		return func(old, b, _ uint64) uint64 { return old & b }
+	case ptx.ModOr:
+		return func(old, b, _ uint64) uint64 { return old | b }
+	case ptx.ModXor:
+		return func(old, b, _ uint64) uint64 { return old ^ b }
+	case ptx.ModExch:
+		return func(_, b, _ uint64) uint64 { return b }
+	case ptx.ModCas:
+		return func(old, b, c uint64) uint64 {
+			if old == truncate(b, bitsOf) {
+				return c
+			}
+			return old
+		}
+	case ptx.ModInc:
+		return func(old, b, _ uint64) uint64 {
+			if uint32(old) >= uint32(b) {
+				return 0
+			}
+			return old + 1
+		}
+	case ptx.ModDec:
+		return func(old, b, _ uint64) uint64 {
+			if uint32(old) == 0 || uint32(old) > uint32(b) {
+				return b
+			}
+			return old - 1
+		}
+	case ptx.ModMin, ptx.ModMax:
+		if t.Float() {
+			f := floatMinMax(t, mod == ptx.ModMin, false, false, false)
+			return func(old, b, _ uint64) uint64 { return f(old, b) }
+		}
+		return func(old, b, _ uint64) uint64 {
+			b = truncate(b, bitsOf)
+			if less(b, old) == (mod == ptx.ModMin) {
+				return b
+			}
+			return old
+		}
+	case ptx.ModAdd:
+		if t.Float() {
+			f := floatBinary(t, addition, rounding{})
+			return func(old, b, _ uint64) uint64 { return f(old, b) }
+		}
+		return func(old, b, _ uint64) uint64 { return old + b }
+	}
+	return nil
+}
+
+// copyAsync is cp.async: it copies at once, which is one of the times at which it may.
+func copyAsync(toBase int, toOffset uint64, fromBase int, fromOffset uint64, size int, used int) op {
+	shared, global := finder(ptx.Shared, 1), finder(ptx.Global, 2)
+	return func(x *exec, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			a, b := x.s[toBase][i]+toOffset, x.s[fromBase][i]+fromOffset
+			n := size
+			if used >= 0 {
+				n = int(min(uint32(x.s[used][i]), uint32(size)))
+			}
+			if a&uint64(size-1) != 0 {
+				x.misaligned(a, size, i)
+			}
+			if b&uint64(size-1) != 0 {
+				x.misaligned(b, size, i)
+			}
+			to := unsafe.Slice((*byte)(shared(x, a, size, i)), size)
+			clear(to)
+			if n > 0 {
+				copy(to, unsafe.Slice((*byte)(global(x, b, n, i)), n))
+			}
+		}
+	}
+}
+
+// loadMatrix is ldmatrix of 8 x 8 matrices of 16 bits: lane 8k+r gives the address of row r of matrix k.
+func loadMatrix(find memoryAt, base int, offset uint64, targets []int, transposed bool) op {
+	return func(x *exec, m uint32) {
+		var rows [32][8]uint16
+		for k := range 8 * len(targets) {
+			a := x.s[base][k] + offset
+			if a&15 != 0 {
+				x.misaligned(a, 16, k)
+			}
+			rows[k] = *(*[8]uint16)(find(x, a, 16, k))
+		}
+		for k, d := range targets {
+			to := x.s[d]
+			for lane := range 32 {
+				if m>>lane&1 == 0 {
+					continue
+				}
+				row, column := lane/4, lane%4*2
+				low, high := rows[8*k+row][column], rows[8*k+row][column+1]
+				if transposed {
+					low, high = rows[8*k+column][row], rows[8*k+column+1][row]
+				}
+				to[lane] = uint64(low) | uint64(high)<<16
+			}
+		}
+	}
+}

@@ -1,0 +1,233 @@
+// Operands of instructions as slots, predicates and addresses.
+
+package simt
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// slotOf makes a slot for something that is no register.
+func (c *compiler) slotOf(e extra) int {
+	if at, ok := c.extras[e]; ok && e.constant == nil {
+		return at
+	}
+	at := c.fn.slots + len(c.fn.extras)
+	c.fn.extras = append(c.fn.extras, e)
+	if e.constant == nil {
+		c.extras[e] = at
+	}
+	return at
+}
+
+// constant is the slot of a value that all lanes share.
+func (c *compiler) constant(v uint64) int {
+	if at, ok := c.constants[v]; ok {
+		return at
+	}
+	l := &lanes{}
+	for i := range l {
+		l[i] = v
+	}
+	at := c.slotOf(extra{constant: l})
+	c.constants[v] = at
+	return at
+}
+
+// source is the slot of an operand that an instruction reads as a type.
+func (c *compiler) source(o ptx.Operand, t ptx.Type) int {
+	switch o.Kind {
+	case ptx.RegisterKind:
+		if o.Part != ptx.Whole || o.Value != 0 || o.Negated || c.f.Registers[o.Index].Type == ptx.Pred {
+			c.refuse("an operand of this form is not known")
+			return c.scratch
+		}
+		return int(c.registers[o.Index])
+	case ptx.Integer:
+		return c.constant(truncate(uint64(o.Value), max(t.Bits(), 1)))
+	case ptx.Float32, ptx.Float64:
+		return c.constant(floatConstant(o, t))
+	case ptx.SpecialKind:
+		return c.special(o)
+	case ptx.VariableKind:
+		return c.addressOf(ptx.VariableID(o.Extra), o.Value, true)
+	case ptx.FunctionKind:
+		return c.constant(inCode | uint64(c.program.module.Resolve(ptx.FunctionID(o.Index))))
+	case ptx.Discard:
+		return c.scratch
+	}
+	c.refuse("an operand of this form is not known")
+	return c.scratch
+}
+
+// floatConstant is an immediate as the bits of a type.
+func floatConstant(o ptx.Operand, t ptx.Type) uint64 {
+	if s, small := formatOf(t); small {
+		return s.narrow(o.Float(), rounding{})
+	}
+	switch t {
+	case ptx.F64:
+		return math.Float64bits(o.Float())
+	case ptx.F32:
+		return uint64(math.Float32bits(float32(o.Float())))
+	}
+	if o.Kind == ptx.Float64 && t.Bits() == 32 {
+		return uint64(math.Float32bits(float32(o.Float())))
+	}
+	return uint64(o.Value)
+}
+
+// special is the slot of a special register. Those that change while a kernel runs are read by instructions of their own.
+func (c *compiler) special(o ptx.Operand) int {
+	part := 0
+	switch o.Part {
+	case ptx.Y:
+		part = 1
+	case ptx.Z:
+		part = 2
+	case ptx.W:
+		return c.constant(0)
+	}
+	s := ptx.Special(o.Index)
+	switch s {
+	case ptx.Clock, ptx.ClockHi, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo, ptx.GlobaltimerHi, ptx.Pm, ptx.Pm64:
+		c.refuse("a clock can only be moved to a register")
+		return c.scratch
+	}
+	return c.slotOf(extra{special: specialSlot{s, part}})
+}
+
+// target is the slot that an instruction writes.
+func (c *compiler) target(o ptx.Operand) int {
+	switch {
+	case o.Kind == ptx.Discard:
+		return c.scratch
+	case o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.f.Registers[o.Index].Type != ptx.Pred:
+		return int(c.registers[o.Index])
+	}
+	c.refuse("a result of this form is not known")
+	return c.scratch
+}
+
+// isPredicate says whether an operand is a predicate register.
+func (c *compiler) isPredicate(o ptx.Operand) bool {
+	return o.Kind == ptx.RegisterKind && c.f.Registers[o.Index].Type == ptx.Pred
+}
+
+// predicate is the number of a predicate that an instruction writes.
+func (c *compiler) predicate(o ptx.Operand) int {
+	if o.Kind == ptx.Discard {
+		return c.fn.preds - 1
+	}
+	if !c.isPredicate(o) {
+		c.refuse("a predicate is expected")
+		return c.fn.preds - 1
+	}
+	return int(c.registers[o.Index])
+}
+
+// truth reads a predicate operand as a mask.
+func (c *compiler) truth(o ptx.Operand) func(x *exec) uint32 {
+	if o.Kind == ptx.Integer {
+		mask := uint32(0)
+		if o.Value != 0 {
+			mask = fullMask
+		}
+		return func(*exec) uint32 { return mask }
+	}
+	p := c.predicate(o)
+	if o.Negated {
+		return func(x *exec) uint32 { return ^x.p[p] }
+	}
+	return func(x *exec) uint32 { return x.p[p] }
+}
+
+// addressOf is the slot of a variable's address; as a value it is generic for parameters, else in the variable's own space.
+func (c *compiler) addressOf(id ptx.VariableID, offset int64, value bool) int {
+	m := c.program.module
+	v := &m.Variables[id]
+	switch v.Space {
+	case ptx.Global, ptx.Const:
+		return c.constant(c.program.places[id] + uint64(offset))
+	case ptx.Shared, ptx.SharedCluster:
+		return c.constant(c.sharedAddress(id) + uint64(offset))
+	}
+	if at, ok := c.locals[id]; ok {
+		return c.slotOf(extra{local: true, offset: at + offset, generic: value && v.Space == ptx.Param})
+	}
+	if at, ok := c.parameter(id); ok {
+		address := uint64(at + offset)
+		if value {
+			address |= inParam
+		}
+		return c.constant(address)
+	}
+	c.refuse("the variable " + v.Name + " has no place here")
+	return c.scratch
+}
+
+// parameter is where a parameter of the kernel lies.
+func (c *compiler) parameter(id ptx.VariableID) (int64, bool) {
+	entry := c.kernel.entry.f
+	for i, p := range entry.Params {
+		if p.Variable == id {
+			return c.kernel.params[i].offset, true
+		}
+	}
+	return 0, false
+}
+
+// address takes a memory operand apart: the slot of its base, what is added, and the space where it is.
+func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uint64, where ptx.Space) {
+	if o.Kind == ptx.TextureAddress || o.Kind != ptx.Address || o.Scaled || o.Part != ptx.Whole {
+		c.refuse("an address of this form is not known")
+		return c.scratch, 0, space
+	}
+	if o.Extra < 0 {
+		if o.Index < 0 {
+			return c.constant(uint64(o.Value)), 0, space
+		}
+		if space == ptx.Param { // the address was taken, which made it generic
+			space = ptx.Generic
+		}
+		return int(c.registers[o.Index]), uint64(o.Value), space
+	}
+	id := ptx.VariableID(o.Extra)
+	if o.Index >= 0 {
+		c.refuse("an address of a variable and a register is not known")
+		return c.scratch, 0, space
+	}
+	v := &c.program.module.Variables[id]
+	if space == ptx.Generic || space == ptx.Param {
+		if space = v.Space; space == ptx.Param {
+			space = ptx.Local
+			if _, own := c.locals[id]; !own {
+				space = ptx.Param
+			}
+		}
+	}
+	return c.addressOf(id, o.Value, false), 0, space
+}
+
+// finder is how an instruction finds its memory.
+func (c *compiler) finder(space ptx.Space) memoryAt {
+	if space == ptx.Param {
+		return func(x *exec, address uint64, size, lane int) unsafe.Pointer { return x.paramAt(address, size, lane) }
+	}
+	c.memories++
+	return finder(space, c.memories%nearby)
+}
+
+// slots are the slots of a value or of the elements of a vector.
+func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
+	if o.Kind != ptx.Vector {
+		return []int{each(o)}
+	}
+	var list []int
+	for _, e := range c.f.Elements(o) {
+		list = append(list, each(e))
+	}
+	return list
+}

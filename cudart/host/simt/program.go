@@ -1,0 +1,208 @@
+// Programs: a module's variables in memory, and its entries made ready to run.
+
+package simt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"sync"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// Generic addresses of memory that is not global have one of these in their top byte. Addresses of a process never do.
+const (
+	windowShift = 56
+	inShared    = uint64(1) << windowShift
+	inLocal     = uint64(2) << windowShift
+	inParam     = uint64(3) << windowShift
+	inCode      = uint64(4) << windowShift // of functions
+	inWindow    = uint64(1)<<windowShift - 1
+)
+
+const (
+	symbolAlign  = 256
+	mostConstant = 64 << 10
+	mostGlobal   = 1 << 30
+)
+
+// Program is a module whose variables have memory.
+type Program struct {
+	Name   string // for messages
+	module *ptx.Module
+	memory []byte   // of all global and constant variables
+	places []uint64 // by variable: its address, where it has one
+	ranges []span   // the variables of memory, in order
+
+	mu      sync.Mutex
+	kernels map[ptx.FunctionID]*Kernel
+}
+
+// span is memory from lo up to hi.
+type span struct{ lo, hi uint64 }
+
+// Load lays out a module's variables and fills in what they start with.
+func Load(name string, m *ptx.Module) (*Program, error) {
+	p := &Program{Name: name, module: m, places: make([]uint64, len(m.Variables)), kernels: map[ptx.FunctionID]*Kernel{}}
+	total := int64(0)
+	offsets := make([]int64, len(m.Variables))
+	for i := range m.Variables {
+		v := &m.Variables[i]
+		if v.Space != ptx.Global && v.Space != ptx.Const {
+			continue
+		}
+		align := int64(max(v.Align, 16))
+		total = (total + align - 1) / align * align
+		offsets[i] = total
+		if total += v.Size; total > mostGlobal {
+			return nil, fmt.Errorf("%s:%v: the module's variables take more than %d bytes", name, v.Position, mostGlobal)
+		}
+	}
+	room := make([]byte, total+symbolAlign)
+	start := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(room))))
+	skip := -start & (symbolAlign - 1)
+	p.memory = room[skip : skip+uint64(total)]
+	for i := range m.Variables {
+		if v := &m.Variables[i]; v.Space == ptx.Global || v.Space == ptx.Const {
+			p.places[i] = start + skip + uint64(offsets[i])
+			p.ranges = append(p.ranges, span{p.places[i], p.places[i] + uint64(v.Size)})
+		}
+	}
+	for i := range m.Variables {
+		if v := &m.Variables[i]; v.Space == ptx.Global || v.Space == ptx.Const {
+			if err := p.initialise(v, p.memory[offsets[i]:offsets[i]+v.Size]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// initialise fills a variable's memory; addresses in it become those of this program.
+func (p *Program) initialise(v *ptx.Variable, to []byte) error {
+	copy(to, v.Init)
+	for _, r := range v.Relocate {
+		address := uint64(r.Addend)
+		switch {
+		case r.Variable != ptx.NoVariable:
+			target := &p.module.Variables[r.Variable]
+			if target.Space != ptx.Global && target.Space != ptx.Const {
+				return fmt.Errorf("%s:%v: %s is initialised with the address of %s, which is not global", p.Name, v.Position, v.Name, target.Name)
+			}
+			address += p.places[r.Variable]
+		case r.Function != ptx.NoFunction:
+			address += inCode | uint64(p.module.Resolve(r.Function))
+		}
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], address>>r.Shift)
+		if r.Offset < 0 || r.Offset+int64(r.Size) > int64(len(to)) {
+			return fmt.Errorf("%s:%v: an address in the initial value of %s lies outside it", p.Name, v.Position, v.Name)
+		}
+		copy(to[r.Offset:r.Offset+int64(r.Size)], word[:])
+	}
+	return nil
+}
+
+// Variable returns the memory of a global or constant variable.
+func (p *Program) Variable(name string) ([]byte, bool) {
+	id, ok := p.module.Variable(name)
+	if !ok || p.places[id] == 0 {
+		return nil, false
+	}
+	start := p.places[id] - uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))))
+	return p.memory[start : start+uint64(p.module.Variables[id].Size)], true
+}
+
+// Kernel compiles an entry. What it cannot run is an [*UnsupportedError].
+func (p *Program) Kernel(entry string) (*Kernel, error) {
+	id, ok := p.module.Function(entry)
+	if ok {
+		id = p.module.Resolve(id)
+	}
+	if !ok || !p.module.Functions[id].Entry || !p.module.Functions[id].Defined {
+		return nil, fmt.Errorf("%s has no kernel %q", p.Name, entry)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.kernels[id]; k != nil {
+		return k, nil
+	}
+	k, err := p.compile(id)
+	if err != nil {
+		return nil, err
+	}
+	p.kernels[id] = k
+	return k, nil
+}
+
+// Kernel is an entry that can be launched, any number of times at once.
+type Kernel struct {
+	program   *Program
+	entry     *function
+	functions map[ptx.FunctionID]*function
+	params    []param
+	bytes     int64 // of all parameters
+	shared    int64 // static
+	open      int64 // where dynamic shared memory starts
+	stack     int64 // local memory of a lane
+	limits    ptx.Limits
+}
+
+// param is where a parameter lies in the bytes that a launch passes.
+type param struct {
+	offset, size int64
+}
+
+// Params is the number of parameters.
+func (k *Kernel) Params() int { return len(k.params) }
+
+// ParamSizes are the bytes of each parameter.
+func (k *Kernel) ParamSizes() []int {
+	sizes := make([]int, len(k.params))
+	for i, p := range k.params {
+		sizes[i] = int(p.size)
+	}
+	return sizes
+}
+
+// SharedBytes is how much shared memory a block needs beside what a launch adds.
+func (k *Kernel) SharedBytes() int64 { return k.shared }
+
+// MaxThreads is how many threads a block may have, as the kernel's directives say; 0 where they say nothing.
+func (k *Kernel) MaxThreads() int {
+	n := k.limits.MaxThreads
+	if k.limits.RequiredThreads[0] > 0 {
+		n = k.limits.RequiredThreads
+	}
+	if n[0] <= 0 {
+		return 0
+	}
+	return int(n[0]) * int(max(n[1], 1)) * int(max(n[2], 1))
+}
+
+// UnsupportedError is an instruction that this package cannot run.
+type UnsupportedError struct {
+	Program     string
+	Kernel      string
+	Instruction string
+	Position    ptx.Position
+	Reason      string
+}
+
+func (e *UnsupportedError) Error() string {
+	text := fmt.Sprintf("%s:%v: kernel %q uses %s, which the CPU device cannot run", e.Program, e.Position, e.Kernel, e.Instruction)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// alignUp rounds up to a power of two.
+func alignUp(n, align int64) int64 {
+	if align <= 0 || bits.OnesCount64(uint64(align)) != 1 {
+		align = 1
+	}
+	return (n + align - 1) &^ (align - 1)
+}
