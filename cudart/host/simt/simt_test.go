@@ -1,0 +1,353 @@
+// Kernels written by hand, one for each thing that a GPU does and a plain loop does not.
+
+package simt_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+const header = ".version 7.8\n.target sm_90\n.address_size 64\n"
+
+func program(t testing.TB, text string) *simt.Program {
+	t.Helper()
+	m, err := ptx.Parse(header + text)
+	require.NoError(t, err)
+	p, err := simt.Load("test.ptx", m)
+	require.NoError(t, err)
+	return p
+}
+
+// entry wraps a body in a kernel `k(out)` with registers of every kind, %out and %me ready.
+func entry(body string) string {
+	return ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<20>; .reg .f64 %fd<20>;\n" +
+		".reg .b32 %me; .reg .b64 %out;\nld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; mov.u32 %me, %tid.x;\n" + body + "\nret;\n}\n"
+}
+
+// put stores a register at the thread's place of the output.
+func put(register string) string {
+	return "\nmul.wide.u32 %rd39, %me, 4; add.s64 %rd39, %out, %rd39; st.global.u32 [%rd39], " + register + ";\n"
+}
+
+// run launches and returns the output as words.
+func run(t testing.TB, p *simt.Program, l simt.Launch, words int) ([]uint32, *simt.Fault) {
+	t.Helper()
+	out := make([]uint32, words+64)
+	start := unsafe.SliceData(out)
+	l.Args = []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(start))), Pointer: true, Bytes: int64(4 * words)}}
+	fault := launch(t, p, "k", l)
+	runtime.KeepAlive(out)
+	return out[:words], fault
+}
+
+func launch(t testing.TB, p *simt.Program, name string, l simt.Launch) *simt.Fault {
+	t.Helper()
+	k, err := p.Kernel(name)
+	require.NoError(t, err)
+	if l.Grid == [3]uint32{} {
+		l.Grid = [3]uint32{1, 1, 1}
+	}
+	r, err := k.Start(l)
+	require.NoError(t, err)
+	var workers errgroup.Group
+	for range 3 {
+		workers.Go(func() error { r.Work(); return nil })
+	}
+	require.NoError(t, workers.Wait())
+	return r.Fault()
+}
+
+func block(n uint32) simt.Launch { return simt.Launch{Block: [3]uint32{n, 1, 1}} }
+
+func TestLanesThatPartMeetAgain(t *testing.T) {
+	p := program(t, entry(`
+		and.b32 %r1, %me, 1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, 0;
+		@%p1 bra EVEN;
+		add.u32 %r2, %me, 100; bra JOIN;
+		EVEN: mov.u32 %r3, %me;
+		LOOP: add.u32 %r2, %r2, 2; sub.u32 %r3, %r3, 1; setp.gt.s32 %p2, %r3, 0; @%p2 bra LOOP;
+		JOIN: vote.sync.ballot.b32 %r4, 1, 0xffffffff;
+		setp.ne.u32 %p3, %r4, 0xffffffff; @%p3 mov.u32 %r2, 9999;`+put("%r2")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		want := uint32(i + 100)
+		if i%2 == 0 {
+			want = uint32(2 * max(i, 1))
+		}
+		require.Equal(t, want, got, "lane %d", i)
+	}
+}
+
+func TestSharedMemoryAndBarriers(t *testing.T) {
+	p := program(t, ".shared .align 4 .b8 cells[4096];\n"+entry(`
+		mov.u32 %r1, cells; shl.b32 %r2, %me, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %me;
+		bar.sync 0;
+		mov.u32 %r4, %ntid.x; sub.u32 %r4, %r4, 1; sub.u32 %r4, %r4, %me; shl.b32 %r4, %r4, 2; add.u32 %r5, %r1, %r4;
+		ld.shared.u32 %r6, [%r5];`+put("%r6")))
+	out, fault := run(t, p, block(1000), 1000)
+	require.Nil(t, fault)
+	for i, got := range out {
+		require.Equal(t, uint32(999-i), got)
+	}
+}
+
+func TestBarriersThatCount(t *testing.T) {
+	p := program(t, entry(`
+		and.b32 %r1, %me, 3; setp.eq.u32 %p1, %r1, 0;
+		bar.red.popc.u32 %r2, 0, %p1; bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, %p1;
+		selp.b32 %r3, 1000, 0, %p2; selp.b32 %r4, 500, 0, %p3; add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;`+put("%r2")))
+	out, fault := run(t, p, block(96), 96)
+	require.Nil(t, fault)
+	for _, got := range out {
+		require.Equal(t, uint32(24+500), got)
+	}
+}
+
+func TestShufflesAndReductions(t *testing.T) {
+	p := program(t, entry(`
+		mov.u32 %r1, %me;
+		shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1; add.u32 %r1, %r1, %r2; shfl.sync.bfly.b32 %r2, %r1, 8, 31, -1; add.u32 %r1, %r1, %r2;
+		shfl.sync.bfly.b32 %r2, %r1, 4, 31, -1; add.u32 %r1, %r1, %r2; shfl.sync.bfly.b32 %r2, %r1, 2, 31, -1; add.u32 %r1, %r1, %r2;
+		shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; add.u32 %r1, %r1, %r2;
+		shfl.sync.up.b32 %r3|%p1, %me, 1, 0, -1; @!%p1 add.u32 %r3, %r3, 1000;
+		redux.sync.max.u32 %r4, %me, -1; match.any.sync.b32 %r5, 7, -1; popc.b32 %r5, %r5;
+		mad.lo.u32 %r6, %r1, 1, %r3; mad.lo.u32 %r6, %r4, 10000, %r6; mad.lo.u32 %r6, %r5, 1000000, %r6;`+put("%r6")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		up := max(i-1, 0)
+		if i == 0 {
+			up = 1000
+		}
+		require.Equal(t, uint32(496+up+31*10000+32*1000000), got, "lane %d", i)
+	}
+}
+
+// Half of a warp names itself only: it neither waits for the other half nor takes it along.
+func TestHalvesOfAWarpVoteAlone(t *testing.T) {
+	p := program(t, entry(`
+		setp.lt.u32 %p1, %me, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1; setp.eq.u32 %p2, %me, 3;
+		vote.sync.any.pred %p3, %p2, %r1; selp.b32 %r2, 1, 0, %p3;`+put("%r2")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		require.Equal(t, i < 16, got == 1, "lane %d", i)
+	}
+}
+
+func TestASpinLockMakesProgress(t *testing.T) {
+	p := program(t, ".global .u32 lock;\n.global .u32 count;\n"+entry(`
+		TRY: atom.global.cas.b32 %r1, [lock], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra TRY;
+		ld.volatile.global.u32 %r2, [count]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [count], %r2; membar.gl;
+		atom.global.exch.b32 %r3, [lock], 0;`))
+	l := block(64)
+	l.Grid = [3]uint32{20, 1, 1}
+	_, fault := run(t, p, l, 1)
+	require.Nil(t, fault)
+	count, ok := p.Variable("count")
+	require.True(t, ok)
+	require.Equal(t, uint32(20*64), binary.LittleEndian.Uint32(count))
+}
+
+// All blocks wait until all have come, which only works if every one of them stays alive and gets its turn.
+func TestABarrierOfTheWholeGrid(t *testing.T) {
+	p := program(t, ".global .u32 arrived;\n"+entry(`
+		setp.ne.u32 %p1, %me, 0; @%p1 bra DONE;
+		mov.u32 %r1, %nctaid.x; atom.global.add.u32 %r2, [arrived], 1;
+		WAIT: ld.volatile.global.u32 %r3, [arrived]; setp.lt.u32 %p2, %r3, %r1; @%p2 bra WAIT;
+		DONE: bar.sync 0;`))
+	l := block(64)
+	l.Grid = [3]uint32{200, 1, 1}
+	_, fault := run(t, p, l, 1)
+	require.Nil(t, fault)
+}
+
+func TestDeviceFunctions(t *testing.T) {
+	p := program(t, `
+		.func (.param .b32 result) power(.param .b32 base, .param .b32 exponent)
+		{
+			.reg .pred %p<2>; .reg .b32 %r<6>;
+			ld.param.u32 %r1, [base]; ld.param.u32 %r2, [exponent];
+			setp.eq.u32 %p1, %r2, 0; @%p1 bra ONE;
+			sub.u32 %r3, %r2, 1;
+			{ .param .b32 a; .param .b32 b; .param .b32 back;
+			  st.param.b32 [a], %r1; st.param.b32 [b], %r3; call.uni (back), power, (a, b); ld.param.b32 %r4, [back]; }
+			mul.lo.u32 %r4, %r4, %r1; bra OUT;
+			ONE: mov.u32 %r4, 1;
+			OUT: st.param.b32 [result], %r4; ret;
+		}
+		`+entry(`
+			and.b32 %r2, %me, 7; add.u32 %r1, %me, 1; mov.u32 %r3, 0; setp.gt.u32 %p1, %me, 20; @%p1 bra SKIP;
+			{ .param .b32 a; .param .b32 b; .param .b32 back;
+			  st.param.b32 [a], %r1; st.param.b32 [b], %r2; call (back), power, (a, b); ld.param.b32 %r3, [back]; }
+			SKIP:`+put("%r3")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		want := uint32(1)
+		for range i & 7 {
+			want *= uint32(i + 1)
+		}
+		if i > 20 {
+			want = 0
+		}
+		require.Equal(t, want, got, "lane %d", i)
+	}
+}
+
+func TestCallsThroughAddresses(t *testing.T) {
+	p := program(t, `
+		.func (.param .b32 result) twice(.param .b32 v) { .reg .b32 %r<3>; ld.param.u32 %r1, [v]; shl.b32 %r1, %r1, 1; st.param.b32 [result], %r1; ret; }
+		.func (.param .b32 result) thrice(.param .b32 v) { .reg .b32 %r<3>; ld.param.u32 %r1, [v]; mul.lo.u32 %r1, %r1, 3; st.param.b32 [result], %r1; ret; }
+		.global .align 8 .u64 table[2] = {twice, thrice};
+		`+entry(`
+			and.b32 %r1, %me, 1; mul.wide.u32 %rd1, %r1, 8; mov.u64 %rd2, table; add.s64 %rd2, %rd2, %rd1; ld.global.u64 %rd3, [%rd2];
+			{ .param .b32 v; .param .b32 back; st.param.b32 [v], %me;
+			  shape: .callprototype (.param .b32 _) _ (.param .b32 _);
+			  call (back), %rd3, (v), shape; ld.param.b32 %r2, [back]; }`+put("%r2")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		require.Equal(t, uint32(i*(2+i%2)), got)
+	}
+}
+
+func TestPrinting(t *testing.T) {
+	p := program(t, `
+		.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+		`+text("text", "lane %d says %5.2f, %s and %lld%%\n")+text("word", "hello")+entry(`
+			.local .align 8 .b8 room[32]; .reg .b64 %room;
+			mov.u64 %room, room; st.local.u32 [%room], %me; st.local.f64 [%room+8], 0d400921fb54442d18;
+			mov.u64 %rd1, word; cvta.global.u64 %rd1, %rd1; st.local.u64 [%room+16], %rd1; st.local.u64 [%room+24], -7;
+			cvta.local.u64 %rd2, %room; mov.u64 %rd3, text; cvta.global.u64 %rd3, %rd3;
+			{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd3; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }`))
+	var mu sync.Mutex
+	var printed strings.Builder
+	l := block(2)
+	l.Print = func(text string) { mu.Lock(); printed.WriteString(text); mu.Unlock() }
+	_, fault := run(t, p, l, 1)
+	require.Nil(t, fault)
+	require.Equal(t, "lane 0 says  3.14, hello and -7%\nlane 1 says  3.14, hello and -7%\n", printed.String())
+}
+
+func TestFaultsNameTheirPlace(t *testing.T) {
+	for _, c := range []struct {
+		name, body, want string
+		kind             simt.FaultKind
+	}{
+		{"past the end", "setp.ne.u32 %p1, %me, 37; @%p1 bra OK; st.global.u32 [%out+1024], %me; OK:", "thread (37,0,0): an access of 4 bytes, 768 bytes past the end of argument 0 (out) (st.global.u32, PTX line 8)", simt.OutOfBounds},
+		{"before the start", "st.global.u32 [%out+-4], %me;", "an access of 4 bytes, 4 bytes before the start of argument 0 (out)", simt.OutOfBounds},
+		{"across the end", "st.global.v4.u32 [%out+240], {%me, %me, %me, %me}; ld.global.u64 %rd1, [%out+256];", "past the end of argument 0", simt.OutOfBounds},
+		{"null", "mov.u64 %rd1, 0; ld.global.u32 %r1, [%rd1];", "an access through a null pointer", simt.OutOfBounds},
+		{"misaligned", "ld.global.u32 %r1, [%out+2];", "an access of 4 bytes at an address that is not a multiple of 4", simt.Misaligned},
+		{"trap", "trap;", "the kernel stopped itself (trap)", simt.Trapped},
+		{"barrier", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.sync 1; bra OUT; HERE: bar.sync 2; OUT:", "wait for ever", simt.Stuck},
+		{"lanes", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.warp.sync -1; bra OUT; HERE: shfl.sync.idx.b32 %r1, %me, 0, 31, -1; bar.sync 0; OUT:", "wait for ever", simt.Stuck},
+		{"no function", "mov.u64 %rd1, 42; f: .callprototype _ (); call %rd1, (), f;", "a call through the address 0x2a", simt.BadCall},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, fault := run(t, program(t, entry(c.body)), block(64), 64)
+			require.NotNil(t, fault)
+			require.Equal(t, c.kind, fault.Kind, "%v", fault)
+			require.Contains(t, fault.Error(), c.want)
+		})
+	}
+}
+
+func TestWhatCannotRunIsRefusedBeforeItStarts(t *testing.T) {
+	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};"))
+	_, err := p.Kernel("k")
+	var unsupported *simt.UnsupportedError
+	require.True(t, errors.As(err, &unsupported))
+	require.EqualError(t, err, `test.ptx:9:6: kernel "k" uses mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, which the CPU device cannot run`)
+	_, err = p.Kernel("other")
+	require.EqualError(t, err, `test.ptx has no kernel "other"`)
+}
+
+// text declares a variable that holds a string.
+func text(name, value string) string {
+	var list []string
+	for _, b := range []byte(value + "\x00") {
+		list = append(list, strconv.Itoa(int(b)))
+	}
+	return fmt.Sprintf(".global .align 1 .b8 %s[%d] = {%s};\n", name, len(list), strings.Join(list, ", "))
+}
+
+// single runs one instruction on given registers and returns the bits of its result.
+func single(t *testing.T, text string, wide bool) uint64 {
+	t.Helper()
+	body := text + "\nst.global.u32 [%out], %r0;"
+	if wide {
+		body = text + "\nst.global.u64 [%out], %rd0;"
+	}
+	out, fault := run(t, program(t, entry(body)), block(1), 2)
+	require.Nil(t, fault)
+	if wide {
+		return uint64(out[1])<<32 | uint64(out[0])
+	}
+	return uint64(out[0])
+}
+
+func TestInstructionsAtTheirEdges(t *testing.T) {
+	f32 := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
+	for _, c := range []struct {
+		text string
+		want uint64
+	}{
+		{"shl.b32 %r0, 1, 32;", 0}, {"shr.u32 %r0, 0x80000000, 40;", 0}, {"shr.s32 %r0, 0x80000000, 40;", 0xffffffff},
+		{"mov.b32 %r1, 0x80000000; abs.s32 %r0, %r1;", 0x80000000}, {"div.s32 %r0, 0x80000000, -1;", 0x80000000}, {"rem.s32 %r0, -7, 3;", 0xffffffff},
+		{"add.sat.s32 %r0, 0x7fffffff, 1;", 0x7fffffff}, {"sub.sat.s32 %r0, 0x80000000, 1;", 0x80000000},
+		{"mul.hi.u32 %r0, 0xffffffff, 0xffffffff;", 0xfffffffe}, {"mul.hi.s32 %r0, -1, -1;", 0}, {"mad.hi.u32 %r0, 0x80000000, 4, 5;", 7},
+		{"mul24.lo.s32 %r0, 0xffffff, 2;", 0xfffffffe}, {"sad.s32 %r0, -5, 7, 100;", 112},
+		{"bfe.u32 %r0, 0xabcd1234, 8, 8;", 0x12}, {"bfe.s32 %r0, 0xabcd9234, 8, 8;", 0xffffff92}, {"bfi.b32 %r0, 0xff, 0x12345678, 8, 4;", 0x12345f78},
+		{"bfind.u32 %r0, 0;", 0xffffffff}, {"bfind.s32 %r0, -1;", 0xffffffff}, {"bfind.shiftamt.u32 %r0, 0x00010000;", 15}, {"brev.b32 %r0, 1;", 0x80000000},
+		{"clz.b32 %r0, 0;", 32}, {"popc.b32 %r0, 0xf0f0;", 8}, {"fns.b32 %r0, 0x0000f0f0, 4, 2;", 5}, {"bmsk.clamp.b32 %r0, 4, 8;", 0xff0}, {"szext.wrap.s32 %r0, 0x1f8, 4;", 0xfffffff8},
+		{"prmt.b32 %r0, 0x33221100, 0x77665544, 0x6420;", 0x66442200}, {"prmt.b32 %r0, 0x00008000, 0, 0x9999;", 0xffffffff}, {"prmt.b32.rc8 %r0, 0x33221100, 0, 2;", 0x22222222},
+		{"lop3.b32 %r0, 0xff00, 0xf0f0, 0xcccc, 0x96;", 0xff00 ^ 0xf0f0 ^ 0xcccc}, {"shf.l.wrap.b32 %r0, 0x80000001, 1, 33;", 3}, {"shf.r.clamp.b32 %r0, 7, 1, 40;", 1},
+		{"dp4a.s32.u32 %r0, 0xff020304, 0x01010101, 10;", 18}, {"dp2a.lo.u32.u32 %r0, 0x00020003, 0x00000405, 1;", 24},
+		{"add.cc.u32 %r1, 0xffffffff, 1; addc.u32 %r0, 1, 1;", 3}, {"sub.cc.u32 %r1, 0, 1; subc.u32 %r0, 10, 1;", 8},
+		{"mov.f32 %f1, 0f7f800000; mul.f32 %f0, %f1, 0f00000000; mov.b32 %r0, %f0;", 0x7fffffff},
+		{"add.rz.f32 %f0, 0f3f800000, 0f33000001; mov.b32 %r0, %f0;", f32(1)}, {"add.rp.f32 %f0, 0f3f800000, 0f00000001; mov.b32 %r0, %f0;", f32(math.Nextafter32(1, 2))},
+		{"fma.rn.f32 %f0, 0f3f800001, 0f3f800001, 0fbf800002; mov.b32 %r0, %f0;", f32(float32(math.FMA(float64(float32(1)+0x1p-23), float64(float32(1)+0x1p-23), -(1 + 0x1p-22))))},
+		{"div.rm.f32 %f0, 0f3f800000, 0f40400000; mov.b32 %r0, %f0;", 0x3eaaaaaa}, {"div.rp.f32 %f0, 0f3f800000, 0f40400000; mov.b32 %r0, %f0;", 0x3eaaaaab},
+		{"mul.ftz.f32 %f0, 0f00400000, 0f3f800000; mov.b32 %r0, %f0;", 0}, {"mul.f32 %f0, 0f00400000, 0f3f800000; mov.b32 %r0, %f0;", 0x00400000},
+		{"add.sat.f32 %f0, 0f3f800000, 0f3f800000; mov.b32 %r0, %f0;", f32(1)}, {"min.f32 %f0, 0f80000000, 0f00000000; mov.b32 %r0, %f0;", 0x80000000},
+		{"max.f32 %f0, 0f7fc00000, 0f3f800000; mov.b32 %r0, %f0;", f32(1)}, {"max.NaN.f32 %f0, 0f7fc00000, 0f3f800000; mov.b32 %r0, %f0;", 0x7fffffff},
+		{"sqrt.rn.f32 %f0, 0f40000000; mov.b32 %r0, %f0;", f32(float32(math.Sqrt2))}, {"rcp.rz.f32 %f0, 0f40400000; mov.b32 %r0, %f0;", 0x3eaaaaaa}, {"ex2.approx.f32 %f0, 0f41200000; mov.b32 %r0, %f0;", f32(1024)},
+		{"cvt.rni.s32.f32 %r0, 0f40200000;", 2}, {"cvt.rzi.s32.f32 %r0, 0fc0200000;", 0xfffffffe}, {"cvt.rzi.u32.f32 %r0, 0fc0200000;", 0}, {"cvt.rzi.s32.f32 %r0, 0f7fc00000;", 0}, {"cvt.rzi.s32.f32 %r0, 0f7f000000;", 0x7fffffff},
+		{"cvt.rn.f32.u32 %f0, 0xffffffff; mov.b32 %r0, %f0;", f32(4294967296)}, {"cvt.rz.f32.u32 %f0, 0xffffffff; mov.b32 %r0, %f0;", 0x4f7fffff}, {"cvt.sat.u8.s32 %r0, 300;", 255}, {"cvt.s32.s8 %r0, 0x80;", 0xffffff80},
+		{"cvt.rn.f16.f32 %h0, 0f477fefff; cvt.u32.u16 %r0, %h0;", 0x7bff}, {"cvt.rn.f16.f32 %h0, 0f477ff000; cvt.u32.u16 %r0, %h0;", 0x7c00}, {"cvt.rn.f16.f32 %h0, 0f33000001; cvt.u32.u16 %r0, %h0;", 1}, {"cvt.rn.f16.f32 %h0, 0f33000000; cvt.u32.u16 %r0, %h0;", 0},
+		{"cvt.rn.bf16.f32 %h0, 0f3f808000; cvt.u32.u16 %r0, %h0;", 0x3f80}, {"cvt.rn.f16x2.f32 %r0, 0f40000000, 0f3f800000;", 0x40003c00},
+		{"set.eq.u32.u32 %r0, 5, 5;", 0xffffffff}, {"set.lt.f32.s32 %f0, 1, 0; mov.b32 %r0, %f0;", 0}, {"setp.ltu.f32 %p1, 0f7fc00000, 0f00000000; selp.b32 %r0, 1, 2, %p1;", 1}, {"slct.u32.s32 %r0, 8, 9, -1;", 9},
+		{"testp.subnormal.f32 %p1, 0f00000001; selp.b32 %r0, 1, 2, %p1;", 1}, {"copysign.f32 %f0, 0fbf800000, 0f40000000; mov.b32 %r0, %f0;", f32(-2)},
+	} {
+		require.Equal(t, c.want, single(t, c.text, false), "%s gives %#x", c.text, single(t, c.text, false))
+	}
+	for _, c := range []struct {
+		text string
+		want uint64
+	}{
+		{"mul.wide.s32 %rd0, -2, 3;", ^uint64(5)}, {"mul.hi.s64 %rd0, -1, 1;", ^uint64(0)}, {"mad.wide.u32 %rd0, 0xffffffff, 2, 1;", 0x1ffffffff},
+		{"shl.b64 %rd0, 1, 64;", 0}, {"shr.s64 %rd0, 0x8000000000000000, 63;", ^uint64(0)}, {"brev.b64 %rd0, 1;", 1 << 63},
+		{"add.rm.f64 %fd0, 0d3ff0000000000000, 0d8000000000000001; mov.b64 %rd0, %fd0;", 0x3fefffffffffffff}, {"div.rn.f64 %fd0, 0d3ff0000000000000, 0d4008000000000000; mov.b64 %rd0, %fd0;", 0x3fd5555555555555},
+		{"cvt.rzi.s64.f64 %rd0, 0d43e0000000000000;", math.MaxInt64}, {"cvt.rn.f64.u64 %fd0, 0xffffffffffffffff; mov.b64 %rd0, %fd0;", math.Float64bits(0x1p64)},
+		{"cvt.rzi.s64.f32 %rd0, 0f7fc00000;", 1 << 63}, {"mov.b64 %rd0, {7, 9};", 9<<32 | 7},
+	} {
+		require.Equal(t, c.want, single(t, c.text, true), "%s gives %#x", c.text, single(t, c.text, true))
+	}
+}
