@@ -13,8 +13,9 @@ const (
 	warpSize  = 32
 	fullMask  = ^uint32(0)
 	barriers  = 16
-	groupTurn = 1 << 12 // basic blocks that a group runs before others of its warp get a turn
+	groupTurn = 1 << 10 // basic blocks that a group runs before others of its warp get a turn
 	warpTurn  = 1 << 10 // the same of a warp among those of its block
+	pollTurn  = 8       // passes of a loop that only looks at memory others write, before everybody else gets a turn
 )
 
 // lanes is one register: a value for each lane, narrower ones with zeros above.
@@ -31,6 +32,7 @@ type exec struct {
 	warp  *warp
 	block *block
 	at    int32        // the instruction that runs
+	polls bool         // since the last jump back it has read what other threads write
 	near  [nearby]span // where the last global accesses were, by instruction
 }
 
@@ -132,6 +134,8 @@ type group struct {
 	frame   *frame
 	pc      int32
 	mask    uint32
+	polls   int32 // passes of a loop that looks at what others write
+	idle    bool  // it waits for what others write: it comes last
 	age     int32 // how often it gave way
 	waiting int8  // the barrier that it waits at, or -1
 	parked  bool  // until the lanes that it needs have come
@@ -142,6 +146,7 @@ type warp struct {
 	index  int
 	live   uint32
 	groups []group
+	idle   bool // all its groups wait for what other threads write
 	top    *frame
 	local  []byte // 32 stacks, one after the other
 	lane   lanes
@@ -230,6 +235,10 @@ func (w *warp) pick() int {
 		}
 		b := &w.groups[best]
 		switch {
+		case g.idle != b.idle:
+			if !g.idle {
+				best = i
+			}
 		case g.age != b.age:
 			if g.age < b.age {
 				best = i
@@ -248,10 +257,18 @@ func (w *warp) pick() int {
 // run executes up to so many basic blocks and says whether any ran.
 func (w *warp) run(budget int) (ran bool) {
 	turn := 0
+	w.idle = false
 	for budget > 0 {
 		i := w.pick()
 		if i < 0 {
 			return ran
+		}
+		if w.groups[i].idle { // all that can run wait for other threads
+			for k := range w.groups {
+				w.groups[k].idle = false
+			}
+			w.idle = true
+			return true
 		}
 		ran = true
 		g := &w.groups[i]
@@ -309,7 +326,7 @@ next:
 			for i := range kept {
 				if k := &kept[i]; k.waiting < 0 && k.frame == g.frame && k.pc == g.pc {
 					k.mask |= g.mask
-					k.age = min(k.age, g.age)
+					k.age, k.polls = min(k.age, g.age), max(k.polls, g.polls)
 					k.parked = false
 					continue next
 				}
@@ -366,18 +383,37 @@ func (w *warp) step(g *group) bool {
 		taken := b.guard.mask(x, mask)
 		switch taken {
 		case mask:
+			back := b.to <= g.pc
 			g.pc = b.to
-			return true
+			return !back || !w.polled(g)
 		case 0:
 			g.pc++
 			return true
 		}
+		back := group{frame: g.frame, pc: b.to, mask: taken, age: g.age, polls: g.polls, waiting: -1}
+		if b.to <= g.pc {
+			w.polled(&back)
+		}
 		g.mask = mask &^ taken
 		g.pc++
-		w.groups = append(w.groups, group{frame: g.frame, pc: b.to, mask: taken, age: g.age, waiting: -1})
+		w.groups = append(w.groups, back)
 		return false
 	}
 	return w.end(g, b, mask)
+}
+
+// polled notes that a group jumped back, and says whether it gives way: it may be waiting for a value that another thread writes.
+func (w *warp) polled(g *group) bool {
+	if !w.x.polls {
+		g.polls = 0
+		return false
+	}
+	w.x.polls = false
+	if g.polls++; g.polls < pollTurn {
+		return false
+	}
+	g.polls, g.idle = 0, true
+	return true
 }
 
 // end carries out the rarer ways in which a basic block ends.
@@ -459,6 +495,7 @@ type block struct {
 	alive   int
 	warps   []*warp
 	shared  []byte
+	polling bool // all its warps wait for what other threads write: other blocks come first
 	bars    [barriers]barrier
 	ctaid   [3]lanes
 	other   map[specialSlot]*lanes
@@ -578,9 +615,11 @@ func (o *barrierOp) result(g *group, bar *barrier) {
 // turn runs each warp for a while. It says whether the block has ended.
 func (b *block) turn() (ended bool) {
 	ran := false
+	b.polling = true
 	for _, w := range b.warps {
 		if len(w.groups) > 0 && w.run(warpTurn) {
 			ran = true
+			b.polling = b.polling && w.idle
 		}
 	}
 	if b.alive == 0 {

@@ -630,7 +630,14 @@ func (c *compiler) memory() op {
 				extend = func(v uint64) uint64 { return truncate(uint64(signExtend(v, n)), wide) }
 			}
 		}
-		return load(c.finder(space), base, offset, targets, t.Size(), extend)
+		read := load(c.finder(space), base, offset, targets, t.Size(), extend)
+		if f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModMmio, ptx.ModCv) == ptx.ModOther {
+			return read
+		}
+		return func(x *exec, m uint32) {
+			x.polls = true
+			read(x, m)
+		}
 	case ptx.OpSt:
 		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
 			break

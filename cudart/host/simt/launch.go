@@ -33,9 +33,10 @@ type Launch struct {
 }
 
 const (
-	blockTurn  = 64      // turns of a block before another gets one
-	mostShared = 1 << 20 // bytes of a block
-	mostLocal  = 1 << 30 // bytes of a block's threads together
+	residentThreads = 132 * 2048
+	blockTurn       = 64      // turns of a block before another gets one
+	mostShared      = 1 << 20 // bytes of a block
+	mostLocal       = 1 << 30 // bytes of a block's threads together
 )
 
 // Run is a launch on its way. Any number of workers may call Work.
@@ -150,10 +151,11 @@ func (r *Run) work(more func() bool) {
 	}
 }
 
-// take chooses the next block: a new one, or when there is none, the one that has waited longest.
+// take chooses the next block: a new one, or when there is none, or as many are under way as a GPU holds, the one that has waited
+// longest.
 func (r *Run) take(spare *[]*block) *block {
 	n := uint64(0)
-	for {
+	for !r.crowded() {
 		n = r.next.Load()
 		if n >= r.blocks {
 			break
@@ -178,6 +180,13 @@ func (r *Run) take(spare *[]*block) *block {
 	b := r.suspended[0]
 	r.suspended = r.suspended[1:]
 	return b
+}
+
+// crowded says whether as many blocks are under way as a large GPU holds at once; a kernel may rely on no more.
+func (r *Run) crowded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.suspended) >= residentThreads/((r.threads+warpSize-1)/warpSize*warpSize)
 }
 
 // newBlock makes what a block needs; it is used again for later blocks.
@@ -220,6 +229,9 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 	for range blockTurn {
 		if b.turn() {
 			return true, nil
+		}
+		if b.polling {
+			return false, nil
 		}
 		if b.run.stop.Load() {
 			return true, nil

@@ -279,6 +279,7 @@ type combine func(old, b, c uint64) uint64
 // atomics is atom (with a target) and red (target -1).
 func atomics(find memoryAt, base int, offset uint64, target, b, c, size int, f combine) op {
 	return func(x *exec, m uint32) {
+		x.polls = true
 		from, second := x.s[base], x.s[b]
 		third := second
 		if c >= 0 {

@@ -250,7 +250,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		name, body, want string
 		kind             simt.FaultKind
 	}{
-		{"past the end", "setp.ne.u32 %p1, %me, 37; @%p1 bra OK; st.global.u32 [%out+1024], %me; OK:", "thread (37,0,0): an access of 4 bytes, 768 bytes past the end of argument 0 (out) (st.global.u32, PTX line 8)", simt.OutOfBounds},
+		{"past the end", "setp.ne.u32 %p1, %me, 37; @%p1 bra OK; st.global.u32 [%out+1024], %me; OK:", "thread (37,0,0): an access of 4 bytes, 768 bytes past the end of argument 0 (out) (st.global.u32, PTX line 9)", simt.OutOfBounds},
 		{"before the start", "st.global.u32 [%out+-4], %me;", "an access of 4 bytes, 4 bytes before the start of argument 0 (out)", simt.OutOfBounds},
 		{"across the end", "st.global.v4.u32 [%out+240], {%me, %me, %me, %me}; ld.global.u64 %rd1, [%out+256];", "past the end of argument 0", simt.OutOfBounds},
 		{"null", "mov.u64 %rd1, 0; ld.global.u32 %r1, [%rd1];", "an access through a null pointer", simt.OutOfBounds},
@@ -274,7 +274,7 @@ func TestWhatCannotRunIsRefusedBeforeItStarts(t *testing.T) {
 	_, err := p.Kernel("k")
 	var unsupported *simt.UnsupportedError
 	require.True(t, errors.As(err, &unsupported))
-	require.EqualError(t, err, `test.ptx:9:6: kernel "k" uses mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, which the CPU device cannot run`)
+	require.EqualError(t, err, `test.ptx:10:6: kernel "k" uses mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, which the CPU device cannot run`)
 	_, err = p.Kernel("other")
 	require.EqualError(t, err, `test.ptx has no kernel "other"`)
 }
