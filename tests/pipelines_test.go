@@ -171,7 +171,7 @@ func TestCustomKernelNeedsAGPU(t *testing.T) {
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
 	_, err = runtime.New(context.Background(), g, plan, openHost(t, g), runtime.Options{})
-	require.EqualError(t, err, `node "add2.0": cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: kernel "add2" of module "add2.cu" needs a GPU, or a Go implementation registered under its name, to run on the CPU device`)
+	require.EqualError(t, err, `node "add2.0": cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: kernel "add2" of module "add2.cu" needs a GPU, PTX in place of its source, or a Go implementation registered under its name, to run on the CPU device`)
 }
 
 // With a Go version of the kernel the same file runs on the CPU device.

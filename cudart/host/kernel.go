@@ -1,4 +1,4 @@
-// Modules and kernels on the CPU: a kernel is its Go reference, and the limits are those of a device. Compiles nothing.
+// Modules and kernels on the CPU: a kernel is its Go reference or runs from its PTX, and the limits are those of a device.
 
 package host
 
@@ -56,9 +56,9 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if ok && r.Run != nil && !m.platform.options.PTX {
 		return &kernel{module: m, entry: entry, reference: r}, nil
 	}
-	if m.source.Kind != kernels.PTX {
+	if m.source.Kind != kernels.PTX || len(m.source.Code) == 0 {
 		return nil, fail(call, notSupported, m.device.id,
-			"kernel %q of module %q needs a GPU, or a Go implementation registered under its name, to run on the CPU device",
+			"kernel %q of module %q needs a GPU, PTX in place of its source, or a Go implementation registered under its name, to run on the CPU device",
 			entry, m.source.Name)
 	}
 	interpreter, err := m.code.kernel(m.source, entry)

@@ -59,7 +59,7 @@ func TestKernelWithoutReference(t *testing.T) {
 	b := newBench(t, Options{References: map[string]kernels.Reference{"mine": own}})
 	_, err := b.module.Kernel("theirs")
 	require.EqualError(t, err, `cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: `+
-		`kernel "theirs" of module "test" needs a GPU, or a Go implementation registered under its name, to run on the CPU device`)
+		`kernel "theirs" of module "test" needs a GPU, PTX in place of its source, or a Go implementation registered under its name, to run on the CPU device`)
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 	_, err = b.module.Kernel("mine")
 	require.NoError(t, err)
