@@ -30,7 +30,7 @@ func budget(hard effort.Effort, buffers int) pack.Budget {
 	case effort.Thorough:
 		return pack.Budget{Orders: 300_000_000, Search: 600_000_000}
 	default:
-		return pack.Budget{Orders: min(8_000_000, 800_000+16_000*n), Search: min(400_000, 100_000+1_000*n)}
+		return pack.Budget{Orders: min(8_000_000, 600_000+16_000*n), Search: min(400_000, 40_000+600*n)}
 	}
 }
 
@@ -41,16 +41,19 @@ func placeSharing(ctx context.Context, l *lifetimes, nodes int, hard effort.Effo
 	if len(l.buffers) > searchLimit || peakOf(l, swept) == least {
 		return swept
 	}
-	return pack.Lower(ctx, l.problem(), swept, 0, budget(hard, len(l.buffers))).Offsets
+	return pack.Lower(ctx, l.problem(hard == effort.Thorough), swept, 0, budget(hard, len(l.buffers))).Offsets
 }
 
-// problem is the packing of buffers with these lifetimes.
-func (l *lifetimes) problem() *pack.Problem {
+// longLimit is how many buffers the heaviest antichain is found of where a search takes seconds; for a thousand it takes tenths of one.
+const longLimit = 1000
+
+// problem is the packing of buffers with these lifetimes, for a search that takes long or not.
+func (l *lifetimes) problem(long bool) *pack.Problem {
 	if l.columns == 1 && l.complete() {
 		return pack.Intervals(l.bytes, l.first, l.last)
 	}
 	p := pack.Crossed(l.bytes, l.first, l.last, l.crossing)
-	if len(l.buffers) <= antichainLimit {
+	if n := len(l.buffers); n <= antichainLimit || long && n <= longLimit {
 		p.Section(func() []int32 { return heaviestAntichain(l) })
 	}
 	return p
@@ -150,7 +153,7 @@ func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, st
 			verdict = MayFit
 			continue
 		}
-		r := pack.Fit(ctx, l.problem(), limit-a.base, steps-taken)
+		r := pack.Fit(ctx, l.problem(true), limit-a.base, steps-taken)
 		taken += r.Steps
 		switch {
 		case r.Verdict == pack.Found:
