@@ -99,8 +99,8 @@ func capSteps(e Effort) int64 {
 	}
 }
 
-// firstShare is the part of those steps that the plan without a cap gets before slower plans are tried.
-const firstShare = 16
+// firstDivisor: the plan without a cap gets one in so many of those steps before slower plans are tried.
+const firstDivisor = 16
 
 // capped is the search for a plan that fits a memory cap.
 type capped struct {
@@ -133,7 +133,7 @@ func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
 	}
 	c := &capped{r: r, kept: kept, steps: capSteps(r.o.Effort)}
 	c.consider(first)
-	if !c.search(first, c.steps/firstShare) {
+	if !c.search(first, c.steps/firstDivisor) {
 		if c.best != nil {
 			return first, nil
 		}
@@ -154,7 +154,7 @@ func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
 	if c.best != nil && r.g.Len() > cappedSearch {
 		return c.best, nil
 	}
-	order := place.FrugalOrder(p, tightBuffers(r.g, first, limit))
+	order := place.LowMemoryOrder(p, tightBuffers(r.g, first, limit))
 	for streams := r.o.Streams; streams >= 1; streams /= 2 {
 		made, err := r.schedule(p, place.InOrder(p, order, streams), "list")
 		if err != nil {

@@ -45,7 +45,7 @@ func plantFaults(p *Problem, a *Assignment, w *waitList) {
 	switch last := len(w.from) - 1; {
 	case planted.Is(planted.Placement) && n > 0:
 		node := a.order[n-1]
-		a.stream[node] = (a.stream[node] + 1) % int32(len(a.lanes))
+		a.stream[node] = (a.stream[node] + 1) % int32(len(a.streams))
 	case planted.Is(planted.Order) && n > 1:
 		a.order = slices.Clone(a.order)
 		for k := n - 1; k > 0; k-- {
@@ -65,7 +65,7 @@ func plantFaults(p *Problem, a *Assignment, w *waitList) {
 
 // assemble fills in the plan's streams, order and events. A record stands right after its node and only where a wait uses it.
 func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Plan) {
-	n, streams := p.len(), len(s.lanes)
+	n, streams := p.len(), len(s.streams)
 	a := assemblers.Get().(*assembler)
 	a.pending, a.event = scratch.Zeroed(a.pending, n), scratch.Sized(a.event, n)
 	a.at, a.size, a.device = scratch.Sized(a.at, streams), scratch.Zeroed(a.size, streams), scratch.Sized(a.device, streams)
@@ -85,7 +85,7 @@ func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Pl
 	ops := make([]plan.Op, n+len(w.from)+records)
 	made.Streams = make([]plan.Stream, streams)
 	begin := int32(0)
-	for k, l := range s.lanes {
+	for k, l := range s.streams {
 		q := p.pools[l.pool]
 		end := begin + size[k]
 		made.Streams[k] = plan.Stream{Device: q.device, Priority: q.priority, Ops: ops[begin:end:end]}

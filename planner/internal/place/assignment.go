@@ -9,12 +9,12 @@ import (
 
 // Assignment is what a strategy decides. Stream order is submission order, which is topological.
 type Assignment struct {
-	stream []int32   // of each node
-	order  []int32   // nodes as submitted
-	lanes  []lane    // by stream
-	waits  *waitList // nil: not known yet
-	score  score     // as the strategy sees it, where it looks
-	owner  *lister   // whose memory this is, nil for nobody's
+	stream  []int32       // of each node
+	order   []int32       // nodes as submitted
+	streams []draftStream // by stream
+	waits   *waitList     // nil: not known yet
+	score   score         // as the strategy sees it, where it looks
+	owner   *lister       // whose memory this is, nil for nobody's
 }
 
 // Release hands the memory back where it is somebody's. The assignment must not be used any more.
@@ -24,26 +24,26 @@ func (s *Assignment) Release() {
 	}
 }
 
-// lane is a stream before it has a number that people see.
-type lane struct {
+// draftStream is a stream before it has a number that people see.
+type draftStream struct {
 	pool     int32
 	binding  int32 // index into the problem's bindings, -1 for none
 	computes bool
 }
 
-// fewLanes is how many streams most assignments stay within.
-const fewLanes = 32
+// fewStreams is how many streams most assignments stay within.
+const fewStreams = 32
 
 // number gives the streams their final numbers: a bound stream the one that its user wrote, where there are that many streams,
 // the others what is left, by first use. Streams without nodes vanish.
 func (s *Assignment) number(p *Problem) {
 	// Most plans have few streams: what is kept by stream lies on the stack then.
-	var few [4 * fewLanes]int32
+	var few [4 * fewStreams]int32
 	words := few[:]
-	if len(s.lanes) > fewLanes {
-		words = make([]int32, 4*len(s.lanes))
+	if len(s.streams) > fewStreams {
+		words = make([]int32, 4*len(s.streams))
 	}
-	count := len(s.lanes)
+	count := len(s.streams)
 	used, homeless := words[:0:count], words[count:count:2*count]
 	final, taken := words[2*count:3*count], words[3*count:4*count]
 	for k := range final {
@@ -57,10 +57,10 @@ func (s *Assignment) number(p *Problem) {
 			}
 		}
 	}
-	lanes := make([]lane, len(used))
+	streams := make([]draftStream, len(used))
 	for _, k := range used {
 		final[k] = -1
-		if b := s.lanes[k].binding; b >= 0 {
+		if b := s.streams[k].binding; b >= 0 {
 			if number := p.bindings[b].number; int(number) < len(used) {
 				final[k] = number
 				taken[number] = 1
@@ -70,10 +70,10 @@ func (s *Assignment) number(p *Problem) {
 		}
 	}
 	slices.SortFunc(homeless, func(a, b int32) int {
-		return cmp.Compare(p.bindings[s.lanes[a].binding].number, p.bindings[s.lanes[b].binding].number)
+		return cmp.Compare(p.bindings[s.streams[a].binding].number, p.bindings[s.streams[b].binding].number)
 	})
 	for _, k := range used {
-		if s.lanes[k].binding < 0 {
+		if s.streams[k].binding < 0 {
 			homeless = append(homeless, k)
 		}
 	}
@@ -86,10 +86,10 @@ func (s *Assignment) number(p *Problem) {
 		taken[next] = 1
 	}
 	for _, k := range used {
-		lanes[final[k]] = s.lanes[k]
+		streams[final[k]] = s.streams[k]
 	}
 	for i, k := range s.stream {
 		s.stream[i] = final[k]
 	}
-	s.lanes = lanes
+	s.streams = streams
 }

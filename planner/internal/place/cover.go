@@ -22,7 +22,7 @@ func Cover(p *Problem) (*Assignment, error) {
 	}
 	a := &Assignment{stream: make([]int32, n)}
 	for k := range p.bindings {
-		a.lanes = append(a.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		a.streams = append(a.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 	}
 	for _, i := range p.order {
 		k := p.boundOf(i)
@@ -31,16 +31,16 @@ func Cover(p *Problem) (*Assignment, error) {
 		case m.prev[i] >= 0:
 			k = a.stream[m.prev[i]]
 		default:
-			k = int32(len(a.lanes))
-			a.lanes = append(a.lanes, lane{pool: p.poolOf(i), binding: -1})
+			k = int32(len(a.streams))
+			a.streams = append(a.streams, draftStream{pool: p.poolOf(i), binding: -1})
 		}
 		a.stream[i] = k
 		if p.engineOf(i) == plan.Compute {
-			a.lanes[k].computes = true
+			a.streams[k].computes = true
 		}
 	}
 	need := map[int32]int{}
-	for _, l := range a.lanes {
+	for _, l := range a.streams {
 		if l.computes && l.binding < 0 {
 			need[p.pools[l.pool].device]++
 		}
@@ -51,6 +51,6 @@ func Cover(p *Problem) (*Assignment, error) {
 				need[q.device], q.device, p.streams, ErrTooManyStreams)
 		}
 	}
-	a.order = submissionOrder(p, a.stream, p.order, len(a.lanes))
+	a.order = submissionOrder(p, a.stream, p.order, len(a.streams))
 	return a, p.ctx.Err()
 }

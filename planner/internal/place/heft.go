@@ -46,7 +46,7 @@ func Heft(p *Problem) (*Assignment, error) {
 	n := p.len()
 	s := &Assignment{stream: make([]int32, n)}
 	for k := range p.bindings {
-		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 	}
 	open := make([][]int32, len(p.pools)) // the streams of each pool that nodes may choose from
 	for k := range p.bindings {
@@ -55,12 +55,12 @@ func Heft(p *Problem) (*Assignment, error) {
 		}
 	}
 	for q := range p.pools {
-		for len(open[q]) < p.share(q) {
-			open[q] = append(open[q], int32(len(s.lanes)))
-			s.lanes = append(s.lanes, lane{pool: int32(q), binding: -1})
+		for len(open[q]) < p.evenShare(q) {
+			open[q] = append(open[q], int32(len(s.streams)))
+			s.streams = append(s.streams, draftStream{pool: int32(q), binding: -1})
 		}
 	}
-	streams := make([]processor, len(s.lanes))
+	streams := make([]processor, len(s.streams))
 	type copies struct {
 		pool int32
 		kind plan.Engine
@@ -77,9 +77,9 @@ func Heft(p *Problem) (*Assignment, error) {
 			at := copies{p.poolOf(i), kind}
 			k, ok := lines[at]
 			if !ok {
-				k = int32(len(s.lanes))
+				k = int32(len(s.streams))
 				lines[at] = k
-				s.lanes = append(s.lanes, lane{pool: at.pool, binding: -1})
+				s.streams = append(s.streams, draftStream{pool: at.pool, binding: -1})
 				streams = append(streams, processor{})
 			}
 			choices = []int32{k}
@@ -120,7 +120,7 @@ func Heft(p *Problem) (*Assignment, error) {
 			}
 		}
 		s.stream[i] = best
-		s.lanes[best].computes = s.lanes[best].computes || kind == plan.Compute
+		s.streams[best].computes = s.streams[best].computes || kind == plan.Compute
 		start[i], end[i] = bestStart, bestStart+p.duration[i]
 		streams[best].take(start[i], end[i])
 		if engine != nil {

@@ -11,10 +11,10 @@ import (
 func InOrder(p *Problem, order []int32, streams int) *Assignment {
 	s := &Assignment{stream: make([]int32, p.len()), order: order}
 	for k := range p.bindings {
-		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 	}
-	lanes := make([][]int32, len(p.pools)) // of each pool, those that are open to all
-	free := make([]float64, len(s.lanes))
+	unbound := make([][]int32, len(p.pools)) // of each pool, those that are open to all
+	free := make([]float64, len(s.streams))
 	end := make([]float64, p.len())
 	for _, i := range order {
 		ready := 0.0
@@ -25,16 +25,16 @@ func InOrder(p *Problem, order []int32, streams int) *Assignment {
 		if k < 0 {
 			pool := p.poolOf(i)
 			start := math.Inf(1)
-			for _, open := range lanes[pool] {
+			for _, open := range unbound[pool] {
 				if begin := max(free[open], ready); begin < start {
 					k, start = open, begin
 				}
 			}
-			if k < 0 || start > ready && len(lanes[pool]) < streams {
-				k = int32(len(s.lanes))
-				s.lanes = append(s.lanes, lane{pool: pool, binding: -1})
+			if k < 0 || start > ready && len(unbound[pool]) < streams {
+				k = int32(len(s.streams))
+				s.streams = append(s.streams, draftStream{pool: pool, binding: -1})
 				free = append(free, 0)
-				lanes[pool] = append(lanes[pool], k)
+				unbound[pool] = append(unbound[pool], k)
 			}
 		}
 		s.stream[i] = k

@@ -1,4 +1,4 @@
-// The list strategy: passes over the graph with different tastes, the best kept. Places nothing itself.
+// The list strategy: makes passes over the graph with different preferences and keeps the best.
 
 package place
 
@@ -8,13 +8,14 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// The passes. Until a share of the time that the lower bound leaves over is spent, each takes what needs fewer waits before what is
-// urgent: the wary one leaves some of that time for what the bound does not see, such as streams that are all busy when a node
-// becomes ready; the others spend all of it. Among equals they take nodes that free the most others, or the newest.
+// The preferences of the passes. While there is slack between the longest remaining path and the lower bound, a pass takes the node
+// that needs the fewest waits, not the most urgent one. The conservative pass leaves some of the slack for delays that the bound does
+// not include, such as all streams being busy when a node becomes ready. The others use all of it. Among equals, the first two take
+// nodes on which the most others depend, the last one the node that became ready last.
 var (
-	wary    = taste{patience: 0.85, eager: 1}
-	freeing = taste{patience: 1, eager: 1}
-	newest  = taste{patience: 1, newest: true, suit: 1}
+	conservative = preference{patience: 0.85, eager: 1}
+	releasing    = preference{patience: 1, eager: 1}
+	newest       = preference{patience: 1, newest: true, moveCost: 1}
 )
 
 const (
@@ -37,17 +38,17 @@ func List(p *Problem, inLine bool) (*Assignment, error) {
 		window = largeWindow
 	}
 	l := newLister(p, window, inLine)
-	if err := l.run(wary, nil); err != nil {
+	if err := l.run(conservative, nil); err != nil {
 		return nil, err
 	}
 	l.keep()
-	var more []taste
+	var more []preference
 	switch {
 	case l.best.score.waits == 0 && l.best.score.makespan <= l.goal:
 	case p.len() <= fewPasses:
-		more = []taste{freeing, newest}
-	case p.len() <= mostPasses && l.best.score.makespan <= l.goal*(1+slackShare):
-		more = []taste{newest} // there is time to save waits with
+		more = []preference{releasing, newest}
+	case p.len() <= mostPasses && l.best.score.makespan <= l.goal*(1+slackFraction):
+		more = []preference{newest} // there is time to save waits with
 	}
 	for _, t := range more {
 		switch err := l.run(t, &l.best.score); {
@@ -66,12 +67,12 @@ type score struct {
 	waits, records int
 }
 
-// slackShare is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
-const slackShare = 0.004
+// slackFraction is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
+const slackFraction = 0.004
 
 // alike is the range of makespans that are nearly the same as that of a score.
 func (a score) alike() (low, high float64) {
-	far := float64(slackShare * a.makespan)
+	far := float64(slackFraction * a.makespan)
 	return a.makespan - far, a.makespan + far
 }
 

@@ -26,12 +26,12 @@ func TestAPassIsGivenUpOnlyWhereItWouldLose(t *testing.T) {
 					p, err := NewProblem(context.Background(), g, m, model.Durations(g, m, nil), streams)
 					require.NoError(t, err)
 					l := newLister(p, smallWindow, false)
-					require.NoError(t, l.run(wary, nil))
+					require.NoError(t, l.run(conservative, nil))
 					l.keep()
-					for _, taste := range []taste{freeing, newest} {
-						require.NoError(t, l.run(taste, nil))
+					for _, preference := range []preference{releasing, newest} {
+						require.NoError(t, l.run(preference, nil))
 						whole := l.score
-						require.NoError(t, l.run(taste, &l.best.score))
+						require.NoError(t, l.run(preference, &l.best.score))
 						if l.lost {
 							require.False(t, whole.better(l.best.score))
 							lost++

@@ -13,12 +13,12 @@ import (
 const (
 	// mostBeamNodes bounds the graphs whose orders are searched with a beam; each state of a beam costs a copy of the graph's counters.
 	mostBeamNodes = 600
-	// frugalWindow is how many ready nodes, the latest to become ready, are compared in large graphs.
-	frugalWindow = 256
+	// memoryWindow is how many ready nodes, the latest to become ready, are compared in large graphs.
+	memoryWindow = 256
 )
 
-// frugal is a graph as a serial order sees its memory.
-type frugal struct {
+// memoryGraph is a graph as a serial order sees its memory.
+type memoryGraph struct {
 	p        *Problem
 	preds    adjacency
 	useStart []int32 // by node, into uses
@@ -27,13 +27,13 @@ type frugal struct {
 	users    []int32 // by buffer
 }
 
-// FrugalOrder finds an order of submission that keeps few bytes of the given buffers alive.
-func FrugalOrder(p *Problem, buffers []int32) []int32 { return newFrugal(p, buffers).order() }
+// LowMemoryOrder finds an order of submission that keeps few bytes of the given buffers alive.
+func LowMemoryOrder(p *Problem, buffers []int32) []int32 { return newMemoryGraph(p, buffers).order() }
 
-// newFrugal reads which nodes use which of the given buffers.
-func newFrugal(p *Problem, buffers []int32) *frugal {
+// newMemoryGraph reads which nodes use which of the given buffers.
+func newMemoryGraph(p *Problem, buffers []int32) *memoryGraph {
 	g := p.g
-	f := &frugal{p: p, useStart: make([]int32, p.len()+1), bytes: make([]int64, len(buffers)), users: make([]int32, len(buffers))}
+	f := &memoryGraph{p: p, useStart: make([]int32, p.len()+1), bytes: make([]int64, len(buffers)), users: make([]int32, len(buffers))}
 	index := make([]int32, len(g.Buffers)) // plus 1
 	for k, b := range buffers {
 		index[b] = int32(k) + 1
@@ -54,7 +54,7 @@ func newFrugal(p *Problem, buffers []int32) *frugal {
 }
 
 // link collects what must come before what: the graph's dependencies, what was declared, and bound streams in their order.
-func (f *frugal) link() {
+func (f *memoryGraph) link() {
 	p := f.p
 	n := p.len()
 	before := make([]int32, n) // on its bound stream, plus 1
@@ -96,14 +96,14 @@ func (f *frugal) link() {
 	}
 }
 
-func (f *frugal) usesOf(i int32) []int32 { return f.uses[f.useStart[i]:f.useStart[i+1]] }
+func (f *memoryGraph) usesOf(i int32) []int32 { return f.uses[f.useStart[i]:f.useStart[i+1]] }
 
-func (f *frugal) succsOf(i int32) []int32 {
+func (f *memoryGraph) succsOf(i int32) []int32 {
 	return f.preds.succ[f.preds.succStart[i]:f.preds.succStart[i+1]]
 }
 
 // step is what running a node next would do to the bytes alive: take some, and give some back after it.
-func (f *frugal) step(left []int32, i int32) (take, give int64) {
+func (f *memoryGraph) step(left []int32, i int32) (take, give int64) {
 	for _, k := range f.usesOf(i) {
 		if left[k] == f.users[k] {
 			take += f.bytes[k]
@@ -116,7 +116,7 @@ func (f *frugal) step(left []int32, i int32) (take, give int64) {
 }
 
 // peak is the most bytes alive at once if nodes run one after the other in this order.
-func (f *frugal) peak(order []int32) int64 {
+func (f *memoryGraph) peak(order []int32) int64 {
 	left := slices.Clone(f.users)
 	live, peak := int64(0), int64(0)
 	for _, i := range order {
@@ -131,7 +131,7 @@ func (f *frugal) peak(order []int32) int64 {
 }
 
 // order finds an order with a low peak.
-func (f *frugal) order() []int32 {
+func (f *memoryGraph) order() []int32 {
 	best, peak := f.p.order, f.peak(f.p.order)
 	try := func(order []int32) {
 		if got := f.peak(order); got < peak {
@@ -147,7 +147,7 @@ func (f *frugal) order() []int32 {
 }
 
 // missing counts each node's predecessors and lists the nodes without any, in the problem's order.
-func (f *frugal) missing() (count, ready []int32) {
+func (f *memoryGraph) missing() (count, ready []int32) {
 	count = make([]int32, f.p.len())
 	for _, i := range f.p.order {
 		if count[i] = f.preds.predStart[i+1] - f.preds.predStart[i]; count[i] == 0 {
@@ -158,14 +158,14 @@ func (f *frugal) missing() (count, ready []int32) {
 }
 
 // greedy always runs what leaves the fewest bytes alive, among equals what takes the fewest, then what became ready last.
-func (f *frugal) greedy() []int32 {
+func (f *memoryGraph) greedy() []int32 {
 	missing, ready := f.missing()
 	slices.Reverse(ready)
 	left := slices.Clone(f.users)
 	order := make([]int32, 0, len(missing))
 	for len(ready) > 0 {
 		chosen, least, leastTake := -1, int64(0), int64(0)
-		for k := len(ready) - 1; k >= max(0, len(ready)-frugalWindow); k-- {
+		for k := len(ready) - 1; k >= max(0, len(ready)-memoryWindow); k-- {
 			take, give := f.step(left, ready[k])
 			if chosen < 0 || cmp.Or(cmp.Compare(take-give, least), cmp.Compare(take, leastTake)) < 0 {
 				chosen, least, leastTake = k, take-give, take
@@ -187,7 +187,7 @@ func (f *frugal) greedy() []int32 {
 }
 
 // depthFirst finishes what each last node needs before it begins on the next, the heavier needs first.
-func (f *frugal) depthFirst() []int32 {
+func (f *memoryGraph) depthFirst() []int32 {
 	n := f.p.len()
 	weight := make([]int64, n) // bytes the node uses
 	for i := range int32(n) {
@@ -247,7 +247,7 @@ type beamMove struct {
 }
 
 // beam keeps the most promising sets of nodes, step by step: those with the lowest peak, then the fewest bytes alive.
-func (f *frugal) beam() []int32 {
+func (f *memoryGraph) beam() []int32 {
 	n := f.p.len()
 	width := min(1000, max(8, 10_000/max(1, n)))
 	missing, ready := f.missing()
@@ -285,7 +285,7 @@ func (f *frugal) beam() []int32 {
 	return order
 }
 
-func (f *frugal) move(s *beamState, m beamMove, history *[]beamStep) *beamState {
+func (f *memoryGraph) move(s *beamState, m beamMove, history *[]beamStep) *beamState {
 	i := s.ready[m.ready]
 	*history = append(*history, beamStep{i, s.parent})
 	t := &beamState{hash: m.hash, left: slices.Clone(s.left), missing: slices.Clone(s.missing),

@@ -14,7 +14,7 @@ import (
 )
 
 // bruteOrder is the lowest peak of any serial order, over all sets of nodes.
-func bruteOrder(f *frugal) int64 {
+func bruteOrder(f *memoryGraph) int64 {
 	n := f.p.len()
 	const none = int64(1) << 62
 	lowest := make([]int64, 1<<n)
@@ -70,7 +70,7 @@ func TestFrugalOrderIsTheLowestOnSmallGraphs(t *testing.T) {
 			}
 			p, err := NewProblem(context.Background(), g, model.H200(), model.Durations(g, model.H200(), nil), 1)
 			require.NoError(t, err)
-			f := newFrugal(p, deviceBuffers(g))
+			f := newMemoryGraph(p, deviceBuffers(g))
 			order := f.order()
 			require.Len(t, order, g.Len())
 			place := make([]int, g.Len())

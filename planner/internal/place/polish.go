@@ -14,18 +14,18 @@ import (
 // known, up to a cut: a node that all before it lead to and all after it follow from. Beyond a cut that ends when it did, on the stream
 // that it was on, everything is as it was.
 type polisher struct {
-	p      *Problem
-	width  int32
-	sync   float64
-	order  []int32
-	place  []int32 // of each node in the order
-	stream []int32
-	lanes  []lane
-	loose  []int32   // nodes that may change streams
-	tail   []float64 // of each node, the longest path after it
-	limit  float64   // what the makespan must not exceed
-	random uint64    // state of a generator that always starts the same
-	steps  int       // nodes that may still be placed
+	p       *Problem
+	width   int32
+	sync    float64
+	order   []int32
+	place   []int32 // of each node in the order
+	stream  []int32
+	streams []draftStream
+	loose   []int32   // nodes that may change streams
+	tail    []float64 // of each node, the longest path after it
+	limit   float64   // what the makespan must not exceed
+	random  uint64    // state of a generator that always starts the same
+	steps   int       // nodes that may still be placed
 
 	now, next timing
 	from      int32    // the place that next holds from
@@ -75,10 +75,10 @@ const (
 
 // Polish returns a better assignment after placing about that many nodes, nil where there are too many streams to keep clocks.
 func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
-	if len(a.lanes) > 64 {
+	if len(a.streams) > 64 {
 		return nil, nil
 	}
-	// Lanes without nodes could only be opened.
+	// Streams without nodes could only be opened.
 	a.number(p)
 	h := newPolisher(p, a, steps)
 	if len(h.loose) == 0 || h.width < 2 {
@@ -101,8 +101,8 @@ func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 			copy(order, h.order)
 		}
 	}
-	order = submissionOrder(p, stream, order, len(h.lanes))
-	return &Assignment{stream: stream, order: order, lanes: h.lanes, score: best}, nil
+	order = submissionOrder(p, stream, order, len(h.streams))
+	return &Assignment{stream: stream, order: order, streams: h.streams, score: best}, nil
 }
 
 // rounding is by which part sums of the same durations may differ that are added up in different orders.
@@ -112,8 +112,8 @@ const rounding = 1e-12
 func (a score) cost() int { return a.waits<<32 + a.records }
 
 func newPolisher(p *Problem, a *Assignment, steps int) *polisher {
-	n, width := p.len(), len(a.lanes)
-	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), lanes: a.lanes, random: 0x9e3779b97f4a7c15}
+	n, width := p.len(), len(a.streams)
+	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: 0x9e3779b97f4a7c15}
 	h.place = make([]int32, n)
 	h.tail = make([]float64, n)
 	for k, i := range h.order {
@@ -179,7 +179,7 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 			q := preds[c]
 			timing := h.timingOf(q)
 			spot := &timing.spots[q]
-			t, position := spot.lane, spot.position
+			t, position := spot.stream, spot.position
 			if t == k {
 				continue
 			}
@@ -222,7 +222,7 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 		end = max(end, finish)
 		next.waits[at+1], next.records[at+1], next.end[at+1] = waits, records, end
 		if at == cut {
-			if was := &now.spots[i]; was.lane == k && math.Abs(finish-was.finish) <= rounding*finish {
+			if was := &now.spots[i]; was.stream == k && math.Abs(finish-was.finish) <= rounding*finish {
 				h.until = at + 1
 				break
 			}
@@ -342,10 +342,10 @@ func (h *polisher) keep(round int, from, to int32, undo func()) {
 	*past = min(*past, cost)
 }
 
-// takes says whether a node may run on a lane: one of its pool that computes already and, under sync: explicit, is not bound.
+// takes says whether a node may run on a stream: one of its pool that computes already and, under sync: explicit, is not bound.
 func (h *polisher) takes(k, i int32) bool {
-	ln := &h.lanes[k]
-	return ln.computes && ln.pool == h.p.poolOf(i) && (!h.p.explicit || ln.binding < 0)
+	st := &h.streams[k]
+	return st.computes && st.pool == h.p.poolOf(i) && (!h.p.explicit || st.binding < 0)
 }
 
 func (h *polisher) isLoose(i int32) bool {
@@ -483,7 +483,7 @@ func (h *polisher) cross(round int) {
 		to = cut
 	}
 	a, b := int32(h.rand(int(h.width))), int32(h.rand(int(h.width)))
-	if a == b || h.lanes[a] != h.lanes[b] || h.lanes[a].binding >= 0 {
+	if a == b || h.streams[a] != h.streams[b] || h.streams[a].binding >= 0 {
 		return
 	}
 	exchange := func() {

@@ -6,18 +6,18 @@ func RoundRobin(p *Problem) (*Assignment, error) {
 	n := p.len()
 	s := &Assignment{stream: make([]int32, n), order: make([]int32, n)}
 	// Streams of a pool: those that users bound, as far as others may use them, then free ones up to its share.
-	lanes := make([][]int32, len(p.pools))
+	streams := make([][]int32, len(p.pools))
 	for k := range p.bindings {
-		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 		if !p.explicit {
 			q := p.bindings[k].pool
-			lanes[q] = append(lanes[q], int32(k))
+			streams[q] = append(streams[q], int32(k))
 		}
 	}
 	for q := range p.pools {
-		for len(lanes[q]) < p.share(q) {
-			lanes[q] = append(lanes[q], int32(len(s.lanes)))
-			s.lanes = append(s.lanes, lane{pool: int32(q), binding: -1})
+		for len(streams[q]) < p.evenShare(q) {
+			streams[q] = append(streams[q], int32(len(s.streams)))
+			s.streams = append(s.streams, draftStream{pool: int32(q), binding: -1})
 		}
 	}
 	level := make([]int32, n)
@@ -46,15 +46,15 @@ func RoundRobin(p *Problem) (*Assignment, error) {
 		if b := p.boundOf(i); b >= 0 {
 			s.stream[i] = b
 		} else {
-			s.stream[i] = lanes[q][next[q]%len(lanes[q])]
+			s.stream[i] = streams[q][next[q]%len(streams[q])]
 		}
 		next[q]++
 	}
 	return s, p.ctx.Err()
 }
 
-// share is how many of its device's streams a pool gets where they are divided evenly, at least one.
-func (p *Problem) share(q int) int {
+// evenShare is how many of its device's streams a pool gets where they are divided evenly, at least one.
+func (p *Problem) evenShare(q int) int {
 	first, pools := -1, 0
 	for k := range p.pools {
 		if p.pools[k].device == p.pools[q].device {

@@ -5,7 +5,7 @@ package place
 func Serial(p *Problem) (*Assignment, error) {
 	s := &Assignment{stream: make([]int32, p.len()), order: p.order}
 	for k := range p.bindings {
-		s.lanes = append(s.lanes, lane{pool: p.bindings[k].pool, binding: int32(k)})
+		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 	}
 	home := make([]int32, len(p.pools))
 	for q := range p.pools {
@@ -27,8 +27,8 @@ func Serial(p *Problem) (*Assignment, error) {
 		}
 		q := p.poolOf(i)
 		if home[q] < 0 {
-			home[q] = int32(len(s.lanes))
-			s.lanes = append(s.lanes, lane{pool: q, binding: -1})
+			home[q] = int32(len(s.streams))
+			s.streams = append(s.streams, draftStream{pool: q, binding: -1})
 		}
 		s.stream[i] = home[q]
 	}

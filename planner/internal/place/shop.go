@@ -19,15 +19,15 @@ func Shop(p *Problem, seeds [][]int32, enough float64, steps int) (*Assignment, 
 		return nil, err
 	}
 	a := &Assignment{stream: make([]int32, p.len()), order: s.Order, score: score{makespan: s.Makespan}}
-	type home struct{ pool, machine, lane int32 }
+	type home struct{ pool, machine, stream int32 }
 	homes := map[home]int32{}
 	for _, i := range s.Order {
 		at := home{p.poolOf(i), w.Machine[i], s.Lane[i]}
 		k, ok := homes[at]
 		if !ok {
-			k = int32(len(a.lanes))
+			k = int32(len(a.streams))
 			homes[at] = k
-			a.lanes = append(a.lanes, lane{pool: at.pool, binding: -1, computes: kinds[at.machine] == plan.Compute})
+			a.streams = append(a.streams, draftStream{pool: at.pool, binding: -1, computes: kinds[at.machine] == plan.Compute})
 		}
 		a.stream[i] = k
 	}
@@ -56,7 +56,7 @@ func (p *Problem) work() (*shop.Work, []plan.Engine) {
 		switch e.kind {
 		case plan.Compute:
 			e.pool = p.poolOf(i)
-			room = p.share(int(e.pool))
+			room = p.evenShare(int(e.pool))
 		case plan.HostCopy:
 			room = 1
 		case plan.Upload, plan.Download:
@@ -115,17 +115,17 @@ func FromPlan(p *Problem, made *plan.Plan) *Assignment {
 	}
 	for k := range made.Streams {
 		s := &made.Streams[k]
-		ln := lane{binding: -1}
+		st := draftStream{binding: -1}
 		for _, op := range s.Ops {
 			if op.Kind != plan.Launch {
 				continue
 			}
 			a.stream[op.Node] = int32(k)
-			ln.pool = p.poolOf(op.Node)
-			ln.binding = max(ln.binding, p.boundOf(op.Node))
-			ln.computes = ln.computes || p.engineOf(op.Node) == plan.Compute
+			st.pool = p.poolOf(op.Node)
+			st.binding = max(st.binding, p.boundOf(op.Node))
+			st.computes = st.computes || p.engineOf(op.Node) == plan.Compute
 		}
-		a.lanes = append(a.lanes, ln)
+		a.streams = append(a.streams, st)
 	}
 	return a
 }

@@ -49,7 +49,7 @@ func insertWaits(p *Problem, s *Assignment) (*waitList, error) {
 	if p.explicit {
 		return declaredWaits(p, s), nil
 	}
-	if len(s.lanes) > leastBlock && len(s.lanes) > n/64 {
+	if len(s.streams) > leastBlock && len(s.streams) > n/64 {
 		return reducedWaits(p, s)
 	}
 	block := leastBlock
@@ -63,28 +63,28 @@ func insertWaits(p *Problem, s *Assignment) (*waitList, error) {
 func clockedWaits(p *Problem, s *Assignment, block int) (*waitList, error) {
 	n := p.len()
 	position := make([]int32, n) // on its stream, from 1
-	length := make([]int32, len(s.lanes))
+	length := make([]int32, len(s.streams))
 	for _, i := range s.order {
 		k := s.stream[i]
 		length[k]++
 		position[i] = length[k]
 	}
-	width := min(len(s.lanes), block)
+	width := min(len(s.streams), block)
 	c := reach{p: p, s: s, position: position, width: int32(width)}
 	c.clock = make([]int32, n*width)
 	c.direct = make([]int32, width)
 	c.source = make([]int32, width)
-	c.last = make([]int32, len(s.lanes))
+	c.last = make([]int32, len(s.streams))
 	start := make([]int32, n+1)
 	var to, from []int32
-	for lo := 0; lo < len(s.lanes); lo += width {
+	for lo := 0; lo < len(s.streams); lo += width {
 		if err := p.ctx.Err(); err != nil {
 			return nil, err
 		}
 		to, from = c.walk(int32(lo), start, to, from)
 	}
 	w := &waitList{start: start}
-	if width == len(s.lanes) && isAscending(s.order) {
+	if width == len(s.streams) && isAscending(s.order) {
 		w.from = from
 	} else {
 		w.from = make([]int32, len(from))
@@ -126,7 +126,7 @@ type reach struct {
 // walk finds the waits on the streams lo to lo+width-1.
 func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 	width, stream, position := c.width, c.s.stream, c.position
-	hi := min(lo+width, int32(len(c.s.lanes)))
+	hi := min(lo+width, int32(len(c.s.streams)))
 	touched := make([]int32, 0, width)
 	clear(c.last)
 	for _, i := range c.s.order {
@@ -193,7 +193,7 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 func reducedWaits(p *Problem, s *Assignment) (*waitList, error) {
 	n := p.len()
 	before := make([]int32, n)
-	last := make([]int32, len(s.lanes))
+	last := make([]int32, len(s.streams))
 	for _, i := range s.order {
 		before[i] = last[s.stream[i]] - 1
 		last[s.stream[i]] = i + 1
