@@ -144,7 +144,7 @@ func (p *parser) variable(space Space, linkage Linkage, s shape) {
 		if copies > maxCopies {
 			p.fail(pos, "%s<%d> declares more than %d variables", short(name), copies, maxCopies)
 		}
-		p.count0(pos, copies)
+		p.countCopies(pos, copies)
 	}
 	v := p.newVariable(pos, name, space, linkage, s)
 	if p.isMark('=') {
@@ -159,7 +159,7 @@ func (p *parser) variable(space Space, linkage Linkage, s shape) {
 	}
 }
 
-func (p *parser) count0(pos Position, n int64) {
+func (p *parser) countCopies(pos Position, n int64) {
 	if p.allRegs += int(n); p.allRegs > maxAllRegs {
 		p.fail(pos, "more than %d variables are declared in this module; split it", maxAllRegs)
 	}

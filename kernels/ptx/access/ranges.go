@@ -294,7 +294,7 @@ func (c *context) register(r ptx.RegisterID, used int32) span {
 		return mixture
 	}
 	c.busy[r] = true
-	s := anything
+	var s span
 	if single {
 		s = c.result(e.defs[r][0])
 	} else {
