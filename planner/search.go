@@ -18,7 +18,7 @@ type budget struct {
 // budgets by effort. Quick takes some milliseconds at most, normal some tens of them, thorough seconds.
 var budgets = [...]budget{
 	Quick:    {0, 0, 2000, 200_000, 1000},
-	Normal:   {20_000, 1_000_000, 4000, 400_000, 5000},
+	Normal:   {20_000, 1_000_000, 4000, 400_000, 20_000},
 	Thorough: {200_000, 20_000_000, 100_000, 20_000_000, 20_000},
 }
 

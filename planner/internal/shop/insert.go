@@ -28,7 +28,7 @@ func (d *dispatcher) construct(ctx context.Context) {
 	}
 	budget := s.steps
 	f := d.flowShop(d.stages())
-	if f.insertSteps() < budget/2 {
+	if f.insertSteps() < budget {
 		try(f.search(ctx, s, best, budget-int(mostInserted*float64(budget))))
 	}
 	// By the operations themselves, where there are few enough.
