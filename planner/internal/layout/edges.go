@@ -16,28 +16,20 @@ import (
 // The plan is known to be whole.
 func Edges(p *plan.Plan, nodes int) []plan.GraphEdge {
 	s := order.Read(p, nodes)
-	a := order.NewAncestry(p, s)
-	needless := a.Needless()
+	start, from := s.Reduced(p)
 	roots := 0
 	for k := range s.Order {
-		if len(a.Of(k)) == 0 {
+		if start[k] == start[k+1] {
 			roots++
 		}
 	}
-	edges := make([]plan.GraphEdge, 0, len(a.From)+roots)
+	edges := make([]plan.GraphEdge, 0, len(from)+roots)
 	for k, node := range s.Order {
-		if len(a.Of(k)) == 0 && roots > 1 {
+		if start[k] == start[k+1] && roots > 1 {
 			edges = append(edges, plan.GraphEdge{From: plan.GraphRoot, To: node})
 		}
-		first := len(edges)
-		for i := a.Start[k]; i < a.Start[k+1]; i++ {
-			if needless[i] {
-				continue
-			}
-			edges = append(edges, plan.GraphEdge{From: a.From[i], To: node})
-			for at := len(edges) - 1; at > first && edges[at].From < edges[at-1].From; at-- {
-				edges[at], edges[at-1] = edges[at-1], edges[at]
-			}
+		for _, before := range from[start[k]:start[k+1]] {
+			edges = append(edges, plan.GraphEdge{From: before, To: node})
 		}
 	}
 	if planted.Is(planted.Edges) && len(edges) > 0 {

@@ -43,7 +43,7 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 			if s == nil {
 				s = order.Read(p, g.Len())
 			}
-			l := readLifetimes(g, p, s, a.sharing, order.ClockEntries)
+			l := readLifetimes(g, p, s, a.sharing, order.Entries)
 			offsets := placeSharing(ctx, l, len(s.Order), hard)
 			if planted.Is(planted.Layout) {
 				clear(offsets)

@@ -48,8 +48,8 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 			g := plantest.DrawGraph(t, 14, false)
 			p := plantest.DrawDullPlan(t, g, 4)
 			before := plantest.BruteBefore(g, p)
-			few := rapid.SampledFrom([]int{order.ClockEntries, 5, 2, 1}).Draw(t, "entries")
-			if few < order.ClockEntries || rapid.Bool().Draw(t, "wide") {
+			few := rapid.SampledFrom([]int{order.Entries, 5, 2, 1}).Draw(t, "entries")
+			if few < order.Entries || rapid.Bool().Draw(t, "wide") {
 				p = plantest.Spread(p)
 			}
 			l := readSharing(t, g, p, few)
@@ -58,7 +58,7 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 					free := l.apart(int32(a), int32(b))
 					want := !plantest.BruteAlive(g, before, l.buffers[a], l.buffers[b])
 					switch {
-					case free != want && (free || few == order.ClockEntries):
+					case free != want && (free || few == order.Entries):
 						t.Fatalf("buffers %d and %d: apart %v, brute force %v", l.buffers[a], l.buffers[b], free, want)
 					case free:
 						apart++
@@ -82,7 +82,7 @@ func TestCrossingsAreAllPairs(t *testing.T) {
 	for seed := range uint64(20) {
 		for family := range plantest.Families {
 			g, p := layoutSample(t, family, 40, 4, seed)
-			for _, entries := range []int{order.ClockEntries, 60} {
+			for _, entries := range []int{order.Entries, 60} {
 				l := readSharing(t, g, p, entries)
 				got := map[[2]int32]bool{}
 				l.crossing(func(a, b int32) { got[[2]int32{min(a, b), max(a, b)}] = true })
@@ -143,7 +143,7 @@ func TestLayoutOfSmallGraphsIsOptimal(t *testing.T) {
 		for family := range plantest.Families {
 			for _, streams := range []int{1, 2, 4} {
 				g, p := layoutSample(t, family, 6, streams, seed)
-				l := readSharing(t, g, p, order.ClockEntries)
+				l := readSharing(t, g, p, order.Entries)
 				if len(l.buffers) > 8 {
 					continue
 				}
@@ -169,7 +169,7 @@ func TestHeaviestAntichain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := plantest.DrawGraph(t, 14, false)
 		p := plantest.DrawDullPlan(t, g, 4)
-		l := readSharing(t, g, p, order.ClockEntries)
+		l := readSharing(t, g, p, order.Entries)
 		want := int64(0)
 		for set := range 1 << len(l.buffers) {
 			bytes := int64(0)
@@ -208,7 +208,7 @@ func layoutRatios(tb testing.TB, family int, sizes, streams []int, seeds uint64,
 		for _, most := range streams {
 			for seed := range seeds {
 				g, p := layoutSample(tb, family, nodes, most, seed)
-				l := readSharing(tb, g, p, order.ClockEntries)
+				l := readSharing(tb, g, p, order.Entries)
 				heaviest := int64(0)
 				for _, k := range heaviestAntichain(l) {
 					heaviest += l.bytes[k]
@@ -246,7 +246,7 @@ func TestLayoutIsNearTheHeaviestAntichain(t *testing.T) {
 func TestSweepOfManyBuffers(t *testing.T) {
 	for family := range plantest.Families {
 		g, p := layoutSample(t, family, 3000, 8, 1)
-		l := readSharing(t, g, p, order.ClockEntries)
+		l := readSharing(t, g, p, order.Entries)
 		least, _ := l.busiest(g.Len())
 		sum := int64(0)
 		for _, b := range l.bytes {
@@ -304,7 +304,7 @@ func BenchmarkMemoryGrowth(b *testing.B) {
 				}
 			}
 			plantest.PerNode(b, n)
-			l := readSharing(b, g, p, order.ClockEntries)
+			l := readSharing(b, g, p, order.Entries)
 			least, _ := l.busiest(n)
 			b.ReportMetric(float64(p.Stats.PeakDeviceBytes)/float64(least), "peak/busiest")
 			b.ReportMetric(float64(p.Stats.SumDeviceBytes)/float64(p.Stats.PeakDeviceBytes), "sum/peak")
@@ -316,7 +316,7 @@ func BenchmarkHeaviestAntichain(b *testing.B) {
 	for _, n := range []int{100, 250, 400} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			g, p := layoutSample(b, 0, n, 4, 1)
-			l := readSharing(b, g, p, order.ClockEntries)
+			l := readSharing(b, g, p, order.Entries)
 			for b.Loop() {
 				heaviestAntichain(l)
 			}

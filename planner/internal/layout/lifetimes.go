@@ -10,7 +10,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/planted"
-	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -127,7 +126,11 @@ func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int3
 		}
 		l.endStart[k+1] = int32(len(l.ends))
 	}
-	l.readStarts(order.NewClocks(p, s), s, stays, column)
+	firsts := make([]order.Asked, len(stays))
+	for i := range stays {
+		firsts[i] = order.Asked{Node: stays[i].firstNode, Row: stays[i].buffer}
+	}
+	l.start = s.Finished(p, firsts, n, column, l.columns)
 	if planted.Is(planted.Lifetimes) {
 		for k := range l.start {
 			l.start[k] = math.MaxInt32
@@ -170,40 +173,6 @@ func (l *lifetimes) chooseColumns(p *plan.Plan, stays []stay, most int) []int32 
 	}
 	l.columns = most
 	return column
-}
-
-// readStarts takes for each buffer what comes before all its first accesses.
-func (l *lifetimes) readStarts(clocks *order.Clocks, s *order.Schedule, stays []stay, column []int32) {
-	l.start = make([]int32, len(l.buffers)*l.columns)
-	for i := range l.start {
-		l.start[i] = math.MaxInt32
-	}
-	rank := s.Ranks()
-	byRank := scratch.CountingSort(len(stays), len(s.Order), nil, func(k int32) int32 { return rank[stays[k].firstNode] })
-	type followed struct{ column, own int32 }
-	var follow []followed
-	for low := 0; low < len(column); low += clocks.Width() {
-		follow = follow[:0]
-		for own := 0; own < clocks.Width() && low+own < len(column); own++ {
-			if c := column[low+own]; c >= 0 {
-				follow = append(follow, followed{c, int32(own)})
-			}
-		}
-		if len(follow) == 0 {
-			continue
-		}
-		clocks.Begin(low)
-		for rest := byRank; len(rest) > 0; {
-			node, clock := clocks.Next()
-			for len(rest) > 0 && stays[rest[0]].firstNode == node {
-				row := l.start[int(stays[rest[0]].buffer)*l.columns:][:l.columns]
-				for _, f := range follow {
-					row[f.column] = min(row[f.column], clock[f.own])
-				}
-				rest = rest[1:]
-			}
-		}
-	}
 }
 
 // busiest is the most bytes that are alive at one place of the submission order, and that place. All buffers alive there

@@ -55,7 +55,7 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			}
 		}
 		if len(sharing) > 0 {
-			l := readLifetimes(g, p, s, sharing, order.ClockEntries)
+			l := readLifetimes(g, p, s, sharing, order.Entries)
 			start := int32(-1)
 			for _, k := range l.heaviest(len(s.Order)) {
 				peak.Live += peak.add(g, sharing[k], false)

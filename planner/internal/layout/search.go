@@ -145,7 +145,7 @@ func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, st
 		if a.base+a.least > limit {
 			return CannotFit, taken
 		}
-		l := readLifetimes(g, p, s, a.sharing, order.ClockEntries)
+		l := readLifetimes(g, p, s, a.sharing, order.Entries)
 		if least, _ := l.busiest(len(s.Order)); a.base+least > limit {
 			return CannotFit, taken
 		}

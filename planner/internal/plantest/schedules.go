@@ -51,8 +51,7 @@ func DrawSource(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 }
 
-// between is a number of lo..hi.
-// eachOp visits ops in submission order, as far as the order makes sense.
+// EachOp visits ops in submission order, as far as the order makes sense.
 func EachOp(p *plan.Plan, visit func(at int, stream int32, op *plan.Op)) {
 	next := make([]int32, len(p.Streams))
 	for k, stream := range p.Order {
@@ -77,6 +76,7 @@ func Launches(p *plan.Plan, nodes int) (order, stream, at []int32) {
 	return order, stream, at
 }
 
+// Between is a number of lo..hi.
 func Between(rng *rand.Rand, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }
 
 // DrawGraph makes a small graph of random accesses to parts of device buffers, with some after: and, if asked for, some bound streams.
@@ -119,6 +119,38 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// RandomOps makes the ops of a plan by chance: any stream launches, records and waits, so that waits stand between a launch and its record,
+// events are recorded again, and orders pass through many events.
+func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
+	p := &plan.Plan{Name: "random", Strategy: "random", Streams: make([]plan.Stream, streams)}
+	number := make([]int32, events) // plus 1: events count in the order of their first records
+	last, recorded := make([]int32, streams), make([]int32, events) // nodes, plus 1
+	push := func(stream int, op plan.Op) {
+		p.Streams[stream].Ops = append(p.Streams[stream].Ops, op)
+		p.Order = append(p.Order, int32(stream))
+	}
+	ids := rng.Perm(nodes)
+	for len(ids) > 0 {
+		stream, event := rng.IntN(streams), rng.IntN(events)
+		switch kind := rng.IntN(8); {
+		case kind < 3:
+			push(stream, plan.Op{Kind: plan.Launch, Node: int32(ids[0]), Event: -1})
+			last[stream] = int32(ids[0]) + 1
+			ids = ids[1:]
+		case kind < 5 && last[stream] > 0:
+			if number[event] == 0 {
+				p.Events++
+				number[event] = p.Events
+			}
+			push(stream, plan.Op{Kind: plan.Record, Node: last[stream] - 1, Event: number[event] - 1})
+			recorded[event] = last[stream]
+		case recorded[event] > 0:
+			push(stream, plan.Op{Kind: plan.Wait, Node: recorded[event] - 1, Event: number[event] - 1})
+		}
+	}
+	return p
 }
 
 // DullPlan puts nodes on the given streams, submits them in the given order, and waits for every predecessor on another stream. An event is
@@ -240,7 +272,10 @@ func drawOrder(rng *rand.Rand, g *dag.Graph) []int32 {
 
 // BruteBefore says for all pairs of nodes whether the first has finished before the second starts: reachability over ops, each
 // pair of neighbours on a stream and each wait with the latest record submitted being an edge.
-func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool {
+func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool { return BruteBeforeOf(p, g.Len()) }
+
+// BruteBeforeOf does the same for a plan of so many nodes.
+func BruteBeforeOf(p *plan.Plan, nodes int) [][]bool {
 	total := len(p.Order)
 	reach := make([][]bool, total) // reach[i][j]: op i before op j
 	for i := range reach {
@@ -252,7 +287,7 @@ func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool {
 		lastOp[i] = -1
 	}
 	record := map[int32]int{}
-	launch := make([]int, g.Len())
+	launch := make([]int, nodes)
 	join := func(from, to int) {
 		reach[from][to] = true
 		for i := range from {
@@ -277,9 +312,9 @@ func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool {
 			join(record[op.Event], k)
 		}
 	}
-	before := make([][]bool, g.Len())
+	before := make([][]bool, nodes)
 	for i := range before {
-		before[i] = make([]bool, g.Len())
+		before[i] = make([]bool, nodes)
 		for j := range before[i] {
 			before[i][j] = reach[launch[i]][launch[j]]
 		}

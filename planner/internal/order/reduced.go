@@ -1,0 +1,135 @@
+// The transitive reduction of what a plan orders: for the edges of a CUDA graph.
+
+package order
+
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/planner/internal/scratch"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// link is a launch that another directly follows.
+type link struct{ from, to int32 }
+
+// front is what starts after a point of a stream, or after an event's record: the launches that come directly after it.
+type front []int32
+
+// Reduced returns the pairs of launches that the plan orders and no launch between them does: for the k-th node submitted those
+// before it are from[start[k]:start[k+1]], ascending.
+//
+// It walks backwards with, for each stream and event, the launches that directly follow this point, and the first launch of every stream
+// that starts after one of them has finished. A launch among the former is not needed if it is among the latter's.
+func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
+	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots))}
+	width := passWidth(len(p.Streams), len(p.Streams)+int(p.Events))
+	for low := 0; low < max(1, len(p.Streams)); low += width {
+		r.pass(int32(low), min(width, len(p.Streams)-low))
+	}
+	return r.list()
+}
+
+// reduction is a walk against the order of submission.
+type reduction struct {
+	p        *plan.Plan
+	s        *Schedule
+	links    []link
+	needless []bool
+
+	streams, events         []front
+	streamAfter, eventAfter []int32 // rows of positions
+	seen                    []int32 // by node: the round in which it was last met
+	round                   int32
+}
+
+// pass finds the links that are needless by what comes after them on some streams; the first pass finds the links too.
+func (r *reduction) pass(low int32, width int) {
+	n, events := len(r.p.Streams), int(r.p.Events)
+	r.streams, r.events = make([]front, n), make([]front, events)
+	r.streamAfter, r.eventAfter = scratch.Sized(r.streamAfter, n*width), scratch.Sized(r.eventAfter, events*width)
+	for i := range r.streamAfter {
+		r.streamAfter[i] = never
+	}
+	for i := range r.eventAfter {
+		r.eventAfter[i] = never
+	}
+	at := 0 // in links
+	forEachOpBackward(r.p, func(stream int32, op *plan.Op) {
+		after := r.streamAfter[int(stream)*width:][:width]
+		switch op.Kind {
+		case plan.Launch:
+			if low == 0 {
+				for _, to := range r.streams[stream] {
+					r.links, r.needless = append(r.links, link{op.Node, to}), append(r.needless, false)
+				}
+			}
+			for _, to := range r.streams[stream] {
+				spot := r.s.Spots[to]
+				if k := int(spot.Stream - low); k >= 0 && k < width && after[k] <= spot.Pos {
+					r.needless[at] = true
+				}
+				at++
+			}
+			for _, to := range r.streams[stream] {
+				spot := r.s.Spots[to]
+				if k := int(spot.Stream - low); k >= 0 && k < width {
+					after[k] = min(after[k], spot.Pos)
+				}
+			}
+			r.streams[stream] = append(r.streams[stream][:0], op.Node)
+		case plan.Wait:
+			r.events[op.Event] = append(r.events[op.Event], r.streams[stream]...)
+			lower(r.eventAfter[int(op.Event)*width:][:width], after)
+		case plan.Record:
+			if len(r.events[op.Event]) > 0 {
+				waiting := r.eventAfter[int(op.Event)*width:][:width]
+				r.streams[stream] = r.distinct(append(r.streams[stream], r.events[op.Event]...))
+				lower(after, waiting)
+				for k := range waiting {
+					waiting[k] = never
+				}
+				r.events[op.Event] = r.events[op.Event][:0]
+			}
+		}
+	})
+}
+
+// distinct leaves out what comes again.
+func (r *reduction) distinct(nodes front) front {
+	r.round++
+	return slices.DeleteFunc(nodes, func(node int32) bool {
+		again := r.seen[node] == r.round
+		r.seen[node] = r.round
+		return again
+	})
+}
+
+// list sorts the links that are needed by the place of the later node, then by the earlier one.
+func (r *reduction) list() (start, from []int32) {
+	n := len(r.s.Order)
+	place := make([]int32, len(r.s.Spots))
+	for k, node := range r.s.Order {
+		place[node] = int32(k)
+	}
+	start = make([]int32, n+1)
+	for i, l := range r.links {
+		if !r.needless[i] {
+			start[place[l.to]+1]++
+		}
+	}
+	for k := range n {
+		start[k+1] += start[k]
+	}
+	from = make([]int32, start[n])
+	next := slices.Clone(start[:n])
+	for i, l := range r.links {
+		if k := place[l.to]; !r.needless[i] {
+			from[next[k]] = l.from
+			next[k]++
+		}
+	}
+	for k := range n {
+		slices.Sort(from[start[k]:start[k+1]])
+	}
+	return start, from
+}
