@@ -15,13 +15,16 @@ type link struct{ from, to int32 }
 // front is what starts after a point of a stream, or after an event's record: the launches that come directly after it.
 type front []int32
 
+// usualFront is how many launches most fronts have at most.
+const usualFront = 4
+
 // Reduced returns the pairs of launches that the plan orders and no launch between them does: for the k-th node submitted those
 // before it are from[start[k]:start[k+1]], ascending.
 //
 // It walks backwards with, for each stream and event, the launches that directly follow this point, and the first launch of every stream
 // that starts after one of them has finished. A launch among the former is not needed if it is among the latter's.
 func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
-	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots))}
+	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots)), links: make([]link, 0, len(p.Order)), needless: make([]bool, 0, len(p.Order))}
 	width := passWidth(len(p.Streams), len(p.Streams)+int(p.Events))
 	for low := 0; low < max(1, len(p.Streams)); low += width {
 		r.pass(int32(low), min(width, len(p.Streams)-low))
@@ -45,7 +48,12 @@ type reduction struct {
 // pass finds the links that are needless by what comes after them on some streams; the first pass finds the links too.
 func (r *reduction) pass(low int32, width int) {
 	n, events := len(r.p.Streams), int(r.p.Events)
-	r.streams, r.events = make([]front, n), make([]front, events)
+	fronts := make([]front, n+events)
+	room := make([]int32, usualFront*len(fronts))
+	for k := range fronts {
+		fronts[k] = front(room[usualFront*k:][:0:usualFront])
+	}
+	r.streams, r.events = fronts[:n], fronts[n:]
 	r.streamAfter, r.eventAfter = scratch.Sized(r.streamAfter, n*width), scratch.Sized(r.eventAfter, events*width)
 	for i := range r.streamAfter {
 		r.streamAfter[i] = never
