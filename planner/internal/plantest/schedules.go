@@ -125,7 +125,7 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 // events are recorded again, and orders pass through many events.
 func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
 	p := &plan.Plan{Name: "random", Strategy: "random", Streams: make([]plan.Stream, streams)}
-	number := make([]int32, events) // plus 1: events count in the order of their first records
+	number := make([]int32, events)                                 // plus 1: events count in the order of their first records
 	last, recorded := make([]int32, streams), make([]int32, events) // nodes, plus 1
 	push := func(stream int, op plan.Op) {
 		p.Streams[stream].Ops = append(p.Streams[stream].Ops, op)
