@@ -4,6 +4,7 @@ package kernels_test
 
 import (
 	"io/fs"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -87,6 +88,10 @@ func TestOwnPTXMatchesTheTable(t *testing.T) {
 			}
 			inTable = append(inTable, inPTX)
 		}
-		assert.Equal(t, inTable, k.Params(), entry)
+		params := slices.Clone(k.Params())
+		for i := range params {
+			params[i].Code = dag.CodeUse{} // the library tests it against its table
+		}
+		assert.Equal(t, inTable, params, entry)
 	}
 }
