@@ -14,8 +14,8 @@ const maxPatternEdges = MaxNodes
 
 // afterPatterns finds the nodes that patterns stand for.
 type afterPatterns struct {
-	sorted []int32            // nodes by name
-	found  map[string][]int32 // by pattern: its nodes in declaration order
+	sorted []NodeID            // nodes by name
+	found  map[string][]NodeID // by pattern: its nodes in declaration order
 	edges  int64
 }
 
@@ -42,24 +42,24 @@ func matchName(pattern, name string) bool {
 }
 
 // matching returns the nodes that fit a pattern, in declaration order.
-func (p *parser) matching(pattern string) []int32 {
+func (p *parser) matching(pattern string) []NodeID {
 	nodes := p.pipeline.Nodes
 	a := &p.patterns
 	if found, ok := a.found[pattern]; ok {
 		return found
 	}
 	if a.found == nil {
-		a.found = map[string][]int32{}
-		a.sorted = make([]int32, len(nodes))
+		a.found = map[string][]NodeID{}
+		a.sorted = make([]NodeID, len(nodes))
 		for i := range a.sorted {
-			a.sorted[i] = int32(i)
+			a.sorted[i] = NodeID(i)
 		}
 		sort.Slice(a.sorted, func(i, j int) bool { return nodes[a.sorted[i]].Name < nodes[a.sorted[j]].Name })
 	}
 	// Names with one beginning are neighbours when sorted: a pattern for each step of many need not look at all nodes.
 	prefix, _, _ := strings.Cut(pattern, "*")
 	from := sort.Search(len(a.sorted), func(k int) bool { return nodes[a.sorted[k]].Name >= prefix })
-	var found []int32
+	var found []NodeID
 	for _, id := range a.sorted[from:] {
 		name := nodes[id].Name
 		if !strings.HasPrefix(name, prefix) {
@@ -75,7 +75,7 @@ func (p *parser) matching(pattern string) []int32 {
 }
 
 // afterPattern adds the nodes that a pattern stands for to a node's predecessors. It returns what is wrong, or "".
-func (p *parser) afterPattern(id int32, pattern string) (problem, hint string) {
+func (p *parser) afterPattern(id NodeID, pattern string) (problem, hint string) {
 	found := p.matching(pattern)
 	others := len(found)
 	for _, one := range found {

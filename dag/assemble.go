@@ -11,18 +11,18 @@ import (
 func newGraph(p *Pipeline) (*Graph, error) {
 	var h hazards
 	if selfish := h.derive(p); selfish >= 0 {
-		return nil, newCycleError(p, []int32{selfish})
+		return nil, newCycleError(p, []NodeID{NodeID(selfish)})
 	}
 	g := &Graph{Pipeline: p, unwritten: h.unwritten}
 	slices.SortFunc(g.unwritten, func(a, b UnwrittenRead) int { return cmp.Compare(a.Buffer, b.Buffer) })
 	for k := range h.buffers {
 		if h.buffers[k].carried {
-			g.carried = append(g.carried, int32(k))
+			g.carried = append(g.carried, BufferID(k))
 		}
 	}
 	for i := range p.Nodes {
-		if !h.used[i] && p.Nodes[i].Kind != Task && slices.ContainsFunc(p.Accesses(int32(i)), func(a Access) bool { return a.Mode&Write != 0 && a.Lo < a.Hi }) {
-			g.unread = append(g.unread, int32(i))
+		if !h.used[i] && p.Nodes[i].Kind != Task && slices.ContainsFunc(p.Accesses(NodeID(i)), func(a Access) bool { return a.Mode&Write != 0 && a.Lo < a.Hi }) {
+			g.unread = append(g.unread, NodeID(i))
 		}
 	}
 	backward := h.backward
@@ -35,9 +35,9 @@ func newGraph(p *Pipeline) (*Graph, error) {
 		}
 		return g, nil
 	}
-	g.topo = make([]int32, len(p.Nodes))
+	g.topo = make([]NodeID, len(p.Nodes))
 	for i := range g.topo {
-		g.topo[i] = int32(i)
+		g.topo[i] = NodeID(i)
 	}
 	return g, nil
 }
@@ -69,8 +69,8 @@ func (g *Graph) connect(log *edgeLog) {
 	}
 	copy(g.succStart[1:], g.succStart[:n])
 	g.succStart[0] = 0
-	g.succ = make([]int32, len(g.edges))
-	g.pred = make([]int32, len(g.edges))
+	g.succ = make([]NodeID, len(g.edges))
+	g.pred = make([]NodeID, len(g.edges))
 	g.predEdge = make([]int32, len(g.edges))
 	for k := range g.edges {
 		e := &g.edges[k]

@@ -30,7 +30,7 @@ func BenchmarkCycle(b *testing.B) {
 			builder := New("ring")
 			builder.Grow(n, 0, 0)
 			for i := range n {
-				builder.After(builder.Task("n"+strconv.Itoa(i)), int32((i+n-1)%n))
+				builder.After(builder.Task("n"+strconv.Itoa(i)), NodeID((i+n-1)%n))
 			}
 			for b.Loop() {
 				if _, err := builder.Graph(); err == nil {

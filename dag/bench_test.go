@@ -23,7 +23,7 @@ var benchShapes = []struct {
 			b.Device("b"+strconv.Itoa(i), F32, 1024)
 		}
 		for i := range int32(n) {
-			b.Task("n"+strconv.Itoa(int(i)), b.In(max(i-1, 0)), b.In(max(i-64, 0)), b.Out(i))
+			b.Task("n"+strconv.Itoa(int(i)), b.In(BufferID(max(i-1, 0))), b.In(BufferID(max(i-64, 0))), b.Out(BufferID(i)))
 		}
 	}},
 	// The same over even slices of one buffer.
@@ -38,11 +38,11 @@ var benchShapes = []struct {
 	{"halo", func(b *Builder, n int) {
 		b.Grow(n, 2, 3*n)
 		const width = 1000
-		two := [2]int32{b.Device("even", F32, 16*width), b.Device("odd", F32, 16*width)}
+		two := [2]BufferID{b.Device("even", F32, 16*width), b.Device("odd", F32, 16*width)}
 		for i := range n {
 			from, to := two[i/width%2], two[1-i/width%2]
 			k := int64(i % width)
-			b.Task("n"+strconv.Itoa(i), b.Slice(from, max(16*k-2, 0), min(16*k+18, 16*width)).In(), b.Slice(to, 16*k, 16*k+8).InOut(), b.Slice(to, 16*k+8, 16*k+16).Out())
+			b.Task("n"+strconv.Itoa(i), b.Slice(BufferID(from), max(16*k-2, 0), min(16*k+18, 16*width)).In(), b.Slice(BufferID(to), 16*k, 16*k+8).InOut(), b.Slice(BufferID(to), 16*k+8, 16*k+16).Out())
 		}
 	}},
 	// Few whole buffers, used again and again: chains.
@@ -52,7 +52,7 @@ var benchShapes = []struct {
 			b.Device("b"+strconv.Itoa(i), F32, 1024)
 		}
 		for i := range int32(n) {
-			b.Task("n"+strconv.Itoa(int(i)), b.In(i%16), b.In((i+5)%16), b.InOut((i*7+3)%16))
+			b.Task("n"+strconv.Itoa(int(i)), b.In(BufferID(i%16)), b.In(BufferID((i+5)%16)), b.InOut(BufferID((i*7+3)%16)))
 		}
 	}},
 	// A thousand readers of one buffer between two writers of the whole, which also write slices.

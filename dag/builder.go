@@ -17,7 +17,7 @@ type Builder struct {
 	pipeline Pipeline
 	library  Library
 	errs     []error
-	byName   map[string]int32 // the first named buffers, once a Map has asked for one
+	byName   map[string]BufferID // the first named buffers, once a Map has asked for one
 	named    int
 }
 
@@ -77,29 +77,29 @@ func (b *Builder) wrong(what, name, message, hint string) {
 }
 
 // Host declares a pinned host buffer and returns its id.
-func (b *Builder) Host(name string, t DType, shape ...int64) int32 {
+func (b *Builder) Host(name string, t DType, shape ...int64) BufferID {
 	return b.Buffer(Buffer{Name: name, Place: Host, DType: t, Shape: shape})
 }
 
 // Device declares a buffer in the memory of device 0 and returns its id. For another device see OnDevice.
-func (b *Builder) Device(name string, t DType, shape ...int64) int32 {
+func (b *Builder) Device(name string, t DType, shape ...int64) BufferID {
 	return b.Buffer(Buffer{Name: name, Place: Device, DType: t, Shape: shape})
 }
 
 // Buffer declares a buffer; its Bytes follow from DType and Shape.
-func (b *Builder) Buffer(buffer Buffer) int32 {
+func (b *Builder) Buffer(buffer Buffer) BufferID {
 	bytes, err := bufferBytes(buffer.DType, buffer.Shape)
 	if err != nil {
 		b.wrong("buffer", buffer.Name, err.Error(), "")
 	}
 	buffer.Bytes = bytes
 	b.pipeline.Buffers = append(b.pipeline.Buffers, buffer)
-	return int32(len(b.pipeline.Buffers) - 1)
+	return BufferID(len(b.pipeline.Buffers) - 1)
 }
 
 // BufferAt returns the declared buffer for changes of what has no call of its own. The pointer holds until the next
 // declaration; its size must not change.
-func (b *Builder) BufferAt(buffer int32) *Buffer {
+func (b *Builder) BufferAt(buffer BufferID) *Buffer {
 	if buffer < 0 || int(buffer) >= len(b.pipeline.Buffers) {
 		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("there is no buffer with id %d", buffer), "")
 		return &Buffer{DType: U8}
@@ -108,27 +108,27 @@ func (b *Builder) BufferAt(buffer int32) *Buffer {
 }
 
 // OnDevice moves a device buffer to another device. It must come before the first use of the buffer.
-func (b *Builder) OnDevice(buffer, device int32) { b.BufferAt(buffer).Device = device }
+func (b *Builder) OnDevice(buffer BufferID, device int32) { b.BufferAt(buffer).Device = device }
 
 // Pageable makes a host buffer ordinary memory, copies of which are not asynchronous.
-func (b *Builder) Pageable(buffer int32) { b.BufferAt(buffer).Pageable = true }
+func (b *Builder) Pageable(buffer BufferID) { b.BufferAt(buffer).Pageable = true }
 
 // Init sets the contents of a buffer before the first replay.
-func (b *Builder) Init(buffer int32, init Init) { b.BufferAt(buffer).Init = &init }
+func (b *Builder) Init(buffer BufferID, init Init) { b.BufferAt(buffer).Init = &init }
 
 // Save names the file, .npy or .bin, that the buffer is written to after a run.
-func (b *Builder) Save(buffer int32, file string) { b.BufferAt(buffer).Save = file }
+func (b *Builder) Save(buffer BufferID, file string) { b.BufferAt(buffer).Save = file }
 
 // Expect sets what the buffer must hold after a run.
-func (b *Builder) Expect(buffer int32, expect Expect) { b.BufferAt(buffer).Expect = &expect }
+func (b *Builder) Expect(buffer BufferID, expect Expect) { b.BufferAt(buffer).Expect = &expect }
 
 // Whole is all of a buffer.
-func (b *Builder) Whole(buffer int32) Range {
+func (b *Builder) Whole(buffer BufferID) Range {
 	return Range{buffer, 0, b.BufferAt(buffer).Bytes}
 }
 
 // Slice is elements lo (included) to hi (excluded) of a buffer, counted along its first dimension.
-func (b *Builder) Slice(buffer int32, lo, hi int64) Range {
+func (b *Builder) Slice(buffer BufferID, lo, hi int64) Range {
 	r, err := sliceOf(buffer, b.BufferAt(buffer), lo, hi)
 	if err != nil {
 		b.wrong("buffer", b.BufferAt(buffer).Name, err.Error(), "")
@@ -137,7 +137,7 @@ func (b *Builder) Slice(buffer int32, lo, hi int64) Range {
 }
 
 // Part is part i of k even parts of a buffer's first dimension; where it does not divide, the first parts are one longer.
-func (b *Builder) Part(buffer int32, i, k int64) Range {
+func (b *Builder) Part(buffer BufferID, i, k int64) Range {
 	r, err := partOf(buffer, b.BufferAt(buffer), i, k)
 	if err != nil {
 		b.wrong("buffer", b.BufferAt(buffer).Name, err.Error(), "")
@@ -146,17 +146,17 @@ func (b *Builder) Part(buffer int32, i, k int64) Range {
 }
 
 // In, Out and InOut are accesses of a whole buffer. For a slice see Range.In, Range.Out and Range.InOut.
-func (b *Builder) In(buffer int32) Access    { return b.Whole(buffer).In() }
-func (b *Builder) Out(buffer int32) Access   { return b.Whole(buffer).Out() }
-func (b *Builder) InOut(buffer int32) Access { return b.Whole(buffer).InOut() }
+func (b *Builder) In(buffer BufferID) Access    { return b.Whole(buffer).In() }
+func (b *Builder) Out(buffer BufferID) Access   { return b.Whole(buffer).Out() }
+func (b *Builder) InOut(buffer BufferID) Access { return b.Whole(buffer).InOut() }
 
 // Task declares an opaque node: it can be planned, not run.
-func (b *Builder) Task(name string, accesses ...Access) int32 {
+func (b *Builder) Task(name string, accesses ...Access) NodeID {
 	return b.Node(Node{Name: name, Kind: Task}, accesses...)
 }
 
 // Copy declares a copy of one range to another of the same size.
-func (b *Builder) Copy(name string, dst, src Range) int32 {
+func (b *Builder) Copy(name string, dst, src Range) NodeID {
 	node := Node{Name: name, Kind: Memcpy}
 	if !b.inside("node", name, dst) || !b.inside("node", name, src) {
 		return b.Node(node)
@@ -170,7 +170,7 @@ func (b *Builder) Copy(name string, dst, src Range) int32 {
 }
 
 // Memset declares a node that sets every element of a range to a value: any integer or float, or a bool.
-func (b *Builder) Memset(name string, dst Range, value any) int32 {
+func (b *Builder) Memset(name string, dst Range, value any) NodeID {
 	node := Node{Name: name, Kind: Memset}
 	if !b.inside("node", name, dst) {
 		return b.Node(node)
@@ -204,12 +204,12 @@ func (b *Builder) inside(what, name string, r Range) bool {
 }
 
 // Node declares any node with its accesses and returns its id.
-func (b *Builder) Node(node Node, accesses ...Access) int32 {
+func (b *Builder) Node(node Node, accesses ...Access) NodeID {
 	return b.pipeline.add(node, accesses)
 }
 
 // At returns the declared node for changes of what has no call of its own. The pointer holds until the next declaration.
-func (b *Builder) At(node int32) *Node {
+func (b *Builder) At(node NodeID) *Node {
 	if node < 0 || int(node) >= len(b.pipeline.Nodes) {
 		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("there is no node with id %d", node), "")
 		return &Node{}
@@ -218,19 +218,19 @@ func (b *Builder) At(node int32) *Node {
 }
 
 // After makes a node wait for others, whatever they touch. They may be declared later, as long as nothing goes in a circle.
-func (b *Builder) After(node int32, others ...int32) {
+func (b *Builder) After(node NodeID, others ...NodeID) {
 	n := b.At(node)
 	n.After = append(n.After, others...)
 }
 
 // Stream binds a node to a stream.
-func (b *Builder) Stream(node, stream int32) { b.At(node).Stream = OnStream(stream) }
+func (b *Builder) Stream(node NodeID, stream int32) { b.At(node).Stream = OnStream(stream) }
 
 // Priority sets a node's priority. Nodes of different priority never share a stream.
-func (b *Builder) Priority(node int32, priority Priority) { b.At(node).Priority = priority }
+func (b *Builder) Priority(node NodeID, priority Priority) { b.At(node).Priority = priority }
 
 // Cost declares how long a node takes, in microseconds, for planning.
-func (b *Builder) Cost(node int32, us float64) {
+func (b *Builder) Cost(node NodeID, us float64) {
 	n := b.At(node)
 	n.CostUS, n.HasCost = us, true
 }
@@ -302,7 +302,7 @@ func (b *Builder) check() {
 				b.wrong("node", n.Name, fmt.Sprintf("after: there is no node with id %d", from), "")
 			}
 		}
-		for _, a := range p.Accesses(int32(i)) {
+		for _, a := range p.Accesses(NodeID(i)) {
 			if a.Mode < Read || a.Mode > ReadWrite {
 				b.wrong("node", n.Name, "an access must be in, out or inout", "")
 			}

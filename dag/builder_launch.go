@@ -88,7 +88,7 @@ type Scalar struct {
 }
 
 // Kernel declares a launch of a library's kernel, or as MODULE.KERNEL of one of a module.
-func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption) int32 {
+func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption) NodeID {
 	node := Node{Name: name, Kind: Kernel}
 	spec := &launchSpec{Label: kernel, Kernel: kernel, Module: -1, Device: -1}
 	ok := true
@@ -123,7 +123,7 @@ func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption
 
 // Map declares an elementwise computation such as "y = a*x + b". With says what its names stand for: a Range or a number.
 // Names that are not in it are those of buffers.
-func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchOption) int32 {
+func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchOption) NodeID {
 	node := Node{Name: name, Kind: Map}
 	used := map[string]bool{}
 	ok := true
@@ -199,6 +199,10 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 			return argSpec{}, fmt.Errorf("an access must be in, out or inout")
 		}
 		return argSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
+	case BufferID:
+		return argSpec{}, errors.New("the id of a buffer is not an argument; write Whole, In, Out or InOut of it")
+	case NodeID:
+		return argSpec{}, errors.New("the id of a node is not an argument")
 	case Scalar:
 		v, ok := numberOf(a.Value)
 		if !ok || a.DType == InvalidDType || int(a.DType) >= len(dtypes) {
@@ -213,7 +217,7 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 	return argSpec{Value: v}, nil
 }
 
-func (b *Builder) launch(node Node, spec *launchSpec) int32 {
+func (b *Builder) launch(node Node, spec *launchSpec) NodeID {
 	accesses, problems := b.pipeline.resolveLaunch(b.library, &node, spec)
 	for _, p := range problems {
 		b.wrong("node", node.Name, p.Message, p.Hint)
@@ -222,14 +226,14 @@ func (b *Builder) launch(node Node, spec *launchSpec) int32 {
 }
 
 // bufferNamed returns the id of the buffer of that name, or -1.
-func (b *Builder) bufferNamed(name string) int32 {
+func (b *Builder) bufferNamed(name string) BufferID {
 	if b.byName == nil {
-		b.byName = map[string]int32{}
+		b.byName = map[string]BufferID{}
 	}
 	for ; b.named < len(b.pipeline.Buffers); b.named++ {
 		buffer := &b.pipeline.Buffers[b.named]
 		if _, taken := b.byName[buffer.Name]; !taken && !buffer.Scratch {
-			b.byName[buffer.Name] = int32(b.named)
+			b.byName[buffer.Name] = BufferID(b.named)
 		}
 	}
 	if id, ok := b.byName[name]; ok {

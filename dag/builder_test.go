@@ -14,121 +14,131 @@ func TestBuilderMistakes(t *testing.T) {
 	long := strings.Repeat("x", MaxName+1)
 	for _, test := range []struct {
 		name    string
-		declare func(b *Builder, d, e, h int32) // d, e: f32[8] on devices 0 and 1; h: f32[8] on the host
-		want    string                          // one line for each mistake
+		declare func(b *Builder, d, e, h BufferID) // d, e: f32[8] on devices 0 and 1; h: f32[8] on the host
+		want    string                             // one line for each mistake
 	}{
-		{"nothing wrong", func(b *Builder, d, e, h int32) { b.Task("t", b.In(d)) }, ""},
-		{"unknown kernel", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpi", Args{8, 2, b.Whole(d), b.Whole(d)}) },
+		{"nothing wrong", func(b *Builder, d, e, h BufferID) { b.Task("t", b.In(d)) }, ""},
+		{"unknown kernel", func(b *Builder, d, e, h BufferID) {
+			b.Kernel("k", "saxpi", Args{8, 2, b.Whole(d), b.Whole(d)})
+		},
 			`node "k": unknown kernel "saxpi"; did you mean "saxpy"?`},
-		{"unknown kernel, nothing near", func(b *Builder, d, e, h int32) { b.Kernel("k", "fourier", nil) }, `node "k": unknown kernel "fourier"`},
-		{"unknown kernel of a module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blue", nil) },
+		{"unknown kernel, nothing near", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "fourier", nil) }, `node "k": unknown kernel "fourier"`},
+		{"unknown kernel of a module", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "mine.blue", nil) },
 			`node "k": unknown kernel "mine.blue"; did you mean "mine.blur"?`},
-		{"unknown module", func(b *Builder, d, e, h int32) { b.Kernel("k", "mime.blur", nil) }, `node "k": unknown module "mime"; did you mean "mine"?`},
-		{"too few arguments", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2}) },
+		{"unknown module", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "mime.blur", nil) }, `node "k": unknown module "mime"; did you mean "mine"?`},
+		{"too few arguments", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "saxpy", Args{8, 2}) },
 			`node "k": kernel "saxpy" takes 4 arguments (n, alpha, x, y), got 2`},
-		{"scratch is not counted", func(b *Builder, d, e, h int32) { b.Kernel("k", "sum", Args{8}) }, `node "k": kernel "sum" takes 3 arguments (n, x, result), got 1`},
-		{"number for a buffer", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, d, b.Whole(d)}) },
-			`node "k": argument x of kernel "saxpy" must be a buffer, got the number 0`},
-		{"buffer for a number", func(b *Builder, d, e, h int32) {
+		{"scratch is not counted", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "sum", Args{8}) }, `node "k": kernel "sum" takes 3 arguments (n, x, result), got 1`},
+		{"number for a buffer", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "saxpy", Args{8, 2, d, b.Whole(d)}) },
+			`node "k": argument 3 of kernel "saxpy": the id of a buffer is not an argument; write Whole, In, Out or InOut of it`},
+		{"buffer for a number", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{b.Whole(d), 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		},
 			`node "k": argument n of kernel "saxpy" must be a number (i64), got the buffer "d"`},
-		{"fraction for an integer", func(b *Builder, d, e, h int32) {
+		{"fraction for an integer", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{2.5, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		},
 			`node "k": argument n of kernel "saxpy" must be an integer (i64), got 2.5`},
-		{"too large", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", Args{256, 1e6}) },
+		{"too large", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "tiny", Args{256, 1e6}) },
 			"node \"k\": argument k of kernel \"tiny\" is 256, which does not fit in u8\n" +
 				"node \"k\": argument h of kernel \"tiny\" is 1000000, which does not fit in f16"},
-		{"the library's word on an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{-1, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)}) },
+		{"the library's word on an argument", func(b *Builder, d, e, h BufferID) {
+			b.Kernel("k", "saxpy", Args{-1, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
+		},
 			`node "k": argument n of kernel "saxpy" must not be negative`},
-		{"the library's word on a type", func(b *Builder, d, e, h int32) { b.Kernel("k", "picky", Args{b.Whole(b.Device("f", F64, 1))}) },
+		{"the library's word on a type", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "picky", Args{b.Whole(b.Device("f", F64, 1))}) },
 			`node "k": argument x of kernel "picky" cannot be f64`},
-		{"wrong element type", func(b *Builder, d, e, h int32) {
+		{"wrong element type", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(b.Device("f", F64, 8)), b.Whole(d)})
 		}, `node "k": argument x of kernel "saxpy" has elements of type f32, "f" has f64`},
-		{"extent beyond the slice", func(b *Builder, d, e, h int32) {
+		{"extent beyond the slice", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{5, 2, b.Slice(d, 0, 4), b.Slice(d, 4, 8)})
 		},
 			"node \"k\": argument x of kernel \"saxpy\" touches 5 elements, d(0..4) has 4\n" +
 				"node \"k\": argument y of kernel \"saxpy\" touches 5 elements, d(4..8) has 4"},
-		{"writing through in", func(b *Builder, d, e, h int32) {
+		{"writing through in", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).In()})
 		},
 			`node "k": argument y of kernel "saxpy" is written (inout); "d" cannot be given as in`},
-		{"out where old values are read", func(b *Builder, d, e, h int32) {
+		{"out where old values are read", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).Out()})
 		},
 			`node "k": argument y of kernel "saxpy" is inout; "d" cannot be given as out`},
-		{"out of a constant pointer", func(b *Builder, d, e, h int32) {
+		{"out of a constant pointer", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.blur", Args{4, b.Part(d, 0, 2).Out(), b.Part(d, 1, 2)}, Grid(1))
 		}, `node "k": argument from of kernel "mine.blur" is read only; "d" cannot be given as out`},
-		{"user's kernel without a grid", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.blur", Args{4, b.Part(d, 0, 2), b.Part(d, 1, 2)}) },
+		{"user's kernel without a grid", func(b *Builder, d, e, h BufferID) {
+			b.Kernel("k", "mine.blur", Args{4, b.Part(d, 0, 2), b.Part(d, 1, 2)})
+		},
 			`node "k": kernel "mine.blur" needs a grid; write grid: and the number of blocks`},
-		{"opaque arguments say nothing", func(b *Builder, d, e, h int32) { b.Kernel("k", "mine.opaque", Args{b.Whole(d), 3}, Grid(1)) },
+		{"opaque arguments say nothing", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "mine.opaque", Args{b.Whole(d), 3}, Grid(1)) },
 			"node \"k\": argument 1 of kernel \"mine.opaque\" must say how \"d\" is used; write {in: d}, {out: d} or {inout: d}\n" +
 				"node \"k\": argument 2 of kernel \"mine.opaque\" must say the type of the number 3; write {f32: 3}, {i32: 3} or another type"},
-		{"what the code shows to be wrong", func(b *Builder, d, e, h int32) {
+		{"what the code shows to be wrong", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4).Out(), b.Part(d, 1, 4).In(), b.Part(d, 2, 4).In()}, Grid(1))
 		},
 			"node \"k\": argument 1 of kernel \"mine.seen\" is never written, which the file declares {out: d}\n" +
 				"node \"k\": argument 2 of kernel \"mine.seen\" is written (seen.cu:3), which the file declares {in: d}\n" +
 				"node \"k\": argument 3 of kernel \"mine.seen\" is written (seen.cu:4), which the file declares {in: d}"},
-		{"what the code does not show", func(b *Builder, d, e, h int32) {
+		{"what the code does not show", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4), b.Part(d, 1, 4), b.Part(d, 2, 4)}, Grid(1))
 		}, `node "k": argument 3 of kernel "mine.seen" must say how "d" is used, which the code does not show: an address is loaded from memory (seen.cu:2); write {in: d}, {out: d} or {inout: d}`},
-		{"opaque sizes", func(b *Builder, d, e, h int32) {
+		{"opaque sizes", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.opaque", Args{Scalar{F32, 1.5}, b.In(d)}, Grid(1))
 		},
 			"node \"k\": argument 1 of kernel \"mine.opaque\" has 8 bytes, f32 has 4\n" +
 				"node \"k\": argument 2 of kernel \"mine.opaque\" has 4 bytes, a buffer's address has 8"},
-		{"typed number against the signature", func(b *Builder, d, e, h int32) {
+		{"typed number against the signature", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{Scalar{I32, 4}, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		}, `node "k": argument n of kernel "saxpy" is of type i64, the number is given as i32`},
-		{"not an argument", func(b *Builder, d, e, h int32) { b.Kernel("k", "tiny", Args{"seven", nil}) },
+		{"not an argument", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "tiny", Args{"seven", nil}) },
 			"node \"k\": argument 1 of kernel \"tiny\": a string is neither a Range or Access nor a number\n" +
 				"node \"k\": argument 2 of kernel \"tiny\": a <nil> is neither a Range or Access nor a number"},
-		{"host memory", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, b.Whole(h), b.Whole(d)}) },
+		{"host memory", func(b *Builder, d, e, h BufferID) {
+			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(h), b.Whole(d)})
+		},
 			`node "k": kernel "saxpy" cannot use "h", which is in host memory; copy it to a device buffer first`},
-		{"two devices", func(b *Builder, d, e, h int32) { b.Kernel("k", "saxpy", Args{8, 2, b.Whole(e), b.Whole(d)}) },
+		{"two devices", func(b *Builder, d, e, h BufferID) {
+			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(e), b.Whole(d)})
+		},
 			`node "k": kernel "saxpy" uses buffers of devices 1 and 0 ("d"); peer: true lets a kernel touch the memory of another device`},
-		{"another device than its buffers", func(b *Builder, d, e, h int32) {
+		{"another device than its buffers", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)}, RunOn(2))
 		}, `node "k": kernel "saxpy" is to run on device 2, but "d" is on device 0; peer: true lets a kernel touch the memory of another device`},
-		{"options", func(b *Builder, d, e, h int32) {
+		{"options", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "tiny", Args{1, 1}, Grid(), Block(0), Shared(-1), RunOn(-1), Grid(1, 2, 3, 4))
 		}, "node \"k\": a grid has one to three dimensions, not 0\n" +
 			"node \"k\": block: 0 is not a size\n" +
 			"node \"k\": shared: -1 is not a size\n" +
 			"node \"k\": device -1; it must not be negative\n" +
 			"node \"k\": a grid has one to three dimensions, not 4"},
-		{"map of different sizes", func(b *Builder, d, e, h int32) {
+		{"map of different sizes", func(b *Builder, d, e, h BufferID) {
 			b.Map("m", "y = 2*x", map[string]any{"y": b.Part(d, 0, 2), "x": b.Slice(d, 5, 8)})
 		}, `node "m": map: x has 3 elements, y has 4; every buffer of a map needs the same number of elements`},
-		{"map over itself, shifted", func(b *Builder, d, e, h int32) {
+		{"map over itself, shifted", func(b *Builder, d, e, h BufferID) {
 			b.Map("m", "y = 2*x", map[string]any{"y": b.Slice(d, 0, 4), "x": b.Slice(d, 1, 5)})
 		}, `node "m": map: x (d(1..5)) and y (d(0..4)) overlap, so that elements would be overwritten before they are read`},
-		{"map of an unknown name", func(b *Builder, d, e, h int32) { b.Map("m", "d = 2*xs", map[string]any{"x": 3}) },
+		{"map of an unknown name", func(b *Builder, d, e, h BufferID) { b.Map("m", "d = 2*xs", map[string]any{"x": 3}) },
 			`node "m": map: unknown name "xs"; did you mean "x"?`},
-		{"map that does not use a name", func(b *Builder, d, e, h int32) { b.Map("m", "d = 2*d", map[string]any{"x": 3, "a": 1}) },
+		{"map that does not use a name", func(b *Builder, d, e, h BufferID) { b.Map("m", "d = 2*d", map[string]any{"x": 3, "a": 1}) },
 			"node \"m\": map: \"a\" does not appear in \"d = 2*d\"\nnode \"m\": map: \"x\" does not appear in \"d = 2*d\""},
-		{"map to a number", func(b *Builder, d, e, h int32) { b.Map("m", "a = 2*d", map[string]any{"a": 3}) },
+		{"map to a number", func(b *Builder, d, e, h BufferID) { b.Map("m", "a = 2*d", map[string]any{"a": 3}) },
 			`node "m": map: a is a number; the result of a map goes to a buffer`},
-		{"map that is none", func(b *Builder, d, e, h int32) { b.Map("m", "2*d", nil) },
+		{"map that is none", func(b *Builder, d, e, h BufferID) { b.Map("m", "2*d", nil) },
 			`node "m": map: missing the name of the result; an elementwise computation is written "y = a*x + b"`},
-		{"map the library refuses", func(b *Builder, d, e, h int32) {
+		{"map the library refuses", func(b *Builder, d, e, h BufferID) {
 			b.Map("m", "f = 1", map[string]any{"f": b.Whole(b.Device("flags", Bool, 8))})
 		},
 			`node "m": map: no map gives bool`},
-		{"copy of different sizes", func(b *Builder, d, e, h int32) { b.Copy("c", b.Whole(d), b.Slice(h, 0, 7)) },
+		{"copy of different sizes", func(b *Builder, d, e, h BufferID) { b.Copy("c", b.Whole(d), b.Slice(h, 0, 7)) },
 			`node "c": memcpy: the sizes differ: h(0..7) has 28 bytes, d has 32 bytes`},
-		{"copy onto itself", func(b *Builder, d, e, h int32) { b.Copy("c", b.Slice(d, 0, 4), b.Slice(d, 3, 7)) },
+		{"copy onto itself", func(b *Builder, d, e, h BufferID) { b.Copy("c", b.Slice(d, 0, 4), b.Slice(d, 3, 7)) },
 			`node "c": memcpy: source and destination overlap in d(3..4)`},
-		{"memset beyond the type", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(b.Device("bytes", U8, 4)), -1) },
+		{"memset beyond the type", func(b *Builder, d, e, h BufferID) { b.Memset("m", b.Whole(b.Device("bytes", U8, 4)), -1) },
 			`node "m": memset: the value is -1, which does not fit in u8`},
-		{"memset of host memory", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(h), 0) },
+		{"memset of host memory", func(b *Builder, d, e, h BufferID) { b.Memset("m", b.Whole(h), 0) },
 			`node "m": memset cannot fill "h", which is in host memory; fill it with Init, or copy to it`},
-		{"streams of two kinds", func(b *Builder, d, e, h int32) {
+		{"streams of two kinds", func(b *Builder, d, e, h BufferID) {
 			for i, name := range []string{"one", "two", "three"} {
 				n := b.Task(name)
 				b.Stream(n, 4)
@@ -137,8 +147,8 @@ func TestBuilderMistakes(t *testing.T) {
 			}
 		}, "node \"two\": stream 4 has \"one\" on device 0 and \"two\" on device 1; a stream belongs to one device\n" +
 			"node \"three\": stream 4 has \"one\" of normal priority and \"three\" of high priority; a stream has one priority"},
-		{"memset of no number", func(b *Builder, d, e, h int32) { b.Memset("m", b.Whole(d), "0") }, `node "m": memset: a string is not a number`},
-		{"slices", func(b *Builder, d, e, h int32) {
+		{"memset of no number", func(b *Builder, d, e, h BufferID) { b.Memset("m", b.Whole(d), "0") }, `node "m": memset: a string is not a number`},
+		{"slices", func(b *Builder, d, e, h BufferID) {
 			b.Slice(d, 4, 9)
 			b.Slice(d, 4, 3)
 			b.Slice(d, -1, 3)
@@ -151,13 +161,13 @@ func TestBuilderMistakes(t *testing.T) {
 			"buffer \"d\": part 4 of 4 of d: parts count from 0 to 3\n" +
 			"buffer \"d\": part 0 of 0 of d: there must be at least one part\n" +
 			"buffer \"s\": s is a scalar and cannot be sliced"},
-		{"ranges by hand", func(b *Builder, d, e, h int32) {
+		{"ranges by hand", func(b *Builder, d, e, h BufferID) {
 			b.Task("t", Range{d, 0, 33}.In(), Range{9, 0, 1}.In(), Range{d, 4, 0}.Out(), Access{Range{d, 0, 4}, 0})
 		}, "node \"t\": bytes 0 to 33 of \"d\" go past its end (32 bytes)\n" +
 			"node \"t\": there is no buffer with id 9\n" +
 			"node \"t\": bytes 4 to 0 of \"d\" are not a range\n" +
 			"node \"t\": an access must be in, out or inout"},
-		{"shapes", func(b *Builder, d, e, h int32) {
+		{"shapes", func(b *Builder, d, e, h BufferID) {
 			b.Device("a", F32, 1<<62, 2)
 			b.Device("b", F32, 1<<62)
 			b.Device("c", F32, 3, -1)
@@ -167,7 +177,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"buffer \"b\": the size in bytes (4611686018427387904 elements of f32) does not fit in 64 bits\n" +
 			"buffer \"c\": dimension 1 of the shape is -1; it must not be negative\n" +
 			"buffer \"none\": the element type is missing"},
-		{"names", func(b *Builder, d, e, h int32) {
+		{"names", func(b *Builder, d, e, h BufferID) {
 			b.Task("")
 			b.Task(long)
 			b.Task("a\nb")
@@ -182,7 +192,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"node \"a\\nb\": the name has a control character (U+000A)\n" +
 			"node \"\\xff\": the name is not UTF-8\n" +
 			"node \"t\": the name is taken (ids 5 and 6)"},
-		{"changed through At", func(b *Builder, d, e, h int32) {
+		{"changed through At", func(b *Builder, d, e, h BufferID) {
 			n := b.Task("t")
 			b.After(n, 7)
 			b.Stream(n, -2)
@@ -202,7 +212,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"node \"t\": priority 3; it is one of Low, Normal and High\n" +
 			"node \"t\": a cost of NaN us\n" +
 			"node \"t\": after: there is no node with id 7"},
-		{"modules", func(b *Builder, d, e, h int32) {
+		{"modules", func(b *Builder, d, e, h BufferID) {
 			b.Module("mine", "again.cu", userKernels)
 			b.Module("a.b", "c.cu", userKernels)
 			b.Module("none", "d.cu", nil)
@@ -264,8 +274,8 @@ func TestKernelAccesses(t *testing.T) {
 	// Scratch is a hidden buffer that the node writes.
 	scratch := int32(len(g.Buffers) - 1)
 	require.Equal(t, Buffer{Name: "sum$scratch", Place: Device, DType: U8, Scratch: true, Shape: []int64{1024}, Bytes: 1024}, g.Buffers[scratch])
-	require.Equal(t, []Access{{Range{y, 0, 4000}, Read}, {Range{r, 8, 12}, Write}, {Range{scratch, 0, 1024}, Write}}, g.Accesses(s))
-	require.Equal(t, Range{scratch, 0, 1024}, g.Nodes[s].Launch.Args[3].Range)
+	require.Equal(t, []Access{{Range{y, 0, 4000}, Read}, {Range{r, 8, 12}, Write}, {Range{BufferID(scratch), 0, 1024}, Write}}, g.Accesses(s))
+	require.Equal(t, Range{BufferID(scratch), 0, 1024}, g.Nodes[s].Launch.Args[3].Range)
 
 	// A user's kernel: no hint; {out: y} narrows a plain pointer.
 	require.Equal(t, []Access{{Range{x, 0, 40}, Read}, {Range{y, 0, 40}, Write}}, g.Accesses(u))
@@ -352,7 +362,7 @@ func TestDevicesFollowBuffers(t *testing.T) {
 	b.Use(kernelsForTests)
 	d, e, h := b.Device("d", F32, 8), b.Device("e", F32, 8), b.Host("h", F32, 8)
 	b.OnDevice(e, 1)
-	nodes := []int32{
+	nodes := []NodeID{
 		b.Copy("up", b.Whole(e), b.Whole(h)),
 		b.Copy("down", b.Whole(h), b.Whole(e)),
 		b.Copy("across", b.Whole(e), b.Whole(d)),
@@ -404,4 +414,19 @@ func TestSuggest(t *testing.T) {
 	for name, want := range map[string]string{"saxpi": "saxpy", "sacle": "scale", "sun": "sum", "dto": "dot", "x": "", "fourier": "", "sum": ""} {
 		require.Equal(t, want, suggest(name, names), name)
 	}
+}
+
+// An id among the arguments of a kernel would look like a number.
+func TestIdsAreNoArguments(t *testing.T) {
+	b := New("test")
+	b.Use(kernelsForTests)
+	x, y := b.Device("x", F32, 4), b.Device("y", F32, 4)
+	b.Kernel("k", "saxpy", Args{NodeID(3), 2, x, b.Whole(y)})
+	b.Map("m", "y = a*x", map[string]any{"a": x})
+	b.Memset("s", b.Whole(x), x)
+	_, err := b.Graph()
+	require.EqualError(t, err, "node \"k\": argument 1 of kernel \"saxpy\": the id of a node is not an argument\n"+
+		"node \"k\": argument 3 of kernel \"saxpy\": the id of a buffer is not an argument; write Whole, In, Out or InOut of it\n"+
+		"node \"m\": map: a: the id of a buffer is not an argument; write Whole, In, Out or InOut of it\n"+
+		"node \"s\": memset: a dag.BufferID is not a number")
 }

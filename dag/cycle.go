@@ -15,7 +15,7 @@ var ErrCycle = errors.New("dependency cycle")
 
 // CycleError names nodes that depend on each other in a circle.
 type CycleError struct {
-	Nodes []int32  // from the first-declared node on, each once; every node must run before the next, the last before the first
+	Nodes []NodeID // from the first-declared node on, each once; every node must run before the next, the last before the first
 	Names []string // of Nodes
 	Pos   Pos      // of the first
 }
@@ -54,7 +54,7 @@ func plain(name string) string {
 	return name
 }
 
-func newCycleError(p *Pipeline, nodes []int32) *CycleError {
+func newCycleError(p *Pipeline, nodes []NodeID) *CycleError {
 	e := &CycleError{Nodes: nodes, Pos: p.Nodes[nodes[0]].Pos}
 	for _, i := range nodes {
 		e.Names = append(e.Names, p.Nodes[i].Name)
@@ -64,23 +64,23 @@ func newCycleError(p *Pipeline, nodes []int32) *CycleError {
 
 // findCycle returns the shortest cycle through the first-declared node that is on any, beginning with it. Of the nodes only
 // those with a positive open count are looked at: the ones that could not be put in order.
-func (g *Graph) findCycle(open []int32) []int32 {
+func (g *Graph) findCycle(open []int32) []NodeID {
 	component, size := g.components(open)
-	first := int32(-1)
+	first := NodeID(-1)
 	for i, c := range component {
 		if c >= 0 && size[c] > 1 {
-			first = int32(i)
+			first = NodeID(i)
 			break
 		}
 	}
 	// Breadth first from there and back; successors ascend, so ties go to declaration order.
-	from := map[int32]int32{}
-	queue := []int32{first}
+	from := map[NodeID]NodeID{}
+	queue := []NodeID{first}
 	for head := 0; head < len(queue); head++ {
 		i := queue[head]
 		for _, next := range g.Succs(i) {
 			if next == first {
-				cycle := []int32{i}
+				cycle := []NodeID{i}
 				for i != first {
 					i = from[i]
 					cycle = append(cycle, i)
@@ -111,14 +111,14 @@ func (g *Graph) components(open []int32) (component, size []int32) {
 	for i := range component {
 		component[i] = -1
 	}
-	var path, stack []int32
+	var path, stack []NodeID
 	seen := int32(0)
-	enter := func(i int32) {
+	enter := func(i NodeID) {
 		seen++
 		index[i], low[i] = seen, seen
 		path, stack = append(path, i), append(stack, i)
 	}
-	for root := range int32(n) {
+	for root := range NodeID(n) {
 		if open[root] <= 0 || index[root] != 0 {
 			continue
 		}

@@ -19,8 +19,8 @@ func tasks(n int, after ...[2]int32) *Builder {
 		b.Task(string(rune('a' + i)))
 	}
 	for _, e := range after {
-		to := b.At(e[1])
-		to.After = append(to.After, e[0])
+		to := b.At(NodeID(e[1]))
+		to.After = append(to.After, NodeID(e[0]))
 	}
 	return b
 }
@@ -31,15 +31,15 @@ func TestCycles(t *testing.T) {
 		n     int
 		after [][2]int32
 		want  string
-		nodes []int32
+		nodes []NodeID
 	}{
-		{"two", 2, [][2]int32{{0, 1}, {1, 0}}, "dependency cycle: a -> b -> a", []int32{0, 1}},
-		{"starts at the first declared", 4, [][2]int32{{3, 1}, {1, 2}, {2, 3}, {0, 3}}, "dependency cycle: b -> c -> d -> b", []int32{1, 2, 3}},
-		{"order of nodes is not order of declaration", 3, [][2]int32{{0, 2}, {2, 1}, {1, 0}}, "dependency cycle: a -> c -> b -> a", []int32{0, 2, 1}},
-		{"shortest through the first", 4, [][2]int32{{0, 1}, {1, 2}, {2, 3}, {3, 0}, {2, 0}}, "dependency cycle: a -> b -> c -> a", []int32{0, 1, 2}},
-		{"first declared of two circles", 6, [][2]int32{{5, 4}, {4, 5}, {4, 1}, {1, 2}, {2, 1}}, "dependency cycle: b -> c -> b", []int32{1, 2}},
-		{"what leads to and from a circle is not named", 5, [][2]int32{{4, 1}, {1, 2}, {2, 1}, {2, 3}, {3, 0}}, "dependency cycle: b -> c -> b", []int32{1, 2}},
-		{"self", 3, [][2]int32{{1, 1}, {0, 2}}, `node "b" depends on itself`, []int32{1}},
+		{"two", 2, [][2]int32{{0, 1}, {1, 0}}, "dependency cycle: a -> b -> a", []NodeID{0, 1}},
+		{"starts at the first declared", 4, [][2]int32{{3, 1}, {1, 2}, {2, 3}, {0, 3}}, "dependency cycle: b -> c -> d -> b", []NodeID{1, 2, 3}},
+		{"order of nodes is not order of declaration", 3, [][2]int32{{0, 2}, {2, 1}, {1, 0}}, "dependency cycle: a -> c -> b -> a", []NodeID{0, 2, 1}},
+		{"shortest through the first", 4, [][2]int32{{0, 1}, {1, 2}, {2, 3}, {3, 0}, {2, 0}}, "dependency cycle: a -> b -> c -> a", []NodeID{0, 1, 2}},
+		{"first declared of two circles", 6, [][2]int32{{5, 4}, {4, 5}, {4, 1}, {1, 2}, {2, 1}}, "dependency cycle: b -> c -> b", []NodeID{1, 2}},
+		{"what leads to and from a circle is not named", 5, [][2]int32{{4, 1}, {1, 2}, {2, 1}, {2, 3}, {3, 0}}, "dependency cycle: b -> c -> b", []NodeID{1, 2}},
+		{"self", 3, [][2]int32{{1, 1}, {0, 2}}, `node "b" depends on itself`, []NodeID{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g, err := tasks(test.n, test.after...).Graph()
@@ -58,7 +58,7 @@ func TestCycleThroughData(t *testing.T) {
 	x := b.Device("x", F32, 4)
 	write := b.Task("write", b.Out(x))
 	read := b.Task("read the result", b.In(x))
-	b.At(write).After = []int32{read}
+	b.At(write).After = []NodeID{read}
 	_, err := b.Graph()
 	require.EqualError(t, err, `dependency cycle: write -> "read the result" -> write`)
 }
@@ -68,7 +68,7 @@ func TestLongCycleIsCutShort(t *testing.T) {
 	b := New("ring")
 	for i := range n {
 		id := b.Task(fmt.Sprint("n", i))
-		b.At(id).After = []int32{int32((i + n - 1) % n)}
+		b.At(id).After = []NodeID{NodeID((i + n - 1) % n)}
 	}
 	_, err := b.Graph()
 	require.EqualError(t, err, "dependency cycle: n0 -> n1 -> n2 -> n3 -> n4 -> n5 -> n6 -> n7 -> (24 more) -> "+
@@ -81,7 +81,7 @@ func TestLongCycleIsCutShort(t *testing.T) {
 func TestTopologicalTakesTheFirstDeclaredOfTheReady(t *testing.T) {
 	g, err := tasks(6, [2]int32{4, 0}, [2]int32{5, 1}, [2]int32{2, 5}).Graph()
 	require.NoError(t, err)
-	require.Equal(t, []int32{2, 3, 4, 0, 5, 1}, g.Topological())
+	require.Equal(t, []NodeID{2, 3, 4, 0, 5, 1}, g.Topological())
 	checkAdjacency(t, g)
 }
 
@@ -97,8 +97,8 @@ func TestComponentsAgree(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 24).Draw(t, "edges") {
 			from, to := rapid.Int32Range(0, int32(n)-1).Draw(t, "from"), rapid.Int32Range(0, int32(n)-1).Draw(t, "to")
-			if from != to && !slices.Contains(b.At(to).After, from) {
-				b.At(to).After = append(b.At(to).After, from)
+			if from != to && !slices.Contains(b.At(NodeID(to)).After, NodeID(from)) {
+				b.At(NodeID(to)).After = append(b.At(NodeID(to)).After, NodeID(from))
 				require.NoError(t, other.AddEdge(from+1, to+1))
 			}
 		}

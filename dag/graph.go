@@ -17,8 +17,8 @@ func (w Why) String() string { return [...]string{"RAW", "WAW", "WAR", "after"}[
 // Edge is a dependency: To must not start before From has finished. For After, Buffer is -1. Of several buffers with the same
 // reason it names the one declared first.
 type Edge struct {
-	From, To int32
-	Buffer   int32
+	From, To NodeID
+	Buffer   BufferID
 	Why      Why
 	Declared bool  // To names From in its After, whatever Why says
 	Lo, Hi   int64 // the bytes of Buffer that both touch (the hull, where there are several ranges)
@@ -27,16 +27,16 @@ type Edge struct {
 // Graph is a checked pipeline with its dependencies.
 type Graph struct {
 	*Pipeline
-	edges     []Edge  // by From, then To
-	succStart []int32 // edges of node i: edges[succStart[i]:succStart[i+1]]
-	succ      []int32 // successor nodes, parallel to edges
+	edges     []Edge   // by From, then To
+	succStart []int32  // edges of node i: edges[succStart[i]:succStart[i+1]]
+	succ      []NodeID // successor nodes, parallel to edges
 	predStart []int32
-	pred      []int32 // predecessor nodes, ascending
-	predEdge  []int32 // their edges
-	topo      []int32
-	carried   []int32
+	pred      []NodeID // predecessor nodes, ascending
+	predEdge  []int32  // their edges
+	topo      []NodeID
+	carried   []BufferID
 	unwritten []UnwrittenRead
-	unread    []int32
+	unread    []NodeID
 	warnings  Diagnostics
 }
 
@@ -50,22 +50,22 @@ func (g *Graph) Len() int { return len(g.Nodes) }
 func (g *Graph) Edges() []Edge { return g.edges }
 
 // OutEdges returns the dependencies that start at node i, by To.
-func (g *Graph) OutEdges(i int32) []Edge { return g.edges[g.succStart[i]:g.succStart[i+1]] }
+func (g *Graph) OutEdges(i NodeID) []Edge { return g.edges[g.succStart[i]:g.succStart[i+1]] }
 
 // Succs returns the nodes that depend on node i, ascending.
-func (g *Graph) Succs(i int32) []int32 { return g.succ[g.succStart[i]:g.succStart[i+1]] }
+func (g *Graph) Succs(i NodeID) []NodeID { return g.succ[g.succStart[i]:g.succStart[i+1]] }
 
 // Preds returns the nodes that node i depends on, ascending.
-func (g *Graph) Preds(i int32) []int32 { return g.pred[g.predStart[i]:g.predStart[i+1]] }
+func (g *Graph) Preds(i NodeID) []NodeID { return g.pred[g.predStart[i]:g.predStart[i+1]] }
 
 // Successors returns Succs of every node in one piece: those of node i are succ[start[i]:start[i+1]]. Callers must not change it.
-func (g *Graph) Successors() (start, succ []int32) { return g.succStart, g.succ }
+func (g *Graph) Successors() (start []int32, succ []NodeID) { return g.succStart, g.succ }
 
 // Predecessors returns Preds of every node in one piece: those of node i are pred[start[i]:start[i+1]]. Callers must not change it.
-func (g *Graph) Predecessors() (start, pred []int32) { return g.predStart, g.pred }
+func (g *Graph) Predecessors() (start []int32, pred []NodeID) { return g.predStart, g.pred }
 
 // PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
-func (g *Graph) PredEdges(i int32) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
+func (g *Graph) PredEdges(i NodeID) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
 
 // Enforced reports whether the dependency becomes a wait or follows from stream order: every one, except that in a pipeline
 // with sync: explicit data hazards are only checked.
@@ -81,4 +81,4 @@ func (g *Graph) EdgeText(e Edge) string {
 
 // Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the
 // first-declared comes first. Where every dependency already goes forward this is declaration order.
-func (g *Graph) Topological() []int32 { return g.topo }
+func (g *Graph) Topological() []NodeID { return g.topo }

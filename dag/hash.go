@@ -29,7 +29,7 @@ func (g *Graph) Hash() string {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		h.text(n.Name)
-		accesses := g.Accesses(int32(i))
+		accesses := g.Accesses(NodeID(i))
 		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
 		for _, a := range accesses {
 			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
@@ -148,7 +148,7 @@ func (g *Graph) FirstDifference(old *Graph) string {
 		}
 	}
 	for i := range g.Nodes {
-		if d := g.nodeDifference(old, int32(i)); d != "" {
+		if d := g.nodeDifference(old, NodeID(i)); d != "" {
 			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
 		}
 	}
@@ -303,7 +303,7 @@ func changed(is bool, what string) string {
 	return "is not " + what + ", it was"
 }
 
-func (g *Graph) nodeDifference(old *Graph, i int32) string {
+func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
 	n, o := &g.Nodes[i], &old.Nodes[i]
 	switch {
 	case n.Kind != o.Kind:

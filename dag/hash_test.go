@@ -12,8 +12,8 @@ import (
 func TestDifferences(t *testing.T) {
 	type parts struct {
 		b             *Builder
-		x, y, h       int32
-		up, work, end int32
+		x, y, h       BufferID
+		up, work, end NodeID
 	}
 	declare := func(change func(p *parts)) *Graph {
 		b := New("test")

@@ -63,7 +63,7 @@ func (h *hazards) survey() {
 	}
 	varied := 0
 	for i := range p.Nodes {
-		for _, a := range p.Accesses(int32(i)) {
+		for _, a := range p.Accesses(NodeID(i)) {
 			if a.Lo >= a.Hi {
 				continue
 			}
@@ -146,7 +146,7 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 	selfish = -1
 	for i := range p.Nodes {
 		h.node, h.first = int32(i), h.log.len
-		accesses := p.Accesses(int32(i))
+		accesses := p.Accesses(NodeID(i))
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Read != 0 && a.Lo < a.Hi {
 				h.reads(a)
@@ -158,10 +158,10 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 			}
 		}
 		for _, from := range p.Nodes[i].After {
-			if from != int32(i) {
-				h.declared(from)
+			if from != NodeID(i) {
+				h.declared(int32(from))
 			} else if selfish < 0 {
-				selfish = from
+				selfish = int32(from)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func (h *hazards) lastWriters() {
 
 // locate finds the state of an accessed range: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
 func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
-	h.buffer = a.Buffer
+	h.buffer = int32(a.Buffer)
 	if b.ledger >= 0 {
 		h.inside = h.ledgers[b.ledger]
 		return nil, h.inside.find(a.Lo), h.inside.find(a.Hi)
@@ -322,11 +322,11 @@ func (h *hazards) unwrittenRead(lo, hi int64) {
 	b := &h.buffers[h.buffer]
 	if !b.readFirst {
 		b.readFirst = true
-		h.unwritten = append(h.unwritten, UnwrittenRead{Buffer: h.buffer, Node: h.node, Lo: lo, Hi: hi})
+		h.unwritten = append(h.unwritten, UnwrittenRead{Buffer: BufferID(h.buffer), Node: NodeID(h.node), Lo: lo, Hi: hi})
 		return
 	}
-	for k := len(h.unwritten) - 1; k >= 0 && h.unwritten[k].Node == h.node; k-- {
-		if u := &h.unwritten[k]; u.Buffer == h.buffer {
+	for k := len(h.unwritten) - 1; k >= 0 && h.unwritten[k].Node == NodeID(h.node); k-- {
+		if u := &h.unwritten[k]; u.Buffer == BufferID(h.buffer) {
 			u.Lo, u.Hi = min(u.Lo, lo), max(u.Hi, hi)
 			return
 		}
@@ -342,10 +342,10 @@ func (h *hazards) edge(from int32, why Why, lo, hi int64) {
 	e := h.between(from)
 	switch {
 	case e == nil:
-		h.append(Edge{From: from, To: h.node, Buffer: h.buffer, Why: why, Lo: lo, Hi: hi})
-	case why < e.Why || why == e.Why && h.buffer < e.Buffer:
-		e.Why, e.Buffer, e.Lo, e.Hi = why, h.buffer, lo, hi
-	case why == e.Why && h.buffer == e.Buffer:
+		h.append(Edge{From: NodeID(from), To: NodeID(h.node), Buffer: BufferID(h.buffer), Why: why, Lo: lo, Hi: hi})
+	case why < e.Why || why == e.Why && BufferID(h.buffer) < e.Buffer:
+		e.Why, e.Buffer, e.Lo, e.Hi = why, BufferID(h.buffer), lo, hi
+	case why == e.Why && BufferID(h.buffer) == e.Buffer:
 		e.Lo, e.Hi = min(e.Lo, lo), max(e.Hi, hi)
 	}
 }
@@ -356,7 +356,7 @@ func (h *hazards) declared(from int32) {
 		e.Declared = true
 		return
 	}
-	h.append(Edge{From: from, To: h.node, Buffer: -1, Why: After, Declared: true})
+	h.append(Edge{From: NodeID(from), To: NodeID(h.node), Buffer: -1, Why: After, Declared: true})
 	h.backward = h.backward || from > h.node
 }
 

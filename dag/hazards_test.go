@@ -12,8 +12,8 @@ import (
 )
 
 // byteBuffers declares k device buffers of the given bytes.
-func byteBuffers(b *Builder, k int, bytes int64) []int32 {
-	ids := make([]int32, k)
+func byteBuffers(b *Builder, k int, bytes int64) []BufferID {
+	ids := make([]BufferID, k)
 	for i := range ids {
 		ids[i] = b.Device(fmt.Sprintf("b%d", i), U8, bytes)
 	}
@@ -51,24 +51,24 @@ func drawTasks(t *rapid.T, b *Builder) {
 				}
 			}
 			mode := Mode(rapid.IntRange(1, 3).Draw(t, "mode"))
-			accesses = append(accesses, Access{Range{buffers[k], lo, hi}, mode})
+			accesses = append(accesses, Access{Range{BufferID(buffers[k]), lo, hi}, mode})
 		}
 		id := b.Task(fmt.Sprintf("n%d", i), accesses...)
 		if i > 0 && rapid.IntRange(0, 4).Draw(t, "declare") == 0 {
-			b.At(id).After = append(b.At(id).After, rapid.Int32Range(0, int32(i)-1).Draw(t, "after"))
+			b.At(id).After = append(b.At(id).After, NodeID(rapid.Int32Range(0, int32(i)-1).Draw(t, "after")))
 		}
 	}
 }
 
 // bruteForce follows the rule byte by byte: the edges by pair, the pairs that conflict, the carried buffers, the unwritten
 // reads, and by node whether what it wrote is of use.
-func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []int32, unwritten []UnwrittenRead, used []bool) {
+func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []BufferID, unwritten []UnwrittenRead, used []bool) {
 	used = make([]bool, len(p.Nodes))
 	edges = map[[2]int32]Edge{}
 	conflict = map[[2]int32]bool{}
 	touches := func(i, buffer int32, x int64, mode Mode) bool {
-		for _, a := range p.Accesses(i) {
-			if a.Buffer == buffer && a.Lo <= x && x < a.Hi && a.Mode&mode != 0 {
+		for _, a := range p.Accesses(NodeID(i)) {
+			if a.Buffer == BufferID(buffer) && a.Lo <= x && x < a.Hi && a.Mode&mode != 0 {
 				return true
 			}
 		}
@@ -77,9 +77,9 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 	add := func(from, to, buffer int32, why Why, x int64) {
 		key := [2]int32{from, to}
 		e, ok := edges[key]
-		if !ok || why < e.Why || why == e.Why && buffer < e.Buffer {
-			e = Edge{From: from, To: to, Buffer: buffer, Why: why, Lo: x, Hi: x + 1}
-		} else if why == e.Why && buffer == e.Buffer {
+		if !ok || why < e.Why || why == e.Why && BufferID(buffer) < e.Buffer {
+			e = Edge{From: NodeID(from), To: NodeID(to), Buffer: BufferID(buffer), Why: why, Lo: x, Hi: x + 1}
+		} else if why == e.Why && BufferID(buffer) == e.Buffer {
 			e.Lo, e.Hi = min(e.Lo, x), max(e.Hi, x+1)
 		}
 		edges[key] = e
@@ -102,9 +102,9 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 					if writer >= 0 {
 						add(writer, i, buffer, RAW, x)
 						used[writer] = true
-					} else if first.Node < 0 || i < first.Node {
-						first = UnwrittenRead{buffer, i, x, x + 1}
-					} else if i == first.Node {
+					} else if first.Node < 0 || NodeID(i) < first.Node {
+						first = UnwrittenRead{BufferID(buffer), NodeID(i), x, x + 1}
+					} else if NodeID(i) == first.Node {
 						first.Lo, first.Hi = min(first.Lo, x), max(first.Hi, x+1)
 					}
 					readers = append(readers, i)
@@ -127,7 +127,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 			}
 		}
 		if isCarried {
-			carried = append(carried, buffer)
+			carried = append(carried, BufferID(buffer))
 		}
 		if first.Node >= 0 {
 			unwritten = append(unwritten, first)
@@ -138,12 +138,12 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 	}
 	for to := range int32(len(p.Nodes)) {
 		for _, from := range p.Nodes[to].After {
-			e, ok := edges[[2]int32{from, to}]
+			e, ok := edges[[2]int32{int32(from), to}]
 			if !ok {
-				e = Edge{From: from, To: to, Buffer: -1, Why: After}
+				e = Edge{From: from, To: NodeID(to), Buffer: -1, Why: After}
 			}
 			e.Declared = true
-			edges[[2]int32{from, to}] = e
+			edges[[2]int32{int32(from), to}] = e
 		}
 	}
 	return edges, conflict, carried, unwritten, used
@@ -168,7 +168,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 	require.NoError(t, err)
 	got := map[[2]int32]Edge{}
 	for k, e := range g.Edges() {
-		got[[2]int32{e.From, e.To}] = e
+		got[[2]int32{int32(e.From), int32(e.To)}] = e
 		if k > 0 {
 			before := g.Edges()[k-1]
 			require.True(t, before.From < e.From || before.From == e.From && before.To < e.To, "edges in order, one for each pair")
@@ -187,7 +187,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 	for from := range int32(g.Len()) {
 		for to := from + 1; to < int32(g.Len()); to++ {
 			if conflict[[2]int32{from, to}] || got[[2]int32{from, to}].Declared {
-				full = append(full, Edge{From: from, To: to})
+				full = append(full, Edge{From: NodeID(from), To: NodeID(to)})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 // checkAdjacency holds the four views of the edges against each other.
 func checkAdjacency(t require.TestingT, g *Graph) {
 	in, out := 0, 0
-	for i := range int32(g.Len()) {
+	for i := range NodeID(g.Len()) {
 		for k, e := range g.OutEdges(i) {
 			require.Equal(t, i, e.From)
 			require.Equal(t, e.To, g.Succs(i)[k])
@@ -207,7 +207,7 @@ func checkAdjacency(t require.TestingT, g *Graph) {
 		require.Len(t, g.PredEdges(i), len(g.Preds(i)))
 		for k, from := range g.Preds(i) {
 			e := g.Edges()[g.PredEdges(i)[k]]
-			require.Equal(t, [2]int32{from, i}, [2]int32{e.From, e.To})
+			require.Equal(t, [2]NodeID{from, i}, [2]NodeID{e.From, e.To})
 			require.True(t, k == 0 || g.Preds(i)[k-1] < from)
 			in++
 		}
@@ -241,7 +241,7 @@ func FuzzHazards(f *testing.F) {
 		var accesses []Access
 		for i := 0; i+2 < len(data) && i < 120; i += 3 {
 			lo, hi := int64(data[i])%17, int64(data[i+1])%17
-			a := Access{Range{buffers[data[i+2]&1], min(lo, hi), max(lo, hi)}, Mode(data[i+2]>>1%3 + 1)}
+			a := Access{Range{BufferID(buffers[data[i+2]&1]), min(lo, hi), max(lo, hi)}, Mode(data[i+2]>>1%3 + 1)}
 			accesses = append(accesses, a)
 			if data[i+2]&64 == 0 || bits.OnesCount8(data[i]) > 6 {
 				b.Task(fmt.Sprintf("n%d", i), accesses...)

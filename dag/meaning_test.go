@@ -43,7 +43,7 @@ func meaning(g *Graph) string {
 				fmt.Fprintf(&b, " %s %v %v", l.Map.Expr, l.Map.Inputs, l.Map.Scalars)
 			}
 		}
-		fmt.Fprintln(&b, " ", g.Accesses(int32(i)))
+		fmt.Fprintln(&b, " ", g.Accesses(NodeID(i)))
 	}
 	fmt.Fprintln(&b, g.Edges())
 	return b.String()

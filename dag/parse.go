@@ -68,9 +68,9 @@ type parser struct {
 	params  map[string]*binding
 	names   []string  // of params, as declared
 	loops   []binding // the innermost last
-	buffers map[string]int32
+	buffers map[string]BufferID
 	modules map[string]int32
-	nodes   map[string]int32
+	nodes   map[string]NodeID
 	saves   map[string]savePlace // by file
 
 	leftOut  map[string]struct{} // nodes whose when: is false

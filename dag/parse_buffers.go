@@ -34,7 +34,7 @@ const (
 var bufferKeys = keySet{"a buffer", []string{"place", "dtype", "shape", "device", "pinned", "init", "save", "expect", "foreach", "buffers"}}
 
 func (p *parser) readBuffers(f field) {
-	p.buffers = map[string]int32{}
+	p.buffers = map[string]BufferID{}
 	if f.value == nil || isNull(f.value) {
 		return
 	}
@@ -140,7 +140,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange
 	if !ok {
 		return
 	}
-	p.buffers[name] = int32(len(p.pipeline.Buffers))
+	p.buffers[name] = BufferID(len(p.pipeline.Buffers))
 	p.pipeline.Buffers = append(p.pipeline.Buffers, b)
 	if b.Pageable {
 		p.warning(position(f[bufferPinned].value), "leave pinned out unless memory is short", "copies of %q are not asynchronous: its memory is not pinned%s", name, p.repetition())

@@ -41,13 +41,13 @@ const maxStream = 1<<16 - 1
 
 // pendingAfter is an after: list that waits for all names to be known.
 type pendingAfter struct {
-	node  int32
+	node  NodeID
 	list  *yaml.Node
 	names []string
 }
 
 func (p *parser) readNodes(f field) {
-	p.nodes = map[string]int32{}
+	p.nodes = map[string]NodeID{}
 	p.leftOut = map[string]struct{}{}
 	if isNull(f.value) {
 		return
@@ -158,7 +158,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 		p.mistake(position(item), "", "file has more than %d nodes, the limit", int64(MaxNodes))
 		return
 	}
-	id := int32(len(pl.Nodes))
+	id := NodeID(len(pl.Nodes))
 	p.nodes[name] = id
 	pl.Nodes = append(pl.Nodes, node)
 	pl.accesses = append(pl.accesses, accesses...)
@@ -400,7 +400,7 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 }
 
 // after notes the names of a node's explicit predecessors, which may be declared later.
-func (p *parser) after(id int32, n *yaml.Node) {
+func (p *parser) after(id NodeID, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		p.wrongList(n, "after", "a list of nodes")
 		return

@@ -46,9 +46,9 @@ func TestTheFormatsExample(t *testing.T) {
 	require.Equal(t, "3.0", g.Params[1].Value.String())
 	require.Len(t, g.Nodes, 4)
 	require.EqualValues(t, 4000000, g.Buffers[0].Bytes)
-	require.Equal(t, []int32{2}, g.Succs(0))
-	require.Equal(t, []int32{2}, g.Succs(1))
-	require.Equal(t, []int32{3}, g.Succs(2))
+	require.Equal(t, []NodeID{2}, g.Succs(0))
+	require.Equal(t, []NodeID{2}, g.Succs(1))
+	require.Equal(t, []NodeID{3}, g.Succs(2))
 	require.Equal(t, "out.npy", g.Buffers[4].Save)
 	require.Equal(t, Expect{Kind: ExpectFile, File: "want.npy", RTol: 1e-6}, *g.Buffers[4].Expect)
 }

@@ -4,6 +4,12 @@ package dag
 
 import "github.com/dagrun/dagrun/dag/expr"
 
+// NodeID is a node: its place in the order of declaration, from 0.
+type NodeID int32
+
+// BufferID is a buffer: its place in the order of declaration, from 0.
+type BufferID int32
+
 // Pipeline is a declaration of GPU work: buffers and the nodes that use them, in declaration order.
 type Pipeline struct {
 	Name    string
@@ -22,17 +28,19 @@ type Pipeline struct {
 func (p *Pipeline) Graph() (*Graph, error) { return newGraph(p) }
 
 // Accesses returns what node i reads and writes. Callers must not change it.
-func (p *Pipeline) Accesses(i int32) []Access { return p.accesses[p.accessStart[i]:p.accessStart[i+1]] }
+func (p *Pipeline) Accesses(i NodeID) []Access {
+	return p.accesses[p.accessStart[i]:p.accessStart[i+1]]
+}
 
 // add appends a node with its accesses and returns its id.
-func (p *Pipeline) add(node Node, accesses []Access) int32 {
+func (p *Pipeline) add(node Node, accesses []Access) NodeID {
 	if len(p.accessStart) == 0 {
 		p.accessStart = append(p.accessStart, 0)
 	}
 	p.Nodes = append(p.Nodes, node)
 	p.accesses = append(p.accesses, accesses...)
 	p.accessStart = append(p.accessStart, int32(len(p.accesses)))
-	return int32(len(p.Nodes) - 1)
+	return NodeID(len(p.Nodes) - 1)
 }
 
 // Sync says which dependencies become waits.
@@ -184,7 +192,7 @@ type Node struct {
 	Copy     *Copy
 	Set      *Set
 	Launch   *Launch
-	After    []int32 // explicit predecessors
+	After    []NodeID // explicit predecessors
 	Pos      Pos
 }
 
@@ -202,7 +210,7 @@ type Work struct {
 
 // Range is a half-open range of bytes of a buffer.
 type Range struct {
-	Buffer int32
+	Buffer BufferID
 	Lo, Hi int64
 }
 

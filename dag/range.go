@@ -21,7 +21,7 @@ func (r Range) InOut() Access { return Access{r, ReadWrite} }
 func (r Range) Bytes() int64 { return r.Hi - r.Lo }
 
 // sliceOf is lo..hi of a buffer along its first dimension.
-func sliceOf(id int32, b *Buffer, lo, hi int64) (Range, error) {
+func sliceOf(id BufferID, b *Buffer, lo, hi int64) (Range, error) {
 	switch {
 	case len(b.Shape) == 0:
 		return Range{Buffer: id}, fmt.Errorf("%s is a scalar and cannot be sliced", b.Name)
@@ -37,7 +37,7 @@ func sliceOf(id int32, b *Buffer, lo, hi int64) (Range, error) {
 }
 
 // partOf is part i of k even parts of a buffer's first dimension.
-func partOf(id int32, b *Buffer, i, k int64) (Range, error) {
+func partOf(id BufferID, b *Buffer, i, k int64) (Range, error) {
 	switch {
 	case len(b.Shape) == 0:
 		return Range{Buffer: id}, fmt.Errorf("%s is a scalar and cannot be sliced", b.Name)

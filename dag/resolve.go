@@ -358,8 +358,12 @@ func number(v expr.Value) string {
 	return v.String()
 }
 
-// numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one.
+// numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one, and neither is an id.
 func numberOf(v any) (expr.Value, bool) {
+	switch v.(type) {
+	case NodeID, BufferID:
+		return expr.Value{}, false
+	}
 	switch v := reflect.ValueOf(v); {
 	case !v.IsValid():
 	case v.CanInt():
@@ -499,5 +503,5 @@ func (r *resolution) scratch(k int) Range {
 	}
 	p := r.pipeline
 	p.Buffers = append(p.Buffers, Buffer{Name: name, Place: Device, DType: U8, Scratch: true, Device: r.device, Shape: []int64{size}, Bytes: size, Pos: r.node.Pos})
-	return Range{int32(len(p.Buffers) - 1), 0, size}
+	return Range{BufferID(len(p.Buffers) - 1), 0, size}
 }

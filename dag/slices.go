@@ -27,7 +27,7 @@ func (p *parser) reference(n *yaml.Node, what string) (Range, bool) {
 	return p.sliced(n, s)
 }
 
-func (p *parser) whole(id int32) (Range, bool) {
+func (p *parser) whole(id BufferID) (Range, bool) {
 	if id == broken {
 		return Range{}, false
 	}

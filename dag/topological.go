@@ -4,7 +4,7 @@ package dag
 
 // sort fills g.topo. It is needed only where some after: points to a later node.
 func (g *Graph) sort() error {
-	n := int32(len(g.Nodes))
+	n := NodeID(len(g.Nodes))
 	waiting := make([]int32, n)
 	var ready nodeHeap
 	for i := range n {
@@ -12,7 +12,7 @@ func (g *Graph) sort() error {
 			ready.push(i)
 		}
 	}
-	g.topo = make([]int32, 0, n)
+	g.topo = make([]NodeID, 0, n)
 	for len(ready) > 0 {
 		i := ready.pop()
 		g.topo = append(g.topo, i)
@@ -29,9 +29,9 @@ func (g *Graph) sort() error {
 }
 
 // nodeHeap is a binary heap with the smallest node on top.
-type nodeHeap []int32
+type nodeHeap []NodeID
 
-func (h *nodeHeap) push(v int32) {
+func (h *nodeHeap) push(v NodeID) {
 	s := append(*h, v)
 	i := len(s) - 1
 	for i > 0 && s[(i-1)/2] > v {
@@ -42,7 +42,7 @@ func (h *nodeHeap) push(v int32) {
 	*h = s
 }
 
-func (h *nodeHeap) pop() int32 {
+func (h *nodeHeap) pop() NodeID {
 	s := *h
 	top, v := s[0], s[len(s)-1]
 	s = s[:len(s)-1]

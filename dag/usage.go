@@ -4,14 +4,14 @@ package dag
 
 // UnwrittenRead is the first read of a buffer's bytes that no earlier node wrote.
 type UnwrittenRead struct {
-	Buffer int32
-	Node   int32 // the first node that reads such bytes
-	Lo, Hi int64 // which bytes (the hull)
+	Buffer BufferID
+	Node   NodeID // the first node that reads such bytes
+	Lo, Hi int64  // which bytes (the hull)
 }
 
 // Carried returns the buffers of which some byte is read before it is written in a replay, and written later in it, ascending:
 // their contents pass from one replay to the next. Bytes that a replay only reads are not carried.
-func (g *Graph) Carried() []int32 { return g.carried }
+func (g *Graph) Carried() []BufferID { return g.carried }
 
 // ReadFirst returns every buffer of which some byte is read that no earlier node of the replay wrote, by buffer id, with the
 // first such read. Beside the carried ones these are the inputs: their contents must be there when the replay begins.
@@ -32,18 +32,18 @@ func (g *Graph) Unwritten() []UnwrittenRead {
 // Unread returns the nodes whose results are of no use, ascending: of the bytes that they write none is read by a later node
 // or the next replay, and none is left at the end in a host buffer or one with save or expect. Tasks and nodes that write
 // nothing are never among them.
-func (g *Graph) Unread() []int32 { return g.unread }
+func (g *Graph) Unread() []NodeID { return g.unread }
 
 // Unused returns the buffers that no node names, not even an empty slice of them, ascending.
-func (g *Graph) Unused() []int32 {
+func (g *Graph) Unused() []BufferID {
 	used := make([]bool, len(g.Buffers))
 	for _, a := range g.accesses {
 		used[a.Buffer] = true
 	}
-	var unused []int32
+	var unused []BufferID
 	for k, u := range used {
 		if !u {
-			unused = append(unused, int32(k))
+			unused = append(unused, BufferID(k))
 		}
 	}
 	return unused

@@ -24,7 +24,7 @@ func TestCarriedIsExactToTheByte(t *testing.T) {
 	b.Init(in, Init{Kind: InitZeros})
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, []int32{x, acc}, g.Carried())
+	require.Equal(t, []BufferID{x, acc}, g.Carried())
 	require.Equal(t, []UnwrittenRead{{x, 1, 8, 12}, {in, 0, 0, 16}, {acc, 1, 0, 16}, {part, 3, 0, 4}}, g.ReadFirst())
 	require.Equal(t, []UnwrittenRead{{x, 1, 8, 12}, {acc, 1, 0, 16}, {part, 3, 0, 4}}, g.Unwritten())
 }
@@ -38,7 +38,7 @@ func TestUnused(t *testing.T) {
 	b.Kernel("k", "saxpy", Args{0, 1, b.Whole(empty), b.Whole(d)})
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, []int32{0, 3}, g.Unused())
+	require.Equal(t, []BufferID{0, 3}, g.Unused())
 }
 
 func TestUnread(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUnread(t *testing.T) {
 	b.Memset("nothing", b.Slice(e, 2, 2), 0)
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, []int32{overwritten, rest, toHost, gone, dead}, g.Unread())
+	require.Equal(t, []NodeID{overwritten, rest, toHost, gone, dead}, g.Unread())
 }
 
 func TestExplicitSyncKeepsDeclaredEdges(t *testing.T) {

@@ -145,18 +145,18 @@ nodes:
 func TestWriteYAMLRefuses(t *testing.T) {
 	for _, test := range []struct {
 		want    string
-		declare func(b *Builder, d int32)
+		declare func(b *Builder, d BufferID)
 	}{
-		{`node "t": a task has no form in a file`, func(b *Builder, d int32) { b.Task("t", b.In(d)) }},
-		{`node "c": bytes 4 to 8 of "d" do not fall on whole rows`, func(b *Builder, d int32) { b.Memset("c", Range{d, 4, 8}, 0) }},
-		{`node "c": a slice of "end " would read as one of "end"`, func(b *Builder, d int32) { b.Memset("c", b.Slice(b.Device("end ", F32, 4), 0, 1), 0) }},
-		{`node "k": its kernel has no name`, func(b *Builder, d int32) { b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{}}) }},
-		{`node "m": NaN is not a finite number`, func(b *Builder, d int32) { b.Memset("m", b.Whole(d), math.NaN()) }},
-		{`buffer "d": +Inf is not a finite number`, func(b *Builder, d int32) { b.Init(d, Init{Kind: InitRamp, B: math.Inf(1)}) }},
-		{`buffer "d": the seed 18446744073709551615 does not fit in 63 bits`, func(b *Builder, d int32) { b.Init(d, Init{Kind: InitNormal, Seed: math.MaxUint64}) }},
-		{`node "c": "k$scratch" is scratch and cannot be named in a file`, func(b *Builder, d int32) {
+		{`node "t": a task has no form in a file`, func(b *Builder, d BufferID) { b.Task("t", b.In(d)) }},
+		{`node "c": bytes 4 to 8 of "d" do not fall on whole rows`, func(b *Builder, d BufferID) { b.Memset("c", Range{d, 4, 8}, 0) }},
+		{`node "c": a slice of "end " would read as one of "end"`, func(b *Builder, d BufferID) { b.Memset("c", b.Slice(b.Device("end ", F32, 4), 0, 1), 0) }},
+		{`node "k": its kernel has no name`, func(b *Builder, d BufferID) { b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{}}) }},
+		{`node "m": NaN is not a finite number`, func(b *Builder, d BufferID) { b.Memset("m", b.Whole(d), math.NaN()) }},
+		{`buffer "d": +Inf is not a finite number`, func(b *Builder, d BufferID) { b.Init(d, Init{Kind: InitRamp, B: math.Inf(1)}) }},
+		{`buffer "d": the seed 18446744073709551615 does not fit in 63 bits`, func(b *Builder, d BufferID) { b.Init(d, Init{Kind: InitNormal, Seed: math.MaxUint64}) }},
+		{`node "c": "k$scratch" is scratch and cannot be named in a file`, func(b *Builder, d BufferID) {
 			b.Kernel("k", "sum", Args{1, b.Slice(d, 0, 1), b.Slice(d, 1, 2)})
-			b.Memset("c", b.Whole(int32(len(b.pipeline.Buffers)-1)), 0)
+			b.Memset("c", b.Whole(BufferID(len(b.pipeline.Buffers)-1)), 0)
 		}},
 	} {
 		b := New("p")
@@ -194,7 +194,7 @@ func drawPipeline(t *rapid.T) *Builder {
 	value := func(label string) expr.Value {
 		return rapid.OneOf(rapid.Map(rapid.Int64(), expr.Int), rapid.Map(rapid.Float64Range(-1e300, 1e300), expr.FloatValue)).Draw(t, label)
 	}
-	var all, devices []int32 // f32[8, 2]
+	var all, devices []BufferID // f32[8, 2]
 	for i := range rapid.IntRange(2, 5).Draw(t, "buffers") {
 		name := fmt.Sprintf("%s%d", rapid.SampledFrom([]string{"d", "größe", "a.b", "$x", "n"}).Draw(t, "buffer"), i)
 		buffer := Buffer{Name: name, Place: Place(rapid.IntRange(0, 1).Draw(t, "place")), DType: F32, Shape: []int64{8, 2}}
@@ -237,14 +237,14 @@ func drawPipeline(t *rapid.T) *Builder {
 			devices = append(devices, id)
 		}
 	}
-	slice := func(ids []int32, lo int64) Range {
+	slice := func(ids []BufferID, lo int64) Range {
 		id := rapid.SampledFrom(ids).Draw(t, "buffer")
 		return b.Slice(id, lo, lo+4)
 	}
 	n := rapid.IntRange(0, 8).Draw(t, "nodes")
 	for i := range n {
 		name := fmt.Sprintf("%s%d", rapid.SampledFrom([]string{"n", "-", "ü b", "$$", "1", "a,b", "#"}).Draw(t, "node"), i)
-		var id int32
+		var id NodeID
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
 			id = b.Copy(name, slice(all, 0), slice(all, 4))
@@ -270,7 +270,7 @@ func drawPipeline(t *rapid.T) *Builder {
 			id = b.Map(name, "r = a*p + max(r, 2)/3", map[string]any{"r": slice(devices, 0), "p": slice(devices, 4), "a": number("a")})
 		}
 		if i > 0 && rapid.Bool().Draw(t, "after") {
-			b.After(id, rapid.Int32Range(0, int32(i)-1).Draw(t, "from"))
+			b.After(id, NodeID(rapid.Int32Range(0, int32(i)-1).Draw(t, "from")))
 		}
 		if rapid.Bool().Draw(t, "cost") {
 			b.Cost(id, math.Abs(number("us")))

@@ -14,7 +14,7 @@ func BenchmarkResolveAndDescribe(b *testing.B) {
 	l := kernels.Library()
 	elems := []dag.DType{number, number, dag.F32, dag.F32}
 	slice := func(id int32) dag.Arg {
-		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: id, Hi: 4 << 20}}
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: dag.BufferID(id), Hi: 4 << 20}}
 	}
 	args := []dag.Arg{{DType: dag.I64, Bits: 1 << 20}, {DType: dag.F32}, slice(0), slice(1)}
 	b.ReportAllocs()

@@ -21,7 +21,7 @@ func Example() {
 		return
 	}
 	slice := func(buffer int32) dag.Arg {
-		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: buffer, Hi: 4 << 20}}
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: dag.BufferID(buffer), Hi: 4 << 20}}
 	}
 	info, err := k.Describe([]dag.Arg{{DType: dag.I64, Bits: 1 << 20}, {DType: dag.F32}, slice(0), slice(1)})
 	fmt.Println(k.Entry(), info.Grid, info.Block, info.Work.Bytes, err)

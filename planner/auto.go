@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
 )
@@ -69,7 +70,7 @@ func (r *request) queuesCopies() bool {
 	}
 	seen := map[int32]bool{}
 	for i := range r.g.Nodes {
-		e := EngineOf(r.g, int32(i))
+		e := EngineOf(r.g, dag.NodeID(i))
 		if e == Compute {
 			continue
 		}

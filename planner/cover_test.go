@@ -99,7 +99,7 @@ func checkCover(t require.TestingT, s *plantest.Shape, plan *Plan) {
 		for _, op := range plan.Streams[k].Ops {
 			if op.Kind == Launch {
 				require.True(t, last < 0 || reach[last]>>op.Node&1 == 1, "stream %d orders %d before %d without need", k, last, op.Node)
-				last = op.Node
+				last = int32(op.Node)
 			}
 		}
 	}

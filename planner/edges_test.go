@@ -76,7 +76,7 @@ func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		b.Task(name)
 	}
-	b.At(2).After = []int32{0}
+	b.At(2).After = []dag.NodeID{0}
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
@@ -113,10 +113,10 @@ func TestGraphEdgesAreTheReduction(t *testing.T) {
 		}
 		for k, e := range edges {
 			if e.From == GraphRoot {
-				require.True(t, roots[e.To])
+				require.True(t, roots[int32(e.To)])
 				continue
 			}
-			delete(roots, e.To)
+			delete(roots, int32(e.To))
 			fewer := slices.Delete(slices.Clone(edges), k, k+1)
 			require.NotEqual(t, want, plantest.BruteClosure(g.Len(), order, fewer), "edge %v can be left out", e)
 		}
@@ -170,7 +170,7 @@ func TestVerifyEdgesAgreesWithBruteForce(t *testing.T) {
 		}
 		for i, a := range p.Memory {
 			for _, b := range p.Memory[:i] {
-				if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && plantest.BruteAlive(g, before, a.Buffer, b.Buffer) {
+				if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && plantest.BruteAlive(g, before, int32(a.Buffer), int32(b.Buffer)) {
 					want = false
 				}
 			}

@@ -15,7 +15,7 @@ import (
 
 func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
 	b := dag.New("explained")
-	var d []int32
+	var d []dag.BufferID
 	for i := range 4 {
 		d = append(d, b.Device(fmt.Sprintf("d%d", i), dag.U8, 64))
 	}
@@ -143,9 +143,9 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	b.Task("again", half)
 	b.Task("setup")
 	for i, stream := range []int32{0, 0, 1, 1, 1} {
-		b.At(int32(i)).Stream = dag.OnStream(stream)
+		b.At(dag.NodeID(i)).Stream = dag.OnStream(stream)
 	}
-	b.At(3).After = []int32{4}
+	b.At(3).After = []dag.NodeID{4}
 	g, err := b.Graph()
 	require.NoError(t, err)
 	g.Sync = dag.SyncExplicit
@@ -163,7 +163,7 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.Equal(t, `"use" (stream 1) is not ordered after "more" (stream 0), which it depends on (RAW d[0:256]): add "after: [more]" to "use"`, v.Error())
 	require.Equal(t, "after: [more]", v.Line)
 	require.Equal(t, []dag.Mode{dag.ReadWrite, dag.Read}, []dag.Mode{v.BeforeAccess, v.Access})
-	require.Equal(t, []int32{1, 2, 0, 1, 0}, []int32{v.Before, v.Node, v.BeforeStream, v.Stream, v.Buffer})
+	require.Equal(t, []int32{1, 2, 0, 1, 0}, []int32{int32(v.Before), int32(v.Node), v.BeforeStream, v.Stream, int32(v.Buffer)})
 	require.EqualValues(t, 3, v.Op)
 
 	p.Streams[1].Ops[1], p.Streams[1].Ops[2] = p.Streams[1].Ops[2], p.Streams[1].Ops[1]
@@ -196,7 +196,7 @@ func TestViolationsAreRoots(t *testing.T) {
 			for i, row := range plantest.BruteBefore(g, p) {
 				for j, before := range row {
 					if before {
-						edges = append(edges, GraphEdge{From: int32(i), To: int32(j)})
+						edges = append(edges, GraphEdge{From: dag.NodeID(i), To: dag.NodeID(j)})
 					}
 				}
 			}

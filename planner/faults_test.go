@@ -47,9 +47,9 @@ func drawnShape(t *rapid.T, s *plantest.Shape) *dag.Graph {
 	for i, preds := range s.Preds {
 		var accesses []dag.Access
 		for _, q := range preds {
-			accesses = append(accesses, b.In(q))
+			accesses = append(accesses, b.In(dag.BufferID(q)))
 		}
-		s.Declare(b, i, append(accesses, b.Out(int32(i)))...)
+		s.Declare(b, i, append(accesses, b.Out(dag.BufferID(i)))...)
 	}
 	g, err := b.Graph()
 	if err != nil {
@@ -66,14 +66,14 @@ func wholeOps(p *Plan) bool {
 	plantest.EachOp(p, func(_ int, stream int32, op *Op) {
 		switch op.Kind {
 		case Launch:
-			last[stream] = op.Node
+			last[stream] = int32(op.Node)
 		case Record:
 			node, ok := last[stream]
-			whole = whole && ok && node == op.Node
-			recorded[op.Event] = op.Node
+			whole = whole && ok && dag.NodeID(node) == op.Node
+			recorded[op.Event] = int32(op.Node)
 		case Wait:
 			node, ok := recorded[op.Event]
-			whole = whole && ok && node == op.Node
+			whole = whole && ok && dag.NodeID(node) == op.Node
 		}
 	})
 	return whole

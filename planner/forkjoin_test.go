@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 func TestForkJoinLeavesOutWhatWaitsImply(t *testing.T) {
-	launch := func(n int32) Op { return Op{Kind: Launch, Node: n, Event: -1} }
-	record := func(n, e int32) Op { return Op{Kind: Record, Node: n, Event: e} }
-	wait := func(n, e int32) Op { return Op{Kind: Wait, Node: n, Event: e} }
+	launch := func(n int32) Op { return Op{Kind: Launch, Node: dag.NodeID(n), Event: -1} }
+	record := func(n, e int32) Op { return Op{Kind: Record, Node: dag.NodeID(n), Event: e} }
+	wait := func(n, e int32) Op { return Op{Kind: Wait, Node: dag.NodeID(n), Event: e} }
 	p := &Plan{Streams: []Stream{
 		{Ops: []Op{launch(0), wait(1, 0), launch(2)}}, // joins stream 1 by its wait
 		{Ops: []Op{launch(1), record(1, 0)}},          // needs a fork, no join

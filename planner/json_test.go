@@ -29,11 +29,11 @@ func saxpyGraph(tb testing.TB) *dag.Graph {
 	return g
 }
 
-func declareSaxpy(b *dag.Builder) (dx, dy int32) {
+func declareSaxpy(b *dag.Builder) (dx, dy dag.BufferID) {
 	n := int64(1 << 20)
 	x, y, out := b.Host("x", dag.F32, n), b.Host("y", dag.F32, n), b.Host("out", dag.F32, n)
 	dx, dy = b.Device("d_x", dag.F32, n), b.Device("d_y", dag.F32, n)
-	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
+	whole := func(buffer dag.BufferID) dag.Range { return dag.Range{Buffer: buffer, Hi: 4 * n} }
 	b.Copy("up_x", whole(dx), whole(x))
 	b.Copy("up_y", whole(dy), whole(y))
 	b.Node(dag.Node{Name: "saxpy", Kind: dag.Task, Work: dag.Work{Bytes: 12 * n, Flops: 2 * n, Blocks: n / 256, Threads: 256}}, b.In(dx), b.InOut(dy))
@@ -114,9 +114,9 @@ func TestPlanRoundTripsNames(t *testing.T) {
 func TestPlanFilesSayWhatIsKept(t *testing.T) {
 	g := saxpyGraph(t)
 	_, dy := declareSaxpy(dag.New("saxpy"))
-	p, err := New(context.Background(), g, Options{Keep: []int32{dy}})
+	p, err := New(context.Background(), g, Options{Keep: []dag.BufferID{dy}})
 	require.NoError(t, err)
-	require.Equal(t, []int32{dy}, p.Kept)
+	require.Equal(t, []dag.BufferID{dy}, p.Kept)
 	text := encoded(t, g, p)
 	require.Contains(t, text, "\n  \"kept\": [\"d_y\"],\n")
 	back, err := DecodePlan(strings.NewReader(text), g)
@@ -224,13 +224,16 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 	n := int64(1 << 20)
 	for _, c := range []struct {
 		want    string
-		declare func(b *dag.Builder, dx, dy int32)
+		declare func(b *dag.Builder, dx, dy dag.BufferID)
 	}{
-		{`node "extra" is new`, func(b *dag.Builder, dx, dy int32) { b.Task("extra", b.In(dx)) }},
-		{`buffer "d_z" is new`, func(b *dag.Builder, dx, dy int32) { b.Device("d_z", dag.F32, n) }},
-		{`buffer "d_x" is on device 1, it was on 0`, func(b *dag.Builder, dx, dy int32) { b.OnDevice(dx, 1); b.At(0).Device, b.At(2).Peer = 1, true }},
-		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.At(0).Stream = dag.OnStream(1) }},
-		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy int32) { b.Host("more", dag.F32, n) }},
+		{`node "extra" is new`, func(b *dag.Builder, dx, dy dag.BufferID) { b.Task("extra", b.In(dx)) }},
+		{`buffer "d_z" is new`, func(b *dag.Builder, dx, dy dag.BufferID) { b.Device("d_z", dag.F32, n) }},
+		{`buffer "d_x" is on device 1, it was on 0`, func(b *dag.Builder, dx, dy dag.BufferID) {
+			b.OnDevice(dx, 1)
+			b.At(0).Device, b.At(2).Peer = 1, true
+		}},
+		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy dag.BufferID) { b.At(0).Stream = dag.OnStream(1) }},
+		{`something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer`, func(b *dag.Builder, dx, dy dag.BufferID) { b.Host("more", dag.F32, n) }},
 	} {
 		b := dag.New("saxpy")
 		dx, dy := declareSaxpy(b)
@@ -303,7 +306,7 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 			op := &s.Ops[rapid.IntRange(0, len(s.Ops)-1).Draw(t, "op")]
 			switch rapid.IntRange(0, 7).Draw(t, "fault") {
 			case 0:
-				op.Node = wild.Draw(t, "node")
+				op.Node = dag.NodeID(wild.Draw(t, "node"))
 			case 1:
 				op.Event = wild.Draw(t, "event")
 			case 2:
@@ -317,7 +320,7 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 			case 6:
 				s.Priority, s.Device = dag.Priority(rapid.Int8().Draw(t, "priority")), wild.Draw(t, "device")
 			case 7:
-				p.Memory = append(p.Memory, Placement{Buffer: wild.Draw(t, "buffer")})
+				p.Memory = append(p.Memory, Placement{Buffer: dag.BufferID(wild.Draw(t, "buffer"))})
 			}
 		}
 		simulates := true

@@ -25,8 +25,8 @@ type MemoryCapError struct {
 	Device   int32
 	Cap      int64
 	Proof    CapProof
-	Needed   int64 // bytes of the device in the plan that came closest; with AnyPlan, what every plan needs at least
-	Node     int32 // where the most bytes are alive in that plan, or in every plan; -1 where all of them are kept
+	Needed   int64      // bytes of the device in the plan that came closest; with AnyPlan, what every plan needs at least
+	Node     dag.NodeID // where the most bytes are alive in that plan, or in every plan; -1 where all of them are kept
 	NodeName string
 	Live     []layout.LiveBuffer // what is alive there, the largest first
 }

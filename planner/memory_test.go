@@ -27,7 +27,7 @@ func TestLayoutIsSound(t *testing.T) {
 		p := plantest.DrawDullPlan(t, g, 4)
 		o := Options{KeepAll: rapid.IntRange(0, 9).Draw(t, "keep all") == 9}
 		if rapid.Bool().Draw(t, "keep") {
-			o.Keep = []int32{0}
+			o.Keep = []dag.BufferID{0}
 		}
 		require.NoError(t, LayoutMemory(g, p, o))
 		require.NoError(t, Verify(g, p))
@@ -58,14 +58,14 @@ func TestLayoutOfDevices(t *testing.T) {
 	}
 	b.Host("h", dag.U8, 1000)
 	for i := range int32(4) {
-		b.At(b.Task(fmt.Sprintf("make%d", i), b.Out(i))).Device = i / 2
-		b.At(b.Task(fmt.Sprintf("use%d", i), b.In(i))).Device = i / 2
+		b.At(b.Task(fmt.Sprintf("make%d", i), b.Out(dag.BufferID(i)))).Device = i / 2
+		b.At(b.Task(fmt.Sprintf("use%d", i), b.In(dag.BufferID(i)))).Device = i / 2
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{Streams: []Stream{{Device: 0}, {Device: 1}}}
 	for i := range int32(8) {
-		p.Streams[i/4].Ops = append(p.Streams[i/4].Ops, Op{Kind: Launch, Node: i, Event: -1})
+		p.Streams[i/4].Ops = append(p.Streams[i/4].Ops, Op{Kind: Launch, Node: dag.NodeID(i), Event: -1})
 		p.Order = append(p.Order, i/4)
 	}
 	require.NoError(t, LayoutMemory(g, p, Options{}))
@@ -73,7 +73,7 @@ func TestLayoutOfDevices(t *testing.T) {
 	require.Equal(t, int64(2048), p.Stats.PeakDeviceBytes)
 	require.Equal(t, int64(4096), p.Stats.SumDeviceBytes)
 	require.NoError(t, Verify(g, p))
-	require.ErrorIs(t, LayoutMemory(g, p, Options{Keep: []int32{9}}), place.ErrBadOption)
+	require.ErrorIs(t, LayoutMemory(g, p, Options{Keep: []dag.BufferID{9}}), place.ErrBadOption)
 
 	p.Streams[1].Device = 0
 	require.ErrorIs(t, LayoutMemory(g, p, Options{}), ErrWrongStream)

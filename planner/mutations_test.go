@@ -137,7 +137,7 @@ func TestMutationsAreJudgedAsReachabilityDoes(t *testing.T) {
 func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 	b := dag.New("drawn")
 	devices := 1 + rng.IntN(5)/4
-	var buffers []int32
+	var buffers []dag.BufferID
 	for k := range 2 + rng.IntN(5) {
 		place := dag.Device
 		if rng.IntN(6) == 0 {
@@ -157,14 +157,14 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 		var accesses []dag.Access
 		for range 1 + rng.IntN(3) {
 			k := buffers[rng.IntN(len(buffers))]
-			accesses = append(accesses, dag.Access{Range: b.Whole(k), Mode: dag.Mode(1 + rng.IntN(3))})
+			accesses = append(accesses, dag.Access{Range: b.Whole(dag.BufferID(k)), Mode: dag.Mode(1 + rng.IntN(3))})
 		}
 		n := dag.Node{Name: fmt.Sprintf("n%d", i), Kind: dag.Task, Peer: true, Device: int32(rng.IntN(devices))}
 		if rng.IntN(8) == 0 {
 			n.Priority = dag.High
 		}
 		if i > 0 && rng.IntN(4) == 0 {
-			n.After = []int32{int32(rng.IntN(i))}
+			n.After = []dag.NodeID{dag.NodeID(rng.IntN(i))}
 		}
 		if i%3 == 0 && rng.IntN(10) == 0 && devices == 1 && n.Priority == dag.Normal {
 			n.Stream = dag.OnStream(int32(rng.IntN(2)))
@@ -177,7 +177,7 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 	}
 	o := Options{Strategy: []string{"list", "roundrobin", "auto"}[rng.IntN(3)], Streams: 1 + rng.IntN(4), SingleUseEvents: rng.IntN(3) == 0}
 	if rng.IntN(4) == 0 {
-		o.Keep = []int32{buffers[rng.IntN(len(buffers))]}
+		o.Keep = []dag.BufferID{buffers[rng.IntN(len(buffers))]}
 	}
 	plan, err := New(context.Background(), g, o)
 	if err != nil {
@@ -395,11 +395,11 @@ func (s *subject) dropKept() bool {
 
 func (s *subject) addKept() bool {
 	b := int32(s.rng.IntN(len(s.g.Buffers)))
-	k, known := slices.BinarySearch(s.plan.Kept, b)
+	k, known := slices.BinarySearch(s.plan.Kept, dag.BufferID(b))
 	if known {
 		return false
 	}
-	s.plan.Kept = slices.Insert(s.plan.Kept, k, b)
+	s.plan.Kept = slices.Insert(s.plan.Kept, k, dag.BufferID(b))
 	return true
 }
 
@@ -425,7 +425,7 @@ func (s *subject) redirectEdge() bool {
 	if len(s.edges) == 0 {
 		return false
 	}
-	s.edges[s.rng.IntN(len(s.edges))].From = int32(s.rng.IntN(s.g.Len()))
+	s.edges[s.rng.IntN(len(s.edges))].From = dag.NodeID(s.rng.IntN(s.g.Len()))
 	return true
 }
 

@@ -111,7 +111,7 @@ func withoutWait(plan *Plan, k int) *Plan {
 			if op.Kind != Wait {
 				continue
 			}
-			users[op.Node]++
+			users[int32(op.Node)]++
 			if k == 0 {
 				gone, drop = op, [2]int{s, at}
 			}
@@ -119,7 +119,7 @@ func withoutWait(plan *Plan, k int) *Plan {
 		}
 	}
 	record := [2]int{-1, -1}
-	if users[gone.Node] == 1 {
+	if users[int32(gone.Node)] == 1 {
 		for s := range less.Streams {
 			for at, op := range less.Streams[s].Ops {
 				if op.Kind == Record && op.Node == gone.Node {
@@ -154,7 +154,7 @@ func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf
 	for i := range g.Nodes {
 		for _, q := range g.Nodes[i].After {
 			if streamOf[q] != streamOf[i] {
-				want[wait{q, int32(i)}] = 1
+				want[wait{int32(q), int32(i)}] = 1
 			}
 		}
 	}
@@ -164,16 +164,16 @@ func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf
 		for _, op := range s.Ops {
 			switch op.Kind {
 			case Wait:
-				waiting = append(waiting, op.Node)
+				waiting = append(waiting, int32(op.Node))
 			case Launch:
 				for _, q := range waiting {
-					got[wait{q, op.Node}]++
+					got[wait{q, int32(op.Node)}]++
 				}
 				waiting = nil
 				if g.Nodes[op.Node].Stream.Number() >= 0 {
 					require.Less(t, last, op.Node, "bound nodes change their order")
 				}
-				last = op.Node
+				last = int32(op.Node)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func TestAnUploadDoesNotQueueBehindAKernelItDoesNotNeed(t *testing.T) {
 	x, d := b.Host("x", dag.U8, 4<<20), b.Device("d", dag.U8, 4<<20)
 	y := b.Host("y", dag.U8, 4<<20)
 	for i := range int64(4) {
-		part := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Lo: i << 20, Hi: (i + 1) << 20} }
+		part := func(buffer dag.BufferID) dag.Range { return dag.Range{Buffer: buffer, Lo: i << 20, Hi: (i + 1) << 20} }
 		b.Copy(fmt.Sprintf("up.%d", i), part(d), part(x))
 		work := b.Task(fmt.Sprintf("work.%d", i), dag.Access{Range: part(d), Mode: dag.ReadWrite})
 		b.At(work).HasCost, b.At(work).CostUS = true, 60
@@ -252,7 +252,7 @@ func TestErrorsOfNew(t *testing.T) {
 		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: the number must not be negative: bad option"},
 		{chain, Options{Streams: 1e9}, place.ErrBadOption, "1000000000 streams: there can be at most 65536: bad option"},
 		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: it must not be negative: bad option"},
-		{chain, Options{Keep: []int32{7}}, place.ErrBadOption, "buffer 7 is to be kept, but the graph has only 0: bad option"},
+		{chain, Options{Keep: []dag.BufferID{7}}, place.ErrBadOption, "buffer 7 is to be kept, but the graph has only 0: bad option"},
 		{conflict, Options{}, place.ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
 		{devices, Options{}, place.ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
 	} {

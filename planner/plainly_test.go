@@ -163,8 +163,8 @@ func plainlyOrdered(s *subject, before reach) bool {
 }
 
 func plainlyConflict(g *dag.Graph, i, j int32) bool {
-	for _, a := range g.Accesses(i) {
-		for _, b := range g.Accesses(j) {
+	for _, a := range g.Accesses(dag.NodeID(i)) {
+		for _, b := range g.Accesses(dag.NodeID(j)) {
 			if a.Buffer == b.Buffer && max(a.Lo, b.Lo) < min(a.Hi, b.Hi) && (a.Mode == dag.Write || b.Mode == dag.Write || a.Mode == dag.ReadWrite || b.Mode == dag.ReadWrite) {
 				return true
 			}
@@ -179,7 +179,7 @@ func plainlyPlaced(s *subject, before reach) bool {
 	var placed []int32
 	end := map[int32]int64{}
 	for _, m := range p.Memory {
-		placed = append(placed, m.Buffer)
+		placed = append(placed, int32(m.Buffer))
 		b := &g.Buffers[m.Buffer]
 		if b.Place != dag.Device || m.Device != b.Device || m.Bytes != b.Bytes || m.Offset < 0 || m.Offset%256 != 0 {
 			return false
@@ -197,10 +197,10 @@ func plainlyPlaced(s *subject, before reach) bool {
 	for b := range g.Buffers {
 		if g.Buffers[b].Place == dag.Device {
 			device = append(device, int32(b))
-			if plainlyNeeded(g, int32(b)) && !slices.Contains(p.Kept, int32(b)) {
+			if plainlyNeeded(g, int32(b)) && !slices.Contains(p.Kept, dag.BufferID(b)) {
 				return false
 			}
-		} else if slices.Contains(p.Kept, int32(b)) {
+		} else if slices.Contains(p.Kept, dag.BufferID(b)) {
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func plainlyPlaced(s *subject, before reach) bool {
 			if slices.Contains(p.Kept, a.Buffer) || slices.Contains(p.Kept, b.Buffer) {
 				return false
 			}
-			if !plainlyDone(g, before, a.Buffer, b.Buffer) && !plainlyDone(g, before, b.Buffer, a.Buffer) {
+			if !plainlyDone(g, before, int32(a.Buffer), int32(b.Buffer)) && !plainlyDone(g, before, int32(b.Buffer), int32(a.Buffer)) {
 				return false
 			}
 		}
@@ -236,7 +236,7 @@ func plainlyDone(g *dag.Graph, before reach, one, other int32) bool {
 }
 
 func plainlyTouches(g *dag.Graph, node int, buffer int32) bool {
-	return slices.ContainsFunc(g.Accesses(int32(node)), func(a dag.Access) bool { return a.Buffer == buffer && a.Lo < a.Hi })
+	return slices.ContainsFunc(g.Accesses(dag.NodeID(node)), func(a dag.Access) bool { return a.Buffer == dag.BufferID(buffer) && a.Lo < a.Hi })
 }
 
 // plainlyNeeded says whether a buffer's bytes mean something outside one replay, byte by byte.
@@ -253,15 +253,15 @@ func plainlyNeeded(g *dag.Graph, buffer int32) bool {
 func plainlyEarly(g *dag.Graph, buffer int32) (early, carried bool) {
 	written, read := make([]bool, g.Buffers[buffer].Bytes), make([]bool, g.Buffers[buffer].Bytes)
 	for i := range g.Nodes {
-		for _, a := range g.Accesses(int32(i)) {
-			for at := a.Lo; at < a.Hi && a.Buffer == buffer && a.Mode != dag.Write; at++ {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
+			for at := a.Lo; at < a.Hi && a.Buffer == dag.BufferID(buffer) && a.Mode != dag.Write; at++ {
 				if !written[at] {
 					early, read[at] = true, true
 				}
 			}
 		}
-		for _, a := range g.Accesses(int32(i)) {
-			for at := a.Lo; at < a.Hi && a.Buffer == buffer && a.Mode != dag.Read; at++ {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
+			for at := a.Lo; at < a.Hi && a.Buffer == dag.BufferID(buffer) && a.Mode != dag.Read; at++ {
 				written[at] = true
 				carried = carried || read[at]
 			}
@@ -277,7 +277,7 @@ func plainlyRightEdges(s *subject) bool {
 	stream := make([]int32, s.g.Len())
 	for _, o := range ops {
 		if o.op.Kind == Launch {
-			order = append(order, o.op.Node)
+			order = append(order, int32(o.op.Node))
 			stream[o.op.Node] = o.stream
 		}
 	}

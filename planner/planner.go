@@ -131,10 +131,10 @@ func Efforts() []string { return slices.Clone(effort.Names()) }
 func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }
 
 // Action says what node i of g does: h2d x -> d_x, set d, kernel scale, map y = a*x.
-func Action(g *dag.Graph, i int32) string { return plan.Action(g, i) }
+func Action(g *dag.Graph, i dag.NodeID) string { return plan.Action(g, i) }
 
 // EngineOf returns the engine that node i of g runs on.
-func EngineOf(g *dag.Graph, i int32) Engine { return plan.EngineOf(g, i) }
+func EngineOf(g *dag.Graph, i dag.NodeID) Engine { return plan.EngineOf(g, i) }
 
 // WriteGraphDOT writes a graph for Graphviz; see [plan.WriteGraphDOT].
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error { return plan.WriteGraphDOT(w, g) }

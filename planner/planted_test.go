@@ -104,7 +104,7 @@ func TestCarriedBufferIsKeptWhateverTheMakerThinks(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := New(context.Background(), g, Options{})
 	require.NoError(t, err)
-	require.Equal(t, []int32{sum}, plan.Kept)
+	require.Equal(t, []dag.BufferID{sum}, plan.Kept)
 	plant(t, planted.Kept)
 	for _, strategy := range strategies {
 		_, err := New(context.Background(), g, Options{Strategy: strategy})

@@ -30,15 +30,15 @@ func shopGraph(tb testing.TB, in instances.Instance) *dag.Graph {
 	b := dag.New("shop")
 	const bytes = 1024
 	for j, us := range in.Jobs {
-		buffer := func(place dag.Place, device int, what string) int32 {
+		buffer := func(place dag.Place, device int, what string) dag.BufferID {
 			return b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s%d", what, j), Place: place, Device: int32(device), DType: dag.U8, Shape: []int64{bytes}})
 		}
-		whole := func(id int32) dag.Range { return dag.Range{Buffer: id, Lo: 0, Hi: bytes} }
+		whole := func(id dag.BufferID) dag.Range { return dag.Range{Buffer: id, Lo: 0, Hi: bytes} }
 		at := buffer(dag.Device, in.Route[0]/instances.PerDevice, "d")
 		for k, m := range in.Route {
 			device := m / instances.PerDevice
 			name := fmt.Sprintf("n%d.%d", j, k)
-			var id int32
+			var id dag.NodeID
 			switch m % instances.PerDevice {
 			case instances.Upload:
 				id = b.Copy(name, whole(at), whole(buffer(dag.Host, 0, "x")))

@@ -100,13 +100,13 @@ func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 func drawExplicit(t *testing.T, rng *rand.Rand) *dag.Graph {
 	b := dag.New("explicit")
 	b.Sync(dag.SyncExplicit)
-	buffers := []int32{b.Device("x", dag.U8, 100), b.Device("y", dag.U8, 100), b.Device("z", dag.U8, 100)}
+	buffers := []dag.BufferID{b.Device("x", dag.U8, 100), b.Device("y", dag.U8, 100), b.Device("z", dag.U8, 100)}
 	for i := range 2 + rng.IntN(7) {
 		n := dag.Node{Name: fmt.Sprintf("n%d", i), Kind: dag.Task}
 		if rng.IntN(3) > 0 {
 			n.Stream = dag.OnStream(int32(rng.IntN(2)))
 		}
-		for q := range int32(i) {
+		for q := range dag.NodeID(i) {
 			if rng.IntN(3) == 0 {
 				n.After = append(n.After, q)
 			}

@@ -128,7 +128,7 @@ func (tr *transcript) line(t *testing.T, line string) {
 		require.GreaterOrEqual(t, len(fields), 4, line)
 		require.Equal(t, "->", fields[2], line)
 		node := tr.b.Copy(fields[0], tr.slice(t, fields[3]), tr.slice(t, fields[1]))
-		tr.nodes[fields[0]] = node
+		tr.nodes[fields[0]] = int32(node)
 		tr.attributes(t, node, fields[4:])
 	default:
 		last := int32(-1)
@@ -140,7 +140,7 @@ func (tr *transcript) line(t *testing.T, line string) {
 			line = strings.TrimSpace(after)
 		}
 		require.GreaterOrEqual(t, last, int32(0), "not understood: %s", line)
-		tr.attributes(t, last, strings.Fields(line))
+		tr.attributes(t, dag.NodeID(last), strings.Fields(line))
 	}
 }
 
@@ -164,7 +164,7 @@ func (tr *transcript) buffer(t *testing.T, name, place string, bytes int64) int3
 	default:
 		t.Fatalf("no place %q", place)
 	}
-	tr.buffers[name] = tr.b.Buffer(b)
+	tr.buffers[name] = int32(tr.b.Buffer(b))
 	tr.bytes[name] = bytes
 	return tr.buffers[name]
 }
@@ -176,7 +176,7 @@ func (tr *transcript) slice(t *testing.T, text string) dag.Range {
 	if !ok {
 		buffer = tr.buffer(t, name, "device", 1024)
 	}
-	r := dag.Range{Buffer: buffer, Hi: tr.bytes[name]}
+	r := dag.Range{Buffer: dag.BufferID(buffer), Hi: tr.bytes[name]}
 	if sliced {
 		lo, hi, ok := strings.Cut(strings.TrimSuffix(bounds, ")"), "..")
 		require.True(t, ok, text)
@@ -197,11 +197,11 @@ func (tr *transcript) task(t *testing.T, name, accesses string) int32 {
 		require.True(t, ok, a)
 		list = append(list, dag.Access{Range: tr.slice(t, a[:at]), Mode: mode})
 	}
-	tr.nodes[name] = tr.b.Task(name, list...)
+	tr.nodes[name] = int32(tr.b.Task(name, list...))
 	return tr.nodes[name]
 }
 
-func (tr *transcript) attributes(t *testing.T, id int32, attributes []string) {
+func (tr *transcript) attributes(t *testing.T, id dag.NodeID, attributes []string) {
 	node := tr.b.At(id)
 	for _, a := range attributes {
 		key, value, _ := strings.Cut(a, "=")
@@ -220,7 +220,7 @@ func (tr *transcript) attributes(t *testing.T, id int32, attributes []string) {
 			node.Priority = map[string]dag.Priority{"high": dag.High, "low": dag.Low}[value]
 		case "after":
 			for _, name := range strings.Split(value, ",") {
-				node.After = append(node.After, tr.nodes[name])
+				node.After = append(node.After, dag.NodeID(tr.nodes[name]))
 			}
 		default:
 			t.Fatalf("no attribute %q", a)

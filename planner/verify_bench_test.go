@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
@@ -93,7 +94,7 @@ func BenchmarkVerifyManyStreams(b *testing.B) {
 			for i := range streamOf {
 				streamOf[i] = int32(i % streams)
 			}
-			p := plantest.DullPlan(g, streams, streamOf, g.Topological())
+			p := plantest.DullPlan(g, streams, streamOf, place.Numbers(g.Topological()))
 			for b.Loop() {
 				if err := Verify(g, p); err != nil {
 					b.Fatal(err)

@@ -133,7 +133,7 @@ func TestVerifyBoundStreams(t *testing.T) {
 		for s, nodes := range streams {
 			p.Streams = append(p.Streams, Stream{})
 			for _, n := range nodes {
-				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Kind: Launch, Node: n, Event: -1})
+				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Kind: Launch, Node: dag.NodeID(n), Event: -1})
 				p.Order = append(p.Order, int32(s))
 			}
 		}
@@ -184,7 +184,7 @@ func TestVerifyExplicitSchedule(t *testing.T) {
 		b.Task("first", b.Out(d))
 		b.Task("second", b.In(d))
 		if after {
-			b.At(1).After = []int32{0}
+			b.At(1).After = []dag.NodeID{0}
 		}
 		g, err := b.Graph()
 		require.NoError(t, err)
@@ -276,13 +276,13 @@ func TestVerifySurvivesHostilePlans(t *testing.T) {
 				p.Order[rapid.IntRange(0, len(p.Order)-1).Draw(t, "at")] = wild.Draw(t, "order")
 			case what == 2 && len(p.Memory) > 0:
 				m := &p.Memory[rapid.IntRange(0, len(p.Memory)-1).Draw(t, "at")]
-				m.Buffer, m.Device = wild.Draw(t, "buffer"), wild.Draw(t, "device")
+				m.Buffer, m.Device = dag.BufferID(wild.Draw(t, "buffer")), wild.Draw(t, "device")
 			case what == 3 && len(p.Memory) > 0:
 				m := &p.Memory[rapid.IntRange(0, len(p.Memory)-1).Draw(t, "at")]
 				m.Offset, m.Bytes = rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "bytes")
 			case len(ops) > 0:
 				op := &ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]
-				*op = Op{Kind: OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), Node: wild.Draw(t, "node"), Event: wild.Draw(t, "event")}
+				*op = Op{Kind: OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), Node: dag.NodeID(wild.Draw(t, "node")), Event: wild.Draw(t, "event")}
 			}
 		}
 		before := plantest.ClonePlan(p)
@@ -309,7 +309,7 @@ func TestVerifyKeptBuffers(t *testing.T) {
 	require.NoError(t, err)
 	p, err := New(context.Background(), g, Options{Strategy: "serial"})
 	require.NoError(t, err)
-	require.Equal(t, []int32{sum}, p.Kept)
+	require.Equal(t, []dag.BufferID{sum}, p.Kept)
 
 	forgotten := plantest.ClonePlan(p)
 	forgotten.Kept = nil
@@ -320,17 +320,17 @@ func TestVerifyKeptBuffers(t *testing.T) {
 	onSum.Memory[1].Offset = onSum.Memory[0].Offset
 	require.EqualError(t, Verify(g, onSum), `"sum" must keep its bytes for the whole program, but "first" is placed on bytes [0:100) of device 0 too: place "first" elsewhere`)
 
-	more, err := New(context.Background(), g, Options{Strategy: "serial", Keep: []int32{first}})
+	more, err := New(context.Background(), g, Options{Strategy: "serial", Keep: []dag.BufferID{first}})
 	require.NoError(t, err)
-	require.Equal(t, []int32{sum, first}, more.Kept)
+	require.Equal(t, []dag.BufferID{sum, first}, more.Kept)
 	onFirst := plantest.ClonePlan(more)
 	onFirst.Memory[2].Offset = onFirst.Memory[1].Offset
 	require.ErrorContains(t, Verify(g, onFirst), `"first" must keep its bytes for the whole program, but "second" is placed on`)
 	all, err := New(context.Background(), g, Options{KeepAll: true})
 	require.NoError(t, err)
-	require.Equal(t, []int32{sum, first, second}, all.Kept)
+	require.Equal(t, []dag.BufferID{sum, first, second}, all.Kept)
 
-	for _, kept := range [][]int32{{out, sum}, {first, sum}, {sum, sum}, {-1, sum}, {sum, 9}} {
+	for _, kept := range [][]dag.BufferID{{out, sum}, {first, sum}, {sum, sum}, {-1, sum}, {sum, 9}} {
 		wrong := plantest.ClonePlan(p)
 		wrong.Kept = kept
 		require.ErrorContains(t, Verify(g, wrong), "it must list device buffers once, by id: plan this graph again", kept)

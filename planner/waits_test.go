@@ -26,7 +26,7 @@ func closure(tb require.TestingT, plan *Plan, nodes, skip int) [][]uint64 {
 	}
 	event := make([][]uint64, plan.Events)
 	at := make([]int, len(plan.Streams))
-	recorded := make([]int32, plan.Events)
+	recorded := make([]dag.NodeID, plan.Events)
 	waits := 0
 	for _, k := range plan.Order {
 		op := plan.Streams[k].Ops[at[k]]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/cupti"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -59,7 +60,7 @@ func (p *Program) expectedRecords(in *instance) []expected {
 
 // matchRecords gives every expected record its own. The order of both is the same by construction; kinds, kernels' names, bytes,
 // streams and the order on each stream must agree too, else the mapping is not certain and an error says where.
-func matchRecords(want []expected, got []cupti.Record, graph bool, name func(node int32) string) error {
+func matchRecords(want []expected, got []cupti.Record, graph bool, name func(node dag.NodeID) string) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d records for %d commands", len(got), len(want))
 	}
@@ -69,18 +70,18 @@ func matchRecords(want []expected, got []cupti.Record, graph bool, name func(nod
 		e, r := &want[i], &got[i]
 		switch {
 		case r.Kind != e.kind, e.name != "" && r.Name != "" && r.Name != e.name, r.Bytes != e.bytes:
-			return fmt.Errorf("record %d (kind %d, %q, %d bytes) is not that of node %q", i, r.Kind, r.Name, r.Bytes, name(e.node))
+			return fmt.Errorf("record %d (kind %d, %q, %d bytes) is not that of node %q", i, r.Kind, r.Name, r.Bytes, name(dag.NodeID(e.node)))
 		case graph != (r.GraphNode != 0):
-			return fmt.Errorf("record %d, of node %q, was not made by this replay", i, name(e.node))
+			return fmt.Errorf("record %d, of node %q, was not made by this replay", i, name(dag.NodeID(e.node)))
 		case r.Start < starts[e.stream]:
-			return fmt.Errorf("record %d says that node %q began before the one ahead of it on its stream", i, name(e.node))
+			return fmt.Errorf("record %d says that node %q began before the one ahead of it on its stream", i, name(dag.NodeID(e.node)))
 		}
 		starts[e.stream] = r.Start
 		if graph {
 			continue // a graph's launch chooses streams of its own
 		}
 		if number, seen := numbers[e.stream]; seen && number != r.Stream {
-			return fmt.Errorf("record %d, of node %q, is of another stream", i, name(e.node))
+			return fmt.Errorf("record %d, of node %q, is of another stream", i, name(dag.NodeID(e.node)))
 		}
 		numbers[e.stream] = r.Stream
 	}
@@ -108,7 +109,7 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 		}
 	}()
 	want := p.expectedRecords(in)
-	name := func(node int32) string {
+	name := func(node dag.NodeID) string {
 		if node < 0 {
 			return "progress"
 		}

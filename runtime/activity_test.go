@@ -109,11 +109,11 @@ func TestRecordsBecomeSpans(t *testing.T) {
 			require.Len(t, list, p.graph.Len()-1, "the launch of nothing leaves no record")
 			for _, replay := range trace.Replays {
 				for i, e := range list {
-					require.Equal(t, Span{Node: e.node, Stream: e.stream, Start: float64(i), End: float64(i) + 0.5 + float64(i)/1000}, replay.Spans[e.node])
+					require.Equal(t, Span{Node: dag.NodeID(e.node), Stream: e.stream, Start: float64(i), End: float64(i) + 0.5 + float64(i)/1000}, replay.Spans[e.node])
 				}
 				nothing, _ := p.node("nothing")
 				span := replay.Spans[nothing]
-				require.Equal(t, nothing, span.Node)
+				require.Equal(t, dag.NodeID(nothing), span.Node)
 				require.Equal(t, span.Start, span.End)
 			}
 			require.InDelta(t, float64(len(list)-1)+0.5+float64(len(list)-1)/1000, trace.TracedUS, 1e-9)

@@ -100,7 +100,7 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 	name(chromeEngines, "engines")
 	seen := map[int]bool{}
 	for i := range c.g.Nodes {
-		k, text := engineTrack(c.g, int32(i))
+		k, text := engineTrack(c.g, dag.NodeID(i))
 		if seen[k] {
 			continue
 		}
@@ -122,7 +122,7 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 const laneRoom = 4096
 
 // engineTrack is the first track of a node's engine.
-func engineTrack(g *dag.Graph, id int32) (track int, name string) {
+func engineTrack(g *dag.Graph, id dag.NodeID) (track int, name string) {
 	device, e := int(g.Nodes[id].Device), planner.EngineOf(g, id)
 	return (device*16 + int(e)) * laneRoom, fmt.Sprintf("device %d %s", device, e)
 }
@@ -137,7 +137,7 @@ func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
 	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(r.Spans[x].Start, r.Spans[y].Start) })
 	ends := map[int][]float64{} // by engine's track: when each lane is free again
 	for _, i := range order {
-		track, _ := engineTrack(g, i)
+		track, _ := engineTrack(g, dag.NodeID(i))
 		free := ends[track]
 		lane := slices.IndexFunc(free, func(end float64) bool { return end <= r.Spans[i].Start })
 		if lane < 0 && len(free) < laneRoom {
@@ -181,7 +181,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 			args["GB/s"] = strconv.FormatFloat(float64(n.Work.Bytes)/(s.End-s.Start)/1e3, 'f', 1, 64)
 		}
 		c.span(chromeStreams, int(s.Stream), n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
-		track, _ := engineTrack(c.g, int32(i))
+		track, _ := engineTrack(c.g, dag.NodeID(i))
 		c.span(chromeEngines, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		end = max(end, base+s.End)
 	}

@@ -135,12 +135,12 @@ func (p *Program) initialise(ctx context.Context) error {
 	for _, id := range p.graph.Carried() {
 		if memory := p.options.Bind[p.graph.Buffers[id].Name]; memory != nil {
 			if p.boundContents == nil {
-				p.boundContents = map[int32][]byte{}
+				p.boundContents = map[dag.BufferID][]byte{}
 			}
 			p.boundContents[id] = slices.Clone(memory)
 		}
 	}
-	return p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
+	return p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
 		return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
 	})
 }
@@ -158,21 +158,21 @@ func (p *Program) Restore(ctx context.Context) error {
 	}
 	written := make([]bool, len(p.graph.Buffers))
 	for i := range p.graph.Nodes {
-		for _, a := range p.graph.Accesses(int32(i)) {
+		for _, a := range p.graph.Accesses(dag.NodeID(i)) {
 			written[a.Buffer] = written[a.Buffer] || a.Mode&dag.Write != 0
 		}
 	}
 	for id, contents := range p.boundContents {
 		copy(p.options.Bind[p.graph.Buffers[id].Name], contents)
 	}
-	err := p.fillBuffers(ctx, func(id int32, b *dag.Buffer) bool {
+	err := p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
 		return p.options.Bind[b.Name] == nil && written[id] && (b.Init != nil || p.isCarried(id))
 	})
 	p.dirty = err != nil
 	return err
 }
 
-func (p *Program) isCarried(id int32) bool {
+func (p *Program) isCarried(id dag.BufferID) bool {
 	for _, c := range p.graph.Carried() {
 		if c == id {
 			return true
@@ -181,22 +181,22 @@ func (p *Program) isCarried(id int32) bool {
 	return false
 }
 
-func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.Buffer) bool) error {
+func (p *Program) fillBuffers(ctx context.Context, wanted func(id dag.BufferID, b *dag.Buffer) bool) error {
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
-		if !wanted(int32(i), b) || b.Bytes == 0 {
+		if !wanted(dag.BufferID(i), b) || b.Bytes == 0 {
 			continue
 		}
 		p.report("initialise "+b.Name, i, len(p.graph.Buffers))
 		if b.Place == dag.Host {
 			for _, in := range p.instances {
-				if err := p.generate(ctx, int32(i), p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
+				if err := p.generate(ctx, dag.BufferID(i), p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
 					return err
 				}
 			}
 			continue
 		}
-		if err := p.fillDevice(ctx, int32(i), b); err != nil {
+		if err := p.fillDevice(ctx, dag.BufferID(i), b); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func (p *Program) fillBuffers(ctx context.Context, wanted func(id int32, b *dag.
 }
 
 // generate fills memory with a buffer's initial contents, even if a result has been saved over their file since the program was created.
-func (p *Program) generate(ctx context.Context, id int32, memory []byte) error {
+func (p *Program) generate(ctx context.Context, id dag.BufferID, memory []byte) error {
 	if kept, ok := p.initialKept[id]; ok {
 		copy(memory, kept)
 		return nil
@@ -217,7 +217,7 @@ func (p *Program) keepInitial(ctx context.Context, file string) error {
 	overwritten := files.PlaceOf(file)
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
-		if _, kept := p.initialKept[int32(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(inDir(p.graph.Dir, b.Init.File))) {
+		if _, kept := p.initialKept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(inDir(p.graph.Dir, b.Init.File))) {
 			continue
 		}
 		memory := make([]byte, b.Bytes)
@@ -225,15 +225,15 @@ func (p *Program) keepInitial(ctx context.Context, file string) error {
 			return err
 		}
 		if p.initialKept == nil {
-			p.initialKept = map[int32][]byte{}
+			p.initialKept = map[dag.BufferID][]byte{}
 		}
-		p.initialKept[int32(i)] = memory
+		p.initialKept[dag.BufferID(i)] = memory
 	}
 	return nil
 }
 
 // fillDevice makes a device buffer's contents once and copies them to every instance.
-func (p *Program) fillDevice(ctx context.Context, id int32, b *dag.Buffer) (err error) {
+func (p *Program) fillDevice(ctx context.Context, id dag.BufferID, b *dag.Buffer) (err error) {
 	staged, err := p.platform.AllocHost(b.Bytes, false)
 	if err != nil {
 		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, words.Bytes(b.Bytes), err)
@@ -271,8 +271,8 @@ func (p *Program) do(ctx context.Context, device int32, command cudart.Command) 
 }
 
 // Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
-func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) (err error) {
-	if !p.isBuffer(buffer) {
+func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) (err error) {
+	if !p.isBuffer(int32(buffer)) {
 		return fmt.Errorf("the pipeline has no buffer %d", buffer)
 	}
 	b := &p.graph.Buffers[buffer]
@@ -305,8 +305,8 @@ func (p *Program) Read(ctx context.Context, buffer int32, memory []byte) (err er
 
 // Host returns the memory of a host buffer (nil for any other), as the next replay will use it (with several in flight each has its own). It is
 // valid until Close; nothing may be written to it while a replay that uses it runs.
-func (p *Program) Host(buffer int32) []byte {
-	if p.closed || !p.isBuffer(buffer) {
+func (p *Program) Host(buffer dag.BufferID) []byte {
+	if p.closed || !p.isBuffer(int32(buffer)) {
 		return nil
 	}
 	b := &p.graph.Buffers[buffer]
@@ -319,8 +319,8 @@ func (p *Program) Host(buffer int32) []byte {
 // Address is where a buffer is, on its device or on the host, as the next replay will use it: for work of the caller's own on the
 // stream of Options.Origin, before a replay or after it. Device buffers that share bytes hold what was written last; a
 // buffer whose contents are wanted after a replay should be planned with planner.Options.Keep. It is 0 if there is no such buffer.
-func (p *Program) Address(buffer int32) cudart.Ptr {
-	if p.closed || !p.isBuffer(buffer) {
+func (p *Program) Address(buffer dag.BufferID) cudart.Ptr {
+	if p.closed || !p.isBuffer(int32(buffer)) {
 		return 0
 	}
 	return p.instances[p.next].memory.address[buffer]

@@ -18,7 +18,7 @@ import (
 )
 
 // axpy declares y = a*x + y over n floats with one upload of each and a download of y.
-func axpy(n int64, a float64) (g *dag.Graph, x, y, result int32, err error) {
+func axpy(n int64, a float64) (g *dag.Graph, x, y, result dag.BufferID, err error) {
 	b := dag.New("axpy")
 	b.Use(kernels.Library())
 	x, y, result = b.Host("x", dag.F32, n), b.Host("y", dag.F32, n), b.Host("result", dag.F32, n)

@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -26,7 +27,7 @@ func (p *Program) shape() (*graphShape, error) {
 	}
 	s := &graphShape{place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
 	for _, e := range edges {
-		s.deps[e.To] = append(s.deps[e.To], e.From)
+		s.deps[e.To] = append(s.deps[e.To], int32(e.From))
 		s.root = s.root || e.From == planner.GraphRoot
 	}
 	next := make([]int32, len(p.plan.Streams))
@@ -34,7 +35,7 @@ func (p *Program) shape() (*graphShape, error) {
 		op := p.plan.Streams[stream].Ops[next[stream]]
 		next[stream]++
 		if op.Kind == planner.Launch {
-			s.order = append(s.order, op.Node)
+			s.order = append(s.order, int32(op.Node))
 		}
 	}
 	return s, nil
@@ -77,7 +78,7 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 		c := in.lowered.commands[in.lowered.index[node]]
 		var waits []int32
 		for _, from := range s.deps[node] {
-			if from == planner.GraphRoot {
+			if dag.NodeID(from) == planner.GraphRoot {
 				waits = append(waits, root)
 			} else {
 				waits = append(waits, end[from])

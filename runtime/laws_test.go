@@ -29,12 +29,12 @@ func random(t require.TestingT, seed uint64, nodes int) *dag.Graph {
 	b.Use(kernels.Library())
 	in, out := b.Host("in", dag.I32, n), b.Host("out", dag.I32, n)
 	b.Init(in, dag.Init{Kind: dag.InitRamp, A: 1, B: 1})
-	var device []int32
+	var device []dag.BufferID
 	for i := range 5 {
 		device = append(device, b.Device(fmt.Sprintf("d%d", i), dag.I32, n))
 		b.Copy(fmt.Sprintf("up%d", i), b.Whole(device[i]), b.Whole(in))
 	}
-	part := func() dag.Range { return b.Part(device[r.IntN(len(device))], r.Int64N(3), 3) }
+	part := func() dag.Range { return b.Part(dag.BufferID(device[r.IntN(len(device))]), r.Int64N(3), 3) }
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i)
 		x, y := part(), part()

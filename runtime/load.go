@@ -43,7 +43,7 @@ func (p *Program) load(ctx context.Context) error {
 		}
 	}
 	for i := range p.graph.Nodes {
-		if err := l.node(ctx, int32(i)); err != nil {
+		if err := l.node(ctx, dag.NodeID(i)); err != nil {
 			return fmt.Errorf("node %q: %w", p.graph.Nodes[i].Name, err)
 		}
 	}
@@ -57,7 +57,7 @@ func (l *loader) need(device int32, entry string) {
 	l.library[device][entry] = true
 }
 
-func (l *loader) node(ctx context.Context, id int32) error {
+func (l *loader) node(ctx context.Context, id dag.NodeID) error {
 	p := l.program
 	n := &p.graph.Nodes[id]
 	if p.needsWideSet(n) && p.setKernel[n.Device] == nil {

@@ -46,9 +46,9 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})
 			}
 		case planner.Record:
-			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: op.Node, Label: label})
+			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: int32(op.Node), Label: label})
 		case planner.Wait:
-			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: op.Node, Label: label})
+			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: int32(op.Node), Label: label})
 		}
 	}
 	ranged(cudart.RangePop, p.graph.Name)
@@ -76,9 +76,9 @@ func (in *instance) label(event int32) string {
 }
 
 // command is what one node does, its stream left open.
-func (p *Program) command(in *instance, id int32) (cudart.Command, error) {
+func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 	n := &p.graph.Nodes[id]
-	c := cudart.Command{Label: n.Name, Node: id, Priority: p.priority(n.Priority), Accesses: p.accesses(in, id)}
+	c := cudart.Command{Label: n.Name, Node: int32(id), Priority: p.priority(n.Priority), Accesses: p.accesses(in, id)}
 	switch n.Kind {
 	case dag.Memcpy:
 		p.copyCommand(in, n, &c)
@@ -141,7 +141,7 @@ func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error
 	return nil
 }
 
-func (p *Program) launchCommand(in *instance, id int32, c *cudart.Command) error {
+func (p *Program) launchCommand(in *instance, id dag.NodeID, c *cudart.Command) error {
 	l := p.launches[id]
 	if l.Grid[0] == 0 {
 		c.Kind = cudart.Empty
@@ -162,7 +162,7 @@ func (p *Program) launchCommand(in *instance, id int32, c *cudart.Command) error
 	return nil
 }
 
-func (p *Program) accesses(in *instance, id int32) []cudart.Access {
+func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 	var list []cudart.Access
 	for _, a := range p.graph.Accesses(id) {
 		if a.Lo == a.Hi {

@@ -72,7 +72,7 @@ func requireOneToOne(t *testing.T, replay *planner.Replay, commands []cudart.Com
 		require.Less(t, next, len(replay.Ops), "%+v", c)
 		op := replay.Ops[next]
 		next++
-		require.Equal(t, op.Node, c.Node, "op %d", next)
+		require.Equal(t, int32(op.Node), c.Node, "op %d", next)
 		if known, ok := streams[op.Stream]; ok {
 			require.True(t, known == c.Stream && op.Stream == streamOf[c.Stream], "op %d is on another stream", next)
 		}

@@ -85,10 +85,10 @@ func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Buil
 func chains(width, length int, spinUS float64) func(b *dag.Builder) {
 	return func(b *dag.Builder) {
 		for s := range width {
-			last := int32(-1)
+			last := dag.NodeID(-1)
 			for i := range length {
 				name := fmt.Sprintf("k%d.%d", s, i)
-				var id int32
+				var id dag.NodeID
 				if spinUS > 0 {
 					id = b.Kernel(name, "spin", dag.Args{spinUS})
 				} else {
@@ -107,10 +107,10 @@ func chains(width, length int, spinUS float64) func(b *dag.Builder) {
 // pingPong declares a chain that changes between two streams at every step.
 func pingPong(length int, spinUS float64) func(b *dag.Builder) {
 	return func(b *dag.Builder) {
-		last := int32(-1)
+		last := dag.NodeID(-1)
 		for i := range length {
 			name := fmt.Sprintf("k%d", i)
-			var id int32
+			var id dag.NodeID
 			if spinUS > 0 {
 				id = b.Kernel(name, "spin", dag.Args{spinUS})
 			} else {
@@ -170,7 +170,7 @@ func (m *measurer) gaps(ctx context.Context) error {
 }
 
 // copy measures a copy of few and of many bytes: what it takes before its first byte, and its rate.
-func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name string, elements int64) int32) (startUS, rate float64, err error) {
+func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name string, elements int64) dag.BufferID) (startUS, rate float64, err error) {
 	timed := func(bytes int64) (float64, error) {
 		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			src, dst := from(b, "from", bytes/4), to(b, "to", bytes/4)
@@ -192,10 +192,10 @@ func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name 
 	return small, float64(m.bytes) / max(large-small, 1e-3), nil
 }
 
-func onHost(b *dag.Builder, name string, elements int64) int32 {
+func onHost(b *dag.Builder, name string, elements int64) dag.BufferID {
 	return b.Host(name, dag.F32, elements)
 }
-func onDevice(b *dag.Builder, name string, elements int64) int32 {
+func onDevice(b *dag.Builder, name string, elements int64) dag.BufferID {
 	return b.Device(name, dag.F32, elements)
 }
 
@@ -260,7 +260,7 @@ func (m *measurer) switches(ctx context.Context) error {
 		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
 			from, to := onHost(b, "from", copies*elements), onDevice(b, "to", copies*elements)
 			for i := range int64(copies) {
-				part := func(buffer int32) dag.Range {
+				part := func(buffer dag.BufferID) dag.Range {
 					return dag.Range{Buffer: buffer, Lo: 4 * i * elements, Hi: 4 * (i + 1) * elements}
 				}
 				copied := b.Copy(fmt.Sprintf("copy%d", i), part(to), part(from))
@@ -317,7 +317,7 @@ func (m *measurer) peers(ctx context.Context) (err error) {
 	if len(devices) < 2 || !devices[0].Peers[1] {
 		return nil
 	}
-	second := func(b *dag.Builder, name string, elements int64) int32 {
+	second := func(b *dag.Builder, name string, elements int64) dag.BufferID {
 		id := b.Device(name, dag.F32, elements)
 		b.OnDevice(id, 1)
 		return id

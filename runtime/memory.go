@@ -39,12 +39,12 @@ type storage struct {
 }
 
 // newStorage takes memory for every buffer. bound holds the caller's memory by buffer, nil where there is none.
-func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, bound map[int32][]byte) (*storage, error) {
+func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, bound map[dag.BufferID][]byte) (*storage, error) {
 	s := &storage{platform: platform, address: make([]cudart.Ptr, len(g.Buffers))}
 	err := s.takeDevice(g, p, mode)
 	for i := 0; err == nil && i < len(g.Buffers); i++ {
 		if g.Buffers[i].Place == dag.Host {
-			err = s.takeHost(int32(i), &g.Buffers[i], bound[int32(i)])
+			err = s.takeHost(dag.BufferID(i), &g.Buffers[i], bound[dag.BufferID(i)])
 		}
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode Me
 	return s, nil
 }
 
-func (s *storage) takeHost(id int32, b *dag.Buffer, bound []byte) error {
+func (s *storage) takeHost(id dag.BufferID, b *dag.Buffer, bound []byte) error {
 	if bound != nil {
 		address, err := s.platform.RegisterHost(bound)
 		if err != nil {

@@ -68,9 +68,9 @@ func (p *Program) lives() (first, last []int32) {
 				continue
 			}
 			if first[a.Buffer] < 0 {
-				first[a.Buffer] = op.Node
+				first[a.Buffer] = int32(op.Node)
 			}
-			last[a.Buffer] = op.Node
+			last[a.Buffer] = int32(op.Node)
 		}
 	}
 	return first, last

@@ -23,7 +23,7 @@ func stages(t *testing.T) *dag.Graph {
 	b.Use(kernels.Library())
 	const n = 256 // 1,024 bytes
 	in, out := b.Host("in", dag.F32, n), b.Host("out", dag.F32, n)
-	var d []int32
+	var d []dag.BufferID
 	for i := range 3 {
 		d = append(d, b.Device(fmt.Sprintf("d%d", i), dag.F32, n))
 	}

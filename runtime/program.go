@@ -85,8 +85,8 @@ type Program struct {
 	waits                  int // as Counters tells them
 	deviceBytes, hostBytes int64
 
-	boundContents map[int32][]byte // what carried buffers in the caller's memory held at first
-	initialKept   map[int32][]byte // initial contents whose file a save has overwritten, or is about to
+	boundContents map[dag.BufferID][]byte // what carried buffers in the caller's memory held at first
+	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
 	closed        bool
 	closeErr      error
 }
@@ -255,7 +255,7 @@ func (p *Program) checkDevices() error {
 			}
 		}
 		if n.Peer {
-			for _, a := range p.graph.Accesses(int32(i)) {
+			for _, a := range p.graph.Accesses(dag.NodeID(i)) {
 				if b := &p.graph.Buffers[a.Buffer]; b.Place == dag.Device && b.Device != n.Device {
 					if err := p.platform.EnablePeer(n.Device, b.Device); err != nil {
 						return fmt.Errorf("node %q: %w", n.Name, err)
@@ -269,7 +269,7 @@ func (p *Program) checkDevices() error {
 
 func (p *Program) newInstance() (in *instance, err error) {
 	in = &instance{}
-	bound := map[int32][]byte{}
+	bound := map[dag.BufferID][]byte{}
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
 		memory, ok := p.options.Bind[b.Name]
@@ -282,7 +282,7 @@ func (p *Program) newInstance() (in *instance, err error) {
 		if int64(len(memory)) != b.Bytes {
 			return in, fmt.Errorf("bind %q: the memory has %d bytes, the buffer %d", b.Name, len(memory), b.Bytes)
 		}
-		bound[int32(i)] = memory
+		bound[dag.BufferID(i)] = memory
 	}
 	for name := range p.options.Bind {
 		if _, ok := p.Buffer(name); !ok {
@@ -373,10 +373,10 @@ func (p *Program) newEvents(in *instance) error {
 }
 
 // Buffer returns the id of the buffer of that name.
-func (p *Program) Buffer(name string) (int32, bool) {
+func (p *Program) Buffer(name string) (dag.BufferID, bool) {
 	for i := range p.graph.Buffers {
 		if p.graph.Buffers[i].Name == name {
-			return int32(i), true
+			return dag.BufferID(i), true
 		}
 	}
 	return -1, false

@@ -21,7 +21,7 @@ type Turn struct {
 }
 
 // Host returns the memory that this replay's host buffer has: input before the replay, result after it.
-func (t *Turn) Host(buffer int32) []byte {
+func (t *Turn) Host(buffer dag.BufferID) []byte {
 	if !t.program.isBuffer(int32(buffer)) {
 		return nil
 	}

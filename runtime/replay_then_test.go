@@ -21,7 +21,7 @@ import (
 )
 
 // doubler sends in through a kernel that doubles it to out.
-func doubler(t testing.TB) (g *dag.Graph, in, out int32) {
+func doubler(t testing.TB) (g *dag.Graph, in, out dag.BufferID) {
 	t.Helper()
 	const n = 32
 	b := dag.New("doubler")

@@ -103,7 +103,7 @@ func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte)
 		return do(p.platform.HostBytes(p.last().memory.address[id], b.Bytes))
 	}
 	return p.borrow(b, func(memory []byte) error {
-		if err := p.Read(ctx, id, memory); err != nil {
+		if err := p.Read(ctx, dag.BufferID(id), memory); err != nil {
 			return err
 		}
 		return do(memory)
@@ -147,7 +147,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		if !ok || want.graph.Buffers[id].DType != b.DType || want.graph.Buffers[id].Bytes != b.Bytes {
 			return fmt.Errorf("buffer %q is not the same in both programs", b.Name)
 		}
-		return want.contents(ctx, id, func(other []byte) error {
+		return want.contents(ctx, int32(id), func(other []byte) error {
 			rtol, atol := tolerance(b)
 			c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
 			err := c.compareWith(ctx, b, memory, other)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -31,10 +32,10 @@ type TracedReplay struct {
 
 // Span is one node's time on its device.
 type Span struct {
-	Node   int32   `json:"node"`
-	Stream int32   `json:"stream"`
-	Start  float64 `json:"start_us"`
-	End    float64 `json:"end_us"`
+	Node   dag.NodeID `json:"node"`
+	Stream int32      `json:"stream"`
+	Start  float64    `json:"start_us"`
+	End    float64    `json:"end_us"`
 }
 
 // tracer holds what a traced replay needs beyond a plain one: a timed event on either side of every node.

@@ -135,7 +135,7 @@ func TestTimelinesAreWhole(t *testing.T) {
 	}
 	spans := func(at ...float64) (list []runtime.Span) {
 		for i := 0; i < len(at); i += 2 {
-			list = append(list, runtime.Span{Node: int32(i / 2), Stream: streamOf[i/2], Start: at[i], End: at[i+1]})
+			list = append(list, runtime.Span{Node: dag.NodeID(i / 2), Stream: streamOf[i/2], Start: at[i], End: at[i+1]})
 		}
 		return list
 	}

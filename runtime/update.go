@@ -46,7 +46,7 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if err != nil {
 		return refuse("node %q: %v", node, err)
 	}
-	if err := p.withinDeclared(id, args, info); err != nil {
+	if err := p.withinDeclared(dag.NodeID(id), args, info); err != nil {
 		return err
 	}
 	if info.HasHint {
@@ -55,11 +55,11 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	changed := *launch
 	changed.Args, changed.Grid = args, grid
 	p.launches[id] = &changed
-	return p.apply(id)
+	return p.apply(dag.NodeID(id))
 }
 
 // withinDeclared checks that the ranges a launch would now touch lie inside those the graph was made from.
-func (p *Program) withinDeclared(id int32, args []dag.Arg, info dag.LaunchInfo) error {
+func (p *Program) withinDeclared(id dag.NodeID, args []dag.Arg, info dag.LaunchInfo) error {
 	for i, a := range args {
 		if !a.IsBuffer || i >= len(info.Extents) || info.Extents[i] < 0 {
 			continue
@@ -86,7 +86,7 @@ func (p *Program) withinDeclared(id int32, args []dag.Arg, info dag.LaunchInfo) 
 }
 
 // apply brings every instance's commands and graph up to a node's changed launch.
-func (p *Program) apply(id int32) error {
+func (p *Program) apply(id dag.NodeID) error {
 	for _, in := range p.instances {
 		if err := p.refresh(in, id); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (p *Program) apply(id int32) error {
 }
 
 // refresh encodes one node's command again from its launch and the instance's addresses.
-func (p *Program) refresh(in *instance, id int32) error {
+func (p *Program) refresh(in *instance, id dag.NodeID) error {
 	index := int(in.lowered.index[id])
 	old := &in.lowered.commands[index]
 	c, err := p.command(in, id)
@@ -164,23 +164,23 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	if len(p.instances) > 1 {
 		return refuse("%d replays are in flight, each with its own storage of %q", len(p.instances), buffer)
 	}
-	if other, shared := p.sharesBytes(id); shared {
+	if other, shared := p.sharesBytes(dag.BufferID(id)); shared {
 		return refuse("buffer %q shares bytes with %q in the plan; plan it with planner.Options.Keep to move it", buffer, p.graph.Buffers[other].Name)
 	}
 	in := p.instances[0]
 	for i := range p.graph.Buffers {
 		at, size := in.memory.address[i], cudart.Ptr(p.graph.Buffers[i].Bytes)
-		if int32(i) != id && deviceOf(&p.graph.Buffers[i]) == deviceOf(b) && at < address+cudart.Ptr(bytes) && address < at+size {
+		if dag.BufferID(i) != id && deviceOf(&p.graph.Buffers[i]) == deviceOf(b) && at < address+cudart.Ptr(bytes) && address < at+size {
 			return refuse("the memory for %q overlaps that of %q", buffer, p.graph.Buffers[i].Name)
 		}
 	}
 	in.memory.address[id] = address
 	for i := range p.graph.Nodes {
-		for _, a := range p.graph.Accesses(int32(i)) {
-			if a.Buffer != id {
+		for _, a := range p.graph.Accesses(dag.NodeID(i)) {
+			if a.Buffer != dag.BufferID(id) {
 				continue
 			}
-			if err := p.refresh(in, int32(i)); err != nil {
+			if err := p.refresh(in, dag.NodeID(i)); err != nil {
 				return err
 			}
 			break
@@ -190,7 +190,7 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 }
 
 // sharesBytes finds another buffer that the plan lays over this one.
-func (p *Program) sharesBytes(id int32) (other int32, shared bool) {
+func (p *Program) sharesBytes(id dag.BufferID) (other dag.BufferID, shared bool) {
 	if p.options.Memory == Separate {
 		return 0, false
 	}

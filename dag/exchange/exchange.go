@@ -47,15 +47,15 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Nod
 		}
 		return 0
 	})
-	index := make(map[K]int32, len(keys))
+	index := make(map[K]dag.NodeID, len(keys))
 	for i, k := range keys {
 		if i > 0 && !less(keys[i-1], k) {
 			return nil, fmt.Errorf("less does not tell the vertices %v and %v apart", keys[i-1], k)
 		}
-		index[k] = int32(i)
+		index[k] = dag.NodeID(i)
 	}
 	// Edges by source, so that every After comes out in order whatever the maps do; then grouped by target in one array.
-	var edges [][2]int32
+	var edges [][2]dag.NodeID
 	start := make([]int32, len(keys)+1)
 	for i, k := range keys {
 		for target := range adjacency[k] {
@@ -63,14 +63,14 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Nod
 			if !ok {
 				return nil, fmt.Errorf("the edge from %v to %v leads to no vertex", k, target)
 			}
-			edges = append(edges, [2]int32{int32(i), to})
+			edges = append(edges, [2]dag.NodeID{dag.NodeID(i), to})
 			start[to+1]++
 		}
 	}
 	for i := range keys {
 		start[i+1] += start[i]
 	}
-	after := make([]int32, len(edges))
+	after := make([]dag.NodeID, len(edges))
 	next := slices.Clone(start)
 	for _, e := range edges {
 		after[next[e[1]]] = e[0]

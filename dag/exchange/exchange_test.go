@@ -37,12 +37,12 @@ func TestFromGraph(t *testing.T) {
 	g, err := FromGraph(foreign, toNode, func(a, b string) bool { return a < b })
 	require.NoError(t, err)
 	require.Equal(t, []dag.Node{
-		{Name: "load", CostUS: 5, HasCost: true, After: []int32{}},
-		{Name: "report", CostUS: 2, HasCost: true, After: []int32{2, 3}},
-		{Name: "split", CostUS: 1, HasCost: true, After: []int32{0}},
-		{Name: "long training", CostUS: 80, HasCost: true, Stream: dag.OnStream(3), Priority: dag.High, After: []int32{2}},
+		{Name: "load", CostUS: 5, HasCost: true, After: []dag.NodeID{}},
+		{Name: "report", CostUS: 2, HasCost: true, After: []dag.NodeID{2, 3}},
+		{Name: "split", CostUS: 1, HasCost: true, After: []dag.NodeID{0}},
+		{Name: "long training", CostUS: 80, HasCost: true, Stream: dag.OnStream(3), Priority: dag.High, After: []dag.NodeID{2}},
 	}, g.Nodes)
-	require.Equal(t, []int32{0, 2, 3, 1}, g.Topological())
+	require.Equal(t, []dag.NodeID{0, 2, 3, 1}, g.Topological())
 	require.Len(t, g.Edges(), 4)
 	for _, e := range g.Edges() {
 		require.True(t, e.Declared)
@@ -123,7 +123,7 @@ func TestDirectedComesBack(t *testing.T) {
 			access := dag.Access{Range: b.Slice(x, lo, rapid.Int64Range(lo+1, 8).Draw(t, "hi")), Mode: rapid.SampledFrom([]dag.Mode{dag.Read, dag.Write, dag.ReadWrite}).Draw(t, "mode")}
 			id := b.Task(fmt.Sprint("n", i), access)
 			if i > 0 && rapid.Bool().Draw(t, "after") {
-				b.After(id, rapid.Int32Range(0, int32(i)-1).Draw(t, "first"))
+				b.After(id, dag.NodeID(rapid.Int32Range(0, int32(i)-1).Draw(t, "first")))
 			}
 		}
 		g, err := b.Graph()
@@ -139,7 +139,7 @@ func TestDirectedComesBack(t *testing.T) {
 		require.Equal(t, g.Len(), back.Len())
 		for i := range int32(g.Len()) {
 			require.Equal(t, g.Nodes[i].Name, back.Nodes[i].Name)
-			require.ElementsMatch(t, g.Succs(i), back.Succs(i))
+			require.ElementsMatch(t, g.Succs(dag.NodeID(i)), back.Succs(dag.NodeID(i)))
 		}
 	})
 }
@@ -180,7 +180,7 @@ func BenchmarkDirected(b *testing.B) {
 				id := builder.Task(fmt.Sprint("n", i))
 				for _, from := range []int{i - 1, i - 64} {
 					if from >= 0 {
-						builder.After(id, int32(from))
+						builder.After(id, dag.NodeID(from))
 					}
 				}
 			}

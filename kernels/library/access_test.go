@@ -60,7 +60,7 @@ func TestRangesHoldWhatTheTableSays(t *testing.T) {
 			args, launch := make([]dag.Arg, len(k.params)), access.Launch{Scalars: map[int]uint64{}}
 			for i, p := range k.params {
 				if p.Buffer {
-					args[i] = dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: int32(i), Hi: 1 << 40}}
+					args[i] = dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 40}}
 					continue
 				}
 				args[i] = dag.Arg{DType: p.DType}

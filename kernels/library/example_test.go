@@ -20,7 +20,7 @@ func ExampleCatalog() {
 	}
 	x, sum := []float32{1, 2, 3, 4}, []float32{0}
 	buffer := func(id int32, bytes int64) dag.Arg {
-		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: id, Hi: bytes}}
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: dag.BufferID(id), Hi: bytes}}
 	}
 	info, err := k.Describe([]dag.Arg{{DType: dag.I64, Bits: 4}, buffer(0, 16), buffer(1, 4), buffer(2, 0)})
 	fmt.Println(k.Entry(), info.Grid, info.Block, info.Scratch, err)

@@ -52,7 +52,7 @@ func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name s
 	text := ""
 	small := random.IntN(2) == 0 // half of the launches fit their buffers more often
 	for i, p := range k.Params() {
-		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: int32(i), Hi: hostileBytes}}
+		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: dag.BufferID(i), Hi: hostileBytes}}
 		if !p.Buffer {
 			a.Range = dag.Range{}
 			if p.DType.Float() {

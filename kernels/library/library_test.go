@@ -55,7 +55,7 @@ func TestWrongArguments(t *testing.T) {
 	require.NoError(t, err)
 	number := func(n int64) dag.Arg { return dag.Arg{DType: dag.I64, Bits: uint64(n)} }
 	buffer := func(id int32, lo, hi int64) dag.Arg {
-		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: id, Lo: lo, Hi: hi}}
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: dag.BufferID(id), Lo: lo, Hi: hi}}
 	}
 	alpha := dag.Arg{DType: dag.F32}
 	for _, c := range []struct {

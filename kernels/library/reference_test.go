@@ -530,7 +530,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	}
 	var args []dag.Arg
 	for i, p := range k.Params() {
-		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: int32(i), Hi: 1 << 50}}
+		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}}
 		if !p.Buffer {
 			if p.DType.Float() || p.DType == dag.I32 && strings.HasSuffix(v.Entry, "_i32") {
 				if d.Name != "black_scholes" {

@@ -172,7 +172,7 @@ func TestMapModules(t *testing.T) {
 	k, _, err := mapOf(t, "z = 2*x", f)
 	require.NoError(t, err)
 	slice := func(id int32, lo, hi int64) dag.Arg {
-		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: id, Lo: lo, Hi: hi}}
+		return dag.Arg{IsBuffer: true, DType: dag.F32, Range: dag.Range{Buffer: dag.BufferID(id), Lo: lo, Hi: hi}}
 	}
 	n := func(v int64) dag.Arg { return dag.Arg{DType: dag.I64, Bits: uint64(v)} }
 	info, err := k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 0, 32)})

@@ -34,7 +34,7 @@ const (
 
 // boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. Where kernels say which part of
 // their device they take, they also share it.
-func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(int32) []int32, ways shop.Ways, streams []int) {
+func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(dag.NodeID) []dag.NodeID, ways shop.Ways, streams []int) {
 	n := g.Len()
 	if n > mostBounded {
 		return
@@ -44,7 +44,7 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 	known := map[EngineAt]int32{}
 	shares := false
 	for i := range int32(n) {
-		e := EngineAt{plan.EngineOf(g, i), max(0, g.Nodes[i].Device)}
+		e := EngineAt{plan.EngineOf(g, dag.NodeID(i)), max(0, g.Nodes[i].Device)}
 		room := 1
 		switch {
 		case e.Engine == plan.Compute:
@@ -65,7 +65,9 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 			w.Room = append(w.Room, int32(room))
 		}
 		w.Machine[i] = k
-		w.Pred = append(w.Pred, preds(i)...)
+		for _, q := range preds(dag.NodeID(i)) {
+			w.Pred = append(w.Pred, int32(q))
+		}
 		w.Start[i+1] = int32(len(w.Pred))
 	}
 	if len(engines) == 1 && n > mostAlike {

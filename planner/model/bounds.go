@@ -80,7 +80,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	order := g.Topological()
 	preds := g.Preds
 	if g.Sync == dag.SyncExplicit {
-		preds = func(i int32) []int32 { return g.Nodes[i].After }
+		preds = func(i dag.NodeID) []dag.NodeID { return g.Nodes[i].After }
 	}
 	var b Bound
 	for _, i := range order {
@@ -112,7 +112,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	unbound := make([][3]bool, devices) // priorities that have nodes without a number
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
-		engine, d := plan.EngineOf(g, int32(i)), max(0, node.Device)
+		engine, d := plan.EngineOf(g, dag.NodeID(i)), max(0, node.Device)
 		work := durations[i]
 		switch engine {
 		case plan.Compute:

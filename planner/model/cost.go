@@ -45,7 +45,7 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	}
 	node := &g.Nodes[i]
 	bytes := float64(node.Work.Bytes)
-	switch plan.EngineOf(g, i) {
+	switch plan.EngineOf(g, dag.NodeID(i)) {
 	case plan.Upload:
 		return m.CopyUS + bytes/m.HostToDevice
 	case plan.Download:

@@ -18,7 +18,7 @@ func TestEngines(t *testing.T) {
 	host, host2 := b.Host("h", dag.F32, 4), b.Host("h2", dag.F32, 4)
 	device, device2 := b.Device("d", dag.F32, 4), b.Device("d2", dag.F32, 4)
 	other := b.Buffer(dag.Buffer{Name: "o", Place: dag.Device, Device: 1, DType: dag.F32, Shape: []int64{4}})
-	whole := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Hi: 16} }
+	whole := func(buffer dag.BufferID) dag.Range { return dag.Range{Buffer: buffer, Hi: 16} }
 	b.Copy("up", whole(device), whole(host))
 	b.Copy("down", whole(host), whole(device))
 	b.Copy("local", whole(device2), whole(device))
@@ -31,7 +31,7 @@ func TestEngines(t *testing.T) {
 	require.NoError(t, err)
 	var got []string
 	for i := range g.Nodes {
-		got = append(got, g.Nodes[i].Name+" "+planner.EngineOf(g, int32(i)).String())
+		got = append(got, g.Nodes[i].Name+" "+planner.EngineOf(g, dag.NodeID(i)).String())
 	}
 	assert.Equal(t, []string{"up h2d", "down d2h", "local d2d", "peer peer", "host host", "set compute", "hostset host", "task compute"}, got)
 }

@@ -95,7 +95,7 @@ func TestProfile(t *testing.T) {
 	g.Nodes[0].HasCost, g.Nodes[1].HasCost = false, false
 	unknown, missing := (&model.Profile{Nodes: map[string]float64{"b": 1, "z": 1, "y": 1}}).Match(g)
 	assert.Equal(t, []string{"y", "z"}, unknown)
-	assert.Equal(t, []int32{0}, missing)
+	assert.Equal(t, []dag.NodeID{0}, missing)
 
 	for _, c := range []struct{ want, text string }{
 		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},

@@ -32,7 +32,7 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	touched := make([]bool, len(g.Buffers))
 	for i := range t.Nodes {
 		span := &t.Nodes[i]
-		for _, a := range g.Accesses(int32(i)) {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
 			if !touched[a.Buffer] {
 				touched[a.Buffer] = true
 				first[a.Buffer], last[a.Buffer] = span.Start, span.End

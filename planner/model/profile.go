@@ -109,13 +109,13 @@ func (p *Profile) Merge(later *Profile) *Profile {
 
 // Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are nodes that
 // the profile says nothing of and that declare no cost, by id.
-func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []int32) {
+func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
 	names := make(map[string]struct{}, g.Len())
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
 		names[node.Name] = struct{}{}
 		if _, ok := p.Nodes[node.Name]; !ok && !node.HasCost {
-			missing = append(missing, int32(i))
+			missing = append(missing, dag.NodeID(i))
 		}
 	}
 	for name := range p.Nodes {

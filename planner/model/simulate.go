@@ -212,9 +212,9 @@ func (s *simulation) walk() {
 		switch op.Kind {
 		case plan.Launch:
 			end := ready[k].us + s.durations[op.Node]
-			s.start(op.Node, k, ready[k], ready[k].us)
+			s.start(int32(op.Node), k, ready[k], ready[k].us)
 			s.timeline.Nodes[op.Node].End = end
-			ready[k] = moment{end, op.Node, plan.AfterOrder}
+			ready[k] = moment{end, int32(op.Node), plan.AfterOrder}
 		case plan.Record:
 			recorded[s.record[s.firstOp[k]+at]] = ready[k]
 		case plan.Wait:
@@ -229,7 +229,7 @@ func (s *simulation) walk() {
 func (s *simulation) start(node, stream int32, ready moment, now float64) {
 	s.timeline.Nodes[node] = plan.Span{
 		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
-		By: ready.by, Engine: plan.EngineOf(s.g, node), Cause: ready.cause,
+		By: dag.NodeID(ready.by), Engine: plan.EngineOf(s.g, dag.NodeID(node)), Cause: ready.cause,
 	}
 }
 
@@ -288,7 +288,7 @@ func (s *simulation) submit() {
 		if op.Kind == plan.Launch {
 			cost = s.m.LaunchUS
 			if s.pageable(op.Node) {
-				h.blocked = op.Node
+				h.blocked = int32(op.Node)
 			}
 		}
 		h.free += cost
@@ -299,7 +299,7 @@ func (s *simulation) submit() {
 	}
 }
 
-func (s *simulation) pageable(node int32) bool {
+func (s *simulation) pageable(node dag.NodeID) bool {
 	c := s.g.Nodes[node].Copy
 	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
 }
@@ -322,7 +322,7 @@ func (s *simulation) advance(k int32) {
 		}
 		switch op := &ops[stream.next]; op.Kind {
 		case plan.Launch:
-			s.events.push(event{us: max(s.now, stream.ready.us), node: op.Node, stream: k, kind: launchReady})
+			s.events.push(event{us: max(s.now, stream.ready.us), node: int32(op.Node), stream: k, kind: launchReady})
 			return
 		case plan.Record:
 			r := s.record[number]
@@ -429,7 +429,7 @@ func (s *simulation) enter(node, stream int32) {
 	s.start(node, stream, s.streams[stream].ready, s.now)
 	n := &s.g.Nodes[node]
 	if s.timeline.Nodes[node].Engine != plan.Compute {
-		c := s.copierOf(node)
+		c := s.copierOf(dag.NodeID(node))
 		q := queued{s.now, s.position[node], node, stream}
 		if engine := &s.copiers[c]; engine.kept == node {
 			engine.next, engine.here = q, true
@@ -488,7 +488,7 @@ func (s *simulation) beginCopy(node, stream int32) {
 
 // endCopy makes room on a copy's engine and ends it.
 func (s *simulation) endCopy(node, stream int32) {
-	c := s.copierOf(node)
+	c := s.copierOf(dag.NodeID(node))
 	s.copiers[c].active--
 	s.copiers[c].lastBy = node
 	s.touch(c)
@@ -514,7 +514,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 	if e := plan.EngineOf(s.g, op.Node); e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {
 		return -1
 	}
-	return op.Node
+	return int32(op.Node)
 }
 
 // pace sets the speed of a device's link anew and schedules the next end of a copy.
@@ -546,7 +546,7 @@ func (s *simulation) touch(c int32) {
 }
 
 // copierOf is the copy engine of a node that is on the timeline. The host has one for all devices.
-func (s *simulation) copierOf(node int32) int32 {
+func (s *simulation) copierOf(node dag.NodeID) int32 {
 	span := &s.timeline.Nodes[node]
 	return CopierOf(span.Engine, span.Device)
 }

@@ -89,7 +89,9 @@ func TestSimulateCopyEngines(t *testing.T) {
 	n := int64(9000)
 	host, pageable := b.Host("h", dag.U8, 2*n), b.Buffer(dag.Buffer{Name: "p", Place: dag.Host, Pageable: true, DType: dag.U8, Shape: []int64{n}})
 	device := b.Device("d", dag.U8, 3*n)
-	part := func(buffer int32, k int64) dag.Range { return dag.Range{Buffer: buffer, Lo: k * n, Hi: (k + 1) * n} }
+	part := func(buffer dag.BufferID, k int64) dag.Range {
+		return dag.Range{Buffer: buffer, Lo: k * n, Hi: (k + 1) * n}
+	}
 	b.Copy("a", part(device, 0), part(host, 0))
 	b.Copy("b", part(device, 1), part(host, 1))
 	b.Copy("c", part(device, 2), part(pageable, 0))
@@ -105,7 +107,7 @@ func TestSimulateCopyEngines(t *testing.T) {
 
 	timeline, err := model.Simulate(g, p, plantest.Free(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []int32{0, 1, 2, 3}, timeline.CriticalPath())
+	assert.Equal(t, []dag.NodeID{0, 1, 2, 3}, timeline.CriticalPath())
 	busy, gaps := timeline.Engines(0)
 	assert.Equal(t, []planner.Busy{{Device: 0, Engine: planner.Compute, Nodes: 1, US: 1, LoadUS: 1}, {Device: 0, Engine: planner.Upload, Nodes: 3, US: 30, LoadUS: 30}}, busy)
 	assert.Equal(t, []planner.Gap{{Device: 0, Engine: planner.Compute, Start: 0, End: 30, Next: 3}}, gaps)
@@ -116,7 +118,9 @@ func TestSimulateAnEngineGoesOnWithItsStream(t *testing.T) {
 	n := int64(9000)
 	host, device := b.Host("h", dag.U8, 5*n), b.Device("d", dag.U8, 5*n)
 	for k, name := range []string{"a", "b", "c", "d", "e"} {
-		part := func(buffer int32) dag.Range { return dag.Range{Buffer: buffer, Lo: int64(k) * n, Hi: int64(k+1) * n} }
+		part := func(buffer dag.BufferID) dag.Range {
+			return dag.Range{Buffer: buffer, Lo: int64(k) * n, Hi: int64(k+1) * n}
+		}
 		b.Copy(name, part(device), part(host))
 	}
 	b.Task("task")
@@ -137,7 +141,7 @@ func TestSimulateCopiesBothWays(t *testing.T) {
 	b := dag.New("both")
 	n := int64(9000)
 	host, device := b.Host("h", dag.U8, 3*n), b.Device("d", dag.U8, 3*n)
-	part := func(buffer int32, lo, hi int64) dag.Range { return dag.Range{Buffer: buffer, Lo: lo, Hi: hi} }
+	part := func(buffer dag.BufferID, lo, hi int64) dag.Range { return dag.Range{Buffer: buffer, Lo: lo, Hi: hi} }
 	b.Copy("up", part(device, 0, n), part(host, 0, n))
 	b.Copy("more", part(device, n, 2*n), part(host, n, 2*n))
 	b.Copy("down", part(host, 2*n, 3*n), part(device, 2*n, 3*n))
@@ -157,7 +161,7 @@ func TestSimulateCopiesBothWays(t *testing.T) {
 
 func TestSimulateRefusesMalformedPlans(t *testing.T) {
 	g := plantest.KernelGraph(t, plantest.KernelSpec{Us: 1}, plantest.KernelSpec{Us: 1})
-	launch := func(node int32) planner.Op { return planner.Op{Kind: planner.Launch, Node: node, Event: -1} }
+	launch := func(node dag.NodeID) planner.Op { return planner.Op{Kind: planner.Launch, Node: node, Event: -1} }
 	for _, c := range []struct {
 		want string
 		plan planner.Plan
@@ -244,7 +248,7 @@ func TestSimulateLaws(t *testing.T) {
 			for k := 1; k < len(path); k++ {
 				require.Equal(t, path[k-1], timeline.Nodes[path[k]].By)
 			}
-			require.Equal(t, int32(-1), timeline.Nodes[path[0]].By)
+			require.Equal(t, dag.NodeID(-1), timeline.Nodes[path[0]].By)
 		}
 	})
 }
@@ -354,7 +358,7 @@ func TestUnitPassAgreesWithEvents(t *testing.T) {
 		s := plantest.RandomShape(rapid.IntRange(0, len(plantest.Families)-1).Draw(t, "family"), rapid.IntRange(2, 200).Draw(t, "nodes"), rapid.Uint64().Draw(t, "seed"))
 		b := dag.New("zero")
 		for i, preds := range s.Preds {
-			b.At(s.Declare(b, i)).After = preds
+			b.At(dag.NodeID(s.Declare(b, i))).After = plantest.IDs(preds)
 		}
 		g, err := b.Graph()
 		require.NoError(t, err)

@@ -70,9 +70,9 @@ func join(rows [][]int32, alike []string, most int) []block {
 
 // look sets what a box shows about its nodes.
 func (b *block) look(g *dag.Graph, critical []bool) {
-	b.engine = planner.EngineOf(g, b.nodes[0])
+	b.engine = planner.EngineOf(g, dag.NodeID(b.nodes[0]))
 	for _, i := range b.nodes {
-		b.mixed = b.mixed || planner.EngineOf(g, i) != b.engine
+		b.mixed = b.mixed || planner.EngineOf(g, dag.NodeID(i)) != b.engine
 		b.critical = b.critical || critical != nil && critical[i]
 	}
 }

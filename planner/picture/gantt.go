@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -117,7 +118,7 @@ func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune 
 }
 
 // ganttName writes a name into a node's columns, leaving the edge and one column of its fill.
-func (s *Schedule) ganttName(cells []rune, node int32, k *strokes, ascii bool) {
+func (s *Schedule) ganttName(cells []rune, node dag.NodeID, k *strokes, ascii bool) {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case ascii && (r < ' ' || r > '~'):

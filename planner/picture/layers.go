@@ -214,7 +214,7 @@ func (l *layers) blockTitle(b *block) string {
 		if at > 0 {
 			text += "\n"
 		}
-		text += l.g.Nodes[i].Name + ": " + planner.Action(l.g, i)
+		text += l.g.Nodes[i].Name + ": " + planner.Action(l.g, dag.NodeID(i))
 	}
 	return text
 }

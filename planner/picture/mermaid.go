@@ -55,7 +55,7 @@ func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
 }
 
 func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark string) {
-	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(planner.Action(g, i)), planner.EngineOf(g, i))
+	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(planner.Action(g, dag.NodeID(i))), planner.EngineOf(g, dag.NodeID(i)))
 }
 
 // WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the
@@ -74,11 +74,11 @@ func (s *Schedule) WriteMermaid(w io.Writer) error {
 			if s.critical[op.Node] {
 				mark = criticalMark + " "
 			}
-			mermaidNode(out, "    ", s.graph, op.Node, mark)
+			mermaidNode(out, "    ", s.graph, int32(op.Node), mark)
 			if last >= 0 {
 				fmt.Fprintf(out, "    n%d --- n%d\n", last, op.Node)
 			}
-			last = op.Node
+			last = int32(op.Node)
 		}
 		out.WriteString("  end\n")
 	}

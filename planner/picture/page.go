@@ -11,6 +11,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -57,7 +58,7 @@ type pageData struct {
 	Nodes     pageNodes      `json:"nodes"`
 	Edges     pageEdges      `json:"edges"`
 	Waits     []pageWait     `json:"waits"`
-	Path      []int32        `json:"path"`
+	Path      []dag.NodeID   `json:"path"`
 	Gaps      []pageGap      `json:"gaps"`
 	Memory    []pageMemory   `json:"memory"`
 	Measured  *pageCourse    `json:"measured,omitempty"`
@@ -99,11 +100,11 @@ type pageWait struct {
 }
 
 type pageGap struct {
-	Device int32   `json:"device"`
-	Engine uint8   `json:"engine"`
-	Start  float64 `json:"start"`
-	End    float64 `json:"end"`
-	Next   int32   `json:"next"`
+	Device int32      `json:"device"`
+	Engine uint8      `json:"engine"`
+	Start  float64    `json:"start"`
+	End    float64    `json:"end"`
+	Next   dag.NodeID `json:"next"`
 }
 
 type pageMemory struct {
@@ -186,7 +187,7 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 	for i := range int32(n) {
 		node, span := &g.Nodes[i], &t.Nodes[i]
 		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
-		d.Nodes.Action = append(d.Nodes.Action, clean(planner.Action(g, i)))
+		d.Nodes.Action = append(d.Nodes.Action, clean(planner.Action(g, dag.NodeID(i))))
 		d.Nodes.Kind = append(d.Nodes.Kind, clean(kindText(g, i)))
 		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
 		d.Nodes.Device = append(d.Nodes.Device, span.Device)
@@ -197,7 +198,7 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 		d.Predicted.Start = append(d.Predicted.Start, nano(span.Start))
 		d.Predicted.End = append(d.Predicted.End, nano(span.End))
 		d.Predicted.Alone = append(d.Predicted.Alone, nano(span.Alone))
-		d.Predicted.By = append(d.Predicted.By, span.By)
+		d.Predicted.By = append(d.Predicted.By, int32(span.By))
 		d.Predicted.Cause = append(d.Predicted.Cause, int32(span.Cause))
 	}
 	s.pageEdges(d)
@@ -246,7 +247,7 @@ func (s *Schedule) pageEdges(d *pageData) {
 	edges := s.graph.Edges()
 	d.Edges.Start = append(d.Edges.Start, 0)
 	for i := range int32(s.graph.Len()) {
-		for _, e := range s.graph.PredEdges(i) {
+		for _, e := range s.graph.PredEdges(dag.NodeID(i)) {
 			text := clean(s.graph.EdgeText(edges[e]))
 			k, ok := number[text]
 			if !ok {
@@ -254,7 +255,7 @@ func (s *Schedule) pageEdges(d *pageData) {
 				number[text] = k
 				d.Texts = append(d.Texts, text)
 			}
-			d.Edges.From = append(d.Edges.From, edges[e].From)
+			d.Edges.From = append(d.Edges.From, int32(edges[e].From))
 			d.Edges.Text = append(d.Edges.Text, k)
 		}
 		d.Edges.Start = append(d.Edges.Start, int32(len(d.Edges.From)))

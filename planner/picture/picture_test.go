@@ -396,7 +396,7 @@ func TestGanttByHand(t *testing.T) {
 	b.Cost(b.Task("second", b.Out(y)), 10)
 	b.Cost(b.Task("last", b.In(x), b.In(y)), 20)
 	for node, stream := range []int32{0, 1, 0} {
-		b.Stream(int32(node), stream)
+		b.Stream(dag.NodeID(node), stream)
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)

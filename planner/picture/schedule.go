@@ -17,10 +17,10 @@ type Schedule struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
 	timeline *planner.Timeline
-	path     []int32 // the critical path
-	critical []bool  // by node
-	level    []int32 // by node: how many launches are ordered before it, one after the other
-	waits    []wait  // in submission order
+	path     []dag.NodeID // the critical path
+	critical []bool       // by node
+	level    []int32      // by node: how many launches are ordered before it, one after the other
+	waits    []wait       // in submission order
 	deepest  int32
 }
 
@@ -69,7 +69,7 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 			s.deepest = max(s.deepest, reached[k])
 			reached[k]++
 			for _, w := range open[k] {
-				s.waits[w].to = op.Node
+				s.waits[w].to = int32(op.Node)
 			}
 			open[k] = open[k][:0]
 		case planner.Record:
@@ -78,7 +78,7 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 			reached[k] = max(reached[k], recorded[op.Event])
 			number[at] = int32(len(s.waits))
 			open[k] = append(open[k], int32(len(s.waits)))
-			s.waits = append(s.waits, wait{from: op.Node, to: -1, fromStream: stream[op.Node], toStream: k, event: op.Event})
+			s.waits = append(s.waits, wait{from: int32(op.Node), to: -1, fromStream: stream[op.Node], toStream: k, event: op.Event})
 		}
 	}
 	// A wait is explained by the dependencies that it enforces alone, or else by those that it helps to enforce.
@@ -174,7 +174,7 @@ func (s *Schedule) title() string {
 // nodeTitle describes a node, line by line.
 func (s *Schedule) nodeTitle(i int32) string {
 	span := &s.timeline.Nodes[i]
-	text := s.graph.Nodes[i].Name + "\n" + planner.Action(s.graph, i)
+	text := s.graph.Nodes[i].Name + "\n" + planner.Action(s.graph, dag.NodeID(i))
 	if bytes := s.graph.Nodes[i].Work.Bytes; bytes > 0 {
 		text += "\n" + words.Bytes(bytes)
 	}

@@ -60,7 +60,7 @@ func (s *Sheet) AddGraph(g *dag.Graph) {
 
 func (s *Sheet) see(g *dag.Graph) {
 	for i := range g.Nodes {
-		s.engines[planner.EngineOf(g, int32(i))] = true
+		s.engines[planner.EngineOf(g, dag.NodeID(i))] = true
 	}
 }
 

@@ -54,7 +54,7 @@ func newStreamRows(s *Schedule, axis Axis, limit int) *streamRows {
 	for k := range s.plan.Streams {
 		for _, op := range s.plan.Streams[k].Ops {
 			if op.Kind == planner.Launch {
-				rows[k] = append(rows[k], op.Node)
+				rows[k] = append(rows[k], int32(op.Node))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func kindText(g *dag.Graph, i int32) string {
 	n := &g.Nodes[i]
 	switch {
 	case n.Copy != nil:
-		return planner.EngineOf(g, i).String()
+		return planner.EngineOf(g, dag.NodeID(i)).String()
 	case n.Set != nil:
 		return "set"
 	case n.Launch != nil && n.Launch.Map != nil:

@@ -121,7 +121,7 @@ func (d *planDecoder) read() {
 			d.List(d.memory)
 		case "kept":
 			d.keptSeen = true
-			p.Kept = []int32{}
+			p.Kept = []dag.BufferID{}
 			d.List(d.kept)
 		case "stats":
 			d.statsAt = d.At
@@ -187,7 +187,7 @@ func (d *planDecoder) op(stream int32) Op {
 			op.Kind = OpKind(d.Choice("launch", "record", "wait"))
 		case "node":
 			nodeAt = d.At
-			op.Node = d.node()
+			op.Node = dag.NodeID(d.node())
 		case "event":
 			eventAt = d.At
 			op.Event = int32(d.Int(0, math.MaxInt32))
@@ -230,9 +230,9 @@ func (d *planDecoder) edges() {
 		d.Object(edgeKeys, 1, func(key int) {
 			switch edgeKeys[key] {
 			case "from":
-				e.From = d.node()
+				e.From = dag.NodeID(d.node())
 			case "to":
-				e.To = d.node()
+				e.To = dag.NodeID(d.node())
 			case "why":
 				why = d.Text()
 			case "bytes":
@@ -289,11 +289,11 @@ func (d *planDecoder) memory(int) {
 			// Placements stand in the order of ids, so the search goes on from the last one.
 			first := int32(0)
 			if k := len(d.p.Memory); k > 0 {
-				first = d.p.Memory[k-1].Buffer + 1
+				first = int32(d.p.Memory[k-1].Buffer + 1)
 			}
 			for b := first; int(b) < len(d.g.Buffers) && m.Buffer < 0; b++ {
 				if d.g.Buffers[b].Name == name {
-					m.Buffer = b
+					m.Buffer = dag.BufferID(b)
 				}
 			}
 			if m.Buffer < 0 {
@@ -334,7 +334,7 @@ func (d *planDecoder) kept(int) {
 	}
 	first := int32(0)
 	if k := len(d.p.Kept); k > 0 {
-		first = d.p.Kept[k-1] + 1
+		first = int32(d.p.Kept[k-1] + 1)
 	}
 	for b := first; int(b) < len(d.g.Buffers); b++ {
 		if d.g.Buffers[b].Name != name {
@@ -343,7 +343,7 @@ func (d *planDecoder) kept(int) {
 		if d.g.Buffers[b].Place != dag.Device {
 			d.misfit(at, "buffer %q is in host memory", jsontext.Clip(name))
 		}
-		d.p.Kept = append(d.p.Kept, b)
+		d.p.Kept = append(d.p.Kept, dag.BufferID(b))
 		return
 	}
 	d.misfit(at, "this graph has no buffer %q declared after the previous entry", jsontext.Clip(name))

@@ -17,7 +17,7 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Count(g.Len(), "node", "nodes"), words.Count(len(g.Edges()), "dependency", "dependencies")))
 	for i := range g.Nodes {
-		d.node("  ", int32(i), colour(int(EngineOf(g, int32(i))), light))
+		d.node("  ", int32(i), colour(int(EngineOf(g, dag.NodeID(i))), light))
 	}
 	d.edges()
 	d.WriteString("}\n")
@@ -96,7 +96,7 @@ func (d *dotWriter) node(indent string, i int32, fill string) {
 	d.WriteString(indent)
 	d.id('n', int(i))
 	d.WriteString(" [label=")
-	d.label(d.g.Nodes[i].Name + "\n" + Action(d.g, i))
+	d.label(d.g.Nodes[i].Name + "\n" + Action(d.g, dag.NodeID(i)))
 	d.WriteString(`, fillcolor="`)
 	d.WriteString(fill)
 	d.WriteString("\"];\n")
@@ -117,7 +117,7 @@ func (d *dotWriter) stream(p *Plan, k int32) {
 	for i := range s.Ops {
 		op := &s.Ops[i]
 		if op.Kind == Launch {
-			d.node("    ", op.Node, fill)
+			d.node("    ", int32(op.Node), fill)
 			continue
 		}
 		d.WriteString("    ")

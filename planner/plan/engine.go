@@ -24,7 +24,7 @@ func (e Engine) String() string {
 }
 
 // EngineOf returns the engine that node i of g runs on.
-func EngineOf(g *dag.Graph, i int32) Engine {
+func EngineOf(g *dag.Graph, i dag.NodeID) Engine {
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:

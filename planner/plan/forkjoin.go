@@ -2,6 +2,8 @@
 
 package plan
 
+import "github.com/dagrun/dagrun/dag"
+
 // fewTied is how many streams most plans stay within: what is kept by stream lies on the stack then.
 const fewTied = 32
 
@@ -37,7 +39,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 		ops := p.Streams[s].Ops
 		for i := len(ops) - 1; i >= 0 && last[s] < 0; i-- {
 			if ops[i].Kind == Launch {
-				last[s] = ops[i].Node
+				last[s] = int32(ops[i].Node)
 			}
 		}
 		highest = max(highest, last[s])
@@ -51,7 +53,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 			case Launch:
 				launchAfter = true
 			case Wait:
-				if launchAfter && ops[i].Node <= highest {
+				if launchAfter && ops[i].Node <= dag.NodeID(highest) {
 					waited[ops[i].Node] = true
 				}
 			}

@@ -188,15 +188,15 @@ func (e *planEncoder) op(op *Op) {
 		e.int(int64(op.Event))
 	}
 	e.WriteString(`, "node": `)
-	e.node(op.Node)
+	e.node(int32(op.Node))
 	e.WriteByte('}')
 }
 
 func (e *planEncoder) edge(edge *dag.Edge) {
 	e.WriteString(`{"from": `)
-	e.node(edge.From)
+	e.node(int32(edge.From))
 	e.WriteString(`, "to": `)
-	e.node(edge.To)
+	e.node(int32(edge.To))
 	e.WriteString(`, "why": `)
 	e.string(e.g.EdgeText(*edge))
 	if edge.Buffer >= 0 {

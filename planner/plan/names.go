@@ -9,7 +9,7 @@ import (
 )
 
 // NodeName names a node for people, one that does not exist too.
-func NodeName(g *dag.Graph, node int32) string {
+func NodeName(g *dag.Graph, node dag.NodeID) string {
 	if node < 0 || int(node) >= g.Len() {
 		return fmt.Sprintf("node %d", node)
 	}
@@ -19,7 +19,7 @@ func NodeName(g *dag.Graph, node int32) string {
 	return fmt.Sprintf("node %d", node)
 }
 
-func BufferName(g *dag.Graph, buffer int32) string {
+func BufferName(g *dag.Graph, buffer dag.BufferID) string {
 	if buffer < 0 || int(buffer) >= len(g.Buffers) {
 		return fmt.Sprintf("buffer %d", buffer)
 	}

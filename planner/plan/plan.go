@@ -21,7 +21,7 @@ func (k OpKind) String() string { return [...]string{"launch", "record", "wait"}
 // Op is one entry of a stream. Event is -1 for a launch.
 type Op struct {
 	Kind  OpKind
-	Node  int32
+	Node  dag.NodeID
 	Event int32
 }
 
@@ -34,7 +34,7 @@ type Stream struct {
 
 // Placement says where a device buffer lives in its device's arena.
 type Placement struct {
-	Buffer int32
+	Buffer dag.BufferID
 	Device int32
 	Offset int64
 	Bytes  int64
@@ -50,10 +50,10 @@ type Plan struct {
 	Machine   string
 	Note      string // what a reader should know of how it came about; "" where there is nothing
 	Streams   []Stream
-	Order     []int32     // the submission order: one stream per op, each taking that stream's next
-	Events    int32       // event objects needed
-	Memory    []Placement // every device buffer, by buffer id
-	Kept      []int32     // device buffers that keep their bytes for the whole program, ascending: they share them with no other
+	Order     []int32        // the submission order: one stream per op, each taking that stream's next
+	Events    int32          // event objects needed
+	Memory    []Placement    // every device buffer, by buffer id
+	Kept      []dag.BufferID // device buffers that keep their bytes for the whole program, ascending: they share them with no other
 	Stats     Stats
 }
 

@@ -145,11 +145,11 @@ func (p *Plan) manyDevices() bool {
 }
 
 // Action says what a node does: h2d x -> d_x, set d, kernel scale, map y = a*x.
-func Action(g *dag.Graph, i int32) string {
+func Action(g *dag.Graph, i dag.NodeID) string {
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:
-		return fmt.Sprintf("%v %s -> %s", EngineOf(g, i), g.RangeText(node.Copy.Src), g.RangeText(node.Copy.Dst))
+		return fmt.Sprintf("%v %s -> %s", EngineOf(g, dag.NodeID(i)), g.RangeText(node.Copy.Src), g.RangeText(node.Copy.Dst))
 	case node.Set != nil:
 		return "set " + g.RangeText(node.Set.Dst)
 	case node.Launch != nil && node.Launch.Map != nil:
@@ -198,7 +198,7 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	preds, edges := r.g.Preds(node), r.g.PredEdges(node)
 	for k, q := range preds {
 		if r.stream[q] == r.stream[waited] && r.place[q] <= r.place[waited] && (best < 0 || r.place[q] > r.place[best]) {
-			best, edge = q, edges[k]
+			best, edge = int32(q), edges[k]
 		}
 	}
 	if best >= 0 {
@@ -207,15 +207,15 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	first := int32(-1)
 	for _, to := range r.g.Succs(waited) {
 		if r.stream[to] == stream && r.place[to] > op && (first < 0 || r.place[to] < r.place[first]) {
-			first = to
+			first = int32(to)
 		}
 	}
 	if first < 0 {
 		return 0, false
 	}
-	for k, q := range r.g.Preds(first) {
+	for k, q := range r.g.Preds(dag.NodeID(first)) {
 		if q == waited {
-			edge = r.g.PredEdges(first)[k]
+			edge = r.g.PredEdges(dag.NodeID(first))[k]
 		}
 	}
 	return edge, true

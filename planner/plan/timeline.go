@@ -5,6 +5,8 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 // Cause says what a node's start waited for last.
@@ -29,7 +31,7 @@ type Span struct {
 	Alone      float64 // what it takes when nothing else runs; End-Start is longer where it shared the multiprocessors
 	Stream     int32
 	Device     int32
-	By         int32 // the node that Cause speaks of, -1 for none
+	By         dag.NodeID // the node that Cause speaks of, -1 for none
 	Engine     Engine
 	Cause      Cause
 }
@@ -52,14 +54,14 @@ type Timeline struct {
 
 // CriticalPath returns the chain of nodes that made the run as long as it is, in time order: each node's Cause names the one
 // before it. The chain starts with a node that waited for no other.
-func (t *Timeline) CriticalPath() []int32 {
-	last := int32(-1)
+func (t *Timeline) CriticalPath() []dag.NodeID {
+	last := dag.NodeID(-1)
 	for i := range t.Nodes {
 		if last < 0 || t.Nodes[i].End > t.Nodes[last].End {
-			last = int32(i)
+			last = dag.NodeID(i)
 		}
 	}
-	var path []int32
+	var path []dag.NodeID
 	for i := last; i >= 0 && len(path) < len(t.Nodes); i = t.Nodes[i].By {
 		path = append(path, i)
 	}
@@ -82,7 +84,7 @@ type Gap struct {
 	Device     int32
 	Engine     Engine
 	Start, End float64
-	Next       int32 // the node that ended it; its Cause says why it came so late
+	Next       dag.NodeID // the node that ended it; its Cause says why it came so late
 }
 
 // Engines sums up each engine that ran anything, by device and engine, and lists the gaps of at least atLeast microseconds
@@ -107,7 +109,7 @@ func (t *Timeline) Engines(atLeast float64) ([]Busy, []Gap) {
 		}
 		b := &busy[len(busy)-1]
 		if idle := s.Start - until; idle > 0 && idle >= atLeast {
-			gaps = append(gaps, Gap{s.Device, s.Engine, until, s.Start, i})
+			gaps = append(gaps, Gap{s.Device, s.Engine, until, s.Start, dag.NodeID(i)})
 		}
 		b.Nodes++
 		b.LoadUS += s.Alone

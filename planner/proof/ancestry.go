@@ -4,6 +4,7 @@
 package proof
 
 import (
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -44,7 +45,7 @@ func planAncestryAnd(p *plan.Plan, s *schedule, more []pair) *ancestry {
 	forEachOp(p, func(_ int, stream int32, op *plan.Op) {
 		switch op.Kind {
 		case plan.Record:
-			stands[op.Event] = op.Node
+			stands[op.Event] = int32(op.Node)
 			delete(extra, op.Event)
 			if len(pending[stream]) > 0 {
 				extra[op.Event] = append([]int32(nil), pending[stream]...)
@@ -65,12 +66,12 @@ func planAncestryAnd(p *plan.Plan, s *schedule, more []pair) *ancestry {
 			for _, from := range pending[stream] {
 				add(from)
 			}
-			for len(more) > 0 && more[0].to == op.Node {
+			for len(more) > 0 && dag.NodeID(more[0].to) == op.Node {
 				add(more[0].from)
 				more = more[1:]
 			}
 			pending[stream] = pending[stream][:0]
-			last[stream] = op.Node + 1
+			last[stream] = int32(op.Node + 1)
 			a.start = append(a.start, int32(len(a.from)))
 		}
 	})

@@ -86,8 +86,8 @@ func (c *planClocks) next() (int32, []int32) {
 		row := c.streams[int(stream)*w : int(stream)*w+w]
 		switch op.Kind {
 		case plan.Launch:
-			c.last = op.Node
-			return op.Node, row
+			c.last = int32(op.Node)
+			return int32(op.Node), row
 		case plan.Record:
 			copy(c.events[int(op.Event)*w:int(op.Event)*w+w], row)
 		case plan.Wait:
@@ -120,7 +120,7 @@ func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockS
 		if node < 0 {
 			return
 		}
-		for k, from := range g.Preds(node) {
+		for k, from := range g.Preds(dag.NodeID(node)) {
 			if before := spots[from]; clock[before.stream] < before.pos {
 				if !visit(node, k) {
 					return
@@ -145,9 +145,9 @@ func forEachUnorderedEdgeOfMany(g *dag.Graph, p *plan.Plan, s *schedule, source 
 			at := s.spots[from]
 			covered[at.stream] = max(covered[at.stream], at.pos)
 		}
-		for i, from := range g.Preds(node) {
+		for i, from := range g.Preds(dag.NodeID(node)) {
 			if before := s.spots[from]; covered[before.stream] < before.pos {
-				asked = append(asked, pair{from, node})
+				asked = append(asked, pair{int32(from), node})
 				preds = append(preds, int32(i))
 			}
 		}

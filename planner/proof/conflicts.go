@@ -56,7 +56,7 @@ func walkDeclared(g *dag.Graph, s *schedule) *accessWalk {
 // checkEdges returns the first of the graph's edges that is not enforced.
 func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (v *Violation) {
 	forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
-		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(to)[pred]])
+		v = hazardViolation(g, p, s, g.Edges()[g.PredEdges(dag.NodeID(to))[pred]])
 		return false
 	})
 	return v
@@ -64,8 +64,8 @@ func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (v *Violation
 
 // conflictOf is the reason why two nodes must keep their declared order.
 func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
-	for _, a := range g.Accesses(from) {
-		for _, b := range g.Accesses(to) {
+	for _, a := range g.Accesses(dag.NodeID(from)) {
+		for _, b := range g.Accesses(dag.NodeID(to)) {
 			lo, hi := max(a.Lo, b.Lo), min(a.Hi, b.Hi)
 			if a.Buffer != b.Buffer || lo >= hi || (a.Mode|b.Mode)&dag.Write == 0 {
 				continue
@@ -77,10 +77,10 @@ func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
 			case a.Mode&dag.Write == 0:
 				why = dag.WAR
 			}
-			return dag.Edge{From: from, To: to, Buffer: a.Buffer, Why: why, Lo: lo, Hi: hi}
+			return dag.Edge{From: dag.NodeID(from), To: dag.NodeID(to), Buffer: a.Buffer, Why: why, Lo: lo, Hi: hi}
 		}
 	}
-	return dag.Edge{From: from, To: to, Buffer: -1, Why: dag.After, Declared: true}
+	return dag.Edge{From: dag.NodeID(from), To: dag.NodeID(to), Buffer: -1, Why: dag.After, Declared: true}
 }
 
 // accessWalk knows for every byte of every buffer which node wrote it last and which have read it since.
@@ -172,12 +172,12 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 	w.clock = clock
 	if clock != nil {
 		for _, from := range w.g.Nodes[node].After {
-			if at := w.s.spots[from]; from != node && !w.follows(node, from, at) {
-				return pair{from, node}
+			if at := w.s.spots[from]; from != dag.NodeID(node) && !w.follows(node, int32(from), at) {
+				return pair{int32(from), node}
 			}
 		}
 	}
-	accesses := w.g.Accesses(node)
+	accesses := w.g.Accesses(dag.NodeID(node))
 	for k := range accesses {
 		if a := &accesses[k]; a.Mode&dag.Read != 0 && a.Lo < a.Hi {
 			if bad := w.read(node, a); bad.to >= 0 {

@@ -38,11 +38,11 @@ func declaredOrder(g *dag.Graph, p *plan.Plan, real *schedule, more []pair) (*or
 		}
 		for _, q := range g.Nodes[node].After {
 			at := s.spots[q]
-			if q == node || at.pos == 0 { // itself, or submitted later
+			if q == dag.NodeID(node) || at.pos == 0 { // itself, or submitted later
 				continue
 			}
-			from = append(from, q)
-			if number < 0 && stream < 0 && tail[at.stream] == q+1 {
+			from = append(from, int32(q))
+			if number < 0 && stream < 0 && dag.NodeID(tail[at.stream]) == q+1 {
 				stream = at.stream
 			}
 		}

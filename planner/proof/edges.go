@@ -62,7 +62,7 @@ func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdg
 	rank := s.ranks()
 	a := &ancestry{s: s, streams: len(p.Streams), start: make([]int32, len(s.order)+1)}
 	for k, e := range edges {
-		if e.To < 0 || e.To >= n || e.From != plan.GraphRoot && (e.From < 0 || e.From >= n) {
+		if e.To < 0 || e.To >= dag.NodeID(n) || e.From != plan.GraphRoot && (e.From < 0 || e.From >= dag.NodeID(n)) {
 			return nil, newViolation(plan.ErrOtherGraph, "edge %d links nodes %d and %d, but the graph has %d nodes", k, e.From, e.To, n)
 		}
 		if e.From == plan.GraphRoot {
@@ -84,7 +84,7 @@ func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdg
 	for _, e := range edges {
 		if e.From != plan.GraphRoot {
 			at := rank[e.To]
-			a.from[next[at]] = e.From
+			a.from[next[at]] = int32(e.From)
 			next[at]++
 		}
 	}
@@ -110,9 +110,9 @@ func checkStreamOrder(g *dag.Graph, p *plan.Plan, s *schedule, a *ancestry) *Vio
 	}
 	first := asked[bad[0]]
 	v := newViolation(ErrHazard, "%q does not come after %q, which is before it on stream %d",
-		plan.NodeName(g, first.to), plan.NodeName(g, first.from), s.spots[first.to].stream).node(g, first.to)
-	v.Before, v.BeforeName = first.from, plan.NodeName(g, first.from)
+		plan.NodeName(g, dag.NodeID(first.to)), plan.NodeName(g, dag.NodeID(first.from)), s.spots[first.to].stream).node(g, dag.NodeID(first.to))
+	v.Before, v.BeforeName = dag.NodeID(first.from), plan.NodeName(g, dag.NodeID(first.from))
 	v.Stream, v.BeforeStream = s.spots[first.to].stream, s.spots[first.from].stream
-	v.Op = s.opOf(p, first.to)
+	v.Op = s.opOf(p, dag.NodeID(first.to))
 	return asEdge(g, v)
 }

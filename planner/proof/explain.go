@@ -39,9 +39,9 @@ type WaitLink struct {
 	Op     int32 // index of the wait into Plan.Order
 	Stream int32 // the stream that waits
 	Event  int32
-	Node   int32 // the node that the wait names: the event is recorded after it
-	On     int32 // the stream of Node
-	Held   int32 // the first node that the wait holds back
+	Node   dag.NodeID // the node that the wait names: the event is recorded after it
+	On     int32      // the stream of Node
+	Held   dag.NodeID // the first node that the wait holds back
 }
 
 // Explain says for every dependency of a graph how a plan enforces it, in the order of the graph's edges. The plan need not pass
@@ -124,7 +124,7 @@ func newExplainer(p *plan.Plan, s *schedule) *explainer {
 			open[stream] = append(open[stream], int32(at))
 		case plan.Launch:
 			for _, wait := range open[stream] {
-				x.held[wait] = op.Node
+				x.held[wait] = int32(op.Node)
 			}
 			open[stream] = open[stream][:0]
 		}
@@ -183,7 +183,7 @@ func (x *explainer) chain(stream int32, from spot, low int) []WaitLink {
 		op := rises[first].op
 		wait := &x.p.Streams[stream].Ops[x.index[op]]
 		on := x.p.Order[x.recordOp[op]]
-		links = append(links, WaitLink{Op: op, Stream: stream, Event: wait.Event, Node: wait.Node, On: on, Held: x.held[op]})
+		links = append(links, WaitLink{Op: op, Stream: stream, Event: wait.Event, Node: wait.Node, On: on, Held: dag.NodeID(x.held[op])})
 		stream = on
 	}
 	return links

@@ -72,7 +72,7 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 		if b.Place != dag.Device {
 			continue
 		}
-		if v := checkPlacement(g, p, k, int32(i)); v != nil {
+		if v := checkPlacement(g, p, k, dag.BufferID(i)); v != nil {
 			return nil, v
 		}
 		m := &p.Memory[k]
@@ -90,7 +90,7 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 }
 
 // checkPlacement checks that the k-th placement is a buffer's, and by itself right.
-func checkPlacement(g *dag.Graph, p *plan.Plan, k int, buffer int32) *Violation {
+func checkPlacement(g *dag.Graph, p *plan.Plan, k int, buffer dag.BufferID) *Violation {
 	b := &g.Buffers[buffer]
 	var v *Violation
 	if k >= len(p.Memory) || p.Memory[k].Buffer > buffer {
@@ -155,11 +155,11 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 	kept := make([]bool, len(g.Buffers))
 	last := int32(-1)
 	for k, b := range p.Kept {
-		if b <= last || int(b) >= len(g.Buffers) || g.Buffers[b].Place != dag.Device {
+		if b <= dag.BufferID(last) || int(b) >= len(g.Buffers) || g.Buffers[b].Place != dag.Device {
 			return nil, newViolation(plan.ErrMemory, "entry %d of the buffers that the plan keeps is %q: it must list device buffers once, by id", k, plan.BufferName(g, b)).
 				fix("plan this graph again")
 		}
-		kept[b], last = true, b
+		kept[b], last = true, int32(b)
 	}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
@@ -177,8 +177,8 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 		default:
 			continue
 		}
-		v := newViolation(plan.ErrMemory, "%q %s, but the plan does not keep its bytes", plan.BufferName(g, int32(i)), reason).fix("plan this graph again")
-		v.Buffer, v.BufferName = int32(i), plan.BufferName(g, int32(i))
+		v := newViolation(plan.ErrMemory, "%q %s, but the plan does not keep its bytes", plan.BufferName(g, dag.BufferID(i)), reason).fix("plan this graph again")
+		v.Buffer, v.BufferName = dag.BufferID(i), plan.BufferName(g, dag.BufferID(i))
 		return nil, v
 	}
 	return kept, nil
@@ -263,7 +263,7 @@ func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violatio
 		if node < 0 {
 			return m.checkUnused()
 		}
-		for _, a := range m.g.Accesses(node) {
+		for _, a := range m.g.Accesses(dag.NodeID(node)) {
 			if k := m.index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !m.occupants[k].kept {
 				if v := m.access(k, node, clock); v != nil {
 					return v
@@ -362,11 +362,11 @@ func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
 	for m.touches[first-1].next > 0 {
 		first = m.touches[first-1].next
 	}
-	v := m.overlap(k, after).node(m.g, node)
-	v.Before = m.touches[first-1].node
+	v := m.overlap(k, after).node(m.g, dag.NodeID(node))
+	v.Before = dag.NodeID(m.touches[first-1].node)
 	v.BeforeName = plan.NodeName(m.g, v.Before)
 	v.Stream, v.BeforeStream = m.s.spots[node].stream, m.s.spots[v.Before].stream
-	v.Op = m.s.opOf(m.p, node)
+	v.Op = m.s.opOf(m.p, dag.NodeID(node))
 	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d) uses the first after %q (stream %d) has used the second",
 		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[k].Device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
 	return v.fix("place %q elsewhere", v.OtherName)
@@ -374,10 +374,10 @@ func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
 
 // sharedViolation reports two buffers that share bytes while both are alive: one is used at node from, the other at node to.
 func (m *memoryWalk) sharedViolation(a, b, from, to int32) *Violation {
-	v := m.overlap(a, b).node(m.g, to)
-	v.Before, v.BeforeName = from, plan.NodeName(m.g, from)
+	v := m.overlap(a, b).node(m.g, dag.NodeID(to))
+	v.Before, v.BeforeName = dag.NodeID(from), plan.NodeName(m.g, dag.NodeID(from))
 	v.Stream, v.BeforeStream = m.s.spots[to].stream, m.s.spots[from].stream
-	v.Op = m.s.opOf(m.p, to)
+	v.Op = m.s.opOf(m.p, dag.NodeID(to))
 	device := m.p.Memory[a].Device
 	if from == to {
 		v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, and %q (stream %d) uses both",

@@ -37,11 +37,11 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 	var forwardEdge, roots []int32
 	u := &Unenforced{}
 	forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
-		edge := g.PredEdges(to)[pred]
+		edge := g.PredEdges(dag.NodeID(to))[pred]
 		from := g.Edges()[edge].From
 		u.Total++
 		if rank[from] < rank[to] {
-			forward = append(forward, pair{from, to})
+			forward = append(forward, pair{int32(from), to})
 			forwardEdge = append(forwardEdge, edge)
 		} else {
 			roots = append(roots, edge) // no wait helps against the wrong order

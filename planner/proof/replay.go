@@ -130,9 +130,9 @@ func checkInstances(g *dag.Graph, r *plan.Replay) *Violation {
 	}
 	for b, carried := range walkDeclared(g, declaredSchedule(g)).carried {
 		if carried {
-			v := newViolation(ErrHazard, "%d replays in flight cannot run side by side: each changes bytes of %q that the next one reads", r.Instances, plan.BufferName(g, int32(b))).
+			v := newViolation(ErrHazard, "%d replays in flight cannot run side by side: each changes bytes of %q that the next one reads", r.Instances, plan.BufferName(g, dag.BufferID(b))).
 				fix("keep 1 replay in flight")
-			v.Buffer, v.BufferName = int32(b), plan.BufferName(g, int32(b))
+			v.Buffer, v.BufferName = dag.BufferID(b), plan.BufferName(g, dag.BufferID(b))
 			return v
 		}
 	}

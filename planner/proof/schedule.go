@@ -39,7 +39,7 @@ func (s *schedule) ranks() []int32 {
 }
 
 // opOf is the launch of a node in the plan's order.
-func (s *schedule) opOf(p *plan.Plan, node int32) int32 {
+func (s *schedule) opOf(p *plan.Plan, node dag.NodeID) int32 {
 	if s.ops == nil {
 		s.ops = make([]int32, len(s.spots))
 		forEachOp(p, func(at int, _ int32, op *plan.Op) {
@@ -102,8 +102,8 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 					node(g, op.Node).at(k, stream).fix("take one launch out")
 			}
 			spots[op.Node] = spot{stream, launched[stream]}
-			s.order = append(s.order, op.Node)
-			last[stream] = op.Node
+			s.order = append(s.order, int32(op.Node))
+			last[stream] = int32(op.Node)
 			continue
 		}
 		if op.Kind > plan.Wait {
@@ -115,22 +115,22 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 			return v
 		}
 		if op.Kind == plan.Record {
-			if last[stream] != op.Node || op.Node < 0 {
-				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, plan.NodeName(g, op.Node), lastLaunch(g, last[stream]))
+			if dag.NodeID(last[stream]) != op.Node || op.Node < 0 {
+				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, plan.NodeName(g, op.Node), lastLaunch(g, dag.NodeID(last[stream])))
 				v.Event = op.Event
 				return v.node(g, op.Node).at(k, stream)
 			}
-			recorded[op.Event] = op.Node + 1
+			recorded[op.Event] = int32(op.Node + 1)
 			continue
 		}
-		if recorded[op.Event] != op.Node+1 || op.Node < 0 {
+		if dag.NodeID(recorded[op.Event]) != op.Node+1 || op.Node < 0 {
 			return wrongWait(g, p, k, stream, op, recorded[op.Event]-1)
 		}
 	}
 	if len(s.order) < n {
 		for i := range s.spots {
 			if s.spots[i].pos == 0 {
-				return newViolation(plan.ErrOtherGraph, "%q is never launched", plan.NodeName(g, int32(i))).node(g, int32(i)).fix("plan this graph again")
+				return newViolation(plan.ErrOtherGraph, "%q is never launched", plan.NodeName(g, dag.NodeID(i))).node(g, dag.NodeID(i)).fix("plan this graph again")
 			}
 		}
 	}
@@ -158,15 +158,15 @@ func checkEventDevices(g *dag.Graph, p *plan.Plan) (v *Violation) {
 		device := p.Streams[stream].Device
 		if first := after[op.Event] - 1; first >= 0 && on[op.Event] != device {
 			v = newViolation(ErrEvent, "event %d is recorded after %q on device %d and after %q on device %d",
-				op.Event, plan.NodeName(g, first), on[op.Event], plan.NodeName(g, op.Node), device).node(g, op.Node).at(at, stream).fix("record two events")
-			v.Event, v.Before, v.BeforeName = op.Event, first, plan.NodeName(g, first)
+				op.Event, plan.NodeName(g, dag.NodeID(first)), on[op.Event], plan.NodeName(g, op.Node), device).node(g, op.Node).at(at, stream).fix("record two events")
+			v.Event, v.Before, v.BeforeName = op.Event, dag.NodeID(first), plan.NodeName(g, dag.NodeID(first))
 		}
-		after[op.Event], on[op.Event] = op.Node+1, device
+		after[op.Event], on[op.Event] = int32(op.Node+1), device
 	})
 	return v
 }
 
-func lastLaunch(g *dag.Graph, node int32) string {
+func lastLaunch(g *dag.Graph, node dag.NodeID) string {
 	if node < 0 {
 		return "none"
 	}
@@ -211,7 +211,7 @@ func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, rec
 	var v *Violation
 	switch {
 	case recorded >= 0:
-		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name, plan.NodeName(g, recorded)).
+		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name, plan.NodeName(g, dag.NodeID(recorded))).
 			fix("record another event after %q", name)
 	case recordSubmitted(p, k, op) >= 0:
 		v = newViolation(ErrEvent, "stream %d waits on event %d before its record after %q is submitted", stream, op.Event, name).
@@ -251,7 +251,10 @@ func forEachOp(p *plan.Plan, visit func(at int, stream int32, op *plan.Op)) {
 // waitCycle looks for a cycle of streams that wait for each other, each wait meaning the record it names wherever that is. It
 // returns the nodes waited for, or "".
 func waitCycle(g *dag.Graph, p *plan.Plan) string {
-	type recordKey struct{ event, node int32 }
+	type recordKey struct {
+		event int32
+		node  dag.NodeID
+	}
 	records := map[recordKey][2]int32{}
 	for s := range p.Streams {
 		for i, op := range p.Streams[s].Ops {
@@ -336,7 +339,7 @@ func checkPlaces(g *dag.Graph, p *plan.Plan, s *schedule) *Violation {
 		stream := &p.Streams[at]
 		if stream.Device != node.Device || stream.Priority != node.Priority {
 			v := newViolation(ErrWrongStream, "%q runs on device %d with %v priority, but stream %d is on device %d with %v priority",
-				plan.NodeName(g, int32(i)), node.Device, node.Priority, at, stream.Device, stream.Priority).node(g, int32(i))
+				plan.NodeName(g, dag.NodeID(i)), node.Device, node.Priority, at, stream.Device, stream.Priority).node(g, dag.NodeID(i))
 			v.Stream = at
 			return v.fix("launch it on another stream")
 		}
@@ -358,16 +361,16 @@ func checkPlaces(g *dag.Graph, p *plan.Plan, s *schedule) *Violation {
 		switch {
 		case s.spots[first].stream != at:
 			v = newViolation(ErrWrongStream, "%q and %q are both bound to stream %d, but run on the plan's streams %d and %d",
-				plan.NodeName(g, first), plan.NodeName(g, int32(i)), asked, s.spots[first].stream, at).fix("launch both on one stream")
-			v.Before, v.BeforeName, v.BeforeStream = first, plan.NodeName(g, first), s.spots[first].stream
+				plan.NodeName(g, dag.NodeID(first)), plan.NodeName(g, dag.NodeID(i)), asked, s.spots[first].stream, at).fix("launch both on one stream")
+			v.Before, v.BeforeName, v.BeforeStream = dag.NodeID(first), plan.NodeName(g, dag.NodeID(first)), s.spots[first].stream
 		case other >= 0 && g.Nodes[other].Stream != node.Stream:
 			v = newViolation(ErrWrongStream, "%q is bound to stream %d and %q to stream %d, but both run on the plan's stream %d",
-				plan.NodeName(g, other), g.Nodes[other].Stream.Number(), plan.NodeName(g, int32(i)), asked, at).fix("launch them on two streams")
-			v.Before, v.BeforeName, v.BeforeStream = other, plan.NodeName(g, other), at
+				plan.NodeName(g, dag.NodeID(other)), g.Nodes[other].Stream.Number(), plan.NodeName(g, dag.NodeID(i)), asked, at).fix("launch them on two streams")
+			v.Before, v.BeforeName, v.BeforeStream = dag.NodeID(other), plan.NodeName(g, dag.NodeID(other)), at
 		}
 		if v != nil {
 			v.Stream = at
-			return v.node(g, int32(i))
+			return v.node(g, dag.NodeID(i))
 		}
 		bound[at] = int32(i) + 1
 	}

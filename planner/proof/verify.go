@@ -82,7 +82,7 @@ func checkDeclared(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) 
 	var asked []pair
 	for _, to := range s.order {
 		for _, from := range g.Nodes[to].After {
-			asked = append(asked, pair{from, to})
+			asked = append(asked, pair{int32(from), to})
 		}
 	}
 	bad := unordered(p, s, clocks, asked)
@@ -90,7 +90,7 @@ func checkDeclared(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) 
 		return nil
 	}
 	first := asked[bad[0]]
-	return hazardViolation(g, p, s, dag.Edge{From: first.from, To: first.to, Buffer: -1, Why: dag.After})
+	return hazardViolation(g, p, s, dag.Edge{From: dag.NodeID(first.from), To: dag.NodeID(first.to), Buffer: -1, Why: dag.After})
 }
 
 // VerifySingleUse checks that no event is recorded twice. A program that several threads submit needs such a plan, besides what [Verify] checks: a wait
@@ -106,11 +106,11 @@ func VerifySingleUse(g *dag.Graph, p *plan.Plan) error {
 			return
 		}
 		if first := after[op.Event] - 1; first >= 0 {
-			v = newViolation(ErrEvent, "event %d is recorded after %q and again after %q", op.Event, plan.NodeName(g, first), plan.NodeName(g, op.Node)).
+			v = newViolation(ErrEvent, "event %d is recorded after %q and again after %q", op.Event, plan.NodeName(g, dag.NodeID(first)), plan.NodeName(g, op.Node)).
 				node(g, op.Node).at(at, stream).fix("plan with one event per record")
-			v.Event, v.Before, v.BeforeName = op.Event, first, plan.NodeName(g, first)
+			v.Event, v.Before, v.BeforeName = op.Event, dag.NodeID(first), plan.NodeName(g, dag.NodeID(first))
 		}
-		after[op.Event] = op.Node + 1
+		after[op.Event] = int32(op.Node + 1)
 	})
 	return violationError(v)
 }

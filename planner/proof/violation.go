@@ -27,17 +27,17 @@ var (
 
 // Violation is one thing that is wrong with a plan. Ids are -1 and names empty where they do not apply.
 type Violation struct {
-	Fault        error  // ErrHazard and the like
-	Node         int32  // the node that starts too early, or that the fault is at
-	Before       int32  // the node that must have finished
-	NodeName     string // as declared
+	Fault        error      // ErrHazard and the like
+	Node         dag.NodeID // the node that starts too early, or that the fault is at
+	Before       dag.NodeID // the node that must have finished
+	NodeName     string     // as declared
 	BeforeName   string
 	Stream       int32 // of Node
 	BeforeStream int32
 	Op           int32 // index into Plan.Order
 	Event        int32
-	Buffer       int32 // what both nodes touch; for ErrMemory the buffer of Before
-	Other        int32 // ErrMemory: the buffer of Node
+	Buffer       dag.BufferID // what both nodes touch; for ErrMemory the buffer of Before
+	Other        dag.BufferID // ErrMemory: the buffer of Node
 	BufferName   string
 	OtherName    string
 	Lo, Hi       int64 // half-open bytes of Buffer; for ErrMemory bytes of the arena
@@ -74,7 +74,7 @@ func (v *Violation) at(op int, stream int32) *Violation {
 	return v
 }
 
-func (v *Violation) node(g *dag.Graph, node int32) *Violation {
+func (v *Violation) node(g *dag.Graph, node dag.NodeID) *Violation {
 	v.Node, v.NodeName = node, plan.NodeName(g, node)
 	return v
 }
@@ -90,7 +90,7 @@ func afterLine(g *dag.Graph, node, before int32) string {
 	for _, a := range g.Nodes[node].After {
 		names = append(names, plan.NodeName(g, a))
 	}
-	return "after: [" + strings.Join(append(names, plan.NodeName(g, before)), ", ") + "]"
+	return "after: [" + strings.Join(append(names, plan.NodeName(g, dag.NodeID(before))), ", ") + "]"
 }
 
 // hazardViolation reports a dependency that the plan does not enforce.
@@ -110,7 +110,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 			v.Fault = ErrRace
 		}
 	}
-	v.Line = afterLine(g, e.To, e.From)
+	v.Line = afterLine(g, int32(e.To), int32(e.From))
 	if from.stream == to.stream && from.pos > to.pos {
 		v.Problem = fmt.Sprintf("stream %d launches %q before %q, which it depends on (%s)", to.stream, v.NodeName, v.BeforeName, reason)
 		return v.fix("launch %q first", v.BeforeName)
@@ -128,7 +128,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 }
 
 // modeOn is what a node does with the bytes of an edge.
-func modeOn(g *dag.Graph, node int32, e dag.Edge) dag.Mode {
+func modeOn(g *dag.Graph, node dag.NodeID, e dag.Edge) dag.Mode {
 	var mode dag.Mode
 	for _, a := range g.Accesses(node) {
 		if a.Buffer == e.Buffer && a.Lo < e.Hi && e.Lo < a.Hi {

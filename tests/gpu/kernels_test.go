@@ -139,7 +139,7 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 	for i, p := range l.params {
 		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType}
 		if p.Buffer {
-			a.Range = dag.Range{Buffer: int32(i), Hi: 1 << 50}
+			a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
 		} else {
 			value, ok := s[p.Name]
 			if !ok {
@@ -485,7 +485,7 @@ func checkMaps(t *testing.T, p cudart.Platform, count int64) {
 					case i == 0:
 						a.Bits = uint64(n)
 					case param.Buffer:
-						a.Range = dag.Range{Buffer: int32(i), Hi: 1 << 50}
+						a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
 					default:
 						a.Bits = math.Float64bits(1.7)
 					}

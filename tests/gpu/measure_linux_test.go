@@ -270,9 +270,9 @@ func planned(t *testing.T, shape string, threads int) (*dag.Graph, *planner.Plan
 	if shape == "roots" {
 		width, steps = roots, 1
 	}
-	before := make([]int32, width)
+	before := make([]dag.NodeID, width)
 	for step := range steps {
-		now := make([]int32, width)
+		now := make([]dag.NodeID, width)
 		for i := range width {
 			now[i] = b.Kernel(fmt.Sprintf("n%d.%d", step, i), "noop", nil)
 			if step == 0 {

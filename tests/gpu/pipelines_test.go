@@ -101,7 +101,7 @@ func contents(t *testing.T, g *dag.Graph, p cudart.Platform, v variant) []byte {
 			continue
 		}
 		memory := make([]byte, b.Bytes)
-		require.NoError(t, program.Read(ctx, int32(i), memory), v)
+		require.NoError(t, program.Read(ctx, dag.BufferID(i), memory), v)
 		all.Write(memory)
 	}
 	return all.Bytes()
@@ -209,12 +209,12 @@ func smallKernels(t *testing.T, nodes int) *dag.Graph {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := dag.New("launches")
 	b.Use(kernels.Library())
-	var device []int32
+	var device []dag.BufferID
 	for i := range 8 {
 		device = append(device, b.Device(fmt.Sprintf("d%d", i), dag.I32, 256))
 	}
 	for i := range nodes {
-		b.Kernel(fmt.Sprintf("n%d", i), "axpy", dag.Args{256, 1, b.Whole(device[(i+1+r.IntN(2))%8]), b.Whole(device[i%8])})
+		b.Kernel(fmt.Sprintf("n%d", i), "axpy", dag.Args{256, 1, b.Whole(dag.BufferID(device[(i+1+r.IntN(2))%8])), b.Whole(device[i%8])})
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)

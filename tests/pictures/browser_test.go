@@ -164,9 +164,9 @@ func chunks(t *testing.T, k int) *dag.Graph {
 // stencil is steps of nodes, each of which needs its neighbours of the step before.
 func stencil(t *testing.T, wide, steps int) *dag.Graph {
 	b := dag.New("stencil")
-	var before []int32
+	var before []dag.BufferID
 	for s := range steps {
-		var row []int32
+		var row []dag.BufferID
 		for i := range wide {
 			row = append(row, b.Device(fmt.Sprintf("d%d_%d", s, i), dag.F32, 1024))
 			accesses := []dag.Access{b.Out(row[i])}

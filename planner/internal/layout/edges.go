@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -26,10 +27,10 @@ func Edges(p *plan.Plan, nodes int) []plan.GraphEdge {
 	edges := make([]plan.GraphEdge, 0, len(from)+roots)
 	for k, node := range s.Order {
 		if start[k] == start[k+1] && roots > 1 {
-			edges = append(edges, plan.GraphEdge{From: plan.GraphRoot, To: node})
+			edges = append(edges, plan.GraphEdge{From: plan.GraphRoot, To: dag.NodeID(node)})
 		}
 		for _, before := range from[start[k]:start[k+1]] {
-			edges = append(edges, plan.GraphEdge{From: before, To: node})
+			edges = append(edges, plan.GraphEdge{From: dag.NodeID(before), To: dag.NodeID(node)})
 		}
 	}
 	if planted.Is(planted.Edges) && len(edges) > 0 {

@@ -56,9 +56,9 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.Place == dag.Device {
 			if kept[i] {
-				p.Kept = append(p.Kept, int32(i))
+				p.Kept = append(p.Kept, dag.BufferID(i))
 			}
-			p.Memory = append(p.Memory, plan.Placement{Buffer: int32(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
+			p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 			devices = append(devices, b.Device)
 		}
 		if b.Bytes > math.MaxInt64-plan.ArenaAlign-sum {
-			return nil, 0, fmt.Errorf("the device buffers up to %q together need more than 2^63 - 1 bytes: %w", plan.BufferName(g, int32(i)), plan.ErrMemory)
+			return nil, 0, fmt.Errorf("the device buffers up to %q together need more than 2^63 - 1 bytes: %w", plan.BufferName(g, dag.BufferID(i)), plan.ErrMemory)
 		}
 		sum += plan.AlignUp(b.Bytes)
 	}
@@ -120,7 +120,7 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 func usedBuffers(g *dag.Graph) []bool {
 	used := make([]bool, len(g.Buffers))
 	for i := range int32(g.Len()) {
-		for _, a := range g.Accesses(i) {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
 			if a.Lo < a.Hi {
 				used[a.Buffer] = true
 			}

@@ -32,7 +32,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	words := (len(buffers) + 63) / 64
 	n := g.Len()
 	own := func(set []uint64, i int32) {
-		for _, a := range g.Accesses(i) {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
 			if k := index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi {
 				set[k>>6] |= 1 << (k & 63)
 			}
@@ -72,7 +72,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 		})
 		for d, device := range devices {
 			if p := byDevice[device]; live[d] > p.Live {
-				p.Live, p.Node = live[d], i
+				p.Live, p.Node = live[d], dag.NodeID(i)
 			}
 		}
 	}
@@ -81,13 +81,13 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 		p := byDevice[device]
 		for i := range g.Buffers {
 			if b := &g.Buffers[i]; b.Place == dag.Device && b.Device == device && kept[i] {
-				p.add(g, int32(i), true)
+				p.add(g, dag.BufferID(i), true)
 			}
 		}
 		if p.Node >= 0 {
-			eachBit(set(p.Node), func(k int32) {
+			eachBit(set(int32(p.Node)), func(k int32) {
 				if g.Buffers[buffers[k]].Device == device {
-					p.add(g, buffers[k], false)
+					p.add(g, dag.BufferID(buffers[k]), false)
 				}
 			})
 		}
@@ -110,18 +110,18 @@ func accessedAround(g *dag.Graph, words int, own func(set []uint64, i int32)) fu
 		}
 	}
 	for _, i := range order {
-		own(row(before, i), i)
-		own(row(after, i), i)
+		own(row(before, int32(i)), int32(i))
+		own(row(after, int32(i)), int32(i))
 		for _, e := range g.OutEdges(i) {
 			if g.Enforced(e) {
-				merge(row(before, e.To), row(before, i))
+				merge(row(before, int32(e.To)), row(before, int32(i)))
 			}
 		}
 	}
 	for _, i := range slices.Backward(order) {
 		for _, e := range g.OutEdges(i) {
 			if g.Enforced(e) {
-				merge(row(after, i), row(after, e.To))
+				merge(row(after, int32(i)), row(after, int32(e.To)))
 			}
 		}
 	}

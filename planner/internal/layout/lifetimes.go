@@ -91,7 +91,7 @@ func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int3
 	stays := make([]stay, 0, 2*n)
 	for rank, node := range s.Order {
 		at := s.Spots[node]
-		for _, a := range g.Accesses(node) {
+		for _, a := range g.Accesses(dag.NodeID(node)) {
 			k := index[a.Buffer] - 1
 			if k < 0 || a.Lo >= a.Hi {
 				continue

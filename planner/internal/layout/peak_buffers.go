@@ -16,7 +16,7 @@ const antichainLimit = 400
 
 // LiveBuffer is a buffer that is alive at a peak.
 type LiveBuffer struct {
-	Buffer int32
+	Buffer dag.BufferID
 	Name   string
 	Bytes  int64
 	Kept   bool // its bytes are its own for the whole program
@@ -25,9 +25,9 @@ type LiveBuffer struct {
 // Peak is where a plan needs the most memory of one device.
 type Peak struct {
 	Device  int32
-	Arena   int64 // bytes that the plan's layout takes
-	Live    int64 // bytes of Buffers, each rounded up to 256: no layout of this plan takes less
-	Node    int32 // the node at which the last of them comes alive; -1 where all are kept
+	Arena   int64      // bytes that the plan's layout takes
+	Live    int64      // bytes of Buffers, each rounded up to 256: no layout of this plan takes less
+	Node    dag.NodeID // the node at which the last of them comes alive; -1 where all are kept
 	Buffers []LiveBuffer
 }
 
@@ -49,7 +49,7 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			switch {
 			case b.Place != dag.Device || b.Device != device:
 			case kept[i]:
-				peak.Live += peak.add(g, int32(i), true)
+				peak.Live += peak.add(g, dag.BufferID(i), true)
 			case used[i] && b.Bytes > 0:
 				sharing = append(sharing, int32(i))
 			}
@@ -58,10 +58,10 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			l := readLifetimes(g, p, s, sharing, order.Entries)
 			start := int32(-1)
 			for _, k := range l.heaviest(len(s.Order)) {
-				peak.Live += peak.add(g, sharing[k], false)
+				peak.Live += peak.add(g, dag.BufferID(sharing[k]), false)
 				start = max(start, l.first[k])
 			}
-			peak.Node = s.Order[start]
+			peak.Node = dag.NodeID(s.Order[start])
 		}
 		peak.sort()
 		peaks = append(peaks, peak)
@@ -70,7 +70,7 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 }
 
 // add lists a buffer and returns the bytes that it takes.
-func (p *Peak) add(g *dag.Graph, buffer int32, kept bool) int64 {
+func (p *Peak) add(g *dag.Graph, buffer dag.BufferID, kept bool) int64 {
 	bytes := g.Buffers[buffer].Bytes
 	p.Buffers = append(p.Buffers, LiveBuffer{buffer, plan.BufferName(g, buffer), bytes, kept})
 	return plan.AlignUp(bytes)

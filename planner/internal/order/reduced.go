@@ -68,7 +68,7 @@ func (r *reduction) pass(low int32, width int) {
 		case plan.Launch:
 			if low == 0 {
 				for _, to := range r.streams[stream] {
-					r.links, r.needless = append(r.links, link{op.Node, to}), append(r.needless, false)
+					r.links, r.needless = append(r.links, link{int32(op.Node), to}), append(r.needless, false)
 				}
 			}
 			for _, to := range r.streams[stream] {
@@ -84,7 +84,7 @@ func (r *reduction) pass(low int32, width int) {
 					after[k] = min(after[k], spot.Pos)
 				}
 			}
-			r.streams[stream] = append(r.streams[stream][:0], op.Node)
+			r.streams[stream] = append(r.streams[stream][:0], int32(op.Node))
 		case plan.Wait:
 			r.events[op.Event] = append(r.events[op.Event], r.streams[stream]...)
 			lower(r.eventAfter[int(op.Event)*width:][:width], after)

@@ -34,7 +34,7 @@ func Read(p *plan.Plan, nodes int) *Schedule {
 	forEachOpBackward(p, func(_ int32, op *plan.Op) {
 		if op.Kind == plan.Launch {
 			place--
-			s.Order[place] = op.Node
+			s.Order[place] = int32(op.Node)
 		}
 	})
 	s.Order = s.Order[place:]

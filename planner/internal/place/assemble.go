@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -99,7 +100,7 @@ func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Pl
 		k := s.stream[i]
 		next := at[k]
 		for _, q := range w.of(i) {
-			ops[next] = plan.Op{Kind: plan.Wait, Node: q, Event: event[q]}
+			ops[next] = plan.Op{Kind: plan.Wait, Node: dag.NodeID(q), Event: event[q]}
 			next++
 			order[submitted] = k
 			submitted++
@@ -108,13 +109,13 @@ func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Pl
 				a.free.put(a.device[s.stream[q]], event[q])
 			}
 		}
-		ops[next] = plan.Op{Kind: plan.Launch, Node: i, Event: -1}
+		ops[next] = plan.Op{Kind: plan.Launch, Node: dag.NodeID(i), Event: -1}
 		next++
 		order[submitted] = k
 		submitted++
 		if pending[i] > 0 {
 			event[i] = a.free.take(a.device[k])
-			ops[next] = plan.Op{Kind: plan.Record, Node: i, Event: event[i]}
+			ops[next] = plan.Op{Kind: plan.Record, Node: dag.NodeID(i), Event: event[i]}
 			next++
 			order[submitted] = k
 			submitted++

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -41,7 +42,7 @@ func newMemoryGraph(p *Problem, buffers []int32) *memoryGraph {
 	}
 	for i := range int32(p.len()) {
 		first := len(f.uses)
-		for _, a := range g.Accesses(i) {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
 			if k := index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !slices.Contains(f.uses[first:], k) {
 				f.uses = append(f.uses, k)
 				f.users[k]++
@@ -69,7 +70,7 @@ func (f *memoryGraph) link() {
 	a.predStart, a.succStart = make([]int32, n+1), make([]int32, n+1)
 	for i := range int32(n) {
 		first := len(a.pred)
-		a.pred = append(a.pred, p.g.Preds(i)...)
+		a.pred = append(a.pred, Numbers(p.g.Preds(dag.NodeID(i)))...)
 		if p.explicit {
 			a.pred = append(a.pred, p.preds(i)...)
 		}

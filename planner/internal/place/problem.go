@@ -106,7 +106,7 @@ func (p *Problem) Release() {
 // NewProblem reads everything that planning needs from the graph.
 func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, duration []float64, streams int) (*Problem, error) {
 	p := problems.Get().(*Problem)
-	*p = Problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: g.Topological(), rank: p.rank}
+	*p = Problem{ctx: ctx, g: g, machine: machine, streams: streams, duration: duration, order: Numbers(g.Topological()), rank: p.rank}
 	if numbered := p.classify(); numbered {
 		if err := p.bind(); err != nil {
 			return nil, err
@@ -116,8 +116,10 @@ func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, durat
 		p.explicit = true
 		p.adjacency = declaredOrder(g)
 	} else {
-		p.predStart, p.pred = g.Predecessors()
-		p.succStart, p.succ = g.Successors()
+		predStart, pred := g.Predecessors()
+		succStart, succ := g.Successors()
+		p.predStart, p.pred = predStart, Numbers(pred)
+		p.succStart, p.succ = succStart, Numbers(succ)
 	}
 	p.rank = scratch.Sized(p.rank, g.Len())
 	for k := len(p.order) - 1; k >= 0; k-- {
@@ -201,7 +203,7 @@ func (p *Problem) classify() (numbered bool) {
 	p.pool = make([]int32, g.Len())
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		p.engine[i] = plan.EngineOf(g, int32(i))
+		p.engine[i] = plan.EngineOf(g, dag.NodeID(i))
 		if q := (pool{n.Device, n.Priority}); !slices.Contains(p.pools, q) {
 			p.pools = append(p.pools, q)
 		}
@@ -257,12 +259,12 @@ func declaredOrder(g *dag.Graph) adjacency {
 	for _, i := range g.Topological() {
 		if k := g.Nodes[i].Stream.Number(); k >= 0 {
 			before[i] = last[k]
-			last[k] = i + 1
+			last[k] = int32(i + 1)
 		}
 	}
 	for i := range g.Nodes {
 		first := len(a.pred)
-		a.pred = append(a.pred, g.Nodes[i].After...)
+		a.pred = append(a.pred, Numbers(g.Nodes[i].After)...)
 		if before[i] > 0 {
 			a.pred = append(a.pred, before[i]-1)
 		}

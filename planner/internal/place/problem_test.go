@@ -40,13 +40,13 @@ func TestRanksTakeTurnsOfCopies(t *testing.T) {
 	b := dag.New("ranks")
 	host, device := b.Host("h", dag.U8, 4000), b.Device("d", dag.U8, 4000)
 	part := func(buffer int32, k int64) dag.Range {
-		return dag.Range{Buffer: buffer, Lo: 1000 * k, Hi: 1000 * (k + 1)}
+		return dag.Range{Buffer: dag.BufferID(buffer), Lo: 1000 * k, Hi: 1000 * (k + 1)}
 	}
 	for k := range int64(2) {
-		b.Copy(fmt.Sprintf("up.%d", k), part(device, k), part(host, k))
+		b.Copy(fmt.Sprintf("up.%d", k), part(int32(device), k), part(int32(host), k))
 	}
 	for k := range int64(2) {
-		b.Copy(fmt.Sprintf("down.%d", k), part(host, 2+k), part(device, k))
+		b.Copy(fmt.Sprintf("down.%d", k), part(int32(host), 2+k), part(int32(device), k))
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)

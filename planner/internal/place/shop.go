@@ -121,9 +121,9 @@ func FromPlan(p *Problem, made *plan.Plan) *Assignment {
 				continue
 			}
 			a.stream[op.Node] = int32(k)
-			st.pool = p.poolOf(op.Node)
-			st.binding = max(st.binding, p.boundOf(op.Node))
-			st.computes = st.computes || p.engineOf(op.Node) == plan.Compute
+			st.pool = p.poolOf(int32(op.Node))
+			st.binding = max(st.binding, p.boundOf(int32(op.Node)))
+			st.computes = st.computes || p.engineOf(int32(op.Node)) == plan.Compute
 		}
 		a.streams = append(a.streams, st)
 	}
@@ -136,7 +136,7 @@ func nodeOrder(made *plan.Plan) []int32 {
 	next := make([]int32, len(made.Streams))
 	for _, k := range made.Order {
 		if op := &made.Streams[k].Ops[next[k]]; op.Kind == plan.Launch {
-			order = append(order, op.Node)
+			order = append(order, int32(op.Node))
 		}
 		next[k]++
 	}

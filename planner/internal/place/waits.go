@@ -219,7 +219,7 @@ func declaredWaits(p *Problem, s *Assignment) *waitList {
 	w := &waitList{start: make([]int32, p.len()+1)}
 	for i := range p.g.Nodes {
 		first := len(w.from)
-		for _, q := range p.g.Nodes[i].After {
+		for _, q := range Numbers(p.g.Nodes[i].After) {
 			if s.stream[q] != s.stream[i] && !slices.Contains(w.from[first:], q) {
 				w.from = append(w.from, q)
 			}

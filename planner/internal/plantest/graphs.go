@@ -43,9 +43,9 @@ func (s *Shape) Graph(tb testing.TB) *dag.Graph {
 	for i, preds := range s.Preds {
 		accesses := make([]dag.Access, 0, 1+len(preds))
 		for _, q := range preds {
-			accesses = append(accesses, b.In(q))
+			accesses = append(accesses, b.In(dag.BufferID(q)))
 		}
-		s.Declare(b, i, append(accesses, b.Out(int32(i)))...)
+		s.Declare(b, i, append(accesses, b.Out(dag.BufferID(i)))...)
 	}
 	g, err := b.Graph()
 	require.NoError(tb, err)
@@ -62,7 +62,7 @@ func (s *Shape) Ordered(tb testing.TB) *dag.Graph {
 func MustOrder(t require.TestingT, s *Shape) *dag.Graph {
 	b := dag.New(s.Name)
 	for i, preds := range s.Preds {
-		b.At(s.Declare(b, i)).After = preds
+		b.At(dag.NodeID(s.Declare(b, i))).After = IDs(preds)
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func (s *Shape) Declare(b *dag.Builder, i int, accesses ...dag.Access) int32 {
 		node := b.At(id)
 		node.HasCost, node.CostUS = true, s.Cost[i]
 	}
-	return id
+	return int32(id)
 }
 
 // EdgesShape makes a shape of n nodes from a list of edges.
@@ -421,4 +421,13 @@ func GrowthShape(n int) *Shape {
 		s.Cost[i] = float64(1 + rng.IntN(20))
 	}
 	return s
+}
+
+// IDs are the same numbers as ids of nodes.
+func IDs(numbers []int32) []dag.NodeID {
+	nodes := make([]dag.NodeID, len(numbers))
+	for k, n := range numbers {
+		nodes[k] = dag.NodeID(n)
+	}
+	return nodes
 }

@@ -26,11 +26,11 @@ func Pieces(tb testing.TB, n int) (*dag.Graph, *model.Profile) {
 	picture, blurred := b.Device("picture", dag.U8, whole), b.Device("blurred", dag.U8, whole)
 	first, second := b.Device("first", dag.U8, whole), b.Device("second", dag.U8, whole)
 	least := b.Device("least", dag.U8, 1)
-	piece := func(buffer int32, from, to int) dag.Range {
+	piece := func(buffer dag.BufferID, from, to int) dag.Range {
 		return dag.Range{Buffer: buffer, Lo: int64(max(from, 0)) * bytes, Hi: int64(min(to, n)) * bytes}
 	}
 	profile := &model.Profile{Nodes: map[string]float64{}}
-	task := func(name string, in, out dag.Range) int32 {
+	task := func(name string, in, out dag.Range) dag.NodeID {
 		profile.Nodes[name] = 100
 		return b.Node(dag.Node{Name: name, Kind: dag.Task, Work: dag.Work{Blocks: 1 << 20, Threads: 256}},
 			dag.Access{Range: in, Mode: dag.Read}, dag.Access{Range: out, Mode: dag.Write})
@@ -47,7 +47,7 @@ func Pieces(tb testing.TB, n int) (*dag.Graph, *model.Profile) {
 	}
 	value := task("least", piece(blurred, 0, n), dag.Range{Buffer: least, Hi: 1})
 	for k := range n {
-		b.After(task(fmt.Sprintf("first%d", k), piece(blurred, k, k+1), piece(first, k, k+1)), value)
+		b.After(dag.NodeID(task(fmt.Sprintf("first%d", k), piece(blurred, k, k+1), piece(first, k, k+1))), dag.NodeID(value))
 		task(fmt.Sprintf("second%d", k), piece(first, k, k+1), piece(second, k, k+1))
 		move(fmt.Sprintf("down%d", k), piece(out, k, k+1), piece(second, k, k+1))
 	}
@@ -66,22 +66,22 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 	devices := 1 + rng.IntN(2)
 	priorities := 1 + rng.IntN(3)
 	bound := rng.IntN(4) // streams per device that users number
-	var host []int32
-	device := make([][]int32, devices)
+	var host []dag.BufferID
+	device := make([][]dag.BufferID, devices)
 	for k := range 4 {
 		host = append(host, b.Host(fmt.Sprintf("h%d", k), dag.U8, 65536))
 		for d := range devices {
 			device[d] = append(device[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: int32(d), DType: dag.U8, Shape: []int64{65536}}))
 		}
 	}
-	pick := func(ids []int32) dag.Range {
+	pick := func(ids []dag.BufferID) dag.Range {
 		part := int64(rng.IntN(4)) * 16384
-		return dag.Range{Buffer: ids[rng.IntN(len(ids))], Lo: part, Hi: part + 16384}
+		return dag.Range{Buffer: dag.BufferID(ids[rng.IntN(len(ids))]), Lo: part, Hi: part + 16384}
 	}
 	for i := range n {
 		d := rng.IntN(devices)
 		name := fmt.Sprintf("n%d", i)
-		var id int32
+		var id dag.NodeID
 		switch rng.IntN(6) {
 		case 0:
 			id = b.Copy(name, pick(device[d]), pick(host))
@@ -107,7 +107,7 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 			node.Stream = dag.OnStream(int32((rng.IntN(bound)*devices+d)*3) + int32(node.Priority) + 1)
 		}
 		if i > 0 && rng.IntN(4) == 0 {
-			node.After = []int32{int32(rng.IntN(i))}
+			node.After = []dag.NodeID{dag.NodeID(rng.IntN(i))}
 		}
 	}
 	g, err := b.Graph()
@@ -147,11 +147,11 @@ func ByHand(tb testing.TB, g *dag.Graph, order string, streams ...string) *plan.
 			case "launch":
 				for i := range g.Nodes {
 					if g.Nodes[i].Name == rest {
-						op.Node = int32(i)
+						op.Node = dag.NodeID(i)
 					}
 				}
 				require.GreaterOrEqual(tb, op.Node, int32(0), rest)
-				last = op.Node
+				last = int32(op.Node)
 				stream.Device, stream.Priority = g.Nodes[last].Device, g.Nodes[last].Priority
 			case "record", "wait":
 				_, err := fmt.Sscan(rest, &op.Event)
@@ -159,7 +159,7 @@ func ByHand(tb testing.TB, g *dag.Graph, order string, streams ...string) *plan.
 				p.Events = max(p.Events, op.Event+1)
 				op.Kind = plan.Wait
 				if word == "record" {
-					op.Kind, op.Node = plan.Record, last
+					op.Kind, op.Node = plan.Record, dag.NodeID(last)
 					after[op.Event] = last
 				}
 			default:
@@ -172,7 +172,7 @@ func ByHand(tb testing.TB, g *dag.Graph, order string, streams ...string) *plan.
 	for k := range p.Streams {
 		for i := range p.Streams[k].Ops {
 			if op := &p.Streams[k].Ops[i]; op.Kind == plan.Wait {
-				op.Node = after[op.Event]
+				op.Node = dag.NodeID(after[op.Event])
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
 	b := dag.New("mixed")
 	const size = 1 << 16
-	var hosts, devices [2][]int32
+	var hosts, devices [2][]dag.BufferID
 	for d := range int32(2) {
 		for k := range 3 {
 			hosts[d] = append(hosts[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("h%d.%d", d, k), Place: dag.Host, Pageable: rng.IntN(8) == 0,
@@ -214,16 +214,16 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 			devices[d] = append(devices[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: d, DType: dag.U8, Shape: []int64{size}}))
 		}
 	}
-	slice := func(buffer int32) dag.Range {
+	slice := func(buffer dag.BufferID) dag.Range {
 		lo := rng.Int64N(size)
 		return dag.Range{Buffer: buffer, Lo: lo, Hi: lo + 1 + rng.Int64N(size-lo)}
 	}
-	pick := func(of []int32) int32 { return of[rng.IntN(len(of))] }
+	pick := func(of []dag.BufferID) dag.BufferID { return of[rng.IntN(len(of))] }
 	for i := range n {
 		d := rng.IntN(2)
 		node := dag.Node{Name: fmt.Sprintf("n%d", i), Kind: dag.Task, Device: int32(d), Priority: dag.Priority(rng.IntN(3) - 1)}
 		if rng.IntN(2) == 0 {
-			src := slice(pick(hosts[d]))
+			src := slice(dag.BufferID(pick(hosts[d])))
 			from, to := pick(hosts[d]), pick(devices[d])
 			switch rng.IntN(5) {
 			case 0:
@@ -235,8 +235,8 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 			case 3:
 				from, to = hosts[d][0], hosts[d][1]
 			}
-			src.Buffer = from
-			dst := dag.Range{Buffer: to, Lo: src.Lo, Hi: src.Hi}
+			src.Buffer = dag.BufferID(from)
+			dst := dag.Range{Buffer: dag.BufferID(to), Lo: src.Lo, Hi: src.Hi}
 			id := b.Copy(node.Name, dst, src)
 			b.At(id).Device, b.At(id).Priority = node.Device, node.Priority
 			continue
@@ -246,12 +246,12 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 		if rng.IntN(3) == 0 {
 			node.HasCost, node.CostUS = true, float64(rng.IntN(40))
 		}
-		b.Node(node, dag.Access{Range: slice(pick(devices[d])), Mode: dag.Read}, dag.Access{Range: slice(pick(devices[d])), Mode: dag.Mode(1 + rng.IntN(3))})
+		b.Node(node, dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Read}, dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Mode(1 + rng.IntN(3))})
 	}
 	if bind := seed % 4; bind > 0 {
 		// Streams numbered by pool, so that no binding conflicts: of some nodes, of most, of all; the last under sync: explicit.
 		for i := range int32(n) {
-			if node := b.At(i); bind == 3 || rng.Uint64N(4) < bind {
+			if node := b.At(dag.NodeID(i)); bind == 3 || rng.Uint64N(4) < bind {
 				node.Stream = dag.OnStream(2*(3*node.Device+int32(node.Priority)+1) + rng.Int32N(2))
 			}
 		}

@@ -21,7 +21,7 @@ func BruteClosure(nodes int, order []int32, edges []plan.GraphEdge) [][]bool {
 	}
 	for _, to := range order {
 		for _, e := range edges {
-			if e.To != to || e.From == plan.GraphRoot {
+			if e.To != dag.NodeID(to) || e.From == plan.GraphRoot {
 				continue
 			}
 			for i := range before {
@@ -69,7 +69,7 @@ func Launches(p *plan.Plan, nodes int) (order, stream, at []int32) {
 	stream, at = make([]int32, nodes), make([]int32, nodes)
 	EachOp(p, func(k int, s int32, op *plan.Op) {
 		if op.Kind == plan.Launch {
-			order = append(order, op.Node)
+			order = append(order, int32(op.Node))
 			stream[op.Node], at[op.Node] = s, int32(k)
 		}
 	})
@@ -83,7 +83,7 @@ func Between(rng *rand.Rand, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }
 func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 	rng := DrawSource(t)
 	b := dag.New("drawn")
-	var buffers []int32
+	var buffers []dag.BufferID
 	for i := range Between(rng, 1, 6) {
 		buffers = append(buffers, b.Device(fmt.Sprintf("d%d", i), dag.U8, int64([]int{64, 300, 512, 1000}[rng.IntN(4)])))
 	}
@@ -108,7 +108,7 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 		}
 		node := b.Task(fmt.Sprintf("n%d", i), accesses...)
 		if i > 0 && Between(rng, 0, 4) == 0 {
-			b.At(node).After = []int32{int32(Between(rng, 0, i-1))}
+			b.At(node).After = []dag.NodeID{dag.NodeID(Between(rng, 0, i-1))}
 		}
 		if bind && Between(rng, 0, 3) == 0 {
 			b.At(node).Stream = dag.OnStream(int32(Between(rng, 0, 1)))
@@ -136,7 +136,7 @@ func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
 		stream, event := rng.IntN(streams), rng.IntN(events)
 		switch kind := rng.IntN(8); {
 		case kind < 3:
-			push(stream, plan.Op{Kind: plan.Launch, Node: int32(ids[0]), Event: -1})
+			push(stream, plan.Op{Kind: plan.Launch, Node: dag.NodeID(ids[0]), Event: -1})
 			last[stream] = int32(ids[0]) + 1
 			ids = ids[1:]
 		case kind < 5 && last[stream] > 0:
@@ -144,10 +144,10 @@ func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
 				p.Events++
 				number[event] = p.Events
 			}
-			push(stream, plan.Op{Kind: plan.Record, Node: last[stream] - 1, Event: number[event] - 1})
+			push(stream, plan.Op{Kind: plan.Record, Node: dag.NodeID(last[stream] - 1), Event: number[event] - 1})
 			recorded[event] = last[stream]
 		case recorded[event] > 0:
-			push(stream, plan.Op{Kind: plan.Wait, Node: recorded[event] - 1, Event: number[event] - 1})
+			push(stream, plan.Op{Kind: plan.Wait, Node: dag.NodeID(recorded[event] - 1), Event: number[event] - 1})
 		}
 	}
 	return p
@@ -170,25 +170,25 @@ func DullPlan(g *dag.Graph, streams int, streamOf, order []int32) *plan.Plan {
 	lastUse := make([]int32, g.Len())
 	for i := range event {
 		event[i], lastUse[i] = -1, -1
-		for _, to := range g.Succs(int32(i)) {
+		for _, to := range g.Succs(dag.NodeID(i)) {
 			if streamOf[to] != streamOf[i] {
 				lastUse[i] = max(lastUse[i], rank[to])
 			}
 		}
 	}
 	for k, node := range order {
-		for _, from := range g.Preds(node) {
+		for _, from := range g.Preds(dag.NodeID(node)) {
 			if streamOf[from] != streamOf[node] {
 				push(streamOf[node], plan.Op{Kind: plan.Wait, Node: from, Event: event[from]})
 				p.Stats.Waits++
 			}
 		}
-		for _, from := range g.Preds(node) {
+		for _, from := range g.Preds(dag.NodeID(node)) {
 			if lastUse[from] == int32(k) {
 				free = append(free, event[from])
 			}
 		}
-		push(streamOf[node], plan.Op{Kind: plan.Launch, Node: node, Event: -1})
+		push(streamOf[node], plan.Op{Kind: plan.Launch, Node: dag.NodeID(node), Event: -1})
 		if lastUse[node] >= 0 {
 			if len(free) > 0 {
 				event[node], free = free[0], free[1:]
@@ -196,7 +196,7 @@ func DullPlan(g *dag.Graph, streams int, streamOf, order []int32) *plan.Plan {
 				event[node] = p.Events
 				p.Events++
 			}
-			push(streamOf[node], plan.Op{Kind: plan.Record, Node: node, Event: event[node]})
+			push(streamOf[node], plan.Op{Kind: plan.Record, Node: dag.NodeID(node), Event: event[node]})
 			p.Stats.Records++
 		}
 	}
@@ -216,9 +216,9 @@ func PlaceApart(g *dag.Graph, p *plan.Plan) {
 			continue
 		}
 		if bruteKept(g, int32(i)) {
-			p.Kept = append(p.Kept, int32(i))
+			p.Kept = append(p.Kept, dag.BufferID(i))
 		}
-		p.Memory = append(p.Memory, plan.Placement{Buffer: int32(i), Device: b.Device, Offset: next[b.Device], Bytes: b.Bytes})
+		p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: next[b.Device], Bytes: b.Bytes})
 		ends[b.Device] = max(ends[b.Device], next[b.Device]+b.Bytes)
 		next[b.Device] += (b.Bytes + 255) / 256 * 256
 	}
@@ -252,7 +252,7 @@ func drawOrder(rng *rand.Rand, g *dag.Graph) []int32 {
 	missing := make([]int, g.Len())
 	var ready, order []int32
 	for i := range missing {
-		if missing[i] = len(g.Preds(int32(i))); missing[i] == 0 {
+		if missing[i] = len(g.Preds(dag.NodeID(i))); missing[i] == 0 {
 			ready = append(ready, int32(i))
 		}
 	}
@@ -261,9 +261,9 @@ func drawOrder(rng *rand.Rand, g *dag.Graph) []int32 {
 		node := ready[k]
 		ready = slices.Delete(ready, k, k+1)
 		order = append(order, node)
-		for _, to := range g.Succs(node) {
+		for _, to := range g.Succs(dag.NodeID(node)) {
 			if missing[to]--; missing[to] == 0 {
-				ready = append(ready, to)
+				ready = append(ready, int32(to))
 			}
 		}
 	}
@@ -330,7 +330,7 @@ func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 	done := func(a, b int32) bool {
 		for i := range g.Nodes {
 			for j := range g.Nodes {
-				if bruteUses(g, int32(i), a) && bruteUses(g, int32(j), b) && !before[i][j] {
+				if bruteUses(g, dag.NodeID(i), dag.BufferID(a)) && bruteUses(g, dag.NodeID(j), dag.BufferID(b)) && !before[i][j] {
 					return false
 				}
 			}
@@ -343,10 +343,10 @@ func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 // bruteKept says whether a buffer must keep its bytes for the whole program.
 func bruteKept(g *dag.Graph, b int32) bool {
 	buffer := &g.Buffers[b]
-	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == b }) && !buffer.Scratch
+	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == dag.BufferID(b) }) && !buffer.Scratch
 }
 
-func bruteUses(g *dag.Graph, node, buffer int32) bool {
+func bruteUses(g *dag.Graph, node dag.NodeID, buffer dag.BufferID) bool {
 	for _, a := range g.Accesses(node) {
 		if a.Buffer == buffer && a.Lo < a.Hi {
 			return true
@@ -365,7 +365,7 @@ func BruteRight(g *dag.Graph, p *plan.Plan) bool {
 	}
 	for i, a := range p.Memory {
 		for _, b := range p.Memory[:i] {
-			if a.Device == b.Device && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && BruteAlive(g, before, a.Buffer, b.Buffer) {
+			if a.Device == b.Device && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes && BruteAlive(g, before, int32(a.Buffer), int32(b.Buffer)) {
 				return false
 			}
 		}

@@ -93,18 +93,18 @@ func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program
 	want := make([][]byte, len(ids))
 	for k, id := range ids {
 		want[k] = make([]byte, g.Buffers[id].Bytes)
-		if err := with.Read(ctx, id, want[k]); err != nil {
+		if err := with.Read(ctx, dag.BufferID(id), want[k]); err != nil {
 			return err
 		}
 	}
 	before := func(t *runtime.Turn) {
 		for _, id := range ids {
-			spoil(t.Host(id))
+			spoil(t.Host(dag.BufferID(id)))
 		}
 	}
 	return turns(ctx, p, inflight, 2*inflight, before, func(_ int, t *runtime.Turn) error {
 		for k, id := range ids {
-			if !bytes.Equal(t.Host(id), want[k]) {
+			if !bytes.Equal(t.Host(dag.BufferID(id)), want[k]) {
 				return fmt.Errorf("replay %d: other bits in %s than one stream has", t.Number, g.Buffers[id].Name)
 			}
 		}

@@ -51,7 +51,7 @@ func patterns() []pattern {
 func (p *pattern) graph() (*dag.Graph, error) {
 	b := dag.New(p.name)
 	b.Use(kernels.Library())
-	id := make([]int32, p.width*p.step)
+	id := make([]dag.NodeID, p.width*p.step)
 	for t := range p.step {
 		for i := range p.width {
 			at := t*p.width + i
@@ -65,7 +65,7 @@ func (p *pattern) graph() (*dag.Graph, error) {
 			}
 			for _, from := range p.reads(t, i, p.width) {
 				if from >= 0 && from < p.width && id[at-i-p.width+from] >= 0 {
-					b.After(id[at], id[at-i-p.width+from])
+					b.After(dag.NodeID(id[at]), dag.NodeID(id[at-i-p.width+from]))
 				}
 			}
 		}
@@ -185,9 +185,9 @@ func scheduling(ctx context.Context, p cudart.Platform, plan *planner.Plan, roun
 		next[k]++
 		switch op.Kind {
 		case planner.Record:
-			commands = append(commands, cudart.Command{Kind: cudart.RecordEvent, Stream: streams[k], Event: events[op.Event], Node: op.Node})
+			commands = append(commands, cudart.Command{Kind: cudart.RecordEvent, Stream: streams[k], Event: events[op.Event], Node: int32(op.Node)})
 		case planner.Wait:
-			commands = append(commands, cudart.Command{Kind: cudart.WaitEvent, Stream: streams[k], Event: events[op.Event], Node: op.Node})
+			commands = append(commands, cudart.Command{Kind: cudart.WaitEvent, Stream: streams[k], Event: events[op.Event], Node: int32(op.Node)})
 		}
 	}
 	list, err := p.Encode(commands, cudart.ListOptions{Origin: streams[0]})

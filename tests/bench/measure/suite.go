@@ -362,7 +362,7 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 			return err
 		}
 		want := make([]byte, b.Bytes)
-		if err := with.Read(ctx, id, want); err != nil {
+		if err := with.Read(ctx, dag.BufferID(id), want); err != nil {
 			return err
 		}
 		if !bytes.Equal(got, want) {
@@ -373,8 +373,8 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 }
 
 // resultsOf lists the host buffers that copies write, each once.
-func resultsOf(g *dag.Graph) []int32 {
-	var ids []int32
+func resultsOf(g *dag.Graph) []dag.BufferID {
+	var ids []dag.BufferID
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		if n.Kind != dag.Memcpy {
