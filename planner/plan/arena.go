@@ -1,9 +1,9 @@
-// The arenas of a plan: how buffers lie in them.
+// Alignment in the arenas of a plan.
 
 package plan
 
-// ArenaAlign is what a device's allocator guarantees, and more than any vector load needs.
+// ArenaAlign is the alignment of buffers in bytes: what the allocator of a device guarantees, and more than any vector load needs.
 const ArenaAlign = 256
 
-// AlignUp rounds bytes up to what a buffer takes of an arena.
+// AlignUp rounds the size of a buffer up to what it takes in an arena.
 func AlignUp(bytes int64) int64 { return (bytes + ArenaAlign - 1) &^ (ArenaAlign - 1) }

@@ -1,4 +1,4 @@
-// The plan as JSON, read: names back to ids, every figure checked against the graph. Proves nothing of the schedule: see Verify.
+// Reads a plan from JSON and checks it against its graph. Whether the schedule is correct is not checked here: see Verify.
 
 package plan
 
@@ -15,9 +15,9 @@ import (
 // maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
 const maxPlanBytes = 4 << 30
 
-// DecodePlan reads a plan of g from its JSON form. Errors wrap a *FileError that matches ErrPlanShape, or ErrOtherGraph where the
-// plan was made for another graph: then it names the first difference. What is read is a well-formed plan of this graph, not
-// yet a right one: Verify it before it is run.
+// DecodePlan reads a plan of g from its JSON form. Errors wrap a *FileError that matches ErrPlanShape, or ErrOtherGraph if the plan
+// was made for another graph; then the error names the first difference. The plan is well-formed, but its schedule may still be wrong:
+// Verify it before running it.
 func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
 	data, err := jsontext.ReadLimited(r, "plan", planLimit(g))
 	if err != nil {
@@ -57,7 +57,7 @@ type planDecoder struct {
 	hash  string // of g
 	nodes map[string]int32
 
-	misfits  bool    // the error is something that g does not have
+	misfits  bool    // the error names something that g does not have
 	launched []int32 // by node: 1 + the stream that launches it, 0 for none
 	launches int
 	records  int
@@ -134,7 +134,7 @@ func (d *planDecoder) read() {
 	d.settle()
 }
 
-// misfit is an error that another graph would explain.
+// misfit reports an error that may be there because the plan was made for another graph.
 func (d *planDecoder) misfit(at int, format string, args ...any) {
 	if d.Err == nil {
 		d.misfits = true
@@ -286,7 +286,7 @@ func (d *planDecoder) memory(int) {
 			if d.Err != nil {
 				return
 			}
-			// Placements stand in the order of ids, so the search goes on from the last one.
+			// Placements are in the order of ids, so the search continues after the last one.
 			first := int32(0)
 			if k := len(d.p.Memory); k > 0 {
 				first = int32(d.p.Memory[k-1].Buffer + 1)
@@ -325,7 +325,7 @@ func (d *planDecoder) memory(int) {
 	d.p.Memory = append(d.p.Memory, m)
 }
 
-// kept reads the name of a buffer that keeps its bytes. Entries stand in the order of ids.
+// kept reads the name of a buffer that keeps its bytes. Entries are in the order of ids.
 func (d *planDecoder) kept(int) {
 	at := d.At
 	name := d.Text()
@@ -383,12 +383,12 @@ func (d *planDecoder) readStats() {
 		case "lower_bound_by":
 			s.LowerBoundBy = d.Label()
 		case "above_lower_bound":
-			d.Float(math.MaxFloat64) // it follows from the others
+			d.Float(math.MaxFloat64) // computed from the other figures
 		}
 	})
 }
 
-// settle checks what needs the whole file.
+// settle checks what can be checked only after the whole file is read.
 func (d *planDecoder) settle() {
 	if d.Err != nil {
 		return

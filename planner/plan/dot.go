@@ -1,4 +1,4 @@
-// Graphs and plans as DOT, for Graphviz. The same input gives the same bytes; lays nothing out.
+// Writes graphs and plans as DOT, for Graphviz. The same input gives the same bytes.
 
 package plan
 
@@ -165,7 +165,7 @@ func (d *dotWriter) edges() {
 	}
 }
 
-// waits draws each wait's edge, in submission order: a wait means the record of its event that was submitted last.
+// waits draws an edge to each wait from the record it waits for: the last one of its event submitted before it.
 func (d *dotWriter) waits(p *Plan) error {
 	type place struct{ stream, op int }
 	record := make(map[int32]place)
@@ -195,7 +195,7 @@ func (d *dotWriter) waits(p *Plan) error {
 	return nil
 }
 
-// shade is how strong a colour is, of 256.
+// shade is the strength of a colour, up to 256.
 type shade struct{ saturation, value int }
 
 var (
@@ -203,8 +203,8 @@ var (
 	dark  = shade{200, 160}
 )
 
-// colour returns the k-th of a row of colours in which neighbours differ well: hues a golden section apart. Whole numbers, so
-// that every processor gives the same.
+// colour returns the k-th colour of a sequence in which neighbours are easy to tell apart: their hues differ by the golden ratio. It
+// uses integers, so that every processor gives the same colours.
 func colour(k int, s shade) string {
 	hue := (140 + k*949) % 1536
 	low := s.value * (256 - s.saturation) / 256

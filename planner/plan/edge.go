@@ -4,8 +4,8 @@ package plan
 
 import "github.com/dagrun/dagrun/dag"
 
-// GraphRoot stands for the empty node that a graph with several roots starts with. Many roots cost: 512 independent ones take
-// 40 times as long to submit as the same behind one.
+// GraphRoot stands for the empty node that a graph with several roots starts with. Many roots are slow: 512 independent nodes take
+// 40 times as long to submit as the same nodes after an empty one.
 const GraphRoot dag.NodeID = -1
 
 // GraphEdge links two nodes of a CUDA graph. From may be [GraphRoot].

@@ -6,7 +6,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Engine is a part of a machine that nodes run on. Each device has one of every kind; HostCopy is the host's own.
+// Engine is a part of a machine that nodes run on. Each device has one of every kind; HostCopy belongs to the host.
 type Engine uint8
 
 const (

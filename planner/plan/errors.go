@@ -1,4 +1,4 @@
-// Errors of plans that their making, their files and their proof share.
+// Errors that making, reading and verifying plans have in common.
 
 package plan
 

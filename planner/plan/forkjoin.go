@@ -1,14 +1,14 @@
-// Fork and join: which streams a replay must tie to its origin, the plan's first stream. Adds nothing to a plan.
+// Fork and join: which streams of a replay must wait for its origin, the first stream of the plan, and for which the origin must wait.
 
 package plan
 
 import "github.com/dagrun/dagrun/dag"
 
-// fewTied is how many streams most plans stay within: what is kept by stream lies on the stack then.
+// fewTied is a number of streams that most plans do not exceed. Up to it, arrays by stream are on the stack.
 const fewTied = 32
 
-// Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait needs none:
-// what it waits for was submitted in the same replay, so it is behind the fork already.
+// Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait is
+// not among them: it waits for an op of the same replay, which comes after the fork already.
 func (p *Plan) Fork() []int32 { return p.appendFork(nil) }
 
 func (p *Plan) appendFork(fork []int32) []int32 {
@@ -20,8 +20,8 @@ func (p *Plan) appendFork(fork []int32) []int32 {
 	return fork
 }
 
-// Join returns the streams that the origin must wait for at the end. A stream needs none whose last launch some other stream
-// waits for before a launch of its own: that stream's end, or the end of one that waits for it, stands for both.
+// Join returns the streams that the origin must wait for at the end. A stream is not among them if
+// another stream waits for its last launch before a launch of its own: then the end of that stream implies the end of this one.
 func (p *Plan) Join() []int32 { return p.appendJoin(nil) }
 
 func (p *Plan) appendJoin(join []int32) []int32 {
@@ -67,7 +67,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 	return join
 }
 
-// CountForkJoin is how many records and waits a program adds to tie the streams to the origin.
+// CountForkJoin returns how many records and waits a program adds for fork and join.
 func (p *Plan) CountForkJoin() (records, waits int) {
 	var few [fewTied]int32
 	fork, join := len(p.appendFork(few[:0])), len(p.appendJoin(few[:0]))

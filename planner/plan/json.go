@@ -1,4 +1,4 @@
-// The plan as JSON, written: the stable form that plans are cached, compared and reviewed in. Reads nothing; see json_decode.go.
+// Writes a plan as JSON, the stable form for caching, comparing and reviewing plans.
 
 package plan
 
@@ -17,7 +17,7 @@ import (
 // planVersion is the version of the JSON form.
 const planVersion = 1
 
-// EncodeJSON writes the plan of g in its JSON form, one op a line: the same plan gives the same bytes.
+// EncodeJSON writes the plan of g as JSON, one op per line. The same plan gives the same bytes.
 func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
 	e := &planEncoder{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	e.names = make([]int32, 1, g.Len()+1)
@@ -41,7 +41,7 @@ type planEncoder struct {
 	scratch []byte
 }
 
-// check refuses what the form cannot hold.
+// check returns an error for plans that cannot be written as JSON.
 func (e *planEncoder) check(p *Plan) error {
 	if len(e.quoted) > math.MaxInt32 {
 		return fmt.Errorf("plan %q: the names of its nodes are too long to write", p.Name)
@@ -82,7 +82,7 @@ func (e *planEncoder) check(p *Plan) error {
 	return nil
 }
 
-// checkNodes refuses ops that cannot be written by name.
+// checkNodes returns an error for ops that cannot be written by name.
 func (p *Plan) checkNodes(g *dag.Graph) error {
 	for k := range p.Streams {
 		for i := range p.Streams[k].Ops {
@@ -250,7 +250,7 @@ func (e *planEncoder) stats(p *Plan) {
 	e.WriteByte('}')
 }
 
-// item starts the k-th entry of a list that has one a line.
+// item starts the k-th entry of a list with one entry per line.
 func (e *planEncoder) item(k int, indent string) {
 	if k > 0 {
 		e.WriteByte(',')
@@ -259,7 +259,7 @@ func (e *planEncoder) item(k int, indent string) {
 	e.WriteString(indent)
 }
 
-// close ends a list that has one entry a line.
+// close ends a list with one entry per line.
 func (e *planEncoder) close(entries int) {
 	if entries > 0 {
 		e.WriteString("\n  ")

@@ -1,4 +1,4 @@
-// Names of nodes and buffers for people.
+// Names of nodes and buffers for messages.
 
 package plan
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// NodeName names a node for people, one that does not exist too.
+// NodeName returns the name of a node for messages, or its number if it has no name or does not exist.
 func NodeName(g *dag.Graph, node dag.NodeID) string {
 	if node < 0 || int(node) >= g.Len() {
 		return fmt.Sprintf("node %d", node)
@@ -19,6 +19,7 @@ func NodeName(g *dag.Graph, node dag.NodeID) string {
 	return fmt.Sprintf("node %d", node)
 }
 
+// BufferName returns the name of a buffer for messages, or its number if it has no name or does not exist.
 func BufferName(g *dag.Graph, buffer dag.BufferID) string {
 	if buffer < 0 || int(buffer) >= len(g.Buffers) {
 		return fmt.Sprintf("buffer %d", buffer)

@@ -1,6 +1,6 @@
-// The plan: what a schedule is. Data only; made by New or read from JSON, checked by Verify.
+// The types of a plan.
 
-// Package plan is what a schedule is: streams of ops, a submission order, a memory layout, and their forms as JSON, text and DOT.
+// Package plan holds plans: streams of ops, a submission order and a memory layout, and their forms as JSON, text and DOT.
 package plan
 
 import (
@@ -44,27 +44,27 @@ type Placement struct {
 type Plan struct {
 	Name      string
 	Graph     string // hash of the structure of the graph it was made for
-	Work      string // hash of what its nodes did: kernels, arguments, launch shapes and costs
-	Strategy  string // what was used
-	Requested string // what was asked for
+	Work      string // hash of what its nodes do: kernels, arguments, launch shapes and costs
+	Strategy  string // the strategy that made the plan
+	Requested string // the strategy that was asked for, such as auto
 	Machine   string
-	Note      string // what a reader should know of how it came about; "" where there is nothing
+	Note      string // a remark on how the plan was made, or ""
 	Streams   []Stream
 	Order     []int32        // the submission order: one stream per op, each taking that stream's next
 	Events    int32          // event objects needed
 	Memory    []Placement    // every device buffer, by buffer id
-	Kept      []dag.BufferID // device buffers that keep their bytes for the whole program, ascending: they share them with no other
+	Kept      []dag.BufferID // device buffers that share their bytes with no other for the whole program, ascending
 	Stats     Stats
 }
 
-// Stats sums a plan up. Times are predictions of the machine model, in microseconds.
+// Stats are the figures of a plan. Times are predictions of the machine model, in microseconds.
 type Stats struct {
 	Nodes, Edges, Streams  int
 	Records, Waits, Events int
-	ForkRecords, ForkWaits int // the origin stream's fork and join, which a program adds
+	ForkRecords, ForkWaits int // that a program adds to tie the streams to the first one
 	MakespanUS             float64
 	LowerBoundUS           float64
-	LowerBoundBy           string // what it comes from, in words
+	LowerBoundBy           string // the part of the model that sets the bound, in words
 	CriticalPathUS         float64
 	PeakDeviceBytes        int64 // of the arenas of all devices; each buffer counts as a multiple of 256 bytes
 	SumDeviceBytes         int64 // the same if no two buffers shared bytes

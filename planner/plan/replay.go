@@ -1,11 +1,11 @@
-// A replay: a plan's ops with what ties its streams to the origin, so that it can be captured, put into a caller's stream, and
-// submitted again and again.
+// A replay: the ops of a plan with fork and join, so that it can be captured, put into a stream of the caller, and submitted again
+// and again.
 
 package plan
 
 import "github.com/dagrun/dagrun/planner/internal/planted"
 
-// Replay is what a program submits each time. Its events are the plan's, then one for the fork, then one for each joined stream.
+// Replay is what a program submits for each run of a plan. Its events are the plan's, then one for the fork, then one for each joined stream.
 type Replay struct {
 	Instances int        // replays that may be in flight at a time, each with streams, events and memory of its own
 	Events    int32      // event objects of one instance

@@ -1,4 +1,4 @@
-// The plan as text for people: streams, ops, the reason of every wait, what it comes to. Made to be read, not parsed.
+// Writes a plan as text for people: streams, ops, the reason for every wait, and totals.
 
 package plan
 
@@ -39,7 +39,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		fmt.Fprintf(out, "%s\n", p.Note)
 	}
 
-	const widest = 32 // longer names push their line only
+	const widest = 32 // longer names shift only their own line
 	column := 0
 	for i := range g.Nodes {
 		column = max(column, min(widest, words.Width(g.Nodes[i].Name)))
@@ -124,12 +124,12 @@ func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 	}
 }
 
-// aboveBound is by which part of a lower bound a makespan exceeds it.
+// aboveBound returns by how much a makespan exceeds a lower bound, as a fraction of the bound.
 func aboveBound(makespan, bound float64) float64 {
 	if bound <= 0 {
 		return 0
 	}
-	if above := makespan/bound - 1; above > 1e-9 { // else rounding
+	if above := makespan/bound - 1; above > 1e-9 { // less is rounding
 		return min(above, math.MaxFloat64)
 	}
 	return 0
@@ -160,7 +160,7 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 	return node.Kind.String()
 }
 
-// waitReasons finds what a wait is for.
+// waitReasons finds the dependency behind each wait.
 type waitReasons struct {
 	g      *dag.Graph
 	p      *Plan
@@ -180,9 +180,9 @@ func newWaitReasons(g *dag.Graph, p *Plan) *waitReasons {
 	return r
 }
 
-// of returns the dependency that a wait enforces: the one from the latest node that the waited stream has run by then to the
-// next node of its own, else the first to a later one. No such edge means that the wait keeps an order that no data asks
-// for, such as that of buffers that share bytes.
+// of returns the dependency that a wait enforces: the one from the latest node that the other stream has run by then to the next
+// node of this stream, or else to the first later node that has one. If there is none, the wait enforces an order that no dependency
+// requires, such as that of buffers that share bytes.
 func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	ops := r.p.Streams[stream].Ops
 	waited := ops[op].Node

@@ -1,4 +1,4 @@
-// The timeline: when each node ran, where, and why not sooner. Made by Simulate; decides nothing.
+// The timeline of a predicted run: when and where each node ran, and why not sooner. Simulate makes it.
 
 package plan
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Cause says what a node's start waited for last.
+// Cause is the last thing that the start of a node waited for.
 type Cause uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	AfterOrder              // the node before it on its stream
 	AfterWait               // a node of another stream, through a wait
 	AfterQueue              // its copy engine, busy with another stream's copy
-	AfterHost               // the host, which had not submitted it yet; By is the pageable copy that it was held by last, if any
+	AfterHost               // the host, which had not submitted it yet; By is the last pageable copy that the host waited for, if any
 	AfterIssue              // in a graph: the device, which starts one node at a time
 )
 
@@ -28,10 +28,10 @@ func (c Cause) String() string {
 // Span is one node on the timeline, in microseconds from the start of submission.
 type Span struct {
 	Start, End float64
-	Alone      float64 // what it takes when nothing else runs; End-Start is longer where it shared the multiprocessors
+	Alone      float64 // duration when nothing else runs; End-Start is longer if the node shared the multiprocessors
 	Stream     int32
 	Device     int32
-	By         dag.NodeID // the node that Cause speaks of, -1 for none
+	By         dag.NodeID // the node that Cause refers to, -1 for none
 	Engine     Engine
 	Cause      Cause
 }
@@ -52,8 +52,8 @@ type Timeline struct {
 	Host       []HostSpan // in submission order; empty where submission costs nothing
 }
 
-// CriticalPath returns the chain of nodes that made the run as long as it is, in time order: each node's Cause names the one
-// before it. The chain starts with a node that waited for no other.
+// CriticalPath returns the chain of nodes that determines the makespan, in time order: the Cause of each node names the one before
+// it. The first node of the chain waited for no other.
 func (t *Timeline) CriticalPath() []dag.NodeID {
 	last := dag.NodeID(-1)
 	for i := range t.Nodes {
@@ -69,8 +69,7 @@ func (t *Timeline) CriticalPath() []dag.NodeID {
 	return path
 }
 
-// Busy is how long an engine of a device had at least one node to run, and Load what those nodes would take alone, one after
-// the other.
+// Busy is how long an engine of a device had at least one node to run, and Load the time those nodes would take one at a time.
 type Busy struct {
 	Device int32
 	Engine Engine
@@ -79,7 +78,7 @@ type Busy struct {
 	LoadUS float64
 }
 
-// Gap is a time in which an engine had nothing to run although more was to come.
+// Gap is a time in which an engine had nothing to run before its next node.
 type Gap struct {
 	Device     int32
 	Engine     Engine
@@ -87,8 +86,8 @@ type Gap struct {
 	Next       dag.NodeID // the node that ended it; its Cause says why it came so late
 }
 
-// Engines sums up each engine that ran anything, by device and engine, and lists the gaps of at least atLeast microseconds
-// before, between and not after their nodes, in the same order and by time.
+// Engines returns the use of each engine that ran anything, by device and engine, and the gaps of at least atLeast microseconds before
+// and between its nodes, in the same order and by time.
 func (t *Timeline) Engines(atLeast float64) ([]Busy, []Gap) {
 	order := make([]int32, len(t.Nodes))
 	for i := range order {
