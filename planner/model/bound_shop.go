@@ -1,4 +1,4 @@
-// Lower bounds of engines that nodes pass through: one at a time, and two one after the other.
+// Lower bounds from the work of one engine, and of two engines that nodes use one after the other.
 
 package model
 
@@ -10,13 +10,13 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// EngineAt is an engine of a device. HostCopy is the host's own, under device 0.
+// EngineAt is an engine of a device. HostCopy belongs to the host and counts as device 0.
 type EngineAt struct {
 	Engine plan.Engine
 	Device int32
 }
 
-// String is what the engine works on.
+// String names the work of the engine.
 func (e EngineAt) String() string {
 	if e.Engine == plan.HostCopy {
 		return "the copies on the host"
@@ -26,14 +26,14 @@ func (e EngineAt) String() string {
 }
 
 const (
-	// mostBounded is how many nodes a graph may have for these bounds, and mostAlike how many where all are of one engine: sorting
-	// them takes as long as placing them.
+	// mostBounded limits the size of graphs that get these bounds, and mostAlike that of graphs with nodes of one engine only: sorting
+	// the nodes takes as long as placing them.
 	mostBounded = 20_000
 	mostAlike   = 2_000
 )
 
-// boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. Where kernels say which part of
-// their device they take, they also share it.
+// boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. If kernels
+// say which fraction of the device they take, their work is bounded by that too.
 func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(dag.NodeID) []dag.NodeID, ways shop.Ways, streams []int) {
 	n := g.Len()
 	if n > mostBounded {
@@ -51,7 +51,7 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 			room = streams[e.Device]
 			shares = shares || m.Share(&g.Nodes[i]) > 0
 		case m.Unit:
-			room = n // no engine holds them up
+			room = n // no engine makes them wait
 		case e.Engine == plan.Upload || e.Engine == plan.Download:
 			room = max(1, m.CopyEngines)
 		case e.Engine == plan.HostCopy:
@@ -93,7 +93,7 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 	b.raise(shop.LowerBound(w, ways, jobs), engines)
 }
 
-// raise takes the bound of a shop over where it is higher.
+// raise takes over the bound of a shop if it is higher.
 func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
 	switch {
 	case found.US <= b.US()*(1+rounding):
@@ -105,7 +105,7 @@ func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
 	}
 }
 
-// Note writes the bound into the figures of a plan. The same sum added up in another order may be above the plan's by its rounding.
+// Note writes the bound into the figures of a plan. The bound is lowered to the makespan if it exceeds it only by rounding.
 func (b Bound) Note(p *plan.Plan) {
 	s := &p.Stats
 	s.LowerBoundUS, s.LowerBoundBy, s.CriticalPathUS = b.US(), b.By(), b.CriticalPathUS
@@ -114,10 +114,10 @@ func (b Bound) Note(p *plan.Plan) {
 	}
 }
 
-// rounding is by which part sums of the same durations may differ that are added up in different orders.
+// rounding is the relative difference that sums of the same durations may have if added in different orders.
 const rounding = 1e-9
 
-// By says which part is the largest.
+// By names the largest part.
 func (b Bound) By() string {
 	switch us := b.US(); us {
 	case 0:

@@ -1,4 +1,4 @@
-// Lower bounds: times that no plan of a graph on a machine can beat. Makes no plan.
+// Lower bounds: times that no plan of a graph on a machine can beat.
 
 package model
 
@@ -10,29 +10,29 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// DefaultStreams is how many compute streams a device gets where Options says nothing: more do not help on one GPU.
+// DefaultStreams is the default number of compute streams of a device: more do not help on one GPU.
 const DefaultStreams = 8
 
-// Bound is what no plan can beat, part by part, in microseconds.
+// Bound holds several lower bounds of the makespan, in microseconds.
 type Bound struct {
 	CriticalPathUS float64     // the longest chain of dependent nodes
 	EngineUS       float64     // the busiest engine's work, with what must come before and after it
 	StreamsUS      float64     // a device's kernels over its compute streams, likewise
-	HostUS         float64     // the submission of every node
-	Engine         plan.Engine // the busiest
-	Device         int32       // the one it belongs to
-	PairUS         float64     // two engines that jobs pass one after the other, by Johnson's rule
-	Before, After  EngineAt    // these
+	HostUS         float64     // the time to submit every node
+	Engine         plan.Engine // the busiest engine
+	Device         int32       // its device
+	PairUS         float64     // two engines that nodes use one after the other, by Johnson's rule
+	Before, After  EngineAt    // the two engines
 }
 
-// US is the largest part.
+// US returns the largest of the bounds.
 func (b Bound) US() float64 {
 	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS, b.PairUS)
 }
 
-// LowerBound returns what no plan with that many compute streams per device (0: 8) can beat when Simulate runs it. Nodes of
-// different priority never share a stream, and streams that users numbered come on top, so a device is counted that many streams
-// for each priority that has nodes without a number, and one for each number. Under sync: explicit only after: counts as dependency.
+// LowerBound returns a time that no plan with that many compute streams per device (0: 8) can beat in Simulate. Nodes of different
+// priority never share a stream, and streams that users numbered are added, so a device counts as having that many streams for each
+// priority with unnumbered nodes, and one for each number. Under sync: explicit, only after: counts as a dependency.
 func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
 	return LowerBoundWith(g, m, Durations(g, m, p), streams, false)
 }
@@ -42,7 +42,7 @@ func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
 	return LowerBoundWith(g, m, Durations(g, m, p), streams, true)
 }
 
-// load is a set of nodes that must take turns: their work, and the least that comes before the first and after the last.
+// load is a set of nodes that run one at a time: their work, and the least time before the first and after the last.
 type load struct {
 	work, head, tail float64
 	nodes            int
@@ -73,8 +73,8 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	if m.Unit {
 		launch, gap = 0, 0
 	}
-	// A node starts at head at the earliest: after its predecessors, and after the host has submitted it and a chain of them.
-	// From its end the run goes on for tail at least.
+	// A node starts no earlier than head: after its predecessors, and after the host has submitted it and a chain of them. The run
+	// goes on for at least tail after its end.
 	head, tail := make([]float64, n), make([]float64, n)
 	depth := make([]int32, n)
 	order := g.Topological()
@@ -109,7 +109,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	kernels := make([]load, devices)
 	numbered := make(map[[2]int32]bool)
 	extra := make([]int, devices)
-	unbound := make([][3]bool, devices) // priorities that have nodes without a number
+	unbound := make([][3]bool, devices) // by device and priority: has nodes without a number
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
 		engine, d := plan.EngineOf(g, dag.NodeID(i)), max(0, node.Device)
@@ -151,7 +151,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				count[d] += streams
 			}
 		}
-		// Each stream has a gap between two nodes, so all streams together have at least this many.
+		// Each stream has a gap between two nodes, so there are at least this many gaps in all streams.
 		gaps := float64(float64(max(0, l.nodes-count[d])) * gap)
 		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count[d])+l.tail)
 	}

@@ -1,4 +1,4 @@
-// Contention: copy engines that take turns and kernels that share multiprocessors, and the heaps behind both. Knows no plan.
+// Contention: copies that queue for an engine, kernels that share multiprocessors, and the heaps for both.
 
 package model
 
@@ -57,7 +57,7 @@ func (h *heap[T]) pop() T {
 
 type eventKind uint8
 
-// Ends come before starts: what ends at a moment makes room for what starts at it.
+// Ends come before starts, so that what ends makes room for what starts at the same time.
 const (
 	copyDone eventKind = iota
 	copyBegun
@@ -85,17 +85,17 @@ func (e event) before(o event) bool {
 	return e.stream < o.stream || e.stream == o.stream && e.node < o.node
 }
 
-// copier is a copy engine, or several that serve one queue.
+// copier is a copy engine, or several with one queue.
 type copier struct {
 	queue  heap[queued]
 	active int
 	lastBy int32 // the copy that ended last
 	kept   int32 // the copy that the engine waits for, because it follows on the same stream; -1 for none
 	next   queued
-	here   bool // next is the copy that is kept for, ready
+	here   bool // the copy that the engine waits for is ready
 }
 
-// queued is a copy that may start since us.
+// queued is a copy that has been ready since us.
 type queued struct {
 	us                     float64
 	position, node, stream int32
@@ -105,8 +105,8 @@ func (q queued) before(o queued) bool {
 	return q.us < o.us || q.us == o.us && q.position < o.position
 }
 
-// link is the way between the host and a device, which carries less each way while both directions are busy. All its copies go
-// at one speed, so that it has one clock, like a class of kernels.
+// link connects the host and a device. It is slower in each direction while both are busy. All its copies have the same speed, so it
+// has one clock, like a class of kernels.
 type link struct {
 	class
 	ways    [2]int // copies up, copies down
@@ -115,7 +115,7 @@ type link struct {
 
 func (l *link) way(e plan.Engine) *int { return &l.ways[e-plan.Upload] }
 
-// start adds a copy; its speed is stale until pace.
+// start adds a copy. Call pace afterwards to update the speed.
 func (l *link) start(now float64, e plan.Engine, r running) {
 	if len(l.kernels) == 0 {
 		l.at, l.clock, l.speed = now, now, 1
@@ -125,7 +125,7 @@ func (l *link) start(now float64, e plan.Engine, r running) {
 	*l.way(e)++
 }
 
-// pace sets the speed anew and returns the time of the next end. Earlier answers are void: the version says which is which.
+// pace updates the speed and returns the time of the next end. It increases the version, which makes earlier results invalid.
 func (l *link) pace(now, bothWays float64) float64 {
 	l.version++
 	speed := 1.0
@@ -138,9 +138,9 @@ func (l *link) pace(now, bothWays float64) float64 {
 	return l.when()
 }
 
-// sharing is how the kernels that run on a device at once share its multiprocessors. Those of one priority all go at one
-// speed, so each priority has a clock of its own that goes at that speed: a kernel ends when its clock has moved on by what
-// the kernel takes alone, whatever starts and ends in the meantime.
+// sharing divides the multiprocessors of a device among the kernels that run on it. Kernels of one priority have the same speed, so
+// each priority has a clock that runs at that speed: a kernel ends when the clock has advanced by the time that the kernel takes
+// alone, whatever starts and ends in the meantime.
 type sharing struct {
 	classes [3]class // high, normal, low
 	version int32
@@ -149,11 +149,11 @@ type sharing struct {
 type class struct {
 	kernels       heap[running]
 	demand, speed float64
-	at, clock     float64 // the clock showed this at that time
+	at, clock     float64 // clock is the value of the clock at the time at
 }
 
 type running struct {
-	virtual                float64 // what the clock shows when the kernel ends
+	virtual                float64 // value of the clock at which the kernel ends
 	share                  float64
 	position, node, stream int32
 }
@@ -162,8 +162,8 @@ func (r running) before(o running) bool {
 	return r.virtual < o.virtual || r.virtual == o.virtual && r.position < o.position
 }
 
-// show returns what the clock shows. Where it has not been slowed since it was set it shows the time, free of rounding. The
-// conversion keeps the product from being fused into the sum, which some processors round differently: all must plan alike.
+// show returns the value of the clock. If the clock ran at full speed since it was set, that is the exact time. The conversion to
+// float64 prevents a fused multiply-add, which would round differently on some processors and could change plans.
 func (c *class) show(now float64) float64 {
 	if c.speed == 1 && c.at == c.clock {
 		return now
@@ -182,7 +182,7 @@ func (c *class) when() float64 {
 	return c.at + (c.kernels[0].virtual-c.clock)/c.speed
 }
 
-// add starts a kernel, whose virtual is what it takes alone. The speeds are stale until divide.
+// add starts a kernel; its virtual is the time that it takes alone. Call divide afterwards to update the speeds.
 func (s *sharing) add(now float64, priority dag.Priority, r running) {
 	c := &s.classes[1-min(1, max(-1, priority))]
 	if len(c.kernels) == 0 {
@@ -205,7 +205,7 @@ func (s *sharing) take(now float64) (running, bool) {
 	return running{}, false
 }
 
-// divide sets the speeds anew and returns the time of the next end. Earlier answers are void: the version says which is which.
+// divide updates the speeds and returns the time of the next end. It increases the version, which makes earlier results invalid.
 func (s *sharing) divide(now float64) float64 {
 	s.version++
 	next, free := math.Inf(1), 1.0

@@ -1,4 +1,4 @@
-// The cost model: which engine a node runs on, how long it takes there alone, and how much of a device it fills. Knows no plan.
+// The cost model: which engine a node runs on, how long it takes there alone, and what fraction of a device it fills.
 
 package model
 
@@ -7,17 +7,17 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// A memset is a kernel of the driver's: 16 bytes a thread.
+// A memset is a kernel of the driver: 16 bytes per thread.
 const (
 	setBytesPerBlock = 16 * setThreads
 	setThreads       = 256
-	usualThreads     = 256 // of a block whose size is not known yet
+	usualThreads     = 256 // per block, if the size is not known yet
 	maxDurationUS    = 1e15
 )
 
-// Durations returns how many microseconds each node takes on its engine when nothing else runs: its declared cost, else the
-// profile's, else what the machine's rates say of its bytes and operations. On the unit machine the last is 1. The profile
-// may be nil.
+// Durations returns how many microseconds each node takes on its engine when nothing else runs: its declared cost, else its time in
+// the profile, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit machine. The
+// profile may be nil.
 func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
 	durations := make([]float64, g.Len())
 	measured := p != nil && len(p.Nodes) > 0
@@ -64,9 +64,9 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	return max(m.KernelUS, node.Work.US, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
 }
 
-// fill returns which part of the device's places for blocks a kernel takes, and which part of its throughput it can use
-// alone; both 0 where its blocks are unknown. A kernel of few threads uses few of the multiprocessors, so it runs at a part
-// of the rates; that part is never above the places it is counted for, so kernels side by side stay within the rates.
+// fill returns the fraction of the device's room for blocks that a kernel takes, and the fraction of its throughput that the kernel
+// can use alone; both are 0 if its blocks are unknown. A kernel with few threads uses few multiprocessors and so only a fraction of
+// the rates. That is at most the fraction of the room that it takes, so kernels that run together stay within the rates.
 func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 	blocks, threads, shared := float64(node.Work.Blocks), int(node.Work.Threads), int(node.Work.Shared)
 	if node.Set != nil && blocks == 0 {
@@ -89,7 +89,8 @@ func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 	return max(places, busy), busy
 }
 
-// Share is the part of its device that a node takes while it runs: 0 where that is unknown and off the multiprocessors.
+// Share is the fraction of its device that a node takes while it runs: 0 if that is unknown or the node does not use the
+// multiprocessors.
 func (m *Machine) Share(node *dag.Node) float64 {
 	if m.Unit || node.Copy != nil {
 		return 0

@@ -1,6 +1,6 @@
-// The machine: every figure the cost model and the simulator use, the built-in machines, and the file form. Measures nothing.
+// Machines: the figures that the cost model and the simulator use, the built-in machines, and the file format.
 
-// Package model predicts: machines, what nodes cost on them, what a plan does on them and what no plan can beat.
+// Package model predicts how long nodes and plans take on a machine, and how fast a plan can be at best.
 package model
 
 import (
@@ -24,15 +24,15 @@ type Machine struct {
 	EventUS      float64 // host: one record or wait
 	SyncUS       float64 // device: from a record to the streams that wait for it
 	GapUS        float64 // device: from the end of a node to the start of one that had to follow it
-	GraphNodeUS  float64 // device, in a graph: what GapUS is on a stream
+	GraphNodeUS  float64 // device, in a graph: like GapUS on a stream
 	GraphIssueUS float64 // device, in a graph: part of GraphNodeUS that is spent on one node at a time
-	KernelUS     float64 // device: the least a kernel takes
-	CopyUS       float64 // device: what a copy takes before its first byte
+	KernelUS     float64 // device: the shortest a kernel takes
+	CopyUS       float64 // device: latency of a copy before its first byte
 	CopySwitchUS float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
 
 	HostToDevice   float64 // bytes copied
 	DeviceToHost   float64 // bytes copied
-	BothWays       float64 // what is left of either while the other runs too, up to 1; 0: all of it
+	BothWays       float64 // fraction of either rate while copies run both ways, at most 1; 0 means 1
 	DeviceToDevice float64 // bytes copied within a device: half of Memory
 	PeerToPeer     float64 // bytes copied from one device to another
 	HostToHost     float64 // bytes copied by the host
@@ -51,9 +51,9 @@ type Machine struct {
 }
 
 var (
-	// ErrUnknownMachine is what MachineByName returns (wrapped) for a name that it does not have.
+	// ErrUnknownMachine is returned (wrapped) by MachineByName for an unknown name.
 	ErrUnknownMachine = errors.New("unknown machine")
-	// ErrBadMachine is a machine with a figure that cannot be right, or a file that is none.
+	// ErrBadMachine is returned (wrapped) for a machine with an impossible figure, or a file that is not a machine.
 	ErrBadMachine = errors.New("bad machine")
 )
 
@@ -84,8 +84,8 @@ func H200() *Machine {
 	}
 }
 
-// Clean is the H200 with nothing between one node and the next: no launch, event, wait, gap or switch takes time, and copies both ways do
-// not slow each other. What is left is what nodes take and which engine they need, so orders can be compared with those of theory.
+// Clean is the H200 without overheads: launches, events, waits, gaps and switches take no time, and copies both ways do not slow each
+// other. Only the durations of nodes and their engines count, so that orders can be compared with results of scheduling theory.
 func Clean() *Machine {
 	m := H200()
 	m.Name = "clean"
@@ -94,7 +94,7 @@ func Clean() *Machine {
 	return m
 }
 
-// Unit is the machine of textbooks: a node takes its declared cost or 1 us, and nothing else takes time.
+// Unit is the machine of textbooks: each node takes its declared cost or 1 us, and nothing else takes time.
 func Unit() *Machine { return &Machine{Name: "unit", Unit: true} }
 
 // MachineNames lists the built-in machines, the default first.
@@ -116,14 +116,14 @@ func MachineByName(name string) (*Machine, error) {
 const (
 	machineVersion  = 1
 	maxMachineBytes = 1 << 20
-	maxFigure       = 1e15 // beyond this a figure is a mistake, and sums of them lose all meaning
+	maxFigure       = 1e15 // a larger figure is a mistake, and sums of such figures are useless
 )
 
 // figure is one number of a machine under the name that it has in the file.
 type figure struct {
 	name     string
 	value    any  // *float64, *int or *int64
-	positive bool // needed on every machine but a unit one
+	positive bool // required except on a unit machine
 }
 
 // figures lists every number, in file order.
@@ -152,7 +152,7 @@ func (f *figure) get() float64 {
 	return float64(*f.value.(*int64))
 }
 
-// Validate says which figure cannot be right, all of them in one go. Errors match ErrBadMachine.
+// Validate reports every impossible figure. Errors match ErrBadMachine.
 func (m *Machine) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) {
@@ -201,12 +201,11 @@ func (m *Machine) Encode(w io.Writer) error {
 	return err
 }
 
-// newer says of a figure that older files do not have it: what it says is not simulated then.
+// newer reports whether older files lack a figure. Its effect is not simulated then.
 func newer(figure string) bool { return figure == "both_ways" || figure == "copy_switch_us" }
 
-// DecodeMachine reads a machine file. Every figure must be there but both_ways and copy_switch_us, which older files do not have; on a
-// unit machine, which uses none, they may be left out.
-// Errors match ErrBadMachine and, where a place in the file is to blame, are a *FileError.
+// DecodeMachine reads a machine file. Every figure is required except both_ways and copy_switch_us, which older files lack. A unit
+// machine uses no figures and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)
 	if err != nil {

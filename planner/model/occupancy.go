@@ -1,4 +1,4 @@
-// Device memory over a predicted run: which bytes are alive when. Places nothing, measures nothing.
+// Device memory during a predicted run: how many bytes are alive when.
 
 package model
 
@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Occupancy is what one device's memory holds in the course of a timeline.
+// Occupancy is the use of the memory of one device during a timeline.
 type Occupancy struct {
 	Device int32
 	Arena  int64 // bytes that the plan's layout takes
@@ -18,15 +18,14 @@ type Occupancy struct {
 	Steps  []OccupancyStep
 }
 
-// OccupancyStep says that from US on, Bytes are alive, those kept included.
+// OccupancyStep says that Bytes are alive from US on, including those kept.
 type OccupancyStep struct {
 	US    float64
 	Bytes int64
 }
 
-// OccupancyOf follows the device buffers of the plan through its predicted run, one entry for each device that has any, by
-// device. A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
-// keeps is alive all the time. Bytes count as the layout has them, in multiples of 256.
+// OccupancyOf returns the memory use of a predicted run, one entry for each device with buffers, by device. A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
+// keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
 	touched := make([]bool, len(g.Buffers))
@@ -49,7 +48,7 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	var all []Occupancy
 	for len(placed) > 0 {
 		o := Occupancy{Device: placed[0].Device}
-		var steps []OccupancyStep // changes, until they are summed up
+		var steps []OccupancyStep // differences, summed up below
 		for len(placed) > 0 && placed[0].Device == o.Device {
 			m := placed[0]
 			placed = placed[1:]
@@ -62,7 +61,7 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 				steps = append(steps, OccupancyStep{first[m.Buffer], bytes}, OccupancyStep{last[m.Buffer], -bytes})
 			}
 		}
-		// What ends comes before what begins at the same time: the two may share bytes.
+		// At the same time, ends come before starts: the two buffers may share bytes.
 		slices.SortFunc(steps, func(a, b OccupancyStep) int { return cmp.Or(cmp.Compare(a.US, b.US), cmp.Compare(a.Bytes, b.Bytes)) })
 		alive := o.Kept
 		o.Steps = append(o.Steps, OccupancyStep{0, alive})

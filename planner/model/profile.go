@@ -1,4 +1,4 @@
-// Profiles: measured durations of nodes by name, and their file form. Measures nothing.
+// Profiles: measured durations of nodes by name, and their file format.
 
 package model
 
@@ -16,13 +16,13 @@ import (
 	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
-// Profile holds measured durations by node name. It says nothing of nodes it does not hold: those fall back to the machine's rates.
+// Profile holds measured durations by node name. Nodes that are not in it are estimated from the rates of the machine.
 type Profile struct {
 	Machine string
 	Nodes   map[string]float64 // microseconds
 }
 
-// ErrBadProfile is a profile with a duration that cannot be right, or a file that is none.
+// ErrBadProfile is returned (wrapped) for a profile with an impossible duration, or a file that is not a profile.
 var ErrBadProfile = errors.New("bad profile")
 
 const (
@@ -30,7 +30,7 @@ const (
 	maxProfileBytes = 1 << 30
 )
 
-// Validate names the first node, by name, whose duration cannot be right. Errors match ErrBadProfile.
+// Validate reports the first node, by name, with an impossible duration. Errors match ErrBadProfile.
 func (p *Profile) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(p.Nodes)) {
 		switch us := p.Nodes[name]; {
@@ -46,7 +46,7 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// Encode writes the profile, nodes by name.
+// Encode writes the profile as a file that DecodeProfile reads, nodes sorted by name.
 func (p *Profile) Encode(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (p *Profile) Encode(w io.Writer) error {
 	return err
 }
 
-// DecodeProfile reads what Encode wrote. Errors match ErrBadProfile and are a *FileError, but for a reader that fails.
+// DecodeProfile reads a profile file. Errors match ErrBadProfile and are a *FileError, except those of the reader.
 func DecodeProfile(r io.Reader) (*Profile, error) {
 	data, err := jsontext.ReadLimited(r, "profile", maxProfileBytes)
 	if err != nil {
@@ -96,7 +96,7 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// Merge returns a profile with the durations of both; where both have a node, the later one's stands.
+// Merge returns a profile with the durations of both; for a node in both, that of the later profile.
 func (p *Profile) Merge(later *Profile) *Profile {
 	merged := &Profile{Machine: later.Machine, Nodes: make(map[string]float64, len(p.Nodes)+len(later.Nodes))}
 	if merged.Machine == "" {
@@ -107,8 +107,8 @@ func (p *Profile) Merge(later *Profile) *Profile {
 	return merged
 }
 
-// Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are nodes that
-// the profile says nothing of and that declare no cost, by id.
+// Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are the ids
+// of nodes that are not in the profile and declare no cost, ascending.
 func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
 	names := make(map[string]struct{}, g.Len())
 	for i := range g.Nodes {

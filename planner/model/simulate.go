@@ -1,4 +1,4 @@
-// The simulator: what a plan would do on a machine, and when. Runs nothing, measures nothing, and proves nothing of the plan.
+// The simulator: predicts when each node of a plan runs on a machine. Use Verify to check that the plan is correct.
 
 package model
 
@@ -11,14 +11,14 @@ import (
 )
 
 // Simulate predicts one replay of a plan that is submitted op by op to streams. The profile may be nil. The plan must be a
-// schedule of g (each node launched once, each wait after its record), else the error says which op is wrong; whether it
-// keeps g's dependencies is not looked at: see Verify.
+// schedule of g (each node launched once, each wait after its record), else the error names the op. Whether the plan
+// enforces the dependencies of g is not checked: see Verify.
 //
-// A node starts when the host has submitted it, GapUS after the end of what its stream holds it for (a waited node counts
-// SyncUS later), and when its engine takes it. A copy engine takes one copy at a time: first what follows on the stream that it is
-// at, else what became ready first, which costs CopySwitchUS. While copies run both ways, either is slowed to BothWays of its rate. Kernels that run at
-// once share the multiprocessors in proportion to the blocks they can place, higher priorities first; nodes whose blocks are
-// unknown run beside everything. A copy from or to pageable memory holds the host until it is done.
+// A node starts as soon as the host has submitted it, GapUS have passed since the end of the nodes that its stream waits for (plus
+// SyncUS for nodes of other streams), and its engine is free. A copy engine makes one copy at a time: the next one of the stream whose
+// copy it made last, or else the one that became ready first, which costs CopySwitchUS. While copies run both ways, each runs at
+// BothWays of its rate. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
+// priorities first; nodes whose blocks are unknown slow nothing. The host waits until a copy from or to pageable memory is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m, Durations(g, m, profile), false)
 }
@@ -29,8 +29,8 @@ func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*p
 	return SimulateWith(g, p, m, Durations(g, m, profile), true)
 }
 
-// Predict simulates the plan on streams and fills in the times of its Stats. [New] has done so already; it is for schedules
-// made by hand or read from a file. streams is what LowerBound takes.
+// Predict simulates the plan on streams and fills in the times of its Stats. Use it for schedules made by hand or read from a file;
+// plans from New have these times already. streams is the argument of LowerBound.
 func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams int) error {
 	durations := Durations(g, m, profile)
 	timeline, err := SimulateWith(g, p, m, durations, false)
@@ -60,8 +60,8 @@ func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, g
 	return s.timeline, nil
 }
 
-// simulation is one run of the simulator. Ops are numbered through, stream by stream; records also among themselves, in
-// submission order.
+// simulation is one run of the simulator. Ops are numbered stream by stream. Records also have numbers of their own, in submission
+// order.
 type simulation struct {
 	g         *dag.Graph
 	p         *plan.Plan
@@ -76,17 +76,17 @@ type simulation struct {
 	records  int32
 	devices  int32 // 1 + the highest device number
 
-	// What follows is used where engines, waits or the host take time.
+	// The fields below are used only on machines where engines, waits or the host take time.
 	gap, sync float64
 	streams   []streamState
 	recorded  []moment // by record; its time is NaN until the record is reached
 	waiter    []int32  // by record: the first stream that is held by it, -1 for none
 	copiers   []copier // by device and engine
-	links     []link   // by device; none where copies both ways do not slow each other
+	links     []link   // by device; empty if copies both ways do not slow each other
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
 	events    heap[event]
-	touched   []int32 // copiers and, behind them, devices whose multiprocessors or, behind these, links have something new to choose
+	touched   []int32 // what must choose again: copiers, then devices for their multiprocessors, then devices for their links
 	isTouched []bool
 	now       float64
 
@@ -95,7 +95,7 @@ type simulation struct {
 	starved   []int32   // streams whose next op is not submitted yet
 }
 
-// moment is a time and what it follows from.
+// moment is a time and its cause.
 type moment struct {
 	us    float64
 	by    int32
@@ -103,12 +103,12 @@ type moment struct {
 }
 
 type streamState struct {
-	ready      moment // when the next launch may start, as far as its stream and waits say
+	ready      moment // when the next launch may start according to its stream and waits
 	next       int32  // index of the op it is at
 	nextWaiter int32  // next stream held by the same record
 }
 
-// host is how far the host has come through the plan's order.
+// host is the progress of the host through the submission order.
 type host struct {
 	at      int     // index into Order
 	free    float64 // when it can submit the next op
@@ -196,8 +196,8 @@ func (s *simulation) index() error {
 	return nil
 }
 
-// walk is the whole simulation of a machine on which only nodes take time: the submission order has every record before its
-// waits, so one pass settles all.
+// walk simulates a machine on which only nodes take time. One pass is enough, because every record comes before its waits in the
+// submission order.
 func (s *simulation) walk() {
 	ready := make([]moment, len(s.p.Streams))
 	for k := range ready {
@@ -225,7 +225,7 @@ func (s *simulation) walk() {
 	}
 }
 
-// start puts a node on the timeline: it may start from ready on and does so now.
+// start puts a node on the timeline: it was ready at the time ready and starts now.
 func (s *simulation) start(node, stream int32, ready moment, now float64) {
 	s.timeline.Nodes[node] = plan.Span{
 		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
@@ -277,7 +277,7 @@ func (s *simulation) begin() {
 	}
 }
 
-// submit lets the host go on until it has submitted everything or waits for a copy from or to pageable memory.
+// submit lets the host submit ops until all are submitted or it waits for a copy from or to pageable memory.
 func (s *simulation) submit() {
 	h := &s.host
 	for h.at < len(s.p.Order) && h.blocked < 0 {
@@ -304,7 +304,7 @@ func (s *simulation) pageable(node dag.NodeID) bool {
 	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
 }
 
-// advance takes a stream through records and waits up to its next launch, and schedules that for when it may start.
+// advance executes the records and waits of a stream up to its next launch, and schedules the launch for when it may start.
 func (s *simulation) advance(k int32) {
 	stream := &s.streams[k]
 	ops := s.p.Streams[k].Ops
@@ -349,12 +349,12 @@ func (s *simulation) advance(k int32) {
 	}
 }
 
-// run takes events in order of time until none is left. It always ends with every node done: the submission order has each
-// record before its waits, so the op that was submitted first of those not done can go on.
+// run processes events in order of time until none is left. Then every node is done: as every record comes before its waits in the
+// submission order, the first op that is not done can always run.
 func (s *simulation) run() {
 	for len(s.events) > 0 {
 		s.now = s.events[0].us
-		// All that happens at one moment is taken before any engine chooses, so that ties do not hang on the order of events.
+		// All events of one time are processed before any engine chooses, so that ties do not depend on the order of events.
 		for len(s.events) > 0 && s.events[0].us == s.now {
 			switch e := s.events.pop(); e.kind {
 			case copyDone:
@@ -402,7 +402,7 @@ func (s *simulation) run() {
 			case d < 0:
 				s.copy(c)
 			case d < s.devices:
-				s.share(d)
+				s.divide(d)
 			default:
 				s.pace(d - s.devices)
 			}
@@ -411,7 +411,7 @@ func (s *simulation) run() {
 	}
 }
 
-// issue passes a graph's node through the device's front end, which takes one at a time.
+// issue passes a node of a graph through the front end of the device, which handles one at a time.
 func (s *simulation) issue(e event) {
 	d := s.g.Nodes[e.node].Device
 	front := &s.issued[d]
@@ -424,7 +424,7 @@ func (s *simulation) issue(e event) {
 	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
 }
 
-// enter hands a node that may start to its engine.
+// enter gives a node that may start to its engine.
 func (s *simulation) enter(node, stream int32) {
 	s.start(node, stream, s.streams[stream].ready, s.now)
 	n := &s.g.Nodes[node]
@@ -449,7 +449,7 @@ func (s *simulation) enter(node, stream int32) {
 	s.touch(int32(len(s.copiers)) + n.Device)
 }
 
-// copy lets a copy engine begin what it has room for.
+// copy lets a copy engine start copies while it is free.
 func (s *simulation) copy(c int32) {
 	engine, kind := &s.copiers[c], plan.Engine(c%int32(plan.EngineKinds))
 	room, change := 1, 0.0
@@ -468,14 +468,14 @@ func (s *simulation) copy(c int32) {
 			s.beginCopy(q.node, q.stream)
 			continue
 		}
-		// It waited for a copy of another stream, which the engine now has to change from.
+		// The engine has to switch from the stream of the copy that this one waited for.
 		begins := s.now + change
 		s.start(q.node, q.stream, moment{q.us, engine.lastBy, plan.AfterQueue}, begins)
 		s.events.push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
 	}
 }
 
-// beginCopy runs a copy that has its engine.
+// beginCopy starts a copy on its engine.
 func (s *simulation) beginCopy(node, stream int32) {
 	span := &s.timeline.Nodes[node]
 	if s.links == nil || span.Engine != plan.Upload && span.Engine != plan.Download {
@@ -486,7 +486,7 @@ func (s *simulation) beginCopy(node, stream int32) {
 	s.touch(s.linkOf(span.Device))
 }
 
-// endCopy makes room on a copy's engine and ends it.
+// endCopy ends a copy and frees its engine.
 func (s *simulation) endCopy(node, stream int32) {
 	c := s.copierOf(dag.NodeID(node))
 	s.copiers[c].active--
@@ -496,9 +496,9 @@ func (s *simulation) endCopy(node, stream int32) {
 	s.copiers[c].kept = s.follower(c, stream)
 }
 
-// follower is the copy for the same engine that comes next on a stream, where nothing but the one that ended holds it back: -1 for
-// none. An engine goes on with the stream that it is at, whatever waits on others and since when: on an H200, of 16 copies spread
-// over two streams, the eight of one stream were made first.
+// follower returns the next copy of a stream for the same engine if it waits only for the copy that ended, else -1. An engine
+// prefers it to copies of other streams, however long they have waited: on an H200, of 16 copies spread over two streams, the eight of
+// one stream were made first.
 func (s *simulation) follower(c, stream int32) int32 {
 	if s.graph || s.m.CopyEngines > 1 {
 		return -1
@@ -517,7 +517,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 	return int32(op.Node)
 }
 
-// pace sets the speed of a device's link anew and schedules the next end of a copy.
+// pace updates the speed of a link and schedules the next end of a copy.
 func (s *simulation) pace(d int32) {
 	l := &s.links[d]
 	if next := l.pace(s.now, s.m.BothWays); !math.IsInf(next, 1) {
@@ -525,18 +525,18 @@ func (s *simulation) pace(d int32) {
 	}
 }
 
-// share divides a device's multiprocessors anew and schedules the next end of a kernel.
-func (s *simulation) share(d int32) {
+// divide updates how kernels share the multiprocessors of a device, and schedules the next end of a kernel.
+func (s *simulation) divide(d int32) {
 	sharing := &s.sharing[d]
 	if next := sharing.divide(s.now); !math.IsInf(next, 1) {
 		s.events.push(event{us: max(next, s.now), node: d, stream: sharing.version, kind: sharedDone})
 	}
 }
 
-// linkOf is a device's link among what can be touched.
+// linkOf returns the index of the link of a device in touched.
 func (s *simulation) linkOf(d int32) int32 { return int32(len(s.copiers)) + s.devices + d }
 
-// touch notes that a copier, a device's multiprocessors or its link must choose again before time moves on.
+// touch marks a copier, the multiprocessors of a device or its link to choose again before time advances.
 func (s *simulation) touch(c int32) {
 	mark := &s.isTouched[c]
 	if !*mark {
@@ -545,7 +545,7 @@ func (s *simulation) touch(c int32) {
 	}
 }
 
-// copierOf is the copy engine of a node that is on the timeline. The host has one for all devices.
+// copierOf returns the copy engine of a node on the timeline. The host has one for all devices.
 func (s *simulation) copierOf(node dag.NodeID) int32 {
 	span := &s.timeline.Nodes[node]
 	return CopierOf(span.Engine, span.Device)
@@ -558,7 +558,7 @@ func CopierOf(e plan.Engine, device int32) int32 {
 	return device*int32(plan.EngineKinds) + int32(e)
 }
 
-// finish ends a node now and lets its stream, and the host where it waited for it, go on.
+// finish ends a node now and resumes its stream, and the host if it waited for the node.
 func (s *simulation) finish(node, stream int32) {
 	s.timeline.Nodes[node].End = s.now
 	state := &s.streams[stream]
