@@ -49,7 +49,7 @@ type Timeline struct {
 	Graph      bool       // replayed as one CUDA graph, else as streams
 	MakespanUS float64    // from the start of submission to the end of the last node
 	Nodes      []Span     // by node
-	Host       []HostSpan // in submission order; empty where submission costs nothing
+	Host       []HostSpan // in submission order; empty if submission takes no time
 }
 
 // CriticalPath returns the chain of nodes that determines the makespan, in time order: the Cause of each node names the one before
@@ -69,7 +69,7 @@ func (t *Timeline) CriticalPath() []dag.NodeID {
 	return path
 }
 
-// Busy is how long an engine of a device had at least one node to run, and Load the time those nodes would take one at a time.
+// Busy is the use of one engine: US is how long it had at least one node to run, LoadUS what those nodes would take one at a time.
 type Busy struct {
 	Device int32
 	Engine Engine
