@@ -1,5 +1,5 @@
 // Plans, memory layouts, graph edges and replays with one thing changed: the proof's verdict must be that of plain reachability over
-// the ops, whatever was changed. DAGRUN_MUTATIONS sets how many are tried.
+// the ops, whatever was changed. With DAGRUN_LONG set, ten times as many are tried.
 
 package planner
 
@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,8 +17,8 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// usualMutations is how many are tried where DAGRUN_MUTATIONS says nothing.
-const usualMutations = 100_000
+// How many are tried, and how many with DAGRUN_LONG set: then more than 100,000 of plans and 100,000 of layouts.
+const usualMutations, longMutations = 100_000, 1_000_000
 
 // subject is what is changed: a right plan with its edges and its replay.
 type subject struct {
@@ -33,6 +32,7 @@ type subject struct {
 // mutation changes one thing of a subject's copies; false where it has no such thing.
 type mutation struct {
 	name   string
+	of     string // what is changed: plans, layouts, edges or replays
 	change func(s *subject) bool
 	verify func(s *subject) error
 	right  func(s *subject) bool
@@ -44,13 +44,16 @@ func verifyReplay(s *subject) error { return VerifyReplay(s.g, s.plan, s.replay)
 
 func mutations() []mutation {
 	ofPlan := func(name string, change func(s *subject) bool) mutation {
-		return mutation{name, change, verifyPlan, plainlyRight}
+		return mutation{name, "plans", change, verifyPlan, plainlyRight}
+	}
+	ofLayout := func(name string, change func(s *subject) bool) mutation {
+		return mutation{name, "layouts", change, verifyPlan, plainlyRight}
 	}
 	ofEdges := func(name string, change func(s *subject) bool) mutation {
-		return mutation{name, change, verifyEdges, plainlyRightEdges}
+		return mutation{name, "edges", change, verifyEdges, plainlyRightEdges}
 	}
 	ofReplay := func(name string, change func(s *subject) bool) mutation {
-		return mutation{name, change, verifyReplay, plainlyRightReplay}
+		return mutation{name, "replays", change, verifyReplay, plainlyRightReplay}
 	}
 	return []mutation{
 		ofPlan("nothing", func(s *subject) bool { return true }),
@@ -63,12 +66,12 @@ func mutations() []mutation {
 		ofPlan("event used again", (*subject).mergeEvents),
 		ofPlan("wait for another node", (*subject).retarget),
 		ofPlan("wait put later", (*subject).delayWait),
-		ofPlan("buffer moved", (*subject).moveBuffer),
-		ofPlan("buffers swapped", (*subject).swapBuffers),
-		ofPlan("buffer on another one", (*subject).stackBuffers),
-		ofPlan("placement left out", (*subject).dropPlacement),
-		ofPlan("kept buffer forgotten", (*subject).dropKept),
-		ofPlan("one more buffer kept", (*subject).addKept),
+		ofLayout("buffer moved", (*subject).moveBuffer),
+		ofLayout("buffers swapped", (*subject).swapBuffers),
+		ofLayout("buffer on another one", (*subject).stackBuffers),
+		ofLayout("placement left out", (*subject).dropPlacement),
+		ofLayout("kept buffer forgotten", (*subject).dropKept),
+		ofLayout("one more buffer kept", (*subject).addKept),
 		ofEdges("no edge changed", func(s *subject) bool { return true }),
 		ofEdges("edge left out", (*subject).dropEdge),
 		ofEdges("edge turned", (*subject).turnEdge),
@@ -82,11 +85,9 @@ func mutations() []mutation {
 }
 
 func TestMutationsAreJudgedAsReachabilityDoes(t *testing.T) {
-	count := usualMutations
-	if text := os.Getenv("DAGRUN_MUTATIONS"); text != "" {
-		var err error
-		count, err = strconv.Atoi(text)
-		require.NoError(t, err, "DAGRUN_MUTATIONS")
+	count, least := usualMutations, map[string]int{"plans": 30_000, "layouts": 20_000, "edges": 10_000, "replays": 10_000}
+	if os.Getenv("DAGRUN_LONG") != "" {
+		count, least = longMutations, map[string]int{"plans": 100_000, "layouts": 100_000, "edges": 100_000, "replays": 100_000}
 	}
 	kinds := mutations()
 	right, wrong, differ := make([]int, len(kinds)), make([]int, len(kinds)), make([]int, len(kinds))
@@ -118,9 +119,15 @@ func TestMutationsAreJudgedAsReachabilityDoes(t *testing.T) {
 			}
 		}
 	}
+	tried := map[string]int{}
 	t.Logf("%-36s %8s %8s %8s", "changed", "right", "wrong", "differ")
 	for k := range kinds {
 		t.Logf("%-36s %8d %8d %8d", kinds[k].name, right[k], wrong[k], differ[k])
+		tried[kinds[k].of] += right[k] + wrong[k]
+	}
+	for _, of := range []string{"plans", "layouts", "edges", "replays"} {
+		t.Logf("%d %s", tried[of], of)
+		require.GreaterOrEqual(t, tried[of], least[of], "%s", of)
 	}
 	require.Empty(t, first)
 	for k := range kinds {

@@ -20,7 +20,7 @@ func eachRandomPlan(t *testing.T, visit func(rng *rand.Rand, p *plan.Plan, nodes
 	t.Helper()
 	small, wide := 4000, 40
 	if os.Getenv("DAGRUN_LONG") != "" {
-		small, wide = 100_000, 1000
+		small, wide = 20_000, 200
 	}
 	for seed := range small + wide {
 		rng := rand.New(rand.NewPCG(uint64(seed), 12))

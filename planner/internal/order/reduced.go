@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// link is a launch that another directly follows.
+// link is a launch that another directly follows. from is -1 once it is known to be needless.
 type link struct{ from, to int32 }
 
 // front is what starts after a point of a stream, or after an event's record: the launches that come directly after it.
@@ -24,7 +24,7 @@ const usualFront = 4
 // It walks backwards with, for each stream and event, the launches that directly follow this point, and the first launch of every stream
 // that starts after one of them has finished. A launch among the former is not needed if it is among the latter's.
 func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
-	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots)), links: make([]link, 0, len(p.Order)), needless: make([]bool, 0, len(p.Order))}
+	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots)), links: make([]link, 0, len(p.Order))}
 	width := passWidth(len(p.Streams), len(p.Streams)+int(p.Events))
 	for low := 0; low < max(1, len(p.Streams)); low += width {
 		r.pass(int32(low), min(width, len(p.Streams)-low))
@@ -34,10 +34,9 @@ func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
 
 // reduction is a walk against the order of submission.
 type reduction struct {
-	p        *plan.Plan
-	s        *Schedule
-	links    []link
-	needless []bool
+	p     *plan.Plan
+	s     *Schedule
+	links []link
 
 	streams, events         []front
 	streamAfter, eventAfter []int32 // rows of positions
@@ -68,13 +67,13 @@ func (r *reduction) pass(low int32, width int) {
 		case plan.Launch:
 			if low == 0 {
 				for _, to := range r.streams[stream] {
-					r.links, r.needless = append(r.links, link{int32(op.Node), to}), append(r.needless, false)
+					r.links = append(r.links, link{int32(op.Node), to})
 				}
 			}
 			for _, to := range r.streams[stream] {
 				spot := r.s.Spots[to]
 				if k := int(spot.Stream - low); k >= 0 && k < width && after[k] <= spot.Pos {
-					r.needless[at] = true
+					r.links[at].from = -1
 				}
 				at++
 			}
@@ -120,8 +119,8 @@ func (r *reduction) list() (start, from []int32) {
 		place[node] = int32(k)
 	}
 	start = make([]int32, n+1)
-	for i, l := range r.links {
-		if !r.needless[i] {
+	for _, l := range r.links {
+		if l.from >= 0 {
 			start[place[l.to]+1]++
 		}
 	}
@@ -130,8 +129,8 @@ func (r *reduction) list() (start, from []int32) {
 	}
 	from = make([]int32, start[n])
 	next := slices.Clone(start[:n])
-	for i, l := range r.links {
-		if k := place[l.to]; !r.needless[i] {
+	for _, l := range r.links {
+		if k := place[l.to]; l.from >= 0 {
 			from[next[k]] = l.from
 			next[k]++
 		}
