@@ -1,4 +1,4 @@
-// The auto strategy: several plans, each simulated, the best kept. Assigns no stream itself.
+// The auto strategy: makes several plans, simulates each and keeps the best.
 
 package planner
 

@@ -1,4 +1,4 @@
-// Comparison: every strategy at several stream counts, side by side. Chooses nothing.
+// Comparison: every strategy at several stream counts, side by side.
 
 package planner
 
@@ -19,7 +19,7 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// Comparison is what several plans of one graph come to.
+// Comparison holds the figures of several plans of one graph.
 type Comparison struct {
 	Name    string
 	Machine string

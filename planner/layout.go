@@ -1,4 +1,4 @@
-// Memory and edges of plans that were made by hand or read from a file. Holds no algorithm of its own.
+// Memory and edges of plans that were made by hand or read from a file.
 
 package planner
 

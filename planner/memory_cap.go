@@ -1,5 +1,5 @@
-// The memory cap: plans that need more are searched for a layout that fits, made again with fewer things at once, or refused with what
-// is missing and how sure that is. Inserts no waits and places no buffer itself.
+// The memory cap: searches for a layout that fits, then plans again with less running at once. If no plan fits, the error says how
+// much is missing and what was proved.
 
 package planner
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// ErrMemoryCap is what a *MemoryCapError matches.
+// ErrMemoryCap is matched by every *MemoryCapError.
 var ErrMemoryCap = errors.New("memory cap exceeded")
 
 // MemoryCapError says that no plan was found that fits Options.MemoryCap.

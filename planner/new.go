@@ -1,4 +1,4 @@
-// Planning from end to end: options to a finished plan. Holds no algorithm of its own.
+// Planning from options to a finished plan.
 
 package planner
 
@@ -27,7 +27,7 @@ var strategies = []string{"serial", "roundrobin", "heft", "cover", "list", "auto
 // Nodes of different devices or priorities never share a stream, so that a plan has at least one stream for each such pair
 // whatever Options.Streams says. Streams that only copy are not counted. Under sync: explicit nodes are submitted in
 // declared order, each after: between streams becomes a wait as it was written, and other nodes get streams of their own;
-// what Verify finds unenforced then is for [Violations] to tell, not an error of New.
+// dependencies that the plan does not enforce are then listed by [Violations] and are no error of New.
 //
 // Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
 // [ErrMemoryCap] or the context's error.
@@ -58,7 +58,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 // mostCoverStreams is how many compute streams of a device cover takes where nobody set a limit.
 const mostCoverStreams = 128
 
-// request is what was asked for, defaults filled in.
+// request holds the arguments of New with defaults filled in.
 type request struct {
 	ctx       context.Context
 	g         *dag.Graph

@@ -24,7 +24,8 @@ type OccupancyStep struct {
 	Bytes int64
 }
 
-// OccupancyOf returns the memory use of a predicted run, one entry for each device with buffers, by device. A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
+// OccupancyOf returns the memory use of a predicted run, one entry for each device with buffers, by device.
+// A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
 // keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))

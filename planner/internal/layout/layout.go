@@ -1,4 +1,4 @@
-// Memory layout: where each device buffer lives in its device's arena. Decides no order of nodes; Verify proves the result.
+// Memory layout: places each device buffer in the arena of its device. Verify proves the result.
 
 // Package layout decides where buffers lie and which edges a CUDA graph of a plan needs.
 package layout
@@ -88,7 +88,7 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 	return a
 }
 
-// put sets the offsets of what shares bytes.
+// put sets the offsets of buffers that share bytes.
 func (a *arena) put(offsets, offset []int64) {
 	for k, b := range a.sharing {
 		offset[b] = a.base + offsets[k]

@@ -1,4 +1,4 @@
-// The buffers that are alive together where a plan needs the most device memory. Changes no plan.
+// Finds the buffers that are alive together where a plan needs the most device memory.
 
 package layout
 
@@ -19,7 +19,7 @@ type LiveBuffer struct {
 	Buffer dag.BufferID
 	Name   string
 	Bytes  int64
-	Kept   bool // its bytes are its own for the whole program
+	Kept   bool // shares its bytes with no other buffer for the whole program
 }
 
 // Peak is where a plan needs the most memory of one device.

@@ -1,4 +1,4 @@
-// Assembly: an assignment and its waits become streams of ops, a submission order and events. Decides no order and no wait.
+// Assembly: turns an assignment and its waits into streams of ops, a submission order and events.
 
 package place
 
@@ -24,8 +24,8 @@ type assembler struct {
 
 var assemblers = sync.Pool{New: func() any { return new(assembler) }}
 
-// Finish makes a plan's streams, order and events of an assignment, whose streams get their final numbers. With single each record
-// has an event of its own.
+// Finish numbers the streams of an assignment and makes the streams, order and events of a plan. With single, each record has its
+// own event.
 func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
 	if p.explicit { // submit in declared order, so that the submission does not depend on priorities
 		a.order = p.order
@@ -40,7 +40,7 @@ func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
 	return nil
 }
 
-// plantFaults makes wrong what a test wants to be wrong.
+// plantFaults adds the faults that a test asks for.
 func plantFaults(p *Problem, a *Assignment, w *waitList) {
 	n := p.len()
 	switch last := len(w.from) - 1; {

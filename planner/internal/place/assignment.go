@@ -1,4 +1,4 @@
-// An assignment: each node's stream and the order of submission, before waits. Makes no ops.
+// An assignment: the stream of each node and the order of submission, before waits are inserted.
 
 package place
 
@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Assignment is what a strategy decides. Stream order is submission order, which is topological.
+// Assignment is the result of a strategy. Stream order is submission order, which is topological.
 type Assignment struct {
 	stream  []int32       // of each node
 	order   []int32       // nodes as submitted
 	streams []draftStream // by stream
 	waits   *waitList     // nil: not known yet
-	score   score         // as the strategy sees it, where it looks
-	owner   *lister       // whose memory this is, nil for nobody's
+	score   score         // as the strategy predicts it, if it does
+	owner   *lister       // owner of the memory, nil for none
 }
 
-// Release hands the memory back where it is somebody's. The assignment must not be used any more.
+// Release returns the memory to its owner, if any. The assignment must not be used any more.
 func (s *Assignment) Release() {
 	if s.owner != nil {
 		s.owner.release()
 	}
 }
 
-// draftStream is a stream before it has a number that people see.
+// draftStream is a stream before it has its final number.
 type draftStream struct {
 	pool     int32
 	binding  int32 // index into the problem's bindings, -1 for none

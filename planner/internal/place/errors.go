@@ -1,4 +1,4 @@
-// Errors of planning that callers branch on. Holds no text that depends on a graph.
+// Errors of planning that callers branch on.
 
 package place
 

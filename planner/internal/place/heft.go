@@ -13,12 +13,12 @@ import (
 // span is a time in which a processor is busy.
 type span struct{ from, to float64 }
 
-// processor is a stream or a copy engine with what it does, in order of time.
+// processor is a stream or a copy engine and when it is busy, in order of time.
 type processor struct{ busy []span }
 
 // fit returns the earliest time from ready on at which there is room for so long.
 func (c *processor) fit(ready, us float64) float64 {
-	// What ends before it is ready cannot be in its way.
+	// Spans that end before ready do not matter.
 	at, _ := slices.BinarySearchFunc(c.busy, ready, func(s span, ready float64) int { return cmp.Compare(s.to, ready) })
 	start := ready
 	for ; at < len(c.busy); at++ {
@@ -31,7 +31,7 @@ func (c *processor) fit(ready, us float64) float64 {
 }
 
 func (c *processor) take(from, to float64) {
-	// Behind all that starts at the same time: what takes no time keeps its order.
+	// After all spans that start at the same time, so that nodes of no duration keep their order.
 	at, _ := slices.BinarySearchFunc(c.busy, from, func(s span, from float64) int {
 		if s.from <= from {
 			return -1

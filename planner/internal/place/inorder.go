@@ -1,4 +1,4 @@
-// Assigning nodes in a given order of submission, for plans that must fit a memory cap. Makes no waits.
+// Assigning nodes in a given order of submission, for plans that must fit a memory cap.
 
 package place
 
@@ -13,7 +13,7 @@ func InOrder(p *Problem, order []int32, streams int) *Assignment {
 	for k := range p.bindings {
 		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
 	}
-	unbound := make([][]int32, len(p.pools)) // of each pool, those that are open to all
+	unbound := make([][]int32, len(p.pools)) // by pool, the streams that users did not number
 	free := make([]float64, len(s.streams))
 	end := make([]float64, p.len())
 	for _, i := range order {

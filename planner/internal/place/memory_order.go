@@ -1,4 +1,4 @@
-// An order of nodes that keeps few bytes alive, for plans that must fit a memory cap. Makes no waits.
+// An order of nodes that keeps few bytes alive, for plans that must fit a memory cap.
 
 package place
 
@@ -18,7 +18,7 @@ const (
 	memoryWindow = 256
 )
 
-// memoryGraph is a graph as a serial order sees its memory.
+// memoryGraph is a graph with the buffers that each node uses.
 type memoryGraph struct {
 	p        *Problem
 	preds    adjacency
@@ -103,7 +103,7 @@ func (f *memoryGraph) succsOf(i int32) []int32 {
 	return f.preds.succ[f.preds.succStart[i]:f.preds.succStart[i+1]]
 }
 
-// step is what running a node next would do to the bytes alive: take some, and give some back after it.
+// step returns how many bytes become alive if a node runs next, and how many are no longer alive after it.
 func (f *memoryGraph) step(left []int32, i int32) (take, give int64) {
 	for _, k := range f.usesOf(i) {
 		if left[k] == f.users[k] {
@@ -158,7 +158,8 @@ func (f *memoryGraph) missing() (count, ready []int32) {
 	return count, ready
 }
 
-// greedy always runs what leaves the fewest bytes alive, among equals what takes the fewest, then what became ready last.
+// greedy always runs the node that leaves the fewest bytes alive; among equals the one that takes the fewest, then the one that
+// became ready last.
 func (f *memoryGraph) greedy() []int32 {
 	missing, ready := f.missing()
 	slices.Reverse(ready)
@@ -187,7 +188,7 @@ func (f *memoryGraph) greedy() []int32 {
 	return order
 }
 
-// depthFirst finishes what each last node needs before it begins on the next, the heavier needs first.
+// depthFirst runs everything that one last node needs before it turns to the next, needs with more bytes first.
 func (f *memoryGraph) depthFirst() []int32 {
 	n := f.p.len()
 	weight := make([]int64, n) // bytes the node uses

@@ -105,7 +105,7 @@ func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 	return &Assignment{stream: stream, order: order, streams: h.streams, score: best}, nil
 }
 
-// rounding is by which part sums of the same durations may differ that are added up in different orders.
+// rounding is the relative difference that sums of the same durations may have if added in different orders.
 const rounding = 1e-12
 
 // cost counts waits, then records.
@@ -146,8 +146,8 @@ func (h *polisher) score() score {
 	return score{h.now.end[n], int(h.now.waits[n]), int(h.now.records[n])}
 }
 
-// evaluate times the assignment where nodes between two places have changed, and counts its waits. It gives up, and returns false, as
-// soon as the makespan is sure to be beyond the limit, or there are more waits than may be.
+// evaluate times the assignment after nodes between two places have changed, and counts its waits. It returns false as soon as the
+// makespan is certain to exceed the limit, or there are more waits than allowed.
 func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	w := h.width
 	n := int32(len(h.order))
@@ -288,7 +288,7 @@ func (h *polisher) timingOf(i int32) *timing {
 	return &h.now
 }
 
-// accept makes what was evaluated the timing of now.
+// accept makes the evaluated timing the current one.
 func (h *polisher) accept() {
 	w, n, from, until := h.width, int32(len(h.order)), h.from, h.until
 	now, next := &h.now, &h.next

@@ -1,4 +1,4 @@
-// The problem: a graph as the strategies see it, with durations, ranks, engines and bindings. Decides nothing.
+// The problem: a graph as the strategies see it, with durations, ranks, engines and bindings.
 
 // Package place decides on which stream each node runs, in which order nodes are submitted and where streams wait.
 package place
@@ -57,7 +57,7 @@ type adjacency struct {
 
 func (p *Problem) len() int { return p.g.Len() }
 
-// sync is what a wait takes on the device.
+// sync is the time that a wait takes on the device.
 func (p *Problem) sync() float64 {
 	if p.machine.Unit {
 		return 0
@@ -92,10 +92,10 @@ func (p *Problem) boundOf(i int32) int32 {
 	return p.bound[i]
 }
 
-// problems keeps the memory of problems that are solved.
+// problems keeps the memory of solved problems for reuse.
 var problems = sync.Pool{New: func() any { return new(Problem) }}
 
-// Release hands the problem's memory to another. It must not be used any more.
+// Release lets another problem use the memory. The problem must not be used any more.
 func (p *Problem) Release() {
 	if p.len() <= scratch.MostKept {
 		*p = Problem{rank: p.rank}
@@ -217,7 +217,7 @@ func (p *Problem) classify() (numbered bool) {
 	return numbered
 }
 
-// bind collects the streams that users numbered and refuses those that no stream could be.
+// bind collects the streams that users numbered, and returns an error if the nodes of one cannot share a stream.
 func (p *Problem) bind() error {
 	g := p.g
 	known := map[int32]int{}

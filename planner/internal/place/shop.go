@@ -7,7 +7,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// CanSearch says whether Shop takes a problem: not where users chose streams, or declared the order, themselves.
+// CanSearch reports whether Shop takes a problem: not if users chose streams or declared the order themselves.
 func CanSearch(p *Problem) bool { return p.len() > 1 && p.bound == nil && !p.explicit }
 
 // Shop searches for a schedule of small makespan, starting from orders of all nodes. Copies of one engine share a stream, so that the

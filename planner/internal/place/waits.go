@@ -162,7 +162,7 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 			}
 			theirs := c.clock[q*width : (q+1)*width]
 			for b, v := range theirs[:len(mine)] {
-				// What q says of its own stream is q itself: it must not make q look implied by another.
+				// The entry of q for its own stream stays, or q would seem to be implied by another.
 				if v > mine[b] && (!inside || int32(b) != t-lo) {
 					mine[b] = v
 				}
