@@ -32,35 +32,26 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	}
 	l := &linker{program: p, kernel: k, shared: map[ptx.VariableID]int64{}}
 	var order []*function
-	var visit func(id ptx.FunctionID) error
-	visit = func(id ptx.FunctionID) error {
+	visit := func(id ptx.FunctionID) {
 		if k.functions[id] != nil {
-			return nil
+			return
 		}
-		f := &m.Functions[id]
-		fn := &function{f: f, id: id}
+		fn := &function{f: &m.Functions[id], id: id}
 		k.functions[id] = fn
 		order = append(order, fn)
-		return nil
 	}
-	if err := visit(id); err != nil {
-		return nil, err
-	}
+	visit(id)
 	k.entry = k.functions[id]
 	// Functions whose address is taken somewhere may be called through it, so every one that is named is compiled.
 	for i := 0; i < len(order); i++ {
 		for _, callee := range named(m, order[i].f) {
 			if m.Functions[callee].Defined && !m.Functions[callee].Entry {
-				if err := visit(callee); err != nil {
-					return nil, err
-				}
+				visit(callee)
 			}
 		}
 		if i == 0 {
 			for _, callee := range addressed(m) {
-				if err := visit(callee); err != nil {
-					return nil, err
-				}
+				visit(callee)
 			}
 		}
 	}
@@ -130,7 +121,6 @@ type linker struct {
 	shared    map[ptx.VariableID]int64
 	sharedEnd int64
 	openAlign int64
-	open      []ptx.VariableID
 	calls     map[*function][]*function
 	indirect  bool
 }
