@@ -190,8 +190,8 @@ type touch struct {
 	next         int32 // another of the placement, plus 1
 }
 
-// occupant is what a walk knows of a placement.
-type occupant struct {
+// placementState is what a walk knows of a placement.
+type placementState struct {
 	touches int32 // plus 1: the first of a list
 	before  int32 // plus 1: the first of a list of those it took bytes from
 	after   int32 // plus 1: the placement that took bytes from it
@@ -201,42 +201,42 @@ type occupant struct {
 // displacedBy is an entry of the list of those that a placement took bytes from.
 type displacedBy struct{ placement, next int32 }
 
-// deviceOwners are the owners of each device's bytes.
-type deviceOwners []deviceOwner
+// deviceArenas are the arenas of the devices.
+type deviceArenas []deviceArena
 
-type deviceOwner struct {
+type deviceArena struct {
 	device int32
-	owners owners
+	arena  arena
 }
 
-func (d *deviceOwners) of(device int32) *owners {
+func (d *deviceArenas) of(device int32) *arena {
 	for i := range *d {
 		if (*d)[i].device == device {
-			return &(*d)[i].owners
+			return &(*d)[i].arena
 		}
 	}
-	*d = append(*d, deviceOwner{device: device})
-	return &(*d)[len(*d)-1].owners
+	*d = append(*d, deviceArena{device: device})
+	return &(*d)[len(*d)-1].arena
 }
 
 // memoryWalk follows who has which bytes. A placement takes its bytes at its first access in submission order; all accesses of
 // those that had them must have finished before it starts on any stream, and none may come later. What holds for these holds
 // for those that had the bytes before them.
 type memoryWalk struct {
-	g         *dag.Graph
-	p         *plan.Plan
-	s         *schedule
-	index     []int32 // by buffer: its placement, plus 1
-	occupants []occupant
-	touches   []touch
-	displaced []displacedBy
-	arenas    deviceOwners
-	low       int
-	width     int
+	g          *dag.Graph
+	p          *plan.Plan
+	s          *schedule
+	index      []int32 // by buffer: its placement, plus 1
+	placements []placementState
+	touches    []touch
+	displaced  []displacedBy
+	arenas     deviceArenas
+	low        int
+	width      int
 }
 
 func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
-	m := &memoryWalk{g: g, p: p, s: s, index: make([]int32, len(g.Buffers)), occupants: make([]occupant, len(p.Memory)),
+	m := &memoryWalk{g: g, p: p, s: s, index: make([]int32, len(g.Buffers)), placements: make([]placementState, len(p.Memory)),
 		touches: make([]touch, 0, 2*len(p.Memory)), displaced: make([]displacedBy, 0, len(p.Memory))}
 	for k := range p.Memory {
 		if p.Memory[k].Bytes > 0 {
@@ -251,9 +251,9 @@ func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violatio
 	m.low, m.width = low, clocks.width()
 	for b, kept := range kept {
 		if k := m.index[b] - 1; kept && k >= 0 {
-			m.occupants[k].kept = true
-			if m.take(k); m.occupants[k].before > 0 {
-				return m.keptViolation(k, m.displaced[m.occupants[k].before-1].placement)
+			m.placements[k].kept = true
+			if m.take(k); m.placements[k].before > 0 {
+				return m.keptViolation(k, m.displaced[m.placements[k].before-1].placement)
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violatio
 			return m.checkUnused()
 		}
 		for _, a := range m.g.Accesses(dag.NodeID(node)) {
-			if k := m.index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !m.occupants[k].kept {
+			if k := m.index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi && !m.placements[k].kept {
 				if v := m.access(k, node, clock); v != nil {
 					return v
 				}
@@ -275,14 +275,14 @@ func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violatio
 
 // checkUnused checks that what no node uses stays off bytes that are kept.
 func (m *memoryWalk) checkUnused() *Violation {
-	for k := range int32(len(m.occupants)) {
-		t := &m.occupants[k]
+	for k := range int32(len(m.placements)) {
+		t := &m.placements[k]
 		if t.kept || t.touches > 0 || m.p.Memory[k].Bytes == 0 {
 			continue
 		}
 		m.take(k)
 		for at := t.before; at > 0; at = m.displaced[at-1].next {
-			if q := m.displaced[at-1].placement; m.occupants[q].kept {
+			if q := m.displaced[at-1].placement; m.placements[q].kept {
 				return m.keptViolation(q, k)
 			}
 		}
@@ -292,7 +292,7 @@ func (m *memoryWalk) checkUnused() *Violation {
 
 // access checks one access and remembers it.
 func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
-	t := &m.occupants[k]
+	t := &m.placements[k]
 	if t.after > 0 {
 		return m.reuseViolation(k, t.after-1, node)
 	}
@@ -312,10 +312,10 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 	t.touches = int32(len(m.touches))
 	for at := t.before; at > 0; at = m.displaced[at-1].next {
 		q := m.displaced[at-1].placement
-		if m.occupants[q].kept {
+		if m.placements[q].kept {
 			return m.keptViolation(q, k)
 		}
-		for u := m.occupants[q].touches; u > 0; u = m.touches[u-1].next {
+		for u := m.placements[q].touches; u > 0; u = m.touches[u-1].next {
 			last := m.s.spots[m.touches[u-1].node]
 			if own := int(last.stream) - m.low; own >= 0 && own < m.width && clock[own] < last.pos {
 				return m.sharedViolation(q, k, m.touches[u-1].node, node)
@@ -328,10 +328,10 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 // take gives a placement its bytes and lists who had them.
 func (m *memoryWalk) take(k int32) {
 	at := &m.p.Memory[k]
-	t := &m.occupants[k]
+	t := &m.placements[k]
 	m.arenas.of(at.Device).take(at.Offset, at.Offset+at.Bytes, k, func(q int32) {
-		if m.occupants[q].after != k+1 {
-			m.occupants[q].after = k + 1
+		if m.placements[q].after != k+1 {
+			m.placements[q].after = k + 1
 			m.displaced = append(m.displaced, displacedBy{q, t.before})
 			t.before = int32(len(m.displaced))
 		}
@@ -358,7 +358,7 @@ func (m *memoryWalk) keptViolation(kept, other int32) *Violation {
 
 // reuseViolation reports a buffer that is used again after another has taken its bytes.
 func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
-	first := m.occupants[after].touches // the oldest of the list
+	first := m.placements[after].touches // the oldest of the list
 	for m.touches[first-1].next > 0 {
 		first = m.touches[first-1].next
 	}

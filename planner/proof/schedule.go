@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// spot is where a node is launched: its stream, and the how many-th launch of that stream it is, from 1. The zero position
+// spot is where a node is launched: its stream, and its position among the launches of that stream, from 1. The zero position
 // means that it never is.
 type spot struct{ stream, pos int32 }
 

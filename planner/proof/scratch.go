@@ -16,32 +16,28 @@ func sized[T any](s []T, n int) []T {
 
 // zeroed returns a slice of n entries that are all zero.
 func zeroed[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
+	s = sized(s, n)
 	clear(s)
 	return s
 }
 
-// countingSort orders 0..n-1 (or the given order, which it keeps among equals) by a key below keys.
+// countingSort orders 0..n-1 (or the given order, which it keeps among equals) by a key below keys: a list for each key, filled from the
+// back.
 func countingSort(n, keys int, order []int32, key func(int32) int32) []int32 {
-	start := make([]int32, keys+1)
-	for k := range n {
-		start[key(int32(k))+1]++
-	}
-	for k := range keys {
-		start[k+1] += start[k]
-	}
-	sorted := make([]int32, n)
-	for i := range n {
+	lists, next := make([]int32, keys), make([]int32, n) // plus 1
+	for i := n - 1; i >= 0; i-- {
 		k := int32(i)
 		if order != nil {
 			k = order[i]
 		}
-		at := key(k)
-		sorted[start[at]] = k
-		start[at]++
+		list := &lists[key(k)]
+		next[k], *list = *list, k+1
+	}
+	sorted := make([]int32, 0, n)
+	for _, k := range lists {
+		for ; k > 0; k = next[k-1] {
+			sorted = append(sorted, k-1)
+		}
 	}
 	return sorted
 }

@@ -1,4 +1,4 @@
-// Owners: which placement had each byte of an arena last. Judges nothing.
+// Arena: which placement had each byte of an arena last. Judges nothing.
 
 package proof
 
@@ -7,49 +7,49 @@ import (
 	"slices"
 )
 
-// ownedChunk is how many ranges one chunk of owners holds at most: few enough to move, many enough that chunks are few.
-const ownedChunk = 256
+// rangesInChunk is how many ranges one chunk of an arena holds at most: few enough to move, many enough that chunks are few.
+const rangesInChunk = 256
 
-// owned is a range of bytes and the placement that had it last.
-type owned struct {
+// arenaRange is a range of bytes and the placement that had it last.
+type arenaRange struct {
 	lo, hi    int64
 	placement int32
 }
 
-// owners holds disjoint ranges, ascending, in chunks.
-type owners struct {
-	chunks [][]owned
+// arena holds disjoint ranges, ascending, in chunks.
+type arena struct {
+	chunks [][]arenaRange
 }
 
 // take gives bytes lo..hi to a placement and visits those that had any of them, some perhaps more than once.
-func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
-	c, _ := slices.BinarySearchFunc(o.chunks, lo, func(chunk []owned, lo int64) int {
+func (o *arena) take(lo, hi int64, placement int32, visit func(int32)) {
+	c, _ := slices.BinarySearchFunc(o.chunks, lo, func(chunk []arenaRange, lo int64) int {
 		return cmp.Compare(chunk[len(chunk)-1].hi, lo+1)
 	})
 	if c == len(o.chunks) {
 		if c == 0 {
-			o.chunks = append(o.chunks, make([]owned, 0, 8))
+			o.chunks = append(o.chunks, make([]arenaRange, 0, 8))
 		} else {
 			c--
 		}
 	}
-	at, _ := slices.BinarySearchFunc(o.chunks[c], lo, func(e owned, lo int64) int { return cmp.Compare(e.hi, lo+1) })
+	at, _ := slices.BinarySearchFunc(o.chunks[c], lo, func(e arenaRange, lo int64) int { return cmp.Compare(e.hi, lo+1) })
 
-	var pieces [3]owned // what is left of the first, the new, what is left of the last
+	var pieces [3]arenaRange // what is left of the first, the new, what is left of the last
 	count := 1
-	next := owned{lo, hi, placement}
-	var right owned
+	next := arenaRange{lo, hi, placement}
+	var right arenaRange
 	for d, i := c, at; ; d, i = d+1, 0 {
 		end := i
 		for end < len(o.chunks[d]) && o.chunks[d][end].lo < hi {
 			e := o.chunks[d][end]
 			visit(e.placement)
 			if e.lo < lo {
-				pieces[0] = owned{e.lo, lo, e.placement}
+				pieces[0] = arenaRange{e.lo, lo, e.placement}
 				count = 2
 			}
 			if e.hi > hi {
-				right = owned{hi, e.hi, e.placement}
+				right = arenaRange{hi, e.hi, e.placement}
 			}
 			end++
 		}
@@ -73,7 +73,7 @@ func (o *owners) take(lo, hi int64, placement int32, visit func(int32)) {
 }
 
 // tidy drops chunks that c's growth emptied and splits c if it is full.
-func (o *owners) tidy(c int) {
+func (o *arena) tidy(c int) {
 	last := c + 1
 	for last < len(o.chunks) && len(o.chunks[last]) == 0 {
 		last++
@@ -81,7 +81,7 @@ func (o *owners) tidy(c int) {
 	if last > c+1 {
 		o.chunks = slices.Delete(o.chunks, c+1, last)
 	}
-	if full := o.chunks[c]; len(full) > ownedChunk {
+	if full := o.chunks[c]; len(full) > rangesInChunk {
 		half := len(full) / 2
 		o.chunks = slices.Insert(o.chunks, c+1, slices.Clone(full[half:]))
 		o.chunks[c] = full[:half]

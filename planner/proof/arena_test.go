@@ -1,4 +1,4 @@
-// Ranges of bytes and who had them last, against an array of bytes.
+// Ranges of bytes and which placement had them last, against an array of bytes.
 
 package proof
 
@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOwnersAgreeWithBytes(t *testing.T) {
+func TestArenaAgreesWithBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, size := range []int{12, 60, 1200} {
 		for round := range 12 {
-			o := &owners{}
+			o := &arena{}
 			bytes := make([]int32, size)
 			for i := range bytes {
 				bytes[i] = -1
@@ -40,7 +40,7 @@ func TestOwnersAgreeWithBytes(t *testing.T) {
 			end := int64(-1)
 			for _, chunk := range o.chunks {
 				require.NotEmpty(t, chunk)
-				require.LessOrEqual(t, len(chunk), ownedChunk+2)
+				require.LessOrEqual(t, len(chunk), rangesInChunk+2)
 				for _, e := range chunk {
 					require.Less(t, e.lo, e.hi)
 					require.LessOrEqual(t, end, e.lo)
