@@ -76,6 +76,7 @@ type Program struct {
 	low       bool                    // and some of them low
 
 	replays   atomic.Uint64
+	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
 	callbacks sync.WaitGroup
 
 	turns            chan *Turn // of ReplayThen, on their way; nil before the first

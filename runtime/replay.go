@@ -36,6 +36,7 @@ func (p *Program) replay(in *instance) error {
 		p.next = 0
 	}
 	p.dirty = true
+	p.latest.Store(in)
 	p.replays.Add(1)
 	return p.submit(in)
 }
@@ -105,7 +106,10 @@ func (p *Program) Replays() uint64 { return p.replays.Load() }
 // Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission
 // order; it works while the device hangs. Options.DebugProgress must be set, and the program not have replayed before.
 func (p *Program) Unfinished() []string {
-	in := p.last()
+	in := p.latest.Load()
+	if in == nil {
+		in = p.instances[0]
+	}
 	if in.progress == 0 {
 		return nil
 	}
