@@ -5,9 +5,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -33,6 +36,12 @@ func selfAsCommand(t testing.TB) string {
 	return self
 }
 
+// raceDetector says whether this program was built with it.
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
+}
+
 func TestScripts(t *testing.T) {
 	pipelines, err := filepath.Abs("../../pipelines")
 	if err != nil {
@@ -48,6 +57,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // under -race each process would sleep for a second at its end
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "race" {
+				return raceDetector(), nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status":  status,

@@ -66,7 +66,11 @@ func leftWaiting(t *testing.T, queues int) int {
 	require.NoError(t, err)
 	flag := (*uint32)(unsafe.Pointer(unsafe.SliceData(p.HostBytes(flagAt, 4))))
 	release := func() { atomic.StoreUint32(flag, 1) }
-	defer release()
+	defer func() {
+		if flag != nil { // a check failed while a kernel is held
+			release()
+		}
+	}()
 	streams := make([]cudart.Stream, 24)
 	for i := range streams {
 		streams[i], err = p.NewStream(0, dag.Normal)
@@ -118,6 +122,7 @@ func leftWaiting(t *testing.T, queues int) int {
 	for _, s := range streams {
 		require.NoError(t, s.Close())
 	}
+	flag = nil
 	require.NoError(t, p.Free(flagAt))
 	require.NoError(t, module.Close())
 	require.NoError(t, p.Close())

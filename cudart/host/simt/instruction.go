@@ -630,13 +630,13 @@ func (c *compiler) memory() op {
 				extend = func(v uint64) uint64 { return truncate(uint64(signExtend(v, n)), wide) }
 			}
 		}
-		read := load(c.finder(space), base, offset, targets, t.Size(), extend)
-		if f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModMmio, ptx.ModCv) == ptx.ModOther {
-			return read
+		if !strong(f) {
+			return load(c.finder(space), base, offset, targets, t.Size(), read, extend)
 		}
+		polled := load(c.finder(space), base, offset, targets, t.Size(), readStrong, extend)
 		return func(x *exec, m uint32) {
 			x.polls = true
-			read(x, m)
+			polled(x, m)
 		}
 	case ptx.OpSt:
 		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
@@ -644,7 +644,10 @@ func (c *compiler) memory() op {
 		}
 		base, offset, space := c.address(o[0], f.Space())
 		sources := c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
-		return store(c.finder(space), base, offset, sources, t.Size())
+		if strong(f) {
+			return store(c.finder(space), base, offset, sources, t.Size(), writeStrong)
+		}
+		return store(c.finder(space), base, offset, sources, t.Size(), write)
 	case ptx.OpAtom, ptx.OpRed:
 		return c.atomic()
 	case ptx.OpPrefetch, ptx.OpPrefetchu, ptx.OpApplypriority, ptx.OpDiscard:
@@ -659,6 +662,11 @@ func (c *compiler) memory() op {
 	}
 	c.refuse("")
 	return nil
+}
+
+// strong says whether a load or store is one that other threads may see or make at the same time.
+func strong(f *ptx.Form) bool {
+	return f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther
 }
 
 func (c *compiler) atomic() op {

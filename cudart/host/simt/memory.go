@@ -160,22 +160,8 @@ func (x *exec) misaligned(address uint64, size, lane int) {
 }
 
 // load reads count values of size bytes each.
-func load(find memoryAt, base int, offset uint64, targets []int, size int, extend func(uint64) uint64) op {
+func load(find memoryAt, base int, offset uint64, targets []int, size int, read func(unsafe.Pointer, int) uint64, extend func(uint64) uint64) op {
 	total := size * len(targets)
-	if len(targets) == 1 && extend == nil && size == 4 {
-		d := targets[0]
-		return func(x *exec, m uint32) {
-			to, from := x.s[d], x.s[base]
-			for ; m != 0; m &= m - 1 {
-				i := bits.TrailingZeros32(m) & 31
-				a := from[i] + offset
-				if a&3 != 0 {
-					x.misaligned(a, 4, i)
-				}
-				to[i] = uint64(*(*uint32)(find(x, a, 4, i)))
-			}
-		}
-	}
 	return func(x *exec, m uint32) {
 		from := x.s[base]
 		for ; m != 0; m &= m - 1 {
@@ -223,8 +209,31 @@ func write(p unsafe.Pointer, size int, v uint64) {
 	}
 }
 
+// readStrong is read where another thread may write at the same time.
+func readStrong(p unsafe.Pointer, size int) uint64 {
+	switch size {
+	case 4:
+		return uint64(atomic.LoadUint32((*uint32)(p)))
+	case 8:
+		return atomic.LoadUint64((*uint64)(p))
+	}
+	return read(p, size)
+}
+
+// writeStrong is write where another thread may read or write at the same time.
+func writeStrong(p unsafe.Pointer, size int, v uint64) {
+	switch size {
+	case 4:
+		atomic.StoreUint32((*uint32)(p), uint32(v))
+	case 8:
+		atomic.StoreUint64((*uint64)(p), v)
+	default:
+		write(p, size, v)
+	}
+}
+
 // store writes count values of size bytes each.
-func store(find memoryAt, base int, offset uint64, sources []int, size int) op {
+func store(find memoryAt, base int, offset uint64, sources []int, size int, write func(unsafe.Pointer, int, uint64)) op {
 	total := size * len(sources)
 	return func(x *exec, m uint32) {
 		to := x.s[base]
