@@ -28,12 +28,10 @@ func (r rounding) directed() bool {
 }
 
 const (
-	nan16  = 0x7fff
-	nan32  = 0x7fffffff
-	nan64  = 0x7fffffffffffffff
-	small  = 0x1p-126 // the least normal float32
-	exact  = 53       // bits of a float64
-	bias64 = 1023
+	nan16 = 0x7fff
+	nan32 = 0x7fffffff
+	nan64 = 0x7fffffffffffffff
+	small = 0x1p-126 // the least normal float32
 )
 
 func float32Of(v uint64) float32 { return math.Float32frombits(uint32(v)) }
