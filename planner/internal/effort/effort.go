@@ -1,6 +1,6 @@
 // Effort: how hard the planner searches.
 
-// Package effort says how hard the planner searches. Whoever searches turns it into a number of steps, never into a time, so that the
+// Package effort says how hard the planner searches. A search turns it into a number of steps, never into a time, so that the
 // same graph and options give the same plan on every machine.
 package effort
 
@@ -15,19 +15,19 @@ type Effort uint8
 
 const (
 	Quick    Effort = iota // about the time that planning takes anyway
-	Normal                 // some tens of milliseconds more for some hundred nodes
-	Thorough               // seconds; for plans that are kept
+	Normal                 // tens of milliseconds more for a few hundred nodes
+	Thorough               // seconds; for plans that are saved and used often
 )
 
 var names = [...]string{"quick", "normal", "thorough"}
 
-// ErrEffort is what unknown efforts match.
+// ErrEffort is matched by the error for an unknown effort.
 var ErrEffort = errors.New("unknown effort")
 
-// Names are the names that Parse takes, from the least effort to the most.
+// Names returns the names that Parse accepts, from the least effort to the most.
 func Names() []string { return names[:] }
 
-// Parse returns the effort of a name; "" is quick.
+// Parse returns the effort with this name; "" is quick.
 func Parse(name string) (Effort, error) {
 	if name == "" {
 		return Quick, nil
@@ -40,7 +40,7 @@ func Parse(name string) (Effort, error) {
 	return Quick, fmt.Errorf("%w %q: there are %s", ErrEffort, name, strings.Join(names[:], ", "))
 }
 
-// Valid says whether it is one of the efforts.
+// Valid reports whether e is one of the efforts.
 func (e Effort) Valid() bool { return int(e) < len(names) }
 
 // String is the effort's name.

@@ -1,11 +1,12 @@
-// The heaviest antichain: the most bytes of buffers that no two of which may share, exactly, by flow. For as many buffers as a
-// table of all pairs allows.
+// The heaviest antichain: the set with the most bytes among sets of buffers of which no two may share bytes. Found exactly, by maximum
+// flow. Needs a table of all pairs of buffers.
 
 package layout
 
-// heaviestAntichain returns the buffers, ascending, of a set in which no two are ordered, with the most bytes; no layout needs
-// less. By Dilworth's theorem for weights: cover the order with chains that together hold each buffer as often as it has bytes,
-// the fewest chains being a maximum flow from each buffer's lower to its upper copy; what the minimum cut leaves is the set.
+// heaviestAntichain returns, in ascending order, a set of buffers of which no two are ordered and which has the most bytes. Every layout
+// needs at least that many bytes. By Dilworth's theorem for weights, the set follows from the fewest chains that cover each buffer as
+// often as it has bytes. The number of chains is a maximum flow from each buffer's lower copy to its upper copy, and the set is what the
+// minimum cut leaves.
 func heaviestAntichain(l *lifetimes) []int32 {
 	n := len(l.buffers)
 	f := newFlow(2*n + 2)

@@ -1,4 +1,4 @@
-// The edges of a CUDA graph: what has to be linked so that a graph keeps a plan's order. Builds no graph.
+// The edges that a CUDA graph needs so that it keeps a plan's order. Builds no graph.
 
 package layout
 
@@ -11,10 +11,10 @@ import (
 
 // Edges returns the edges that a CUDA graph of a plan needs: the transitive reduction of what happens before what in the
 // plan, stream order included, because buffers that share bytes rely on it. They come in submission order of To, so that a
-// graph can be built by walking the list, and for one To with ascending From. Where several nodes have no predecessor, each of them
+// graph can be built by walking the list, and by From among those with the same To. If several nodes have no predecessor, each of them
 // gets an edge from GraphRoot.
 //
-// The plan is known to be whole.
+// The plan's ops must be valid (proof.CheckOps).
 func Edges(p *plan.Plan, nodes int) []plan.GraphEdge {
 	s := order.Read(p, nodes)
 	start, from := s.Reduced(p)

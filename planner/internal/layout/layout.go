@@ -16,16 +16,16 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// arena is the memory of one device. What keeps its bytes lies below what is shared: there it cannot cut the shared bytes into pieces.
+// arena is the memory of one device. Buffers that keep their bytes lie below the shared bytes, so that they do not split them.
 type arena struct {
 	device  int32
 	base    int64   // where the shared bytes start
-	least   int64   // the bytes above it that the largest buffer without accesses takes
+	least   int64   // bytes above base for the largest buffer without accesses
 	sharing []int32 // buffers that may share bytes
 }
 
 // Memory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
-// plan's ops are known to be whole. kept says by buffer whether its bytes must stay its own.
+// plan's ops must be valid (proof.CheckOps). kept tells for each buffer whether it must keep bytes of its own.
 func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard effort.Effort) error {
 	devices, sum, err := arenaSizes(g)
 	if err != nil {
@@ -49,7 +49,7 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 				clear(offsets)
 			}
 			end = max(end, peakOf(l, offsets))
-			a.put(offsets, offset)
+			a.setShared(offsets, offset)
 		}
 		p.Stats.PeakDeviceBytes += a.base + end
 	}
@@ -64,7 +64,7 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 	return nil
 }
 
-// readArena sets the offsets of the buffers that share no bytes, and of those without accesses, which may lie anywhere.
+// readArena sets the offsets of buffers that share no bytes, and of buffers without accesses, which may lie anywhere.
 func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *arena {
 	a := &arena{device: device}
 	var unused []int32
@@ -88,14 +88,14 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 	return a
 }
 
-// put sets the offsets of buffers that share bytes.
-func (a *arena) put(offsets, offset []int64) {
+// setShared sets the offsets of buffers that share bytes.
+func (a *arena) setShared(offsets, offset []int64) {
 	for k, b := range a.sharing {
 		offset[b] = a.base + offsets[k]
 	}
 }
 
-// arenaSizes returns the devices that have buffers, ascending, and what all device buffers take side by side.
+// arenaSizes returns the devices that have buffers, ascending, and how many bytes all device buffers take without sharing.
 func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 	seen := map[int32]bool{}
 	for i := range g.Buffers {
@@ -116,7 +116,7 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 	return devices, sum, nil
 }
 
-// usedBuffers says by buffer whether any node accesses it.
+// usedBuffers tells for each buffer whether any node accesses it.
 func usedBuffers(g *dag.Graph) []bool {
 	used := make([]bool, len(g.Buffers))
 	for i := range int32(g.Len()) {

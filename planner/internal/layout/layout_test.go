@@ -85,7 +85,7 @@ func TestCrossingsAreAllPairs(t *testing.T) {
 			for _, entries := range []int{order.Entries, 60} {
 				l := readSharing(t, g, p, entries)
 				got := map[[2]int32]bool{}
-				l.crossing(func(a, b int32) { got[[2]int32{min(a, b), max(a, b)}] = true })
+				l.acrossStreams(func(a, b int32) { got[[2]int32{min(a, b), max(a, b)}] = true })
 				for b := range int32(len(l.buffers)) {
 					for a := range b {
 						overlap := l.first[a] <= l.last[b] && l.first[b] <= l.last[a]

@@ -1,4 +1,4 @@
-// What every plan of a graph needs: buffers that are alive together whatever the order. Places nothing.
+// The memory that every plan of a graph needs: buffers that are alive together in every order. Places nothing.
 
 package layout
 
@@ -10,12 +10,12 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// leastWords bounds the tables of which buffers are accessed before and after which node, 32 MiB.
+// leastWords limits the tables of the buffers that are accessed before and after each node to 32 MiB.
 const leastWords = 4 << 20
 
-// Least returns, for each device with buffers, the most bytes found that are alive at one node in every plan: what must keep its
-// bytes, what the node accesses, and what is accessed both before and after it in every order. In graphs too large for that the last
-// part is left out. Arena is what the plan needs at least, the same as Live.
+// Least returns, for each device with buffers, the node at which the most bytes are alive in every plan: buffers that are kept, buffers
+// that the node accesses, and buffers that are accessed both before and after it in every order. The last kind is left out for graphs that
+// are too large for the tables. Arena is what every plan needs at least, the same as Live.
 func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	devices, _, err := arenaSizes(g)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Lifetimes: which device buffers keep their bytes for the whole program, and which of the others are done before which start.
-// Places nothing.
+// Lifetimes: which device buffers keep their bytes for the whole program, and which of the others have finished before which others
+// start. Places nothing.
 
 package layout
 
@@ -13,8 +13,8 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Kept says by buffer whether its bytes must stay its own: it has contents before the first replay, or they are looked
-// at after the last, or they pass from one replay to the next. Scratch means nothing outside the kernel it was made for.
+// Kept tells for each buffer whether it must keep bytes of its own: because it has contents before the first replay, because its contents
+// are read after the last replay, or because they pass from one replay to the next. Scratch has no contents outside its kernel.
 func Kept(g *dag.Graph) []bool {
 	kept := make([]bool, len(g.Buffers))
 	for i := range g.Buffers {
@@ -30,7 +30,7 @@ func Kept(g *dag.Graph) []bool {
 	return kept
 }
 
-// lifetimes says what the plan orders among buffers that may share bytes. Buffers count from 0 here, in order of their ids.
+// lifetimes tells which buffers the plan orders, among those that may share bytes. Here buffers are numbered from 0, in order of ids.
 type lifetimes struct {
 	buffers     []int32 // ids
 	bytes       []int64 // rounded up to the arena's alignment
@@ -40,13 +40,13 @@ type lifetimes struct {
 	start    []int32 // by buffer, columns each: the last launch of a stream that comes before all accesses of the buffer
 	endStart []int32 // by buffer, into ends
 	ends     []mark
-	endless  []bool // used on a stream without a column: never known to be done
+	endless  []bool // used on a stream without a column, so not known to have finished
 }
 
 // mark is a launch, as the position on the stream of a column.
 type mark struct{ column, pos int32 }
 
-// before says whether every access of buffer a has finished before any of b starts.
+// before reports whether every access of buffer a has finished before any access of b starts.
 func (l *lifetimes) before(a, b int32) bool {
 	if l.endless[a] {
 		return false
@@ -60,7 +60,7 @@ func (l *lifetimes) before(a, b int32) bool {
 	return true
 }
 
-// apart says whether two buffers may share bytes.
+// apart reports whether two buffers may share bytes.
 func (l *lifetimes) apart(a, b int32) bool {
 	if l.first[a] < l.first[b] {
 		return l.before(a, b)
@@ -76,8 +76,8 @@ type stay struct {
 	next           int32 // another of the buffer, plus 1
 }
 
-// readLifetimes reads the lifetimes of the given buffers, each of which is accessed. It keeps about so many entries of clocks:
-// where more are needed, buffers of some streams count as never done.
+// readLifetimes reads the lifetimes of the given buffers, each of which is accessed. entries limits the memory for clocks: if more are
+// needed, buffers of some streams count as never finished.
 func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int32, entries int) *lifetimes {
 	n := len(buffers)
 	l := &lifetimes{buffers: buffers, bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n)}
@@ -139,7 +139,7 @@ func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int3
 	return l
 }
 
-// chooseColumns gives columns to all streams or to so many of them, those with the most bytes.
+// chooseColumns gives a column to each stream, or, if there are more than most, to the streams with the most bytes.
 func (l *lifetimes) chooseColumns(p *plan.Plan, stays []stay, most int) []int32 {
 	column := make([]int32, len(p.Streams))
 	if len(p.Streams) <= most {
@@ -175,8 +175,8 @@ func (l *lifetimes) chooseColumns(p *plan.Plan, stays []stay, most int) []int32 
 	return column
 }
 
-// busiest is the most bytes that are alive at one place of the submission order, and that place. All buffers alive there
-// are alive together in every replay, so no layout of this plan needs less.
+// busiest returns the place in the submission order where the most bytes are alive, and those bytes. All buffers alive there are alive
+// together in every replay, so every layout of this plan needs at least that many bytes.
 func (l *lifetimes) busiest(nodes int) (bytes int64, at int32) {
 	change := make([]int64, nodes+1)
 	for k := range l.buffers {

@@ -1,4 +1,4 @@
-// Finds the buffers that are alive together where a plan needs the most device memory.
+// The peak of a plan: the buffers that are alive together where it needs the most device memory.
 
 package layout
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// antichainLimit is how many buffers the heaviest set is found of exactly; of more it is the busiest place of the submission order.
+// antichainLimit is the most buffers for which the heaviest set is found exactly. For more, the busiest place of the order is taken.
 const antichainLimit = 400
 
 // LiveBuffer is a buffer that is alive at a peak.
@@ -27,11 +27,11 @@ type Peak struct {
 	Device  int32
 	Arena   int64      // bytes that the plan's layout takes
 	Live    int64      // bytes of Buffers, each rounded up to 256: no layout of this plan takes less
-	Node    dag.NodeID // the node at which the last of them comes alive; -1 where all are kept
+	Node    dag.NodeID // the node at which the last of them comes alive; -1 if all are kept
 	Buffers []LiveBuffer
 }
 
-// PeakBuffers does what [PeakBuffers] says for a plan whose ops are known to be whole.
+// PeakBuffers returns the peak of each device with buffers. The plan's ops must be valid (proof.CheckOps).
 func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 	s := order.Read(p, g.Len())
 	devices, _, err := arenaSizes(g)
@@ -82,7 +82,7 @@ func (p *Peak) sort() {
 	})
 }
 
-// heaviest is a set of buffers that are alive together, the heaviest where there are few enough to find it.
+// heaviest returns a set of buffers that are alive together: the heaviest, if there are few enough buffers to find it.
 func (l *lifetimes) heaviest(nodes int) []int32 {
 	if len(l.buffers) <= antichainLimit {
 		return heaviestAntichain(l)

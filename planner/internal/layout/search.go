@@ -1,4 +1,4 @@
-// How hard a low layout is searched for: one sweep, and a search where that ends above the bytes that are alive together.
+// The search for a low layout: one sweep, then a longer search if the sweep needs more bytes than are alive together.
 
 package layout
 
@@ -16,12 +16,12 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// searchLimit is how many buffers a layout is searched for with all pairs in a table; more are placed in one sweep. What a search costs
-// for each buffer falls as there are more of them, so that the step down to the sweep is small here.
+// searchLimit is the most buffers for which a layout is searched with all pairs in a table. More are placed by one sweep. The gain of a
+// search falls with the number of buffers, so at this limit little is lost.
 const searchLimit = 6000
 
-// budget is how many steps a search over so many buffers may take. One that tries orders takes one to two nanoseconds, another about
-// eight. Normal effort stays below a tenth of a second.
+// budget is how many steps a search over this many buffers may take. A step of trying orders takes one to two nanoseconds, a step of the
+// search that can prove takes about eight. Normal effort stays below a tenth of a second.
 func budget(hard effort.Effort, buffers int) pack.Budget {
 	n := int64(buffers)
 	switch hard {
@@ -44,30 +44,30 @@ func placeSharing(ctx context.Context, l *lifetimes, nodes int, hard effort.Effo
 	return pack.Lower(ctx, l.problem(hard == effort.Thorough), swept, 0, budget(hard, len(l.buffers))).Offsets
 }
 
-// longLimit is how many buffers the heaviest antichain is found of where a search takes seconds; for a thousand it takes tenths of one.
+// longLimit is the most buffers for which a long search finds the heaviest antichain, which takes tenths of a second for a thousand.
 const longLimit = 1000
 
-// problem is the packing of buffers with these lifetimes, for a search that takes long or not.
+// problem states the packing of buffers with these lifetimes. long says that the search may take seconds.
 func (l *lifetimes) problem(long bool) *pack.Problem {
 	if l.columns == 1 && l.complete() {
 		return pack.Intervals(l.bytes, l.first, l.last)
 	}
-	p := pack.Crossed(l.bytes, l.first, l.last, l.crossing)
+	p := pack.Crossed(l.bytes, l.first, l.last, l.acrossStreams)
 	if n := len(l.buffers); n <= antichainLimit || long && n <= longLimit {
 		p.Section(func() []int32 { return heaviestAntichain(l) })
 	}
 	return p
 }
 
-// crossing calls exclude with the pairs that are apart in submission order, but not ordered across streams.
-func (l *lifetimes) crossing(exclude func(a, b int32)) {
+// acrossStreams calls exclude with the pairs that do not overlap in submission order, but that nothing orders across streams.
+func (l *lifetimes) acrossStreams(exclude func(a, b int32)) {
 	n := len(l.buffers)
 	nodes := int32(0)
 	for _, last := range l.last {
 		nodes = max(nodes, last+1)
 	}
 	byFirst := scratch.CountingSort(n, int(nodes), nil, func(k int32) int32 { return l.first[k] })
-	from := make([]int32, nodes+1) // by place, the first in byFirst that starts there or later
+	from := make([]int32, nodes+1) // by place: index of the first entry of byFirst that starts there or later
 	for i := n - 1; i >= 0; i-- {
 		from[l.first[byFirst[i]]] = int32(i)
 	}
@@ -107,7 +107,7 @@ func (l *lifetimes) crossing(exclude func(a, b int32)) {
 	}
 }
 
-// complete says whether the lifetimes are those of the plan, and not longer for want of clocks.
+// complete reports whether the lifetimes are exact, not longer because clocks were left out.
 func (l *lifetimes) complete() bool {
 	for _, endless := range l.endless {
 		if endless {
@@ -117,17 +117,17 @@ func (l *lifetimes) complete() bool {
 	return true
 }
 
-// Verdict says whether a plan's buffers can be placed within a limit.
+// Verdict tells whether a plan's buffers can be placed within a limit.
 type Verdict uint8
 
 const (
-	MayFit    Verdict = iota // not found within the steps, and not proved impossible
-	Fits                     // and lie so now
+	MayFit    Verdict = iota // no layout was found within the steps, and none was proved impossible
+	Fits                     // and the plan has such a layout now
 	CannotFit                // proved, for this plan
 )
 
-// Fit searches for layouts that end at the limit or below on every device where the plan's memory does not, changes the plan's
-// memory where it finds them all, and says how many steps it took.
+// Fit searches for a layout within the limit on every device whose arena exceeds it. If it finds all of them, it changes the plan's
+// memory. taken is how many steps that took.
 func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, steps int64) (verdict Verdict, taken int64) {
 	offset := make([]int64, len(g.Buffers))
 	for _, m := range p.Memory {
@@ -157,7 +157,7 @@ func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, st
 		taken += r.Steps
 		switch {
 		case r.Verdict == pack.Found:
-			a.put(r.Offsets, offset)
+			a.setShared(r.Offsets, offset)
 		case r.Verdict == pack.Impossible && l.complete():
 			return CannotFit, taken
 		default:

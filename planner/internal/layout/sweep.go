@@ -1,5 +1,5 @@
-// Layout by one sweep: buffers take bytes in the order in which the plan first uses them, out of what earlier ones are done with.
-// For any number of buffers; looks at few pairs.
+// Layout by one sweep: buffers get bytes in the order in which the plan first uses them, from buffers that have finished. Looks at few
+// pairs, so it works for any number of buffers.
 
 package layout
 
@@ -10,8 +10,8 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Bounds of a sweep: how many pieces of about the right size are looked at for a buffer, and how many pieces all buffers
-// together may look at when that finds none and runs of neighbours are tried.
+// Limits of a sweep: how many pieces of about the right size are tried for one buffer, and how many pieces are tried for all buffers
+// together when no single piece fits and runs of neighbours are tried.
 const (
 	sweepTries = 64
 	sweepSteps = 50_000_000
@@ -21,7 +21,7 @@ const (
 type piece struct {
 	lo, hi       int64
 	owner        int32
-	ended        bool  // the owner's last access is behind in submission order; whether it is before the next owner's is another question
+	ended        bool  // the owner's last access comes earlier in submission order; that alone does not order it before the next owner
 	below, above int32 // neighbours, -1 at the ends
 	class        int32 // the size class it is listed in
 	prev, next   int32 // in that list, -1 at the ends
@@ -75,7 +75,7 @@ func sweepLayout(l *lifetimes, nodes int) []int64 {
 	return offsets
 }
 
-// place finds bytes for a buffer: the smallest piece that is large enough, else the shortest run of neighbours, else the top.
+// place finds bytes for a buffer: the smallest piece that is large enough, or else the shortest run of neighbours, or else the top.
 func (s *sweep) place(k int32) int64 {
 	bytes := s.l.bytes[k]
 	if i := s.findPiece(k, bytes); i >= 0 {
@@ -84,7 +84,7 @@ func (s *sweep) place(k int32) int64 {
 	if i := s.findRun(k, bytes); i >= 0 {
 		return s.occupy(i, k, bytes)
 	}
-	// Grow the arena, from below its end where what is there is done with.
+	// Grow the arena. If the piece at its end has finished, start from there.
 	first := int32(-1)
 	for i := s.top; i >= 0 && s.done(i, k); i = s.pieces[i].below {
 		first = i
@@ -107,12 +107,12 @@ func (s *sweep) place(k int32) int64 {
 	return lo
 }
 
-// done says whether a piece's owner is before a buffer.
+// done reports whether the owner of a piece has finished before a buffer starts.
 func (s *sweep) done(i, k int32) bool {
 	return s.pieces[i].ended && s.l.before(s.pieces[i].owner, k)
 }
 
-// findPiece looks at pieces of the right size and above, those that ended first before others.
+// findPiece tries pieces of the right size and larger, those that ended first before the others.
 func (s *sweep) findPiece(k int32, bytes int64) int32 {
 	tries := sweepTries
 	found := int32(-1)
@@ -148,7 +148,7 @@ func (s *sweep) nextClass(class int) int {
 	return -1
 }
 
-// findRun looks for neighbours that are done with and together large enough, and returns the lowest.
+// findRun looks for neighbours that have finished and together are large enough, and returns the lowest.
 func (s *sweep) findRun(k int32, bytes int64) int32 {
 	found, tightest := int32(-1), int64(1<<62)
 	first := int32(-1)
@@ -209,7 +209,7 @@ func (s *sweep) newPiece(p piece) int32 {
 	return int32(len(s.pieces) - 1)
 }
 
-// remove takes a piece out of the arena's row; the piece below takes its bytes.
+// remove merges a piece into the one below it.
 func (s *sweep) remove(i int32) {
 	p := s.pieces[i]
 	s.pieces[p.below].above = p.above
@@ -220,7 +220,7 @@ func (s *sweep) remove(i int32) {
 	}
 }
 
-// end puts a piece up for others to take.
+// end makes a piece available to other buffers.
 func (s *sweep) end(i int32) {
 	p := &s.pieces[i]
 	class := sizeClass(p.hi - p.lo)

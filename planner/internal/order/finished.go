@@ -1,4 +1,4 @@
-// What has finished on each stream before some launches start: for the lifetimes of buffers.
+// Which launches of each stream have finished before given launches start: for the lifetimes of buffers.
 
 package order
 
@@ -12,13 +12,13 @@ import (
 // never is the position of a launch that does not exist.
 const never = math.MaxInt32
 
-// widest is how many streams one pass looks ahead on. Rows as wide as all streams would take gigabytes for thousands of them.
+// widest is the most streams that one pass looks ahead on. Rows as wide as all streams would take gigabytes for thousands of streams.
 const widest = 64
 
 // Entries bounds the memory that tables of positions take, to 64 MiB.
 const Entries = 1 << 24
 
-// passWidth is how many of some streams one pass looks ahead on, with so many rows to keep.
+// passWidth returns how many of the streams one pass looks ahead on if it keeps this many rows.
 func passWidth(streams, rows int) int {
 	return max(1, min(streams, widest, max(8, Entries/max(1, rows))))
 }
@@ -29,8 +29,8 @@ type Asked struct{ Node, Row int32 }
 // Finished fills a table with a row for each group of launches and a column for each stream that has one: the last launch of
 // that stream which has finished before any launch of the group starts, 0 for none. column is by stream, -1 for those left out.
 //
-// It walks backwards with, for each stream and event, the first launch of every stream that starts after this point. Where that moves
-// to an earlier launch, the asked launches from there on have just met the last launch that precedes them.
+// It walks backwards and keeps, for each stream and event, the first launch of every stream that starts after this point. When that
+// becomes an earlier launch, the last launch that precedes the asked launches from there on has just been found.
 func (s *Schedule) Finished(p *plan.Plan, asked []Asked, rows int, column []int32, columns int) []int32 {
 	f := &finished{p: p, s: s, column: column, columns: columns, table: make([]int32, rows*columns)}
 	for i := range f.table {
@@ -44,7 +44,7 @@ func (s *Schedule) Finished(p *plan.Plan, asked []Asked, rows int, column []int3
 	return f.table
 }
 
-// finished is a walk against the order of submission.
+// finished is a walk against the submission order.
 type finished struct {
 	p       *plan.Plan
 	s       *Schedule
@@ -58,12 +58,12 @@ type finished struct {
 
 	next   []int32 // by stream and looked-ahead stream: the first launch there that starts after this point
 	events []int32 // by event and looked-ahead stream: the same for what waits for the event's record
-	waited []bool  // by event: its row holds something
+	waited []bool  // by event: its row is in use
 	cursor []int32 // by stream and looked-ahead stream, into asked: the first one not yet answered
 	left   []int32 // by stream, launches before this point
 }
 
-// group sorts what is asked by stream and, on one stream, from its last launch to its first.
+// group sorts the asked launches by stream, and those of one stream from the last to the first.
 func (f *finished) group(asked []Asked) {
 	most := int32(0)
 	for _, count := range f.s.counts {
@@ -86,7 +86,7 @@ func (f *finished) group(asked []Asked) {
 	}
 }
 
-// pass looks ahead on some streams, and answers what is asked there.
+// pass looks ahead on some streams and answers what is asked about them.
 func (f *finished) pass(ahead []int32) {
 	n, width := len(f.p.Streams), len(ahead)
 	f.next, f.cursor = scratch.Sized(f.next, n*width), scratch.Sized(f.cursor, n*width)
@@ -142,7 +142,7 @@ func (f *finished) meet(stream int32, ahead, row, waiting []int32) {
 	}
 }
 
-// answer notes for launches from a position on what has finished before them, and returns the first that is not among them.
+// answer notes what has finished before the asked launches from a position on. It returns the first asked launch that is not among them.
 func (f *finished) answer(from, to, first, column, pos int32) int32 {
 	for ; from < to && f.s.Spots[f.asked[from].Node].Pos >= first; from++ {
 		cell := &f.table[int(f.asked[from].Row)*f.columns+int(column)]
@@ -151,7 +151,7 @@ func (f *finished) answer(from, to, first, column, pos int32) int32 {
 	return from
 }
 
-// close answers what is left: before it nothing of the stream has finished, or on the stream itself the launch before.
+// close answers the rest: no launch of the stream has finished before them, or, on the same stream, the launch before.
 func (f *finished) close(stream int32, ahead []int32) {
 	column := f.column[stream]
 	if column < 0 {

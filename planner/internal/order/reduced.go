@@ -1,4 +1,4 @@
-// The transitive reduction of what a plan orders: for the edges of a CUDA graph.
+// The transitive reduction of a plan's order: for the edges of a CUDA graph.
 
 package order
 
@@ -9,20 +9,20 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// link is a launch that another directly follows. from is -1 once it is known to be needless.
+// link is a pair of launches, one directly after the other. from is -1 once the link is known to be redundant.
 type link struct{ from, to int32 }
 
-// front is what starts after a point of a stream, or after an event's record: the launches that come directly after it.
+// front holds the launches that come directly after a point of a stream or after an event's record.
 type front []int32
 
 // usualFront is how many launches most fronts have at most.
 const usualFront = 4
 
-// Reduced returns the pairs of launches that the plan orders and no launch between them does: for the k-th node submitted those
+// Reduced returns the pairs of launches that the plan orders and that no launch between them orders: for the k-th node submitted, those
 // before it are from[start[k]:start[k+1]], ascending.
 //
-// It walks backwards with, for each stream and event, the launches that directly follow this point, and the first launch of every stream
-// that starts after one of them has finished. A launch among the former is not needed if it is among the latter's.
+// It walks backwards and keeps, for each stream and event, the launches that directly follow this point, and the first launch of every
+// stream that starts after one of those has finished. A direct follower is redundant if it also starts after another one has finished.
 func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
 	r := &reduction{p: p, s: s, seen: make([]int32, len(s.Spots)), links: make([]link, 0, len(p.Order))}
 	width := passWidth(len(p.Streams), len(p.Streams)+int(p.Events))
@@ -32,7 +32,7 @@ func (s *Schedule) Reduced(p *plan.Plan) (start, from []int32) {
 	return r.list()
 }
 
-// reduction is a walk against the order of submission.
+// reduction is a walk against the submission order.
 type reduction struct {
 	p     *plan.Plan
 	s     *Schedule
@@ -44,7 +44,7 @@ type reduction struct {
 	round                   int32
 }
 
-// pass finds the links that are needless by what comes after them on some streams; the first pass finds the links too.
+// pass finds links that are redundant because of what comes after them on some streams. The first pass also finds the links.
 func (r *reduction) pass(low int32, width int) {
 	n, events := len(r.p.Streams), int(r.p.Events)
 	fronts := make([]front, n+events)
@@ -101,7 +101,7 @@ func (r *reduction) pass(low int32, width int) {
 	})
 }
 
-// distinct leaves out what comes again.
+// distinct removes duplicates.
 func (r *reduction) distinct(nodes front) front {
 	r.round++
 	return slices.DeleteFunc(nodes, func(node int32) bool {
@@ -111,7 +111,7 @@ func (r *reduction) distinct(nodes front) front {
 	})
 }
 
-// list sorts the links that are needed by the place of the later node, then by the earlier one.
+// list sorts the needed links by the place of the later node, then by the earlier node.
 func (r *reduction) list() (start, from []int32) {
 	n := len(r.s.Order)
 	place := make([]int32, len(r.s.Spots))

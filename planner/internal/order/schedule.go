@@ -1,8 +1,8 @@
 // The launches of a plan that is being made: where each node is launched and in which order.
 
-// Package order says what happens before what in a plan, for the making of memory layouts and graph edges. It takes the plan to be
-// whole. Everything is derived from the end of the plan backwards: by what comes after a launch. The proof has a derivation of its own,
-// which walks forwards, so that a mistake in one is not made by the other.
+// Package order derives what happens before what in a plan, for memory layouts and graph edges. It assumes that the plan's ops are valid.
+// Everything is derived backwards from the end of the plan, by what comes after each launch. The proof has a derivation of its own, which
+// walks forwards, so that a mistake in one is not repeated in the other.
 package order
 
 import (
@@ -12,14 +12,14 @@ import (
 // Spot is where a node is launched: its stream and its position among the launches of that stream, from 1.
 type Spot struct{ Stream, Pos int32 }
 
-// Schedule is the launches of a plan.
+// Schedule holds the launches of a plan.
 type Schedule struct {
 	Spots  []Spot  // by node
 	Order  []int32 // nodes in submission order
 	counts []int32 // by stream, how many launches it has
 }
 
-// Read reads the launches of a plan of so many nodes.
+// Read reads the launches of a plan with this many nodes.
 func Read(p *plan.Plan, nodes int) *Schedule {
 	s := &Schedule{Spots: make([]Spot, nodes), Order: make([]int32, nodes), counts: make([]int32, len(p.Streams))}
 	for stream := range p.Streams {
@@ -41,7 +41,7 @@ func Read(p *plan.Plan, nodes int) *Schedule {
 	return s
 }
 
-// forEachOpBackward visits ops against the order of submission.
+// forEachOpBackward visits the ops against the submission order.
 func forEachOpBackward(p *plan.Plan, visit func(stream int32, op *plan.Op)) {
 	left := make([]int32, len(p.Streams))
 	for stream := range left {

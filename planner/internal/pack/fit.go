@@ -1,4 +1,4 @@
-// The decisions of a search: which buffer is next, what follows when it cannot lie where it could, and when to start over in another
+// The decisions of a search: which buffer comes next, what to do if it cannot lie at its lowest offset, and when to start over in another
 // order.
 
 package pack
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// restartDives is the shortest run of one order, in dives. A hard instance is solved by a tenth of the orders within a hundred
-// dives and by most others not at all, so many orders get short runs and few get long ones.
+// restartDives is the shortest run of one order, in dives. A tenth of the orders solve a hard instance within a hundred dives, and most
+// others never do, so many orders get short runs and few get long ones.
 const restartDives = 20
 
 // outcome of a part of the search.
@@ -22,7 +22,7 @@ const (
 	stopped // out of steps
 )
 
-// fit looks for a layout within a capacity, order after order. What it finds is in low.
+// fit looks for a layout within a capacity, order after order. The layout that it finds is in low.
 func (s *search) fit(capacity, steps int64) Verdict {
 	s.restart()
 	s.capacity = s.p.floor(capacity)
@@ -50,14 +50,14 @@ func (s *search) fit(capacity, steps int64) Verdict {
 	return Unknown
 }
 
-// restart takes everything back.
+// restart undoes every decision.
 func (s *search) restart() {
 	s.forget()
 	s.undo(0)
 	s.depth = 0
 }
 
-// luby is the sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... from 1, the best one to restart by where nothing is known.
+// luby is the sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... from 1: the best lengths of runs if nothing is known about the problem.
 func luby(i int) int64 {
 	for {
 		k := bits.Len(uint(i))
@@ -80,8 +80,8 @@ func (s *search) choose(part []int32) int32 {
 	return best
 }
 
-// solve places the buffers of a part that touches nothing else that is not placed. Where it fails, everything is as before and the
-// conflict says which of the earlier decisions it follows from.
+// solve places the buffers of a part that excludes no other buffer that is not placed. If it fails, the state is as before, and the
+// conflict holds the earlier decisions that the failure follows from.
 func (s *search) solve(part []int32) outcome {
 	mark, start := len(s.trail), s.depth
 	for {
@@ -106,7 +106,7 @@ func (s *search) solve(part []int32) outcome {
 			s.undo(before)
 			s.depth = level
 			word, bit := level>>6, uint64(1)<<(level&63)
-			if s.conflict[word]&bit == 0 { // k elsewhere would not help
+			if s.conflict[word]&bit == 0 { // another offset for k would not help
 				s.undo(mark)
 				s.depth = start
 				return failed
@@ -127,10 +127,10 @@ func (s *search) solve(part []int32) outcome {
 	}
 }
 
-// contextSteps is how many steps may pass until the context is looked at again, about a millisecond.
+// contextSteps is how many steps pass between two checks of the context, about a millisecond.
 const contextSteps = 100_000
 
-// over says whether the context has ended.
+// over reports whether the context has ended.
 func (s *search) over() bool {
 	if s.steps-s.looked > contextSteps {
 		s.looked = s.steps
@@ -139,7 +139,7 @@ func (s *search) over() bool {
 	return s.ended
 }
 
-// solveRest solves what is left of a part after a buffer was placed, piece by piece where it has come apart.
+// solveRest solves what is left of a part after a buffer was placed. If the rest has split into pieces, it solves them one by one.
 func (s *search) solveRest(part []int32, k int32) outcome {
 	left := make([]int32, 0, len(part))
 	for _, q := range part {
@@ -158,7 +158,7 @@ func (s *search) solveRest(part []int32, k int32) outcome {
 	return solved
 }
 
-// together says whether all that a buffer excludes and that is not placed still hangs together.
+// together reports whether the unplaced buffers that a buffer excludes are still connected.
 func (s *search) together(k int32) bool {
 	row := s.p.row(k)
 	left, first := 0, int32(-1)
@@ -191,7 +191,7 @@ func (s *search) together(k int32) bool {
 	return left == 0
 }
 
-// pieces splits buffers that are not placed into those that hang together, the smallest piece first.
+// pieces splits unplaced buffers into connected pieces, the smallest piece first.
 func (s *search) pieces(left []int32) [][]int32 {
 	var pieces [][]int32
 	clear(s.seen)

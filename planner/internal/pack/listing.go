@@ -1,4 +1,4 @@
-// Layouts by best fit: buffers are taken in some order, and each goes into the tightest gap, or the lowest. Local search over orders.
+// Layouts by best fit: takes buffers in some order and puts each into the tightest gap, or the lowest. Searches for a good order.
 
 package pack
 
@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// mostClimbs bounds the changes that are tried to one order. More bring the peak down by less than one percent more.
+// mostClimbs limits the changes that are tried on one order. More changes lower the peak by less than one percent.
 const mostClimbs = 2000
 
-// listing holds what all tries share. One of its steps looks at one placed buffer while another is being placed, one to two
+// listing holds what all tries share. One step is a look at one placed buffer while another is being placed. It takes one to two
 // nanoseconds.
 type listing struct {
 	p      *Problem
-	crowd  []int64 // by buffer, the bytes of those that it excludes, itself included
-	enough int64   // a layout that ends here is as good as any
+	crowd  []int64 // by buffer, the bytes of the buffers that it excludes, and its own
+	enough int64   // a layout that ends here is good enough
 
 	best   []int64
 	peak   int64
-	offset []int64 // of the try being made
-	placed []int32 // by offset, then as placed
+	offset []int64 // of the current try
+	placed []int32 // by offset, then in the order of placement
 	steps  int64
 }
 
@@ -39,13 +39,13 @@ func newListing(p *Problem, given []int64, enough int64) *listing {
 
 func (l *listing) done() bool { return l.peak <= l.enough }
 
-// may says whether another try ends before so many steps are taken and could help.
+// may reports whether another try would end before this many steps are taken, and could improve the result.
 func (l *listing) may(until int64) bool {
 	n := int64(len(l.p.size))
 	return !l.done() && l.steps+n*n/2 <= until
 }
 
-// fixed tries the fixed orders, or as many as so many steps allow, and returns the best of them.
+// fixed tries the fixed orders, or as many as the steps allow, and returns the best of them.
 func (l *listing) fixed(steps int64) (order []int32, peak int64) {
 	for _, trial := range l.orders() {
 		for _, tight := range []bool{true, false} {
@@ -62,13 +62,13 @@ func (l *listing) fixed(steps int64) (order []int32, peak int64) {
 
 // improve searches orders around a good one.
 func (l *listing) improve(order []int32, peak, steps int64) {
-	// Seeded alike each time, so that the same problem gets the same layout.
+	// The seed is always the same, so that the same problem gets the same layout.
 	rng := rand.New(rand.NewPCG(uint64(len(l.p.size)), 20))
 	order, peak = l.shuffle(order, peak, rng, l.steps+steps/2)
 	l.climb(order, peak, rng, l.steps+steps/2)
 }
 
-// orders are the orders in which best fit is tried.
+// orders returns the orders in which best fit is tried.
 func (l *listing) orders() [][]int32 {
 	p := l.p
 	size := func(a, b int32) int { return cmp.Compare(p.size[b], p.size[a]) }
@@ -88,7 +88,7 @@ func (l *listing) orders() [][]int32 {
 	}
 }
 
-// try makes a layout and keeps it if it is the best so far. It gives up where the layout would not end below a limit.
+// try makes a layout and keeps it if it is the best so far. It gives up as soon as the layout would not end below the limit.
 func (l *listing) try(order []int32, tight bool, limit int64) int64 {
 	p := l.p
 	l.placed = l.placed[:0]
@@ -96,7 +96,7 @@ func (l *listing) try(order []int32, tight bool, limit int64) int64 {
 	for _, k := range order {
 		bytes, row := p.size[k], p.row(k)
 		at, gap := int64(-1), int64(1<<62)
-		end := int64(0) // of what is in the way so far
+		end := int64(0) // of the buffers in the way so far
 		l.steps += int64(len(l.placed)) + 8
 		for _, q := range l.placed {
 			if row[q>>6]&(1<<(q&63)) == 0 {
@@ -128,7 +128,7 @@ func (l *listing) try(order []int32, tight bool, limit int64) int64 {
 	return peak
 }
 
-// shuffle tries orders by size and crowd that weigh the two differently, with some noise, and returns the best order it knows.
+// shuffle tries orders that weigh size and crowd differently, with some noise, and returns the best order known.
 func (l *listing) shuffle(order []int32, peak int64, rng *rand.Rand, until int64) ([]int32, int64) {
 	trial := slices.Clone(order)
 	key := make([]int, len(order))
@@ -146,7 +146,7 @@ func (l *listing) shuffle(order []int32, peak int64, rng *rand.Rand, until int64
 	return order, peak
 }
 
-// climb changes an order bit by bit and keeps what does not end higher.
+// climb makes small changes to an order and keeps those after which the layout does not end higher.
 func (l *listing) climb(order []int32, peak int64, rng *rand.Rand, until int64) {
 	n := len(order)
 	if n < 3 {
@@ -162,7 +162,7 @@ func (l *listing) climb(order []int32, peak int64, rng *rand.Rand, until int64) 
 			a, b := rng.IntN(n), rng.IntN(n)
 			trial[a], trial[b] = trial[b], trial[a]
 		default:
-			// Whatever lies on top in the best layout might fit lower if it came earlier.
+			// The buffers on top of the best layout might fit lower if they came earlier.
 			from := rng.IntN(n)
 			if rng.IntN(2) == 0 {
 				from = slices.IndexFunc(trial, func(k int32) bool { return l.best[k]+l.p.size[k] == l.peak })

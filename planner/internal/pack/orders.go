@@ -1,4 +1,4 @@
-// The orders that a search tries in turn: who goes first where several buffers could lie lowest.
+// The orders that a search tries in turn: which buffer goes first if several could lie lowest.
 
 package pack
 
@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// The measures of a buffer that orders are made of.
+// The measures of a buffer that orders are made from.
 const (
 	byCrowding = iota // the heaviest section it is in
 	bySpan            // how long it is alive
@@ -18,8 +18,8 @@ const (
 	measures
 )
 
-// fixed are the orders that are tried first, as weights of the logarithms of the measures. Where crowding counts a thousand times as
-// much, the others decide only between buffers that are equally crowded.
+// fixed holds the orders that are tried first, as weights of the logarithms of the measures. If crowding counts a thousand times as much,
+// the other measures decide only between buffers that are equally crowded.
 var fixed = [][measures]int{
 	{byCrowding: 1000, bySpan: 2, bySize: 1},
 	{byCrowding: 1000, byOthers: 1},
@@ -31,8 +31,8 @@ var fixed = [][measures]int{
 	{bySize: 1},
 }
 
-// order is the rank of each buffer in one of the orders: the fixed ones first, then ones that weigh the measures at random, some of
-// them with noise.
+// order returns the rank of each buffer in one of the orders. The first orders are the fixed ones. Later ones weigh the measures at
+// random, some of them with noise.
 func (s *search) order(try int) []int32 {
 	if try < len(s.orders) {
 		return s.orders[try]
@@ -76,10 +76,10 @@ func (s *search) order(try int) []int32 {
 	return rank
 }
 
-// logUnit is what log2 counts a doubling as.
+// logUnit is the result of log2 for each doubling.
 const logUnit = 1 << 10
 
-// log2 is the logarithm of a positive number in units of 1/logUnit, straight between powers of two.
+// log2 is the logarithm of a positive number in units of 1/logUnit, interpolated linearly between powers of two.
 func log2(x int64) int {
 	whole := bits.Len64(uint64(x)) - 1
 	return whole*logUnit + int((uint64(x)<<(63-whole)&(1<<63-1))>>53)

@@ -1,13 +1,14 @@
-// Package pack places buffers in one arena: it finds offsets within a capacity, or the lowest peak that it can, or proves that
-// there are none. It works on plain values: sizes, and which pairs of buffers need bytes of their own. What a buffer is used for,
-// and when, stays with the caller.
+// Package pack places buffers in one arena: it finds offsets within a capacity or proves that there are none, or finds the lowest peak
+// that it can. It works on plain values: sizes, and which pairs of buffers exclude each other because they may not share bytes. It does
+// not know what a buffer is used for.
 //
 // The search follows the idea of canonical placements (MiniMalloc, Moffitt, ASPLOS 2023). Every layout can be pushed down until
 // each buffer lies at the bottom or on top of one that it may not share bytes with, so only such layouts are looked at. Buffers
-// are placed from the bottom up. Each decision is whether the next buffer lies at the lowest offset that is left to it; if not, it
-// rests on one that is not placed yet, which raises it. A section, a set of buffers that all exclude each other, rules a state out
-// as soon as what is left of it does not fit above where it can start. Parts that no longer touch each other are solved apart.
-// None of this needs lifetimes to be intervals: it holds for every relation of exclusion, that of plans on several streams too.
+// are placed from the bottom up. Each decision is whether the next buffer lies at the lowest offset that is still possible for it. If not,
+// it rests on a buffer that is not placed yet, and so lies higher. A section is a set of buffers that all exclude each other. A state is
+// ruled out as soon as the unplaced buffers of a section do not fit above the lowest offset where they can start. Parts that exclude no
+// buffer of each other any more are solved separately. Lifetimes need not be intervals: this works for every relation of exclusion,
+// including that of plans on several streams.
 //
 // Effort is counted in steps, never in time, so the same problem and budget give the same layout on every machine.
 package pack
@@ -17,7 +18,7 @@ import (
 	"slices"
 )
 
-// Verdict says what a search came to.
+// Verdict is the outcome of a search.
 type Verdict uint8
 
 const (
@@ -32,13 +33,13 @@ const (
 // Result is what a search found.
 type Result struct {
 	Verdict Verdict
-	Offsets []int64 // by buffer; nil where Fit found none
-	Peak    int64   // where the layout ends
-	Bound   int64   // proved: no layout ends lower
+	Offsets []int64 // by buffer; nil if Fit found none
+	Peak    int64   // the end of the layout
+	Bound   int64   // proved: every layout ends here or higher
 	Steps   int64   // taken
 }
 
-// Fit looks for a layout that ends at the capacity or below. It gives up where the context ends.
+// Fit looks for a layout that ends at the capacity or below. It gives up if the context ends.
 func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 	p.complete()
 	r := Result{Bound: p.Bound()}
@@ -61,13 +62,13 @@ func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 
 // Budget is how many steps a search may take.
 type Budget struct {
-	Orders int64 // of trying orders of buffers, one to two nanoseconds each
-	Search int64 // of the search that can prove, about eight nanoseconds each
+	Orders int64 // for trying orders of buffers, one to two nanoseconds each
+	Search int64 // for the search that can prove, about eight nanoseconds each
 }
 
-// Lower looks for a layout that ends lower than the given one, which must be a layout of the problem. It is content with one that ends
-// at enough. The verdict is Found where the result ends there or lower, or is proved to be the lowest.
-// Where the context ends, the best layout so far is the result.
+// Lower looks for a layout that ends lower than the given one, which must be a layout of the problem. It stops at one that ends at enough
+// or lower. The verdict is Found if it finds such a layout, or proves that its result is the lowest. If the context ends, the result is
+// the best layout so far.
 func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget Budget) Result {
 	r := Result{Offsets: given, Peak: peakOf(p.size, given), Bound: p.Bound()}
 	l := newListing(p, given, max(enough, r.Bound))
@@ -89,7 +90,7 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 	if n := int64(len(p.size)); budget.Search > fewestDives*(p.dive()+n*n/4) {
 		s = newSearch(ctx, p)
 		s.lowest = enough
-		// Small problems are solved at once, and proved to be.
+		// Small problems are solved at once, with proof.
 		s.lower(&r, min(budget.Search, smallSearch))
 	}
 	if r.Peak > max(enough, r.Bound) && budget.Orders > 0 {
@@ -115,13 +116,13 @@ func (r *Result) take(offsets []int64, peak int64) {
 }
 
 const (
-	// smallSearch is how many steps a search takes before orders are tried, a millisecond.
+	// smallSearch is how many steps a search may take before orders are tried, about a millisecond.
 	smallSearch = 100_000
-	// fewestDives is how many dives a search must be able to make to be worth its tables.
+	// fewestDives is how many dives a search must be able to make so that its tables are worth their cost.
 	fewestDives = 2
-	// firstSlice is how many dives the first look at a capacity may take.
+	// firstSlice is how many dives the first search at a capacity may take.
 	firstSlice = 4
-	// finest is the part of a peak to which the distance between two capacities is narrowed in the end, coarsest at first.
+	// The distance between two capacities is narrowed to this part of a peak: coarsest at first, finest in the end.
 	finest   = 512
 	coarsest = 32
 )

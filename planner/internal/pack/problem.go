@@ -1,4 +1,4 @@
-// What a packing problem is: buffers with sizes, which pairs need bytes of their own, and sets of buffers that all exclude each other.
+// A packing problem: buffers with sizes, which pairs exclude each other, and sets of buffers that all exclude each other.
 
 package pack
 
@@ -8,27 +8,27 @@ import (
 	"slices"
 )
 
-// Problem says which buffers may share bytes. Buffers count from 0. A table holds a bit for each pair, so problems of more than some
-// thousand buffers cost much memory.
+// Problem tells which buffers may share bytes. Buffers are numbered from 0. A table holds a bit for each pair, so problems of more than a
+// few thousand buffers take much memory.
 type Problem struct {
 	size  []int64
-	first []int32 // by buffer, the places between which it is alive
-	last  []int32
-	grain int64 // divides all sizes, and so the ends of all pushed-down layouts
+	first []int32 // by buffer, the place from which it is alive
+	last  []int32 // by buffer, the last such place
+	grain int64   // divides all sizes, and so the ends of all pushed-down layouts
 
 	words int
-	clash []uint64 // by buffer, a bit for each other that it may not share bytes with; rows of words
+	clash []uint64 // by buffer, a bit for each buffer that it excludes; rows of words
 	start []int32  // by buffer, into other
 	other []int32  // the same as lists, ascending
 
 	sections [][]int32 // sets of buffers that all exclude each other
 	within   [][]int32 // by buffer, the sections it is in
-	load     []int64   // by section, its bytes
-	heaviest int32     // the section with the most bytes, -1 while there is none
-	more     func()    // adds sections that take long to find; nil where there are none
+	load     []int64   // by section, the bytes of its buffers
+	heaviest int32     // the section with the most bytes, -1 if there is none yet
+	more     func()    // adds sections that take long to find; nil if there are none
 }
 
-// Intervals is the problem of buffers that are alive from the first to the last place of some order, both included. Sizes are
+// Intervals returns the problem of buffers that are alive from the first to the last place of some order, both included. Sizes are
 // positive.
 func Intervals(size []int64, first, last []int32) *Problem {
 	p := newProblem(size, first, last)
@@ -38,12 +38,12 @@ func Intervals(size []int64, first, last []int32) *Problem {
 	return p
 }
 
-// gatherLimit is how many buffers a problem may have for sections to be gathered across streams. In larger ones they take longer to
-// check than they save.
+// gatherLimit is the most buffers for which sections are gathered across streams. In larger problems they take longer to check than they
+// save.
 const gatherLimit = 400
 
-// Crossed is the problem of buffers whose accesses are ordered in part, as those of a plan on several streams. Buffers whose spans of
-// places overlap exclude each other, and so do the pairs that cross calls exclude with.
+// Crossed returns the problem of buffers whose accesses are only partly ordered, as in a plan on several streams. Buffers whose spans of
+// places overlap exclude each other, and so do the pairs for which cross calls exclude.
 func Crossed(size []int64, first, last []int32, cross func(exclude func(a, b int32))) *Problem {
 	p := newProblem(size, first, last)
 	crossed := false
@@ -89,7 +89,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// Bound is the bytes of the heaviest set of buffers known so far that all exclude each other: no layout takes less.
+// Bound returns the bytes of the heaviest known section: every layout needs at least as many.
 func (p *Problem) Bound() int64 {
 	if p.heaviest < 0 {
 		return 0
@@ -97,7 +97,7 @@ func (p *Problem) Bound() int64 {
 	return p.load[p.heaviest]
 }
 
-// floor is the highest end of a pushed-down layout that is not above a capacity.
+// floor returns the highest end of a pushed-down layout that is not above a capacity.
 func (p *Problem) floor(capacity int64) int64 {
 	if p.grain == 0 {
 		return capacity
@@ -105,10 +105,10 @@ func (p *Problem) floor(capacity int64) int64 {
 	return capacity - capacity%p.grain
 }
 
-// dive is about how many steps it takes to place all buffers once.
+// dive returns about how many steps it takes to place all buffers once.
 func (p *Problem) dive() int64 { return int64(len(p.other) + 8*len(p.size)) }
 
-// ranked returns the buffers in an order, ties as numbered.
+// ranked returns the buffers in an order, ties by number.
 func (p *Problem) ranked(compare func(a, b int32) int) []int32 {
 	order := make([]int32, len(p.size))
 	for i := range order {
@@ -131,7 +131,7 @@ func (p *Problem) row(k int32) []uint64 { return p.clash[int(k)*p.words:][:p.wor
 
 func (p *Problem) others(k int32) []int32 { return p.other[p.start[k]:p.start[k+1]] }
 
-// cuts adds the sections of the order of places, each at the last place before some of its buffers end, and what they exclude.
+// cuts adds the sections that are alive at one place, at the last place before some of their buffers end, and their exclusions.
 func (p *Problem) cuts() {
 	first, last := p.first, p.last
 	byFirst := p.ranked(func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
@@ -158,7 +158,7 @@ func (p *Problem) cuts() {
 	}
 }
 
-// list makes the lists of the table.
+// list makes the lists from the table.
 func (p *Problem) list() {
 	total := 0
 	p.start = make([]int32, len(p.size)+1)
@@ -183,7 +183,7 @@ func appendBits(to []int32, set []uint64) []int32 {
 	return to
 }
 
-// widen adds to each section what all of its buffers exclude, the largest first.
+// widen adds to each section the buffers that all of its buffers exclude, the largest first.
 func (p *Problem) widen() {
 	common := make([]uint64, p.words)
 	for i := range p.sections {
@@ -197,7 +197,7 @@ func (p *Problem) widen() {
 	}
 }
 
-// gather adds for each buffer a section around it, so that exclusions across streams, which no cut sees, count too.
+// gather adds a section around each buffer, so that exclusions across streams, which no cut contains, count too.
 func (p *Problem) gather() {
 	common := make([]uint64, p.words)
 	for k := range p.size {
@@ -206,7 +206,7 @@ func (p *Problem) gather() {
 		slices.Sort(s)
 		p.sections = append(p.sections, s)
 	}
-	// Without what is there twice.
+	// Drop duplicates.
 	for _, s := range p.sections {
 		slices.Sort(s)
 	}
@@ -214,7 +214,7 @@ func (p *Problem) gather() {
 	p.sections = slices.CompactFunc(p.sections, slices.Equal)
 }
 
-// grow adds buffers of a set that all of a section exclude, the largest first, and empties the set.
+// grow adds buffers of a set that all buffers of a section exclude, the largest first, and empties the set.
 func (p *Problem) grow(s []int32, common []uint64) []int32 {
 	for {
 		most := int32(-1)
@@ -235,7 +235,7 @@ func (p *Problem) grow(s []int32, common []uint64) []int32 {
 	}
 }
 
-// Section has a set of buffers that all exclude each other found when the first quick tries have failed: as a bound, and for the search.
+// Section sets a function that finds a section when the first quick tries have failed, for a bound and for the search.
 func (p *Problem) Section(find func() []int32) {
 	before := p.more
 	p.more = func() {
@@ -246,7 +246,7 @@ func (p *Problem) Section(find func() []int32) {
 	}
 }
 
-// fill reads the sections.
+// fill computes the lists and loads of the sections.
 func (p *Problem) fill() {
 	p.within = make([][]int32, len(p.size))
 	p.load = make([]int64, len(p.sections))
@@ -262,7 +262,7 @@ func (p *Problem) fill() {
 	}
 }
 
-// peakOf is where a layout ends.
+// peakOf returns the end of a layout.
 func peakOf(size, offsets []int64) int64 {
 	peak := int64(0)
 	for k, lo := range offsets {

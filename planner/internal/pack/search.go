@@ -1,4 +1,4 @@
-// The state of a search: how low each buffer can still lie, why, and which sections still fit. Decides nothing.
+// The state of a search: how low each buffer can still lie, why, and which sections still fit. Makes no decisions.
 
 package pack
 
@@ -11,18 +11,18 @@ import (
 type search struct {
 	p        *Problem
 	capacity int64
-	lowest   int64 // a layout that ends here is as good as any
+	lowest   int64 // no layout ends lower, or needs to
 	low      []int64
 	placed   []bool
 	open     []uint64 // buffers that are not placed, a bit each
-	pending  []bool   // of those not placed: rests on another that is not placed, so that its low is not yet taken
-	level    []int32  // of those placed: which decision it was
+	pending  []bool   // of those not placed: rests on another that is not placed, so it may not be placed yet
+	level    []int32  // of those placed: the number of the decision
 	depth    int32    // decisions so far
 	reason   []uint64 // by buffer, the levels of the decisions that its low follows from; rows of p.words
 	conflict []uint64 // the levels of the decisions that the last failure followed from
 
-	members [][]int32 // by section, those not placed first and by descending low where checked
-	count   []int32   // how many of them are not placed
+	members [][]int32 // by section, those not placed first; by descending low after a check
+	count   []int32   // by section, how many are not placed
 	dirty   []int32   // sections to be checked
 	isDirty []bool
 
@@ -31,17 +31,17 @@ type search struct {
 
 	orders [][]int32
 	tries  int
-	rank   []int32 // by buffer: who goes first among those with the same low
+	rank   []int32 // by buffer: which goes first among those with the same low
 	seen   []uint64
 	queue  []int32
 	steps  int64
 	limit  int64
-	looked int64           // steps when the context was looked at last
-	ctx    context.Context // of the call that the search lives for
-	ended  bool            // the context has
+	looked int64           // steps at the last check of the context
+	ctx    context.Context // of the call that made the search
+	ended  bool            // the context has ended
 }
 
-// change is what undo takes back.
+// change is one entry of the trail, which undo reverts.
 type change struct {
 	buffer int32
 	kind   changeKind
@@ -74,10 +74,10 @@ func newSearch(ctx context.Context, p *Problem) *search {
 	return s
 }
 
-// why is the reason of a buffer's low.
+// why returns the reason of a buffer's low.
 func (s *search) why(k int32) []uint64 { return s.reason[int(k)*s.p.words:][:s.p.words] }
 
-// save notes low and reason of a buffer that are about to change.
+// save stores the low and the reason of a buffer before they change.
 func (s *search) save(k int32) {
 	s.trail = append(s.trail, change{k, changedLow, s.low[k]})
 	s.saved = append(s.saved, s.why(k)...)
@@ -90,7 +90,7 @@ func (s *search) setPending(k int32, pending bool) {
 	}
 }
 
-// undo takes back all changes after a mark.
+// undo reverts all changes after a mark.
 func (s *search) undo(mark int) {
 	for len(s.trail) > mark {
 		c := s.trail[len(s.trail)-1]
@@ -121,7 +121,7 @@ func (s *search) touch(section int32) {
 	}
 }
 
-// blame starts a conflict with the reasons of some buffers.
+// blame sets the conflict to the reasons of some buffers.
 func (s *search) blame(buffers ...int32) {
 	clear(s.conflict)
 	for _, k := range buffers {
@@ -131,7 +131,7 @@ func (s *search) blame(buffers ...int32) {
 	}
 }
 
-// raise sets a buffer's low, whose reason is complete, and says whether it can still lie there.
+// raise sets a buffer's low, whose reason is complete, and reports whether the buffer still fits there.
 func (s *search) raise(k int32, to int64) bool {
 	s.low[k] = to
 	for _, i := range s.p.within[k] {
@@ -144,11 +144,11 @@ func (s *search) raise(k int32, to int64) bool {
 	return true
 }
 
-// lift raises a pending buffer to the lowest top that it can come to rest on. Placed buffers are no support: all of their tops are at
-// its old low or below.
+// lift raises a pending buffer to the lowest top that it can rest on. Placed buffers do not count: all of their tops are at its old low or
+// below.
 func (s *search) lift(k int32) bool {
 	p := s.p
-	to := s.capacity // where there is no support, it does not fit
+	to := s.capacity // if there is nothing to rest on, it does not fit
 	others := p.others(k)
 	s.steps += int64(len(others))
 	for _, q := range others {
@@ -173,7 +173,7 @@ func (s *search) lift(k int32) bool {
 	return s.raise(k, to)
 }
 
-// place puts a buffer at its low. Nothing that it excludes and that is not placed can lie lower, so all of that goes on top.
+// place puts a buffer at its low. Unplaced buffers that it excludes cannot lie lower, so they all go on top.
 func (s *search) place(k int32) bool {
 	p := s.p
 	s.placed[k] = true
@@ -213,7 +213,7 @@ func (s *search) place(k int32) bool {
 	return s.check()
 }
 
-// check looks at all sections that have changed, unless one of them does not fit.
+// check checks the sections that have changed, until one does not fit.
 func (s *search) check() bool {
 	fits := true
 	for _, i := range s.dirty {
@@ -224,7 +224,7 @@ func (s *search) check() bool {
 	return fits
 }
 
-// forget leaves the changed sections unchecked.
+// forget drops the changed sections without checking them.
 func (s *search) forget() {
 	for _, i := range s.dirty {
 		s.isDirty[i] = false
@@ -232,8 +232,8 @@ func (s *search) forget() {
 	s.dirty = s.dirty[:0]
 }
 
-// fits says whether the buffers of a section that are not placed fit above where they can start: those that start at some offset or
-// higher take all of their bytes above it.
+// fits reports whether the unplaced buffers of a section fit: those that start at some offset or higher need all of their bytes above that
+// offset.
 func (s *search) fits(section int32) bool {
 	m := s.members[section][:s.count[section]]
 	s.steps += int64(len(m))

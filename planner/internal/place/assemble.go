@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// assembler is what assembly keeps by node and by stream.
+// assembler holds the state of assembly, by node and by stream.
 type assembler struct {
 	pending []int32 // by node, waits on it that are not submitted yet
 	event   []int32 // by node, the event recorded after it
@@ -27,7 +27,7 @@ var assemblers = sync.Pool{New: func() any { return new(assembler) }}
 // Finish numbers the streams of an assignment and makes the streams, order and events of a plan. With single, each record has its
 // own event.
 func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
-	if p.explicit { // submit in declared order, so that the submission does not depend on priorities
+	if p.explicit { // submit in declared order, so that the set of races does not depend on priorities
 		a.order = p.order
 	}
 	a.number(p)
@@ -104,7 +104,7 @@ func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Pl
 			next++
 			order[submitted] = k
 			submitted++
-			// A wait takes the record that was submitted last, so once the last wait is in, the event may be recorded again.
+			// A wait uses the record that was submitted last, so after the last wait the event may be recorded again.
 			if pending[q]--; pending[q] == 0 {
 				a.free.put(a.device[s.stream[q]], event[q])
 			}
@@ -135,10 +135,10 @@ func assemble(p *Problem, s *Assignment, w *waitList, single bool, made *plan.Pl
 	}
 }
 
-// usualEvents is how many free events of a device there is room for from the start.
+// usualEvents is the initial capacity of a device's list of free events.
 const usualEvents = 16
 
-// eventPool hands out events, each to one device only. Devices are few, so they are searched one by one.
+// eventPool hands out events, each to one device only. There are few devices, so a linear search finds one.
 type eventPool struct {
 	single  bool
 	made    int32
@@ -152,7 +152,7 @@ func (e *eventPool) reset(single bool) {
 	e.devices = e.devices[:0]
 }
 
-// of returns the number that a device has here.
+// of returns the index of a device.
 func (e *eventPool) of(device int32) int32 {
 	k := slices.Index(e.devices, device)
 	if k < 0 {

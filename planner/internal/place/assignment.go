@@ -34,10 +34,10 @@ type draftStream struct {
 // fewStreams is how many streams most assignments stay within.
 const fewStreams = 32
 
-// number gives the streams their final numbers: a bound stream the one that its user wrote, where there are that many streams,
-// the others what is left, by first use. Streams without nodes vanish.
+// number gives the streams their final numbers. A bound stream gets the number that its user wrote, if there are that many streams. The
+// others get the remaining numbers by first use. Streams without nodes are dropped.
 func (s *Assignment) number(p *Problem) {
-	// Most plans have few streams: what is kept by stream lies on the stack then.
+	// Most plans have few streams, so that these slices stay on the stack.
 	var few [4 * fewStreams]int32
 	words := few[:]
 	if len(s.streams) > fewStreams {

@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// mostCovered is the largest graph that cover takes: matching takes seconds beyond it.
+// mostCovered is the size of the largest graph that cover accepts. Matching takes seconds for larger ones.
 const mostCovered = 50_000
 
 func Cover(p *Problem) (*Assignment, error) {

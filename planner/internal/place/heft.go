@@ -1,4 +1,4 @@
-// The heft strategy: nodes by longest remaining path, each where it ends first, also in a gap that was left before. As published
+// The heft strategy: takes nodes by longest remaining path and puts each where it ends first, even into an earlier gap. As published
 // (Topcuoglu, Hariri and Wu, 2002), with the copy engines as processors of their own.
 
 package place
@@ -10,13 +10,13 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// span is a time in which a processor is busy.
+// span is a period in which a processor is busy.
 type span struct{ from, to float64 }
 
-// processor is a stream or a copy engine and when it is busy, in order of time.
+// processor holds the busy periods of a stream or a copy engine, in order of time.
 type processor struct{ busy []span }
 
-// fit returns the earliest time from ready on at which there is room for so long.
+// fit returns the earliest time, not before ready, from which the processor is idle for us microseconds.
 func (c *processor) fit(ready, us float64) float64 {
 	// Spans that end before ready do not matter.
 	at, _ := slices.BinarySearchFunc(c.busy, ready, func(s span, ready float64) int { return cmp.Compare(s.to, ready) })
@@ -31,7 +31,7 @@ func (c *processor) fit(ready, us float64) float64 {
 }
 
 func (c *processor) take(from, to float64) {
-	// After all spans that start at the same time, so that nodes of no duration keep their order.
+	// Insert after all spans that start at the same time, so that nodes without duration keep their order.
 	at, _ := slices.BinarySearchFunc(c.busy, from, func(s span, from float64) int {
 		if s.from <= from {
 			return -1

@@ -1,4 +1,4 @@
-// Ids of nodes as plain numbers, for algorithms that work on arrays of numbers.
+// Node ids as plain numbers, for algorithms that work on arrays of numbers.
 
 package place
 
@@ -8,8 +8,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Numbers returns the same ids, in the same memory, as numbers: a graph's arrays may have millions, which are not copied. Callers
-// must not change them.
+// Numbers returns the same ids as numbers. It does not copy them, because a graph's arrays may have millions. Callers must not change
+// them.
 func Numbers(ids []dag.NodeID) []int32 {
 	return unsafe.Slice((*int32)(unsafe.SliceData(ids)), len(ids))
 }

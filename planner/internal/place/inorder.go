@@ -1,4 +1,4 @@
-// Assigning nodes in a given order of submission, for plans that must fit a memory cap.
+// Assigns nodes to streams in a given submission order, for plans that must fit a memory cap.
 
 package place
 
@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// InOrder assigns nodes in exactly this order of submission, each to the stream on which it can start first, on at most so many
-// streams of each device and priority besides those that users bound.
+// InOrder assigns nodes in exactly this submission order, each to the stream on which it can start first. streams limits the streams of
+// each device and priority. Streams that users bound are not counted.
 func InOrder(p *Problem, order []int32, streams int) *Assignment {
 	s := &Assignment{stream: make([]int32, p.len()), order: order}
 	for k := range p.bindings {

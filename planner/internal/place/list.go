@@ -1,4 +1,4 @@
-// The list strategy: makes passes over the graph with different preferences and keeps the best.
+// The list strategy: makes passes over the graph with different preferences and keeps the best result.
 
 package place
 
@@ -28,7 +28,7 @@ const (
 	largeWindow = 3
 )
 
-// List makes the passes. With inLine all copies of an engine share a stream.
+// List makes the passes. With inLine, all copies of an engine share a stream.
 func List(p *Problem, inLine bool) (*Assignment, error) {
 	if p.len() == 0 {
 		return &Assignment{}, p.ctx.Err()
@@ -67,16 +67,16 @@ type score struct {
 	waits, records int
 }
 
-// slackFraction is the part of a makespan below which a difference says nothing: durations are not known better, and waits cost too.
+// slackFraction is the fraction of a makespan below which a difference is ignored: durations are not known better, and waits cost too.
 const slackFraction = 0.004
 
-// alike is the range of makespans that are nearly the same as that of a score.
+// alike returns the range of makespans that count as equal to that of a score.
 func (a score) alike() (low, high float64) {
 	far := float64(slackFraction * a.makespan)
 	return a.makespan - far, a.makespan + far
 }
 
-// better compares two scores, the lower makespan first unless it is nearly the same.
+// better compares two scores: by makespan, or by waits and records if the makespans are nearly equal.
 func (a score) better(b score) bool {
 	if low, high := b.alike(); a.makespan < low || a.makespan > high {
 		return a.makespan < b.makespan
@@ -90,14 +90,14 @@ func (a score) better(b score) bool {
 	return a.makespan < b.makespan
 }
 
-// beyond says that what a pass came to so far is no better than another score already, whatever follows. least is what its makespan
-// will be at least.
+// beyond reports whether an unfinished pass is already no better than another score, whatever follows. least is a lower bound of its
+// makespan.
 func (a score) beyond(b score, least float64) bool {
 	low, high := b.alike()
 	return a.makespan > high || a.waits > b.waits && max(least, a.makespan) >= low
 }
 
-// goal is a makespan that no schedule on that many streams beats: the longest path, and each pool's work over its streams.
+// goal returns a lower bound of the makespan: the longest path, or a pool's work divided by its streams if that is more.
 func (p *Problem) goal() float64 {
 	goal := 0.0
 	work := make([]float64, len(p.pools))
@@ -119,10 +119,10 @@ func (p *Problem) goal() float64 {
 	return goal
 }
 
-// whole rounds a goal up to what durations that are whole numbers can reach.
+// whole rounds a goal up to a whole number if all durations are whole numbers.
 func (p *Problem) whole(goal float64) float64 {
 	for _, d := range p.duration {
-		if d != float64(int64(d)) { // none is beyond what an int64 holds
+		if d != float64(int64(d)) { // no duration exceeds an int64
 			return goal
 		}
 	}

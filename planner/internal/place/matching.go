@@ -1,20 +1,20 @@
-// Matching nodes with the nodes that follow them on their streams: as many direct dependencies as possible, and then as many
-// nodes as possible. Knows no durations.
+// Matches nodes with the nodes that follow them on their streams: as many direct dependencies as possible, and then as many nodes as
+// possible. Does not look at durations.
 
 package place
 
-// pairing says which node follows which on a stream, -1 for none.
+// pairing tells which node follows which on a stream, -1 for none.
 type pairing struct {
 	next, prev []int32
 }
 
-// match pairs the nodes for which free is true within each pool. Of all pairings of nodes with nodes that depend on them it
-// takes one with the most dependencies of the reduction among the pairs and, of those, one with the most pairs.
+// match pairs the nodes of each pool for which free is true with nodes that depend on them. Of all such pairings it takes one whose pairs
+// contain the most dependencies of the reduction and, among those, one with the most pairs.
 //
-// First comes a maximum matching of the reduction alone (Hopcroft and Karp). Its minimum vertex cover says which pairs a
-// pairing with as many dependencies can use at all: dependencies with exactly one end covered, and other pairs with none. The
-// matching is then augmented within those. Pairs that are no dependency are found by walking from node to node, so that the
-// transitive closure is never written down.
+// First comes a maximum matching of the reduction alone (Hopcroft and Karp). Its minimum vertex cover tells which pairs a pairing with as
+// many dependencies can contain: dependencies with exactly one covered end, and other pairs with no covered end. The matching is then
+// augmented with those pairs. Pairs that are not dependencies are found by walking from node to node, so the transitive closure is never
+// stored.
 func match(p *Problem, free func(i int32) bool) (*pairing, error) {
 	n := int32(p.len())
 	keep, first, err := reduce(p, p.order, nil)
@@ -72,18 +72,17 @@ type matcher struct {
 	at    []int32
 	queue []int32
 
-	coveredFrom, coveredTo []bool // the vertex cover: as the earlier node of a pair, as the later
+	coveredFrom, coveredTo []bool // by node, whether the vertex cover contains it: as the earlier node of a pair, as the later one
 }
 
 func (m *matcher) succs(i int32) []int32 { return m.succ[m.start[i]:m.start[i+1]] }
 
-// fits says whether two nodes may follow each other on a stream as far as pools and bindings go.
+// fits reports whether pools and bindings allow two nodes to follow each other on a stream.
 func (m *matcher) fits(a, b int32) bool {
 	return m.may[a] && m.may[b] && m.p.poolOf(a) == m.p.poolOf(b)
 }
 
-// direct augments the matching of the reduction along shortest paths, as many at once as do not touch. It is false where there
-// was none.
+// direct augments the matching of the reduction along as many disjoint shortest paths as it finds. It returns false if there was no path.
 func (m *matcher) direct() bool {
 	m.layers()
 	found := false
@@ -96,7 +95,7 @@ func (m *matcher) direct() bool {
 	return found
 }
 
-// layers numbers the nodes that alternating paths from unmatched nodes reach, by distance.
+// layers numbers the nodes that alternating paths from unmatched nodes reach, by their distance.
 func (m *matcher) layers() {
 	m.queue = m.queue[:0]
 	for i := range m.n {
@@ -161,8 +160,8 @@ func (m *matcher) augment(i int32) bool {
 	return false
 }
 
-// cover finds a minimum vertex cover of the reduction (König): of what alternating paths from unmatched nodes reach, the later
-// nodes, and of what they do not, the earlier ones.
+// cover finds a minimum vertex cover of the reduction (König): the later nodes that alternating paths from unmatched nodes reach, and the
+// earlier nodes that they do not reach.
 func (m *matcher) cover() {
 	m.layers()
 	m.coveredFrom, m.coveredTo = make([]bool, m.n), make([]bool, m.n)

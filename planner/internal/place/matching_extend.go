@@ -1,10 +1,10 @@
-// The second half of matching: more pairs among nodes that depend on each other by way of others. Gives up no direct dependency.
+// The second half of matching: adds pairs of nodes that depend on each other through other nodes. Keeps the number of direct dependencies.
 
 package place
 
-// extend augments the pairing, within what the vertex cover allows, to the most pairs. It is a maximum flow from the earlier
-// nodes of pairs to the later ones: through a direct dependency with one end covered, or, for a node that is not covered as an
-// earlier one, from any of its successors along dependencies to any node that is not covered as a later one.
+// extend augments the pairing to the most pairs that the vertex cover allows. That is a maximum flow from the earlier nodes of pairs to the
+// later ones: through a direct dependency with one covered end, or, from a node that is not covered as an earlier one, along dependencies
+// to any node that is not covered as a later one.
 func (m *matcher) extend() error {
 	for q := range m.p.pools {
 		if err := m.extendPool(int32(q)); err != nil {
@@ -14,7 +14,7 @@ func (m *matcher) extend() error {
 	return nil
 }
 
-// Vertices of the network: node i as the earlier of a pair is i, on the way n+i, as the later 2n+i; then source and sink.
+// Vertices of the network: node i is i as the earlier node of a pair, n+i on a path, 2n+i as the later node; then source and sink.
 func (m *matcher) extendPool(q int32) error {
 	n, p := m.n, m.p
 	source, sink := 3*n, 3*n+1
@@ -110,7 +110,7 @@ func (f *network) link(from, to, room int32, used bool) {
 // flow is how much goes through a forward edge.
 func (f *network) flow(e int32) int32 { return f.room[e^1] }
 
-// layers numbers vertices by their distance from the source and is false where the sink cannot be reached.
+// layers numbers vertices by their distance from the source. It returns false if the sink cannot be reached.
 func (f *network) layers(source, sink int32) bool {
 	for v := range f.level {
 		f.level[v] = -1

@@ -1,4 +1,4 @@
-// An order of nodes that keeps few bytes alive, for plans that must fit a memory cap.
+// Finds an order of nodes that keeps few bytes alive, for plans that must fit a memory cap.
 
 package place
 
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// mostBeamNodes bounds the graphs whose orders are searched with a beam; each state of a beam costs a copy of the graph's counters.
+	// mostBeamNodes limits the graphs for which a beam search is made: each state of the beam holds a copy of the graph's counters.
 	mostBeamNodes = 600
-	// memoryWindow is how many ready nodes, the latest to become ready, are compared in large graphs.
+	// memoryWindow is how many ready nodes are compared in large graphs: those that became ready last.
 	memoryWindow = 256
 )
 
@@ -23,15 +23,15 @@ type memoryGraph struct {
 	p        *Problem
 	preds    adjacency
 	useStart []int32 // by node, into uses
-	uses     []int32 // buffers, each once a node
+	uses     []int32 // buffers, each once per node
 	bytes    []int64 // by buffer
 	users    []int32 // by buffer
 }
 
-// LowMemoryOrder finds an order of submission that keeps few bytes of the given buffers alive.
+// LowMemoryOrder finds a submission order that keeps few bytes of the given buffers alive.
 func LowMemoryOrder(p *Problem, buffers []int32) []int32 { return newMemoryGraph(p, buffers).order() }
 
-// newMemoryGraph reads which nodes use which of the given buffers.
+// newMemoryGraph finds which nodes use which of the given buffers.
 func newMemoryGraph(p *Problem, buffers []int32) *memoryGraph {
 	g := p.g
 	f := &memoryGraph{p: p, useStart: make([]int32, p.len()+1), bytes: make([]int64, len(buffers)), users: make([]int32, len(buffers))}
@@ -54,7 +54,7 @@ func newMemoryGraph(p *Problem, buffers []int32) *memoryGraph {
 	return f
 }
 
-// link collects what must come before what: the graph's dependencies, what was declared, and bound streams in their order.
+// link collects the order that is required: the graph's dependencies, declared ones, and the order of nodes on bound streams.
 func (f *memoryGraph) link() {
 	p := f.p
 	n := p.len()
@@ -116,7 +116,7 @@ func (f *memoryGraph) step(left []int32, i int32) (take, give int64) {
 	return take, give
 }
 
-// peak is the most bytes alive at once if nodes run one after the other in this order.
+// peak returns the most bytes that are alive at once if nodes run one after the other in this order.
 func (f *memoryGraph) peak(order []int32) int64 {
 	left := slices.Clone(f.users)
 	live, peak := int64(0), int64(0)
@@ -158,7 +158,7 @@ func (f *memoryGraph) missing() (count, ready []int32) {
 	return count, ready
 }
 
-// greedy always runs the node that leaves the fewest bytes alive; among equals the one that takes the fewest, then the one that
+// greedy always runs the node after which the fewest bytes are alive; among equals the node that allocates the fewest, then the one that
 // became ready last.
 func (f *memoryGraph) greedy() []int32 {
 	missing, ready := f.missing()
@@ -188,7 +188,7 @@ func (f *memoryGraph) greedy() []int32 {
 	return order
 }
 
-// depthFirst runs everything that one last node needs before it turns to the next, needs with more bytes first.
+// depthFirst runs everything that one final node needs before it turns to the next, inputs with more bytes first.
 func (f *memoryGraph) depthFirst() []int32 {
 	n := f.p.len()
 	weight := make([]int64, n) // bytes the node uses

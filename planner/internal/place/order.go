@@ -1,4 +1,4 @@
-// The order of submission for streams that are given: what can start first is submitted first, critical work before the rest.
+// The submission order for given streams: what can start first is submitted first, critical work before the rest.
 
 package place
 
@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// submissionOrder orders nodes by when they could start on their streams, then by longest remaining path. The result is topological,
-// as order must be. Within a stream only nodes that take no time can change places.
+// submissionOrder orders nodes by when they could start on their streams, then by longest remaining path. order must be topological, and so
+// is the result. Within a stream, only nodes that take no time can change places.
 func submissionOrder(p *Problem, stream, order []int32, streams int) []int32 {
 	n := p.len()
 	start := make([]float64, n)

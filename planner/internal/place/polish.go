@@ -1,4 +1,4 @@
-// Polishing: small changes to an assignment, one at a time, so that it needs fewer waits in the same time. Opens no stream.
+// Polishing: makes small changes to an assignment, one at a time, so that it needs fewer waits but no more time. Adds no stream.
 
 package place
 
@@ -10,9 +10,8 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// polisher tries changes to one assignment. A change is timed from the first node that it concerns on, as what stands before that is
-// known, up to a cut: a node that all before it lead to and all after it follow from. Beyond a cut that ends when it did, on the stream
-// that it was on, everything is as it was.
+// polisher tries changes to one assignment. A change is timed only from the first node that it concerns up to a cut: a node that comes after
+// all nodes before it and before all nodes after it. If the cut still ends at the same time on the same stream, nothing after it changes.
 type polisher struct {
 	p       *Problem
 	width   int32
@@ -23,14 +22,14 @@ type polisher struct {
 	streams []draftStream
 	loose   []int32   // nodes that may change streams
 	tail    []float64 // of each node, the longest path after it
-	limit   float64   // what the makespan must not exceed
+	limit   float64   // the makespan must not exceed this
 	random  uint64    // state of a generator that always starts the same
 	steps   int       // nodes that may still be placed
 
 	now, next timing
-	from      int32    // the place that next holds from
-	until     int32    // and the one before which it ends
-	cuts      []int32  // of each place, the first cut there or later; as many as there are nodes for none
+	from      int32    // next is valid from this place on
+	until     int32    // and up to before this place
+	cuts      []int32  // of each place, the first cut there or later; the number of nodes if there is none
 	records   []int32  // nodes that next records
 	seen      []uint32 // by node: the round in which next recorded it
 	round     uint32
@@ -41,7 +40,7 @@ type polisher struct {
 	past      []int   // costs of some rounds ago
 }
 
-// timing is when nodes run, what each stream is ordered after, and what that takes.
+// timing holds when nodes run, what each stream is ordered after, and how many waits and records that takes.
 type timing struct {
 	spots    []spotted
 	clock    []int32
@@ -49,7 +48,7 @@ type timing struct {
 	waits    []int32   // before each place
 	records  []int32   // likewise
 	end      []float64 // the latest before each place
-	recorded []int32   // of each node, the place of the first that waits for it; beyond all for none
+	recorded []int32   // of each node, the place of the first node that waits for it; after all places if there is none
 }
 
 func newTiming(n, width int) timing {
@@ -66,19 +65,19 @@ func newTiming(n, width int) timing {
 	return t
 }
 
-// An assignment may not need more waits than that of some rounds ago (late acceptance): of so many as are made in all over patience, and
-// at least leastPast. The longer it may search, the longer it should take to settle.
+// An assignment may not need more waits than the one of some rounds ago (late acceptance). That number of rounds is the total number divided
+// by patience, and at least leastPast: the longer the search may take, the longer it should accept worse results.
 const (
 	patience  = 40
 	leastPast = 50
 )
 
-// Polish returns a better assignment after placing about that many nodes, nil where there are too many streams to keep clocks.
+// Polish returns a better assignment. steps is about how many nodes it may place. It returns nil if there are too many streams for clocks.
 func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 	if len(a.streams) > 64 {
 		return nil, nil
 	}
-	// Streams without nodes could only be opened.
+	// A stream without nodes could only be added, and no change adds one.
 	a.number(p)
 	h := newPolisher(p, a, steps)
 	if len(h.loose) == 0 || h.width < 2 {
@@ -93,7 +92,7 @@ func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 				return nil, err
 			}
 		}
-		h.steps-- // what cannot be changed counts, so that this ends
+		h.steps-- // count failed attempts too, so that the search ends
 		h.step(k)
 		if sc := h.score(); sc.cost() < best.cost() || sc.makespan < best.makespan*(1-rounding) {
 			best = sc
@@ -140,7 +139,7 @@ func newPolisher(p *Problem, a *Assignment, steps int) *polisher {
 	return h
 }
 
-// score is that of the assignment as it is now.
+// score returns the score of the current assignment.
 func (h *polisher) score() score {
 	n := len(h.order)
 	return score{h.now.end[n], int(h.now.waits[n]), int(h.now.records[n])}
@@ -215,7 +214,7 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 			h.steps -= int(at - from)
 			return false
 		}
-		next.spots[i] = spotted{k, at + 1, finish} // positions are those in the order: they stay when others move to the stream
+		next.spots[i] = spotted{k, at + 1, finish} // the place in the order: it stays if other nodes move to the stream
 		after := next.last[(at+1)*w : (at+2)*w]
 		copy(after, last)
 		after[k] = i
@@ -234,7 +233,7 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	return true
 }
 
-// waitsAfter is how many waits there are beyond a cut.
+// waitsAfter returns how many waits there are after a cut.
 func (h *polisher) waitsAfter(cut int32) int32 {
 	n := len(h.order)
 	if int(cut) >= n {
@@ -243,7 +242,7 @@ func (h *polisher) waitsAfter(cut int32) int32 {
 	return h.now.waits[n] - h.now.waits[cut+1]
 }
 
-// reached is the score of the assignment that was evaluated.
+// reached returns the score of the assignment that was evaluated.
 func (h *polisher) reached() score {
 	now, next, n, until := &h.now, &h.next, len(h.order), h.until
 	return score{
@@ -252,12 +251,12 @@ func (h *polisher) reached() score {
 	}
 }
 
-// cuts returns, for each place of an order and the one after the last, the first cut there or later: a node that every node before it
-// leads to and every node after it follows from. It has the same place in any order.
+// cuts returns, for each place of an order and the one after the last, the first cut there or later: a node that comes after every node
+// before it and before every node after it. It has the same place in every order.
 func (p *Problem) cuts(order, place []int32) []int32 {
 	n := int32(len(order))
 	cuts := make([]int32, n+1)
-	furthest, last := int32(-1), int32(-1) // the place furthest on that a node before leads to, and the last node before that leads nowhere
+	furthest, last := int32(-1), int32(-1) // the last place that an earlier node leads to, and the last earlier node that leads nowhere
 	isCut := make([]bool, n)
 	for k, i := range order {
 		isCut[k] = furthest <= int32(k) && last < 0
@@ -269,7 +268,7 @@ func (p *Problem) cuts(order, place []int32) []int32 {
 		}
 	}
 	cuts[n] = n
-	rootless := true // nothing after begins by itself
+	rootless := true // no later node is without predecessors
 	for k := n - 1; k >= 0; k-- {
 		cuts[k] = cuts[k+1]
 		if isCut[k] && rootless {
@@ -280,7 +279,7 @@ func (p *Problem) cuts(order, place []int32) []int32 {
 	return cuts
 }
 
-// timingOf is the timing that holds a node: the next one from the place of the change on.
+// timingOf returns the timing that is valid for a node: next from the place of the change on.
 func (h *polisher) timingOf(i int32) *timing {
 	if h.place[i] >= h.from {
 		return &h.next
@@ -326,8 +325,8 @@ func (h *polisher) rand(n int) int {
 	return int((h.random >> 33) * uint64(n) >> 31)
 }
 
-// keep evaluates a change from a place on and takes it back where it costs time, or more waits than there are now and were some rounds
-// ago.
+// keep evaluates a change from a place on. It undoes the change if it costs time, or if it needs more waits than both the current
+// assignment and the one of some rounds ago.
 func (h *polisher) keep(round int, from, to int32, undo func()) {
 	cost := h.score().cost()
 	past := &h.past[round%len(h.past)]
@@ -342,7 +341,7 @@ func (h *polisher) keep(round int, from, to int32, undo func()) {
 	*past = min(*past, cost)
 }
 
-// takes says whether a node may run on a stream: one of its pool that computes already and, under sync: explicit, is not bound.
+// takes reports whether a node may move to a stream: a stream of its pool that already runs kernels and, under sync: explicit, is not bound.
 func (h *polisher) takes(k, i int32) bool {
 	st := &h.streams[k]
 	return st.computes && st.pool == h.p.poolOf(i) && (!h.p.explicit || st.binding < 0)
@@ -379,14 +378,14 @@ func (h *polisher) move(round int) {
 	h.keep(round, h.place[i], h.place[i], func() { h.stream[i] = old })
 }
 
-// moveRun puts a chain of nodes that follow each other on a stream on another one, one right after the other.
+// moveRun moves a chain of nodes from one stream to another, where they run one right after the other.
 func (h *polisher) moveRun(round int) {
 	i := h.loose[h.rand(len(h.loose))]
 	old, k := h.stream[i], int32(h.rand(int(h.width)))
 	if !h.takes(k, i) {
 		return
 	}
-	// From its start, most of the time, to its end.
+	// Usually from the start of the chain to its end.
 	for h.rand(longRun) > 0 {
 		preds := h.p.preds(i)
 		if len(preds) != 1 || h.stream[preds[0]] != old || !h.isLoose(preds[0]) || h.follower(preds[0]) != i {
@@ -399,7 +398,7 @@ func (h *polisher) moveRun(round int) {
 		h.run = append(h.run, last)
 	}
 	first, last := h.place[i], h.place[h.run[len(h.run)-1]]
-	// Anywhere between what the first comes after and what comes after any.
+	// Anywhere after the predecessors of the first and before the successors of all.
 	low, high := int32(0), int32(len(h.order))
 	for _, q := range h.p.preds(i) {
 		low = max(low, h.place[q]+1)
@@ -443,7 +442,7 @@ func (h *polisher) moveRun(round int) {
 	})
 }
 
-// longRun is how long a chain is on average that moves as one, where it could be longer.
+// longRun is the average length of the chains that are moved, unless they end earlier.
 const longRun = 16
 
 func (h *polisher) putRun(put func(int32), k int32) {
@@ -453,7 +452,7 @@ func (h *polisher) putRun(put func(int32), k int32) {
 	}
 }
 
-// follower is the first node after one that depends on it and runs on its stream, -1 for none.
+// follower returns the first node that depends on node i and runs on the same stream, -1 for none.
 func (h *polisher) follower(i int32) int32 {
 	following := int32(-1)
 	for _, s := range h.p.succs(i) {
@@ -476,7 +475,7 @@ func (h *polisher) swap(round int) {
 	h.keep(round, h.place[i], h.place[j], exchange)
 }
 
-// cross exchanges everything that two streams run from a node on, up to a cut or the end.
+// cross exchanges what two streams run from a node on, up to a cut or the end.
 func (h *polisher) cross(round int) {
 	from, to := h.rand(len(h.order)), len(h.order)
 	if cut := int(h.cuts[from]); cut > from {

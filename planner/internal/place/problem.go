@@ -29,7 +29,7 @@ type binding struct {
 	first  int32 // first node bound to it, in program order
 }
 
-// Problem is what every strategy starts from. It is read only once made.
+// Problem is what every strategy starts from. It does not change after it is made.
 type Problem struct {
 	ctx      context.Context
 	g        *dag.Graph
@@ -38,9 +38,9 @@ type Problem struct {
 	order    []int32       // a topological order in which bound streams are ordered as declared
 	duration []float64     // us
 	rank     []float64     // longest remaining path, the node included
-	engine   []plan.Engine // nil where every node computes
-	pool     []int32       // nil where there is one pool
-	bound    []int32       // index into bindings, -1 for free; nil where all are free
+	engine   []plan.Engine // nil if every node computes
+	pool     []int32       // nil if there is only one pool
+	bound    []int32       // index into bindings, -1 for none; nil if no node is bound
 	pools    []pool
 	bindings []binding
 
@@ -132,7 +132,7 @@ func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, durat
 	return p, ctx.Err()
 }
 
-// longestAfter is the longest remaining path of a node that is over.
+// longestAfter returns the longest remaining path after a node.
 func (p *Problem) longestAfter(i int32) float64 {
 	longest := 0.0
 	for _, s := range p.succs(i) {
@@ -141,25 +141,25 @@ func (p *Problem) longestAfter(i int32) float64 {
 	return longest
 }
 
-// copyBands is how finely that way counts for the order of copies: those of one band are taken in topological order, so that the
-// pieces of something come as they are declared, and what needs a piece and its neighbours can begin.
+// copyBands is how finely the remaining paths are divided when copies are ordered. Copies of one band are taken in topological order, so
+// that the pieces of a buffer come as they are declared, and a kernel that needs a piece and its neighbours can start.
 const copyBands = 8
 
-// queueCopies makes ranks count that an engine copies one thing at a time: copies of an engine follow each other, those first that
-// have the longest way to go once they are over, and a remaining path goes on through the copies that queue behind. Without that,
-// all pieces that end in a copy are as urgent as each other, the first step of each is taken before the second of any, and the
-// copies begin late.
+// queueCopies makes ranks include that an engine makes one copy at a time. The copies of an engine are put into a queue, those with the
+// longest remaining path after them first, and a remaining path continues through the copies that are queued behind. Without that, all
+// pieces that end in a copy are equally urgent, the first step of every piece is taken before the second step of any, and the copies start
+// late.
 func (p *Problem) queueCopies() {
 	longest := slices.Max(p.rank)
 	if longest == 0 {
 		return
 	}
-	// By bands, then topologically: along dependencies what is left never grows, so neither these nor the queues lead back.
+	// By bands, then topologically. Remaining paths never grow along dependencies, so dependencies and queues together have no cycle.
 	band := func(i int32) int32 { return int32(copyBands * (longest - p.rank[i] + p.duration[i]) / longest) }
 	order := scratch.CountingSort(len(p.order), copyBands+1, p.order, band)
 	engines := max(1, p.machine.CopyEngines)
 	behind := make([]int32, len(p.order)) // the next copy of the same engine, plus 1
-	queues := map[[2]int32][]int32{}      // by device and kind of engine, the copies that none is behind yet
+	queues := map[[2]int32][]int32{}      // by device and kind of engine, the copies with none behind them yet
 	for _, i := range order {
 		if p.engine[i] == plan.Compute {
 			continue
@@ -182,7 +182,7 @@ func (p *Problem) queueCopies() {
 	}
 }
 
-// classify finds each node's engine and pool. It says whether users numbered any stream.
+// classify finds each node's engine and pool. It reports whether users numbered any stream.
 func (p *Problem) classify() (numbered bool) {
 	g := p.g
 	if len(g.Nodes) == 0 {
@@ -251,7 +251,7 @@ func (p *Problem) bind() error {
 	return nil
 }
 
-// declaredOrder is the order that a pipeline with sync: explicit asks for: after, and the order of nodes bound to one stream.
+// declaredOrder returns the order that a pipeline with sync: explicit asks for: by after:, and by the nodes bound to one stream.
 func declaredOrder(g *dag.Graph) adjacency {
 	a := adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
 	before := make([]int32, g.Len()) // the node before it on its stream, plus 1

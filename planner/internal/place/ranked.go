@@ -1,5 +1,5 @@
-// The heaps of the list strategy. Written for their element types: a generic heap calls its comparison through a table. They grow
-// and shrink in place, because to assign a slice takes a write barrier.
+// The heaps of the list strategy. They are written for their element types, because a generic heap calls its comparison through a table.
+// They grow and shrink in place, because assigning a slice takes a write barrier.
 
 package place
 
@@ -20,7 +20,7 @@ func (u urgency) rank() float64 { return float64(math.Float32frombits(^uint32(u 
 
 func (u urgency) tie() uint32 { return uint32(u) }
 
-// urgencyHeap gives the smallest urgency first. Four children a node: half the levels of two, and they share a cache line.
+// urgencyHeap returns the smallest urgency first. Each node has four children: half as many levels as with two, in one cache line.
 type urgencyHeap []urgency
 
 func (h *urgencyHeap) push(u urgency) {
@@ -38,7 +38,7 @@ func (h *urgencyHeap) push(u urgency) {
 	s[k] = u
 }
 
-// less is 1 where a is less than b, else 0.
+// less returns 1 if a is less than b, else 0.
 func less(a, b urgency) int {
 	if a < b {
 		return 1
@@ -61,7 +61,7 @@ func (h *urgencyHeap) pop() {
 		if child+4 > last {
 			break
 		}
-		// Which child is least is unpredictable, so this is branch-free.
+		// Which child is the smallest is unpredictable, so this is branch-free.
 		four := (*[4]urgency)(s[child:])
 		left, right := less(four[1], four[0]), 2+less(four[3], four[2])
 		first, second := min(four[0], four[1]), min(four[2], four[3])
@@ -89,7 +89,7 @@ func (h *urgencyHeap) pop() {
 	s[k] = u
 }
 
-// finishing is a node that runs, and when it ends.
+// finishing is a running node and when it ends.
 type finishing struct {
 	at   float64
 	node int32
@@ -97,7 +97,7 @@ type finishing struct {
 
 func (a finishing) before(b finishing) bool { return a.at < b.at || a.at == b.at && a.node < b.node }
 
-// finishingHeap gives the first to end first, then the first declared.
+// finishingHeap returns the node that ends first; among equals, the one declared first.
 type finishingHeap []finishing
 
 func (h *finishingHeap) push(f finishing) {

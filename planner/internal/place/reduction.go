@@ -1,12 +1,12 @@
-// Transitive reduction of a problem's dependencies. Knows no streams.
+// Transitive reduction of a problem's dependencies. Does not look at streams.
 
 package place
 
-// reductionColumns is how many possible ancestors are looked at in one walk: 50,000 nodes take 25 MB then, not 300.
+// reductionColumns is how many possible ancestors one walk follows, so that 50,000 nodes take 25 MB, not 300 MB.
 const reductionColumns = 4096
 
 // reduce marks the dependencies that no longer path implies. The result is parallel to preds, node by node: those of node i
-// start at first[i]. order is topological. before adds one more predecessor to each node, -1 for none, which is not marked; nil adds none.
+// start at first[i]. order is topological. before adds one more predecessor to each node (-1: none), which is not marked; it may be nil.
 func reduce(p *Problem, order, before []int32) (keep []bool, first []int32, err error) {
 	n := int32(p.len())
 	first = make([]int32, n+1)

@@ -1,11 +1,11 @@
-// The round-robin strategy: level by level, each node on the stream of its index in the level. A baseline; it looks at nothing else.
+// The round-robin strategy: goes through the graph by levels and gives each node the stream of its index in the level. A baseline.
 
 package place
 
 func RoundRobin(p *Problem) (*Assignment, error) {
 	n := p.len()
 	s := &Assignment{stream: make([]int32, n), order: make([]int32, n)}
-	// Streams of a pool: those that users bound, as far as others may use them, then free ones up to its share.
+	// Streams of a pool: those that users bound, if other nodes may use them, then new ones up to its share.
 	streams := make([][]int32, len(p.pools))
 	for k := range p.bindings {
 		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
@@ -53,7 +53,7 @@ func RoundRobin(p *Problem) (*Assignment, error) {
 	return s, p.ctx.Err()
 }
 
-// evenShare is how many of its device's streams a pool gets where they are divided evenly, at least one.
+// evenShare is how many streams a pool gets if those of its device are divided evenly, at least one.
 func (p *Problem) evenShare(q int) int {
 	first, pools := -1, 0
 	for k := range p.pools {

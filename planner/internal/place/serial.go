@@ -1,4 +1,4 @@
-// The serial strategy: one stream, or one for each device and priority, which cannot share. Uses no machine model.
+// The serial strategy: one stream for each device and priority, since those cannot share. Uses no machine model.
 
 package place
 

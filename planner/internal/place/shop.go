@@ -1,4 +1,4 @@
-// The search for a short schedule: nodes as operations of a shop, whose machines are the copy engines and the streams of kernels.
+// The search for a short schedule: nodes are the operations of a shop (job-shop scheduling), whose machines are copy engines and streams.
 
 package place
 
@@ -34,8 +34,8 @@ func Shop(p *Problem, seeds [][]int32, enough float64, steps int) (*Assignment, 
 	return a, nil
 }
 
-// work states the problem as one of a shop, and what kind of engine each machine is. Kernels of a device and priority share a machine
-// that has room for as many as there are streams.
+// work states the problem as a shop problem, and returns what kind of engine each machine is. The kernels of one device and priority share
+// a machine that runs as many at once as there are streams.
 func (p *Problem) work() (*shop.Work, []plan.Engine) {
 	n := p.len()
 	w := &shop.Work{US: make([]float64, n), Machine: make([]int32, n), Start: p.predStart, Pred: p.pred, Lag: p.sync()}
@@ -81,8 +81,8 @@ func (p *Problem) work() (*shop.Work, []plan.Engine) {
 	return w, kinds
 }
 
-// Crowd is how many kernels fill the device at once where all take what the average one takes: at most as many as there are
-// streams, and 0 where no kernel says what it takes.
+// Crowd returns how many average kernels fill the device: at most as many as there are streams, and 0 if the blocks of no kernel are
+// known.
 func Crowd(p *Problem) int {
 	work, filled := 0.0, 0.0
 	for i := range p.g.Nodes {
@@ -100,8 +100,8 @@ func Crowd(p *Problem) int {
 // Order is the order of submission. It is read only.
 func (s *Assignment) Order() []int32 { return s.order }
 
-// FromPlan returns the assignment that a plan was made of, as far as streams and order say; nil where the plan submits a node before
-// one that it depends on, so that nothing can be built on it.
+// FromPlan returns the streams and the order of a plan as an assignment. It returns nil if the plan submits a node before one that it
+// depends on.
 func FromPlan(p *Problem, made *plan.Plan) *Assignment {
 	a := &Assignment{stream: make([]int32, p.len()), order: nodeOrder(made)}
 	submitted := make([]bool, p.len())

@@ -1,4 +1,4 @@
-// Wait insertion: the fewest waits that enforce every dependency of an assignment. Moves no node.
+// Wait insertion: finds the fewest waits that enforce every dependency of an assignment. Moves no node.
 
 package place
 
@@ -12,16 +12,16 @@ import (
 // kept for a block of streams at a time.
 const clockWords = 16 << 20
 
-// leastBlock is the least number of streams in a block, so that large graphs on few streams are walked once.
+// leastBlock is the smallest number of streams in a block, so that large graphs on few streams are walked once.
 const leastBlock = 16
 
-// waitList is which nodes each node waits for.
+// waitList holds the nodes that each node waits for.
 type waitList struct {
 	start []int32 // by node
 	from  []int32
 }
 
-// sort sets the list to waits that are known in the order of submission.
+// sort fills the list from waits that are known in submission order.
 func (w *waitList) sort(order, count, from []int32) {
 	w.start, w.from = scratch.Sized(w.start, len(order)+1), scratch.Sized(w.from, len(from))
 	w.start[0] = 0
@@ -39,8 +39,9 @@ func (w *waitList) sort(order, count, from []int32) {
 
 func (w *waitList) of(i int32) []int32 { return w.from[w.start[i]:w.start[i+1]] }
 
-// insertWaits finds the waits that an assignment needs. Stream order and waits together order exactly what the dependencies and
-// stream order do, so the waits are those edges between streams that its transitive reduction keeps: one set, and the smallest.
+// insertWaits finds the waits that an assignment needs. Stream order and waits together must give the order that dependencies and stream
+// order give. So the waits are the edges between streams that the transitive reduction of that order keeps. This set is unique and the
+// smallest.
 func insertWaits(p *Problem, s *Assignment) (*waitList, error) {
 	n := p.len()
 	if s.waits != nil {
@@ -111,7 +112,7 @@ func isAscending(order []int32) bool {
 	return true
 }
 
-// reach is one vector clock per node over a block of streams: how far into each stream everything before the node reaches.
+// reach holds one vector clock per node over a block of streams: the last position of each stream that comes before the node.
 type reach struct {
 	p        *Problem
 	s        *Assignment
@@ -149,7 +150,7 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 			inside := t >= lo && t < hi
 			if inside {
 				if position[q] <= mine[t-lo] {
-					continue // and so is all that q comes after
+					continue // and so is everything before q
 				}
 				switch d := c.direct[t-lo]; {
 				case d == 0:
@@ -214,7 +215,7 @@ func reducedWaits(p *Problem, s *Assignment) (*waitList, error) {
 	return w, nil
 }
 
-// declaredWaits are the waits of a pipeline with sync: explicit: every after: that crosses streams, as it was written.
+// declaredWaits returns the waits of a pipeline with sync: explicit: every after: between two streams, as it was written.
 func declaredWaits(p *Problem, s *Assignment) *waitList {
 	w := &waitList{start: make([]int32, p.len()+1)}
 	for i := range p.g.Nodes {

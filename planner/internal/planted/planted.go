@@ -1,28 +1,28 @@
-// Faults that tests switch on in the making of plans, to see that the proof refuses what comes out. Nothing else may switch one on.
+// Faults that tests switch on in the code that makes plans, to check that the proof refuses the result. Only tests may switch one on.
 
-// Package planted has one switch for each thing that the making of a plan can get wrong.
+// Package planted has one switch for each mistake that the making of a plan could contain.
 package planted
 
-// Fault is something that is made wrong on purpose.
+// Fault is a mistake made on purpose.
 type Fault uint8
 
 const (
 	None      Fault = iota
 	Placement       // a node runs on another stream than its waits were inserted for
-	Order           // two nodes of a stream change places
+	Order           // two nodes of a stream are exchanged
 	Waits           // a wait is left out
 	Layout          // all buffers that may share bytes lie on the same bytes
-	Lifetimes       // every buffer counts as done before any other starts
+	Lifetimes       // every buffer counts as finished before any other starts
 	Kept            // buffers that are read before they are written do not count as kept
 	Edges           // an edge of the graph is left out
 	Fork            // a stream does not wait for the origin at the start
 	Join            // the origin does not wait for a stream at the end
 )
 
-// current is written by tests only, while nothing is planned.
+// current is written only by tests, and never while a plan is being made.
 var current Fault
 
-// Is says whether a fault is switched on.
+// Is reports whether a fault is switched on.
 func Is(f Fault) bool { return current == f }
 
 // Plant switches a fault on until the returned function is called.

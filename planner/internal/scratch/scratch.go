@@ -1,13 +1,13 @@
-// Scratch memory: lengths for slices that the making of a plan, or its proof, keeps from the last time. Knows neither.
+// Scratch memory: slices that the planner and the proof keep from one plan to the next.
 
-// Package scratch has what the making of plans sorts with and keeps memory with.
+// Package scratch has the slices and the sorting that the planner and the proof share. It knows nothing of plans.
 package scratch
 
-// MostKept is how many nodes a graph may have for scratch memory of its size to be kept. For larger ones to allocate costs
-// little beside the work, and what is kept unused would be much.
+// MostKept is the most nodes of a graph whose scratch memory is kept. For larger graphs, allocation costs little compared with the work,
+// and unused memory would be large.
 const MostKept = 1 << 15
 
-// Sized returns a slice of n entries that hold anything.
+// Sized returns a slice of n entries with unspecified values.
 func Sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -25,7 +25,7 @@ func Zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// Extended returns a slice of n entries that keep what they held.
+// Extended returns a slice of n entries. Existing entries keep their values.
 func Extended[T any](s []T, n int) []T {
 	if more := n - cap(s); more > 0 {
 		return append(s[:cap(s)], make([]T, more)...)

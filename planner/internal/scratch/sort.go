@@ -1,8 +1,8 @@
-// Sorting by small keys, for the making of plans and for their proof. Knows neither.
+// Sorting by small keys, for the planner and the proof.
 
 package scratch
 
-// CountingSort orders 0..n-1 (or the given order, which it keeps among equals) by a key below keys.
+// CountingSort orders 0..n-1 by a key below keys. If an order is given, it sorts that instead, stably.
 func CountingSort(n, keys int, order []int32, key func(int32) int32) []int32 {
 	start := make([]int32, keys+1)
 	for k := range n {

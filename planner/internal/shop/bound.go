@@ -1,4 +1,4 @@
-// Lower bounds for work that passes through machines: times that no order beats.
+// Lower bounds for work that passes through machines: every order takes at least this long.
 
 package shop
 
@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Ways are the ways to and from each operation: the earliest time at which it can start, and the least time from its end to the end
-// of all. They are lower bounds, whatever they count.
+// Ways holds two lower bounds for each operation: the earliest time at which it can start, and the least time from its end to the end of
+// the last operation.
 type Ways struct{ Head, Tail []float64 }
 
-// Bound is a time that no schedule beats, and the machines it comes from.
+// Bound is a lower bound of the makespan, and the machines that it comes from.
 type Bound struct {
 	US            float64
-	First, Second int32 // the machine; where the bound is that of a flow shop of two, both; -1 for none
+	First, Second int32 // the machine, or both if the bound is that of a flow shop of two machines; -1 for none
 }
 
 func (b *Bound) raise(us float64, first, second int32) {
@@ -41,9 +41,9 @@ func (w *Work) Ways(order []int32) Ways {
 	return ways
 }
 
-// LowerBound returns the best of these bounds: for each machine, that its operations take turns, each after its head and before its
-// tail; for each pair of machines that jobs pass one after the other, Johnson's rule, which is optimal for two. An operation on a
-// machine with room for several counts with its share of it.
+// LowerBound returns the best of these bounds: for each machine, that its operations run one at a time, each after its head and before its
+// tail; for each pair of machines that jobs pass one after the other, Johnson's rule, which is optimal for two machines. If a machine can
+// run several operations at once, the time of each is divided by that number.
 func LowerBound(w *Work, ways Ways, jobs Grouping) Bound {
 	b := Bound{First: -1, Second: -1}
 	on := make([][]int32, len(w.Room))
@@ -63,8 +63,8 @@ func LowerBound(w *Work, ways Ways, jobs Grouping) Bound {
 	return b
 }
 
-// inTurn bounds one machine: at each time it works on what has the longest tail, leaving it for what comes with a longer one. No
-// schedule ends earlier, also where operations may run side by side at a part of the rate.
+// inTurn bounds one machine: it always works on the operation with the longest tail, and interrupts it if one with a longer tail arrives.
+// No schedule ends earlier, even if operations may run side by side at a part of the rate.
 func (w *Work) inTurn(ways Ways, ops []int32, room float64) float64 {
 	if len(ops) == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (w *Work) inTurn(ways Ways, ops []int32, room float64) float64 {
 // remaining is what is left of an operation.
 type remaining struct{ tail, us float64 }
 
-// tails gives first what has the longest tail.
+// tails is a heap that returns the longest tail first.
 type tails []remaining
 
 func (h *tails) push(x remaining) {
@@ -141,8 +141,8 @@ func (h *tails) pop() {
 	}
 }
 
-// sideBySide bounds a machine with room for several: its lanes begin with what comes first, at the earliest when the first, the
-// second and so on can be there, and end likewise.
+// sideBySide bounds a machine that runs several operations at once. Its lanes start no earlier than the first, the second and the further
+// operations can arrive, and likewise at the end.
 func (w *Work) sideBySide(ways Ways, ops []int32, room int, f flow) float64 {
 	if len(ops) < room || room < 1 {
 		return 0
@@ -168,9 +168,9 @@ func (w *Work) sideBySide(ways Ways, ops []int32, room int, f flow) float64 {
 	return max(total/float64(room), heads[0]+w.crowded(ops, room)+ends[0])
 }
 
-// crowded is how long a machine works at least because operations cannot be divided: of each room*k+1 operations, some lane has k+1.
+// crowded returns how long a machine works at least because operations cannot be divided: of room*k+1 operations, some lane has k+1.
 func (w *Work) crowded(ops []int32, room int) float64 {
-	sums := make([]float64, len(ops)+1) // of the longest, the two longest and so on
+	sums := make([]float64, len(ops)+1) // of the longest operation, the two longest, and so on
 	for k, i := range ops {
 		sums[k+1] = w.US[i]
 	}
@@ -185,11 +185,11 @@ func (w *Work) crowded(ops []int32, room int) float64 {
 	return most
 }
 
-// flow is what the machines before and after one allow: the earliest times, ascending, at which the first operation can be there,
-// the second and so on; and the least times, ascending, that are left from the ends of operations, for the last, the one before and so on.
+// flow is what the machines before and after one allow. Both lists are ascending: the earliest times at which the first, the second and
+// further operations can arrive; and the least times that remain after the last operation, the one before it, and so on.
 type flow struct{ arrivals, departures []float64 }
 
-// meet raises times to others, entry by entry.
+// meet raises each of the times to at least the other one.
 func meet(times *[]float64, others []float64) {
 	if *times == nil {
 		*times = others
@@ -200,17 +200,17 @@ func meet(times *[]float64, others []float64) {
 	}
 }
 
-// largestJob is how many operations a job may have for bounds of pairs: their sets are words.
+// largestJob is the most operations that a job may have for bounds of pairs, because a set of them is one word.
 const largestJob = 64
 
-// boundPairs raises the bound by those of pairs of machines.
+// boundPairs raises the bound by the bounds of pairs of machines.
 func (w *Work) boundPairs(ways Ways, jobs Grouping, on [][]int32, b *Bound) {
 	order := make([]int32, w.Len())
 	for i := range order {
 		order[i] = int32(i)
 	}
 	members := jobs.members(order)
-	// By operation: where it stands in its job, and the operations of the job before it, as a set.
+	// By operation: its index in its job, and the set of the operations of the job before it.
 	number, ahead := make([]uint8, w.Len()), make([]uint64, w.Len())
 	sorted := make([]int32, 0, largestJob)
 	for j := range members {
@@ -218,7 +218,7 @@ func (w *Work) boundPairs(ways Ways, jobs Grouping, on [][]int32, b *Bound) {
 			members[j] = nil
 			continue
 		}
-		// What comes after something has a later head, or the same one and takes no time: then it is found again until nothing changes.
+		// An operation after another has a later head, or the same one if the other takes no time. So repeat until nothing changes.
 		sorted = append(sorted[:0], members[j]...)
 		slices.SortStableFunc(sorted, func(a, b int32) int { return cmp.Compare(ways.Head[a], ways.Head[b]) })
 		for k, i := range sorted {
@@ -254,8 +254,8 @@ func (w *Work) boundPairs(ways Ways, jobs Grouping, on [][]int32, b *Bound) {
 	}
 }
 
-// boundPair raises the bound by the flow shop of two machines. A job counts with what it does on the first machine before it does
-// anything on the second, and with all it does on the second.
+// boundPair raises the bound by the flow shop of two machines. For each job it counts the operations on the first machine that come before
+// any on the second, and all operations on the second.
 func (w *Work) boundPair(ways Ways, members [][]int32, ahead []uint64, first, second int32, on [][]int32, flows []flow, b *Bound) {
 	var before, after []float64
 	head, between, tail := 0.0, 0.0, 0.0
@@ -299,8 +299,8 @@ func (w *Work) boundPair(ways Ways, members [][]int32, ahead []uint64, first, se
 		return
 	}
 	b.raise(head+between+Flow(before, after, Johnson(before, after))+tail, first, second)
-	// Where each operation of a machine belongs to a job of its own, none can be there before those that the other machine has let
-	// go, the shortest first.
+	// If each operation of a machine belongs to a different job, they cannot arrive faster than the other machine finishes, the shortest
+	// first.
 	if len(before) == len(on[second]) {
 		meet(&flows[second].arrivals, sums(head+between, before))
 	}
@@ -309,7 +309,7 @@ func (w *Work) boundPair(ways Ways, members [][]int32, ahead []uint64, first, se
 	}
 }
 
-// sums are from plus the least of the parts, plus the two least, and so on.
+// sums returns from plus the least of the parts, from plus the two least, and so on.
 func sums(from float64, parts []float64) []float64 {
 	parts = slices.Clone(parts)
 	slices.Sort(parts)
@@ -320,8 +320,8 @@ func sums(from float64, parts []float64) []float64 {
 	return parts
 }
 
-// between is how long it takes at least from the end of a job's last counted operation on the first machine to the start of its
-// first on the second.
+// between returns the least time from the end of a job's last counted operation on the first machine to the start of its first operation
+// on the second.
 func (w *Work) between(ops []int32, ahead []uint64, common uint64, first, second int32) float64 {
 	least, found := 0.0, false
 	var way [largestJob]float64 // from the end of one operation on the first machine to the start of each

@@ -1,4 +1,4 @@
-// Dispatching: jobs in an order of priority become an order of operations, each machine taking first what is ready first.
+// Dispatching: turns jobs in an order of priority into an order of operations. Each machine takes first what is ready first.
 
 package shop
 
@@ -32,7 +32,7 @@ func (a waiting) before(b waiting) bool {
 	return a.rank < b.rank || a.rank == b.rank && a.op < b.op
 }
 
-// queue gives first what is ready first, and of that what has the lowest rank.
+// queue is a heap that returns the operation that is ready first; among equals, the one with the lowest rank.
 type queue []waiting
 
 func (h *queue) push(x waiting) {
@@ -88,7 +88,7 @@ func newDispatcher(s *search, jobs Grouping) *dispatcher {
 	return d
 }
 
-// rankOf is the rank of an operation's job; what belongs to none comes first. It is below -1 where the job is left out.
+// rankOf returns the rank of an operation's job, -1 for an operation without a job, and less than -1 if the job is left out.
 func (d *dispatcher) rankOf(i int32) int32 {
 	j := d.jobs.Of[i]
 	switch {
@@ -100,9 +100,9 @@ func (d *dispatcher) rankOf(i int32) int32 {
 	return d.rank[j]
 }
 
-// dispatch returns the order in which operations start where jobs have this order of priority, and its makespan. Jobs that are not
-// in it are left out, as if nothing waited for them. It gives up, and returns infinity, as soon as the makespan is sure to reach the
-// limit. The result is overwritten by the next call.
+// dispatch returns the order in which operations start if jobs have this order of priority, and its makespan. Jobs that are not in it are
+// left out, as if nothing depended on them. It gives up, and returns infinity, as soon as the makespan is certain to reach the limit. The
+// result is overwritten by the next call.
 func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64) {
 	s, w := d.s, d.s.w
 	for j := range d.rank {
@@ -180,5 +180,5 @@ func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64
 	return d.order, makespan
 }
 
-// dispatchSteps is how many steps an operation takes that is dispatched: its queues cost more than placing it.
+// dispatchSteps is how many steps dispatching an operation counts as: its queues cost more than placing it.
 const dispatchSteps = 4

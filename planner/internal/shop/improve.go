@@ -1,4 +1,4 @@
-// Local search: one operation, or all of a job, comes earlier or later in the order, and what is not much worse is kept.
+// Local search: moves one operation, or all operations of a job, earlier or later, and keeps the order unless it is much worse.
 
 package shop
 
@@ -12,13 +12,13 @@ import (
 type improver struct {
 	s        *search
 	jobs     Grouping
-	members  [][]int32 // of each job; nil where jobs are not moved as such
+	members  [][]int32 // of each job; nil if only single operations are moved
 	order    []int32
 	place    []int32 // of each operation in the order
 	moved    []int32
 	rest     []int32
 	marked   []bool
-	critical []held  // what the makespan hangs on and only a lane held back, the last first
+	critical []held  // operations of the critical path that were delayed only by their lane, the last first
 	undo     []int32 // what the order held from undoFrom on
 	undoFrom int
 }
@@ -26,8 +26,8 @@ type improver struct {
 // held is an operation that started when the one before it on its lane ended.
 type held struct{ op, before int32 }
 
-// An order may not be worse than that of some rounds ago (late acceptance): of so many as are made in all over patience, within limits.
-// The longer it may search, the longer it should take to settle.
+// An order may not be worse than the one of some rounds ago (late acceptance). That number of rounds is the total number divided by
+// patience, within limits: the longer the search may take, the longer it should accept worse orders.
 const (
 	patience  = 30
 	leastPast = 50
@@ -53,10 +53,10 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 		if round%(checkEvery*checkEvery) == 0 && ctx.Err() != nil {
 			return
 		}
-		// Rounded sums of one path differ in their last bits.
+		// Sums along one path differ in their last bits.
 		limit := max(makespan, past[round%len(past)]) * (1 + near)
 		if !h.change() {
-			s.steps-- // what cannot be changed counts, so that the search ends
+			s.steps-- // count failed attempts too, so that the search ends
 			continue
 		}
 		reached := s.place(h.order, limit)
@@ -68,7 +68,7 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 				copy(s.best, h.order)
 			}
 		} else {
-			h.takeBack()
+			h.undoChange()
 		}
 		past[round%len(past)] = min(past[round%len(past)], makespan)
 	}
@@ -81,7 +81,7 @@ func (h *improver) number(from, to int) {
 	}
 }
 
-// trace collects operations that a makespan hangs on and that only their lane held back.
+// trace collects the operations of the critical path that were delayed only by their lane.
 func (h *improver) trace(makespan float64) {
 	s := h.s
 	h.critical = h.critical[:0]
@@ -105,17 +105,17 @@ func (h *improver) trace(makespan float64) {
 			}
 		}
 		if at >= 0 && s.w.Issue > 0 && s.end[at]+s.w.Lag < s.begin[i] {
-			at = -1 // the host held it back
+			at = -1 // it was delayed by the host
 		}
 	}
 }
 
-// change makes one change that may be taken back; false where what it tried is not possible.
+// change makes one change that can be undone. It returns false if the change that it tried is not possible.
 func (h *improver) change() bool {
 	s := h.s
 	n := len(h.order)
 	if len(h.critical) > 0 && s.rand(3) > 0 {
-		// One of a block goes before another of it, or that after the one.
+		// Move an operation of a block before another one of it, or the other one after it.
 		first := s.rand(len(h.critical))
 		last := first
 		for last+1 < len(h.critical) && h.critical[last+1].op == h.critical[last].before && s.rand(3) > 0 {
@@ -128,7 +128,7 @@ func (h *improver) change() bool {
 		return h.later(int(h.place[j]), int(h.place[i]))
 	}
 	if h.members != nil && s.rand(2) == 0 {
-		return h.besides(int32(s.rand(h.jobs.Count)), int32(s.rand(h.jobs.Count)))
+		return h.beforeJob(int32(s.rand(h.jobs.Count)), int32(s.rand(h.jobs.Count)))
 	}
 	from := s.rand(n)
 	reach := 1 + s.rand(n)
@@ -141,7 +141,7 @@ func (h *improver) change() bool {
 	return h.later(from, min(n-1, from+reach))
 }
 
-// earlier moves the operation at a place to an earlier one, with all that it depends on in between.
+// earlier moves the operation at a place to an earlier place, together with what it depends on in between.
 func (h *improver) earlier(from, to int) bool {
 	if from <= to {
 		return false
@@ -179,7 +179,7 @@ func (h *improver) earlier(from, to int) bool {
 	return true
 }
 
-// later moves the operation at a place to a later one, with all that depends on it in between.
+// later moves the operation at a place to a later place, together with what depends on it in between.
 func (h *improver) later(from, to int) bool {
 	if from >= to {
 		return false
@@ -210,8 +210,8 @@ func (h *improver) later(from, to int) bool {
 	return true
 }
 
-// besides moves all operations of a job so that it comes right before another on each machine.
-func (h *improver) besides(a, b int32) bool {
+// beforeJob moves all operations of a job so that it comes right before another job on each machine.
+func (h *improver) beforeJob(a, b int32) bool {
 	if a == b {
 		return false
 	}
@@ -247,13 +247,13 @@ func (h *improver) besides(a, b int32) bool {
 	for _, i := range h.members[a] {
 		for _, q := range h.s.w.preds(i) {
 			if h.place[q] > h.place[i] {
-				h.takeBack()
+				h.undoChange()
 				return false
 			}
 		}
 		for _, next := range h.s.succs.of(i) {
 			if h.place[next] < h.place[i] {
-				h.takeBack()
+				h.undoChange()
 				return false
 			}
 		}
@@ -261,14 +261,14 @@ func (h *improver) besides(a, b int32) bool {
 	return true
 }
 
-// keep remembers part of the order.
+// keep stores a part of the order, to undo the next change.
 func (h *improver) keep(from, to int) {
 	h.undoFrom = from
 	h.undo = append(h.undo[:0], h.order[from:to]...)
 }
 
-// takeBack undoes the last change.
-func (h *improver) takeBack() {
+// undoChange undoes the last change.
+func (h *improver) undoChange() {
 	copy(h.order[h.undoFrom:], h.undo)
 	h.number(h.undoFrom, h.undoFrom+len(h.undo))
 }

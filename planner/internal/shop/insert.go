@@ -1,4 +1,4 @@
-// Insertion: orders of jobs built by putting each job where it delays the rest least, and rebuilt after taking some out.
+// Insertion: builds orders of jobs by inserting each job where it delays the rest least, then removes some jobs and inserts them again.
 
 package shop
 
@@ -31,14 +31,14 @@ func (d *dispatcher) construct(ctx context.Context) {
 	if f.insertSteps() < budget {
 		try(f.search(ctx, s, best, budget-int(mostInserted*float64(budget))))
 	}
-	// By the operations themselves, where there are few enough.
+	// Work on the operations themselves if there are few enough.
 	if count := d.jobs.Count; count*count/3*s.w.Len()*dispatchSteps < int(mostInserted*float64(budget)) && !s.done() {
 		try(d.insertAll())
 	}
 	d.rebuild(ctx, best, least, budget-int((mostInserted+mostRebuilt)*float64(budget)))
 }
 
-// declared is the order in which the best order so far begins the jobs.
+// declared returns the order in which the jobs start in the best order so far.
 func (d *dispatcher) declared() []int32 {
 	var priority []int32
 	seen := make([]bool, d.jobs.Count)
@@ -51,7 +51,7 @@ func (d *dispatcher) declared() []int32 {
 	return priority
 }
 
-// insertAll takes the jobs by how much they have to do, the most first, and puts each where the makespan of those so far is least.
+// insertAll takes the jobs by their work, the most first, and inserts each where the makespan of those so far is least.
 func (d *dispatcher) insertAll() []int32 {
 	total := make([]float64, d.jobs.Count)
 	order := make([]int32, d.jobs.Count)
@@ -69,7 +69,7 @@ func (d *dispatcher) insertAll() []int32 {
 	return priority
 }
 
-// insert puts a job where the makespan is least, the last such place, and returns that.
+// insert puts a job at the last place where the makespan is least, and returns the order and the makespan.
 func (d *dispatcher) insert(priority []int32, j int32) ([]int32, float64) {
 	priority = append(priority, j)
 	place, least := len(priority)-1, math.Inf(1)
@@ -88,15 +88,15 @@ func (d *dispatcher) insert(priority []int32, j int32) ([]int32, float64) {
 }
 
 const (
-	// taken is how many jobs are taken out at a time.
+	// taken is how many jobs are removed at a time.
 	taken = 4
-	// tolerance is by what part of a mean operation an order may be worse than the one before.
+	// tolerance is the fraction of a mean operation by which an order may be worse than the one before.
 	tolerance = 0.1
-	// checkEvery is how many rounds pass between two looks at the context.
+	// checkEvery is how many rounds pass between two checks of the context.
 	checkEvery = 16
 )
 
-// rebuild takes a few jobs out of an order and inserts each again where it is best, until that many steps are left.
+// rebuild removes a few jobs from an order and inserts each again where it is best, until only leave steps are left.
 func (d *dispatcher) rebuild(ctx context.Context, priority []int32, makespan float64, leave int) {
 	s := d.s
 	mean := 0.0
@@ -106,7 +106,7 @@ func (d *dispatcher) rebuild(ctx context.Context, priority []int32, makespan flo
 	allowed := float64(tolerance * mean / float64(s.w.Len()))
 	count := min(taken, len(priority)/2)
 	next, out := slices.Clone(priority), make([]int32, count)
-	// A round costs about this much: it is not begun where that is not left.
+	// About what a round costs: no round starts if fewer steps are left.
 	round := count * len(priority) * s.w.Len() * dispatchSteps
 	for k := 0; s.steps-round >= leave && !s.done(); k++ {
 		if k%checkEvery == 0 && ctx.Err() != nil {

@@ -21,11 +21,12 @@ func (g *Grouping) members(order []int32) [][]int32 {
 	return members
 }
 
-// hubs are the numbers of neighbours from which on an operation may be shared by many jobs, rather than be part of one.
+// hubs are limits that are tried: an operation with at least this many neighbours counts as shared by many jobs, not as part of one.
 var hubs = []int32{1 << 30, 64, 32, 16, 8, 5, 4, 3}
 
-// Jobs finds the jobs. Without what many jobs share (an upload of weights, a last sum), jobs do not depend on each other: a job is
-// a connected part of the rest that needs at least two machines. What counts as shared is chosen so that there are most jobs.
+// Jobs finds the jobs. Without the operations that many jobs share (an upload of weights, a final sum), jobs do not depend on each other: a
+// job is a connected part of the rest that needs at least two machines. The limit for shared operations is chosen so that there are as many
+// jobs as possible.
 func Jobs(w *Work) Grouping {
 	n := w.Len()
 	if len(w.Room) < 2 {
@@ -46,7 +47,7 @@ func Jobs(w *Work) Grouping {
 	best := Grouping{}
 	for k, hub := range hubs {
 		if k > 0 && hub > most {
-			continue // nothing is left out that was not before
+			continue // this limit leaves out the same operations as the one before
 		}
 		if g := w.group(degree, hub); g.Count > best.Count {
 			best = g
@@ -55,7 +56,7 @@ func Jobs(w *Work) Grouping {
 	return best
 }
 
-// group joins what depends on each other and has fewer neighbours than a hub.
+// group joins operations that depend on each other and have fewer neighbours than hub.
 func (w *Work) group(degree []int32, hub int32) Grouping {
 	n := int32(w.Len())
 	root := make([]int32, n)
@@ -80,7 +81,7 @@ func (w *Work) group(degree []int32, hub int32) Grouping {
 			}
 		}
 	}
-	// Several machines: some operation is on another than the root is.
+	// A job needs several machines: some operation is on another machine than the root.
 	several := make([]bool, n)
 	for i := range n {
 		if r := find(i); w.Machine[i] != w.Machine[r] {

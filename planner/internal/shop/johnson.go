@@ -1,4 +1,4 @@
-// Johnson's rule, and orders of jobs that follow from it where there are more than two machines.
+// Johnson's rule, and the orders of jobs that follow from it for more than two machines.
 
 package shop
 
@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Johnson returns the order of jobs that ends first where each job takes first[j] on one machine and then second[j] on another:
-// jobs that are shorter on the first machine come first, the shortest on it in front; then the others, the shortest on the second
-// machine last.
+// Johnson returns the order of jobs that ends first if each job takes first[j] on one machine and then second[j] on another: first the jobs
+// that are shorter on the first machine, the shortest of them first; then the others, the shortest on the second machine last.
 func Johnson(first, second []float64) []int32 {
 	order := make([]int32, len(first))
 	for j := range order {
@@ -30,7 +29,7 @@ func Johnson(first, second []float64) []int32 {
 	return order
 }
 
-// Flow returns when a flow shop of two machines ends that takes the jobs in this order.
+// Flow returns the makespan of a flow shop of two machines that takes the jobs in this order.
 func Flow(first, second []float64, order []int32) float64 {
 	a, b := 0.0, 0.0
 	for _, j := range order {
@@ -66,13 +65,14 @@ func (d *dispatcher) stages() []int32 {
 	return stages
 }
 
-// rules returns orders of jobs by Johnson's rule: for each pair of stages as if there were no other, and for each cut between
-// stages as if what is before it were one machine and what is after it another. Of a machine with room for several, jobs take their
-// share. For two machines the first is optimal, and so is that of the cuts for three of which the middle one never holds a job up.
+// rules returns orders of jobs by Johnson's rule: for each pair of stages as if there were no others, and for each cut between stages as if
+// the stages before it were one machine and those after it another. If a machine runs several operations at once, times on it are divided
+// by that number. For two machines the first order is optimal. For three machines, the orders by cuts are optimal if the middle machine
+// never delays a job.
 func (d *dispatcher) rules() [][]int32 {
 	w := d.s.w
 	stages := d.stages()
-	// Jobs with the most on the machine that has the most to do give a place to start from even where machines are many.
+	// The order by work on the busiest machine is a starting point even if there are many machines.
 	const mostStages = 6
 	on := make([][]float64, len(stages))
 	at := make([]int, len(w.Room))
@@ -106,7 +106,7 @@ func (d *dispatcher) rules() [][]int32 {
 		for j := range before {
 			before[j] += on[k][j]
 		}
-		orders = append(orders, Johnson(before, after)) // the stage itself on both sides: what the rule for three machines does
+		orders = append(orders, Johnson(before, after)) // the stage itself is on both sides, as in the rule for three machines
 		for j := range after {
 			after[j] -= on[k][j]
 		}

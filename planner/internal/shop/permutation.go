@@ -1,4 +1,4 @@
-// Permutations of jobs on the flow-shop recurrence: insertion in constant time a place, for as many jobs as a graph has.
+// Permutations of jobs by the flow-shop recurrence: tries an insertion in constant time per place, so it works for many jobs.
 
 package shop
 
@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// flowShop is what is left of the work when all jobs are thought to pass all stages in one order, and what a job does at a stage to
-// be one operation. A stage with several lanes is free again after the job's share of it.
+// flowShop is a simplified form of the work: all jobs pass all stages in one order, and a job is one operation at each stage. A stage with
+// several lanes is free again after the time of the operation divided by the lanes.
 type flowShop struct {
 	stages int
 	stay   []float64 // of job j at stage m, at j*stages+m: how long it is there
 	hold   []float64 // how long it holds the stage
-	head   []float64 // of each place of a sequence, by stage: when the stage is free again
-	tail   []float64 // of each place, by stage: from when its job comes to the stage to the end of all
+	head   []float64 // of each place in a sequence, by stage: when the stage is free again
+	tail   []float64 // of each place, by stage: the time from its job's arrival at the stage to the end
 	steps  *int
 	enter  []float64 // by stage
 }
 
-// cellsPerStep is how many stages of jobs are worked out in the time in which an operation is placed.
+// cellsPerStep is how many stages of jobs can be computed in the time of placing one operation.
 const cellsPerStep = 8
 
-// insertSteps is about what inserting all jobs one by one takes.
+// insertSteps returns about how many steps it takes to insert all jobs one by one.
 func (f *flowShop) insertSteps() int {
 	n := len(f.stay) / f.stages
 	return 3 * n * n / 2 * f.stages / cellsPerStep
@@ -52,8 +52,7 @@ func (d *dispatcher) flowShop(stages []int32) *flowShop {
 	return f
 }
 
-// measure fills in the heads and tails of a sequence and returns its makespan. Place k of the sequence has the heads at k+1; the
-// tails of place k stand at k.
+// measure fills in the heads and tails of a sequence and returns its makespan. The heads of place k are stored at k+1, its tails at k.
 func (f *flowShop) measure(sequence []int32) float64 {
 	m := f.stages
 	*f.steps -= 2 * len(sequence) * m / cellsPerStep
@@ -84,7 +83,7 @@ func (f *flowShop) measure(sequence []int32) float64 {
 	return makespan
 }
 
-// insert puts a job where the makespan is least, the last such place, and returns the sequence and its makespan.
+// insert puts a job at the last place where the makespan is least, and returns the sequence and its makespan.
 func (f *flowShop) insert(sequence []int32, j int32) ([]int32, float64) {
 	m := f.stages
 	f.measure(sequence)
@@ -106,7 +105,7 @@ func (f *flowShop) insert(sequence []int32, j int32) ([]int32, float64) {
 	return slices.Insert(sequence, place, j), max(least, f.through(sequence))
 }
 
-// through is the largest makespan that the last measure found for any one place: inserting a job makes none shorter.
+// through returns the largest makespan that the last measure found for any place. Inserting a job does not make it shorter.
 func (f *flowShop) through(sequence []int32) float64 {
 	if len(sequence) == 0 {
 		return 0
@@ -114,8 +113,8 @@ func (f *flowShop) through(sequence []int32) float64 {
 	return slices.Max(f.tail[:f.stages])
 }
 
-// search inserts the jobs one by one, then takes some out and inserts them again, until the steps are spent or nothing better
-// can come. It returns the best sequence.
+// search inserts the jobs one by one, then removes some and inserts them again, until the steps are used up or the result cannot get
+// better. It returns the best sequence.
 func (f *flowShop) search(ctx context.Context, s *search, start []int32, leave int) []int32 {
 	n := len(f.stay) / f.stages
 	total := make([]float64, n)
@@ -169,7 +168,7 @@ func (f *flowShop) search(ctx context.Context, s *search, start []int32, leave i
 	return best
 }
 
-// bound is what no sequence beats: the busiest stage with the least that comes before and after it.
+// bound returns a lower bound of every sequence: the busiest stage with the least time before and after it.
 func (f *flowShop) bound() float64 {
 	m := f.stages
 	n := len(f.stay) / m

@@ -1,4 +1,4 @@
-// The shop: operations that share machines, what a schedule of them is, and the search for a short one from end to end.
+// The shop (as in job-shop scheduling): operations that share machines, their schedules, and the whole search for a short one.
 
 // Package shop orders operations that share machines. Chains of operations that pass through the same machines, such as the upload,
 // kernel and download of each chunk, are the jobs of a flow shop: they are ordered by Johnson's rule, by insertion and by local
@@ -14,20 +14,20 @@ import (
 	"slices"
 )
 
-// Work is a set of operations with what they need. It is read only.
+// Work is a set of operations and their needs. It is read only.
 type Work struct {
 	US          []float64 // how long each operation takes
 	Machine     []int32   // the machine of each operation
 	Room        []int32   // by machine: how many operations it takes at once, at least 1
 	Start, Pred []int32   // operation i comes after Pred[Start[i]:Start[i+1]]
-	Lag         float64   // from the end of an operation to the start of one that depends on it and runs on another lane
+	Lag         float64   // time from the end of an operation to the start of one that depends on it on another lane
 	Issue       float64   // the k-th operation of an order (from 0) starts at (k+1)*Issue at the earliest
 }
 
-// Schedule says when and where operations run. A machine has as many lanes as it has room; each lane takes one operation at a time,
-// in the order given.
+// Schedule tells where and in which order operations run. A machine has Room lanes. Each lane takes one operation at a time, in the given
+// order.
 type Schedule struct {
-	Order    []int32 // all operations as they start; each after what it depends on
+	Order    []int32 // all operations by start, each after those that it depends on
 	Lane     []int32 // of each operation, among the lanes of its machine
 	Makespan float64
 }
@@ -37,21 +37,21 @@ func (w *Work) Len() int { return len(w.US) }
 
 func (w *Work) preds(i int32) []int32 { return w.Pred[w.Start[i]:w.Start[i+1]] }
 
-// near is how much longer than a lower bound a makespan may be and still count as equal: sums of durations are rounded.
+// near is how much a makespan may exceed a lower bound and still count as equal, because sums of durations are rounded.
 const near = 1e-9
 
 const (
-	// mostInserted is the part of the steps that permutations of jobs may take, and mostRebuilt that of taking jobs out and inserting
-	// them again by their operations. Local search takes the rest.
+	// mostInserted is the part of the steps for permutations of jobs, and mostRebuilt the part for removing jobs and inserting them again by
+	// their operations. Local search gets the rest.
 	mostInserted = 0.15
 	mostRebuilt  = 0.7
-	// fewestJobs is how few jobs are not worth ordering as jobs.
+	// fewestJobs is the least number of jobs that are ordered as jobs.
 	fewestJobs = 3
 )
 
-// Best searches for a schedule of small makespan. seeds are orders to start from, each of all operations and topological; at least
-// one is needed. steps bounds how many operations are placed; the seeds and Johnson's rule are tried whatever it says. enough is a
-// makespan at which the search may stop, such as a lower bound; 0 for none.
+// Best searches for a schedule with a small makespan. seeds are orders to start from, at least one; each has all operations and is
+// topological. steps limits how many operations are placed, but the seeds and Johnson's rule are always tried. enough is a makespan at
+// which the search may stop, such as a lower bound; 0 for none.
 func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps int) (Schedule, error) {
 	s := newSearch(w, steps)
 	s.enough = enough * (1 + near)
@@ -75,7 +75,7 @@ type search struct {
 	w      *Work
 	lanes  []int32 // by machine: its first lane
 	succs  Links
-	tail   []float64 // by operation: the longest way from its end to the end of all
+	tail   []float64 // by operation: the longest path after its end
 	steps  int       // left
 	enough float64
 	random uint64 // state of a generator that always starts the same
@@ -83,7 +83,7 @@ type search struct {
 	best     []int32 // the best order
 	makespan float64 // of it
 
-	// Of the order that was placed last.
+	// These belong to the order that was placed last.
 	begin  []float64
 	end    []float64
 	lane   []int32
@@ -92,7 +92,7 @@ type search struct {
 	latest []int32 // by lane: its last operation, -1 for none
 }
 
-// Links are the operations after each operation.
+// Links holds the operations that depend on each operation.
 type Links struct{ start, to []int32 }
 
 func (l *Links) of(i int32) []int32 { return l.to[l.start[i]:l.start[i+1]] }
@@ -132,7 +132,7 @@ func newSearch(w *Work, steps int) *search {
 	return s
 }
 
-// measureTails finds the longest ways after operations, once there is an order.
+// measureTails finds the longest path after each operation. It needs an order.
 func (s *search) measureTails() {
 	for k := len(s.best) - 1; k >= 0; k-- {
 		i := s.best[k]
@@ -142,10 +142,10 @@ func (s *search) measureTails() {
 	}
 }
 
-// done says whether the best makespan cannot be beaten, or need not be.
+// done reports whether the best makespan is good enough.
 func (s *search) done() bool { return s.makespan <= s.enough }
 
-// offer places an order and keeps it where it is the best so far.
+// offer places an order and keeps it if it is the best so far.
 func (s *search) offer(order []int32) float64 {
 	makespan := s.place(order, math.Inf(1))
 	if makespan < s.makespan {
@@ -155,8 +155,8 @@ func (s *search) offer(order []int32) float64 {
 	return makespan
 }
 
-// place gives each operation, in order, a lane and the earliest time after what is there already, and returns the makespan. It gives
-// up, and returns infinity, as soon as the makespan is sure to be above the limit.
+// place gives each operation, in order, a lane and the earliest possible start there, and returns the makespan. It gives up, and returns
+// infinity, as soon as the makespan is certain to exceed the limit.
 func (s *search) place(order []int32, limit float64) float64 {
 	w := s.w
 	clear(s.free)
@@ -202,8 +202,8 @@ func (s *search) place(order []int32, limit float64) float64 {
 	return makespan
 }
 
-// choose returns the lane for an operation that is ready at a time: the one of what it waited for last, where that is free again,
-// else the one that has been free for the shortest time, else the one that is free first.
+// choose returns the lane for an operation that is ready at a given time: the lane of the operation that it waited for last, if that lane is
+// free again; or else the lane that has been free for the shortest time; or else the lane that becomes free first.
 func (s *search) choose(first, after int32, ready float64, from int32) int32 {
 	if from >= 0 {
 		if k := s.lane[from]; k >= first && k < after && s.latest[k] == from {
