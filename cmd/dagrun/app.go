@@ -88,16 +88,15 @@ not be written or an internal error, 130 interrupted.`,
   dagrun plan pipelines/saxpy.yaml               see the schedule
   dagrun pipelines/saxpy.yaml -p n=4096 --graph  other parameters, as one CUDA graph
   dagrun check pipelines/race.yaml               find mistakes and races without running`,
-		Args:              cobra.ArbitraryArgs,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Version:           version(),
-		ValidArgsFunction: pipelineFiles,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       thisBuild().String(),
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetVersionTemplate("dagrun {{.Version}}\n")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.flags = a.values(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -120,29 +119,9 @@ and initial contents are restored after them.`,
 	}
 	a.runCommand(run)
 	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
-		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand())
-	for _, c := range root.Commands() {
-		if c.ValidArgsFunction == nil {
-			c.ValidArgsFunction = pipelineFiles
-		}
-	}
-	completeFlags(root)
+		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.versionCommand())
+	root.SetHelpCommand(a.helpCommand(root))
+	explainCompletion(root)
+	a.completes(root)
 	return root
-}
-
-// version is the module's version as the Go tool recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
-}
-
-// pipelineFiles completes the name of a pipeline file.
-func pipelineFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }

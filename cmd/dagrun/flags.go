@@ -105,31 +105,6 @@ const (
 	graphAuto     = "auto"
 )
 
-// completeFlags tells shells what values flags take.
-func completeFlags(root *cobra.Command) {
-	values := map[string][]string{
-		"strategy": planner.Strategies(),
-		"effort":   planner.Efforts(),
-		"backend":  {"auto", "cuda", "cpu"},
-		"output":   {"text", "json"},
-		"color":    {"auto", "always", "never"},
-		"memory":   {"arena", "separate"},
-	}
-	for _, c := range append(root.Commands(), root) {
-		for name, choices := range values {
-			if c.Flags().Lookup(name) == nil {
-				continue
-			}
-			complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return choices, cobra.ShellCompDirectiveNoFileComp
-			}
-			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
-				panic(err) // a flag registered twice: a mistake in this file
-			}
-		}
-	}
-}
-
 // oneOf refuses a value that a flag does not take. "" stands for a flag that the command does not have.
 func oneOf(flag, value string, choices ...string) error {
 	if value == "" || slices.Contains(choices, value) {

@@ -43,9 +43,7 @@ files that are not in canonical form and exits with status 1 if there are any.`,
 			}
 			return a.format(c.Context(), args, write, check)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		ValidArgsFunction: manyPipelines,
 	}
 	a.outputFlags(c)
 	c.Flags().BoolVarP(&write, "write", "w", false, "write the files instead of printing them")

@@ -30,12 +30,7 @@ called: its arguments in order, what it reads and writes, and the element types 
 			}
 			return a.listKernels()
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return kernels.Library().Names(), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: oneKernel,
 	}
 	a.outputFlags(c)
 	return c

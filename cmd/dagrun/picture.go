@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,13 +44,13 @@ var pictureForms = map[string][]string{
 	"pdf":     {".pdf"},
 }
 
+// pictureFormNames are those that --format takes.
+func pictureFormNames() []string { return slices.Sorted(maps.Keys(pictureForms)) }
+
 // form is what to write: as --format says, else by the name of the file.
 func (f *pictureFlags) form() (string, error) {
 	if f.format != "" {
-		if _, ok := pictureForms[f.format]; !ok {
-			return "", fmt.Errorf("--format %q: want dot, mermaid, svg, png or pdf", f.format)
-		}
-		return f.format, nil
+		return f.format, oneOf("--format", f.format, pictureFormNames()...)
 	}
 	if f.out != "" && f.out != "-" {
 		extension := strings.ToLower(filepath.Ext(f.out))

@@ -72,14 +72,8 @@ func (c *console) run(t *testing.T, stdout io.Writer, environment []string, args
 	t.Helper()
 	command := exec.Command(selfAsCommand(t), args...)
 	command.Env = append(terminalEnvironment(), environment...)
-	command.Stdin, command.Stdout, command.Stderr = c.device, c.device, c.device
-	if stdout != nil {
-		command.Stdout = stdout
-	}
-	command.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
-	require.NoError(t, command.Start())
-	require.NoError(t, c.device.Close())
-	go c.watch()
+	command.Stdout = stdout
+	c.begin(t, command)
 	_ = command.Wait() // its exit status is what is asked for
 	<-c.ended
 	return command.ProcessState.ExitCode()

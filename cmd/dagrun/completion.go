@@ -1,0 +1,217 @@
+// Completion: what a shell offers for the word that is being typed. Shells ask the command itself, through the hidden __complete.
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// largestCompleted is how much of a pipeline file is read for the names of its params: a shell should not pause.
+const largestCompleted = 4 << 20
+
+// completes gives every command and every flag of the tree its completion.
+func (a *app) completes(root *cobra.Command) {
+	for _, c := range append(root.Commands(), root) {
+		if c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = onePipeline
+		}
+		for name, complete := range a.flagCompletions() {
+			if c.Flags().Lookup(name) == nil {
+				continue
+			}
+			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
+				panic(err) // a flag registered twice: a mistake in this file
+			}
+		}
+	}
+}
+
+// flagCompletions says what the values of flags may be. A flag that is not here takes any file.
+func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
+	fixed := func(choices ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
+	}
+	nothing := cobra.CompletionFunc(cobra.NoFileCompletions)
+	return map[string]cobra.CompletionFunc{
+		"param":      a.params,
+		"strategy":   fixed(planner.Strategies()...),
+		"compare":    a.compared,
+		"effort":     fixed(planner.Efforts()...),
+		"machine":    machines,
+		"backend":    fixed("auto", "cuda", "cpu", "cpu:2", "cpu:4"),
+		"output":     fixed("text", "json"),
+		"color":      fixed("auto", "always", "never"),
+		"memory":     fixed("arena", "separate"),
+		"format":     fixed(pictureFormNames()...),
+		"axis":       fixed("time", "level"),
+		"plan":       filesWith(".json"),
+		"profile":    filesWith(".json"),
+		"streams":    nothing,
+		"iterations": nothing,
+		"warmup":     nothing,
+		"inflight":   nothing,
+		"threads":    nothing,
+		"timeout":    nothing,
+		"boxes":      nothing,
+		"memory-cap": nothing,
+	}
+}
+
+// onePipeline completes the name of a pipeline file where none is given yet.
+func onePipeline(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return pathsWith(typed, ".yaml", ".yml")
+}
+
+// manyPipelines completes the names of pipeline files for a command that takes several.
+func manyPipelines(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	paths, directive := pathsWith(typed, ".yaml", ".yml")
+	return slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(args, path) }), directive
+}
+
+func filesWith(extensions ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return pathsWith(typed, extensions...)
+	}
+}
+
+// pathsWith lists the folders, and the files with one of the extensions, whose paths begin with what was typed. Cobra's own directive
+// for extensions cannot be used: for the root command it would take the names of commands for extensions.
+func pathsWith(typed string, extensions ...string) ([]string, cobra.ShellCompDirective) {
+	folder, begun := filepath.Split(typed)
+	looked := folder
+	if rest, ok := strings.CutPrefix(folder, "~/"); ok { // the shell has not replaced it yet
+		if home, err := os.UserHomeDir(); err == nil {
+			looked = filepath.Join(home, rest)
+		}
+	}
+	if looked == "" {
+		looked = "."
+	}
+	entries, _ := os.ReadDir(looked) // a folder that cannot be read has nothing to offer
+	var paths []string
+	folders := 0
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, begun) || strings.HasPrefix(name, ".") && begun == "" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(looked, name)) // through links
+		switch {
+		case err != nil:
+		case info.IsDir():
+			paths = append(paths, folder+name+"/")
+			folders++
+		case slices.Contains(extensions, strings.ToLower(filepath.Ext(name))):
+			paths = append(paths, folder+name)
+		}
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if folders > 0 && folders == len(paths) { // the path goes on behind a folder
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return paths, directive
+}
+
+// params completes -p with the params of the pipeline file on the command line: their names, and then the default of the one named.
+func (a *app) params(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return nil, directive
+	}
+	info, err := os.Stat(args[0])
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largestCompleted {
+		return nil, directive
+	}
+	source, err := os.ReadFile(args[0])
+	if err != nil {
+		return nil, directive
+	}
+	params, _ := dag.FileParams(source, args[0]) // those that could be read, even where others are wrong
+	var offered []string
+	for _, p := range params {
+		value := p.Value.String()
+		if name, _, named := strings.Cut(typed, "="); !named {
+			offered = append(offered, cobra.CompletionWithDesc(p.Name+"=", value+" unless given"))
+		} else if name == p.Name {
+			offered = append(offered, p.Name+"="+value)
+		}
+	}
+	return offered, directive
+}
+
+// compared completes dot's --compare: strategies separated by commas. plan's takes no value.
+func (a *app) compared(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var offered []string
+	for _, s := range planner.Strategies() {
+		if !slices.Contains(strings.Split(before, ","), s) {
+			offered = append(offered, before+s)
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// machines completes --machine: the built-in ones and files.
+func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	files, directive := pathsWith(typed, ".json")
+	if typed == "" || !strings.ContainsAny(typed, "/.") {
+		return append(planner.MachineNames(), files...), cobra.ShellCompDirectiveNoFileComp
+	}
+	return files, directive
+}
+
+// oneKernel completes the name of a library kernel, with what it does.
+func oneKernel(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, d := range kernels.Docs() {
+		for _, name := range []string{d.Name, d.Alias} {
+			if name != "" {
+				offered = append(offered, cobra.CompletionWithDesc(name, words.Line(d.Text)))
+			}
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionExamples are the lines that turn completion on, for each shell that cobra writes a script for.
+var completionExamples = map[string]string{
+	"bash": `  source <(dagrun completion bash)   # this shell; needs the package bash-completion
+  dagrun completion bash > ~/.local/share/bash-completion/completions/dagrun   # every new shell`,
+	"zsh": `  source <(dagrun completion zsh)   # this shell, after: autoload -U compinit && compinit
+  dagrun completion zsh > "${fpath[1]}/_dagrun"   # every new shell`,
+	"fish": `  dagrun completion fish | source   # this shell
+  dagrun completion fish > ~/.config/fish/completions/dagrun.fish   # every new shell`,
+	"powershell": `  dagrun completion powershell | Out-String | Invoke-Expression   # this shell; in $PROFILE, every new shell`,
+}
+
+// explainCompletion puts the help of cobra's completion commands in our words.
+func explainCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Short = "Write the script that completes dagrun's command lines in a shell"
+		c.Long = "Write a shell's completion script to stdout. With it, the Tab key completes commands, pipeline files,\nflags and their values, the params of the file behind -p, and the names of kernels."
+		for _, shell := range c.Commands() {
+			shell.Short = "Write the script for " + shell.Name()
+			shell.Long, shell.Example = "", completionExamples[shell.Name()]
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Completion as it is typed: each shell runs in a pseudo-terminal, loads the script that dagrun writes for it, and is sent words with a
+// Tab behind them. What the shell made of the line is seen by a stand-in that writes its arguments down.
+
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// typedWords are lines that end with a Tab, and the arguments that dagrun gets when Enter follows.
+var typedWords = []struct{ typed, arguments string }{
+	{"pl", "plan"},
+	{"comp", "completion"},
+	{"pipelines/sax", "pipelines/saxpy.yaml"},
+	{"pipel", "pipelines/"},
+	{"mine", "mine.yml"},
+	{"plan pipelines/sax", "plan|pipelines/saxpy.yaml"},
+	{"fmt -w pipelines/saxpy.yaml mi", "fmt|-w|pipelines/saxpy.yaml|mine.yml"},
+	{"pipelines/saxpy.yaml -p al", "pipelines/saxpy.yaml|-p|alpha="},
+	{"plan pipelines/saxpy.yaml --iter", "plan|pipelines/saxpy.yaml|--iter"}, // plan has no such flag
+	{"run pipelines/saxpy.yaml --iter", "run|pipelines/saxpy.yaml|--iterations"},
+	{"kernels histo", "kernels|histogram"},
+	{"plan pipelines/saxpy.yaml --strategy round", "plan|pipelines/saxpy.yaml|--strategy|roundrobin"},
+	{"plan --machine cle", "plan|--machine|clean"},
+	{"plan --plan sav", "plan|--plan|saved.json"},
+	{"dot --format merm", "dot|--format|mermaid"},
+	{"bench --output js", "bench|--output|json"},
+	{"completion fi", "completion|fish"},
+	{"help ben", "help|bench"},
+}
+
+// shells are how each starts without its user's settings, and what it is told first.
+var shells = []struct {
+	name    string
+	command []string
+	load    string
+}{
+	{"bash", []string{"bash", "--noprofile", "--norc", "-i"}, ". /usr/share/bash-completion/bash_completion; . <(dagrun completion bash)"},
+	{"zsh", []string{"zsh", "-f", "-i"}, "autoload -U compinit; compinit -u -D; source <(dagrun completion zsh)"},
+	{"fish", []string{"fish", "--no-config", "-i"}, "dagrun completion fish | source"},
+}
+
+func TestCompletionIsTyped(t *testing.T) {
+	for _, shell := range shells {
+		t.Run(shell.name, func(t *testing.T) {
+			path, err := exec.LookPath(shell.name)
+			if err != nil {
+				t.Skipf("%s is not installed", shell.name)
+			}
+			dir := completionFolder(t)
+			command := exec.Command(path, shell.command[1:]...)
+			command.Dir = dir
+			command.Env = []string{"HOME=" + dir, "PATH=" + dir + "/bin:" + os.Getenv("PATH"), "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+			c := newConsole(t, 120)
+			c.begin(t, command)
+			seen := filepath.Join(dir, "seen")
+			await := func(what, want string) {
+				t.Helper()
+				got := ""
+				for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+					text, _ := os.ReadFile(seen) // it comes when the line has been run
+					if got = string(text); strings.HasSuffix(got, "\n") {
+						break
+					}
+				}
+				require.Equal(t, want+"\n", got, "%s typed %s; the terminal shows %q", shell.name, what, c.shown())
+				require.NoError(t, os.Remove(seen))
+			}
+			io.WriteString(c.keyboard, shell.load+"; dagrun ready\n")
+			await("the first line", "ready")
+			for _, line := range typedWords {
+				io.WriteString(c.keyboard, "dagrun "+line.typed+"\t\n")
+				await(line.typed, line.arguments)
+			}
+			io.WriteString(c.keyboard, "exit\n")
+			require.NoError(t, command.Wait())
+			<-c.ended
+		})
+	}
+}
+
+// completionFolder has pipelines to complete and a bin folder with the stand-in.
+func completionFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o777))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "pipelines"), 0o777))
+	source, err := os.ReadFile("../../pipelines/saxpy.yaml")
+	require.NoError(t, err)
+	for _, name := range []string{"pipelines/saxpy.yaml", "pipelines/other.yaml", "pipelines/notes.txt", "mine.yml", "saved.json"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), source, 0o666))
+	}
+	standIn := `#!/bin/sh
+case "$1" in
+__complete*) exec "` + selfAsCommand(t) + `" "$@" ;;
+completion) [ ! -e "$HOME/loaded" ] && touch "$HOME/loaded" && exec "` + selfAsCommand(t) + `" "$@" ;;
+esac
+line="$1"
+shift
+for word; do line="$line|$word"; done
+printf '%s\n' "$line" > "$HOME/seen"
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "dagrun"), []byte(standIn), 0o777))
+	return dir
+}
+
+// begin starts a command on the terminal; what it writes is collected until it ends.
+func (c *console) begin(t *testing.T, command *exec.Cmd) {
+	t.Helper()
+	command.Stdin, command.Stderr = c.device, c.device
+	if command.Stdout == nil {
+		command.Stdout = c.device
+	}
+	command.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, command.Start())
+	require.NoError(t, c.device.Close())
+	go c.watch()
+}
+
+// shown is what has been written to the terminal so far.
+func (c *console) shown() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.written.String()
+}

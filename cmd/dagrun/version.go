@@ -1,0 +1,84 @@
+// dagrun version: which build this is, as the Go tool recorded it.
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// build says what this command was built from, in the form of its JSON.
+type build struct {
+	Document int    `json:"version"`
+	Command  string `json:"command"`
+	Release  string `json:"release"`            // "v1.2.0", or "(devel)" where the Go tool knew of no version
+	Commit   string `json:"commit,omitempty"`   // of the repository, "" where there was none
+	Time     string `json:"time,omitempty"`     // of the commit
+	Modified bool   `json:"modified,omitempty"` // there were changes that are not in the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func thisBuild() build {
+	b := build{Document: jsonVersion, Command: "version", Release: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Release = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String is one line: what people paste into a report.
+func (b build) String() string {
+	commit := ""
+	if b.Commit != "" {
+		commit = ", commit " + b.Commit[:min(12, len(b.Commit))]
+		if b.Modified {
+			commit += " with changes"
+		}
+		if b.Time != "" {
+			commit += " of " + b.Time
+		}
+	}
+	return fmt.Sprintf("dagrun %s%s, %s, %s", b.Release, commit, b.Go, b.Platform)
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show which build this is",
+		Long:  "Show the version of dagrun, the commit that it was built from, and the Go version and platform that it was built with.",
+		Example: `  dagrun version
+  dagrun version --output json`,
+		Args: atMost(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			if a.flags.output == "json" {
+				return a.answer(thisBuild())
+			}
+			_, err := fmt.Fprintln(a.stdout, thisBuild())
+			return err
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.outputFlags(c)
+	return c
+}
