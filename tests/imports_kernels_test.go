@@ -14,7 +14,10 @@ var floorsOfKernels = map[string]int{
 	"kernels/internal/numbers":         1, // special functions and random numbers, with the bits that kernels compute
 	"kernels/library/ptx":              1, // the library's PTX
 	"kernels/ptx":                      1, // PTX as a language
-	"kernels/source/nvrtc":             1, // the compiler
+	"kernels/library/cuda":             1, // the library's CUDA C
+	"kernels/source/internal/cache":    1, // compiled code on disk
+	"kernels/source/nvrtc":             2, // NVIDIA's run-time compiler
+	"kernels/source/clang":             2, // clang, without a toolkit
 	"kernels/ptx/access":               2, // what PTX shows of a kernel's arguments
 	"kernels/internal/launch":          2, // what all kinds of kernels share
 	"kernels/library":                  3, // the kernels that come with dagrun

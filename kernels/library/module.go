@@ -3,27 +3,18 @@
 package library
 
 import (
-	"embed"
 	"io/fs"
 	"sync"
 
 	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/library/cuda"
 	"github.com/dagrun/dagrun/kernels/library/ptx"
 )
 
 //go:generate go run ./internal/makeptx
 
-//go:embed cuda/*.cu cuda/*.cuh
-var cudaFiles embed.FS
-
 // Sources are the library's CUDA C files, for those who compile them with their own compiler.
-func Sources() fs.FS {
-	sub, err := fs.Sub(cudaFiles, "cuda")
-	if err != nil {
-		panic(err)
-	}
-	return sub
-}
+func Sources() fs.FS { return cuda.Files }
 
 // Module is the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
 // Names that the library does not have are ignored: looking them up in the loaded module fails.

@@ -1,4 +1,4 @@
-// The compiler: opening libnvrtc at run time, and compiling. The cache is in cache.go, includes in includes.go.
+// The compiler: opening libnvrtc at run time, and compiling.
 
 // Package nvrtc compiles CUDA C for the GPU at hand with NVIDIA's run-time compiler (libnvrtc), opened without cgo where it is
 // installed. Results are cached on disk, so that a source is compiled once per device and compiler.
@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 )
 
 // ErrNoCompiler is what Open returns if there is no usable libnvrtc.
@@ -55,7 +56,7 @@ type Compiler struct {
 	version       [2]int
 	architectures []int // ascending: 70 is compute_70
 	include       []string
-	cache         *cache
+	cache         *cache.Cache
 }
 
 // Options say where things are. The zero value suits most callers.
@@ -129,7 +130,7 @@ func open(resolve dl.Resolver, toolkit, cacheFolder string) (*Compiler, error) {
 			}
 		}
 	}
-	c.cache = openCache(cacheFolder)
+	c.cache = cache.Open("nvrtc", cacheFolder)
 	return c, nil
 }
 
@@ -212,11 +213,11 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	for _, folder := range folders {
 		options = append(options, "--include-path="+folder)
 	}
-	key, cacheable := c.key(source, options, append(optionFolders(source.Options), folders...))
+	key, cacheable := cache.KeyOf(fmt.Sprintf("nvrtc %d.%d", c.version[0], c.version[1]), source.title(), source.Code, options,
+		append(cache.OptionFolders(source.Options), folders...))
 	if cacheable {
-		if r, ok := c.cache.get(key); ok {
-			r.Architecture, r.PTX, r.Cached = architecture, ptx, true
-			return r, nil
+		if e, ok := c.cache.Get(key); ok {
+			return &Result{Code: e.Code, Log: e.Log, Architecture: architecture, PTX: ptx, Cached: true}, nil
 		}
 	}
 	r, err := c.compile(source, options, ptx)
@@ -225,7 +226,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	}
 	r.Architecture = architecture
 	if cacheable {
-		c.cache.put(key, r)
+		c.cache.Put(key, &cache.Entry{Code: r.Code, Log: r.Log})
 	}
 	return r, nil
 }
@@ -244,22 +245,6 @@ func (c *Compiler) folders(source Source) []string {
 		folders = append(folders, filepath.Dir(source.Path))
 	}
 	return append(folders, c.include...)
-}
-
-// optionFolders lists the include folders among a user's options, which the compiler searches first.
-func optionFolders(options []string) []string {
-	var folders []string
-	for i, option := range options {
-		switch {
-		case (option == "-I" || option == "--include-path") && i+1 < len(options):
-			folders = append(folders, options[i+1])
-		case strings.HasPrefix(option, "--include-path="):
-			folders = append(folders, strings.TrimPrefix(option, "--include-path="))
-		case strings.HasPrefix(option, "-I"):
-			folders = append(folders, strings.TrimPrefix(option, "-I"))
-		}
-	}
-	return folders
 }
 
 func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, error) {

@@ -244,11 +244,11 @@ func TestDamagedEntriesAreRebuilt(t *testing.T) {
 func TestCacheStaysSmall(t *testing.T) {
 	k := newFake(t)
 	c := k.open(t, t.TempDir())
-	c.cache.limit = 2000
+	c.cache.Limit = 2000
 	for i := range 30 {
 		compile(t, c, Source{Code: fmt.Appendf(nil, "code %d %s", i, strings.Repeat("x", 200))})
 	}
-	entries, err := os.ReadDir(c.cache.folder)
+	entries, err := os.ReadDir(c.cache.Folder)
 	require.NoError(t, err)
 	total := int64(0)
 	for _, e := range entries {

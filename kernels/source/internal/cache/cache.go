@@ -1,7 +1,7 @@
-// The cache: compiled code on disk, by the hash of its inputs. Entries have checksums. A cache that cannot be used never fails a
-// compilation.
+// The cache: compiled code on disk, by the hash of its inputs. Entries have checksums.
 
-package nvrtc
+// Package cache keeps compiled code on disk for all compilers. A cache that cannot be used never fails a compilation.
+package cache
 
 import (
 	"bytes"
@@ -16,17 +16,27 @@ import (
 )
 
 const (
-	cacheMagic = "dagrun nvrtc 1\n"
-	cacheBytes = 512 << 20 // of all entries; the least recently used ones are removed first
+	magic     = "dagrun compiled 1\n"
+	mostBytes = 512 << 20 // of all entries; the least recently used ones are removed first
 )
 
-// cache is a folder; nil means that nothing is cached.
-type cache struct {
-	folder string
-	limit  int64
+// Entry is compiled code and what the compiler said about it.
+type Entry struct {
+	Code []byte
+	Log  string
 }
 
-func openCache(folder string) *cache {
+// Key is the hash of everything that an entry depends on.
+type Key [sha256.Size]byte
+
+// Cache is a folder; nil means that nothing is cached.
+type Cache struct {
+	Folder string
+	Limit  int64 // of all entries' bytes
+}
+
+// Open returns a tool's cache: "" is its folder in os.UserCacheDir, "off" none.
+func Open(tool, folder string) *Cache {
 	switch folder {
 	case "off":
 		return nil
@@ -35,17 +45,17 @@ func openCache(folder string) *cache {
 		if err != nil {
 			return nil
 		}
-		folder = filepath.Join(base, "dagrun", "nvrtc")
+		folder = filepath.Join(base, "dagrun", tool)
 	}
-	return &cache{folder: folder, limit: cacheBytes}
+	return &Cache{Folder: folder, Limit: mostBytes}
 }
 
-func (c *cache) path(key [sha256.Size]byte) string {
-	return filepath.Join(c.folder, hex.EncodeToString(key[:]))
+func (c *Cache) path(key Key) string {
+	return filepath.Join(c.Folder, hex.EncodeToString(key[:]))
 }
 
-// get reads an entry. A damaged one is removed, so that it is built again.
-func (c *cache) get(key [sha256.Size]byte) (*Result, bool) {
+// Get reads an entry. A damaged one is removed, so that it is built again.
+func (c *Cache) Get(key Key) (*Entry, bool) {
 	if c == nil {
 		return nil, false
 	}
@@ -64,12 +74,12 @@ func (c *cache) get(key [sha256.Size]byte) (*Result, bool) {
 	return r, true
 }
 
-// put writes an entry under a temporary name and renames it, so that no process reads half of it.
-func (c *cache) put(key [sha256.Size]byte, r *Result) {
-	if c == nil || os.MkdirAll(c.folder, 0o755) != nil {
+// Put writes an entry under a temporary name and renames it, so that no process reads half of it.
+func (c *Cache) Put(key Key, r *Entry) {
+	if c == nil || os.MkdirAll(c.Folder, 0o755) != nil {
 		return
 	}
-	file, err := os.CreateTemp(c.folder, "new-*")
+	file, err := os.CreateTemp(c.Folder, "new-*")
 	if err != nil {
 		return
 	}
@@ -88,8 +98,8 @@ func (c *cache) put(key [sha256.Size]byte, r *Result) {
 }
 
 // An entry is the magic, the key, the log, the code, and a checksum of it all.
-func encode(key [sha256.Size]byte, r *Result) []byte {
-	b := append([]byte(cacheMagic), key[:]...)
+func encode(key Key, r *Entry) []byte {
+	b := append([]byte(magic), key[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.Log)))
 	b = append(b, r.Log...)
 	b = append(b, r.Code...)
@@ -97,9 +107,9 @@ func encode(key [sha256.Size]byte, r *Result) []byte {
 	return append(b, sum[:]...)
 }
 
-func decode(key [sha256.Size]byte, b []byte) (*Result, bool) {
-	const head = len(cacheMagic) + sha256.Size + 8
-	if len(b) < head+sha256.Size || string(b[:len(cacheMagic)]) != cacheMagic || !bytes.Equal(b[len(cacheMagic):head-8], key[:]) {
+func decode(key Key, b []byte) (*Entry, bool) {
+	const head = len(magic) + sha256.Size + 8
+	if len(b) < head+sha256.Size || string(b[:len(magic)]) != magic || !bytes.Equal(b[len(magic):head-8], key[:]) {
 		return nil, false
 	}
 	body := b[:len(b)-sha256.Size]
@@ -110,12 +120,12 @@ func decode(key [sha256.Size]byte, b []byte) (*Result, bool) {
 	if log > uint64(len(body)-head) {
 		return nil, false
 	}
-	return &Result{Log: string(body[head : head+int(log)]), Code: body[head+int(log):]}, true
+	return &Entry{Log: string(body[head : head+int(log)]), Code: body[head+int(log):]}, true
 }
 
 // trim removes the least recently used entries when the cache has grown too large, and files that a killed process left.
-func (c *cache) trim() {
-	entries, err := os.ReadDir(c.folder)
+func (c *Cache) trim() {
+	entries, err := os.ReadDir(c.Folder)
 	if err != nil {
 		return
 	}
@@ -131,10 +141,10 @@ func (c *cache) trim() {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
 	for _, info := range files {
-		if total <= c.limit {
+		if total <= c.Limit {
 			return
 		}
-		if os.Remove(filepath.Join(c.folder, info.Name())) == nil {
+		if os.Remove(filepath.Join(c.Folder, info.Name())) == nil {
 			total -= info.Size()
 		}
 	}

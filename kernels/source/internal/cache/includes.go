@@ -1,30 +1,31 @@
 // What a source includes, for the cache's key: every file that a compilation may read.
 
-package nvrtc
+package cache
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"hash"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 var includePattern = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S))`)
 
-// key is the hash of everything that the result depends on. It is not cacheable if an include's name is made by a macro.
-func (c *Compiler) key(source Source, options, folders []string) (key [sha256.Size]byte, cacheable bool) {
+// KeyOf hashes a compiler with its version, a source with its title, the options, and every file that the source includes from the
+// folders. It is not cacheable if an include's name is made by a macro.
+func KeyOf(compiler, title string, code []byte, options, folders []string) (key Key, cacheable bool) {
 	h := sha256.New()
-	part(h, fmt.Appendf(nil, "nvrtc %d.%d", c.version[0], c.version[1]))
-	part(h, []byte(source.title()))
+	part(h, []byte(compiler))
+	part(h, []byte(title))
 	for _, option := range options {
 		part(h, []byte(option))
 	}
 	s := scan{hash: h, folders: folders, seen: map[string]bool{}, cacheable: true}
-	s.text(source.Code, "")
-	return [sha256.Size]byte(h.Sum(nil)), s.cacheable
+	s.text(code, "")
+	return Key(h.Sum(nil)), s.cacheable
 }
 
 // part adds a string with its length, so that different lists of strings hash differently.
@@ -76,4 +77,20 @@ func (s *scan) include(name, folder string) {
 		return
 	}
 	part(s.hash, []byte("absent "+name))
+}
+
+// OptionFolders lists the include folders among a user's options, which the compiler searches first.
+func OptionFolders(options []string) []string {
+	var folders []string
+	for i, option := range options {
+		switch {
+		case (option == "-I" || option == "--include-path") && i+1 < len(options):
+			folders = append(folders, options[i+1])
+		case strings.HasPrefix(option, "--include-path="):
+			folders = append(folders, strings.TrimPrefix(option, "--include-path="))
+		case strings.HasPrefix(option, "-I"):
+			folders = append(folders, strings.TrimPrefix(option, "-I"))
+		}
+	}
+	return folders
 }

@@ -1,0 +1,16 @@
+// The library's CUDA C as files.
+
+package cuda_test
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/dagrun/dagrun/kernels/library/cuda"
+)
+
+func Example() {
+	headers, err := fs.Glob(cuda.Files, "*.cuh")
+	fmt.Println(headers, err)
+	// Output: [common.cuh math.cuh reduce.cuh warp.cuh] <nil>
+}

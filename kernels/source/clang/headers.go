@@ -1,0 +1,79 @@
+// The device headers: declarations of what CUDA C has built in, and the parts of the standard headers that kernels use.
+
+package clang
+
+import (
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/dagrun/dagrun/kernels/library/cuda"
+)
+
+//go:embed headers
+var headers embed.FS
+
+// libraryHeaders are those of dagrun's own kernels that the mathematical functions are made of.
+var libraryHeaders = []string{"common.cuh", "math.cuh"}
+
+// eachHeader visits every header with its path below the folder that holds them, in a fixed order.
+func eachHeader(visit func(path string, text []byte) error) error {
+	err := fs.WalkDir(headers, "headers", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := headers.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return visit(path[len("headers/"):], text)
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range libraryHeaders {
+		text, err := cuda.Files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := visit("dagrun_library/"+name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headersHash is for the cache's key.
+var headersHash = sync.OnceValue(func() string {
+	h := sha256.New()
+	if err := eachHeader(func(path string, text []byte) error {
+		_, err := fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+		return err
+	}); err != nil {
+		panic(err) // the files are part of this program
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+})
+
+// writeHeaders puts the headers into a new folder, which the caller removes.
+func writeHeaders() (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "dagrun-clang-*"); err != nil {
+		return "", err
+	}
+	err = eachHeader(func(path string, text []byte) error {
+		path = filepath.Join(folder, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(path, text, 0o600)
+	})
+	if err != nil {
+		os.RemoveAll(folder)
+		return "", err
+	}
+	return folder, nil
+}

@@ -1,0 +1,101 @@
+// Integer functions: counting and permuting bits, high products, saturating sums, four bytes or two halves at a time.
+#pragma once
+
+__DAGRUN_DEVICE int __popc(unsigned x) { return __builtin_popcount(x); }
+__DAGRUN_DEVICE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+__DAGRUN_DEVICE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+__DAGRUN_DEVICE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+__DAGRUN_DEVICE int __ffs(int x) { return __builtin_ffs(x); }
+__DAGRUN_DEVICE int __ffsll(long long x) { return __builtin_ffsll(x); }
+__DAGRUN_DEVICE unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
+__DAGRUN_DEVICE unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
+__DAGRUN_DEVICE unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  unsigned r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector & 0x7777));
+  return r;
+}
+__DAGRUN_DEVICE unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
+  return (unsigned)(((unsigned long long)high << 32 | low) << (n & 31) >> 32);
+}
+__DAGRUN_DEVICE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
+  return (unsigned)(((unsigned long long)high << 32 | low) >> (n & 31));
+}
+__DAGRUN_DEVICE unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n) {
+  return n >= 32 ? low : __funnelshift_l(low, high, n);
+}
+__DAGRUN_DEVICE unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
+  return n >= 32 ? high : __funnelshift_r(low, high, n);
+}
+__DAGRUN_DEVICE int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
+__DAGRUN_DEVICE unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
+__DAGRUN_DEVICE int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+__DAGRUN_DEVICE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+__DAGRUN_DEVICE long long __mul64hi(long long a, long long b) { return __nvvm_mulhi_ll(a, b); }
+__DAGRUN_DEVICE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return __nvvm_mulhi_ull(a, b); }
+__DAGRUN_DEVICE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+__DAGRUN_DEVICE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+__DAGRUN_DEVICE unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+__DAGRUN_DEVICE unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
+__DAGRUN_DEVICE unsigned __sad(int a, int b, unsigned c) { return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a); }
+__DAGRUN_DEVICE unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
+
+__DAGRUN_DEVICE int __dp4a(int a, int b, int c) {
+#pragma unroll
+  for (int i = 0; i < 32; i += 8) c += (int)(signed char)(a >> i) * (signed char)(b >> i);
+  return c;
+}
+__DAGRUN_DEVICE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+#pragma unroll
+  for (int i = 0; i < 32; i += 8) c += (a >> i & 255) * (b >> i & 255);
+  return c;
+}
+
+// Four bytes or two halves of a word at a time: the result of each is in its place.
+#define __DAGRUN_PARTS(name, bits, type, expression)                                                             \
+  __DAGRUN_DEVICE unsigned name(unsigned x, unsigned y) {                                                        \
+    unsigned r = 0;                                                                                              \
+    _Pragma("unroll") for (int i = 0; i < 32; i += bits) {                                                       \
+      int a = (type)(x >> i), b = (type)(y >> i);                                                                \
+      r |= ((unsigned)(expression) & (0xffffffffu >> (32 - bits))) << i;                                         \
+    }                                                                                                            \
+    return r;                                                                                                    \
+  }
+#define __DAGRUN_BOTH_WIDTHS(stem, sign, expression)                                                             \
+  __DAGRUN_PARTS(__v##stem##4, 8, sign char, expression)                                                         \
+  __DAGRUN_PARTS(__v##stem##2, 16, sign short, expression)
+__DAGRUN_BOTH_WIDTHS(add, unsigned, a + b)
+__DAGRUN_BOTH_WIDTHS(sub, unsigned, a - b)
+__DAGRUN_BOTH_WIDTHS(maxu, unsigned, a > b ? a : b)
+__DAGRUN_BOTH_WIDTHS(minu, unsigned, a < b ? a : b)
+__DAGRUN_BOTH_WIDTHS(maxs, signed, a > b ? a : b)
+__DAGRUN_BOTH_WIDTHS(mins, signed, a < b ? a : b)
+__DAGRUN_BOTH_WIDTHS(avgu, unsigned, (a + b + 1) >> 1)
+__DAGRUN_BOTH_WIDTHS(absdiffu, unsigned, a > b ? a - b : b - a)
+__DAGRUN_BOTH_WIDTHS(cmpeq, unsigned, a == b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpne, unsigned, a != b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpgtu, unsigned, a > b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpgeu, unsigned, a >= b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpltu, unsigned, a < b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpleu, unsigned, a <= b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmpgts, signed, a > b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(cmplts, signed, a < b ? -1 : 0)
+#undef __DAGRUN_BOTH_WIDTHS
+#undef __DAGRUN_PARTS
+
+// The bits of a float as an integer and back.
+#define __DAGRUN_BITS(name, from, to)                \
+  __DAGRUN_DEVICE to name(from x) {                  \
+    to r;                                            \
+    __builtin_memcpy(&r, &x, sizeof r);              \
+    return r;                                        \
+  }
+__DAGRUN_BITS(__float_as_int, float, int)
+__DAGRUN_BITS(__float_as_uint, float, unsigned)
+__DAGRUN_BITS(__int_as_float, int, float)
+__DAGRUN_BITS(__uint_as_float, unsigned, float)
+__DAGRUN_BITS(__double_as_longlong, double, long long)
+__DAGRUN_BITS(__longlong_as_double, long long, double)
+#undef __DAGRUN_BITS
+__DAGRUN_DEVICE int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
+__DAGRUN_DEVICE int __double2loint(double x) { return (int)__double_as_longlong(x); }
+__DAGRUN_DEVICE double __hiloint2double(int high, int low) { return __longlong_as_double((long long)high << 32 | (unsigned)low); }

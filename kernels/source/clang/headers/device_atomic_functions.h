@@ -1,0 +1,2 @@
+// What it declares for device code is there without it.
+#pragma once

@@ -1,0 +1,2 @@
+// The mathematical functions are there without this.
+#pragma once

@@ -1,0 +1,2 @@
+// C++ has bool itself.
+#pragma once

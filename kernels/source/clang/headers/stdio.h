@@ -1,0 +1,2 @@
+// printf is there without this; files are not.
+#pragma once

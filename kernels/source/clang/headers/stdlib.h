@@ -1,0 +1,2 @@
+// malloc, free and abs are there without this.
+#pragma once
