@@ -90,5 +90,6 @@ func ExamplePlan_WriteText() {
 	//
 	// 0 records, 0 waits, 0 events for 3 dependencies
 	// predicted 52.00 us; no plan can beat 52.00 us (the critical path), so this one is optimal
+	// costs: 1 declared, 2 by formula
 	// device memory 4 MiB
 }

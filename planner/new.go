@@ -48,7 +48,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		return nil, err
 	}
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
-	plan.Graph, plan.Work = g.Hash(), g.WorkHash()
+	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), r.costs
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}
@@ -64,7 +64,8 @@ type request struct {
 	g         *dag.Graph
 	o         Options
 	limited   bool // the user gave Streams
-	durations []float64
+	costs     []Cost
+	durations []float64 // the times of costs
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
@@ -97,7 +98,8 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 	} else if err := o.Machine.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
-	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: Durations(g, o.Machine, o.Profile)}, nil
+	costs := model.Costs(g, o.Machine, o.Profile)
+	return &request{ctx: ctx, g: g, o: o, limited: limited, costs: costs, durations: model.TimesOf(costs)}, nil
 }
 
 // computing is how many streams of one device and priority a plan has that run kernels, where it has most.

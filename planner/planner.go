@@ -37,6 +37,9 @@ type (
 	Busy      = plan.Busy
 	Gap       = plan.Gap
 	FileError = jsontext.FileError
+
+	Cost       = plan.Cost
+	CostSource = plan.CostSource
 )
 
 const (
@@ -59,6 +62,11 @@ const (
 	AfterIssue = plan.AfterIssue
 
 	GraphRoot = plan.GraphRoot
+
+	UnknownCost  = plan.UnknownCost
+	FormulaCost  = plan.FormulaCost
+	MeasuredCost = plan.MeasuredCost
+	DeclaredCost = plan.DeclaredCost
 )
 
 // The machine model and its predictions.
@@ -163,6 +171,12 @@ func DecodeMachine(r io.Reader) (*Machine, error) { return model.DecodeMachine(r
 // DecodeProfile reads a profile file; see [model.DecodeProfile].
 func DecodeProfile(r io.Reader) (*Profile, error) { return model.DecodeProfile(r) }
 
+// Costs returns how long each node takes alone, and where that comes from; see [model.Costs].
+func Costs(g *dag.Graph, m *Machine, p *Profile) []Cost { return model.Costs(g, m, p) }
+
+// CostText sums up where costs come from; see [plan.CostText].
+func CostText(g *dag.Graph, costs []Cost) string { return plan.CostText(g, costs) }
+
 // Durations returns how long each node takes alone; see [model.Durations].
 func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 { return model.Durations(g, m, p) }
 
@@ -176,7 +190,7 @@ func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeli
 	return model.SimulateGraph(g, p, m, profile)
 }
 
-// Predict simulates a plan and fills in the times of its Stats; see [model.Predict].
+// Predict simulates a plan and fills in its Costs and the times of its Stats; see [model.Predict].
 func Predict(g *dag.Graph, p *Plan, m *Machine, profile *Profile, streams int) error {
 	return model.Predict(g, p, m, profile, streams)
 }

@@ -117,14 +117,48 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 			Command      string         `json:"command"`
 			Name         string         `json:"name"`
 			Dependencies []explained    `json:"dependencies"`
+			Costs        []nodeCost     `json:"costs"`
 			Access       []kernelAccess `json:"kernel_access"`
-		}{jsonVersion, "plan --explain", g.Name, list, kernelAccesses(g)})
+		}{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan), kernelAccesses(g)})
 	}
 	if err := table.write(a.stdout); err != nil {
 		return err
 	}
+	if err := a.printCosts(g, plan); err != nil {
+		return err
+	}
 	a.printAccess(kernelAccesses(g))
 	return nil
+}
+
+// nodeCost is what one node was taken to take, in JSON.
+type nodeCost struct {
+	Node   string  `json:"node"`
+	US     float64 `json:"us"`
+	Source string  `json:"source"`
+}
+
+func nodeCosts(g *dag.Graph, plan *planner.Plan) []nodeCost {
+	list := make([]nodeCost, 0, len(plan.Costs))
+	for i, c := range plan.Costs {
+		list = append(list, nodeCost{g.Nodes[i].Name, c.US, c.Source.String()})
+	}
+	return list
+}
+
+// printCosts lists what each node was taken to take, and where that comes from. An older plan file does not say.
+func (a *app) printCosts(g *dag.Graph, plan *planner.Plan) error {
+	if len(plan.Costs) == 0 {
+		return nil
+	}
+	table := newTable("node", "cost us", "cost from")
+	for _, c := range nodeCosts(g, plan) {
+		table.row(c.Node, fixed(c.US), c.Source)
+	}
+	if err := a.stdout.printf("\n"); err != nil {
+		return err
+	}
+	return table.write(a.stdout)
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {

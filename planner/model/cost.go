@@ -15,27 +15,57 @@ const (
 	maxDurationUS    = 1e15
 )
 
-// Durations returns how many microseconds each node takes on its engine when nothing else runs: its declared cost, else its time in
-// the profile, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit machine. The
-// profile may be nil.
-func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
-	durations := make([]float64, g.Len())
+// Costs returns how many microseconds each node takes on its engine when nothing else runs, and where that comes from: its time in the
+// profile, else its declared cost, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit
+// machine. A kernel of the user's and a task have no formula: what is returned for them is an assumption. The profile may be nil.
+func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
+	costs := make([]plan.Cost, g.Len())
 	measured := p != nil && len(p.Nodes) > 0
-	for i := range durations {
+	for i := range costs {
 		node := &g.Nodes[i]
-		us, known := node.CostUS, node.HasCost
-		if !known && measured {
+		us, source, known := 0.0, plan.MeasuredCost, false
+		if measured {
 			us, known = p.Nodes[node.Name]
 		}
+		if !known && node.HasCost {
+			us, source, known = node.CostUS, plan.DeclaredCost, true
+		}
 		if !known {
-			us = m.model(g, int32(i))
+			us, source = m.model(g, int32(i)), plan.FormulaCost
+			if !m.Unit && !hasFormula(node) {
+				source = plan.UnknownCost
+			}
 		}
 		if !(us > 0) {
 			us = 0
 		}
-		durations[i] = min(us, maxDurationUS)
+		costs[i] = plan.Cost{US: min(us, maxDurationUS), Source: source}
 	}
-	return durations
+	return costs
+}
+
+// hasFormula says whether a node's work tells how long it takes: that of copies, sets, maps and the library's kernels does. Of a kernel
+// of the user's only the bytes are known that it may touch.
+func hasFormula(node *dag.Node) bool {
+	switch node.Kind {
+	case dag.Task:
+		return node.Work.US > 0
+	case dag.Kernel:
+		return node.Launch == nil && node.Work != dag.Work{} || node.Launch != nil && node.Launch.Module < 0
+	}
+	return true
+}
+
+// Durations returns the times of Costs.
+func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 { return TimesOf(Costs(g, m, p)) }
+
+// TimesOf returns the times of costs.
+func TimesOf(costs []plan.Cost) []float64 {
+	times := make([]float64, len(costs))
+	for i := range costs {
+		times[i] = costs[i].US
+	}
+	return times
 }
 
 // model estimates a node from its work.

@@ -29,14 +29,16 @@ func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*p
 	return SimulateWith(g, p, m, Durations(g, m, profile), true)
 }
 
-// Predict simulates the plan on streams and fills in the times of its Stats. Use it for schedules made by hand or read from a file;
+// Predict simulates the plan on streams and fills in its Costs and the times of its Stats. Use it for schedules made by hand or read from a file;
 // plans from New have these times already. streams is the argument of LowerBound.
 func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams int) error {
-	durations := Durations(g, m, profile)
+	costs := Costs(g, m, profile)
+	durations := TimesOf(costs)
 	timeline, err := SimulateWith(g, p, m, durations, false)
 	if err != nil {
 		return err
 	}
+	p.Costs = costs
 	p.Stats.MakespanUS = timeline.MakespanUS
 	LowerBoundWith(g, m, durations, streams, false).Note(p)
 	return nil

@@ -75,6 +75,7 @@ type pageNodes struct {
 	Bytes  []int64  `json:"bytes"`
 	Flops  []int64  `json:"flops"`
 	Line   []int32  `json:"line"`
+	Cost   []string `json:"cost,omitempty"` // where the cost of each node comes from
 }
 
 type pagePrediction struct {
@@ -195,6 +196,9 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 		d.Nodes.Bytes = append(d.Nodes.Bytes, sizeOf(g, i))
 		d.Nodes.Flops = append(d.Nodes.Flops, node.Work.Flops)
 		d.Nodes.Line = append(d.Nodes.Line, node.Pos.Line)
+		if len(s.plan.Costs) == n {
+			d.Nodes.Cost = append(d.Nodes.Cost, s.plan.Costs[i].Source.String())
+		}
 		d.Predicted.Start = append(d.Predicted.Start, nano(span.Start))
 		d.Predicted.End = append(d.Predicted.End, nano(span.End))
 		d.Predicted.Alone = append(d.Predicted.Alone, nano(span.Alone))

@@ -404,7 +404,7 @@ function facts(i) {
   if (nodes.flops[i]) list.push(["operations", nodes.flops[i].toLocaleString("en")]);
   if (nodes.line[i]) list.push(["line", String(nodes.line[i])]);
   const d = predicted.end[i] - predicted.start[i];
-  list.push(["predicted", time(d) + ", from " + fixed(predicted.start[i]) + " to " + fixed(predicted.end[i]) + " us" + (predicted.alone[i] < d * 0.999 ? "; " + time(predicted.alone[i]) + " alone" : "")]);
+  list.push(["predicted", time(d) + ", from " + fixed(predicted.start[i]) + " to " + fixed(predicted.end[i]) + " us" + (predicted.alone[i] < d * 0.999 ? "; " + time(predicted.alone[i]) + " alone" : "") + (nodes.cost ? "; cost: " + nodes.cost[i] : "")]);
   list.push(["reason for its start", cause(i)[0], cause(i)[1]]);
   if (replay >= 0) {
     const c = measured[replay], m = c.end[i] - c.start[i];

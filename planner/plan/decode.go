@@ -71,13 +71,14 @@ type planDecoder struct {
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
 	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
 	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
 		"peak_device_bytes", "sum_device_bytes", "lower_bound_by", "above_lower_bound"}
+	costKeys = []string{"node", "us", "source"}
 	forkKeys = []string{"records", "waits"}
 )
 
@@ -89,7 +90,7 @@ func (d *planDecoder) read() {
 	d.launched = make([]int32, d.g.Len())
 	d.event = -1
 	p := d.p
-	d.Object(planKeys, 3, func(key int) {
+	d.Object(planKeys, 4, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -123,6 +124,9 @@ func (d *planDecoder) read() {
 			d.keptSeen = true
 			p.Kept = []dag.BufferID{}
 			d.List(d.kept)
+		case "costs":
+			p.Costs = make([]Cost, 0, d.g.Len())
+			d.List(d.cost)
 		case "stats":
 			d.statsAt = d.At
 			d.readStats()
@@ -398,6 +402,10 @@ func (d *planDecoder) settle() {
 		d.FailAt(0, ErrPlanShape, "key \"kept\" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again")
 		return
 	}
+	if n := len(p.Costs); p.Costs != nil && n != g.Len() && d.hash == p.Graph {
+		d.FailAt(0, ErrPlanShape, "there are costs of %d nodes, the graph has %d", n, g.Len())
+		return
+	}
 	if p.Work == "" {
 		d.FailAt(0, ErrPlanShape, "key \"work\" is missing: an older dagrun wrote this file, which does not say what the nodes did; plan again")
 		return
@@ -456,7 +464,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 3, func(key int) {
+	r.Object(planKeys, 4, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At
@@ -537,6 +545,8 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 			})
 		case "order", "kept":
 			r.List(func(int) { r.Skip() })
+		case "costs":
+			r.List(func(int) { r.Object(costKeys, 0, func(int) { r.Skip() }) })
 		default:
 			r.Skip()
 		}

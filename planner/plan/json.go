@@ -59,6 +59,14 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: kept entry %d is buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
 		}
 	}
+	if n := len(p.Costs); n > 0 && n != e.g.Len() {
+		return fmt.Errorf("%w: costs of %d nodes, the graph has %d", ErrPlanShape, n, e.g.Len())
+	}
+	for i, c := range p.Costs {
+		if !(c.US >= 0) || math.IsInf(c.US, 0) || int(c.Source) >= len(costSources) {
+			return fmt.Errorf("%w: node %q has a cost of %v us, source %v", ErrPlanShape, e.g.Nodes[i].Name, c.US, c.Source)
+		}
+	}
 	for _, us := range []float64{p.Stats.MakespanUS, p.Stats.LowerBoundUS, p.Stats.CriticalPathUS} {
 		if math.IsNaN(us) || math.IsInf(us, 0) {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
@@ -175,8 +183,29 @@ func (e *planEncoder) plan(p *Plan) {
 		e.string(e.g.Buffers[b].Name)
 	}
 	e.WriteByte(']')
+	e.costs(p)
 	e.stats(p)
 	e.WriteString("\n}\n")
+}
+
+// costs writes what each node was taken to take, in declaration order.
+func (e *planEncoder) costs(p *Plan) {
+	if len(p.Costs) == 0 {
+		return
+	}
+	e.WriteString(",\n  \"costs\": [")
+	for i := range p.Costs {
+		e.item(i, "    ")
+		e.WriteString(`{"node": `)
+		e.node(int32(i))
+		e.WriteString(`, "us": `)
+		e.scratch = jsontext.AppendFloat(e.scratch[:0], p.Costs[i].US)
+		e.Write(e.scratch)
+		e.WriteString(`, "source": "`)
+		e.WriteString(p.Costs[i].Source.String())
+		e.WriteString(`"}`)
+	}
+	e.close(len(p.Costs))
 }
 
 func (e *planEncoder) op(op *Op) {

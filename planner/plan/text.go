@@ -85,11 +85,11 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 			out.WriteByte('\n')
 		}
 	}
-	p.writeTotals(out, t)
+	p.writeTotals(out, g, t)
 	return out.Flush()
 }
 
-func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
+func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	s := &p.Stats
 	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", words.Count(s.Records, "record", "records"), words.Count(s.Waits, "wait", "waits"),
 		words.Count(int(p.Events), "event", "events"), words.Count(s.Edges, "dependency", "dependencies"))
@@ -114,6 +114,9 @@ func (p *Plan) writeTotals(out *bufio.Writer, t *Timeline) {
 			fmt.Fprintf(out, "; the longest chain takes %.2f us", s.CriticalPathUS)
 		}
 		out.WriteByte('\n')
+	}
+	if text := CostText(g, p.Costs); text != "" {
+		fmt.Fprintf(out, "costs: %s\n", text)
 	}
 	if s.SumDeviceBytes > 0 {
 		fmt.Fprintf(out, "device memory %s", words.Bytes(s.PeakDeviceBytes))

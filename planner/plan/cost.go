@@ -1,0 +1,90 @@
+// Costs of nodes: what the planner took each node to take, and where the figure comes from.
+
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// CostSource says where the duration of a node comes from.
+type CostSource uint8
+
+const (
+	UnknownCost  CostSource = iota // nobody said or measured it, and no formula gives it: the planner assumed something
+	FormulaCost                    // from its bytes, operations or arguments and the rates of the machine
+	MeasuredCost                   // from a profile
+	DeclaredCost                   // with cost: in the pipeline
+)
+
+// costSources are the names of the sources, by source.
+var costSources = []string{"unknown", "formula", "measured", "declared"}
+
+func (s CostSource) String() string {
+	if int(s) < len(costSources) {
+		return costSources[s]
+	}
+	return fmt.Sprintf("CostSource(%d)", uint8(s))
+}
+
+// Cost is how long a node takes when nothing else runs, as the planner took it.
+type Cost struct {
+	US     float64
+	Source CostSource
+}
+
+// mostNamed is how many nodes of unknown cost are listed by name.
+const mostNamed = 5
+
+// CostText sums up where costs come from: "3 measured, 1 unknown: blur". It is empty without nodes.
+func CostText(g *dag.Graph, costs []Cost) string {
+	var count [4]int
+	var unknown []string
+	for i := range costs {
+		source := costs[i].Source & 3
+		count[source]++
+		if source == UnknownCost && len(unknown) < mostNamed {
+			unknown = append(unknown, g.Nodes[i].Name)
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		source CostSource
+		text   string
+	}{{DeclaredCost, "declared"}, {MeasuredCost, "measured"}, {FormulaCost, "by formula"}, {UnknownCost, "unknown"}} {
+		if n := count[p.source]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if len(unknown) > 0 {
+		text += ": " + words.Line(strings.Join(unknown, ", "))
+		if more := count[UnknownCost] - len(unknown); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return text
+}
+
+// cost reads what one node was taken to take. Entries are in declaration order.
+func (d *planDecoder) cost(i int) {
+	var c Cost
+	d.Object(costKeys, 0, func(key int) {
+		switch costKeys[key] {
+		case "node":
+			at := d.At
+			if node := d.node(); d.Err == nil && int(node) != i {
+				d.FailAt(at, ErrPlanShape, "costs are in declaration order: entry %d is of another node", i)
+			}
+		case "us":
+			c.US = d.Float(math.MaxFloat64)
+		case "source":
+			c.Source = CostSource(d.Choice(costSources...))
+		}
+	})
+	d.p.Costs = append(d.p.Costs, c)
+}

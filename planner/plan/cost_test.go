@@ -1,0 +1,88 @@
+// Costs and their sources: how they are summed up, written and read back.
+
+package plan_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// fourSources has a node of each source, if "measured" is in the profile.
+func fourSources(t *testing.T) *dag.Graph {
+	t.Helper()
+	b := dag.New("sources")
+	b.Use(kernels.Library())
+	d := b.Device("d", dag.F32, 1024)
+	b.Kernel("spin", "spin", dag.Args{20.0})
+	b.Task("measured", b.InOut(d))
+	b.At(b.Task("declared", b.InOut(d))).HasCost = true
+	b.Task("unknown", b.InOut(d))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+func TestCostsHaveSources(t *testing.T) {
+	g := fourSources(t)
+	profile := &planner.Profile{Nodes: map[string]float64{"measured": 7}}
+	costs := planner.Costs(g, planner.H200(), profile)
+	require.Equal(t, []plan.Cost{{US: 20, Source: plan.FormulaCost}, {US: 7, Source: plan.MeasuredCost}, {US: 0, Source: plan.DeclaredCost}, {US: 0.1, Source: plan.UnknownCost}}, costs)
+	require.Equal(t, "1 declared, 1 measured, 1 by formula, 1 unknown: unknown", plan.CostText(g, costs))
+	profile.Nodes["declared"] = 9
+	require.Equal(t, plan.Cost{US: 9, Source: plan.MeasuredCost}, planner.Costs(g, planner.H200(), profile)[2], "a profile counts more than a declaration")
+	require.Equal(t, plan.Cost{US: 1, Source: plan.FormulaCost}, planner.Costs(g, planner.Unit(), nil)[3], "on the unit machine nothing is unknown")
+}
+
+func TestCostTextNamesAFewUnknownNodes(t *testing.T) {
+	b := dag.New("many")
+	d := b.Device("d", dag.F32, 4)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		b.Task(name, b.InOut(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, "7 unknown: a, b, c, d, e and 2 more", plan.CostText(g, planner.Costs(g, planner.H200(), nil)))
+	require.Empty(t, plan.CostText(g, nil))
+}
+
+func TestCostsAreWrittenAndReadBack(t *testing.T) {
+	g := fourSources(t)
+	p, err := planner.New(context.Background(), g, planner.Options{Profile: &planner.Profile{Nodes: map[string]float64{"measured": 7}}})
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, p.EncodeJSON(&text, g))
+	require.Contains(t, text.String(), `{"node": "measured", "us": 7, "source": "measured"}`)
+	again, err := plan.DecodePlan(&text, g)
+	require.NoError(t, err)
+	require.Equal(t, p.Costs, again.Costs)
+}
+
+func TestWrongCostsAreRefused(t *testing.T) {
+	g := fourSources(t)
+	p, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, p.EncodeJSON(&text, g))
+	for _, c := range []struct{ old, new, message string }{
+		{`"source": "unknown"}`, `"source": "guess"}`, `unknown "guess"; it must be one of unknown, formula, measured, declared`},
+		{`{"node": "measured", "us": `, `{"node": "spin", "us": `, "costs are in declaration order: entry 1 is of another node"},
+		{`{"node": "measured", "us": `, `{"node": "nobody", "us": `, `this graph has no node "nobody"`},
+		{`"us": 20,`, `"us": -1,`, "costs[0].us"},
+	} {
+		wrong := strings.Replace(text.String(), c.old, c.new, 1)
+		require.NotEqual(t, text.String(), wrong, c.old)
+		_, err := plan.DecodePlan(strings.NewReader(wrong), g)
+		require.ErrorContains(t, err, c.message)
+	}
+	p.Costs = p.Costs[:1]
+	require.EqualError(t, p.EncodeJSON(&text, g), "malformed plan: costs of 1 nodes, the graph has 4")
+}
