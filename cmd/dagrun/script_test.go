@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dagrun/dagrun/kernels/source/clang"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 func TestMain(m *testing.M) {
@@ -42,6 +45,15 @@ func raceDetector() bool {
 	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
 }
 
+// haveCompiler says whether the CPU device can compile CUDA C here. Where the kernels' own compiler must be, it can.
+func haveCompiler() bool {
+	if _, err := nvrtc.Open(nvrtc.Options{}); err == nil || os.Getenv("DAGRUN_PTX_COMPILER") != "" {
+		return true
+	}
+	_, err := clang.Open(clang.Options{})
+	return err == nil
+}
+
 func TestScripts(t *testing.T) {
 	pipelines, err := filepath.Abs("../../pipelines")
 	if err != nil {
@@ -59,8 +71,11 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "race" {
+			switch name {
+			case "race":
 				return raceDetector(), nil
+			case "compiler": // of CUDA C
+				return haveCompiler(), nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},

@@ -18,7 +18,7 @@ const (
 	sharedMax     = 227 << 10
 )
 
-// module is a module whose kernels are found among its Go references.
+// module is a module whose kernels are found among its Go references, or run from its PTX.
 type module struct {
 	platform *Platform
 	device   *device
@@ -39,8 +39,14 @@ func (p *Platform) Load(ctx context.Context, id int32, code *kernels.Module) (cu
 	if ctx != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	m := &module{platform: p, device: d, source: code}
+	if code.Kind == kernels.Source && len(code.Code) > 0 && len(code.References) == 0 && len(p.options.References) == 0 {
+		if err := m.code.load(code, p.compile); err != nil {
+			return nil, m.notRunnable("cuModuleLoadData", err)
+		}
+	}
 	p.modules.Add(1)
-	return &module{platform: p, device: d, source: code}, nil
+	return m, nil
 }
 
 // Kernel implements [cudart.Module].
@@ -56,20 +62,20 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if ok && r.Run != nil && !m.platform.options.PTX {
 		return &kernel{module: m, entry: entry, reference: r}, nil
 	}
-	if m.source.Kind != kernels.PTX || len(m.source.Code) == 0 {
+	if m.source.Kind != kernels.PTX && m.source.Kind != kernels.Source || len(m.source.Code) == 0 {
 		return nil, fail(call, notSupported, m.device.id,
-			"kernel %q of module %q needs a GPU, PTX in place of its source, or a Go implementation registered under its name, to run on the CPU device",
+			"kernel %q of module %q needs a GPU, its source or PTX, or a Go implementation registered under its name, to run on the CPU device",
 			entry, m.source.Name)
 	}
-	interpreter, err := m.code.kernel(m.source, entry)
+	interpreter, err := m.code.kernel(m.source, m.platform.compile, entry)
 	if err != nil {
-		return nil, notRunnable(m, entry, err)
+		return nil, m.notRunnable(call, err)
 	}
 	return &kernel{module: m, entry: entry, interpreter: interpreter}, nil
 }
 
 // Warnings implements [cudart.Module].
-func (m *module) Warnings() []string { return nil }
+func (m *module) Warnings() []string { return m.code.warnings }
 
 // Close implements [cudart.Module].
 func (m *module) Close() error {

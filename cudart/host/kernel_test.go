@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
 func TestLaunchLimits(t *testing.T) {
@@ -59,7 +61,7 @@ func TestKernelWithoutReference(t *testing.T) {
 	b := newBench(t, Options{References: map[string]kernels.Reference{"mine": own}})
 	_, err := b.module.Kernel("theirs")
 	require.EqualError(t, err, `cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: `+
-		`kernel "theirs" of module "test" needs a GPU, PTX in place of its source, or a Go implementation registered under its name, to run on the CPU device`)
+		`kernel "theirs" of module "test" needs a GPU, its source or PTX, or a Go implementation registered under its name, to run on the CPU device`)
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 	_, err = b.module.Kernel("mine")
 	require.NoError(t, err)
@@ -74,6 +76,30 @@ func TestKernelWithoutReference(t *testing.T) {
 	require.NoError(t, m.Close(), "a second time does nothing")
 	_, err = m.Kernel("noop")
 	requireError(t, err, invalidHandle, `module "test" is closed`)
+}
+
+func TestSourceIsCompiled(t *testing.T) {
+	p, err := Open(Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	source := &kernels.Module{Name: "mine.cu", Kind: kernels.Source, Code: []byte("code")}
+	p.compile = func(m *kernels.Module) ([]byte, []string, error) {
+		return []byte(".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry own() { ret; }\n"), []string{"careful: " + string(m.Code)}, nil
+	}
+	m, err := p.Load(context.Background(), 0, source)
+	require.NoError(t, err)
+	require.Equal(t, []string{"careful: code"}, m.Warnings())
+	_, err = m.Kernel("own")
+	require.NoError(t, err)
+	_, err = m.Kernel("other")
+	require.ErrorContains(t, err, `mine.cu has no kernel "other"`)
+	require.NoError(t, m.Close())
+
+	none := filepath.Join(t.TempDir(), "none")
+	p.compile = (&compilers{clang: clang.Lazy{Options: clang.Options{Path: none}}}).withClang
+	_, err = p.Load(context.Background(), 0, source)
+	require.EqualError(t, err, "cuModuleLoadData: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: mine.cu is CUDA C, and there is no "+
+		"compiler for CUDA C: install the package clang (version 14 or newer) or NVIDIA's libnvrtc, or register Go implementations of its kernels")
 }
 
 // slow is a kernel of n parts that each take some time; it counts how often each ran and how many ran at once.

@@ -64,6 +64,7 @@ type Platform struct {
 	lists   atomic.Int64
 	graphs  atomic.Int64
 	wakers  sync.Pool // channels that goroutines wait on
+	compile compileFunc
 }
 
 // device is the state of one device's context.
@@ -100,6 +101,7 @@ func Open(options Options) (*Platform, error) {
 		options.Memory = physicalMemory() / int64(options.Devices)
 	}
 	p := &Platform{options: options}
+	p.compile = (&compilers{}).compile
 	p.wakers.New = func() any { return make(chan struct{}, 1) }
 	for i := range options.Devices {
 		p.devices = append(p.devices, &device{id: int32(i), limit: options.Memory})

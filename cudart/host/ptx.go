@@ -13,24 +13,35 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// code is a module's PTX, read when a kernel of it is first asked for.
+// code is a module's PTX, compiled and read when a kernel of it is first asked for.
 type code struct {
-	once    sync.Once
-	program *simt.Program
-	err     error
+	once     sync.Once
+	program  *simt.Program
+	warnings []string
+	err      error
+}
+
+// load compiles and reads the code, once.
+func (c *code) load(m *kernels.Module, compile compileFunc) error {
+	c.once.Do(func() {
+		source := m.Code
+		if m.Kind == kernels.Source {
+			if source, c.warnings, c.err = compile(m); c.err != nil {
+				return
+			}
+		}
+		var text *ptx.Module
+		if text, c.err = ptx.Parse(string(source)); c.err == nil {
+			c.program, c.err = simt.Load(m.Name, text)
+		}
+	})
+	return c.err
 }
 
 // kernel makes an entry of the module ready to run from its PTX.
-func (c *code) kernel(m *kernels.Module, entry string) (*simt.Kernel, error) {
-	c.once.Do(func() {
-		text, err := ptx.Parse(string(m.Code))
-		if err == nil {
-			c.program, err = simt.Load(m.Name, text)
-		}
-		c.err = err
-	})
-	if c.err != nil {
-		return nil, c.err
+func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
+	if err := c.load(m, compile); err != nil {
+		return nil, err
 	}
 	return c.program.Kernel(entry)
 }
@@ -90,11 +101,11 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 	return c.fail(status, "%v", fault)
 }
 
-// notRunnable is the error for a kernel that has no form which the CPU runs.
-func notRunnable(m *module, entry string, err error) error {
+// notRunnable is the error for code that has no form which the CPU runs.
+func (m *module) notRunnable(call string, err error) error {
 	var unsupported *simt.UnsupportedError
-	if errors.As(err, &unsupported) {
-		return fail("cuModuleGetFunction", notSupported, m.device.id, "%v", err)
+	if errors.As(err, &unsupported) || errors.Is(err, errNoCompiler) {
+		return fail(call, notSupported, m.device.id, "%v", err)
 	}
-	return fail("cuModuleGetFunction", invalidImage, m.device.id, "%v", err)
+	return fail(call, invalidImage, m.device.id, "%v", err)
 }

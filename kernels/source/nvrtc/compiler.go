@@ -158,13 +158,14 @@ type Source struct {
 	Path       string // the file as the user named it; includes are relative to its folder
 	Code       []byte
 	Capability [2]int   // of the device
+	PTX        bool     // wanted rather than a cubin, also where the compiler knows the device
 	Options    []string // further options of the compiler
 }
 
 // Result is compiled code.
 type Result struct {
 	Code         []byte
-	PTX          bool   // true for a device newer than the compiler; otherwise Code is a cubin for this device
+	PTX          bool   // true if it was wanted, or for a device newer than the compiler; otherwise Code is a cubin for this device
 	Architecture string // "sm_90", or "compute_90" for PTX
 	Log          string // warnings
 	Cached       bool
@@ -180,15 +181,16 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Log)
 }
 
-// architecture chooses the device's own architecture if the compiler supports it, otherwise the newest PTX that the device runs.
-func (c *Compiler) architecture(capability [2]int) (option string, ptx bool, err error) {
+// architecture chooses the device's own architecture if the compiler supports it, otherwise, or if PTX is wanted, the newest PTX that
+// the device runs.
+func (c *Compiler) architecture(capability [2]int, wanted bool) (option string, ptx bool, err error) {
 	device := capability[0]*10 + capability[1]
 	best := 0
 	for _, a := range c.architectures {
-		if a == device {
+		if a == device && !wanted {
 			return fmt.Sprintf("sm_%d", a), false, nil
 		}
-		if a < device {
+		if a <= device {
 			best = a
 		}
 	}
@@ -204,7 +206,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	architecture, ptx, err := c.architecture(source.Capability)
+	architecture, ptx, err := c.architecture(source.Capability, source.PTX)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source.title(), err)
 	}

@@ -212,6 +212,15 @@ func TestCacheKnowsWhatMatters(t *testing.T) {
 	differs("is never cached", source())
 }
 
+func TestPTXIsMadeWhereItIsWanted(t *testing.T) {
+	k := newFake(t)
+	c := k.open(t, "off")
+	r, err := c.Compile(context.Background(), Source{Code: []byte("code"), Capability: [2]int{9, 0}, PTX: true})
+	require.NoError(t, err)
+	require.True(t, r.PTX)
+	require.Equal(t, "compute_90", r.Architecture)
+}
+
 func TestDamagedEntriesAreRebuilt(t *testing.T) {
 	k := newFake(t)
 	folder := t.TempDir()
