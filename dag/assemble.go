@@ -13,7 +13,7 @@ func newGraph(p *Pipeline) (*Graph, error) {
 	if selfish := h.derive(p); selfish >= 0 {
 		return nil, newCycleError(p, []NodeID{NodeID(selfish)})
 	}
-	g := &Graph{Pipeline: p, unwritten: h.unwritten}
+	g := &Graph{Pipeline: p, unwritten: h.unwritten, buffers: len(p.Buffers)}
 	slices.SortFunc(g.unwritten, func(a, b UnwrittenRead) int { return cmp.Compare(a.Buffer, b.Buffer) })
 	for k := range h.buffers {
 		if h.buffers[k].carried {

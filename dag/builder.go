@@ -5,7 +5,6 @@ package dag
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -16,7 +15,7 @@ import (
 type Builder struct {
 	pipeline Pipeline
 	library  Library
-	errs     []error
+	checker                      // of what is wrong so far
 	byName   map[string]BufferID // the first named buffers, once a Map has asked for one
 	named    int
 }
@@ -43,13 +42,18 @@ func New(name string) *Builder {
 	return &Builder{pipeline: Pipeline{Name: name, accessStart: []int32{0}}}
 }
 
-// Grow makes room for that many more declarations, which spares a large pipeline from being moved while it grows.
+// Grow makes room for that many more declarations, which spares a large pipeline from being moved while it grows. It makes room for at
+// most MaxNodes of each.
 func (b *Builder) Grow(nodes, buffers, accesses int) {
 	p := &b.pipeline
-	p.Nodes = slices.Grow(p.Nodes, nodes)
-	p.accessStart = slices.Grow(p.accessStart, nodes)
-	p.Buffers = slices.Grow(p.Buffers, buffers)
-	p.accesses = slices.Grow(p.accesses, accesses)
+	if nodes < 0 || buffers < 0 || accesses < 0 {
+		b.wrong("pipeline", p.Name, fmt.Sprintf("Grow by %d nodes, %d buffers and %d accesses: a number is negative", nodes, buffers, accesses), "")
+		return
+	}
+	p.Nodes = slices.Grow(p.Nodes, min(nodes, MaxNodes))
+	p.accessStart = slices.Grow(p.accessStart, min(nodes, MaxNodes))
+	p.Buffers = slices.Grow(p.Buffers, min(buffers, MaxNodes))
+	p.accesses = slices.Grow(p.accesses, min(accesses, MaxNodes))
 }
 
 // Use sets the library that kernels are found in. It must come before the first Kernel or Map.
@@ -71,10 +75,6 @@ func (b *Builder) Module(name, path string, library Library) {
 
 // Sync says which dependencies become waits.
 func (b *Builder) Sync(sync Sync) { b.pipeline.Sync = sync }
-
-func (b *Builder) wrong(what, name, message, hint string) {
-	b.errs = append(b.errs, &DeclarationError{what, name, message, hint})
-}
 
 // Host declares a pinned host buffer and returns its id.
 func (b *Builder) Host(name string, t DType, shape ...int64) BufferID {
@@ -236,88 +236,14 @@ func (b *Builder) Cost(node NodeID, us float64) {
 }
 
 // Graph checks the declaration and derives its dependencies. The error joins everything that is wrong: *DeclarationError, and
-// where nothing else is wrong a *CycleError. The builder must not be used afterwards.
+// where nothing else is wrong a *CycleError. The builder is of no use afterwards: another call of Graph returns an error.
 func (b *Builder) Graph() (*Graph, error) {
-	b.check()
-	if err := errors.Join(b.errs...); err != nil {
+	p, c := b.pipeline, b.checker
+	*b = Builder{pipeline: Pipeline{Name: p.Name}, library: b.library}
+	b.wrong("pipeline", p.Name, "Graph was called before", "declare each pipeline with a builder of its own")
+	c.pipeline(&p)
+	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
-	return b.pipeline.Graph()
-}
-
-// check looks at what calls cannot see alone: names, and what was changed through At.
-func (b *Builder) check() {
-	p := &b.pipeline
-	if len(p.Nodes) > MaxNodes {
-		b.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes; at most %d are allowed", len(p.Nodes), MaxNodes), "")
-	}
-	b.checkNames("buffer", len(p.Buffers), func(i int32) string { return p.Buffers[i].Name })
-	b.checkNames("node", len(p.Nodes), func(i int32) string { return p.Nodes[i].Name })
-	for i := range p.Buffers {
-		if buffer := &p.Buffers[i]; buffer.Device < 0 || buffer.Device >= MaxDevices {
-			b.wrong("buffer", buffer.Name, fmt.Sprintf("device %d; devices count from 0 to %d", buffer.Device, MaxDevices-1), "")
-		} else if buffer.Place == Host && buffer.Device != 0 {
-			b.wrong("buffer", buffer.Name, "a host buffer has no device", "")
-		} else if buffer.Place == Device && buffer.Pageable {
-			b.wrong("buffer", buffer.Name, "a device buffer cannot be pageable", "")
-		}
-	}
-	saved := map[string]string{} // the buffer that a file gets
-	for i := range p.Buffers {
-		if buffer := &p.Buffers[i]; buffer.Save != "" {
-			file := savedFile(p.Dir, buffer.Save)
-			if first, taken := saved[file]; taken {
-				b.wrong("buffer", buffer.Name, fmt.Sprintf("it is saved to the same file as %q", first), "give each buffer a file of its own")
-			} else {
-				saved[file] = buffer.Name
-			}
-		}
-	}
-	first := map[int32]*Node{} // of each stream
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		if stream := n.Stream.Number(); stream >= 0 {
-			if earlier := first[stream]; earlier == nil {
-				first[stream] = n
-			} else if earlier.Device != n.Device {
-				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
-			} else if earlier.Priority != n.Priority {
-				b.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")
-			}
-		}
-		if n.Stream.plusOne < 0 {
-			b.wrong("node", n.Name, fmt.Sprintf("the number of its stream must be from 0 to %d", math.MaxInt32-1), "leave Stream out to let the planner choose")
-		}
-		if n.Device < 0 || n.Device >= MaxDevices {
-			b.wrong("node", n.Name, fmt.Sprintf("device %d; devices count from 0 to %d", n.Device, MaxDevices-1), "")
-		}
-		if n.Priority < Low || n.Priority > High {
-			b.wrong("node", n.Name, fmt.Sprintf("priority %d; it is one of Low, Normal and High", int8(n.Priority)), "")
-		}
-		if n.HasCost && !(n.CostUS >= 0 && n.CostUS <= math.MaxFloat64) {
-			b.wrong("node", n.Name, fmt.Sprintf("a cost of %v us", n.CostUS), "")
-		}
-		for _, from := range n.After {
-			if from < 0 || int(from) >= len(p.Nodes) {
-				b.wrong("node", n.Name, fmt.Sprintf("after: there is no node with id %d", from), "")
-			}
-		}
-		for _, a := range p.Accesses(NodeID(i)) {
-			if a.Mode < Read || a.Mode > ReadWrite {
-				b.wrong("node", n.Name, "an access must be in, out or inout", "")
-			}
-			b.inside("node", n.Name, a.Range)
-		}
-	}
-}
-
-func (b *Builder) checkNames(what string, n int, name func(i int32) string) {
-	index := newNameIndex(n)
-	for i := range int32(n) {
-		if err := checkName(name(i)); err != nil {
-			b.wrong(what, name(i), err.Error(), "")
-		} else if first := index.add(i, name); first != i {
-			b.wrong(what, name(i), fmt.Sprintf("the name is taken (ids %d and %d)", first, i), "")
-		}
-	}
+	return newGraph(&p)
 }

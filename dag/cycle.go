@@ -23,6 +23,9 @@ type CycleError struct {
 // Error shows the circle, such as "dependency cycle: a -> b -> c -> a", or "node "a" depends on itself". Long circles are cut
 // short in the middle.
 func (e *CycleError) Error() string {
+	if len(e.Names) == 0 {
+		return ErrCycle.Error()
+	}
 	if len(e.Names) == 1 {
 		return fmt.Sprintf("node %q depends on itself", e.Names[0])
 	}

@@ -118,7 +118,7 @@ func (p *Pipeline) copyDevice(dst, src Range) int32 {
 func (p *Pipeline) RangeText(r Range) string { return p.rangeText(r) }
 
 func (p *Pipeline) rangeText(r Range) string {
-	if r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
+	if p == nil || r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
 		return "nothing"
 	}
 	b := &p.Buffers[r.Buffer]

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,9 @@ const (
 	SeverityWarning                 // legal, but hardly meant
 )
 
-func (s Severity) String() string { return [...]string{"error", "warning"}[s] }
+var severityNames = []string{"error", "warning"}
+
+func (s Severity) String() string { return words.Name(s, "Severity", severityNames) }
 
 // Diagnostic is one mistake or warning with its place.
 type Diagnostic struct {
@@ -125,6 +128,9 @@ func (d *ParseError) Unwrap() []error {
 
 // Print writes each diagnostic with the line of the file and a caret, and how many more there are.
 func (d *Diagnostics) Print(w io.Writer) error {
+	if d == nil || w == nil {
+		return errors.New("diagnostics and a writer are needed to print")
+	}
 	for k := range d.List {
 		if _, err := fmt.Fprintf(w, "%s\n%s", d.List[k].Error(), d.List[k].Excerpt()); err != nil {
 			return err

@@ -2,6 +2,8 @@
 
 package dag
 
+import "strconv"
+
 // DType is the type of a buffer's elements or of a scalar argument.
 type DType uint8
 
@@ -34,10 +36,23 @@ var dtypes = [...]struct {
 }
 
 // String returns the name the pipeline file uses, such as "f32".
-func (t DType) String() string { return dtypes[t].name }
+func (t DType) String() string {
+	if int(t) >= len(dtypes) {
+		return "DType(" + strconv.Itoa(int(t)) + ")"
+	}
+	return dtypes[t].name
+}
 
-// Size returns the bytes of one element.
-func (t DType) Size() int64 { return dtypes[t].size }
+// Size returns the bytes of one element, 0 for a type that does not exist.
+func (t DType) Size() int64 {
+	if int(t) >= len(dtypes) {
+		return 0
+	}
+	return dtypes[t].size
+}
+
+// known reports whether buffers can have elements of the type.
+func (t DType) known() bool { return t > InvalidDType && t <= Bool }
 
 // Float reports whether the type is a floating-point one.
 func (t DType) Float() bool { return t >= F16 && t <= F64 }

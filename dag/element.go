@@ -125,30 +125,48 @@ func (t DType) Text(bits uint64) string {
 	return strconv.FormatUint(bits, 10)
 }
 
-// Load returns element i of memory as its bits.
+// Load returns element i of memory as its bits, 0 if it is not inside memory.
 func (t DType) Load(memory []byte, i int64) uint64 {
-	switch t.Size() {
+	switch n := uint64(len(memory)); t.Size() {
 	case 1:
-		return uint64(memory[i])
+		if uint64(i) < n {
+			return uint64(memory[i])
+		}
 	case 2:
-		return uint64(binary.LittleEndian.Uint16(memory[2*i:]))
+		if uint64(i) < n/2 {
+			return uint64(binary.LittleEndian.Uint16(memory[2*i:]))
+		}
 	case 4:
-		return uint64(binary.LittleEndian.Uint32(memory[4*i:]))
+		if uint64(i) < n/4 {
+			return uint64(binary.LittleEndian.Uint32(memory[4*i:]))
+		}
+	case 8:
+		if uint64(i) < n/8 {
+			return binary.LittleEndian.Uint64(memory[8*i:])
+		}
 	}
-	return binary.LittleEndian.Uint64(memory[8*i:])
+	return 0
 }
 
-// Store sets element i of memory to bits.
+// Store sets element i of memory to bits. It does nothing if the element is not inside memory.
 func (t DType) Store(memory []byte, i int64, bits uint64) {
-	switch t.Size() {
+	switch n := uint64(len(memory)); t.Size() {
 	case 1:
-		memory[i] = byte(bits)
+		if uint64(i) < n {
+			memory[i] = byte(bits)
+		}
 	case 2:
-		binary.LittleEndian.PutUint16(memory[2*i:], uint16(bits))
+		if uint64(i) < n/2 {
+			binary.LittleEndian.PutUint16(memory[2*i:], uint16(bits))
+		}
 	case 4:
-		binary.LittleEndian.PutUint32(memory[4*i:], uint32(bits))
-	default:
-		binary.LittleEndian.PutUint64(memory[8*i:], bits)
+		if uint64(i) < n/4 {
+			binary.LittleEndian.PutUint32(memory[4*i:], uint32(bits))
+		}
+	case 8:
+		if uint64(i) < n/8 {
+			binary.LittleEndian.PutUint64(memory[8*i:], bits)
+		}
 	}
 }
 

@@ -2,6 +2,12 @@
 
 package dag
 
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
+
 // Why says what made an edge. The strongest reason of a pair is kept, in this order.
 type Why uint8
 
@@ -12,7 +18,9 @@ const (
 	After            // declared with after:
 )
 
-func (w Why) String() string { return [...]string{"RAW", "WAW", "WAR", "after"}[w] }
+var whyNames = []string{"RAW", "WAW", "WAR", "after"}
+
+func (w Why) String() string { return words.Name(w, "Why", whyNames) }
 
 // Edge is a dependency: To must not start before From has finished. For After, Buffer is -1. Of several buffers with the same
 // reason it names the one declared first.
@@ -34,6 +42,7 @@ type Graph struct {
 	pred      []NodeID // predecessor nodes, ascending
 	predEdge  []int32  // their edges
 	topo      []NodeID
+	buffers   int // how many there were
 	carried   []BufferID
 	unwritten []UnwrittenRead
 	unread    []NodeID
@@ -41,39 +50,101 @@ type Graph struct {
 }
 
 // Warnings returns what Parse found legal but probably not meant, in file order. A graph made by Go calls has none.
-func (g *Graph) Warnings() *Diagnostics { return &g.warnings }
+func (g *Graph) Warnings() *Diagnostics {
+	if g == nil {
+		return &Diagnostics{}
+	}
+	return &g.warnings
+}
+
+// Check returns an error for a graph that can be neither planned nor run: nil, one that Parse, Builder.Graph and Pipeline.Graph did
+// not return, and one that has another number of nodes or buffers by now. It looks at nothing else.
+func (g *Graph) Check() error {
+	switch {
+	case g == nil || g.Pipeline == nil:
+		return errors.New("there is no graph")
+	case len(g.succStart) != len(g.Nodes)+1 || len(g.predStart) != len(g.Nodes)+1 || len(g.topo) != len(g.Nodes) || g.buffers != len(g.Buffers):
+		return errors.New("the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")
+	}
+	return nil
+}
+
+// has reports whether dependencies were derived for a node.
+func (g *Graph) has(i NodeID) bool { return g != nil && i >= 0 && int(i) < len(g.succStart)-1 }
 
 // Len returns the number of nodes.
-func (g *Graph) Len() int { return len(g.Nodes) }
+func (g *Graph) Len() int {
+	if g == nil || g.Pipeline == nil {
+		return 0
+	}
+	return len(g.Nodes)
+}
 
 // Edges returns every dependency, ordered by From and then To. Callers must not change it.
-func (g *Graph) Edges() []Edge { return g.edges }
+func (g *Graph) Edges() []Edge {
+	if g == nil {
+		return nil
+	}
+	return g.edges
+}
 
 // OutEdges returns the dependencies that start at node i, by To.
-func (g *Graph) OutEdges(i NodeID) []Edge { return g.edges[g.succStart[i]:g.succStart[i+1]] }
+func (g *Graph) OutEdges(i NodeID) []Edge {
+	if !g.has(i) {
+		return nil
+	}
+	return g.edges[g.succStart[i]:g.succStart[i+1]]
+}
 
 // Succs returns the nodes that depend on node i, ascending.
-func (g *Graph) Succs(i NodeID) []NodeID { return g.succ[g.succStart[i]:g.succStart[i+1]] }
+func (g *Graph) Succs(i NodeID) []NodeID {
+	if !g.has(i) {
+		return nil
+	}
+	return g.succ[g.succStart[i]:g.succStart[i+1]]
+}
 
 // Preds returns the nodes that node i depends on, ascending.
-func (g *Graph) Preds(i NodeID) []NodeID { return g.pred[g.predStart[i]:g.predStart[i+1]] }
+func (g *Graph) Preds(i NodeID) []NodeID {
+	if !g.has(i) {
+		return nil
+	}
+	return g.pred[g.predStart[i]:g.predStart[i+1]]
+}
 
 // Successors returns Succs of every node in one piece: those of node i are succ[start[i]:start[i+1]]. Callers must not change it.
-func (g *Graph) Successors() (start []int32, succ []NodeID) { return g.succStart, g.succ }
+func (g *Graph) Successors() (start []int32, succ []NodeID) {
+	if g == nil {
+		return nil, nil
+	}
+	return g.succStart, g.succ
+}
 
 // Predecessors returns Preds of every node in one piece: those of node i are pred[start[i]:start[i+1]]. Callers must not change it.
-func (g *Graph) Predecessors() (start []int32, pred []NodeID) { return g.predStart, g.pred }
+func (g *Graph) Predecessors() (start []int32, pred []NodeID) {
+	if g == nil {
+		return nil, nil
+	}
+	return g.predStart, g.pred
+}
 
 // PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
-func (g *Graph) PredEdges(i NodeID) []int32 { return g.predEdge[g.predStart[i]:g.predStart[i+1]] }
+func (g *Graph) PredEdges(i NodeID) []int32 {
+	if !g.has(i) {
+		return nil
+	}
+	return g.predEdge[g.predStart[i]:g.predStart[i+1]]
+}
 
 // Enforced reports whether the dependency becomes a wait or follows from stream order: every one, except that in a pipeline
 // with sync: explicit data hazards are only checked.
-func (g *Graph) Enforced(e Edge) bool { return g.Sync == SyncAuto || e.Declared }
+func (g *Graph) Enforced(e Edge) bool {
+	return e.Declared || g != nil && g.Pipeline != nil && g.Sync == SyncAuto
+}
 
 // EdgeText says why an edge is there in the units of a pipeline file: "RAW d_x(0..4)", or "after".
 func (g *Graph) EdgeText(e Edge) string {
-	if e.Why == After {
+	if e.Why == After || g == nil {
 		return e.Why.String()
 	}
 	return e.Why.String() + " " + g.rangeText(Range{e.Buffer, e.Lo, e.Hi})
@@ -81,4 +152,9 @@ func (g *Graph) EdgeText(e Edge) string {
 
 // Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the
 // first-declared comes first. Where every dependency already goes forward this is declaration order.
-func (g *Graph) Topological() []NodeID { return g.topo }
+func (g *Graph) Topological() []NodeID {
+	if g == nil {
+		return nil
+	}
+	return g.topo
+}

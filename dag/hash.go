@@ -10,13 +10,14 @@ import (
 	"hash"
 	"math"
 	"slices"
-
-	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Hash returns "sha256:" and a hash of the structure: nodes, the ranges they use, buffers and dependencies. A plan is correct for
-// every graph of this hash. For how long its nodes take see WorkHash.
+// every graph of this hash. It is "" where Check finds a fault. For how long its nodes take see WorkHash.
 func (g *Graph) Hash() string {
+	if g.Check() != nil {
+		return ""
+	}
 	h := newHasher("dagrun graph 1")
 	h.numbers(int64(g.Sync), int64(len(g.Buffers)), int64(len(g.Nodes)))
 	for k := range g.Buffers {
@@ -45,6 +46,9 @@ func (g *Graph) Hash() string {
 // bytes and operations as estimated. A plan made for a graph of the same Hash and another WorkHash is still correct, but it was
 // chosen for nodes that take other times. The value that a memset writes makes no difference.
 func (g *Graph) WorkHash() string {
+	if g.Check() != nil {
+		return ""
+	}
 	h := newHasher("dagrun work 1")
 	h.numbers(int64(len(g.Modules)), int64(len(g.Nodes)))
 	for _, m := range g.Modules {
@@ -133,6 +137,9 @@ func (h *hasher) flush() {
 // FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
 // `node "up_x" is new`, or "" where both their hashes are equal. Differences of structure come before those of work.
 func (g *Graph) FirstDifference(old *Graph) string {
+	if g.Check() != nil || old.Check() != nil {
+		return ""
+	}
 	if g.Sync != old.Sync {
 		return fmt.Sprintf("sync is %s, it was %s", g.Sync, old.Sync)
 	}
@@ -233,12 +240,6 @@ func launchDifference(l, old *Launch) string {
 	return ""
 }
 
-// String returns the word that a pipeline file uses.
-func (s Sync) String() string { return [...]string{"auto", "explicit"}[s] }
-
-// String returns the word that a pipeline file uses.
-func (p Place) String() string { return [...]string{"host", "device"}[p] }
-
 // firstDifferentName names the first id at which the names differ: something new, something gone, or another order.
 func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) string) string {
 	for k := range int32(max(n, oldN)) {
@@ -275,8 +276,6 @@ func bufferDifference(b, old *Buffer) string {
 		return was("shape", b.Shape, old.Shape)
 	case b.Device != old.Device:
 		return fmt.Sprintf("is on device %d, it was on %d", b.Device, old.Device)
-	case b.Bytes != old.Bytes:
-		return fmt.Sprintf("has %s, it had %d", words.Count(b.Bytes, "byte", "bytes"), old.Bytes)
 	case b.Pageable != old.Pageable:
 		return changed(b.Pageable, "pageable")
 	case b.Scratch != old.Scratch:

@@ -57,14 +57,16 @@ func TestDifferences(t *testing.T) {
 		{`buffer "z" is new`, ``, func(p *parts) { p.b.Host("z", F32) }},
 		{`buffer "y" is of type i32, it was of f32`, ``, func(p *parts) { p.b.BufferAt(p.y).DType = I32 }},
 		{`buffer "y" has shape [2 4], it had [4 2]`, `node "end" waits for "work" because of RAW y(0..1), it was RAW y(0..2)`, func(p *parts) { p.b.BufferAt(p.y).Shape = []int64{2, 4} }},
-		{`buffer "y" has 64 bytes, it had 32`, `buffer "y" has 64 bytes, it had 32`, func(p *parts) { p.b.BufferAt(p.y).Bytes = 64 }},
+		{`buffer "y" has shape [8 2], it had [4 2]`, `buffer "y" has 64 bytes, it had 32`, func(p *parts) {
+			p.b.BufferAt(p.y).Shape, p.b.BufferAt(p.y).Bytes = []int64{8, 2}, 64
+		}},
 		{`buffer "y" is on device 2, it was on 0`, `buffer "y" is on device 2, it was on 0`, func(p *parts) { p.b.OnDevice(p.y, 2) }},
 		{`buffer "y" is in host memory, it was in device memory`, `buffer "y" is gone`, func(p *parts) { p.b.BufferAt(p.y).Place = Host }},
 		{`buffer "h" is pageable, it was not`, ``, func(p *parts) { p.b.Pageable(p.h) }},
 		{`buffer "x" is scratch, it was not`, ``, func(p *parts) { p.b.BufferAt(p.x).Scratch = true }},
 		{`buffer "x" has init, it had none`, ``, func(p *parts) { p.b.Init(p.x, Init{}) }},
 		{`buffer "x" has save, it had none`, ``, func(p *parts) { p.b.Save(p.x, "x.bin") }},
-		{`buffer "x" has expect, it had none`, ``, func(p *parts) { p.b.Expect(p.x, Expect{}) }},
+		{`buffer "x" has expect, it had none`, ``, func(p *parts) { p.b.Expect(p.x, Expect{File: "y.npy"}) }},
 		{`node "work" is a map, it was a task`, ``, func(p *parts) { p.b.At(p.work).Kind = Map }},
 		{`node "work" runs on device 1, it ran on 0`, ``, func(p *parts) { p.b.At(p.work).Device = 1 }},
 		{`node "work" is bound to stream 4, it was bound to no stream`, ``, func(p *parts) { p.b.Stream(p.work, 4) }},

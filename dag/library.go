@@ -2,7 +2,12 @@
 
 package dag
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // ErrUnknownKernel is what Library.Kernel returns (wrapped) for a name that it does not have.
 var ErrUnknownKernel = errors.New("unknown kernel")
@@ -67,11 +72,16 @@ const (
 	Proved                   // the code shows that the kernel does nothing else
 )
 
-func (e Evidence) String() string { return [...]string{"declared", "inferred", "proved"}[e] }
+var evidenceNames = []string{"declared", "inferred", "proved"}
+
+func (e Evidence) String() string { return words.Name(e, "Evidence", evidenceNames) }
 
 // Evidence is the ground on which argument k is taken to be used as its Mode says. The library's kernels are held to their
 // table by a test. That an output is written whole is always declared: code shows what may be written.
 func (l *Launch) Evidence(k int) Evidence {
+	if l == nil || k < 0 || k >= len(l.Args) {
+		return Declared
+	}
 	a := &l.Args[k]
 	if a.Inferred {
 		return Inferred
@@ -79,7 +89,14 @@ func (l *Launch) Evidence(k int) Evidence {
 	if l.Module < 0 {
 		return Proved
 	}
-	if code := l.Kernel.Params()[k].Code; code.Decided && a.Mode != Write && code.Mode&^a.Mode == 0 {
+	if l.Kernel == nil {
+		return Declared
+	}
+	params := l.Kernel.Params()
+	if k >= len(params) {
+		return Declared
+	}
+	if code := params[k].Code; code.Decided && a.Mode != Write && code.Mode&^a.Mode == 0 {
 		return Proved
 	}
 	return Declared
@@ -102,4 +119,29 @@ type LaunchInfo struct {
 	HasHint bool
 	// Fixed is true where the kernel computes rightly with this Grid, Block and Shared alone.
 	Fixed bool
+}
+
+// problem says what cannot be true of a launch, or "".
+func (in *LaunchInfo) problem(params []KernelParam) string {
+	if err := in.Work.problem(); err != nil {
+		return err.Error()
+	}
+	scratch := 0
+	for k := range params {
+		if params[k].Scratch {
+			scratch++
+		}
+	}
+	for k := range params {
+		switch {
+		case !params[k].Scratch:
+		case scratch > 1 && k >= len(in.Extents):
+			return fmt.Sprintf("there is no extent for parameter %d, one of %d that are scratch", k+1, scratch)
+		case scratch > 1 && in.Extents[k] < 0:
+			return fmt.Sprintf("parameter %d is scratch of %d bytes", k+1, in.Extents[k])
+		case in.Scratch < 0:
+			return fmt.Sprintf("%d bytes of scratch", in.Scratch)
+		}
+	}
+	return ""
 }

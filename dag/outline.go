@@ -32,6 +32,9 @@ type OutlineEdge struct {
 
 // Outline returns the graph's own.
 func (g *Graph) Outline() *Outline {
+	if g.Check() != nil {
+		return &Outline{}
+	}
 	o := &Outline{Nodes: make([]string, len(g.Nodes)), Edges: make([]OutlineEdge, len(g.edges))}
 	for i := range g.Nodes {
 		o.Nodes[i] = g.Nodes[i].Name
@@ -55,6 +58,9 @@ func (g *Graph) outlineEdge(e Edge) OutlineEdge {
 // the graph such as `node "up_x" is new` or `node "down" does not wait for "saxpy" (RAW d_y), it did`. It returns "" where the
 // outline shows no difference; hashes may still differ in what no outline holds, such as a stream: or priority:.
 func (g *Graph) DifferenceFrom(old *Outline) string {
+	if old == nil || g.Check() != nil {
+		return ""
+	}
 	if old.Nodes != nil {
 		if d := setDifference("node", g.Outline().Nodes, old.Nodes); d != "" {
 			return d

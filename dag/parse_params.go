@@ -195,6 +195,10 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 		p.mistake(position(f[0].value), "", "module %q: %s", key.Value, err)
 		return Module{}, false
 	}
+	if library == nil {
+		p.mistake(position(f[0].value), "", "module %q: opening it gave no kernels", key.Value)
+		return Module{}, false
+	}
 	m.Library = library
 	return m, true
 }

@@ -2,7 +2,12 @@
 
 package dag
 
-import "github.com/dagrun/dagrun/dag/expr"
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // NodeID is a node: its place in the order of declaration, from 0.
 type NodeID int32
@@ -24,11 +29,25 @@ type Pipeline struct {
 	accessStart []int32  // len(Nodes)+1
 }
 
-// Graph derives the dependencies. The pipeline must not change afterwards. The error is a *CycleError.
-func (p *Pipeline) Graph() (*Graph, error) { return newGraph(p) }
+// Graph checks the pipeline and derives its dependencies. The pipeline must not change afterwards. The error joins everything that
+// is wrong: *DeclarationError, and where nothing else is wrong a *CycleError.
+func (p *Pipeline) Graph() (*Graph, error) {
+	if p == nil {
+		return nil, &DeclarationError{What: "pipeline", Message: "there is none: it is nil"}
+	}
+	var c checker
+	c.pipeline(p)
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, err
+	}
+	return newGraph(p)
+}
 
-// Accesses returns what node i reads and writes. Callers must not change it.
+// Accesses returns what node i reads and writes, and nothing for a node that the pipeline does not have. Callers must not change it.
 func (p *Pipeline) Accesses(i NodeID) []Access {
+	if p == nil || i < 0 || int(i) >= len(p.accessStart)-1 {
+		return nil
+	}
 	return p.accesses[p.accessStart[i]:p.accessStart[i+1]]
 }
 
@@ -51,6 +70,11 @@ const (
 	SyncExplicit             // stream order and after only; data hazards are checked, not enforced
 )
 
+var syncNames = []string{"auto", "explicit"}
+
+// String returns the word that a pipeline file uses.
+func (s Sync) String() string { return words.Name(s, "Sync", syncNames) }
+
 // Param is a named number of the file with the value it had for this pipeline.
 type Param struct {
 	Name  string
@@ -72,6 +96,11 @@ const (
 	Host Place = iota
 	Device
 )
+
+var placeNames = []string{"host", "device"}
+
+// String returns the word that a pipeline file uses.
+func (p Place) String() string { return words.Name(p, "Place", placeNames) }
 
 // Buffer is a named piece of memory.
 type Buffer struct {
@@ -143,7 +172,10 @@ const (
 	Map                // Launch, with Launch.Map set
 )
 
-func (k Kind) String() string { return [...]string{"task", "memcpy", "memset", "kernel", "map"}[k] }
+var kindNames = []string{"task", "memcpy", "memset", "kernel", "map"}
+
+// String returns the word that a pipeline file uses.
+func (k Kind) String() string { return words.Name(k, "Kind", kindNames) }
 
 // Priority orders streams. Nodes of different priority never share one.
 type Priority int8
@@ -154,6 +186,7 @@ const (
 	Low    Priority = -1
 )
 
+// String returns the word that a pipeline file uses.
 func (p Priority) String() string {
 	switch {
 	case p > 0:
@@ -265,7 +298,10 @@ const (
 	ReadWrite Mode = 3
 )
 
-func (m Mode) String() string { return [...]string{"none", "in", "out", "inout"}[m] }
+var modeNames = []string{"none", "in", "out", "inout"}
+
+// String returns the word that a pipeline file uses.
+func (m Mode) String() string { return words.Name(m, "Mode", modeNames) }
 
 // Access is one node's use of a byte range of a buffer.
 type Access struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
 	"strings"
 
@@ -211,7 +212,17 @@ func (r *resolution) libraryError(err error) {
 
 // take notes the kernel and which written argument each parameter gets.
 func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
+	if kernel == nil {
+		r.problem(launchKernel, -1, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
+		return
+	}
 	r.kernel, r.params = kernel, kernel.Params()
+	for k := range r.params {
+		if p := &r.params[k]; p.DType > Bool || p.Mode > ReadWrite || p.Size < 0 {
+			r.problem(launchKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
+			return
+		}
+	}
 	var names []string
 	r.origin = make([]int, len(r.params))
 	given := 0
@@ -412,6 +423,10 @@ func (r *resolution) describe() {
 		return
 	}
 	r.info = info
+	if problem := info.problem(r.params); problem != "" {
+		r.problem(launchArgs, -1, fmt.Sprintf("the library describes the launch of %s wrongly: %s", r.what, problem), "")
+		return
+	}
 	for k := range r.args {
 		a := &r.args[k]
 		if !a.IsBuffer || r.params[k].Scratch || k >= len(info.Extents) || info.Extents[k] < 0 {
@@ -451,12 +466,24 @@ func (r *resolution) finish() []Access {
 	launch.Grid, launch.Block = wholeSize(launch.Grid), wholeSize(launch.Block)
 	work := r.info.Work
 	if given || !r.info.HasHint {
-		work.Blocks = int64(launch.Grid[0]) * int64(launch.Grid[1]) * int64(launch.Grid[2])
-		work.Threads = int32(launch.Block[0] * launch.Block[1] * launch.Block[2])
-		work.Shared = int32(launch.Shared)
+		work.Blocks = volume(launch.Grid, math.MaxInt64)
+		work.Threads = int32(volume(launch.Block, math.MaxInt32))
+		work.Shared = int32(min(launch.Shared, math.MaxInt32))
 	}
 	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
 	return r.accesses()
+}
+
+// volume is the product of three sizes, or the largest number allowed if it is larger.
+func volume(size [3]uint32, largest uint64) int64 {
+	n := uint64(1)
+	for _, d := range size {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if n = lo; hi != 0 || lo > largest {
+			n = largest
+		}
+	}
+	return int64(n)
 }
 
 func (r *resolution) gridGiven() bool { return r.spec.HasGrid || r.spec.Grid != [3]uint32{} }

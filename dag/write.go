@@ -4,6 +4,7 @@ package dag
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +19,13 @@ import (
 // their kernels. The error says what no file can hold: tasks, ranges that do not fall on whole rows, numbers that are not
 // finite.
 func (p *Pipeline) WriteYAML(w io.Writer) error {
+	if p == nil || w == nil {
+		return errors.New("a pipeline and a writer are needed to write a file")
+	}
+	var c checker
+	if c.pipeline(p); len(c.errs) > 0 {
+		return fmt.Errorf("pipeline %q cannot be written as a file: %w", p.Name, errors.Join(c.errs...))
+	}
 	y := &yamlWriter{Writer: bufio.NewWriterSize(w, 1<<16), p: p}
 	y.head()
 	y.buffers()
@@ -264,6 +272,10 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	y.add("kernel: ", yamlText(dollars(l.Name)), ", args: [")
 	params := l.Kernel.Params()
 	args := append([]Arg(nil), l.Args...)
+	if len(params) != len(args) {
+		y.fail("its kernel takes %d arguments and has %d", len(params), len(args))
+		return 0
+	}
 	separator := ""
 	for k := range args {
 		if params[k].Scratch {

@@ -143,6 +143,8 @@ nodes:
 }
 
 func TestWriteYAMLRefuses(t *testing.T) {
+	kernel, err := kernelsForTests.Kernel("saxpy", make([]DType, 4))
+	require.NoError(t, err)
 	for _, test := range []struct {
 		want    string
 		declare func(b *Builder, d BufferID)
@@ -150,7 +152,9 @@ func TestWriteYAMLRefuses(t *testing.T) {
 		{`node "t": a task has no form in a file`, func(b *Builder, d BufferID) { b.Task("t", b.In(d)) }},
 		{`node "c": bytes 4 to 8 of "d" do not fall on whole rows`, func(b *Builder, d BufferID) { b.Memset("c", Range{d, 4, 8}, 0) }},
 		{`node "c": a slice of "end " would read as one of "end"`, func(b *Builder, d BufferID) { b.Memset("c", b.Slice(b.Device("end ", F32, 4), 0, 1), 0) }},
-		{`node "k": its kernel has no name`, func(b *Builder, d BufferID) { b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{}}) }},
+		{`node "k": its kernel has no name`, func(b *Builder, d BufferID) {
+			b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{Module: -1, Kernel: kernel}})
+		}},
 		{`node "m": NaN is not a finite number`, func(b *Builder, d BufferID) { b.Memset("m", b.Whole(d), math.NaN()) }},
 		{`buffer "d": +Inf is not a finite number`, func(b *Builder, d BufferID) { b.Init(d, Init{Kind: InitRamp, B: math.Inf(1)}) }},
 		{`buffer "d": the seed 18446744073709551615 does not fit in 63 bits`, func(b *Builder, d BufferID) { b.Init(d, Init{Kind: InitNormal, Seed: math.MaxUint64}) }},

@@ -24,8 +24,11 @@ func (Empty) Variable(string) (Value, bool) { return Value{}, false }
 // Length finds nothing.
 func (Empty) Length(string) (int64, bool) { return 0, false }
 
-// Eval computes the expression. The error is an *Error.
+// Eval computes the expression. The error is an *Error, except for an expression in which Check finds a fault.
 func (e *Expr) Eval(scope Scope) (Value, error) {
+	if err := e.scoped(scope); err != nil {
+		return Value{}, err
+	}
 	v, err := eval(e.Root, scope)
 	if err != nil {
 		return Value{}, err
@@ -262,12 +265,15 @@ func length(t *Term, scope Scope) (Value, error) {
 // Bind puts the values of all variables but the free ones in their place, and those of len, and folds what is constant then.
 // An unknown variable is an *Error, and so is a folded part that cannot be computed, unless and/or may never reach it.
 func (e *Expr) Bind(scope Scope, free ...string) (*Expr, error) {
+	if err := e.scoped(scope); err != nil {
+		return nil, err
+	}
 	b := binder{scope: scope, free: free}
 	root, err := b.bind(e.Root, true)
 	if err != nil {
 		return nil, err
 	}
-	return &Expr{Text: e.Text, Root: root}, nil
+	return &Expr{Text: e.Text, Root: root, parsed: true}, nil
 }
 
 type binder struct {

@@ -24,6 +24,8 @@ const (
 type Expr struct {
 	Text string
 	Root *Term
+
+	parsed bool // by this package, so that the tree needs no check
 }
 
 // Term is one node of the tree. kernels/ walks it to generate code.
@@ -94,8 +96,13 @@ func errorAt(offset int, hint, format string, args ...any) *Error {
 	return &Error{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Walk calls visit for every term of the expression, operands after their operator.
-func (e *Expr) Walk(visit func(*Term)) { walk(e.Root, visit) }
+// Walk calls visit for every term of the expression, operands after their operator. It visits nothing of an expression in which
+// Check finds a fault.
+func (e *Expr) Walk(visit func(*Term)) {
+	if visit != nil && e.Check() == nil {
+		walk(e.Root, visit)
+	}
+}
 
 func walk(t *Term, visit func(*Term)) {
 	visit(t)
@@ -125,4 +132,9 @@ func (e *Expr) Variables() []string {
 }
 
 // Constant reports whether the expression is a plain literal, and its value.
-func (e *Expr) Constant() (Value, bool) { return e.Root.Value, e.Root.Op == Literal }
+func (e *Expr) Constant() (Value, bool) {
+	if e == nil || e.Root == nil || e.Root.Op != Literal {
+		return Value{}, false
+	}
+	return e.Root.Value, true
+}

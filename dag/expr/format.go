@@ -4,8 +4,11 @@ package expr
 
 import "strings"
 
-// String prints the tree. Read again, the text gives an expression with the same value.
+// String prints the tree. Read again, the text gives an expression with the same value. It is empty where Check finds a fault.
 func (e *Expr) String() string {
+	if e.Check() != nil {
+		return ""
+	}
 	var b strings.Builder
 	e.Root.print(&b, 0)
 	return b.String()
@@ -89,6 +92,9 @@ func (t *Term) print(b *strings.Builder, least int) {
 
 // String prints the slice.
 func (s *Slice) String() string {
+	if s.checkAlone() != nil {
+		return ""
+	}
 	var b strings.Builder
 	s.print(&b)
 	return b.String()

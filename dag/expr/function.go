@@ -2,7 +2,10 @@
 
 package expr
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // Function is an expression compiled for repeated evaluation over one integer variable. It gives what Eval gives, for every
 // value: parts that are integers run in int64 with overflow checks, parts in which a float has entered in float64, and only
@@ -35,8 +38,13 @@ const (
 	isDynamic
 )
 
+var errNotCompiled = errors.New("the function is not one that Compile made")
+
 // Compile makes a function of the variable. All other variables must be bound and no len be left.
 func (e *Expr) Compile(variable string) (*Function, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
 	var unbound *Term
 	e.Walk(func(t *Term) {
 		if unbound == nil && (t.Op == Buffer || t.Op == Variable && t.Name != variable) {
@@ -51,6 +59,9 @@ func (e *Expr) Compile(variable string) (*Function, error) {
 
 // Float returns the value at i as a float64, truth values as 1 and 0. The error is an *Error.
 func (f *Function) Float(i int64) (float64, error) {
+	if f == nil || f.expr == nil {
+		return 0, errNotCompiled
+	}
 	if v, ok := f.code.asFloat(i); ok {
 		return v, nil
 	}
@@ -60,6 +71,9 @@ func (f *Function) Float(i int64) (float64, error) {
 
 // Value returns the value at i. Buffers of 64-bit integers are filled from it, since a float64 would round them.
 func (f *Function) Value(i int64) (Value, error) {
+	if f == nil || f.expr == nil {
+		return Value{}, errNotCompiled
+	}
 	if v, ok := f.code.asValue(i); ok {
 		if f.code.kind == isTruth {
 			v.kind = Bool

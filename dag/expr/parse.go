@@ -39,7 +39,7 @@ func ParseMap(text string) (out string, e *Expr, err error) {
 	if xerr != nil {
 		return "", nil, xerr
 	}
-	return out, &Expr{Text: text, Root: root}, nil
+	return out, &Expr{Text: text, Root: root, parsed: true}, nil
 }
 
 func parse(text string, elementwise bool) (*Expr, error) {
@@ -51,7 +51,7 @@ func parse(text string, elementwise bool) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expr{Text: text, Root: root}, nil
+	return &Expr{Text: text, Root: root, parsed: true}, nil
 }
 
 type parser struct {

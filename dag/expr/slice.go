@@ -3,6 +3,7 @@
 package expr
 
 import (
+	"errors"
 	"strings"
 	"unicode/utf8"
 )
@@ -297,6 +298,9 @@ func (p *parser) nameCharacter() int {
 
 // Plain returns the text of a template without variables.
 func (t *Template) Plain() (string, bool) {
+	if t == nil {
+		return "", true
+	}
 	switch len(t.parts) {
 	case 0:
 		return "", true
@@ -310,6 +314,9 @@ func (t *Template) Plain() (string, bool) {
 func (t *Template) Expand(scope Scope) (string, error) {
 	if plain, ok := t.Plain(); ok {
 		return plain, nil
+	}
+	if scope == nil {
+		return "", errors.New("there is no scope to look names up in")
 	}
 	var b []byte
 	for _, p := range t.parts {
@@ -345,6 +352,12 @@ func (s *Slice) walk(visit func(*Term)) {
 // Range evaluates the slice of a buffer whose first dimension is length, or -1 where it has none: elements lo (included) to
 // hi (excluded) along that dimension. Errors carry the place of the bound. Name is for messages.
 func (s *Slice) Range(scope Scope, name string, length int64) (lo, hi int64, err error) {
+	if err := s.checkAlone(); err != nil {
+		return 0, 0, err
+	}
+	if scope == nil {
+		return 0, 0, errors.New("there is no scope to look names up in")
+	}
 	if s.Kind == Whole {
 		return 0, max(length, 0), nil
 	}

@@ -33,6 +33,14 @@ func Count[N int | int32 | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
+// Name is the word for a value of an enumeration, whose words are given in the order of its values: KIND(99) beyond them.
+func Name[T ~uint8](v T, kind string, words []string) string {
+	if int(v) < len(words) {
+		return words[v]
+	}
+	return kind + "(" + strconv.Itoa(int(v)) + ")"
+}
+
 // wide holds what terminals give two columns: the scripts and signs of East Asia, and emoji. It is never changed.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{

@@ -1,0 +1,94 @@
+// Checks on trees made by hand, so that nothing else in this package has to distrust one.
+
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Check returns what is wrong with an expression that was made by hand, or nil. Expressions of Parse, ParseMap and Bind are right.
+func (e *Expr) Check() error {
+	switch {
+	case e == nil:
+		return errors.New("there is no expression")
+	case e.parsed:
+		return nil
+	}
+	left := MaxText // a tree that contains itself, or shares its parts without end, would never be walked to its end
+	return checkTerm(e.Root, &left, false)
+}
+
+// scoped is Check for what looks names up.
+func (e *Expr) scoped(scope Scope) error {
+	if scope == nil {
+		return errors.New("there is no scope to look names up in")
+	}
+	return e.Check()
+}
+
+func checkTerm(t *Term, left *int, measured bool) error {
+	if *left--; *left < 0 {
+		return fmt.Errorf("the expression has more than %d terms", MaxText)
+	}
+	if t == nil {
+		return errors.New("a term of the expression is nil")
+	}
+	least, most := 2, 2
+	switch {
+	case int(t.Op) >= len(operators):
+		return fmt.Errorf("a term of the expression has the unknown operator %d", t.Op)
+	case t.Op == Buffer && !measured:
+		return errors.New("a buffer stands outside of len in the expression")
+	case t.Op == Buffer:
+		return t.Slice.check(left)
+	case t.Op == Literal || t.Op == Variable:
+		least, most = 0, 0
+	case t.Op == Neg || t.Op == Not:
+		least, most = 1, 1
+	case t.Op == Call:
+		k := slices.IndexFunc(functions, func(f function) bool { return f.name == t.Name })
+		if k < 0 {
+			return fmt.Errorf("the expression calls the unknown function %q", shorten(t.Name))
+		}
+		least, most, measured = functions[k].least, functions[k].most, t.Name == "len"
+		if measured && len(t.Args) == 1 && t.Args[0] != nil && t.Args[0].Op != Buffer {
+			return errors.New("the argument of len in the expression is not a buffer")
+		}
+	}
+	if n := len(t.Args); n < least || n > most {
+		return fmt.Errorf("a term of the expression has %d operands; it takes %d", n, least)
+	}
+	for _, a := range t.Args {
+		if err := checkTerm(a, left, measured && t.Op == Call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Slice) check(left *int) error {
+	switch {
+	case s == nil || s.Name == nil:
+		return errors.New("a slice names no buffer")
+	case s.Kind > Part:
+		return fmt.Errorf("a slice of %q is of unknown kind %d", shorten(s.Name.Text), s.Kind)
+	case s.Kind == Part && (s.Lo == nil || s.Hi == nil):
+		return fmt.Errorf("a part of %q lacks its number or how many there are", shorten(s.Name.Text))
+	}
+	for _, t := range []*Term{s.Lo, s.Hi} {
+		if t != nil {
+			if err := checkTerm(t, left, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkAlone is check for a slice outside of an expression.
+func (s *Slice) checkAlone() error {
+	left := MaxText
+	return s.check(&left)
+}

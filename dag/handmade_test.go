@@ -1,0 +1,285 @@
+// Pipelines filled in or changed by hand: each mistake by its exact text. None may panic.
+
+package dag
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// handmade is a right pipeline to spoil: x in host memory is copied to d, which is set, scaled and squared.
+func handmade(t testing.TB) *Pipeline {
+	b := New("p")
+	b.Use(kernelsForTests)
+	x, d := b.Host("x", F32, 8), b.Device("d", F32, 8)
+	b.Copy("up", b.Whole(d), b.Whole(x))
+	b.Memset("set", b.Slice(d, 0, 4), 1)
+	b.Kernel("saxpy", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
+	b.Map("square", "d = d * d", nil)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return copied(g.Pipeline)
+}
+
+// copied is a pipeline that shares nothing with another one that a test changes.
+func copied(p *Pipeline) *Pipeline {
+	c := *p
+	c.Buffers = append([]Buffer(nil), p.Buffers...)
+	c.Nodes = append([]Node(nil), p.Nodes...)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Copy != nil {
+			n.Copy = &Copy{n.Copy.Dst, n.Copy.Src}
+		}
+		if n.Set != nil {
+			n.Set = &Set{n.Set.Dst, n.Set.Bits}
+		}
+		if n.Launch != nil {
+			launch := *n.Launch
+			launch.Args = append([]Arg(nil), n.Launch.Args...)
+			n.Launch = &launch
+		}
+	}
+	c.accesses = append([]Access(nil), p.accesses...)
+	return &c
+}
+
+func TestHandmadePipelines(t *testing.T) {
+	for _, test := range []struct {
+		want  string
+		spoil func(p *Pipeline)
+	}{
+		{"", func(p *Pipeline) {}},
+		{`pipeline "p": there are 5 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { p.Nodes = append(p.Nodes, Node{Name: "new"}) }},
+		{`pipeline "p": there are 0 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { p.Nodes = nil }},
+		{`pipeline "": there are 1 nodes, but the accesses of 0; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { *p = Pipeline{Nodes: []Node{{Name: "a"}}} }},
+		{`pipeline "p": the unknown Sync(9); it is SyncAuto or SyncExplicit`, func(p *Pipeline) { p.Sync = 9 }},
+		{"pipeline \"p\\n\": the name has a control character (U+000A)", func(p *Pipeline) { p.Name = "p\n" }},
+		{`module "m": there is no library`, func(p *Pipeline) { p.Modules = []Module{{Name: "m"}} }},
+		{`buffer "x": the name is taken (ids 0 and 1)`, func(p *Pipeline) { p.Buffers[1].Name = "x" }},
+		{`buffer "x": the unknown Place(7); it is Host or Device`, func(p *Pipeline) { p.Buffers[0].Place = 7 }},
+		{`buffer "x": the element type is missing`, func(p *Pipeline) { p.Buffers[0].DType = 99 }},
+		{`buffer "x": it has 32 bytes, but its type and shape make 36`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{9} }},
+		{`buffer "x": it has -1 bytes, but its type and shape make 32`, func(p *Pipeline) { p.Buffers[0].Bytes = -1 }},
+		{`buffer "x": the size in bytes (4611686018427387904 elements of f32) does not fit in 64 bits`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{1 << 62} }},
+		{`buffer "x": dimension 0 of the shape is -8; it must not be negative`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{-8} }},
+		{`buffer "x": init: the unknown InitKind(99)`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: 99} }},
+		{`buffer "x": init: there is no expression`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitExpr} }},
+		{`buffer "x": init: a term of the expression is nil`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitExpr, Expr: &expr.Expr{}} }},
+		{`buffer "x": init: the file has no name`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitFile} }},
+		{`buffer "x": expect: the unknown ExpectKind(99)`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: 99} }},
+		{`buffer "x": expect: there is no expression`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: ExpectExpr} }},
+		{`buffer "x": expect: tolerances of NaN and 0; they must not be negative`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: ExpectValue, RTol: math.NaN()} }},
+		{`node "up": the unknown Kind(99)`, func(p *Pipeline) { p.Nodes[0].Kind = 99 }},
+		{`node "up": it is a memset, but has a Copy`, func(p *Pipeline) { p.Nodes[0].Kind = Memset }},
+		{`node "set": it is a task, but has a Set`, func(p *Pipeline) { p.Nodes[1].Kind = Task }},
+		{`node "saxpy": it is a memcpy, but has a Launch`, func(p *Pipeline) { p.Nodes[2].Kind = Memcpy }},
+		{`node "saxpy": it is a map, but its launch says otherwise`, func(p *Pipeline) { p.Nodes[2].Kind = Map }},
+		{`node "up": there is no buffer with id 9`, func(p *Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
+		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
+		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
+		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *Pipeline) { p.Nodes[1].Set.Dst = Range{1, 5, 3} }},
+		{`node "saxpy": its launch has no kernel`, func(p *Pipeline) { p.Nodes[2].Launch = &Launch{} }},
+		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *Pipeline) { p.Nodes[2].Launch.Module = 3 }},
+		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},
+		{`node "saxpy": argument 3 must be in, out or inout`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
+		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
+		{`node "square": its launch has not the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
+		{`node "square": map: there is no expression`, func(p *Pipeline) { p.Nodes[3].Launch.Map = &MapSpec{Inputs: []string{"d"}} }},
+		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, NaN us) must not be negative`, func(p *Pipeline) { p.Nodes[0].Work = Work{Bytes: -1, US: math.NaN()} }},
+		{`node "up": a cost of NaN us`, func(p *Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},
+		{`node "up": after: there is no node with id 7`, func(p *Pipeline) { p.Nodes[0].After = []NodeID{7} }},
+		{`node "up": priority 99; it is one of Low, Normal and High`, func(p *Pipeline) { p.Nodes[0].Priority = 99 }},
+		{`node "set": the number of its stream must be from 0 to 2147483646; leave Stream out to let the planner choose`, func(p *Pipeline) { p.Nodes[1].Stream = OnStream(math.MaxInt32) }},
+		{`dependency cycle: up -> set -> up`, func(p *Pipeline) { p.Nodes[0].After = []NodeID{1} }},
+	} {
+		p := handmade(t)
+		test.spoil(p)
+		g, err := p.Graph()
+		if test.want == "" {
+			require.NoError(t, err)
+			require.NoError(t, g.Check())
+			continue
+		}
+		require.Error(t, err, test.want)
+		first, _, _ := strings.Cut(err.Error(), "\n") // the others follow from it
+		require.Equal(t, test.want, first)
+		require.Nil(t, g)
+		if err := p.WriteYAML(&bytes.Buffer{}); len(test.want) > 5 && test.want[:5] != "depen" {
+			require.ErrorContains(t, err, "cannot be written as a file: "+test.want)
+		}
+	}
+	_, err := (*Pipeline)(nil).Graph()
+	require.EqualError(t, err, `pipeline "": there is none: it is nil`)
+}
+
+// Whatever one value in a pipeline is replaced by, Graph returns an error or a graph that all methods work on.
+func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
+	refused, graphs := 0, 0
+	for seed := range uint64(4000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		p := handmade(t)
+		for range 1 + r.IntN(3) {
+			spoil(r, reflect.ValueOf(p).Elem())
+		}
+		g, err := p.Graph()
+		if err != nil {
+			refused++
+			require.NotEmpty(t, err.Error(), "seed %d", seed)
+		} else {
+			graphs++
+			require.NoError(t, g.Check(), "seed %d", seed)
+			require.Empty(t, g.FirstDifference(g), "seed %d", seed)
+			require.Empty(t, g.DifferenceFrom(g.Outline()), "seed %d", seed)
+			require.Len(t, g.Topological(), g.Len(), "seed %d", seed)
+			_, _, _ = g.WorkHash(), g.Unused(), g.Unwritten()
+		}
+		_ = p.WriteYAML(&bytes.Buffer{})
+	}
+	t.Logf("%d spoilt pipelines: %d refused, %d graphs", refused+graphs, refused, graphs)
+	require.Greater(t, refused, 1000)
+	require.Greater(t, graphs, 300)
+}
+
+// spoil replaces one value somewhere inside of another one.
+func spoil(r *rand.Rand, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for range 20 {
+			if f := v.Field(r.IntN(max(v.NumField(), 1))); f.CanSet() {
+				spoil(r, f)
+				return
+			}
+		}
+	case reflect.Slice:
+		if v.Len() > 0 && r.IntN(4) > 0 {
+			spoil(r, v.Index(r.IntN(v.Len())))
+		} else if v.Len() > 0 && r.IntN(2) == 0 {
+			v.Set(v.Slice(0, v.Len()-1))
+		} else {
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		} else if r.IntN(4) > 0 {
+			spoil(r, v.Elem())
+		} else {
+			v.SetZero()
+		}
+	case reflect.Int8, reflect.Int32, reflect.Int64:
+		v.SetInt([]int64{-1, 0, 1, 2, 99, math.MaxInt64, math.MinInt64, math.MaxInt32}[r.IntN(8)])
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		v.SetUint([]uint64{0, 1, 2, 99, math.MaxUint64}[r.IntN(5)])
+	case reflect.Float64:
+		v.SetFloat([]float64{0, -1, math.NaN(), math.Inf(1), math.MaxFloat64}[r.IntN(5)])
+	case reflect.String:
+		v.SetString([]string{"", "x", "\x00", "\xff", "日本語", "a\u202eb", "y = x"}[r.IntN(7)])
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Interface:
+		v.SetZero()
+	}
+}
+
+func TestABuilderIsUsedOnce(t *testing.T) {
+	b := New("p")
+	d := b.Device("d", F32, 8)
+	node := b.Task("a", b.In(d))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	b.At(node).Name = "changed"
+	b.Task("b", b.In(d))
+	require.Equal(t, 1, g.Len())
+	require.Equal(t, "a", g.Nodes[0].Name)
+	_, err = b.Graph()
+	require.ErrorContains(t, err, `pipeline "p": Graph was called before; declare each pipeline with a builder of its own`)
+}
+
+func TestGrowRefusesNegativeNumbers(t *testing.T) {
+	b := New("p")
+	b.Grow(1, -1, math.MinInt)
+	_, err := b.Graph()
+	require.EqualError(t, err, `pipeline "p": Grow by 1 nodes, -1 buffers and -9223372036854775808 accesses: a number is negative`)
+	b = New("p")
+	b.Grow(1, 0, math.MaxInt)
+	_, err = b.Graph()
+	require.NoError(t, err)
+}
+
+func TestGraphsThatNobodyMade(t *testing.T) {
+	for _, g := range []*Graph{nil, {}} {
+		require.EqualError(t, g.Check(), "there is no graph")
+		require.Zero(t, g.Len())
+		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil))
+	}
+	g := &Graph{Pipeline: handmade(t)}
+	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")
+	require.Empty(t, g.Succs(0))
+	g, err := handmade(t).Graph()
+	require.NoError(t, err)
+	require.Empty(t, g.Succs(-1))
+	require.Empty(t, g.Preds(99))
+	require.Empty(t, g.Accesses(99))
+	g.Nodes = append(g.Nodes, Node{})
+	require.Error(t, g.Check())
+}
+
+func TestNamesOfUnknownValues(t *testing.T) {
+	require.Equal(t, "Kind(99) Mode(99) Why(99) Evidence(99) Severity(99) Sync(99) Place(99) DType(99) ",
+		Kind(99).String()+" "+Mode(99).String()+" "+Why(99).String()+" "+Evidence(99).String()+" "+Severity(99).String()+" "+Sync(99).String()+" "+Place(99).String()+" "+DType(99).String()+" ")
+	require.Zero(t, DType(99).Size())
+	require.Zero(t, F32.Load(make([]byte, 8), 2))
+	F32.Store(make([]byte, 8), -1, 7)
+}
+
+// A library may return anything; what cannot be true of a kernel is an error of the node that uses it.
+func TestLibrariesThatReturnNonsense(t *testing.T) {
+	for _, test := range []struct {
+		kernel LaunchKernel
+		want   string
+	}{
+		{nil, `node "k": the library has no kernel "k", and no error either`},
+		{&nonsense{params: []KernelParam{{DType: 99}}}, `node "k": the library describes parameter 1 of kernel "k" wrongly: type DType(99), use none, 0 bytes`},
+		{&nonsense{params: []KernelParam{{Scratch: true}}, info: LaunchInfo{Scratch: -1}}, `node "k": the library describes the launch of kernel "k" wrongly: -1 bytes of scratch`},
+		{&nonsense{params: []KernelParam{{Scratch: true}, {Scratch: true}}}, `node "k": the library describes the launch of kernel "k" wrongly: there is no extent for parameter 1, one of 2 that are scratch`},
+		{&nonsense{info: LaunchInfo{Work: Work{Flops: -1}}}, `node "k": the library describes the launch of kernel "k" wrongly: its work (0 bytes, -1 operations, 0 blocks of 0 threads and 0 bytes, 0 us) must not be negative`},
+	} {
+		b := New("p")
+		b.Use(nonsenseLibrary{test.kernel})
+		b.Kernel("k", "k", nil, Grid(1))
+		_, err := b.Graph()
+		require.EqualError(t, err, test.want)
+	}
+	b := New("p")
+	b.Use(nonsenseLibrary{&nonsense{}})
+	b.Kernel("k", "k", nil, Grid(math.MaxInt32, math.MaxInt32, math.MaxInt32), Block(math.MaxInt32, 2))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, Work{Blocks: math.MaxInt64, Threads: math.MaxInt32}, g.Nodes[0].Work)
+	_, err = Parse([]byte("version: 1\nmodules: {m: {source: m.ptx}}\nnodes: []\n"), Options{Name: "p.yaml", OpenModule: func(string, string) (Library, error) { return nil, nil }})
+	require.EqualError(t, err, `p.yaml:2:23: module "m": opening it gave no kernels`)
+}
+
+type nonsense struct {
+	params []KernelParam
+	info   LaunchInfo
+}
+
+func (n *nonsense) Entry() string                      { return "" }
+func (n *nonsense) Params() []KernelParam              { return n.params }
+func (n *nonsense) Describe([]Arg) (LaunchInfo, error) { return n.info, nil }
+
+type nonsenseLibrary struct{ kernel LaunchKernel }
+
+func (l nonsenseLibrary) Names() []string                              { return nil }
+func (l nonsenseLibrary) Kernel(string, []DType) (LaunchKernel, error) { return l.kernel, nil }
+func (l nonsenseLibrary) Map(*MapSpec) (LaunchKernel, error)           { return l.kernel, nil }
