@@ -13,8 +13,12 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// MaxDiagnostics is how many mistakes (or warnings) of a file are kept; the rest is counted.
-const MaxDiagnostics = 20
+// How many mistakes of a file are kept, and how many warnings; the rest is counted. Warnings of one kind come in large numbers, and who
+// shows them can group them.
+const (
+	MaxDiagnostics = 20
+	MaxWarnings    = 1000
+)
 
 // Severity says how bad a diagnostic is.
 type Severity uint8
@@ -95,7 +99,7 @@ func (d *Diagnostic) Excerpt() string {
 
 // Diagnostics is a list of mistakes or of warnings, in file order.
 type Diagnostics struct {
-	List []Diagnostic // at most MaxDiagnostics
+	List []Diagnostic // at most MaxDiagnostics mistakes or MaxWarnings warnings
 	More int          // how many were found beyond those
 }
 
@@ -149,7 +153,8 @@ type findings struct {
 	list  []Diagnostic
 	more  int
 	taken map[Pos]struct{}
-	full  bool // the first MaxDiagnostics of list are sorted, and what lies behind them is not wanted any more
+	most  int  // how many are kept
+	full  bool // the first most of list are sorted, and what lies behind them is not wanted any more
 }
 
 // wants reports whether a diagnostic at a place would be kept, so that its message need not be built in vain: in a repetition the
@@ -161,7 +166,7 @@ func (f *findings) wants(pos Pos) bool {
 	if _, taken := f.taken[pos]; taken {
 		return false
 	}
-	if f.full && f.list[MaxDiagnostics-1].Pos.before(pos) {
+	if f.full && f.list[f.most-1].Pos.before(pos) {
 		f.taken[pos] = struct{}{}
 		f.more++
 		return false
@@ -180,7 +185,7 @@ func (f *findings) add(d Diagnostic) {
 	}
 	f.taken[d.Pos] = struct{}{}
 	f.list = append(f.list, d)
-	if len(f.list) >= 4*MaxDiagnostics {
+	if len(f.list) >= 4*f.most {
 		f.trim()
 	}
 }
@@ -195,9 +200,9 @@ func (f *findings) trim() {
 		}
 		return 0
 	})
-	if extra := len(f.list) - MaxDiagnostics; extra > 0 {
-		clear(f.list[MaxDiagnostics:])
-		f.list, f.more, f.full = f.list[:MaxDiagnostics], f.more+extra, true
+	if extra := len(f.list) - f.most; extra > 0 {
+		clear(f.list[f.most:])
+		f.list, f.more, f.full = f.list[:f.most], f.more+extra, true
 	}
 }
 

@@ -42,7 +42,7 @@ var (
 // place. Format of a file in canonical form is that file. Only what makes the file unreadable as YAML, or as a mapping, is a
 // mistake here, and the error is a *ParseError; Parse tells whether it is a valid pipeline.
 func Format(source []byte, name string) ([]byte, error) {
-	p := &parser{options: Options{Name: name}}
+	p := newParser(Options{Name: name})
 	t, bad := newText(source)
 	p.text = t
 	var root *yaml.Node

@@ -37,7 +37,7 @@ func Parse(source []byte, options Options) (*Graph, error) {
 }
 
 func newParser(options Options) *parser {
-	return &parser{options: options, cache: map[string]*parsedText{}}
+	return &parser{options: options, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 }
 
 func (p *parser) read(source []byte) (*Graph, error) {

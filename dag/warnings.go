@@ -2,17 +2,77 @@
 
 package dag
 
+import "fmt"
+
 // warn looks at a finished graph.
 func (p *parser) warn(g *Graph) {
+	orderedByAfter := g.orderedByAfter()
 	for _, i := range g.Unread() {
-		p.warning(g.Nodes[i].Pos, "", "nobody reads what node %q writes", shorten(g.Nodes[i].Name))
+		if !orderedByAfter[i] { // else it is there for its place in the order, as a spin is
+			p.warning(g.Nodes[i].Pos, "", "nobody reads what node %q writes", shorten(g.Nodes[i].Name))
+		}
 	}
-	for _, u := range g.Unwritten() {
-		if b := &g.Buffers[u.Buffer]; !b.Scratch {
-			p.warning(b.Pos, "give it an init", "%q is read by %q before anything wrote it", shorten(b.Name), shorten(g.Nodes[u.Node].Name))
+	unwritten := g.Unwritten()
+	later := g.laterWriters(unwritten)
+	for k, u := range unwritten {
+		b := &g.Buffers[u.Buffer]
+		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(Range{u.Buffer, u.Lo, u.Hi}))
+		switch {
+		case b.Scratch:
+		case later[k] < 0:
+			p.warning(b.Pos, "give it an init", "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))
+		default:
+			writer := &g.Nodes[later[k]]
+			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", shorten(reader.Name), text, shorten(writer.Name), onLine(writer.Pos))
 		}
 	}
 	for _, k := range g.Unused() {
 		p.warning(g.Buffers[k].Pos, "", "buffer %q is never used", shorten(g.Buffers[k].Name))
 	}
+}
+
+// onLine names a place of the same file, where there is one.
+func onLine(pos Pos) string {
+	if pos.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", pos.Line)
+}
+
+// orderedByAfter marks the nodes that after: orders and no data does.
+func (g *Graph) orderedByAfter() []bool {
+	const declared, data = 1, 2
+	ordered := make([]uint8, len(g.Nodes))
+	for _, e := range g.Edges() {
+		by := uint8(data)
+		if e.Why == After {
+			by = declared
+		}
+		ordered[e.From] |= by
+		ordered[e.To] |= by
+	}
+	only := make([]bool, len(ordered))
+	for i := range ordered {
+		only[i] = ordered[i] == declared
+	}
+	return only
+}
+
+// laterWriters finds for each read the first node behind the reading one that writes some of its bytes; -1 where there is none.
+func (g *Graph) laterWriters(reads []UnwrittenRead) []NodeID {
+	writers := make([]NodeID, len(reads))
+	ofBuffer := make([]int32, len(g.Buffers)) // the read of a buffer, and 1 more: there is at most one
+	for k, u := range reads {
+		writers[k] = -1
+		ofBuffer[u.Buffer] = int32(k) + 1
+	}
+	for i := range g.Nodes {
+		for _, a := range g.Accesses(NodeID(i)) {
+			k := ofBuffer[a.Buffer] - 1
+			if k >= 0 && writers[k] < 0 && reads[k].Node < NodeID(i) && a.Mode&Write != 0 && a.Lo < reads[k].Hi && reads[k].Lo < a.Hi {
+				writers[k] = NodeID(i)
+			}
+		}
+	}
+	return writers
 }

@@ -300,7 +300,7 @@ func (a *app) printBench(r *benchReport, platform *opened) error {
 		}
 	}
 	if r.Profile != "" && !a.flags.quiet {
-		fmt.Fprintf(a.stdout, "\nprofile: %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
+		fmt.Fprintf(a.stdout, "\nwrote %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
 	}
 	err := a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
 	return err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,25 +16,40 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check FILE...",
 		Short: "Find mistakes and races without running",
-		Long: `Check a pipeline without a device: its declaration, the plan and its proof, and for a schedule
+		Long: `Check pipelines without a device: their declaration, the plan and its proof, and for a schedule
 of your own (sync: explicit) every pair of accesses that nothing orders, each with the
-line that would order it. The exit status is 1 if there is a race.`,
+line that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
+  dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check mine.yaml --output json`,
-		Args: oneFile,
-		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
-			if err := a.checkOutputs(g, nil, savedFiles(g)); err != nil {
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no pipeline file given; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
 				return err
 			}
-			plan, options, err := a.planned(ctx, g)
+			if len(args) > 1 {
+				return a.checkFiles(c, args)
+			}
+			report, err := a.checkFile(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return a.check(g, plan, options.Machine)
-		}),
+			if a.flags.output == "json" {
+				if err := a.answer(report); err != nil {
+					return err
+				}
+			}
+			return report.failure()
+		},
+		ValidArgsFunction: manyPipelines,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
@@ -100,15 +116,93 @@ type raceSide struct {
 	Line   int32  `json:"line,omitempty"`
 }
 
-func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) error {
+// checkedFile is one of several files, in the form of its JSON.
+type checkedFile struct {
+	File   string   `json:"file"`
+	Status int      `json:"status"` // the exit status of a check of this file alone
+	Report *checked `json:"report,omitempty"`
+	Error  *failure `json:"error,omitempty"`
+}
+
+// checkFiles checks one file after another. What is wrong with one does not keep the others from being checked; the exit status is the
+// worst of them.
+func (a *app) checkFiles(c *cobra.Command, names []string) error {
+	files := make([]checkedFile, len(names))
+	worst := statusOK
+	for k, name := range names {
+		a.warnings, a.inputs = nil, nil
+		report, err := a.checkFile(c.Context(), name)
+		if c.Context().Err() != nil {
+			return err
+		}
+		files[k] = checkedFile{File: shownName(name), Report: report, Status: statusOf(err)}
+		if err != nil {
+			err = a.explain(c, err)
+			if seen := (*reported)(nil); !errors.As(err, &seen) {
+				a.printError(err)
+			}
+			files[k].Error = a.failure(err, files[k].Status)
+		} else {
+			files[k].Status = statusOf(report.failure())
+		}
+		worst = max(worst, files[k].Status)
+	}
+	if a.flags.output == "json" {
+		err := a.answer(struct {
+			Version int           `json:"version"`
+			Command string        `json:"command"`
+			Files   []checkedFile `json:"files"`
+		}{jsonVersion, "check", files})
+		if err != nil {
+			return err
+		}
+	}
+	if worst != statusOK {
+		return &reported{status: worst}
+	}
+	return nil
+}
+
+// checkFile checks one file and prints what it found, unless JSON is asked for.
+func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
+	g, err := a.loadGraph(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkOutputs(g, nil, savedFiles(g)); err != nil {
+		return nil, err
+	}
+	plan, options, err := a.planned(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	report, err := a.checked(g, plan, options.Machine)
+	if err == nil && a.flags.output != "json" {
+		a.printChecked(report)
+	}
+	return report, err
+}
+
+// failure is the error that ends a check of a pipeline that has been reported on; nil: nothing is wrong.
+func (r *checked) failure() error {
+	switch {
+	case len(r.Unfit) > 0:
+		return &reported{status: statusWrong}
+	case len(r.Races) > 0:
+		return &reported{status: statusExpectation}
+	}
+	return nil
+}
+
+func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) (*checked, error) {
 	found, err := unenforced(g, plan, mostRaces)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
 		Carried: []string{}, Access: kernelAccesses(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
-		return err
+		return nil, err
 	}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
@@ -120,20 +214,7 @@ func (a *app) check(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) 
 			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Why: v.Why.String(), Fix: v.Line,
 		})
 	}
-	if a.flags.output == "json" {
-		if err := a.answer(report); err != nil {
-			return err
-		}
-	} else {
-		a.printChecked(&report)
-	}
-	switch {
-	case len(report.Unfit) > 0:
-		return &reported{status: statusWrong}
-	case len(report.Races) > 0:
-		return &reported{status: statusExpectation}
-	}
-	return nil
+	return &report, nil
 }
 
 func (a *app) printChecked(r *checked) {

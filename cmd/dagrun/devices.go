@@ -267,5 +267,5 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	if out == "" {
 		return machine.Encode(a.stdout)
 	}
-	return writeOut(ctx, out, machine.Encode)
+	return a.write(ctx, out, machine.Encode)
 }

@@ -132,7 +132,23 @@ func decodeFile[T any](ctx context.Context, name string, decode func(io.Reader) 
 	return value, nil
 }
 
-// writeOut writes a file that a flag names.
+// write writes a file that the command line names, and says so.
+func (a *app) write(ctx context.Context, name string, write func(io.Writer) error) error {
+	if err := writeOut(ctx, name, write); err != nil {
+		return err
+	}
+	return a.wrote(name)
+}
+
+func (a *app) wrote(name string) error {
+	if a.flags.quiet || a.flags.output == "json" {
+		return nil
+	}
+	a.progress.clear()
+	return a.stderr.printf("wrote %s\n", name)
+}
+
+// writeOut writes a file without a word, for a command that has more to say of it.
 func writeOut(ctx context.Context, name string, write func(io.Writer) error) error {
 	return withStatus(statusInternal, files.Save(ctx, name, write))
 }

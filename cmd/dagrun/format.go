@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
 )
 
 func (a *app) formatCommand() *cobra.Command {
-	var write, check bool
+	var way formatting
 	c := &cobra.Command{
 		Use:   "fmt FILE...",
 		Short: "Print pipeline files in canonical form, or write them so",
@@ -23,33 +24,39 @@ func (a *app) formatCommand() *cobra.Command {
 kept. - is standard input. Use check to validate the pipeline.
 
 -w writes files in place; a write that fails leaves the old file. --check prints the names of
-files that are not in canonical form and exits with status 1 if there are any.`,
+files that are not in canonical form, and --diff prints what would change; both exit with status 1
+if there is something to change.`,
 		Example: `  dagrun fmt mine.yaml
   dagrun fmt -w *.yaml
   dagrun fmt --check pipelines/*.yaml
+  dagrun fmt --diff mine.yaml
   dagrun fmt - < mine.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
 				return fmt.Errorf("no pipeline file given; usage: %s", c.UseLine())
-			case write && check:
-				return errors.New("-w and --check cannot be combined")
-			case len(args) > 1 && !write && !check:
-				return errors.New("formatting several files needs -w or --check")
+			case way.write && (way.check || way.diff):
+				return errors.New("-w cannot be combined with --check or --diff")
+			case len(args) > 1 && way == formatting{}:
+				return errors.New("formatting several files needs -w, --check or --diff")
 			}
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
-			return a.format(c.Context(), args, write, check)
+			return a.format(c.Context(), args, way)
 		},
 		ValidArgsFunction: manyPipelines,
 	}
 	a.outputFlags(c)
-	c.Flags().BoolVarP(&write, "write", "w", false, "write the files instead of printing them")
-	c.Flags().BoolVar(&check, "check", false, "list files that would change")
+	c.Flags().BoolVarP(&way.write, "write", "w", false, "write the files instead of printing them")
+	c.Flags().BoolVar(&way.check, "check", false, "list files that would change")
+	c.Flags().BoolVar(&way.diff, "diff", false, "show what would change")
 	return c
 }
+
+// formatting says what fmt does with the canonical form; without any of these it prints it.
+type formatting struct{ write, check, diff bool }
 
 // formatReport is what fmt says, in the form of its JSON.
 type formatReport struct {
@@ -62,34 +69,37 @@ type formattedFile struct {
 	File        string               `json:"file"`
 	Canonical   bool                 `json:"canonical"` // it was so already
 	Written     bool                 `json:"written"`
-	Text        string               `json:"text,omitempty"` // without -w and --check
+	Text        string               `json:"text,omitempty"` // without -w, --check and --diff
+	Diff        string               `json:"diff,omitempty"`
 	Diagnostics []diagnosticDocument `json:"diagnostics,omitempty"`
 }
 
-func (a *app) format(ctx context.Context, names []string, write, check bool) error {
+func (a *app) format(ctx context.Context, names []string, way formatting) error {
 	report := formatReport{Version: jsonVersion, Command: "fmt", Files: []formattedFile{}}
 	status := statusOK
 	for _, name := range names {
-		file, err := a.formatFile(ctx, name, write)
+		file, err := a.formatFile(ctx, name, way)
 		if err != nil {
 			return err
 		}
 		if len(file.Diagnostics) > 0 {
 			status = statusWrong
-		} else if check && !file.Canonical {
+		} else if (way.check || way.diff) && !file.Canonical {
 			status = max(status, statusExpectation)
 		}
 		switch {
 		case a.flags.output == "json":
-			if write || check {
+			if way != (formatting{}) {
 				file.Text = ""
 			}
 		case len(file.Diagnostics) > 0:
-		case check && !file.Canonical:
+		case file.Diff != "":
+			if _, err := io.WriteString(a.stdout.document(), file.Diff); err != nil {
+				return err
+			}
+		case way.check && !file.Canonical:
 			fmt.Fprintln(a.stdout, file.File)
-		case write && file.Written && a.flags.verbose:
-			a.log.Info("wrote", "file", file.File)
-		case !write && !check:
+		case way == formatting{}:
 			if _, err := io.WriteString(a.stdout.document(), file.Text); err != nil {
 				return err
 			}
@@ -107,7 +117,7 @@ func (a *app) format(ctx context.Context, names []string, write, check bool) err
 	return nil
 }
 
-func (a *app) formatFile(ctx context.Context, name string, write bool) (*formattedFile, error) {
+func (a *app) formatFile(ctx context.Context, name string, way formatting) (*formattedFile, error) {
 	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
@@ -122,14 +132,17 @@ func (a *app) formatFile(ctx context.Context, name string, write bool) (*formatt
 		return nil, err
 	}
 	file.Text, file.Canonical = string(text), bytes.Equal(text, source)
-	if !write || file.Canonical {
+	if way.diff {
+		file.Diff = string(diff.Diff(file.File, source, file.File+" in canonical form", text))
+	}
+	if !way.write || file.Canonical {
 		return file, nil
 	}
 	if name == "-" {
 		return nil, errors.New("-w cannot write standard input")
 	}
 	file.Written = true
-	return file, writeOut(ctx, name, func(w io.Writer) error {
+	return file, a.write(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -47,6 +47,9 @@ func (a *app) initCommand() *cobra.Command {
 				return fmt.Errorf("expected one name, such as: dagrun init blur")
 			}
 			file := args[0]
+			if file == "" {
+				return errors.New("the name is empty; give one, such as: dagrun init blur")
+			}
 			if base := filepath.Base(file); shellQuoted(base) != base || strings.HasPrefix(base, "-") {
 				return fmt.Errorf("%q is not a plain name; use letters, digits and . _ -", base)
 			}
@@ -70,6 +73,9 @@ func (a *app) initCommand() *cobra.Command {
 					Command string `json:"command"`
 					File    string `json:"file"`
 				}{jsonVersion, "init", file})
+			}
+			if a.flags.quiet {
+				return nil
 			}
 			_, err := fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, shellQuoted(file))
 			return err

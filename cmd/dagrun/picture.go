@@ -93,6 +93,16 @@ func (f *pictureFlags) ownOnly() bool {
 	return f.own || f.compare != "" || f.axis != "" || f.most > 0 || f.before && f.after
 }
 
+// pictureReport is what dot says with --output json.
+type pictureReport struct {
+	Version int    `json:"version"`
+	Command string `json:"command"`
+	Name    string `json:"name"`
+	Format  string `json:"format"`
+	File    string `json:"file,omitempty"` // that was written
+	Text    string `json:"text,omitempty"` // the picture, where no file was named
+}
+
 // draw writes the picture that the flags ask for.
 func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if err := a.checkOutputs(g, []namedFile{{"-o", f.out}}, nil); err != nil {
@@ -109,10 +119,25 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.out == "" || f.out == "-" {
+	report := pictureReport{Version: jsonVersion, Command: "dot", Name: g.Name, Format: form}
+	toFile := f.out != "" && f.out != "-"
+	switch {
+	case toFile:
+		report.File = f.out
+		err = a.write(ctx, f.out, write)
+	case a.flags.output != "json":
 		return write(a.stdout.document())
+	case form == "png" || form == "pdf":
+		return fmt.Errorf("--output json cannot hold a %s; write it to a file with -o", form)
+	default:
+		var text strings.Builder
+		err = write(&text)
+		report.Text = text.String()
 	}
-	return writeOut(ctx, f.out, write)
+	if err != nil || a.flags.output != "json" {
+		return err
+	}
+	return a.answer(report)
 }
 
 // picture decides who draws: Graphviz where it is there and what was asked for can be said in DOT, else dagrun.

@@ -42,7 +42,7 @@ an H200 unless told, and no device is opened.`,
 				return err
 			}
 			if save != "" {
-				if err := savePlan(ctx, save, plan, g); err != nil {
+				if err := a.savePlan(ctx, save, plan, g); err != nil {
 					return err
 				}
 			}
@@ -72,6 +72,9 @@ func (a *app) printPlan(ctx context.Context, g *dag.Graph, plan *planner.Plan, o
 		if err := savePage(ctx, html, g, plan, timeline, nil, ""); err != nil {
 			return err
 		}
+		if err := a.wrote(html); err != nil {
+			return err
+		}
 	}
 	if a.flags.output == "json" {
 		a.answered = true
@@ -83,8 +86,8 @@ func (a *app) printPlan(ctx context.Context, g *dag.Graph, plan *planner.Plan, o
 	return a.printGantt(g, plan, timeline, ascii)
 }
 
-func savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
-	return writeOut(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
+func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
+	return a.write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
 // explained is one dependency in JSON.

@@ -128,7 +128,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	}
 	defer func() { err = closing(err, p.platform) }()
 	if own.savePlan != "" {
-		if err := savePlan(ctx, own.savePlan, p.plan, p.graph); err != nil {
+		if err := a.savePlan(ctx, own.savePlan, p.plan, p.graph); err != nil {
 			return err
 		}
 	}

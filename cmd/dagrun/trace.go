@@ -215,6 +215,9 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 		}
 		fmt.Fprintln(a.stdout)
 	}
+	if a.flags.quiet {
+		return nil
+	}
 	if r.Page != "" {
 		fmt.Fprintf(a.stdout, "wrote %s; open it in a browser\n", r.Page)
 	}

@@ -1,0 +1,69 @@
+// Diagnostics of a pipeline file as a person sees them: each with its line and a caret, warnings of one kind grouped.
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// shownOfAKind is how many warnings of one kind are shown before the others are only counted.
+const shownOfAKind = 2
+
+// details are what differs between messages of one kind: names in quotes, slices, numbers.
+var details = regexp.MustCompile(`"[^"]*"|\S*\([^()]*\.\.[^()]*\)|[0-9]+`)
+
+// kindOf is a diagnostic's message without what is particular to one place.
+func kindOf(d *dag.Diagnostic) string { return details.ReplaceAllString(d.Message, "_") }
+
+// printDiagnostics writes what was found in a file. Of warnings of one kind it shows two, and with -v all.
+func (a *app) printDiagnostics(d *dag.Diagnostics) error {
+	a.progress.clear()
+	count, shown := map[string]int{}, map[string]int{}
+	for k := range d.List {
+		count[kindOf(&d.List[k])]++
+	}
+	for k := range d.List {
+		item := &d.List[k]
+		kind := kindOf(item)
+		shown[kind]++
+		grouped := item.Severity == dag.SeverityWarning && !a.flags.verbose && count[kind] > shownOfAKind+1 // one more is shown, not counted
+		if grouped && shown[kind] > shownOfAKind {
+			continue
+		}
+		if err := a.printDiagnostic(item); err != nil {
+			return err
+		}
+		if grouped && shown[kind] == shownOfAKind {
+			if err := a.stderr.printf("  and %d more like these; -v shows all\n", count[kind]-shownOfAKind); err != nil {
+				return err
+			}
+		}
+	}
+	if d.More > 0 {
+		_, err := fmt.Fprintf(a.stderr, "and %d more\n", d.More)
+		return err
+	}
+	return nil
+}
+
+func (a *app) printDiagnostic(item *dag.Diagnostic) error {
+	sgr := red
+	if item.Severity == dag.SeverityWarning {
+		sgr = yellow
+	}
+	place, what := "", item.Error()
+	if item.Pos.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d: ", item.File, item.Pos.Line, item.Pos.Column)
+		what = strings.TrimPrefix(what, place)
+	}
+	text, pointer, _ := strings.Cut(item.Excerpt(), "\n")
+	var caret painted
+	if text != "" {
+		text, caret = "\n"+text, "\n"+a.paint(a.stderr, sgr, strings.TrimSuffix(pointer, "\n"))
+	}
+	return a.stderr.printf("%s%s%s%s\n", a.paint(a.stderr, bold, place), a.paint(a.stderr, sgr, what), text, caret)
+}
