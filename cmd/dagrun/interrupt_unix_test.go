@@ -1,0 +1,142 @@
+// Ctrl-C twice while a file is being saved: the process ends at once and leaves no temporary file. The signals are real, and so is the
+// process that gets them.
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// interruptedTwice runs a command, waits until what is due has come, and sends it SIGINT twice. It returns what the command printed to
+// stderr and its exit status.
+func interruptedTwice(t *testing.T, due func() bool, args ...string) (said string, status int) {
+	t.Helper()
+	var stderr bytes.Buffer
+	command := exec.Command(selfAsCommand(t), args...)
+	command.Env, command.Stderr = append(os.Environ(), "GORACE=atexit_sleep_ms=0"), &stderr
+	require.NoError(t, command.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // its exit status is what is asked for
+	}()
+	for !due() {
+		select {
+		case <-ended:
+			t.Fatalf("the command ended before it was interrupted: %s", stderr.String())
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+	require.NoError(t, command.Process.Signal(syscall.SIGINT))
+	// The kernel makes one signal of two that are pending at once, so the second follows when the first has arrived.
+	time.Sleep(200 * time.Microsecond)
+	_ = command.Process.Signal(syscall.SIGINT) // it may have ended already
+	select {
+	case <-ended:
+	case <-time.After(grace + time.Minute):
+		require.NoError(t, command.Process.Kill())
+		<-ended
+		t.Fatalf("two signals did not end the command: %s", stderr.String())
+	}
+	return stderr.String(), command.ProcessState.ExitCode()
+}
+
+// saving is a pipeline that saves as much as a machine needs some time to write.
+func saving(t *testing.T, folder, save, mebibytes string) string {
+	t.Helper()
+	file := filepath.Join(folder, "save.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`version: 1
+name: save
+buffers:
+  x: {place: host, dtype: u8, shape: [1024*1024*`+mebibytes+`], init: 7, save: `+save+`}
+nodes:
+  - {name: short, kernel: spin, args: [1]}
+`), 0o644))
+	return file
+}
+
+// stoppedSaving is what the command says: the first signal may have ended it by the time the second comes, and that may find it about to end.
+const stoppedSaving = `^(dagrun: interrupted, at check and save results\n)?(dagrun: interrupted twice\n)?$`
+
+// temporary are the temporary files in a folder.
+func temporary(t *testing.T, folder string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, ".dagrun-*"))
+	require.NoError(t, err)
+	return found
+}
+
+// The temporary file is there when the first signal comes. What was saved before stays.
+func TestTwoSignalsDuringASaveLeaveNoTemporaryFile(t *testing.T) {
+	const earlier = "from an earlier run"
+	folder := t.TempDir()
+	file, saved := saving(t, folder, "x.npy", "64"), filepath.Join(folder, "x.npy")
+	require.NoError(t, os.WriteFile(saved, []byte(earlier), 0o644))
+	for range 4 { // a fast machine may have removed the file when the second signal comes
+		said, status := interruptedTwice(t, func() bool { return len(temporary(t, folder)) > 0 }, "run", file, "--backend", "cpu", "--quiet")
+		require.Equal(t, statusInterrupted, status, said)
+		require.Regexp(t, stoppedSaving, said)
+		require.Empty(t, temporary(t, folder))
+		left, err := os.ReadFile(saved)
+		require.NoError(t, err)
+		require.Equal(t, earlier, string(left[:min(len(left), 100)]))
+	}
+}
+
+// A file with other names is written over, once the temporary file is complete. That goes on after the first signal, or neither the old
+// contents nor the new would be left.
+func TestTwoSignalsWhileAFileIsWrittenOverLeaveNoTemporaryFile(t *testing.T) {
+	const earlier = "from an earlier run"
+	folder := t.TempDir()
+	file, saved := saving(t, folder, "x.npy", "256"), filepath.Join(folder, "x.npy")
+	require.NoError(t, os.WriteFile(saved, []byte(earlier), 0o644))
+	require.NoError(t, os.Link(saved, filepath.Join(folder, "other name")))
+	said, status := interruptedTwice(t, func() bool {
+		info, err := os.Stat(saved)
+		return err == nil && info.Size() != int64(len(earlier))
+	}, "run", file, "--backend", "cpu", "--quiet")
+	require.Equal(t, statusInterrupted, status, said)
+	require.Regexp(t, stoppedSaving, said)
+	require.Empty(t, temporary(t, folder))
+}
+
+// A FIFO whose reader pauses takes no more of the file, for as long as it likes.
+func TestTwoSignalsDuringASaveIntoAFIFOEndTheCommand(t *testing.T) {
+	folder := t.TempDir()
+	fifo := filepath.Join(folder, "fifo.bin")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	reader, err := os.OpenFile(fifo, os.O_RDWR, 0) // opening it for reading only would wait for the command
+	require.NoError(t, err)
+	defer reader.Close()
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(reader, make([]byte, 1<<16))
+		read <- err
+	}()
+	said, status := interruptedTwice(t, func() bool {
+		select {
+		case err := <-read:
+			require.NoError(t, err)
+			return true
+		default:
+			return false
+		}
+	}, "run", saving(t, folder, "fifo.bin", "1"), "--backend", "cpu", "--quiet")
+	require.Equal(t, statusInterrupted, status, said)
+	require.Regexp(t, stoppedSaving, said)
+	require.Empty(t, temporary(t, folder))
+	info, err := os.Lstat(fifo)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
+}
