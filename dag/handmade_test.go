@@ -141,6 +141,7 @@ func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
 			require.Empty(t, g.DifferenceFrom(g.Outline()), "seed %d", seed)
 			require.Len(t, g.Topological(), g.Len(), "seed %d", seed)
 			_, _, _ = g.WorkHash(), g.Unused(), g.Unwritten()
+			require.Empty(t, g.WorkDifferenceFrom(g.WorkOutline()), "seed %d", seed)
 		}
 		_ = p.WriteYAML(&bytes.Buffer{})
 	}
@@ -219,7 +220,9 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 	for _, g := range []*Graph{nil, {}} {
 		require.EqualError(t, g.Check(), "there is no graph")
 		require.Zero(t, g.Len())
-		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil))
+		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil)+g.WorkDifferenceFrom(nil))
+		require.Empty(t, g.WorkOutline().Nodes)
+		require.Empty(t, g.WorkParts(0))
 	}
 	g := &Graph{Pipeline: handmade(t)}
 	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")

@@ -44,12 +44,13 @@ func (g *Graph) Hash() string {
 
 // WorkHash returns "sha256:" and a hash of what the nodes do: kernels, their scalar arguments, launch shapes, declared costs, and
 // bytes and operations as estimated. A plan made for a graph of the same Hash and another WorkHash is still correct, but it was
-// chosen for nodes that take other times. The value that a memset writes makes no difference.
+// chosen for nodes that take other times. The value that a memset writes makes no difference. WorkParts says
+// all of it in words. It is "" where Check finds a fault.
 func (g *Graph) WorkHash() string {
 	if g.Check() != nil {
 		return ""
 	}
-	h := newHasher("dagrun work 1")
+	h := newHasher("dagrun work 2")
 	h.numbers(int64(len(g.Modules)), int64(len(g.Nodes)))
 	for _, m := range g.Modules {
 		h.text(m.Name)
@@ -65,17 +66,29 @@ func (g *Graph) WorkHash() string {
 		if l := n.Launch; l != nil {
 			h.text(l.Name)
 			h.text(mapText(l))
-			h.numbers(int64(l.Shared), int64(len(l.Args)))
+			h.numbers(int64(l.Shared), int64(l.scalars()))
 			for k := range 3 {
 				h.numbers(int64(l.Grid[k]), int64(l.Block[k]))
 			}
 			for k := range l.Args {
-				a := &l.Args[k]
-				h.numbers(flag(a.IsBuffer), int64(a.DType), int64(a.Range.Buffer), a.Range.Lo, a.Range.Hi, int64(a.Bits))
+				if a := &l.Args[k]; !a.IsBuffer {
+					h.numbers(int64(a.Bits))
+				}
 			}
 		}
 	}
 	return h.sum()
+}
+
+// scalars is how many arguments are not buffers.
+func (l *Launch) scalars() int {
+	count := 0
+	for k := range l.Args {
+		if !l.Args[k].IsBuffer {
+			count++
+		}
+	}
+	return count
 }
 
 func mapText(l *Launch) string {
@@ -159,85 +172,7 @@ func (g *Graph) FirstDifference(old *Graph) string {
 			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
 		}
 	}
-	return g.firstWorkDifference(old)
-}
-
-// firstWorkDifference names the first thing in which the work of two graphs of one structure differs.
-func (g *Graph) firstWorkDifference(old *Graph) string {
-	if d := firstDifferentName("module", len(g.Modules), len(old.Modules), func(k int32) string { return g.Modules[k].Name }, func(k int32) string { return old.Modules[k].Name }); d != "" {
-		return d
-	}
-	for k, m := range g.Modules {
-		if was := old.Modules[k].Path; m.Path != was {
-			return fmt.Sprintf("module %q is %s, it was %s", m.Name, m.Path, was)
-		}
-	}
-	for i := range g.Nodes {
-		if d := workDifference(&g.Nodes[i], &old.Nodes[i]); d != "" {
-			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
-		}
-	}
-	return ""
-}
-
-func workDifference(n, old *Node) string {
-	switch {
-	case n.HasCost && !old.HasCost:
-		return fmt.Sprintf("has a cost of %v us, it had none", n.CostUS)
-	case old.HasCost && !n.HasCost:
-		return fmt.Sprintf("has no cost, it had one of %v us", old.CostUS)
-	case math.Float64bits(n.CostUS) != math.Float64bits(old.CostUS):
-		return fmt.Sprintf("has a cost of %v us, it had %v us", n.CostUS, old.CostUS)
-	case (n.Launch == nil) != (old.Launch == nil):
-		return changed(n.Launch != nil, "a launch")
-	case n.Launch != nil:
-		if d := launchDifference(n.Launch, old.Launch); d != "" {
-			return d
-		}
-	}
-	w, was := &n.Work, &old.Work
-	for _, part := range []struct {
-		name    string
-		is, was int64
-	}{{"bytes of work", w.Bytes, was.Bytes}, {"operations", w.Flops, was.Flops}, {"blocks", w.Blocks, was.Blocks},
-		{"threads a block", int64(w.Threads), int64(was.Threads)}, {"bytes of shared memory", int64(w.Shared), int64(was.Shared)}} {
-		if part.is != part.was {
-			return fmt.Sprintf("has %d %s, it had %d", part.is, part.name, part.was)
-		}
-	}
-	if math.Float64bits(w.US) != math.Float64bits(was.US) {
-		return fmt.Sprintf("takes %v us, it took %v", w.US, was.US)
-	}
-	return ""
-}
-
-func launchDifference(l, old *Launch) string {
-	switch {
-	case l.Name != old.Name:
-		return fmt.Sprintf("launches %q, it launched %q", l.Name, old.Name)
-	case mapText(l) != mapText(old):
-		return fmt.Sprintf("computes %q, it computed %q", mapText(l), mapText(old))
-	case len(l.Args) != len(old.Args):
-		return fmt.Sprintf("has %d arguments, it had %d", len(l.Args), len(old.Args))
-	}
-	for k := range l.Args {
-		a, o := &l.Args[k], &old.Args[k]
-		switch {
-		case a.IsBuffer != o.IsBuffer || a.DType != o.DType || a.Range != o.Range:
-			return fmt.Sprintf("has another argument %d", k+1)
-		case a.Bits != o.Bits:
-			return fmt.Sprintf("has %s as argument %d, it had %s", a.DType.Text(a.Bits), k+1, o.DType.Text(o.Bits))
-		}
-	}
-	switch {
-	case l.Grid != old.Grid:
-		return fmt.Sprintf("has a grid of %v, it had %v", l.Grid, old.Grid)
-	case l.Block != old.Block:
-		return fmt.Sprintf("has a block of %v, it had %v", l.Block, old.Block)
-	case l.Shared != old.Shared:
-		return fmt.Sprintf("has %d bytes of dynamic shared memory, it had %d", l.Shared, old.Shared)
-	}
-	return ""
+	return g.WorkDifferenceFrom(old.WorkOutline())
 }
 
 // firstDifferentName names the first id at which the names differ: something new, something gone, or another order.

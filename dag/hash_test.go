@@ -137,17 +137,17 @@ func TestDifferencesOfWork(t *testing.T) {
 		change func(*Builder, *parts)
 		after  func(*Builder)
 	}{
-		{`node "work" has 3 as argument 2, it had 2`, func(_ *Builder, p *parts) { p.alpha = 3.0 }, nil},
-		{`node "work" has a grid of [5 1 1], it had [1 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Grid(5)} }, nil},
-		{`node "work" has a block of [64 1 1], it had [256 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Block(64)} }, nil},
-		{`node "work" has 16 bytes of dynamic shared memory, it had 0`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Shared(16)} }, nil},
-		{`node "double" computes "y = 3*x", it computed "y = 2*x"`, func(_ *Builder, p *parts) { p.text = "y = 3*x" }, nil},
+		{`node "work" has alpha=3, it had alpha=2`, func(_ *Builder, p *parts) { p.alpha = 3.0 }, nil},
+		{`node "work" has grid=[5 1 1], it had grid=[1 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Grid(5)} }, nil},
+		{`node "work" has block=[64 1 1], it had block=[256 1 1]`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Block(64)} }, nil},
+		{`node "work" has shared=16, it had no shared`, func(_ *Builder, p *parts) { p.options = []LaunchOption{Shared(16)} }, nil},
+		{`node "double" has formula=y = 3*x, it had formula=y = 2*x`, func(_ *Builder, p *parts) { p.text = "y = 3*x" }, nil},
 		{`module "mine" is new`, func(b *Builder, _ *parts) { b.Module("mine", "a.cu", userKernels) }, nil},
-		{`node "work" has a cost of 12 us, it had none`, nil, func(b *Builder) { b.Cost(1, 12) }},
-		{`node "work" has a cost of 0 us, it had none`, nil, func(b *Builder) { b.Cost(1, 0) }},
-		{`node "work" launches "scale", it launched "saxpy"`, nil, func(b *Builder) { work(b).Launch.Name = "scale" }},
-		{`node "work" has another argument 1`, nil, func(b *Builder) { work(b).Launch.Args[0].DType = I32 }},
-		{`node "work" has 3 arguments, it had 4`, nil, func(b *Builder) { work(b).Launch.Args = work(b).Launch.Args[:3] }},
+		{`node "work" has cost=12 us, it had no cost`, nil, func(b *Builder) { b.Cost(1, 12) }},
+		{`node "work" has cost=0 us, it had no cost`, nil, func(b *Builder) { b.Cost(1, 0) }},
+		{`node "work" has kernel=scale, it had kernel=saxpy`, nil, func(b *Builder) { work(b).Launch.Name = "scale" }},
+		{`node "work" has n=7, it had n=8`, nil, func(b *Builder) { work(b).Launch.Args[0].Bits = 7 }},
+		{`node "work" has no alpha, it had alpha=2`, nil, func(b *Builder) { work(b).Launch.Args = work(b).Launch.Args[:1] }},
 	} {
 		var after []func(*Builder)
 		if test.after != nil {
@@ -157,6 +157,7 @@ func TestDifferencesOfWork(t *testing.T) {
 		require.Equal(t, base.Hash(), other.Hash(), test.want)
 		require.Equal(t, test.want, other.FirstDifference(base))
 		require.NotEmpty(t, base.FirstDifference(other), "the other way round: %s", test.want)
+		require.Equal(t, test.want, other.WorkDifferenceFrom(base.WorkOutline()))
 		require.NotContains(t, seen, other.WorkHash(), test.want)
 		seen[other.WorkHash()] = test.want
 	}
@@ -164,18 +165,27 @@ func TestDifferencesOfWork(t *testing.T) {
 		want   string
 		change func(*Work)
 	}{
-		{`node "work" has 7 bytes of work, it had 0`, func(w *Work) { w.Bytes = 7 }},
-		{`node "work" has 7 operations, it had 8`, func(w *Work) { w.Flops = 7 }},
-		{`node "work" has 7 blocks, it had 1`, func(w *Work) { w.Blocks = 7 }},
-		{`node "work" has 7 threads a block, it had 256`, func(w *Work) { w.Threads = 7 }},
-		{`node "work" has 7 bytes of shared memory, it had 0`, func(w *Work) { w.Shared = 7 }},
-		{`node "work" takes 7 us, it took 0`, func(w *Work) { w.US = 7 }},
+		{`node "work" has estimated bytes=7, it had no estimated bytes`, func(w *Work) { w.Bytes = 7 }},
+		{`node "work" has estimated operations=7, it had estimated operations=8`, func(w *Work) { w.Flops = 7 }},
+		{`node "work" has estimated blocks=7, it had estimated blocks=1`, func(w *Work) { w.Blocks = 7 }},
+		{`node "work" has estimated threads=7, it had estimated threads=256`, func(w *Work) { w.Threads = 7 }},
+		{`node "work" has estimated shared=7, it had no estimated shared`, func(w *Work) { w.Shared = 7 }},
+		{`node "work" has estimated us=7, it had no estimated us`, func(w *Work) { w.US = 7 }},
 	} {
 		other := declare(nil, func(b *Builder) { test.change(&work(b).Work) })
 		require.Equal(t, test.want, other.FirstDifference(base))
 		require.NotContains(t, seen, other.WorkHash(), test.want)
 		seen[other.WorkHash()] = test.want
 	}
+
+	// Modules that are gone or come from elsewhere, and nodes of which more or less is known than before.
+	withModule := func(path string) *Graph {
+		return declare(func(b *Builder, _ *parts) { b.Module("mine", path, userKernels) })
+	}
+	require.Equal(t, `module "mine" is gone`, base.FirstDifference(withModule("a.cu")))
+	require.Equal(t, `module "mine" is b.cu, it was a.cu`, withModule("b.cu").FirstDifference(withModule("a.cu")))
+	require.Equal(t, `node "work" has no cost, it had cost=12 us`, base.FirstDifference(declare(nil, func(b *Builder) { b.Cost(1, 12) })))
+	require.Empty(t, base.WorkDifferenceFrom(&WorkOutline{}))
 
 	same := declare(func(_ *Builder, p *parts) { p.value = 3 })
 	require.Equal(t, base.WorkHash(), same.WorkHash(), "a memset takes as long whatever it writes")

@@ -151,6 +151,27 @@ func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, long.Hash(), back.Graph)
 	require.NotEqual(t, long.WorkHash(), back.Work)
+	require.Equal(t, `node "spin" has cost=100000 us, it had cost=10 us`, long.WorkDifferenceFrom(back.WorkDone))
+	require.Equal(t, text, encoded(t, long, back), "a plan for other work says what it was made for, whatever it is written for")
+
+	// A file may leave out what the nodes did. Then only the hash is known, and is all that is written.
+	bare := strings.NewReplacer("  \"works\": [\n    [\"cost=10 us\"]\n  ],\n", "", `, "work": 0`, "").Replace(text)
+	back, err = DecodePlan(strings.NewReader(bare), long)
+	require.NoError(t, err)
+	require.Nil(t, back.WorkDone)
+	require.Equal(t, bare, encoded(t, long, back))
+	require.Equal(t, text, encoded(t, short, back))
+	for _, test := range []struct{ from, to, want string }{
+		{`"work": 0}`, `"work": 1}`, `plan: 14:48: work 1 of 1 (works)`},
+		{`"work": 0}`, `"work": -1}`, `streams[0].ops[0].work: -1 is out of range: it must be from 0 to 2147483647`},
+		{`["cost=10 us"]`, `"cost=10 us"`, `works[0]: expected a list, found a string`},
+		{`["cost=10 us"]`, `[10]`, `works[0][0]: expected a string, found a number`},
+		{`"op": "launch", `, `"op": "record", "event": 0, `, `streams[0].ops[0]: a record has no work`},
+	} {
+		require.Contains(t, text, test.from)
+		_, err := DecodePlan(strings.NewReader(strings.Replace(text, test.from, test.to, 1)), short)
+		require.ErrorContains(t, err, test.want)
+	}
 	_, err = DecodePlan(strings.NewReader(strings.Replace(text, "  \"work\": \""+p.Work+"\",\n", "", 1)), short)
 	require.EqualError(t, err, `plan: 1:1: key "work" is missing: an older dagrun wrote this file, which does not say what the nodes did; plan again`)
 }
@@ -170,7 +191,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`1:1: expected an object, found a list`, "[]"},
 		{`1:2: expected a string, found the end of the file`, "{"},
 		{`1:1: key "version" is missing`, "{}"},
-		{`1:2: unknown key "verzion"; the keys are version, name, graph, strategy, requested_strategy, machine, streams, order, edges, memory, stats`, `{"verzion": 1}`},
+		{`1:2: unknown key "verzion"; the keys are version, name, graph, strategy, requested_strategy, machine, streams, order, edges, memory, stats, kept, work, note, costs, modules, works`, `{"verzion": 1}`},
 		{`2:14: version: this is version 2; only version 1 can be read`, replace(`"version": 1`, `"version": 2`)},
 		{`2:14: version: 1.0 is not an integer`, replace(`"version": 1`, `"version": 1.0`)},
 		{`2:14: version: malformed number`, replace(`"version": 1`, `"version": 01`)},
@@ -181,7 +202,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
 		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
 		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
-		{`10:12: streams[0].id: stream 7 is at position 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
+		{`14:12: streams[0].id: stream 7 is at position 0: streams must be in order, without gaps`, replace(`{"id": 0`, `{"id": 7`)},
 		{`streams[0].priority: unknown "urgent"; it must be one of high, normal, low`, replace(`"normal"`, `"urgent"`)},
 		{`streams[0].ops[0].op: unknown "run"; it must be one of launch, record, wait`, replace(`"op": "launch"`, `"op": "run"`)},
 		{`streams[0].ops[0].node: this graph has no node "up_z"`, replace(`"node": "up_x"`, `"node": "up_z"`)},
@@ -189,7 +210,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`streams[0].ops[0]: key "node" is missing`, replace(`, "node": "up_x"`, ``)},
 		{`streams[0].ops[0]: a launch has no event`, replace(`"launch", `, `"launch", "event": 0, `)},
 		{`streams[0].ops[1]: "up_x" is launched a second time; the first is on stream 0`, replace(`"op": "record", "event": 0`, `"op": "launch"`)},
-		{`no stream launches "saxpy"`, replace(`"op": "launch", "node": "saxpy"`, `"op": "record", "event": 0, "node": "saxpy"`)},
+		{`no stream launches "saxpy"`, replace(`"op": "launch", "node": "saxpy", "work": 1`, `"op": "record", "event": 0, "node": "saxpy"`)},
 		{`streams[0].ops[1]: key "event" is missing`, replace(`"record", "event": 0`, `"record"`)},
 		{`streams[0].ops[1].event: -1 is out of range: it must be from 0 to 2147483647`, replace(`"event": 0`, `"event": -1`)},
 		{`event 2147483647 of`, replace(`"event": 0`, `"event": 2147483647`)},

@@ -151,8 +151,8 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.checkOptions(); err != nil {
 		return err
 	}
-	if p.plan.Work != "" && p.plan.Work != p.graph.WorkHash() {
-		return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", planner.ErrOtherGraph)
+	if err := p.checkWork(); err != nil {
+		return err
 	}
 	p.ops = p.plan.Replay(p.options.Inflight)
 	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
@@ -184,6 +184,19 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	return p.chooseMode(ctx)
+}
+
+// checkWork refuses a plan that was made for nodes that do other work.
+func (p *Program) checkWork() error {
+	if p.plan.Work == "" || p.plan.Work == p.graph.WorkHash() {
+		return nil
+	}
+	if old := p.plan.WorkDone; old != nil {
+		if difference := p.graph.WorkDifferenceFrom(old); difference != "" {
+			return fmt.Errorf("%w: %s when it was planned: plan again", planner.ErrOtherGraph, difference)
+		}
+	}
+	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", planner.ErrOtherGraph)
 }
 
 // tolerates reports whether Options.Unsafe allows a violation: a race in a plan that is otherwise correct.

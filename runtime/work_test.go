@@ -3,6 +3,7 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -33,6 +34,16 @@ func TestNewRefusesAPlanForOtherWork(t *testing.T) {
 	_, err = runtime.New(context.Background(), long, plan, platform, runtime.Options{})
 	require.ErrorIs(t, err, planner.ErrOtherGraph)
 	require.EqualError(t, err, "plan of another graph: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again")
+
+	// A plan that was read from a file knows what its nodes did.
+	var file bytes.Buffer
+	require.NoError(t, plan.EncodeJSON(&file, short))
+	read, err := planner.DecodePlan(&file, long)
+	require.NoError(t, err)
+	_, err = runtime.New(context.Background(), long, read, platform, runtime.Options{})
+	require.ErrorIs(t, err, planner.ErrOtherGraph)
+	require.EqualError(t, err, `plan of another graph: node "set" has cost=100000 us, it had cost=10 us when it was planned: plan again`)
+
 	program, err := runtime.New(context.Background(), short, plan, platform, runtime.Options{})
 	require.NoError(t, err)
 	require.NoError(t, program.Close())

@@ -45,8 +45,20 @@ func planLimit(g *dag.Graph) int64 {
 	for i := range g.Buffers {
 		longest = max(longest, len(g.Buffers[i].Name))
 	}
+	work := 0 // kernels and formulas, of every node once
+	for i := range g.Nodes {
+		if l := g.Nodes[i].Launch; l != nil {
+			work += len(l.Name) + 64*len(l.Args)
+			if l.Map != nil {
+				work += len(l.Map.Text)
+			}
+		}
+	}
+	for _, m := range g.Modules {
+		work += len(m.Name) + len(m.Path)
+	}
 	items := int64(g.Len() + len(g.Edges()) + len(g.Buffers))
-	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest))
+	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest)+16*int64(work))
 }
 
 // planDecoder fills a plan from a file.
@@ -68,12 +80,18 @@ type planDecoder struct {
 	statsAt  int
 	orderAt  int
 	keptSeen bool
+	works    [][]string
+	workSeen bool
+	modules  []string
+	workOf   []int32 // by node: its entry of works, -1 for none
+	work     int32   // the highest one used
+	workAt   int
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
-	opKeys     = []string{"op", "node", "event"}
+	opKeys     = []string{"op", "node", "event", "work"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
 	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
 	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
@@ -88,9 +106,13 @@ func (d *planDecoder) read() {
 		d.nodes[d.g.Nodes[i].Name] = int32(i)
 	}
 	d.launched = make([]int32, d.g.Len())
-	d.event = -1
+	d.event, d.work = -1, -1
+	d.workOf = make([]int32, d.g.Len())
+	for i := range d.workOf {
+		d.workOf[i] = -1
+	}
 	p := d.p
-	d.Object(planKeys, 4, func(key int) {
+	d.Object(planKeys, 6, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -100,6 +122,15 @@ func (d *planDecoder) read() {
 			p.Graph = d.Label()
 		case "work":
 			p.Work = d.Label()
+		case "modules":
+			d.List(func(int) { d.modules = append(d.modules, d.Text()) })
+		case "works":
+			d.workSeen = true
+			d.List(func(int) {
+				var parts []string
+				d.List(func(int) { parts = append(parts, d.Text()) })
+				d.works = append(d.works, parts)
+			})
 		case "strategy":
 			p.Strategy = d.Label()
 		case "requested_strategy":
@@ -184,8 +215,9 @@ func (d *planDecoder) stream(index int) {
 
 func (d *planDecoder) op(stream int32) Op {
 	op := Op{Event: -1}
-	at, nodeAt, eventAt := d.At, d.At, -1
-	d.Object(opKeys, 1, func(key int) {
+	at, nodeAt, eventAt, workAt := d.At, d.At, -1, -1
+	work := int32(-1)
+	d.Object(opKeys, 2, func(key int) {
 		switch opKeys[key] {
 		case "op":
 			op.Kind = OpKind(d.Choice("launch", "record", "wait"))
@@ -195,12 +227,17 @@ func (d *planDecoder) op(stream int32) Op {
 		case "event":
 			eventAt = d.At
 			op.Event = int32(d.Int(0, math.MaxInt32))
+		case "work":
+			workAt = d.At
+			work = int32(d.Int(0, math.MaxInt32))
 		}
 	})
 	if d.Err != nil {
 		return op
 	}
 	switch {
+	case op.Kind != Launch && workAt >= 0:
+		d.FailAt(workAt, ErrPlanShape, "a %s has no work", op.Kind)
 	case op.Kind == Launch && eventAt >= 0:
 		d.FailAt(eventAt, ErrPlanShape, "a launch has no event")
 	case op.Kind == Launch && d.launched[op.Node] > 0:
@@ -212,6 +249,10 @@ func (d *planDecoder) op(stream int32) Op {
 	case Launch:
 		d.launched[op.Node] = stream + 1
 		d.launches++
+		d.workOf[op.Node] = work
+		if work > d.work {
+			d.work, d.workAt = work, workAt
+		}
 	case Record:
 		d.records++
 	case Wait:
@@ -410,6 +451,18 @@ func (d *planDecoder) settle() {
 		d.FailAt(0, ErrPlanShape, "key \"work\" is missing: an older dagrun wrote this file, which does not say what the nodes did; plan again")
 		return
 	}
+	if int(d.work) >= len(d.works) {
+		d.FailAt(d.workAt, ErrPlanShape, "work %d of %d (works)", d.work, len(d.works))
+		return
+	}
+	if d.workSeen {
+		p.WorkDone = &dag.WorkOutline{Modules: d.modules, Nodes: make([][]string, g.Len())}
+		for i, work := range d.workOf {
+			if work >= 0 {
+				p.WorkDone.Nodes[i] = d.works[work]
+			}
+		}
+	}
 	if d.launches < g.Len() {
 		for i := range d.launched {
 			if d.launched[i] == 0 {
@@ -464,7 +517,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 4, func(key int) {
+	r.Object(planKeys, 6, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At
@@ -478,7 +531,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 					}
 					r.List(func(int) {
 						kind, node := "", ""
-						r.Object(opKeys, 1, func(key int) {
+						r.Object(opKeys, 2, func(key int) {
 							switch opKeys[key] {
 							case "op":
 								kind = r.Text()
@@ -543,10 +596,12 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 				}
 				r.Object(forkKeys, 0, func(int) { r.Skip() })
 			})
-		case "order", "kept":
+		case "order", "kept", "modules":
 			r.List(func(int) { r.Skip() })
 		case "costs":
 			r.List(func(int) { r.Object(costKeys, 0, func(int) { r.Skip() }) })
+		case "works":
+			r.List(func(int) { r.List(func(int) { r.Skip() }) })
 		default:
 			r.Skip()
 		}

@@ -28,6 +28,9 @@ func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
 	if err := e.check(p); err != nil {
 		return err
 	}
+	if err := e.takeWork(p); err != nil {
+		return err
+	}
 	e.plan(p)
 	return e.Flush()
 }
@@ -39,6 +42,9 @@ type planEncoder struct {
 	quoted  []byte  // the nodes' names as JSON, one after the other
 	names   []int32 // where each starts in quoted
 	scratch []byte
+	modules []string // what the plan says of its work
+	works   []string // the works that differ, as JSON
+	workOf  []int32  // by node: which of them it does, -1 for none
 }
 
 // check returns an error for plans that cannot be written as JSON.
@@ -119,6 +125,7 @@ func (e *planEncoder) plan(p *Plan) {
 		work = e.g.WorkHash()
 	}
 	e.field("work", work)
+	e.work()
 	e.field("strategy", p.Strategy)
 	e.field("requested_strategy", p.Requested)
 	e.field("machine", p.Machine)
@@ -208,6 +215,79 @@ func (e *planEncoder) costs(p *Plan) {
 	e.close(len(p.Costs))
 }
 
+// takeWork collects what the plan's nodes do: from the graph if the plan was made for it, otherwise from the file that the plan was read
+// from. A plan that only has the hash of other work says no more.
+func (e *planEncoder) takeWork(p *Plan) error {
+	parts := func(i int) []string { return e.g.WorkParts(dag.NodeID(i)) }
+	switch {
+	case p.WorkDone != nil && len(p.WorkDone.Nodes) == e.g.Len():
+		e.modules = p.WorkDone.Modules
+		parts = func(i int) []string { return p.WorkDone.Nodes[i] }
+	case p.Work == "" || p.Work == e.g.WorkHash():
+		e.modules = e.g.WorkModules()
+	default:
+		return nil
+	}
+	for _, m := range e.modules {
+		if !utf8.ValidString(m) {
+			return fmt.Errorf("module %q is not valid UTF-8", m)
+		}
+	}
+	e.workOf = make([]int32, e.g.Len())
+	known := map[string]int32{}
+	var text []byte
+	for i := range e.workOf {
+		e.workOf[i] = -1
+		list := parts(i)
+		if len(list) == 0 {
+			continue
+		}
+		text = text[:0]
+		for k, part := range list {
+			if !utf8.ValidString(part) {
+				return fmt.Errorf("node %q: %q is not valid UTF-8", e.g.Nodes[i].Name, part)
+			}
+			if k > 0 {
+				text = append(text, ", "...)
+			}
+			text = jsontext.AppendString(text, part)
+		}
+		work, ok := known[string(text)]
+		if !ok {
+			work = int32(len(e.works))
+			e.works = append(e.works, string(text))
+			known[e.works[work]] = work
+		}
+		e.workOf[i] = work
+	}
+	return nil
+}
+
+// work writes the modules and the works, each work once.
+func (e *planEncoder) work() {
+	if e.workOf == nil {
+		return
+	}
+	if len(e.modules) > 0 {
+		e.WriteString(",\n  \"modules\": [")
+		for k, m := range e.modules {
+			if k > 0 {
+				e.WriteString(", ")
+			}
+			e.string(m)
+		}
+		e.WriteByte(']')
+	}
+	e.WriteString(",\n  \"works\": [")
+	for k, text := range e.works {
+		e.item(k, "    ")
+		e.WriteByte('[')
+		e.WriteString(text)
+		e.WriteByte(']')
+	}
+	e.close(len(e.works))
+}
+
 func (e *planEncoder) op(op *Op) {
 	e.WriteString(`{"op": "`)
 	e.WriteString(op.Kind.String())
@@ -218,6 +298,10 @@ func (e *planEncoder) op(op *Op) {
 	}
 	e.WriteString(`, "node": `)
 	e.node(int32(op.Node))
+	if op.Kind == Launch && e.workOf != nil && e.workOf[op.Node] >= 0 {
+		e.WriteString(`, "work": `)
+		e.int(int64(e.workOf[op.Node]))
+	}
 	e.WriteByte('}')
 }
 

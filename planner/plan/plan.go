@@ -43,10 +43,11 @@ type Placement struct {
 // Plan is a schedule of a graph.
 type Plan struct {
 	Name      string
-	Graph     string // hash of the structure of the graph it was made for
-	Work      string // hash of what its nodes do: kernels, arguments, launch shapes and costs
-	Strategy  string // the strategy that made the plan
-	Requested string // the strategy that was asked for, such as auto
+	Graph     string           // hash of the structure of the graph it was made for
+	Work      string           // hash of what its nodes do: kernels, arguments, launch shapes and costs
+	WorkDone  *dag.WorkOutline // what was hashed, as a plan file has it; nil where only the hash is known
+	Strategy  string           // the strategy that made the plan
+	Requested string           // the strategy that was asked for, such as auto
 	Machine   string
 	Note      string // a remark on how the plan was made, or ""
 	Streams   []Stream

@@ -1,0 +1,142 @@
+// What nodes do, in words that a saved plan can hold, and the first difference between two graphs of one structure.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// WorkOutline says what the nodes of a graph do. It holds all that Graph.WorkHash hashes.
+type WorkOutline struct {
+	Modules []string   // "name=path"
+	Nodes   [][]string // by node, what WorkParts returns
+}
+
+// WorkOutline returns the graph's own.
+func (g *Graph) WorkOutline() *WorkOutline {
+	if g.Check() != nil {
+		return &WorkOutline{}
+	}
+	o := &WorkOutline{Modules: g.WorkModules(), Nodes: make([][]string, g.Len())}
+	for i := range g.Nodes {
+		o.Nodes[i] = g.WorkParts(NodeID(i))
+	}
+	return o
+}
+
+// WorkModules lists the modules, each as name=path.
+func (g *Graph) WorkModules() []string {
+	if g.Check() != nil {
+		return nil
+	}
+	var parts []string
+	for _, m := range g.Modules {
+		parts = append(parts, m.Name+"="+m.Path)
+	}
+	return parts
+}
+
+// WorkParts says what a node does, each part as name=value: the kernel or formula, its scalar arguments, the launch shape, the declared
+// cost and what is estimated. The buffers are left out, since the structure has them.
+func (g *Graph) WorkParts(i NodeID) []string {
+	if !g.has(i) {
+		return nil
+	}
+	n := &g.Nodes[i]
+	var parts []string
+	if l := n.Launch; l != nil {
+		parts = l.workParts()
+	}
+	if n.HasCost {
+		parts = append(parts, fmt.Sprintf("cost=%v us", n.CostUS))
+	}
+	for _, part := range []struct {
+		name  string
+		value int64
+	}{{"bytes", n.Work.Bytes}, {"operations", n.Work.Flops}, {"blocks", n.Work.Blocks}, {"threads", int64(n.Work.Threads)}, {"shared", int64(n.Work.Shared)}} {
+		if part.value != 0 {
+			parts = append(parts, fmt.Sprintf("estimated %s=%d", part.name, part.value))
+		}
+	}
+	if n.Work.US != 0 {
+		parts = append(parts, fmt.Sprintf("estimated us=%v", n.Work.US))
+	}
+	return parts
+}
+
+func (l *Launch) workParts() []string {
+	parts := make([]string, 0, len(l.Args)+6)
+	if l.Map != nil {
+		parts = append(parts, "formula="+l.Map.Text)
+	} else {
+		parts = append(parts, "kernel="+l.Name)
+	}
+	var params []KernelParam
+	if l.Kernel != nil {
+		params = l.Kernel.Params()
+	}
+	for k := range l.Args {
+		if a := &l.Args[k]; !a.IsBuffer {
+			name := fmt.Sprintf("argument %d", k+1)
+			if k < len(params) && params[k].Name != "" {
+				name = params[k].Name
+			}
+			parts = append(parts, name+"="+a.DType.Text(a.Bits))
+		}
+	}
+	parts = append(parts, fmt.Sprintf("grid=%v", l.Grid), fmt.Sprintf("block=%v", l.Block))
+	if l.Shared > 0 {
+		parts = append(parts, fmt.Sprintf("shared=%d", l.Shared))
+	}
+	return parts
+}
+
+// WorkDifferenceFrom names the first thing in which the graph's work differs from an older outline of the same structure, such as
+// `node "spin" has us=100000, it had us=10`, or "" where there is no difference.
+func (g *Graph) WorkDifferenceFrom(old *WorkOutline) string {
+	if old == nil || g.Check() != nil {
+		return ""
+	}
+	modules := g.WorkModules()
+	if d := firstDifferentName("module", len(modules), len(old.Modules), func(k int32) string { return partName(modules[k]) }, func(k int32) string { return partName(old.Modules[k]) }); d != "" {
+		return d
+	}
+	for k, m := range modules {
+		if was := old.Modules[k]; m != was {
+			return fmt.Sprintf("module %q is %s, it was %s", partName(m), m[len(partName(m))+1:], strings.TrimPrefix(was, partName(was)+"="))
+		}
+	}
+	for i := range min(g.Len(), len(old.Nodes)) {
+		if is, was := partsDifference(g.WorkParts(NodeID(i)), old.Nodes[i]); is != "" {
+			return fmt.Sprintf("node %q has %s, it had %s", g.Nodes[i].Name, is, was)
+		}
+	}
+	return ""
+}
+
+// partsDifference returns the first part that differs, as it is and as it was, or "" twice.
+func partsDifference(parts, old []string) (is, was string) {
+	for k := range max(len(parts), len(old)) {
+		switch {
+		case k >= len(parts):
+			return "no " + partName(old[k]), old[k]
+		case k >= len(old):
+			return parts[k], "no " + partName(parts[k])
+		case parts[k] == old[k]:
+		case partName(parts[k]) == partName(old[k]):
+			return parts[k], old[k]
+		case slices.ContainsFunc(parts[k:], func(part string) bool { return partName(part) == partName(old[k]) }):
+			return parts[k], "no " + partName(parts[k])
+		default:
+			return "no " + partName(old[k]), old[k]
+		}
+	}
+	return "", ""
+}
+
+func partName(part string) string {
+	name, _, _ := strings.Cut(part, "=")
+	return name
+}
