@@ -119,7 +119,8 @@ func (r *Row) better(o *Row) bool {
 	return r.Streams < o.Streams
 }
 
-// WriteText writes the comparison as a table for people. The best row has a star.
+// WriteText writes the comparison as a table for people. The best row has a star, and rows that differ only in the number of streams that
+// was asked for are one.
 func (c *Comparison) WriteText(w io.Writer) error {
 	header := []string{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory", ""}
 	table := [][]string{header}
@@ -143,6 +144,11 @@ func (c *Comparison) WriteText(w io.Writer) error {
 			}
 			line = append(line, strconv.Itoa(r.Streams), strconv.Itoa(r.Records), strconv.Itoa(r.Waits), strconv.Itoa(r.Events),
 				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), words.Bytes(r.PeakDeviceBytes), "")
+		}
+		if last := table[len(table)-1]; slices.Equal(last[3:], line[3:]) && last[1] == line[1] {
+			last[2] += "," + line[2]
+			last[0] += line[0]
+			continue
 		}
 		table = append(table, line)
 	}

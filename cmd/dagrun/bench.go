@@ -291,7 +291,7 @@ func (a *app) printBench(r *benchReport, platform *opened) error {
 		table.row(star, row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, fixed(row.Timing.Wall), fixed(row.Timing.Device.Min),
 			fixed(row.Timing.Device.Median), fixed(row.Timing.Device.P99), fixed(row.Timing.Submit.Median), fixed(row.Predicted), ratio)
 	}
-	if err := table.write(a.stdout); err != nil {
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
 	if a.flags.verbose {

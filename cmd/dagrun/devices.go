@@ -205,7 +205,7 @@ func (a *app) printDevices(r *devicesReport) error {
 		table.row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, words.Bytes(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), dash(d.Capability),
 			dash(nonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, dash(strings.Join(peers, " ")))
 	}
-	if err := table.write(a.stdout); err != nil {
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
 	for _, d := range r.Devices {

@@ -98,7 +98,7 @@ func (a *app) listKernels() error {
 		}
 		table.row(name, strings.Join(names, ", "), d.Text)
 	}
-	if err := table.write(a.stdout); err != nil {
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
 	if a.flags.quiet {
@@ -147,7 +147,7 @@ func (a *app) printKernel(d kernels.Doc) error {
 		args = append(args, p.Name)
 	}
 	if len(d.Params) > 0 {
-		if err := table.write(a.stdout); err != nil {
+		if err := table.write(a.stdout, a.lineWidth()); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.stdout)

@@ -13,10 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -252,19 +249,6 @@ func convert(ctx context.Context, graphviz, form string, write func(io.Writer) e
 	return nil
 }
 
-// columns is how wide text may be: COLUMNS, else the terminal, else 80.
-func (a *app) columns() int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	if file := a.stdout.file(); file != nil {
-		if n, _, err := term.GetSize(int(file.Fd())); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 80
-}
-
 // printGantt draws the predicted course below the plan in text.
 func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
 	if a.flags.quiet || g.Len() == 0 {
@@ -275,7 +259,7 @@ func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Tim
 		return err
 	}
 	fmt.Fprintln(a.stdout)
-	return schedule.WriteGantt(a.stdout, picture.GanttOptions{Width: a.columns(), ASCII: ascii})
+	return schedule.WriteGantt(a.stdout, picture.GanttOptions{Width: a.chartWidth(), ASCII: ascii})
 }
 
 // savePage writes the page with the timeline; trace may be nil.

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -35,7 +37,15 @@ an H200 unless told, and no device is opened.`,
 				return err
 			}
 			if compare {
-				return a.printComparison(ctx, g)
+				if explain && a.flags.output == "json" {
+					return errors.New("--compare and --explain are two JSON documents; ask for one of them")
+				}
+				if err := a.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
+					return err
+				}
+				if explain {
+					fmt.Fprintln(a.stdout)
+				}
 			}
 			plan, options, err := a.planned(ctx, g)
 			if err != nil {
@@ -46,10 +56,25 @@ an H200 unless told, and no device is opened.`,
 					return err
 				}
 			}
-			if explain {
-				return a.printExplanation(g, plan)
+			timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
+			if err != nil {
+				return err
 			}
-			return a.printPlan(ctx, g, plan, options, html, ascii)
+			if html != "" {
+				if err := savePage(ctx, html, g, plan, timeline, nil, ""); err != nil {
+					return err
+				}
+				if err := a.wrote(html); err != nil {
+					return err
+				}
+			}
+			switch {
+			case explain:
+				return a.printExplanation(g, plan)
+			case compare:
+				return nil
+			}
+			return a.printPlan(g, plan, timeline, ascii)
 		}),
 	}
 	a.outputFlags(c)
@@ -63,19 +88,7 @@ an H200 unless told, and no device is opened.`,
 	return c
 }
 
-func (a *app) printPlan(ctx context.Context, g *dag.Graph, plan *planner.Plan, o planner.Options, html string, ascii bool) error {
-	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
-	if err != nil {
-		return err
-	}
-	if html != "" {
-		if err := savePage(ctx, html, g, plan, timeline, nil, ""); err != nil {
-			return err
-		}
-		if err := a.wrote(html); err != nil {
-			return err
-		}
-	}
+func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
 	if a.flags.output == "json" {
 		a.answered = true
 		return plan.EncodeJSON(a.stdout, g)
@@ -124,7 +137,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 			Access       []kernelAccess `json:"kernel_access"`
 		}{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan), kernelAccesses(g)})
 	}
-	if err := table.write(a.stdout); err != nil {
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
 	if err := a.printCosts(g, plan); err != nil {
@@ -161,7 +174,7 @@ func (a *app) printCosts(g *dag.Graph, plan *planner.Plan) error {
 	if err := a.stdout.printf("\n"); err != nil {
 		return err
 	}
-	return table.write(a.stdout)
+	return table.write(a.stdout, a.lineWidth())
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {

@@ -378,7 +378,7 @@ func (a *app) printMemory(m *runtime.MemoryStats) error {
 		}
 		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), dash(b.First), dash(b.Last), own)
 	}
-	return table.write(a.stdout)
+	return table.write(a.stdout, a.lineWidth())
 }
 
 // duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.

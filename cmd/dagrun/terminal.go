@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -110,6 +111,27 @@ func (s *sink) file() *os.File {
 func terminal(s *sink) bool {
 	file := s.file()
 	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// lineWidth is how long lines of stdout may be: COLUMNS, else what the terminal has, else 0, without a limit.
+func (a *app) lineWidth() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if file := a.stdout.file(); file != nil {
+		if n, _, err := term.GetSize(int(file.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// chartWidth is how wide a chart in text is drawn.
+func (a *app) chartWidth() int {
+	if n := a.lineWidth(); n > 0 {
+		return n
+	}
+	return 80
 }
 
 // colored reports whether s takes colours: a terminal, unless the flag or NO_COLOR says otherwise.

@@ -45,8 +45,25 @@ func TestTableAligns(t *testing.T) {
 	table.row("blür", "12", "")
 	table.row("c", "-", "y")
 	var b bytes.Buffer
-	require.NoError(t, table.write(&b))
+	require.NoError(t, table.write(&b, 0))
 	require.Equal(t, "name   us  note\na     1.5  x\nblür   12\nc       -  y\n", b.String())
+}
+
+func TestTableWraps(t *testing.T) {
+	table := newTable("kernel", "what it does")
+	table.row("scale", "y = a * x, element by element, of any type")
+	table.row("noop", "nothing")
+	for width, want := range map[int]string{
+		0:  "kernel  what it does\nscale   y = a * x, element by element, of any type\nnoop    nothing\n",
+		50: "kernel  what it does\nscale   y = a * x, element by element, of any type\nnoop    nothing\n",
+		35: "kernel  what it does\nscale   y = a * x, element by\n        element, of any type\nnoop    nothing\n",
+		24: "kernel  what it does\nscale   y = a * x,\n        element by\n        element, of any\n        type\nnoop    nothing\n",
+		20: "kernel  what it does\nscale   y = a * x, element by element, of any type\nnoop    nothing\n", // no room to wrap in
+	} {
+		var b bytes.Buffer
+		require.NoError(t, table.write(&b, width))
+		require.Equal(t, want, b.String(), width)
+	}
 }
 
 func TestProgressText(t *testing.T) {

@@ -207,7 +207,7 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 			n := &r.Nodes[i]
 			table.row(fixed(n.Start), fixed(n.End), fixed(n.US), fixed(n.Predicted), strconv.Itoa(int(n.Stream)), n.Node)
 		}
-		if err := table.write(a.stdout); err != nil {
+		if err := table.write(a.stdout, a.lineWidth()); err != nil {
 			return err
 		}
 		if more := len(r.Nodes) - mostTraced; more > 0 {
