@@ -1,4 +1,4 @@
-// The auto strategy: makes several plans, simulates each and keeps the best.
+// Plans with the strategy that was asked for. The auto strategy makes several plans, simulates each and keeps the best.
 
 package planner
 
@@ -11,11 +11,32 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// mostTried bounds the graphs for which auto tries more than list.
+// mostCoverStreams is the most compute streams per device that cover may use if the user set no limit.
+const mostCoverStreams = 128
+
+// plan plans with this many streams, including memory layout and predictions.
+func (r *request) plan(streams int) (*Plan, error) {
+	var plan *Plan
+	var err error
+	if r.o.Strategy == "auto" {
+		plan, err = r.auto(streams)
+	} else {
+		if r.o.Strategy == "cover" && !r.limited && streams == r.o.Streams {
+			streams = mostCoverStreams
+		}
+		plan, err = r.planWith(candidate{strategy: r.o.Strategy, streams: streams})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan, r.predict(plan)
+}
+
+// mostTried is the size of the largest graph for which auto tries more than list.
 const mostTried = 20_000
 
-// auto plans with list on several numbers of streams, with cover where there are streams enough, and serially, and keeps the
-// plan of the least predicted makespan; among equals the fewest waits, then the fewest streams.
+// auto plans with list on several numbers of streams, with cover if there are enough streams, and serially. It keeps the plan with the least
+// predicted makespan; among equals the one with the fewest waits, then the fewest streams.
 func (r *request) auto(streams int) (*Plan, error) {
 	if n := r.g.Len(); n > mostTried {
 		plan, err := r.planWith(candidate{strategy: "list", streams: streams})
@@ -63,7 +84,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 	return best, nil
 }
 
-// queuesCopies says whether two copies of a device ever want the same engine.
+// queuesCopies reports whether two copies of one device ever need the same engine.
 func (r *request) queuesCopies() bool {
 	if r.o.Machine.Unit {
 		return false

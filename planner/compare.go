@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
@@ -19,20 +18,20 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// Comparison holds the figures of several plans of one graph.
+// Comparison holds figures of several plans for one graph.
 type Comparison struct {
 	Name    string
 	Machine string
 	Nodes   int
 	Edges   int
 	Rows    []Row // by strategy, then by compute streams asked for
-	Best    int   // index of the row with the least makespan, then waits, then streams; -1: none could plan
+	Best    int   // index of the row with the least makespan, then waits, then streams; -1 if there is no plan
 }
 
 // Row is one plan.
 type Row struct {
 	Strategy        string // as asked for
-	Used            string // as used: what auto chose
+	Used            string // as used: for auto, the one that it chose
 	Asked           int    // compute streams per device asked for
 	Streams         int    // streams the plan has, those for copies included
 	Records         int
@@ -40,13 +39,13 @@ type Row struct {
 	Events          int
 	MakespanUS      float64 // predicted, submitted to streams
 	GraphUS         float64 // predicted, as one CUDA graph
-	LowerBoundUS    float64 // what no plan with so many streams beats on streams
+	LowerBoundUS    float64 // no plan with this many streams is faster, submitted to streams
 	PeakDeviceBytes int64
 	Refused         error // why there is no plan, such as ErrTooManyStreams or ErrGraphTooLarge; the figures are then 0
 }
 
-// Compare plans g with every strategy at each of the stream counts (none: 1, 2, 4 and 8) and simulates each plan. Strategy and
-// Streams of the options are not used. A strategy that refuses the graph, or these streams, becomes a row that says so.
+// Compare plans g with every strategy at each of the stream counts (1, 2, 4 and 8 if none are given) and simulates each plan. Strategy and
+// Streams of the options are ignored. If a strategy refuses the graph or the number of streams, its row says so.
 func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Comparison, error) {
 	if len(streams) == 0 {
 		streams = []int{1, 2, 4, 8}
@@ -59,7 +58,7 @@ func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Com
 	for _, strategy := range strategies {
 		for k, count := range streams {
 			if strategy == "serial" && k > 0 {
-				break // it has one stream, however many there may be
+				break // it has one stream, however many are allowed
 			}
 			if strategy == "serial" {
 				count = 1
@@ -119,8 +118,7 @@ func (r *Row) better(o *Row) bool {
 	return r.Streams < o.Streams
 }
 
-// WriteText writes the comparison as a table for people. The best row has a star, and rows that differ only in the number of streams that
-// was asked for are one.
+// WriteText writes the comparison as a table. The best row has a star. Rows that differ only in the requested number of streams are joined.
 func (c *Comparison) WriteText(w io.Writer) error {
 	header := []string{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory", ""}
 	table := [][]string{header}
@@ -188,7 +186,7 @@ type comparisonFile struct {
 	Machine string    `json:"machine"`
 	Nodes   int       `json:"nodes"`
 	Edges   int       `json:"edges"`
-	Best    *int      `json:"best"` // null: none could plan
+	Best    *int      `json:"best"` // null if there is no plan
 	Rows    []rowFile `json:"rows"`
 }
 
@@ -207,7 +205,7 @@ type rowFile struct {
 	Refused         string  `json:"refused,omitempty"`
 }
 
-// EncodeJSON writes the comparison for machines, version 1 of its form.
+// EncodeJSON writes the comparison as JSON, version 1 of the format.
 func (c *Comparison) EncodeJSON(w io.Writer) error {
 	f := comparisonFile{Version: 1, Name: c.Name, Machine: c.Machine, Nodes: c.Nodes, Edges: c.Edges, Rows: []rowFile{}}
 	if c.Best >= 0 {
@@ -229,6 +227,3 @@ func (c *Comparison) EncodeJSON(w io.Writer) error {
 	}
 	return nil
 }
-
-// Strategies lists the names that Options.Strategy takes.
-func Strategies() []string { return slices.Clone(strategies) }

@@ -37,8 +37,8 @@ func TestVerifyEdgesNamesEachFault(t *testing.T) {
 		{"no such node", []GraphEdge{{From: 0, To: 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
 		{"root as successor", []GraphEdge{{From: 0, To: GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
 		{"wild", []GraphEdge{{From: math.MinInt32, To: math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
-		{"itself", []GraphEdge{{From: 2, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: take the edge out`},
-		{"backwards", []GraphEdge{{From: 3, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: take the edge out`},
+		{"itself", []GraphEdge{{From: 2, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: remove the edge`},
+		{"backwards", []GraphEdge{{From: 3, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: remove the edge`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := VerifyEdges(g, p, c.edges)

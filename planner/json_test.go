@@ -213,7 +213,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`no stream launches "saxpy"`, replace(`"op": "launch", "node": "saxpy", "work": 1`, `"op": "record", "event": 0, "node": "saxpy"`)},
 		{`streams[0].ops[1]: key "event" is missing`, replace(`"record", "event": 0`, `"record"`)},
 		{`streams[0].ops[1].event: -1 is out of range: it must be from 0 to 2147483647`, replace(`"event": 0`, `"event": -1`)},
-		{`event 2147483647 of`, replace(`"event": 0`, `"event": 2147483647`)},
+		{`event 2147483647 is out of range`, replace(`"event": 0`, `"event": 2147483647`)},
 		{`order: entry 0 is stream 9; the plan has 2 streams`, replace(`"order": [0`, `"order": [9`)},
 		{`order: stream 0 appears `, replace(`"order": [0, `, `"order": [`)},
 		{`edges[0].to: this graph has no node "saxpie"`, replace(`"to": "saxpy"`, `"to": "saxpie"`)},

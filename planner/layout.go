@@ -1,4 +1,4 @@
-// Memory and edges of plans that were made by hand or read from a file.
+// Memory layout and graph edges for plans that were made by hand or read from a file.
 
 package planner
 
@@ -12,12 +12,11 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// LayoutMemory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes.
-// [New] has done so already; it is for schedules made by hand. Of the options only KeepAll, Keep and Effort count.
+// LayoutMemory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. Use it
+// for schedules made by hand; plans from [New] have a layout. Of the options, only KeepAll, Keep and Effort are used.
 //
-// Two buffers share bytes only if the plan orders every access of one before every access of the other. A buffer keeps bytes
-// of its own for the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written,
-// or if the options ask for it.
+// Two buffers share bytes only if the plan orders every access to one before every access to the other. A buffer keeps bytes of its own for
+// the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written, or if the options ask for it.
 func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
 	if err := proof.CheckOps(g, p); err != nil {
 		return err
@@ -29,12 +28,12 @@ func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
 	return layout.Memory(context.Background(), g, p, kept, o.Effort)
 }
 
-// keptBy adds what the options ask for.
+// keptBy tells for each buffer whether it must keep bytes of its own, because of the graph or the options.
 func keptBy(g *dag.Graph, o Options) ([]bool, error) {
 	kept := layout.Kept(g)
 	for _, b := range o.Keep {
 		if b < 0 || int(b) >= len(g.Buffers) {
-			return nil, fmt.Errorf("buffer %d is to be kept, but the graph has only %d: %w", b, len(g.Buffers), place.ErrBadOption)
+			return nil, fmt.Errorf("Options.Keep names buffer %d, but the graph has only %d buffers: %w", b, len(g.Buffers), place.ErrBadOption)
 		}
 		kept[b] = true
 	}
@@ -44,8 +43,8 @@ func keptBy(g *dag.Graph, o Options) ([]bool, error) {
 	return kept, nil
 }
 
-// PeakBuffers returns, for each device with buffers, those that can be alive at the same time and have the most bytes, the
-// largest first. The error is a *Violation where the plan is not a schedule of the graph.
+// PeakBuffers returns, for each device with buffers, those that can be alive at the same time and have the most bytes, the largest first.
+// The error is a *Violation if the plan is not a schedule of the graph.
 func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
 	if err := proof.CheckOps(g, p); err != nil {
 		return nil, err
@@ -62,10 +61,10 @@ func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
 
 // GraphEdges returns the edges that a CUDA graph of a plan needs: the transitive reduction of what happens before what in the
 // plan, stream order included, because buffers that share bytes rely on it. They come in submission order of To, so that a
-// graph can be built by walking the list, and for one To with ascending From. Where several nodes have no predecessor, each of them
+// graph can be built by walking the list, and by From among those with the same To. If several nodes have no predecessor, each of them
 // gets an edge from GraphRoot.
 //
-// The plan is taken to have passed [Verify]; only what would make the walk unsafe is checked.
+// The plan must have passed [Verify]. GraphEdges itself checks only what would make the walk unsafe.
 func GraphEdges(g *dag.Graph, p *Plan) ([]GraphEdge, error) {
 	if err := proof.CheckOps(g, p); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// The memory cap: searches for a layout that fits, then plans again with less running at once. If no plan fits, the error says how
-// much is missing and what was proved.
+// The memory cap: searches for a layout that fits, then for plans that run less at once. If no plan fits, the error tells how much memory is
+// missing and what was proved.
 
 package planner
 
@@ -20,30 +20,30 @@ import (
 // ErrMemoryCap is matched by every *MemoryCapError.
 var ErrMemoryCap = errors.New("memory cap exceeded")
 
-// MemoryCapError says that no plan was found that fits Options.MemoryCap.
+// MemoryCapError is returned if no plan was found that fits Options.MemoryCap.
 type MemoryCapError struct {
 	Device   int32
 	Cap      int64
 	Proof    CapProof
-	Needed   int64      // bytes of the device in the plan that came closest; with AnyPlan, what every plan needs at least
-	Node     dag.NodeID // where the most bytes are alive in that plan, or in every plan; -1 where all of them are kept
+	Needed   int64      // bytes that the device needs in the plan that came closest; with AnyPlan, in every plan at least
+	Node     dag.NodeID // the node at which the most bytes are alive; -1 if all of them are kept
 	NodeName string
-	Live     []layout.LiveBuffer // what is alive there, the largest first
+	Live     []layout.LiveBuffer // the buffers that are alive there, the largest first
 }
 
-// CapProof says what a refusal proves.
+// CapProof tells what a MemoryCapError proves.
 type CapProof uint8
 
 const (
 	// NotFound: no layout that fits was found, and none was proved impossible.
 	NotFound CapProof = iota
-	// TriedPlans: none of the plans that were tried can fit, however their buffers are placed. Others may.
+	// TriedPlans: none of the plans that were tried can fit, however their buffers are placed. Other plans may fit.
 	TriedPlans
 	// AnyPlan: no plan of this graph fits.
 	AnyPlan
 )
 
-// mostListed is how many buffers the message names; Live has them all.
+// mostListed is how many buffers the message names; Live has all of them.
 const mostListed = 8
 
 // Error names the device, what is missing, what is alive at the peak and what was proved.
@@ -84,10 +84,10 @@ func (e *MemoryCapError) Error() string {
 // Is makes errors.Is(err, ErrMemoryCap) true.
 func (e *MemoryCapError) Is(target error) bool { return target == ErrMemoryCap }
 
-// cappedSearch bounds the graphs for which every way to fit is tried and the fastest taken; larger ones take the first that fits.
+// cappedSearch is the size of the largest graph for which all ways to fit are tried. Larger graphs take the first plan that fits.
 const cappedSearch = 20_000
 
-// capSteps bounds the search for layouts that fit, over all plans that are tried. A step takes about eight nanoseconds.
+// capSteps limits the search for layouts that fit, over all plans that are tried. A step takes about eight nanoseconds.
 func capSteps(e Effort) int64 {
 	switch e {
 	case Normal:
@@ -99,7 +99,7 @@ func capSteps(e Effort) int64 {
 	}
 }
 
-// firstDivisor: the plan without a cap gets one in so many of those steps before slower plans are tried.
+// firstDivisor is the fraction of those steps that the plan made without a cap gets before slower plans are tried.
 const firstDivisor = 16
 
 // capped is the search for a plan that fits a memory cap.
@@ -108,13 +108,13 @@ type capped struct {
 	kept    []bool
 	tried   []*Plan
 	best    *Plan   // of those that fit, the fastest
-	closest *Plan   // the one that needs the least
+	closest *Plan   // the one that needs the least memory
 	open    []*Plan // those that may fit, in the order they were made
-	steps   int64   // what is left
+	steps   int64   // steps left
 }
 
-// fitMemory returns the plan if it fits the cap, else the best plan found that does: with its buffers placed by a longer search, with
-// fewer streams, or with nodes submitted in an order that keeps few bytes alive, on as many streams as fit.
+// fitMemory returns the plan if it fits the cap. Otherwise it returns the best plan that it finds by a longer search for a layout, with fewer
+// streams, or with an order that keeps few bytes alive, on as many streams as fit.
 func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
 	limit := r.o.MemoryCap
 	if limit <= 0 || overCap(first, limit) == 0 {
@@ -186,7 +186,7 @@ func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
 	return nil, r.refuse(peaks, TriedPlans)
 }
 
-// consider takes a plan in and says whether it fits.
+// consider adds a plan to those that were tried, and reports whether it fits.
 func (c *capped) consider(made *Plan) bool {
 	limit := c.r.o.MemoryCap
 	over := overCap(made, limit)
@@ -211,7 +211,7 @@ func (c *capped) consider(made *Plan) bool {
 	return false
 }
 
-// search looks for a layout of an open plan that fits and says whether the plan is still open.
+// search looks for a layout that makes an open plan fit, and reports whether the plan is still open.
 func (c *capped) search(made *Plan, steps int64) bool {
 	verdict, taken := layout.Fit(c.r.ctx, c.r.g, made, c.kept, c.r.o.MemoryCap, steps)
 	c.steps -= taken
@@ -221,7 +221,7 @@ func (c *capped) search(made *Plan, steps int64) bool {
 	return verdict == layout.MayFit
 }
 
-// searchAll looks for layouts of all open plans, those that need the least first, until one fits. What is open afterwards was not found.
+// searchAll looks for layouts of all open plans, those that need the least first, until one fits.
 func (c *capped) searchAll() {
 	slices.SortStableFunc(c.open, func(a, b *Plan) int {
 		return cmp.Compare(overCap(a, c.r.o.MemoryCap), overCap(b, c.r.o.MemoryCap))
@@ -238,7 +238,7 @@ func (c *capped) searchAll() {
 	c.open = open
 }
 
-// refuse describes the device that needs the most.
+// refuse returns the error for the device that needs the most memory.
 func (r *request) refuse(peaks []layout.Peak, proof CapProof) error {
 	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
 		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
@@ -250,7 +250,7 @@ func (r *request) refuse(peaks []layout.Peak, proof CapProof) error {
 	return e
 }
 
-// overCap is by how much the fullest device misses the cap.
+// overCap returns by how many bytes the fullest device exceeds the cap.
 func overCap(p *Plan, limit int64) int64 {
 	over := int64(0)
 	for _, end := range layout.ArenaEnds(p) {
@@ -259,7 +259,7 @@ func overCap(p *Plan, limit int64) int64 {
 	return over
 }
 
-// tightBuffers are the device buffers of the devices on which a plan misses the cap.
+// tightBuffers returns the buffers of the devices on which a plan exceeds the cap.
 func tightBuffers(g *dag.Graph, p *Plan, limit int64) []int32 {
 	ends := layout.ArenaEnds(p)
 	var tight []int32

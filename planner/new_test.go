@@ -247,12 +247,12 @@ func TestErrorsOfNew(t *testing.T) {
 		is   error
 		text string
 	}{
-		{chain, Options{Effort: 3}, place.ErrBadOption, `effort 3: there are quick, normal, thorough: bad option`},
-		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": there are serial, roundrobin, heft, cover, list, auto`},
+		{chain, Options{Effort: 3}, place.ErrBadOption, `effort 3: the efforts are quick, normal, thorough: bad option`},
+		{chain, Options{Strategy: "lists"}, place.ErrUnknownStrategy, `unknown strategy "lists": the strategies are serial, roundrobin, heft, cover, list, auto`},
 		{chain, Options{Streams: -1}, place.ErrBadOption, "-1 streams: the number must not be negative: bad option"},
 		{chain, Options{Streams: 1e9}, place.ErrBadOption, "1000000000 streams: there can be at most 65536: bad option"},
 		{chain, Options{MemoryCap: -5}, place.ErrBadOption, "a memory cap of -5 bytes: it must not be negative: bad option"},
-		{chain, Options{Keep: []dag.BufferID{7}}, place.ErrBadOption, "buffer 7 is to be kept, but the graph has only 0: bad option"},
+		{chain, Options{Keep: []dag.BufferID{7}}, place.ErrBadOption, "Options.Keep names buffer 7, but the graph has only 0 buffers: bad option"},
 		{conflict, Options{}, place.ErrStreamConflict, `stream 2: "first" has normal priority and "second" high: conflicting stream bindings`},
 		{devices, Options{}, place.ErrStreamConflict, `stream 0: "first" runs on device 0 and "second" on device 1: conflicting stream bindings`},
 	} {

@@ -1,18 +1,28 @@
-// Options: how to plan.
+// Options: how to plan, and the names of strategies.
 
 package planner
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+)
 
 // Options says how to plan. The zero value plans with little effort; `dagrun plan` uses Effort: Normal.
 type Options struct {
 	Strategy        string         // "auto" (also ""), "list", "cover", "heft", "roundrobin", "serial"
-	Streams         int            // compute streams per device, at most 65536; 0: 8, and as many as cover needs, up to 128
+	Streams         int            // compute streams per device, at most 65536; 0: 8, or for cover as many as it needs, up to 128
 	Effort          Effort         // how hard to search: Quick (also 0), Normal, Thorough
 	Machine         *Machine       // nil: H200
 	Profile         *Profile       // measured durations; nil: none
 	MemoryCap       int64          // bytes per device; 0: no cap
 	KeepAll         bool           // no two buffers share bytes (--verify, --memory separate)
-	Keep            []dag.BufferID // buffers that must keep their bytes for the whole program (bound by an embedder)
+	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 }
+
+// strategies holds the names that Options.Strategy accepts.
+var strategies = []string{"serial", "roundrobin", "heft", "cover", "list", "auto"}
+
+// Strategies lists the names that Options.Strategy accepts.
+func Strategies() []string { return slices.Clone(strategies) }

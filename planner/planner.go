@@ -1,4 +1,4 @@
-// What users of the planner need from the packages below it, under one name. New code inside the planner imports those packages.
+// Aliases for what users of the planner need from the packages below it. Code inside the planner imports those packages directly.
 
 // Package planner decides on which stream each node of a graph runs and where streams must wait for each other, and proves
 // it. It is pure: no I/O, no CUDA, no clocks.
@@ -18,7 +18,7 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// The plan and what is said of it.
+// The plan and what describes it.
 type (
 	Plan      = plan.Plan
 	Stream    = plan.Stream
@@ -78,7 +78,7 @@ type (
 	OccupancyStep = model.OccupancyStep
 )
 
-// Effort is how hard to search. It is counted in steps, never in time: the same graph and options give the same plan everywhere.
+// Effort is how hard to search. It is measured in steps, never in time, so the same graph and options give the same plan everywhere.
 type Effort = effort.Effort
 
 const (
@@ -132,13 +132,13 @@ var (
 	ErrBadProfile     = model.ErrBadProfile
 )
 
-// Efforts lists the names of efforts, from the least to the most.
+// Efforts lists the names of efforts, from the least effort to the most.
 func Efforts() []string { return slices.Clone(effort.Names()) }
 
-// ParseEffort returns the effort of a name; "" is quick.
+// ParseEffort returns the effort with this name; "" is quick.
 func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }
 
-// Action says what node i of g does: h2d x -> d_x, set d, kernel scale, map y = a*x.
+// Action describes what node i of g does: h2d x -> d_x, set d, kernel scale, map y = a*x.
 func Action(g *dag.Graph, i dag.NodeID) string { return plan.Action(g, i) }
 
 // EngineOf returns the engine that node i of g runs on.
@@ -208,10 +208,10 @@ func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
 // OccupancyOf follows the device buffers of a plan through a predicted run; see [model.OccupancyOf].
 func OccupancyOf(g *dag.Graph, p *Plan, t *Timeline) []Occupancy { return model.OccupancyOf(g, p, t) }
 
-// Verify proves that a plan is right for a graph; see [proof.Verify].
+// Verify proves that a plan is correct for a graph; see [proof.Verify].
 func Verify(g *dag.Graph, p *Plan) error { return proof.Verify(g, p) }
 
-// VerifyEdges proves that a CUDA graph with these edges is right; see [proof.VerifyEdges].
+// VerifyEdges proves that a CUDA graph with these edges is correct; see [proof.VerifyEdges].
 func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
 	return proof.VerifyEdges(g, p, edges)
 }
@@ -227,5 +227,5 @@ func Violations(g *dag.Graph, p *Plan, most int) (*Unenforced, error) {
 	return proof.Violations(g, p, most)
 }
 
-// Explain says how a plan enforces each dependency; see [proof.Explain].
+// Explain tells how a plan enforces each dependency; see [proof.Explain].
 func Explain(g *dag.Graph, p *Plan) ([]Enforcement, error) { return proof.Explain(g, p) }

@@ -1,4 +1,4 @@
-// Searching on from a plan: shorter schedules first, then fewer waits. How far is counted in steps, so that it ends at the same plan everywhere.
+// Improves a plan by search: first a shorter schedule, then fewer waits. Limits are counted in steps, so the result is the same everywhere.
 
 package planner
 
@@ -7,28 +7,28 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// budget is how many nodes may be placed, for each node of the graph and at most in all: first in search of a shorter schedule, then in
-// search of fewer waits. Graphs of more nodes than largest are not searched.
+// budget limits a search: how many nodes it may place for each node of the graph, and in total, while it searches for a shorter schedule and
+// then for fewer waits. Graphs of more nodes than largest are not searched.
 type budget struct {
 	scheduleEach, scheduleMost int
 	waitsEach, waitsMost       int
 	largest                    int
 }
 
-// budgets by effort. Quick takes some milliseconds at most, normal some tens of them, thorough seconds.
+// budgets by effort. Quick takes a few milliseconds at most, normal tens of milliseconds, thorough seconds.
 var budgets = [...]budget{
 	Quick:    {0, 0, 2000, 200_000, 1000},
 	Normal:   {20_000, 1_000_000, 4000, 400_000, 20_000},
 	Thorough: {200_000, 20_000_000, 100_000, 20_000_000, 20_000},
 }
 
-// search makes the best plan so far shorter where it is above the bound, and then looks for one that needs fewer waits.
+// search looks for a plan that is shorter than the best so far, unless that reaches the bound, and then for one that needs fewer waits.
 func (r *request) search(best *Plan, streams int) (*Plan, error) {
 	b, n := budgets[r.o.Effort], r.g.Len()
 	if n == 0 || n > b.largest {
 		return best, nil
 	}
-	// A node with many dependencies takes longer to place than one of a chain.
+	// A node with many dependencies takes longer to place than a node in a chain.
 	if steps := 2 * n * min(n*b.scheduleEach, b.scheduleMost) / (n + len(r.g.Edges())); steps > 0 {
 		shorter, err := r.shorten(best, streams, steps)
 		if err != nil {
@@ -54,7 +54,7 @@ func (r *request) search(best *Plan, streams int) (*Plan, error) {
 	return r.better(p, a, best, best.Strategy)
 }
 
-// shorten searches for schedules of smaller makespan: with all streams, and with as many as kernels fill the device on.
+// shorten searches for schedules with a smaller makespan: with all streams, and with as few as suffice to fill the device with kernels.
 func (r *request) shorten(best *Plan, streams, steps int) (*Plan, error) {
 	bound := model.LowerBoundWith(r.g, r.o.Machine, r.durations, streams, false).US()
 	if best.Stats.MakespanUS <= bound*(1+1e-9) {
@@ -90,7 +90,7 @@ func (r *request) shorten(best *Plan, streams, steps int) (*Plan, error) {
 	return best, nil
 }
 
-// better returns the plan of an assignment where it is better than the best so far, else that.
+// better returns the plan of an assignment if it is better than the best plan so far, or else the best plan.
 func (r *request) better(p *place.Problem, a *place.Assignment, best *Plan, strategy string) (*Plan, error) {
 	made, err := r.schedule(p, a, strategy)
 	if err != nil {

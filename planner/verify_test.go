@@ -50,15 +50,15 @@ func TestVerifyNamesEachFault(t *testing.T) {
 	}{
 		{"no plan", nil, ErrPlanShape, `there is no plan`},
 		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, ErrPlanShape, `the order has 7 entries, the streams have 8 ops`},
-		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] names stream 3 of 3`},
-		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] names stream -2147483648 of 3`},
-		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has 2`},
+		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] is stream 3, but the plan has 3 streams`},
+		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] is stream -2147483648, but the plan has 3 streams`},
+		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has only 2 ops`},
 		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`},
-		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan asks for 2147483647 events and has 2 records`},
-		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 names event -5 of 2`},
+		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`},
+		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`},
 		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`},
 		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`},
-		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: take one launch out`},
+		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`},
 		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`},
 		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`},
 		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, ErrEvent,
@@ -86,9 +86,9 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"deadlock", func(p *Plan) {
 			p.Streams[1].Ops = []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}
 			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
-		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1 waits for "saxpy" on stream 0: take one of these waits out`},
-		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan has no place for "d_y": lay the memory out again`},
-		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan has no place for "d_x": lay the memory out again`},
+		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1, which waits for "saxpy" on stream 0: remove one of these waits`},
+		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan does not place "d_y": lay the memory out again`},
+		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan does not place "d_x": lay the memory out again`},
 		{"host buffer placed", func(p *Plan) { p.Memory[0].Buffer = 0 }, ErrMemory,
 			`placement 0 is of "x", which is not the next device buffer: list every device buffer once, by id`},
 		{"unknown buffer placed", func(p *Plan) { p.Memory = append(p.Memory, Placement{Buffer: 99}) }, ErrOtherGraph,
@@ -102,7 +102,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, ErrMemory,
 			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`},
 		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, ErrMemory,
-			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`},
+			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second buffer, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -318,14 +318,14 @@ func TestVerifyKeptBuffers(t *testing.T) {
 
 	onSum := plantest.ClonePlan(p)
 	onSum.Memory[1].Offset = onSum.Memory[0].Offset
-	require.EqualError(t, Verify(g, onSum), `"sum" must keep its bytes for the whole program, but "first" is placed on bytes [0:100) of device 0 too: place "first" elsewhere`)
+	require.EqualError(t, Verify(g, onSum), `"sum" must keep its bytes for the whole program, but "first" is also placed on bytes [0:100) of device 0: place "first" elsewhere`)
 
 	more, err := New(context.Background(), g, Options{Strategy: "serial", Keep: []dag.BufferID{first}})
 	require.NoError(t, err)
 	require.Equal(t, []dag.BufferID{sum, first}, more.Kept)
 	onFirst := plantest.ClonePlan(more)
 	onFirst.Memory[2].Offset = onFirst.Memory[1].Offset
-	require.ErrorContains(t, Verify(g, onFirst), `"first" must keep its bytes for the whole program, but "second" is placed on`)
+	require.ErrorContains(t, Verify(g, onFirst), `"first" must keep its bytes for the whole program, but "second" is also placed on`)
 	all, err := New(context.Background(), g, Options{KeepAll: true})
 	require.NoError(t, err)
 	require.Equal(t, []dag.BufferID{sum, first, second}, all.Kept)

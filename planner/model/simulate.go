@@ -165,7 +165,7 @@ func (s *simulation) index() error {
 		switch op.Kind {
 		case plan.Launch:
 			if op.Node < 0 || int(op.Node) >= n {
-				return fmt.Errorf("%w: stream %d, op %d launches node %d of %d", plan.ErrPlanShape, k, at, op.Node, n)
+				return fmt.Errorf("%w: stream %d, op %d launches node %d, but the graph has %d nodes", plan.ErrPlanShape, k, at, op.Node, n)
 			}
 			if launched[op.Node] {
 				return fmt.Errorf("%w: stream %d, op %d launches %q, which was launched before", plan.ErrPlanShape, k, at, s.g.Nodes[op.Node].Name)
@@ -175,7 +175,7 @@ func (s *simulation) index() error {
 			launches++
 		case plan.Record, plan.Wait:
 			if op.Event < 0 || op.Event >= p.Events {
-				return fmt.Errorf("%w: stream %d, op %d: event %d of %d", plan.ErrPlanShape, k, at, op.Event, p.Events)
+				return fmt.Errorf("%w: stream %d, op %d uses event %d, but the plan has %d events", plan.ErrPlanShape, k, at, op.Event, p.Events)
 			}
 			if op.Kind == plan.Record {
 				latest[op.Event] = s.records
@@ -191,7 +191,7 @@ func (s *simulation) index() error {
 	if launches != n {
 		for i := range launched {
 			if !launched[i] {
-				return fmt.Errorf("%w: %q is never launched (%d of %d nodes are)", plan.ErrPlanShape, s.g.Nodes[i].Name, launches, n)
+				return fmt.Errorf("%w: %q is never launched (only %d of %d nodes are)", plan.ErrPlanShape, s.g.Nodes[i].Name, launches, n)
 			}
 		}
 	}

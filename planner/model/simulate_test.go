@@ -166,13 +166,13 @@ func TestSimulateRefusesMalformedPlans(t *testing.T) {
 		want string
 		plan planner.Plan
 	}{
-		{`"b" is never launched (1 of 2 nodes are)`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{0}}},
+		{`"b" is never launched (only 1 of 2 nodes are)`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{0}}},
 		{`stream 0, op 1 launches "a", which was launched before`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0), launch(0)}}}, Order: []int32{0, 0}}},
-		{`stream 0, op 0 launches node 7 of 2`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(7)}}}, Order: []int32{0}}},
+		{`stream 0, op 0 launches node 7, but the graph has 2 nodes`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(7)}}}, Order: []int32{0}}},
 		{`the submission order has 1 ops, the streams have 0`, planner.Plan{Order: []int32{5}}},
 		{`the submission order has more ops of stream 1 than the stream has`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{1}}},
 		{`the submission order has more ops of stream -1 than the stream has`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{-1}}},
-		{`stream 0, op 0: event 0 of 0`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{{Kind: planner.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
+		{`stream 0, op 0 uses event 0, but the plan has 0 events`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{{Kind: planner.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
 		{`stream 0, op 0 waits for event 0 before it is recorded`, planner.Plan{Events: 1, Streams: []planner.Stream{{Ops: []planner.Op{{Kind: planner.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
 		{`stream 0, op 0 is of kind 9`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{{Kind: 9, Node: 0, Event: 0}}}}, Order: []int32{0}}},
 		{`2147483647 events for 0 ops`, planner.Plan{Events: 1<<31 - 1}},

@@ -505,7 +505,7 @@ func (d *planDecoder) settle() {
 	}
 	if int(d.event) >= d.stats.Events {
 		d.Path = d.Path[:0]
-		d.FailAt(d.eventAt, ErrPlanShape, "event %d of %d (stats.events)", d.event, d.stats.Events)
+		d.FailAt(d.eventAt, ErrPlanShape, "event %d is out of range: stats.events is %d", d.event, d.stats.Events)
 		return
 	}
 	p.Stats = d.stats

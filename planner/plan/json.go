@@ -57,12 +57,12 @@ func (e *planEncoder) check(p *Plan) error {
 	}
 	for k := range p.Memory {
 		if b := p.Memory[k].Buffer; b < 0 || int(b) >= len(e.g.Buffers) {
-			return fmt.Errorf("%w: memory entry %d places buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
+			return fmt.Errorf("%w: memory entry %d places buffer %d, but the graph has %d buffers", ErrPlanShape, k, b, len(e.g.Buffers))
 		}
 	}
 	for k, b := range p.Kept {
 		if b < 0 || int(b) >= len(e.g.Buffers) {
-			return fmt.Errorf("%w: kept entry %d is buffer %d of %d", ErrPlanShape, k, b, len(e.g.Buffers))
+			return fmt.Errorf("%w: kept entry %d is buffer %d, but the graph has %d buffers", ErrPlanShape, k, b, len(e.g.Buffers))
 		}
 	}
 	if n := len(p.Costs); n > 0 && n != e.g.Len() {
@@ -104,7 +104,7 @@ func (p *Plan) checkNodes(g *dag.Graph) error {
 			case op.Kind > Wait:
 				return fmt.Errorf("%w: stream %d, op %d is of kind %d", ErrPlanShape, k, i, op.Kind)
 			case op.Node < 0 || int(op.Node) >= g.Len():
-				return fmt.Errorf("%w: stream %d, op %d is of node %d of %d", ErrPlanShape, k, i, op.Node, g.Len())
+				return fmt.Errorf("%w: stream %d, op %d is of node %d, but the graph has %d nodes", ErrPlanShape, k, i, op.Node, g.Len())
 			}
 		}
 	}

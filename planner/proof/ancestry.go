@@ -1,5 +1,5 @@
-// Ancestry: what directly precedes each launch, by a plan's ops or by a list of edges, and the walk that follows it. Keeps a
-// clock for those nodes only that something else than their own stream looks back at.
+// Ancestry: what directly precedes each launch, by a plan's ops or by a list of edges, and the walk along it. Only nodes that another
+// stream refers to have a clock of their own.
 
 package proof
 
@@ -14,27 +14,27 @@ type ancestry struct {
 	streams int
 	start   []int32 // by place in the submission order
 	from    []int32
-	row     []int32 // by node: its clock. Nodes that only their stream's next launch looks back at share their stream's
+	row     []int32 // by node: its clock. Nodes that only the next launch of their stream refers to share the clock of their stream
 	rows    int
 
 	wide   int
 	low    int
 	clocks []int32 // by row, wide each
-	above  []int32 // what the direct predecessors of the node returned last have before them
-	clock  []int32 // the same with the direct predecessors themselves
+	above  []int32 // what comes before the direct predecessors of the node returned last
+	clock  []int32 // the same, including the direct predecessors
 	at     int
 }
 
-// of are the direct predecessors of the k-th node submitted.
+// of returns the direct predecessors of the k-th node submitted.
 func (a *ancestry) of(k int) []int32 { return a.from[a.start[k]:a.start[k+1]] }
 
-// planAncestry reads a plan's ops: before a launch come the launch before it on its stream and what its stream has waited
-// for since.
+// planAncestry reads a plan's ops: the direct predecessors of a launch are the launch before it on its stream and the nodes that its stream
+// has waited for since.
 func planAncestry(p *plan.Plan, s *schedule) *ancestry {
 	return planAncestryAnd(p, s, nil)
 }
 
-// planAncestryAnd adds pairs, ordered by submission of the later node, as if the plan enforced them.
+// planAncestryAnd adds pairs as if the plan enforced them. The pairs are ordered by submission of the later node.
 func planAncestryAnd(p *plan.Plan, s *schedule, more []pair) *ancestry {
 	a := &ancestry{s: s, streams: len(p.Streams), start: make([]int32, 1, len(s.order)+1)}
 	last := make([]int32, len(p.Streams)) // the stream's last launch, plus 1
@@ -131,7 +131,7 @@ func (a *ancestry) next() (int32, []int32) {
 	return node, a.clock
 }
 
-// needless finds the direct predecessors that another direct predecessor already has before it, by index into from.
+// needless marks the direct predecessors, by index into from, that also come before another direct predecessor.
 func (a *ancestry) needless() []bool {
 	found := make([]bool, len(a.from))
 	for low := 0; low < a.streams; low += a.wide {

@@ -1,4 +1,4 @@
-// Arena: which placement had each byte of an arena last. Judges nothing.
+// Arena: which placement had each byte of an arena last.
 
 package proof
 
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// rangesInChunk is how many ranges one chunk of an arena holds at most: few enough to move, many enough that chunks are few.
+// rangesInChunk is the most ranges in one chunk of an arena: few enough to move quickly, enough that there are few chunks.
 const rangesInChunk = 256
 
 // arenaRange is a range of bytes and the placement that had it last.
@@ -35,7 +35,7 @@ func (o *arena) take(lo, hi int64, placement int32, visit func(int32)) {
 	}
 	at, _ := slices.BinarySearchFunc(o.chunks[c], lo, func(e arenaRange, lo int64) int { return cmp.Compare(e.hi, lo+1) })
 
-	var pieces [3]arenaRange // what is left of the first, the new, what is left of the last
+	var pieces [3]arenaRange // the rest of the first range, the new range, the rest of the last range
 	count := 1
 	next := arenaRange{lo, hi, placement}
 	var right arenaRange
@@ -72,7 +72,7 @@ func (o *arena) take(lo, hi int64, placement int32, visit func(int32)) {
 	o.tidy(c)
 }
 
-// tidy drops chunks that c's growth emptied and splits c if it is full.
+// tidy drops the chunks that the growth of c emptied, and splits c if it is full.
 func (o *arena) tidy(c int) {
 	last := c + 1
 	for last < len(o.chunks) && len(o.chunks[last]) == 0 {

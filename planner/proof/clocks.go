@@ -1,5 +1,5 @@
-// Clocks: walks that answer which pairs of nodes are ordered, by what is known at each launch to have finished on each stream.
-// Reads a plan's ops or a list of edges; asks the graph nothing.
+// Clocks: walks that find out which pairs of nodes are ordered. At each launch, a clock tells which launches of each stream have finished.
+// Clocks follow from a plan's ops or a list of edges, never from the graph.
 
 package proof
 
@@ -8,14 +8,14 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// clockWidth is how many source streams one walk follows. Clocks of every stream against every stream would take gigabytes
-// for thousands of streams; a walk per block of them takes time only for blocks that something is asked about.
+// clockWidth is how many source streams one walk follows. Clocks of all streams for all streams would take gigabytes for thousands of
+// streams. A walk for each block of streams takes time only for blocks that are asked about.
 const clockWidth = 64
 
-// clockEntries bounds the clocks that a walk keeps, to 64 MiB.
+// clockEntries limits the clocks that a walk keeps to 64 MiB.
 const clockEntries = 1 << 24
 
-// walkWidth is how many source streams a walk follows that keeps so many clocks.
+// walkWidth returns how many source streams a walk follows if it keeps this many clocks.
 func walkWidth(streams, clocks int) int {
 	width := min(streams, clockWidth)
 	if clocks*width > clockEntries {
@@ -54,7 +54,7 @@ func newPlanClocks(p *plan.Plan, s *schedule) *planClocks {
 	return c
 }
 
-// follow makes the clocks those of a plan.
+// follow sets the clocks up for a plan.
 func (c *planClocks) follow(p *plan.Plan, s *schedule) {
 	n := len(p.Streams)
 	c.p, c.s, c.wide, c.last = p, s, walkWidth(n, n+int(p.Events)), -1
@@ -98,7 +98,7 @@ func (c *planClocks) next() (int32, []int32) {
 	return -1, nil
 }
 
-// raise makes a clock know what another knows.
+// raise adds to a clock what another clock knows.
 func raise(clock, other []int32) {
 	clock = clock[:len(other)]
 	for i, done := range other {
@@ -106,8 +106,8 @@ func raise(clock, other []int32) {
 	}
 }
 
-// forEachUnorderedEdge finds the dependencies of a graph that are not enforced, in submission order of the later node and, for
-// one, in the order of its predecessors. It stops when visit returns false.
+// forEachUnorderedEdge visits the dependencies of a graph that are not enforced, in submission order of the later node, and for one node in
+// the order of its predecessors. It stops when visit returns false.
 func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
 	if len(p.Streams) > source.width() {
 		forEachUnorderedEdgeOfMany(g, p, s, source, visit)
@@ -130,8 +130,8 @@ func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockS
 	}
 }
 
-// forEachUnorderedEdgeOfMany does the same for many streams: most dependencies are enforced by the same stream or by a wait
-// right before the launch, and only the rest is worth clocks.
+// forEachUnorderedEdgeOfMany does the same for many streams. It needs clocks only for the few dependencies that are enforced neither by one
+// stream nor by a wait right before the launch.
 func forEachUnorderedEdgeOfMany(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
 	direct, ok := source.(*ancestry)
 	if !ok {

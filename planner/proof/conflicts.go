@@ -1,5 +1,5 @@
-// Conflicts: whether accesses to the same bytes keep their declared order, from the graph's accesses and what the plan orders. The
-// graph's own edges are only read to word a violation.
+// Conflicts: whether accesses to the same bytes keep their declared order. Reads the graph's accesses. The graph's edges are used only for
+// the text of a violation.
 
 package proof
 
@@ -10,13 +10,13 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// checkConflicts returns the first pair of nodes whose order is declared, by after: or by bytes that both touch and one writes, and
-// not enforced. Where there is none it says by buffer whether a replay reads any of its bytes before it writes them.
+// checkConflicts returns the first pair of nodes whose order is declared (by after: or by bytes that both touch and one writes) but not
+// enforced. If there is none, readFirst tells for each buffer whether a replay reads any of its bytes before it writes them.
 //
 // Nodes are visited in submission order. A node that touches bytes must come after every node that touched them before, if either
 // writes; and each of those must be declared before it.
 //
-// The order is what enforces; p and s are the plan as violations name it.
+// o is the order that must enforce the pairs. p and s are the plan, which violations refer to.
 func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (readFirst []bool, v *Violation) {
 	w := o.walk
 	if w == nil {
@@ -38,12 +38,12 @@ func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (readFirs
 	return nil, hazardViolation(g, p, s, conflictOf(g, bad.from, bad.to))
 }
 
-// readFirstOf says by buffer whether any of its bytes is read before it is written when nodes run as they are declared.
+// readFirstOf tells for each buffer whether any of its bytes is read before it is written if nodes run in declared order.
 func readFirstOf(g *dag.Graph, s *schedule) []bool {
 	return walkDeclared(g, s).readFirst
 }
 
-// walkDeclared follows the accesses of nodes as they are declared and checks nothing.
+// walkDeclared follows the accesses of nodes in declared order and checks nothing.
 func walkDeclared(g *dag.Graph, s *schedule) *accessWalk {
 	w := new(accessWalk)
 	w.follow(g, s)
@@ -62,7 +62,7 @@ func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (v *Violation
 	return v
 }
 
-// conflictOf is the reason why two nodes must keep their declared order.
+// conflictOf returns the reason why two nodes must keep their declared order.
 func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
 	for _, a := range g.Accesses(dag.NodeID(from)) {
 		for _, b := range g.Accesses(dag.NodeID(to)) {
@@ -89,12 +89,12 @@ type accessWalk struct {
 	s         *schedule
 	buffers   []byteRuns
 	readers   []reader
-	free      int32  // readers that may be used again, linked by next; plus 1
+	free      int32  // the first of the readers that may be reused, linked by next; plus 1
 	readFirst []bool // by buffer: some byte is read before it is written
 	carried   []bool // by buffer: such a byte is written later
 
 	clock []int32 // by stream: the last launch known to have finished before the node starts; nil: nothing is checked
-	asked []pair  // what the clock does not show; nil unless such pairs are collected
+	asked []pair  // pairs that the clock does not order; nil unless they are collected
 	ask   bool
 }
 
@@ -109,15 +109,15 @@ type reader struct {
 type byteRun struct {
 	lo, hi  int64
 	writer  int32 // -1 for none
-	readers int32 // plus 1: the first of a list with at most one entry a stream
+	readers int32 // plus 1: the first of a list with at most one entry per stream
 }
 
-// The bytes that there could be.
+// The range of all possible bytes.
 const lowest, highest = math.MinInt64, math.MaxInt64
 
 var nobody = pair{-1, -1}
 
-// follow makes the walk one of a graph.
+// follow sets the walk up for a graph.
 func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	n := len(g.Buffers)
 	*w = accessWalk{g: g, s: s, buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n)}
@@ -140,8 +140,8 @@ func (w *accessWalk) walk(source clockSource) pair {
 	}
 }
 
-// walkMany does the same for many streams: most pairs are ordered by their stream or by a wait right before the launch, and only
-// the rest is worth clocks.
+// walkMany does the same for many streams. It needs clocks only for the few pairs that are ordered neither by their stream nor by a wait
+// right before the launch.
 func (w *accessWalk) walkMany(o *order) pair {
 	direct, ok := o.source.(*ancestry)
 	if !ok {
@@ -167,7 +167,7 @@ func (w *accessWalk) walkMany(o *order) pair {
 	return nobody
 }
 
-// touch checks a node against those that touched its bytes before, and notes that it has touched them.
+// touch checks that a node comes after the nodes that touched its bytes before it, and notes that it has touched them.
 func (w *accessWalk) touch(node int32, clock []int32) pair {
 	w.clock = clock
 	if clock != nil {
@@ -195,7 +195,7 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 	return nobody
 }
 
-// follows says whether a node starts after the launch at a spot has finished, or leaves that to be asked.
+// follows reports whether a node starts after the launch at a spot has finished. With ask, it collects the pair and decides later.
 func (w *accessWalk) follows(node, from int32, at spot) bool {
 	if w.clock[at.stream] >= at.pos {
 		return true
@@ -267,7 +267,7 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 	return nobody
 }
 
-// remember adds a node to those that have read a run.
+// remember adds a node to the readers of a run.
 func (w *accessWalk) remember(r *byteRun, node int32) {
 	stream := w.s.spots[node].stream
 	for k := r.readers; k > 0; k = w.readers[k-1].next {
@@ -293,7 +293,7 @@ func (w *accessWalk) newReader(e reader) int32 {
 	return int32(len(w.readers))
 }
 
-// forget drops all that have read a run.
+// forget drops the readers of a run.
 func (w *accessWalk) forget(r *byteRun) {
 	for r.readers > 0 {
 		k := r.readers
@@ -303,7 +303,7 @@ func (w *accessWalk) forget(r *byteRun) {
 	}
 }
 
-// copied returns a list of the same readers.
+// copied returns a copy of a list of readers.
 func (w *accessWalk) copied(list int32) int32 {
 	copied := int32(0)
 	for k := list; k > 0; k = w.readers[k-1].next {

@@ -1,5 +1,5 @@
-// What a pipeline with sync: explicit orders: after: and the order of nodes that users bound to one stream. Where a plan puts nodes
-// that are not bound, and in which order, depends on strategy, machine and sizes, so none of that counts.
+// The order that a pipeline with sync: explicit declares: by after:, and by nodes that users bound to one stream. Where a plan puts other
+// nodes, and in which order, depends on strategy, machine and sizes, so that does not count.
 
 package proof
 
@@ -8,17 +8,16 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// order is what has to enforce conflicts, as streams and clocks over them.
+// order is the order that must enforce conflicts, as streams and clocks over them.
 type order struct {
-	p      *plan.Plan // for the number of its streams, and for its ops where source does not know them
+	p      *plan.Plan // for the number of its streams, and for its ops if source does not know them
 	s      *schedule
 	source clockSource
-	walk   *accessWalk // memory to use again; nil for none
+	walk   *accessWalk // memory to reuse; may be nil
 }
 
-// declaredOrder returns the order of an explicit schedule. Each stream that users numbered is a stream; other nodes form streams
-// where each comes after: the one before it. more are pairs, ordered by submission of the later node, that count as if they were
-// ordered.
+// declaredOrder returns the order of an explicit schedule. Each stream that users numbered is a stream. Other nodes form streams in which
+// each node names the one before it in after:. The pairs in more, sorted by submission of the later node, count as ordered.
 func declaredOrder(g *dag.Graph, p *plan.Plan, real *schedule, more []pair) (*order, *ancestry) {
 	s := &schedule{spots: make([]spot, len(real.spots)), order: real.order}
 	var length, tail []int32 // by stream; tail is the last node of one that is not bound, plus 1

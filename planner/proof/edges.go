@@ -9,9 +9,9 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// VerifyEdges proves that a CUDA graph with these edges is right for a graph and the memory layout of a plan, or returns what
-// is wrong first, as a *Violation. Only the edges order anything: the plan gives the nodes' streams, which the edges must keep
-// in order, and the layout. Edges from [GraphRoot] are allowed anywhere.
+// VerifyEdges proves that a CUDA graph with these edges is correct for a graph and the memory layout of a plan, or returns the first fault
+// as a *Violation. Only the edges count as order: from the plan come the streams, whose order the edges must keep, and the layout. Edges
+// from [GraphRoot] are allowed anywhere.
 func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 	s, v := readSchedule(g, p)
 	if v != nil {
@@ -21,7 +21,7 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 	if v != nil {
 		return v
 	}
-	// A hazard says more than a broken stream, so look for these first; under sync: explicit they may remain.
+	// A hazard tells more than a stream out of order, so look for hazards first. Under sync: explicit they may remain.
 	enforced := &order{p: p, s: s, source: a}
 	if g.Sync == dag.SyncExplicit {
 		enforced, _ = declaredOrder(g, p, s, nil)
@@ -48,7 +48,7 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 	return nil
 }
 
-// asEdge says what would fix a violation in terms of edges.
+// asEdge changes the fix of a violation to one that adds an edge.
 func asEdge(g *dag.Graph, v *Violation) *Violation {
 	if v.Before >= 0 && v.Before != v.Node && v.Fault != ErrRace {
 		v.Fix = fmt.Sprintf("add an edge from %q to %q", plan.NodeName(g, v.Before), plan.NodeName(g, v.Node))
@@ -56,7 +56,7 @@ func asEdge(g *dag.Graph, v *Violation) *Violation {
 	return v
 }
 
-// edgeAncestry reads edges, which may come from anywhere.
+// edgeAncestry reads edges and checks them, because they may come from anywhere.
 func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdge) (*ancestry, *Violation) {
 	n := int32(g.Len())
 	rank := s.ranks()
@@ -72,7 +72,7 @@ func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdg
 			v := newViolation(ErrDeadlock, "edge %d makes %q wait for %q, which the plan submits later", k, plan.NodeName(g, e.To), plan.NodeName(g, e.From)).node(g, e.To)
 			v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
 			v.Stream, v.BeforeStream = s.spots[e.To].stream, s.spots[e.From].stream
-			return nil, v.fix("take the edge out")
+			return nil, v.fix("remove the edge")
 		}
 		a.start[rank[e.To]+1]++
 	}
@@ -92,8 +92,8 @@ func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdg
 	return a, nil
 }
 
-// checkStreamOrder checks that each launch of a stream comes after the one before it. Clocks count on it: they stand for all
-// earlier launches of a stream by the last one.
+// checkStreamOrder checks that each launch of a stream comes after the one before it. Clocks rely on this: for each stream they hold only
+// the last launch that has finished.
 func checkStreamOrder(g *dag.Graph, p *plan.Plan, s *schedule, a *ancestry) *Violation {
 	asked := make([]pair, 0, len(s.order))
 	last := make([]int32, len(p.Streams)) // plus 1

@@ -1,4 +1,4 @@
-// Why each dependency holds: same stream, a wait, or waits for something else that imply it. Changes no plan.
+// Why each dependency holds: by one stream, by a wait, or by waits for other nodes that imply it.
 
 package proof
 
@@ -18,7 +18,7 @@ const (
 	NotEnforced  How = iota // nothing does
 	BySameStream            // both nodes are on one stream, in this order
 	ByWait                  // the later node's stream waits for the earlier node right before it
-	ByEarlier               // waits for the sake of other dependencies imply it
+	ByEarlier               // waits that enforce other dependencies imply it
 )
 
 func (h How) String() string {
@@ -29,8 +29,8 @@ func (h How) String() string {
 type Enforcement struct {
 	Edge int32 // index into the graph's Edges
 	How  How
-	// Waits lead from the later node back to the earlier one's stream: the first is on the later node's stream, each next one
-	// on the stream that the one before waits for. Empty for BySameStream and NotEnforced.
+	// Waits lead from the later node back to the stream of the earlier one: the first wait is on the later node's stream, and each further one
+	// is on the stream that the one before it waits for. Empty for BySameStream and NotEnforced.
 	Waits []WaitLink
 }
 
@@ -44,8 +44,8 @@ type WaitLink struct {
 	Held   dag.NodeID // the first node that the wait holds back
 }
 
-// Explain says for every dependency of a graph how a plan enforces it, in the order of the graph's edges. The plan need not pass
-// [Verify]; an error is a *Violation that says why the plan is no schedule.
+// Explain returns for every dependency of a graph how a plan enforces it, in the order of the graph's edges. The plan need not pass
+// [Verify]. An error is a *Violation that tells why the plan is not a schedule.
 func Explain(g *dag.Graph, p *plan.Plan) ([]Enforcement, error) {
 	s, v := readSchedule(g, p)
 	if v != nil {
@@ -132,7 +132,7 @@ func newExplainer(p *plan.Plan, s *schedule) *explainer {
 	return x
 }
 
-// walk answers the given edges, whose sources are among the streams from low, in submission order of the later node.
+// walk explains the given edges, in submission order of the later node. Their sources are on the followed streams, which start at low.
 func (x *explainer) walk(low int, edges []dag.Edge, asked []int32, found []Enforcement) {
 	w := x.wide
 	clear(x.streams)
@@ -189,7 +189,7 @@ func (x *explainer) chain(stream int32, from spot, low int) []WaitLink {
 	return links
 }
 
-// Text says it in words: "stream 1 waits on event 3 before ...".
+// Text describes the enforcement: "stream 1 waits on event 3 before ...".
 func (e *Enforcement) Text(g *dag.Graph) string {
 	edge := g.Edges()[e.Edge]
 	switch e.How {

@@ -1,5 +1,5 @@
-// The proof of a memory layout: every device buffer inside its arena, and bytes shared only by buffers that are never alive
-// together. Shares nothing with the making of layouts.
+// The proof of a memory layout: every device buffer lies in its arena, and only buffers that are never alive together share bytes. Shares
+// no code with the layout.
 
 package proof
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// deviceEnds is where each device's arena ends; devices are few, so they are searched one by one.
+// deviceEnds holds the end of each device's arena. There are few devices, so a linear search finds one.
 type deviceEnds []deviceEnd
 
 type deviceEnd struct {
@@ -19,7 +19,7 @@ type deviceEnd struct {
 	end    int64
 }
 
-// of is the end of a device's arena, for reading and writing.
+// of returns the end of a device's arena, to read or change.
 func (d *deviceEnds) of(device int32) *int64 {
 	for i := range *d {
 		if (*d)[i].device == device {
@@ -30,8 +30,8 @@ func (d *deviceEnds) of(device int32) *int64 {
 	return &(*d)[len(*d)-1].end
 }
 
-// checkMemory returns the first fault of a plan's layout. readFirst says by buffer whether a replay reads bytes of it that it has not
-// written.
+// checkMemory returns the first fault of a plan's layout. readFirst tells for each buffer whether a replay reads bytes of it before writing
+// them.
 func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, readFirst []bool) *Violation {
 	ends, v := checkPlacements(g, p)
 	if v != nil {
@@ -56,7 +56,7 @@ func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, re
 	return nil
 }
 
-// CheckPlaced returns what is wrong with a plan's placements, each by itself, as a *Violation.
+// CheckPlaced checks each of a plan's placements by itself. The error is a *Violation.
 func CheckPlaced(g *dag.Graph, p *plan.Plan) error {
 	_, v := checkPlacements(g, p)
 	return violationError(v)
@@ -89,12 +89,12 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 	return ends, nil
 }
 
-// checkPlacement checks that the k-th placement is a buffer's, and by itself right.
+// checkPlacement checks that the k-th placement is that of a buffer, and correct by itself.
 func checkPlacement(g *dag.Graph, p *plan.Plan, k int, buffer dag.BufferID) *Violation {
 	b := &g.Buffers[buffer]
 	var v *Violation
 	if k >= len(p.Memory) || p.Memory[k].Buffer > buffer {
-		v = newViolation(plan.ErrMemory, "the plan has no place for %q", plan.BufferName(g, buffer)).fix("lay the memory out again")
+		v = newViolation(plan.ErrMemory, "the plan does not place %q", plan.BufferName(g, buffer)).fix("lay the memory out again")
 	} else if m := p.Memory[k]; m.Buffer < buffer {
 		v = newViolation(plan.ErrMemory, "placement %d is of %q, which is not the next device buffer", k, plan.BufferName(g, m.Buffer)).
 			fix("list every device buffer once, by id")
@@ -117,7 +117,7 @@ func checkArena(p *plan.Plan, ends deviceEnds) *Violation {
 	total := int64(0)
 	for _, d := range ends {
 		if total > math.MaxInt64-d.end {
-			return newViolation(plan.ErrMemory, "the arenas together need more bytes than can be counted")
+			return newViolation(plan.ErrMemory, "the arenas together need more than 2^63 - 1 bytes")
 		}
 		total += d.end
 	}
@@ -128,7 +128,7 @@ func checkArena(p *plan.Plan, ends deviceEnds) *Violation {
 	return nil
 }
 
-// anyShared says whether bytes may be shared: not where placements simply follow each other.
+// anyShared reports whether any bytes may be shared. That is not so if placements simply follow each other.
 func anyShared(p *plan.Plan) bool {
 	var ends deviceEnds
 	var end *int64
@@ -148,15 +148,14 @@ func anyShared(p *plan.Plan) bool {
 	return false
 }
 
-// checkKept returns which buffers the plan keeps, or the first fault of its list. It must have every buffer whose bytes mean
-// something before the first replay, after the last or from one replay to the next. Scratch means nothing outside the kernel that it
-// was made for.
+// checkKept returns which buffers the plan keeps, or the first fault of its list. The list must have every buffer whose contents matter
+// before the first replay, after the last, or from one replay to the next. Scratch has no contents outside its kernel.
 func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation) {
 	kept := make([]bool, len(g.Buffers))
 	last := int32(-1)
 	for k, b := range p.Kept {
 		if b <= dag.BufferID(last) || int(b) >= len(g.Buffers) || g.Buffers[b].Place != dag.Device {
-			return nil, newViolation(plan.ErrMemory, "entry %d of the buffers that the plan keeps is %q: it must list device buffers once, by id", k, plan.BufferName(g, b)).
+			return nil, newViolation(plan.ErrMemory, "entry %d of the plan's kept buffers is %q: the list must have device buffers only, each once, in the order of ids", k, plan.BufferName(g, b)).
 				fix("plan this graph again")
 		}
 		kept[b], last = true, int32(b)
@@ -171,7 +170,7 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 		case b.Init != nil:
 			reason = "has contents before the first replay"
 		case b.Save != "" || b.Expect != nil:
-			reason = "is looked at after the last replay"
+			reason = "is read after the last replay"
 		case readFirst[i] && !b.Scratch:
 			reason = "is read before it is written"
 		default:
@@ -184,24 +183,24 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 	return kept, nil
 }
 
-// touch is the last access of a placement on one stream, so far.
+// touch is the last access to a placement on one stream so far.
 type touch struct {
 	stream, node int32
 	next         int32 // another of the placement, plus 1
 }
 
-// placementState is what a walk knows of a placement.
+// placementState is what a walk knows about a placement.
 type placementState struct {
 	touches int32 // plus 1: the first of a list
-	before  int32 // plus 1: the first of a list of those it took bytes from
+	before  int32 // plus 1: the first of a list of the placements that it took bytes from
 	after   int32 // plus 1: the placement that took bytes from it
 	kept    bool
 }
 
-// displacedBy is an entry of the list of those that a placement took bytes from.
+// displacedBy is an entry in the list of the placements that a placement took bytes from.
 type displacedBy struct{ placement, next int32 }
 
-// deviceArenas are the arenas of the devices.
+// deviceArenas holds the arenas of all devices.
 type deviceArenas []deviceArena
 
 type deviceArena struct {
@@ -219,9 +218,9 @@ func (d *deviceArenas) of(device int32) *arena {
 	return &(*d)[len(*d)-1].arena
 }
 
-// memoryWalk follows who has which bytes. A placement takes its bytes at its first access in submission order; all accesses of
-// those that had them must have finished before it starts on any stream, and none may come later. What holds for these holds
-// for those that had the bytes before them.
+// memoryWalk follows which placement has which bytes. A placement takes its bytes at its first access in submission order. All accesses to
+// the placements that had these bytes must have finished before it starts on any stream, and none may come later. The same was checked
+// between those placements and the ones that had the bytes before them.
 type memoryWalk struct {
 	g          *dag.Graph
 	p          *plan.Plan
@@ -246,7 +245,7 @@ func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
 	return m
 }
 
-// walk checks what happens on the source streams from low.
+// walk checks the accesses on the source streams from low.
 func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violation) {
 	m.low, m.width = low, clocks.width()
 	for b, kept := range kept {
@@ -273,7 +272,7 @@ func (m *memoryWalk) walk(clocks clockSource, low int, kept []bool) (v *Violatio
 	}
 }
 
-// checkUnused checks that what no node uses stays off bytes that are kept.
+// checkUnused checks that buffers that no node uses do not share bytes with kept buffers.
 func (m *memoryWalk) checkUnused() *Violation {
 	for k := range int32(len(m.placements)) {
 		t := &m.placements[k]
@@ -302,7 +301,7 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 		at = m.touches[at-1].next
 	}
 	if at > 0 {
-		m.touches[at-1].node = node // what comes before the stream's first access comes before this one
+		m.touches[at-1].node = node // what comes before the first access on this stream also comes before this one
 		return nil
 	}
 	if t.touches == 0 {
@@ -325,7 +324,7 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 	return nil
 }
 
-// take gives a placement its bytes and lists who had them.
+// take gives a placement its bytes and lists the placements that had them.
 func (m *memoryWalk) take(k int32) {
 	at := &m.p.Memory[k]
 	t := &m.placements[k]
@@ -348,10 +347,10 @@ func (m *memoryWalk) overlap(a, b int32) *Violation {
 	return v
 }
 
-// keptViolation reports a buffer that shares bytes though it must keep its own.
+// keptViolation reports a buffer that shares bytes although it must not.
 func (m *memoryWalk) keptViolation(kept, other int32) *Violation {
 	v := m.overlap(kept, other)
-	v.Problem = fmt.Sprintf("%q must keep its bytes for the whole program, but %q is placed on bytes [%d:%d) of device %d too",
+	v.Problem = fmt.Sprintf("%q must keep its bytes for the whole program, but %q is also placed on bytes [%d:%d) of device %d",
 		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[kept].Device)
 	return v.fix("place %q elsewhere", v.OtherName)
 }
@@ -367,12 +366,12 @@ func (m *memoryWalk) reuseViolation(k, after, node int32) *Violation {
 	v.BeforeName = plan.NodeName(m.g, v.Before)
 	v.Stream, v.BeforeStream = m.s.spots[node].stream, m.s.spots[v.Before].stream
 	v.Op = m.s.opOf(m.p, dag.NodeID(node))
-	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d) uses the first after %q (stream %d) has used the second",
+	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d) uses the first buffer after %q (stream %d) has used the second",
 		v.BufferName, v.OtherName, v.Lo, v.Hi, m.p.Memory[k].Device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
 	return v.fix("place %q elsewhere", v.OtherName)
 }
 
-// sharedViolation reports two buffers that share bytes while both are alive: one is used at node from, the other at node to.
+// sharedViolation reports two buffers that share bytes while both are alive: node from uses one, node to the other.
 func (m *memoryWalk) sharedViolation(a, b, from, to int32) *Violation {
 	v := m.overlap(a, b).node(m.g, dag.NodeID(to))
 	v.Before, v.BeforeName = dag.NodeID(from), plan.NodeName(m.g, dag.NodeID(from))
@@ -384,7 +383,7 @@ func (m *memoryWalk) sharedViolation(a, b, from, to int32) *Violation {
 			v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream)
 		return v.fix("place %q elsewhere", v.OtherName)
 	}
-	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d), which uses the second, is not ordered after %q (stream %d), which uses the first",
+	v.Problem = fmt.Sprintf("%q and %q share bytes [%d:%d) of device %d, but %q (stream %d), which uses the second buffer, is not ordered after %q (stream %d), which uses the first",
 		v.BufferName, v.OtherName, v.Lo, v.Hi, device, v.NodeName, v.Stream, v.BeforeName, v.BeforeStream)
 	return v.fix("place %q elsewhere, or let stream %d wait before %q for an event recorded on stream %d after %q",
 		v.OtherName, v.Stream, v.NodeName, v.BeforeStream, v.BeforeName)

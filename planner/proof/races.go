@@ -1,4 +1,4 @@
-// Everything that a plan leaves unenforced, each with the line that would put it right. Stops at nothing, changes nothing.
+// All dependencies that a plan does not enforce, each with the line that would fix it.
 
 package proof
 
@@ -10,18 +10,18 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Unenforced is what a plan does not order though its graph asks for it.
+// Unenforced holds the dependencies of a graph that a plan does not enforce.
 type Unenforced struct {
-	// Violations are the pairs to mend, by Node and then Before, as many as were asked for. A dependency that holds once these are mended is not
-	// among them: of an unordered stretch of two streams only its closest pair is.
+	// Violations are the pairs to fix, by Node and then Before, as many as were asked for. A dependency that holds once others are fixed is
+	// not among them: if a stretch of two streams is unordered, only its closest pair is.
 	Violations []*Violation
-	Roots      int // pairs to mend in all
+	Roots      int // all pairs to fix
 	Total      int // dependencies that do not hold
 }
 
-// Violations lists the dependencies that a plan does not enforce: for sync: explicit, the data races of the schedule. Each comes with
-// both nodes, what they do, their streams, the bytes, and the after: line that would order them. It returns at most so many (0: all). The error is a
-// *Violation where the plan is not a schedule at all.
+// Violations lists the dependencies that a plan does not enforce: for sync: explicit, the data races of the schedule. Each comes with both
+// nodes, what they do, their streams, the bytes, and the after: line that would order them. most limits how many are listed (0: all). The
+// error is a *Violation if the plan is not a schedule at all.
 func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 	s, v := readSchedule(g, p)
 	if v != nil {
@@ -48,7 +48,7 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 		}
 		return true
 	})
-	// As if all of them were mended, those that others then imply say nothing of their own.
+	// Count all of them as fixed: those that others then imply need no fix of their own.
 	var a *ancestry
 	if explicit {
 		_, a = declaredOrder(g, p, s, forward)

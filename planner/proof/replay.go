@@ -1,4 +1,4 @@
-// The proof of what is submitted: a replay is the plan between a fork and a join, so that two replays of one instance never overlap.
+// The proof of a replay, which is the plan between a fork and a join: two replays of one instance never overlap.
 
 package proof
 
@@ -7,12 +7,11 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Replay proves that replays can follow each other, or returns what is wrong first, as a *Violation. The plan is taken to have
-// passed [Verify].
+// Replay proves that replays can follow each other, or returns the first fault as a *Violation. The plan must have passed [Verify].
 //
-// Two consecutive replays of one instance use the same streams, events and memory. Stream 0, the origin, orders the end of the
-// first before the beginning of the second, so they never overlap if each launch comes after what the origin begins with and before
-// what it ends with. Replays on different instances run side by side, so none may need what another leaves behind.
+// Two consecutive replays of one instance use the same streams, events and memory. Stream 0, the origin, orders the end of the first
+// before the beginning of the second. So they never overlap if each launch comes after the beginning of the origin and before its end.
+// Replays of different instances run side by side, so none may need what another leaves behind.
 func Replay(g *dag.Graph, p *plan.Plan, r *plan.Replay) error {
 	if v := checkReplayOps(g, p, r); v != nil {
 		return v
@@ -26,7 +25,7 @@ func Replay(g *dag.Graph, p *plan.Plan, r *plan.Replay) error {
 	return violationError(checkInstances(g, r))
 }
 
-// checkReplayOps checks that a replay is the plan's ops, in their order, with more records and waits on events of their own.
+// checkReplayOps checks that a replay has the plan's ops in their order, and besides them only records and waits on events of its own.
 func checkReplayOps(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	if _, v := readSchedule(g, p); v != nil {
 		return v
@@ -39,7 +38,7 @@ func checkReplayOps(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	at := 0 // in p.Order
 	for k, op := range r.Ops {
 		if op.Stream < 0 || int(op.Stream) >= len(p.Streams) {
-			return newViolation(plan.ErrPlanShape, "op %d of the replay is on stream %d of %d", k, op.Stream, len(p.Streams)).at(k, -1)
+			return newViolation(plan.ErrPlanShape, "op %d of the replay is on stream %d, but the plan has %d streams", k, op.Stream, len(p.Streams)).at(k, -1)
 		}
 		if op.Kind == plan.Launch || op.Event < p.Events {
 			if at == len(p.Order) || p.Order[at] != op.Stream || p.Streams[op.Stream].Ops[next[op.Stream]] != op.Op {
@@ -50,7 +49,7 @@ func checkReplayOps(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 			continue
 		}
 		if op.Kind > plan.Wait || op.Event >= r.Events {
-			return newViolation(plan.ErrPlanShape, "op %d of the replay is of kind %d on event %d of %d", k, uint8(op.Kind), op.Event, r.Events).at(k, op.Stream)
+			return newViolation(plan.ErrPlanShape, "op %d of the replay is of kind %d on event %d, but the replay has %d events", k, uint8(op.Kind), op.Event, r.Events).at(k, op.Stream)
 		}
 		own := op.Event - p.Events
 		switch {
@@ -72,7 +71,7 @@ func checkReplayOps(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	return nil
 }
 
-// checkFork checks that each launch comes after what the origin begins with.
+// checkFork checks that each launch comes after the beginning of the origin.
 func checkFork(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	stream, event := make([]bool, len(p.Streams)), make([]bool, r.Events)
 	if len(stream) > 0 {
@@ -94,8 +93,8 @@ func checkFork(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	return nil
 }
 
-// checkJoin checks that each launch comes before what the origin ends with. It walks backwards: a stream counts once its end is one
-// that the origin waits for.
+// checkJoin checks that each launch comes before the end of the origin. It walks backwards: a stream counts as joined from the point that
+// the origin waits for.
 func checkJoin(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	stream, event := make([]bool, len(p.Streams)), make([]bool, r.Events)
 	if len(stream) > 0 {
@@ -106,7 +105,7 @@ func checkJoin(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 		switch op.Kind {
 		case plan.Record:
 			stream[op.Stream] = stream[op.Stream] || event[op.Event]
-			event[op.Event] = false // what waits before this means an earlier record
+			event[op.Event] = false // waits before this refer to an earlier record
 		case plan.Wait:
 			event[op.Event] = event[op.Event] || stream[op.Stream]
 		case plan.Launch:
@@ -119,8 +118,8 @@ func checkJoin(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 	return nil
 }
 
-// checkInstances checks that replays that run side by side need nothing of each other: no byte that a replay reads before it has
-// written it may be written by the replay too.
+// checkInstances checks that replays that run side by side do not depend on each other: a replay must not write bytes that it also reads
+// before it has written them.
 func checkInstances(g *dag.Graph, r *plan.Replay) *Violation {
 	if r.Instances < 1 {
 		return newViolation(plan.ErrPlanShape, "%d replays in flight: there must be at least 1", r.Instances)
@@ -139,7 +138,7 @@ func checkInstances(g *dag.Graph, r *plan.Replay) *Violation {
 	return nil
 }
 
-// declaredSchedule has all nodes on one stream, as they are declared.
+// declaredSchedule returns a schedule with all nodes on one stream, in declared order.
 func declaredSchedule(g *dag.Graph) *schedule {
 	s := &schedule{spots: make([]spot, g.Len()), order: make([]int32, g.Len())}
 	for i := range s.spots {

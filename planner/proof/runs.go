@@ -1,4 +1,4 @@
-// Runs: all bytes of a buffer, cut where accesses begin and end.
+// Runs: the bytes of a buffer, cut where accesses begin and end.
 
 package proof
 
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// runsInChunk is how many runs one chunk holds at most: few enough to move, many enough that chunks are few.
+// runsInChunk is the most runs in one chunk: few enough to move quickly, enough that there are few chunks.
 const runsInChunk = 256
 
 // byteRuns are the runs of a buffer, ascending and without gaps. Most buffers are touched as a whole, and have one.
@@ -50,7 +50,7 @@ func (b *byteRuns) from(w *accessWalk, lo, hi int64) runAt {
 	return b.find(lo)
 }
 
-// spread puts the runs of a buffer that had only one into a chunk, with what lies around it.
+// spread puts the single run of a buffer into a chunk, together with the bytes around it.
 func (b *byteRuns) spread() {
 	chunk := make([]byteRun, 0, 8)
 	if b.first.lo > lowest {
@@ -90,7 +90,7 @@ func (b *byteRuns) cut(w *accessWalk, byte int64) {
 	b.chunks[at.chunk] = chunk
 }
 
-// join makes one run, just written, of those from a place up to a byte.
+// join replaces the runs from a place up to a byte by one run that was just written.
 func (b *byteRuns) join(first runAt, hi int64, writer int32) {
 	if b.chunks == nil {
 		b.first.writer = writer
@@ -102,7 +102,7 @@ func (b *byteRuns) join(first runAt, hi int64, writer int32) {
 		return
 	}
 	r.hi = hi
-	// Drop what follows up to hi: the rest of this chunk, whole chunks, the beginning of the last.
+	// Drop the runs up to hi: the rest of this chunk, whole chunks, the beginning of the last chunk.
 	c := first.chunk
 	end := first.index + 1
 	for end < len(b.chunks[c]) && b.chunks[c][end].lo < hi {

@@ -1,4 +1,4 @@
-// What happens before what, from a plan's ops alone: stream order, records and waits. Knows nothing of how a plan was made.
+// What happens before what, from a plan's ops alone: stream order, records and waits. Does not depend on how the plan was made.
 
 package proof
 
@@ -15,8 +15,8 @@ import (
 // means that it never is.
 type spot struct{ stream, pos int32 }
 
-// schedule is a plan whose ops have been read and found to be whole: every id in range, every node launched once, every wait
-// after the record it means.
+// schedule is a plan whose ops have been read and found valid: every id is in range, every node is launched once, and every wait comes
+// after its record.
 type schedule struct {
 	spots []spot  // by node
 	order []int32 // nodes in submission order
@@ -27,7 +27,7 @@ type schedule struct {
 	recorded []int32 // by event, the node that its latest record follows, plus 1
 }
 
-// ranks are the nodes' places in the submission order.
+// ranks returns the nodes' places in the submission order.
 func (s *schedule) ranks() []int32 {
 	if s.rank == nil {
 		s.rank = make([]int32, len(s.spots))
@@ -38,7 +38,7 @@ func (s *schedule) ranks() []int32 {
 	return s.rank
 }
 
-// opOf is the launch of a node in the plan's order.
+// opOf returns the index of a node's launch in the plan's order.
 func (s *schedule) opOf(p *plan.Plan, node dag.NodeID) int32 {
 	if s.ops == nil {
 		s.ops = make([]int32, len(s.spots))
@@ -66,7 +66,7 @@ func readSchedule(g *dag.Graph, p *plan.Plan) (*schedule, *Violation) {
 	return s, nil
 }
 
-// read walks the submission order once. Plans come from files too, so nothing in one is trusted.
+// read walks the submission order once. Plans also come from files, so nothing in them is trusted.
 func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 	if v := checkCounts(g, p); v != nil {
 		return v
@@ -83,12 +83,12 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 	spots, recorded := s.spots, s.recorded
 	for k, stream := range p.Order {
 		if stream < 0 || int(stream) >= streams {
-			return newViolation(plan.ErrPlanShape, "order[%d] names stream %d of %d", k, stream, streams).at(k, -1)
+			return newViolation(plan.ErrPlanShape, "order[%d] is stream %d, but the plan has %d streams", k, stream, streams).at(k, -1)
 		}
 		ops := p.Streams[stream].Ops
 		at := next[stream]
 		if int(at) >= len(ops) {
-			return newViolation(plan.ErrPlanShape, "order[%d] takes op %d of stream %d, which has %d", k, at, stream, len(ops)).at(k, stream)
+			return newViolation(plan.ErrPlanShape, "order[%d] takes op %d of stream %d, which has only %d ops", k, at, stream, len(ops)).at(k, stream)
 		}
 		next[stream]++
 		op := &ops[at]
@@ -99,7 +99,7 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 			launched[stream]++
 			if spots[op.Node].pos != 0 {
 				return newViolation(plan.ErrPlanShape, "%q is launched twice, on streams %d and %d", plan.NodeName(g, op.Node), spots[op.Node].stream, stream).
-					node(g, op.Node).at(k, stream).fix("take one launch out")
+					node(g, op.Node).at(k, stream).fix("remove one of the launches")
 			}
 			spots[op.Node] = spot{stream, launched[stream]}
 			s.order = append(s.order, int32(op.Node))
@@ -110,7 +110,7 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 			return newViolation(plan.ErrPlanShape, "op %d of stream %d is of unknown kind %d", at, stream, uint8(op.Kind)).at(k, stream)
 		}
 		if op.Event < 0 || op.Event >= p.Events {
-			v := newViolation(plan.ErrPlanShape, "op %d of stream %d names event %d of %d", at, stream, op.Event, p.Events).at(k, stream)
+			v := newViolation(plan.ErrPlanShape, "op %d of stream %d uses event %d, but the plan has %d events", at, stream, op.Event, p.Events).at(k, stream)
 			v.Event = op.Event
 			return v
 		}
@@ -173,7 +173,7 @@ func lastLaunch(g *dag.Graph, node dag.NodeID) string {
 	return fmt.Sprintf("%q", plan.NodeName(g, node))
 }
 
-// checkCounts refuses what would make the walk itself unsafe, such as a number of events that no op backs.
+// checkCounts refuses numbers that would make the walk itself unsafe, such as more events than records.
 func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
 	if p == nil {
 		return newViolation(plan.ErrPlanShape, "there is no plan")
@@ -189,23 +189,23 @@ func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
 	}
 	switch {
 	case len(p.Streams) > math.MaxInt32 || ops > math.MaxInt32:
-		return newViolation(plan.ErrPlanShape, "the plan has %d streams and %d ops, more than ids can count", len(p.Streams), ops)
+		return newViolation(plan.ErrPlanShape, "the plan has %d streams and %d ops; each must be less than 2^31", len(p.Streams), ops)
 	case len(p.Order) != ops:
 		return newViolation(plan.ErrPlanShape, "the order has %d entries, the streams have %d ops", len(p.Order), ops)
 	case p.Events < 0 || int(p.Events) > records:
-		return newViolation(plan.ErrPlanShape, "the plan asks for %d events and has %d records", p.Events, records)
+		return newViolation(plan.ErrPlanShape, "the plan needs %d events, but has only %d records", p.Events, records)
 	case p.Stats.Nodes != 0 && p.Stats.Nodes != g.Len():
 		return newViolation(plan.ErrOtherGraph, "the plan was made for a graph of %d nodes, this one has %d", p.Stats.Nodes, g.Len())
 	}
 	return nil
 }
 
-// wrongWait says why a wait does not wait for what it names. recorded is the node of the event's latest record, or -1.
+// wrongWait tells why a wait does not wait for the node that it names. recorded is the node of the event's latest record, or -1.
 func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, recorded int32) *Violation {
 	if cycle := waitCycle(g, p); cycle != "" {
 		v := newViolation(ErrDeadlock, "waits form a cycle: %s", cycle).at(k, stream)
 		v.Event = op.Event
-		return v.fix("take one of these waits out")
+		return v.fix("remove one of these waits")
 	}
 	name := plan.NodeName(g, op.Node)
 	var v *Violation
@@ -224,7 +224,7 @@ func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, rec
 	return v.at(k, stream)
 }
 
-// recordSubmitted finds the record that a wait names after position k of the order; -1 where there is none.
+// recordSubmitted finds the record that a wait names after position k of the order; -1 if there is none.
 func recordSubmitted(p *plan.Plan, k int, wait *plan.Op) int {
 	found := -1
 	forEachOp(p, func(at int, _ int32, op *plan.Op) {
@@ -248,7 +248,7 @@ func forEachOp(p *plan.Plan, visit func(at int, stream int32, op *plan.Op)) {
 	}
 }
 
-// waitCycle looks for a cycle of streams that wait for each other, each wait meaning the record it names wherever that is. It
+// waitCycle looks for a cycle of streams that wait for each other, where each wait refers to the record that it names, wherever that is. It
 // returns the nodes waited for, or "".
 func waitCycle(g *dag.Graph, p *plan.Plan) string {
 	type recordKey struct {
@@ -274,7 +274,7 @@ func waitCycle(g *dag.Graph, p *plan.Plan) string {
 		at, ok := records[recordKey{op.Event, op.Node}]
 		return at, ok && at[1] >= done[at[0]]
 	}
-	waiting := map[[2]int32][]int32{} // streams that stand before a wait, by the record they need
+	waiting := map[[2]int32][]int32{} // streams that are stopped at a wait, by the record they need
 	var ready []int32
 	for s := range p.Streams {
 		ready = append(ready, int32(s))
@@ -304,7 +304,7 @@ func waitCycle(g *dag.Graph, p *plan.Plan) string {
 	return ""
 }
 
-// cycleThrough follows blocked streams from one of them until the cycle closes, and says it from its lowest stream.
+// cycleThrough follows blocked streams until the cycle closes, and describes the cycle from its lowest stream.
 func cycleThrough(g *dag.Graph, p *plan.Plan, done []int32, need func(int32) ([2]int32, bool), from int32) string {
 	seen := make([]bool, len(p.Streams))
 	for !seen[from] {
@@ -320,10 +320,13 @@ func cycleThrough(g *dag.Graph, p *plan.Plan, done []int32, need func(int32) ([2
 	stream := lowest
 	for {
 		at, _ := need(stream)
-		fmt.Fprintf(&text, "stream %d waits for %q on ", stream, plan.NodeName(g, p.Streams[stream].Ops[done[stream]].Node))
-		stream = at[0]
+		node := plan.NodeName(g, p.Streams[stream].Ops[done[stream]].Node)
 		if stream == lowest {
-			fmt.Fprintf(&text, "stream %d", stream)
+			fmt.Fprintf(&text, "stream %d waits for %q on stream %d", stream, node, at[0])
+		} else {
+			fmt.Fprintf(&text, ", which waits for %q on stream %d", node, at[0])
+		}
+		if stream = at[0]; stream == lowest {
 			return text.String()
 		}
 	}

@@ -1,12 +1,12 @@
-// Scratch memory and sorting by small keys, the proof's own: it shares no code with the making of plans.
+// Scratch memory and sorting by small keys. The proof has its own, because it shares no code with the planner.
 
 package proof
 
-// mostKept is how many nodes a graph may have for scratch memory of its size to be kept. For larger ones to allocate costs
-// little beside the work, and what is kept unused would be much.
+// mostKept is the most nodes of a graph whose scratch memory is kept. For larger graphs, allocation costs little compared with the work,
+// and unused memory would be large.
 const mostKept = 1 << 15
 
-// sized returns a slice of n entries that hold anything.
+// sized returns a slice of n entries with unspecified values.
 func sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -21,8 +21,8 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// countingSort orders 0..n-1 (or the given order, which it keeps among equals) by a key below keys: a list for each key, filled from the
-// back.
+// countingSort orders 0..n-1 by a key below keys. If an order is given, it sorts that instead, stably. It makes a list for each key, filled
+// from the back.
 func countingSort(n, keys int, order []int32, key func(int32) int32) []int32 {
 	lists, next := make([]int32, keys), make([]int32, n) // plus 1
 	for i := n - 1; i >= 0; i-- {

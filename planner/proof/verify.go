@@ -1,8 +1,7 @@
-// The proof of a plan: from its ops alone, whether everything the graph asks for is enforced and no two live buffers share
-// bytes. Shares nothing with the making of plans.
+// The proof of a plan: checks from its ops alone that every dependency is enforced and that no two live buffers share bytes.
 
-// Package proof proves plans right, from their ops and the graph's accesses alone. It imports nothing that makes plans, so that it
-// cannot believe them.
+// Package proof proves plans correct, from their ops and the graph's accesses alone. It imports nothing that makes plans, so that a mistake
+// there cannot be repeated here.
 package proof
 
 import (
@@ -12,17 +11,18 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Verify proves that a plan is right for a graph, or returns what is wrong first, as a *Violation.
+// Verify proves that a plan is correct for a graph, or returns the first fault as a *Violation.
 //
-// It derives what happens before what from the plan's ops alone: the order of each stream, and waits, each of which means the
-// latest record of its event in the submission order. Right means: every node is launched once, on a stream of its device and
-// priority, nodes bound to one stream share one; no wait comes before its record; every dependency of the graph is enforced;
-// every device buffer lies in the arena of its device, aligned, and shares bytes only with buffers that are not alive when it is.
+// It derives what happens before what from the plan's ops alone: from the order of each stream, and from waits, each of which refers to the
+// latest record of its event in the submission order. A plan is correct if every node is launched once, on a stream of its device and
+// priority; nodes bound to one stream share a stream; no wait comes before its record; every dependency of the graph is enforced; and
+// every device buffer lies in the arena of its device, aligned, and shares bytes only with buffers that are not alive at the same time.
 //
-// Under sync: explicit only after: and the order of nodes that are bound to one stream count, so data hazards can remain, whatever
-// else the plan happens to order. They are looked for last: an error that matches [ErrRace] means that all else is right. [Violations] lists them all.
+// Under sync: explicit only after: and the order of nodes that are bound to one stream count, so data hazards can remain, whatever else the
+// plan happens to order. They are checked last: an error that matches [ErrRace] means that everything else is correct. [Violations] lists
+// all of them.
 //
-// A plan may come from anywhere; ids out of range and the like are errors too. The proof holds for the byte ranges that the
+// A plan may come from anywhere: ids out of range are reported too. The proof holds for the byte ranges that the
 // graph declares.
 func Verify(g *dag.Graph, p *plan.Plan) error {
 	c := proofs.Get().(*proof)
@@ -34,14 +34,14 @@ func Verify(g *dag.Graph, p *plan.Plan) error {
 	return violationError(v)
 }
 
-// proof is what Verify keeps while it checks a plan.
+// proof is the state of Verify.
 type proof struct {
 	schedule schedule
 	clocks   planClocks
 	walk     accessWalk
 }
 
-// proofs keeps the memory of proofs that are done.
+// proofs keeps the memory of finished proofs for reuse.
 var proofs = sync.Pool{New: func() any { return new(proof) }}
 
 // check returns the first violation.
@@ -69,7 +69,7 @@ func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
 	return checkMemory(g, p, s, clocks, readFirst)
 }
 
-// violationError keeps a nil *Violation from becoming an error that is not nil.
+// violationError returns nil for a nil *Violation, which would otherwise become an error that is not nil.
 func violationError(v *Violation) error {
 	if v == nil {
 		return nil
@@ -93,8 +93,8 @@ func checkDeclared(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource) 
 	return hazardViolation(g, p, s, dag.Edge{From: dag.NodeID(first.from), To: dag.NodeID(first.to), Buffer: -1, Why: dag.After})
 }
 
-// VerifySingleUse checks that no event is recorded twice. A program that several threads submit needs such a plan, besides what [Verify] checks: a wait
-// means the latest record submitted, and across threads there is no order of submission to tell which that is.
+// VerifySingleUse checks that no event is recorded twice. A program that several threads submit needs this besides what [Verify] checks: a
+// wait refers to the latest record submitted, and several threads have no common submission order that determines it.
 func VerifySingleUse(g *dag.Graph, p *plan.Plan) error {
 	if v := checkCounts(g, p); v != nil {
 		return v

@@ -1,4 +1,4 @@
-// Violations: what is wrong with a plan, in values that callers branch on and one line that people read. Finds none itself.
+// Violations: what is wrong with a plan, as values for callers and as one line of text for people.
 
 package proof
 
@@ -15,7 +15,7 @@ import (
 var (
 	// ErrWrongStream: a node is on a stream of another device or priority, or not on the stream it is bound to.
 	ErrWrongStream = errors.New("node on a wrong stream")
-	// ErrEvent: a wait does not mean what it says: its event is recorded later, never, or again in between.
+	// ErrEvent: a wait refers to a wrong record: its event is recorded later, never, or again in between.
 	ErrEvent = errors.New("wait for a wrong record")
 	// ErrDeadlock: waits form a cycle.
 	ErrDeadlock = errors.New("waits form a cycle")
@@ -28,7 +28,7 @@ var (
 // Violation is one thing that is wrong with a plan. Ids are -1 and names empty where they do not apply.
 type Violation struct {
 	Fault        error      // ErrHazard and the like
-	Node         dag.NodeID // the node that starts too early, or that the fault is at
+	Node         dag.NodeID // the node that starts too early, or where the fault is
 	Before       dag.NodeID // the node that must have finished
 	NodeName     string     // as declared
 	BeforeName   string
@@ -45,11 +45,11 @@ type Violation struct {
 	Access       dag.Mode // what Node does with the bytes
 	BeforeAccess dag.Mode
 	Problem      string // what is wrong
-	Fix          string // what would put it right
+	Fix          string // what would fix it
 	Line         string // ErrHazard: the line to add to Node's declaration, such as "after: [up_x]"
 }
 
-// Error says what is wrong and what would fix it.
+// Error tells what is wrong and what would fix it.
 func (v *Violation) Error() string {
 	if v.Fix == "" {
 		return v.Problem
@@ -84,7 +84,7 @@ func (v *Violation) fix(format string, args ...any) *Violation {
 	return v
 }
 
-// afterLine is the after: line of a node's declaration once it also names before.
+// afterLine returns the after: line of a node's declaration with before added.
 func afterLine(g *dag.Graph, node, before int32) string {
 	var names []string
 	for _, a := range g.Nodes[node].After {
@@ -127,7 +127,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 	return v.fix("stream %d must wait before %q for an event recorded on stream %d after %q", to.stream, v.NodeName, from.stream, v.BeforeName)
 }
 
-// modeOn is what a node does with the bytes of an edge.
+// modeOn returns how a node accesses the bytes of an edge.
 func modeOn(g *dag.Graph, node dag.NodeID, e dag.Edge) dag.Mode {
 	var mode dag.Mode
 	for _, a := range g.Accesses(node) {

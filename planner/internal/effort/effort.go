@@ -37,7 +37,7 @@ func Parse(name string) (Effort, error) {
 			return Effort(i), nil
 		}
 	}
-	return Quick, fmt.Errorf("%w %q: there are %s", ErrEffort, name, strings.Join(names[:], ", "))
+	return Quick, fmt.Errorf("%w %q: the efforts are %s", ErrEffort, name, strings.Join(names[:], ", "))
 }
 
 // Valid reports whether e is one of the efforts.

@@ -21,7 +21,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, Quick, e)
 	_, err = Parse("hard")
 	require.ErrorIs(t, err, ErrEffort)
-	require.EqualError(t, err, `unknown effort "hard": there are quick, normal, thorough`)
+	require.EqualError(t, err, `unknown effort "hard": the efforts are quick, normal, thorough`)
 	require.False(t, Effort(3).Valid())
 	require.Equal(t, "effort 3", Effort(3).String())
 }

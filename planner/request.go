@@ -1,0 +1,130 @@
+// One request to plan: its options with defaults filled in, and a plan by one strategy.
+
+package planner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/model"
+)
+
+// mostStreams limits Options.Streams: planning takes memory for each possible stream, and no device runs this many at once.
+const mostStreams = 1 << 16
+
+// request holds the arguments of New with defaults filled in.
+type request struct {
+	ctx       context.Context
+	g         *dag.Graph
+	o         Options
+	limited   bool // the user gave Streams
+	costs     []Cost
+	durations []float64 // the times of costs
+}
+
+func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
+	switch {
+	case o.Streams < 0:
+		return nil, fmt.Errorf("%d streams: the number must not be negative: %w", o.Streams, place.ErrBadOption)
+	case o.Streams > mostStreams:
+		return nil, fmt.Errorf("%d streams: there can be at most %d: %w", o.Streams, mostStreams, place.ErrBadOption)
+	case o.MemoryCap < 0:
+		return nil, fmt.Errorf("a memory cap of %d bytes: it must not be negative: %w", o.MemoryCap, place.ErrBadOption)
+	case !o.Effort.Valid():
+		return nil, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
+	}
+	limited := o.Streams > 0
+	if !limited {
+		o.Streams = model.DefaultStreams
+	}
+	if o.Strategy == "" {
+		o.Strategy = "auto"
+	}
+	if !slices.Contains(strategies, o.Strategy) {
+		return nil, fmt.Errorf("%w %q: the strategies are %s", place.ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
+	}
+	if o.Machine == nil {
+		o.Machine = H200()
+	} else if err := o.Machine.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
+	}
+	costs := model.Costs(g, o.Machine, o.Profile)
+	return &request{ctx: ctx, g: g, o: o, limited: limited, costs: costs, durations: model.TimesOf(costs)}, nil
+}
+
+func (r *request) problem(streams int) (*place.Problem, error) {
+	return place.NewProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
+}
+
+// candidate is a strategy and its parameters.
+type candidate struct {
+	strategy string
+	streams  int
+	inLine   bool // for list: all copies of an engine share a stream
+}
+
+// planWith plans with one strategy, without memory layout and predictions.
+func (r *request) planWith(c candidate) (*Plan, error) {
+	p, err := r.problem(c.streams)
+	if err != nil {
+		return nil, err
+	}
+	var a *place.Assignment
+	switch c.strategy {
+	case "serial":
+		a, err = place.Serial(p)
+	case "roundrobin":
+		a, err = place.RoundRobin(p)
+	case "heft":
+		a, err = place.Heft(p)
+	case "cover":
+		a, err = place.Cover(p)
+	default:
+		a, err = place.List(p, c.inLine)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan, err := r.schedule(p, a, c.strategy)
+	a.Release()
+	p.Release()
+	return plan, err
+}
+
+// schedule makes a plan from an assignment, without memory layout and predictions.
+func (r *request) schedule(p *place.Problem, a *place.Assignment, strategy string) (*Plan, error) {
+	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name}
+	if err := place.Finish(p, a, r.o.SingleUseEvents, plan); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// predict lays out a plan's memory and simulates the plan.
+func (r *request) predict(plan *Plan) error {
+	kept, err := keptBy(r.g, r.o)
+	if err != nil {
+		return err
+	}
+	if err := layout.Memory(r.ctx, r.g, plan, kept, r.o.Effort); err != nil {
+		return err
+	}
+	return r.simulate(plan)
+}
+
+func (r *request) simulate(plan *Plan) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	timeline, err := model.SimulateWith(r.g, plan, r.o.Machine, r.durations, false)
+	if err != nil {
+		return fmt.Errorf("planner: the %s plan cannot be simulated: %w", plan.Strategy, err)
+	}
+	plan.Stats.MakespanUS = timeline.MakespanUS
+	return nil
+}
