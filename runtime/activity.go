@@ -1,4 +1,4 @@
-// CUPTI records mapped to nodes: which record belongs to which node, or that this is uncertain. Calls no CUPTI itself.
+// Maps CUPTI records to nodes, or finds that the mapping is uncertain. Does not call CUPTI itself.
 
 package runtime
 
@@ -13,25 +13,25 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// Recorder notes when kernels, copies and sets ran, beside the streams that they ran on. *cupti.Library is one.
+// Recorder records when kernels, copies and sets ran, and on which streams. *cupti.Library implements it.
 type Recorder interface {
 	Enable() error
 	Disable() error
-	// Flush returns the records since the last Flush in the order of calls and graph nodes, waiting for that many where it can.
+	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
 	Flush(want int) ([]cupti.Record, error)
 }
 
-// expected is a command of a replay that leaves a record.
+// expected is a command of a replay that produces a record.
 type expected struct {
-	node   int32 // -1 for a command of none
+	node   int32 // -1 for a command that belongs to no node
 	stream int32
 	kind   cupti.Kind
 	name   string
 	bytes  int64
 }
 
-// expectedRecords are the records of one replay in the order of its commands: that of submission, and that in which a graph's
-// nodes are made, captured or built. Commands that do nothing (empty launches, copies of no bytes) leave none.
+// expectedRecords returns the records of one replay in the order of its commands. Commands are submitted in this order, and the nodes of a
+// graph are captured or built in it. Commands that do nothing (empty launches, copies of no bytes) produce no records.
 func (p *Program) expectedRecords(in *instance) []expected {
 	var list []expected
 	for _, c := range in.lowered.commands {
@@ -58,8 +58,8 @@ func (p *Program) expectedRecords(in *instance) []expected {
 	return list
 }
 
-// matchRecords gives every expected record its own. The order of both is the same by construction; kinds, kernels' names, bytes,
-// streams and the order on each stream must agree too, else the mapping is not certain and an error says where.
+// matchRecords checks that the records are the expected ones, one by one. Both come in the same order by construction. Kinds, kernel names,
+// bytes, streams and the order on each stream must agree too; otherwise the mapping is uncertain, and the error tells where.
 func matchRecords(want []expected, got []cupti.Record, graph bool, name func(node dag.NodeID) string) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d records for %d commands", len(got), len(want))
@@ -70,25 +70,25 @@ func matchRecords(want []expected, got []cupti.Record, graph bool, name func(nod
 		e, r := &want[i], &got[i]
 		switch {
 		case r.Kind != e.kind, e.name != "" && r.Name != "" && r.Name != e.name, r.Bytes != e.bytes:
-			return fmt.Errorf("record %d (kind %d, %q, %d bytes) is not that of node %q", i, r.Kind, r.Name, r.Bytes, name(dag.NodeID(e.node)))
+			return fmt.Errorf("record %d (kind %d, %q, %d bytes) does not belong to node %q", i, r.Kind, r.Name, r.Bytes, name(dag.NodeID(e.node)))
 		case graph != (r.GraphNode != 0):
 			return fmt.Errorf("record %d, of node %q, was not made by this replay", i, name(dag.NodeID(e.node)))
 		case r.Start < starts[e.stream]:
-			return fmt.Errorf("record %d says that node %q began before the one ahead of it on its stream", i, name(dag.NodeID(e.node)))
+			return fmt.Errorf("record %d shows that node %q started before the previous node on its stream", i, name(dag.NodeID(e.node)))
 		}
 		starts[e.stream] = r.Start
 		if graph {
-			continue // a graph's launch chooses streams of its own
+			continue // a graph launch chooses its own streams
 		}
 		if number, seen := numbers[e.stream]; seen && number != r.Stream {
-			return fmt.Errorf("record %d, of node %q, is of another stream", i, name(dag.NodeID(e.node)))
+			return fmt.Errorf("record %d, of node %q, is from another stream", i, name(dag.NodeID(e.node)))
 		}
 		numbers[e.stream] = r.Stream
 	}
 	return nil
 }
 
-// traceRecorded replays with CUPTI recording and nothing else added. An error of mapping is returned as reason: events serve then.
+// traceRecorded replays while CUPTI records, with nothing else added. If records cannot be mapped, reason tells why; the caller uses events.
 func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []TracedReplay, reason string, err error) {
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {
@@ -116,11 +116,11 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 		return p.graph.Nodes[node].Name
 	}
 	p.dirty = true
-	for i := range replays + 1 { // the first is not kept: it pays for what is done once
+	for i := range replays + 1 { // the first one is dropped: it includes work that is done only once
 		if err := p.Synchronize(ctx); err != nil {
 			return nil, "", err
 		}
-		if _, err := recorder.Flush(0); err != nil { // what others left
+		if _, err := recorder.Flush(0); err != nil { // drop records of earlier work
 			return nil, err.Error(), nil
 		}
 		start := time.Now()
@@ -146,8 +146,8 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 	return traced, "", nil
 }
 
-// recordedReplay is the program's replay made anew while CUPTI records: submitted by one thread, so that calls are numbered in the
-// order of the list, and as a graph of its own, since a graph made before may not be seen.
+// recordedReplay makes the program's replay anew while CUPTI records. One thread submits it, so that calls are numbered in the order of the
+// list. A graph is made again, because CUPTI may not see a graph that was made earlier.
 func (p *Program) recordedReplay(in *instance) (submit, done func() error, err error) {
 	list, err := p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0]})
 	if err != nil {
@@ -179,8 +179,8 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 	return func() error { return graph.Launch(in.streams[0]) }, graph.Close, nil
 }
 
-// spansOf turns matched records into spans from the first record's start. A node without a record, which did nothing, is shown
-// where the node ahead of it on its stream ended.
+// spansOf turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
+// where the previous node on its stream ended.
 func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
 	spans := make([]Span, p.graph.Len())
 	measured := make([]bool, len(spans))

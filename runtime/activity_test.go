@@ -131,12 +131,12 @@ func TestRecordsThatDoNotFitAreNotUsed(t *testing.T) {
 	}{
 		{name: "none", spoil: func(r []cupti.Record) []cupti.Record { return nil }, reason: "0 records for 5 commands"},
 		{name: "one more", spoil: func(r []cupti.Record) []cupti.Record { return append(r, r[0]) }, reason: "6 records for 5 commands"},
-		{name: "another kernel", spoil: func(r []cupti.Record) []cupti.Record { r[3].Name = "theirs"; return r }, reason: `record 3 (kind 1, "theirs", 0 bytes) is not that of node "scale"`},
-		{name: "another size", spoil: func(r []cupti.Record) []cupti.Record { r[4].Bytes++; return r }, reason: `record 4 (kind 2, "", 257 bytes) is not that of node "down"`},
-		{name: "another kind", spoil: func(r []cupti.Record) []cupti.Record { r[0].Kind = cupti.Set; return r }, reason: `record 0 (kind 3, "", 256 bytes) is not that of node "up"`},
+		{name: "another kernel", spoil: func(r []cupti.Record) []cupti.Record { r[3].Name = "theirs"; return r }, reason: `record 3 (kind 1, "theirs", 0 bytes) does not belong to node "scale"`},
+		{name: "another size", spoil: func(r []cupti.Record) []cupti.Record { r[4].Bytes++; return r }, reason: `record 4 (kind 2, "", 257 bytes) does not belong to node "down"`},
+		{name: "another kind", spoil: func(r []cupti.Record) []cupti.Record { r[0].Kind = cupti.Set; return r }, reason: `record 0 (kind 3, "", 256 bytes) does not belong to node "up"`},
 		{name: "another replay", spoil: func(r []cupti.Record) []cupti.Record { r[4].GraphNode ^= r[4].GraphNode | 1; return r }, modes: []Mode{Streams}, reason: `record 4, of node "down", was not made by this replay`},
-		{name: "another stream", spoil: func(r []cupti.Record) []cupti.Record { r[4].Stream = 3; return r }, modes: []Mode{Streams}, reason: `record 4, of node "down", is of another stream`},
-		{name: "out of order", spoil: func(r []cupti.Record) []cupti.Record { r[4].Start = 1; return r }, reason: `record 4 says that node "down" began before the one ahead of it on its stream`},
+		{name: "another stream", spoil: func(r []cupti.Record) []cupti.Record { r[4].Stream = 3; return r }, modes: []Mode{Streams}, reason: `record 4, of node "down", is from another stream`},
+		{name: "out of order", spoil: func(r []cupti.Record) []cupti.Record { r[4].Start = 1; return r }, reason: `record 4 shows that node "down" started before the previous node on its stream`},
 		{name: "flush fails", fails: "flush", reason: "no buffers"},
 		{name: "busy", fails: "enable", reason: "another tool"},
 	} {

@@ -27,10 +27,10 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 	for want, options := range map[string]runtime.Options{
 		"unknown mode: Mode(9)":                     {Mode: 9},
 		"unknown memory mode: MemoryMode(7)":        {Memory: 7},
-		"-1 threads: want 1 to 1024":                {Threads: -1},
-		"1000000000 threads: want 1 to 1024":        {Threads: 1e9},
-		"-2 replays in flight: want 1 to 1024":      {Inflight: -2},
-		"1000000 replays in flight: want 1 to 1024": {Inflight: 1e6},
+		"-1 threads: the number must be 1 to 1024":                {Threads: -1},
+		"1000000000 threads: the number must be 1 to 1024":        {Threads: 1e9},
+		"-2 replays in flight: the number must be 1 to 1024":      {Inflight: -2},
+		"1000000 replays in flight: the number must be 1 to 1024": {Inflight: 1e6},
 	} {
 		_, err := runtime.New(ctx, g, plan, platform, options)
 		require.EqualError(t, err, want)
@@ -50,32 +50,32 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
 	require.NoError(t, err)
 	defer program.Close()
-	require.EqualError(t, program.Run(ctx, -1), "run -1 replays: want 0 or more")
-	require.EqualError(t, program.RunAlone(ctx, -1), "run -1 replays: want 0 or more")
+	require.EqualError(t, program.Run(ctx, -1), "run -1 replays: the number must be at least 0")
+	require.EqualError(t, program.RunAlone(ctx, -1), "run -1 replays: the number must be at least 0")
 	_, err = program.Measure(ctx, -1, -1)
-	require.EqualError(t, err, "warm up with -1 replays: want 0 or more\nmeasure -1 replays: want 1 or more")
+	require.EqualError(t, err, "warm up with -1 replays: the number must be at least 0\nmeasure -1 replays: the number must be at least 1")
 	_, err = program.Trace(ctx, 0)
-	require.EqualError(t, err, "trace 0 replays: want 1 or more")
+	require.EqualError(t, err, "trace 0 replays: the number must be at least 1")
 	require.EqualError(t, program.OnDone(nil), "OnDone needs a function to call")
 	require.EqualError(t, program.ReplayThen(ctx, nil, nil), "ReplayThen needs a function to call with the result")
 	require.EqualError(t, program.Read(ctx, -1, nil), "the pipeline has no buffer -1")
 	require.EqualError(t, program.Read(ctx, 5, nil), "the pipeline has no buffer 5")
-	require.EqualError(t, program.Read(ctx, 0, nil), `buffer "x" has 256 bytes, the memory to read it into 0`)
+	require.EqualError(t, program.Read(ctx, 0, nil), `buffer "x" has 256 bytes, but the memory to read it into has 0`)
 	require.Nil(t, program.Host(99))
 	require.Zero(t, program.Address(-1))
 	_, err = runtime.CompareResults(ctx, program, nil)
 	require.EqualError(t, err, "two programs are needed to compare their results")
 
-	require.EqualError(t, runtime.Generate(ctx, "", nil, nil), "initial contents of no buffer")
+	require.EqualError(t, runtime.Generate(ctx, "", nil, nil), "there is no buffer to fill")
 	b := &dag.Buffer{Name: "b", DType: dag.F32, Shape: []int64{2}, Init: &dag.Init{Kind: 99}}
-	require.EqualError(t, runtime.Generate(ctx, "", b, make([]byte, 7)), `buffer "b" has 8 bytes, the memory for its initial contents 7`)
+	require.EqualError(t, runtime.Generate(ctx, "", b, make([]byte, 7)), `buffer "b" has 8 bytes, but the memory for its initial contents has 7`)
 	require.EqualError(t, runtime.Generate(ctx, "", b, make([]byte, 8)), `buffer "b": init: unknown kind 99`)
 
 	trace, err := program.Trace(ctx, 1)
 	require.NoError(t, err)
-	require.EqualError(t, trace.WriteChrome(io.Discard, nil, plan, nil), "a trace needs its graph and its plan to be written")
-	require.EqualError(t, trace.WriteChrome(io.Discard, saxpyTwice(t), plan, nil), "a trace of 4 nodes for a graph of 5")
-	require.EqualError(t, trace.WriteChrome(io.Discard, g, plan, &planner.Timeline{}), "a prediction of 0 nodes for a graph of 4")
+	require.EqualError(t, trace.WriteChrome(io.Discard, nil, plan, nil), "writing a trace needs its graph and its plan")
+	require.EqualError(t, trace.WriteChrome(io.Discard, saxpyTwice(t), plan, nil), "the trace has 4 nodes, but the graph has 5")
+	require.EqualError(t, trace.WriteChrome(io.Discard, g, plan, &planner.Timeline{}), "the prediction has 0 nodes, but the graph has 4")
 }
 
 // saxpyTwice has one node more than saxpy.

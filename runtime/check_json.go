@@ -1,4 +1,4 @@
-// Checks in JSON, which has no NaN and no infinities: those are strings.
+// Checks as JSON. JSON has no NaN and no infinities, so those become strings.
 
 package runtime
 
@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// number is a float64 whose JSON is a number, or one of the strings "NaN", "Infinity" and "-Infinity".
+// number is a float64 that becomes a number in JSON, or one of the strings "NaN", "Infinity" and "-Infinity".
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -39,7 +39,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// checkDocument is a Check in JSON, key by key.
+// checkDocument is the JSON form of a Check.
 type checkDocument struct {
 	Buffer   string `json:"buffer"`
 	OK       bool   `json:"ok"`

@@ -27,19 +27,19 @@ const (
 // replayGap separates replays in the trace: they were measured one by one.
 const replayGap = 20.0
 
-// WriteChrome writes the trace in the Trace Event Format: one track per stream and one per engine (and one more for each node that an
-// engine ran beside others), the host's submissions, an arrow for every wait, and the predicted course beside the first replay where
-// there is one (predicted may be nil).
+// WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
+// at once gets several), the host's submissions, and an arrow for every wait. A predicted timeline is shown beside the first replay;
+// predicted may be nil.
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
 	switch {
 	case g == nil || plan == nil:
-		return errors.New("a trace needs its graph and its plan to be written")
+		return errors.New("writing a trace needs its graph and its plan")
 	case predicted != nil && len(predicted.Nodes) != g.Len():
-		return fmt.Errorf("a prediction of %d nodes for a graph of %d", len(predicted.Nodes), g.Len())
+		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(predicted.Nodes), g.Len())
 	}
 	for k := range t.Replays {
 		if spans := t.Replays[k].Spans; len(spans) != g.Len() {
-			return fmt.Errorf("a trace of %d nodes for a graph of %d", len(spans), g.Len())
+			return fmt.Errorf("the trace has %d nodes, but the graph has %d", len(spans), g.Len())
 		}
 	}
 	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
@@ -68,7 +68,7 @@ type chromeWriter struct {
 	plan  *planner.Plan
 	some  bool
 	flows int
-	lanes []int // of the replay that is written, by node: its lane among those that its engine ran at the same time
+	lanes []int // of the replay being written, by node: its lane among the nodes that its engine ran at the same time
 }
 
 // event writes one entry of traceEvents; fields are JSON without the braces.
@@ -118,7 +118,7 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 	}
 }
 
-// laneRoom is how many tracks an engine may take: nodes that it runs at the same time are shown below each other.
+// laneRoom is the most tracks that one engine may take: nodes that it runs at the same time are shown below each other.
 const laneRoom = 4096
 
 // engineTrack is the first track of a node's engine.
@@ -127,15 +127,15 @@ func engineTrack(g *dag.Graph, id dag.NodeID) (track int, name string) {
 	return (device*16 + int(e)) * laneRoom, fmt.Sprintf("device %d %s", device, e)
 }
 
-// engineLanes gives every node of a replay the first lane of its engine that is free when it starts, and says how many lanes each
-// engine took.
+// engineLanes gives every node of a replay the first lane of its engine that is free when the node starts. It returns how many lanes each
+// engine needs.
 func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
 	order := make([]int32, len(r.Spans))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(r.Spans[x].Start, r.Spans[y].Start) })
-	ends := map[int][]float64{} // by engine's track: when each lane is free again
+	ends := map[int][]float64{} // by track of the engine: when each lane is free again
 	for _, i := range order {
 		track, _ := engineTrack(g, dag.NodeID(i))
 		free := ends[track]
@@ -155,7 +155,7 @@ func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
 	return count
 }
 
-// besides is how many lanes each engine takes, by its first track: the most of any replay.
+// besides returns how many lanes each engine needs in any replay, by its first track.
 func (t *Trace) besides(g *dag.Graph) map[int]int {
 	most := map[int]int{}
 	lanes := make([]int, g.Len())
@@ -206,21 +206,21 @@ func (c *chromeWriter) span(process, track int, name, category string, start, en
 	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
 }
 
-// arrow runs from the end of the node that is waited for to the start of the node that the wait holds.
+// arrow draws an arrow from the end of the node that is waited for to the start of the node that the wait holds back.
 func (c *chromeWriter) arrow(from, to *Span, base float64) {
 	c.flows++
 	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, from.Stream, micro(base+from.End))
 	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, to.Stream, micro(base+to.Start))
 }
 
-// micro is a time in microseconds to the nanosecond.
+// micro formats a time in microseconds with three decimals.
 func micro(us float64) string { return strconv.FormatFloat(us, 'f', 3, 64) }
 
-// quoted is a value as JSON; maps come out sorted.
+// quoted returns a value as JSON, with sorted map keys.
 func quoted(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings and maps of strings always have a JSON form
+		panic(err) // cannot happen for strings and maps of strings
 	}
 	return string(text)
 }

@@ -1,4 +1,4 @@
-// Contents: what buffers hold before the first replay, and how it is written and read back. Writes no files.
+// Contents: fills buffers before the first replay, restores them, and reads them. Writes no files.
 
 package runtime
 
@@ -24,13 +24,13 @@ import (
 // chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
 const chunkBytes = 64 << 20
 
-// Generate fills memory, which must have the buffer's size, with a buffer's initial contents; dir is where relative file names start.
+// Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
 func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
 	if b == nil {
-		return errors.New("initial contents of no buffer")
+		return errors.New("there is no buffer to fill")
 	}
 	if want := count(b.Shape) * b.DType.Size(); int64(len(memory)) != want {
-		return fmt.Errorf("buffer %q has %d bytes, the memory for its initial contents %d", b.Name, want, len(memory))
+		return fmt.Errorf("buffer %q has %d bytes, but the memory for its initial contents has %d", b.Name, want, len(memory))
 	}
 	if b.Init == nil || b.Init.Kind == dag.InitZeros {
 		clear(memory)
@@ -89,7 +89,7 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	})
 }
 
-// ramp is start + step*i. In integers it is exact where both are integers.
+// ramp returns start + step*i, exactly if both are integers and so are the elements.
 func ramp(t dag.DType, start, step float64) func(i int64) (uint64, error) {
 	first, ok1 := expr.FloatValue(start).Int()
 	by, ok2 := expr.FloatValue(step).Int()
@@ -110,7 +110,7 @@ func ramp(t dag.DType, start, step float64) func(i int64) (uint64, error) {
 	}
 }
 
-// elementsAtOnce is how many elements a goroutine takes at a time.
+// elementsAtOnce is how many elements a goroutine processes at a time.
 const elementsAtOnce = 1 << 16
 
 // inParallel splits 0..n over the processors, at multiples of elementsAtOnce.
@@ -128,9 +128,9 @@ func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error
 	return group.Wait()
 }
 
-// initialise gives every instance's buffers their first contents. Host buffers without an init start as zeros, and so do
-// device buffers that a replay reads before it writes them: a result must not depend on what the memory held before. The
-// caller's own memory is left as it is; the contents of carried buffers in it are remembered for Restore.
+// initialise fills the buffers of every instance with their initial contents. Host buffers without an init start as zeros, and so do device
+// buffers that a replay reads before it writes them, because results must not depend on what the memory held before. The caller's own
+// memory is not changed, but the contents of carried buffers in it are saved for Restore.
 func (p *Program) initialise(ctx context.Context) error {
 	for _, id := range p.graph.Carried() {
 		if memory := p.options.Bind[p.graph.Buffers[id].Name]; memory != nil {
@@ -145,7 +145,7 @@ func (p *Program) initialise(ctx context.Context) error {
 	})
 }
 
-// Restore puts the initial contents back into every buffer that a replay changes and that has any. It waits for replays first.
+// Restore restores the contents of every buffer that has initial contents and that a replay changes. It waits for replays first.
 func (p *Program) Restore(ctx context.Context) error {
 	if p.closed {
 		return ErrClosed
@@ -277,7 +277,7 @@ func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) 
 	}
 	b := &p.graph.Buffers[buffer]
 	if int64(len(memory)) != b.Bytes {
-		return fmt.Errorf("buffer %q has %d bytes, the memory to read it into %d", b.Name, b.Bytes, len(memory))
+		return fmt.Errorf("buffer %q has %d bytes, but the memory to read it into has %d", b.Name, b.Bytes, len(memory))
 	}
 	if err := p.Synchronize(ctx); err != nil || b.Bytes == 0 {
 		return err
@@ -303,8 +303,8 @@ func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) 
 	return nil
 }
 
-// Host returns the memory of a host buffer (nil for any other), as the next replay will use it (with several in flight each has its own). It is
-// valid until Close; nothing may be written to it while a replay that uses it runs.
+// Host returns the memory of a host buffer that the next replay will use (with several replays in flight, each has its own), or nil if the
+// buffer is not a host buffer. It is valid until Close. Do not write to it while a replay that uses it runs.
 func (p *Program) Host(buffer dag.BufferID) []byte {
 	if p.closed || !p.isBuffer(int32(buffer)) {
 		return nil
@@ -316,9 +316,9 @@ func (p *Program) Host(buffer dag.BufferID) []byte {
 	return p.platform.HostBytes(p.instances[p.next].memory.address[buffer], b.Bytes)
 }
 
-// Address is where a buffer is, on its device or on the host, as the next replay will use it: for work of the caller's own on the
-// stream of Options.Origin, before a replay or after it. Device buffers that share bytes hold what was written last; a
-// buffer whose contents are wanted after a replay should be planned with planner.Options.Keep. It is 0 if there is no such buffer.
+// Address returns the address of a buffer, on its device or on the host, that the next replay will use. The caller can use it for work of its
+// own on the stream of Options.Origin, before or after a replay. Device buffers that share bytes hold what was written last, so plan with
+// planner.Options.Keep if you need a buffer's contents after a replay. Address is 0 if there is no such buffer.
 func (p *Program) Address(buffer dag.BufferID) cudart.Ptr {
 	if p.closed || !p.isBuffer(int32(buffer)) {
 		return 0

@@ -1,8 +1,8 @@
-// Counters: a program's figures as plain numbers, for monitoring. Measures nothing and never waits.
+// Counters: figures of a program, for monitoring. Never waits.
 
 package runtime
 
-// Counters are figures of a program at one moment. Those that count only grow; the rest are the program's size.
+// Counters holds figures of a program at one moment: counts, which only grow, and the size of the program.
 type Counters struct {
 	Replays       uint64 `json:"replays"`        // submitted since the program was made, warm-up and measuring included
 	TurnsFinished uint64 `json:"turns_finished"` // of ReplayThen, failed ones included
@@ -11,8 +11,8 @@ type Counters struct {
 	Nodes         int    `json:"nodes"`        // of one replay
 	Streams       int    `json:"streams"`      // of one replay
 	Waits         int    `json:"waits"`        // of one replay, fork and join included
-	DeviceBytes   int64  `json:"device_bytes"` // taken on devices
-	HostBytes     int64  `json:"host_bytes"`   // taken on the host; the caller's own are not counted
+	DeviceBytes   int64  `json:"device_bytes"` // allocated on devices
+	HostBytes     int64  `json:"host_bytes"`   // allocated on the host, without the caller's own memory
 }
 
 // Counters returns the program's figures. It may be called at any time from any goroutine.
@@ -24,7 +24,7 @@ func (p *Program) Counters() Counters {
 	}
 }
 
-// size sets what Counters tells of the program's size, once it is made.
+// size fills in the counters for the size of the program, when it is made.
 func (p *Program) size() {
 	for _, in := range p.instances {
 		p.deviceBytes += in.memory.device

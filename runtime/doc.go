@@ -1,17 +1,18 @@
-// What the package is for and how it is used; the code is in the other files.
+// Package documentation: what the package is for and how to use it.
 
-// Package runtime makes a plan happen: it takes memory for a graph's buffers, encodes the plan for a platform, and replays it.
+// Package runtime runs plans: it allocates memory for a graph's buffers, encodes the plan for a platform, and replays it.
 //
-// A [Program] is made by [New] from a graph, a plan and a platform: verified, its kernels loaded, its memory taken and filled. Then
+// [New] makes a [Program] from a graph, a plan and a platform: it verifies the plan, loads the kernels, and allocates and fills the memory.
+// Then
 //
 //   - [Program.Replay] submits it once and returns; replays are ordered on the device. [Program.Run] submits several and waits.
-//   - [Program.ReplayThen] is for services: input written before, result read after, several replays on their way, results in order.
-//   - [Program.OnDone] calls back when all that was replayed so far has finished.
-//   - [Program.Host] is the memory of a host buffer, [Program.Read] any buffer's contents after the last replay.
-//   - [Program.Measure] times replays; [Program.Trace] shows when each node ran. Both restore what replays have changed.
+//   - [Program.ReplayThen] is for services: it writes input before a replay and reads the result after it, with several replays in flight.
+//   - [Program.OnDone] calls a function when all replays so far have finished.
+//   - [Program.Host] returns the memory of a host buffer, [Program.Read] reads any buffer's contents after the last replay.
+//   - [Program.Measure] times replays; [Program.Trace] shows when each node ran. Both restore the buffers that replays change.
 //   - [Program.SetScalar] and [Program.SetStorage] change single nodes between replays without planning again.
-//   - [Program.Finish] does what the pipeline says of its results: files, expectations, checksums.
-//   - [Program.RunAlone] finds the node that a fault comes from.
+//   - [Program.Finish] handles the results as the pipeline declares: files, expectations, checksums.
+//   - [Program.RunAlone] finds the node that causes a fault.
 //
 // The caller's memory can be used without a copy (Options.Bind), and replays can be submitted to the caller's stream (Options.Origin):
 // they run after the work already on the stream and before what follows.

@@ -93,7 +93,7 @@ func TestBindingsThatDoNotFitAreRefused(t *testing.T) {
 	}{
 		{map[string][]byte{"inn": nil}, 1, `bind "inn": the pipeline has no such buffer`},
 		{map[string][]byte{"d": make([]byte, 128)}, 1, `bind "d": only host buffers can be bound`},
-		{map[string][]byte{"in": make([]byte, 127)}, 1, `bind "in": the memory has 127 bytes, the buffer 128`},
+		{map[string][]byte{"in": make([]byte, 127)}, 1, `bind "in": the memory has 127 bytes, but the buffer has 128`},
 		{map[string][]byte{"in": make([]byte, 128)}, 2, `buffers bound to the caller's memory cannot be given to several replays in flight`},
 	} {
 		_, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{Bind: c.bind, Inflight: c.inflight})

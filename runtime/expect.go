@@ -1,4 +1,4 @@
-// Expectations: whether a buffer holds what its declaration says.
+// Expectations: compares a buffer's contents with what its declaration expects.
 
 package runtime
 
@@ -20,7 +20,7 @@ type Check struct {
 	Buffer   string  `json:"buffer"`
 	OK       bool    `json:"ok"`
 	Elements int64   `json:"elements"`
-	Wrong    int64   `json:"wrong"`           // elements out of tolerance
+	Wrong    int64   `json:"wrong"`           // elements outside the tolerance
 	First    string  `json:"first,omitempty"` // the first of them, for people
 	Worst    float64 `json:"worst_error"`     // the largest finite |got-want|
 	Against  string  `json:"against"`         // what it was compared with
@@ -85,8 +85,8 @@ func (c *Check) compareWith(ctx context.Context, b *dag.Buffer, memory, want []b
 	})
 }
 
-// compareFloats checks every element of a floating-point type against want, which several goroutines call. Equal infinities are
-// equal, and so are NaNs.
+// compareFloats checks every element of a floating-point type against want, which several goroutines call. Infinities of one sign are equal,
+// and so are NaNs.
 func (c *Check) compareFloats(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (float64, error)) error {
 	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareFloatRange(b, memory, lo, hi, want) })
 }
@@ -200,7 +200,7 @@ func checkSum(b *dag.Buffer, memory []byte) Check {
 		is, should = total.String(), formatValue(e.Value)
 	} else {
 		sum := sumFloats(b, memory)
-		if c.OK = sum == want || math.IsNaN(sum) && math.IsNaN(want); !c.OK { // infinities that are equal have no difference
+		if c.OK = sum == want || math.IsNaN(sum) && math.IsNaN(want); !c.OK { // the difference of equal infinities is NaN
 			c.Worst = math.Abs(sum - want)
 			c.OK = c.Worst <= e.ATol+e.RTol*math.Abs(want)
 		}
@@ -227,7 +227,7 @@ func sumFloats(b *dag.Buffer, memory []byte) float64 {
 		sum = t
 	}
 	if math.IsInf(sum, 0) || math.IsNaN(sum) {
-		return sum // what was lost of it is not a number
+		return sum // the compensation is NaN
 	}
 	return sum + lost
 }
@@ -244,7 +244,7 @@ func indexText(i int64, shape []int64) string {
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
 
-// formatDifferent writes two numbers that differ, with all their digits where fewer would make them look the same.
+// formatDifferent writes two numbers that differ, with all their digits if fewer would make them look the same.
 func formatDifferent(a, b float64) (string, string) {
 	if x, y := formatFloat(a), formatFloat(b); x != y {
 		return x, y

@@ -44,7 +44,7 @@ func (a integer) big() *big.Int {
 	return n
 }
 
-// distance is |a-b|. Where that is larger than any uint64, exact is the largest of them and only float tells it.
+// distance returns |a-b|. If that exceeds the largest uint64, exact is the largest uint64 and only float has the value.
 func (a integer) distance(b integer) (exact uint64, float float64) {
 	if a.negative == b.negative {
 		exact = max(a.magnitude, b.magnitude) - min(a.magnitude, b.magnitude)
@@ -65,15 +65,15 @@ func within(exact uint64, float, tolerance float64) bool {
 	return tolerance >= 0 && exact <= uint64(tolerance)
 }
 
-// wantedInteger is what an integer element should be: an integer, or a number that is none (a fraction, a float), of which an
-// element can at most be within the tolerance.
+// wantedInteger is the expected value of an integer element: an integer, or a number that is not one (a fraction, a float), which an element
+// can match only within the tolerance.
 type wantedInteger struct {
 	isInteger bool
 	integer   integer
 	other     expr.Value
 }
 
-// wantedValue turns the value of an expression into what is wanted of an element.
+// wantedValue turns the value of an expression into the expected value of an element.
 func wantedValue(v expr.Value) wantedInteger {
 	if truth, is := v.Bool(); is {
 		if truth {
@@ -90,7 +90,7 @@ func wantedValue(v expr.Value) wantedInteger {
 	return wantedInteger{other: v}
 }
 
-// distance is how far an element is from a wanted number that is no integer of 64 bits; ok is false where that cannot be said.
+// distance returns how far an element is from an expected number that is not a 64-bit integer; ok is false for NaN and infinities.
 func (w *wantedInteger) distance(got integer) (float64, bool) {
 	number := ratio(w.other)
 	if number == nil {
@@ -102,7 +102,7 @@ func (w *wantedInteger) distance(got integer) (float64, bool) {
 	return f, true
 }
 
-// ratio returns a value exactly, or nil where it is not finite.
+// ratio returns a value exactly, or nil if it is not finite.
 func ratio(v expr.Value) *big.Rat {
 	if num, den, ok := v.Ratio(); ok {
 		return big.NewRat(num, den)
@@ -110,7 +110,7 @@ func ratio(v expr.Value) *big.Rat {
 	return new(big.Rat).SetFloat64(v.Float())
 }
 
-// integerSum adds integers of 64 bits: of no more than 2^63 of them the sum fits in 128 bits.
+// integerSum adds 64-bit integers. The sum of up to 2^63 of them fits in 128 bits.
 type integerSum struct{ high, low uint64 }
 
 func (s *integerSum) add(n integer) {

@@ -1,4 +1,4 @@
-// Graphs built node by node: the plan's happens-before, reduced and proved, as one executable graph.
+// CUDA graphs built node by node, from the plan's happens-before order, reduced and proved.
 
 package runtime
 
@@ -16,7 +16,7 @@ type graphShape struct {
 	root  bool
 }
 
-// shape derives the edges from the plan and has them proved; a graph's order is only what its edges say.
+// shape derives the edges from the plan and proves them, because only edges order the nodes of a graph.
 func (p *Program) shape() (*graphShape, error) {
 	edges, err := planner.GraphEdges(p.graph, p.plan)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *Program) shape() (*graphShape, error) {
 	return s, nil
 }
 
-// buildGraph makes an instance's graph and remembers where each node's command is.
+// buildGraph makes an instance's graph and stores the place of each node's command.
 func (p *Program) buildGraph(in *instance, options cudart.GraphOptions) (cudart.Graph, error) {
 	s, err := p.shape()
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *Program) buildGraph(in *instance, options cudart.GraphOptions) (cudart.
 	return p.platform.BuildGraph(commands, deps, options)
 }
 
-// buildTracedGraph has a timed event before and after every node; what waits for the node waits for the event after it.
+// buildTracedGraph adds a timed event before and after every node. Whatever waits for the node waits for the event after it.
 func (p *Program) buildTracedGraph(in *instance, before, after []cudart.Event) (cudart.Graph, error) {
 	s, err := p.shape()
 	if err != nil {

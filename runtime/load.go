@@ -1,5 +1,5 @@
-// Loading: every kernel of a graph made ready on its device. Each module is loaded once a device, the library with no more than
-// the kernels that are launched.
+// Loads every kernel of a graph on its device. Each module is loaded once per device. Of the library, only the kernels that are launched are
+// loaded.
 
 package runtime
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// coded is a kernel that brings its code along: those of users' files and of elementwise expressions do.
+// coded is a kernel that has its own module: a kernel from a user's file, or an elementwise expression.
 type coded interface{ Module() *kernels.Module }
 
 // loader loads modules for one program.
@@ -87,7 +87,7 @@ func (l *loader) node(ctx context.Context, id dag.NodeID) error {
 	return nil
 }
 
-// kernel finds an entry, loading its module on the device if this is the first of it.
+// kernel finds an entry, and loads its module on the device if that has not been done.
 func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, entry string) (cudart.Kernel, error) {
 	p := l.program
 	at := loadedAt{m, device}
@@ -119,10 +119,10 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 	return loaded.Kernel(entry)
 }
 
-// wideFill is the library's fill for elements of eight bytes, as bits of an f64: the driver sets 4 at most.
+// wideFill is the library's fill for eight-byte elements, given as the bits of an f64. The driver sets elements of at most 4 bytes.
 const wideFill = "dagrun_fill_f64"
 
-// needsWideSet reports whether a node sets elements whose eight bytes do not repeat within them.
+// needsWideSet reports whether a node sets eight-byte elements whose bytes have no shorter period.
 func (p *Program) needsWideSet(n *dag.Node) bool {
 	if n.Kind != dag.Memset {
 		return false

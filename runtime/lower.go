@@ -1,4 +1,4 @@
-// Lowering: a replay's ops, one by one, as the commands a platform encodes. Submits nothing.
+// Lowering: translates a replay's ops one by one into the commands that a platform encodes. Submits nothing.
 
 package runtime
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// lowered is the commands of one replay and where each node's is among them.
+// lowered holds the commands of one replay and the index of each node's command.
 type lowered struct {
 	commands []cudart.Command
 	index    []int32 // by node: its command
@@ -55,7 +55,7 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 	return l, nil
 }
 
-// event is the object of a replay's event: the plan's first, then the fork's, then those of the join.
+// event returns the object for a replay's event. The plan's events come first, then the fork's, then those of the join.
 func (in *instance) event(event int32) cudart.Event {
 	switch k := int(event) - len(in.events); {
 	case k < 0:
@@ -67,7 +67,7 @@ func (in *instance) event(event int32) cudart.Event {
 	}
 }
 
-// label names an op of fork or join.
+// label returns the name of an op of fork or join.
 func (in *instance) label(event int32) string {
 	if int(event) == len(in.events) {
 		return "fork"
@@ -75,7 +75,7 @@ func (in *instance) label(event int32) string {
 	return "join"
 }
 
-// command is what one node does, its stream left open.
+// command returns the command of one node, without its stream.
 func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 	n := &p.graph.Nodes[id]
 	c := cudart.Command{Label: n.Name, Node: int32(id), Priority: p.priority(n.Priority), Accesses: p.accesses(in, id)}
@@ -88,7 +88,7 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 	case dag.Kernel, dag.Map:
 		return c, p.launchCommand(in, id, &c)
 	}
-	return c, fmt.Errorf("a %s can be planned, not run", n.Kind)
+	return c, fmt.Errorf("a %s can be planned, but not run", n.Kind)
 }
 
 func (p *Program) copyCommand(in *instance, n *dag.Node, c *cudart.Command) {
@@ -99,7 +99,7 @@ func (p *Program) copyCommand(in *instance, n *dag.Node, c *cudart.Command) {
 	c.Bytes = n.Copy.Src.Hi - n.Copy.Src.Lo
 }
 
-// pattern is the narrowest pattern that repeats to an element of that size, and its width in bytes.
+// pattern returns the shortest pattern that gives the element when repeated, and its width in bytes.
 func pattern(size int64, bits uint64) (uint64, int64) {
 	for size > 1 {
 		half := uint(4 * size)
@@ -112,7 +112,7 @@ func pattern(size int64, bits uint64) (uint64, int64) {
 	return bits, size
 }
 
-// setCommand sets with the driver's own call where the pattern has 4 bytes or fewer, else with the library's fill.
+// setCommand uses the driver's own call if the pattern has 4 bytes or fewer, or else the library's fill.
 func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error {
 	b := &p.graph.Buffers[n.Set.Dst.Buffer]
 	bits, width := pattern(b.DType.Size(), n.Set.Bits)
@@ -173,7 +173,7 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 	return list
 }
 
-// value is an argument as this instance's memory has it.
+// value returns the value of an argument, with addresses in this instance's memory.
 func (in *instance) value(a dag.Arg) cudart.Value {
 	if a.IsBuffer {
 		return cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8}
@@ -181,12 +181,12 @@ func (in *instance) value(a dag.Arg) cudart.Value {
 	return cudart.Value{Bits: a.Bits, Size: uint8(a.DType.Size())}
 }
 
-// at is the address of a range's first byte.
+// at returns the address of a range's first byte.
 func (in *instance) at(r dag.Range) cudart.Ptr {
 	return in.memory.address[r.Buffer] + cudart.Ptr(r.Lo)
 }
 
-// deviceOf is the device a buffer lives on, -1 for the host.
+// deviceOf returns the device that a buffer is on, -1 for the host.
 func deviceOf(b *dag.Buffer) int32 {
 	if b.Place == dag.Host {
 		return -1

@@ -1,4 +1,4 @@
-// Machines of devices: the planning model of a device, from what the device reports. Measures nothing.
+// The planning model of a device, from what the device reports. Measures nothing.
 
 package runtime
 
@@ -9,9 +9,9 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// MachineOf returns a planning model of a platform's devices, which are taken to be like the first. Figures that a device does not
-// tell, such as the rates of its host's link, are what its generation usually has; MeasureMachine measures them. Without a device it is
-// the model of an H200.
+// MachineOf returns a planning model of a platform's devices. It assumes that all devices are like the first. Figures that a device does not
+// report, such as the rates of its link to the host, are usual values of its generation; MeasureMachine measures them. Without a device,
+// the result is the model of an H200.
 func MachineOf(platform cudart.Platform) *planner.Machine {
 	if platform == nil {
 		return planner.H200()
@@ -34,12 +34,12 @@ func MachineOf(platform cudart.Platform) *planner.Machine {
 		m.CopyEngines = info.CopyEngines / 2 // engines are counted for both directions
 	}
 	if info.MemoryClockKHz > 0 && info.MemoryBusBits > 0 {
-		// Two transfers a clock; large kernels reach five sixths of that on an H200.
+		// Two transfers per clock. On an H200, large kernels reach five sixths of that.
 		m.Memory = float64(info.MemoryClockKHz) * 1e3 * 2 * float64(info.MemoryBusBits) / 8 / 1e6 * 5 / 6
 		m.DeviceToDevice = m.Memory / 2
 	}
 	if info.ClockKHz > 0 {
-		m.Flops = float64(info.Multiprocessors) * lanes(info.Capability) * 2 * float64(info.ClockKHz) / 1e3
+		m.Flops = float64(info.Multiprocessors) * multiplyAdds(info.Capability) * 2 * float64(info.ClockKHz) / 1e3
 	}
 	switch {
 	case info.Capability[0] < 8:
@@ -50,8 +50,8 @@ func MachineOf(platform cudart.Platform) *planner.Machine {
 	return m
 }
 
-// lanes is how many f32 multiply-adds one multiprocessor of a generation begins in a clock.
-func lanes(capability [2]int) float64 {
+// multiplyAdds returns how many f32 multiply-adds one multiprocessor of a generation starts per clock.
+func multiplyAdds(capability [2]int) float64 {
 	switch capability {
 	case [2]int{6, 0}, [2]int{7, 0}, [2]int{7, 2}, [2]int{7, 5}, [2]int{8, 0}:
 		return 64
@@ -59,8 +59,7 @@ func lanes(capability [2]int) float64 {
 	return 128
 }
 
-// cpuMachine models the CPU device: a core or so for each stream, copies that are a core's copies of memory, submission that is
-// a push onto a queue.
+// cpuMachine models the CPU device: about one core per stream, copies made by a core, and submission by appending to a queue.
 func cpuMachine(info *cudart.Info) *planner.Machine {
 	workers := max(1, info.Multiprocessors)
 	return &planner.Machine{

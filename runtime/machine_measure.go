@@ -1,5 +1,5 @@
-// Measuring machines: small pipelines, planned and replayed like any other, each made so that one figure of the planning model
-// decides how long it takes.
+// Measures a machine with small pipelines that are planned and replayed like any other. Each is made so that one figure of the planning
+// model determines how long it takes.
 
 package runtime
 
@@ -16,20 +16,20 @@ import (
 const (
 	measuredChain  = 256 // nodes of a chain
 	measuredWidth  = 8   // chains side by side
-	measuredSpinUS = 20  // a kernel long enough to hide the submission of the next
+	measuredSpinUS = 20  // long enough for a kernel to hide the submission of the next
 )
 
 // measurer runs the pipelines of one measurement.
 type measurer struct {
 	platform cudart.Platform
 	machine  *planner.Machine
-	bytes    int64 // of a large copy
+	bytes    int64 // size of a large copy
 	runs     int
 }
 
-// MeasureMachine returns a planning model of a platform's first device with what can be measured measured: copy rates, memory,
-// the costs of launches, waits and gaps, on streams and in graphs. The other figures are MachineOf's: arithmetic, limits, and with
-// one device the rate between devices. It takes some seconds; report is called before each step and may be nil.
+// MeasureMachine returns a planning model of a platform's first device. It measures the copy rates, memory, and the costs of launches, waits
+// and gaps, on streams and in graphs. The other figures come from MachineOf: arithmetic, limits and, with only one device, the rate between
+// devices. It takes several seconds. report is called before each step; it may be nil.
 func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
 	if platform == nil || len(platform.Devices()) == 0 {
 		return nil, fmt.Errorf("there is nothing to measure: %w", cudart.ErrNoDevice)
@@ -42,7 +42,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		name string
 		run  func(context.Context) error
 	}{
-		// Graphs come first: on some drivers a process that has used several streams replays graphs more slowly.
+		// Measure graphs first: with some drivers, a process that has used several streams replays graphs more slowly.
 		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers},
 	}
 	for i, step := range steps {
@@ -56,7 +56,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 	return m.machine, m.machine.Validate()
 }
 
-// time replays a pipeline and returns what one replay takes. Streams are as declared.
+// time replays a pipeline, with streams as declared, and returns how long a replay takes.
 func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
 	b := dag.New("measure")
 	b.Use(kernels.Library())
@@ -81,7 +81,7 @@ func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Buil
 	return program.Measure(ctx, 3, m.runs)
 }
 
-// chains declares chains side by side of kernels, each chain on a stream of its own.
+// chains declares independent chains of kernels, each on a stream of its own.
 func chains(width, length int, spinUS float64) func(b *dag.Builder) {
 	return func(b *dag.Builder) {
 		for s := range width {
@@ -104,7 +104,7 @@ func chains(width, length int, spinUS float64) func(b *dag.Builder) {
 	}
 }
 
-// pingPong declares a chain that changes between two streams at every step.
+// pingPong declares a chain that changes to the other of two streams at every step.
 func pingPong(length int, spinUS float64) func(b *dag.Builder) {
 	return func(b *dag.Builder) {
 		last := dag.NodeID(-1)
@@ -169,7 +169,7 @@ func (m *measurer) gaps(ctx context.Context) error {
 	return nil
 }
 
-// copy measures a copy of few and of many bytes: what it takes before its first byte, and its rate.
+// copy measures a small and a large copy, and returns the time before the first byte and the rate.
 func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name string, elements int64) dag.BufferID) (startUS, rate float64, err error) {
 	timed := func(bytes int64) (float64, error) {
 		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
@@ -215,7 +215,7 @@ func (m *measurer) copies(ctx context.Context) (err error) {
 	return m.bothWays(ctx)
 }
 
-// bothWays measures a copy up and a copy down that begin together, beside each alone.
+// bothWays measures an upload and a download that start together, and each of them alone.
 func (m *measurer) bothWays(ctx context.Context) error {
 	timed := func(up, down bool) (float64, error) {
 		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
@@ -245,14 +245,14 @@ func (m *measurer) bothWays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Both are slowed until the shorter ends; what is left of the longer is not.
+	// Both are slowed until the shorter one ends. The rest of the longer one runs at full speed.
 	shorter, rest := min(up, down), max(up, down)-min(up, down)
 	m.machine.BothWays = max(0.01, min(1, shorter/max(both-rest, 1e-3)))
 	return nil
 }
 
-// switches measures copies that an engine takes from three streams in turn, beside the same on one stream. A kernel after each keeps
-// a stream's next copy back, so that the engine has to change; copies of one stream are a gap apart.
+// switches measures copies that an engine takes from three streams in turn, and the same copies on one stream. A kernel after each copy
+// delays the next copy of its stream, so that the engine has to change streams. Between copies of one stream there is a gap.
 func (m *measurer) switches(ctx context.Context) error {
 	const copies, streams = 48, 3
 	elements := m.bytes / 4 / (4 * copies)
@@ -288,7 +288,7 @@ func (m *measurer) switches(ctx context.Context) error {
 	return nil
 }
 
-// memory measures a kernel that reads and writes as many bytes as it can, beside one that does next to nothing.
+// memory measures a kernel that reads and writes as fast as it can, and one that does almost nothing.
 func (m *measurer) memory(ctx context.Context) error {
 	timed := func(elements int64) (float64, error) {
 		t, err := m.time(ctx, Streams, func(b *dag.Builder) {

@@ -1,4 +1,4 @@
-// Memory: where every buffer of one instance of a program lives, and whether there is enough.
+// Memory: allocates the buffers of one instance of a program, and checks that there is enough.
 
 package runtime
 
@@ -19,26 +19,26 @@ import (
 type MemoryMode uint8
 
 const (
-	// Arena lays all buffers of a device out in one allocation, as planned; buffers that are never alive together share bytes.
+	// Arena puts all buffers of a device into one allocation, as planned. Buffers that are never alive together share bytes.
 	Arena MemoryMode = iota
-	// Separate gives every buffer an allocation of its own, so that memory checkers see where each ends.
+	// Separate gives every buffer its own allocation, so that memory checkers see where each buffer ends.
 	Separate
 )
 
-// alignment of device buffers; what cuMemAlloc gives.
+// alignment of device buffers, the same as that of cuMemAlloc.
 const alignment = 256
 
-// storage is the memory of one instance: an address for every buffer.
+// storage is the memory of one instance, with an address for every buffer.
 type storage struct {
 	platform cudart.Platform
 	address  []cudart.Ptr // by buffer
-	owned    []cudart.Ptr // allocations, in the order taken
-	pinned   []cudart.Ptr // memory of the caller's, registered here
-	device   int64        // bytes taken on devices
-	host     int64        // bytes taken on the host
+	owned    []cudart.Ptr // allocations, in the order they were made
+	pinned   []cudart.Ptr // memory of the caller that was registered here
+	device   int64        // bytes allocated on devices
+	host     int64        // bytes allocated on the host
 }
 
-// newStorage takes memory for every buffer. bound holds the caller's memory by buffer, nil where there is none.
+// newStorage allocates memory for every buffer. bound holds the caller's memory by buffer; nil if there is none.
 func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, bound map[dag.BufferID][]byte) (*storage, error) {
 	s := &storage{platform: platform, address: make([]cudart.Ptr, len(g.Buffers))}
 	err := s.takeDevice(g, p, mode)
@@ -134,7 +134,7 @@ func (s *storage) close() error {
 	return errors.Join(errs...)
 }
 
-// deviceBytes is what one instance takes of each device.
+// deviceBytes returns how many bytes one instance needs on each device.
 func deviceBytes(g *dag.Graph, p *planner.Plan, mode MemoryMode) []int64 {
 	var needs []int64
 	at := func(device int32) *int64 {
@@ -158,7 +158,7 @@ func deviceBytes(g *dag.Graph, p *planner.Plan, mode MemoryMode) []int64 {
 	return needs
 }
 
-// checkFits refuses a program that a device has no room for, before anything is taken.
+// checkFits refuses a program that does not fit on a device, before anything is allocated.
 func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, instances int) error {
 	for device, bytes := range deviceBytes(g, p, mode) {
 		if bytes == 0 {
@@ -178,7 +178,7 @@ func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode Mem
 // checkHost refuses a program that needs more memory than the host has, for buffers, for filling them, and for copies of results after
 // the run. Go ends the process if its heap cannot grow, so this must be known before anything runs.
 func (p *Program) checkHost() error {
-	const small = 64 << 20 // not worth asking the system
+	const small = 64 << 20 // not worth a system call
 	need := hostNeed(p.graph, p.plan, p.platform, p.options) + p.options.HostReserve
 	if need < small {
 		return nil
@@ -191,7 +191,7 @@ func (p *Program) checkHost() error {
 	return nil
 }
 
-// hostNeed is the most host memory, in bytes, that a program takes: its host buffers, on the CPU device its device buffers too, and the
+// hostNeed returns the most host memory, in bytes, that a program needs: its host buffers, on the CPU device its device buffers too, and the
 // copies of one buffer at a time that are needed to fill it and to check, compare and save its contents after a run.
 func hostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
 	need, copies := int64(0), int64(0)
@@ -239,11 +239,11 @@ func largestOf(g *dag.Graph, counts func(b *dag.Buffer) bool) []BufferSize {
 	return sizes[:min(5, len(sizes))]
 }
 
-// OutOfMemoryError says what a program needed and what there was. It matches cudart.ErrOutOfMemory.
+// OutOfMemoryError tells how much memory a program needed and how much was free. It matches cudart.ErrOutOfMemory.
 type OutOfMemoryError struct {
 	Device  int32 // -1: the host
 	Needed  int64 // bytes that the program needs there
-	Free    int64 // bytes that were free; -1 where the device could not say
+	Free    int64 // bytes that were free; -1 if unknown
 	Largest []BufferSize
 	Err     error
 }

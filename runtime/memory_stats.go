@@ -1,4 +1,4 @@
-// Memory figures of a program: planned, reserved, peak, and per buffer.
+// Memory figures of a program, in total and per buffer.
 
 package runtime
 
@@ -7,17 +7,17 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// MemoryStats is what a program takes.
+// MemoryStats holds how much memory a program takes.
 type MemoryStats struct {
 	Planned   int64          `json:"planned_bytes"`  // device bytes of one replay's buffers as laid out, all devices
 	Buffers   int64          `json:"buffer_bytes"`   // the same if no two buffers shared bytes
-	Reserved  int64          `json:"reserved_bytes"` // device bytes taken: every replay in flight has its own
-	Host      int64          `json:"host_bytes"`     // pinned and pageable bytes taken
+	Reserved  int64          `json:"reserved_bytes"` // allocated device bytes: every replay in flight has its own
+	Host      int64          `json:"host_bytes"`     // allocated pinned and pageable bytes
 	Instances int            `json:"inflight"`
 	PerBuffer []BufferMemory `json:"buffers"`
 }
 
-// BufferMemory is one device buffer's place and life in a replay.
+// BufferMemory tells where a device buffer lies and when it is alive in a replay.
 type BufferMemory struct {
 	Name   string `json:"name"`
 	Device int32  `json:"device"`
@@ -25,7 +25,7 @@ type BufferMemory struct {
 	Bytes  int64  `json:"bytes"`
 	First  string `json:"first_node"` // the first node, in submission order, that touches it; "" for none
 	Last   string `json:"last_node"`
-	Shares bool   `json:"shares_bytes"` // with another buffer, at another time
+	Shares bool   `json:"shares_bytes"` // another buffer uses the same bytes at another time
 }
 
 // Memory returns the figures of a program.

@@ -1,4 +1,4 @@
-// Node by node: replays in which every node runs alone, so that a fault or a hang belongs to the node that was running.
+// Runs every node alone, so that a fault or a hang can be attributed to the node that was running.
 
 package runtime
 
@@ -10,12 +10,12 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// StageNode begins the stages that RunAlone reports to Options.Progress; the name of the node that runs follows.
+// StageNode is the prefix of the stages that RunAlone reports to Options.Progress. The name of the running node follows.
 const StageNode = "node "
 
-// RunAlone replays the program that many times with one node on the device at a time: each is submitted by itself, in the plan's
-// order, and waited for. A device reports the fault of a kernel only to a later call; here that is the call which waits for this
-// kernel, so the error names the node that is to blame.
+// RunAlone replays the program with one node on the device at a time: it submits each node by itself, in the plan's order, and waits for it.
+// A device reports the fault of a kernel only to a later call. Here that is the call that waits for this kernel, so the error names the node
+// that caused the fault.
 func (p *Program) RunAlone(ctx context.Context, iterations int) error {
 	if err := p.checkReplays("run", iterations, 0); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p *Program) streamOf(in *instance, stream cudart.Stream) int {
 	return -1
 }
 
-// NodeError is a failure that belongs to one node for certain: nothing else was running.
+// NodeError is a failure that one node has certainly caused: nothing else was running.
 type NodeError struct {
 	Node   string
 	Stream int // of the plan
@@ -85,7 +85,7 @@ type NodeError struct {
 func (e *NodeError) Error() string {
 	err := e.Err
 	if device := (*cudart.Error)(nil); errors.As(err, &device) {
-		bare := *device // the node's name stands in front already
+		bare := *device // the message already starts with the node's name
 		bare.Label = ""
 		err = &bare
 	}

@@ -25,7 +25,7 @@ var npyDescr = map[dag.DType]string{
 	dag.U8: "|u1", dag.U16: "<u2", dag.U32: "<u4", dag.U64: "<u8", dag.Bool: "|b1",
 }
 
-// readArray reads a file into memory. The element type and the number of elements must be the buffer's; a .npy's shape too.
+// readArray reads a file into memory. Its element type and number of elements must match the buffer, and for .npy also its shape.
 func readArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
 	file, err := files.Open(ctx, path)
 	if err != nil {
@@ -39,25 +39,25 @@ func readArray(ctx context.Context, path string, t dag.DType, shape []int64, mem
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if want := npyDescr[t]; descr != want && !(len(descr) == 3 && descr[1:] == want[1:] && t.Size() == 1) {
-			return fmt.Errorf("%s holds elements of type %q, the buffer has %s (%q)", path, descr, t, want)
+			return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)", path, descr, t, want)
 		}
 		if !sameShape(got, shape) {
-			return fmt.Errorf("%s has shape %s, the buffer has %s", path, shapeText(got), shapeText(shape))
+			return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(shape))
 		}
 	}
 	if n, err := io.ReadFull(r, memory); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%s is too short: %d bytes of data, the buffer has %d", path, n, len(memory))
+			return fmt.Errorf("%s is too short: it has %d bytes of data, but the buffer has %d", path, n, len(memory))
 		}
 		return err
 	}
 	if _, err := r.ReadByte(); err != io.EOF {
-		return fmt.Errorf("%s is too long: more than the %d bytes of the buffer", path, len(memory))
+		return fmt.Errorf("%s is too long: it has more data than the %d bytes of the buffer", path, len(memory))
 	}
 	return nil
 }
 
-// sameShape treats a single element as equal in every number of dimensions.
+// sameShape compares shapes. A single element has the same shape in any number of dimensions.
 func sameShape(a, b []int64) bool {
 	if len(a) != len(b) {
 		return count(a) == 1 && count(b) == 1
@@ -89,7 +89,7 @@ func shapeText(shape []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// writeArray writes memory as path's extension says, .npy or raw.
+// writeArray writes memory to a file, as .npy or raw according to its extension.
 func writeArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
 	return files.Save(ctx, path, func(w io.Writer) error {
 		if strings.EqualFold(filepath.Ext(path), ".npy") {

@@ -30,14 +30,14 @@ func readNpyHeader(r io.Reader) (descr string, shape []int64, err error) {
 	case 2, 3:
 		err = binary.Read(r, binary.LittleEndian, &length)
 	default:
-		return "", nil, fmt.Errorf("version %d of the .npy format is not known", start[6])
+		return "", nil, fmt.Errorf("version %d of the .npy format is unknown", start[6])
 	}
 	if err != nil || length > 1<<20 {
 		return "", nil, errors.New("the .npy header is damaged")
 	}
 	header := make([]byte, length)
 	if _, err := io.ReadFull(r, header); err != nil {
-		return "", nil, errors.New("the .npy header is cut short")
+		return "", nil, errors.New("the .npy header is incomplete")
 	}
 	return parseNpyHeader(string(header))
 }
@@ -65,7 +65,7 @@ func parseNpyHeader(text string) (descr string, shape []int64, err error) {
 	}
 	descr, ok = fields["descr"].(string)
 	if !ok {
-		return "", nil, errors.New("the .npy header names no plain element type (structured arrays are not supported)")
+		return "", nil, errors.New("the .npy header has no plain element type (structured arrays are not supported)")
 	}
 	switch order := fields["fortran_order"]; order {
 	case false:
@@ -88,7 +88,7 @@ func parseNpyHeader(text string) (descr string, shape []int64, err error) {
 	return descr, shape, nil
 }
 
-// pythonLiteral parses what a header may hold: strings, integers, True, False, None, tuples, lists and dictionaries.
+// pythonLiteral parses the literals that a header may have: strings, integers, True, False, None, tuples, lists and dictionaries.
 type pythonLiteral struct {
 	text string
 	at   int
@@ -100,7 +100,7 @@ type (
 	pythonList  []any
 )
 
-// maxNpyDepth bounds the recursion: a header needs three levels, one of a structured array a few more.
+// maxNpyDepth limits the recursion: a header needs three levels, and a few more for a structured array.
 const maxNpyDepth = 32
 
 func (p *pythonLiteral) skipSpace() {
@@ -109,7 +109,7 @@ func (p *pythonLiteral) skipSpace() {
 	}
 }
 
-// take skips space and then the text, if it stands here.
+// take skips space, and then the given text if it comes next.
 func (p *pythonLiteral) take(text string) bool {
 	p.skipSpace()
 	if !strings.HasPrefix(p.text[p.at:], text) {
@@ -129,7 +129,7 @@ func (p *pythonLiteral) unexpected() error {
 func (p *pythonLiteral) value(depth int) (any, error) {
 	p.skipSpace()
 	if depth > maxNpyDepth {
-		return nil, errors.New("it is nested too deep")
+		return nil, errors.New("it is nested too deeply")
 	}
 	if p.at >= len(p.text) {
 		return nil, p.unexpected()
@@ -144,7 +144,7 @@ func (p *pythonLiteral) value(depth int) (any, error) {
 			return nil, err
 		}
 		if len(items) == 1 && !comma {
-			return items[0], nil // parentheses around a value make no tuple
+			return items[0], nil // parentheses around a single value do not make a tuple
 		}
 		return pythonTuple(items), nil
 	case c == '[':
@@ -199,7 +199,7 @@ func (p *pythonLiteral) dict(depth int) (any, error) {
 			return nil, errors.New("a key is not a string")
 		}
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("the key %q is there twice", name)
+			return nil, fmt.Errorf("the key %q appears twice", name)
 		}
 		if !p.take(":") {
 			return nil, p.unexpected()
@@ -211,7 +211,7 @@ func (p *pythonLiteral) dict(depth int) (any, error) {
 	return fields, nil
 }
 
-// quoted reads a string. Of escapes only those of quotes and backslashes have a use in a header.
+// quoted reads a string. It knows only the escapes of quotes and backslashes: a header needs no others.
 func (p *pythonLiteral) quoted(quote byte) (string, error) {
 	var b strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {
@@ -234,14 +234,14 @@ func (p *pythonLiteral) quoted(quote byte) (string, error) {
 	return "", errors.New("a string has no end")
 }
 
-// integer reads a decimal integer; Python 2 wrote long ones with an L.
+// integer reads a decimal integer. Python 2 wrote an L after long ones.
 func (p *pythonLiteral) integer() (int64, error) {
 	start := p.at
 	for p.at++; p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9'; p.at++ {
 	}
 	n, err := strconv.ParseInt(p.text[start:p.at], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not an integer of 64 bits", p.text[start:p.at])
+		return 0, fmt.Errorf("%s is not a 64-bit integer", p.text[start:p.at])
 	}
 	if p.at < len(p.text) && p.text[p.at] == 'L' {
 		p.at++

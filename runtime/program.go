@@ -1,4 +1,4 @@
-// The program: a graph, a plan and a platform made ready to run. Owns all its resources; Close frees them.
+// The program: a graph, a plan and a platform, ready to run. It owns all its resources; Close frees them.
 
 package runtime
 
@@ -63,13 +63,13 @@ type Program struct {
 	log      *slog.Logger
 
 	modules   []cudart.Module
-	kernels   []cudart.Kernel // by node; nil where it launches none
+	kernels   []cudart.Kernel // by node; nil if it launches none
 	launches  []*dag.Launch   // by node, as updated; the graph itself is never changed
 	instances []*instance
 	next      int // the instance that the next replay uses
 	mode      Mode
 	choice    string // why Auto chose
-	dirty     bool   // a replay has run since contents were initial
+	dirty     bool   // a replay has run since buffers had their initial contents
 	warnings  []string
 	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
 	ranked    bool                    // nodes have priorities other than normal
@@ -79,20 +79,20 @@ type Program struct {
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
 	callbacks sync.WaitGroup
 
-	turns            chan *Turn // of ReplayThen, on their way; nil before the first
+	turns            chan *Turn // of ReplayThen, in flight; nil before the first
 	turnNumber       uint64
 	finished, failed atomic.Uint64 // turns
 
-	waits                  int // as Counters tells them
+	waits                  int // as Counters reports them
 	deviceBytes, hostBytes int64
 
-	boundContents map[dag.BufferID][]byte // what carried buffers in the caller's memory held at first
+	boundContents map[dag.BufferID][]byte // initial contents of carried buffers in the caller's memory
 	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
 	closed        bool
 	closeErr      error
 }
 
-// instance is what one replay in flight needs for itself.
+// instance holds what one replay in flight needs for itself.
 type instance struct {
 	memory  *storage
 	streams []cudart.Stream
@@ -104,12 +104,12 @@ type instance struct {
 	list    cudart.List
 	graph   cudart.Graph
 	built   []int // by node: its command in a graph built node by node
-	// progress is a pinned word for each node that becomes 1 when the node has finished; 0 where it is not wanted.
+	// progress is a pinned word for each node, which becomes 1 when the node has finished; 0 without Options.DebugProgress.
 	progress cudart.Ptr
 	begin    cudart.Event // timed, around a replay
 	end      cudart.Event
 	turn     Turn
-	loose    bool // a Replay used it that nobody has waited for
+	loose    bool // a Replay used it, and nobody has waited for that yet
 }
 
 // ErrClosed is the error of using a program after Close.
@@ -211,17 +211,17 @@ func (p *Program) checkOptions() error {
 	case o.Memory > Separate:
 		return fmt.Errorf("unknown memory mode: MemoryMode(%d)", uint8(o.Memory))
 	case o.Threads < 0 || o.Threads > 1024:
-		return fmt.Errorf("%d threads: want 1 to 1024", o.Threads)
+		return fmt.Errorf("%d threads: the number must be 1 to 1024", o.Threads)
 	case len(p.platform.Devices()) == 0:
 		return fmt.Errorf("%s has no device: %w", p.platform.Name(), cudart.ErrNoDevice)
 	}
 	if p.options.Threads > 1 {
 		if err := planner.VerifySingleUse(p.graph, p.plan); err != nil {
-			return fmt.Errorf("submitting from %d threads needs an event of its own for every record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
+			return fmt.Errorf("submitting from %d threads needs a plan with one event per record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
 		}
 	}
 	if p.options.Inflight < 0 || p.options.Inflight > 1024 {
-		return fmt.Errorf("%d replays in flight: want 1 to 1024", p.options.Inflight)
+		return fmt.Errorf("%d replays in flight: the number must be 1 to 1024", p.options.Inflight)
 	}
 	if p.options.Inflight > 1 {
 		if carried := p.graph.Carried(); len(carried) > 0 {
@@ -294,7 +294,7 @@ func (p *Program) newInstance() (in *instance, err error) {
 			return in, fmt.Errorf("bind %q: only host buffers can be bound", b.Name)
 		}
 		if int64(len(memory)) != b.Bytes {
-			return in, fmt.Errorf("bind %q: the memory has %d bytes, the buffer %d", b.Name, len(memory), b.Bytes)
+			return in, fmt.Errorf("bind %q: the memory has %d bytes, but the buffer has %d", b.Name, len(memory), b.Bytes)
 		}
 		bound[dag.BufferID(i)] = memory
 	}
@@ -405,13 +405,13 @@ func (p *Program) report(stage string, done, total int) {
 	}
 }
 
-// Mode is how the program replays; where Auto was asked for, what it chose.
+// Mode returns how the program replays; for Auto, the mode that it chose.
 func (p *Program) Mode() Mode { return p.mode }
 
-// Choice says why Auto chose its mode; "" without Auto.
+// Choice tells why Auto chose its mode; "" without Auto.
 func (p *Program) Choice() string { return p.choice }
 
-// Warnings are the warnings of the modules that were loaded.
+// Warnings returns the warnings of the modules that were loaded.
 func (p *Program) Warnings() []string { return p.warnings }
 
 // Close waits for submitted work and frees everything. It takes no context, because memory in use by the device cannot be freed. Calling

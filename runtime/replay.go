@@ -12,9 +12,9 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Replay submits the whole program once and returns without waiting for the device. Replays are ordered on the device; with several
-// in flight, each waits only for the one before it that used the same buffers. Replay itself waits only where a callback of ReplayThen
-// still uses the buffers, and gives up when the context ends.
+// Replay submits the whole program once and returns without waiting for the device. Replays are ordered on the device. With several in
+// flight, each waits only for the previous one that used the same buffers. Replay itself waits only if a callback of ReplayThen still uses
+// the buffers, and gives up when the context ends.
 //
 // To get each replay's own result, use ReplayThen.
 func (p *Program) Replay(ctx context.Context) error {
@@ -29,7 +29,7 @@ func (p *Program) Replay(ctx context.Context) error {
 	return p.replay(in)
 }
 
-// replay submits the next instance, which is in.
+// replay submits in, which is the next instance.
 func (p *Program) replay(in *instance) error {
 	p.next++
 	if p.next == len(p.instances) {
@@ -100,11 +100,11 @@ func (p *Program) OnDone(f func(error)) error {
 	return nil
 }
 
-// Replays is how many replays were submitted since the program was created, warm-up and measuring included.
+// Replays returns how many replays were submitted since the program was created, including warm-up and measurements.
 func (p *Program) Replays() uint64 { return p.replays.Load() }
 
-// Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission
-// order; it works while the device hangs. Options.DebugProgress must be set, and the program not have replayed before.
+// Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission order. It
+// works while the device hangs. Options.DebugProgress must be set, and the latest replay must be the first.
 func (p *Program) Unfinished() []string {
 	in := p.latest.Load()
 	if in == nil {
@@ -123,12 +123,12 @@ func (p *Program) Unfinished() []string {
 	return names
 }
 
-// last is the instance of the latest replay, or the first before any.
+// last returns the instance of the latest replay, or the first instance if there was no replay.
 func (p *Program) last() *instance {
 	return p.instances[(p.next+len(p.instances)-1)%len(p.instances)]
 }
 
-// Synchronize waits until every replay has finished, and every then of ReplayThen returned, and returns the first error of their work.
+// Synchronize waits until every replay has finished and every then of ReplayThen has returned. It returns the first error of that work.
 func (p *Program) Synchronize(ctx context.Context) error {
 	if p.closed {
 		return ErrClosed
@@ -144,7 +144,7 @@ func (p *Program) Synchronize(ctx context.Context) error {
 	return nil
 }
 
-// Run replays the program that many times and waits. It stops submitting when the context ends, and waits no longer then.
+// Run replays the program the given number of times and waits. When the context ends, it neither submits nor waits any longer.
 func (p *Program) Run(ctx context.Context, iterations int) error {
 	if err := p.checkReplays("run", iterations, 0); err != nil {
 		return err
@@ -167,12 +167,12 @@ func (p *Program) checkReplays(what string, replays, least int) error {
 	case p.closed:
 		return ErrClosed
 	case replays < least:
-		return fmt.Errorf("%s %d replays: want %d or more", what, replays, least)
+		return fmt.Errorf("%s %d replays: the number must be at least %d", what, replays, least)
 	}
 	return nil
 }
 
-// makeGraphs gives every instance its executable graph: one never overlaps itself.
+// makeGraphs gives every instance its own executable graph, because launches of one graph never overlap.
 func (p *Program) makeGraphs(mode Mode) error {
 	for _, in := range p.instances {
 		if in.graph != nil {
@@ -195,7 +195,7 @@ func (p *Program) makeGraphs(mode Mode) error {
 	return nil
 }
 
-// chooseMode makes graphs if they are wanted; Auto measures both ways briefly and restores the contents.
+// chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
 func (p *Program) chooseMode(ctx context.Context) error {
 	switch p.options.Mode {
 	case Streams:
@@ -203,7 +203,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	case Captured, Built:
 		return p.makeGraphs(p.options.Mode)
 	}
-	if p.options.Recorder != nil { // recording would slow down what is measured
+	if p.options.Recorder != nil { // recording would slow down the measurement
 		if err := p.options.Recorder.Disable(); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	return p.Restore(ctx)
 }
 
-// probe returns the microseconds of a replay, the best of a few short runs.
+// probe returns how many microseconds a replay takes: the best of a few short runs.
 func (p *Program) probe(ctx context.Context) (float64, error) {
 	const rounds, moment = 5, 4 * time.Millisecond
 	if err := p.Run(ctx, 2*len(p.instances)); err != nil {

@@ -1,4 +1,4 @@
-// ReplayThen: replays with an input and a result of their own, for services. Several are on their way at once, results come in order.
+// ReplayThen: replays with their own input and result, for services. Several can be in flight; results come in order.
 
 package runtime
 
@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Turn is one replay of ReplayThen and the host buffers it uses. It is valid inside the functions it is given to.
+// Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.
 type Turn struct {
 	// Number counts the turns of a program from 0.
 	Number  uint64
@@ -20,7 +20,7 @@ type Turn struct {
 	idle    chan struct{} // holds one token while no turn uses the instance
 }
 
-// Host returns the memory that this replay's host buffer has: input before the replay, result after it.
+// Host returns the memory of a host buffer in this replay: its input before the replay, its result after it.
 func (t *Turn) Host(buffer dag.BufferID) []byte {
 	if !t.program.isBuffer(int32(buffer)) {
 		return nil
@@ -33,14 +33,13 @@ func (t *Turn) Host(buffer dag.BufferID) []byte {
 }
 
 // ReplayThen submits one replay and returns without waiting for it. before, which may be nil, runs first, on the caller's goroutine,
-// and writes the replay's input. then runs once the replay has finished, with its error, and reads the result. The calls of then
-// come one at a time, in the order of the replays, on a goroutine of the program's own.
+// and writes the replay's input. then runs when the replay has finished, gets its error, and reads the result. Calls of then come one at a
+// time, in the order of the replays, on a goroutine of the program.
 //
-// With Options.Inflight K, up to K turns are on their way: each has buffers of its own, so the input of the next is written while
-// others compute. If the next buffers are still in use, by a replay or by a then that has not returned, ReplayThen waits for them and
-// gives up when the context ends. A then must not call any method of the program except Counters. A before that panics submits nothing
-// and leaves the program usable; a then that panics ends the process, as a panic does on any goroutine. Nothing is allocated per turn
-// except by before and then themselves.
+// With Options.Inflight K, up to K turns are in flight. Each has its own buffers, so that the input of the next turn can be written while
+// others compute. If the next buffers are still in use, by a replay or by a then that has not returned, ReplayThen waits for them and gives
+// up when the context ends. A then must not call any method of the program except Counters. If before panics, nothing is submitted and the
+// program stays usable. If then panics, the process ends, as with a panic on any goroutine. ReplayThen itself allocates no memory per turn.
 func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(*Turn, error)) error {
 	switch {
 	case p.closed:
@@ -60,11 +59,11 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 	}
 	submitted := false
 	defer func() {
-		if !submitted { // an error, or a before that panicked
+		if !submitted { // an error, or before panicked
 			t.idle <- struct{}{}
 		}
 	}()
-	if in.loose { // a Replay may still read what before is to write
+	if in.loose { // a Replay may still read what before will write
 		if err := in.streams[0].Synchronize(ctx); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 	return r, err
 }
 
-// eachResult hands out the contents of every buffer with save or expect, in declaration order.
+// eachResult calls do with the contents of every buffer with save or expect, in declaration order.
 func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory []byte) error) error {
 	if p.closed {
 		return ErrClosed
@@ -93,7 +93,7 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 	return nil
 }
 
-// contents hands out what a buffer holds after the last replay: host memory itself, device memory as a copy.
+// contents calls do with a buffer's contents after the last replay: host memory itself, device memory as a copy.
 func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte) error) error {
 	b := &p.graph.Buffers[id]
 	if b.Place == dag.Host {
@@ -132,8 +132,8 @@ func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte)
 	return check, err
 }
 
-// CompareResults compares every saved or expected buffer of two programs of the same graph element by element, with the
-// tolerance of the element type: none for integers, a few units in the last place for floats, more where sums are long.
+// CompareResults compares every saved or expected buffer of two programs of the same graph, element by element. The tolerance follows from
+// the element type: none for integers, a few units in the last place for floats, unless the buffer declares one.
 func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 	switch {
 	case got == nil || want == nil:
@@ -158,7 +158,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 	return checks, err
 }
 
-// tolerance is the buffer's own if it declares one, else what its type allows for a different order of operations.
+// tolerance returns the tolerance that the buffer declares, or else one of its type that allows for another order of operations.
 func tolerance(b *dag.Buffer) (rtol, atol float64) {
 	if e := b.Expect; e != nil && (e.RTol != 0 || e.ATol != 0) {
 		return e.RTol, e.ATol

@@ -1,4 +1,4 @@
-// Timing: how long replays take, measured separately on the host and on the device. Contents are restored afterwards.
+// Timing: measures how long replays take, on the host and on the device. Restores the contents afterwards.
 
 package runtime
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// Series sums up one measured quantity, in microseconds.
+// Series summarizes one measured quantity, in microseconds.
 type Series struct {
 	Count  int     `json:"count"`
 	Min    float64 `json:"min_us"`
@@ -22,7 +22,7 @@ type Series struct {
 	Spread float64 `json:"stddev_us"`
 }
 
-// Summarize makes a Series of samples, which it sorts.
+// Summarize returns the Series of samples, and sorts them.
 func Summarize(samples []float64) Series {
 	if len(samples) == 0 {
 		return Series{}
@@ -48,19 +48,19 @@ func Summarize(samples []float64) Series {
 	return s
 }
 
-// Timing is what Measure found.
+// Timing is the result of Measure.
 type Timing struct {
 	Submit Series  `json:"submit"`  // host: the time one submission takes
 	Device Series  `json:"device"`  // device: from the start of a replay to its end, by events
-	Wall   float64 `json:"wall_us"` // per replay, first submission to the end of the last, nothing in between
+	Wall   float64 `json:"wall_us"` // per replay, from the first submission to the end of the last replay, with nothing in between
 }
 
-// batch is how many replays are timed between two synchronisations. It keeps the queue from filling, which would make the
-// host wait inside a submission and count the device's time as its own.
+// batch is how many replays are timed between two synchronisations. If the queue were full, the host would wait inside a submission, and
+// the device's time would count as its own.
 const batch = 16
 
-// Measure warms up, then times that many replays. Submission and device time come from one pass with an event on either side of
-// every replay; wall time from a second pass without them. Initial contents are restored afterwards.
+// Measure warms up, then times the given number of replays. Submission and device times come from one pass with an event before and after
+// every replay, wall time from a second pass without events. Initial contents are restored afterwards.
 func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
 	if err := errors.Join(p.checkReplays("warm up with", warmup, 0), p.checkReplays("measure", iterations, 1)); err != nil {
 		return nil, err

@@ -13,21 +13,21 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// Trace is the measured course of some replays. Times are microseconds from the start of each replay's first command.
+// Trace is the measured timeline of several replays. Times are microseconds from the start of each replay's first command.
 type Trace struct {
 	Mode   string `json:"mode"`   // "streams" or "graph"
-	Source string `json:"source"` // what measured: "cupti" or "events"
-	// Fallback says why CUPTI was not used where Options.Recorder asked for it.
+	Source string `json:"source"` // how it was measured: "cupti" or "events"
+	// Fallback tells why CUPTI was not used although Options.Recorder is set.
 	Fallback string         `json:"fallback,omitempty"`
 	Replays  []TracedReplay `json:"replays"`
-	PlainUS  float64        `json:"plain_us"`  // a replay without tracing, median of the device's own time
-	TracedUS float64        `json:"traced_us"` // with; the difference is what tracing cost
+	PlainUS  float64        `json:"plain_us"`  // device time of a replay without tracing, median
+	TracedUS float64        `json:"traced_us"` // the same with tracing; the difference is the overhead
 }
 
 // TracedReplay is one replay.
 type TracedReplay struct {
 	Spans    []Span  `json:"spans"`     // by node id
-	SubmitUS float64 `json:"submit_us"` // host time of handing everything over
+	SubmitUS float64 `json:"submit_us"` // host time for submitting everything
 }
 
 // Span is one node's time on its device.
@@ -38,7 +38,7 @@ type Span struct {
 	End    float64    `json:"end_us"`
 }
 
-// tracer holds what a traced replay needs beyond a plain one: a timed event on either side of every node.
+// tracer holds what a traced replay needs in addition: a timed event before and after every node.
 type tracer struct {
 	program *Program
 	in      *instance
@@ -50,14 +50,14 @@ type tracer struct {
 	graph   cudart.Graph
 }
 
-// Trace runs that many replays, measures when each node ran and restores the initial contents.
+// Trace runs the given number of replays, measures when each node ran, and restores the initial contents.
 //
-// With Options.Recorder the times are CUPTI's: those of the kernels, copies and sets themselves, in the program's own replay with
-// nothing added. Records are given to nodes by the order of calls (streams) or of a graph's nodes, and only where every kind, kernel
-// name, size and stream agrees with the plan; where one does not, or CUPTI fails, events measure instead and Fallback says why.
-// Without a Recorder there is a timed event before and after every node: in a graph, which is built node by node for it, as nodes.
+// With Options.Recorder, the times come from CUPTI: those of the kernels, copies and sets themselves, in the program's own replay with
+// nothing added. Records are mapped to nodes by the order of calls (streams) or of graph nodes, and every kind, kernel name, size and stream
+// must agree with the plan. If one does not, or CUPTI fails, events are used instead, and Fallback tells why. Without a Recorder, there is
+// a timed event before and after every node. A graph is then built node by node, with the events as nodes.
 //
-// The trace costs time of its own, which TracedUS beside PlainUS shows.
+// Tracing has an overhead: the difference between TracedUS and PlainUS.
 func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err error) {
 	if err := p.checkReplays("trace", replays, 1); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err err
 	if trace.Source == "events" || trace.Fallback != "" {
 		trace.Source = "events"
 		if trace.Fallback != "" {
-			p.log.Warn("CUPTI's records cannot be used; events measure instead", "because", trace.Fallback)
+			p.log.Warn("CUPTI records cannot be used; measuring with events instead", "because", trace.Fallback)
 		}
 		if trace.Replays, err = p.traceEvents(ctx, replays); err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (t *tracer) prepare() error {
 	return err
 }
 
-// commands is the replay with a timed record before and after every node, on the node's own stream.
+// commands returns the replay with a timed record before and after every node, on the node's own stream.
 func (t *tracer) commands() []cudart.Command {
 	var commands []cudart.Command
 	for _, c := range t.in.lowered.commands {
@@ -205,7 +205,7 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	return r, t.read(r)
 }
 
-// read turns the events into spans. The clock starts with the first node, so that the record of base costs nothing.
+// read turns the events into spans. The clock starts with the first node, so that the record of base is not included.
 func (t *tracer) read(r *TracedReplay) error {
 	p := t.program
 	r.Spans = make([]Span, p.graph.Len())
@@ -258,7 +258,7 @@ func (t *tracer) close() error {
 	return errors.Join(errs...)
 }
 
-// Profile is the median duration of every node, for the planner.
+// Profile returns the median duration of every node, for the planner.
 func (t *Trace) Profile(p *Program) *planner.Profile {
 	profile := &planner.Profile{Machine: p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
 	samples := make([]float64, len(t.Replays))

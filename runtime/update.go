@@ -1,4 +1,4 @@
-// Updates: changing single nodes of a prepared program between replays, without planning again.
+// Updates: change single nodes of a program between replays, without planning again.
 
 package runtime
 
@@ -11,15 +11,15 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// ErrUpdate marks an update that the plan's proof does not cover, or that the node cannot take.
+// ErrUpdate marks an update that the plan's proof does not cover, or that is not possible for the node.
 var ErrUpdate = errors.New("update refused")
 
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUpdate, fmt.Sprintf(format, args...))
 }
 
-// SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are derived again; an
-// update that would touch more bytes than were declared is refused, since the plan's waits were proved for those.
+// SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are computed again. An update that
+// would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
 func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if p.closed {
 		return ErrClosed
@@ -58,7 +58,7 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	return p.apply(dag.NodeID(id))
 }
 
-// withinDeclared checks that the ranges a launch would now touch lie inside those the graph was made from.
+// withinDeclared checks that the ranges that a changed launch would touch lie inside the declared ones.
 func (p *Program) withinDeclared(id dag.NodeID, args []dag.Arg, info dag.LaunchInfo) error {
 	for i, a := range args {
 		if !a.IsBuffer || i >= len(info.Extents) || info.Extents[i] < 0 {
@@ -72,20 +72,20 @@ func (p *Program) withinDeclared(id dag.NodeID, args []dag.Arg, info dag.LaunchI
 			}
 		}
 		if need > covered {
-			return refuse("node %q would touch %d bytes of %q, its declaration covers %d", p.graph.Nodes[id].Name, need, p.graph.Buffers[a.Range.Buffer].Name, covered)
+			return refuse("node %q would touch %d bytes of %q, but its declaration covers only %d", p.graph.Nodes[id].Name, need, p.graph.Buffers[a.Range.Buffer].Name, covered)
 		}
 	}
 	if info.Scratch > 0 {
 		for _, declared := range p.graph.Accesses(id) {
 			if b := &p.graph.Buffers[declared.Buffer]; b.Scratch && info.Scratch > b.Bytes {
-				return refuse("node %q would need %d bytes of scratch, it has %d", p.graph.Nodes[id].Name, info.Scratch, b.Bytes)
+				return refuse("node %q would need %d bytes of scratch, but it has only %d", p.graph.Nodes[id].Name, info.Scratch, b.Bytes)
 			}
 		}
 	}
 	return nil
 }
 
-// apply brings every instance's commands and graph up to a node's changed launch.
+// apply updates every instance's commands and graph after a node's launch has changed.
 func (p *Program) apply(id dag.NodeID) error {
 	for _, in := range p.instances {
 		if err := p.refresh(in, id); err != nil {
@@ -120,7 +120,7 @@ func (p *Program) refresh(in *instance, id dag.NodeID) error {
 	return in.graph.Update(in.list)
 }
 
-// changeable is what a list and a built graph share: single commands can be replaced.
+// changeable is a list or a built graph: single commands can be replaced.
 type changeable interface {
 	SetArgs(index int, grid [3]uint32, args []cudart.Value) error
 	SetCopy(index int, dst, src cudart.Ptr) error
@@ -145,10 +145,10 @@ func (p *Program) node(name string) (int32, bool) {
 	return -1, false
 }
 
-// SetStorage gives one declared buffer other memory in all its uses, for all later replays: device memory of the same device for a
-// device buffer, pinned or pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The memory stays
-// the caller's. A buffer that shares its bytes with others in the plan cannot be moved, nor can memory be used that another
-// buffer of the program has: the plan's order was not proved for that.
+// SetStorage moves a declared buffer to other memory for all later replays: device memory of the same device for a device buffer, pinned or
+// pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The caller keeps owning the memory. A buffer that
+// shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan was
+// not proved for that.
 func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
 	if p.closed {
 		return ErrClosed
@@ -159,10 +159,10 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	}
 	b := &p.graph.Buffers[id]
 	if bytes != b.Bytes {
-		return refuse("buffer %q has %d bytes, the memory %d", buffer, b.Bytes, bytes)
+		return refuse("buffer %q has %d bytes, but the memory has %d", buffer, b.Bytes, bytes)
 	}
 	if len(p.instances) > 1 {
-		return refuse("%d replays are in flight, each with its own storage of %q", len(p.instances), buffer)
+		return refuse("%d replays are in flight, and each has its own memory for %q", len(p.instances), buffer)
 	}
 	if other, shared := p.sharesBytes(dag.BufferID(id)); shared {
 		return refuse("buffer %q shares bytes with %q in the plan; plan it with planner.Options.Keep to move it", buffer, p.graph.Buffers[other].Name)
@@ -189,7 +189,7 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	return nil
 }
 
-// sharesBytes finds another buffer that the plan lays over this one.
+// sharesBytes finds another buffer that shares bytes with this one in the plan.
 func (p *Program) sharesBytes(id dag.BufferID) (other dag.BufferID, shared bool) {
 	if p.options.Memory == Separate {
 		return 0, false

@@ -70,7 +70,7 @@ func TestUpdatesThatTheProofDoesNotCoverAreRefused(t *testing.T) {
 		{program.SetScalar("saxpy", 0, 1.5), `update refused: argument 0 of node "saxpy" is an integer (i64), not 1.5`},
 		{program.SetScalar("saxpy", 0, 101), `update refused: node "saxpy": argument x needs 101 elements (n), its slice has 100`},
 		{program.SetStorage("d_z", 4096, 400), `update refused: the pipeline has no buffer "d_z"`},
-		{program.SetStorage("d_x", 4096, 404), `update refused: buffer "d_x" has 400 bytes, the memory 404`},
+		{program.SetStorage("d_x", 4096, 404), `update refused: buffer "d_x" has 400 bytes, but the memory has 404`},
 	} {
 		require.ErrorIs(t, c.err, runtime.ErrUpdate)
 		require.EqualError(t, c.err, c.want)
@@ -92,5 +92,5 @@ func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	defer program.Close()
 	require.NoError(t, program.SetScalar("scale", 0, 20))
 	require.NoError(t, program.SetScalar("scale", 0, 50))
-	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", its declaration covers 200`)
+	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", but its declaration covers only 200`)
 }
