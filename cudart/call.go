@@ -2,7 +2,7 @@
 
 package cudart
 
-// Call is the name of the driver call that submits the command to a stream, "" if there is none.
+// Call returns the name of the driver call that submits the command to a stream, "" if there is none.
 func (c *Command) Call() string {
 	switch c.Kind {
 	case LaunchKernel:

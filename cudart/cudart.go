@@ -1,6 +1,6 @@
-// What programs run on: the interfaces of platforms, streams, events, kernels, lists and graphs.
+// The interfaces of platforms, streams, events, kernels, lists and graphs.
 
-// Package cudart defines what programs run on: the interface [Platform], which cudart/driver implements with NVIDIA's driver API and
+// Package cudart defines what programs run on: the interface [Platform]. cudart/driver implements it with NVIDIA's driver API and
 // cudart/host with the CPU. To write a platform of your own, implement the interfaces here and run the tests of cudart/conformance on it.
 //
 // The methods of a platform, and of what it makes, may be called from any goroutine. They return an error for bad arguments and for things
@@ -44,7 +44,7 @@ type Platform interface {
 	// NewEvent makes an event. Only timed events have Since.
 	NewEvent(device int32, timed bool) (Event, error)
 
-	// Load loads a module's kernels on a device, now and not at their first launch.
+	// Load loads a module's kernels on a device immediately, not at their first launch.
 	Load(ctx context.Context, device int32, module *kernels.Module) (Module, error)
 
 	// Encode prepares commands once, as a list that can be submitted many times. The memory that the commands use, and their streams,
@@ -56,7 +56,7 @@ type Platform interface {
 
 	// Synchronize waits for everything on a device, or for the context to end.
 	Synchronize(ctx context.Context, device int32) error
-	// Live counts what was made and is not yet closed. Tests use it to find leaks.
+	// Live counts resources that were made and are not closed yet. Tests use it to find leaks.
 	Live() Live
 	Close() error
 }
@@ -80,8 +80,8 @@ type Info struct {
 	MaxBlock, MaxGrid  [3]int
 	ThreadsPerSM       int
 	BlocksPerSM        int
-	SharedPerBlock     int // without opting in
-	SharedPerBlockMax  int // with
+	SharedPerBlock     int // without opt-in
+	SharedPerBlockMax  int // with opt-in
 	SharedPerSM        int
 	Driver             string // "13.0"
 	Peers              []bool // by device number: whether peer access is possible
@@ -116,7 +116,7 @@ type Event interface {
 // Module is loaded code.
 type Module interface {
 	Kernel(entry string) (Kernel, error)
-	// Warnings are what a user should know about the module, for example that it has writable globals.
+	// Warnings returns what a user should know about the module, for example that it has writable globals.
 	Warnings() []string
 	Close() error
 }
@@ -127,11 +127,11 @@ type Kernel interface {
 	// Occupancy returns the one-dimensional block size that keeps most threads resident, given the shared memory of a block, and how many
 	// such blocks fit on a multiprocessor.
 	Occupancy(shared uint32) (block uint32, blocksPerSM int, err error)
-	// SetMaxShared allows launches with that many bytes of dynamic shared memory.
+	// SetMaxShared allows launches with up to this many bytes of dynamic shared memory.
 	SetMaxShared(bytes uint32) error
 }
 
-// KernelAttributes is what the driver knows about a loaded kernel.
+// KernelAttributes holds what the driver knows about a loaded kernel.
 type KernelAttributes struct {
 	MaxThreads    int
 	Registers     int
@@ -152,7 +152,7 @@ const (
 	SetMemory
 	RecordEvent
 	WaitEvent
-	Empty     // does nothing; in a graph, a node that only orders others
+	Empty     // does nothing; in a graph, a node that only orders other nodes
 	RangePush // begins a range for profilers (NVTX), named Label; no work on the device
 	RangePop
 )
@@ -162,7 +162,7 @@ type Command struct {
 	Kind   CommandKind
 	Stream Stream
 	Label  string // the node's name, for errors, traces and ranges
-	Node   int32  // the node's id, -1 where it belongs to none
+	Node   int32  // the node's id, -1 if the command belongs to none
 
 	Event Event // RecordEvent, WaitEvent
 
@@ -170,7 +170,7 @@ type Command struct {
 	Grid, Block [3]uint32
 	Shared      uint32
 	Args        []Value
-	Priority    dag.Priority // of a graph's node
+	Priority    dag.Priority // of the graph node
 
 	Dst, Src                 Ptr   // CopyMemory; SetMemory: Dst
 	DstDevice, SrcDevice     int32 // -1: host
@@ -187,7 +187,7 @@ type Command struct {
 type Value struct {
 	Pointer bool
 	Ptr     Ptr
-	Bytes   int64 // how many bytes from Ptr on belong to the argument
+	Bytes   int64 // size of the memory at Ptr that belongs to the argument
 	Bits    uint64
 	Size    uint8 // bytes of a scalar: 1, 2, 4, 8
 }
@@ -205,7 +205,7 @@ type Access struct {
 type ListOptions struct {
 	// Origin is the stream that a replay forks from and joins back into.
 	Origin Stream
-	// Threads is how many threads submit the list, each some of the streams. With 0 or 1, the calling thread submits alone.
+	// Threads is how many threads submit the list; each submits some of the streams. With 0 or 1, the calling thread submits everything.
 	Threads int
 }
 
@@ -216,9 +216,9 @@ type List interface {
 	Submit() error
 	// Capture records the list as a graph, in thread-local mode.
 	Capture(options GraphOptions) (Graph, error)
-	// SetArgs changes the grid and the arguments of a launch, for later submissions. index is the command's place in the list.
+	// SetArgs changes the grid and the arguments of a launch for later submissions. index is the command's index in the list.
 	SetArgs(index int, grid [3]uint32, args []Value) error
-	// SetCopy changes the addresses of a copy or a set, for later submissions.
+	// SetCopy changes the addresses of a copy or a set for later submissions.
 	SetCopy(index int, dst, src Ptr) error
 	// Len returns the number of commands.
 	Len() int

@@ -1,4 +1,4 @@
-// Errors of devices: which call failed and why, in the driver's words, and which command it was.
+// Errors of devices: which call failed, why according to the driver, and for which command.
 
 package cudart
 
@@ -16,7 +16,7 @@ var (
 	// ErrPoisoned: an earlier fault made the context unusable. Only a new process gets a working one.
 	ErrPoisoned    = errors.New("the device context is unusable after an earlier fault; a new process is needed")
 	ErrUnsupported = errors.New("not supported")
-	// ErrLeak: a platform was closed before something that it had made.
+	// ErrLeak: a platform was closed while something that it had made was still open.
 	ErrLeak = errors.New("not closed")
 )
 
@@ -25,11 +25,11 @@ type Error struct {
 	Call   string // "cuLaunchKernel"
 	Name   string // "CUDA_ERROR_ILLEGAL_ADDRESS"
 	Code   int
-	Text   string // the driver's words
+	Text   string // the driver's description
 	Device int32
-	Label  string // the command's label, "" where the call belongs to none
-	Node   int32  // the command's node, -1 where it belongs to none
-	Index  int    // the command's place in its list, -1 where it belongs to none
+	Label  string // the command's label, "" if the call belongs to none
+	Node   int32  // the command's node, -1 if it belongs to none
+	Index  int    // the command's index in its list, -1 if it belongs to none
 	Detail string // more lines, such as a compiler's log
 	Err    error  // a sentinel, or nil
 }
@@ -51,20 +51,20 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// RaceError is a missing wait: two commands access the same bytes, one of them writes, and nothing orders the two.
+// RaceError is a missing wait: two commands access the same bytes, at least one of them writes, and nothing orders them.
 type RaceError struct {
 	First, Second RaceAccess
-	Buffer        string // its name, or what memory it is
-	From, To      int64  // the bytes of the buffer that both touch
+	Buffer        string // its name, or a description of the memory
+	From, To      int64  // the bytes of the buffer that both access
 }
 
 // RaceAccess is one side of a RaceError.
 type RaceAccess struct {
-	Label        string // the command's, as Node and Index
+	Label        string // of the command, like Node and Index
 	Node         int32
 	Index        int
 	Stream       Stream // nil in a graph
-	StreamNumber int32  // counts the platform's streams as they were made; -1 in a graph
+	StreamNumber int32  // the number of the stream, in the order in which the platform made them; -1 in a graph
 	Write        bool
 }
 

@@ -85,7 +85,7 @@ func ExampleError() {
 	var failed *cudart.Error
 	fmt.Println(errors.As(err, &failed) && failed.Call == "cuMemAlloc")
 	// Output:
-	// cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: 4096 bytes wanted, 1024 of 1024 free
+	// cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: 4096 bytes were requested; 1024 of 1024 are free
 	// true
 	// true
 }

@@ -1,4 +1,4 @@
-// Buffers: the memory that CUPTI writes records to, and the records read back from it. Nothing of it is Go's.
+// Buffers: the memory that CUPTI writes records to, and reading the records from it. The memory is outside Go's heap.
 
 package cupti
 
@@ -12,25 +12,25 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// bufferBytes holds some 15,000 kernels: few buffers change hands while the device works.
+// bufferBytes holds about 15,000 kernels, so few buffers are exchanged while the device works.
 const bufferBytes = 4 << 20
 
-// buffers gives CUPTI memory and takes it back filled. The memory is mapped, not Go's, since CUPTI keeps it between calls.
+// buffers gives memory to CUPTI and takes it back filled. The memory is mapped, not from Go's heap, because CUPTI keeps it between calls.
 type buffers struct {
 	request, complete uintptr // C functions
 
 	mu     sync.Mutex
 	free   [][]byte
-	held   map[uintptr][]byte // in CUPTI's hands or filled, by address
+	held   map[uintptr][]byte // given to CUPTI, or filled, by address
 	filled []filled
-	lost   bool // memory ran out: records were dropped
+	lost   bool // there was not enough memory: records were dropped
 }
 
 type filled struct {
 	address, bytes uintptr
 }
 
-// processBuffers is the process's one pair of callbacks and what they serve: callbacks are never freed, and carry no argument.
+// processBuffers is the only one in the process, because its callbacks are never freed and have no argument to tell several apart.
 var processBuffers = sync.OnceValue(newBuffers)
 
 func newBuffers() *buffers {
@@ -40,7 +40,7 @@ func newBuffers() *buffers {
 	return b
 }
 
-// pointer is an address of C's as a pointer.
+// pointer returns an address from C as a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // give answers CUPTI's request for memory: void (uint8_t **buffer, size_t *size, size_t *maxNumRecords).
@@ -64,8 +64,8 @@ func (b *buffers) give(buffer, size, records uintptr) uintptr {
 	return 0
 }
 
-// take accepts a buffer: void (CUcontext, uint32_t streamId, uint8_t *buffer, size_t size, size_t validSize). It runs on a thread of
-// CUPTI's, so it only notes what there is to read.
+// take accepts a buffer: void (CUcontext, uint32_t streamId, uint8_t *buffer, size_t size, size_t validSize). It runs on a thread of CUPTI,
+// so it only stores what there is to read.
 func (b *buffers) take(_, _, buffer, _, valid uintptr) uintptr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,9 +75,8 @@ func (b *buffers) take(_, _, buffer, _, valid uintptr) uintptr {
 	return 0
 }
 
-// Flush returns what has been recorded since the last Flush, in the order of the calls and, within a graph's launch, of its nodes.
-// The devices must be idle. want is how many records the caller waits for: where CUPTI holds fewer back as complete, it is made to
-// hand over all it has.
+// Flush returns what has been recorded since the last Flush, in the order of calls and, within a graph launch, of nodes. The devices must be
+// idle. want is how many records the caller expects: if CUPTI delivers fewer, Flush forces it to deliver all it has.
 func (l *Library) Flush(want int) ([]Record, error) {
 	var records []Record
 	for _, force := range [...]uintptr{0, 1} {
@@ -108,7 +107,7 @@ func (l *Library) read() ([]Record, error) {
 	var records []Record
 	var first error
 	if lost {
-		first = errors.New("no memory for CUPTI's records: some were dropped")
+		first = errors.New("there was not enough memory for CUPTI's records, so some were dropped")
 	}
 	for _, f := range list {
 		if err := l.each(f, func(r Record) { records = append(records, r) }); err != nil && first == nil {
@@ -124,7 +123,7 @@ func (l *Library) read() ([]Record, error) {
 	return records, first
 }
 
-// each walks a buffer's records with CUPTI's own step, which knows their sizes.
+// each goes through a buffer's records with CUPTI's own function, which knows their sizes.
 func (l *Library) each(f filled, do func(Record)) error {
 	at := new(uintptr)
 	for f.bytes > 0 {

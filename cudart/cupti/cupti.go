@@ -1,13 +1,12 @@
-// Opening CUPTI: finding the library, checking its version, switching records on and off. Decodes nothing; record.go does.
+// Opening CUPTI: finds the library, checks its version, and switches recording on and off. record.go decodes the records.
 
-// Package cupti records when kernels, copies and sets really ran on a GPU, through NVIDIA's CUPTI library (libcupti), opened at run
-// time without cgo. The records are exact where events around a node also measure the gaps, and nothing is added to the streams or
-// graphs that are measured; but every launch costs half a microsecond more, and graphs become several times slower. It is for
-// traces, never for timing.
+// Package cupti records when kernels, copies and sets really ran on a GPU, through NVIDIA's CUPTI library (libcupti), opened at run time
+// without cgo. Records are exact, while events around a node also measure the gaps, and nothing is added to the streams or graphs that are
+// measured. But every launch takes half a microsecond longer, and graphs become several times slower. Use it for traces, never for timing.
 //
-// CUPTI is one per process: [Prepare] is called once, before the driver is opened, since kernels' records must be asked for before
-// cuInit. Where there is no library, or one of a version whose records are not known, it fails with [ErrUnavailable]; where
-// another tool (a profiler, a second tracer) holds CUPTI already, with [ErrBusy].
+// There is one CUPTI per process. Call [Prepare] once, before the driver is opened, because recording of kernels must be switched on before
+// cuInit. It fails with [ErrUnavailable] if there is no library, or one of a version whose records are not known, and with [ErrBusy] if
+// another tool (a profiler, a second tracer) already uses CUPTI.
 package cupti
 
 import (
@@ -22,9 +21,9 @@ import (
 )
 
 var (
-	// ErrUnavailable is what Prepare returns where CUPTI cannot be used on this machine.
+	// ErrUnavailable is returned by Prepare if CUPTI cannot be used on this machine.
 	ErrUnavailable = errors.New("CUPTI cannot be used")
-	// ErrBusy is what Prepare returns where another tool of the process has CUPTI.
+	// ErrBusy is returned by Prepare if another tool uses CUPTI in this process.
 	ErrBusy = errors.New("another tool uses CUPTI in this process")
 )
 
@@ -52,13 +51,13 @@ var symbols = [functionCount]string{
 	cuptiActivityGetNextRecord:     "cuptiActivityGetNextRecord",
 }
 
-// Results that mean something here (CUptiResult).
+// The results that the code branches on (CUptiResult).
 const (
 	codeMaxLimitReached     = 12 // no more records in a buffer
 	codeMultipleSubscribers = 39
 )
 
-// Library is CUPTI, switched on. Its methods may be called from any goroutine.
+// Library is an open CUPTI. Its methods may be called from any goroutine.
 type Library struct {
 	address [functionCount]uintptr
 	name    string
@@ -70,7 +69,7 @@ type Library struct {
 	buffers *buffers
 }
 
-// prepared holds the process's library once it is open: CUPTI's callbacks carry no argument that could name an owner.
+// prepared holds the process's library once it is open. There can be only one, because CUPTI's callbacks have no argument for an owner.
 var prepared struct {
 	sync.Mutex
 	library *Library
@@ -86,7 +85,7 @@ func Prepare() (*Library, error) {
 	}
 	found, err := dl.Open(candidates()...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: libcupti was not found (%w); it comes with the CUDA toolkit, and CUDA_HOME names the toolkit's folder", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: libcupti was not found (%w); it comes with the CUDA toolkit, so set CUDA_HOME to the toolkit's folder", ErrUnavailable, err)
 	}
 	l, err := open(found.Name, found.Symbol, processBuffers())
 	if err != nil {
@@ -99,7 +98,7 @@ func Prepare() (*Library, error) {
 	return l, nil
 }
 
-// candidates are the names to try: the toolkit's own first, since its driver and it were installed together.
+// candidates returns the names to try, those in the toolkit's folder first.
 func candidates() []string {
 	var names []string
 	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
@@ -129,7 +128,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// open resolves a library's functions, checks its version and hands it the callbacks.
+// open resolves a library's functions, checks its version and registers the callbacks.
 func open(name string, resolve dl.Resolver, b *buffers) (*Library, error) {
 	l := &Library{name: name, buffers: b}
 	if missing := resolve.Fill(l.address[:], symbols[:]); missing != "" {
@@ -141,7 +140,7 @@ func open(name string, resolve dl.Resolver, b *buffers) (*Library, error) {
 	}
 	l.version = *version
 	if l.layout = layoutOf(l.version); l.layout == nil {
-		return nil, fmt.Errorf("%w: the records of %s (interface %d) are not known; those of CUDA 11.4 to 13.2 are", ErrUnavailable, name, l.version)
+		return nil, fmt.Errorf("%w: the records of %s (interface %d) are unknown; those of CUDA 11.4 to 13.2 are known", ErrUnavailable, name, l.version)
 	}
 	if code := uint32(dl.Call(l.address[cuptiActivityRegisterCallbacks], b.request, b.complete)); code != 0 {
 		return nil, l.failure(cuptiActivityRegisterCallbacks, code)
@@ -149,7 +148,7 @@ func open(name string, resolve dl.Resolver, b *buffers) (*Library, error) {
 	return l, nil
 }
 
-// failure is a result in CUPTI's words.
+// failure returns the error for a result, with CUPTI's description.
 func (l *Library) failure(f function, code uint32) error {
 	text := new(*byte)
 	name := fmt.Sprintf("CUptiResult %d", code)
@@ -162,13 +161,13 @@ func (l *Library) failure(f function, code uint32) error {
 	return fmt.Errorf("%w: %s: %s", ErrUnavailable, symbols[f], name)
 }
 
-// Name is the file that was opened, Version its interface: 26 came with CUDA 12.8, 130000 with CUDA 13.0.
+// Name returns the file that was opened.
 func (l *Library) Name() string { return l.name }
 
-// Version is CUPTI's interface version.
+// Version returns CUPTI's interface version: 26 came with CUDA 12.8, 130000 with CUDA 13.0.
 func (l *Library) Version() uint32 { return l.version }
 
-// Enable has kernels, copies and sets recorded from now on.
+// Enable starts the recording of kernels, copies and sets.
 func (l *Library) Enable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +186,7 @@ func (l *Library) Enable() error {
 	return nil
 }
 
-// Disable ends recording; what was recorded stays until Flush. Enable begins it again.
+// Disable stops the recording. What was recorded stays until Flush. Enable starts it again.
 func (l *Library) Disable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -238,7 +238,7 @@ func TestEveryVersionOfTheTableAndNoOther(t *testing.T) {
 		s.version = version
 		_, err := open("libcupti.so.x", s.resolve, newBuffers())
 		require.ErrorIs(t, err, ErrUnavailable)
-		require.EqualError(t, err, fmt.Sprintf("CUPTI cannot be used: the records of libcupti.so.x (interface %d) are not known; those of CUDA 11.4 to 13.2 are", version))
+		require.EqualError(t, err, fmt.Sprintf("CUPTI cannot be used: the records of libcupti.so.x (interface %d) are unknown; those of CUDA 11.4 to 13.2 are known", version))
 	}
 }
 

@@ -1,4 +1,4 @@
-// Where no library can be opened, nothing ever asks for memory.
+// On systems where no library can be opened, no memory is needed.
 
 //go:build !linux
 

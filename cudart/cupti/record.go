@@ -1,4 +1,4 @@
-// Records: what CUPTI writes for a kernel, a copy or a set, decoded by a table of offsets. Calls nothing.
+// Records: decodes what CUPTI writes for a kernel, a copy or a set, by a table of offsets.
 
 package cupti
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// Kind says what a record is of.
+// Kind is the kind of work that a record is for.
 type Kind uint8
 
 const (
@@ -24,9 +24,9 @@ type Record struct {
 	Start, End  uint64
 	Device      uint32
 	Context     uint32
-	Stream      uint32 // CUPTI's number of the stream
-	Correlation uint32 // counts the process's calls: later calls have larger numbers. All of a graph's launch share one
-	GraphNode   uint64 // 0: not part of a graph. Within a graph later nodes have larger numbers
+	Stream      uint32 // CUPTI's number for the stream
+	Correlation uint32 // the number of the call: later calls of the process have larger numbers. All records of a graph launch have the same
+	GraphNode   uint64 // 0: not part of a graph. Within a graph, later nodes have larger numbers
 	Bytes       int64  // of a copy or a set
 	Name        string // of a kernel, as in its module
 }
@@ -36,14 +36,14 @@ const (
 	activityCopy             = 1
 	activitySet              = 2
 	activityKernel           = 3
-	activityConcurrentKernel = 10 // kernels, left to run side by side: kind 3 serialises them
+	activityConcurrentKernel = 10 // kernels that may overlap; kind 3 would serialise them
 	activityPeerCopy         = 22
 )
 
 // recordedKinds are the kinds that are switched on.
 var recordedKinds = [...]uint32{activityConcurrentKernel, activityCopy, activitySet, activityPeerCopy}
 
-// fields are the offsets of a record's fields; 0 marks one that it has not.
+// fields holds the offsets of a record's fields; 0 for a field that it does not have.
 type fields struct {
 	kind                                 Kind
 	bytes, start, end                    int
@@ -52,15 +52,15 @@ type fields struct {
 	size                                 int // bytes up to the last field that is read
 }
 
-// layout is the records of a range of versions, by number of kind.
+// layout describes the records of a range of versions, by number of kind.
 type layout struct {
 	from, to uint32 // cuptiGetVersion
 	records  map[uint32]fields
 }
 
-// Records have grown at their ends alone since graphs are in them: kernels from version 5 of the structure (CUDA 11.0) to 11
-// (13.2), copies from 3 to 6, peer copies from 2 to 4, sets from 2 to 4. So one set of offsets serves them all, and a version
-// that is not in the table is not guessed at.
+// Since records contain graph nodes, they have only grown at the end: kernels from version 5 of the structure (CUDA 11.0) to 11 (13.2),
+// copies from 3 to 6, peer copies from 2 to 4, sets from 2 to 4. So one set of offsets works for all of these. Versions that are not in the
+// table are refused.
 var sinceGraphs = map[uint32]fields{
 	activityKernel:           kernelFields,
 	activityConcurrentKernel: kernelFields,
@@ -71,7 +71,7 @@ var sinceGraphs = map[uint32]fields{
 
 var kernelFields = fields{kind: Kernel, start: 16, end: 24, device: 40, context: 44, stream: 48, correlation: 92, name: 104, graphNode: 144, size: 152}
 
-// layouts: versions were counted up to CUDA 12 and are the toolkit's own since 13.
+// layouts by version. Versions were counted up to CUDA 12; since CUDA 13 they are those of the toolkit.
 var layouts = []layout{
 	{13, 29, sinceGraphs},         // CUDA 11.0 to 12.9
 	{130000, 130299, sinceGraphs}, // CUDA 13.0 to 13.2
@@ -86,7 +86,7 @@ func layoutOf(version uint32) *layout {
 	return nil
 }
 
-// decode reads a record. ok is false for a kind that was not asked for, a record cut short and one without times.
+// decode reads a record. ok is false for a kind that was not requested, an incomplete record, and one without times.
 func (l *layout) decode(memory []byte) (r Record, ok bool) {
 	if len(memory) < 4 {
 		return r, false

@@ -1,4 +1,4 @@
-// Memory that a list or a graph hands to the driver: rows, arguments, words that threads watch. Freed as a whole.
+// Memory that a list or a graph passes to the driver: rows, arguments, words that threads watch. It is freed as a whole.
 
 package driver
 
@@ -9,7 +9,7 @@ const (
 	cacheLine  = 64
 )
 
-// arena gives out memory outside Go's heap, zeroed, aligned to 16 bytes or to a cache line.
+// arena allocates memory outside Go's heap, zeroed, and aligned to 16 bytes or to a cache line.
 type arena struct {
 	chunks [][]byte
 	used   int // of the last chunk
@@ -36,7 +36,7 @@ func (a *arena) take(bytes, align int) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&chunk[0]), nil
 }
 
-// rows gives room for n rows, and one that is never walked: their end lies inside, and the walker may look one row ahead.
+// rows allocates n rows and a spare one that is never walked, because the walker may look one row ahead.
 func (a *arena) rows(n int) ([]row, error) {
 	p, err := a.take((n+1)*int(rowBytes), cacheLine)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *arena) rows(n int) ([]row, error) {
 	return unsafe.Slice((*row)(p), n+1)[:n:n], nil
 }
 
-// word gives a word with a cache line of its own, which only its writer dirties.
+// word allocates a word in a cache line of its own, so that only its writer changes the line.
 func (a *arena) word() (*uint64, error) {
 	p, err := a.take(cacheLine, cacheLine)
 	return (*uint64)(p), err

@@ -1,4 +1,4 @@
-// Capture: a list recorded as a graph in one crossing. Runs nothing on the device.
+// Capture: records a list as a graph in one call into C. Runs nothing on the device.
 
 package driver
 
@@ -9,8 +9,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// Capture records the list as a graph. Begin, commands and end are one crossing, since a thread-local capture begins and
-// ends on one thread; the end is called after an error too.
+// Capture records the list as a graph. Begin, commands and end are one call into C, because a thread-local capture must begin and end on one
+// thread. The end is called even after an error.
 func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
 	defer code.memory.close()
 	*code.stop = 0
 	submitter := code.submitters[0]
-	cross(submitter.walk)
+	walkTable(submitter.walk)
 	template := submitter.graph()
 	if err := code.outcome(l.commands); err != nil {
 		if template != 0 {
@@ -67,7 +67,7 @@ func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
 	return template, origin.d, nil
 }
 
-// graph is what cuStreamEndCapture wrote.
+// graph returns the CUgraph that cuStreamEndCapture wrote.
 func (l *submitter) graph() uintptr {
 	for i, f := range l.ends {
 		if f == cuStreamEndCapture {
@@ -77,8 +77,8 @@ func (l *submitter) graph() uintptr {
 	return 0
 }
 
-// encodeCapture makes a table of one submitter between the begin and the end of a capture. Legacy streams are not bridged: a graph
-// is bridged where it is launched.
+// encodeCapture makes a table with one submitter, between the begin and the end of a capture. Legacy streams are not bridged here, because
+// the launch of the graph is bridged.
 func (p *Platform) encodeCapture(list []checked, origin *stream) (*encoded, error) {
 	return p.encoding(list, func(e *encoded) error { return e.fillCapture(list, origin) })
 }
@@ -106,7 +106,7 @@ func (e *encoded) fillCapture(list []checked, origin *stream) error {
 		if c.stream != nil {
 			l.enter(p, c.stream.d)
 		}
-		// A time stamp inside a graph is a node of its own; a record that only orders is an edge.
+		// In a graph, a record that takes the time is a node. A record that only orders becomes an edge.
 		if c.Kind == cudart.RecordEvent && c.event.timed && !waited[c.event] {
 			e.places[i] = place{row: int32(len(l.rows))}
 			l.add(p, cuEventRecordWithFlags, int32(i), c.event.handle, c.stream.handle, eventRecordExternal)

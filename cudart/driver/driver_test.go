@@ -69,7 +69,7 @@ func TestOpenFailures(t *testing.T) {
 		{"no version function", func(d *fakeDriver) { d.missing["cuDriverGetVersion"] = true }, cudart.ErrNoDriver,
 			"no NVIDIA driver: the library has no cuDriverGetVersion"},
 		{"too old", func(d *fakeDriver) { d.version = 11020 }, cudart.ErrNoDriver,
-			"no NVIDIA driver: the driver supports CUDA 11.2, and CUDA 11.4 or newer is needed (driver 470 or newer)"},
+			"no NVIDIA driver: the driver supports CUDA 11.2, but CUDA 11.4 or newer is needed (driver 470 or newer)"},
 		{"function missing", func(d *fakeDriver) { d.missing["cuGraphUpload"] = true }, cudart.ErrNoDriver,
 			"no NVIDIA driver: the driver (CUDA 12.4) has no function cuGraphUpload, which every driver since CUDA 11.1 has"},
 		{"no device", func(d *fakeDriver) { d.failOn[cuInit] = 100 }, cudart.ErrNoDevice, "cuInit: CUDA_ERROR_FAKE (100): CUDA_ERROR_FAKE"},
@@ -101,7 +101,7 @@ func TestOptionalFunctionsMayBeMissing(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, k.Attributes().ParamSizes)
 	_, err = p.BuildGraph([]cudart.Command{{Kind: cudart.LaunchKernel, Label: "n", Kernel: k, Block: [3]uint32{1, 1, 1}}}, [][]int32{nil}, cudart.GraphOptions{})
-	require.EqualError(t, err, `node "n": a launch of nothing in a graph: not supported: the driver (CUDA 12.4) has no cuGraphNodeSetEnabled, which came with CUDA 11.6`)
+	require.EqualError(t, err, `node "n": a launch of an empty grid in a graph: not supported: the driver (CUDA 12.4) has no cuGraphNodeSetEnabled, which came with CUDA 11.6`)
 	require.NoError(t, m.Close())
 	require.NoError(t, p.Close())
 	d.clean(t)
@@ -458,8 +458,8 @@ func TestChecksBeforeLaunch(t *testing.T) {
 		{func(c *cudart.Command) { c.Block = [3]uint32{1, 1, 128} }, `node "k": kernel scale: a block of 128 threads in z; device 0 allows 64`},
 		{func(c *cudart.Command) { c.Block = [3]uint32{0, 1, 1} }, `node "k": kernel scale: a block of 0x1x1 threads`},
 		{func(c *cudart.Command) { c.Grid = [3]uint32{1, 65536, 1} }, `node "k": kernel scale: a grid of 65536 blocks in y; device 0 allows 65535`},
-		{func(c *cudart.Command) { c.Args = c.Args[:1] }, `node "k": kernel scale takes 2 arguments, 1 are given`},
-		{func(c *cudart.Command) { c.Args[1].Size = 8 }, `node "k": kernel scale: argument 1 has 8 bytes, the parameter 4`},
+		{func(c *cudart.Command) { c.Args = c.Args[:1] }, `node "k": kernel scale takes 2 arguments, but 1 are given`},
+		{func(c *cudart.Command) { c.Args[1].Size = 8 }, `node "k": kernel scale: argument 1 has 8 bytes, but its parameter has 4`},
 		{func(c *cudart.Command) { c.Shared = 1 << 20 }, `node "k": kernel scale: 1048576 bytes of dynamic shared memory; device 0 allows 232448 (232448 a block, 0 of them static)`},
 	}
 	for _, c := range cases {
@@ -530,7 +530,7 @@ func TestAdoptedStreams(t *testing.T) {
 	d.foreign = 0x77
 	_, err = p.AdoptStream(0x5678)
 	require.EqualError(t, err, "not supported: the stream belongs to another context of device 0 than the one in use; "+
-		"adopt the stream before anything else is made on the device, or make it in the primary context")
+		"adopt the stream before anything else is made on the device, or create it in the primary context")
 	require.NoError(t, errors.Join(own.Close(), s.Close(), p.Close()))
 	require.Equal(t, cudart.Live{}, p.Live())
 	require.Zero(t, d.retained[10])
@@ -634,9 +634,9 @@ func TestLoadFailuresSayWhatToDo(t *testing.T) {
 		{codeNoBinary, kernels.PTX, ".version 8.6\n.target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
 		{codeNoBinary, kernels.Cubin, "x", "a cubin runs only on the architecture it was built for, and the device is sm_90; build it with -arch=sm_90, or ship PTX"},
 		{codeNoBinary, kernels.Fatbin, "x", "the file holds no code for sm_90; add it, or PTX for sm_90 or older"},
-		{codeUnsupportedPTX, kernels.PTX, "x", "the PTX was made by a newer toolkit than the driver (CUDA 12.4) knows; update the driver or compile with an older toolkit"},
+		{codeUnsupportedPTX, kernels.PTX, "x", "the PTX comes from a newer toolkit than the driver (CUDA 12.4) supports; update the driver or compile with an older toolkit"},
 		{codeInvalidPTX, kernels.PTX, ".version 8.6\n.target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
-		{codeInvalidImage, kernels.Fatbin, "x", "the file is not PTX, a cubin or a fatbin that this driver can read, or it is cut short"},
+		{codeInvalidImage, kernels.Fatbin, "x", "the file is incomplete, or is not PTX, a cubin or a fatbin that this driver can read"},
 	}
 	for _, c := range cases {
 		d := newFakeDriver(t)
@@ -706,7 +706,7 @@ func TestGraphsWaitInAnyOrder(t *testing.T) {
 		name string
 	}{{[][]int32{nil, {2}, {1}}, "b"}, {[][]int32{{1}, {2}, {0}}, "a"}, {[][]int32{{2}, {2}, {1}}, "b"}} {
 		_, err = p.BuildGraph(nodes, c.deps, cudart.GraphOptions{})
-		require.EqualError(t, err, fmt.Sprintf("node %q: it waits for itself, through the nodes that it waits for", c.name))
+		require.EqualError(t, err, fmt.Sprintf("node %q: it waits for itself through other nodes", c.name))
 	}
 	require.NoError(t, w.close())
 	d.clean(t)

@@ -1,4 +1,4 @@
-// Encoding: commands become rows, once. What every command needs is checked here, before anything is launched.
+// Encoding: turns commands into rows, once. Every command is checked here, before anything is launched.
 
 package driver
 
@@ -16,19 +16,19 @@ type submitter struct {
 	walk     *walk
 	rows     []row
 	epilogue []row
-	calls    []function // by row; functionCount for rows that call nothing of the driver
+	calls    []function // by row; functionCount for rows that do not call the driver
 	owner    []int32    // by row: the command, -1 for rows that belong to none
 	ends     []function // by epilogue row
-	device   *device    // whose context the rows so far leave current
+	device   *device    // the device whose context is current after the rows so far
 }
 
-// place is where a command's row lies.
+// place tells where a command's row is.
 type place struct {
-	submitter, row int32 // row -1: the command needs none
+	submitter, row int32 // row is -1 if the command needs none
 	args           []uint64
 }
 
-// encoded holds submitters and the memory they lie in.
+// encoded holds submitters and their memory.
 type encoded struct {
 	p          *Platform
 	memory     arena
@@ -45,7 +45,7 @@ type checked struct {
 	event  *event
 }
 
-// check resolves and checks commands. Streams are not looked at for a graph that is built node by node.
+// check resolves and checks commands. For a graph that is built node by node, streams are ignored.
 func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, error) {
 	list := make([]checked, len(commands))
 	for i := range commands {
@@ -92,7 +92,7 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		return p.checkLaunch(c, i)
 	case cudart.CopyMemory:
 		if c.Bytes < 0 {
-			return c.wrong(i, "a copy of %d bytes", c.Bytes)
+			return c.wrong(i, "a copy of %d bytes is not possible", c.Bytes)
 		}
 		for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
 			if number >= 0 {
@@ -172,18 +172,18 @@ func checkGrid(k *kernel, grid [3]uint32) error {
 	return nil
 }
 
-// checkArgs compares arguments with what the driver knows of the parameters.
+// checkArgs compares arguments with what the driver knows about the parameters.
 func checkArgs(k *kernel, args []cudart.Value) error {
 	sizes := k.attributes.ParamSizes
 	if sizes == nil {
 		return nil
 	}
 	if len(args) != len(sizes) {
-		return fmt.Errorf("kernel %s takes %d arguments, %d are given", k.entry, len(sizes), len(args))
+		return fmt.Errorf("kernel %s takes %d arguments, but %d are given", k.entry, len(sizes), len(args))
 	}
 	for i, v := range args {
 		if size := valueBytes(v); size != sizes[i] {
-			return fmt.Errorf("kernel %s: argument %d has %d bytes, the parameter %d", k.entry, i, size, sizes[i])
+			return fmt.Errorf("kernel %s: argument %d has %d bytes, but its parameter has %d", k.entry, i, size, sizes[i])
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func valueBytes(v cudart.Value) int {
 	return int(v.Size)
 }
 
-// encoding makes a table that fill gives its submitters.
+// encoding makes a table. fill adds its submitters.
 func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded, error) {
 	e := &encoded{p: p, places: make([]place, len(list))}
 	var err error
@@ -228,7 +228,7 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 		room := len(list)/max(count, 1) + 16
 		e.submitters = append(e.submitters, &submitter{rows: make([]row, 0, room), calls: make([]function, 0, room), owner: make([]int32, 0, room)})
 	}
-	cross := newCrossings(list, submitterOf)
+	between := newThreadOrder(list, submitterOf)
 	bridged := bridges(list, origin)
 	first := make([]bool, len(e.submitters))
 	start := func(l *submitter, number int32, d *device) {
@@ -264,8 +264,8 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 		if c.stream != nil {
 			l.enter(p, c.stream.d)
 		}
-		for _, w := range cross.waits(i) {
-			word, err := cross.word(&e.memory, w)
+		for _, w := range between.waits(i) {
+			word, err := between.word(&e.memory, w)
 			if err != nil {
 				return err
 			}
@@ -274,8 +274,8 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 		if err := e.command(l, number, i, c); err != nil {
 			return err
 		}
-		if cross.waitedFor(i) {
-			word, err := cross.word(&e.memory, int32(i))
+		if between.waitedFor(i) {
+			word, err := between.word(&e.memory, int32(i))
 			if err != nil {
 				return err
 			}
@@ -292,7 +292,7 @@ func (e *encoded) fill(list []checked, origin *stream, threads int) error {
 	return nil
 }
 
-// bridgedStream is a stand-in for the legacy stream and the first command on it.
+// bridgedStream is a stream that stands for the legacy stream, with the first command on it.
 type bridgedStream struct {
 	stream  *stream
 	command int
@@ -409,7 +409,7 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 
 func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }
 
-// copyCall chooses the function of a copy. The direction is known, so the driver need not look addresses up.
+// copyCall chooses the function for a copy. The direction is known, so the driver need not look up the addresses.
 func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
 	dst, src, bytes, s := uintptr(c.Dst), uintptr(c.Src), uintptr(c.Bytes), c.stream.handle
 	switch {
@@ -427,11 +427,11 @@ func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
 			return 0, [6]uintptr{}, err
 		}
 	}
-	// The driver finds both devices by the addresses; cuMemcpyPeerAsync does the same and is refused while a stream is captured.
+	// The driver finds both devices by the addresses. cuMemcpyPeerAsync would do the same, but it is refused during a capture.
 	return cuMemcpyAsync, [6]uintptr{dst, src, bytes, s}, nil
 }
 
-// packArgs lays arguments out as cuLaunchKernel wants them: an array of addresses, one a value. The values can be changed.
+// packArgs lays arguments out as cuLaunchKernel expects them: an array of addresses, one per value. The values can be changed later.
 func packArgs(memory *arena, args []cudart.Value) (params uintptr, values []uint64, err error) {
 	words, err := memory.words(2 * len(args))
 	if err != nil || words == nil {
@@ -454,7 +454,7 @@ func setArgs(values []uint64, args []cudart.Value) {
 	}
 }
 
-// settle moves the rows to memory that C may keep, and ends each submitter with what must happen whether or not it failed.
+// settle moves the rows to memory that C may keep, and adds to each submitter the rows that must run even after a failure.
 func (e *encoded) settle() error {
 	for number, l := range e.submitters {
 		if len(l.rows) > 0 {
@@ -516,7 +516,7 @@ func (e *encoded) settle() error {
 	return nil
 }
 
-// outcome is the error of the last walk: the first failure in the order of the commands.
+// outcome returns the error of the last walk: the first failure in the order of the commands.
 func (e *encoded) outcome(list []checked) error {
 	found, index, failed := (*submitter)(nil), int32(0), 0
 	for _, l := range e.submitters {
@@ -560,7 +560,7 @@ func (e *encoded) rowFailure(list []checked, l *submitter, i int, code uint64) e
 	case sticky(code):
 		failure.Detail = "the fault comes from work submitted earlier; the driver reports it only now"
 	case code == codeLaunchResources && c.Kind == cudart.LaunchKernel:
-		failure.Detail = fmt.Sprintf("kernel %s with %d registers a thread, %d threads a block and %d bytes of shared memory does not fit a multiprocessor",
+		failure.Detail = fmt.Sprintf("kernel %s with %d registers per thread, %d threads per block and %d bytes of shared memory does not fit on a multiprocessor",
 			c.kernel.entry, c.kernel.attributes.Registers, c.Block[0]*c.Block[1]*c.Block[2], c.kernel.attributes.SharedStatic+int(c.Shared))
 	}
 	return failure

@@ -1,4 +1,4 @@
-// What the C library of this process gives beside the driver: its environment, of which Go has a copy, and a call that yields.
+// The C library of this process: its environment, of which Go has only a copy, and a function that yields the processor.
 
 package driver
 
@@ -14,7 +14,7 @@ const (
 	mostQueues     = 32
 )
 
-// queues is the value that the driver is to find in queuesVariable.
+// queues returns the value that the driver should find in queuesVariable.
 func (o Options) queues() string {
 	if o.Queues != 0 {
 		return strconv.Itoa(o.Queues)
@@ -25,10 +25,10 @@ func (o Options) queues() string {
 	return strconv.Itoa(mostQueues)
 }
 
-// environmentChanges guards the time in which C's environment differs from what the caller left there.
+// environmentChanges is held while C's environment differs from the caller's.
 var environmentChanges sync.Mutex
 
-// withVariable calls do while C's environment has a variable, and puts back what was there.
+// withVariable calls do while a variable is set in C's environment, and restores its value afterwards.
 func withVariable(name, value string, do func()) {
 	set, unset := libc("setenv"), libc("unsetenv")
 	if set == 0 || unset == 0 {
@@ -70,13 +70,13 @@ func getenv(name string) (value string, ok bool) {
 	return dl.TextAt(text), true
 }
 
-// cText is a string as C wants it.
+// cText returns a string with the zero byte that C needs.
 func cText(s string) *byte { return &append([]byte(s), 0)[0] }
 
-// schedYield is the C library's function that gives the processor to another thread.
+// schedYield returns the C library's function that yields the processor to another thread.
 func schedYield() uintptr { return libc("sched_yield") }
 
-// libc is a function of the C library, 0 where there is none.
+// libc returns a function of the C library, 0 if there is none.
 func libc(name string) uintptr {
 	c, err := dl.Open("libc.so.6")
 	if err != nil {

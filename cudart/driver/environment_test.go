@@ -102,6 +102,6 @@ func TestTheEnvironmentIsPutBackWhenTheDriverFails(t *testing.T) {
 func TestOpenRefusesNumbersOfQueues(t *testing.T) {
 	for queues, text := range map[int]string{-1: "-1", 33: "33"} {
 		_, err := Open(Options{Queues: queues})
-		require.EqualError(t, err, "driver: "+text+" queues were asked for; 1 to 32 are possible, and 0 leaves the choice to the environment")
+		require.EqualError(t, err, "driver: "+text+" queues were requested; 1 to 32 are possible, and 0 leaves the choice to the environment")
 	}
 }

@@ -52,7 +52,7 @@ func (p *Platform) newEvent(d *device, timed bool) (*event, error) {
 	return &event{p: p, d: d, handle: uintptr(s.outs[0]), timed: timed}, nil
 }
 
-// Query reports whether the last record has happened; an event never recorded counts as happened.
+// Query reports whether the last record has happened. It is true for an event that was never recorded.
 func (e *event) Query() (bool, error) {
 	if e.closed.Load() {
 		return false, errEventClosed

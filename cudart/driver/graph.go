@@ -1,4 +1,4 @@
-// Graphs: instantiated, launched, uploaded, replaced as a whole. capture.go and nodes.go make them.
+// Executable graphs: instantiation, launch, upload and update. capture.go and nodes.go make the graphs.
 
 package driver
 
@@ -22,11 +22,11 @@ type graph struct {
 	count    int
 	memory   arena
 	launch   *launch
-	scratch  *nodeScratch // of a graph that can be changed
+	scratch  *nodeScratch // for a graph that can be changed
 	closed   bool
 }
 
-// launch is a graph's own small table, so that launching allocates nothing.
+// launch is a small table that belongs to the graph, so that a launch allocates nothing.
 type launch struct {
 	walk     walk
 	rows     [7]row
@@ -50,7 +50,7 @@ var launchCalls = [launchRows]function{cuCtxPushCurrent, cuEventRecord, cuStream
 // instantiate makes the executable graph from a CUgraph.
 func (g *graph) instantiate(template uintptr, priorities bool) error {
 	flags := uintptr(0)
-	if priorities && g.p.lib.version >= 11070 { // older drivers know no priorities of nodes
+	if priorities && g.p.lib.version >= 11070 { // older drivers have no node priorities
 		flags = instantiatePriorities
 	}
 	s, err := g.p.sequence(g.d)
@@ -87,7 +87,7 @@ func (g *graph) instantiate(template uintptr, priorities bool) error {
 	return nil
 }
 
-// Launch puts one run of the graph on a stream. It allocates nothing.
+// Launch submits the graph to a stream. It allocates nothing.
 func (g *graph) Launch(on cudart.Stream) error { return g.submit(on, cuGraphLaunch) }
 
 // Upload sends the graph to the device without running it, so that the first launch need not.
@@ -130,7 +130,7 @@ func (g *graph) submit(on cudart.Stream, f function) error {
 	}
 	w := &g.launch.walk
 	w.own = 0
-	cross(w)
+	walkTable(w)
 	if i := w.failedRow(); i >= 0 {
 		call := launchCalls[i]
 		if i == launchGraph {
@@ -144,10 +144,10 @@ func (g *graph) submit(on cudart.Stream, f function) error {
 	return nil
 }
 
-// Nodes is the number of nodes.
+// Nodes returns the number of nodes.
 func (g *graph) Nodes() int { return g.count }
 
-// Update replaces everything by the capture of a list with the same shape.
+// Update replaces the graph by the capture of a list with the same shape.
 func (g *graph) Update(from cudart.List) error {
 	l, ok := from.(*list)
 	if !ok || l.p != g.p {
@@ -180,7 +180,7 @@ func (g *graph) Update(from cudart.List) error {
 	return nil
 }
 
-// updateResult says why a graph cannot be updated (CUgraphExecUpdateResult).
+// updateResult tells why a graph cannot be updated (CUgraphExecUpdateResult).
 func updateResult(result uint32) string {
 	reasons := [...]string{
 		1: "the update failed",

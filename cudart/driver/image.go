@@ -21,9 +21,9 @@ const (
 	fatbinHeadBytes = 16
 )
 
-var errCutShort = errors.New("the file is cut short")
+var errCutShort = errors.New("the file is incomplete")
 
-// checkImage refuses a binary that ends before its own headers say, since the driver would read on.
+// checkImage refuses a binary that is shorter than its headers say, because the driver would read beyond its end.
 func checkImage(image []byte) error {
 	if len(image) >= 4 && binary.LittleEndian.Uint32(image) == fatbinMagic {
 		if len(image) < fatbinHeadBytes {
@@ -43,7 +43,7 @@ func checkImage(image []byte) error {
 	}
 	word := binary.LittleEndian
 	size := uint64(len(image))
-	// table walks the headers of one kind: where each says that its part of the file lies, and how long it is.
+	// table checks the headers of one kind: the part of the file that each describes must lie in the file.
 	table := func(offset uint64, entry, count uint16, part func(head []byte) (offset, bytes uint64)) error {
 		if count == 0 {
 			return nil
@@ -66,7 +66,7 @@ func checkImage(image []byte) error {
 	}
 	return table(word.Uint64(image[0x28:]), word.Uint16(image[0x3a:]), word.Uint16(image[0x3c:]), func(head []byte) (uint64, uint64) {
 		kind := elf.SectionType(word.Uint32(head[0x04:]))
-		if kind == elf.SHT_NOBITS || kind >= elf.SHT_LOPROC { // the vendor's own kinds may take no room in the file
+		if kind == elf.SHT_NOBITS || kind >= elf.SHT_LOPROC { // the vendor's own kinds may take no space in the file
 			return 0, 0
 		}
 		return word.Uint64(head[0x18:]), word.Uint64(head[0x20:])
@@ -84,7 +84,7 @@ func ptxEntries(m *ptx.Module) (names []string, parameters map[string]int) {
 	return names, parameters
 }
 
-// ptxTarget is the target that PTX names, or "".
+// ptxTarget returns the target that PTX names, or "".
 func ptxTarget(image []byte) string {
 	m, err := ptx.Head(string(image))
 	if err != nil {
@@ -93,7 +93,7 @@ func ptxTarget(image []byte) string {
 	return m.Target
 }
 
-// targetNumber is 90 for sm_90 and sm_90a, 0 for what is no target.
+// targetNumber returns 90 for sm_90 and sm_90a, and 0 for anything that is not a target.
 func targetNumber(target string) int {
 	n := 0
 	if _, err := fmt.Sscanf(target, "sm_%d", &n); err != nil {
@@ -102,11 +102,10 @@ func targetNumber(target string) int {
 	return n
 }
 
-// writableGlobalsOfPTX warns of __device__ variables that kernels may write: what they hold is shared by all launches, which
-// no declaration shows.
+// writableGlobalsOfPTX warns about __device__ variables that kernels may write: all launches share them, and no declaration shows it.
 func writableGlobalsOfPTX(module string, m *ptx.Module) []string {
 	if !slices.ContainsFunc(m.Globals, func(id ptx.VariableID) bool { return m.Variables[id].Space == ptx.Global }) {
-		return nil // the library has none, and is not analysed at each start
+		return nil // the library has none, so it need not be analysed at each start
 	}
 	names := access.WrittenGlobals(m, access.AnalyseAll(m))
 	if names == nil {
@@ -116,7 +115,7 @@ func writableGlobalsOfPTX(module string, m *ptx.Module) []string {
 		module, strings.Join(names, ", "))}
 }
 
-// writableGlobalsOfCubin warns of the sections that hold __device__ variables.
+// writableGlobalsOfCubin warns about the sections that hold __device__ variables.
 func writableGlobalsOfCubin(module string, cubin []byte) []string {
 	file, err := elf.NewFile(bytes.NewReader(cubin))
 	if err != nil {

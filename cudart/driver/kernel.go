@@ -1,4 +1,4 @@
-// Kernels: what the driver knows of one, and what may be changed. Launches are rows of a list or nodes of a graph.
+// Kernels: their attributes, and what can be changed. Launches are rows of a list or nodes of a graph.
 
 package driver
 
@@ -19,10 +19,10 @@ type kernel struct {
 	handle     uintptr
 	attributes cudart.KernelAttributes
 	mu         sync.Mutex
-	dynamic    uint32 // dynamic shared memory opted in to, or given without
+	dynamic    uint32 // dynamic shared memory that launches may use
 }
 
-// read asks for the attributes, which also loads a kernel on drivers that have no function for it. params is how many
+// read asks for the attributes. On drivers that have no function for it, this also loads the kernel. params is how many
 // parameters there are, -1 if that is not known.
 func (k *kernel) read(params int) error {
 	s, err := k.p.sequence(k.d)
@@ -49,8 +49,8 @@ func (k *kernel) read(params int) error {
 	return nil
 }
 
-// paramSizes asks for the bytes of each parameter; nil where the driver does not tell. Where the number is not known it asks
-// until there is no more, which tools that watch for errors report as one.
+// paramSizes asks for the size of each parameter; nil if the driver does not tell. If the number of parameters is not known, it asks until
+// the driver returns an error, which tools that check for errors report.
 func (k *kernel) paramSizes(params int) []int {
 	if k.p.lib.address[cuFuncGetParamInfo] == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (k *kernel) paramSizes(params int) []int {
 			return nil
 		}
 		s.call(cuFuncGetParamInfo, k.handle, uintptr(len(sizes)), s.out(0), s.out(1))
-		code, _ := s.cross()
+		code, _ := s.callAll()
 		size := int(s.outs[1])
 		s.release()
 		switch code {
@@ -77,10 +77,10 @@ func (k *kernel) paramSizes(params int) []int {
 	return sizes
 }
 
-// Attributes are facts of the kernel as compiled for its device.
+// Attributes returns the properties of the kernel as compiled for its device.
 func (k *kernel) Attributes() cudart.KernelAttributes { return k.attributes }
 
-// Occupancy returns the block size that keeps most threads resident, and how many such blocks fit a multiprocessor.
+// Occupancy returns the block size that keeps most threads resident, and how many such blocks fit on a multiprocessor.
 func (k *kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err error) {
 	s, err := k.p.sequence(k.d)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *kernel) Occupancy(shared uint32) (block uint32, blocksPerSM int, err er
 	return size, int(uint32(s.outs[0])), nil
 }
 
-// SetMaxShared opts in to that much dynamic shared memory, which above 48 KiB a kernel must.
+// SetMaxShared opts in to this much dynamic shared memory. That is required above 48 KiB.
 func (k *kernel) SetMaxShared(bytes uint32) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,10 +1,10 @@
-// The driver's structures and numbers, as the 11.4 interface lays them out. Data only.
+// The driver's structures and constants, as the 11.4 interface defines them.
 
 package driver
 
 import "github.com/dagrun/dagrun/cudart"
 
-// kernelNodeParams is CUDA_KERNEL_NODE_PARAMS_v1. (v2, of 12.0, has a CUkernel and a context more and other symbols.)
+// kernelNodeParams is CUDA_KERNEL_NODE_PARAMS_v1. (v2, of 12.0, also has a CUkernel and a context, and needs other symbols.)
 type kernelNodeParams struct {
 	function uintptr
 	grid     [3]uint32
@@ -118,7 +118,7 @@ const (
 	codeSystemDriverMissing = 803
 )
 
-// sticky tells whether a result means that the context is lost: every later call on it fails until the process ends.
+// sticky reports whether a result means that the context is lost: every later call on it fails until the process ends.
 func sticky(code uint64) bool {
 	switch code {
 	case 46, // DEVICE_UNAVAILABLE

@@ -14,7 +14,7 @@ import (
 // list is an encoded sequence of commands.
 type list struct {
 	p        *Platform
-	mu       sync.Mutex // one replay, or one change, at a time
+	mu       sync.Mutex // allows one replay or one change at a time
 	commands []checked
 	origin   *stream
 	code     *encoded
@@ -24,7 +24,7 @@ type list struct {
 	closed   bool
 }
 
-// Encode lowers commands to a list. It is submitted by no more threads than GOMAXPROCS says or the list has streams.
+// Encode encodes commands as a list. The number of submitting threads is limited to GOMAXPROCS and to the streams of the list.
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	checked, err := p.check(commands, true)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Platform) origin(s cudart.Stream) (*stream, error) {
 	return origin, nil
 }
 
-// Submit hands all commands to their streams in one crossing.
+// Submit submits all commands to their streams in one call into C.
 func (l *list) Submit() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *list) Submit() error {
 	if l.crew != nil {
 		l.crew.begin(l.ready)
 	}
-	cross(main)
+	walkTable(main)
 	if *l.code.stop != 0 || main.epilogueFailed != nil {
 		return l.code.outcome(l.commands)
 	}
@@ -115,10 +115,10 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	return nil
 }
 
-// changeLaunch checks and notes a launch's new arguments.
+// changeLaunch checks and stores a launch's new arguments.
 func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) error {
 	if len(args) != len(c.Args) {
-		return c.wrong(index, "kernel %s was encoded with %d arguments, %d are given", c.kernel.entry, len(c.Args), len(args))
+		return c.wrong(index, "kernel %s was encoded with %d arguments, but %d are given", c.kernel.entry, len(c.Args), len(args))
 	}
 	if err := checkArgs(c.kernel, args); err != nil {
 		return c.wrong(index, "%v", err)
@@ -133,11 +133,11 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 
 func commandAt(commands []checked, index int, kinds ...cudart.CommandKind) (*checked, error) {
 	if index < 0 || index >= len(commands) {
-		return nil, fmt.Errorf("there is no command %d; there are %d", index, len(commands))
+		return nil, fmt.Errorf("there is no command %d; the list has %d", index, len(commands))
 	}
 	c := &commands[index]
 	if !slices.Contains(kinds, c.Kind) {
-		return nil, c.wrong(index, "is of another kind than the change")
+		return nil, c.wrong(index, "is of a kind that this change does not apply to")
 	}
 	return c, nil
 }
@@ -167,7 +167,7 @@ func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 // Len returns the number of commands.
 func (l *list) Len() int { return len(l.commands) }
 
-// Close ends the list's threads and frees its memory. Work that was submitted goes on: the driver has copied what it needs.
+// Close ends the list's threads and frees its memory. Submitted work continues: the driver has copied what it needs.
 func (l *list) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Memory outside Go's heap: the collector neither scans nor moves it, and C may keep its address.
+// Memory outside Go's heap, so that the garbage collector neither scans nor moves it and C may keep its address.
 
 package driver
 

@@ -1,4 +1,4 @@
-// Where no driver can be opened nothing is mapped; Go's heap serves the packages' tests.
+// On systems where no driver can be opened, Go's heap is enough for the package's tests.
 
 //go:build !linux
 

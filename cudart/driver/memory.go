@@ -16,7 +16,7 @@ type hostBlock struct {
 	start  cudart.Ptr
 	bytes  int64
 	kind   hostKind
-	device *device // whose context freed it must be
+	device *device // the device whose context must free it
 	memory []byte  // pageable: the mapping; registered: the caller's, kept alive
 }
 
@@ -28,14 +28,14 @@ const (
 	registered
 )
 
-// hostMemory remembers blocks in the order of their addresses, and device memory by address.
+// hostMemory holds host blocks in the order of their addresses, and device memory by address.
 type hostMemory struct {
 	mu     sync.Mutex
 	blocks []hostBlock
 	device map[cudart.Ptr]*device
 }
 
-// minimumBytes is what an allocation of nothing gets, so that it has an address of its own.
+// minimumBytes is the size of an allocation of 0 bytes, so that it has an address of its own.
 const minimumBytes = 256
 
 // Alloc returns device memory aligned to 256 bytes or more.
@@ -70,13 +70,13 @@ func (p *Platform) Alloc(number int32, bytes int64) (cudart.Ptr, error) {
 	return ptr, nil
 }
 
-// shortage says how much was asked for and how much there is.
+// shortage tells how much was requested and how much is free.
 func (p *Platform) shortage(d *device, bytes int64) string {
 	free, total, err := p.MemoryInfo(d.number)
 	if err != nil {
-		return fmt.Sprintf("%d bytes were asked for", bytes)
+		return fmt.Sprintf("%d bytes were requested", bytes)
 	}
-	return fmt.Sprintf("%d bytes were asked for; %d of %d are free on device %d", bytes, free, total, d.number)
+	return fmt.Sprintf("%d bytes were requested; %d of %d are free on device %d", bytes, free, total, d.number)
 }
 
 // AllocHost returns host memory, pinned and portable to every device unless pageable.
@@ -111,7 +111,7 @@ func (p *Platform) AllocHost(bytes int64, asPageable bool) (cudart.Ptr, error) {
 	return ptr, nil
 }
 
-// hostDevice is the device whose context pins memory for all: one that is in use already, so that none is taken in use for it.
+// hostDevice returns the device whose context pins memory for all devices: one that is already in use, if there is one.
 func (p *Platform) hostDevice() *device {
 	for _, d := range p.devices {
 		if d.context.Load() != 0 && d.fault.Load() == nil {
@@ -136,7 +136,7 @@ func (p *Platform) RegisterHost(memory []byte) (cudart.Ptr, error) {
 	s.call(cuMemHostRegister, start, uintptr(len(memory)), memHostPortable)
 	if err := s.run(); err != nil {
 		if isCode(err, codeHostAlreadyLocked) {
-			err.(*cudart.Error).Detail = "the memory, or a page that it shares with other memory, is registered already"
+			err.(*cudart.Error).Detail = "the memory, or a page that it shares with other memory, is already registered"
 		}
 		return 0, err
 	}
@@ -156,7 +156,7 @@ func (p *Platform) UnregisterHost(ptr cudart.Ptr) error {
 	return p.dispose(block.device, cuMemHostUnregister, uintptr(ptr))
 }
 
-// Free returns memory of Alloc or AllocHost. Memory of a context that a fault made unusable is gone already: freeing it is success.
+// Free frees memory of Alloc or AllocHost. After a fault, the memory of the context is already gone, so Free succeeds.
 func (p *Platform) Free(ptr cudart.Ptr) error {
 	p.host.mu.Lock()
 	d := p.host.device[ptr]
@@ -168,7 +168,7 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 	}
 	block, ok := p.host.take(ptr, func(k hostKind) bool { return k != registered })
 	if !ok {
-		return fmt.Errorf("%#x is not the start of memory that is allocated", uint64(ptr))
+		return fmt.Errorf("%#x is not the start of allocated memory", uint64(ptr))
 	}
 	p.live.memory.Add(-1)
 	if block.kind == pageable {
@@ -177,7 +177,7 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 	return p.dispose(block.device, cuMemFreeHost, uintptr(ptr))
 }
 
-// dispose makes a call that gives something back. After a fault there is nothing to give back.
+// dispose makes a call that frees something. After a fault there is nothing left to free.
 func (p *Platform) dispose(d *device, f function, handle uintptr) error {
 	if d.fault.Load() != nil || p.closed.Load() {
 		return nil
@@ -191,7 +191,7 @@ func (p *Platform) dispose(d *device, f function, handle uintptr) error {
 	return s.run()
 }
 
-// HostBytes is the memory behind a host pointer, nil if the range is not inside one block of host memory.
+// HostBytes returns the memory behind a host pointer, nil if the range is not inside one block of host memory.
 func (p *Platform) HostBytes(ptr cudart.Ptr, bytes int64) []byte {
 	if bytes == 0 {
 		return nil

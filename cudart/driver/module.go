@@ -1,4 +1,4 @@
-// Modules: loading code, with the compiler's log where it fails. Launches nothing.
+// Modules: loads code, and adds the compiler's log to errors.
 
 package driver
 
@@ -26,16 +26,16 @@ type module struct {
 	params   map[string]int // of PTX: how many parameters each kernel has
 	warnings []string
 	closed   atomic.Bool
-	origin   string // how source became code
+	origin   string // how the source was compiled
 }
 
-// Origin says how a module of CUDA C came to its code: compiled, or found compiled; "" for other modules.
+// Origin tells whether a module of CUDA C was compiled now or found in the cache; "" for other modules.
 func (m *module) Origin() string { return m.origin }
 
 const jitLogBytes = 16 << 10
 
-// Load loads a module on a device. Source is compiled for the device first. The driver may put off loading a kernel until it
-// is first used (CUDA_MODULE_LOADING); Module.Kernel ends that, so that no replay pays for it.
+// Load loads a module on a device. Source is compiled for the device first. The driver may delay loading a kernel until its first use
+// (CUDA_MODULE_LOADING); Module.Kernel loads it, so that the first replay is not slower.
 func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module) (cudart.Module, error) {
 	d, err := p.device(number)
 	if err != nil {
@@ -64,10 +64,10 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err := checkImage(image); err != nil {
 		return nil, fmt.Errorf("module %s: %w", code.Name, err)
 	}
-	// The driver reads PTX as a C string, and binaries by the sizes in their headers.
+	// The driver reads PTX as a C string, and binaries according to the sizes in their headers.
 	terminated := append(append(make([]byte, 0, len(image)+1), image...), 0)
 	infoLog, errorLog := make([]byte, jitLogBytes), make([]byte, jitLogBytes)
-	// The logs' addresses are passed as numbers; held keeps them on the heap and alive.
+	// The addresses of the logs are passed as numbers. held keeps the logs on the heap and alive.
 	options := [4]uint32{jitInfoLog, jitInfoLogBytes, jitErrorLog, jitErrorLogBytes}
 	values := [4]uintptr{
 		uintptr(unsafe.Pointer(&infoLog[0])), uintptr(len(infoLog)),
@@ -87,7 +87,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	m := &module{p: p, d: d, name: code.Name, origin: origin, handle: uintptr(s.outs[0])}
 	switch kind {
 	case kernels.PTX:
-		// What the driver loads counts: PTX that only it understands has its entries listed by the driver.
+		// If only the driver can read the PTX, the driver lists its entries.
 		if parsed, err := ptx.Parse(string(image)); err == nil {
 			m.entries, m.params = ptxEntries(parsed)
 			m.warnings = writableGlobalsOfPTX(code.Name, parsed)
@@ -102,7 +102,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	return m, nil
 }
 
-// loadFailure adds to a failed load what to do about it.
+// loadFailure adds to the error of a failed load what to do about it.
 func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, image []byte, log string) error {
 	failure, ok := err.(*cudart.Error)
 	if !ok {
@@ -124,22 +124,22 @@ func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, 
 			lines = append(lines, fmt.Sprintf("the file holds no code for %s; add it, or PTX for %s or older", have, have))
 		}
 	case codeUnsupportedPTX:
-		lines = append(lines, fmt.Sprintf("the PTX was made by a newer toolkit than the driver (CUDA %s) knows; update the driver or compile with an older toolkit", d.info.Driver))
+		lines = append(lines, fmt.Sprintf("the PTX comes from a newer toolkit than the driver (CUDA %s) supports; update the driver or compile with an older toolkit", d.info.Driver))
 	case codeInvalidPTX:
 		if target := ptxTarget(image); targetNumber(target) > targetNumber(have) {
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		}
 	case codeInvalidImage:
-		lines = append(lines, "the file is not PTX, a cubin or a fatbin that this driver can read, or it is cut short")
+		lines = append(lines, "the file is incomplete, or is not PTX, a cubin or a fatbin that this driver can read")
 	}
 	failure.Detail = strings.Join(lines, "\n")
 	return fmt.Errorf("module %s: %w", code.Name, failure)
 }
 
-// Warnings are things a user should know of the module.
+// Warnings returns what a user should know about the module.
 func (m *module) Warnings() []string { return m.warnings }
 
-// Kernel finds a kernel and has it loaded now.
+// Kernel finds a kernel and loads it.
 func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if m.closed.Load() {
 		return nil, fmt.Errorf("module %s is closed", m.name)
@@ -170,7 +170,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	return k, nil
 }
 
-// missing explains that a kernel is not in the module.
+// missing returns the error for a kernel that is not in the module.
 func (m *module) missing(e *cudart.Error, entry string) error {
 	e.Detail = fmt.Sprintf("the module has no kernel %q", entry)
 	if shown := m.kernels(); len(shown) > 0 {
@@ -184,7 +184,7 @@ func (m *module) missing(e *cudart.Error, entry string) error {
 	return e
 }
 
-// kernels lists the kernels of PTX in the order of the file, and of a binary by name where the driver can tell.
+// kernels lists the kernels of PTX in file order, and those of a binary by name if the driver can list them.
 func (m *module) kernels() []string {
 	if m.entries != nil || m.p.lib.address[cuModuleEnumerateFunctions] == 0 || m.p.lib.address[cuFuncGetName] == 0 {
 		return m.entries

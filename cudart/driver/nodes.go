@@ -16,7 +16,7 @@ import (
 // BuildGraph makes a graph node by node. The commands may be in any order.
 func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
 	if len(deps) != len(commands) {
-		return nil, fmt.Errorf("there are %d commands, but dependencies of %d", len(commands), len(deps))
+		return nil, fmt.Errorf("there are %d commands, but dependencies for %d", len(commands), len(deps))
 	}
 	list, err := p.check(commands, false)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 	return g, nil
 }
 
-// nodeScratch is what one node's calls read and write. A graph holds it, so that all of it lies on the heap, where nothing moves.
+// nodeScratch holds what the calls for one node read and write. A graph owns it, so that it is on the heap and does not move.
 type nodeScratch struct {
 	kernel   kernelNodeParams
 	copy     memcpy3D
@@ -72,7 +72,7 @@ type nodeScratch struct {
 	params   []uintptr
 }
 
-// addNodes adds a node for every command, on a thread that holds the context for the time.
+// addNodes adds a node for every command, on a thread on which the context is current.
 func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	p, lib := g.p, g.p.lib
 	runtime.LockOSThread()
@@ -82,14 +82,14 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		return p.fail(g.d, cuCtxPushCurrent, uint64(code))
 	}
 	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
-	var later [][2]int32 // edges from a node that is made after the one that waits for it
+	var later [][2]int32 // edges from nodes that are made after the node that waits for them
 	for i := range g.commands {
 		c := &g.commands[i]
 		scratch.before = scratch.before[:0]
 		for _, dep := range deps[i] {
 			switch {
 			case dep < 0 || int(dep) >= len(g.commands) || int(dep) == i:
-				return c.wrong(i, "it waits for command %d of %d", dep, len(g.commands))
+				return c.wrong(i, "it waits for command %d, but there are %d commands", dep, len(g.commands))
 			case int(dep) > i:
 				later = append(later, [2]int32{dep, int32(i)})
 			default:
@@ -111,7 +111,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		return nil
 	}
 	if i := onCycle(deps); i >= 0 {
-		return g.commands[i].wrong(i, "it waits for itself, through the nodes that it waits for")
+		return g.commands[i].wrong(i, "it waits for itself through other nodes")
 	}
 	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
 	for _, edge := range later {
@@ -125,7 +125,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	return nil
 }
 
-// onCycle is the first command that waits for itself, or -1.
+// onCycle returns the first command that waits for itself, directly or through others, or -1.
 func onCycle(deps [][]int32) int {
 	waiting := make([]int32, len(deps))
 	followers := make([][]int32, len(deps))
@@ -148,7 +148,7 @@ func onCycle(deps [][]int32) int {
 			}
 		}
 	}
-	// What is left waits for a cycle or is on one: going back along what is left ends on one.
+	// Every command that is left waits for a cycle or is on one, so following the dependencies of those that are left ends on a cycle.
 	at := slices.IndexFunc(waiting, func(n int32) bool { return n > 0 })
 	if at < 0 {
 		return -1
@@ -208,7 +208,7 @@ func (s *nodeScratch) fillKernel(c *checked) {
 		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[i])))
 	}
 	grid := c.Grid
-	if nothing(grid) { // such a node is disabled, and needs a legal grid until then
+	if nothing(grid) { // such a node will be disabled, but must have a legal grid until then
 		grid = [3]uint32{1, 1, 1}
 	}
 	s.kernel = kernelNodeParams{function: c.kernel.handle, grid: grid, block: c.Block, shared: c.Shared,
@@ -219,7 +219,7 @@ func (g *graph) copyParams(s *nodeScratch, c *checked) error {
 	m := memcpy3D{width: uint64(c.Bytes), height: 1, depth: 1}
 	device := uint32(memoryDevice)
 	if c.DstDevice >= 0 && c.SrcDevice >= 0 && c.DstDevice != c.SrcDevice {
-		device = memoryUnified // addresses say which device; the node has only one context
+		device = memoryUnified // the addresses determine the devices; the node has only one context
 	}
 	if m.srcType, m.srcDevice = device, c.Src; c.SrcDevice < 0 {
 		m.srcType, m.srcDevice, m.srcHost = memoryHost, 0, c.Src
@@ -236,7 +236,7 @@ func (g *graph) setParams(s *nodeScratch, c *checked) error {
 	return g.p.prepare(g.where(c))
 }
 
-// where is the device that does a copy or a set: its stream's if it names one, else the one whose memory it touches.
+// where returns the device that does a copy or a set: that of its stream if it has one, or else that of its memory.
 func (g *graph) where(c *checked) *device {
 	if s, ok := c.Stream.(*stream); ok && s.p == g.p {
 		return s.d
@@ -250,7 +250,7 @@ func (g *graph) where(c *checked) *device {
 	return g.d
 }
 
-// disableEmpty disables launches of nothing.
+// disableEmpty disables launches of empty grids.
 func (g *graph) disableEmpty() error {
 	for i := range g.commands {
 		if c := &g.commands[i]; c.Kind == cudart.LaunchKernel && nothing(c.Grid) {
@@ -264,7 +264,7 @@ func (g *graph) disableEmpty() error {
 
 func (g *graph) enable(index int, enabled bool) error {
 	if err := g.p.lib.need(cuGraphNodeSetEnabled); err != nil {
-		return g.commands[index].wrong(index, "a launch of nothing in a graph: %v", err)
+		return g.commands[index].wrong(index, "a launch of an empty grid in a graph: %v", err)
 	}
 	value := uintptr(0)
 	if enabled {
@@ -292,7 +292,7 @@ func (g *graph) changeable() error {
 		return errors.New("change of a closed graph")
 	}
 	if g.nodes == nil {
-		return fmt.Errorf("%w: a captured graph has no nodes that can be named; update it from a list", cudart.ErrUnsupported)
+		return fmt.Errorf("%w: single nodes of a captured graph cannot be changed; update it from a list", cudart.ErrUnsupported)
 	}
 	return nil
 }

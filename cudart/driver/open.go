@@ -1,9 +1,9 @@
-// Opening the driver: finding libcuda, resolving the table, refusing what is too old. Makes no contexts.
+// Opening the driver: finds libcuda, resolves the table, and refuses drivers that are too old. Makes no contexts.
 
 // Package driver runs programs on NVIDIA GPUs through the driver library (libcuda.so.1), opened at run time without cgo or a
-// CUDA toolkit. [Open] returns a [cudart.Platform]; where there is no driver it fails with cudart.ErrNoDriver.
+// CUDA toolkit. [Open] returns a [cudart.Platform]; if there is no driver, it fails with cudart.ErrNoDriver.
 //
-// No call needs a locked thread: each makes the device's primary context current, and restores the thread's own context, inside one
+// No method needs a locked thread: each one makes the device's primary context current and restores the thread's own context, inside one
 // call into C. The primary context is shared with everything else in the process that uses it, and is never reset.
 //
 // This works on linux/amd64 and linux/arm64 with glibc. Systems with musl, such as Alpine, are not supported: NVIDIA's libraries need
@@ -28,19 +28,19 @@ type library struct {
 
 // Options says how the driver is opened. The zero value suits most programs.
 type Options struct {
-	// Queues is how many hardware queues the streams of this process share, 1 to 32; streams that share a queue wait for each other.
-	// CUDA's own default is 8, and a plan with copies, or several replays in flight, has more streams than that. 0 takes what
-	// CUDA_DEVICE_MAX_CONNECTIONS says, or 32 where it is not set. A process that has used CUDA before keeps the queues it has.
+	// Queues is how many hardware queues the streams of this process share, 1 to 32. Streams that share a queue wait for each other.
+	// CUDA's own default is 8, but a plan with copies, or several replays in flight, has more streams than that. 0 means the value of
+	// CUDA_DEVICE_MAX_CONNECTIONS, or 32 if that is not set. A process that has used CUDA before keeps its number of queues.
 	Queues int
 }
 
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
 //
-// The driver reads the number of queues from the environment alone. So C's environment has CUDA_DEVICE_MAX_CONNECTIONS while the driver
-// starts and while it makes a context; afterwards it is as it was. What os.Getenv sees and child processes get never changes.
+// The driver reads the number of queues only from the environment. So CUDA_DEVICE_MAX_CONNECTIONS is set in C's environment while the
+// driver starts and while it makes a context, and restored afterwards. What os.Getenv returns and child processes get never changes.
 func Open(options Options) (*Platform, error) {
 	if options.Queues < 0 || options.Queues > mostQueues {
-		return nil, fmt.Errorf("driver: %d queues were asked for; 1 to %d are possible, and 0 leaves the choice to the environment", options.Queues, mostQueues)
+		return nil, fmt.Errorf("driver: %d queues were requested; 1 to %d are possible, and 0 leaves the choice to the environment", options.Queues, mostQueues)
 	}
 	lib, err := dl.Open("libcuda.so.1", "libcuda.so")
 	if err != nil {
@@ -64,17 +64,17 @@ func open(resolve dl.Resolver, options Options) (*Platform, error) {
 			failure.Err = cudart.ErrNoDevice
 		case codeStubLibrary:
 			failure.Err = cudart.ErrNoDriver
-			failure.Detail = "the libcuda that was found is the CUDA toolkit's stub for linking; put the driver's own libcuda.so.1 before it in the loader's path"
+			failure.Detail = "the libcuda that was found is the CUDA toolkit's stub for linking; put the driver's libcuda.so.1 before it in the loader's path"
 		case codeSystemDriverMissing:
 			failure.Err = cudart.ErrNoDriver
-			failure.Detail = "libcuda and the kernel's driver are of different versions; reboot, or reload the nvidia modules, after a driver update"
+			failure.Detail = "libcuda and the kernel driver have different versions; after a driver update, reboot or reload the nvidia modules"
 		}
 		return nil, failure
 	}
 	return newPlatform(lib, queues)
 }
 
-// resolveTable fills the table. The driver's version is asked first, so that a missing function can be explained by it.
+// resolveTable fills the table. It asks for the driver's version first, to explain missing functions.
 func resolveTable(resolve dl.Resolver) (*library, error) {
 	lib := &library{yield: schedYield()}
 	address, err := resolve(table[cuDriverGetVersion].symbol)
@@ -87,7 +87,7 @@ func resolveTable(resolve dl.Resolver) (*library, error) {
 	}
 	lib.version = int(*version)
 	if lib.version < minimumDriver {
-		return nil, fmt.Errorf("%w: the driver supports CUDA %s, and CUDA %s or newer is needed (driver 470 or newer)",
+		return nil, fmt.Errorf("%w: the driver supports CUDA %s, but CUDA %s or newer is needed (driver 470 or newer)",
 			cudart.ErrNoDriver, versionText(lib.version), versionText(minimumDriver))
 	}
 	for f := range functionCount {
@@ -103,7 +103,7 @@ func resolveTable(resolve dl.Resolver) (*library, error) {
 	return lib, nil
 }
 
-// need says whether an optional function is there.
+// need returns an error if the driver lacks an optional function.
 func (l *library) need(f function) error {
 	if l.address[f] != 0 {
 		return nil
@@ -114,7 +114,7 @@ func (l *library) need(f function) error {
 
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// failure describes a result in the driver's words.
+// failure returns the error for a result, with the driver's description.
 func (l *library) failure(f function, code uint64) *cudart.Error {
 	e := &cudart.Error{Call: f.name(), Name: fmt.Sprintf("CUresult %d", code), Code: int(code), Device: -1, Node: -1, Index: -1}
 	if name := l.text(cuGetErrorName, code); name != "" {
@@ -143,7 +143,7 @@ func (l *library) text(f function, code uint64) string {
 	return dl.Text(*text)
 }
 
-// isCode tells whether an error is a driver's result.
+// isCode reports whether an error is this result of the driver.
 func isCode(err error, code int) bool {
 	var e *cudart.Error
 	return errors.As(err, &e) && e.Code == code

@@ -1,4 +1,4 @@
-// The platform: devices, their primary contexts and what is alive. Work on memory, streams and the rest is in their files.
+// The platform: devices, their primary contexts, and counts of open resources.
 
 package driver
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
-// Platform is the NVIDIA GPUs of this process. Its methods may be called from any goroutine.
+// Platform is all NVIDIA GPUs of this process. Its methods may be called from any goroutine.
 type Platform struct {
 	lib       *library
 	devices   []*device
@@ -25,13 +25,13 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compiler  nvrtc.Lazy
-	queues    string // what the driver finds in queuesVariable when it makes a context
+	queues    string // value of queuesVariable when the driver makes a context
 	patience  uint64 // of submitting threads
 	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
 	closed    atomic.Bool
 }
 
-// counts is cudart.Live as it changes.
+// counts holds the current numbers for cudart.Live.
 type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64 }
 
 var errClosed = errors.New("the platform is closed")
@@ -48,7 +48,7 @@ type device struct {
 	least    int32 // stream priorities
 	greatest int32
 
-	fault atomic.Pointer[cudart.Error] // the first fault that the context does not survive
+	fault atomic.Pointer[cudart.Error] // the first fault that made the context unusable
 }
 
 func newPlatform(lib *library, queues string) (*Platform, error) {
@@ -161,7 +161,7 @@ func (p *Platform) device(number int32) (*device, error) {
 	return p.devices[number], nil
 }
 
-// prepare retains a device's primary context when something needs it first.
+// prepare retains a device's primary context when it is first needed.
 func (p *Platform) prepare(d *device) error {
 	if err := d.faulted(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *Platform) prepare(d *device) error {
 	return nil
 }
 
-// adoptContext makes a context the one that is used on a device. d.mu is held.
+// adoptContext makes a context the one that is used on a device. The caller holds d.mu.
 func (p *Platform) adoptContext(d *device, context uintptr) error {
 	s := p.sequences.Get().(*sequence)
 	s.begin(p, d, context)
@@ -209,7 +209,7 @@ func (p *Platform) adoptContext(d *device, context uintptr) error {
 	return nil
 }
 
-// faulted is the error of every call after a fault.
+// faulted returns the error of every call after a fault.
 func (d *device) faulted() error {
 	if first := d.fault.Load(); first != nil {
 		return fmt.Errorf("device %d: %w: %w", d.number, cudart.ErrPoisoned, first)
@@ -242,8 +242,8 @@ func (p *Platform) MemoryInfo(number int32) (free, total int64, err error) {
 	return int64(s.outs[0]), int64(s.outs[1]), nil
 }
 
-// Synchronize waits for everything on a device. The driver cannot be asked whether a whole device is done: when a context ends
-// first, the driver's own wait goes on in the background until the device is done.
+// Synchronize waits for everything on a device. The driver has no query for a whole device. So if ctx ends first, the driver's own wait
+// continues in the background until the device is done.
 func (p *Platform) Synchronize(ctx context.Context, number int32) error {
 	d, err := p.device(number)
 	if err != nil {
@@ -271,8 +271,8 @@ func (p *Platform) Synchronize(ctx context.Context, number int32) error {
 	}
 }
 
-// EnablePeer lets kernels of one device touch another's memory. Access that is already enabled, by whomever, is success, and
-// access is never disabled again.
+// EnablePeer lets kernels of one device access another device's memory. It succeeds if access is already enabled. Access is never disabled
+// again.
 func (p *Platform) EnablePeer(number, peer int32) error {
 	d, err := p.device(number)
 	if err != nil {
@@ -315,8 +315,8 @@ func (p *Platform) Live() cudart.Live {
 	}
 }
 
-// Close gives the primary contexts back, those that faulted too: their memory stays taken until then. What was made on the platform
-// must have been closed before.
+// Close releases the primary contexts, including those that had a fault, whose memory stays allocated until then. Everything that was made
+// on the platform must be closed first.
 func (p *Platform) Close() error {
 	if p.closed.Swap(true) {
 		return nil
@@ -325,7 +325,7 @@ func (p *Platform) Close() error {
 	for _, d := range p.devices {
 		d.mu.Lock()
 		if d.retained {
-			// A context that faulted may return its fault once more, and is released all the same.
+			// A context that had a fault may return it once more, but is released all the same.
 			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && d.fault.Load() == nil && first == nil {
 				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
 			}

@@ -1,5 +1,5 @@
-// Ranges for profilers (NVTX): a tool that was injected into the process gives the functions that mark them. Without a tool
-// there are none, and no row is spent on them.
+// Ranges for profilers (NVTX): a tool that was injected into the process provides the functions that mark them. Without a tool there are no
+// functions, and ranges need no rows.
 
 package driver
 
@@ -11,17 +11,17 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// ranges are the tool's functions; zero where there is no tool.
+// ranges holds the tool's functions; 0 without a tool.
 type ranges struct{ push, pop uintptr }
 
-// Tables that an application offers a tool (NvtxExportTableID), and what this one needs of them.
+// Tables that an application offers to a tool (NvtxExportTableID), and the entries that are used here.
 const (
 	tableCallbacks   = 1
 	tableVersion     = 3
 	nvtxVersion      = 3
 	moduleCore       = 1
 	moduleLast       = 6
-	moduleFunctions  = 16 // the most that any module has; index 0 is unused
+	moduleFunctions  = 16 // the most functions of any module; index 0 is unused
 	functionPushA    = 9
 	functionPop      = 11
 	injectionVar     = "NVTX_INJECTION64_PATH"
@@ -29,7 +29,7 @@ const (
 	injectionSuccess = 1
 )
 
-// exports is what a tool is shown. It lies outside Go's heap for as long as the process lives, since tools keep addresses.
+// exports is what the tool gets to see. It stays outside Go's heap until the process ends, because tools keep addresses.
 type exports struct {
 	callbacks struct {
 		bytes    uint64
@@ -46,10 +46,10 @@ type exports struct {
 	slot  [moduleLast + 1][moduleFunctions]uintptr     // where a tool writes its functions
 }
 
-// moduleSizes is how many functions NVTX 3 has in each module, counting the unused first.
+// moduleSizes is how many functions NVTX 3 has in each module, including the unused first one.
 var moduleSizes = [moduleLast + 1]uint32{0, 16, 9, 15, 7, 16, 7}
 
-// injectedRanges asks the process's tool once. The callbacks it takes are never freed.
+// injectedRanges asks the process's tool once. Its callbacks are never freed.
 var injectedRanges = sync.OnceValue(func() ranges {
 	path := os.Getenv(injectionVar)
 	if path == "" {

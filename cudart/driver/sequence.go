@@ -1,5 +1,4 @@
-// A sequence: a few driver calls in one crossing, with the context pushed before and popped after. Not for replays, which
-// have tables of their own.
+// A sequence: a few driver calls in one call into C, with the context pushed before and popped after. Replays have their own tables instead.
 
 package driver
 
@@ -27,7 +26,7 @@ type sequence struct {
 	d        *device
 }
 
-// sequence begins a sequence on a device, or on no context if d is nil.
+// sequence starts a sequence on a device, or without a context if d is nil.
 func (p *Platform) sequence(d *device) (*sequence, error) {
 	context := uintptr(0)
 	if d != nil {
@@ -63,7 +62,7 @@ func (s *sequence) call(f function, args ...uintptr) {
 	s.count++
 }
 
-// callPointers appends a call of which some arguments are the addresses of Go memory. The sequence keeps that memory alive.
+// callPointers appends a call with arguments that may be addresses of Go memory. The sequence keeps that memory alive.
 func (s *sequence) callPointers(f function, args ...any) {
 	r := &s.rows[s.count]
 	*r = row{fn: s.p.lib.address[f]}
@@ -82,7 +81,7 @@ func (s *sequence) callPointers(f function, args ...any) {
 	s.count++
 }
 
-// finally appends a call that is made, also after an error, if the row appended last was passed.
+// finally appends a call that is made even after an error, if the row that was appended last had run.
 func (s *sequence) finally(f function, args ...uintptr) {
 	r := &s.epilogue[s.last]
 	*r = row{fn: s.p.lib.address[f]}
@@ -92,24 +91,24 @@ func (s *sequence) finally(f function, args ...uintptr) {
 	s.last++
 }
 
-// out is the address of a result.
+// out returns the address of a result.
 func (s *sequence) out(i int) uintptr { return uintptr(unsafe.Pointer(&s.outs[i])) }
 
-// run makes the calls. A fault that the context does not survive is remembered.
+// run makes the calls. It stores a fault that makes the context unusable.
 func (s *sequence) run() error {
-	if code, f := s.cross(); code != 0 {
+	if code, f := s.callAll(); code != 0 {
 		return s.p.fail(s.d, f, code)
 	}
 	return nil
 }
 
-// cross makes the calls and returns the first result that is not zero, and whose it is.
-func (s *sequence) cross() (uint64, function) {
+// callAll makes the calls and returns the first result that is not zero, and the function that returned it.
+func (s *sequence) callAll() (uint64, function) {
 	s.walk.own = 0
 	s.walk.stop = &s.walk.own
 	s.walk.setRows(s.rows[:s.count])
 	s.walk.setEpilogue(s.epilogue[:s.last])
-	cross(&s.walk)
+	walkTable(&s.walk)
 	if i := s.walk.failedRow(); i >= 0 {
 		return s.walk.code, s.calls[i]
 	}
@@ -119,7 +118,7 @@ func (s *sequence) cross() (uint64, function) {
 	return 0, 0
 }
 
-// fail makes the error of a failed call on a device and notes a fault.
+// fail returns the error of a failed call on a device, and stores a fault.
 func (p *Platform) fail(d *device, f function, code uint64) *cudart.Error {
 	e := p.lib.failure(f, code)
 	if d != nil {

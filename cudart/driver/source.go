@@ -1,4 +1,4 @@
-// CUDA C source on its way into a module: compiled for the device by libnvrtc. Loads nothing.
+// Compiles a module's CUDA C source for a device, with libnvrtc.
 
 package driver
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
-// compiled is a source's code and what the compiler had to say.
+// compiled is the code of a source and the compiler's messages.
 type compiled struct {
 	code   []byte
 	kind   kernels.Kind

@@ -24,15 +24,15 @@ type stream struct {
 	closed atomic.Bool
 }
 
-// A bridge ties a stream of our own to the legacy stream, which can neither be captured nor run beside others: what is
-// submitted to ours comes after what the legacy stream holds, and the legacy stream waits for it.
+// A bridge connects a stream of our own to the legacy stream, which can neither be captured nor overlap with other streams: our stream waits
+// for the legacy stream before the submission, and the legacy stream waits for ours after it.
 type bridge struct {
 	legacy  uintptr
 	in, out *event
 }
 
-// NewStream makes a non-blocking stream. A normal stream is one step above the least priority where the device has more than
-// two, so that low is lower.
+// NewStream makes a non-blocking stream. If the device has more than two priorities, a normal stream is one step above the lowest, so that
+// low is lower.
 func (p *Platform) NewStream(number int32, priority dag.Priority) (cudart.Stream, error) {
 	d, err := p.device(number)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Platform) newStream(d *device, priority dag.Priority) (*stream, error) 
 	return &stream{p: p, d: d, handle: uintptr(s.outs[0]), owned: true}, nil
 }
 
-// priority is the device's number for a priority; numbers fall as priorities rise.
+// priority returns the device's number for a priority. Lower numbers mean higher priorities.
 func (d *device) priority(priority dag.Priority) int32 {
 	switch {
 	case priority > 0:
@@ -72,9 +72,9 @@ func (d *device) priority(priority dag.Priority) int32 {
 	return d.least
 }
 
-// AdoptStream wraps a CUstream that the caller owns. Its context becomes the device's where dagrun has made nothing on the
-// device yet. The legacy stream (0 or CU_STREAM_LEGACY) is stood in for by a stream that events tie to it; the per-thread
-// stream is refused, since it is another stream on every thread.
+// AdoptStream wraps a CUstream that the caller owns. If dagrun has made nothing on the device yet, it will use the stream's context. The
+// legacy stream (0 or CU_STREAM_LEGACY) is replaced by a stream that events connect to it. The per-thread stream is refused, because it is a
+// different stream on every thread.
 func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 	switch handle {
 	case 0, streamLegacy:
@@ -121,13 +121,13 @@ func (p *Platform) deviceOf(context uintptr) (*device, error) {
 		case 0:
 			return d, p.adoptContext(d, context)
 		}
-		return nil, fmt.Errorf("%w: the stream belongs to another context of device %d than the one in use; adopt the stream before anything else is made on the device, or make it in the primary context",
+		return nil, fmt.Errorf("%w: the stream belongs to another context of device %d than the one in use; adopt the stream before anything else is made on the device, or create it in the primary context",
 			cudart.ErrUnsupported, d.number)
 	}
 	return nil, fmt.Errorf("%w: the stream's device (%d) is not among this platform's", cudart.ErrNoDevice, int32(s.outs[0]))
 }
 
-// bridgeLegacy stands in for the legacy stream of the calling thread's context, or of device 0.
+// bridgeLegacy returns a stream that stands for the legacy stream of the calling thread's context, or of device 0.
 func (p *Platform) bridgeLegacy() (*stream, error) {
 	d := p.devices[0]
 	runtime.LockOSThread()
@@ -163,10 +163,10 @@ func (p *Platform) bridgeLegacy() (*stream, error) {
 	return own, nil
 }
 
-// Device is the device's number.
+// Device returns the device's number.
 func (s *stream) Device() int32 { return s.d.number }
 
-// Handle is the CUstream that work goes to.
+// Handle returns the CUstream that work is submitted to.
 func (s *stream) Handle() uintptr { return s.handle }
 
 // Synchronize waits until the stream is empty.
@@ -179,8 +179,8 @@ func (s *stream) Synchronize(ctx context.Context) error {
 
 var errStreamClosed = errors.New("the stream is closed")
 
-// wait waits for a stream or an event. With a context that can end, it asks at growing intervals, an interval of no more than a 256th
-// of the time waited so far, and returns the context's error when that comes first.
+// wait waits for a stream or an event. If ctx can end, it polls at growing intervals, each at most a 256th of the time waited so far, and
+// returns the context's error if that comes first.
 func (p *Platform) wait(ctx context.Context, d *device, synchronize, query function, handle uintptr) error {
 	if ctx == nil || ctx.Done() == nil {
 		s, err := p.sequence(d)
@@ -225,7 +225,7 @@ func (p *Platform) query(d *device, f function, handle uintptr) (bool, error) {
 	}
 	defer s.release()
 	s.call(f, handle)
-	switch code, failed := s.cross(); code {
+	switch code, failed := s.callAll(); code {
 	case 0:
 		return true, nil
 	case codeNotReady:
@@ -235,7 +235,7 @@ func (p *Platform) query(d *device, f function, handle uintptr) (bool, error) {
 	}
 }
 
-// Close destroys a stream of our own; one that the caller owns stays.
+// Close destroys the stream, unless the caller owns it.
 func (s *stream) Close() error {
 	if s.closed.Swap(true) {
 		return nil

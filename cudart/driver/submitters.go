@@ -1,5 +1,5 @@
 // Submission by several threads: which thread submits which stream, and where threads must wait for each other. Between replays, each
-// thread stays in C for a while, and parks if no replay comes.
+// thread stays in C for a while, and then sleeps if there is no new replay.
 
 package driver
 
@@ -11,8 +11,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// patience is how often a thread looks for the next replay before it parks: some 100 microseconds of an idle core, against
-// the 5 to 50 that it takes to wake a thread. x86's PAUSE takes some 40 ns, ARM's YIELD next to nothing.
+// patience is how often a thread checks for the next replay before it sleeps: about 100 microseconds of an idle core, while waking a thread
+// takes 5 to 50. On x86, PAUSE takes about 40 ns; on ARM, YIELD takes almost no time.
 func patience() uint64 {
 	if runtime.GOARCH == "arm64" {
 		return 100_000
@@ -21,12 +21,12 @@ func patience() uint64 {
 }
 
 const (
-	parked = 1 << 63    // flag in a start word: the thread sleeps
-	ended  = ^uint64(0) // start word: the thread shall end
+	parked = 1 << 63    // flag in a start word: the thread is asleep
+	ended  = ^uint64(0) // start word: the thread must end
 )
 
-// assignSubmitters gives each stream to a thread, the longest streams first and each to the thread with least to do. Submitter 0 is
-// the calling thread's and has the origin stream. The result is by command.
+// assignSubmitters gives each stream to a thread, the longest streams first, each to the thread with the least work. Submitter 0 is the
+// calling thread and has the origin stream. The result is by command.
 func assignSubmitters(list []checked, origin *stream, threads int) []int32 {
 	submitters := make([]int32, len(list))
 	if threads <= 1 {
@@ -82,7 +82,7 @@ func assignSubmitters(list []checked, origin *stream, threads int) []int32 {
 	return submitters
 }
 
-// submitCost weighs a command by what its call costs the host: tenths of a microsecond as measured on an H200.
+// submitCost returns how long the host needs for a command's call, in tenths of a microsecond, as measured on an H200.
 func submitCost(kind cudart.CommandKind) int {
 	switch kind {
 	case cudart.LaunchKernel, cudart.CopyMemory, cudart.SetMemory:
@@ -93,16 +93,16 @@ func submitCost(kind cudart.CommandKind) int {
 	return 0
 }
 
-// crossings are the orders between threads, by command: a wait comes after the record it takes, a record after the waits that
-// take the record before it. Empty where there is one thread.
-type crossings struct {
+// threadOrder is the required order between threads, by command: a wait is submitted after its record, and a record after the waits for the
+// record before it. It is empty if there is only one thread.
+type threadOrder struct {
 	before    [][]int32 // commands of other threads that must have been submitted
 	published []bool    // whether another thread waits for the command
-	words     []*uint64 // what its thread publishes the generation in
+	words     []*uint64 // where its thread stores the generation
 }
 
-func newCrossings(list []checked, submitterOf []int32) *crossings {
-	c := new(crossings)
+func newThreadOrder(list []checked, submitterOf []int32) *threadOrder {
+	c := new(threadOrder)
 	if !slices.ContainsFunc(submitterOf, func(submitter int32) bool { return submitter != 0 }) {
 		return c
 	}
@@ -146,19 +146,19 @@ func newCrossings(list []checked, submitterOf []int32) *crossings {
 	return c
 }
 
-// waits are the commands of other threads that a command comes after.
-func (c *crossings) waits(command int) []int32 {
+// waits returns the commands of other threads that must be submitted before a command.
+func (c *threadOrder) waits(command int) []int32 {
 	if c.before == nil {
 		return nil
 	}
 	return c.before[command]
 }
 
-// waitedFor tells whether another thread waits for a command.
-func (c *crossings) waitedFor(command int) bool { return c.published != nil && c.published[command] }
+// waitedFor reports whether another thread waits for a command.
+func (c *threadOrder) waitedFor(command int) bool { return c.published != nil && c.published[command] }
 
-// word is what a command's thread publishes the generation in.
-func (c *crossings) word(memory *arena, command int32) (*uint64, error) {
+// word returns the word in which a command's thread stores the generation.
+func (c *threadOrder) word(memory *arena, command int32) (*uint64, error) {
 	if c.words[command] == nil {
 		w, err := memory.word()
 		if err != nil {
@@ -169,7 +169,7 @@ func (c *crossings) word(memory *arena, command int32) (*uint64, error) {
 	return c.words[command], nil
 }
 
-// crew is the threads of a list beside the calling one.
+// crew holds the threads of a list, without the calling thread.
 type crew struct {
 	threads []*thread
 }
@@ -190,11 +190,11 @@ func newCrew(submitters []*submitter) *crew {
 	return c
 }
 
-// serve stays inside one crossing while replays follow each other, and sleeps when they do not.
+// serve stays inside one call into C while replays follow each other, and sleeps otherwise.
 func (t *thread) serve() {
 	defer close(t.ended)
 	for {
-		cross(t.walk)
+		walkTable(t.walk)
 		last := t.walk.generation
 		if atomic.CompareAndSwapUint64(t.walk.start, last, last|parked) {
 			<-t.wake
@@ -205,7 +205,7 @@ func (t *thread) serve() {
 	}
 }
 
-// begin lets every thread walk its table once.
+// begin makes every thread walk its table once.
 func (c *crew) begin(generation uint64) {
 	for _, t := range c.threads {
 		t.send(generation)

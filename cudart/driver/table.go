@@ -96,17 +96,17 @@ const (
 const minimumDriver = 11040
 
 // An entry describes a function. The symbol is what cuda.h's macros make of the name at ABI, without per-thread default
-// streams (no _ptds, no _ptsz): the version of the parameters and structures below, whatever newer ones a driver has too.
+// streams (no _ptds, no _ptsz): the version of the parameters and structures below, even if a driver also has newer ones.
 type entry struct {
 	symbol   string
 	abi      int    // version of the interface that the symbol stands for
-	optional bool   // missing from drivers older than abi; what needs it says so
+	optional bool   // missing from drivers older than abi; callers check for it
 	params   string // C parameter types
 	record   uintptr
 }
 
-// table holds the functions in the order of their constants. record is the size of the structure that a function takes a
-// pointer to, 0 where it takes none.
+// table holds the functions in the order of their constants. record is the size of the structure that a function takes a pointer to, 0 if it
+// takes none.
 var table = [functionCount]entry{
 	cuInit:                      {"cuInit", 2000, false, "unsigned", 0},
 	cuDriverGetVersion:          {"cuDriverGetVersion", 2020, false, "int*", 0},
@@ -194,7 +194,7 @@ var table = [functionCount]entry{
 	cuGraphUpload:                  {"cuGraphUpload", 11010, false, "CUgraphExec, CUstream", 0},
 }
 
-// name is the function's name as people know it: the symbol without its version.
+// name returns the function's usual name: the symbol without its version.
 func (f function) name() string {
 	s := table[f].symbol
 	if n := len(s) - 3; n > 0 && s[n] == '_' && s[n+1] == 'v' {

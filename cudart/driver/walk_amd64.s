@@ -1,4 +1,4 @@
-// The walker for System V x86-64: calls a table of C functions one after the other inside one crossing, stops at the first
+// The walker for System V x86-64: calls a table of C functions one after the other inside one call into C, stops at the first
 // non-zero result. Runs on the thread's system stack; never touches Go memory that can move, never calls back into Go itself.
 
 //go:build linux
@@ -42,7 +42,7 @@ TEXT dagrun_walk(SB), NOSPLIT, $96
 	CMPQ WALK_START(R12), $0
 	JEQ  body
 
-	// A submitting thread: look for a new generation for a while, without leaving the crossing.
+	// A submitting thread: look for a new generation for a while, without returning to Go.
 await:
 	MOVQ WALK_START(R12), DX
 	MOVQ WALK_PATIENCE(R12), CX

@@ -1,4 +1,4 @@
-// The walker for AAPCS64: calls a table of C functions one after the other inside one crossing, stops at the first non-zero
+// The walker for AAPCS64: calls a table of C functions one after the other inside one call into C, stops at the first non-zero
 // result. Runs on the thread's system stack; never touches Go memory that can move, never calls back into Go itself.
 
 //go:build linux
@@ -31,7 +31,7 @@ TEXT dagrun_walk(SB), NOSPLIT, $0
 	MOVD WALK_START(R19), R1
 	CBZ  R1, body
 
-	// A submitting thread: look for a new generation for a while, without leaving the crossing.
+	// A submitting thread: look for a new generation for a while, without returning to Go.
 await:
 	MOVD WALK_START(R19), R1
 	MOVD WALK_PATIENCE(R19), R2

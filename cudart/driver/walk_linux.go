@@ -1,4 +1,4 @@
-// The assembly walkers' entry. Never used where there is no driver to call.
+// The call into the assembly walkers.
 
 //go:build linux && (amd64 || arm64)
 
@@ -14,8 +14,8 @@ import (
 // walkAddress is the address of the routine in walk_amd64.s and walk_arm64.s.
 var walkAddress uintptr
 
-// cross walks a table in one crossing.
-func cross(w *walk) {
+// walkTable walks a table in one call into C.
+func walkTable(w *walk) {
 	w.self = uintptr(unsafe.Pointer(w))
 	dl.Call(walkAddress, unsafe.Slice(&w.self, 1)...)
 	runtime.KeepAlive(w)

@@ -1,5 +1,5 @@
-// The walker as a loop in Go, one crossing a row: for platforms without an assembly walker, and the reference that the
-// assembly is tested against. It never yields to a lock of its own.
+// The walker as a loop in Go, with one call into C per row: for platforms without an assembly walker, and as the reference in the tests of
+// the assembly walkers.
 
 package driver
 
@@ -19,7 +19,7 @@ func (r *row) before(other *row) bool {
 	return uintptr(unsafe.Pointer(r)) < uintptr(unsafe.Pointer(other))
 }
 
-// walkLoop walks a table once; a submitting thread's start word is not looked at.
+// walkLoop walks a table once. It ignores a submitting thread's start word.
 func walkLoop(w *walk) {
 	w.failed, w.code, w.epilogueFailed, w.epilogueCode = nil, 0, nil, 0
 	at := w.rows

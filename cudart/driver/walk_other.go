@@ -1,7 +1,7 @@
-// Where there is no assembly walker, the loop in Go serves.
+// On platforms without an assembly walker, the loop in Go is used.
 
 //go:build !(linux && (amd64 || arm64))
 
 package driver
 
-func cross(w *walk) { walkLoop(w) }
+func walkTable(w *walk) { walkLoop(w) }

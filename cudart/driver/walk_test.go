@@ -23,7 +23,7 @@ import (
 var walkers = []struct {
 	name string
 	walk func(*walk)
-}{{"assembly", cross}, {"loop", walkLoop}}
+}{{"assembly", walkTable}, {"loop", walkLoop}}
 
 // testTable is a table in mapped memory.
 type testTable struct {
@@ -228,7 +228,7 @@ func TestWalkUnderTheCollector(t *testing.T) {
 		walking.Go(func() {
 			garbage := []string{}
 			for range replays {
-				cross(table.walk)
+				walkTable(table.walk)
 				garbage = append(garbage[:0], strings.Repeat("x", 1000+g))
 			}
 			if want := uint64(replays * rows * (rows - 1) / 2); table.words[0] != want {
@@ -247,7 +247,7 @@ func TestWalkUnderTheCollector(t *testing.T) {
 
 func TestWalkAllocatesNothing(t *testing.T) {
 	table := newTestTable(t, []row{{fn: probe.Code()}}, nil)
-	require.Zero(t, testing.AllocsPerRun(100, func() { cross(table.walk) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { walkTable(table.walk) }))
 }
 
 func BenchmarkWalk(b *testing.B) {

@@ -1,4 +1,4 @@
-// The wrapped streams, events, modules, kernels, lists and graphs. Each passes its calls on, unless the plan says otherwise.
+// The wrapped streams, events, modules, kernels, lists and graphs. They forward their calls, except the one that must fail.
 
 package fault
 
@@ -89,7 +89,7 @@ func (k *kernel) SetMaxShared(bytes uint32) error {
 	return k.Kernel.SetMaxShared(bytes)
 }
 
-// list keeps its commands, so that a submission can end in the middle as the driver's does.
+// list keeps its commands, so that a submission can fail in the middle, as with the driver.
 type list struct {
 	cudart.List
 	platform *Platform
@@ -123,7 +123,7 @@ func (l *list) submitBefore(n int) error {
 	return then(err, part.Close())
 }
 
-// Capture is one call: what fails within a capture leaves nothing behind.
+// Capture counts as one call: a capture that fails leaves nothing behind.
 func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 	if err := l.platform.script.at("cuStreamEndCapture", nil, 0); err != nil {
 		return nil, err

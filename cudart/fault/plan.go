@@ -1,7 +1,7 @@
-// What to break and when, and the count of calls so far. Wraps nothing.
+// Which call fails, and the count of calls so far.
 
-// Package fault breaks a device on purpose: it wraps a [cudart.Platform] so that one call fails, the k-th of all or the k-th of a
-// name. A test runs a program once to count its calls, and then once for every k.
+// Package fault makes a device fail on purpose: it wraps a [cudart.Platform] so that one call fails, the k-th of all calls or the k-th of
+// those with one name. A test runs a program once to count its calls, and then once for every k.
 package fault
 
 import (
@@ -13,27 +13,27 @@ import (
 
 // Plan says which call fails.
 type Plan struct {
-	// Call is the number of the call that fails, the first being 1; with 0 none does.
+	// Call is the number of the call that fails, counted from 1; with 0, none fails.
 	Call int
-	// Only, where not "", counts the calls of that name alone: "cuMemAlloc".
+	// Only is the name of the calls that are counted, such as "cuMemAlloc"; with "", all are.
 	Only string
-	// Sticky makes all later calls fail too, as a context does after a fault.
+	// Sticky makes all later calls fail too, as in a context after a fault.
 	Sticky bool
-	// Error is what the call returns, with Call, and the command's Label, Node and Index, filled in; nil: an unknown error (999).
+	// Error is the error of the call, in which Call and the command's Label, Node and Index are filled in; nil: an unknown error (999).
 	Error *cudart.Error
 }
 
-// script counts calls and decides which fails.
+// script counts calls and decides which one fails.
 type script struct {
 	plan Plan
 
 	mu     sync.Mutex
-	calls  []string // all so far
-	count  int      // those that the plan counts
+	calls  []string // all calls so far
+	count  int      // how many of them the plan counts
 	broken *cudart.Error
 }
 
-// at notes a call and returns the error it must fail with, if any. c is the command that is submitted, nil where there is none.
+// at counts a call and returns the error that it must fail with, if any. c is the submitted command, nil if there is none.
 func (s *script) at(call string, c *cudart.Command, index int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *script) error(call string, c *cudart.Command, index int) *cudart.Error 
 	return &e
 }
 
-// then returns the injected error, if there is one, of a call that was made nevertheless, and else what the call returned. Calls that
-// end something or wait for something are made even if they fail, so that what is left over afterwards is the caller's leak.
+// then returns the injected error, if there is one, or else the error of the call. Calls that close something or wait for something are made
+// even if they must fail, so that anything left over afterwards is a leak of the caller.
 func then(injected, err error) error {
 	if injected != nil {
 		return injected

@@ -1,4 +1,4 @@
-// The wrapped platform: memory, and making streams, events, modules, lists and graphs. Knows the wrapped platform by its interface only.
+// The wrapped platform: memory, streams, events, modules, lists and graphs. Uses the wrapped platform only through its interface.
 
 package fault
 
@@ -11,25 +11,25 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Platform is a platform of which one call fails. Name, Devices, HostBytes and Live are not calls.
+// Platform is a platform with one call that fails. Name, Devices, HostBytes and Live do not count as calls.
 type Platform struct {
 	cudart.Platform
 	script *script
 }
 
-// Wrap breaks a platform by a plan. Closing the wrapper closes the platform.
+// Wrap wraps a platform so that calls fail as planned. Closing the wrapper closes the platform.
 func Wrap(p cudart.Platform, plan Plan) *Platform {
 	return &Platform{p, &script{plan: plan}}
 }
 
-// Calls are the names of the calls made so far.
+// Calls returns the names of the calls made so far.
 func (p *Platform) Calls() []string {
 	p.script.mu.Lock()
 	defer p.script.mu.Unlock()
 	return slices.Clone(p.script.calls)
 }
 
-// Broken reports whether the call that the plan names was made.
+// Broken reports whether the call that must fail was made.
 func (p *Platform) Broken() bool {
 	p.script.mu.Lock()
 	defer p.script.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Platform) Load(ctx context.Context, device int32, m *kernels.Module) (c
 	return &module{loaded, p.script}, nil
 }
 
-// Encode implements [cudart.Platform]. It is a call of its own, "encode".
+// Encode implements [cudart.Platform]. It counts as a call named "encode".
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	if err := p.script.at("encode", nil, 0); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// The address space: which allocation an address belongs to, and what an address used to be. Allocates nothing itself.
+// The address space: which allocation an address belongs to, or belonged to before it was freed.
 
 package host
 
@@ -13,12 +13,12 @@ import (
 // addresses holds every live allocation.
 type addresses struct {
 	mu      sync.RWMutex
-	sorted  []*memory // by falling address: new mappings mostly lie below older ones, so that they are appended
-	graves  []*memory // freed, oldest first
+	sorted  []*memory // by descending address: new mappings mostly lie below older ones, so they are appended
+	graves  []*memory // freed allocations whose addresses are still reserved, oldest first
 	guarded int       // allocations with inaccessible neighbours
 }
 
-// place returns where in sorted an allocation with that base is or would be.
+// place returns the index in sorted of the allocation with this base, or where it would be inserted.
 func (a *addresses) place(base cudart.Ptr) (int, bool) {
 	return slices.BinarySearchFunc(a.sorted, base, func(m *memory, p cudart.Ptr) int {
 		switch {
@@ -43,7 +43,7 @@ func (a *addresses) remove(m *memory) {
 	a.sorted = slices.Delete(a.sorted, i, i+1)
 }
 
-// find returns the live allocation that holds p, or that ends at p; the caller holds mu.
+// find returns the live allocation that contains p or ends at p. The caller holds mu.
 func (a *addresses) find(p cudart.Ptr) *memory {
 	i, _ := a.place(p)
 	if i == len(a.sorted) || p > a.sorted[i].end() {
@@ -58,7 +58,7 @@ func (a *addresses) lookup(p cudart.Ptr) *memory {
 	return a.find(p)
 }
 
-// explain says why an address is no allocation's base; the caller holds mu.
+// explain tells why an address is not the start of an allocation. The caller holds mu.
 func (a *addresses) explain(p cudart.Ptr) string {
 	if m := a.find(p); m != nil && (p > m.base || m.place == registered) {
 		if p == m.base {
@@ -68,13 +68,13 @@ func (a *addresses) explain(p cudart.Ptr) string {
 	}
 	for i := len(a.graves) - 1; i >= 0; i-- {
 		if m := a.graves[i]; p >= m.base && p <= m.end() {
-			return fmt.Sprintf("the address belonged to %v that were freed", m)
+			return fmt.Sprintf("the address belonged to %v, which were freed", m)
 		}
 	}
 	return "the address belongs to no allocation"
 }
 
-// misuse says what is wrong with touching a range, "" if it lies within one live allocation, which it returns.
+// misuse tells what is wrong with accessing a range. If the range lies within one live allocation, it returns that and "".
 func (a *addresses) misuse(p cudart.Ptr, bytes int64) (*memory, string) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -88,15 +88,15 @@ func (a *addresses) misuse(p cudart.Ptr, bytes int64) (*memory, string) {
 	return m, ""
 }
 
-// bury gives a freed allocation's addresses back; the caller holds mu.
-func (a *addresses) bury(m *memory) error {
+// unmap gives the addresses of a freed allocation back to the system. The caller holds mu.
+func (a *addresses) unmap(m *memory) error {
 	if m.guards {
 		a.guarded--
 	}
 	return m.pages.release()
 }
 
-// clear gives everything back and returns how many allocations were live.
+// clear gives everything back to the system and returns how many allocations were live.
 func (a *addresses) clear() (live int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,7 +109,7 @@ func (a *addresses) clear() (live int, err error) {
 	}
 	a.sorted = nil
 	for _, m := range a.graves {
-		if e := a.bury(m); e != nil && err == nil {
+		if e := a.unmap(m); e != nil && err == nil {
 			err = e
 		}
 	}

@@ -1,4 +1,4 @@
-// Stream capture with the driver's rules: what is submitted becomes nodes, events carry dependencies, and a synchronisation is refused.
+// Stream capture by the driver's rules: submitted commands become nodes, events become dependencies, and synchronisations are refused.
 
 package host
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// capture is a graph that is being recorded. Platform.capture guards all of it, and the frontiers of its queues.
+// capture is a graph that is being captured. Platform.capture guards it and the frontiers of its queues.
 type capture struct {
 	origin   *queue
 	queues   []*queue // in the order they joined, the origin first
@@ -18,8 +18,7 @@ type capture struct {
 	ended    bool
 }
 
-// BeginCapture makes the stream record what is submitted to it instead of running it, as a caller of cuStreamBeginCapture does with
-// a stream of its own.
+// BeginCapture makes the stream capture what is submitted to it instead of running it, like cuStreamBeginCapture.
 func (s *stream) BeginCapture() error {
 	const call = "cuStreamBeginCapture"
 	if s.queue.handle == legacyHandle {
@@ -28,7 +27,7 @@ func (s *stream) BeginCapture() error {
 	return s.begin()
 }
 
-// begin starts a capture, on a stand-in for the default stream too.
+// begin starts a capture. It also works on the stream that stands for the default stream.
 func (s *stream) begin() error {
 	const call = "cuStreamBeginCapture"
 	if err := s.check(call); err != nil {
@@ -110,7 +109,7 @@ func (c *capture) unjoined() *queue {
 	return nil
 }
 
-// refuseCapture is the error of a call that a capturing stream does not allow; it spoils the capture.
+// refuseCapture returns the error for a call that is not allowed on a capturing stream. Such a call invalidates the capture.
 func (q *queue) refuseCapture(call string) error {
 	if !q.capturing() {
 		return nil
@@ -129,7 +128,7 @@ func (q *queue) refuseCapture(call string) error {
 func (q *queue) current(by *command) (*capture, error) {
 	c := q.recording.Load()
 	if c == nil {
-		return nil, by.fail(captureInvalidated, "the capture ended meanwhile")
+		return nil, by.fail(captureInvalidated, "the capture has ended in the meantime")
 	}
 	if c.invalid {
 		return nil, by.fail(captureInvalidated, "")
@@ -156,7 +155,7 @@ func (c *capture) add(by *command, q *queue) {
 	q.frontier = append(q.frontier[:0], n)
 }
 
-// captureRecord makes an event stand for what its stream has captured so far.
+// captureRecord makes an event refer to what its stream has captured so far.
 func (p *Platform) captureRecord(by *command, q *queue) error {
 	p.capture.Lock()
 	defer p.capture.Unlock()
@@ -171,7 +170,7 @@ func (p *Platform) captureRecord(by *command, q *queue) error {
 	return nil
 }
 
-// captureWait adds what an event stands for to what the stream's next node depends on. A stream that captures nothing yet joins the
+// captureWait adds the nodes that an event refers to as dependencies of the stream's next node. A stream that does not capture yet joins the
 // capture that the event belongs to.
 func (p *Platform) captureWait(by *command, q *queue) error {
 	p.capture.Lock()

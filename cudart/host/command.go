@@ -1,4 +1,4 @@
-// Commands as the CPU device holds them: checked once, their memory resolved, ready to run. Knows no lists and no graphs.
+// Commands of the CPU device: checked once, with their memory looked up, ready to run.
 
 package host
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// command is an encoded cudart.Command. It does not change once submitted: a change makes another one.
+// command is an encoded cudart.Command. It does not change after it is submitted: a change makes a new command.
 type command struct {
 	platform *Platform
 	kind     cudart.CommandKind
@@ -25,10 +25,10 @@ type command struct {
 	pageable bool // a copy that was declared to touch pageable memory
 	node     int32
 	index    int
-	name     string // the driver's call
+	name     string // the name of the driver call
 	label    string
 	stream   *stream
-	device   *device // whose context the command runs in; nil for a graph's copies until the graph is made
+	device   *device // the device that the command runs on; nil for a graph's copies until the graph is made
 	event    *event
 	kernel   *kernel
 	call     kernels.Call
@@ -41,15 +41,15 @@ type command struct {
 	accesses []cudart.Access
 }
 
-// use is memory that a command touches. The allocation is looked up once; a command whose memory was freed looks it up again.
+// use is memory that a command accesses. Its allocation is looked up once, and again if it was freed.
 type use struct {
-	memory *memory // nil: no allocation held the range when it was looked up
+	memory *memory // nil: there was no allocation when it was looked up
 	ptr    cudart.Ptr
 	bytes  int64
 	arg    int // the argument's index, destination or source
 }
 
-// fail makes an error that names the command.
+// fail returns an error that names the command.
 func (c *command) fail(s status, detail string, args ...any) *cudart.Error {
 	id := int32(-1)
 	if c.device != nil {
@@ -63,7 +63,7 @@ func (c *command) blame(e *cudart.Error) *cudart.Error {
 	return e
 }
 
-// encode fills c from a command, and checks what can be known before it is submitted.
+// encode fills c from a command, and checks everything that can be checked before it is submitted.
 func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.Error {
 	*c = command{
 		platform: p, kind: from.Kind, name: from.Call(), priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
@@ -72,7 +72,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 	}
 	if c.kind == cudart.SetMemory && c.width != 1 && c.width != 2 && c.width != 4 {
 		c.width = 1
-		return c.fail(invalidValue, "a pattern of %d bytes; 1, 2 and 4 are possible", from.Width)
+		return c.fail(invalidValue, "the pattern has %d bytes; only 1, 2 and 4 are possible", from.Width)
 	}
 	if from.Stream != nil {
 		s, ok := from.Stream.(*stream)
@@ -143,7 +143,7 @@ func (c *command) setArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
 func (c *command) changeArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
 	old := c.args
 	if len(args) != len(old) {
-		return c.fail(invalidValue, "the launch was encoded with %d arguments, %d are given", len(old), len(args))
+		return c.fail(invalidValue, "the launch was encoded with %d arguments, but %d are given", len(old), len(args))
 	}
 	c.accesses = slices.Clone(c.accesses)
 	for i := range c.accesses {
@@ -167,7 +167,7 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 		return c.fail(invalidValue, "%d bytes", c.bytes)
 	}
 	if c.kind == cudart.SetMemory && (c.bytes%int64(c.width) != 0 || uint64(dst)%uint64(c.width) != 0) {
-		return c.fail(invalidValue, "%d bytes at an address divisible by %d: both must be multiples of the pattern's %d bytes",
+		return c.fail(invalidValue, "%d bytes at an address that is a multiple of %d: both must be multiples of the pattern's %d bytes",
 			c.bytes, uint64(dst)&-uint64(dst), c.width)
 	}
 	if c.nothing = c.bytes == 0; c.nothing {
@@ -197,12 +197,12 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 		}
 	}
 	if hosts == 2 {
-		c.blocking = true // copies within host memory are made by the host
+		c.blocking = true // the host makes copies within host memory
 	}
 	return nil
 }
 
-// moves are the accesses of a copy or a set: what it does touch, with the names of what it was declared to.
+// moves returns the actual accesses of a copy or a set, with the names of the declared ones.
 func (c *command) moves() []cudart.Access {
 	moves := []cudart.Access{{Ptr: c.src, Bytes: c.bytes}, {Ptr: c.dst, Bytes: c.bytes, Write: true}}
 	if c.kind == cudart.SetMemory {
@@ -226,7 +226,7 @@ func deviceName(id int32) string {
 	return fmt.Sprintf("on device %d", id)
 }
 
-// what use.arg is for a copy.
+// The values of use.arg for a copy.
 const (
 	destination = -1
 	source      = -2
@@ -253,8 +253,8 @@ func (c *command) resolve() {
 	}
 }
 
-// usable checks that every range lies in live memory which the command's device may touch. Freed memory is looked up again, since
-// the addresses may have been given out anew; that makes another command.
+// usable checks that every range lies in live memory that the command's device may access. Freed memory is looked up again, because the
+// addresses may belong to a new allocation; that makes a new command.
 func (c *command) usable() (*command, *cudart.Error) {
 	for i := range c.uses {
 		u := &c.uses[i]
@@ -278,19 +278,19 @@ func (c *command) usable() (*command, *cudart.Error) {
 	return c, nil
 }
 
-// reach checks that a kernel may touch memory from its device.
+// reach checks that a kernel may access memory from its device.
 func (c *command) reach(u *use) *cudart.Error {
 	m := u.memory
 	switch {
 	case m.place == pageable:
-		return c.fail(illegalAddress, "%s lies in %v; kernels reach pinned host memory only", u.describe(), m)
+		return c.fail(illegalAddress, "%s lies in %v; kernels can access only pinned host memory", u.describe(), m)
 	case m.device >= 0 && !c.platform.peers[c.device.id][m.device].Load():
 		return c.fail(illegalAddress, "%s lies in %v; peer access from device %d is not enabled", u.describe(), m, c.device.id)
 	}
 	return nil
 }
 
-// execute runs the command; what goes wrong poisons the device.
+// execute runs the command. A fault makes the device unusable.
 func (c *command) execute(w *worker) {
 	if c.nothing || c.device.fault.Load() != nil {
 		return
@@ -324,7 +324,7 @@ func (c *command) execute(w *worker) {
 	}
 }
 
-// launch runs the kernel: from its PTX, or its reference, whose Spans may panic too.
+// launch runs the kernel from its PTX, or runs its Go reference. The reference's Spans may panic too.
 func (c *command) launch(w *worker) (crashed *crash) {
 	if c.kernel.interpreter != nil {
 		return c.interpret(w)
@@ -370,7 +370,7 @@ func (c *command) bytesOf(use int, lo, hi int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(u.memory.at(u.ptr), start)), end-start)
 }
 
-// set repeats the low bytes of a pattern, little-endian.
+// set fills b with the low bytes of a pattern, little-endian.
 func set(b []byte, pattern uint32, width uint8) {
 	for i := range min(int(width), len(b)) {
 		b[i] = byte(pattern >> (8 * i))
@@ -380,7 +380,7 @@ func set(b []byte, pattern uint32, width uint8) {
 	}
 }
 
-// crashed is the fault that a panic becomes: one at an address is an illegal access, any other a failed launch.
+// crashed turns a panic into a fault: a panic with an address is an illegal access, any other a failed launch.
 func (c *command) crashed(v *crash) *cudart.Error {
 	if fault, ok := v.value.(interface{ Addr() uintptr }); ok {
 		return c.fail(illegalAddress, "%s", c.near(cudart.Ptr(fault.Addr())))
@@ -393,7 +393,7 @@ func (c *command) crashed(v *crash) *cudart.Error {
 	return e
 }
 
-// near says where an address lies that a kernel must not touch.
+// near describes an address that a kernel must not access.
 func (c *command) near(p cudart.Ptr) string {
 	for i := range c.uses {
 		m := c.uses[i].memory
@@ -406,10 +406,10 @@ func (c *command) near(p cudart.Ptr) string {
 	}
 	_, why := c.platform.memory.misuse(p, 1)
 	if why == "" {
-		why = "the address cannot be touched"
+		why = "the address is not accessible"
 	}
 	return why
 }
 
-// nearby is how far outside an argument an address is taken to be an overrun of it.
+// nearby is the distance from an argument within which an address counts as an overrun of the argument.
 const nearby = 1 << 20

@@ -1,4 +1,4 @@
-// Events: places in queues, and times. A wait takes the place the event has when the wait is submitted.
+// Events: places in queues, and times. A wait uses the place that the event has when the wait is submitted.
 
 package host
 
@@ -19,12 +19,12 @@ type event struct {
 	mu      sync.Mutex
 	closed  bool
 	mark    mark
-	version uint64 // counts records
+	version uint64 // number of records
 	stamped uint64 // the version that at belongs to
 	at      time.Time
-	capture *capture // the last record was captured by it, after nodes
+	capture *capture // the capture of the last record, which comes after nodes
 	nodes   []int32
-	clock   clock // of the order checker, at the last record; replaced, never changed
+	clock   clock // of the order checker, at the last record; it is replaced, never changed
 }
 
 // NewEvent implements [cudart.Platform].
@@ -37,7 +37,7 @@ func (p *Platform) NewEvent(id int32, timed bool) (cudart.Event, error) {
 	return &event{platform: p, device: d, timed: timed}, nil
 }
 
-// check returns why a call on the event cannot be made; the caller holds mu.
+// check returns why a call on the event is not possible. The caller holds mu.
 func (e *event) check(call string) error {
 	if e.closed {
 		return fail(call, invalidHandle, e.device.id, "the event is closed")
@@ -51,20 +51,20 @@ func (e *event) check(call string) error {
 	return e.device.check(call)
 }
 
-// last is the mark of the last record, and its clock.
+// last returns the mark and the clock of the last record.
 func (e *event) last(call string) (mark, clock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mark, e.clock, e.check(call)
 }
 
-// record notes that the event stands at a mark from now on.
+// record sets the event to a mark.
 func (e *event) record(m mark) {
 	e.mark = m
 	e.capture, e.nodes = nil, e.nodes[:0]
 }
 
-// stamp takes the time, unless the event has been recorded again since.
+// stamp stores the time, unless the event has been recorded again.
 func (e *event) stamp(version uint64) {
 	e.mu.Lock()
 	if e.version == version {
@@ -116,7 +116,7 @@ func (e *event) Since(earlier cudart.Event) (float64, error) {
 	return float64(to.Sub(from).Nanoseconds()) / 1e3, nil
 }
 
-// time is when the last record happened.
+// time returns when the last record happened.
 func (e *event) time(call string) (time.Time, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +133,7 @@ func (e *event) time(call string) (time.Time, error) {
 	case !e.mark.reached():
 		return time.Time{}, fail(call, notReady, e.device.id, "")
 	case e.stamped != e.version:
-		return time.Time{}, fail(call, invalidHandle, e.device.id, "the device faulted before the event")
+		return time.Time{}, fail(call, invalidHandle, e.device.id, "the device had a fault before the event")
 	}
 	return e.at, nil
 }

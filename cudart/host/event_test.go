@@ -92,7 +92,7 @@ func TestTimes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.Since(other)
 	requireError(t, err, invalidHandle, "the events belong to different devices")
-	requireError(t, b.submit(record(s, other)), invalidHandle, "an event of device 1 cannot be recorded in a stream of device 0")
+	requireError(t, b.submit(record(s, other)), invalidHandle, "an event of device 1 cannot be recorded on a stream of device 0")
 	require.NoError(t, b.submit(wait(b.streamOn(1, dag.Normal), a)), "waits cross devices")
 	require.NoError(t, other.Close())
 	require.NoError(t, other.Close(), "a second time does nothing")

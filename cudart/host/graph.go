@@ -1,4 +1,4 @@
-// Executable graphs: nodes run as soon as what they depend on is done, on any worker. A graph never overlaps itself.
+// Executable graphs: a node runs on any worker as soon as its dependencies are done. Launches of one graph never overlap.
 
 package host
 
@@ -12,9 +12,9 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// table is what one launch runs. It does not change while a launch that uses it may be pending.
+// table holds what one launch runs. It does not change while a launch that uses it may be pending.
 type table struct {
-	commands   []*command // each after what it depends on
+	commands   []*command // each after its dependencies
 	depStart   []int32
 	deps       []int32
 	afterStart []int32
@@ -22,13 +22,13 @@ type table struct {
 	stamps     []int32 // the timed records
 }
 
-// before returns what a node waits for.
+// before returns the nodes that a node waits for.
 func (t *table) before(n int32) []int32 { return t.deps[t.depStart[n]:t.depStart[n+1]] }
 
-// after returns what waits for a node.
+// after returns the nodes that wait for a node.
 func (t *table) after(n int32) []int32 { return t.afters[t.afterStart[n]:t.afterStart[n+1]] }
 
-// newTable checks the dependencies of commands and turns them round. Every command comes after what it depends on.
+// newTable checks the dependencies of commands and reverses them. Every command must come after its dependencies.
 func newTable(commands []*command, deps [][]int32) (*table, error) {
 	const call = "cuGraphInstantiate"
 	n := len(commands)
@@ -68,7 +68,7 @@ type graph struct {
 	platform   *Platform
 	device     *device
 	priorities bool
-	indexed    bool // made by BuildGraph: nodes are the commands given
+	indexed    bool // made by BuildGraph: nodes are the given commands
 
 	mu       sync.Mutex
 	table    *table
@@ -79,7 +79,7 @@ type graph struct {
 	versions []atomic.Uint64 // of timed events, by node, at the last launch
 	sequence sequence        // of the order checker
 
-	// Of the launch that runs; the next one begins after it.
+	// State of the running launch; the next one starts after it.
 	queue   *queue
 	running *table
 	waits   []atomic.Int32
@@ -100,7 +100,7 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 		return nil, err
 	}
 	if len(deps) != len(commands) {
-		return nil, fail("cuGraphInstantiate", invalidValue, d.id, "there are %d commands, but dependencies of %d", len(commands), len(deps))
+		return nil, fail("cuGraphInstantiate", invalidValue, d.id, "there are %d commands, but dependencies for %d", len(commands), len(deps))
 	}
 	all := make([]command, len(commands))
 	encoded := make([]*command, len(commands))
@@ -204,7 +204,7 @@ func (g *graph) Upload(stream cudart.Stream) error {
 	return s.queue.refuseCapture(call)
 }
 
-// begin starts a launch for a queue. It reports whether the launch is over already.
+// begin starts a launch for a queue. It reports whether the launch has already finished.
 func (g *graph) begin(q *queue, t *table, w *worker) bool {
 	n := len(t.commands)
 	if n == 0 {
@@ -225,7 +225,7 @@ func (g *graph) begin(q *queue, t *table, w *worker) bool {
 	return false
 }
 
-// priority of a node: its own where the graph has priorities, a captured one's being its stream's, and else the launch's.
+// priority returns a node's own priority if the graph has priorities (a captured node has that of its stream), or else the launch's.
 func (g *graph) priority(n int32) dag.Priority {
 	c := g.running.commands[n]
 	switch {
@@ -237,7 +237,7 @@ func (g *graph) priority(n int32) dag.Priority {
 	return min(max(c.priority, dag.Low), dag.High)
 }
 
-// run does a node, and then one of those that it made ready, until none is.
+// run runs a node, then one of the nodes that became ready, until there is none.
 func (g *graph) run(n int32, w *worker) {
 	t := g.running
 	for served := 1; n >= 0; served++ {
@@ -271,7 +271,7 @@ func (g *graph) run(n int32, w *worker) {
 	}
 }
 
-// offer makes a node known to the workers.
+// offer hands a node to the workers.
 func (g *graph) offer(n int32, w *worker) {
 	w.pool.mu.Lock()
 	w.pool.add(level(g.priority(n)), task{graph: g, node: n})
@@ -343,7 +343,7 @@ func (g *graph) Update(from cudart.List) error {
 	return nil
 }
 
-// differs says how the shape of two graphs differs, "" if it does not.
+// differs tells how the shapes of two graphs differ, "" if they are equal.
 func (t *table) differs(o *table) string {
 	if len(t.commands) != len(o.commands) {
 		return "the number of nodes differs"

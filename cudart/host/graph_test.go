@@ -96,11 +96,11 @@ func TestGraphUpdates(t *testing.T) {
 	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, []float32{1, 1}, []float32{f[0], f[16]}, "the first launch kept its parameters, the second had the new ones")
-	requireError(t, g.SetArgs(0, one, nil), invalidValue, "command 0 is of another kind")
-	requireError(t, g.SetArgs(3, one, nil), invalidValue, "there is no command 3; there are 3")
+	requireError(t, g.SetArgs(0, one, nil), invalidValue, "command 0 is of a kind that this change does not apply to")
+	requireError(t, g.SetArgs(3, one, nil), invalidValue, "there is no command 3; the list has 3")
 	requireError(t, g.SetArgs(1, [3]uint32{1, 1 << 20, 1}, []cudart.Value{pointer(d, 64)}), invalidValue, "grid.y is 1048576; up to 65535 is possible")
 	require.NoError(t, g.SetArgs(1, [3]uint32{}, []cudart.Value{pointer(d, 64)}), "a launch of nothing")
-	requireError(t, g.SetCopy(1, d, d), invalidValue, "command 1 is of another kind")
+	requireError(t, g.SetCopy(1, d, d), invalidValue, "command 1 is of a kind that this change does not apply to")
 
 	captured, err := b.list(inc, inc).Capture(cudart.GraphOptions{Origin: s})
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestGraphRefuses(t *testing.T) {
 		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 2, which does not come before it`:  {nil, {2}, {1}},
 		`node "c": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command -1, which does not come before it`: {nil, nil, {-1}},
 		`node "b": cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: it depends on command 0 twice`:                           {nil, {0, 0}, nil},
-		`cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: there are 3 commands, but dependencies of 2`:                       {nil, nil},
+		`cuGraphInstantiate: CUDA_ERROR_INVALID_VALUE (1): invalid argument: there are 3 commands, but dependencies for 2`:                      {nil, nil},
 	} {
 		_, err := b.BuildGraph(commands, deps, cudart.GraphOptions{})
 		require.EqualError(t, err, want)

@@ -1,4 +1,4 @@
-// Modules and kernels on the CPU: a kernel is its Go reference or runs from its PTX, and the limits are those of a device.
+// Modules and kernels on the CPU: a kernel runs as its Go reference or from its PTX, with the limits of a device.
 
 package host
 
@@ -18,7 +18,7 @@ const (
 	sharedMax     = 227 << 10
 )
 
-// module is a module whose kernels are found among its Go references, or run from its PTX.
+// module is a loaded module. Its kernels are Go references, or run from its PTX.
 type module struct {
 	platform *Platform
 	device   *device
@@ -64,7 +64,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	}
 	if m.source.Kind != kernels.PTX && m.source.Kind != kernels.Source || len(m.source.Code) == 0 {
 		return nil, fail(call, notSupported, m.device.id,
-			"kernel %q of module %q needs a GPU, its source or PTX, or a Go implementation registered under its name, to run on the CPU device",
+			"kernel %q of module %q cannot run on the CPU device: that needs its source or PTX, or a Go implementation registered under its name",
 			entry, m.source.Name)
 	}
 	interpreter, err := m.code.kernel(m.source, m.platform.compile, entry)
@@ -86,13 +86,13 @@ func (m *module) Close() error {
 	return nil
 }
 
-// kernel is a Go version or PTX that can be launched.
+// kernel is a kernel that can be launched, in Go or as PTX.
 type kernel struct {
 	module    *module
 	entry     string
 	reference kernels.Reference
 
-	interpreter *simt.Kernel // nil where the reference runs
+	interpreter *simt.Kernel // nil if the reference runs
 }
 
 // Attributes implements [cudart.Kernel].
@@ -125,10 +125,10 @@ func (k *kernel) SetMaxShared(bytes uint32) error {
 	if bytes > sharedMax {
 		return fail("cuFuncSetAttribute", invalidValue, k.module.device.id, "%d bytes of shared memory; a block has at most %d", bytes, sharedMax)
 	}
-	return nil // Encode opts in to what a launch asks for
+	return nil // Encode opts in for each launch
 }
 
-// refuse says what is wrong with a launch, as a device would.
+// refuse returns what is wrong with a launch by the rules of a device.
 func (k *kernel) refuse(c *command) *cudart.Error {
 	axis := [3]string{"x", "y", "z"}
 	maxBlock, maxGrid := [3]uint32{1024, 1024, 64}, [3]uint32{1<<31 - 1, 65535, 65535}
@@ -144,7 +144,7 @@ func (k *kernel) refuse(c *command) *cudart.Error {
 		threads *= uint64(block)
 	}
 	if threads > maxThreads {
-		return c.fail(invalidValue, "a block of %d threads; a device takes at most %d", threads, maxThreads)
+		return c.fail(invalidValue, "a block of %d threads; at most %d are possible", threads, maxThreads)
 	}
 	if c.call.Shared > sharedMax {
 		return c.fail(invalidValue, "%d bytes of shared memory; a block has at most %d", c.call.Shared, sharedMax)
@@ -155,5 +155,5 @@ func (k *kernel) refuse(c *command) *cudart.Error {
 	return nil
 }
 
-// String is the kernel's name.
+// String returns the kernel's name.
 func (k *kernel) String() string { return fmt.Sprintf("%s of %s", k.entry, k.module.source.Name) }

@@ -30,7 +30,7 @@ func TestLaunchLimits(t *testing.T) {
 	}{
 		{one, [3]uint32{1025, 1, 1}, 0, "block.x is 1025; 1 to 1024 is possible"},
 		{one, [3]uint32{1, 1, 65}, 0, "block.z is 65; 1 to 64 is possible"},
-		{one, [3]uint32{32, 33, 1}, 0, "a block of 1056 threads; a device takes at most 1024"},
+		{one, [3]uint32{32, 33, 1}, 0, "a block of 1056 threads; at most 1024 are possible"},
 		{one, [3]uint32{1, 0, 1}, 0, "block.y is 0; 1 to 1024 is possible"},
 		{[3]uint32{1 << 31, 1, 1}, one, 0, "grid.x is 2147483648; up to 2147483647 is possible"},
 		{[3]uint32{1, 1, 65536}, one, 0, "grid.z is 65536; up to 65535 is possible"},
@@ -61,7 +61,7 @@ func TestKernelWithoutReference(t *testing.T) {
 	b := newBench(t, Options{References: map[string]kernels.Reference{"mine": own}})
 	_, err := b.module.Kernel("theirs")
 	require.EqualError(t, err, `cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: `+
-		`kernel "theirs" of module "test" needs a GPU, its source or PTX, or a Go implementation registered under its name, to run on the CPU device`)
+		`kernel "theirs" of module "test" cannot run on the CPU device: that needs its source or PTX, or a Go implementation registered under its name`)
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 	_, err = b.module.Kernel("mine")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Lists: commands encoded once, handed to their streams many times. What a submission finds wrong, it says with the command's name.
+// Lists: commands that are encoded once and submitted to their streams many times. Errors of a submission name the command.
 
 package host
 
@@ -21,7 +21,7 @@ type list struct {
 	closed   bool
 }
 
-// Encode implements [cudart.Platform]. Threads is not used: the calling goroutine submits all commands, in order.
+// Encode implements [cudart.Platform]. Threads is ignored: the calling goroutine submits all commands, in order.
 func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
 	if options.Origin != nil {
 		if s, ok := options.Origin.(*stream); !ok || s.queue.platform != p {
@@ -68,7 +68,7 @@ func (l *list) check() error {
 	return nil
 }
 
-// submit hands one command to its stream.
+// submit appends one command to its stream.
 func (p *Platform) submit(c *command, b *batch) error {
 	switch c.kind {
 	case cudart.RangePush, cudart.RangePop, cudart.Empty:
@@ -107,7 +107,7 @@ func (p *Platform) submit(c *command, b *batch) error {
 	now := p.order.stands(q)
 	q.finish(context.Background(), m.place)
 	if c.devices[0] < 0 {
-		// Only a copy to the host has certainly ended when the driver returns; one from pageable memory may have been staged.
+		// When the driver returns, only a copy to the host has certainly ended. A copy from pageable memory may be staged.
 		p.order.waited(now)
 	}
 	if c.device.fault.Load() != nil {
@@ -126,7 +126,7 @@ func (p *Platform) record(c *command, q *queue, b *batch) error {
 	}
 	if e.device != q.device {
 		e.mu.Unlock()
-		return c.fail(invalidHandle, "an event of device %d cannot be recorded in a stream of device %d", e.device.id, q.device.id)
+		return c.fail(invalidHandle, "an event of device %d cannot be recorded on a stream of device %d", e.device.id, q.device.id)
 	}
 	if q.capturing() {
 		e.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Platform) record(c *command, q *queue, b *batch) error {
 		e.mu.Unlock()
 		return nil
 	}
-	// The worker that takes the time needs mu, and submitting may wait for workers.
+	// The worker that stores the time needs mu, and submit may wait for workers.
 	e.mu.Unlock()
 	m := q.submit(&entry{event: e, version: version}, b)
 	e.mu.Lock()
@@ -151,7 +151,7 @@ func (p *Platform) record(c *command, q *queue, b *batch) error {
 	return nil
 }
 
-// hold submits a wait for the record that the event has now. One that is reached, or is implied by the stream's order, costs nothing.
+// hold submits a wait for the event's latest record. If that has been reached, or comes earlier on the same stream, there is nothing to do.
 func (p *Platform) hold(c *command, q *queue, b *batch) error {
 	e := c.event
 	e.mu.Lock()
@@ -170,7 +170,7 @@ func (p *Platform) hold(c *command, q *queue, b *batch) error {
 	return nil
 }
 
-// index returns a command that can be changed.
+// index returns a copy of a command, to be changed.
 func (l *list) index(call string, i int, kinds ...cudart.CommandKind) (*command, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -181,10 +181,10 @@ func (l *list) index(call string, i int, kinds ...cudart.CommandKind) (*command,
 // changeable copies command i, if it is of one of the kinds.
 func changeable(call string, commands []*command, i int, kinds []cudart.CommandKind) (*command, error) {
 	if i < 0 || i >= len(commands) {
-		return nil, fail(call, invalidValue, -1, "there is no command %d; there are %d", i, len(commands))
+		return nil, fail(call, invalidValue, -1, "there is no command %d; the list has %d", i, len(commands))
 	}
 	if !slices.Contains(kinds, commands[i].kind) {
-		e := fail(call, invalidValue, -1, "command %d is of another kind than the change", i)
+		e := fail(call, invalidValue, -1, "command %d is of a kind that this change does not apply to", i)
 		return nil, commands[i].blame(e)
 	}
 	c := *commands[i]
@@ -232,7 +232,7 @@ func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 	return l.platform.newGraph(t, origin.queue.device, options.Priorities, false), nil
 }
 
-// capture records the list in a capture of its own.
+// capture captures the list.
 func (l *list) capture(from cudart.Stream) (*table, *stream, error) {
 	if err := l.check(); err != nil {
 		return nil, nil, err
@@ -250,7 +250,7 @@ func (l *list) capture(from cudart.Stream) (*table, *stream, error) {
 	var failed error
 	for _, c := range l.commands {
 		if c.kind == cudart.RecordEvent && c.event.timed && !l.waited(c.event) && c.stream.queue.capturing() {
-			// A time stamp inside a graph is a node of its own; a record that only orders is an edge.
+			// In a graph, a record that takes the time is a node. A record that only orders becomes an edge.
 			failed = l.platform.captureWork(c, c.stream.queue)
 		} else {
 			failed = l.platform.submit(c, &l.batch)
@@ -275,7 +275,7 @@ func (l *list) waited(e *event) bool {
 // Len implements [cudart.List].
 func (l *list) Len() int { return len(l.commands) }
 
-// Close implements [cudart.List]. What was submitted still runs.
+// Close implements [cudart.List]. Commands already submitted still run.
 func (l *list) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Memory of the CPU device: allocations, who may touch them, guard bands, and what happens to a freed address. Moves no data.
+// Memory of the CPU device: allocations, who may access them, guard bands, and freed addresses.
 
 package host
 
@@ -11,30 +11,30 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// place says what kind of memory an allocation is.
+// place is the kind of memory of an allocation.
 type place uint8
 
 const (
 	onDevice   place = iota
-	pinned           // host memory that copies may use behind the host's back
-	pageable         // host memory that they may not
-	registered       // the caller's own, pinned
+	pinned           // host memory for asynchronous copies
+	pageable         // host memory without asynchronous copies
+	registered       // memory of the caller, pinned
 )
 
 // alignment of every allocation, as cuMemAlloc's.
 const alignment = 256
 
-// guardByte fills the bytes around an allocation that its pages leave over.
+// guardByte fills the unused bytes of an allocation's pages.
 const guardByte = 0xa5
 
-// maxGuarded bounds the allocations with inaccessible neighbours: each takes two of the kernel's map entries, of which a process
-// has 65,530 by default.
+// maxGuarded limits the allocations with inaccessible neighbours: each takes two memory mappings, and by default Linux allows a process
+// 65,530 of them.
 const maxGuarded = 16 << 10
 
-// quarantined freed allocations keep their addresses, so that late uses are found.
+// quarantined is how many freed allocations keep their addresses reserved, so that late uses are found.
 const quarantined = 256
 
-// maxGarbage bounds the bytes of an allocation that are filled while timing is perturbed; pages beyond are not touched in vain.
+// maxGarbage limits how many bytes of an allocation are filled with garbage while timing is perturbed, so that few pages are touched.
 const maxGarbage = 64 << 20
 
 // memory is one allocation.
@@ -66,7 +66,7 @@ func (m *memory) String() string {
 	return fmt.Sprintf("%d bytes of %s", m.bytes, kind)
 }
 
-// intact reports whether the guard bands within the pages are as they were.
+// intact reports whether the guard bands within the pages are unchanged.
 func (m *memory) intact() bool { return isGuard(m.front) && isGuard(m.back) }
 
 func isGuard(b []byte) bool {
@@ -105,7 +105,7 @@ func (p *Platform) Alloc(device int32, bytes int64) (cudart.Ptr, error) {
 	held := roundUp(bytes)
 	if used := d.used.Add(held); used > d.limit {
 		d.used.Add(-held)
-		return 0, fail("cuMemAlloc", outOfMemory, device, "%d bytes wanted, %d of %d free", bytes, d.limit-(used-held), d.limit)
+		return 0, fail("cuMemAlloc", outOfMemory, device, "%d bytes were requested; %d of %d are free", bytes, d.limit-(used-held), d.limit)
 	}
 	m, err := p.allocate("cuMemAlloc", onDevice, device, bytes)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Platform) allocate(call string, kind place, device int32, bytes int64) 
 	rounded := roundUp(bytes)
 	band := int64(0)
 	if !guards {
-		band = alignment // in place of an inaccessible page
+		band = alignment // instead of an inaccessible page
 	}
 	if bytes > 1<<62 {
 		return nil, fail(call, outOfMemory, device, "%d bytes", bytes)
@@ -158,7 +158,7 @@ func (p *Platform) allocate(call string, kind place, device int32, bytes int64) 
 	fill(m.front, guardByte)
 	fill(m.back, guardByte)
 	if p.options.Perturb != 0 {
-		// Contents are unspecified; a program that reads what it never wrote gets something else than zeros.
+		// Contents are unspecified, so do not let a program that reads unwritten memory find zeros.
 		fill(unsafe.Slice((*byte)(m.data), min(bytes, maxGarbage)), byte(p.options.Perturb)|0x40)
 	}
 	if guards {
@@ -224,7 +224,7 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 	if len(p.memory.graves) > quarantined {
 		oldest := p.memory.graves[0]
 		p.memory.graves = slices.Delete(p.memory.graves, 0, 1)
-		if err := p.memory.bury(oldest); err != nil {
+		if err := p.memory.unmap(oldest); err != nil {
 			return fail(call, invalidValue, m.device, "%v", err)
 		}
 	}

@@ -34,7 +34,7 @@ func TestMemoryLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [2]int64{1<<20 - 1024, 1 << 20}, [2]int64{free, total})
 	_, err = b.Alloc(0, 1<<20)
-	require.EqualError(t, err, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: 1048576 bytes wanted, 1047552 of 1048576 free")
+	require.EqualError(t, err, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: 1048576 bytes were requested; 1047552 of 1048576 are free")
 	require.ErrorIs(t, err, cudart.ErrOutOfMemory)
 	whole, err := b.Alloc(1, 1<<20)
 	require.NoError(t, err, "each device has its own memory")
@@ -82,7 +82,7 @@ func TestFree(t *testing.T) {
 	require.NoError(t, err)
 	requireError(t, b.Free(p+256), invalidValue, "the address is 256 bytes into 512 bytes of memory of device 0, not their start")
 	require.NoError(t, b.Free(p))
-	requireError(t, b.Free(p), invalidValue, "the address belonged to 512 bytes of memory of device 0 that were freed")
+	requireError(t, b.Free(p), invalidValue, "the address belonged to 512 bytes of memory of device 0, which were freed")
 	requireError(t, b.Free(12345), invalidValue, "the address belongs to no allocation")
 	require.NoError(t, b.Free(0))
 	for range 3 * quarantined {
@@ -140,7 +140,7 @@ func TestSet(t *testing.T) {
 		}
 	}
 	_, err := b.Encode([]cudart.Command{{Kind: cudart.SetMemory, Label: "z", Stream: s, Dst: d, Bytes: 8, Width: 3}}, cudart.ListOptions{})
-	requireError(t, err, invalidValue, `node "z": cuMemsetD8Async: CUDA_ERROR_INVALID_VALUE (1): invalid argument: a pattern of 3 bytes; 1, 2 and 4 are possible`)
+	requireError(t, err, invalidValue, `node "z": cuMemsetD8Async: CUDA_ERROR_INVALID_VALUE (1): invalid argument: the pattern has 3 bytes; only 1, 2 and 4 are possible`)
 	for _, c := range []cudart.Command{{Dst: d + 2, Bytes: 8}, {Dst: d, Bytes: 6}} {
 		c.Kind, c.Stream, c.Width = cudart.SetMemory, s, 4
 		requireError(t, b.submit(c), invalidValue, "both must be multiples of the pattern's 4 bytes")
@@ -174,14 +174,14 @@ func TestIllegalAccess(t *testing.T) {
 			require.NoError(b, b.Free(p))
 			return c
 		}, `node "inc": cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: ` +
-			`argument 0: the address belonged to 64 bytes of memory of device 0 that were freed`},
+			`argument 0: the address belonged to 64 bytes of memory of device 0, which were freed`},
 		{"an argument past the end", func(b *bench, s *stream) cudart.Command {
 			return b.kernel(s, "inc", pointer(b.alloc(64)+32, 64))
 		}, `argument 0: 64 bytes at offset 32 reach 32 bytes past the end of 64 bytes of memory of device 0`},
 		{"pageable memory in a kernel", func(b *bench, s *stream) cudart.Command {
 			h, _ := b.hostKind(64, true)
 			return b.kernel(s, "inc", pointer(h, 64))
-		}, `argument 0 lies in 64 bytes of pageable memory; kernels reach pinned host memory only`},
+		}, `argument 0 lies in 64 bytes of pageable memory; kernels can access only pinned host memory`},
 		{"another device's memory", func(b *bench, s *stream) cudart.Command {
 			return b.kernel(s, "inc", pointer(b.allocOn(1, 64), 64))
 		}, `argument 0 lies in 64 bytes of memory of device 1; peer access from device 0 is not enabled`},

@@ -1,4 +1,4 @@
-// The order checker: which command happens before which, from what was submitted alone. Never looks at what ran when.
+// The order checker: derives which command happens before which from the submitted commands alone, whatever the timing was.
 
 package host
 
@@ -12,17 +12,17 @@ import (
 // sequence numbers a source of commands that are ordered among themselves: a stream, or the launches of a graph.
 type sequence int32
 
-// epoch is when something was done: the time on its sequence. Nodes of one graph launch have one time, and are ordered by the graph.
+// epoch is the time of a command on its sequence. All nodes of one graph launch have the same time; the graph orders them.
 type epoch struct {
 	sequence sequence
 	node     int32 // of the graph; -1 on a stream
 	time     uint64
 	by       *command
-	access   int32 // which of by's
+	access   int32 // index among the accesses of by
 	graph    *table
 }
 
-// clock holds the last time of each sequence that is known to have passed; sequences beyond its end are at 0.
+// clock holds, for each sequence, the last time that is known to have passed; 0 for sequences beyond its end.
 type clock []uint64
 
 func (c clock) at(l sequence) uint64 {
@@ -32,7 +32,7 @@ func (c clock) at(l sequence) uint64 {
 	return 0
 }
 
-// join moves c to the later of both, sequence by sequence.
+// join raises c to the later time of the two, sequence by sequence.
 func (c *clock) join(o clock) {
 	if len(*c) < len(o) {
 		*c = append(*c, make(clock, len(o)-len(*c))...)
@@ -42,7 +42,7 @@ func (c *clock) join(o clock) {
 	}
 }
 
-// tick moves a sequence on by one and returns its new time.
+// tick advances a sequence by one and returns its new time.
 func (c *clock) tick(l sequence) uint64 {
 	if int(l) >= len(*c) {
 		*c = append(*c, make(clock, int(l)+1-len(*c))...)
@@ -51,18 +51,18 @@ func (c *clock) tick(l sequence) uint64 {
 	return (*c)[l]
 }
 
-// order follows vector clocks of the streams, the graphs and the host. A nil order checks nothing.
+// order keeps vector clocks of the streams, the graphs and the host. A nil order checks nothing.
 type order struct {
 	mu      sync.Mutex
 	clocks  []clock
-	host    clock      // what the host has waited for; all it submits is after that
-	retired []sequence // sequences of what was closed
+	host    clock      // what the host has waited for; everything it submits comes after that
+	retired []sequence // sequences of closed streams and graphs
 	search  search
 }
 
 func newOrder() *order { return &order{} }
 
-// newSequence returns a sequence nobody uses. One that was retired serves again once the host has waited for all of it.
+// newSequence returns an unused sequence. A retired one is reused once the host has waited for all of it.
 func (o *order) newSequence() sequence {
 	if o == nil {
 		return 0
@@ -89,7 +89,7 @@ func (o *order) retire(l sequence) {
 	o.mu.Unlock()
 }
 
-// stands returns where a stream stands, for a host that is about to wait for it.
+// stands returns the clock of a stream, for a host that is about to wait for it.
 func (o *order) stands(q *queue) clock {
 	if o == nil {
 		return nil
@@ -109,7 +109,7 @@ func (o *order) waited(c clock) {
 	o.mu.Unlock()
 }
 
-// record gives an event the time of its stream; the caller holds the event's mu.
+// record gives an event the clock of its stream. The caller holds the event's mu.
 func (o *order) record(e *event, q *queue) {
 	if o == nil {
 		return
@@ -143,7 +143,7 @@ func (o *order) command(c *command, q *queue) error {
 	return o.check(c, epoch{sequence: q.sequence, node: -1, time: now.tick(q.sequence), by: c}, *now)
 }
 
-// launch checks all of a graph that is about to be launched. Launches of one graph are in order.
+// launch checks the commands of a graph that is about to be launched. Launches of one graph are in order.
 func (o *order) launch(g *graph, q *queue) error {
 	if o == nil {
 		return nil
@@ -163,7 +163,7 @@ func (o *order) launch(g *graph, q *queue) error {
 	return nil
 }
 
-// check enters a command's accesses into what is known of their memory.
+// check checks a command's accesses against earlier ones and records them.
 func (o *order) check(c *command, e epoch, now clock) error {
 	for i, a := range c.accesses {
 		if a.Bytes <= 0 || c.nothing {
@@ -171,7 +171,7 @@ func (o *order) check(c *command, e epoch, now clock) error {
 		}
 		m, _ := c.platform.memory.misuse(a.Ptr, a.Bytes)
 		if m == nil {
-			continue // reported when it runs
+			continue // this is reported when the command runs
 		}
 		e.access = int32(i)
 		lo := int64(a.Ptr - m.base)
@@ -182,7 +182,7 @@ func (o *order) check(c *command, e epoch, now clock) error {
 	return nil
 }
 
-// before reports whether a happened before b, which happens now.
+// before reports whether a happened before b. b happens now.
 func (o *order) before(a, b epoch, now clock) bool {
 	if a.by == nil {
 		return true
@@ -211,7 +211,7 @@ func race(found conflict, second epoch, m *memory) *cudart.RaceError {
 	return r
 }
 
-// search finds paths in graphs, without memory for all pairs: what conflicts mostly has an edge or a short path.
+// search finds paths in graphs without a table of all pairs: commands that conflict mostly have an edge or a short path between them.
 type search struct {
 	seen []uint32 // by node: the search that saw it
 	turn uint32

@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Pages where no page protection is used: memory of Go's heap, kept alive by its owner. Overruns show in the guard bands only.
+// Pages for systems without page protection: memory from Go's heap, kept alive by its owner. Only guard bands show overruns.
 
 package host
 
@@ -16,7 +16,7 @@ type pages struct {
 	size uintptr
 }
 
-// reserve refuses what the machine certainly lacks: Go's heap ends the process when it cannot grow.
+// reserve refuses sizes that the machine certainly does not have, because Go ends the process if its heap cannot grow.
 func reserve(bytes int64, guards bool) (pages, error) {
 	if bytes < 0 || bytes > assumedMemory {
 		return pages{}, errors.New("more than the Go heap is trusted with")
@@ -27,7 +27,7 @@ func reserve(bytes int64, guards bool) (pages, error) {
 	return pages{unsafe.Pointer(&words[shift]), size}, nil
 }
 
-// revoke fills the memory with a pattern that is a NaN in every float format, for whoever still reads it.
+// revoke fills the memory with a pattern that is a NaN in every float format, so that late reads show.
 func (p pages) revoke() error {
 	fill(unsafe.Slice((*byte)(p.data), p.size), 0xff)
 	return nil

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Pages outside Go's heap with inaccessible pages on both sides, so that an overrun faults at once. Knows no allocations.
+// Pages outside Go's heap with inaccessible pages on both sides, so that an overrun faults at once.
 
 package host
 
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded says that the pages of this system have inaccessible neighbours.
+// guarded tells that pages on this system can have inaccessible neighbours.
 const guarded = true
 
 // pages is a range of whole pages.
@@ -22,7 +22,7 @@ type pages struct {
 	size  uintptr        // of it
 }
 
-// reserve maps at least bytes of zeroed memory. With guards, a page in front and one behind cannot be touched.
+// reserve maps at least bytes of zeroed memory. With guards, the page before it and the page after it are inaccessible.
 func reserve(bytes int64, guards bool) (pages, error) {
 	page := uintptr(os.Getpagesize())
 	size := (uintptr(bytes) + page - 1) / page * page
@@ -45,7 +45,7 @@ func reserve(bytes int64, guards bool) (pages, error) {
 	return p, nil
 }
 
-// revoke gives the memory behind the pages back and makes every later touch a fault; the addresses stay taken.
+// revoke gives the memory of the pages back and makes every later access a fault. The addresses stay reserved.
 func (p pages) revoke() error {
 	data := unsafe.Slice((*byte)(p.data), p.size)
 	if err := unix.Madvise(data, unix.MADV_DONTNEED); err != nil {

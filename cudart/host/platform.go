@@ -1,8 +1,8 @@
-// The CPU as a platform: its devices, their properties and their end of life. Runs nothing itself.
+// The CPU as a platform: opening it, its devices and their properties, and closing it.
 
-// Package host is the CPU device: a [cudart.Platform] without a GPU. Streams are ordered queues served by a pool of workers, kernels are
-// computed by their Go references, and work on different streams overlaps, so that a missing wait is a real race. Errors have the
-// driver's codes.
+// Package host is the CPU device: a [cudart.Platform] without a GPU. Streams are ordered queues served by a pool of workers. Kernels run as
+// their Go references or from their PTX. Work on different streams overlaps, so a missing wait is a real race. Errors have the driver's
+// codes.
 package host
 
 import (
@@ -39,7 +39,7 @@ type Options struct {
 	References map[string]kernels.Reference
 	// PTX runs every kernel from its PTX, those with a Go version too.
 	PTX bool
-	// Print takes what kernels print, when they run from their PTX; nil drops it. It may be called by several goroutines at once.
+	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
 	Print func(text string)
 }
 
@@ -56,8 +56,8 @@ type Platform struct {
 
 	mu      sync.Mutex
 	closed  bool
-	queues  []*queue // not yet closed, or closed and not yet empty
-	made    int32    // streams so far
+	queues  []*queue // queues that are not closed, or not empty yet
+	made    int32    // number of streams made so far
 	streams atomic.Int64
 	events  atomic.Int64
 	modules atomic.Int64
@@ -91,7 +91,7 @@ func Open(options Options) (*Platform, error) {
 		return nil, fmt.Errorf("CPU device: %d workers; up to %d are possible", options.Workers, maxWorkers)
 	}
 	if options.Workers == 0 && options.Perturb != 0 {
-		// With few workers, what runs first depends on the order in which streams are served, which is what is disturbed.
+		// With few workers, what runs first depends on the order in which streams are served, and that is what Perturb changes.
 		options.Workers = [...]int{1, 2, 4}[options.Perturb%3]
 	}
 	if options.Workers == 0 {
@@ -161,7 +161,7 @@ func (p *Platform) device(call string, id int32) (*device, error) {
 	return d, d.check(call)
 }
 
-// check returns the error of a device that faulted: the fault itself the first time, later that there was one.
+// check returns the error of a device after a fault: the fault itself the first time, later cudart.ErrPoisoned with it.
 func (d *device) check(call string) error {
 	fault := d.fault.Load()
 	switch {
@@ -176,7 +176,7 @@ func (d *device) check(call string) error {
 	return fmt.Errorf("device %d: %w: %w", d.id, cudart.ErrPoisoned, fault)
 }
 
-// poison makes the context unusable; the first fault stays.
+// poison makes the context unusable. Only the first fault is kept.
 func (d *device) poison(e *cudart.Error) { d.fault.CompareAndSwap(nil, e) }
 
 // EnablePeer implements [cudart.Platform].
@@ -240,8 +240,8 @@ func (p *Platform) Live() cudart.Live {
 	}
 }
 
-// Close waits for all work, ends the workers and gives all memory back. What was made and not closed is an error that counts it and
-// matches [cudart.ErrLeak]; it is given back nevertheless. A second Close does nothing.
+// Close waits for all work, ends the workers and frees all memory. If something that was made has not been closed, the error counts it and
+// matches [cudart.ErrLeak]; it is freed nevertheless. A second Close does nothing.
 func (p *Platform) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -265,7 +265,7 @@ func (p *Platform) Close() error {
 	return leaks(live)
 }
 
-// leaks is the error for what was not closed.
+// leaks returns the error for resources that were not closed.
 func leaks(live cudart.Live) error {
 	var parts []string
 	for _, kind := range []struct {
@@ -298,7 +298,7 @@ func (p *Platform) NewStream(id int32, priority dag.Priority) (cudart.Stream, er
 	return &stream{queue: p.newQueue(d, priority)}, nil
 }
 
-// newQueue makes a queue; the caller holds mu. Handles start above the special ones (0, 1 and 2) and are never used twice.
+// newQueue makes a queue. The caller holds mu. Handles start above the special ones (0, 1 and 2) and are never reused.
 func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
 	q := &queue{platform: p, device: d, priority: priority, id: p.made, handle: firstHandle + uintptr(p.made)*16, ring: make([]entry, 64)}
 	p.made++
@@ -307,10 +307,10 @@ func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
 	return q
 }
 
-// maxWorkers bounds the goroutines of a platform: a number beyond it is a mistake, and would take gigabytes.
+// maxWorkers limits the goroutines of a platform: a larger number is a mistake and would take gigabytes.
 const maxWorkers = 4096
 
-// assumedMemory stands in for the machine's where that cannot be found out.
+// assumedMemory is used if the machine's memory size cannot be found out.
 const assumedMemory = 16 << 30
 
 const (
@@ -338,7 +338,7 @@ func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 		}
 	}
 	if handle != legacyHandle {
-		return nil, fail(call, invalidHandle, -1, "%#x is no stream of this platform", handle)
+		return nil, fail(call, invalidHandle, -1, "%#x is not a stream of this platform", handle)
 	}
 	q := p.newQueue(p.devices[0], dag.Normal)
 	q.handle = legacyHandle

@@ -1,4 +1,4 @@
-// The workers: which queue or graph node is served next, and how several workers share one kernel. Knows no commands.
+// The workers: choose which queue or graph node is served next, and share the work of one kernel.
 
 package host
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// task is a queue to serve or a graph's node to run.
+// task is a queue to serve or a graph node to run.
 type task struct {
 	queue *queue
 	graph *graph
@@ -47,7 +47,7 @@ func (t *tasks) pop() task {
 	return x
 }
 
-// levels of priority, the highest last.
+// levels is the number of priorities, the highest last.
 const levels = 3
 
 func level(p dag.Priority) int { return int(p) + 1 }
@@ -64,7 +64,7 @@ type pool struct {
 	closed bool
 	random *rand.Rand // nil unless timing is perturbed
 
-	waiting [levels]atomic.Int32 // how many tasks there are
+	waiting [levels]atomic.Int32 // by level, how many tasks there are
 }
 
 // worker runs one thing at a time.
@@ -76,7 +76,7 @@ type worker struct {
 	order uint64 // the state of its own random numbers, 0 unless timing is perturbed
 }
 
-// one returns a slice of one queue that is valid until the next call.
+// one returns a slice with one queue. It is valid until the next call.
 func (w *worker) one(q *queue) []*queue {
 	w.queue[0] = q
 	return w.queue[:]
@@ -97,7 +97,7 @@ func (p *pool) start(workers int, seed uint64) {
 	}
 }
 
-// stop ends the workers; nothing may be left to do.
+// stop ends the workers. There must be no work left.
 func (p *pool) stop() {
 	p.mu.Lock()
 	p.closed = true
@@ -106,7 +106,7 @@ func (p *pool) stop() {
 	_ = p.group.Wait() // workers return nil
 }
 
-// ready makes queues known to the workers.
+// ready hands queues to the workers.
 func (p *pool) ready(queues []*queue) {
 	p.mu.Lock()
 	for _, q := range queues {
@@ -115,7 +115,7 @@ func (p *pool) ready(queues []*queue) {
 	p.mu.Unlock()
 }
 
-// add queues a task; the caller holds mu.
+// add queues a task. The caller holds mu.
 func (p *pool) add(l int, t task) {
 	p.tasks[l].push(t)
 	p.waiting[l].Add(1)
@@ -124,7 +124,7 @@ func (p *pool) add(l int, t task) {
 	}
 }
 
-// take returns the next task of the highest priority; the caller holds mu.
+// take returns the next task of the highest priority. The caller holds mu.
 func (p *pool) take() (task, bool) {
 	for l := levels - 1; l >= 0; l-- {
 		t := &p.tasks[l]
@@ -140,8 +140,8 @@ func (p *pool) take() (task, bool) {
 	return task{}, false
 }
 
-// unfair puts the task with the highest rank first. Ranks are random and seldom change, so that some streams run far ahead of
-// others: that shows a missing wait more often than an even shuffle does.
+// unfair puts the task with the highest rank first. Ranks are random and rarely change, so that some streams run far ahead of others. That
+// shows a missing wait more often than a fair shuffle.
 func (p *pool) unfair(t *tasks) {
 	best, rank := t.head, uint64(0)
 	for i := t.head; i < len(t.items); i++ {
@@ -159,8 +159,8 @@ func (p *pool) unfair(t *tasks) {
 	t.items[t.head], t.items[best] = t.items[best], t.items[t.head]
 }
 
-// shouldYield says whether the worker that serves a queue should make way: at once for a higher priority, and now and then for
-// others that are ready.
+// shouldYield reports whether the worker should stop serving a queue: at once for a higher priority, and from time to time for other ready
+// tasks.
 func (p *pool) shouldYield(priority dag.Priority, served int) bool {
 	own := level(priority)
 	for l := own + 1; l < levels; l++ {
@@ -182,7 +182,7 @@ func (w *worker) run() error {
 	defer p.mu.Unlock()
 	for {
 		if w.order != 0 {
-			w.dawdle()
+			w.delay()
 		}
 		t, ok := p.take()
 		switch {
@@ -214,8 +214,8 @@ func (w *worker) run() error {
 	}
 }
 
-// dawdle lets others run first for a while, now and then; the caller holds mu.
-func (w *worker) dawdle() {
+// delay sometimes lets other workers run first for a while. The caller holds mu.
+func (w *worker) delay() {
 	w.order ^= w.order << 13
 	w.order ^= w.order >> 7
 	w.order ^= w.order << 17
@@ -239,13 +239,13 @@ type share struct {
 	panic   atomic.Pointer[crash]
 }
 
-// part runs the parts from lo to hi of something.
+// part runs the parts from lo to hi of a command.
 type part interface{ part(lo, hi int64) }
 
-// worthSharing is the time that the rest of a command must take for others to be woken: waking one costs some microseconds.
+// worthSharing is how long the rest of a command must take to wake other workers for it: waking one takes a few microseconds.
 const worthSharing = 30 * time.Microsecond
 
-// split runs n parts, alone where they are few or quick, otherwise together with whoever is idle.
+// split runs n parts: alone if they are few or quick, otherwise together with idle workers.
 func (w *worker) split(job part, n int64) *crash {
 	if n <= 1 || w.pool.workers == 1 {
 		return guard(job, 0, n)
@@ -281,7 +281,7 @@ func (w *worker) split(job part, n int64) *crash {
 	return s.panic.Load()
 }
 
-// retire takes a share off the list; the caller holds mu.
+// retire removes a share from the list. The caller holds mu.
 func (p *pool) retire(s *share) {
 	for i, o := range p.shared {
 		if o == s {
@@ -293,7 +293,7 @@ func (p *pool) retire(s *share) {
 	}
 }
 
-// work runs parts until none is left, or until a helper has something of its own to do; its pool is nil for the share's owner. It
+// work runs parts until none is left. A helper stops earlier if another task waits; helper is nil for the worker that owns the share. work
 // reports whether none is left.
 func (s *share) work(helper *pool) bool {
 	for helper == nil || !helper.busy() {

@@ -1,4 +1,4 @@
-// Kernels that run from their PTX: what a module's code becomes on the CPU, and how a launch of it is shared among the workers.
+// Kernels that run from their PTX: loading a module's code on the CPU, and sharing a launch among the workers.
 
 package host
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// code is a module's PTX, compiled and read when a kernel of it is first asked for.
+// code is a module's PTX. It is compiled and parsed when one of its kernels is first needed.
 type code struct {
 	once     sync.Once
 	program  *simt.Program
@@ -38,7 +38,7 @@ func (c *code) load(m *kernels.Module, compile compileFunc) error {
 	return c.err
 }
 
-// kernel makes an entry of the module ready to run from its PTX.
+// kernel prepares an entry of the module to run from its PTX.
 func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
 	if err := c.load(m, compile); err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*si
 	return c.program.Kernel(entry)
 }
 
-// interpreted is a launch of a kernel from its PTX. A part is one worker's share of it, however many blocks that may be.
+// interpreted is a launch of a kernel from its PTX. A part is what one worker runs of it, which can be any number of blocks.
 type interpreted struct{ run *simt.Run }
 
-// firstShare is how long one worker runs blocks before others are asked to help.
+// firstShare is how long one worker runs blocks before it wakes others to help.
 const firstShare = 50 * time.Microsecond
 
 // part implements part.
@@ -92,7 +92,7 @@ func (c *command) interpret(w *worker) *crash {
 	return nil
 }
 
-// faultError is a kernel's fault with the driver's code for it.
+// faultError returns a kernel's fault as an error with the driver's code for it.
 func faultError(c *command, fault *simt.Fault) *cudart.Error {
 	status := map[simt.FaultKind]status{
 		simt.OutOfBounds: illegalAddress, simt.Misaligned: misalignedAddress, simt.Trapped: launchFailed, simt.Stuck: launchFailed,
@@ -101,7 +101,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 	return c.fail(status, "%v", fault)
 }
 
-// notRunnable is the error for code that has no form which the CPU runs.
+// notRunnable returns the error for code that the CPU device cannot run.
 func (m *module) notRunnable(call string, err error) error {
 	var unsupported *simt.UnsupportedError
 	if errors.As(err, &unsupported) || errors.Is(err, errNoCompiler) {

@@ -1,4 +1,4 @@
-// A stream's queue: entries in submission order, served by one worker at a time. Knows what entries are, not what commands do.
+// A stream's queue: entries in submission order, served by one worker at a time.
 
 package host
 
@@ -12,14 +12,14 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// maxQueued entries wait in one queue before Submit waits for room, as the driver does after some thousand launches.
+// maxQueued is how many entries a queue holds before Submit waits, like the driver after about a thousand launches.
 const maxQueued = 1 << 14
 
-// quantum is how many entries a worker serves of one queue while others are ready.
+// quantum is how many entries of one queue a worker serves while others are ready.
 const quantum = 16
 
-// mark is a place in a queue. It is reached when all entries before it are done: queues are in order, so a record needs no entry
-// of its own, a wait keeps the place that the event had when it was submitted, and neither allocates.
+// mark is a place in a queue. It is reached when all entries before it are done. Because queues are in order, a record needs no entry, and a
+// wait only stores the place that the event had when the wait was submitted; neither allocates memory.
 type mark struct {
 	queue *queue
 	place uint64
@@ -27,17 +27,17 @@ type mark struct {
 
 func (m mark) reached() bool { return m.queue == nil || m.queue.done.Load() >= m.place }
 
-// entry is one thing to do. The queue holds until wait is reached, then does what is not nil.
+// entry is one thing to do. The queue waits until wait is reached, then does whatever is not nil.
 type entry struct {
 	wait    mark
 	command *command
-	event   *event // timed: takes the time, if version is still its last
+	event   *event // a timed event: store the time if version is still its last record
 	version uint64
 	graph   *graph
 	table   *table
 }
 
-// waiter is who wants to know that a place is reached: a queue that holds, or a goroutine.
+// waiter is notified when a place is reached: a queue that is stopped at a wait, or a goroutine.
 type waiter struct {
 	place uint64
 	queue *queue
@@ -56,14 +56,14 @@ type queue struct {
 	mu      sync.Mutex
 	ring    []entry // a power of two
 	tail    uint64  // entries submitted
-	active  bool    // a worker serves the queue, or will, or it holds at a wait
+	active  bool    // a worker serves the queue or will do so, or the queue is stopped at a wait
 	waiters []waiter
 
 	waiting   atomic.Int32  // len(waiters)
-	done      atomic.Uint64 // entries done; the next one belongs to whoever serves the queue
+	done      atomic.Uint64 // entries done; only the worker that serves the queue changes it
 	recording atomic.Pointer[capture]
-	frontier  []int32 // while recording: the nodes that the next one depends on; guarded by Platform.capture
-	rank      uint64  // while timing is perturbed: who is served first; guarded by pool.mu
+	frontier  []int32 // while capturing: the nodes that the next one depends on; guarded by Platform.capture
+	rank      uint64  // while timing is perturbed: the highest is served first; guarded by pool.mu
 }
 
 func (q *queue) submitted() uint64 {
@@ -74,7 +74,7 @@ func (q *queue) submitted() uint64 {
 
 func (q *queue) capturing() bool { return q.recording.Load() != nil }
 
-// batch collects the queues that got work while idle, so that workers are woken once for many commands.
+// batch collects idle queues that got work, so that workers are woken once for many commands.
 type batch struct {
 	pool   *pool
 	queues []*queue
@@ -112,7 +112,7 @@ func (q *queue) submit(e *entry, b *batch) mark {
 	return m
 }
 
-// grow doubles the ring. Entries that a worker reads stay in the old one, which does not change any more.
+// grow doubles the ring. A worker may still read entries from the old ring, which no longer changes.
 func (q *queue) grow() {
 	ring := make([]entry, 2*len(q.ring))
 	for i := q.done.Load(); i < q.tail; i++ {
@@ -121,10 +121,10 @@ func (q *queue) grow() {
 	q.ring = ring
 }
 
-// here is the place after everything submitted so far.
+// here returns the place after everything submitted so far.
 func (q *queue) here() mark { return mark{q, q.submitted()} }
 
-// serve runs entries until the queue is empty, holds, or should make way for another.
+// serve runs entries until the queue is empty, is stopped at a wait, or should yield to another.
 func (q *queue) serve(w *worker) {
 	for served := 0; ; {
 		q.mu.Lock()
@@ -142,7 +142,7 @@ func (q *queue) serve(w *worker) {
 			}
 			if e.graph != nil {
 				if !e.graph.begin(q, e.table, w) {
-					return // whoever runs the graph's last node goes on here
+					return // the worker that runs the graph's last node continues here
 				}
 			} else if e.command != nil {
 				e.command.execute(w)
@@ -158,7 +158,7 @@ func (q *queue) serve(w *worker) {
 	}
 }
 
-// complete announces that all entries before a place are done.
+// complete marks all entries before a place as done and notifies waiters.
 func (q *queue) complete(place uint64, w *worker) {
 	q.done.Store(place)
 	if q.waiting.Load() == 0 {
@@ -186,11 +186,11 @@ func (q *queue) complete(place uint64, w *worker) {
 	}
 }
 
-// notify registers a waiter, unless the place is reached. A queue that is registered belongs to whoever wakes it.
+// notify registers a waiter, unless the place is reached. A registered queue belongs to the worker that wakes it.
 func (q *queue) notify(o waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// complete stores the place before it reads waiting; this is the other way round, so one of the two sees the other.
+	// complete stores the place before it reads waiting, and here the order is reversed, so at least one of the two sees the other's change.
 	q.waiting.Add(1)
 	if q.done.Load() >= o.place {
 		q.waiting.Add(-1)
@@ -233,7 +233,7 @@ func (q *queue) finish(ctx context.Context, place uint64) error {
 		}
 	}
 	q.mu.Unlock()
-	<-wake // it was reached at the same moment
+	<-wake // it was reached at the same time
 	q.platform.wakers.Put(wake)
 	return nil
 }
@@ -248,10 +248,10 @@ type stream struct {
 // Device implements [cudart.Stream].
 func (s *stream) Device() int32 { return s.queue.device.id }
 
-// Handle implements [cudart.Stream]: a number that AdoptStream of the same platform takes.
+// Handle implements [cudart.Stream]: a number that AdoptStream of the same platform accepts.
 func (s *stream) Handle() uintptr { return s.queue.handle }
 
-// check returns why a call on the stream cannot be made.
+// check returns why a call on the stream is not possible.
 func (s *stream) check(call string) error {
 	if s.closed.Load() || s.queue.closed.Load() {
 		return fail(call, invalidHandle, s.queue.device.id, "stream %d is closed", s.queue.id)

@@ -1,4 +1,4 @@
-// What is known of an allocation's bytes: by whom each range was last written, and read since. Decides nothing about order.
+// The history of an allocation's bytes: which command last wrote each range, and which have read it since.
 
 package host
 
@@ -11,24 +11,24 @@ import (
 type span struct {
 	lo, hi int64
 	write  epoch
-	reads  []epoch // since the write, none before another
+	reads  []epoch // since the write; none of them happened before another
 }
 
-// shadow holds the spans of an allocation that were touched, in rising order, without overlap. They lie in leaves of bounded size, so
-// that an arena of many small buffers does not make each insertion move all the others.
+// shadow holds the accessed spans of an allocation, in ascending order, without overlap. They are stored in leaves of limited size, so that
+// in an arena of many small buffers an insertion does not move all spans.
 type shadow struct {
 	leaves [][]span
 }
 
 const leafSpans = 256
 
-// conflict is an earlier access that a new one is not ordered after, and the bytes they share.
+// conflict is an earlier access that a new one is not ordered after, and the bytes that both access.
 type conflict struct {
 	with     epoch
 	from, to int64
 }
 
-// access enters an access to [lo, hi), and returns the first conflict with an earlier one; its with.by is nil where there is none.
+// access records an access to [lo, hi) and returns the first conflict with an earlier one; with.by is nil if there is none.
 func (s *shadow) access(lo, hi int64, e epoch, write bool, o *order, now clock) conflict {
 	var found conflict
 	first, begin := s.find(lo)
@@ -84,7 +84,7 @@ func (s *shadow) access(lo, hi int64, e epoch, write bool, o *order, now clock) 
 	return found
 }
 
-// find returns where the first span that ends after lo is, or would be.
+// find returns the place of the first span that ends after lo, or where it would be.
 func (s *shadow) find(lo int64) (leaf, i int) {
 	if len(s.leaves) == 0 {
 		s.leaves = [][]span{nil}
@@ -95,7 +95,7 @@ func (s *shadow) find(lo int64) (leaf, i int) {
 	return leaf, sort.Search(len(spans), func(i int) bool { return spans[i].hi > lo })
 }
 
-// replace puts spans in place of those from (first, begin) up to (last, end), and keeps leaves small.
+// replace replaces the spans from (first, begin) up to (last, end) and keeps leaves small.
 func (s *shadow) replace(first, begin, last, end int, fresh []span) {
 	if first == last && len(s.leaves[first])+len(fresh)-(end-begin) <= leafSpans {
 		s.leaves[first] = slices.Replace(s.leaves[first], begin, end, fresh...)
@@ -127,8 +127,8 @@ func (x *span) unordered(e epoch, write bool, o *order, now clock) epoch {
 	return epoch{}
 }
 
-// enter notes an access to the whole span. Earlier reads that happened before a read say nothing more: who is ordered after it is
-// ordered after them.
+// enter records an access to the whole span. Earlier reads that happened before a new read are dropped: whatever is ordered after the new
+// one is ordered after them too.
 func (x *span) enter(e epoch, write bool, o *order, now clock) {
 	if write {
 		x.write, x.reads = e, x.reads[:0]

@@ -1,4 +1,4 @@
-// The driver's result codes as the CPU device gives them, and errors made of them. Decides nothing about when they occur.
+// The driver's result codes that the CPU device returns, and errors made from them.
 
 package host
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// status is a CUresult that the CPU device can give.
+// status is a CUresult that the CPU device can return.
 type status int
 
 const (
@@ -37,7 +37,7 @@ const (
 	graphExecUpdateError status = 910
 )
 
-// describe returns the driver's name and words for a code.
+// describe returns the driver's name and description for a code.
 func (s status) describe() (name, text string) {
 	switch s {
 	case invalidValue:

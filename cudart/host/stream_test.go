@@ -239,7 +239,7 @@ func TestAdoptedStreams(t *testing.T) {
 	_, err = b.AdoptStream(perThreadHandle)
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 	_, err = b.AdoptStream(0xdead)
-	requireError(t, err, invalidHandle, "0xdead is no stream of this platform")
+	requireError(t, err, invalidHandle, "0xdead is not a stream of this platform")
 }
 
 func TestClosedStreamFinishesItsWork(t *testing.T) {
@@ -272,16 +272,16 @@ func TestLists(t *testing.T) {
 	require.NoError(t, l.SetCopy(2, other, 0), "what was submitted keeps its addresses")
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, float32(2), f[0])
-	requireError(t, l.SetArgs(4, one, nil), invalidValue, "the launch was encoded with 1 arguments, 0 are given")
+	requireError(t, l.SetArgs(4, one, nil), invalidValue, "the launch was encoded with 1 arguments, but 0 are given")
 	require.NoError(t, l.SetArgs(4, one, []cudart.Value{pointer(other, 64)}))
 	require.NoError(t, l.SetCopy(5, h, other))
 	require.NoError(t, l.Submit())
 	require.NoError(t, s.Synchronize(context.Background()))
 	require.Equal(t, float32(1), f[0])
 
-	requireError(t, l.SetArgs(9, one, nil), invalidValue, "there is no command 9; there are 7")
-	requireError(t, l.SetArgs(2, one, nil), invalidValue, "command 2 is of another kind")
-	requireError(t, l.SetCopy(3, d, d), invalidValue, `node "inc": cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE (1): invalid argument: command 3 is of another kind`)
+	requireError(t, l.SetArgs(9, one, nil), invalidValue, "there is no command 9; the list has 7")
+	requireError(t, l.SetArgs(2, one, nil), invalidValue, "command 2 is of a kind that this change does not apply to")
+	requireError(t, l.SetCopy(3, d, d), invalidValue, `node "inc": cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE (1): invalid argument: command 3 is of a kind that this change does not apply to`)
 	closed, err := b.Encode(nil, cudart.ListOptions{})
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())

@@ -1,7 +1,7 @@
-// What people want to see of a GPU: temperature, power, clocks, load, memory, processes. Reads only; changes no setting.
+// The state of a GPU: temperature, power, clocks, load, memory, processes. Reads only; changes no setting.
 
-// Package nvml reads a GPU's state through NVIDIA's management library (libnvidia-ml), opened at run time without cgo. What the
-// library, the GPU or the user's rights do not give is absent from a [Reading]; it is never an error.
+// Package nvml reads a GPU's state through NVIDIA's management library (libnvidia-ml), opened at run time without cgo. A figure that the
+// library or the GPU does not support, or that the user may not read, is absent from a [Reading]; that is not an error.
 package nvml
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// ErrUnavailable is what Open returns where there is no management library.
+// ErrUnavailable is returned by Open if there is no management library.
 var ErrUnavailable = errors.New("no NVIDIA management library (libnvidia-ml)")
 
 type function uint8
@@ -32,8 +32,8 @@ const (
 	functionCount
 )
 
-// symbols are exact. The library keeps old versions, so newer drivers have them all; the processes' third version came with
-// CUDA 11.5 and has the layout of the second, which older drivers have.
+// symbols are the exact names. The library keeps old versions, so newer drivers have all of them. The third version of the function for
+// processes came with CUDA 11.5 and has the layout of the second version, which older drivers have.
 var symbols = [functionCount][]string{
 	nvmlInit:                             {"nvmlInit_v2"},
 	nvmlShutdown:                         {"nvmlShutdown"},
@@ -62,7 +62,7 @@ type processInfo struct {
 	_    [2]uint32
 }
 
-// noValue is what the library writes for a figure of a process that it does not have.
+// noValue is what the library writes if it does not know a figure of a process.
 const noValue = ^uint64(0)
 
 // Library is an open management library.
@@ -100,7 +100,7 @@ func open(resolve dl.Resolver) (*Library, error) {
 	return l, nil
 }
 
-// Close ends the use of the library.
+// Close shuts the library down.
 func (l *Library) Close() error {
 	if code := uint32(dl.Call(l.address[nvmlShutdown])); code != 0 {
 		return fmt.Errorf("nvmlShutdown failed with %d", code)
@@ -108,7 +108,7 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// Reading is a GPU's state at one moment. A nil figure is one that could not be read.
+// Reading is a GPU's state at one moment. A figure is nil if it could not be read.
 type Reading struct {
 	Temperature    *int     // degrees Celsius
 	Power          *float64 // watts
@@ -117,20 +117,20 @@ type Reading struct {
 	ClockSMMax     *int
 	ClockMemory    *int
 	ClockMemoryMax *int
-	Load           *int   // percent of the last sampling period in which a kernel ran
-	MemoryLoad     *int   // percent in which memory was read or written
+	Load           *int   // percent of the last sampling period during which a kernel ran
+	MemoryLoad     *int   // percent during which memory was read or written
 	MemoryUsed     *int64 // bytes, by all processes
 	MemoryTotal    *int64
-	Processes      []Process // with a context on the GPU; nil where unknown
+	Processes      []Process // those with a context on the GPU; nil if unknown
 }
 
 // Process is one user of a GPU.
 type Process struct {
 	PID    int
-	Memory int64 // bytes, -1 where unknown
+	Memory int64 // bytes, -1 if unknown
 }
 
-// Read reads a GPU by its UUID ("GPU-..."), as cudart.Info has it. It fails only if the library knows no such GPU.
+// Read reads the state of a GPU, given by its UUID ("GPU-...") as in cudart.Info. It fails only if the library knows no such GPU.
 func (l *Library) Read(uuid string) (Reading, error) {
 	var r Reading
 	device := new(uintptr)
@@ -158,7 +158,7 @@ func (l *Library) Read(uuid string) (Reading, error) {
 	return r, nil
 }
 
-// processes asks with growing room, since processes come and go between two calls.
+// processes retries with a larger buffer, because processes may start between two calls.
 func (l *Library) processes(device dl.Argument) []Process {
 	for room := uint32(16); room <= 1<<16; room *= 4 {
 		infos := make([]processInfo, room)
@@ -182,7 +182,7 @@ func (l *Library) processes(device dl.Argument) []Process {
 	return nil
 }
 
-// number reads one unsigned figure.
+// number reads one unsigned number.
 func (l *Library) number(f function, args ...dl.Argument) *int {
 	result := new(uint32)
 	if l.call(f, append(args, dl.Pointer(result))...) != 0 {
@@ -210,7 +210,7 @@ func (l *Library) call(f function, args ...dl.Argument) uint32 {
 	return dl.CallWith(l.address[f], args...)
 }
 
-// String is the reading on one line, without what is absent.
+// String returns the reading on one line, without absent figures.
 func (r Reading) String() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

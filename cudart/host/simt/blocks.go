@@ -1,4 +1,4 @@
-// Basic blocks: where they begin and how they end.
+// Basic blocks: where they start and how they end.
 
 package simt
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// alone says whether an instruction has a basic block of its own because lanes may have to wait before it.
+// alone reports whether an instruction needs a basic block of its own, because lanes may have to wait before it.
 func alone(in *ptx.Instruction) bool {
 	switch f := in.Form; f.Op {
 	case ptx.OpShfl, ptx.OpVote, ptx.OpMatch, ptx.OpElect:
@@ -21,7 +21,7 @@ func alone(in *ptx.Instruction) bool {
 	return false
 }
 
-// ends says whether an instruction ends its basic block.
+// ends reports whether an instruction ends its basic block.
 func ends(in *ptx.Instruction) bool {
 	switch in.Form.Op {
 	case ptx.OpBra, ptx.OpBrx, ptx.OpCall, ptx.OpRet, ptx.OpExit, ptx.OpTrap, ptx.OpBrkpt:
@@ -32,7 +32,7 @@ func ends(in *ptx.Instruction) bool {
 	return false
 }
 
-// cut compiles the function's code block by block. A last, empty block ends the lanes that run off the end.
+// cut compiles the function's code block by block. An empty block at the end ends the lanes that reach it.
 func (c *compiler) cut() {
 	code := c.f.Code
 	n := len(code)
@@ -96,8 +96,8 @@ func (c *compiler) guardOf(in *ptx.Instruction) guard {
 	return guard{register: c.registers[in.Guard], negated: in.Negated}
 }
 
-// need says which lanes a warp-wide operation waits for: the set that the first lane names. Where a guard leaves lanes out, those
-// that are left are waited for as well, since they are at the same place.
+// need returns which lanes a warp-wide operation waits for: the set that the first lane names. If a guard excludes lanes, the operation still
+// waits for the remaining lanes at the same place.
 func (c *compiler) need() func(x *exec, m uint32) uint32 {
 	in := c.in
 	o := in.Operands[len(in.Operands)-1]
@@ -125,7 +125,7 @@ func (c *compiler) ending(b *basic, blockOf []int32) {
 	case ptx.OpBra:
 		to := c.f.Jumps(in)
 		if len(to) != 1 || in.Operands[0].Kind != ptx.LabelKind {
-			c.refuse("a branch to a register is not known")
+			c.refuse("a branch to a register is not supported")
 			return
 		}
 		b.end, b.to = endJump, blockOf[to[0]]
@@ -154,11 +154,11 @@ func (c *compiler) barrier() *barrierOp {
 	f := in.Form
 	o := &barrierOp{count: -1, source: -1, reduce: ptx.ModOther, arrive: f.Has(ptx.ModArrive)}
 	if f.Has(ptx.ModCluster) {
-		if !f.Has(ptx.ModArrive) { // the wait of a cluster of one block is a barrier of the block
+		if !f.Has(ptx.ModArrive) { // for a cluster of one block, this is a barrier of the block
 			o.name = c.constant(0)
 			return o
 		}
-		c.refuse("clusters are not known")
+		c.refuse("clusters are not supported")
 		return o
 	}
 	operands := in.Operands
@@ -176,7 +176,7 @@ func (c *compiler) barrier() *barrierOp {
 		operands = operands[1 : len(operands)-1]
 	}
 	if len(operands) == 0 {
-		c.refuse("a barrier has a number")
+		c.refuse("the barrier has no number")
 		return o
 	}
 	o.name = c.source(operands[0], ptx.U32)

@@ -20,7 +20,7 @@ type call struct {
 	results []place
 }
 
-const mostDepth = 1 << 12 // of calls
+const mostDepth = 1 << 12 // of nested calls
 
 // enter starts a function, or runs one that is built in.
 func (w *warp) enter(g *group, b *basic, mask uint32) {
@@ -41,7 +41,7 @@ func (w *warp) enter(g *group, b *basic, mask uint32) {
 				same |= 1 << i
 			}
 		}
-		if same != mask { // lanes that call another function come after these
+		if same != mask { // lanes that call another function run after these
 			rest := group{frame: g.frame, pc: g.pc, mask: mask &^ same, age: g.age, waiting: -1}
 			frame, pc, age := g.frame, g.pc, g.age
 			g.mask = 0
@@ -58,14 +58,14 @@ func (w *warp) enter(g *group, b *basic, mask uint32) {
 	g.frame, g.pc = child, 0
 }
 
-// function is what an address of code stands for.
+// function returns the function at a code address.
 func (x *exec) function(address uint64, lane int) *function {
 	if address&^inWindow == inCode {
 		if f := x.block.run.kernel.functions[ptx.FunctionID(address&inWindow)]; f != nil && !f.f.Entry {
 			return f
 		}
 	}
-	x.fail(BadCall, lane, "a call through the address %#x, which is no function's", address)
+	x.fail(BadCall, lane, "a call through the address %#x, which is not the address of a function", address)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (w *warp) pass(from, to *frame, c *call, mask uint32) {
 	}
 }
 
-// leaveCall hands results back and goes on behind the call.
+// leaveCall returns the results and continues after the call.
 func (w *warp) leaveCall(g *group, mask uint32) {
 	f := g.frame
 	for i, r := range f.call.results {
@@ -125,19 +125,19 @@ func (w *warp) move(from *frame, a place, to *frame, b place, mask uint32) {
 	}
 }
 
-// stack is part of a lane's local memory.
+// stack returns a part of a lane's local memory.
 func (w *warp) stack(lane int, offset, size int64) []byte {
 	start := int64(lane)*w.x.block.run.kernel.stack + offset
 	return w.local[start : start+size]
 }
 
-// builtins are functions that CUDA's own runtime brings, by name.
+// builtins are the functions that CUDA's runtime provides, by name.
 var builtins = map[string]func(x *exec, m uint32, c *call){
 	"vprintf":      printf,
 	"__assertfail": assertFail,
 }
 
-// argument is a lane's argument of a built-in function.
+// argument returns a lane's argument of a built-in function.
 func (c *call) argument(x *exec, i, lane int) uint64 {
 	if i >= len(c.args) {
 		return 0
@@ -153,7 +153,7 @@ func (c *call) argument(x *exec, i, lane int) uint64 {
 	return value
 }
 
-// answer is a lane's result of a built-in function.
+// answer sets a lane's result of a built-in function.
 func (c *call) answer(x *exec, lane int, value uint64) {
 	if len(c.results) == 0 {
 		return
@@ -171,7 +171,7 @@ func (c *call) answer(x *exec, lane int, value uint64) {
 
 const mostText = 1 << 16
 
-// text is a string in memory that ends with 0.
+// text reads a string that ends with 0.
 func (x *exec) text(address uint64, lane int) string {
 	var text []byte
 	for len(text) < mostText {
@@ -203,7 +203,7 @@ func printf(x *exec, m uint32, c *call) {
 	}
 }
 
-// format does what C's printf does, with arguments from a buffer in which each is aligned to its size.
+// format formats like C's printf. The arguments are in a buffer, each aligned to its size.
 func (x *exec) format(format string, buffer uint64, lane int) (string, int) {
 	var text strings.Builder
 	at, count := uint64(0), 0

@@ -8,10 +8,10 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// shuffle is shfl: d gets the value of another lane, p (a predicate, or -1) whether there is one in range.
+// shuffle is shfl: d gets the value of another lane; p (a predicate, or -1) gets whether that lane is in range.
 func shuffle(mode ptx.Mod, d, p, a, b, c int) op {
 	return func(x *exec, m uint32) {
-		from := *x.s[a] // a copy: the target may be the source
+		from := *x.s[a] // a copy, because the target may be the source
 		var inRange uint32
 		for left := m; left != 0; left &= left - 1 {
 			lane := bits.TrailingZeros32(left) & 31
@@ -48,7 +48,7 @@ func shuffle(mode ptx.Mod, d, p, a, b, c int) op {
 	}
 }
 
-// vote is vote.all, any, uni and ballot.
+// vote is vote.all, .any, .uni and .ballot.
 func vote(mode ptx.Mod, d, p int, source func(x *exec) uint32) op {
 	return func(x *exec, m uint32) {
 		yes := source(x) & m
@@ -75,7 +75,7 @@ func vote(mode ptx.Mod, d, p int, source func(x *exec) uint32) op {
 	}
 }
 
-// match is match.any and match.all.
+// match is match.any and .all.
 func match(all bool, d, p, a, n int) op {
 	return func(x *exec, m uint32) {
 		values := *x.s[a]
@@ -107,7 +107,7 @@ func match(all bool, d, p, a, n int) op {
 	}
 }
 
-// reduce is redux: every lane gets the combination of all.
+// reduce is redux: every lane gets the combination of all values.
 func reduce(f combine, d, a int) op {
 	return func(x *exec, m uint32) {
 		first := bits.TrailingZeros32(m) & 31

@@ -1,4 +1,4 @@
-// Compiling: an entry and the functions it calls, laid out and cut into basic blocks.
+// Compiles an entry and the functions that it calls: lays them out and cuts them into basic blocks.
 
 package simt
 
@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	recursionRoom = 16 << 10 // local memory of a lane for functions that call themselves
+	recursionRoom = 16 << 10 // local memory per lane for recursive functions
 	mostStack     = 1 << 20
 )
 
-// compile makes an entry ready with all that it calls.
+// compile compiles an entry and everything that it calls.
 func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	m := p.module
 	if m.AddressSize == 32 {
-		return nil, fmt.Errorf("%s: addresses of 32 bits cannot be run", p.Name)
+		return nil, fmt.Errorf("%s: PTX with 32-bit addresses is not supported", p.Name)
 	}
 	entry := &m.Functions[id]
 	k := &Kernel{program: p, functions: map[ptx.FunctionID]*function{}, limits: entry.Limits}
-	for _, param := range entry.Params {
-		if param.Variable == ptx.NoVariable {
+	for _, declared := range entry.Params {
+		if declared.Variable == ptx.NoVariable {
 			return nil, fmt.Errorf("%s:%v: kernel %q has a parameter in a register", p.Name, entry.Position, entry.Name)
 		}
-		v := &m.Variables[param.Variable]
+		v := &m.Variables[declared.Variable]
 		offset := alignUp(k.bytes, int64(max(v.Align, 1)))
-		k.params = append(k.params, paramPlace(offset, v.Size))
+		k.params = append(k.params, param{offset: offset, size: v.Size})
 		k.bytes = offset + v.Size
 	}
 	l := &linker{program: p, kernel: k, shared: map[ptx.VariableID]int64{}}
@@ -42,7 +42,7 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	}
 	visit(id)
 	k.entry = k.functions[id]
-	// Functions whose address is taken somewhere may be called through it, so every one that is named is compiled.
+	// A function whose address is taken may be called through it, so every function that is named is compiled.
 	for i := 0; i < len(order); i++ {
 		for _, callee := range named(m, order[i].f) {
 			if m.Functions[callee].Defined && !m.Functions[callee].Entry {
@@ -68,15 +68,13 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	}
 	k.stack = l.stackOf(k.entry, map[*function]bool{})
 	if k.stack > mostStack {
-		return nil, fmt.Errorf("%s: kernel %q needs %d bytes of local memory a thread; %d are possible", p.Name, entry.Name, k.stack, mostStack)
+		return nil, fmt.Errorf("%s: kernel %q needs %d bytes of local memory per thread; at most %d are possible", p.Name, entry.Name, k.stack, mostStack)
 	}
 	k.stack = alignUp(k.stack, 16)
 	return k, nil
 }
 
-func paramPlace(offset, size int64) param { return param{offset: offset, size: size} }
-
-// named are the functions that the code of another names.
+// named returns the functions that the code of a function names.
 func named(m *ptx.Module, f *ptx.Function) (ids []ptx.FunctionID) {
 	add := func(o ptx.Operand) {
 		if o.Kind == ptx.FunctionKind {
@@ -99,7 +97,7 @@ func named(m *ptx.Module, f *ptx.Function) (ids []ptx.FunctionID) {
 	return ids
 }
 
-// addressed are the functions whose addresses variables hold.
+// addressed returns the functions whose addresses are in variables.
 func addressed(m *ptx.Module) (ids []ptx.FunctionID) {
 	for i := range m.Variables {
 		for _, r := range m.Variables[i].Relocate {
@@ -114,7 +112,7 @@ func addressed(m *ptx.Module) (ids []ptx.FunctionID) {
 	return ids
 }
 
-// linker lays out what the functions of a kernel share.
+// linker lays out the memory that the functions of a kernel share.
 type linker struct {
 	program   *Program
 	kernel    *Kernel
@@ -125,7 +123,7 @@ type linker struct {
 	indirect  bool
 }
 
-// layShared gives the shared variables that a function uses their places.
+// layShared places the shared variables that a function uses.
 func (l *linker) layShared(fn *function) {
 	m := l.program.module
 	place := func(id ptx.VariableID) {
@@ -157,7 +155,7 @@ func (l *linker) layShared(fn *function) {
 	}
 }
 
-// sharedAddress is a shared variable's offset in the block's memory.
+// sharedAddress returns a shared variable's offset in the block's memory.
 func (l *linker) sharedAddress(id ptx.VariableID) uint64 {
 	at, ok := l.shared[id]
 	if !ok {
@@ -169,7 +167,7 @@ func (l *linker) sharedAddress(id ptx.VariableID) uint64 {
 	return uint64(at)
 }
 
-// stackOf is the local memory that a function and the deepest of its calls need.
+// stackOf returns the local memory that a function and its deepest call need.
 func (l *linker) stackOf(fn *function, open map[*function]bool) int64 {
 	if open[fn] {
 		return recursionRoom
@@ -203,14 +201,14 @@ type compiler struct {
 
 	registers []int32 // by register: its slot, or its number among the predicates
 	locals    map[ptx.VariableID]int64
-	extras    map[extra]int // by what it holds: its slot
+	extras    map[extra]int // by content: its slot
 	constants map[uint64]int
-	scratch   int // a slot for results that nobody wants
+	scratch   int // a slot for unused results
 	memories  int // how many instructions access global memory
 	problem   error
 }
 
-// refuse notes the first instruction that cannot be run.
+// refuse stores the first instruction that cannot be run.
 func (c *compiler) refuse(reason string) {
 	if c.problem == nil {
 		c.problem = &UnsupportedError{Program: c.program.Name, Kernel: c.kernel.program.module.Functions[c.kernel.entryID()].Name,
@@ -246,7 +244,7 @@ func (c *compiler) function() error {
 	}
 	c.scratch = c.fn.slots
 	c.fn.slots++
-	c.fn.preds++ // the last predicate takes results that nobody wants
+	c.fn.preds++ // the last predicate is for unused results
 	if !c.f.Entry {
 		for _, list := range []struct {
 			from []ptx.Parameter
@@ -271,7 +269,7 @@ func (c *compiler) function() error {
 	c.fn.frame = alignUp(c.fn.frame, 16)
 	for i, r := range c.f.Registers {
 		if r.Vector > 1 || r.Type == ptx.B128 {
-			return fmt.Errorf("%s:%v: register %s of %q is wider than the CPU device runs", c.program.Name, c.f.Position, c.f.Registers[i], c.f.Name)
+			return fmt.Errorf("%s:%v: register %s of %q is wider than the CPU device supports", c.program.Name, c.f.Position, c.f.Registers[i], c.f.Name)
 		}
 	}
 	c.cut()

@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// conversion is a cvt of one value, or nil where it is none that is known here.
+// conversion returns a cvt of one value, or nil if it is not supported.
 func conversion(f *ptx.Form) func1 {
 	if len(f.Types) != 2 {
 		return nil
@@ -41,7 +41,7 @@ func conversion(f *ptx.Form) func1 {
 	}
 }
 
-// known are the types that one value of cvt can have here.
+// known reports whether cvt of one value supports a type.
 func known(t ptx.Type) bool {
 	switch t {
 	case ptx.U8, ptx.U16, ptx.U32, ptx.U64, ptx.S8, ptx.S16, ptx.S32, ptx.S64, ptx.B8, ptx.B16, ptx.B32, ptx.B64, ptx.F16, ptx.BF16, ptx.F32, ptx.F64, ptx.TF32:
@@ -50,7 +50,7 @@ func known(t ptx.Type) bool {
 	return false
 }
 
-// clampInteger brings a number within the range of a type.
+// clampInteger clamps a number to the range of a type.
 func clampInteger(v uint64, signed bool, to ptx.Type) uint64 {
 	n := to.Bits()
 	if to.Signed() {
@@ -69,7 +69,7 @@ func clampInteger(v uint64, signed bool, to ptx.Type) uint64 {
 	return min(v, truncate(^uint64(0), n))
 }
 
-// widened is the value of a float register as a float64, which holds every one exactly.
+// widened returns the value of a float register as a float64, which is always exact.
 func widened(t ptx.Type, ftz bool) func(uint64) float64 {
 	if s, small := formatOf(t); small {
 		return s.widen
@@ -111,7 +111,7 @@ func floatToFloat(f *ptx.Form, to, from ptx.Type, r rounding) func1 {
 	return func(a uint64) uint64 { return out(in(a)) }
 }
 
-// wholeRounding is .rni, .rzi, .rmi or .rpi, or nil.
+// wholeRounding returns the function for .rni, .rzi, .rmi or .rpi, or nil.
 func wholeRounding(f *ptx.Form) func(float64) float64 {
 	switch f.First(ptx.ModRni, ptx.ModRzi, ptx.ModRmi, ptx.ModRpi) {
 	case ptx.ModRni:
@@ -151,7 +151,7 @@ func integerToFloat(to, from ptx.Type, r rounding) func1 {
 	}
 }
 
-// floatToInteger always stays within the range of the type.
+// floatToInteger clamps the result to the range of the type.
 func floatToInteger(f *ptx.Form, to, from ptx.Type, r rounding) func1 {
 	in, whole := widened(from, r.ftz), wholeRounding(f)
 	if whole == nil {
@@ -161,7 +161,7 @@ func floatToInteger(f *ptx.Form, to, from ptx.Type, r rounding) func1 {
 	return func(a uint64) uint64 {
 		v := whole(in(a))
 		if v != v {
-			if n == 64 || from == ptx.F64 { // as the language says
+			if n == 64 || from == ptx.F64 { // as PTX defines
 				return 1 << (n - 1)
 			}
 			return 0
@@ -186,7 +186,7 @@ func floatToInteger(f *ptx.Form, to, from ptx.Type, r rounding) func1 {
 	}
 }
 
-// packing is a cvt of two values into one register, such as cvt.rn.f16x2.f32, or nil. The first source is the upper half.
+// packing returns a cvt of two values into one register, such as cvt.rn.f16x2.f32, or nil. The first source is the upper half.
 func packing(f *ptx.Form) func2 {
 	if len(f.Types) != 2 || f.Types[1] != ptx.F32 {
 		return nil

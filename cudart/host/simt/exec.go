@@ -1,4 +1,4 @@
-// Execution: warps as groups of lanes, blocks as warps with shared memory and barriers.
+// Execution: warps are groups of lanes, blocks are warps with shared memory and barriers.
 
 package simt
 
@@ -13,18 +13,18 @@ const (
 	warpSize  = 32
 	fullMask  = ^uint32(0)
 	barriers  = 16
-	groupTurn = 1 << 10 // basic blocks that a group runs before others of its warp get a turn
-	warpTurn  = 1 << 10 // the same of a warp among those of its block
-	pollTurn  = 8       // passes of a loop that only looks at memory others write, before everybody else gets a turn
+	groupTurn = 1 << 10 // basic blocks that a group runs before other groups of its warp get a turn
+	warpTurn  = 1 << 10 // the same for a warp among those of its block
+	pollTurn  = 8       // passes of a polling loop before all others get a turn
 )
 
-// lanes is one register: a value for each lane, narrower ones with zeros above.
+// lanes is one register: a value for each lane, zero-extended to 64 bits.
 type lanes [warpSize]uint64
 
-// op is an instruction: it works on the lanes of the mask, of which there is at least one.
+// op is an instruction. It works on the lanes of the mask, which is never empty.
 type op func(x *exec, m uint32)
 
-// exec is what an instruction sees.
+// exec is the state that an instruction works on.
 type exec struct {
 	s     []*lanes // registers, constants and special registers, by slot
 	p     []uint32 // predicates
@@ -32,15 +32,15 @@ type exec struct {
 	warp  *warp
 	block *block
 	at    int32        // the instruction that runs
-	polls bool         // since the last jump back it has read what other threads write
-	near  [nearby]span // where the last global accesses were, by instruction
+	polls bool         // it has read memory that other threads write since the last backward jump
+	near  [nearby]span // memory of the last global accesses, by instruction
 }
 
-// ending says how a basic block hands on.
+// ending tells how a basic block ends.
 type ending uint8
 
 const (
-	endNext ending = iota // falls into the next
+	endNext ending = iota // continues with the next block
 	endJump
 	endTable
 	endCall
@@ -54,7 +54,7 @@ const (
 type basic struct {
 	ops   []op
 	at    []int32                        // by op: its instruction
-	need  func(x *exec, m uint32) uint32 // the lanes that must have come before it runs; nil: none
+	need  func(x *exec, m uint32) uint32 // the lanes that must have arrived before it runs; nil: none
 	end   ending
 	last  int32 // the instruction that ends it
 	guard guard
@@ -90,11 +90,11 @@ type function struct {
 	preds   int
 	extras  []extra // the slots after them
 	frame   int64   // bytes of a lane's local memory
-	results []place // where they are left
+	results []place // where results are stored
 	params  []place
 }
 
-// extra is a slot that is no register: a constant, a special register, or an address in a lane's local memory.
+// extra is a slot that is not a register: a constant, a special register, or an address in a lane's local memory.
 type extra struct {
 	constant *lanes
 	special  specialSlot
@@ -129,16 +129,16 @@ type frame struct {
 	children map[*call]*frame
 }
 
-// group is lanes at the start of the same basic block of the same frame.
+// group is the lanes at the start of the same basic block of the same frame.
 type group struct {
 	frame   *frame
 	pc      int32
 	mask    uint32
-	polls   int32 // passes of a loop that looks at what others write
-	idle    bool  // it waits for what others write: it comes last
-	age     int32 // how often it gave way
+	polls   int32 // passes of a polling loop
+	idle    bool  // it polls memory that other threads write, so it runs last
+	age     int32 // how often it has yielded
 	waiting int8  // the barrier that it waits at, or -1
-	parked  bool  // until the lanes that it needs have come
+	parked  bool  // it waits for the lanes that it needs
 }
 
 // warp is 32 lanes of a block.
@@ -146,7 +146,7 @@ type warp struct {
 	index  int
 	live   uint32
 	groups []group
-	idle   bool // all its groups wait for what other threads write
+	idle   bool // all its groups poll memory that other threads write
 	top    *frame
 	local  []byte // 32 stacks, one after the other
 	lane   lanes
@@ -192,7 +192,7 @@ func (w *warp) newFrame(b *block, fn *function, parent *frame, c *call, back int
 	return f
 }
 
-// begin readies a warp for a block.
+// begin prepares a warp for a block.
 func (w *warp) begin(b *block, index, threads int) {
 	w.index = index
 	w.live = fullMask
@@ -221,7 +221,7 @@ func (w *warp) begin(b *block, index, threads int) {
 	w.groups = append(w.groups[:0], group{frame: w.top, mask: w.live, waiting: -1})
 }
 
-// pick chooses the group that runs: the one that gave way least, then the deepest call, then the lowest place.
+// pick chooses the group that runs next: the one that has yielded least, then the deepest call, then the lowest place.
 func (w *warp) pick() int {
 	best := -1
 	for i := range w.groups {
@@ -254,7 +254,7 @@ func (w *warp) pick() int {
 	return best
 }
 
-// run executes up to so many basic blocks and says whether any ran.
+// run runs up to budget basic blocks and reports whether any ran.
 func (w *warp) run(budget int) (ran bool) {
 	turn := 0
 	w.idle = false
@@ -263,7 +263,7 @@ func (w *warp) run(budget int) (ran bool) {
 		if i < 0 {
 			return ran
 		}
-		if w.groups[i].idle { // all that can run wait for other threads
+		if w.groups[i].idle { // all groups that can run wait for other threads
 			for k := range w.groups {
 				w.groups[k].idle = false
 			}
@@ -286,7 +286,7 @@ func (w *warp) run(budget int) (ran bool) {
 			if turn++; turn >= groupTurn {
 				turn = 0
 				g.age++
-				w.rejuvenate()
+				w.resetAges()
 			}
 			break
 		}
@@ -295,8 +295,8 @@ func (w *warp) run(budget int) (ran bool) {
 	return ran
 }
 
-// rejuvenate starts counting anew when every group that can run has given way.
-func (w *warp) rejuvenate() {
+// resetAges resets the counts when every group that can run has yielded.
+func (w *warp) resetAges() {
 	low := int32(1 << 30)
 	for i := range w.groups {
 		if g := &w.groups[i]; g.waiting < 0 && !g.parked {
@@ -308,7 +308,7 @@ func (w *warp) rejuvenate() {
 	}
 }
 
-// merge joins groups that stand at the same place and drops empty ones. Who joins a parked group may be whom it waits for.
+// merge joins groups at the same place and drops empty ones. Lanes that join a parked group may be those that it waits for.
 func (w *warp) merge() {
 	if len(w.groups) < 2 {
 		if len(w.groups) == 1 && w.groups[0].mask == 0 {
@@ -337,14 +337,14 @@ next:
 	w.groups = kept
 }
 
-// wake lets parked groups look again.
+// wake lets parked groups check again.
 func (w *warp) wake() {
 	for i := range w.groups {
 		w.groups[i].parked = false
 	}
 }
 
-// step runs one basic block of a group, and says whether the group goes on as it is.
+// step runs one basic block of a group, and reports whether the group continues unchanged.
 func (w *warp) step(g *group) bool {
 	x := &w.x
 	b := &g.frame.fn.blocks[g.pc]
@@ -357,7 +357,7 @@ func (w *warp) step(g *group) bool {
 			return false
 		}
 		if part := mask & need; part != mask && part != 0 {
-			// Lanes that named another set come after these. A block with needs holds nothing else.
+			// Lanes that named another set run after these. A block with needs contains nothing else.
 			rest := group{frame: g.frame, pc: g.pc, mask: mask &^ part, age: g.age, waiting: -1}
 			g.mask = part
 			g.pc++
@@ -402,7 +402,7 @@ func (w *warp) step(g *group) bool {
 	return w.end(g, b, mask)
 }
 
-// polled notes that a group jumped back, and says whether it gives way: it may be waiting for a value that another thread writes.
+// polled counts a backward jump of a group, and reports whether the group yields, because it may wait for a value of another thread.
 func (w *warp) polled(g *group) bool {
 	if !w.x.polls {
 		g.polls = 0
@@ -416,7 +416,7 @@ func (w *warp) polled(g *group) bool {
 	return true
 }
 
-// end carries out the rarer ways in which a basic block ends.
+// end handles the rarer ways in which a basic block ends.
 func (w *warp) end(g *group, b *basic, mask uint32) bool {
 	x := &w.x
 	taken := b.guard.mask(x, mask)
@@ -469,7 +469,7 @@ func (w *warp) jumpTable(g *group, b *basic, mask uint32) {
 		lane := bits.TrailingZeros32(mask)
 		k := uint32(index[lane])
 		if int(k) >= len(b.table) {
-			w.x.fail(BadCall, lane, "the branch table has %d entries, the index is %d", len(b.table), k)
+			w.x.fail(BadCall, lane, "the branch table has %d entries, but the index is %d", len(b.table), k)
 		}
 		same := uint32(0)
 		for m := mask; m != 0; m &= m - 1 {
@@ -495,7 +495,7 @@ type block struct {
 	alive   int
 	warps   []*warp
 	shared  []byte
-	polling bool // all its warps wait for what other threads write: other blocks come first
+	polling bool // all its warps poll memory that other threads write, so other blocks run first
 	bars    [barriers]barrier
 	ctaid   [3]lanes
 	other   map[specialSlot]*lanes
@@ -503,7 +503,7 @@ type block struct {
 
 // barrier is one of a block's barriers.
 type barrier struct {
-	want   int // threads; 0: all that are alive
+	want   int // number of threads; 0: all that are alive
 	here   int
 	ones   int // threads whose predicate was true
 	counts bool
@@ -520,13 +520,13 @@ type barrierOp struct {
 	negated bool
 }
 
-// thread is the index of a thread in its block.
+// thread returns the index of a thread in its block.
 func (b *block) thread(i int) [3]uint32 {
 	n := b.run.block
 	return [3]uint32{uint32(i) % n[0], uint32(i) / n[0] % n[1], uint32(i) / n[0] / n[1]}
 }
 
-// arrive brings a group to a barrier.
+// arrive makes a group wait at a barrier.
 func (b *block) arrive(w *warp, g *group, o *barrierOp, mask uint32) {
 	lane := bits.TrailingZeros32(mask)
 	x := &w.x
@@ -559,7 +559,7 @@ func (b *block) arrive(w *warp, g *group, o *barrierOp, mask uint32) {
 	b.settleOne(int(name))
 }
 
-// settle opens barriers that wait only for threads which have ended.
+// settle opens barriers that wait only for threads that have ended.
 func (b *block) settle() {
 	for i := range b.bars {
 		if b.bars[i].here > 0 && !b.bars[i].counts {
@@ -568,7 +568,7 @@ func (b *block) settle() {
 	}
 }
 
-// settleOne opens a barrier if all have come.
+// settleOne opens a barrier if all its threads have arrived.
 func (b *block) settleOne(name int) {
 	bar := &b.bars[name]
 	want := b.alive
@@ -594,7 +594,7 @@ func (b *block) settleOne(name int) {
 	*bar = barrier{}
 }
 
-// result gives the waiting lanes what the barrier counted.
+// result gives the waiting lanes the barrier's result.
 func (o *barrierOp) result(g *group, bar *barrier) {
 	if o.reduce == ptx.ModPopc {
 		for m := g.mask; m != 0; m &= m - 1 {
@@ -612,7 +612,7 @@ func (o *barrierOp) result(g *group, bar *barrier) {
 	}
 }
 
-// turn runs each warp for a while. It says whether the block has ended.
+// turn runs each warp for a while, and reports whether the block has ended.
 func (b *block) turn() (ended bool) {
 	ran := false
 	b.polling = true
@@ -631,7 +631,7 @@ func (b *block) turn() (ended bool) {
 	return false
 }
 
-// stuck reports threads that wait for others which will not come.
+// stuck reports threads that wait for others that will never arrive.
 func (b *block) stuck() {
 	for _, w := range b.warps {
 		for i := range w.groups {
@@ -647,10 +647,10 @@ func (b *block) stuck() {
 					want = bar.want
 				}
 				x.at = bb.last
-				x.fail(Stuck, lane, "the threads at barrier %d wait for ever: %d of %d came", g.waiting, bar.here, want)
+				x.fail(Stuck, lane, "the threads at barrier %d wait forever: only %d of %d arrived", g.waiting, bar.here, want)
 			}
 			x.at = bb.at[0]
-			x.fail(Stuck, lane, "the lanes at this operation wait for ever: it names lanes that never come")
+			x.fail(Stuck, lane, "the lanes at this operation wait forever: it names lanes that never arrive")
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Faults: what ends a launch, and the place where it happened.
+// Faults: errors that end a launch, and where they happened.
 
 package simt
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// FaultKind says what went wrong.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -17,10 +17,10 @@ const (
 	OutOfBounds FaultKind = iota
 	Misaligned
 	Trapped    // trap, or a failed assertion
-	Stuck      // threads that wait for threads which never come
+	Stuck      // threads that wait for threads that never arrive
 	Overflowed // the stack of device functions
 	Stopped    // the launch was stopped
-	BadCall    // a call through an address that is no function
+	BadCall    // a call through an address that is not a function
 )
 
 // Fault is an error of a running kernel.
@@ -30,8 +30,8 @@ type Fault struct {
 	Problem       string
 	Thread, Block [3]uint32
 	Line          int    // of the PTX, or 0
-	Instruction   string // the word that opens it
-	Source        string // file:line of the source, where the PTX has it
+	Instruction   string // its opcode
+	Source        string // file:line of the source, if the PTX has it
 }
 
 func (f *Fault) Error() string {
@@ -48,7 +48,7 @@ func (f *Fault) Error() string {
 	return text.String()
 }
 
-// fail ends the launch with a fault of one lane at the instruction that runs.
+// fail ends the launch with a fault of one lane at the current instruction.
 func (x *exec) fail(kind FaultKind, lane int, format string, args ...any) {
 	panic(x.fault(kind, lane, format, args...))
 }
@@ -66,7 +66,7 @@ func (x *exec) fault(kind FaultKind, lane int, format string, args ...any) *Faul
 	return f
 }
 
-// parameterName is how a message names a parameter of a kernel.
+// parameterName returns the name of a kernel's parameter for messages.
 func parameterName(k *Kernel, i int) string {
 	if i < len(k.entry.f.Params) {
 		if id := k.entry.f.Params[i].Variable; id != ptx.NoVariable {

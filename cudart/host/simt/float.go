@@ -1,4 +1,4 @@
-// Floating-point arithmetic. f16 and bf16 are computed in float64 and rounded once; results that are no number are PTX's one NaN.
+// Floating-point arithmetic. f16 and bf16 are computed in float64 and rounded once. Every NaN result is PTX's canonical NaN.
 
 package simt
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// rounding is how a result is rounded, and what becomes of denormals and of what leaves [0, 1].
+// rounding is how a result is rounded, and how denormals and values outside [0, 1] are handled.
 type rounding struct {
 	mode ptx.Mod // ModRz, ModRm, ModRp; anything else rounds to nearest, ties to even
 	ftz  bool
@@ -20,7 +20,7 @@ func roundingOf(f *ptx.Form) rounding {
 	return rounding{mode: f.First(ptx.ModRn, ptx.ModRz, ptx.ModRm, ptx.ModRp, ptx.ModRna), ftz: f.Has(ptx.ModFtz), sat: f.Has(ptx.ModSat), relu: f.Has(ptx.ModRelu)}
 }
 
-// plain says whether results round to nearest even and need nothing more.
+// plain reports whether results only round to nearest even.
 func (r rounding) plain() bool { return !r.directed() && !r.ftz && !r.sat && !r.relu }
 
 func (r rounding) directed() bool {
@@ -37,7 +37,7 @@ const (
 func float32Of(v uint64) float32 { return math.Float32frombits(uint32(v)) }
 func float64Of(v uint64) float64 { return math.Float64frombits(v) }
 
-// bits32 is a float32 as a register holds it.
+// bits32 returns a float32 as a register holds it.
 func bits32(v float32) uint64 {
 	if v != v {
 		return nan32
@@ -45,7 +45,7 @@ func bits32(v float32) uint64 {
 	return uint64(math.Float32bits(v))
 }
 
-// bits64 is a float64 as a register holds it.
+// bits64 returns a float64 as a register holds it.
 func bits64(v float64) uint64 {
 	if v != v {
 		return nan64
@@ -53,7 +53,7 @@ func bits64(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// toOdd rounds an exact value v + rest, rest smaller than v's last bit, so that a second rounding to fewer bits is right.
+// toOdd rounds the exact value v + rest, where rest is smaller than v's last bit, so that a second rounding to fewer bits is correct.
 func toOdd(v, rest float64) float64 {
 	if rest == 0 || rest != rest || math.IsInf(v, 0) || v != v {
 		return v
@@ -71,14 +71,14 @@ func toOdd(v, rest float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// sum is a + b and what rounding it lost.
+// sum returns a + b and its rounding error.
 func sum(a, b float64) (v, rest float64) {
 	v = a + b
 	t := v - a
 	return v, (a - (v - t)) + (b - t)
 }
 
-// fusedExact is a*b + c for factors whose product a float64 holds exactly, rounded to odd.
+// fusedExact returns a*b + c, rounded to odd, for factors whose product is exact in float64.
 func fusedExact(a, b, c float64) float64 {
 	p := float64(a * b)
 	if math.IsInf(p, 0) || math.IsInf(c, 0) {
@@ -87,7 +87,7 @@ func fusedExact(a, b, c float64) float64 {
 	return toOdd(sum(p, c))
 }
 
-// narrow32 rounds a value, itself rounded to odd where it was not exact, to a float32.
+// narrow32 rounds a value to a float32. The value is exact or was rounded to odd.
 func narrow32(v float64, r rounding) uint64 {
 	if v != v {
 		if r.sat {
@@ -113,7 +113,7 @@ func narrow32(v float64, r rounding) uint64 {
 
 func saturated[T float32 | float64](f T) T {
 	switch {
-	case !(f > 0): // -0 and no number become 0 too
+	case !(f > 0): // -0 and NaN become 0 too
 		return 0
 	case f > 1:
 		return 1
@@ -141,7 +141,7 @@ func directed32(f float32, v float64, mode ptx.Mod) float32 {
 	return f
 }
 
-// directed64 corrects a float64 that was rounded to nearest; rest has the sign of what is missing.
+// directed64 corrects a float64 that was rounded to nearest. rest has the sign of the rounding error.
 func directed64(v, rest float64, mode ptx.Mod) float64 {
 	if rest == 0 || rest != rest || v != v {
 		return v
@@ -169,7 +169,7 @@ func directed64(v, rest float64, mode ptx.Mod) float64 {
 	return v
 }
 
-// flush makes a denormal float32 zero.
+// flush replaces a denormal float32 by zero.
 func flush(f float32) float32 {
 	if f > -small && f < small {
 		return float32(math.Copysign(0, float64(f)))
@@ -195,7 +195,7 @@ func formatOf(t ptx.Type) (format, bool) {
 	return format{}, false
 }
 
-// widen is the value of a small float.
+// widen returns the value of a small float.
 func (f format) widen(v uint64) float64 {
 	bias := 1<<(f.exponent-1) - 1
 	sign := v >> (f.exponent + f.fraction) & 1
@@ -295,7 +295,7 @@ const (
 	division
 )
 
-// exactly carries an operation out on float64 and says which way its rounding went.
+// exactly does an operation on float64 and returns the result and its rounding error.
 func (o operation) exactly(a, b float64) (v, rest float64) {
 	switch o {
 	case addition:
@@ -393,7 +393,7 @@ func floatFused(t ptx.Type, r rounding) func3 {
 	}
 }
 
-// floatMinMax is min or max: a number wins over no number unless NaN is asked to spread, and -0 is less than 0.
+// floatMinMax is min or max. A number wins over NaN, unless spread is set, and -0 is less than 0.
 func floatMinMax(t ptx.Type, least, spread, ftz, magnitude bool) func2 {
 	pick := func(a, b float64) float64 {
 		switch {
@@ -441,7 +441,7 @@ func floatMinMax(t ptx.Type, least, spread, ftz, magnitude bool) func2 {
 	}
 }
 
-// floatUnary is an instruction of one source on floats, or nil. The approximate ones are computed in float64 and rounded once.
+// floatUnary returns an instruction of one source on floats, or nil. Approximate ones are computed in float64 and rounded once.
 func floatUnary(f *ptx.Form) func1 {
 	t := f.Type()
 	r := roundingOf(f)

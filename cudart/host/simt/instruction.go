@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// instruction compiles c.in. Without an operation it does nothing, or it cannot be run and that has been noted.
+// instruction compiles c.in. It returns nil if the instruction does nothing, or cannot be run, which refuse has stored.
 func (c *compiler) instruction() op {
 	in := c.in
 	f := in.Form
@@ -105,7 +105,7 @@ func (c *compiler) instruction() op {
 		}
 	case ptx.OpLop3:
 		if len(o) != 5 || o[4].Kind != ptx.Integer || f.Type() != ptx.B32 {
-			c.refuse("this form of lop3 is not known")
+			c.refuse("this form of lop3 is not supported")
 			return nil
 		}
 		return lookup(uint32(o[4].Value)).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
@@ -132,7 +132,7 @@ func (c *compiler) instruction() op {
 	return c.arithmetic()
 }
 
-// arithmetic compiles what has one target and one to three sources.
+// arithmetic compiles instructions with one target and one to three sources.
 func (c *compiler) arithmetic() op {
 	o, f := c.in.Operands, c.in.Form
 	t := f.Type()
@@ -190,7 +190,7 @@ func (c *compiler) arithmetic() op {
 	return nil
 }
 
-// floatPair is an instruction of two sources on floats.
+// floatPair returns an instruction of two sources on floats.
 func (c *compiler) floatPair(t ptx.Type) func2 {
 	f := c.in.Form
 	r := roundingOf(f)
@@ -272,7 +272,7 @@ func (c *compiler) move() op {
 	}
 }
 
-// began is when clocks started.
+// began is the time at which clocks started.
 var began = time.Now()
 
 // clockOf reads a special register that changes; a clock cycle is a nanosecond here.
@@ -296,7 +296,7 @@ func clockOf(s ptx.Special) func() uint64 {
 	return nil
 }
 
-// window is what makes an address of a space generic.
+// window returns what to add to an address of a space to make it generic.
 func window(s ptx.Space) uint64 {
 	switch s {
 	case ptx.Shared, ptx.SharedCluster:
@@ -315,7 +315,7 @@ func (c *compiler) convertAddress() op {
 	w := window(f.Space())
 	d, a := c.target(o[0]), c.source(o[1], ptx.B64)
 	if f.Has(ptx.ModTo) {
-		if f.Space() == ptx.Param { // accesses through it take it for generic
+		if f.Space() == ptx.Param { // accesses through it treat it as generic
 			return func1(func(a uint64) uint64 { return a }).op(d, a)
 		}
 		return func1(func(a uint64) uint64 { return a &^ w }).op(d, a)
@@ -346,7 +346,7 @@ func (c *compiler) isSpace() op {
 	}
 }
 
-// constant says whether an address lies in a constant variable.
+// constant reports whether an address lies in a constant variable.
 func (p *Program) constant(address uint64) bool {
 	for i, at := range p.places {
 		if v := &p.module.Variables[i]; at != 0 && v.Space == ptx.Const && address >= at && address < at+uint64(v.Size) {
@@ -356,7 +356,7 @@ func (p *Program) constant(address uint64) bool {
 	return false
 }
 
-// convert compiles cvt; its result is as wide as the register.
+// convert compiles cvt. Its result is as wide as the register.
 func (c *compiler) convert() op {
 	o, f := c.in.Operands, c.in.Form
 	if len(o) == 3 {
@@ -397,7 +397,7 @@ func (c *compiler) comparison(t ptx.Type) func(a, b uint64) bool {
 		test = integerCompare(mod, t)
 	}
 	if test == nil {
-		c.refuse("this comparison is not known")
+		c.refuse("this comparison is not supported")
 		return func(_, _ uint64) bool { return false }
 	}
 	return test
@@ -418,11 +418,11 @@ func (c *compiler) combinePredicate(at int) func(x *exec, yes uint32) uint32 {
 	case ptx.ModXor:
 		return func(x *exec, yes uint32) uint32 { return yes ^ with(x) }
 	}
-	c.refuse("a comparison with a third operand says how it is combined")
+	c.refuse("a comparison with a third operand must say how to combine it")
 	return nil
 }
 
-// compareLanes is a mask of the lanes for which a test holds.
+// compareLanes returns a mask of the lanes for which a test holds.
 func compareLanes(x *exec, m uint32, a, b int, test func(a, b uint64) bool) uint32 {
 	A, B := x.s[a], x.s[b]
 	yes := uint32(0)
@@ -460,7 +460,7 @@ func (c *compiler) setPredicate() op {
 	}
 }
 
-// set compiles set: all ones or 1.0 where the test holds.
+// set compiles set: the result is all ones or 1.0 if the test holds.
 func (c *compiler) set() op {
 	o, f := c.in.Operands, c.in.Form
 	to, t := f.Types[0], f.LastType()
@@ -593,7 +593,7 @@ func (c *compiler) reduceLanes() op {
 // sync compiles barriers of warps, fences and waits.
 func (c *compiler) sync() op {
 	switch f := c.in.Form; f.Op {
-	case ptx.OpBar: // of the warp: that all have come is what matters
+	case ptx.OpBar: // a barrier of the warp: it only needs all lanes to arrive
 		return func(*exec, uint32) {}
 	case ptx.OpMembar, ptx.OpFence:
 		return func(x *exec, _ uint32) { fence(&x.block.run.fence) }
@@ -664,7 +664,7 @@ func (c *compiler) memory() op {
 	return nil
 }
 
-// strong says whether a load or store is one that other threads may see or make at the same time.
+// strong reports whether other threads may access the memory of a load or store at the same time.
 func strong(f *ptx.Form) bool {
 	return f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther
 }
@@ -690,7 +690,7 @@ func (c *compiler) atomic() op {
 	return atomics(c.finder(space), base, offset, target, b, third, t.Size(), g)
 }
 
-// copy compiles cp.async; what waits for it has nothing to wait for.
+// copy compiles cp.async. It copies at once, so waits for it do nothing.
 func (c *compiler) copy() op {
 	o, f := c.in.Operands, c.in.Form
 	switch {

@@ -74,10 +74,10 @@ func truncate(v uint64, n int) uint64 {
 // signExtend reads the low bits as a signed number.
 func signExtend(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }
 
-// saturate keeps a signed sum of 32 bits within them.
+// saturate clamps a signed sum to 32 bits.
 func saturate(v int64) uint64 { return uint64(uint32(min(max(v, -1<<31), 1<<31-1))) }
 
-// multiplied is the full product of two numbers of a type: high and low part, each as wide as the type.
+// multiplied returns the full product of two numbers of a type: its high and its low part, each as wide as the type.
 func multiplied(a, b uint64, n int, signed bool) (hi, lo uint64) {
 	if n == 64 {
 		hi, lo = bits.Mul64(a, b)
@@ -239,7 +239,7 @@ func product24(a, b uint64, signed, high bool) uint64 {
 	return uint64(uint32(p))
 }
 
-// divided is div or rem. What PTX leaves open, division by zero, gives what GPUs give: all ones, and the dividend as remainder.
+// divided is div or rem. Division by zero, which PTX leaves undefined, gives the same as GPUs: all ones, and the dividend as remainder.
 func divided(a, b uint64, n int, signed, rem bool) uint64 {
 	a, b = truncate(a, n), truncate(b, n)
 	if b == 0 {
@@ -456,7 +456,7 @@ func permute(a, b, c uint32, mode ptx.Mod) uint64 {
 	return d
 }
 
-// dotProduct is dp4a or dp2a: types say whether each factor is signed.
+// dotProduct is dp4a or dp2a. The types tell whether each factor is signed.
 func dotProduct(f *ptx.Form) func3 {
 	first, second := f.Type().Signed(), f.LastType().Signed()
 	at := func(v uint64, n, i int, signed bool) int64 {

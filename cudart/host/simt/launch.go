@@ -1,4 +1,4 @@
-// Launches: a grid of blocks, run by any number of workers. A block that runs for long gives way to the others.
+// Launches: a grid of blocks, run by any number of workers. A block that runs for long yields to the others.
 
 package simt
 
@@ -13,33 +13,33 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// Arg is one argument of a launch: the bytes of a parameter. A pointer's memory may be touched from it on.
+// Arg is one argument of a launch. For a pointer, the kernel may access the memory that starts there.
 type Arg struct {
 	Bits    uint64
 	Pointer bool
-	Bytes   int64  // of a pointer: the memory that belongs to it
-	Struct  []byte // of a struct by value: its bytes, in place of Bits
+	Bytes   int64  // for a pointer: the size of its memory
+	Struct  []byte // for a struct by value: its bytes, instead of Bits
 }
 
-// Launch says what to run.
+// Launch describes what to run.
 type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32 // dynamic shared memory
 	Args        []Arg
-	// Reach says whether further memory, of no argument, may be touched; nil: none may.
+	// Reach reports whether the kernel may access memory that belongs to no argument; nil: it may not.
 	Reach func(address uint64, bytes int) bool
-	// Print takes what the kernel prints; nil drops it.
+	// Print receives what the kernel prints; nil drops it.
 	Print func(text string)
 }
 
 const (
 	residentThreads = 132 * 2048
-	blockTurn       = 64      // turns of a block before another gets one
+	blockTurn       = 64      // turns of a block before another block runs
 	mostShared      = 1 << 20 // bytes of a block
-	mostLocal       = 1 << 30 // bytes of a block's threads together
+	mostLocal       = 1 << 30 // bytes for all threads of a block
 )
 
-// Run is a launch on its way. Any number of workers may call Work.
+// Run is a running launch. Any number of workers may call Work.
 type Run struct {
 	kernel *Kernel
 	Launch
@@ -58,7 +58,7 @@ type Run struct {
 	fault     *Fault
 }
 
-// Start checks a launch and makes it ready.
+// Start checks and prepares a launch.
 func (k *Kernel) Start(l Launch) (*Run, error) {
 	r := &Run{kernel: k, Launch: l, grid: l.Grid, block: l.Block, params: make([]byte, k.bytes)}
 	threads := uint64(l.Block[0]) * uint64(l.Block[1]) * uint64(l.Block[2])
@@ -66,19 +66,19 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		return nil, fmt.Errorf("kernel %q: a block of %d threads; 1 to 1024 are possible", k.entry.f.Name, threads)
 	}
 	if most := k.MaxThreads(); most > 0 && threads > uint64(most) {
-		return nil, fmt.Errorf("kernel %q: a block of %d threads; its directives allow %d", k.entry.f.Name, threads, most)
+		return nil, fmt.Errorf("kernel %q: a block of %d threads; its directives allow at most %d", k.entry.f.Name, threads, most)
 	}
 	r.threads = int(threads)
 	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	if len(l.Args) != len(k.params) {
-		return nil, fmt.Errorf("kernel %q takes %d arguments, got %d", k.entry.f.Name, len(k.params), len(l.Args))
+		return nil, fmt.Errorf("kernel %q takes %d arguments, but %d are given", k.entry.f.Name, len(k.params), len(l.Args))
 	}
 	for i, a := range l.Args {
 		p := k.params[i]
 		to := r.params[p.offset : p.offset+p.size]
 		if a.Struct != nil {
 			if int64(len(a.Struct)) != p.size {
-				return nil, fmt.Errorf("kernel %q: argument %d has %d bytes, its parameter %d", k.entry.f.Name, i, len(a.Struct), p.size)
+				return nil, fmt.Errorf("kernel %q: argument %d has %d bytes, but its parameter has %d", k.entry.f.Name, i, len(a.Struct), p.size)
 			}
 			copy(to, a.Struct)
 			continue
@@ -94,22 +94,22 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 	slices.SortStableFunc(r.ranges, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
 	r.sharedBytes = max(k.shared, k.open+int64(l.Shared))
 	if r.sharedBytes > mostShared {
-		return nil, fmt.Errorf("kernel %q: a block needs %d bytes of shared memory; %d are possible", k.entry.f.Name, r.sharedBytes, mostShared)
+		return nil, fmt.Errorf("kernel %q: a block needs %d bytes of shared memory; at most %d are possible", k.entry.f.Name, r.sharedBytes, mostShared)
 	}
 	if k.stack*int64(r.threads) > mostLocal {
-		return nil, fmt.Errorf("kernel %q: a block of %d threads needs %d bytes of local memory; %d are possible",
+		return nil, fmt.Errorf("kernel %q: a block of %d threads needs %d bytes of local memory; at most %d are possible",
 			k.entry.f.Name, r.threads, k.stack*int64(r.threads), mostLocal)
 	}
 	return r, nil
 }
 
-// Blocks is how many blocks the launch has.
+// Blocks returns how many blocks the launch has.
 func (r *Run) Blocks() uint64 { return r.blocks }
 
-// Stop has the workers return soon; the launch is not finished then.
+// Stop makes the workers return soon, before the launch is finished.
 func (r *Run) Stop() { r.stop.Store(true) }
 
-// Fault is what ended the launch early, or nil.
+// Fault returns the fault that ended the launch early, or nil.
 func (r *Run) Fault() *Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *Run) Fault() *Fault {
 // Work runs blocks until none is left for this worker.
 func (r *Run) Work() { r.work(func() bool { return true }) }
 
-// WorkFor is Work that stops taking up blocks after some time.
+// WorkFor is like Work, but starts no further blocks after some time.
 func (r *Run) WorkFor(d time.Duration) {
 	start := time.Now()
 	r.work(func() bool { return time.Since(start) < d })
@@ -151,8 +151,7 @@ func (r *Run) work(more func() bool) {
 	}
 }
 
-// take chooses the next block: a new one, or when there is none, or as many are under way as a GPU holds, the one that has waited
-// longest.
+// take chooses the next block: a new one, or, if there is none or a GPU could not hold more blocks at once, the one that has waited longest.
 func (r *Run) take(spare *[]*block) *block {
 	n := uint64(0)
 	for !r.crowded() {
@@ -182,14 +181,14 @@ func (r *Run) take(spare *[]*block) *block {
 	return b
 }
 
-// crowded says whether as many blocks are under way as a large GPU holds at once; a kernel may rely on no more.
+// crowded reports whether as many blocks are running as a large GPU holds at once. A kernel cannot rely on more.
 func (r *Run) crowded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.suspended) >= residentThreads/((r.threads+warpSize-1)/warpSize*warpSize)
 }
 
-// newBlock makes what a block needs; it is used again for later blocks.
+// newBlock makes a block, which is reused for later blocks.
 func (r *Run) newBlock() *block {
 	b := &block{run: r, threads: r.threads, shared: make([]byte, r.sharedBytes)}
 	for range (r.threads + warpSize - 1) / warpSize {
@@ -198,7 +197,7 @@ func (r *Run) newBlock() *block {
 	return b
 }
 
-// begin readies the block for place n of the grid.
+// begin prepares the block for place n of the grid.
 func (b *block) begin(n uint64) {
 	g := b.run.grid
 	b.index = [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
@@ -240,7 +239,7 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 	return false, nil
 }
 
-// special is the array of a special register.
+// special returns the array of a special register.
 func (b *block) special(w *warp, s specialSlot) *lanes {
 	same := func(v uint64) *lanes {
 		if b.other == nil {

@@ -1,4 +1,4 @@
-// Memory: loads, stores, atomics and copies, each access checked against the memory that the launch may touch.
+// Memory: loads, stores, atomics and copies. Each access is checked against the memory that the launch may access.
 
 package simt
 
@@ -11,10 +11,10 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// nearby is how many instructions remember where they last found their memory. A power of two.
+// nearby is how many instructions remember the memory of their last access. A power of two.
 const nearby = 8
 
-// global checks an access to global memory. near is where this instruction's last access was.
+// global checks an access to global memory. near is the memory of this instruction's last access.
 func (x *exec) global(address uint64, size, lane int, near *span) unsafe.Pointer {
 	if address >= near.lo && address+uint64(size) <= near.hi && address+uint64(size) > address {
 		return pointer(address)
@@ -22,7 +22,7 @@ func (x *exec) global(address uint64, size, lane int, near *span) unsafe.Pointer
 	return x.search(address, size, lane, near)
 }
 
-// search looks an address up among all that the launch may touch.
+// search looks up an address in all memory that the launch may access.
 func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer {
 	r := x.block.run
 	end := address + uint64(size)
@@ -53,7 +53,7 @@ func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer
 	return nil
 }
 
-// away is how far an address lies outside.
+// away returns how far an address lies outside the span.
 func (s span) away(address uint64) uint64 {
 	switch {
 	case address >= s.hi:
@@ -88,7 +88,7 @@ func pointer(address uint64) unsafe.Pointer {
 // sharedAt checks an access to the block's shared memory.
 func (x *exec) sharedAt(offset uint64, size, lane int) unsafe.Pointer {
 	if n := uint64(len(x.block.shared)); offset >= n || uint64(size) > n-offset {
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, of which the block has %d", size, int64(offset), n)
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, int64(offset), n)
 	}
 	return unsafe.Pointer(&x.block.shared[offset])
 }
@@ -97,7 +97,7 @@ func (x *exec) sharedAt(offset uint64, size, lane int) unsafe.Pointer {
 func (x *exec) localAt(offset uint64, size, lane int) unsafe.Pointer {
 	n := uint64(x.block.run.kernel.stack)
 	if offset >= n || uint64(size) > n-offset {
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of local memory, of which a thread has %d", size, int64(offset), n)
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of local memory, but a thread has only %d bytes", size, int64(offset), n)
 	}
 	return unsafe.Pointer(&x.warp.local[uint64(lane)*n+offset])
 }
@@ -106,7 +106,7 @@ func (x *exec) localAt(offset uint64, size, lane int) unsafe.Pointer {
 func (x *exec) paramAt(offset uint64, size, lane int) unsafe.Pointer {
 	p := x.block.run.params
 	if offset >= uint64(len(p)) || uint64(size) > uint64(len(p))-offset {
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of the parameters, which have %d", size, int64(offset), len(p))
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of the parameters, which have only %d bytes", size, int64(offset), len(p))
 	}
 	return unsafe.Pointer(&p[offset])
 }
@@ -123,14 +123,14 @@ func (x *exec) resolve(address uint64, size, lane int) unsafe.Pointer {
 	case inParam:
 		return x.paramAt(address&inWindow, size, lane)
 	}
-	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which is no memory", size, address)
+	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, where there is no memory", size, address)
 	return nil
 }
 
-// memoryAt finds the memory of an access of a certain space; near is the instruction's own.
+// memoryAt finds the memory of an access to one space.
 type memoryAt func(x *exec, address uint64, size, lane int) unsafe.Pointer
 
-// finder is how accesses of a space are found.
+// finder returns the function that finds the memory of accesses to a space.
 func finder(space ptx.Space, near int) memoryAt {
 	switch space {
 	case ptx.Shared, ptx.SharedCluster:
@@ -182,7 +182,7 @@ func load(find memoryAt, base int, offset uint64, targets []int, size int, read 
 	}
 }
 
-// read is a value of 1, 2, 4 or 8 bytes.
+// read reads a value of 1, 2, 4 or 8 bytes.
 func read(p unsafe.Pointer, size int) uint64 {
 	switch size {
 	case 1:
@@ -209,7 +209,7 @@ func write(p unsafe.Pointer, size int, v uint64) {
 	}
 }
 
-// readStrong is read where another thread may write at the same time.
+// readStrong is like read, for memory that another thread may write at the same time.
 func readStrong(p unsafe.Pointer, size int) uint64 {
 	switch size {
 	case 4:
@@ -220,7 +220,7 @@ func readStrong(p unsafe.Pointer, size int) uint64 {
 	return read(p, size)
 }
 
-// writeStrong is write where another thread may read or write at the same time.
+// writeStrong is like write, for memory that another thread may read or write at the same time.
 func writeStrong(p unsafe.Pointer, size int, v uint64) {
 	switch size {
 	case 4:
@@ -251,7 +251,7 @@ func store(find memoryAt, base int, offset uint64, sources []int, size int, writ
 	}
 }
 
-// update carries out an atomic operation on 2, 4 or 8 bytes and returns what was there.
+// update does an atomic operation on 2, 4 or 8 bytes and returns the old value.
 func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 	switch size {
 	case 8:
@@ -269,7 +269,7 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 			}
 		}
 	}
-	// Two bytes are part of a word of four.
+	// Two bytes are updated as part of a four-byte word.
 	shift := 8 * (uintptr(p) & 2)
 	word := (*uint32)(unsafe.Add(p, -int(uintptr(p)&2)))
 	for {
@@ -282,7 +282,7 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 	}
 }
 
-// combine is what an atomic operation makes of the old value and its operands.
+// combine computes the new value of an atomic operation from the old value and the operands.
 type combine func(old, b, c uint64) uint64
 
 // atomics is atom (with a target) and red (target -1).
@@ -309,7 +309,7 @@ func atomics(find memoryAt, base int, offset uint64, target, b, c, size int, f c
 	}
 }
 
-// combiner is the operation of an atom or red.
+// combiner returns the operation of an atom or red.
 func combiner(mod ptx.Mod, t ptx.Type) combine {
 	bitsOf := t.Bits()
 	signed := t.Signed()
@@ -371,7 +371,7 @@ func combiner(mod ptx.Mod, t ptx.Type) combine {
 	return nil
 }
 
-// copyAsync is cp.async: it copies at once, which is one of the times at which it may.
+// copyAsync is cp.async. It copies at once, which is allowed.
 func copyAsync(toBase int, toOffset uint64, fromBase int, fromOffset uint64, size int, used int) op {
 	shared, global := finder(ptx.Shared, 1), finder(ptx.Global, 2)
 	return func(x *exec, m uint32) {

@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// slotOf makes a slot for something that is no register.
+// slotOf returns the slot of something that is not a register.
 func (c *compiler) slotOf(e extra) int {
 	if at, ok := c.extras[e]; ok && e.constant == nil {
 		return at
@@ -22,7 +22,7 @@ func (c *compiler) slotOf(e extra) int {
 	return at
 }
 
-// constant is the slot of a value that all lanes share.
+// constant returns the slot of a value that all lanes share.
 func (c *compiler) constant(v uint64) int {
 	if at, ok := c.constants[v]; ok {
 		return at
@@ -36,12 +36,12 @@ func (c *compiler) constant(v uint64) int {
 	return at
 }
 
-// source is the slot of an operand that an instruction reads as a type.
+// source returns the slot of an operand that an instruction reads as a type.
 func (c *compiler) source(o ptx.Operand, t ptx.Type) int {
 	switch o.Kind {
 	case ptx.RegisterKind:
 		if o.Part != ptx.Whole || o.Value != 0 || o.Negated || c.f.Registers[o.Index].Type == ptx.Pred {
-			c.refuse("an operand of this form is not known")
+			c.refuse("an operand of this form is not supported")
 			return c.scratch
 		}
 		return int(c.registers[o.Index])
@@ -58,11 +58,11 @@ func (c *compiler) source(o ptx.Operand, t ptx.Type) int {
 	case ptx.Discard:
 		return c.scratch
 	}
-	c.refuse("an operand of this form is not known")
+	c.refuse("an operand of this form is not supported")
 	return c.scratch
 }
 
-// floatConstant is an immediate as the bits of a type.
+// floatConstant returns an immediate as the bits of a type.
 func floatConstant(o ptx.Operand, t ptx.Type) uint64 {
 	if s, small := formatOf(t); small {
 		return s.narrow(o.Float(), rounding{})
@@ -79,7 +79,7 @@ func floatConstant(o ptx.Operand, t ptx.Type) uint64 {
 	return uint64(o.Value)
 }
 
-// special is the slot of a special register. Those that change while a kernel runs are read by instructions of their own.
+// special returns the slot of a special register. Registers that change while a kernel runs are read by instructions instead.
 func (c *compiler) special(o ptx.Operand) int {
 	part := 0
 	switch o.Part {
@@ -99,7 +99,7 @@ func (c *compiler) special(o ptx.Operand) int {
 	return c.slotOf(extra{special: specialSlot{s, part}})
 }
 
-// target is the slot that an instruction writes.
+// target returns the slot that an instruction writes.
 func (c *compiler) target(o ptx.Operand) int {
 	switch {
 	case o.Kind == ptx.Discard:
@@ -107,16 +107,16 @@ func (c *compiler) target(o ptx.Operand) int {
 	case o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.f.Registers[o.Index].Type != ptx.Pred:
 		return int(c.registers[o.Index])
 	}
-	c.refuse("a result of this form is not known")
+	c.refuse("a result of this form is not supported")
 	return c.scratch
 }
 
-// isPredicate says whether an operand is a predicate register.
+// isPredicate reports whether an operand is a predicate register.
 func (c *compiler) isPredicate(o ptx.Operand) bool {
 	return o.Kind == ptx.RegisterKind && c.f.Registers[o.Index].Type == ptx.Pred
 }
 
-// predicate is the number of a predicate that an instruction writes.
+// predicate returns the number of a predicate that an instruction writes.
 func (c *compiler) predicate(o ptx.Operand) int {
 	if o.Kind == ptx.Discard {
 		return c.fn.preds - 1
@@ -144,7 +144,7 @@ func (c *compiler) truth(o ptx.Operand) func(x *exec) uint32 {
 	return func(x *exec) uint32 { return x.p[p] }
 }
 
-// addressOf is the slot of a variable's address; as a value it is generic for parameters, else in the variable's own space.
+// addressOf returns the slot of a variable's address. As a value, it is generic for parameters, else in the variable's own space.
 func (c *compiler) addressOf(id ptx.VariableID, offset int64, value bool) int {
 	m := c.program.module
 	v := &m.Variables[id]
@@ -164,11 +164,11 @@ func (c *compiler) addressOf(id ptx.VariableID, offset int64, value bool) int {
 		}
 		return c.constant(address)
 	}
-	c.refuse("the variable " + v.Name + " has no place here")
+	c.refuse("the variable " + v.Name + " is not accessible here")
 	return c.scratch
 }
 
-// parameter is where a parameter of the kernel lies.
+// parameter returns the offset of a kernel's parameter.
 func (c *compiler) parameter(id ptx.VariableID) (int64, bool) {
 	entry := c.kernel.entry.f
 	for i, p := range entry.Params {
@@ -179,24 +179,24 @@ func (c *compiler) parameter(id ptx.VariableID) (int64, bool) {
 	return 0, false
 }
 
-// address takes a memory operand apart: the slot of its base, what is added, and the space where it is.
+// address splits a memory operand into the slot of its base, an offset, and its space.
 func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uint64, where ptx.Space) {
 	if o.Kind == ptx.TextureAddress || o.Kind != ptx.Address || o.Scaled || o.Part != ptx.Whole {
-		c.refuse("an address of this form is not known")
+		c.refuse("an address of this form is not supported")
 		return c.scratch, 0, space
 	}
 	if o.Extra < 0 {
 		if o.Index < 0 {
 			return c.constant(uint64(o.Value)), 0, space
 		}
-		if space == ptx.Param { // the address was taken, which made it generic
+		if space == ptx.Param { // its address was taken, so it is generic
 			space = ptx.Generic
 		}
 		return int(c.registers[o.Index]), uint64(o.Value), space
 	}
 	id := ptx.VariableID(o.Extra)
 	if o.Index >= 0 {
-		c.refuse("an address of a variable and a register is not known")
+		c.refuse("an address of a variable plus a register is not supported")
 		return c.scratch, 0, space
 	}
 	v := &c.program.module.Variables[id]
@@ -211,7 +211,7 @@ func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uin
 	return c.addressOf(id, o.Value, false), 0, space
 }
 
-// finder is how an instruction finds its memory.
+// finder returns the function that finds an instruction's memory.
 func (c *compiler) finder(space ptx.Space) memoryAt {
 	if space == ptx.Param {
 		return func(x *exec, address uint64, size, lane int) unsafe.Pointer { return x.paramAt(address, size, lane) }
@@ -220,7 +220,7 @@ func (c *compiler) finder(space ptx.Space) memoryAt {
 	return finder(space, c.memories%nearby)
 }
 
-// slots are the slots of a value or of the elements of a vector.
+// slots returns the slots of a value, or of the elements of a vector.
 func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
 	if o.Kind != ptx.Vector {
 		return []int{each(o)}

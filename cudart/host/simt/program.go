@@ -1,4 +1,4 @@
-// Programs: a module's variables in memory, and its entries made ready to run.
+// Programs: a module's variables in memory, and its compiled entries.
 
 package simt
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// Generic addresses of memory that is not global have one of these in their top byte. Addresses of a process never do.
+// Generic addresses of memory that is not global have one of these values in their top byte. Real addresses never do.
 const (
 	windowShift = 56
 	inShared    = uint64(1) << windowShift
@@ -33,7 +33,7 @@ type Program struct {
 	Name   string // for messages
 	module *ptx.Module
 	memory []byte   // of all global and constant variables
-	places []uint64 // by variable: its address, where it has one
+	places []uint64 // by variable: its address, if it has one
 	ranges []span   // the variables of memory, in order
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type Program struct {
 // span is memory from lo up to hi.
 type span struct{ lo, hi uint64 }
 
-// Load lays out a module's variables and fills in what they start with.
+// Load lays out a module's variables and fills in their initial values.
 func Load(name string, m *ptx.Module) (*Program, error) {
 	p := &Program{Name: name, module: m, places: make([]uint64, len(m.Variables)), kernels: map[ptx.FunctionID]*Kernel{}}
 	total := int64(0)
@@ -80,7 +80,7 @@ func Load(name string, m *ptx.Module) (*Program, error) {
 	return p, nil
 }
 
-// initialise fills a variable's memory; addresses in it become those of this program.
+// initialise fills a variable's memory. Addresses in it are replaced by those of this program.
 func (p *Program) initialise(v *ptx.Variable, to []byte) error {
 	copy(to, v.Init)
 	for _, r := range v.Relocate {
@@ -115,7 +115,7 @@ func (p *Program) Variable(name string) ([]byte, bool) {
 	return p.memory[start : start+uint64(p.module.Variables[id].Size)], true
 }
 
-// Kernel compiles an entry. What it cannot run is an [*UnsupportedError].
+// Kernel compiles an entry. If it cannot run an instruction, the error is an [*UnsupportedError].
 func (p *Program) Kernel(entry string) (*Kernel, error) {
 	id, ok := p.module.Function(entry)
 	if ok {
@@ -137,7 +137,7 @@ func (p *Program) Kernel(entry string) (*Kernel, error) {
 	return k, nil
 }
 
-// Kernel is an entry that can be launched, any number of times at once.
+// Kernel is an entry that can be launched. Any number of launches may run at the same time.
 type Kernel struct {
 	program   *Program
 	entry     *function
@@ -150,15 +150,15 @@ type Kernel struct {
 	limits    ptx.Limits
 }
 
-// param is where a parameter lies in the bytes that a launch passes.
+// param is the place of a parameter in the bytes that a launch passes.
 type param struct {
 	offset, size int64
 }
 
-// Params is the number of parameters.
+// Params returns the number of parameters.
 func (k *Kernel) Params() int { return len(k.params) }
 
-// ParamSizes are the bytes of each parameter.
+// ParamSizes returns the size of each parameter in bytes.
 func (k *Kernel) ParamSizes() []int {
 	sizes := make([]int, len(k.params))
 	for i, p := range k.params {
@@ -167,10 +167,10 @@ func (k *Kernel) ParamSizes() []int {
 	return sizes
 }
 
-// SharedBytes is how much shared memory a block needs beside what a launch adds.
+// SharedBytes returns how much shared memory a block needs in addition to the launch's dynamic shared memory.
 func (k *Kernel) SharedBytes() int64 { return k.shared }
 
-// MaxThreads is how many threads a block may have, as the kernel's directives say; 0 where they say nothing.
+// MaxThreads returns the most threads per block that the kernel's directives allow; 0 if they set no limit.
 func (k *Kernel) MaxThreads() int {
 	n := k.limits.MaxThreads
 	if k.limits.RequiredThreads[0] > 0 {

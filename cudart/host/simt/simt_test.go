@@ -256,8 +256,8 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"null", "mov.u64 %rd1, 0; ld.global.u32 %r1, [%rd1];", "an access through a null pointer", simt.OutOfBounds},
 		{"misaligned", "ld.global.u32 %r1, [%out+2];", "an access of 4 bytes at an address that is not a multiple of 4", simt.Misaligned},
 		{"trap", "trap;", "the kernel stopped itself (trap)", simt.Trapped},
-		{"barrier", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.sync 1; bra OUT; HERE: bar.sync 2; OUT:", "wait for ever", simt.Stuck},
-		{"lanes", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.warp.sync -1; bra OUT; HERE: shfl.sync.idx.b32 %r1, %me, 0, 31, -1; bar.sync 0; OUT:", "wait for ever", simt.Stuck},
+		{"barrier", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.sync 1; bra OUT; HERE: bar.sync 2; OUT:", "wait forever", simt.Stuck},
+		{"lanes", "setp.lt.u32 %p1, %me, 5; @%p1 bra HERE; bar.warp.sync -1; bra OUT; HERE: shfl.sync.idx.b32 %r1, %me, 0, 31, -1; bar.sync 0; OUT:", "wait forever", simt.Stuck},
 		{"no function", "mov.u64 %rd1, 42; f: .callprototype _ (); call %rd1, (), f;", "a call through the address 0x2a", simt.BadCall},
 	} {
 		t.Run(c.name, func(t *testing.T) {

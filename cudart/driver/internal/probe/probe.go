@@ -1,4 +1,4 @@
-// C functions written in assembly, for tests of the walkers that need no C compiler. Never part of a program.
+// C functions written in assembly, so that the tests of the walkers need no C compiler.
 
 // Package probe has functions with the C calling convention that record how they were called.
 package probe
