@@ -333,6 +333,6 @@ func TestVerifyKeptBuffers(t *testing.T) {
 	for _, kept := range [][]dag.BufferID{{out, sum}, {first, sum}, {sum, sum}, {-1, sum}, {sum, 9}} {
 		wrong := plantest.ClonePlan(p)
 		wrong.Kept = kept
-		require.ErrorContains(t, Verify(g, wrong), "it must list device buffers once, by id: plan this graph again", kept)
+		require.ErrorContains(t, Verify(g, wrong), "the list must have device buffers only, each once, in the order of ids: plan this graph again", kept)
 	}
 }

@@ -696,7 +696,7 @@ func TestGraphsWaitInAnyOrder(t *testing.T) {
 	require.NoError(t, g.Close())
 	for _, wrong := range []int32{2, 3, -1} {
 		_, err = p.BuildGraph(nodes, [][]int32{nil, nil, {wrong}}, cudart.GraphOptions{})
-		require.EqualError(t, err, fmt.Sprintf(`node "c": it waits for command %d of 3`, wrong))
+		require.EqualError(t, err, fmt.Sprintf(`node "c": it waits for command %d, but there are 3 commands`, wrong))
 	}
 	for i := range nodes {
 		nodes[i].Label = string(rune('a' + i))
