@@ -752,7 +752,7 @@ func TestKernelsFromPTXOnCPU(t *testing.T) {
 	case os.Getenv("DAGRUN_LONG") != "":
 		limit = 1 << 24
 	case testing.Short():
-		limit = 1 << 12
+		limit = 1 << 10
 	}
 	checkKernels(t, interpreter(t), limit, fromPTX)
 }

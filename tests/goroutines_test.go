@@ -1,0 +1,66 @@
+// Packages that the race detector need not watch: .ci/run leaves them out, and here is why it may.
+
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sequential finds in .ci/run which packages the race step leaves out.
+var sequential = regexp.MustCompile(`(?m)^sequential='([^']+)'$`)
+
+// Packages that .ci/run calls sequential start no goroutines, and share nothing between those of their callers but pools. A race in them
+// could only be one of their callers, and those run in the race step.
+func TestSequentialPackagesStartNoGoroutines(t *testing.T) {
+	script, err := os.ReadFile("../.ci/run")
+	require.NoError(t, err)
+	found := sequential.FindSubmatch(script)
+	require.NotNil(t, found, ".ci/run has a line sequential='...'")
+	pattern := regexp.MustCompile(string(found[1]))
+	files := token.NewFileSet()
+	packages := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && entry.Name() != "..") {
+			if err == nil {
+				err = filepath.SkipDir
+			}
+			return err
+		}
+		folder := "github.com/dagrun/dagrun" + strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "..")
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || !pattern.MatchString(folder) {
+			return nil
+		}
+		packages[folder] = true
+		file, err := parser.ParseFile(files, path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a goroutine in a package that .ci/run calls sequential", files.Position(n.Pos()))
+			case *ast.ImportSpec:
+				if slices.Contains([]string{`"sync/atomic"`, `"golang.org/x/sync/errgroup"`}, n.Path.Value) {
+					t.Errorf("%s: %s in a package that .ci/run calls sequential", files.Position(n.Pos()), n.Path.Value)
+				}
+			case *ast.SelectorExpr:
+				if from, ok := n.X.(*ast.Ident); ok && from.Name == "sync" && n.Sel.Name != "Pool" {
+					t.Errorf("%s: sync.%s in a package that .ci/run calls sequential", files.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+		return nil
+	}))
+	for _, must := range []string{"dag", "planner", "planner/proof", "kernels/ptx"} {
+		require.True(t, packages["github.com/dagrun/dagrun/"+must], "%s is looked at", must)
+	}
+}
