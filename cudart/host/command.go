@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -310,6 +311,9 @@ func (c *command) execute(w *worker) {
 	case cudart.CopyMemory, cudart.SetMemory:
 		crashed = w.split(c, (c.bytes+copyPart-1)/copyPart)
 	}
+	if c.platform.options.Sanitize != simt.CheckNothing {
+		c.markWritten()
+	}
 	if crashed != nil {
 		c.device.poison(c.crashed(crashed))
 		return
@@ -324,7 +328,30 @@ func (c *command) execute(w *worker) {
 	}
 }
 
-// launch runs the kernel from its PTX, or runs its Go reference. The reference's Spans may panic too.
+// markWritten notes what the command has written: what it declares, or else all that it was given. A kernel that was checked has noted
+// it itself.
+func (c *command) markWritten() {
+	if c.kind == cudart.LaunchKernel && c.kernel.interpreter != nil {
+		return
+	}
+	declared := slices.ContainsFunc(c.accesses, func(a cudart.Access) bool { return a.Write })
+	for _, u := range c.uses {
+		switch m := u.memory; {
+		case m == nil || m.written == nil || u.arg == source:
+		case !declared:
+			m.written.Mark(uint64(u.ptr), u.bytes)
+		default:
+			for _, a := range c.accesses {
+				lo, hi := max(a.Ptr, u.ptr), min(a.Ptr+cudart.Ptr(a.Bytes), u.ptr+cudart.Ptr(u.bytes))
+				if a.Write && lo < hi {
+					m.written.Mark(uint64(lo), int64(hi-lo))
+				}
+			}
+		}
+	}
+}
+
+// launch runs the kernel: from its PTX, or its reference, whose Spans may panic too.
 func (c *command) launch(w *worker) (crashed *crash) {
 	if c.kernel.interpreter != nil {
 		return c.interpret(w)

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 )
 
 // place is the kind of memory of an allocation.
@@ -51,6 +52,8 @@ type memory struct {
 	guards bool
 	live   atomic.Bool
 	shadow shadow
+	// written is what anybody has written, on a device whose kernels are checked.
+	written *simt.Written
 }
 
 func (m *memory) end() cudart.Ptr { return m.base + cudart.Ptr(m.bytes) }
@@ -160,6 +163,9 @@ func (p *Platform) allocate(call string, kind place, device int32, bytes int64) 
 	if p.options.Perturb != 0 {
 		// Contents are unspecified, so do not let a program that reads unwritten memory find zeros.
 		fill(unsafe.Slice((*byte)(m.data), min(bytes, maxGarbage)), byte(p.options.Perturb)|0x40)
+	}
+	if kind == onDevice && p.options.Sanitize != simt.CheckNothing {
+		m.written = simt.NewWritten(uint64(m.base), bytes)
 	}
 	if guards {
 		p.memory.guarded++

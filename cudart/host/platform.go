@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	CheckOrder bool
 	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
 	References map[string]kernels.Reference
+	// Sanitize is what kernels that run from their PTX are checked for, beside the bounds and the alignment of each access.
+	Sanitize simt.Check
 	// PTX runs every kernel from its PTX, those with a Go version too.
 	PTX bool
 	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.

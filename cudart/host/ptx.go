@@ -4,6 +4,7 @@ package host
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +66,8 @@ func (i interpreted) part(lo, hi int64) {
 
 // interpret runs a launch from the kernel's PTX.
 func (c *command) interpret(w *worker) *crash {
-	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: c.platform.options.Print}
+	options := &c.platform.options
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: options.Print, Check: options.Sanitize}
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits}
 		if v.Pointer {
@@ -73,6 +75,9 @@ func (c *command) interpret(w *worker) *crash {
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
+					if w := u.memory.written; w != nil && !slices.Contains(launch.Written, w) {
+						launch.Written = append(launch.Written, w)
+					}
 				}
 			}
 		}
@@ -97,6 +102,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 	status := map[simt.FaultKind]status{
 		simt.OutOfBounds: illegalAddress, simt.Misaligned: misalignedAddress, simt.Trapped: launchFailed, simt.Stuck: launchFailed,
 		simt.Overflowed: illegalAddress, simt.BadCall: launchFailed, simt.Stopped: launchFailed,
+		simt.Uninitialised: launchFailed, simt.Race: launchFailed, simt.Diverged: launchFailed,
 	}[fault.Kind]
 	return c.fail(status, "%v", fault)
 }

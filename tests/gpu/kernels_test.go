@@ -24,6 +24,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
@@ -739,8 +740,8 @@ func TestKernelsOnCPU(t *testing.T) {
 
 // TestWholeLibraryLoads also tells how long the driver takes for it, and what each kernel occupies.
 // interpreter is a CPU device that runs every kernel from its PTX.
-func interpreter(t testing.TB) *host.Platform {
-	p := must[*host.Platform](t)(host.Open(host.Options{PTX: true}))
+func interpreter(t testing.TB, check simt.Check) *host.Platform {
+	p := must[*host.Platform](t)(host.Open(host.Options{PTX: true, Sanitize: check}))
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
 }
@@ -754,7 +755,16 @@ func TestKernelsFromPTXOnCPU(t *testing.T) {
 	case testing.Short():
 		limit = 1 << 10
 	}
-	checkKernels(t, interpreter(t), limit, fromPTX)
+	checkKernels(t, interpreter(t, simt.CheckNothing), limit, fromPTX)
+}
+
+// Nothing in the library's own PTX is a fault.
+func TestKernelsFromPTXAreClean(t *testing.T) {
+	limit := int64(1 << 12)
+	if os.Getenv("DAGRUN_LONG") != "" {
+		limit = 1 << 18
+	}
+	checkKernels(t, interpreter(t, simt.CheckFull), limit, fromPTX)
 }
 
 func TestWholeLibraryLoads(t *testing.T) {

@@ -67,6 +67,7 @@ func (c *compiler) cut() {
 			continue
 		}
 		b.last = int32(i)
+		c.operands = operands{}
 		f := c.instruction()
 		if f == nil {
 			continue
@@ -74,7 +75,9 @@ func (c *compiler) cut() {
 		if alone(c.in) {
 			b.need = c.need()
 		}
-		if g := c.guardOf(c.in); g.register >= 0 {
+		c.operands.guard = c.guardOf(c.in)
+		b.operands = append(b.operands, c.operands)
+		if g := c.operands.guard; g.register >= 0 {
 			inner := f
 			f = func(x *exec, m uint32) {
 				if m = g.mask(x, m); m != 0 {

@@ -87,6 +87,15 @@ func (w *warp) child(parent *frame, c *call, callee *function, back int32) *fram
 
 // pass copies the arguments.
 func (w *warp) pass(from, to *frame, c *call, mask uint32) {
+	if w.valid != nil {
+		for m := mask; m != 0; m &= m - 1 {
+			start := int64(firstLane(m))*w.x.block.run.kernel.stack + to.local
+			clear(w.valid[start : start+to.fn.frame])
+		}
+		for _, u := range to.undefined {
+			u.lanes &^= mask
+		}
+	}
 	for i, a := range c.args {
 		if i < len(to.fn.params) {
 			w.move(from, a, to, to.fn.params[i], mask)
@@ -122,6 +131,12 @@ func (w *warp) move(from *frame, a place, to *frame, b place, mask uint32) {
 			target = w.stack(lane, to.local+b.offset, b.size)
 		}
 		copy(target, source)
+		if b.slot < 0 && w.valid != nil {
+			start := int64(lane)*w.x.block.run.kernel.stack + to.local + b.offset
+			for i := range b.size {
+				w.valid[start+i] = 1
+			}
+		}
 	}
 }
 

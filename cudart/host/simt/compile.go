@@ -3,7 +3,9 @@
 package simt
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -36,7 +38,7 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 		if k.functions[id] != nil {
 			return
 		}
-		fn := &function{f: &m.Functions[id], id: id}
+		fn := &function{f: &m.Functions[id], id: id, number: uint32(len(order))}
 		k.functions[id] = fn
 		order = append(order, fn)
 	}
@@ -58,8 +60,16 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	for _, fn := range order {
 		l.layShared(fn)
 	}
+	k.list = order
 	k.shared = l.sharedEnd
 	k.open = alignUp(l.sharedEnd, max(16, l.openAlign))
+	for id, at := range l.shared {
+		if at < 0 {
+			at = k.open
+		}
+		k.names = append(k.names, sharedName{at, m.Variables[id].Name})
+	}
+	slices.SortFunc(k.names, func(a, b sharedName) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
 	for _, fn := range order {
 		c := &compiler{linker: l, fn: fn, f: fn.f}
 		if err := c.function(); err != nil {
@@ -199,13 +209,15 @@ type compiler struct {
 	f  *ptx.Function
 	in *ptx.Instruction
 
-	registers []int32 // by register: its slot, or its number among the predicates
-	locals    map[ptx.VariableID]int64
-	extras    map[extra]int // by content: its slot
-	constants map[uint64]int
-	scratch   int // a slot for unused results
-	memories  int // how many instructions access global memory
-	problem   error
+	registers      []int32 // by register: its slot, or its number among the predicates
+	locals         map[ptx.VariableID]int64
+	extras         map[extra]int // by what it holds: its slot
+	constants      map[uint64]int
+	operands       operands // of the instruction that is compiled
+	scratch        int      // a slot for results that nobody wants
+	parameterSpace bool     // the last address was of a parameter
+	memories       int      // how many instructions access global memory
+	problem        error
 }
 
 // refuse stores the first instruction that cannot be run.

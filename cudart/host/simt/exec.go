@@ -26,14 +26,17 @@ type op func(x *exec, m uint32)
 
 // exec is the state that an instruction works on.
 type exec struct {
-	s     []*lanes // registers, constants and special registers, by slot
-	p     []uint32 // predicates
-	frame *frame
-	warp  *warp
-	block *block
-	at    int32        // the instruction that runs
-	polls bool         // it has read memory that other threads write since the last backward jump
-	near  [nearby]span // memory of the last global accesses, by instruction
+	s         []*lanes // registers, constants and special registers, by slot
+	p         []uint32 // predicates
+	frame     *frame
+	warp      *warp
+	block     *block
+	at        int32        // the instruction that runs
+	steps     uint64       // instructions that its lanes have run since the block last gave way
+	check     *checker     // nil: bounds and alignment are all that is checked
+	sameValue bool         // the store that runs leaves memory as it is
+	polls     bool         // since the last jump back it has read what other threads write
+	near      [nearby]span // where the last global accesses were, by instruction
 }
 
 // ending tells how a basic block ends.
@@ -52,17 +55,18 @@ const (
 
 // basic is a basic block: instructions for all its lanes, and how it ends.
 type basic struct {
-	ops   []op
-	at    []int32                        // by op: its instruction
-	need  func(x *exec, m uint32) uint32 // the lanes that must have arrived before it runs; nil: none
-	end   ending
-	last  int32 // the instruction that ends it
-	guard guard
-	to    int32   // endJump
-	table []int32 // endTable
-	index int     // endTable: the slot
-	call  *call
-	bar   *barrierOp
+	ops      []op
+	at       []int32                        // by op: its instruction
+	operands []operands                     // by op
+	need     func(x *exec, m uint32) uint32 // the lanes that must have come before it runs; nil: none
+	end      ending
+	last     int32 // the instruction that ends it
+	guard    guard
+	to       int32   // endJump
+	table    []int32 // endTable
+	index    int     // endTable: the slot
+	call     *call
+	bar      *barrierOp
 }
 
 // guard is the predicate of an instruction; register -1 stands for none.
@@ -90,7 +94,8 @@ type function struct {
 	preds   int
 	extras  []extra // the slots after them
 	frame   int64   // bytes of a lane's local memory
-	results []place // where results are stored
+	number  uint32  // among the kernel's functions
+	results []place // where they are left
 	params  []place
 }
 
@@ -117,16 +122,17 @@ type place struct {
 
 // frame is one call of a function. Lanes that made the same chain of calls share it.
 type frame struct {
-	fn       *function
-	parent   *frame
-	back     int32 // the block of the parent that follows the call
-	call     *call
-	depth    int32
-	local    int64 // where its local memory starts
-	carry    uint32
-	s        []*lanes
-	p        []uint32
-	children map[*call]*frame
+	fn        *function
+	parent    *frame
+	back      int32 // the block of the parent that follows the call
+	call      *call
+	depth     int32
+	local     int64 // where its local memory starts
+	carry     uint32
+	s         []*lanes
+	p         []uint32
+	children  map[*call]*frame
+	undefined map[int]*undefinedLanes // registers that hold what nobody wrote, by slot
 }
 
 // group is the lanes at the start of the same basic block of the same frame.
@@ -149,6 +155,7 @@ type warp struct {
 	idle   bool // all its groups poll memory that other threads write
 	top    *frame
 	local  []byte // 32 stacks, one after the other
+	valid  []byte // by byte of local: not 0 once it was written; nil where nothing is checked
 	lane   lanes
 	tid    [3]lanes
 	x      exec
@@ -206,11 +213,21 @@ func (w *warp) begin(b *block, index, threads int) {
 		}
 		w.top = w.newFrame(b, b.run.kernel.entry, nil, nil, 0)
 		w.local = make([]byte, warpSize*b.run.kernel.stack)
+		if b.run.Check != CheckNothing {
+			w.valid = make([]byte, len(w.local))
+			w.x.check = &checker{level: b.run.Check}
+		}
 	} else {
 		clear(w.slots)
 		clear(w.top.p)
 		clear(w.local)
+		clear(w.valid)
 		w.top.carry = 0
+		w.top.undefined = nil
+	}
+	if w.x.check != nil {
+		w.x.check.block = uint32(b.number) + 1
+		w.x.check.order.begin()
 	}
 	for i := range warpSize {
 		t := b.thread(index*warpSize + i)
@@ -362,14 +379,22 @@ func (w *warp) step(g *group) bool {
 			g.mask = part
 			g.pc++
 			w.groups = append(w.groups, rest)
+			if g.frame.undefined != nil {
+				x.follow(&b.operands[0], part)
+			}
 			b.ops[0](x, part)
 			w.wake()
 			return false
 		}
 	}
-	for i, f := range b.ops {
-		x.at = b.at[i]
-		f(x, mask)
+	x.steps += uint64(len(b.ops)+1) * uint64(bits.OnesCount32(mask))
+	if x.check != nil {
+		x.checkedOps(b, mask)
+	} else {
+		for i, f := range b.ops {
+			x.at = b.at[i]
+			f(x, mask)
+		}
 	}
 	x.at = b.last
 	if b.need != nil && len(w.groups) > 1 {
@@ -402,7 +427,18 @@ func (w *warp) step(g *group) bool {
 	return w.end(g, b, mask)
 }
 
-// polled counts a backward jump of a group, and reports whether the group yields, because it may wait for a value of another thread.
+// checkedOps runs a block's instructions and follows undefined values.
+func (x *exec) checkedOps(b *basic, mask uint32) {
+	for i, f := range b.ops {
+		x.at = b.at[i]
+		if x.frame.undefined != nil {
+			x.follow(&b.operands[i], mask)
+		}
+		f(x, mask)
+	}
+}
+
+// polled notes that a group jumped back, and says whether it gives way: it may be waiting for a value that another thread writes.
 func (w *warp) polled(g *group) bool {
 	if !w.x.polls {
 		g.polls = 0
@@ -499,6 +535,16 @@ type block struct {
 	bars    [barriers]barrier
 	ctaid   [3]lanes
 	other   map[specialSlot]*lanes
+
+	// What is checked needs the rest.
+	number   uint64 // in the grid
+	now      uint32 // the count of synchronisations; it goes on from block to block, so that what earlier blocks did is past
+	base     uint32 // the time before which all accesses of the block are past
+	pairs    [][]uint32
+	acquired []seen
+	board    board
+	history  *blockHistory
+	pending  *Fault // to be reported at the next barrier or at the end
 }
 
 // barrier is one of a block's barriers.
@@ -507,6 +553,8 @@ type barrier struct {
 	here   int
 	ones   int // threads whose predicate was true
 	counts bool
+	arrive bool     // some came without waiting
+	times  []uint32 // by warp: when it came, where that is checked
 }
 
 // barrierOp is a bar or barrier instruction.
@@ -520,9 +568,11 @@ type barrierOp struct {
 	negated bool
 }
 
-// thread returns the index of a thread in its block.
-func (b *block) thread(i int) [3]uint32 {
-	n := b.run.block
+// thread is the index of a thread in its block.
+func (b *block) thread(i int) [3]uint32 { return b.run.threadIndex(i) }
+
+func (r *Run) threadIndex(i int) [3]uint32 {
+	n := r.block
 	return [3]uint32{uint32(i) % n[0], uint32(i) / n[0] % n[1], uint32(i) / n[0] / n[1]}
 }
 
@@ -551,7 +601,14 @@ func (b *block) arrive(w *warp, g *group, o *barrierOp, mask uint32) {
 		}
 		bar.ones += bits.OnesCount32(p)
 	}
+	if x.check != nil {
+		if bar.times == nil {
+			bar.times = make([]uint32, len(b.warps))
+		}
+		bar.times[w.index] = b.tick()
+	}
 	if o.arrive {
+		bar.arrive = true
 		g.pc++
 	} else {
 		g.waiting = int8(name)
@@ -578,6 +635,13 @@ func (b *block) settleOne(name int) {
 	if bar.here < want {
 		return
 	}
+	if b.history != nil {
+		if b.pending != nil {
+			panic(b.pending)
+		}
+		b.together(bar, name)
+		b.opened(bar, name)
+	}
 	for _, w := range b.warps {
 		for i := range w.groups {
 			g := &w.groups[i]
@@ -594,7 +658,42 @@ func (b *block) settleOne(name int) {
 	*bar = barrier{}
 }
 
-// result gives the waiting lanes the barrier's result.
+// together reports threads that a barrier joins although they wait at different places: lanes of a warp always, and warps where the
+// barrier is for the whole block.
+func (b *block) together(bar *barrier, name int) {
+	var first *group
+	var firstWarp *warp
+	for _, w := range b.warps {
+		if bar.counts {
+			first = nil
+		}
+		for i := range w.groups {
+			g := &w.groups[i]
+			if int(g.waiting) != name || g.mask == 0 {
+				continue
+			}
+			if first == nil {
+				first, firstWarp = g, w
+				continue
+			}
+			if g.pc == first.pc && g.frame.fn == first.frame.fn {
+				continue
+			}
+			x := &w.x
+			x.frame, x.at = g.frame, g.frame.fn.blocks[g.pc].last
+			f := x.fault(Diverged, firstLane(g.mask), "this thread waits at a barrier while thread %s of its block waits at another place",
+				triple(b.thread(firstWarp.index*warpSize+firstLane(first.mask))))
+			f.Other = &Access{Block: f.Block, Thread: b.thread(firstWarp.index*warpSize + firstLane(first.mask))}
+			f.Other.Line, f.Other.Instruction, f.Other.Source = b.run.kernel.program.locate(first.frame.fn, first.frame.fn.blocks[first.pc].last)
+			panic(f)
+		}
+	}
+}
+
+// firstLane is the lowest lane of a mask.
+func firstLane(m uint32) int { return bits.TrailingZeros32(m) & 31 }
+
+// result gives the waiting lanes what the barrier counted.
 func (o *barrierOp) result(g *group, bar *barrier) {
 	if o.reduce == ptx.ModPopc {
 		for m := g.mask; m != 0; m &= m - 1 {

@@ -16,11 +16,15 @@ type FaultKind uint8
 const (
 	OutOfBounds FaultKind = iota
 	Misaligned
-	Trapped    // trap, or a failed assertion
-	Stuck      // threads that wait for threads that never arrive
-	Overflowed // the stack of device functions
-	Stopped    // the launch was stopped
-	BadCall    // a call through an address that is not a function
+	Trapped       // trap, or a failed assertion
+	Stuck         // threads that wait for threads which never come
+	Overflowed    // the stack of device functions
+	Stopped       // the launch was stopped
+	BadCall       // a call through an address that is no function
+	Uninitialised // a value that nobody wrote was used
+	Race          // two accesses that nothing orders, of which one writes
+	Endless       // the launch ran more instructions than it may
+	Diverged      // a barrier that threads of a warp or block did not reach together
 )
 
 // Fault is an error of a running kernel.
@@ -29,9 +33,19 @@ type Fault struct {
 	Kernel        string
 	Problem       string
 	Thread, Block [3]uint32
-	Line          int    // of the PTX, or 0
-	Instruction   string // its opcode
-	Source        string // file:line of the source, if the PTX has it
+	Line          int     // of the PTX, or 0
+	Instruction   string  // the word that opens it
+	Source        string  // file:line of the source, where the PTX has it
+	Other         *Access // that it conflicts with, or nil
+}
+
+// Access is what another thread did.
+type Access struct {
+	Thread, Block [3]uint32
+	Verb          string // what it has to do with the fault; "" says that it conflicts
+	Line          int
+	Instruction   string
+	Source        string
 }
 
 func (f *Fault) Error() string {
@@ -45,6 +59,16 @@ func (f *Fault) Error() string {
 		}
 		text.WriteString(")")
 	}
+	if o := f.Other; o != nil && o.Line > 0 {
+		verb := o.Verb
+		if verb == "" {
+			verb = "the other"
+		}
+		fmt.Fprintf(&text, "; %s: %s, PTX line %d", verb, o.Instruction, o.Line)
+		if o.Source != "" {
+			text.WriteString(", " + o.Source)
+		}
+	}
 	return text.String()
 }
 
@@ -56,17 +80,25 @@ func (x *exec) fail(kind FaultKind, lane int, format string, args ...any) {
 func (x *exec) fault(kind FaultKind, lane int, format string, args ...any) *Fault {
 	f := &Fault{Kind: kind, Kernel: x.block.run.kernel.entry.f.Name, Problem: fmt.Sprintf(format, args...), Block: x.block.index,
 		Thread: x.block.thread(x.warp.index*warpSize + lane)}
-	if x.frame != nil && x.at >= 0 && int(x.at) < len(x.frame.fn.f.Code) {
-		in := &x.frame.fn.f.Code[x.at]
-		f.Line, f.Instruction = int(in.Position.Line), in.Form.Text
-		if file, line, _, ok := x.block.run.kernel.program.module.Source(x.frame.fn.f, in); ok {
-			f.Source = fmt.Sprintf("%s:%d", file, line)
-		}
+	if x.frame != nil {
+		f.Line, f.Instruction, f.Source = x.block.run.kernel.program.locate(x.frame.fn, x.at)
 	}
 	return f
 }
 
-// parameterName returns the name of a kernel's parameter for messages.
+// locate is where an instruction of a function stands: the line of the PTX, its first word, and the line of the source.
+func (p *Program) locate(fn *function, at int32) (line int, instruction, source string) {
+	if at < 0 || int(at) >= len(fn.f.Code) {
+		return 0, "", ""
+	}
+	in := &fn.f.Code[at]
+	if file, n, _, ok := p.module.Source(fn.f, in); ok {
+		source = fmt.Sprintf("%s:%d", file, n)
+	}
+	return int(in.Position.Line), in.Form.Text, source
+}
+
+// parameterName is how a message names a parameter of a kernel.
 func parameterName(k *Kernel, i int) string {
 	if i < len(k.entry.f.Params) {
 		if id := k.entry.f.Params[i].Variable; id != ptx.NoVariable {

@@ -39,6 +39,7 @@ func (c *compiler) instruction() op {
 		t := f.Type()
 		d, a, b, p := c.target(o[0]), c.source(o[1], t), c.source(o[2], t), c.truth(o[3])
 		n := t.Bits()
+		c.operands.copies, c.operands.choose = selects, p
 		return func(x *exec, m uint32) {
 			D, A, B := x.s[d], x.s[a], x.s[b]
 			yes := p(x)
@@ -169,7 +170,8 @@ func (c *compiler) arithmetic() op {
 			g = integerBinary(f)
 		}
 		if g != nil {
-			return g.op(c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)))
+			d, a, b := c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2))
+			return fast2(f, d, a, b, g.op(d, a, b))
 		}
 	case 4:
 		g := func3(nil)
@@ -183,7 +185,8 @@ func (c *compiler) arithmetic() op {
 			g = integerTernary(f)
 		}
 		if g != nil {
-			return g.op(c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)), c.source(o[3], wanted(3)))
+			d, a, b, e := c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)), c.source(o[3], wanted(3))
+			return fast3(f, d, a, b, e, g.op(d, a, b, e))
 		}
 	}
 	c.refuse("")
@@ -212,6 +215,7 @@ func (c *compiler) floatPair(t ptx.Type) func2 {
 // move compiles mov: between registers, of predicates, of clocks, and between a register and the parts of a vector.
 func (c *compiler) move() op {
 	o, t := c.in.Operands, c.in.Form.Type()
+	c.operands.copies = copies
 	switch {
 	case t == ptx.Pred:
 		p, source := c.predicate(o[0]), c.truth(o[1])
@@ -381,11 +385,16 @@ func (c *compiler) convert() op {
 	return g.op(c.target(o[0]), c.source(o[1], f.Types[1]))
 }
 
+// comparisonOf is the modifier that says how a setp or set compares.
+func (c *compiler) comparisonOf() ptx.Mod {
+	return c.in.Form.First(ptx.ModEq, ptx.ModNe, ptx.ModLt, ptx.ModLe, ptx.ModGt, ptx.ModGe, ptx.ModLo, ptx.ModLs, ptx.ModHi, ptx.ModHs, ptx.ModEqu, ptx.ModNeu,
+		ptx.ModLtu, ptx.ModLeu, ptx.ModGtu, ptx.ModGeu, ptx.ModNum, ptx.ModNan)
+}
+
 // comparison is the test of a setp or set.
 func (c *compiler) comparison(t ptx.Type) func(a, b uint64) bool {
 	f := c.in.Form
-	mod := f.First(ptx.ModEq, ptx.ModNe, ptx.ModLt, ptx.ModLe, ptx.ModGt, ptx.ModGe, ptx.ModLo, ptx.ModLs, ptx.ModHi, ptx.ModHs, ptx.ModEqu, ptx.ModNeu,
-		ptx.ModLtu, ptx.ModLeu, ptx.ModGtu, ptx.ModGeu, ptx.ModNum, ptx.ModNan)
+	mod := c.comparisonOf()
 	var test func(a, b uint64) bool
 	if t.Float() {
 		if _, small := formatOf(t); small || t == ptx.F32 || t == ptx.F64 {
@@ -447,8 +456,14 @@ func (c *compiler) setPredicate() op {
 	test := c.comparison(t)
 	a, b := c.source(o[1], t), c.source(o[2], t)
 	with := c.combinePredicate(3)
+	fast := fastCompare(c.comparisonOf(), t)
 	return func(x *exec, m uint32) {
-		yes := compareLanes(x, m, a, b, test)
+		var yes uint32
+		if fast != nil {
+			yes = fast(x.s[a], x.s[b])
+		} else {
+			yes = compareLanes(x, m, a, b, test)
+		}
 		no := ^yes
 		if with != nil {
 			yes, no = with(x, yes), with(x, no)
@@ -593,10 +608,20 @@ func (c *compiler) reduceLanes() op {
 // sync compiles barriers of warps, fences and waits.
 func (c *compiler) sync() op {
 	switch f := c.in.Form; f.Op {
-	case ptx.OpBar: // a barrier of the warp: it only needs all lanes to arrive
-		return func(*exec, uint32) {}
+	case ptx.OpBar: // of the warp: that all have come is what matters
+		return func(x *exec, m uint32) {
+			if x.check != nil {
+				x.warpBarrier(m)
+			}
+		}
 	case ptx.OpMembar, ptx.OpFence:
-		return func(x *exec, _ uint32) { fence(&x.block.run.fence) }
+		cta := f.Has(ptx.ModCta)
+		return func(x *exec, m uint32) {
+			fence(&x.block.run.fence)
+			if x.check != nil {
+				x.fenceLanes(m, cta)
+			}
+		}
 	case ptx.OpNanosleep, ptx.OpGriddepcontrol, ptx.OpPmevent, ptx.OpSetmaxnreg:
 		return nil
 	}
@@ -614,7 +639,7 @@ func (c *compiler) memory() op {
 			break
 		}
 		targets := c.slots(o[0], c.target)
-		base, offset, space := c.address(o[1], f.Space())
+		at := c.locate(o[1], f)
 		var extend func(uint64) uint64
 		if t.Signed() && t.Bits() < 64 {
 			n := t.Bits()
@@ -630,10 +655,14 @@ func (c *compiler) memory() op {
 				extend = func(v uint64) uint64 { return truncate(uint64(signExtend(v, n)), wide) }
 			}
 		}
-		if !strong(f) {
-			return load(c.finder(space), base, offset, targets, t.Size(), read, extend)
+		if at.kind&strongs == 0 {
+			general := load(at, targets, t.Size(), read, extend)
+			if extend != nil {
+				return general
+			}
+			return fastLoad(at, targets, t.Size(), general)
 		}
-		polled := load(c.finder(space), base, offset, targets, t.Size(), readStrong, extend)
+		polled := load(at, targets, t.Size(), readStrong, extend)
 		return func(x *exec, m uint32) {
 			x.polls = true
 			polled(x, m)
@@ -642,20 +671,21 @@ func (c *compiler) memory() op {
 		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
 			break
 		}
-		base, offset, space := c.address(o[0], f.Space())
+		at := c.locate(o[0], f)
+		at.kind |= writes
 		sources := c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
-		if strong(f) {
-			return store(c.finder(space), base, offset, sources, t.Size(), writeStrong)
+		c.operands.copies = keeps
+		if at.kind&strongs != 0 {
+			return store(at, sources, t.Size(), writeStrong)
 		}
-		return store(c.finder(space), base, offset, sources, t.Size(), write)
+		return fastStore(at, sources, t.Size(), store(at, sources, t.Size(), write))
 	case ptx.OpAtom, ptx.OpRed:
 		return c.atomic()
 	case ptx.OpPrefetch, ptx.OpPrefetchu, ptx.OpApplypriority, ptx.OpDiscard:
 		return nil
 	case ptx.OpLdmatrix:
 		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
-			base, offset, space := c.address(o[1], f.Space())
-			return loadMatrix(c.finder(space), base, offset, c.slots(o[0], c.target), f.Has(ptx.ModTrans))
+			return loadMatrix(c.locate(o[1], f), c.slots(o[0], c.target), f.Has(ptx.ModTrans))
 		}
 	case ptx.OpCp:
 		return c.copy()
@@ -664,9 +694,21 @@ func (c *compiler) memory() op {
 	return nil
 }
 
-// strong reports whether other threads may access the memory of a load or store at the same time.
-func strong(f *ptx.Form) bool {
-	return f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther
+// strength says whether an access is one that other threads may see or make at the same time, and what it orders.
+func strength(f *ptx.Form) (kind uint8) {
+	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther {
+		kind = strongs
+	}
+	if f.Has(ptx.ModAcquire) || f.Has(ptx.ModAcqRel) {
+		kind |= acquire
+	}
+	if f.Has(ptx.ModRelease) || f.Has(ptx.ModAcqRel) {
+		kind |= release
+	}
+	if f.Has(ptx.ModCta) {
+		kind |= blockly
+	}
+	return kind
 }
 
 func (c *compiler) atomic() op {
@@ -682,12 +724,13 @@ func (c *compiler) atomic() op {
 		target = c.target(o[0])
 		o = o[1:]
 	}
-	base, offset, space := c.address(o[0], f.Space())
+	at := c.locate(o[0], f)
+	at.kind |= writes | updates
 	b, third := c.source(o[1], t), -1
 	if len(o) > 2 {
 		third = c.source(o[2], t)
 	}
-	return atomics(c.finder(space), base, offset, target, b, third, t.Size(), g)
+	return atomics(at, target, b, third, t.Size(), g)
 }
 
 // copy compiles cp.async. It copies at once, so waits for it do nothing.
@@ -698,8 +741,8 @@ func (c *compiler) copy() op {
 	case f.Has(ptx.ModCommitGroup), f.Has(ptx.ModWaitGroup), f.Has(ptx.ModWaitAll):
 		return nil
 	case len(o) >= 3 && o[2].Kind == ptx.Integer:
-		to, toOffset, _ := c.address(o[0], ptx.Shared)
-		from, fromOffset, _ := c.address(o[1], ptx.Global)
+		to := c.locateIn(o[0], ptx.Shared, writes)
+		from := c.locateIn(o[1], ptx.Global, 0)
 		used := -1
 		if len(o) > 3 {
 			if c.isPredicate(o[3]) {
@@ -707,7 +750,7 @@ func (c *compiler) copy() op {
 			}
 			used = c.source(o[3], ptx.U32)
 		}
-		return copyAsync(to, toOffset, from, fromOffset, int(o[2].Value), used)
+		return copyAsync(to, from, int(o[2].Value), used)
 	}
 	c.refuse("")
 	return nil

@@ -28,7 +28,12 @@ type Launch struct {
 	Args        []Arg
 	// Reach reports whether the kernel may access memory that belongs to no argument; nil: it may not.
 	Reach func(address uint64, bytes int) bool
-	// Print receives what the kernel prints; nil drops it.
+	// Check is what is checked beside bounds and alignment; Written is what is known of memory that nobody has written.
+	Check   Check
+	Written []*Written
+	// MaxSteps is how many instructions the lanes may run together; 0 sets no limit.
+	MaxSteps uint64
+	// Print takes what the kernel prints; nil drops it.
 	Print func(text string)
 }
 
@@ -52,6 +57,9 @@ type Run struct {
 	next        atomic.Uint64
 	stop        atomic.Bool
 	fence       atomic.Uint32
+	steps       atomic.Uint64
+	history     history
+	board       board
 
 	mu        sync.Mutex
 	suspended []*block
@@ -109,7 +117,10 @@ func (r *Run) Blocks() uint64 { return r.blocks }
 // Stop makes the workers return soon, before the launch is finished.
 func (r *Run) Stop() { r.stop.Store(true) }
 
-// Fault returns the fault that ended the launch early, or nil.
+// Steps is how many instructions the lanes have run so far.
+func (r *Run) Steps() uint64 { return r.steps.Load() }
+
+// Fault is what ended the launch early, or nil.
 func (r *Run) Fault() *Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,6 +202,10 @@ func (r *Run) crowded() bool {
 // newBlock makes a block, which is reused for later blocks.
 func (r *Run) newBlock() *block {
 	b := &block{run: r, threads: r.threads, shared: make([]byte, r.sharedBytes)}
+	if r.Check != CheckNothing {
+		words := (r.sharedBytes + 3) / 4
+		b.history = &blockHistory{words: make([]cell, words), parts: make([]uint64, (words+63)/64), valid: make([]byte, r.sharedBytes)}
+	}
 	for range (r.threads + warpSize - 1) / warpSize {
 		b.warps = append(b.warps, &warp{})
 	}
@@ -199,8 +214,7 @@ func (r *Run) newBlock() *block {
 
 // begin prepares the block for place n of the grid.
 func (b *block) begin(n uint64) {
-	g := b.run.grid
-	b.index = [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
+	b.index, b.number = b.run.blockIndex(n), n
 	for axis := range 3 {
 		for i := range warpSize {
 			b.ctaid[axis][i] = uint64(b.index[axis])
@@ -209,9 +223,20 @@ func (b *block) begin(n uint64) {
 	b.alive = b.threads
 	b.bars = [barriers]barrier{}
 	clear(b.shared)
+	if b.history != nil {
+		clear(b.history.valid)
+		b.base, b.pairs, b.acquired, b.pending = b.tick(), nil, nil, nil
+		b.board.clear()
+	}
 	for i, w := range b.warps {
 		w.begin(b, i, b.threads)
 	}
+}
+
+// blockIndex is place n of the grid.
+func (r *Run) blockIndex(n uint64) [3]uint32 {
+	g := r.grid
+	return [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
 }
 
 // runTurns runs the block for a while.
@@ -226,8 +251,10 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 		}
 	}()
 	for range blockTurn {
-		if b.turn() {
-			return true, nil
+		ended := b.turn()
+		b.countSteps()
+		if ended {
+			return true, b.pending
 		}
 		if b.polling {
 			return false, nil
@@ -239,7 +266,36 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 	return false, nil
 }
 
-// special returns the array of a special register.
+// countSteps hands what the warps have counted to the launch.
+func (b *block) countSteps() {
+	total := uint64(0)
+	for _, w := range b.warps {
+		total += w.x.steps
+		w.x.steps = 0
+	}
+	if r := b.run; r.steps.Add(total) > r.MaxSteps && r.MaxSteps > 0 && b.alive > 0 {
+		b.endless()
+	}
+}
+
+// endless reports a launch that has run too many instructions, at a thread that goes on.
+func (b *block) endless() {
+	for _, w := range b.warps {
+		for i := range w.groups {
+			if g := &w.groups[i]; g.mask != 0 {
+				x := &w.x
+				bb := &g.frame.fn.blocks[g.pc]
+				x.frame, x.at = g.frame, bb.last
+				if len(bb.at) > 0 {
+					x.at = bb.at[0]
+				}
+				x.fail(Endless, firstLane(g.mask), "the launch has run more than %d instructions, which is its limit, and this thread goes on", b.run.MaxSteps)
+			}
+		}
+	}
+}
+
+// special is the array of a special register.
 func (b *block) special(w *warp, s specialSlot) *lanes {
 	same := func(v uint64) *lanes {
 		if b.other == nil {

@@ -160,17 +160,20 @@ func (x *exec) misaligned(address uint64, size, lane int) {
 }
 
 // load reads count values of size bytes each.
-func load(find memoryAt, base int, offset uint64, targets []int, size int, read func(unsafe.Pointer, int) uint64, extend func(uint64) uint64) op {
+func load(at located, targets []int, size int, read func(unsafe.Pointer, int) uint64, extend func(uint64) uint64) op {
 	total := size * len(targets)
 	return func(x *exec, m uint32) {
-		from := x.s[base]
+		from, all := x.s[at.base], m
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
-			a := from[i] + offset
+			a := from[i] + at.offset
 			if a&uint64(total-1) != 0 {
 				x.misaligned(a, total, i)
 			}
-			p := find(x, a, total, i)
+			p := at.find(x, a, total, i)
+			if x.check != nil {
+				x.note(at.window, a, total, i, at.kind)
+			}
 			for k, d := range targets {
 				v := read(unsafe.Add(p, k*size), size)
 				if extend != nil {
@@ -179,10 +182,129 @@ func load(find memoryAt, base int, offset uint64, targets []int, size int, read 
 				x.s[d][i] = v
 			}
 		}
+		if x.check != nil {
+			x.loaded(targets, all)
+		}
 	}
 }
 
-// read reads a value of 1, 2, 4 or 8 bytes.
+// fastLoad is load of words of 4 and 8 bytes from shared and global memory by a whole warp.
+func fastLoad(at located, targets []int, size int, general op) op {
+	for _, d := range targets {
+		if d == at.base {
+			return general
+		}
+	}
+	if len(targets) != 1 || size != 4 && size != 8 || at.kind&silent != 0 {
+		return general
+	}
+	d, base, offset, last := targets[0], at.base, at.offset, uint64(size)
+	switch {
+	case at.space == ptx.Shared && size == 4:
+		return func(x *exec, m uint32) {
+			memory := x.block.shared
+			if m != fullMask || len(memory) < 4 {
+				general(x, m)
+				return
+			}
+			if x.check != nil {
+				if !x.readShared(x.s[base], offset) {
+					general(x, m)
+					return
+				}
+				x.loaded(targets, m)
+			}
+			from, to, start, end := x.s[base], x.s[d], unsafe.Pointer(unsafe.SliceData(memory)), uint64(len(memory))-4
+			for i := range to {
+				a := (from[i] + offset) & inWindow
+				if a&3 != 0 || a > end {
+					general(x, m)
+					return
+				}
+				to[i] = uint64(*(*uint32)(unsafe.Add(start, a)))
+			}
+		}
+	case at.space == ptx.Global && size == 4:
+		return func(x *exec, m uint32) {
+			if m != fullMask || x.check != nil {
+				general(x, m)
+				return
+			}
+			from, to, near := x.s[base], x.s[d], x.near[at.near]
+			for i := range to {
+				a := from[i] + offset
+				if a&3 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < last {
+					general(x, m)
+					return
+				}
+				to[i] = uint64(*(*uint32)(pointer(a)))
+			}
+		}
+	case at.space == ptx.Global:
+		return func(x *exec, m uint32) {
+			if m != fullMask || x.check != nil {
+				general(x, m)
+				return
+			}
+			from, to, near := x.s[base], x.s[d], x.near[at.near]
+			for i := range to {
+				a := from[i] + offset
+				if a&7 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < last {
+					general(x, m)
+					return
+				}
+				to[i] = *(*uint64)(pointer(a))
+			}
+		}
+	}
+	return general
+}
+
+// fastStore is store of words of 4 bytes to shared and global memory by a whole warp.
+func fastStore(at located, sources []int, size int, general op) op {
+	if len(sources) != 1 || size != 4 || at.kind&silent != 0 {
+		return general
+	}
+	base, offset, source := at.base, at.offset, sources[0]
+	switch at.space {
+	case ptx.Shared:
+		return func(x *exec, m uint32) {
+			memory := x.block.shared
+			if m != fullMask || x.check != nil || len(memory) < 4 {
+				general(x, m)
+				return
+			}
+			to, from, start, end := x.s[base], x.s[source], unsafe.Pointer(unsafe.SliceData(memory)), uint64(len(memory))-4
+			for i := range to {
+				a := (to[i] + offset) & inWindow
+				if a&3 != 0 || a > end {
+					general(x, m)
+					return
+				}
+				*(*uint32)(unsafe.Add(start, a)) = uint32(from[i])
+			}
+		}
+	case ptx.Global:
+		return func(x *exec, m uint32) {
+			if m != fullMask || x.check != nil {
+				general(x, m)
+				return
+			}
+			to, from, near := x.s[base], x.s[source], x.near[at.near]
+			for i := range to {
+				a := to[i] + offset
+				if a&3 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < 4 {
+					general(x, m)
+					return
+				}
+				*(*uint32)(pointer(a)) = uint32(from[i])
+			}
+		}
+	}
+	return general
+}
+
+// read is a value of 1, 2, 4 or 8 bytes.
 func read(p unsafe.Pointer, size int) uint64 {
 	switch size {
 	case 1:
@@ -233,20 +355,26 @@ func writeStrong(p unsafe.Pointer, size int, v uint64) {
 }
 
 // store writes count values of size bytes each.
-func store(find memoryAt, base int, offset uint64, sources []int, size int, write func(unsafe.Pointer, int, uint64)) op {
+func store(at located, sources []int, size int, write func(unsafe.Pointer, int, uint64)) op {
 	total := size * len(sources)
 	return func(x *exec, m uint32) {
-		to := x.s[base]
+		to := x.s[at.base]
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
-			a := to[i] + offset
+			a := to[i] + at.offset
 			if a&uint64(total-1) != 0 {
 				x.misaligned(a, total, i)
 			}
-			p := find(x, a, total, i)
+			p := at.find(x, a, total, i)
+			if x.check != nil {
+				x.noteStore(&at, a, p, sources, size, i)
+			}
 			for k, s := range sources {
 				write(unsafe.Add(p, k*size), size, x.s[s][i])
 			}
+		}
+		if x.check != nil {
+			x.check.undefined = 0
 		}
 	}
 }
@@ -286,22 +414,27 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 type combine func(old, b, c uint64) uint64
 
 // atomics is atom (with a target) and red (target -1).
-func atomics(find memoryAt, base int, offset uint64, target, b, c, size int, f combine) op {
+func atomics(at located, target, b, c, size int, f combine) op {
 	return func(x *exec, m uint32) {
 		x.polls = true
-		from, second := x.s[base], x.s[b]
+		from, second := x.s[at.base], x.s[b]
 		third := second
 		if c >= 0 {
 			third = x.s[c]
 		}
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
-			a := from[i] + offset
+			a := from[i] + at.offset
 			if a&uint64(size-1) != 0 {
 				x.misaligned(a, size, i)
 			}
+			p := at.find(x, a, size, i)
+			if x.check != nil {
+				x.note(at.window, a, size, i, at.kind)
+				x.mustBeDefined()
+			}
 			v, w := second[i], third[i]
-			old := update(find(x, a, size, i), size, func(old uint64) uint64 { return f(old, v, w) })
+			old := update(p, size, func(old uint64) uint64 { return f(old, v, w) })
 			if target >= 0 {
 				x.s[target][i] = old
 			}
@@ -371,13 +504,12 @@ func combiner(mod ptx.Mod, t ptx.Type) combine {
 	return nil
 }
 
-// copyAsync is cp.async. It copies at once, which is allowed.
-func copyAsync(toBase int, toOffset uint64, fromBase int, fromOffset uint64, size int, used int) op {
-	shared, global := finder(ptx.Shared, 1), finder(ptx.Global, 2)
+// copyAsync is cp.async: it copies at once, which is one of the times at which it may.
+func copyAsync(target, source located, size int, used int) op {
 	return func(x *exec, m uint32) {
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
-			a, b := x.s[toBase][i]+toOffset, x.s[fromBase][i]+fromOffset
+			a, b := x.s[target.base][i]+target.offset, x.s[source.base][i]+source.offset
 			n := size
 			if used >= 0 {
 				n = int(min(uint32(x.s[used][i]), uint32(size)))
@@ -388,25 +520,37 @@ func copyAsync(toBase int, toOffset uint64, fromBase int, fromOffset uint64, siz
 			if b&uint64(size-1) != 0 {
 				x.misaligned(b, size, i)
 			}
-			to := unsafe.Slice((*byte)(shared(x, a, size, i)), size)
-			clear(to)
+			to := unsafe.Slice((*byte)(target.find(x, a, size, i)), size)
+			var from []byte
 			if n > 0 {
-				copy(to, unsafe.Slice((*byte)(global(x, b, n, i)), n))
+				from = unsafe.Slice((*byte)(source.find(x, b, n, i)), n)
 			}
+			if x.check != nil {
+				if n > 0 {
+					x.note(0, b, n, i, 0)
+					x.mustBeDefined()
+				}
+				x.note(inShared, a, size, i, writes)
+			}
+			clear(to[copy(to, from):])
 		}
 	}
 }
 
 // loadMatrix is ldmatrix of 8 x 8 matrices of 16 bits: lane 8k+r gives the address of row r of matrix k.
-func loadMatrix(find memoryAt, base int, offset uint64, targets []int, transposed bool) op {
+func loadMatrix(at located, targets []int, transposed bool) op {
 	return func(x *exec, m uint32) {
 		var rows [32][8]uint16
 		for k := range 8 * len(targets) {
-			a := x.s[base][k] + offset
+			a := x.s[at.base][k] + at.offset
 			if a&15 != 0 {
 				x.misaligned(a, 16, k)
 			}
-			rows[k] = *(*[8]uint16)(find(x, a, 16, k))
+			rows[k] = *(*[8]uint16)(at.find(x, a, 16, k))
+			if x.check != nil {
+				x.note(at.window, a, 16, k, at.kind)
+				x.mustBeDefined()
+			}
 		}
 		for k, d := range targets {
 			to := x.s[d]

@@ -38,6 +38,12 @@ func (c *compiler) constant(v uint64) int {
 
 // source returns the slot of an operand that an instruction reads as a type.
 func (c *compiler) source(o ptx.Operand, t ptx.Type) int {
+	slot := c.value(o, t)
+	c.operands.uses = append(c.operands.uses, int32(slot))
+	return slot
+}
+
+func (c *compiler) value(o ptx.Operand, t ptx.Type) int {
 	switch o.Kind {
 	case ptx.RegisterKind:
 		if o.Part != ptx.Whole || o.Value != 0 || o.Negated || c.f.Registers[o.Index].Type == ptx.Pred {
@@ -105,7 +111,9 @@ func (c *compiler) target(o ptx.Operand) int {
 	case o.Kind == ptx.Discard:
 		return c.scratch
 	case o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.f.Registers[o.Index].Type != ptx.Pred:
-		return int(c.registers[o.Index])
+		slot := int(c.registers[o.Index])
+		c.operands.sets = append(c.operands.sets, int32(slot))
+		return slot
 	}
 	c.refuse("a result of this form is not supported")
 	return c.scratch
@@ -181,18 +189,23 @@ func (c *compiler) parameter(id ptx.VariableID) (int64, bool) {
 
 // address splits a memory operand into the slot of its base, an offset, and its space.
 func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uint64, where ptx.Space) {
+	c.parameterSpace = space == ptx.Param
 	if o.Kind == ptx.TextureAddress || o.Kind != ptx.Address || o.Scaled || o.Part != ptx.Whole {
 		c.refuse("an address of this form is not supported")
 		return c.scratch, 0, space
 	}
 	if o.Extra < 0 {
 		if o.Index < 0 {
-			return c.constant(uint64(o.Value)), 0, space
+			slot := c.constant(uint64(o.Value))
+			c.operands.uses = append(c.operands.uses, int32(slot))
+			return slot, 0, space
 		}
 		if space == ptx.Param { // its address was taken, so it is generic
 			space = ptx.Generic
 		}
-		return int(c.registers[o.Index]), uint64(o.Value), space
+		slot := int(c.registers[o.Index])
+		c.operands.uses = append(c.operands.uses, int32(slot))
+		return slot, uint64(o.Value), space
 	}
 	id := ptx.VariableID(o.Extra)
 	if o.Index >= 0 {
@@ -208,16 +221,44 @@ func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uin
 			}
 		}
 	}
-	return c.addressOf(id, o.Value, false), 0, space
+	c.parameterSpace = v.Space == ptx.Param
+	slot := c.addressOf(id, o.Value, false)
+	c.operands.uses = append(c.operands.uses, int32(slot))
+	return slot, 0, space
 }
 
-// finder returns the function that finds an instruction's memory.
-func (c *compiler) finder(space ptx.Space) memoryAt {
+// located is where an instruction accesses memory, and how.
+type located struct {
+	find   memoryAt
+	base   int
+	offset uint64
+	space  ptx.Space
+	window uint64 // of its generic addresses; 0: an address says it itself
+	near   int    // which of the remembered places is its own
+	kind   uint8
+}
+
+func (c *compiler) locate(o ptx.Operand, f *ptx.Form) located {
+	return c.locateIn(o, f.Space(), strength(f))
+}
+
+func (c *compiler) locateIn(o ptx.Operand, space ptx.Space, kind uint8) located {
+	base, offset, space := c.address(o, space)
+	l := located{base: base, offset: offset, space: space, window: window(space), kind: kind}
+	if c.parameterSpace || space == ptx.Const {
+		l.kind |= silent
+	}
+	if space == ptx.Const {
+		l.window = inParam // nothing is noted of either
+	}
 	if space == ptx.Param {
-		return func(x *exec, address uint64, size, lane int) unsafe.Pointer { return x.paramAt(address, size, lane) }
+		l.find = func(x *exec, address uint64, size, lane int) unsafe.Pointer { return x.paramAt(address, size, lane) }
+		return l
 	}
 	c.memories++
-	return finder(space, c.memories%nearby)
+	l.near = c.memories % nearby
+	l.find = finder(space, l.near)
+	return l
 }
 
 // slots returns the slots of a value, or of the elements of a vector.

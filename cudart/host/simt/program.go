@@ -142,6 +142,8 @@ type Kernel struct {
 	program   *Program
 	entry     *function
 	functions map[ptx.FunctionID]*function
+	list      []*function // the same, by number
+	names     []sharedName
 	params    []param
 	bytes     int64 // of all parameters
 	shared    int64 // static
@@ -155,7 +157,24 @@ type param struct {
 	offset, size int64
 }
 
-// Params returns the number of parameters.
+// sharedName is a variable in a block's shared memory.
+type sharedName struct {
+	at   int64
+	name string
+}
+
+// sharedName is the variable at a byte of shared memory, and the byte of it.
+func (k *Kernel) sharedName(address uint64) (name string, at uint64) {
+	name, at = "shared memory", address
+	for _, v := range k.names {
+		if uint64(v.at) <= address {
+			name, at = v.name+" in shared memory", address-uint64(v.at)
+		}
+	}
+	return name, at
+}
+
+// Params is the number of parameters.
 func (k *Kernel) Params() int { return len(k.params) }
 
 // ParamSizes returns the size of each parameter in bytes.

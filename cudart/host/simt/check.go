@@ -1,0 +1,471 @@
+// Checks beyond bounds and alignment: what each byte of memory has seen, and whether two accesses race. What is ordered is in
+// order.go.
+
+package simt
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Check says what a launch is checked for beside bounds and alignment.
+type Check uint8
+
+// The levels of checks.
+const (
+	CheckNothing Check = iota
+	CheckFast          // all but races of a write with an earlier read of global memory
+	CheckFull          // everything
+)
+
+// Written tells which bytes of a piece of memory have ever been written. It may be used by several goroutines at once.
+type Written struct {
+	base uint64
+	bits []atomic.Uint64 // one for each byte
+}
+
+// NewWritten is for memory from an address on, of which nothing has been written.
+func NewWritten(base uint64, bytes int64) *Written {
+	return &Written{base: base, bits: make([]atomic.Uint64, (bytes+63)/64)}
+}
+
+// Mark notes that bytes were written.
+func (w *Written) Mark(address uint64, bytes int64) {
+	at := address - w.base
+	for bytes > 0 {
+		shift := at & 63
+		n := min(bytes, int64(64-shift))
+		mask := ^uint64(0) >> (64 - n) << shift
+		if word := &w.bits[at>>6]; word.Load()&mask != mask {
+			word.Or(mask)
+		}
+		at += uint64(n)
+		bytes -= n
+	}
+}
+
+// any says whether at least one of at most 16 bytes was written.
+func (w *Written) any(address uint64, bytes int) bool {
+	at := address - w.base
+	shift := at & 63
+	n := min(bytes, int(64-shift))
+	if w.bits[at>>6].Load()>>shift&(1<<n-1) != 0 {
+		return true
+	}
+	return n < bytes && w.bits[at>>6+1].Load()&(1<<(bytes-n)-1) != 0
+}
+
+// How an access touches memory.
+const (
+	writes  uint8 = 1 << iota
+	strongs       // other threads may make it at the same time: volatile, relaxed, acquire, release, atomics
+	blockly       // strong only towards threads of the block
+	updates       // reads and writes in one step
+	acquire
+	release
+	silent // what it reads may be undefined, and its races are not looked at: parameters, constants
+)
+
+// stamp is one access to a word: by whom, when, from where. No access has block 0.
+type stamp struct {
+	block  uint32 // its number in the grid plus one
+	time   uint32
+	site   uint32
+	thread uint16
+	kind   uint8
+}
+
+// cell is what a word of four bytes, or one byte, has seen: the last write, and two reads since by threads that are not ordered.
+type cell struct {
+	write, read, other stamp
+}
+
+// checker is what a warp needs to check its accesses.
+type checker struct {
+	level   Check
+	block   uint32 // its number in the grid plus one
+	page    *page  // where the last access to global memory was
+	number  uint64
+	written *Written // the same
+	order   warpOrder
+	// Of the load that runs: the lanes that read what nobody wrote, and where.
+	undefined uint32
+	of        origin
+}
+
+const (
+	pageShift = 12
+	pageBytes = 1 << pageShift
+)
+
+// page is the history of global memory, page by page.
+type page struct {
+	mu    sync.Mutex
+	words [pageBytes / 4]cell
+	bytes *[pageBytes]cell // of words that were accessed in parts
+	parts [pageBytes / 4 / 64]uint64
+}
+
+// history is that of a launch's global memory.
+type history struct {
+	shards [64]struct {
+		mu    sync.Mutex
+		pages map[uint64]*page
+	}
+}
+
+func (h *history) page(number uint64) *page {
+	s := &h.shards[number%64]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages == nil {
+		s.pages = map[uint64]*page{}
+	}
+	p := s.pages[number]
+	if p == nil {
+		p = &page{}
+		s.pages[number] = p
+	}
+	return p
+}
+
+// blockHistory is that of a block's shared memory.
+type blockHistory struct {
+	words []cell
+	bytes []cell
+	parts []uint64 // of words: bit is set once it was accessed in parts
+	valid []byte   // by byte: not 0 once it was written
+}
+
+// note enters an access of a lane, which lies in memory that it may touch, and reports what is wrong with it.
+func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
+	if window == 0 {
+		window = address &^ inWindow
+	}
+	switch window {
+	case 0:
+		x.noteGlobal(address, size, lane, kind)
+	case inShared:
+		x.noteShared(address&inWindow, size, lane, kind)
+	case inLocal:
+		at := int64(lane)*x.block.run.kernel.stack + int64(address&inWindow)
+		valid := x.warp.valid[at : at+int64(size)]
+		if kind&writes != 0 {
+			for i := range valid {
+				valid[i] = 1
+			}
+			return
+		}
+		if kind&silent == 0 && !anyOf(valid) {
+			x.undefined(lane, inLocal, address&inWindow, size)
+		}
+	}
+}
+
+// noteStore is note for a store whose values may be undefined: local memory stays unwritten then, elsewhere it is a fault.
+func (x *exec) noteStore(at *located, address uint64, p unsafe.Pointer, sources []int, size, lane int) {
+	x.sameValue = true
+	for k, s := range sources {
+		x.sameValue = x.sameValue && unchanged(unsafe.Add(p, k*size), size, x.s[s][lane])
+	}
+	total := size * len(sources)
+	x.note(at.window, address, total, lane, at.kind)
+	x.sameValue = false
+	if x.check.undefined>>lane&1 == 0 {
+		return
+	}
+	window := at.window
+	if window == 0 {
+		window = address &^ inWindow
+	}
+	address &= inWindow
+	switch window {
+	case inLocal:
+		start := int64(lane)*x.block.run.kernel.stack + int64(address)
+		clear(x.warp.valid[start : start+int64(total)])
+	case 0, inShared:
+		x.storesUndefined(sources, lane)
+	}
+}
+
+func anyOf(valid []byte) bool {
+	for _, v := range valid {
+		if v != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *exec) noteShared(offset uint64, size, lane int, kind uint8) {
+	h := x.block.history
+	valid := h.valid[offset : offset+uint64(size)]
+	if kind&(writes|updates) != writes && !anyOf(valid) {
+		x.undefined(lane, inShared, offset, size)
+	}
+	if kind&writes != 0 {
+		for i := range valid {
+			valid[i] = 1
+		}
+	}
+	me := x.stampOf(lane, kind)
+	if size < 4 {
+		h.part(offset >> 2)
+	}
+	for at := offset; at < offset+uint64(size); {
+		word := at >> 2
+		if h.parts[word>>6]>>(word&63)&1 == 0 {
+			x.enter(&h.words[word], &me, inShared, at, min(size, 4), lane)
+			at += 4
+			continue
+		}
+		x.enter(&h.bytes[at], &me, inShared, at, 1, lane)
+		at++
+	}
+	x.synchronise(inShared|offset, lane, kind)
+}
+
+// readShared enters a whole warp's reads of words, where nothing about them is unusual. Otherwise it returns false, and they are entered
+// one by one: what it has entered by then is entered twice, which changes nothing.
+func (x *exec) readShared(from *lanes, offset uint64) bool {
+	h, b := x.block.history, x.block
+	me := x.stampOf(0, 0)
+	base := b.base
+	for i := range from {
+		a := (from[i] + offset) & inWindow
+		word := a >> 2
+		if a&3 != 0 || word >= uint64(len(h.words)) || a+4 > uint64(len(h.valid)) || h.parts[word>>6]>>(word&63)&1 != 0 {
+			return false
+		}
+		if *(*uint32)(unsafe.Pointer(&h.valid[a])) == 0 {
+			return false
+		}
+		c := &h.words[word]
+		if c.write.block == me.block && c.write.time >= base && c.write.thread != me.thread {
+			return false
+		}
+		switch {
+		case c.read.time < base || c.read.thread == me.thread || c.read.block != me.block:
+			c.read = me
+		case c.other.time < base || c.other.thread == me.thread || c.other.block != me.block || (c.other.thread^c.read.thread)/warpSize == 0:
+			c.other = me
+		}
+		me.thread++
+	}
+	return true
+}
+
+// part has a word's bytes each have their own history from now on.
+func (h *blockHistory) part(word uint64) {
+	if h.parts[word>>6]>>(word&63)&1 != 0 {
+		return
+	}
+	if h.bytes == nil {
+		h.bytes = make([]cell, len(h.words)*4)
+	}
+	h.parts[word>>6] |= 1 << (word & 63)
+	for i := range uint64(4) {
+		h.bytes[word*4+i] = h.words[word]
+	}
+}
+
+func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
+	if kind&silent != 0 {
+		return
+	}
+	if w := x.written(address); w != nil {
+		if kind&(writes|updates) != writes && !w.any(address, size) {
+			x.undefined(lane, 0, address, size)
+		}
+		if kind&writes != 0 {
+			w.Mark(address, int64(size))
+		}
+	}
+	if kind&writes == 0 && x.check.level == CheckFast && kind&strongs == 0 {
+		x.afterWrite(address, size, lane, kind)
+		return
+	}
+	me := x.stampOf(lane, kind)
+	p := x.lockPage(address)
+	in := address & (pageBytes - 1)
+	if size < 4 {
+		p.part(in >> 2)
+	}
+	for at := in; at < in+uint64(size); {
+		word := at >> 2
+		if p.parts[word>>6]>>(word&63)&1 == 0 {
+			x.enter(&p.words[word], &me, 0, address-in+at, min(size, 4), lane)
+			at += 4
+			continue
+		}
+		x.enter(&p.bytes[at], &me, 0, address-in+at, 1, lane)
+		at++
+	}
+	p.mu.Unlock()
+	x.synchronise(address, lane, kind)
+}
+
+// afterWrite looks only for a write that a read races with.
+func (x *exec) afterWrite(address uint64, size, lane int, kind uint8) {
+	p := x.lockPage(address)
+	in := address & (pageBytes - 1)
+	word := in >> 2
+	c := &p.words[word]
+	if p.parts[word>>6]>>(word&63)&1 != 0 {
+		c = &p.bytes[in]
+	}
+	if c.write.block != 0 {
+		me := x.stampOf(lane, kind)
+		if x.races(&c.write, &me) {
+			x.raced(&c.write, &me, 0, address, min(size, 4), lane)
+		}
+	}
+	p.mu.Unlock()
+}
+
+// lockPage finds the history of an address; the caller unlocks it.
+func (x *exec) lockPage(address uint64) *page {
+	number := address >> pageShift
+	if x.check.page == nil || x.check.number != number {
+		x.check.page, x.check.number = x.block.run.history.page(number), number
+	}
+	x.check.page.mu.Lock()
+	return x.check.page
+}
+
+func (p *page) part(word uint64) {
+	if p.parts[word>>6]>>(word&63)&1 != 0 {
+		return
+	}
+	if p.bytes == nil {
+		p.bytes = &[pageBytes]cell{}
+	}
+	p.parts[word>>6] |= 1 << (word & 63)
+	for i := range uint64(4) {
+		p.bytes[word*4+i] = p.words[word]
+	}
+}
+
+// written is what is known of an address's memory, nil where nothing is.
+func (x *exec) written(address uint64) *Written {
+	w := x.check.written
+	if w != nil && address-w.base < uint64(len(w.bits))*64 {
+		return w
+	}
+	for _, w := range x.block.run.Written {
+		if address-w.base < uint64(len(w.bits))*64 {
+			x.check.written = w
+			return w
+		}
+	}
+	return nil
+}
+
+func (x *exec) stampOf(lane int, kind uint8) stamp {
+	return stamp{block: x.check.block, thread: uint16(x.warp.index*warpSize + lane), time: x.block.now, site: x.frame.fn.number<<siteShift | uint32(x.at), kind: kind}
+}
+
+const siteShift = 20 // a site is a function and an instruction of it
+
+// enter adds an access to a cell and reports the races that it has.
+func (x *exec) enter(c *cell, me *stamp, window, address uint64, size, lane int) {
+	if window == inShared && c.write.block != me.block && c.read.block != me.block {
+		*c = cell{} // of an earlier block
+	}
+	if c.write.block != 0 && (c.write.thread != me.thread || c.write.block != me.block) && x.races(&c.write, me) {
+		x.raced(&c.write, me, window, address, size, lane)
+	}
+	if me.kind&writes == 0 {
+		switch {
+		case c.read.block == 0 || x.before(&c.read, me):
+			c.read = *me
+		case c.other.block == 0 || x.before(&c.other, me) || c.other.thread/warpSize == c.read.thread/warpSize && c.other.block == c.read.block:
+			c.other = *me
+		}
+		return
+	}
+	for _, r := range [2]*stamp{&c.read, &c.other} {
+		if r.block != 0 && x.races(r, me) {
+			x.raced(r, me, window, address, size, lane)
+		}
+		r.block = 0
+	}
+	c.write = *me
+}
+
+// races says whether an earlier access and a later one, of which one writes, are ordered by nothing.
+func (x *exec) races(old, me *stamp) bool {
+	if x.before(old, me) {
+		return false
+	}
+	if old.kind&me.kind&strongs != 0 && (old.block == me.block || (old.kind|me.kind)&blockly == 0) {
+		return false
+	}
+	return true
+}
+
+// raced reports a race.
+func (x *exec) raced(old, me *stamp, window, address uint64, size, lane int) {
+	if old.kind&me.kind&writes != 0 && x.sameValue {
+		return
+	}
+	verb := func(kind uint8) string {
+		switch {
+		case kind&updates != 0:
+			return "updates"
+		case kind&writes != 0:
+			return "writes"
+		}
+		return "reads"
+	}
+	r := x.block.run
+	other := r.accessAt(old)
+	where := "thread " + triple(other.Thread)
+	if old.block != me.block {
+		where = fmt.Sprintf("thread %s of block %s", triple(other.Thread), triple(other.Block))
+	}
+	f := x.fault(Race, lane, "%s %s, which %s %s, and nothing orders the two", verb(me.kind), x.describe(window, address, size), where, verb(old.kind))
+	f.Other = other
+	if window == 0 {
+		x.check.page.mu.Unlock()
+	}
+	panic(f)
+}
+
+// accessAt is the access that a stamp stands for.
+func (r *Run) accessAt(s *stamp) *Access {
+	n := uint64(s.block - 1)
+	a := &Access{Block: r.blockIndex(n), Thread: r.threadIndex(int(s.thread))}
+	fn := r.kernel.list[s.site>>siteShift]
+	a.Line, a.Instruction, a.Source = r.kernel.program.locate(fn, int32(s.site&(1<<siteShift-1)))
+	return a
+}
+
+// describe names bytes of memory: "4 bytes at byte 12 of tile (shared memory)".
+func (x *exec) describe(window, address uint64, size int) string {
+	count := fmt.Sprintf("%d bytes", size)
+	if size == 1 {
+		count = "1 byte"
+	}
+	k := x.block.run.kernel
+	switch window {
+	case inShared:
+		name, at := k.sharedName(address)
+		return fmt.Sprintf("%s at byte %d of %s", count, at, name)
+	case inLocal:
+		return fmt.Sprintf("%s at byte %d of local memory", count, address)
+	}
+	for _, s := range x.block.run.ranges {
+		if address >= s.lo && address < s.hi {
+			return fmt.Sprintf("%s at byte %d of %s", count, address-s.lo, x.owner(s))
+		}
+	}
+	return fmt.Sprintf("%s at address %#x", count, address)
+}
+
+// unchanged says whether a store leaves memory as it is.
+func unchanged(p unsafe.Pointer, size int, v uint64) bool {
+	return read(p, size) == v&(^uint64(0)>>(64-8*size))
+}

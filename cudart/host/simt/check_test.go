@@ -1,0 +1,217 @@
+// Faults planted in kernels that are clean: each kind is found, at the instruction that has it.
+
+package simt_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+)
+
+// cleanKernels are kernels k(in, out, n) of 3 blocks of 64 threads on 192 words; in is written, out is not.
+var cleanKernels = map[string]string{
+	// Each block turns its part around in shared memory.
+	"reverse": prologue + `
+shl.b32 %r5, %me, 2; mov.u32 %r6, tile; add.u32 %r7, %r6, %r5;
+ld.global.u32 %v, [%pin];
+st.shared.u32 [%r7], %v;
+bar.sync 0;
+sub.u32 %r8, 63, %me; shl.b32 %r8, %r8, 2; add.u32 %r8, %r6, %r8;
+ld.shared.u32 %v, [%r8];
+st.global.u32 [%pout], %v;
+`,
+	// Each block adds up its part, by halves and then within a warp, and the last block to end adds up the sums.
+	"sum": prologue + `
+shl.b32 %r5, %me, 2; mov.u32 %r6, tile; add.u32 %r7, %r6, %r5;
+ld.global.u32 %v, [%pin];
+st.shared.u32 [%r7], %v;
+bar.sync 0;
+setp.ge.u32 %p1, %me, 32; @%p1 bra DONE;
+ld.shared.u32 %r9, [%r7+128];
+add.u32 %v, %v, %r9;
+mov.u32 %r10, 16;
+LOOP: st.shared.u32 [%r7], %v;
+bar.warp.sync 0xffffffff;
+shl.b32 %r11, %r10, 2; add.u32 %r11, %r7, %r11;
+setp.ge.u32 %p2, %me, %r10; @%p2 bra SKIP;
+ld.shared.u32 %r9, [%r11];
+add.u32 %v, %v, %r9;
+SKIP: bar.warp.sync 0xffffffff;
+shr.u32 %r10, %r10, 1; setp.ne.u32 %p3, %r10, 0; @%p3 bra LOOP;
+DONE: setp.ne.u32 %p4, %me, 0; @%p4 bra WAIT;
+mul.wide.u32 %rd5, %cta, 4; add.u64 %rd5, %out, %rd5; mov.u32 %r13, 0;
+st.global.u32 [%rd5], %v;
+membar.gl;
+atom.global.add.u32 %r12, [count], 1; setp.eq.u32 %p5, %r12, 2; selp.u32 %r13, 1, 0, %p5;
+st.shared.u32 [last], %r13;
+WAIT: bar.sync 0;
+ld.shared.u32 %r13, [last]; setp.eq.u32 %p6, %r13, 0; @%p6 bra END;
+setp.ge.u32 %p7, %me, 3; @%p7 bra END;
+mul.wide.u32 %rd5, %me, 4; add.u64 %rd5, %out, %rd5;
+ld.global.u32 %v, [%rd5];
+st.global.u32 [%rd5+64], %v;
+END:
+`,
+	// One warp hands values to the other through named barriers; counts go to shared memory by atomics.
+	"hand": prologue + `
+shl.b32 %r5, %me, 2; mov.u32 %r6, tile; add.u32 %r7, %r6, %r5;
+st.shared.u32 [%r7], 0;
+bar.sync 0;
+ld.global.u32 %v, [%pin];
+and.b32 %r8, %v, 7; shl.b32 %r8, %r8, 2; add.u32 %r8, %r6, %r8;
+atom.shared.add.u32 %r9, [%r8], 1;
+bar.sync 0;
+setp.ge.u32 %p1, %me, 32; @%p1 bra TAKE;
+ld.shared.u32 %v, [%r7];
+st.shared.u32 [%r7+256], %v;
+bar.arrive 1, 64;
+bra END;
+TAKE: bar.sync 1, 64;
+ld.shared.u32 %v, [%r7+128];
+st.global.u32 [%pout], %v;
+END:
+`,
+	// A table in local memory, and bytes of words that threads share.
+	"table": prologue + `
+mov.u64 %rd6, spill;
+mov.u32 %r5, 0;
+FILL: mul.wide.u32 %rd7, %r5, 4; add.u64 %rd7, %rd6, %rd7;
+st.local.u32 [%rd7], %r5;
+add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 8; @%p1 bra FILL;
+ld.global.u32 %v, [%pin];
+and.b32 %r8, %v, 7; mul.wide.u32 %rd7, %r8, 4; add.u64 %rd7, %rd6, %rd7;
+ld.local.u32 %v, [%rd7];
+mov.u32 %r6, tile; add.u32 %r7, %r6, %me;
+st.shared.u8 [%r7], %v;
+bar.sync 0;
+xor.b32 %r9, %me, 1; add.u32 %r7, %r6, %r9;
+ld.shared.u8 %v, [%r7];
+st.global.u32 [%pout], %v;
+`,
+	// A thread of block 0 releases a value that the other blocks wait for.
+	"flag": prologue + `
+mov.u32 %r5, %cta; setp.ne.u32 %p1, %r5, 0; @%p1 bra READ;
+setp.ne.u32 %p2, %me, 0; @%p2 bra END;
+st.global.u32 [%out], 7;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [flag], 1;
+bra END;
+READ: ld.relaxed.gpu.global.u32 %r6, [flag]; setp.eq.u32 %p3, %r6, 0; @%p3 bra READ;
+fence.acq_rel.gpu;
+ld.global.u32 %v, [%out];
+add.u64 %rd5, %pout, 0;
+st.global.u32 [%rd5], %v;
+END:
+`,
+}
+
+const prologue = `.global .u32 count; .global .u32 flag; .shared .align 16 .b8 tile[512]; .shared .u32 last;
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n)
+{
+.local .align 16 .b8 spill[64];
+.reg .pred %p<20>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .b32 %me, %cta, %v; .reg .b64 %in, %out, %pin, %pout;
+ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %me, %tid.x; mov.u32 %cta, %ctaid.x;
+mad.lo.u32 %r1, %cta, 64, %me; mul.wide.u32 %rd1, %r1, 4; add.u64 %pin, %in, %rd1; add.u64 %pout, %out, %rd1;
+`
+
+// check runs a kernel on 192 words in and as many out, with the blocks in order.
+func check(t *testing.T, text string, level simt.Check) *simt.Fault {
+	t.Helper()
+	p := program(t, text+"ret;\n}\n")
+	k, err := p.Kernel("k")
+	require.NoError(t, err)
+	memory := make([]uint32, 2*192+64)
+	for i := range memory {
+		memory[i] = uint32(i*37 + 5)
+	}
+	in := uint64(uintptr(unsafe.Pointer(&memory[0])))
+	in = (in + 63) &^ 63
+	out := in + 4*192
+	written := simt.NewWritten(in, 2*4*192)
+	written.Mark(in, 4*192)
+	r, err := k.Start(simt.Launch{Grid: [3]uint32{3, 1, 1}, Block: [3]uint32{64, 1, 1}, Check: level, Written: []*simt.Written{written},
+		Args: []simt.Arg{{Bits: in, Pointer: true, Bytes: 4 * 192}, {Bits: out, Pointer: true, Bytes: 4 * 192}, {Bits: 192}}, MaxSteps: 1 << 22})
+	require.NoError(t, err)
+	r.Work()
+	runtime.KeepAlive(memory)
+	return r.Fault()
+}
+
+func TestCleanKernelsHaveNoFaults(t *testing.T) {
+	for name, text := range cleanKernels {
+		for _, level := range []simt.Check{simt.CheckNothing, simt.CheckFast, simt.CheckFull} {
+			fault := check(t, text, level)
+			require.Nil(t, fault, "%s: %v", name, fault)
+		}
+	}
+}
+
+func TestPlantedFaultsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		kernel, old, planted string
+		kind                 simt.FaultKind
+		at, says             string // the line that is reported, and a part of the message
+	}{
+		{"reverse", "st.global.u32 [%pout], %v;", "st.global.u32 [%pout+512], %v;", simt.OutOfBounds, "st.global.u32 [%pout+512]", "block (1,0,0), thread (32,0,0): an access of 4 bytes, 128 bytes past the end of argument 1 (out)"},
+		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+-4];", simt.OutOfBounds, "ld.global.u32", "block (0,0,0), thread (0,0,0): an access of 4 bytes, 4 bytes before the start of argument 0 (in)"},
+		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+4096];", simt.OutOfBounds, "ld.shared.u32", "an access of 4 bytes at byte 4220 of shared memory, but the block has only 512 bytes"},
+		{"table", "ld.local.u32 %v, [%rd7];", "ld.local.u32 %v, [%rd7+512];", simt.OutOfBounds, "ld.local.u32", "of local memory, but a thread has only 64 bytes"},
+		{"sum", "st.global.u32 [%rd5], %v;", "st.global.u32 [0], %v;", simt.OutOfBounds, "st.global.u32 [0]", "an access through a null pointer"},
+
+		{"reverse", "st.global.u32 [%pout], %v;", "st.global.u32 [%pout+2], %v;", simt.Misaligned, "st.global.u32 [%pout+2]", "is not a multiple of 4"},
+		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.v2.u32 {%v, %r20}, [%pin];", simt.Misaligned, "ld.global.v2", "thread (1,0,0): an access of 8 bytes at an address that is not a multiple of 8"},
+		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+1];", simt.Misaligned, "ld.shared", "is not a multiple of 4"},
+		{"table", "ld.local.u32 %v, [%rd7];", "ld.local.u64 %rd9, [%rd7]; cvt.u32.u64 %v, %rd9;", simt.Misaligned, "ld.local", "is not a multiple of 8"},
+		{"hand", "atom.shared.add.u32 %r9, [%r8], 1;", "atom.shared.add.u32 %r9, [%r8+2], 1;", simt.Misaligned, "atom.shared", "is not a multiple of 4"},
+
+		{"reverse", "st.shared.u32 [%r7], %v;", "setp.eq.u32 %p1, %me, 9; @!%p1 st.shared.u32 [%r7], %v;", simt.Uninitialised, "ld.shared.u32", "thread (54,0,0): reads 4 bytes at byte 36 of tile in shared memory, which nobody has written"},
+		{"sum", "st.shared.u32 [last], %r13;", "", simt.Uninitialised, "ld.shared.u32 %r13", "reads 4 bytes at byte 0 of last in shared memory"},
+		{"table", "setp.lt.u32 %p1, %r5, 8;", "setp.lt.u32 %p1, %r5, 7;", simt.Uninitialised, "ld.local.u32", "of local memory, which nobody has written"},
+		{"sum", "st.global.u32 [%rd5], %v;", "setp.eq.u32 %p8, %cta, 1; @!%p8 st.global.u32 [%rd5], %v;", simt.Uninitialised, "ld.global.u32 %v, [%rd5]", "thread (1,0,0): reads 4 bytes at byte 4 of argument 1 (out), which nobody has written"},
+		{"hand", "st.shared.u32 [%r7], 0;", "", simt.Uninitialised, "atom.shared", "tile in shared memory, which nobody has written"},
+
+		{"reverse", "bar.sync 0;", "", simt.Race, "st.shared.u32 [%r7]", "thread (32,0,0): writes 4 bytes at byte 128 of tile in shared memory, which thread (31,0,0) reads"},
+		{"reverse", "st.shared.u32 [%r7], %v;", "shr.u32 %r7, %r7, 3; shl.b32 %r7, %r7, 3; st.shared.u32 [%r7], %v;", simt.Race, "st.shared.u32", "thread (1,0,0): writes 4 bytes at byte 0 of tile in shared memory, which thread (0,0,0) writes"},
+		{"sum", "LOOP: st.shared.u32 [%r7], %v;\nbar.warp.sync 0xffffffff;", "LOOP: st.shared.u32 [%r7], %v;\n", simt.Race, "ld.shared.u32 %r9, [%r11]", "in shared memory, which thread"},
+		{"sum", "SKIP: bar.warp.sync 0xffffffff;", "SKIP:", simt.Race, "LOOP: st.shared.u32", "reads, and nothing orders the two"},
+		{"hand", "bar.arrive 1, 64;", "bar.arrive 1, 64; st.shared.u32 [%r7+256], 5;", simt.Race, "ld.shared.u32 %v, [%r7+128]", "in shared memory, which thread (0,0,0) writes"},
+		{"table", "bar.sync 0;", "", simt.Race, "ld.shared.u8", "reads 1 byte at byte"},
+
+		{"sum", "membar.gl;", "", simt.Race, "ld.global.u32 %v, [%rd5]", "argument 1 (out), which thread (0,0,0) of block (0,0,0) writes"},
+		{"sum", "membar.gl;", "membar.cta;", simt.Race, "ld.global.u32 %v, [%rd5]", "argument 1 (out), which thread (0,0,0) of block (0,0,0) writes"},
+		{"flag", "st.global.u32 [%out], 7;\nfence.acq_rel.gpu;", "fence.acq_rel.gpu; st.global.u32 [%out], 7;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
+		{"flag", "@%p3 bra READ;\nfence.acq_rel.gpu;", "@%p3 bra READ;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
+		{"flag", "add.u64 %rd5, %pout, 0;", "mul.wide.u32 %rd5, %me, 4; add.u64 %rd5, %out, %rd5; add.u64 %rd5, %rd5, 256; add.u32 %v, %v, %cta;", simt.Race, "st.global.u32 [%rd5]", "of argument 1 (out), which thread (0,0,0) of block (1,0,0) writes"},
+		{"sum", "atom.global.add.u32 %r12, [count], 1;", "ld.global.u32 %r12, [count]; add.u32 %r12, %r12, 1; st.global.u32 [count], %r12;", simt.Race, "ld.global.u32 %r12", "of variable count, which thread (0,0,0) of block (0,0,0) writes"},
+
+		{"reverse", "bar.sync 0;", "setp.eq.u32 %p1, %me, 63; @%p1 bra ON;\nbar.sync 0;\nON:", simt.Race, "ld.shared", "in shared memory"},
+		{"hand", "bar.sync 0;\nsetp.ge", "setp.eq.u32 %p9, %me, 3; @%p9 bra ON;\nbar.sync 0;\nON: setp.ge", simt.Race, "", ""},
+		{"sum", "bar.sync 0;\nsetp.ge", "setp.lt.u32 %p9, %me, 32; @%p9 bar.sync 0;\nsetp.ge", simt.Diverged, "bar.sync", "waits at another place"},
+		{"sum", "WAIT: bar.sync 0;", "bar.sync 0; bra ON; WAIT: bar.sync 0; ON:", simt.Diverged, "bar.sync", "waits at another place"},
+		{"hand", "TAKE: bar.sync 1, 64;", "TAKE: setp.eq.u32 %p2, %me, 40; @%p2 bra END; bar.sync 1, 64;", simt.Stuck, "bar.sync 1", "the threads at barrier 1 wait forever: only 63 of 64 arrived"},
+		{"reverse", "bar.sync 0;", "setp.eq.u32 %p1, %me, 5; @%p1 bra ON;\nbar.sync 0;\nbra OFF; ON: bar.sync 0; OFF:", simt.Diverged, "bar.sync", "thread (5,0,0)"},
+		{"table", "bar.sync 0;", "setp.lt.u32 %p1, %me, 32; @%p1 bra ON;\nbar.sync 0;\nbra OFF; ON: bar.sync 0; OFF:", simt.Diverged, "bar.sync", "waits at another place"},
+	} {
+		text := cleanKernels[c.kernel]
+		require.Equal(t, 1, min(1, strings.Count(text, c.old)), "%s has no %q", c.kernel, c.old)
+		text = strings.Replace(text, c.old, c.planted, 1)
+		fault := check(t, text, simt.CheckFull)
+		if !assert.NotNil(t, fault, "%s: %s -> %s: nothing was found", c.kernel, c.old, c.planted) {
+			continue
+		}
+		assert.Equal(t, c.kind, fault.Kind, "%s: %s: %v", c.kernel, c.planted, fault)
+		assert.Contains(t, fault.Error(), c.says, "%s: %s", c.kernel, c.planted)
+		line := strings.Split(header+text, "\n")[fault.Line-1]
+		assert.Contains(t, line, c.at, "%s: %s: %v", c.kernel, c.planted, fault)
+		fast := check(t, text, simt.CheckFast)
+		if assert.NotNil(t, fast, "%s: %s is not found by the fast checks", c.kernel, c.planted) {
+			assert.Equal(t, fault.Kind, fast.Kind)
+		}
+	}
+}

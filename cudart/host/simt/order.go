@@ -1,0 +1,375 @@
+// What is ordered before what within a launch, by PTX's memory model: barriers, __syncwarp, and fences with strong accesses.
+//
+// Each block counts its synchronisations; the count is the time of its accesses. A thread is ordered after an access of another if it
+// knows the other's time to be past: from a barrier of the block, of the warp, or because it read, with a strong access, what the
+// other had written with a strong access after a fence. Two leniences follow what kernels do and GPUs honour: an atomic operation
+// acquires without a fence of its own, and so does a barrier of the block for what its threads have read before.
+
+package simt
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// warpOrder is what the lanes of a warp know.
+type warpOrder struct {
+	known    uint32                      // of the warp: the time before which all is past
+	lanes    *[warpSize][warpSize]uint32 // of pairs of lanes, after barriers of some lanes
+	gpu, cta [warpSize]fenced            // the last fence of each lane, for all threads and for those of the block
+	acquired [warpSize][]seen            // of each lane
+	pending  [warpSize][]seen            // read, and acquired at the next fence
+	waits    uint32                      // lanes with something pending
+}
+
+// fenced is what a lane knew at its last fence.
+type fenced struct {
+	time, base, known uint32
+	row               *[warpSize]uint32
+	acquired          []seen
+}
+
+// seen is the first n releases at a place.
+type seen struct {
+	at *releases
+	n  int
+}
+
+// releases are those at one address, oldest first. Nothing is ever taken away.
+type releases struct {
+	mu      sync.Mutex
+	log     []released
+	byBlock map[uint32][]int32
+	deps    []dependency
+}
+
+type released struct {
+	fenced
+	block  uint32
+	thread uint16
+	cta    bool // for threads of the block only
+}
+
+// dependency is what a release and all later ones know of another address.
+type dependency struct {
+	seen
+	at int
+}
+
+// board holds the addresses at which a launch's threads have released something.
+type board struct {
+	any atomic.Bool
+	mu  sync.Mutex
+	at  map[uint64]*releases
+}
+
+func (b *board) find(address uint64, add bool) *releases {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.at[address]
+	if r == nil && add {
+		if b.at == nil {
+			b.at = map[uint64]*releases{}
+		}
+		r = &releases{byBlock: map[uint32][]int32{}}
+		b.at[address] = r
+		b.any.Store(true)
+	}
+	return r
+}
+
+func (b *board) clear() {
+	b.at = nil
+	b.any.Store(false)
+}
+
+// before says whether the thread of me is ordered after an earlier access.
+func (x *exec) before(old, me *stamp) bool {
+	b, w := x.block, &x.check.order
+	if old.block == me.block {
+		if old.thread == me.thread || old.time < b.base {
+			return true
+		}
+		theirs, mine := old.thread/warpSize, me.thread/warpSize
+		switch {
+		case theirs != mine:
+			if b.pairs != nil && old.time < b.pairs[mine][theirs] {
+				return true
+			}
+		case old.time < w.known || w.lanes != nil && old.time < w.lanes[me.thread%warpSize][old.thread%warpSize]:
+			return true
+		}
+	}
+	lane := me.thread % warpSize
+	if len(w.acquired[lane]) == 0 && len(b.acquired) == 0 {
+		return false
+	}
+	visited := map[*releases]int{}
+	return knows(w.acquired[lane], old, me.block, visited) || knows(b.acquired, old, me.block, visited)
+}
+
+// knows says whether what was seen tells that an access is past.
+func knows(all []seen, old *stamp, block uint32, visited map[*releases]int) bool {
+	for _, s := range all {
+		if visited[s.at] >= s.n {
+			continue
+		}
+		visited[s.at] = s.n
+		s.at.mu.Lock()
+		log, of, deps := s.at.log, s.at.byBlock[old.block], s.at.deps
+		s.at.mu.Unlock()
+		for _, i := range of {
+			if int(i) >= s.n {
+				break
+			}
+			r := &log[i]
+			if r.cta && r.block != block {
+				continue
+			}
+			if old.time < r.base || old.thread == r.thread && old.time < r.time {
+				return true
+			}
+			if old.thread/warpSize == r.thread/warpSize && (old.time < r.known || r.row != nil && old.time < r.row[old.thread%warpSize]) {
+				return true
+			}
+		}
+		for _, d := range deps {
+			if d.at < s.n && knows([]seen{d.seen}, old, block, visited) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// add puts what was seen among what is known.
+func add(to []seen, more ...seen) []seen {
+next:
+	for _, s := range more {
+		for i := range to {
+			if to[i].at == s.at {
+				if s.n > to[i].n {
+					kept := append([]seen(nil), to...) // others may hold it as it is
+					kept[i].n = s.n
+					to = kept
+				}
+				continue next
+			}
+		}
+		to = append(to[:len(to):len(to)], s)
+	}
+	return to
+}
+
+// tick is a new time of the block.
+func (b *block) tick() uint32 {
+	b.now++
+	return b.now
+}
+
+// promote acquires what lanes have read.
+func (w *warpOrder) promote(m uint32) {
+	for m &= w.waits; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		w.acquired[lane] = add(w.acquired[lane], w.pending[lane]...)
+		w.pending[lane] = nil
+		w.waits &^= 1 << lane
+	}
+}
+
+// state is what a lane knows now, of accesses before a time.
+func (x *exec) state(lane int, time uint32) fenced {
+	w := &x.check.order
+	f := fenced{time: time, base: x.block.base, known: w.known, acquired: add(w.acquired[lane], x.block.acquired...)}
+	if w.lanes != nil {
+		row := w.lanes[lane]
+		f.row = &row
+	}
+	return f
+}
+
+// fenceLanes is a fence.
+func (x *exec) fenceLanes(m uint32, cta bool) {
+	w := &x.check.order
+	w.promote(m)
+	now := x.block.tick()
+	for ; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		f := x.state(lane, now)
+		w.cta[lane] = f
+		if !cta {
+			w.gpu[lane] = f
+		}
+	}
+}
+
+// synchronise is what a strong access at an address does beside accessing it.
+func (x *exec) synchronise(address uint64, lane int, kind uint8) {
+	if kind&strongs == 0 {
+		return
+	}
+	w := &x.check.order
+	board := &x.block.run.board
+	if address&^inWindow == inShared {
+		board = &x.block.board
+	}
+	if kind&(writes|updates) != writes && board.any.Load() {
+		if r := board.find(address, false); r != nil {
+			r.mu.Lock()
+			s := seen{r, len(r.log)}
+			r.mu.Unlock()
+			switch {
+			case s.n == 0:
+			case kind&(updates|acquire) != 0:
+				w.acquired[lane] = add(w.acquired[lane], s)
+			default:
+				w.pending[lane] = add(w.pending[lane], s)
+				w.waits |= 1 << lane
+			}
+		}
+	}
+	if kind&writes == 0 {
+		return
+	}
+	me := x.stampOf(lane, kind)
+	gpu, cta := w.gpu[lane], w.cta[lane]
+	if kind&release != 0 {
+		f := x.state(lane, x.block.tick())
+		if cta = f; kind&blockly == 0 {
+			gpu = f
+		}
+	}
+	if gpu.time == 0 && cta.time == 0 {
+		return
+	}
+	r := board.find(address, true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if gpu.time != 0 && kind&blockly == 0 {
+		r.append(released{fenced: gpu, block: me.block, thread: me.thread})
+	}
+	if cta.time > gpu.time || kind&blockly != 0 {
+		r.append(released{fenced: cta, block: me.block, thread: me.thread, cta: true})
+	}
+}
+
+// append adds a release; the caller holds mu.
+func (r *releases) append(e released) {
+	at := len(r.log)
+	if of := r.byBlock[e.block]; len(of) > 0 {
+		if last := &r.log[of[len(of)-1]]; last.thread == e.thread && last.time == e.time && last.cta == e.cta {
+			return // nothing new: a thread that polls with an atomic operation
+		}
+	}
+	r.log = append(r.log, e)
+	r.byBlock[e.block] = append(r.byBlock[e.block], int32(at))
+next:
+	for _, s := range e.acquired {
+		if s.at == r {
+			continue
+		}
+		for _, d := range r.deps {
+			if d.seen.at == s.at && d.n >= s.n {
+				continue next
+			}
+		}
+		r.deps = append(r.deps, dependency{s, at})
+	}
+}
+
+// warpBarrier orders the lanes of a __syncwarp.
+func (x *exec) warpBarrier(m uint32) {
+	w := &x.check.order
+	w.promote(m)
+	now := x.block.tick()
+	var all []seen
+	for left := m; left != 0; left &= left - 1 {
+		all = add(all, w.acquired[bits.TrailingZeros32(left)&31]...)
+	}
+	if all != nil {
+		for left := m; left != 0; left &= left - 1 {
+			w.acquired[bits.TrailingZeros32(left)&31] = all
+		}
+	}
+	if x.warp.live&^m == 0 {
+		w.known = now
+		return
+	}
+	if w.lanes == nil {
+		w.lanes = &[warpSize][warpSize]uint32{}
+	}
+	var row [warpSize]uint32
+	for left := m; left != 0; left &= left - 1 {
+		lane := bits.TrailingZeros32(left) & 31
+		for k, t := range w.lanes[lane] {
+			row[k] = max(row[k], t)
+		}
+	}
+	for left := m; left != 0; left &= left - 1 {
+		row[bits.TrailingZeros32(left)&31] = now
+	}
+	for left := m; left != 0; left &= left - 1 {
+		w.lanes[bits.TrailingZeros32(left)&31] = row
+	}
+}
+
+// opened orders the threads of a barrier of the block: those that waited after all that came.
+func (b *block) opened(bar *barrier, name int) {
+	now := b.tick()
+	if !bar.arrive && (!bar.counts || bar.want >= b.alive) {
+		b.base = now
+		var all []seen
+		for _, w := range b.warps {
+			o := &w.x.check.order
+			o.promote(o.waits)
+			for lane := range o.acquired {
+				all = add(all, o.acquired[lane]...)
+				o.acquired[lane] = nil
+			}
+		}
+		b.acquired = add(b.acquired, all...)
+		return
+	}
+	if b.pairs == nil {
+		b.pairs = make([][]uint32, len(b.warps))
+		for i := range b.pairs {
+			b.pairs[i] = make([]uint32, len(b.warps))
+		}
+	}
+	row := make([]uint32, len(b.warps))
+	var all []seen
+	for v, w := range b.warps {
+		if bar.times[v] == 0 {
+			continue
+		}
+		for k, t := range b.pairs[v] {
+			row[k] = max(row[k], t)
+		}
+		row[v] = max(row[v], bar.times[v])
+		for lane := range w.x.check.order.acquired {
+			all = add(all, w.x.check.order.acquired[lane]...)
+		}
+	}
+	for v, w := range b.warps {
+		waits := false
+		for i := range w.groups {
+			waits = waits || int(w.groups[i].waiting) == name
+		}
+		if !waits {
+			continue
+		}
+		o := &w.x.check.order
+		o.promote(o.waits)
+		copy(b.pairs[v], row)
+		o.known = max(o.known, row[v])
+		for lane := range o.acquired {
+			o.acquired[lane] = add(o.acquired[lane], all...)
+		}
+	}
+}
+
+// begin forgets what threads of an earlier block knew.
+func (w *warpOrder) begin() {
+	*w = warpOrder{}
+}
