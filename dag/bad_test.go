@@ -36,8 +36,8 @@ func overrides(source []byte) []Override {
 
 func badOptions(source []byte) Options {
 	o := testOptions(overrides(source)...)
-	o.OpenModule = func(name, path string) (Library, error) {
-		if path == "missing.cu" {
+	o.OpenModule = func(m Module) (Library, error) {
+		if m.Path == "missing.cu" {
 			return nil, errors.New("open missing.cu: no such file")
 		}
 		return userKernels, nil

@@ -32,7 +32,7 @@ var (
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
 	nodeLayout = &layout{
-		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
+		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
 		sub:  map[string]*layout{"memcpy": copyLayout, "memset": setLayout},
 	}
 	fileOrder = []string{"version", "name", "sync", "params", "modules", "buffers", "nodes"}

@@ -23,6 +23,12 @@ type Library interface {
 	Map(spec *MapSpec) (LaunchKernel, error)
 }
 
+// ParameterNames is implemented by libraries whose kernels can be given their arguments by name.
+type ParameterNames interface {
+	// ParameterNames lists the names of a kernel's parameters in their order, without scratch. It lists none where they are unknown.
+	ParameterNames(kernel string) ([]string, error)
+}
+
 // ArgumentError is what Library.Kernel and LaunchKernel.Describe return (wrapped or not) where one argument is wrong: messages can
 // then point at it. Its text is "argument x must be a buffer, got a number".
 type ArgumentError struct {

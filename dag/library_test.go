@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // testKernel is a kernel whose first scalar, where it has one, is the number of elements it touches of every buffer.
@@ -63,7 +64,8 @@ func (l testLibrary) Names() []string {
 }
 
 func (l testLibrary) Kernel(name string, elems []DType) (LaunchKernel, error) {
-	k := l[name]
+	base, _, _ := strings.Cut(name, "<") // blur is a template too
+	k := l[base]
 	if k == nil {
 		return nil, fmt.Errorf("%w %q", ErrUnknownKernel, name)
 	}
@@ -71,6 +73,20 @@ func (l testLibrary) Kernel(name string, elems []DType) (LaunchKernel, error) {
 		return nil, &ArgumentError{Param: "x", Index: 0, Problem: "cannot be f64"}
 	}
 	return k, nil
+}
+
+func (l testLibrary) ParameterNames(name string) ([]string, error) {
+	k, err := l.Kernel(name, []DType{F32})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range k.Params() {
+		if p.Name != "" && !p.Scratch {
+			names = append(names, p.Name)
+		}
+	}
+	return names, nil
 }
 
 func (l testLibrary) Map(spec *MapSpec) (LaunchKernel, error) {

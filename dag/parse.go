@@ -26,8 +26,8 @@ type Options struct {
 	Dir     string     // what relative file names start from; becomes Pipeline.Dir
 	Params  []Override // the last of a name counts
 	Library Library    // the kernels that come with dagrun; nil: none
-	// OpenModule loads a user's kernels from the path that the file declares. nil: a file with modules is refused.
-	OpenModule func(name, path string) (Library, error)
+	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
+	OpenModule func(m Module) (Library, error)
 }
 
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the

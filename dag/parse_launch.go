@@ -32,19 +32,16 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		}
 		spec.Module, spec.Kernel = id, kernel
 	}
-	var nodes []*yaml.Node
-	if list := f[nodeArgs].value; list != nil && !isNull(list) {
-		if list.Kind != yaml.SequenceNode {
-			p.wrongList(list, "args", "a list")
-			return nil, false
+	if f[nodeTemplate].value != nil {
+		arguments, fine := p.template(f[nodeTemplate].value)
+		if spec.Module == -1 {
+			p.mistake(position(f[nodeTemplate].key), "", "template belongs to a kernel of a module; the library's kernels choose by the types of their buffers")
+			fine = false
 		}
-		nodes = list.Content
-		spec.Args = make([]argSpec, len(nodes))
-		for k, n := range nodes {
-			a, fine := p.arg(n)
-			spec.Args[k], ok = a, ok && fine
-		}
+		spec.Kernel, spec.Label, ok = spec.Kernel+arguments, spec.Label+arguments, ok && fine
 	}
+	nodes, fine := p.args(f[nodeArgs].value, &spec)
+	ok = ok && fine
 	if n := f[nodeGrid].value; n != nil {
 		size, fine := p.size3(n, "grid", 0, maxGrid)
 		if size[1] == 0 || size[2] == 0 {
@@ -68,6 +65,58 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		return nil, false
 	}
 	return p.launch(node, f, &spec, nodes, nodeKernel)
+}
+
+// template reads the arguments of a template, as C++ has them in angle brackets.
+func (p *parser) template(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.SequenceNode {
+		p.wrongList(n, "template", "a list")
+		return "", false
+	}
+	var list []string
+	ok := true
+	for _, item := range n.Content {
+		text, fine := p.verbatim(item, "a template's argument")
+		list, ok = append(list, text), ok && fine
+	}
+	return "<" + strings.Join(list, ", ") + ">", ok
+}
+
+// args reads the arguments of a kernel: a list is by position, a mapping by the names of its parameters. It returns their places.
+func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bool) {
+	ok = true
+	switch {
+	case n == nil || isNull(n):
+		return nil, true
+	case n.Kind == yaml.SequenceNode:
+		nodes = n.Content
+	case n.Kind == yaml.MappingNode:
+		first := map[string]*yaml.Node{}
+		spec.Names = []string{}
+		for k := 0; k+1 < len(n.Content); k += 2 {
+			key := n.Content[k]
+			if !p.isKey(key) {
+				ok = false
+				continue
+			}
+			if earlier := first[key.Value]; earlier != nil {
+				p.duplicateKey(key, earlier)
+				ok = false
+				continue
+			}
+			first[key.Value] = key
+			spec.Names, nodes = append(spec.Names, key.Value), append(nodes, n.Content[k+1])
+		}
+	default:
+		p.wrongList(n, "args", "a list")
+		return nil, false
+	}
+	spec.Args = make([]argSpec, len(nodes))
+	for k, n := range nodes {
+		a, fine := p.arg(n)
+		spec.Args[k], ok = a, ok && fine
+	}
+	return nodes, ok
 }
 
 // launch resolves a kernel or map node and puts what is wrong with it in its place. nodes are the places of spec.Args.

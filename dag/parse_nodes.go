@@ -17,6 +17,7 @@ const (
 	nodeMemset
 	nodeKernel
 	nodeMap
+	nodeTemplate
 	nodeArgs
 	nodeWith
 	nodeGrid
@@ -34,7 +35,7 @@ const (
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes"}}
 
 // maxStream is the largest stream that a node can be bound to.
 const maxStream = 1<<16 - 1
@@ -262,7 +263,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 	}
 	isKernel, isMap := action == nodeKernel, action == nodeMap
 	foreign := false
-	for _, k := range [...]int{nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer} {
+	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer} {
 		allowed := isKernel && k != nodeWith || isMap && (k == nodeWith || k == nodePeer)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])

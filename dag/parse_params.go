@@ -133,7 +133,7 @@ func (p *parser) unknownOverrides() {
 	}
 }
 
-var moduleKeys = keySet{"a module", []string{"source"}}
+var moduleKeys = keySet{"a module", []string{"source", "include", "define", "options", "compiler"}}
 
 // readModules opens the user's own kernels.
 func (p *parser) readModules(f field) {
@@ -166,7 +166,7 @@ func (p *parser) readModules(f field) {
 }
 
 func (p *parser) module(key, value *yaml.Node) (Module, bool) {
-	var f [1]field
+	var f [5]field
 	if !p.fields(value, &moduleKeys, f[:]) {
 		return Module{}, false
 	}
@@ -182,15 +182,18 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 		return Module{}, false
 	}
 	m := Module{Name: key.Value, Path: path, Pos: position(key)}
-	if !hasSuffix(path, ".cu", ".ptx", ".cubin", ".fatbin") {
-		p.mistake(position(f[0].value), "", "source must be a .cu, .ptx, .cubin or .fatbin file, not %q", shorten(path))
+	if !hasSuffix(path, ".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin") {
+		p.mistake(position(f[0].value), "", "source must be a .cu, .cuh, .h, .hpp, .cpp, .ptx, .cubin or .fatbin file, not %q", shorten(path))
+		return Module{}, false
+	}
+	if !p.build(&m, f[1:]) {
 		return Module{}, false
 	}
 	if p.options.OpenModule == nil {
 		p.mistake(position(f[0].value), "", "module %q cannot be opened: modules are not available here", key.Value)
 		return Module{}, false
 	}
-	library, err := p.options.OpenModule(m.Name, m.Path)
+	library, err := p.options.OpenModule(m)
 	if err != nil {
 		p.mistake(position(f[0].value), "", "module %q: %s", key.Value, err)
 		return Module{}, false
@@ -201,6 +204,67 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	}
 	m.Library = library
 	return m, true
+}
+
+// build reads how a module is compiled: include, define, options and compiler.
+func (p *parser) build(m *Module, f []field) bool {
+	ok := true
+	m.Include = p.texts(f[0].value, "include", &ok)
+	if n := f[1].value; n != nil && !isNull(n) {
+		if n.Kind != yaml.MappingNode {
+			p.wrongKind(n, "define", "a mapping of names to values")
+			return false
+		}
+		for k := 0; k+1 < len(n.Content); k += 2 {
+			key, value := n.Content[k], n.Content[k+1]
+			if !p.isKey(key) {
+				ok = false
+				continue
+			}
+			text, fine := "", true
+			if !isNull(value) {
+				text, fine = p.verbatim(value, "a definition")
+			}
+			m.Define, ok = append(m.Define, Definition{key.Value, text}), ok && fine
+		}
+	}
+	m.Options = p.texts(f[2].value, "options", &ok)
+	if n := f[3].value; n != nil {
+		m.Compiler = p.word(n, "compiler", "auto", "nvrtc", "nvcc", "clang")
+		ok = ok && m.Compiler != ""
+	}
+	return ok
+}
+
+// texts reads a list of texts, with variables replaced.
+func (p *parser) texts(n *yaml.Node, what string, ok *bool) []string {
+	if n == nil || isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.wrongList(n, what, "a list")
+		*ok = false
+		return nil
+	}
+	var list []string
+	for _, item := range n.Content {
+		text, fine := p.expanded(item, what)
+		list, *ok = append(list, text), *ok && fine
+	}
+	return list
+}
+
+// verbatim reads a piece of C++: the value of a param or variable of that name, or else the text with its variables replaced.
+func (p *parser) verbatim(n *yaml.Node, what string) (string, bool) {
+	text, ok := p.expanded(n, what)
+	if !ok {
+		return "", false
+	}
+	p.poisoned = false
+	if v, known := p.Variable(text); known {
+		return number(v), !p.poisoned
+	}
+	return text, true
 }
 
 func hasSuffix(path string, suffixes ...string) bool {

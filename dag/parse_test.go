@@ -10,7 +10,7 @@ import (
 
 // options for tests: the small library, and modules whose kernels are known.
 func testOptions(params ...Override) Options {
-	return Options{Name: "p.yaml", Library: kernelsForTests, Params: params, OpenModule: func(name, path string) (Library, error) { return userKernels, nil }}
+	return Options{Name: "p.yaml", Library: kernelsForTests, Params: params, OpenModule: func(Module) (Library, error) { return userKernels, nil }}
 }
 
 const saxpyFile = `# yaml-language-server: $schema=../dagrun.schema.json

@@ -87,7 +87,16 @@ type Module struct {
 	Path    string // as declared
 	Library Library
 	Pos     Pos
+
+	// How CUDA C is compiled, as declared.
+	Include  []string // folders
+	Define   []Definition
+	Options  []string
+	Compiler string // "": the first that works
 }
+
+// Definition is a macro that is defined before the first line of a module.
+type Definition struct{ Name, Value string }
 
 // Place says which memory a buffer lives in.
 type Place uint8

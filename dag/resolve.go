@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -21,6 +22,7 @@ type launchSpec struct {
 	Kernel string // its name in its library, "blur"
 	Module int32  // index into Pipeline.Modules; -1: the library that came with dagrun
 	Args   []argSpec
+	Names  []string  // of Args where they are given by name; nil: by position
 	Grid   [3]uint32 // all zero: not given
 	Block  [3]uint32 // all zero: not given
 	Shared uint32
@@ -94,7 +96,8 @@ type resolution struct {
 	spec     *launchSpec
 	what     string // "kernel "saxpy"" or "map"
 	device   int32
-	written  []argSpec // spec.Args, for a map with the count in front
+	written  []argSpec // spec.Args in the order of the parameters, for a map with the count in front
+	order    []int     // which of spec.Args they are; nil: as written
 	kernel   LaunchKernel
 	params   []KernelParam
 	origin   []int // per parameter: index into spec.Args; -1: not written by the user
@@ -161,6 +164,9 @@ func (r *resolution) find(library Library) bool {
 		return r.findMap(library)
 	}
 	r.written = r.spec.Args
+	if r.spec.Names != nil && !r.byName(library) {
+		return false
+	}
 	elems := make([]DType, len(r.written))
 	for i := range r.written {
 		if a := &r.written[i]; a.IsBuffer {
@@ -172,7 +178,53 @@ func (r *resolution) find(library Library) bool {
 		r.notFound(library, err)
 		return false
 	}
-	r.take(kernel, func(i int) int { return i })
+	r.take(kernel, r.place)
+	return len(r.problems) == 0
+}
+
+// place is where the argument of a parameter was written: an index into spec.Args.
+func (r *resolution) place(given int) int {
+	if given < len(r.order) {
+		return r.order[given]
+	}
+	return given
+}
+
+// byName puts arguments that are given by name into the order of the parameters.
+func (r *resolution) byName(library Library) bool {
+	var names []string
+	if namer, ok := library.(ParameterNames); ok {
+		var err error
+		if names, err = namer.ParameterNames(r.spec.Kernel); err != nil {
+			r.notFound(library, err)
+			return false
+		}
+	}
+	if len(names) == 0 && len(r.spec.Names) > 0 {
+		r.problem(launchArgs, -1, fmt.Sprintf("%s has no names for its parameters", r.what), "give its arguments as a list")
+		return false
+	}
+	var missing []string
+	r.order, r.written = []int{}, nil
+	for _, name := range names {
+		if at := slices.Index(r.spec.Names, name); at >= 0 {
+			r.order, r.written = append(r.order, at), append(r.written, r.spec.Args[at])
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	for i, name := range r.spec.Names {
+		if !slices.Contains(names, name) {
+			hint := fmt.Sprintf("it has %s", strings.Join(names, ", "))
+			if near := suggest(name, names); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			r.problem(launchArg, i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
+		}
+	}
+	if len(missing) > 0 && len(r.problems) == 0 {
+		r.problem(launchArgs, -1, fmt.Sprintf("%s is given no %s", r.what, strings.Join(missing, ", ")), "")
+	}
 	return len(r.problems) == 0
 }
 
@@ -198,13 +250,11 @@ func (r *resolution) libraryError(err error) {
 				return
 			}
 		}
-		part := launchArgs
+		part, at := launchArgs, -1
 		if about.Index >= 0 && about.Index < len(r.spec.Args) && r.spec.Map == nil {
-			part = launchArg
-		} else {
-			about.Index = -1
+			part, at = launchArg, r.place(about.Index)
 		}
-		r.problem(part, about.Index, fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), "")
+		r.problem(part, at, fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), "")
 		return
 	}
 	r.problem(launchArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")

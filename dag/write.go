@@ -82,8 +82,42 @@ func (y *yamlWriter) head() {
 		if i == 0 {
 			y.add("modules:\n")
 		}
-		y.add("  ", yamlText(m.Name), ": {source: ", yamlText(dollars(m.Path)), "}\n")
+		y.add("  ", yamlText(m.Name), ": {source: ", yamlText(dollars(m.Path)), y.build(&m), "}\n")
 	}
+}
+
+// build writes how a module is compiled.
+func (y *yamlWriter) build(m *Module) string {
+	var b strings.Builder
+	list := func(key string, texts []string) {
+		if len(texts) == 0 {
+			return
+		}
+		b.WriteString(", " + key + ": [")
+		for i, text := range texts {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(yamlText(dollars(text)))
+		}
+		b.WriteString("]")
+	}
+	list("include", m.Include)
+	if len(m.Define) > 0 {
+		b.WriteString(", define: {")
+		for i, d := range m.Define {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(yamlText(d.Name) + ": " + yamlText(dollars(d.Value)))
+		}
+		b.WriteString("}")
+	}
+	list("options", m.Options)
+	if m.Compiler != "" {
+		b.WriteString(", compiler: " + m.Compiler)
+	}
+	return b.String()
 }
 
 func (y *yamlWriter) buffers() {

@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"io/fs"
+	"path/filepath"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
@@ -71,7 +72,39 @@ type (
 	UserModule = source.Module
 	// OpenOptions are what [OpenModule] may need beyond the file itself.
 	OpenOptions = source.Options
+	// Build says how CUDA C is compiled.
+	Build = launch.Build
+	// Definition is a macro that is defined before the first line.
+	Definition = launch.Definition
 )
+
+// ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
+func ModuleOpener(dir string, read func(path string) ([]byte, error)) func(dag.Module) (dag.Library, error) {
+	at := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	return func(m dag.Module) (dag.Library, error) {
+		code, err := read(at(m.Path))
+		if err != nil {
+			return nil, err
+		}
+		build := Build{Compiler: m.Compiler, Options: m.Options}
+		for _, folder := range m.Include {
+			build.Include = append(build.Include, at(folder))
+		}
+		for _, d := range m.Define {
+			build.Define = append(build.Define, Definition(d))
+		}
+		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build})
+		if err != nil {
+			return nil, err
+		}
+		return opened, nil
+	}
+}
 
 // OpenModule lists the kernels of a file of CUDA C or PTX, a cubin or a fat binary. Its kind is recognised by the contents and by the
 // path's ending. Nothing is compiled or loaded.

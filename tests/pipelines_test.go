@@ -69,14 +69,7 @@ func loadPipeline(t *testing.T, name string, params ...dag.Override) *dag.Graph 
 	dir := filepath.Join("..", "pipelines")
 	source, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
 	require.NoError(t, err)
-	open := func(module, path string) (dag.Library, error) {
-		code, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil {
-			return nil, err
-		}
-		return kernels.OpenModule(module, path, code, kernels.OpenOptions{})
-	}
-	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), OpenModule: open, Params: params})
+	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), OpenModule: kernels.ModuleOpener(dir, os.ReadFile), Params: params})
 	require.NoError(t, err)
 	require.Empty(t, g.Warnings().List, "a pipeline to learn from has no warnings")
 	return g

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -19,27 +18,18 @@ import (
 const mostModuleBytes = 1 << 30
 
 // moduleOpener reads modules whose paths are relative to dir.
-func (a *app) moduleOpener(ctx context.Context, dir string) func(name, path string) (dag.Library, error) {
-	return func(name, path string) (dag.Library, error) {
-		file := path
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(dir, file)
-		}
-		code, err := a.readLimited(ctx, name, file)
-		if err != nil {
-			return nil, err
-		}
-		m, err := kernels.OpenModule(name, file, code, kernels.OpenOptions{ReadFile: func(include string) ([]byte, error) {
-			return a.readLimited(ctx, name, filepath.Join(filepath.Dir(file), include))
-		}})
+func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
+	return func(m dag.Module) (dag.Library, error) {
+		open := kernels.ModuleOpener(dir, func(path string) ([]byte, error) { return a.readLimited(ctx, m.Name, path) })
+		opened, err := open(m)
 		if err != nil {
 			// The parser says which module it was.
-			return nil, errors.New(strings.TrimPrefix(err.Error(), `module "`+name+`": `))
+			return nil, errors.New(strings.TrimPrefix(err.Error(), `module "`+m.Name+`": `))
 		}
-		if globals := m.WritableGlobals(); len(globals) > 0 {
-			a.warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", name, strings.Join(globals, ", "))
+		if globals := opened.(*kernels.UserModule).WritableGlobals(); len(globals) > 0 {
+			a.warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
 		}
-		return m, nil
+		return opened, nil
 	}
 }
 

@@ -56,6 +56,19 @@ func (Catalog) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) 
 	return nil, fmt.Errorf("has no version for %s; there are: %s", strings.Join(got, ", "), strings.Join(want, "; "))
 }
 
+// ParameterNames implements [dag.ParameterNames].
+func (Catalog) ParameterNames(name string) ([]string, error) {
+	versions := library().byName[name]
+	if versions == nil {
+		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
+	}
+	var names []string
+	for _, p := range versions[0].given {
+		names = append(names, p.Name)
+	}
+	return names, nil
+}
+
 // libraryKernel is a row for one binding of types.
 type libraryKernel struct {
 	row        *row

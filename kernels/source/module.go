@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
@@ -18,67 +19,117 @@ import (
 type Options struct {
 	// References are Go versions of its kernels by name; the CPU device runs these.
 	References map[string]launch.Reference
-	// ReadFile reads a file that a source includes with quotes, by its name as written. If it is nil, includes are ignored, and the
-	// types and macros in them are unknown.
-	ReadFile func(name string) ([]byte, error)
+	// ReadFile reads a file that a source includes. Its path is relative to what the source's own path is relative to. If it is nil,
+	// includes are ignored, and the types and macros in them are unknown.
+	ReadFile func(path string) ([]byte, error)
+	// Build says how CUDA C is compiled. Its Names are ignored: the kernels that are launched decide.
+	Build launch.Build
 }
+
+// mostSource is how large a file of CUDA C or PTX may be. People write kilobytes, and templates make megabytes of PTX.
+const (
+	mostSource = 8 << 20
+	mostPTX    = 256 << 20
+)
 
 // Module is a user's file of kernels. It implements [dag.Library].
 type Module struct {
 	module  *launch.Module
-	kernels []*kernel
-	refused map[string]error // kernels of the file that cannot be launched, and why
+	found   []sourceKernel
+	types   map[string][]token
 	globals []string
+
+	mu    sync.Mutex
+	known map[string]*kernel // by the names that were asked for
 }
 
 // Open lists the kernels of a file. Its kind is recognised by the contents and by the path's ending. Nothing is compiled or loaded.
 func Open(name, path string, code []byte, options Options) (*Module, error) {
-	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References}, refused: map[string]error{}}
+	build := options.Build
+	build.Names = nil
+	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*kernel{}}
 	if path == "" {
 		m.module.Name = name
 	}
-	var found []sourceKernel
-	var err error
-	switch kindOf(path, code) {
-	case launch.Cubin:
-		m.module.Kind = launch.Cubin
-		found, m.globals, err = parseCubin(code)
-	case launch.Fatbin:
-		m.module.Kind = launch.Fatbin
-		found, m.globals, err = parseFatbin(code)
-	case launch.PTX:
-		m.module.Kind = launch.PTX
-		if found, m.globals, err = parsePTX(string(code)); err != nil {
-			return nil, fmt.Errorf("module %q: %s:%w", name, path, err)
-		}
-	default:
-		m.module.Kind = launch.Source
-		source := parseCUDA(string(code), options.ReadFile)
-		found, m.globals = source.kernels, source.globals
-	}
-	if err != nil {
-		return nil, fmt.Errorf("module %q: %s: %w", name, path, err)
-	}
-	for _, k := range found {
-		if k.err != nil {
-			m.refused[k.name] = k.err
-			continue
-		}
-		m.kernels = append(m.kernels, &kernel{owner: m, name: k.name, params: k.params, floatAtomics: k.floatAtomics})
-	}
-	if len(found) == 0 {
-		what := `an extern "C" __global__ function`
-		if m.module.Kind != launch.Source {
-			what = "an entry"
-		}
-		return nil, fmt.Errorf("module %q: %s has no kernel: %s is needed", name, path, what)
+	if err := m.read(path, code, &options); err != nil {
+		return nil, fmt.Errorf("module %q: %w", name, err)
 	}
 	for entry := range options.References {
-		if !slices.ContainsFunc(m.kernels, func(k *kernel) bool { return k.name == entry }) {
+		if k, err := m.Kernel(entry, nil); err != nil || k.Entry() != entry {
 			return nil, fmt.Errorf("module %q: there is a Go version of %q, but no such kernel in %s", name, entry, path)
 		}
 	}
 	return m, nil
+}
+
+// read finds the kernels.
+func (m *Module) read(path string, code []byte, options *Options) (err error) {
+	m.module.Kind = kindOf(path, code)
+	if m.module.Kind != launch.Source && (len(m.module.Build.Define) > 0 || len(m.module.Build.Include) > 0 || len(m.module.Build.Options) > 0) {
+		return fmt.Errorf("%s is compiled already; include, define and options are for CUDA C", path)
+	}
+	switch m.module.Kind {
+	case launch.Cubin:
+		m.found, m.globals, err = parseCubin(code)
+	case launch.Fatbin:
+		m.found, m.globals, err = parseFatbin(code)
+	case launch.PTX:
+		if err := readable(code, mostPTX); err != nil {
+			return fmt.Errorf("%s %w", path, err)
+		}
+		if m.found, m.globals, err = parsePTX(string(code)); err != nil {
+			return fmt.Errorf("%s:%w", path, err)
+		}
+	default:
+		return m.readSource(path, code, options)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(m.found) == 0 {
+		return fmt.Errorf("%s has no kernel: an entry is needed", path)
+	}
+	for i := range m.found {
+		k := &m.found[i]
+		k.symbol = k.name
+		if d, ok := demangle(k.symbol); ok {
+			k.name, k.compiled = d.name, &d
+		} else {
+			k.compiled = &mangledName{name: k.name}
+		}
+	}
+	return nil
+}
+
+// readSource finds the kernels of CUDA C.
+func (m *Module) readSource(path string, code []byte, options *Options) error {
+	if err := readable(code, mostSource); err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	if err := checkBuild(&m.module.Build); err != nil {
+		return err
+	}
+	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile})
+	if p.err != nil {
+		return p.err
+	}
+	source := parseCUDA(p)
+	m.found, m.globals, m.types = source.kernels, source.globals, source.types
+	if len(m.found) == 0 {
+		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)
+	}
+	return nil
+}
+
+// readable refuses what is not text, before anything spends time on it.
+func readable(code []byte, most int) error {
+	if len(code) > most {
+		return fmt.Errorf("has %d MB, and files of kernels have at most %d MB", len(code)>>20, most>>20)
+	}
+	if at := bytes.IndexByte(code, 0); at >= 0 {
+		return fmt.Errorf("is not text: line %d has a zero byte", bytes.Count(code[:at], []byte{'\n'})+1)
+	}
+	return nil
 }
 
 func kindOf(path string, code []byte) launch.Kind {
@@ -106,27 +157,47 @@ func (m *Module) Module() *launch.Module { return m.module }
 // other even if their buffers are disjoint.
 func (m *Module) WritableGlobals() []string { return m.globals }
 
-// Names lists the kernels that can be launched, sorted.
+// Names lists the kernels, sorted. Templates are listed without arguments.
 func (m *Module) Names() []string {
 	var names []string
-	for _, k := range m.kernels {
-		names = append(names, k.name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Kernel finds a kernel by name; the element types are not looked at.
-func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
-	for _, k := range m.kernels {
-		if k.name == name {
-			return k, nil
+	for i := range m.found {
+		if k := &m.found[i]; k.compiled != nil {
+			names = append(names, k.compiled.full())
+		} else {
+			names = append(names, k.name)
 		}
 	}
-	if err := m.refused[name]; err != nil {
-		return nil, fmt.Errorf("%s: %w", m.module.Path, err)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Kernel finds a kernel by name; the element types are not looked at. The name may have namespaces, and a template's arguments as in
+// scan<256, float>; it may be a symbol of compiled code too.
+func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, err := m.find(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
+	return k, nil
+}
+
+// ParameterNames implements [dag.ParameterNames]. PTX and cubins have no names to go by.
+func (m *Module) ParameterNames(name string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, err := m.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range k.params {
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names, nil
 }
 
 // Map implements [dag.Library]: a user's module makes no kernels of expressions.
@@ -137,13 +208,16 @@ func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
 // kernel is a kernel of a user's module.
 type kernel struct {
 	owner        *Module
-	name         string
+	declared     *sourceKernel
+	name         string // as it was asked for
+	entry        string
 	params       []dag.KernelParam
 	floatAtomics string
 }
 
-// Entry is the kernel's name.
-func (k *kernel) Entry() string { return k.name }
+// Entry is the kernel's symbol. CUDA C that is not extern "C" gets its symbols only when it is compiled: there it is a C++
+// expression, which compiled code has a symbol for.
+func (k *kernel) Entry() string { return k.entry }
 
 // Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
 // only the sizes are known, and for PTX what the code shows.

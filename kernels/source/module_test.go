@@ -84,34 +84,39 @@ extern "C" __global__ void reference(int &n) {}
 `
 
 func TestSignaturesOfCUDA(t *testing.T) {
-	m, err := Open("mine", "filters.cu", []byte(userSource), Options{ReadFile: func(name string) ([]byte, error) {
-		if name != "types.h" {
+	m, err := Open("mine", "src/filters.cu", []byte(userSource), Options{ReadFile: func(name string) ([]byte, error) {
+		if name != "src/types.h" {
 			return nil, fs.ErrNotExist
 		}
 		return []byte("typedef int imported;\n"), nil
 	}})
 	require.NoError(t, err)
 	assert.Equal(t, launch.Source, m.Module().Kind)
-	assert.Equal(t, []string{"arrays", "chosen", "copy_double", "inside", "named", "nothing", "scale"}, m.Names())
+	assert.Equal(t, []string{"arrays", "chosen", "copy_double", "deep::named", "inside", "mangled", "nothing", "reference", "scale", "structure", "templated"}, m.Names())
 	for name, want := range map[string]string{
-		"scale":       "n i32, alpha f32, x f32 in, y f32 inout",
-		"inside":      "n u64, w f64, bytes u8 inout, k u64, m u64, i i32",
-		"nothing":     "",
-		"arrays":      "x f32 inout, y i32 in, raw invalid inout, v invalid in, pp invalid inout, flag bool",
-		"copy_double": "n i64, x f64 in, y f64 inout",
-		"chosen":      "a i32",
-		"named":       "n i32, x f32 inout",
+		"scale":        "n i32, alpha f32, x f32 in, y f32 inout",
+		"inside":       "n u64, w f64, bytes u8 inout, k u64, m u64, i i32",
+		"nothing":      "",
+		"arrays":       "x f32 inout, y i32 in, raw invalid inout, v invalid in, pp invalid inout, flag bool",
+		"copy_double":  "n i64, x f64 in, y f64 inout",
+		"chosen":       "a i32",
+		"named":        "n i32, x f32 inout",
+		"deep::named":  "n i32, x f32 inout",
+		"mangled":      "n i32",
+		"_Z7mangledi":  "n i32",
+		"templated<3>": "n i32",
 	} {
 		k, err := m.Kernel(name, nil)
 		require.NoError(t, err, name)
 		assert.Equal(t, want, signatureOf(k.Params()), name)
 	}
 	for name, want := range map[string]string{
-		"mangled":   `filters.cu: kernel "mangled" is not extern "C", so the module has it under a mangled name; write extern "C" before __global__`,
-		"templated": `filters.cu: kernel "templated" is a template; declare an extern "C" __global__ function that calls it`,
-		"structure": `filters.cu: kernel "structure": parameter p is of type Point; numbers and pointers can be passed, structures cannot`,
-		"reference": `filters.cu: kernel "reference": parameter 1 is a reference, which a kernel cannot take`,
-		"blurr":     `unknown kernel "blurr"`,
+		"templated":       `templated<int K>(int) (src/filters.cu:50) is a template and needs int K; write template: [...]`,
+		"templated<1, 2>": `templated<int K>(int) (src/filters.cu:50) has 1 template parameter, got 2`,
+		"mangled<1>":      `src/filters.cu: no kernel fits "mangled<1>"; there is mangled(int) (src/filters.cu:49)`,
+		"structure":       `src/filters.cu: kernel "structure": parameter p is of type Point; numbers and pointers can be passed, structures cannot`,
+		"reference":       `src/filters.cu: kernel "reference": parameter 1 is a reference, which a kernel cannot take`,
+		"blurr":           `unknown kernel "blurr"`,
 	} {
 		_, err := m.Kernel(name, nil)
 		assert.EqualError(t, err, want)
@@ -192,7 +197,7 @@ func TestSignaturesOfPTX(t *testing.T) {
 	_, err = Open("mine", "filters.ptx", []byte("hello"), Options{})
 	assert.EqualError(t, err, `module "mine": filters.ptx:1:1: PTX starts with .version, not with "hello"`)
 	_, err = Open("mine", "filters.cu", []byte("int x;"), Options{})
-	assert.EqualError(t, err, `module "mine": filters.cu has no kernel: an extern "C" __global__ function is needed`)
+	assert.EqualError(t, err, `module "mine": filters.cu has no kernel: a __global__ function is needed`)
 	_, err = Open("mine", "f.cu", []byte(`extern "C" __global__ void f(int n) {}`), Options{References: map[string]launch.Reference{"g": {}}})
 	assert.EqualError(t, err, `module "mine": there is a Go version of "g", but no such kernel in f.cu`)
 }
@@ -317,7 +322,7 @@ func FuzzOpen(f *testing.F) {
 		if err == nil {
 			for _, name := range m.Names() {
 				_, err := m.Kernel(name, nil)
-				require.NoError(t, err)
+				require.NotErrorIs(t, err, dag.ErrUnknownKernel)
 			}
 		}
 	})

@@ -1,18 +1,23 @@
-// A C preprocessor, as far as signatures need one: comments, conditionals, macros with arguments, included files. It never fails:
-// it ignores what it cannot follow, such as missing headers.
+// A C preprocessor, as far as signatures need one: comments, conditionals, macros with arguments, included files. It ignores what it
+// cannot follow, such as missing headers. It fails only on sources that would keep any compiler busy for ever.
 
 package source
 
 import (
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// token is a word, a number, a string or a punctuation mark, with its line.
+// token is a word, a number, a string or a punctuation mark, with its place.
 type token struct {
 	text  string
-	line  int
-	space bool // white space or a comment precedes it
+	line  int32
+	file  int16 // index into preprocessor.files
+	space bool  // white space or a comment precedes it
 }
 
 func (t token) word() bool {
@@ -20,10 +25,10 @@ func (t token) word() bool {
 }
 
 // tokens splits source text. A directive starts with a "#" token and ends with an "\n" token.
-func tokens(source string) []token {
+func tokens(source string, file int16) []token {
 	source = strings.ReplaceAll(source, "\r\n", "\n")
 	var out []token
-	line, space, atStart, inDirective := 1, false, true, false
+	line, space, atStart, inDirective := int32(1), false, true, false
 	for i := 0; i < len(source); {
 		c := source[i]
 		switch {
@@ -33,7 +38,7 @@ func tokens(source string) []token {
 			continue
 		case c == '\n':
 			if inDirective {
-				out = append(out, token{"\n", line, false})
+				out = append(out, token{"\n", line, file, false})
 			}
 			line++
 			i++
@@ -58,7 +63,7 @@ func tokens(source string) []token {
 			if end < 0 {
 				end = len(source) - i - 4
 			}
-			line += strings.Count(source[i:i+2+max(end, 0)], "\n")
+			line += int32(strings.Count(source[i:i+2+max(end, 0)], "\n"))
 			i = min(i+2+max(end, 0)+2, len(source))
 			space = true
 			continue
@@ -89,10 +94,10 @@ func tokens(source string) []token {
 				}
 			}
 		}
-		out = append(out, token{source[start:i], line, space})
+		out = append(out, token{source[start:i], line, file, space})
 		atStart, space = false, false
 	}
-	return append(out, token{"\n", line, false})
+	return append(out, token{"\n", line, file, false})
 }
 
 type macro struct {
@@ -102,26 +107,124 @@ type macro struct {
 	body     []token
 }
 
+// Limits of sources that people write; generated ones stay far below too.
+const (
+	mostTokens   = 4 << 20 // that macros add
+	mostIncludes = 200     // inside of one another
+	mostFiles    = 2000
+)
+
 // preprocessor holds the macros of one translation unit.
 type preprocessor struct {
-	macros map[string]*macro
-	read   func(name string) ([]byte, error) // reads an included file; nil: includes are ignored
-	depth  int
-	out    []token
-	room   int // how many tokens may still be made, so that macros which multiply come to an end
+	macros  map[string]*macro
+	search  search
+	files   []string // the paths that were read; the source itself is the first
+	once    map[string]bool
+	open    []int16 // the files that are being read, inside of one another
+	out     []token
+	room    int // how many tokens macros may still add
+	missing []missingHeader
+	err     error
 }
 
-// preprocess expands a source. Tokens of included files have the line of their #include.
-func preprocess(source string, read func(name string) ([]byte, error)) []token {
-	p := &preprocessor{macros: map[string]*macro{}, read: read, room: 4 << 20}
+// search finds the files that a source includes.
+type search struct {
+	folders []string                          // of the options
+	read    func(path string) ([]byte, error) // nil: includes are ignored
+}
+
+// missingHeader is an include that was not found.
+type missingHeader struct {
+	name string
+	file string // that includes it
+	line int32
+}
+
+// find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders.
+func (s *search) find(name string, quoted bool, from string) (path string, text []byte, ok bool) {
+	if s.read == nil {
+		return "", nil, false
+	}
+	var folders []string
+	if quoted {
+		folders = append(folders, filepath.Dir(from))
+	}
+	for _, folder := range append(folders, s.folders...) {
+		path := filepath.Join(folder, name)
+		if filepath.IsAbs(name) {
+			path = name
+		}
+		if text, err := s.read(path); err == nil {
+			return path, text, true
+		}
+	}
+	return "", nil, false
+}
+
+// preprocess expands a source.
+func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
+	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, room: mostTokens}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
 	}
-	p.file(tokens(source), 0)
-	return p.out
+	for _, d := range define {
+		body := tokens(d.Value, 0)
+		p.macros[d.Name] = &macro{body: body[:len(body)-1]}
+	}
+	p.open = []int16{0}
+	p.file(tokens(source, 0))
+	return p
 }
 
-func (p *preprocessor) file(in []token, atLine int) {
+// fail stops the work: a source that needs so much is a mistake or an attack.
+func (p *preprocessor) fail(t token, format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s:%d: %s", p.files[t.file], t.line, fmt.Sprintf(format, args...))
+	}
+	p.room = 0
+}
+
+// include reads the file of an #include in its place.
+func (p *preprocessor) include(at token, d []token) {
+	var name string
+	quoted := strings.HasPrefix(d[0].text, `"`)
+	switch {
+	case quoted:
+		name = strings.Trim(d[0].text, `"`)
+	case d[0].text == "<":
+		for _, t := range d[1:] {
+			if t.text == ">" {
+				break
+			}
+			name += t.text
+		}
+	default:
+		return // a macro makes the name
+	}
+	from := p.open[len(p.open)-1]
+	path, text, ok := p.search.find(name, quoted, p.files[from])
+	switch {
+	case !ok:
+		p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
+		return
+	case p.once[path]:
+		return
+	case len(p.open) > mostIncludes:
+		p.fail(at, "%q is included %d deep; is an include guard missing?", name, len(p.open))
+		return
+	case len(p.files) > mostFiles:
+		p.fail(at, "more than %d files are included", mostFiles)
+		return
+	}
+	id := int16(len(p.files))
+	p.files = append(p.files, path)
+	p.open = append(p.open, id)
+	p.file(tokens(string(text), id))
+	p.open = p.open[:len(p.open)-1]
+}
+
+// file expands the tokens of one file.
+func (p *preprocessor) file(in []token) {
 	// For each open #if: whether its current branch is taken, and whether any was.
 	type branch struct{ taken, any, outer bool }
 	var open []branch
@@ -131,16 +234,13 @@ func (p *preprocessor) file(in []token, atLine int) {
 		p.out = append(p.out, p.expand(plain, nil)...)
 		plain = plain[:0]
 	}
-	for i := 0; i < len(in); i++ {
+	for i := 0; i < len(in) && p.err == nil; i++ {
 		t := in[i]
 		if t.text == "\n" {
 			continue
 		}
 		if t.text != "#" || !p.directiveAt(in, i) {
 			if taken {
-				if atLine > 0 {
-					t.line = atLine
-				}
 				plain = append(plain, t)
 			}
 			continue
@@ -194,18 +294,14 @@ func (p *preprocessor) file(in []token, atLine int) {
 				flush()
 				delete(p.macros, rest[0].text)
 			}
+		case "pragma":
+			if taken && len(rest) > 0 && rest[0].text == "once" {
+				p.once[p.files[p.open[len(p.open)-1]]] = true
+			}
 		case "include":
-			if taken && len(rest) > 0 && strings.HasPrefix(rest[0].text, `"`) && p.read != nil && p.depth < 50 {
+			if taken && len(rest) > 0 {
 				flush()
-				if text, err := p.read(strings.Trim(rest[0].text, `"`)); err == nil {
-					p.depth++
-					at := atLine
-					if at == 0 {
-						at = d[0].line
-					}
-					p.file(tokens(string(text)), at)
-					p.depth--
-				}
+				p.include(d[0], rest)
 			}
 		}
 	}
@@ -250,8 +346,12 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 			out = append(out, t)
 			continue
 		}
+		if p.room--; len(out)-len(in) > p.room {
+			p.fail(t, "macros expand to more than %d words here", mostTokens)
+			return nil
+		}
 		if !m.function {
-			body := p.paste(m, nil, t.line)
+			body := p.paste(m, nil, t)
 			out = append(out, p.expand(body, append(hidden, t.text))...)
 			continue
 		}
@@ -264,7 +364,7 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 			out = append(out, t)
 			continue
 		}
-		body := p.paste(m, args, t.line)
+		body := p.paste(m, args, t)
 		i = next
 		made := p.expand(body, append(hidden, t.text))
 		// A body may end with the name of a macro whose arguments follow the call: M(name)(arguments).
@@ -278,7 +378,7 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 		}
 		out = append(out, made...)
 	}
-	p.room -= len(out)
+	p.room -= max(0, len(out)-len(in))
 	return out
 }
 
@@ -316,7 +416,7 @@ func arguments(in []token, open int) ([][]token, int) {
 }
 
 // paste puts arguments into a body: unchanged next to ##, as a string after #, expanded otherwise.
-func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
+func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 	argument := func(name string) ([]token, bool) {
 		for k, param := range m.params {
 			if param != name {
@@ -326,7 +426,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 				var all []token
 				for j := k; j < len(args); j++ {
 					if j > k {
-						all = append(all, token{",", line, false})
+						all = append(all, token{",", at.line, at.file, false})
 					}
 					all = append(all, args[j]...)
 				}
@@ -342,7 +442,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 	var out []token
 	for i := 0; i < len(m.body); i++ {
 		t := m.body[i]
-		t.line = line
+		t.line, t.file = at.line, at.file
 		if t.text == "##" {
 			continue
 		}
@@ -352,7 +452,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 				for _, x := range a {
 					text = append(text, x.text)
 				}
-				out = append(out, token{strconv.Quote(strings.Join(text, " ")), line, true})
+				out = append(out, token{strconv.Quote(strings.Join(text, " ")), at.line, at.file, true})
 				i++
 				continue
 			}
@@ -366,7 +466,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, line int) []token {
 			}
 		}
 		for k, x := range piece {
-			x.line = line
+			x.line, x.file = at.line, at.file
 			if k == 0 && afterPaste && len(out) > 0 {
 				out[len(out)-1].text += x.text
 				continue

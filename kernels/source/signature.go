@@ -1,58 +1,61 @@
-// Signatures of the kernels in CUDA C: every extern "C" __global__ function with its parameters, and the variables that all
-// launches share. Function bodies are skipped.
+// Signatures of the kernels in CUDA C: every __global__ function with its namespace, template and parameters, and the variables that
+// all launches share. Function bodies are skipped.
 
 package source
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 )
 
-// sourceKernel is a kernel as its source declares it.
+// sourceKernel is a kernel as its source declares it, or as compiled code has it.
 type sourceKernel struct {
-	name   string
-	line   int
-	params []dag.KernelParam
-	err    error // why it cannot be launched
+	name     string       // with its namespaces: "ns::scan"
+	symbol   string       // its name in compiled code, where that is known
+	compiled *mangledName // what the symbol says; nil: it was read from CUDA C
+	file     string
+	line     int32
+	template []templateParam // nil: it is no template
+	raw      [][]token       // its parameters in CUDA C
+	params   []dag.KernelParam
+	err      error // why it cannot be launched
 
 	floatAtomics string // where its code adds floats atomically
+}
+
+// templateParam is a parameter of a template: a type, or a value.
+type templateParam struct {
+	name     string
+	kind     string // "typename", or the type of a value
+	standard []token
+	pack     bool
 }
 
 // cudaSource is what a source declares.
 type cudaSource struct {
 	kernels []sourceKernel
 	globals []string // writable variables, in order
+	types   map[string][]token
 }
 
-var cudaTypes = map[string]dag.DType{
-	"float": dag.F32, "double": dag.F64, "bool": dag.Bool,
-	"half": dag.F16, "__half": dag.F16, "f16": dag.F16, "__nv_bfloat16": dag.BF16, "nv_bfloat16": dag.BF16, "bf16": dag.BF16,
-	"char": dag.I8, "signed char": dag.I8, "int8_t": dag.I8, "unsigned char": dag.U8, "uint8_t": dag.U8, "uchar": dag.U8,
-	"short": dag.I16, "int16_t": dag.I16, "unsigned short": dag.U16, "uint16_t": dag.U16, "ushort": dag.U16,
-	"int": dag.I32, "int32_t": dag.I32, "unsigned int": dag.U32, "uint32_t": dag.U32, "uint": dag.U32,
-	"long": dag.I64, "long long": dag.I64, "int64_t": dag.I64, "ptrdiff_t": dag.I64, "ssize_t": dag.I64,
-	"unsigned long": dag.U64, "unsigned long long": dag.U64, "uint64_t": dag.U64, "size_t": dag.U64, "ulong": dag.U64,
-	"void": dag.InvalidDType,
-}
-
-func parseCUDA(source string, read func(name string) ([]byte, error)) cudaSource {
-	p := &signatureParser{in: preprocess(source, read), types: map[string]string{}}
-	p.scope(false, false)
-	return p.out
+func parseCUDA(p *preprocessor) cudaSource {
+	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}}}
+	parser.scope(false, "")
+	return parser.out
 }
 
 type signatureParser struct {
 	in    []token
+	files []string
 	at    int
-	types map[string]string // typedefs
 	out   cudaSource
 	depth int
 }
 
-// scope reads declarations to the end of the scope. c is true inside extern "C" { }, named inside a namespace.
-func (p *signatureParser) scope(c, named bool) {
+// scope reads declarations to the end of the scope. c is true inside extern "C" { }; space is the namespace, "a::b::".
+func (p *signatureParser) scope(c bool, space string) {
 	if p.depth++; p.depth > 200 {
 		p.at = len(p.in)
 	}
@@ -66,20 +69,25 @@ func (p *signatureParser) scope(c, named bool) {
 			p.at++
 		case t == "extern" && p.peek(1) == `"C"` && p.peek(2) == "{":
 			p.at += 3
-			p.scope(true, named)
+			p.scope(true, space)
 		case t == "namespace" || t == "inline" && p.peek(1) == "namespace":
+			inner := space
+			inline := t == "inline"
 			for p.at < len(p.in) && p.in[p.at].text != "{" && p.in[p.at].text != ";" && p.in[p.at].text != "=" {
+				if t := p.in[p.at]; t.word() && !inline && t.text != "namespace" && t.text != "inline" {
+					inner += t.text + "::"
+				}
 				p.at++
 			}
 			if p.peek(0) == "{" {
 				p.at++
-				p.scope(c, true)
+				p.scope(c, inner)
 			} else {
 				p.declaration()
 			}
 		default:
 			d := p.declaration()
-			p.take(d, c)
+			p.take(d, c, space)
 		}
 	}
 }
@@ -114,8 +122,7 @@ func (p *signatureParser) declaration() []token {
 			}
 			d := p.in[start:p.at]
 			p.skipBraces()
-			isType := len(d) > 0 && (d[0].text == "struct" || d[0].text == "class" || d[0].text == "union" || d[0].text == "enum" || d[0].text == "typedef")
-			if isType || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: the declaration continues to a semicolon
+			if isType(d) || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: the declaration continues to a semicolon
 				d = append([]token(nil), d...)
 				for p.at < len(p.in) && p.in[p.at].text != ";" && p.in[p.at].text != "}" {
 					d = append(d, p.in[p.at])
@@ -131,6 +138,14 @@ func (p *signatureParser) declaration() []token {
 		}
 	}
 	return p.in[start:]
+}
+
+// isType reports whether a declaration that has braces declares a type.
+func isType(d []token) bool {
+	if len(d) > 0 && d[0].text == "template" {
+		_, d = templateHeader(d)
+	}
+	return len(d) > 0 && slices.Contains([]string{"struct", "class", "union", "enum", "typedef"}, d[0].text) && !hasToken(d, "__global__")
 }
 
 func (p *signatureParser) skipBraces() {
@@ -157,8 +172,6 @@ func initialises(d []token) bool {
 			angles++
 		case ">":
 			angles--
-		case ">>":
-			angles -= 2
 		case "=":
 			if angles <= 0 {
 				return true
@@ -173,51 +186,64 @@ func initialises(d []token) bool {
 }
 
 func hasToken(d []token, text string) bool {
-	for _, t := range d {
-		if t.text == text {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d, func(t token) bool { return t.text == text })
 }
 
 // take interprets one declaration.
-func (p *signatureParser) take(d []token, c bool) {
+func (p *signatureParser) take(d []token, c bool, space string) {
 	switch {
 	case len(d) == 0:
 	case d[0].text == "typedef" && len(d) > 2:
 		p.typedef(d[1:len(d)-1], d[len(d)-1].text)
 	case d[0].text == "using" && len(d) > 3 && d[2].text == "=":
 		p.typedef(d[3:], d[1].text)
+	case d[0].text == "enum" && !hasToken(d, "("):
+		p.enum(d[1:])
 	case hasToken(d, "__global__"):
-		p.kernel(d, c)
+		p.kernel(d, c, space)
 	case hasToken(d, "__device__") || hasToken(d, "__managed__"):
-		p.variable(d)
+		p.variable(d, space)
 	}
 }
 
 func (p *signatureParser) typedef(d []token, name string) {
-	var words []string
+	if len(d) > 0 && d[0].text == "enum" {
+		d = []token{{text: "int"}}
+	}
 	for _, t := range d {
-		if !t.word() || t.text == "struct" {
+		if t.text == "struct" || t.text == "(" || t.text == "[" || t.text == "{" {
 			return
 		}
-		words = append(words, t.text)
 	}
-	p.types[name] = strings.Join(words, " ")
+	p.out.types[name] = d
+}
+
+// enum notes the type that holds an enumeration.
+func (p *signatureParser) enum(d []token) {
+	if len(d) > 0 && (d[0].text == "class" || d[0].text == "struct") {
+		d = d[1:]
+	}
+	if len(d) == 0 || !d[0].word() {
+		return
+	}
+	holds := []token{{text: "int"}}
+	if len(d) > 2 && d[1].text == ":" {
+		holds = d[2:]
+	}
+	p.out.types[d[0].text] = holds
 }
 
 // variable records a variable that kernels can write. A function has a parenthesis before any initialiser.
-func (p *signatureParser) variable(d []token) {
+func (p *signatureParser) variable(d []token, space string) {
 	d = withoutAttributes(d)
 	name := ""
 	for _, t := range d {
 		switch t.text {
-		case "(", "const", "constexpr", "__constant__", "template", "operator":
+		case "(", "const", "constexpr", "__constant__", "template", "operator", "struct", "class", "union":
 			return
 		case "=", "[", ",":
 			if name != "" {
-				p.out.globals = append(p.out.globals, name)
+				p.out.globals = append(p.out.globals, space+name)
 			}
 			return
 		}
@@ -226,30 +252,112 @@ func (p *signatureParser) variable(d []token) {
 		}
 	}
 	if name != "" {
-		p.out.globals = append(p.out.globals, name)
+		p.out.globals = append(p.out.globals, space+name)
 	}
 }
 
-// withoutAttributes drops __attribute__((...)), __align__(...), alignas(...) and __launch_bounds__(...).
+// withoutAttributes drops __attribute__((...)), __align__(...), alignas(...), __launch_bounds__(...) and [[...]].
 func withoutAttributes(d []token) []token {
 	var out []token
 	for i := 0; i < len(d); i++ {
 		switch d[i].text {
-		case "__attribute__", "__align__", "alignas", "__launch_bounds__", "__declspec", "__maxnreg__", "__cluster_dims__":
+		case "__attribute__", "__align__", "alignas", "__launch_bounds__", "__declspec", "__maxnreg__", "__cluster_dims__", "__block_size__":
 			if i+1 < len(d) && d[i+1].text == "(" {
 				if _, end := arguments(d, i+1); end > 0 {
 					i = end
 				}
 			}
 			continue
+		case "[":
+			if i+1 < len(d) && d[i+1].text == "[" {
+				for i < len(d) && d[i].text != "]" {
+					i++
+				}
+				i++
+				continue
+			}
 		}
 		out = append(out, d[i])
 	}
 	return out
 }
 
-func (p *signatureParser) kernel(d []token, c bool) {
-	template := hasToken(d, "template")
+// templateHeader splits "template <...> rest". The parameters are nil for "template <>" and for "template" without "<".
+func templateHeader(d []token) (params []templateParam, rest []token) {
+	if len(d) < 2 || d[1].text != "<" {
+		return nil, d[min(1, len(d)):]
+	}
+	parts, end := angled(d, 1)
+	if end < 0 {
+		return nil, nil
+	}
+	for _, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		var param templateParam
+		for k, t := range part {
+			if t.text == "=" {
+				param.standard, part = part[k+1:], part[:k]
+				break
+			}
+		}
+		var kind []token
+		for _, t := range part {
+			if t.text == "." {
+				param.pack = true
+				continue
+			}
+			kind = append(kind, t)
+		}
+		if n := len(kind) - 1; n > 0 && kind[n].word() && !completes(kind[n].text) {
+			param.name, kind = kind[n].text, kind[:n]
+		}
+		param.kind = textOf(kind)
+		if param.kind == "class" {
+			param.kind = "typename"
+		}
+		params = append(params, param)
+	}
+	return params, d[end+1:]
+}
+
+// angled reads "<a, b, c>" and returns the index of its end, or -1.
+func angled(in []token, open int) ([][]token, int) {
+	parts, angles, others := [][]token{nil}, 0, 0
+	for i := open; i < len(in); i++ {
+		switch t := in[i].text; {
+		case t == "(" || t == "[" || t == "{":
+			others++
+		case t == ")" || t == "]" || t == "}":
+			others--
+		case others > 0:
+		case t == "<":
+			if angles++; angles == 1 {
+				continue
+			}
+		case t == ">":
+			if angles--; angles == 0 {
+				return parts, i
+			}
+		case t == "," && angles == 1:
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], in[i])
+	}
+	return nil, -1
+}
+
+func (p *signatureParser) kernel(d []token, c bool, space string) {
+	var k sourceKernel
+	for len(d) > 0 && d[0].text == "template" {
+		params, rest := templateHeader(d)
+		if params == nil {
+			return // an explicit instantiation or specialisation of a template that is known
+		}
+		k.template, d = append(k.template, params...), rest
+	}
 	for i := range d {
 		if d[i].text == "extern" && i+1 < len(d) && d[i+1].text == `"C"` {
 			c = true
@@ -260,163 +368,64 @@ func (p *signatureParser) kernel(d []token, c bool) {
 	for open < len(d) && d[open].text != "(" {
 		open++
 	}
-	if open == 0 || open == len(d) {
+	if open == 0 || open == len(d) || !d[open-1].word() {
 		return
 	}
-	k := sourceKernel{name: d[open-1].text, line: d[open-1].line}
-	for _, known := range p.out.kernels {
-		if known.name == k.name {
-			return
-		}
+	name := d[open-1]
+	k.name, k.line, k.file = space+name.text, name.line, p.files[name.file]
+	for i := open - 1; i >= 2 && d[i-1].text == "::" && d[i-2].word(); i -= 2 { // defined outside of its namespace
+		k.name = d[i-2].text + "::" + k.name
+	}
+	if c && k.template == nil {
+		k.symbol = name.text
 	}
 	args, end := arguments(d, open)
-	switch {
-	case end < 0:
+	if end < 0 {
 		return
-	case template:
-		k.err = fmt.Errorf(`kernel %q is a template; declare an extern "C" __global__ function that calls it`, k.name)
-	case !c:
-		k.err = fmt.Errorf(`kernel %q is not extern "C", so the module has it under a mangled name; write extern "C" before __global__`, k.name)
 	}
 	for _, a := range args {
 		if len(a) == 0 || len(args) == 1 && len(a) == 1 && a[0].text == "void" {
 			continue
 		}
-		param, err := p.param(a, len(k.params))
-		if err != nil && k.err == nil {
-			k.err = fmt.Errorf("kernel %q: %w", k.name, err)
+		k.raw = append(k.raw, a)
+	}
+	for i := range p.out.kernels {
+		if known := &p.out.kernels[i]; known.name == k.name && sameParameters(known, &k) {
+			for j := range k.raw { // a declaration may leave names out
+				if len(k.raw[j]) > len(known.raw[j]) {
+					known.raw[j] = k.raw[j]
+				}
+			}
+			if known.symbol == "" {
+				known.symbol = k.symbol
+			}
+			return
 		}
-		k.params = append(k.params, param)
 	}
 	p.out.kernels = append(p.out.kernels, k)
 }
 
-// param interprets a parameter such as "const float *__restrict__ x".
-func (p *signatureParser) param(d []token, index int) (dag.KernelParam, error) {
-	var words []string
-	stars, constant, structure, name := 0, false, false, ""
-	for i := 0; i < len(d); i++ {
-		switch t := d[i].text; t {
-		case "=":
-			i = len(d)
-		case "const":
-			constant = constant || stars == 0
-		case "volatile", "__restrict__", "__restrict", "restrict", "register", "__grid_constant__", "__attribute__", "typename":
-		case "*":
-			stars++
-		case "[":
-			stars++
-			for i < len(d) && d[i].text != "]" {
-				i++
-			}
-		case "&", "&&":
-			return dag.KernelParam{}, fmt.Errorf("parameter %d is a reference, which a kernel cannot take", index+1)
-		case "struct", "class", "union", "enum":
-			structure = true
-		case "(", ")", "<", ">", ",", "...":
-			return dag.KernelParam{}, fmt.Errorf("parameter %d: %q cannot be understood; numbers and pointers can be passed", index+1, textOf(d))
-		case "std", "cuda", "::":
-		default:
-			if stars > 0 {
-				name = t
-			} else {
-				words = append(words, t)
-			}
+// sameParameters reports whether two kernels of one name are one kernel, declared and defined.
+func sameParameters(a, b *sourceKernel) bool {
+	if len(a.raw) != len(b.raw) || len(a.template) != len(b.template) {
+		return false
+	}
+	for i := range a.raw {
+		if a.typeOf(i) != b.typeOf(i) {
+			return false
 		}
 	}
-	if stars == 0 && len(words) > 1 && !completes(words[len(words)-1]) {
-		name, words = words[len(words)-1], words[:len(words)-1]
-	}
-	if stars > 0 && name == "" && len(words) > 1 && !completes(words[len(words)-1]) { // x[]
-		name, words = words[len(words)-1], words[:len(words)-1]
-	}
-	if name == "" {
-		name = fmt.Sprintf("p%d", index+1)
-	}
-	dtype, known := p.dtype(strings.Join(words, " "))
-	if stars > 0 {
-		param := dag.KernelParam{Name: name, Buffer: true, Mode: dag.ReadWrite, Size: 8}
-		if stars == 1 && known {
-			param.DType = dtype
-		}
-		if constant && stars == 1 {
-			param.Mode = dag.Read
-		}
-		return param, nil
-	}
-	if !known || structure || dtype == dag.InvalidDType {
-		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers and pointers can be passed, structures cannot", name, strings.Join(words, " "))
-	}
-	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil
+	return true
 }
 
-// completes reports whether a word can end a type, such as int in "unsigned int".
-func completes(word string) bool {
-	switch word {
-	case "int", "long", "short", "char", "unsigned", "signed", "float", "double":
-		return true
-	}
-	return false
-}
-
+// textOf writes tokens as one would.
 func textOf(d []token) string {
-	var words []string
-	for _, t := range d {
-		words = append(words, t.text)
-	}
-	return strings.Join(words, " ")
-}
-
-// dtype finds a type by its words, in any order and through typedefs.
-func (p *signatureParser) dtype(text string) (dag.DType, bool) {
-	for range 20 {
-		if t, ok := cudaTypes[canonical(text)]; ok {
-			return t, true
+	var b strings.Builder
+	for i, t := range d {
+		if i > 0 && !slices.Contains([]string{"(", "<", "::", "*", "&", "["}, d[i-1].text) && !slices.Contains([]string{",", ")", ">", "::", "<", "[", "]", "("}, t.text) {
+			b.WriteByte(' ')
 		}
-		next, ok := p.types[text]
-		if !ok {
-			return 0, false
-		}
-		text = next
+		b.WriteString(t.text)
 	}
-	return 0, false
-}
-
-// canonical normalises a C integer type: "long unsigned int" becomes "unsigned long".
-func canonical(text string) string {
-	var unsigned, signed bool
-	longs, base := 0, ""
-	for _, w := range strings.Fields(text) {
-		switch w {
-		case "unsigned":
-			unsigned = true
-		case "signed":
-			signed = true
-		case "long":
-			longs++
-		case "int":
-			if base == "" {
-				base = "int"
-			}
-		case "const", "volatile":
-		default:
-			if base != "" && base != "int" {
-				return text
-			}
-			base = w
-		}
-	}
-	switch {
-	case longs > 0 && (base == "" || base == "int"):
-		base = strings.TrimSpace(strings.Repeat("long ", min(longs, 2)))
-	case base == "" && (unsigned || signed):
-		base = "int"
-	}
-	if unsigned {
-		return "unsigned " + base
-	}
-	if signed && base == "char" {
-		return "signed char"
-	}
-	return base
+	return b.String()
 }

@@ -46,7 +46,7 @@ func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.G
 	t.Helper()
 	source, err := os.ReadFile(file)
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), OpenModule: openModule(file), Params: params})
+	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), OpenModule: kernels.ModuleOpener(filepath.Dir(file), os.ReadFile), Params: params})
 	require.NoError(t, err)
 	for i := range g.Buffers {
 		if int(g.Buffers[i].Device) >= devices {
@@ -61,17 +61,6 @@ func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.G
 		return nil
 	}
 	return g
-}
-
-func openModule(pipeline string) func(name, path string) (dag.Library, error) {
-	return func(name, path string) (dag.Library, error) {
-		file := filepath.Join(filepath.Dir(pipeline), path)
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		return kernels.OpenModule(name, file, source, kernels.OpenOptions{})
-	}
 }
 
 // variant is one way to run a graph.

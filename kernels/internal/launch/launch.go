@@ -22,7 +22,22 @@ type Module struct {
 	Kind       Kind
 	Code       []byte
 	References map[string]Reference // Go versions by entry; the CPU device runs these
+	Build      Build                // how Source is compiled
 }
+
+// Build says how CUDA C is compiled.
+type Build struct {
+	Compiler string // "nvrtc", "nvcc" or "clang"; "" or "auto": the first of them that works
+	Include  []string
+	Define   []Definition
+	Options  []string
+	// Names are the kernels that are wanted, each as a C++ expression such as "ns::scan<256, float>". Compiled code has them under
+	// other names.
+	Names []string
+}
+
+// Definition is a macro that is defined before the first line.
+type Definition struct{ Name, Value string }
 
 // Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.
 type Reference struct {

@@ -1,0 +1,261 @@
+// Types of kernels' parameters: what C++ declares, in the words of dag.
+
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+var cudaTypes = map[string]dag.DType{
+	"float": dag.F32, "double": dag.F64, "bool": dag.Bool,
+	"half": dag.F16, "__half": dag.F16, "f16": dag.F16, "__nv_bfloat16": dag.BF16, "nv_bfloat16": dag.BF16, "bf16": dag.BF16,
+	"char": dag.I8, "signed char": dag.I8, "int8_t": dag.I8, "unsigned char": dag.U8, "uint8_t": dag.U8, "uchar": dag.U8,
+	"short": dag.I16, "int16_t": dag.I16, "unsigned short": dag.U16, "uint16_t": dag.U16, "ushort": dag.U16,
+	"int": dag.I32, "int32_t": dag.I32, "unsigned int": dag.U32, "uint32_t": dag.U32, "uint": dag.U32,
+	"long": dag.I64, "long long": dag.I64, "int64_t": dag.I64, "ptrdiff_t": dag.I64, "ssize_t": dag.I64,
+	"unsigned long": dag.U64, "unsigned long long": dag.U64, "uint64_t": dag.U64, "size_t": dag.U64, "ulong": dag.U64,
+	"void": dag.InvalidDType,
+}
+
+// qualifiers say nothing about which type it is.
+var qualifiers = []string{"volatile", "__restrict__", "restrict", "__restrict", "register", "__grid_constant__", "typename"}
+
+// parameter is a parameter of a kernel, taken apart.
+type parameter struct {
+	name      string
+	words     []token // the type without const, pointers and qualifiers
+	stars     int
+	constant  bool // what the first pointer points to is const
+	structure bool
+	problem   string
+}
+
+// takeApart reads a parameter such as "const float *__restrict__ x". The type is through aliases, such as typedefs.
+func takeApart(d []token, aliases map[string][]token) parameter {
+	var p parameter
+	for i := 0; i < len(d) && p.problem == ""; i++ {
+		switch t := d[i].text; {
+		case t == "=":
+			i = len(d)
+		case t == "const":
+			p.constant = p.constant || p.stars == 0
+		case slices.Contains(qualifiers, t):
+		case t == "*":
+			p.stars++
+		case t == "[":
+			p.stars++
+			for i < len(d) && d[i].text != "]" {
+				i++
+			}
+			if i+1 < len(d) && d[i+1].text == "[" { // a pointer to arrays
+				i = len(d)
+			}
+		case t == "&":
+			p.problem = "is a reference, which a kernel cannot take"
+		case t == "struct" || t == "class" || t == "union":
+			p.structure = true
+		case t == "enum":
+			p.words = append(p.words, token{text: "int"})
+			i++
+		case t == "<":
+			_, end := angled(d, i)
+			if end < 0 {
+				p.problem = fmt.Sprintf("%q cannot be understood", textOf(d))
+				break
+			}
+			p.words = append(p.words, d[i:end+1]...)
+			i = end
+		case t == "(" && p.stars == 0 && i+2 < len(d) && d[i+1].text == "*": // a pointer to an array or a function
+			p.stars++
+			for i++; i < len(d) && d[i].text != ")"; i++ {
+				if d[i].word() {
+					p.name = d[i].text
+				}
+			}
+			p.words = append(p.words, token{text: "["}) // of a type without a name
+			i = len(d)
+		case t == "(" || t == ")" || t == ">" || t == "." || t == ",":
+			p.problem = fmt.Sprintf("%q cannot be understood", textOf(d))
+		case p.stars > 0:
+			p.name = t
+		default:
+			p.words = append(p.words, d[i])
+		}
+	}
+	last := len(p.words) - 1
+	if p.name == "" && last > 0 && p.words[last].word() && !completes(p.words[last].text) && p.words[last-1].text != "::" {
+		p.name, p.words = p.words[last].text, p.words[:last]
+	}
+	p.resolve(aliases)
+	return p
+}
+
+// resolve puts what an alias stands for in its place.
+func (p *parameter) resolve(aliases map[string][]token) {
+	for range 20 {
+		if len(p.words) != 1 {
+			return
+		}
+		means, ok := aliases[p.words[0].text]
+		if !ok || len(means) == 1 && means[0].text == p.words[0].text {
+			return
+		}
+		inner := takeApart(append(slices.Clone(means), token{text: "x"}), nil)
+		if inner.problem != "" {
+			return
+		}
+		if inner.stars > 0 { // const of a pointer type does not make what it points to const
+			p.constant = inner.constant
+		} else {
+			p.constant = p.constant || inner.constant
+		}
+		p.words, p.stars, p.structure = inner.words, p.stars+inner.stars, p.structure || inner.structure
+	}
+}
+
+// dtype finds a type by its words, in any order.
+func (p *parameter) dtype() (dag.DType, bool) {
+	var words []string
+	for _, t := range p.words {
+		if t.text != "std" && t.text != "cuda" && t.text != "::" {
+			words = append(words, t.text)
+		}
+	}
+	t, ok := cudaTypes[canonical(strings.Join(words, " "))]
+	return t, ok && !p.structure
+}
+
+// describe is the parameter in the words of dag. Pointers to types that dag does not have are untyped.
+func (p *parameter) describe(index int) (dag.KernelParam, error) {
+	name := p.name
+	if name == "" {
+		name = fmt.Sprintf("p%d", index+1)
+	}
+	if p.problem != "" {
+		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %d %s", index+1, p.problem)
+	}
+	dtype, known := p.dtype()
+	if p.stars > 0 {
+		param := dag.KernelParam{Name: name, Buffer: true, Mode: dag.ReadWrite, Size: 8}
+		if p.stars == 1 && known {
+			param.DType = dtype
+		}
+		if p.constant && p.stars == 1 {
+			param.Mode = dag.Read
+		}
+		return param, nil
+	}
+	if !known || dtype == dag.InvalidDType {
+		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers and pointers can be passed, structures cannot", name, textOf(p.words))
+	}
+	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil
+}
+
+// typeOf is the type of parameter i, the same for all ways to write it. A template's parameters are numbered.
+func (k *sourceKernel) typeOf(i int) string {
+	d := k.raw[i]
+	if k.template != nil {
+		d = slices.Clone(d)
+		for j := range d {
+			for n, param := range k.template {
+				if d[j].text == param.name {
+					d[j].text = fmt.Sprintf("$%d", n)
+				}
+			}
+		}
+	}
+	p := takeApart(d, nil)
+	text := canonical(textOf(p.words)) + strings.Repeat("*", p.stars)
+	if p.constant && p.stars > 0 {
+		text = "const " + text
+	}
+	return text
+}
+
+// signature is the kernel as its author would declare it, without names of parameters: "ns::scan(int, const float*)".
+func (k *sourceKernel) signature() string {
+	var types []string
+	for i := range k.raw {
+		p := takeApart(k.raw[i], nil)
+		text := textOf(p.words) + strings.Repeat("*", p.stars)
+		if p.constant && p.stars > 0 {
+			text = "const " + text
+		}
+		types = append(types, text)
+	}
+	return k.name + k.templateText() + "(" + strings.Join(types, ", ") + ")"
+}
+
+// templateText lists a template's parameters: "<int K, typename T>".
+func (k *sourceKernel) templateText() string {
+	if k.template == nil {
+		return ""
+	}
+	var all []string
+	for _, p := range k.template {
+		text := p.kind
+		if p.pack {
+			text += "..."
+		}
+		if p.name != "" {
+			text += " " + p.name
+		}
+		if p.standard != nil {
+			text += " = " + textOf(p.standard)
+		}
+		all = append(all, text)
+	}
+	return "<" + strings.Join(all, ", ") + ">"
+}
+
+// completes reports whether a word can end a type, such as int in "unsigned int".
+func completes(word string) bool {
+	switch word {
+	case "int", "long", "short", "char", "unsigned", "signed", "float", "double", "bool", "typename", "class", "auto":
+		return true
+	}
+	return false
+}
+
+// canonical normalises a C integer type: "long unsigned int" becomes "unsigned long".
+func canonical(text string) string {
+	var unsigned, signed bool
+	longs, base := 0, ""
+	for _, w := range strings.Fields(text) {
+		switch w {
+		case "unsigned":
+			unsigned = true
+		case "signed":
+			signed = true
+		case "long":
+			longs++
+		case "int":
+			if base == "" {
+				base = "int"
+			}
+		case "const", "volatile":
+		default:
+			if base != "" && base != "int" {
+				return text
+			}
+			base = w
+		}
+	}
+	switch {
+	case longs > 0 && (base == "" || base == "int"):
+		base = strings.TrimSpace(strings.Repeat("long ", min(longs, 2)))
+	case base == "" && (unsigned || signed):
+		base = "int"
+	}
+	if unsigned {
+		return "unsigned " + base
+	}
+	if signed && base == "char" {
+		return "signed char"
+	}
+	return base
+}
