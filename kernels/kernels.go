@@ -78,6 +78,21 @@ type (
 	Definition = launch.Definition
 )
 
+// Compiling CUDA C.
+type (
+	// Compilers are those that may be installed; each is looked for when it is first needed.
+	Compilers = source.Compilers
+	// Target says what code is wanted for.
+	Target = source.Target
+	// Compiled is a source's code.
+	Compiled = source.Compiled
+	// CompileError is the error for a source that does not compile.
+	CompileError = source.CompileError
+)
+
+// ErrNoCompiler is the error where nothing that compiles CUDA C is installed.
+var ErrNoCompiler = source.ErrNoCompiler
+
 // ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
 func ModuleOpener(dir string, read func(path string) ([]byte, error)) func(dag.Module) (dag.Library, error) {
 	at := func(path string) string {

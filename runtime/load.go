@@ -6,6 +6,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -21,8 +22,12 @@ type coded interface{ Module() *kernels.Module }
 type loader struct {
 	program *Program
 	library map[int32]map[string]bool // by device: the library's entries that are launched
+	wanted  map[*kernels.Module][]string // kernels that have symbols only once they are compiled
 	modules map[loadedAt]cudart.Module
 }
+
+// expressed is a kernel that compiled code has under another name.
+type expressed interface{ Expression() string }
 
 type loadedAt struct {
 	module *kernels.Module // nil: the library
@@ -30,12 +35,14 @@ type loadedAt struct {
 }
 
 func (p *Program) load(ctx context.Context) error {
-	l := &loader{program: p, library: map[int32]map[string]bool{}, modules: map[loadedAt]cudart.Module{}}
+	l := &loader{program: p, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}}
 	for i := range p.graph.Nodes {
 		n := &p.graph.Nodes[i]
 		if n.Launch != nil {
-			if _, own := n.Launch.Kernel.(coded); !own {
+			if code, own := n.Launch.Kernel.(coded); !own {
 				l.need(n.Device, n.Launch.Kernel.Entry())
+			} else if k, ok := n.Launch.Kernel.(expressed); ok && k.Expression() != "" && !slices.Contains(l.wanted[code.Module()], k.Expression()) {
+				l.wanted[code.Module()] = append(l.wanted[code.Module()], k.Expression())
 			}
 		}
 		if p.needsWideSet(n) {
@@ -100,6 +107,11 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 			}
 			sort.Strings(entries)
 			m = kernels.LibraryModule(entries...)
+		}
+		if names := l.wanted[m]; len(names) > 0 {
+			named := *m
+			named.Build.Names = names
+			m = &named
 		}
 		p.report("load "+m.Name, len(l.modules), 0)
 		start := time.Now()

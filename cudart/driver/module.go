@@ -27,6 +27,7 @@ type module struct {
 	warnings []string
 	closed   atomic.Bool
 	origin   string // how the source was compiled
+	symbols  map[string]string // of source: where the code has kernels
 }
 
 // Origin tells whether a module of CUDA C was compiled now or found in the cache; "" for other modules.
@@ -51,12 +52,13 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 		return nil, context.Cause(ctx)
 	}
 	image, kind, log, origin := code.Code, code.Kind, "", ""
+	var symbols map[string]string
 	if kind == kernels.Source {
 		c, err := p.compileFor(ctx, d, code)
 		if err != nil {
 			return nil, err
 		}
-		image, kind, log, origin = c.code, c.kind, c.log, c.origin
+		image, kind, log, origin, symbols = c.Code, c.Kind, c.Log, c.Origin(), c.Symbols
 	}
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
@@ -84,7 +86,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err != nil {
 		return nil, loadFailure(err, d, code, kind, image, cString(errorLog))
 	}
-	m := &module{p: p, d: d, name: code.Name, origin: origin, handle: uintptr(s.outs[0])}
+	m := &module{p: p, d: d, name: code.Name, origin: origin, symbols: symbols, handle: uintptr(s.outs[0])}
 	switch kind {
 	case kernels.PTX:
 		// If only the driver can read the PTX, the driver lists its entries.
@@ -143,6 +145,9 @@ func (m *module) Warnings() []string { return m.warnings }
 func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if m.closed.Load() {
 		return nil, fmt.Errorf("module %s is closed", m.name)
+	}
+	if symbol := m.symbols[entry]; symbol != "" {
+		entry = symbol
 	}
 	name := append([]byte(entry), 0)
 	s, err := m.p.sequence(m.d)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // Platform is all NVIDIA GPUs of this process. Its methods may be called from any goroutine.
@@ -24,7 +24,7 @@ type Platform struct {
 	host      hostMemory
 	live      counts
 	ranges    ranges
-	compiler  nvrtc.Lazy
+	compilers kernels.Compilers
 	queues    string // value of queuesVariable when the driver makes a context
 	patience  uint64 // of submitting threads
 	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit

@@ -1,41 +1,24 @@
-// Compiles a module's CUDA C source for a device, with libnvrtc.
+// CUDA C source on its way into a module: compiled for the device. Loads nothing.
 
 package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
-// compiled is the code of a source and the compiler's messages.
-type compiled struct {
-	code   []byte
-	kind   kernels.Kind
-	log    string
-	origin string
-}
-
 // compileFor compiles a module's source for a device.
-func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Module) (compiled, error) {
-	compiler, err := p.compiler.Get()
-	if err != nil {
-		return compiled{}, fmt.Errorf("module %s is CUDA C: %w: %w", module.Name, cudart.ErrUnsupported, err)
+func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Module) (*kernels.Compiled, error) {
+	r, err := p.compilers.Compile(ctx, module, kernels.Target{Capability: d.info.Capability})
+	switch {
+	case errors.Is(err, kernels.ErrNoCompiler):
+		return nil, fmt.Errorf("module %w: %w", err, cudart.ErrUnsupported)
+	case err != nil:
+		return nil, fmt.Errorf("module %w", err)
 	}
-	r, err := compiler.Compile(ctx, nvrtc.Source{Name: module.Name, Path: module.Path, Code: module.Code, Capability: d.info.Capability})
-	if err != nil {
-		return compiled{}, fmt.Errorf("module %s: %w", module.Name, err)
-	}
-	kind := kernels.Cubin
-	if r.PTX {
-		kind = kernels.PTX
-	}
-	origin := "compiled for " + r.Architecture
-	if r.Cached {
-		origin += " earlier, from the cache"
-	}
-	return compiled{r.Code, kind, r.Log, origin}, nil
+	return r, nil
 }

@@ -77,6 +77,9 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 // Warnings implements [cudart.Module].
 func (m *module) Warnings() []string { return m.code.warnings }
 
+// Origin says how a module of CUDA C came to its code; "" for other modules.
+func (m *module) Origin() string { return m.code.origin }
+
 // Close implements [cudart.Module].
 func (m *module) Close() error {
 	if m.closed.Swap(true) {

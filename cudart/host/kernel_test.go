@@ -83,8 +83,9 @@ func TestSourceIsCompiled(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	source := &kernels.Module{Name: "mine.cu", Kind: kernels.Source, Code: []byte("code")}
-	p.compile = func(m *kernels.Module) ([]byte, []string, error) {
-		return []byte(".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry own() { ret; }\n"), []string{"careful: " + string(m.Code)}, nil
+	p.compile = func(m *kernels.Module) (*kernels.Compiled, error) {
+		return &kernels.Compiled{Code: []byte(".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry _Z3ownv() { ret; }\n"),
+			Symbols: map[string]string{"own": "_Z3ownv"}, Log: "careful: " + string(m.Code)}, nil
 	}
 	m, err := p.Load(context.Background(), 0, source)
 	require.NoError(t, err)
@@ -96,10 +97,11 @@ func TestSourceIsCompiled(t *testing.T) {
 	require.NoError(t, m.Close())
 
 	none := filepath.Join(t.TempDir(), "none")
-	p.compile = (&compilers{clang: clang.Lazy{Options: clang.Options{Path: none}}}).withClang
+	p.compile = compileWith(&kernels.Compilers{Clang: clang.Lazy{Options: clang.Options{Path: none}}})
+	source.Build.Compiler = "clang"
 	_, err = p.Load(context.Background(), 0, source)
-	require.EqualError(t, err, "cuModuleLoadData: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: mine.cu is CUDA C, and there is no "+
-		"compiler for CUDA C: install the package clang (version 14 or newer) or NVIDIA's libnvrtc, or register Go implementations of its kernels")
+	require.EqualError(t, err, "cuModuleLoadData: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: mine.cu is CUDA C, its compiler is to be clang, and there is no "+
+		"compiler for CUDA C: clang is not installed")
 }
 
 // slow is a kernel of n parts that each take some time; it counts how often each ran and how many ran at once.

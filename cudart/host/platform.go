@@ -104,7 +104,7 @@ func Open(options Options) (*Platform, error) {
 		options.Memory = physicalMemory() / int64(options.Devices)
 	}
 	p := &Platform{options: options}
-	p.compile = (&compilers{}).compile
+	p.compile = compileWith(&kernels.Compilers{})
 	p.wakers.New = func() any { return make(chan struct{}, 1) }
 	for i := range options.Devices {
 		p.devices = append(p.devices, &device{id: int32(i), limit: options.Memory})

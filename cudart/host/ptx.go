@@ -19,6 +19,8 @@ type code struct {
 	once     sync.Once
 	program  *simt.Program
 	warnings []string
+	symbols  map[string]string // of source: where the code has kernels
+	origin   string            // how source became code
 	err      error
 }
 
@@ -27,9 +29,11 @@ func (c *code) load(m *kernels.Module, compile compileFunc) error {
 	c.once.Do(func() {
 		source := m.Code
 		if m.Kind == kernels.Source {
-			if source, c.warnings, c.err = compile(m); c.err != nil {
+			var compiled *kernels.Compiled
+			if compiled, c.err = compile(m); c.err != nil {
 				return
 			}
+			source, c.symbols, c.warnings, c.origin = compiled.Code, compiled.Symbols, warnings(compiled.Log), compiled.Origin()
 		}
 		var text *ptx.Module
 		if text, c.err = ptx.Parse(string(source)); c.err == nil {
@@ -43,6 +47,9 @@ func (c *code) load(m *kernels.Module, compile compileFunc) error {
 func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
 	if err := c.load(m, compile); err != nil {
 		return nil, err
+	}
+	if symbol := c.symbols[entry]; symbol != "" {
+		entry = symbol
 	}
 	return c.program.Kernel(entry)
 }
@@ -110,7 +117,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 // notRunnable returns the error for code that the CPU device cannot run.
 func (m *module) notRunnable(call string, err error) error {
 	var unsupported *simt.UnsupportedError
-	if errors.As(err, &unsupported) || errors.Is(err, errNoCompiler) {
+	if errors.As(err, &unsupported) || errors.Is(err, kernels.ErrNoCompiler) {
 		return fail(call, notSupported, m.device.id, "%v", err)
 	}
 	return fail(call, invalidImage, m.device.id, "%v", err)

@@ -90,15 +90,20 @@ func (m *Module) read(path string, code []byte, options *Options) (err error) {
 		return fmt.Errorf("%s has no kernel: an entry is needed", path)
 	}
 	for i := range m.found {
-		k := &m.found[i]
-		k.symbol = k.name
-		if d, ok := demangle(k.symbol); ok {
-			k.name, k.compiled = d.name, &d
-		} else {
-			k.compiled = &mangledName{name: k.name}
-		}
+		m.found[i] = compiledKernel(m.found[i])
 	}
 	return nil
+}
+
+// compiledKernel reads what a kernel's symbol says.
+func compiledKernel(k sourceKernel) sourceKernel {
+	k.symbol = k.name
+	if d, ok := demangle(k.symbol); ok {
+		k.name, k.compiled = d.name, &d
+	} else {
+		k.compiled = &mangledName{name: k.name}
+	}
+	return k
 }
 
 // readSource finds the kernels of CUDA C.
@@ -218,6 +223,14 @@ type kernel struct {
 // Entry is the kernel's symbol. CUDA C that is not extern "C" gets its symbols only when it is compiled: there it is a C++
 // expression, which compiled code has a symbol for.
 func (k *kernel) Entry() string { return k.entry }
+
+// Expression is how C++ names the kernel where it has no symbol before it is compiled, otherwise "".
+func (k *kernel) Expression() string {
+	if k.declared.symbol != "" {
+		return ""
+	}
+	return k.entry
+}
 
 // Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
 // only the sizes are known, and for PTX what the code shows.

@@ -16,6 +16,7 @@ import (
 type token struct {
 	text  string
 	line  int32
+	at    int32 // offset in the file
 	file  int16 // index into preprocessor.files
 	space bool  // white space or a comment precedes it
 }
@@ -26,19 +27,18 @@ func (t token) word() bool {
 
 // tokens splits source text. A directive starts with a "#" token and ends with an "\n" token.
 func tokens(source string, file int16) []token {
-	source = strings.ReplaceAll(source, "\r\n", "\n")
 	var out []token
 	line, space, atStart, inDirective := int32(1), false, true, false
 	for i := 0; i < len(source); {
 		c := source[i]
 		switch {
-		case c == '\\' && i+1 < len(source) && source[i+1] == '\n':
+		case c == '\\' && continues(source, i) > 0:
 			line++
-			i += 2
+			i += continues(source, i)
 			continue
 		case c == '\n':
 			if inDirective {
-				out = append(out, token{"\n", line, file, false})
+				out = append(out, token{text: "\n", line: line, at: int32(i), file: file})
 			}
 			line++
 			i++
@@ -50,9 +50,9 @@ func tokens(source string, file int16) []token {
 			continue
 		case strings.HasPrefix(source[i:], "//"):
 			for i < len(source) && source[i] != '\n' {
-				if source[i] == '\\' && i+1 < len(source) && source[i+1] == '\n' {
+				if n := continues(source, i); n > 0 {
 					line++
-					i++
+					i += n - 1
 				}
 				i++
 			}
@@ -94,10 +94,21 @@ func tokens(source string, file int16) []token {
 				}
 			}
 		}
-		out = append(out, token{source[start:i], line, file, space})
+		out = append(out, token{source[start:i], line, int32(start), file, space})
 		atStart, space = false, false
 	}
-	return append(out, token{"\n", line, file, false})
+	return append(out, token{text: "\n", line: line, at: int32(len(source)), file: file})
+}
+
+// continues is the length of a backslash and the line break behind it, or 0.
+func continues(source string, at int) int {
+	switch rest := source[at:]; {
+	case strings.HasPrefix(rest, "\\\n"):
+		return 2
+	case strings.HasPrefix(rest, "\\\r\n"):
+		return 3
+	}
+	return 0
 }
 
 type macro struct {
@@ -109,7 +120,7 @@ type macro struct {
 
 // Limits of sources that people write; generated ones stay far below too.
 const (
-	mostTokens   = 4 << 20 // that macros add
+	mostTokens   = 1 << 20 // that macros add
 	mostIncludes = 200     // inside of one another
 	mostFiles    = 2000
 )
@@ -119,6 +130,8 @@ type preprocessor struct {
 	macros  map[string]*macro
 	search  search
 	files   []string // the paths that were read; the source itself is the first
+	texts   map[string][]byte
+	found   []foundHeader
 	once    map[string]bool
 	open    []int16 // the files that are being read, inside of one another
 	out     []token
@@ -131,6 +144,12 @@ type preprocessor struct {
 type search struct {
 	folders []string                          // of the options
 	read    func(path string) ([]byte, error) // nil: includes are ignored
+}
+
+// foundHeader is an include that was found.
+type foundHeader struct {
+	name string // as written
+	path string
 }
 
 // missingHeader is an include that was not found.
@@ -163,7 +182,7 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
-	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, room: mostTokens}
+	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
 	}
@@ -201,6 +220,9 @@ func (p *preprocessor) include(at token, d []token) {
 	default:
 		return // a macro makes the name
 	}
+	if hostHeaders[name] {
+		return
+	}
 	from := p.open[len(p.open)-1]
 	path, text, ok := p.search.find(name, quoted, p.files[from])
 	switch {
@@ -216,6 +238,8 @@ func (p *preprocessor) include(at token, d []token) {
 		p.fail(at, "more than %d files are included", mostFiles)
 		return
 	}
+	p.found = append(p.found, foundHeader{name, path})
+	p.texts[path] = text
 	id := int16(len(p.files))
 	p.files = append(p.files, path)
 	p.open = append(p.open, id)
@@ -342,7 +366,7 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 	for i := 0; i < len(in); i++ {
 		t := in[i]
 		m := p.macros[t.text]
-		if m == nil || !t.word() || contains(hidden, t.text) || p.room <= 0 {
+		if m == nil || !t.word() || contains(hidden, t.text) || p.err != nil {
 			out = append(out, t)
 			continue
 		}
@@ -426,7 +450,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 				var all []token
 				for j := k; j < len(args); j++ {
 					if j > k {
-						all = append(all, token{",", at.line, at.file, false})
+						all = append(all, token{text: ",", line: at.line, file: at.file})
 					}
 					all = append(all, args[j]...)
 				}
@@ -452,7 +476,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 				for _, x := range a {
 					text = append(text, x.text)
 				}
-				out = append(out, token{strconv.Quote(strings.Join(text, " ")), at.line, at.file, true})
+				out = append(out, token{text: strconv.Quote(strings.Join(text, " ")), line: at.line, file: at.file, space: true})
 				i++
 				continue
 			}

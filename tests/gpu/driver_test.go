@@ -26,7 +26,6 @@ import (
 	"github.com/dagrun/dagrun/cudart/nvml"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // testPTX has what the tests launch beside the kernels of the conformance suite: waiting and scaling.
@@ -492,7 +491,7 @@ func TestSource(t *testing.T) {
 	source := &kernels.Module{Name: "double", Path: "double.cu", Kind: kernels.Source,
 		Code: []byte("__device__ int calls;\nextern \"C\" __global__ void twice(float *x, int n) {\n\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n\tif (i < n) x[i] *= 2;\n\tif (i == 0) calls++;\n}\n")}
 	m, err := p.Load(context.Background(), 0, source)
-	if errors.Is(err, nvrtc.ErrNoCompiler) {
+	if errors.Is(err, kernels.ErrNoCompiler) {
 		t.Skipf("NO COMPILER: %v", err)
 	}
 	require.NoError(t, err)

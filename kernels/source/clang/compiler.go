@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,6 +122,14 @@ type Source struct {
 	DefaultDevice bool
 	// Options are further options of clang, such as -DNAME=VALUE, -Ifolder and -std=c++17. Nothing is checked.
 	Options []string
+	// Overlay has other texts for files that the source includes.
+	Overlay []Overlaid
+}
+
+// Overlaid is a file that the compiler reads as if it had this text.
+type Overlaid struct {
+	Path string
+	Code []byte
 }
 
 // Result is compiled code.
@@ -202,7 +211,11 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	architecture := fmt.Sprintf("sm_%d", t.architecture)
 	options := c.options(source, t)
 	text := source.text()
-	key, cacheable := cache.KeyOf("clang "+c.version+" "+headersHash(), source.title(), text, options, cache.OptionFolders(options))
+	inputs := slices.Clone(options)
+	for _, o := range source.Overlay {
+		inputs = append(inputs, o.Path, string(o.Code))
+	}
+	key, cacheable := cache.KeyOf("clang "+c.version+" "+headersHash(), source.title(), text, inputs, cache.OptionFolders(options))
 	if cacheable {
 		if e, ok := c.cache.Get(key); ok {
 			return &Result{PTX: e.Code, Log: e.Log, Architecture: architecture, Cached: true}, nil
@@ -239,6 +252,13 @@ func (c *Compiler) compile(ctx context.Context, source Source, text []byte, opti
 		return nil, fmt.Errorf("%s: %w", source.title(), err)
 	}
 	defer os.RemoveAll(folder)
+	if len(source.Overlay) > 0 {
+		file, err := writeOverlay(folder, source.Overlay)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source.title(), err)
+		}
+		options = append(slices.Clone(options), "-ivfsoverlay", file)
+	}
 	args := append([]string{"-fdebug-prefix-map=" + folder + "=dagrun", "-isystem", folder, "-include", filepath.Join(folder, "dagrun_device.h")}, options...)
 	command := exec.CommandContext(ctx, c.path, append(args, "-o", "-", "-")...)
 	command.Env = environment()

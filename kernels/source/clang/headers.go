@@ -5,6 +5,7 @@ package clang
 import (
 	"crypto/sha256"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -76,4 +77,31 @@ func writeHeaders() (folder string, err error) {
 		return "", err
 	}
 	return folder, nil
+}
+
+// writeOverlay writes texts that take the place of files, and the list of them that clang reads. Its paths must be absolute.
+func writeOverlay(folder string, overlay []Overlaid) (file string, err error) {
+	type entry struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"`
+		Contents string `json:"external-contents"`
+	}
+	var roots []entry
+	for i, o := range overlay {
+		path, err := filepath.Abs(o.Path)
+		if err != nil {
+			return "", err
+		}
+		text := filepath.Join(folder, fmt.Sprintf("overlay-%d", i))
+		if err := os.WriteFile(text, o.Code, 0o600); err != nil {
+			return "", err
+		}
+		roots = append(roots, entry{"file", path, text})
+	}
+	list, err := json.Marshal(map[string]any{"version": 0, "use-external-names": false, "roots": roots})
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(folder, "overlay.json")
+	return file, os.WriteFile(file, list, 0o600)
 }

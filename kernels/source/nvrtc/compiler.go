@@ -40,12 +40,14 @@ const (
 	nvrtcGetCUBIN
 	nvrtcGetProgramLogSize
 	nvrtcGetProgramLog
+	nvrtcAddNameExpression
+	nvrtcGetLoweredName
 	functionCount
 )
 
 var names = [functionCount]string{"nvrtcVersion", "nvrtcGetErrorString", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs",
 	"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcDestroyProgram", "nvrtcGetPTXSize", "nvrtcGetPTX", "nvrtcGetCUBINSize",
-	"nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog"}
+	"nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcAddNameExpression", "nvrtcGetLoweredName"}
 
 // codeCompilation is NVRTC_ERROR_COMPILATION: the source has errors, which the log lists.
 const codeCompilation = 6
@@ -160,14 +162,25 @@ type Source struct {
 	Capability [2]int   // of the device
 	PTX        bool     // wanted rather than a cubin, also where the compiler knows the device
 	Options    []string // further options of the compiler
+	Headers    []Header // take the place of files
+	// Names are kernels as C++ expressions, such as "ns::scan<256, float>": templates are made of them, and Result.Symbols says where
+	// the code has them.
+	Names []string
+}
+
+// Header is what an include of a name gets, whatever files there are.
+type Header struct {
+	Name string // as sources write it
+	Code []byte
 }
 
 // Result is compiled code.
 type Result struct {
 	Code         []byte
-	PTX          bool   // true if it was wanted, or for a device newer than the compiler; otherwise Code is a cubin for this device
-	Architecture string // "sm_90", or "compute_90" for PTX
-	Log          string // warnings
+	PTX          bool     // true if it was wanted, or for a device newer than the compiler; otherwise Code is a cubin for this device
+	Architecture string   // "sm_90", or "compute_90" for PTX
+	Log          string   // warnings
+	Symbols      []string // of Source.Names
 	Cached       bool
 }
 
@@ -215,11 +228,16 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	for _, folder := range folders {
 		options = append(options, "--include-path="+folder)
 	}
-	key, cacheable := cache.KeyOf(fmt.Sprintf("nvrtc %d.%d", c.version[0], c.version[1]), source.title(), source.Code, options,
+	inputs := slices.Clone(options)
+	for _, h := range source.Headers {
+		inputs = append(inputs, h.Name, string(h.Code))
+	}
+	inputs = append(inputs, source.Names...)
+	key, cacheable := cache.KeyOf(fmt.Sprintf("nvrtc %d.%d", c.version[0], c.version[1]), source.title(), source.Code, inputs,
 		append(cache.OptionFolders(source.Options), folders...))
 	if cacheable {
 		if e, ok := c.cache.Get(key); ok {
-			return &Result{Code: e.Code, Log: e.Log, Architecture: architecture, PTX: ptx, Cached: true}, nil
+			return &Result{Code: e.Code, Log: e.Log, Symbols: e.Symbols, Architecture: architecture, PTX: ptx, Cached: true}, nil
 		}
 	}
 	r, err := c.compile(source, options, ptx)
@@ -228,7 +246,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	}
 	r.Architecture = architecture
 	if cacheable {
-		c.cache.Put(key, &cache.Entry{Code: r.Code, Log: r.Log})
+		c.cache.Put(key, &cache.Entry{Code: r.Code, Log: r.Log, Symbols: r.Symbols})
 	}
 	return r, nil
 }
@@ -254,19 +272,33 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 		return fmt.Errorf("%s: %s", source.title(), c.problem(f, code))
 	}
 	code, name := terminated(string(source.Code)), terminated(source.title())
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	pinned := func(text string) uintptr {
+		bytes := terminated(text)
+		pinner.Pin(&bytes[0])
+		return uintptr(unsafe.Pointer(&bytes[0]))
+	}
+	headers, headerNames := make([]uintptr, len(source.Headers)+1), make([]uintptr, len(source.Headers)+1)
+	for i, h := range source.Headers {
+		headers[i], headerNames[i] = pinned(string(h.Code)), pinned(h.Name)
+	}
 	program := new(uintptr)
-	if result := c.call(nvrtcCreateProgram, dl.Pointer(program), dl.Pointer(&code[0]), dl.Pointer(&name[0]), dl.Number(0), dl.Number(0), dl.Number(0)); result != 0 {
+	if result := c.call(nvrtcCreateProgram, dl.Pointer(program), dl.Pointer(&code[0]), dl.Pointer(&name[0]), dl.Number(len(source.Headers)),
+		dl.Pointer(&headers[0]), dl.Pointer(&headerNames[0])); result != 0 {
 		return nil, fail(nvrtcCreateProgram, result)
 	}
 	defer c.call(nvrtcDestroyProgram, dl.Pointer(program))
 
-	var pinner runtime.Pinner
-	defer pinner.Unpin()
+	for _, name := range source.Names {
+		expression := terminated(name)
+		if result := c.call(nvrtcAddNameExpression, dl.Number(*program), dl.Pointer(&expression[0])); result != 0 {
+			return nil, fail(nvrtcAddNameExpression, result)
+		}
+	}
 	list := make([]uintptr, len(options))
 	for i, option := range options {
-		text := terminated(option)
-		pinner.Pin(&text[0])
-		list[i] = uintptr(unsafe.Pointer(&text[0]))
+		list[i] = pinned(option)
 	}
 	compiled := c.call(nvrtcCompileProgram, dl.Number(*program), dl.Number(len(list)), dl.Pointer(&list[0]))
 	log, result := c.read(*program, nvrtcGetProgramLogSize, nvrtcGetProgramLog)
@@ -283,6 +315,14 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 		}
 		return nil, fail(nvrtcCompileProgram, compiled)
 	}
+	var symbols []string
+	for _, name := range source.Names {
+		expression, lowered := terminated(name), new(uintptr)
+		if result := c.call(nvrtcGetLoweredName, dl.Number(*program), dl.Pointer(&expression[0]), dl.Pointer(lowered)); result != 0 {
+			return nil, fail(nvrtcGetLoweredName, result)
+		}
+		symbols = append(symbols, dl.TextAt(*lowered))
+	}
 	size, get := nvrtcGetCUBINSize, nvrtcGetCUBIN
 	if ptx {
 		size, get = nvrtcGetPTXSize, nvrtcGetPTX
@@ -294,7 +334,7 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 	if ptx {
 		image = []byte(strings.TrimRight(string(image), "\x00"))
 	}
-	return &Result{Code: image, PTX: ptx, Log: text}, nil
+	return &Result{Code: image, PTX: ptx, Log: text, Symbols: symbols}, nil
 }
 
 // read asks for the size of one of a program's results and then fetches it.

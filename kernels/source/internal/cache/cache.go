@@ -12,11 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
 const (
-	magic     = "dagrun compiled 1\n"
+	magic     = "dagrun compiled 2\n"
 	mostBytes = 512 << 20 // of all entries; the least recently used ones are removed first
 )
 
@@ -24,6 +25,8 @@ const (
 type Entry struct {
 	Code []byte
 	Log  string
+	// Symbols are where the code has the kernels that were asked for, in the order of the question.
+	Symbols []string
 }
 
 // Key is the hash of everything that an entry depends on.
@@ -97,30 +100,44 @@ func (c *Cache) Put(key Key, r *Entry) {
 	c.trim()
 }
 
-// An entry is the magic, the key, the log, the code, and a checksum of it all.
+// An entry is the magic, the key, the log with its length, the symbols with theirs, the code, and a checksum of it all.
 func encode(key Key, r *Entry) []byte {
 	b := append([]byte(magic), key[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.Log)))
-	b = append(b, r.Log...)
+	for _, text := range []string{r.Log, strings.Join(r.Symbols, "\n")} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
+		b = append(b, text...)
+	}
 	b = append(b, r.Code...)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
 
 func decode(key Key, b []byte) (*Entry, bool) {
-	const head = len(magic) + sha256.Size + 8
-	if len(b) < head+sha256.Size || string(b[:len(magic)]) != magic || !bytes.Equal(b[len(magic):head-8], key[:]) {
+	const head = len(magic) + sha256.Size
+	if len(b) < head+sha256.Size || string(b[:len(magic)]) != magic || !bytes.Equal(b[len(magic):head], key[:]) {
 		return nil, false
 	}
 	body := b[:len(b)-sha256.Size]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], b[len(body):]) {
 		return nil, false
 	}
-	log := binary.LittleEndian.Uint64(body[head-8:])
-	if log > uint64(len(body)-head) {
-		return nil, false
+	var texts [2]string
+	rest := body[head:]
+	for i := range texts {
+		if len(rest) < 8 {
+			return nil, false
+		}
+		n := binary.LittleEndian.Uint64(rest)
+		if rest = rest[8:]; n > uint64(len(rest)) {
+			return nil, false
+		}
+		texts[i], rest = string(rest[:n]), rest[n:]
 	}
-	return &Entry{Log: string(body[head : head+int(log)]), Code: body[head+int(log):]}, true
+	e := &Entry{Log: texts[0], Code: rest}
+	if texts[1] != "" {
+		e.Symbols = strings.Split(texts[1], "\n")
+	}
+	return e, true
 }
 
 // trim removes the least recently used entries when the cache has grown too large, and files that a killed process left.

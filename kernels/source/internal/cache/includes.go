@@ -84,7 +84,7 @@ func OptionFolders(options []string) []string {
 	var folders []string
 	for i, option := range options {
 		switch {
-		case (option == "-I" || option == "--include-path") && i+1 < len(options):
+		case (option == "-I" || option == "-iquote" || option == "--include-path") && i+1 < len(options):
 			folders = append(folders, options[i+1])
 		case strings.HasPrefix(option, "--include-path="):
 			folders = append(folders, strings.TrimPrefix(option, "--include-path="))

@@ -1,0 +1,335 @@
+// Host code beside kernels: what NVRTC and clang need not see of a file that was written for nvcc. It is blanked out, so that lines
+// and columns stay, and messages point into the user's file.
+
+package source
+
+import (
+	"slices"
+	"strings"
+)
+
+// hostHeaders are headers for host code alone. Includes of them are left out. Those that device code needs too (cstdint, cfloat,
+// cmath) are not here; compilers without them get them from dagrun.
+var hostHeaders = map[string]bool{}
+
+func init() {
+	for _, name := range strings.Fields(`
+		cuda_runtime.h cuda_runtime_api.h cuda.h cuda_profiler_api.h cudaProfiler.h device_launch_parameters.h driver_types.h builtin_types.h nvrtc.h nvToolsExt.h
+		helper_cuda.h helper_cuda_drvapi.h helper_functions.h helper_string.h helper_timer.h helper_image.h helper_cusolver.h
+		helper_gl.h helper_cuda_gl.h helper_multiprocess.h multithreading.h exception.h nvrtc_helper.h paramgl.h param.h rendercheck_gl.h timer.h
+		stdio.h cstdio stdlib.h cstdlib string.h cstring strings.h time.h ctime unistd.h errno.h cerrno signal.h csignal ctype.h cctype memory.h malloc.h getopt.h fcntl.h
+		wchar.h locale.h clocale setjmp.h sched.h pthread.h semaphore.h dirent.h dlfcn.h libgen.h windows.h io.h direct.h process.h conio.h
+		sys/time.h sys/stat.h sys/types.h sys/mman.h sys/wait.h sys/resource.h sys/socket.h sys/un.h sys/ioctl.h sys/sysinfo.h
+		iostream ostream istream fstream sstream iomanip ios iosfwd streambuf string string_view vector list deque map set queue stack unordered_map unordered_set
+		array memory thread mutex condition_variable future atomic chrono random regex exception stdexcept system_error filesystem locale bitset valarray
+		numeric functional optional variant any complex typeinfo typeindex new initializer_list iterator algorithm
+		omp.h mpi.h cublas.h cublas_v2.h cublasLt.h cublasXt.h cufft.h cufftXt.h curand.h cusparse.h cusolverDn.h cusolverSp.h cusolverRf.h npp.h nppi.h nvjpeg.h nccl.h nvml.h
+		cuda_gl_interop.h cudaGL.h cuda_egl_interop.h cudaEGL.h vulkan/vulkan.h GL/glew.h GL/gl.h GL/glu.h GL/glut.h GL/freeglut.h GLFW/glfw3.h png.h jpeglib.h
+	`) {
+		hostHeaders[name] = true
+	}
+}
+
+// deviceMarks make a declaration one that devices see.
+var deviceMarks = []string{"__global__", "__device__", "__constant__", "__managed__", "__shared__"}
+
+// span is one declaration of a file.
+type span struct {
+	from, to       int32 // bytes
+	first, last    int32 // lines
+	device, hidden bool
+}
+
+// file is one of the user's files: what a compiler gets of it.
+type file struct {
+	path    string
+	text    []byte
+	spans   []span
+	changed bool
+}
+
+// blank replaces bytes by spaces, except for line breaks and directives other than includes: conditions must stay balanced, and
+// device code may use what is defined here.
+func (f *file) blank(from, to int32) {
+	f.changed = true
+	for lineStart := from; lineStart < to; {
+		end := lineStart
+		for end < to && f.text[end] != '\n' {
+			end++
+		}
+		line := strings.TrimSpace(string(f.text[lineStart:end]))
+		directive := strings.HasPrefix(line, "#") && startsLine(f.text, lineStart)
+		word := strings.TrimSpace(strings.TrimPrefix(line, "#"))
+		for directive && strings.HasSuffix(line, "\\") && end+1 < to && !strings.HasPrefix(word, "include") {
+			lineStart, end = end+1, end+1 // a directive goes on
+			for end < to && f.text[end] != '\n' {
+				end++
+			}
+			line = strings.TrimSpace(string(f.text[lineStart:end]))
+		}
+		if !directive || strings.HasPrefix(word, "include") || strings.HasPrefix(word, "pragma") {
+			for i := lineStart; i < end; i++ {
+				if f.text[i] != '\r' {
+					f.text[i] = ' '
+				}
+			}
+		}
+		lineStart = end + 1
+	}
+}
+
+// startsLine reports whether only white space is before a place in its line.
+func startsLine(text []byte, at int32) bool {
+	for at > 0 && (text[at-1] == ' ' || text[at-1] == '\t') {
+		at--
+	}
+	return at == 0 || text[at-1] == '\n'
+}
+
+// hide leaves a declaration out.
+func (f *file) hide(s *span) {
+	if !s.hidden {
+		s.hidden = true
+		f.blank(s.from, s.to)
+	}
+}
+
+// hideAt leaves out the declarations of host code at a line; false where there is none.
+func (f *file) hideAt(line int32) bool {
+	found := false
+	for i := range f.spans {
+		if s := &f.spans[i]; s.first <= line && line <= s.last && !s.hidden && !s.device {
+			f.hide(s)
+			found = true
+		}
+	}
+	return found
+}
+
+// withoutHostCode reads a file into declarations and leaves out what is certainly host code. Macros are those of the whole
+// translation unit: marks hide behind them.
+func withoutHostCode(path string, text []byte, macros map[string]*macro) *file {
+	f := &file{path: path, text: slices.Clone(text)}
+	s := &splitter{in: tokens(string(text), 0), file: f, macros: macros, marks: markers(macros)}
+	s.scope(0)
+	for i := range f.spans {
+		if f.spans[i].hidden {
+			f.spans[i].hidden = false
+			f.hide(&f.spans[i])
+		}
+	}
+	return f
+}
+
+// markers are the macros that stand for device marks.
+func markers(macros map[string]*macro) map[string]bool {
+	marks := map[string]bool{}
+	for _, m := range deviceMarks {
+		marks[m] = true
+	}
+	for changed := true; changed; {
+		changed = false
+		for name, m := range macros {
+			if !marks[name] && slices.ContainsFunc(m.body, func(t token) bool { return marks[t.text] }) {
+				marks[name], changed = true, true
+			}
+		}
+	}
+	return marks
+}
+
+// splitter splits a file into declarations without expanding macros. All branches of conditions are read; braces are counted in the
+// first branch only, because others repeat them.
+type splitter struct {
+	in     []token
+	at     int
+	file   *file
+	macros map[string]*macro
+	marks  map[string]bool
+	depth  int   // of braces
+	open   []int // depth at each #if
+}
+
+// skipDirective moves past a directive at the cursor; includes of host headers are blanked.
+func (s *splitter) skipDirective() bool {
+	t := s.in[s.at]
+	if t.text == "\n" {
+		s.at++
+		return true
+	}
+	if t.text != "#" || s.at > 0 && s.in[s.at-1].text != "\n" && s.in[s.at-1].line == t.line {
+		return false
+	}
+	end := s.at
+	for end < len(s.in) && s.in[end].text != "\n" {
+		end++
+	}
+	d := s.in[s.at+1 : end]
+	s.at = end
+	if len(d) == 0 {
+		return true
+	}
+	switch d[0].text {
+	case "if", "ifdef", "ifndef":
+		s.open = append(s.open, s.depth)
+	case "else", "elif":
+		if n := len(s.open); n > 0 {
+			s.depth = s.open[n-1]
+		}
+	case "endif":
+		if n := len(s.open); n > 0 {
+			s.open = s.open[:n-1]
+		}
+	case "include":
+		name := ""
+		for _, t := range d[1:] {
+			name += t.text
+		}
+		if hostHeaders[strings.Trim(name, `"<>`)] {
+			s.file.blank(t.at, s.in[min(end, len(s.in)-1)].at)
+		}
+	}
+	return true
+}
+
+// scope reads declarations until the depth falls below the scope's.
+func (s *splitter) scope(depth int) {
+	for s.at < len(s.in) {
+		switch t := s.in[s.at]; {
+		case s.skipDirective():
+		case t.text == "}":
+			s.at++
+			if s.depth--; s.depth < depth {
+				s.depth = max(s.depth, 0)
+				return
+			}
+		case t.text == ";":
+			s.at++
+		case s.opens():
+		default:
+			s.declaration()
+		}
+	}
+}
+
+// opens goes into a namespace or extern "C" { }: what is inside are declarations of their own.
+func (s *splitter) opens() bool {
+	at := s.at
+	switch {
+	case s.in[at].text == "extern" && at+2 < len(s.in) && s.in[at+1].text == `"C"` && s.in[at+2].text == "{":
+		at += 2
+	case s.in[at].text == "namespace" || s.in[at].text == "inline" && at+1 < len(s.in) && s.in[at+1].text == "namespace":
+		for at < len(s.in) && s.in[at].text != "{" {
+			if s.in[at].text == ";" || s.in[at].text == "=" {
+				return false
+			}
+			at++
+		}
+	default:
+		return false
+	}
+	if at >= len(s.in) {
+		return false
+	}
+	s.at = at + 1
+	s.depth++
+	s.scope(s.depth)
+	return true
+}
+
+// declaration reads one, and decides whether it is host code.
+func (s *splitter) declaration() {
+	first := s.in[s.at]
+	end := first
+	var head []token // without bodies
+	base, parens := s.depth, 0
+	bodies, inside := 0, false // inside: marks or launches in bodies
+	launches := false
+	take := func() {
+		t := s.in[s.at]
+		end = t
+		if s.depth == base {
+			head = append(head, t)
+		}
+		inside = inside || s.marks[t.text] && s.depth > base
+		launches = launches || t.text == "<" && s.at+2 < len(s.in) && s.in[s.at+1].text == "<" && s.in[s.at+2].text == "<"
+		s.at++
+	}
+loop:
+	for s.at < len(s.in) {
+		if s.skipDirective() {
+			continue
+		}
+		switch s.in[s.at].text {
+		case "(", "[":
+			if s.depth == base {
+				parens++
+			}
+			take()
+		case ")", "]":
+			if s.depth == base {
+				parens--
+			}
+			take()
+		case ";":
+			take()
+			if s.depth == base && parens <= 0 {
+				break loop
+			}
+		case "{":
+			s.depth++
+			take()
+		case "}":
+			if s.depth <= base { // of the scope around
+				break loop
+			}
+			s.depth--
+			end = s.in[s.at]
+			s.at++
+			if bodies++; s.depth == base && parens <= 0 && !isType(head) && !initialises(head) && hasToken(head, "(") {
+				break loop // a function's body ends it
+			}
+		default:
+			take()
+		}
+	}
+	if len(head) == 0 {
+		return
+	}
+	f := s.file
+	device := inside || slices.ContainsFunc(head, func(t token) bool { return s.marks[t.text] })
+	f.spans = append(f.spans, span{from: first.at, to: end.at + int32(len(end.text)), first: first.line, last: end.line,
+		device: device, hidden: !device && s.host(head, bodies > 0, launches)})
+}
+
+// host reports whether a declaration without device marks is certainly host code.
+func (s *splitter) host(head []token, body, launches bool) bool {
+	if len(head) > 1 && head[0].text == "template" {
+		if head[1].text != "<" {
+			return false // an explicit instantiation, perhaps of a kernel
+		}
+		_, head = templateHeader(head)
+	}
+	if len(head) == 0 {
+		return false
+	}
+	switch first := head[0].text; {
+	case launches:
+		return true
+	case slices.Contains([]string{"using", "typedef", "static_assert", "struct", "class", "union", "enum", "namespace", "texture", "surface", "asm", "friend"}, first):
+		return false
+	case hasToken(head, "constexpr") || hasToken(head, "consteval"):
+		return false
+	}
+	open := slices.IndexFunc(head, func(t token) bool { return t.text == "(" })
+	if open == 1 && s.macros[head[0].text] != nil { // a macro that declares something
+		return false
+	}
+	if open > 0 && !initialises(head) { // a function, or a variable with arguments for its constructor
+		return true
+	}
+	if hasToken(head, "const") {
+		return false
+	}
+	return len(head) > 1
+}
