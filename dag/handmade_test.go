@@ -268,7 +268,7 @@ func TestLibrariesThatReturnNonsense(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, Work{Blocks: math.MaxInt64, Threads: math.MaxInt32}, g.Nodes[0].Work)
-	_, err = Parse([]byte("version: 1\nmodules: {m: {source: m.ptx}}\nnodes: []\n"), Options{Name: "p.yaml", OpenModule: func(string, string) (Library, error) { return nil, nil }})
+	_, err = Parse([]byte("version: 1\nmodules: {m: {source: m.ptx}}\nnodes: []\n"), Options{Name: "p.yaml", OpenModule: func(Module) (Library, error) { return nil, nil }})
 	require.EqualError(t, err, `p.yaml:2:23: module "m": opening it gave no kernels`)
 }
 
