@@ -26,7 +26,7 @@ type module struct {
 	params   map[string]int // of PTX: how many parameters each kernel has
 	warnings []string
 	closed   atomic.Bool
-	origin   string // how the source was compiled
+	origin   string            // how the source was compiled
 	symbols  map[string]string // of source: where the code has kernels
 }
 
