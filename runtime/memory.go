@@ -32,8 +32,11 @@ const alignment = 256
 type storage struct {
 	platform cudart.Platform
 	address  []cudart.Ptr // by buffer
-	owned    []cudart.Ptr // allocations, in the order they were made
+	owned    []cudart.Ptr // allocations on the host, in the order they were made
+	taken    []cudart.Ptr // and on devices
 	pinned   []cudart.Ptr // memory of the caller that was registered here
+	arenas   []cudart.Ptr // by device, 0 where there is none; with separate memory there are none at all
+	room     []int64      // bytes of each
 	device   int64        // bytes allocated on devices
 	host     int64        // bytes allocated on the host
 }
@@ -87,7 +90,7 @@ func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) err
 		if err != nil {
 			return 0, err
 		}
-		s.owned = append(s.owned, address)
+		s.taken = append(s.taken, address)
 		s.device += bytes
 		return address, nil
 	}
@@ -105,7 +108,7 @@ func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) err
 		}
 		return nil
 	}
-	bases := make([]cudart.Ptr, len(needs))
+	s.arenas, s.room = make([]cudart.Ptr, len(needs)), needs
 	for device, bytes := range needs {
 		if bytes == 0 {
 			continue
@@ -114,12 +117,20 @@ func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) err
 		if err != nil {
 			return err
 		}
-		bases[device] = base
+		s.arenas[device] = base
+	}
+	s.lay(p)
+	return nil
+}
+
+// lay gives every device buffer the address in the arenas that the plan says. Separate memory stays where it is.
+func (s *storage) lay(p *planner.Plan) {
+	if s.arenas == nil {
+		return
 	}
 	for _, m := range p.Memory {
-		s.address[m.Buffer] = bases[m.Device] + cudart.Ptr(m.Offset)
+		s.address[m.Buffer] = s.arenas[m.Device] + cudart.Ptr(m.Offset)
 	}
-	return nil
 }
 
 func (s *storage) close() error {
@@ -131,6 +142,16 @@ func (s *storage) close() error {
 		errs = append(errs, s.platform.Free(address))
 	}
 	s.pinned, s.owned = nil, nil
+	return errors.Join(append(errs, s.freeDevice())...)
+}
+
+// freeDevice frees what lies on devices.
+func (s *storage) freeDevice() error {
+	var errs []error
+	for _, address := range s.taken {
+		errs = append(errs, s.platform.Free(address))
+	}
+	s.taken = nil
 	return errors.Join(errs...)
 }
 

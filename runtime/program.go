@@ -77,6 +77,8 @@ type Program struct {
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
+	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
+	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
 	callbacks sync.WaitGroup
 
 	turns            chan *Turn // of ReplayThen, in flight; nil before the first
@@ -306,27 +308,6 @@ func (p *Program) newInstance() (in *instance, err error) {
 	if in.memory, err = newStorage(p.platform, p.graph, p.plan, p.options.Memory, bound); err != nil {
 		return in, err
 	}
-	for i, s := range p.plan.Streams {
-		if i == 0 && p.options.Origin != nil {
-			in.streams, in.adopted = append(in.streams, p.options.Origin), true
-			continue
-		}
-		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
-		if err != nil {
-			return in, err
-		}
-		in.streams = append(in.streams, stream)
-	}
-	if len(in.streams) == 0 { // a pipeline without nodes still needs a stream to be replayed on
-		stream, err := p.platform.NewStream(0, dag.Normal)
-		if err != nil {
-			return in, err
-		}
-		in.streams = append(in.streams, stream)
-	}
-	if err := p.newEvents(in); err != nil {
-		return in, err
-	}
 	if p.options.DebugProgress {
 		if in.progress, err = p.platform.AllocHost(4*int64(max(1, p.graph.Len())), false); err != nil {
 			return in, err
@@ -334,11 +315,38 @@ func (p *Program) newInstance() (in *instance, err error) {
 		in.memory.owned = append(in.memory.owned, in.progress)
 		clear(p.platform.HostBytes(in.progress, 4*int64(p.graph.Len())))
 	}
+	return in, p.equip(in)
+}
+
+// equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
+func (p *Program) equip(in *instance) error {
+	for i, s := range p.plan.Streams {
+		if i == 0 && p.options.Origin != nil {
+			in.streams, in.adopted = append(in.streams, p.options.Origin), true
+			continue
+		}
+		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
+		if err != nil {
+			return err
+		}
+		in.streams = append(in.streams, stream)
+	}
+	if len(in.streams) == 0 { // a pipeline without nodes still needs a stream to be replayed on
+		stream, err := p.platform.NewStream(0, dag.Normal)
+		if err != nil {
+			return err
+		}
+		in.streams = append(in.streams, stream)
+	}
+	if err := p.newEvents(in); err != nil {
+		return err
+	}
+	var err error
 	if in.lowered, err = p.lower(in); err != nil {
-		return in, err
+		return err
 	}
 	in.list, err = p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
-	return in, err
+	return err
 }
 
 // priority is the priority that a node or a stream gets on the device. CUDA has no level below that of streams without a priority, so
@@ -408,6 +416,9 @@ func (p *Program) report(stage string, done, total int) {
 // Mode returns how the program replays; for Auto, the mode that it chose.
 func (p *Program) Mode() Mode { return p.mode }
 
+// Plan is the plan that the program replays; after Learn, the one that it chose.
+func (p *Program) Plan() *planner.Plan { return p.plan }
+
 // Choice tells why Auto chose its mode; "" without Auto.
 func (p *Program) Choice() string { return p.choice }
 
@@ -436,6 +447,18 @@ func (p *Program) Close() error {
 
 // close frees in the reverse order of creation. A poisoned context refuses every call; that error was reported when it happened.
 func (in *instance) close() error {
+	err := in.strip()
+	if in.memory == nil {
+		return err
+	}
+	if closeErr := in.memory.close(); !errors.Is(closeErr, cudart.ErrPoisoned) {
+		err = errors.Join(err, closeErr)
+	}
+	return err
+}
+
+// strip waits for an instance's work and frees everything but its memory.
+func (in *instance) strip() error {
 	var errs []error
 	note := func(err error) {
 		if err != nil && !errors.Is(err, cudart.ErrPoisoned) {
@@ -461,9 +484,6 @@ func (in *instance) close() error {
 		if i > 0 || !in.adopted {
 			note(s.Close())
 		}
-	}
-	if in.memory != nil {
-		note(in.memory.close())
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,142 @@
+// Changing a program's plan between two replays: other streams, events and commands on the same kernels and host memory. What buffers
+// hold from one replay to the next stays.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
+type way struct {
+	plan    *planner.Plan
+	mode    Mode // Streams or Captured
+	threads int
+}
+
+// adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
+// the error is the device's.
+func (p *Program) adopt(ctx context.Context, w way) error {
+	if p.closed {
+		return ErrClosed
+	}
+	if err := planner.Verify(p.graph, w.plan); err != nil {
+		return err
+	}
+	if w.threads > 1 {
+		if err := planner.VerifySingleUse(p.graph, w.plan); err != nil {
+			return err
+		}
+	}
+	ops := w.plan.Replay(p.options.Inflight)
+	if err := planner.VerifyReplay(p.graph, w.plan, ops); err != nil {
+		return err
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return err
+	}
+	wasPlan, wasOps, wasMode, wasThreads, was := p.plan, p.ops, p.mode, p.options.Threads, p.instances
+	p.plan, p.ops, p.mode, p.options.Threads = w.plan, ops, w.mode, w.threads
+	p.instances = make([]*instance, 0, len(was))
+	err := p.equipAgain(ctx, was, wasPlan)
+	if err == nil && w.mode != Streams {
+		err = p.makeGraphs(w.mode)
+	}
+	if err != nil {
+		errs := []error{err}
+		for k, in := range p.instances {
+			errs = append(errs, in.strip())
+			if in.memory != was[k].memory {
+				errs = append(errs, in.memory.freeDevice())
+			}
+			was[k].memory.lay(wasPlan)
+		}
+		p.plan, p.ops, p.mode, p.options.Threads, p.instances = wasPlan, wasOps, wasMode, wasThreads, was
+		return errors.Join(errs...)
+	}
+	var errs []error
+	for k, from := range was {
+		errs = append(errs, from.strip())
+		if to := p.instances[k].memory; to != from.memory {
+			to.owned, to.pinned, to.host = from.memory.owned, from.memory.pinned, from.memory.host
+			errs = append(errs, from.memory.freeDevice())
+		}
+	}
+	p.latest.Store(p.last())
+	p.deviceBytes, p.hostBytes = 0, 0
+	p.size()
+	return errors.Join(errs...)
+}
+
+// equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
+func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *planner.Plan) error {
+	for _, from := range was {
+		in := &instance{memory: from.memory, progress: from.progress}
+		if !from.memory.holds(p.graph, wasPlan, p.plan) {
+			memory, err := p.move(ctx, from.memory)
+			if err != nil {
+				return err
+			}
+			in.memory = memory
+		}
+		p.instances = append(p.instances, in)
+		in.memory.lay(p.plan)
+		if err := p.equip(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds says whether the arenas have room for another plan of the graph, and the buffers that keep their bytes stay where they are.
+func (s *storage) holds(g *dag.Graph, from, to *planner.Plan) bool {
+	if s.arenas == nil {
+		return true
+	}
+	for device, bytes := range deviceBytes(g, to, Arena) {
+		if bytes > 0 && (device >= len(s.room) || bytes > s.room[device]) {
+			return false
+		}
+	}
+	return slices.Equal(keptPlaces(from), keptPlaces(to))
+}
+
+// keptPlaces are the placements of the buffers that keep their bytes for the whole program.
+func keptPlaces(p *planner.Plan) []planner.Placement {
+	var places []planner.Placement
+	for _, m := range p.Memory {
+		if slices.Contains(p.Kept, m.Buffer) {
+			places = append(places, m)
+		}
+	}
+	return places
+}
+
+// move takes memory for the program's plan and copies into it what buffers keep. Host memory stays where it is.
+func (p *Program) move(ctx context.Context, from *storage) (*storage, error) {
+	if err := checkFits(p.platform, p.graph, p.plan, p.options.Memory, 1); err != nil {
+		return nil, err
+	}
+	to := &storage{platform: p.platform, address: slices.Clone(from.address)}
+	if err := to.takeDevice(p.graph, p.plan, p.options.Memory); err != nil {
+		return nil, errors.Join(err, to.freeDevice())
+	}
+	for _, id := range p.plan.Kept {
+		b := &p.graph.Buffers[id]
+		if b.Bytes == 0 || b.Place != dag.Device {
+			continue
+		}
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: to.address[id], DstDevice: b.Device, Src: from.address[id], SrcDevice: b.Device, Bytes: b.Bytes}
+		if err := p.do(ctx, b.Device, command); err != nil {
+			return nil, errors.Join(fmt.Errorf("buffer %q: move its contents: %w", b.Name, err), to.freeDevice())
+		}
+	}
+	return to, nil
+}

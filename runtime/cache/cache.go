@@ -1,0 +1,216 @@
+// The folder of what was learned: where it is, the envelope that all its files share, and how much may be in it.
+
+// Package cache keeps what was learned about pipelines between runs: how long nodes take, and which plan was best. Nothing in it is
+// needed, and nothing in it is trusted: a file that is damaged, foreign or hostile is skipped with a warning, a duration from it only
+// changes what is planned, and a plan from it is proved like any other before it runs.
+//
+// Files are written whole under a temporary name and renamed, and never changed afterwards, so that several processes may use one folder.
+package cache
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/internal/files"
+)
+
+// Variable is the environment variable that moves the cache, or with "off" does without it.
+const Variable = "DAGRUN_CACHE"
+
+// Off is the value of Variable that means no cache.
+const Off = "off"
+
+// Folder is a cache. A nil Folder holds nothing and keeps nothing.
+type Folder struct{ path string }
+
+// Open returns the cache in a folder, which is made when something is kept. The empty path means the one of Variable, or else the
+// user's: dagrun in os.UserCacheDir. "off" is no cache (nil), and so is a user who has no cache folder.
+func Open(path string) *Folder {
+	if path == "" {
+		path = os.Getenv(Variable)
+	}
+	if path == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil
+		}
+		path = filepath.Join(base, "dagrun")
+	}
+	if path == Off {
+		return nil
+	}
+	return &Folder{path: path}
+}
+
+// Path is where the cache is; "" if there is none.
+func (f *Folder) Path() string {
+	if f == nil {
+		return ""
+	}
+	return f.path
+}
+
+// The kinds of files. Each has a folder of its own.
+const (
+	durationsKind = "durations"
+	choicesKind   = "choices"
+)
+
+// How much a cache may hold, and how large one file may be. The least recently used files go first.
+const (
+	mostFileBytes = 16 << 20
+	mostChoices   = 1000
+	mostBytes     = 128 << 20 // of choices
+	mostDevices   = 32
+)
+
+const magic = "dagrun cache 1 "
+
+// ErrDamaged is what a file matches that cannot be used.
+var ErrDamaged = errors.New("not usable")
+
+// sealed puts what a file holds between its kind and a checksum.
+func sealed(kind string, body []byte) []byte {
+	text := append([]byte(magic+kind+"\n"), body...)
+	sum := sha256.Sum256(text)
+	return append(hex.AppendEncode(text, sum[:]), '\n')
+}
+
+// unsealed returns what a file holds.
+func unsealed(kind string, text []byte) ([]byte, error) {
+	const tail = 2*sha256.Size + 1
+	head := []byte(magic + kind + "\n")
+	if !bytes.HasPrefix(text, []byte("dagrun cache ")) {
+		return nil, fmt.Errorf("%w: it is no file of dagrun's", ErrDamaged)
+	}
+	if !bytes.HasPrefix(text, head) {
+		return nil, fmt.Errorf("%w: another version of dagrun wrote it", ErrDamaged)
+	}
+	if len(text) < len(head)+tail {
+		return nil, fmt.Errorf("%w: it is cut short", ErrDamaged)
+	}
+	body := text[:len(text)-tail]
+	sum := sha256.Sum256(body)
+	if string(text[len(text)-tail:]) != hex.EncodeToString(sum[:])+"\n" {
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
+	}
+	return body[len(head):], nil
+}
+
+// read returns what a file of a kind holds. Only regular files are opened: reading anything else could wait forever.
+func read(kind, name string) ([]byte, error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is no regular file", ErrDamaged)
+	}
+	if info.Size() > mostFileBytes {
+		return nil, fmt.Errorf("%w: it is larger than %d MiB", ErrDamaged, mostFileBytes>>20)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return unsealed(kind, text)
+}
+
+// write keeps a file. What is there under its name is replaced, unless it is no regular file.
+func write(ctx context.Context, kind, name string, body []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, files.Reason(err))
+	}
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("cannot write %s: it is no regular file", name)
+	}
+	return files.Save(ctx, name, func(w io.Writer) error {
+		_, err := w.Write(sealed(kind, body))
+		return err
+	})
+}
+
+// skipped is the error of a file that is not used. A file that is gone was removed by another process.
+func skipped(name string, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s is ignored: %w", name, files.Reason(err))
+}
+
+// list returns the regular files of a folder, the least recently used first. A folder that is not there has none.
+func list(folder string) ([]os.FileInfo, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is ignored: %w", folder, files.Reason(err))
+	}
+	var found []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			found = append(found, info)
+		}
+	}
+	oldestFirst(found)
+	return found, nil
+}
+
+func oldestFirst(found []os.FileInfo) {
+	slices.SortFunc(found, func(a, b os.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+}
+
+// staleAfter is the age at which a file that was never finished is taken to be a killed process's.
+const staleAfter = time.Hour
+
+// trim removes the least recently used files of a folder beyond a number and a size, and unfinished ones that nobody finishes any more.
+func trim(folder string, most int, bytes int64) error {
+	found, err := list(folder)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	kept := found[:0]
+	for _, info := range found {
+		if info.Name()[0] == '.' {
+			if time.Since(info.ModTime()) > staleAfter {
+				_ = os.Remove(filepath.Join(folder, info.Name())) // it may be gone, or come back: both do no harm
+			}
+			continue
+		}
+		total += info.Size()
+		kept = append(kept, info)
+	}
+	for k := 0; k < len(kept) && (len(kept)-k > most || total > bytes); k++ {
+		if err := os.Remove(filepath.Join(folder, kept[k].Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot make room in %s: %w", folder, files.Reason(err))
+		}
+		total -= kept[k].Size()
+	}
+	return nil
+}
+
+// touch marks a file as used just now. A folder that cannot be written to keeps its order.
+func touch(name string) {
+	now := time.Now()
+	_ = os.Chtimes(name, now, now)
+}

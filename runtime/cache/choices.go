@@ -1,0 +1,148 @@
+// Choices: which plan of a pipeline was best, and how it was replayed, by a key of everything that decides it.
+
+package cache
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Choice is what was found best for one pipeline.
+type Choice struct {
+	Pipeline string    `json:"pipeline"`
+	Device   string    `json:"device"`
+	At       time.Time `json:"at"`
+	Tried    int       `json:"tried"` // how many ways to replay it were measured
+	Ways     []Way     `json:"ways"`  // the best as streams and the best as a graph, in this order, where both were measured
+}
+
+// Way is a plan and how it was replayed.
+type Way struct {
+	Graph    bool            `json:"graph"`
+	Threads  int             `json:"threads"`
+	EachUS   float64         `json:"each_us"`   // of a replay, where many follow each other
+	SpreadUS float64         `json:"spread_us"` // median deviation of that
+	BuildUS  float64         `json:"build_us"`  // before the first replay, beyond what every plan needs
+	Plan     json.RawMessage `json:"plan"`
+}
+
+const (
+	choiceVersion = 1
+	mostWays      = 4
+	mostThreads   = 256
+)
+
+type choiceFile struct {
+	Version int    `json:"version"`
+	Key     string `json:"key"`
+	Choice
+}
+
+func (f *Folder) choice(key string) string {
+	return filepath.Join(f.path, choicesKind, Fingerprint([]byte(key)))
+}
+
+// check refuses a choice that no dagrun could have made.
+func (c *Choice) check() error {
+	if len(c.Ways) == 0 || len(c.Ways) > mostWays || c.Tried < 0 {
+		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
+	}
+	for _, w := range c.Ways {
+		for _, us := range []float64{w.EachUS, w.SpreadUS, w.BuildUS} {
+			if !(us >= 0 && us <= longestUS) {
+				return fmt.Errorf("%w: a time is %v us", ErrDamaged, us)
+			}
+		}
+		if w.Threads < 1 || w.Threads > mostThreads {
+			return fmt.Errorf("%w: it has %d threads", ErrDamaged, w.Threads)
+		}
+	}
+	return nil
+}
+
+// Choice returns what was kept under a key, nil where there is nothing. The error says why a file is ignored.
+func (f *Folder) Choice(key string) (*Choice, error) {
+	if f == nil {
+		return nil, nil
+	}
+	name := f.choice(key)
+	body, err := read(choicesKind, name)
+	if err != nil {
+		return nil, skipped(name, err)
+	}
+	c, err := decodeChoice(body, key)
+	if err != nil {
+		return nil, skipped(name, err)
+	}
+	touch(name)
+	return c, nil
+}
+
+func decodeChoice(body []byte, key string) (*Choice, error) {
+	var file choiceFile
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: it goes on after its end", ErrDamaged)
+	}
+	if file.Version != choiceVersion || key != "" && file.Key != key {
+		return nil, fmt.Errorf("%w: it is of another pipeline or version", ErrDamaged)
+	}
+	return &file.Choice, file.Choice.check()
+}
+
+// KeepChoice keeps a choice under a key, in place of an earlier one.
+func (f *Folder) KeepChoice(ctx context.Context, key string, c *Choice) error {
+	if f == nil {
+		return nil
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(choiceFile{choiceVersion, key, *c}); err != nil {
+		return err
+	}
+	name := f.choice(key)
+	if body.Len() > mostFileBytes-1024 {
+		return fmt.Errorf("cannot write %s: the plan takes %d MiB, and files of the cache at most %d", name, body.Len()>>20, mostFileBytes>>20)
+	}
+	if err := write(ctx, choicesKind, name, body.Bytes()); err != nil {
+		return err
+	}
+	return trim(filepath.Dir(name), mostChoices, mostBytes)
+}
+
+// ForgetChoice removes what was kept under a key.
+func (f *Folder) ForgetChoice(key string) error {
+	if f == nil {
+		return nil
+	}
+	name := f.choice(key)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// Key makes the key of a choice from everything that decides it. Parts may hold anything.
+func Key(parts ...string) string {
+	var text []byte
+	for _, part := range parts {
+		text = fmt.Appendf(text, "%d:%s", len(part), part)
+	}
+	return Fingerprint(text)
+}

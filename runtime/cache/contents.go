@@ -1,0 +1,144 @@
+// What a cache holds, for people, and how it is emptied.
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dagrun/dagrun/internal/files"
+)
+
+// Contents is what a cache holds.
+type Contents struct {
+	Folder  string           `json:"folder"`
+	Devices []DeviceContents `json:"durations"` // the least recently used first
+	Choices []ChoiceContents `json:"choices"`
+	Bytes   int64            `json:"bytes"`
+	Ignored []string         `json:"ignored"` // files that cannot be used, and why
+}
+
+// DeviceContents is what is known of one device.
+type DeviceContents struct {
+	Device string `json:"device"`
+	Nodes  int    `json:"nodes"` // with different fingerprints
+	Files  int    `json:"files"`
+}
+
+// ChoiceContents is one choice.
+type ChoiceContents struct {
+	Pipeline string    `json:"pipeline"`
+	Device   string    `json:"device"`
+	At       time.Time `json:"at"`
+	Tried    int       `json:"tried"`
+	EachUS   float64   `json:"each_us"` // of the faster way
+}
+
+// devices are the folders of durations, the least recently used first.
+func (f *Folder) devices() ([]os.FileInfo, error) {
+	entries, err := os.ReadDir(filepath.Join(f.path, durationsKind))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is ignored: %w", filepath.Join(f.path, durationsKind), files.Reason(err))
+	}
+	var found []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.IsDir() {
+			found = append(found, info)
+		}
+	}
+	oldestFirst(found)
+	return found, nil
+}
+
+// Contents lists what is in the cache. A file that cannot be used is listed as ignored.
+func (f *Folder) Contents() (*Contents, error) {
+	c := &Contents{Devices: []DeviceContents{}, Choices: []ChoiceContents{}, Ignored: []string{}}
+	if f == nil {
+		return c, nil
+	}
+	c.Folder = f.path
+	devices, err := f.devices()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range devices {
+		folder := filepath.Join(f.path, durationsKind, info.Name())
+		found, err := list(folder)
+		if err != nil {
+			return nil, err
+		}
+		d := DeviceContents{}
+		nodes := map[string]bool{}
+		for _, file := range found {
+			name := filepath.Join(folder, file.Name())
+			c.Bytes += file.Size()
+			body, err := read(durationsKind, name)
+			var b *batch
+			if err == nil {
+				b, err = decodeBatch(body)
+			}
+			if err != nil {
+				c.ignore(name, err)
+				continue
+			}
+			d.Device, d.Files = b.device, d.Files+1
+			for _, node := range b.order {
+				nodes[node] = true
+			}
+		}
+		if d.Nodes = len(nodes); d.Files > 0 {
+			c.Devices = append(c.Devices, d)
+		}
+	}
+	folder := filepath.Join(f.path, choicesKind)
+	found, err := list(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range found {
+		name := filepath.Join(folder, file.Name())
+		c.Bytes += file.Size()
+		body, err := read(choicesKind, name)
+		var choice *Choice
+		if err == nil {
+			choice, err = decodeChoice(body, "")
+		}
+		if err != nil {
+			c.ignore(name, err)
+			continue
+		}
+		row := ChoiceContents{Pipeline: choice.Pipeline, Device: choice.Device, At: choice.At, Tried: choice.Tried, EachUS: choice.Ways[0].EachUS}
+		for _, w := range choice.Ways {
+			row.EachUS = min(row.EachUS, w.EachUS)
+		}
+		c.Choices = append(c.Choices, row)
+	}
+	return c, nil
+}
+
+func (c *Contents) ignore(name string, err error) {
+	if err := skipped(name, err); err != nil {
+		c.Ignored = append(c.Ignored, err.Error())
+	}
+}
+
+// Clear removes everything that was learned, and nothing else that lies in the folder.
+func (f *Folder) Clear() error {
+	if f == nil {
+		return nil
+	}
+	var errs []error
+	for _, kind := range []string{durationsKind, choicesKind} {
+		if err := os.RemoveAll(filepath.Join(f.path, kind)); err != nil {
+			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(f.path, kind), files.Reason(err)))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,132 @@
+// Fingerprints: what decides how long a node takes, as a short text that is the same in every run and for every node that does the same.
+
+package runtime
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// Fingerprints returns one for each node: of its kernel's code, its scalar arguments, grid, block and shared memory, and the bytes of its
+// buffers. Two nodes of one fingerprint take equally long on one device. Names and the places of buffers do not count, so that an edit
+// of a pipeline leaves the fingerprints of all other nodes as they are. Files that a CUDA C file includes are not looked into.
+func Fingerprints(g *dag.Graph) []string {
+	codes := map[*kernels.Module]string{}
+	prints := make([]string, g.Len())
+	for i := range g.Nodes {
+		prints[i] = cache.Fingerprint(nodeFacts(g, &g.Nodes[i], codes))
+	}
+	return prints
+}
+
+// nodeFacts is everything that decides how long a node takes.
+func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []byte {
+	place := func(b dag.BufferID) string {
+		buffer := &g.Buffers[b]
+		switch {
+		case buffer.Place == dag.Device && buffer.Device == n.Device:
+			return "device"
+		case buffer.Place == dag.Device:
+			return "peer"
+		case buffer.Pageable:
+			return "pageable"
+		}
+		return "host"
+	}
+	text := fmt.Appendf(nil, "node 1\n%v %v\n", n.Kind, n.Priority)
+	switch {
+	case n.Copy != nil:
+		return fmt.Appendf(text, "%s to %s %d\n", place(n.Copy.Src.Buffer), place(n.Copy.Dst.Buffer), n.Copy.Src.Hi-n.Copy.Src.Lo)
+	case n.Set != nil:
+		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
+		return fmt.Appendf(text, "%s %d %d\n", place(n.Set.Dst.Buffer), n.Set.Dst.Hi-n.Set.Dst.Lo, width)
+	case n.Launch == nil:
+		return fmt.Appendf(text, "%q %v\n", n.Name, n.Work)
+	}
+	l := n.Launch
+	code := libraryVersion()
+	if own, ok := l.Kernel.(coded); ok {
+		module := own.Module()
+		if codes[module] == "" {
+			sum := sha256.Sum256(module.Code)
+			codes[module] = hex.EncodeToString(sum[:])
+		}
+		code = codes[module]
+	}
+	text = fmt.Appendf(text, "%s %s\n%v %v %d\n", code, l.Kernel.Entry(), l.Grid, l.Block, l.Shared)
+	for k := range l.Args {
+		a := &l.Args[k]
+		if a.IsBuffer {
+			text = fmt.Appendf(text, "%s %v %v %d\n", place(a.Range.Buffer), a.DType, a.Mode, a.Range.Hi-a.Range.Lo)
+		} else {
+			text = fmt.Appendf(text, "%v %x\n", a.DType, a.Bits)
+		}
+	}
+	return text
+}
+
+// libraryVersion identifies the build of dagrun, as far as the Go tool recorded it: kernels of the library may differ between builds.
+var libraryVersion = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	own := info.Main
+	for _, d := range info.Deps {
+		if d.Path == "github.com/dagrun/dagrun" {
+			own = *d
+		}
+	}
+	text := own.Version + " " + own.Sum
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision", "vcs.modified", "-race", "GOARCH", "GOAMD64":
+			text += " " + s.Key + "=" + s.Value
+		}
+	}
+	return text
+})
+
+// DeviceKey identifies the devices of a platform, for people and for a cache: durations that were measured on one are used on no other.
+func DeviceKey(platform cudart.Platform) string {
+	var parts []string
+	for _, info := range platform.Devices() {
+		parts = append(parts, fmt.Sprintf("%s %s", info.Name, info.UUID))
+	}
+	text := fmt.Sprintf("%s: %s", platform.Name(), strings.Join(parts, ", "))
+	if infos := platform.Devices(); len(infos) > 0 {
+		text += fmt.Sprintf(", driver %s", infos[0].Driver)
+		if platform.Name() == "cpu" {
+			text += fmt.Sprintf(", %s, %d of %d cores, %d workers", processor(), goruntime.GOMAXPROCS(0), goruntime.NumCPU(), infos[0].Multiprocessors)
+		}
+	}
+	return text
+}
+
+// processor is the name of this machine's processor, or its architecture where the system does not tell.
+var processor = sync.OnceValue(func() string {
+	file, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return goruntime.GOARCH
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return goruntime.GOARCH
+})

@@ -1,0 +1,319 @@
+// Learning: replays that find out how long nodes take and which plan is fastest. All of them are replays of plans that were proved,
+// which give equal results, so they count like any others.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// LearnOptions says what may be learned, and at what price.
+type LearnOptions struct {
+	// Plan is how to plan. Strategy, Streams and the like are kept to: only "auto" tries several strategies. Durations in Plan.Profile
+	// count more than what is measured.
+	Plan planner.Options
+	// Known are durations that were learned before, by node name; nodes in it are not measured again. It may be nil. Recall finds
+	// them.
+	Known *planner.Profile
+	// Replays is how many replays may be used.
+	Replays int
+	// For is how much time learning may take beyond that of the same replays of the best plan. 0 means 100 ms, or a fifth of the
+	// time that all the replays take, whichever is more.
+	For time.Duration
+	// Modes are the modes to choose from: Streams, Captured or both, which is also what none means.
+	Modes []Mode
+	// Threads is how many threads submit streams; 0 leaves it open.
+	Threads int
+	// Thorough also measures plans that are predicted to be much slower.
+	Thorough bool
+	// Progress is called before each step, and may be nil.
+	Progress func(stage string, done, total int)
+}
+
+// Learned is what was found out.
+type Learned struct {
+	Profile *planner.Profile // what was known, and the medians of what was measured
+	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
+	First   []float64        // by node: the duration in the program's first replay, which pays for what is done once; nil if not measured
+	Ways    []LearnedWay     // what was measured, the best first
+	Replays int              // how many were used
+	Unquiet string           // why measurements cannot be relied on, in words; "" if they can
+}
+
+// LearnedWay is one plan and one way to replay it.
+type LearnedWay struct {
+	Plan      *planner.Plan
+	Mode      Mode // Streams or Captured
+	Threads   int
+	Each      Series  // of a replay, where many follow each other
+	BuildUS   float64 // what it took to make the graph, or 0
+	Predicted float64 // microseconds
+}
+
+const (
+	tracedReplays = 5 // for the duration of a node
+	usedSamples   = 3 // of a node, for its duration to be known
+)
+
+// FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
+const FewestToCompare = 8
+
+// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved.
+// The profile that it returns can be planned with: planner.Options{Profile: learned.Profile}.
+func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
+	switch {
+	case g == nil:
+		return nil, errors.New("learning needs a graph")
+	case platform == nil:
+		return nil, errors.New("learning needs a platform to run on")
+	}
+	o.Plan.Profile = MergeProfiles(o.Known, o.Plan.Profile)
+	if o.Plan.Machine == nil {
+		o.Plan.Machine = MachineOf(platform)
+	}
+	plan, err := planner.New(ctx, g, o.Plan)
+	if err != nil {
+		return nil, err
+	}
+	p, err := New(ctx, g, plan, platform, Options{Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return p.Learn(ctx, o)
+}
+
+// Learn uses some of the replays that are due: it measures how long nodes take, plans again, tries the most promising plans, and leaves
+// the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
+// be one of LearnOptions.Plan. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
+// hazards unenforced, or with DebugProgress; CanLearn says so.
+func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
+	if err := p.CanLearn(); err != nil {
+		return nil, err
+	}
+	if err := p.checkReplays("learn from", o.Replays, 1); err != nil {
+		return nil, err
+	}
+	if len(o.Modes) == 0 {
+		o.Modes = []Mode{Captured, Streams}
+	}
+	for _, m := range o.Modes {
+		if m != Streams && m != Captured {
+			return nil, fmt.Errorf("learn with mode %s: only streams and graph can be chosen from", m)
+		}
+	}
+	if o.Plan.Machine == nil {
+		o.Plan.Machine = MachineOf(p.platform)
+	}
+	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads)}, left: o.Replays, began: time.Now()}
+	l.known = MergeProfiles(o.Known, o.Plan.Profile)
+	l.learned.Samples = make([][]float64, p.graph.Len())
+	if err := l.run(ctx); err != nil {
+		return nil, err
+	}
+	l.learned.Replays = o.Replays - l.left
+	return &l.learned, nil
+}
+
+// CanLearn returns why the program cannot learn, or nil.
+func (p *Program) CanLearn() error {
+	switch {
+	case p.closed:
+		return ErrClosed
+	case p.options.Inflight > 1:
+		return errors.New("several replays in flight")
+	case p.options.Origin != nil:
+		return errors.New("replays are put into the caller's stream")
+	case p.options.Unsafe:
+		return errors.New("the plan leaves hazards unenforced, so that plans may differ in their results")
+	case p.options.DebugProgress:
+		return errors.New("progress is tracked for debugging")
+	case p.mode == Built:
+		return errors.New("the graph is built node by node")
+	case p.turns != nil:
+		return errors.New("ReplayThen is in use")
+	}
+	for i := range p.launches {
+		if p.launches[i] != p.graph.Nodes[i].Launch {
+			return errors.New("nodes have been updated")
+		}
+	}
+	return nil
+}
+
+// MergeProfiles puts two profiles together, either of which may be nil. The later one counts more.
+func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
+	switch {
+	case earlier == nil:
+		return later
+	case later == nil:
+		return earlier
+	}
+	return earlier.Merge(later)
+}
+
+// learner learns from one program.
+type learner struct {
+	p       *Program
+	o       LearnOptions
+	known   *planner.Profile
+	was     way // how the program replayed
+	left    int // replays
+	began   time.Time
+	best    float64 // microseconds of the best replay so far, 0 before any
+	spent   time.Duration
+	learned Learned
+}
+
+func (l *learner) report(stage string) {
+	if l.o.Progress != nil {
+		l.o.Progress(stage, l.o.Replays-l.left, l.o.Replays)
+	}
+}
+
+func (l *learner) run(ctx context.Context) error {
+	if err := l.measureNodes(ctx); err != nil {
+		return err
+	}
+	l.learned.Profile = l.profile()
+	if l.left >= FewestToCompare && l.p.graph.Len() > 0 {
+		if err := l.compare(ctx); err != nil {
+			return err
+		}
+	}
+	if len(l.learned.Ways) > 0 {
+		return l.p.adopt(ctx, l.learned.Ways[0].way())
+	}
+	if l.left > 0 && l.p.plan != l.was.plan {
+		return l.p.adopt(ctx, l.was)
+	}
+	return nil
+}
+
+// unknown are the nodes whose duration nobody has declared or measured.
+func (l *learner) unknown() []dag.NodeID {
+	var nodes []dag.NodeID
+	for i := range l.p.graph.Nodes {
+		node := &l.p.graph.Nodes[i]
+		measured := false
+		if l.known != nil {
+			_, measured = l.known.Nodes[node.Name]
+		}
+		if !measured && !node.HasCost {
+			nodes = append(nodes, dag.NodeID(i))
+		}
+	}
+	return nodes
+}
+
+// measureNodes replays with a time before and after each node. On one stream a node has the device to itself, so that plan is taken where
+// there is time for it.
+func (l *learner) measureNodes(ctx context.Context) error {
+	unknown := l.unknown()
+	captured := len(l.o.Modes) == 1 && l.o.Modes[0] == Captured
+	if len(unknown) == 0 || captured && l.left < 2*(tracedReplays+1) {
+		return nil // nodes are measured on streams, and who wants a graph should see one
+	}
+	l.report("learn how long nodes take")
+	p := l.p
+	n, first := min(l.left, tracedReplays+1), p.replays.Load() == 0
+	options := l.o.Plan
+	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
+	if serial, err := planner.New(ctx, p.graph, options); err == nil {
+		due := float64(l.o.Replays) * p.plan.Stats.MakespanUS
+		if float64(n)*(serial.Stats.MakespanUS-p.plan.Stats.MakespanUS) <= max(1e5, due/5) {
+			if err := p.adopt(ctx, way{serial, Streams, 1}); err != nil {
+				return err
+			}
+		}
+	} else if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	spans, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	l.left -= n
+	if err != nil {
+		return err
+	}
+	gap := 0.0
+	if p.platform.Name() != "cpu" {
+		gap = l.o.Plan.Machine.GapUS // from the time before a node to its start
+	}
+	beside := besideOthers(spans[len(spans)-1])
+	if first {
+		l.learned.First = make([]float64, p.graph.Len())
+	}
+	for _, i := range unknown {
+		for k, replay := range spans {
+			us := max(0, replay[i].End-replay[i].Start-gap)
+			if k == 0 && first {
+				l.learned.First[i] = us
+			} else {
+				l.learned.Samples[i] = append(l.learned.Samples[i], us)
+			}
+		}
+	}
+	// What ran beside something else took longer than it does alone. Another node that does the same and ran alone says how long.
+	prints := Fingerprints(p.graph)
+	alone := map[string][]float64{}
+	for _, i := range unknown {
+		if samples := l.learned.Samples[i]; !beside[i] && alone[prints[i]] == nil && len(samples) > 0 {
+			alone[prints[i]] = samples
+		}
+	}
+	for _, i := range unknown {
+		if samples := alone[prints[i]]; beside[i] && samples != nil {
+			l.learned.Samples[i] = slices.Clone(samples)
+		}
+	}
+	return nil
+}
+
+// besideOthers says of each node whether another ran during more than a tenth of its time.
+func besideOthers(spans []Span) []bool {
+	order := make([]int, len(spans))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case spans[a].Start < spans[b].Start:
+			return -1
+		case spans[a].Start > spans[b].Start:
+			return 1
+		}
+		return a - b
+	})
+	beside := make([]bool, len(spans))
+	latest := -1 // of those before, the one that ends last
+	for _, i := range order {
+		if latest >= 0 {
+			overlap := min(spans[latest].End, spans[i].End) - spans[i].Start
+			for _, k := range []int{i, latest} {
+				beside[k] = beside[k] || overlap > 0.1*(spans[k].End-spans[k].Start)
+			}
+		}
+		if latest < 0 || spans[i].End > spans[latest].End {
+			latest = i
+		}
+	}
+	return beside
+}
+
+// profile is what is known, and the medians of what was measured.
+func (l *learner) profile() *planner.Profile {
+	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	for i, samples := range l.learned.Samples {
+		if len(samples) > 0 {
+			profile.Nodes[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+		}
+	}
+	return MergeProfiles(profile, l.known)
+}

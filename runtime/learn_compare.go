@@ -1,0 +1,269 @@
+// Comparing plans: which are tried, how they are timed, and which is kept.
+
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+const (
+	rounds       = 3                    // in which a way to replay is timed
+	roundTime    = 2 * time.Millisecond // of one round at least, where there are replays enough
+	mostTried    = 12                   // ways to replay that are timed
+	largestTried = 2000                 // nodes of graphs for which more plans are made than the one that auto chooses
+	hopeless     = 2.0                  // times the best prediction: not tried
+	disturbed    = 0.2                  // spread of rounds, as a part of their median, that a device of one's own does not have
+)
+
+// compare makes plans with what is known by now and times the most promising.
+func (l *learner) compare(ctx context.Context) error {
+	l.report("plan with what was learned")
+	ways, err := l.candidates(ctx)
+	if err != nil || len(ways) == 0 {
+		return err
+	}
+	perWay := 1 + rounds
+	for k := range ways {
+		if l.left < perWay || k > 0 && l.over() {
+			break
+		}
+		l.report(StageLearn)
+		if err := l.try(ctx, &ways[k]); err != nil {
+			return err
+		}
+		if ways[k].Each.Count > 0 {
+			l.learned.Ways = append(l.learned.Ways, ways[k])
+		}
+	}
+	if len(l.learned.Ways) == 0 {
+		return nil
+	}
+	l.sort()
+	if err := l.finals(ctx); err != nil {
+		return err
+	}
+	l.sort()
+	return nil
+}
+
+func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads} }
+
+func (l *learner) sort() {
+	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
+}
+
+// over says whether learning has taken more time than it may, beyond that of as many replays of the best plan.
+func (l *learner) over() bool {
+	used := l.o.Replays - l.left
+	extra := time.Since(l.began) - time.Duration(float64(used)*l.best*1e3)
+	allowed := l.o.For
+	if allowed == 0 {
+		allowed = max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5))
+	}
+	return extra > allowed
+}
+
+// candidates are the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers
+// a process that has used several streams replays graphs more slowly.
+func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
+	plans, err := l.plans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ways []LearnedWay
+	best := math.Inf(1)
+	for _, plan := range plans {
+		for _, mode := range l.o.Modes {
+			predict := planner.Simulate
+			if mode == Captured {
+				predict = planner.SimulateGraph
+			}
+			t, err := predict(l.p.graph, plan, l.o.Plan.Machine, l.learned.Profile)
+			if err != nil {
+				return nil, err
+			}
+			w := LearnedWay{Plan: plan, Mode: mode, Threads: max(1, l.o.Threads), Predicted: t.MakespanUS}
+			if mode == Captured {
+				w.Threads = 1
+			}
+			ways = append(ways, w)
+			if n := l.threads(plan); mode == Streams && n > 1 {
+				w.Threads = n
+				ways = append(ways, w)
+			}
+			best = min(best, t.MakespanUS)
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
+	if !l.o.Thorough {
+		k := 0
+		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
+			k++
+			return k > mostTried || w.Predicted > hopeless*best && k > 4
+		})
+	}
+	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
+	return ways, nil
+}
+
+// threads is how many threads to try besides one: for wide plans of a device that is slower to submit to than to run.
+func (l *learner) threads(plan *planner.Plan) int {
+	const wide, long = 4, 32
+	if l.o.Threads != 0 || !l.singleUse() || len(plan.Streams) < wide || l.p.graph.Len() < long {
+		return 1
+	}
+	return min(8, len(plan.Streams))
+}
+
+// singleUse says whether plans may be submitted by several threads. On the CPU device that gains nothing.
+func (l *learner) singleUse() bool {
+	return l.o.Threads > 1 || l.o.Threads == 0 && l.p.platform.Name() != "cpu"
+}
+
+// plans makes different plans of the graph with what was learned.
+func (l *learner) plans(ctx context.Context) ([]*planner.Plan, error) {
+	o := l.o.Plan
+	o.Profile = l.learned.Profile
+	o.SingleUseEvents = o.SingleUseEvents || l.singleUse()
+	auto, err := planner.New(ctx, l.p.graph, o)
+	if err != nil {
+		return nil, err
+	}
+	plans := []*planner.Plan{auto}
+	if o.Strategy != "auto" && o.Strategy != "" || l.p.graph.Len() > largestTried {
+		return plans, nil
+	}
+	type asked struct {
+		strategy string
+		streams  int
+	}
+	most := o.Streams
+	if most == 0 {
+		most = 8
+	}
+	var all []asked
+	for s := most; s >= 1; s /= 2 {
+		all = append(all, asked{"list", s})
+	}
+	all = append(all, asked{"cover", o.Streams}, asked{"roundrobin", most}, asked{"heft", most}, asked{"serial", 1})
+	if l.o.Thorough {
+		for s := most / 2; s >= 2; s /= 2 {
+			all = append(all, asked{"roundrobin", s}, asked{"heft", s})
+		}
+	} else {
+		o.Effort = planner.Quick
+	}
+	for _, a := range all {
+		o.Strategy, o.Streams = a.strategy, a.streams
+		plan, err := planner.New(ctx, l.p.graph, o)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			continue // a strategy that refuses the graph is not tried
+		}
+		same := func(other *planner.Plan) bool {
+			return reflect.DeepEqual(other.Streams, plan.Streams) && reflect.DeepEqual(other.Order, plan.Order)
+		}
+		if !slices.ContainsFunc(plans, same) {
+			plans = append(plans, plan)
+		}
+	}
+	return plans, nil
+}
+
+// try times one way to replay. A plan that the device has no room for beside the one that runs is left out.
+func (l *learner) try(ctx context.Context, w *LearnedWay) error {
+	start := time.Now()
+	if err := l.p.adopt(ctx, w.way()); err != nil {
+		if noRoom(err) {
+			return nil
+		}
+		return err
+	}
+	if w.Mode == Captured {
+		w.BuildUS = float64(time.Since(start).Nanoseconds()) / 1e3
+	}
+	first, err := l.p.timeReplays(ctx, 1)
+	if l.left--; err != nil {
+		return err
+	}
+	each := max(1, min(int(float64(roundTime.Nanoseconds())/1e3/max(first, 0.1)), l.left/(2*mostTried)/rounds))
+	var samples []float64
+	for range rounds {
+		n := min(each, l.left)
+		if n == 0 {
+			break
+		}
+		us, err := l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return err
+		}
+		samples = append(samples, us)
+		if l.best > 0 && us > hopeless*l.best {
+			break
+		}
+	}
+	w.Each = Summarize(samples)
+	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
+		l.best = w.Each.Median
+	}
+	return nil
+}
+
+// noRoom says whether an error is that of too little memory.
+func noRoom(err error) bool {
+	var none *OutOfMemoryError
+	return errors.As(err, &none)
+}
+
+// finals times the best ways again, in turn, so that what changes with time changes all of them alike.
+func (l *learner) finals(ctx context.Context) error {
+	ways := l.learned.Ways
+	close := 1
+	for close < min(3, len(ways)) && ways[close].Each.Median <= 1.1*ways[0].Each.Median {
+		close++
+	}
+	samples := make([][]float64, close)
+	if close > 1 {
+		each := max(1, int(float64(roundTime.Nanoseconds())/1e3/max(ways[0].Each.Median, 0.1)))
+		for range rounds {
+			for k := range close {
+				n := min(each, l.left/2)
+				if n == 0 || l.over() {
+					break
+				}
+				if err := l.p.adopt(ctx, ways[k].way()); err != nil {
+					return err
+				}
+				us, err := l.p.timeReplays(ctx, n)
+				if l.left -= n; err != nil {
+					return err
+				}
+				samples[k] = append(samples[k], us)
+			}
+		}
+	}
+	worst := 0.0
+	for k := range close {
+		if len(samples[k]) == rounds {
+			ways[k].Each = Summarize(samples[k])
+		}
+		if e := &ways[k].Each; e.Median > 0 {
+			worst = max(worst, (e.Median-e.Min)/e.Median)
+		}
+	}
+	if worst > disturbed {
+		l.learned.Unquiet = fmt.Sprintf("replays of one plan differ by %.0f%%: something else uses the device, or its clock rates change", 100*worst)
+	}
+	return nil
+}

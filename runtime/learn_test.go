@@ -1,0 +1,222 @@
+// Learning changes plans between replays and nothing else: the same bits with it, without it, again, and with a plan from the cache.
+
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// carrying is a graph whose result depends on how often it ran, held in a device buffer that nothing fills anew: four sums, each of
+// which a chain of its own adds to, and buffers in between that may share bytes.
+func carrying(t testing.TB) *dag.Graph {
+	t.Helper()
+	b := dag.New("carrying")
+	b.Use(kernels.Library())
+	const n = 1000
+	for k := range 4 {
+		name := func(what string) string { return fmt.Sprintf("%s.%d", what, k) }
+		x, result := b.Host(name("x"), dag.F32, n), b.Host(name("result"), dag.F32, n)
+		b.Init(x, dag.Init{Kind: dag.InitUniform, A: 0, B: 1, Seed: uint64(k)})
+		d, squared, sum := b.Device(name("d"), dag.F32, n), b.Device(name("squared"), dag.F32, n), b.Device(name("sum"), dag.F32, n)
+		b.Copy(name("up"), b.Whole(d), b.Whole(x))
+		b.Kernel(name("square"), "square", dag.Args{n, b.Whole(d), b.Whole(squared)})
+		b.Kernel(name("add"), "add", dag.Args{n, b.Whole(sum), b.Whole(squared), b.Whole(sum)})
+		b.Copy(name("down"), b.Whole(result), b.Whole(sum))
+		b.Save(result, filepath.Join(t.TempDir(), "result.npy"))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.NotEmpty(t, g.Carried())
+	return g
+}
+
+// sums replays so often and returns the checksums of the results. learn is nil for no learning.
+func sums(t testing.TB, g *dag.Graph, platform *host.Platform, replays int, o runtime.Options, learn *runtime.LearnOptions, way *runtime.LearnedWay) ([]runtime.Checksum, *runtime.Learned) {
+	t.Helper()
+	ctx := context.Background()
+	plan, err := planner.New(ctx, g, planner.Options{Machine: runtime.MachineOf(platform), Streams: 3})
+	require.NoError(t, err)
+	if way != nil {
+		plan, o.Mode = way.Plan, way.Mode
+	}
+	p, err := runtime.New(ctx, g, plan, platform, o)
+	require.NoError(t, err)
+	var learned *runtime.Learned
+	used := 0
+	if learn != nil {
+		learn.Replays = replays
+		learned, err = p.Learn(ctx, *learn)
+		require.NoError(t, err)
+		used = learned.Replays
+		require.LessOrEqual(t, used, replays)
+	}
+	require.NoError(t, p.Run(ctx, replays-used))
+	require.EqualValues(t, replays, p.Replays(), "replays that learn count")
+	results, err := p.Finish(ctx)
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	require.Len(t, results.Checksums, 4)
+	return results.Checksums, learned
+}
+
+func TestResultsAreEqualHoweverMuchIsLearned(t *testing.T) {
+	g := carrying(t)
+	platform, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	defer platform.Close()
+	folder := cache.Open(t.TempDir())
+	for _, memory := range []runtime.MemoryMode{runtime.Arena, runtime.Separate} {
+		for _, replays := range []int{1, 2, 7, 20, 150} {
+			want, _ := sums(t, g, platform, replays, runtime.Options{Memory: memory}, nil, nil)
+			options := runtime.LearnOptions{Replays: replays, Plan: planner.Options{KeepAll: memory == runtime.Separate}, For: time.Hour}
+			options.Plan.Machine = runtime.MachineOf(platform)
+			options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
+			recalled := runtime.Recall(g, platform, folder, options, memory)
+			require.Empty(t, recalled.Warnings)
+			for _, again := range []bool{false, true} {
+				got, learned := sums(t, g, platform, replays, runtime.Options{Memory: memory}, &options, nil)
+				require.Equal(t, want, got, "%d replays, again: %v", replays, again)
+				if replays >= 20 {
+					require.NotEmpty(t, learned.Ways)
+				}
+				require.NoError(t, recalled.Keep(context.Background(), learned, again))
+			}
+			recalled = runtime.Recall(g, platform, folder, options, memory)
+			require.Empty(t, recalled.Warnings)
+			if replays >= 20 {
+				require.NotNil(t, recalled.Known)
+				require.Len(t, recalled.Known.Nodes, g.Len())
+				for k := range recalled.Ways {
+					got, _ := sums(t, g, platform, replays, runtime.Options{Memory: memory}, nil, &recalled.Ways[k])
+					require.Equal(t, want, got, "%d replays of a plan from the cache", replays)
+				}
+				require.NotEmpty(t, recalled.Ways)
+			}
+		}
+	}
+}
+
+func TestLearnReturnsAProfileToPlanWith(t *testing.T) {
+	ctx := context.Background()
+	b := dag.New("spins")
+	b.Use(kernels.Library())
+	b.Kernel("short", "spin", dag.Args{300.0})
+	b.Kernel("long", "spin", dag.Args{900.0})
+	b.Cost(b.Kernel("declared", "noop", nil), 5)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12})
+	require.NoError(t, err)
+	require.Equal(t, 12, max(12, learned.Replays))
+	require.GreaterOrEqual(t, learned.Profile.Nodes["short"], 300.0)
+	require.GreaterOrEqual(t, learned.Profile.Nodes["long"], 900.0)
+	require.NotContains(t, learned.Profile.Nodes, "declared", "a declared cost is not measured")
+	plan, err := planner.New(ctx, g, planner.Options{Profile: learned.Profile, Machine: runtime.MachineOf(platform)})
+	require.NoError(t, err)
+	require.Equal(t, "1 declared, 2 measured", planner.CostText(g, plan.Costs))
+	require.Zero(t, platform.Live().Memory)
+}
+
+func TestWhatCannotLearnSaysWhy(t *testing.T) {
+	ctx := context.Background()
+	b := dag.New("noop")
+	b.Use(kernels.Library())
+	b.Kernel("noop", "noop", nil)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	for message, o := range map[string]runtime.Options{
+		"several replays in flight":         {Inflight: 2},
+		"progress is tracked for debugging": {DebugProgress: true},
+		"the graph is built node by node":   {Mode: runtime.Built},
+		"the plan leaves hazards unenforced, so that plans may differ in their results": {Unsafe: true},
+	} {
+		p, err := runtime.New(ctx, g, plan, platform, o)
+		require.NoError(t, err)
+		require.EqualError(t, p.CanLearn(), message)
+		_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 20})
+		require.EqualError(t, err, message)
+		require.NoError(t, p.Close())
+	}
+	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
+	require.NoError(t, err)
+	_, err = p.Learn(ctx, runtime.LearnOptions{})
+	require.EqualError(t, err, "learn from 0 replays: want 1 or more")
+	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Modes: []runtime.Mode{runtime.Built}})
+	require.EqualError(t, err, "learn with mode built graph: only streams and graph can be chosen from")
+	require.NoError(t, p.Close())
+	require.ErrorIs(t, p.CanLearn(), runtime.ErrClosed)
+	_, err = runtime.Learn(ctx, nil, platform, runtime.LearnOptions{})
+	require.EqualError(t, err, "learning needs a graph")
+	_, err = runtime.Learn(ctx, g, nil, runtime.LearnOptions{})
+	require.EqualError(t, err, "learning needs a platform to run on")
+}
+
+// A file that someone else put into the cache makes a warning at most.
+func TestHostileCacheChangesNothing(t *testing.T) {
+	ctx := context.Background()
+	g := carrying(t)
+	platform, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	defer platform.Close()
+	dir := t.TempDir()
+	folder := cache.Open(dir)
+	options := runtime.LearnOptions{Replays: 30, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
+	_, learned := sums(t, g, platform, 30, runtime.Options{}, &options, nil)
+	recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	require.NoError(t, recalled.Keep(ctx, learned, false))
+	choices, err := filepath.Glob(filepath.Join(dir, "choices", "*"))
+	require.NoError(t, err)
+	require.Len(t, choices, 1)
+	whole, err := os.ReadFile(choices[0])
+	require.NoError(t, err)
+	for cut := 0; cut < len(whole); cut += 997 {
+		require.NoError(t, os.WriteFile(choices[0], whole[:cut], 0o600))
+		again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+		require.Len(t, again.Warnings, 1, "cut at %d", cut)
+		require.Empty(t, again.Ways)
+		changed := append([]byte{}, whole...)
+		changed[cut] ^= 1
+		require.NoError(t, os.WriteFile(choices[0], changed, 0o600))
+		again = runtime.Recall(g, platform, folder, options, runtime.Arena)
+		require.Len(t, again.Warnings, 1, "changed at %d", cut)
+		require.Empty(t, again.Ways)
+	}
+	// Another graph's plan under this graph's key, checksum and all.
+	other := carrying(t)
+	require.Equal(t, g.Hash(), other.Hash())
+	serial, err := planner.New(ctx, g, planner.Options{Strategy: "serial"})
+	require.NoError(t, err)
+	broken := *serial
+	broken.Streams = []planner.Stream{{Ops: append([]planner.Op{}, serial.Streams[0].Ops...)}}
+	ops := broken.Streams[0].Ops
+	ops[0], ops[len(ops)-1] = ops[len(ops)-1], ops[0]
+	wrong := &runtime.Learned{Ways: []runtime.LearnedWay{{Plan: &broken, Threads: 1, Each: runtime.Series{Count: 1, Median: 1}}}}
+	require.NoError(t, recalled.Keep(ctx, wrong, false))
+	again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	require.Len(t, again.Warnings, 1)
+	require.Contains(t, again.Warnings[0], "a plan in the cache is ignored: ")
+	require.Empty(t, again.Ways)
+	require.NotNil(t, again.Known, "durations are of use all the same")
+}

@@ -1,0 +1,80 @@
+// Replays that take the time before and after each node, and count.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// traceCounted replays n times with a timed event before and after every node. The replays count: nothing is restored.
+func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all [][]Span, err error) {
+	t := &tracer{program: p, in: p.instances[0]}
+	defer func() {
+		p.tracing.Store(nil)
+		err = errors.Join(err, t.close())
+	}()
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	p.tracing.Store(t)
+	for i := range n {
+		if progress != nil {
+			progress(StageLearn, done+i, total)
+		}
+		p.replays.Add(1)
+		p.latest.Store(t.in)
+		replay, err := t.replay(ctx)
+		if err != nil {
+			names := p.Running()
+			p.stuck.Store(&names)
+			return nil, err
+		}
+		all = append(all, replay.Spans)
+	}
+	return all, nil
+}
+
+// StageLearn is the stage of Options.Progress in which the device replays to learn.
+const StageLearn = "learn from replay"
+
+// Running returns the nodes that have begun and not ended, while learning measures nodes, such as one that hangs. After that was given
+// up, it returns those that were running then; nil at any other time.
+func (p *Program) Running() []string {
+	if stuck := p.stuck.Load(); stuck != nil {
+		return *stuck
+	}
+	t := p.tracing.Load()
+	if t == nil {
+		return nil
+	}
+	var names []string
+	for i := range t.before {
+		if t.before[i] == nil {
+			continue
+		}
+		begun, err := t.before[i].Query()
+		if err != nil || !begun {
+			continue
+		}
+		if ended, err := t.after[i].Query(); err == nil && !ended {
+			names = append(names, p.graph.Nodes[i].Name)
+		}
+	}
+	return names
+}
+
+// timeReplays replays n times as fast as it goes and returns the microseconds of one.
+func (p *Program) timeReplays(ctx context.Context, n int) (float64, error) {
+	start := time.Now()
+	for range n {
+		if err := p.Replay(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return 0, err
+	}
+	return float64(time.Since(start).Nanoseconds()) / 1e3 / float64(n), nil
+}

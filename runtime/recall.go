@@ -1,0 +1,235 @@
+// What earlier runs learned about a graph, for the run that comes: durations of its nodes, and the plan that was best.
+
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// Recalled is what a cache holds of one graph on one platform.
+type Recalled struct {
+	// Known are the durations that were measured often enough, of nodes that declare no cost; nil if there are none.
+	Known *planner.Profile
+	// Ways are the best plans that were found for the same options, as streams and as a graph; empty if no plans have been compared.
+	Ways []LearnedWay
+	// Tried is how many ways to replay were compared.
+	Tried int
+	// Warnings say which files of the cache were ignored, and why.
+	Warnings []string
+
+	graph  *dag.Graph
+	folder *cache.Folder
+	device string
+	key    string
+	prints []string
+}
+
+// Recall looks up what was learned. o are the options that the graph will be learned with, o.Replays being how many replays there will be,
+// and memory how its buffers will be allocated. A nil folder holds nothing. Plans that come from the cache have been proved.
+func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o LearnOptions, memory MemoryMode) *Recalled {
+	r := &Recalled{graph: g, folder: folder, device: DeviceKey(platform), prints: Fingerprints(g)}
+	if folder == nil {
+		return r
+	}
+	r.key = choiceKey(r, o, memory)
+	durations, err := folder.Durations(r.device)
+	r.warn(err)
+	r.know(platform, durations, o.Replays)
+	choice, err := folder.Choice(r.key)
+	r.warn(err)
+	if choice != nil {
+		r.warn(r.choose(choice, o))
+	}
+	return r
+}
+
+func (r *Recalled) warn(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			r.warn(e)
+		}
+	} else if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
+}
+
+// know makes a profile of durations. A single replay is a process's first one, in which nodes take longer, for reasons of their own.
+func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, replays int) {
+	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	for i := range r.graph.Nodes {
+		node := &r.graph.Nodes[i]
+		samples := durations[r.prints[i]]
+		if first := durations[firstPrint(r.prints[i])]; replays == 1 && len(first) >= usedSamples {
+			samples = first
+		}
+		if len(samples) >= usedSamples && !node.HasCost {
+			profile.Nodes[node.Name] = Summarize(slices.Clone(samples)).Median
+		}
+	}
+	if len(profile.Nodes) > 0 {
+		r.Known = profile
+	}
+}
+
+// firstPrint is the fingerprint of what a node does in the first replay of a process.
+func firstPrint(print string) string { return cache.Fingerprint([]byte("first " + print)) }
+
+// choiceKey is made of everything that decides which plan is best.
+func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
+	var profile, machine bytes.Buffer
+	p, m := o.Plan.Profile, o.Plan.Machine
+	if p != nil && p.Encode(&profile) != nil || m != nil && m.Encode(&machine) != nil {
+		return "" // what cannot be written is refused when it is planned with
+	}
+	plan := fmt.Sprintf("%s %d %v %d %v %v %v", o.Plan.Strategy, o.Plan.Streams, o.Plan.Effort, o.Plan.MemoryCap, o.Plan.KeepAll, o.Plan.Keep, o.Plan.SingleUseEvents)
+	replay := fmt.Sprintf("%v %d %d", o.Modes, o.Threads, memory)
+	prints := fmt.Sprint(r.prints)
+	return cache.Key("choice 1", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+}
+
+// mostPlanStreams is how many streams a plan from the cache may have.
+const mostPlanStreams = 1024
+
+// choose takes the ways of a choice whose plans are proved and keep to the options.
+func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
+	refused := func(err error) error { return fmt.Errorf("a plan in the cache is ignored: %w", err) }
+	for _, w := range choice.Ways {
+		plan, err := planner.DecodePlan(bytes.NewReader(w.Plan), r.graph)
+		if err != nil {
+			return refused(err)
+		}
+		if err := planner.Verify(r.graph, plan); err != nil {
+			return refused(err)
+		}
+		if w.Threads > 1 {
+			if err := planner.VerifySingleUse(r.graph, plan); err != nil {
+				return refused(err)
+			}
+		}
+		if len(plan.Streams) > mostPlanStreams {
+			return refused(fmt.Errorf("it has %d streams", len(plan.Streams)))
+		}
+		for device, bytes := range deviceBytes(r.graph, plan, Arena) {
+			if limit := o.Plan.MemoryCap; limit > 0 && bytes > limit {
+				return refused(fmt.Errorf("it needs %d bytes of device %d, more than the memory cap", bytes, device))
+			}
+		}
+		for i := range r.graph.Buffers {
+			id := dag.BufferID(i)
+			if (o.Plan.KeepAll && r.graph.Buffers[i].Place == dag.Device || slices.Contains(o.Plan.Keep, id)) && !slices.Contains(plan.Kept, id) {
+				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
+			}
+		}
+		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}}
+		predict := planner.Simulate
+		if w.Graph {
+			way.Mode, predict = Captured, planner.SimulateGraph
+		}
+		if !slices.Contains(o.Modes, way.Mode) || o.Threads > 0 && way.Mode == Streams && w.Threads != o.Threads {
+			return refused(errors.New("it is replayed another way than was asked for"))
+		}
+		t, err := predict(r.graph, plan, o.Plan.Machine, MergeProfiles(r.Known, o.Plan.Profile))
+		if err != nil {
+			return refused(err)
+		}
+		way.Predicted = t.MakespanUS
+		r.Ways = append(r.Ways, way)
+	}
+	r.Tried = choice.Tried
+	return nil
+}
+
+// Best returns the way that takes the least time for so many replays, building its graph included; nil if none is known.
+func (r *Recalled) Best(replays int) *LearnedWay {
+	var best *LearnedWay
+	total := func(w *LearnedWay) float64 { return w.BuildUS + float64(replays)*w.Each.Median }
+	for k := range r.Ways {
+		if w := &r.Ways[k]; best == nil || total(w) < total(best) {
+			best = w
+		}
+	}
+	return best
+}
+
+// Keep adds what was learned to the cache, in place of what was there before where replace is set.
+func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
+	if r.folder == nil || l == nil {
+		return nil
+	}
+	took := cache.Durations{}
+	for i, samples := range l.Samples {
+		// Nodes that do the same are measured once for all of them: replay by replay, the median of them all.
+		if print := r.prints[i]; len(samples) > 0 && took[print] == nil {
+			took[print] = r.medians(print, len(samples), func(node, replay int) (float64, bool) {
+				if replay >= len(l.Samples[node]) {
+					return 0, false
+				}
+				return l.Samples[node][replay], true
+			})
+		}
+	}
+	for i := range l.First {
+		if print := firstPrint(r.prints[i]); l.First[i] > 0 && took[print] == nil {
+			took[print] = r.medians(r.prints[i], 1, func(node, _ int) (float64, bool) { return l.First[node], l.First[node] > 0 })
+		}
+	}
+	err := r.folder.KeepDurations(ctx, r.device, took, replace)
+	if len(l.Ways) == 0 || err != nil {
+		return err
+	}
+	choice := &cache.Choice{Pipeline: r.graph.Name, Device: r.device, At: time.Now().UTC(), Tried: len(l.Ways)}
+	for _, mode := range []Mode{Streams, Captured} {
+		k := slices.IndexFunc(l.Ways, func(w LearnedWay) bool { return w.Mode == mode }) // they are sorted
+		if k < 0 {
+			continue
+		}
+		w := &l.Ways[k]
+		var text bytes.Buffer
+		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
+			return err
+		}
+		choice.Ways = append(choice.Ways, cache.Way{Graph: mode == Captured, Threads: w.Threads, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
+	}
+	return r.folder.KeepChoice(ctx, r.key, choice)
+}
+
+// medians are the samples of all nodes of one fingerprint: for each replay the median of those nodes.
+func (r *Recalled) medians(print string, replays int, sample func(node, replay int) (us float64, measured bool)) []float64 {
+	var medians []float64
+	for replay := range replays {
+		var all []float64
+		for i := range r.prints {
+			if r.prints[i] != print {
+				continue
+			}
+			if us, measured := sample(i, replay); measured {
+				all = append(all, us)
+			}
+		}
+		medians = append(medians, Summarize(all).Median)
+	}
+	return medians
+}
+
+// drift is by how much replays may take longer or shorter than when their plan was chosen, as a part of that time.
+const drift = 0.1
+
+// Drifted says whether replays of a way take so much more or less time than when it was chosen that plans should be compared again.
+func (w *LearnedWay) Drifted(eachUS float64) bool {
+	off := eachUS - w.Each.Median
+	return max(off, -off) > drift*w.Each.Median+2*w.Each.Spread
+}
+
+// Forget removes the choice from the cache, so that the next run compares plans again.
+func (r *Recalled) Forget() error { return r.folder.ForgetChoice(r.key) }

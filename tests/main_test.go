@@ -1,0 +1,15 @@
+// What all tests of this package share: commands that they run neither read nor change the user's own cache.
+
+package tests
+
+import (
+	"os"
+	"testing"
+
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+func TestMain(m *testing.M) {
+	os.Setenv(cache.Variable, cache.Off)
+	m.Run()
+}
