@@ -26,6 +26,7 @@ type app struct {
 	warnings       []diagnosticDocument   // of the pipeline file
 	inputs         []input                // files that were read
 	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
+	running        func() []string        // while nodes are measured: those that have begun and not ended
 	answered       bool                   // a JSON document has been written
 }
 
@@ -39,7 +40,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 // execute runs the command line and returns its exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.command()
-	root.SetArgs(args)
+	root.SetArgs(joinGraph(args))
 	ran, err := guarded(ctx, root)
 	if ran != nil {
 		a.flags = a.values(ran) // a wrong flag ends a command before it begins

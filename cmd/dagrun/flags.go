@@ -34,7 +34,11 @@ type flags struct {
 	quiet      bool
 	verbose    bool
 	graph      bool   // of bench and trace
-	replay     string // of run: "", captured, built or auto
+	replay     string // of run: auto, on (also captured), off or built
+	chosen     bool   // --graph was given
+	threaded   bool   // --threads was given
+	learn      string
+	cacheDir   string
 	iterations int
 	warmup     int
 	inflight   int
@@ -89,21 +93,41 @@ func (a *app) deviceFlags(c *cobra.Command) {
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.replay, "graph", "", "replay as one CUDA graph; `=auto` measures both ways and takes the faster, =built adds nodes one by one")
-	f.Lookup("graph").NoOptDefVal = graphCaptured
+	f.StringVar(&values.replay, "graph", graphAuto, "replay as one CUDA graph: `when` is auto (if that is faster), on, off, or built to add nodes one by one; alone it means on")
+	f.Lookup("graph").NoOptDefVal = graphOn
 	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
-	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
+	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads (default: as learned, or 1)")
 	f.StringVar(&values.memory, "memory", "arena", "`how` to allocate device memory: arena, or separate for memory checkers")
 }
 
-// What --graph may be; alone it means captured.
+// What --graph may be; alone it means on. Captured is another word for on.
 const (
+	graphOn       = "on"
+	graphOff      = "off"
 	graphCaptured = "captured"
 	graphBuilt    = "built"
 	graphAuto     = "auto"
 )
+
+// joinGraph lets --graph take the next word as its value if that is one: pflag takes such a value only after a =. The commands whose --graph
+// is a switch refuse the value.
+func joinGraph(args []string) []string {
+	var joined []string
+	for k := 0; k < len(args); k++ {
+		if args[k] == "--" {
+			return append(joined, args[k:]...)
+		}
+		if k+1 < len(args) && args[k] == "--graph" && slices.Contains([]string{graphAuto, graphOn, graphOff, graphBuilt, graphCaptured}, args[k+1]) {
+			joined = append(joined, args[k]+"="+args[k+1])
+			k++
+			continue
+		}
+		joined = append(joined, args[k])
+	}
+	return joined
+}
 
 // oneOf refuses a value that a flag does not take. "" stands for a flag that the command does not have.
 func oneOf(flag, value string, choices ...string) error {
@@ -118,6 +142,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	f.limited = c.Flags().Changed("streams")
+	f.threaded, f.chosen = c.Flags().Changed("threads"), c.Flags().Changed("graph")
 	switch {
 	case has("streams") && (f.streams < 1 || f.streams > 1024):
 		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)
@@ -139,7 +164,8 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--strategy", f.strategy, planner.Strategies()...),
 		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
-		oneOf("--graph", f.replay, graphCaptured, graphBuilt, graphAuto),
+		oneOf("--graph", f.replay, graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
+		oneOf("--learn", f.learn, learnAuto, learnOff, learnAgain),
 		checkBackend(f.backend),
 	)
 }

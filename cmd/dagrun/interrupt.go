@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // grace is how long submitted work may take to finish after the command was asked to stop.
@@ -90,9 +91,11 @@ func (a *app) die(status int, why string) {
 	os.Exit(status)
 }
 
-// left names the nodes that a hang left unfinished, if --debug-progress tracks them.
+// left names the nodes that a hang left unfinished, if --debug-progress tracks them or learning was measuring nodes.
 func (a *app) left() string {
-	const most = 10
+	if text := a.stillRunning(); text != "" {
+		return text
+	}
 	if a.unfinished == nil {
 		return ""
 	}
@@ -100,7 +103,21 @@ func (a *app) left() string {
 	if len(names) == 0 {
 		return "; every node had finished"
 	}
-	text := "; not finished: " + strings.Join(names[:min(most, len(names))], ", ")
+	return "; not finished: " + someOf(names)
+}
+
+// stillRunning names the nodes that were running when learning was stopped.
+func (a *app) stillRunning() string {
+	if a.running == nil || len(a.running()) == 0 {
+		return ""
+	}
+	return "; still running: " + someOf(a.running())
+}
+
+// someOf lists names, only the first where there are many.
+func someOf(names []string) string {
+	const most = 10
+	text := words.Line(strings.Join(names[:min(most, len(names))], ", "))
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}

@@ -91,7 +91,6 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		return decodeFile(ctx, a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 	}
 	a.progress.report("plan", 0, 0)
-	a.matchProfile(g, o.Profile)
 	plan, err := planner.New(ctx, g, o)
 	if err != nil {
 		return nil, err
@@ -110,6 +109,7 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 	if err != nil {
 		return nil, options, err
 	}
+	a.matchProfile(g, options.Profile)
 	plan, err := a.loadPlan(ctx, g, options)
 	return plan, options, err
 }

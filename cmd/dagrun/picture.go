@@ -203,6 +203,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 		return err
 	}
 	if f.compare == "" {
+		a.matchProfile(g, options.Profile)
 		plan, err := a.loadPlan(ctx, g, options)
 		if err != nil {
 			return nil, err

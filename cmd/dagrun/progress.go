@@ -136,7 +136,7 @@ func (p *progress) node() string {
 func (p *progress) onDevice() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stage == stageReplay || p.stage == stageMeasure || strings.HasPrefix(p.stage, runtime.StageNode)
+	return p.stage == stageReplay || p.stage == stageMeasure || p.stage == runtime.StageLearn || strings.HasPrefix(p.stage, runtime.StageNode)
 }
 
 // where says how far the command came: "after 12 of 100 replays", "at load library".

@@ -36,6 +36,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	a.replayFlags(c)
+	a.learnFlags(c)
 	f := c.Flags()
 	f.BoolVar(&own.verify, "verify", false, "also run serially on the CPU and compare every saved or expected buffer")
 	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
@@ -76,11 +77,12 @@ type prepared struct {
 	platform *opened
 	options  planner.Options
 	plan     *planner.Plan
+	learning *learning // nil where nothing is learned
 }
 
 // prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
-// anything runs.
-func (a *app) prepare(ctx context.Context, name string, outputs func(*dag.Graph) error) (*prepared, error) {
+// anything runs. own is nil for commands that learn nothing.
+func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs func(*dag.Graph) error) (*prepared, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func (a *app) prepare(ctx context.Context, name string, outputs func(*dag.Graph)
 	}
 	p := &prepared{name: name, graph: g, platform: platform}
 	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
-		p.plan, err = a.loadPlan(ctx, g, p.options)
+		err = a.planPrepared(ctx, p, own)
 	}
 	if err != nil {
 		return nil, errors.Join(err, platform.Close())
@@ -102,25 +104,39 @@ func (a *app) prepare(ctx context.Context, name string, outputs func(*dag.Graph)
 	return p, nil
 }
 
+// planPrepared plans with what earlier runs learned, or takes the plan that they found best.
+func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err error) {
+	a.matchProfile(p.graph, p.options.Profile)
+	if p.learning = a.learningOf(p, own); p.learning != nil {
+		if way := p.learning.way; way != nil {
+			p.plan = way.Plan
+			a.log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
+			return nil
+		}
+		p.options.Profile = runtime.MergeProfiles(p.learning.options.Known, p.options.Profile)
+	}
+	p.plan, err = a.loadPlan(ctx, p.graph, p.options)
+	return err
+}
+
 // programOptions are the runtime's options as the flags have them.
-func (a *app) programOptions() runtime.Options {
-	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Logger: a.log, Progress: a.preparing}
+func (a *app) programOptions(l *learning) runtime.Options {
+	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	switch {
-	case a.flags.graph, a.flags.replay == graphCaptured:
+	case l != nil && l.way != nil:
+		o.Mode, o.Threads = l.way.Mode, l.way.Threads
+	case a.flags.graph, a.flags.replay == graphCaptured, a.flags.replay == graphOn:
 		o.Mode = runtime.Captured
 	case a.flags.replay == graphBuilt:
 		o.Mode = runtime.Built
-	case a.flags.replay == graphAuto:
-		o.Mode = runtime.Auto
-	}
-	if a.flags.memory == "separate" {
-		o.Memory = runtime.Separate
+	case a.flags.replay == graphAuto && a.flags.chosen && (l == nil || a.flags.iterations < runtime.FewestToCompare):
+		o.Mode = runtime.Auto // learning does not decide it
 	}
 	return o
 }
 
 func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
-	p, err := a.prepare(ctx, name, func(g *dag.Graph) error {
+	p, err := a.prepare(ctx, name, own, func(g *dag.Graph) error {
 		return a.checkOutputs(g, []namedFile{{"--save-plan", own.savePlan}}, savedFiles(g))
 	})
 	if err != nil {
@@ -132,7 +148,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 			return err
 		}
 	}
-	options := a.programOptions()
+	options := a.programOptions(p.learning)
 	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
 		return err
 	}
@@ -179,6 +195,7 @@ type runReport struct {
 	Checksums  []runtime.Checksum   `json:"checksums"`
 	Verified   []runtime.Check      `json:"verified,omitempty"`
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
+	Learning   *learnReport         `json:"learning,omitempty"`
 
 	place string
 }
@@ -199,12 +216,16 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)
 	}
-	run := func(ctx context.Context, n int) error { return a.replay(ctx, program, n) }
+	run := func(ctx context.Context, done, n int) error { return a.replay(ctx, program, done, n) }
 	if own.alone {
-		run = program.RunAlone
+		run = func(ctx context.Context, _, n int) error { return program.RunAlone(ctx, n) }
 	}
-	if a.flags.warmup > 0 {
-		if err := run(ctx, a.flags.warmup); err != nil {
+	if warmup := a.flags.warmup; warmup > 0 {
+		used, err := a.learn(ctx, p.learning, program, p.learning.replays(warmup, a.flags.iterations, true))
+		if err != nil {
+			return nil, err
+		}
+		if err := run(ctx, used, warmup); err != nil {
 			return nil, err
 		}
 		if err := program.Restore(ctx); err != nil {
@@ -212,10 +233,20 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		}
 	}
 	start := time.Now()
-	if err := run(ctx, a.flags.iterations); err != nil {
+	used, err := a.learn(ctx, p.learning, program, p.learning.replays(a.flags.warmup, a.flags.iterations, false))
+	if err != nil {
+		return nil, err
+	}
+	if err := run(ctx, used, a.flags.iterations); err != nil {
 		return nil, err
 	}
 	took := time.Since(start)
+	a.settle(p.learning, a.flags.iterations, took/time.Duration(max(1, a.flags.iterations)))
+	plan := program.Plan()
+	predicted, err := a.predicted(p, program)
+	if err != nil {
+		return nil, err
+	}
 	// The reference must read the same input files as the run, so it runs before any of them is overwritten by a save.
 	var verified []runtime.Check
 	var verifyErr error
@@ -230,10 +261,10 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	us := float64(took.Nanoseconds()) / 1e3
 	report = &runReport{
 		Version: jsonVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
-		Replay: program.Mode().String(), Strategy: p.plan.Strategy, Machine: p.plan.Machine,
-		Nodes: p.graph.Len(), Streams: len(p.plan.Streams), Waits: p.plan.Stats.Waits,
+		Replay: program.Mode().String(), Strategy: plan.Strategy, Machine: plan.Machine,
+		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
 		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
-		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: p.plan.Stats.MakespanUS,
+		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, place: p.platform.place(),
 	}
 	if p.platform.noGPU != nil {
@@ -250,6 +281,25 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	return report, nil
 }
 
+// predicted is what the model says of the program as it replays now.
+func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) {
+	profile := p.options.Profile
+	if l := p.learning; l != nil && l.learned != nil {
+		profile = l.learned.Profile
+	} else if l != nil {
+		profile = runtime.MergeProfiles(l.options.Known, profile)
+	}
+	simulate := planner.Simulate
+	if program.Mode() != runtime.Streams {
+		simulate = planner.SimulateGraph
+	}
+	t, err := simulate(p.graph, program.Plan(), p.options.Machine, profile)
+	if err != nil {
+		return 0, err
+	}
+	return t.MakespanUS, nil
+}
+
 // preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.
 func (a *app) preparing(stage string, done, total int) {
 	if stage != stageReplay {
@@ -261,11 +311,11 @@ func (a *app) preparing(stage string, done, total int) {
 // at its end costs nothing.
 const lead = 100 * time.Millisecond
 
-// replay runs n replays in batches of about lead each. The first batch is a single replay, because its duration is not known yet and
-// predictions can be far off.
-func (a *app) replay(ctx context.Context, program *runtime.Program, n int) error {
+// replay goes on to replay number n after so many that are done, in batches of about lead each. The first batch is a single replay, because
+// its duration is not known yet and predictions can be far off.
+func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
-	for done := 0; done < n; {
+	for done < n {
 		a.progress.report(stageReplay, done, n)
 		stretch = max(1, min(stretch, n-done))
 		start := time.Now()
@@ -324,6 +374,9 @@ func (a *app) printRunText(r *runReport) {
 	}
 	for _, s := range r.Saved {
 		fmt.Fprintf(a.stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
+	}
+	if text := r.Learning.text(); text != "" {
+		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  "+text))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
 		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save: no result was checked"))

@@ -19,9 +19,13 @@ import (
 
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(cache.Variable) == "" {
+		os.Setenv(cache.Variable, cache.Off) // no test learns from the user's own cache, or adds to it
+	}
 	testscript.Main(m, map[string]func(){"dagrun": main})
 }
 
@@ -67,7 +71,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PIPELINES", pipelines)
 			env.Setenv("NO_COLOR", "")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // under -race each process would sleep for a second at its end
+			env.Setenv(cache.Variable, filepath.Join(env.WorkDir, ".cache")) // never the user's own
+			env.Setenv("GORACE", "atexit_sleep_ms=0")                        // under -race each process would sleep for a second at its end
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

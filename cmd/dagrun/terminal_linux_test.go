@@ -142,7 +142,7 @@ const spunLine = `^spin: \S+ ms per replay \(80 in [0-9.]+ s\) on the CPU device
 func TestProgressShowsAndGoes(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, 80)
-	require.Zero(t, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "80"))
+	require.Zero(t, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "80", "--learn", "off"))
 	shown, erased := screen(t, c.written.String())
 	replays := slices.DeleteFunc(slices.Clone(erased), otherStage.MatchString)
 	require.NotEmpty(t, replays, "of %q", erased)

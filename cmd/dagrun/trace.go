@@ -90,7 +90,7 @@ type traceReport struct {
 
 func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err error) {
 	recorder := a.recorder()
-	p, err := a.prepare(ctx, name, func(g *dag.Graph) error {
+	p, err := a.prepare(ctx, name, nil, func(g *dag.Graph) error {
 		if out == "" {
 			out = traceName(name, g)
 		}
@@ -159,7 +159,7 @@ func (a *app) recorder() runtime.Recorder {
 }
 
 func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
-	options := a.programOptions()
+	options := a.programOptions(nil)
 	if p.platform.Name() == "cuda" {
 		options.Recorder = recorder
 	}

@@ -111,7 +111,7 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s", a.flags.timeout, a.progress.where()), err})
+		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.flags.timeout, a.progress.where(), a.stillRunning()), err})
 	case errors.Is(err, context.Canceled):
 		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
 	}

@@ -1,0 +1,222 @@
+// Learning from runs: what earlier runs found out is used, and what this one finds out is kept.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// What --learn may be.
+const (
+	learnAuto  = "auto"
+	learnOff   = "off"
+	learnAgain = "again"
+)
+
+func (a *app) learnFlags(c *cobra.Command) {
+	f, values := c.Flags(), a.values(c)
+	f.StringVar(&values.learn, "learn", learnAuto, "learn `how` long nodes take and which plan is fastest: auto, off, or again to forget what is known")
+	a.cacheFlag(c)
+}
+
+func (a *app) cacheFlag(c *cobra.Command) {
+	c.Flags().StringVar(&a.values(c).cacheDir, "cache-dir", "", "keep what is learned in this `folder` (default: $"+cache.Variable+", or dagrun in your cache folder); off keeps nothing")
+}
+
+// learning is what a run knows from earlier ones, and what it learns itself.
+type learning struct {
+	options  runtime.LearnOptions
+	recalled *runtime.Recalled
+	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
+	learned  *runtime.Learned    // nil if nothing was
+	again    bool
+}
+
+// learningOf looks up what is known about a pipeline. It is nil where nothing is to be learned or used: a plan, a machine or a way to run
+// was asked for that has nothing to do with it.
+func (a *app) learningOf(p *prepared, own *runFlags) *learning {
+	f := a.flags
+	if own == nil || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || f.inflight > 1 || f.replay == graphBuilt {
+		return nil
+	}
+	l := &learning{again: f.learn == learnAgain}
+	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.threads, Replays: f.iterations + f.warmup, Progress: a.progress.report}
+	if !f.threaded {
+		l.options.Threads = 0
+	}
+	switch f.replay {
+	case graphOn, graphCaptured:
+		l.options.Modes = []runtime.Mode{runtime.Captured}
+	case graphOff:
+		l.options.Modes = []runtime.Mode{runtime.Streams}
+	default:
+		l.options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
+	}
+	l.recalled = runtime.Recall(p.graph, p.platform.Platform, cache.Open(f.cacheDir), l.options, a.memoryMode())
+	for _, w := range l.recalled.Warnings {
+		a.warn("%s", w)
+	}
+	if !l.again {
+		l.options.Known = l.recalled.Known
+		l.way = l.recalled.Best(f.iterations + f.warmup)
+	}
+	return l
+}
+
+func (a *app) memoryMode() runtime.MemoryMode {
+	if a.flags.memory == "separate" {
+		return runtime.Separate
+	}
+	return runtime.Arena
+}
+
+// replays returns how many replays of a stage may be learned from: none where plans have been compared before, or the stage is not the
+// one that has enough.
+func (l *learning) replays(warmup, iterations int, warming bool) int {
+	const enough = 16
+	switch {
+	case l == nil || l.way != nil || l.learned != nil:
+		return 0
+	case warming && warmup >= enough:
+		return warmup
+	case !warming:
+		return iterations
+	}
+	return 0
+}
+
+// learn uses up to n replays of a program, and keeps what they show. It returns how many it used.
+func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, n int) (int, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	if err := program.CanLearn(); err != nil {
+		a.log.Info("nothing is learned", "because", err.Error())
+		return 0, nil
+	}
+	a.running = program.Running
+	l.options.Replays = n
+	learned, err := program.Learn(ctx, l.options)
+	if err != nil {
+		return 0, err
+	}
+	l.learned = learned
+	for _, w := range learned.Ways {
+		a.log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads,
+			"us", fmt.Sprintf("%.1f", w.Each.Median), "predicted_us", fmt.Sprintf("%.1f", w.Predicted))
+	}
+	if err := l.recalled.Keep(ctx, learned, l.again); err != nil && ctx.Err() == nil {
+		a.warn("what was learned is not kept: %v", err)
+	}
+	return learned.Replays, nil
+}
+
+// settle compares what a replay took with what it took when its plan was chosen. If that is no longer so, the next run compares again.
+func (a *app) settle(l *learning, replays int, each time.Duration) {
+	const enough = 20
+	if l == nil || l.way == nil || replays < enough {
+		return
+	}
+	us := float64(each.Nanoseconds()) / 1e3
+	if !l.way.Drifted(us) {
+		return
+	}
+	a.log.Info("replays take another time than when the plan was chosen; the next run compares plans again", "us", fmt.Sprintf("%.1f", us), "then_us", fmt.Sprintf("%.1f", l.way.Each.Median))
+	if err := l.recalled.Forget(); err != nil {
+		a.warn("%v", err)
+	}
+}
+
+// learnReport is what a run says about learning, in the form of its JSON.
+type learnReport struct {
+	From     string      `json:"from"`           // "cache": the plan was chosen by an earlier run; "replays": by this one; "": not by comparing
+	Known    int         `json:"known_nodes"`    // whose durations earlier runs measured
+	Measured int         `json:"measured_nodes"` // by this run
+	Replays  int         `json:"replays"`        // that were learned from
+	Tried    int         `json:"tried"`          // ways to replay that were compared
+	Unquiet  string      `json:"unquiet,omitempty"`
+	Ways     []wayReport `json:"ways"`
+}
+
+type wayReport struct {
+	Strategy  string         `json:"strategy"`
+	Streams   int            `json:"streams"`
+	Waits     int            `json:"waits"`
+	Replay    string         `json:"replay"`
+	Threads   int            `json:"threads"`
+	Each      runtime.Series `json:"each"`
+	BuildUS   float64        `json:"build_us"`
+	Predicted float64        `json:"predicted_us"`
+}
+
+func reportWay(w *runtime.LearnedWay) wayReport {
+	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Each, w.BuildUS, w.Predicted}
+}
+
+func (l *learning) report() *learnReport {
+	if l == nil {
+		return nil
+	}
+	r := &learnReport{Ways: []wayReport{}}
+	if l.options.Known != nil {
+		r.Known = len(l.options.Known.Nodes)
+	}
+	if l.way != nil {
+		r.From, r.Tried, r.Ways = "cache", l.recalled.Tried, append(r.Ways, reportWay(l.way))
+	}
+	if l.learned != nil {
+		r.Replays, r.Unquiet, r.Tried = l.learned.Replays, l.learned.Unquiet, len(l.learned.Ways)
+		for i, samples := range l.learned.Samples {
+			if len(samples) > 0 || l.learned.First != nil && l.learned.First[i] > 0 {
+				r.Measured++
+			}
+		}
+		for k := range l.learned.Ways {
+			r.From = "replays"
+			r.Ways = append(r.Ways, reportWay(&l.learned.Ways[k]))
+		}
+	}
+	return r
+}
+
+// text is one line without times: what was learned or used, "" for nothing.
+func (r *learnReport) text() string {
+	if r == nil {
+		return ""
+	}
+	best := func() string {
+		w := &r.Ways[0]
+		text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
+		if w.Replay != runtime.Streams.String() {
+			text += ", as a " + w.Replay
+		}
+		if w.Threads > 1 {
+			text += fmt.Sprintf(", submitted by %d threads", w.Threads)
+		}
+		return text
+	}
+	switch {
+	case len(r.Ways) == 1 && r.Tried == 1:
+		return "learned: " + best()
+	case r.From == "cache":
+		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
+	case r.From == "replays":
+		text := fmt.Sprintf("learned: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
+		if r.Unquiet != "" {
+			text += "; not certain, since " + r.Unquiet
+		}
+		return text
+	case r.Measured > 0:
+		return fmt.Sprintf("learned: how long %s take, from %s", counted(r.Measured, "node"), counted(r.Replays, "replay"))
+	case r.Known > 0:
+		return fmt.Sprintf("learned earlier: how long %s take", counted(r.Known, "node"))
+	}
+	return ""
+}
