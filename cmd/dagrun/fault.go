@@ -46,7 +46,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	var answer bytes.Buffer
 	child.Stdout = &answer
 	childErr := child.Run()
-	var document errorDocument
+	document := errorDocument{Error: &failure{}} // a run that succeeds has none
 	switch jsonErr := json.Unmarshal(answer.Bytes(), &document); {
 	case ctx.Err() != nil:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
