@@ -10,7 +10,16 @@ import (
 // newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid.
 func newGraph(p *Pipeline) (*Graph, error) {
 	var h hazards
-	if selfish := h.derive(p); selfish >= 0 {
+	selfish, err := h.derive(p, nil)
+	if joined := h.crowd(); joined != nil && err == nil {
+		// The first accesses of crowded buffers have edges from node to node. Derived again, all are alike.
+		h = hazards{}
+		selfish, err = h.derive(p, joined)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if selfish >= 0 {
 		return nil, newCycleError(p, []NodeID{NodeID(selfish)})
 	}
 	g := &Graph{Pipeline: p, unwritten: h.unwritten, buffers: len(p.Buffers)}
@@ -26,9 +35,10 @@ func newGraph(p *Pipeline) (*Graph, error) {
 		}
 	}
 	backward := h.backward
-	log := h.log
+	log, joins := h.log, h.joins
 	h = hazards{}
-	g.connect(&log)
+	g.joins = joins.list
+	g.connect(&log, &joins.edges)
 	if backward {
 		if err := g.sort(); err != nil {
 			return nil, err
@@ -39,18 +49,33 @@ func newGraph(p *Pipeline) (*Graph, error) {
 	for i := range g.topo {
 		g.topo[i] = NodeID(i)
 	}
+	g.sequence = g.topo
+	if len(g.joins) > 0 {
+		g.sequence = make([]NodeID, 0, g.Vertices())
+		k := 0
+		for i := range g.topo {
+			for ; k < len(joins.node) && int(joins.node[k]) == i; k++ {
+				g.sequence = append(g.sequence, NodeID(len(g.topo)+k))
+			}
+			g.sequence = append(g.sequence, NodeID(i))
+		}
+	}
 	return g, nil
 }
 
-// connect builds the adjacency from edges that are grouped by To, ascending, one edge for each pair.
-func (g *Graph) connect(log *edgeLog) {
-	n := len(g.Nodes)
+// connect builds the adjacency from edges that are grouped by To, ascending over both logs, one edge for each pair.
+func (g *Graph) connect(logs ...*edgeLog) {
+	n := g.Vertices()
 	g.succStart = make([]int32, n+1)
 	g.predStart = make([]int32, n+1)
-	for _, block := range log.blocks {
-		for k := range block {
-			g.succStart[block[k].From+1]++
-			g.predStart[block[k].To+1]++
+	total := int32(0)
+	for _, log := range logs {
+		total += log.len
+		for _, block := range log.blocks {
+			for k := range block {
+				g.succStart[block[k].From+1]++
+				g.predStart[block[k].To+1]++
+			}
 		}
 	}
 	for i := range n {
@@ -58,14 +83,16 @@ func (g *Graph) connect(log *edgeLog) {
 		g.predStart[i+1] += g.predStart[i]
 	}
 	// A counting sort by From keeps the order by To; each pass shifts the starts to the ends, and they are shifted back.
-	g.edges = make([]Edge, log.len)
-	for b, block := range log.blocks {
-		for k := range block {
-			e := &block[k]
-			g.edges[g.succStart[e.From]] = *e
-			g.succStart[e.From]++
+	g.edges = make([]Edge, total)
+	for _, log := range logs {
+		for b, block := range log.blocks {
+			for k := range block {
+				e := &block[k]
+				g.edges[g.succStart[e.From]] = *e
+				g.succStart[e.From]++
+			}
+			log.blocks[b] = nil
 		}
-		log.blocks[b] = nil
 	}
 	copy(g.succStart[1:], g.succStart[:n])
 	g.succStart[0] = 0

@@ -89,7 +89,7 @@ func (g *Graph) findCycle(open []int32) []NodeID {
 					cycle = append(cycle, i)
 				}
 				slices.Reverse(cycle)
-				return cycle
+				return slices.DeleteFunc(cycle, g.IsJoin)
 			}
 			if _, seen := from[next]; !seen && component[next] == component[first] {
 				from[next] = i

@@ -103,7 +103,7 @@ func TestComponentsAgree(t *testing.T) {
 			}
 		}
 		var h hazards
-		h.derive(&b.pipeline)
+		h.derive(&b.pipeline, nil)
 		g := &Graph{Pipeline: &b.pipeline}
 		g.connect(&h.log)
 		open := slices.Repeat([]int32{1}, n)

@@ -4,6 +4,7 @@ package dag
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -24,6 +25,9 @@ func (w Why) String() string { return words.Name(w, "Why", whyNames) }
 
 // Edge is a dependency: To must not start before From has finished. For After, Buffer is -1. Of several buffers with the same
 // reason it names the one declared first.
+//
+// Where many nodes and many others would all depend on each other, edges lead to and from a [Join] instead, whose id counts on from
+// those of the nodes.
 type Edge struct {
 	From, To NodeID
 	Buffer   BufferID
@@ -42,7 +46,9 @@ type Graph struct {
 	pred      []NodeID // predecessor nodes, ascending
 	predEdge  []int32  // their edges
 	topo      []NodeID
-	buffers   int // how many there were
+	joins     []Join
+	sequence  []NodeID // topo with the joins
+	buffers   int      // how many there were
 	carried   []BufferID
 	unwritten []UnwrittenRead
 	unread    []NodeID
@@ -63,7 +69,7 @@ func (g *Graph) Check() error {
 	switch {
 	case g == nil || g.Pipeline == nil:
 		return errors.New("there is no graph")
-	case len(g.succStart) != len(g.Nodes)+1 || len(g.predStart) != len(g.Nodes)+1 || len(g.topo) != len(g.Nodes) || g.buffers != len(g.Buffers):
+	case len(g.succStart) != g.Vertices()+1 || len(g.predStart) != g.Vertices()+1 || len(g.topo) != len(g.Nodes) || g.buffers != len(g.Buffers):
 		return errors.New("the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")
 	}
 	return nil
@@ -80,7 +86,42 @@ func (g *Graph) Len() int {
 	return len(g.Nodes)
 }
 
-// Edges returns every dependency, ordered by From and then To. Callers must not change it.
+// Joins returns what stands between many nodes and many others that depend on all of them; the id of the k-th is Len()+k. A graph
+// without crowded buffers has none, and then every edge leads from a node to a node.
+func (g *Graph) Joins() []Join {
+	if g == nil {
+		return nil
+	}
+	return g.joins
+}
+
+// IsJoin reports whether an end of an edge is a join, not a node.
+func (g *Graph) IsJoin(i NodeID) bool { return int(i) >= g.Len() }
+
+// Vertices returns the number of nodes and joins.
+func (g *Graph) Vertices() int { return g.Len() + len(g.Joins()) }
+
+// NameOf returns the name of a node, or what to call a join: "join 3".
+func (g *Graph) NameOf(i NodeID) string {
+	if g.IsJoin(i) {
+		return JoinName(int(i) - g.Len())
+	}
+	return g.Nodes[i].Name
+}
+
+// JoinName is what to call the k-th join.
+func JoinName(k int) string { return "join " + strconv.Itoa(k) }
+
+// DependenciesText counts the edges and the joins that they go through: "3 dependencies".
+func (g *Graph) DependenciesText() string {
+	text := words.Count(len(g.Edges()), "dependency", "dependencies")
+	if joins := len(g.Joins()); joins > 0 {
+		text += " through " + words.Count(joins, "join", "joins")
+	}
+	return text
+}
+
+// Edges returns every dependency, ordered by From and then To. Callers must not change it. An end may be a [Join].
 func (g *Graph) Edges() []Edge {
 	if g == nil {
 		return nil
@@ -88,7 +129,7 @@ func (g *Graph) Edges() []Edge {
 	return g.edges
 }
 
-// OutEdges returns the dependencies that start at node i, by To.
+// OutEdges returns the dependencies that start at node or join i, by To.
 func (g *Graph) OutEdges(i NodeID) []Edge {
 	if !g.has(i) {
 		return nil
@@ -96,7 +137,7 @@ func (g *Graph) OutEdges(i NodeID) []Edge {
 	return g.edges[g.succStart[i]:g.succStart[i+1]]
 }
 
-// Succs returns the nodes that depend on node i, ascending.
+// Succs returns the nodes and joins that depend on node or join i, ascending.
 func (g *Graph) Succs(i NodeID) []NodeID {
 	if !g.has(i) {
 		return nil
@@ -104,7 +145,7 @@ func (g *Graph) Succs(i NodeID) []NodeID {
 	return g.succ[g.succStart[i]:g.succStart[i+1]]
 }
 
-// Preds returns the nodes that node i depends on, ascending.
+// Preds returns the nodes and joins that node or join i depends on, ascending.
 func (g *Graph) Preds(i NodeID) []NodeID {
 	if !g.has(i) {
 		return nil
@@ -112,7 +153,7 @@ func (g *Graph) Preds(i NodeID) []NodeID {
 	return g.pred[g.predStart[i]:g.predStart[i+1]]
 }
 
-// Successors returns Succs of every node in one piece: those of node i are succ[start[i]:start[i+1]]. Callers must not change it.
+// Successors returns Succs of every node and join in one piece: those of node i are succ[start[i]:start[i+1]]. Callers must not change it.
 func (g *Graph) Successors() (start []int32, succ []NodeID) {
 	if g == nil {
 		return nil, nil
@@ -120,7 +161,7 @@ func (g *Graph) Successors() (start []int32, succ []NodeID) {
 	return g.succStart, g.succ
 }
 
-// Predecessors returns Preds of every node in one piece: those of node i are pred[start[i]:start[i+1]]. Callers must not change it.
+// Predecessors returns Preds of every node and join in one piece: those of node i are pred[start[i]:start[i+1]]. Callers must not change it.
 func (g *Graph) Predecessors() (start []int32, pred []NodeID) {
 	if g == nil {
 		return nil, nil
@@ -128,7 +169,7 @@ func (g *Graph) Predecessors() (start []int32, pred []NodeID) {
 	return g.predStart, g.pred
 }
 
-// PredEdges returns the indices into Edges of the dependencies that end at node i, parallel to Preds.
+// PredEdges returns the indices into Edges of the dependencies that end at node or join i, parallel to Preds.
 func (g *Graph) PredEdges(i NodeID) []int32 {
 	if !g.has(i) {
 		return nil
@@ -157,4 +198,12 @@ func (g *Graph) Topological() []NodeID {
 		return nil
 	}
 	return g.topo
+}
+
+// Sequence returns the same with every join, each after all that lead to it and before all that depend on it.
+func (g *Graph) Sequence() []NodeID {
+	if g == nil {
+		return nil
+	}
+	return g.sequence
 }

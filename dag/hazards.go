@@ -20,7 +20,9 @@ type hazards struct {
 	sweep    sweep
 
 	log    edgeLog
-	last   []int32 // by node: 1 + the index in log of the latest edge from it
+	last   []int32 // by node or join: 1 + the index in log of the latest edge from it
+	joins  joinLog
+	excess int64   // visits to writers and readers beyond what is usual for that many accesses
 	node   int32   // being walked
 	first  int32   // index in log of its first edge
 	buffer int32   // the access being walked
@@ -49,17 +51,18 @@ type bufferState struct {
 	cell      int32 // index of its first cell; -1: never accessed
 	cuts      int32 // index of its cuts, -1: it has one cell
 	varied    bool  // accesses differ in range
+	joined    bool  // its dependencies go through joins
 	readFirst bool  // some byte was read that nothing had written
 	carried   bool  // some such byte was written later
 }
 
 // survey decides for each buffer how it is kept track of: buffers that are always accessed as a whole, and those whose slices
 // never overlap in part, need no tree.
-func (h *hazards) survey() {
+func (h *hazards) survey(joined []bool) {
 	p := h.pipeline
 	h.buffers = make([]bufferState, len(p.Buffers))
 	for k := range h.buffers {
-		h.buffers[k] = bufferState{lastWrite: -1, ledger: -1, cell: -1, cuts: -1}
+		h.buffers[k] = bufferState{lastWrite: -1, ledger: -1, cell: -1, cuts: -1, joined: k < len(joined) && joined[k]}
 	}
 	varied := 0
 	for i := range p.Nodes {
@@ -111,6 +114,9 @@ func (h *hazards) survey() {
 		case b.cuts >= 0 && overlap[b.cuts]:
 			b.ledger = int32(len(h.ledgers))
 			h.ledgers = append(h.ledgers, newLedger(h.cuts[b.cuts]))
+			if b.joined {
+				h.ledgers[b.ledger].join()
+			}
 		case b.cuts >= 0:
 			b.cell = total
 			total += h.cuts[b.cuts].cells()
@@ -135,11 +141,11 @@ func (h *hazards) eachVaried(visit func(cuts int32, a *Access)) {
 	}
 }
 
-// derive walks the nodes and leaves their edges, explicit ones included, in h.log. It returns the first node that names itself
-// in its After, or -1.
-func (h *hazards) derive(p *Pipeline) (selfish int32) {
+// derive walks the nodes and leaves their edges, explicit ones included, in h.log and h.joins. The dependencies of the given buffers
+// go through joins from the start. It returns the first node that names itself in its After, or -1.
+func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) {
 	h.pipeline = p
-	h.survey()
+	h.survey(joined)
 	h.sweep.lists, h.sweep.visitor = &h.readers, h
 	h.last = make([]int32, len(p.Nodes))
 	h.used = make([]bool, len(p.Nodes))
@@ -164,9 +170,12 @@ func (h *hazards) derive(p *Pipeline) (selfish int32) {
 				selfish = int32(from)
 			}
 		}
+		if h.log.len > mostEdges-h.joins.edges.len {
+			return selfish, h.tooManyEdges()
+		}
 	}
 	h.lastWriters()
-	return selfish
+	return selfish, nil
 }
 
 // lastWriters marks the nodes whose values are in a buffer at the end that is of use after the replay: to the host, to the next
@@ -216,7 +225,13 @@ func (h *hazards) reads(a *Access) {
 	// a writer its edge says RAW already, which is stronger than the WAW that the write finds.
 	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
 	if c == nil {
-		h.writers(readsFrom, lo, hi)
+		h.inside.accesses++
+		// What reads and writes leaves one writer where there were many, so that these are not visited again.
+		if h.inside.joins != nil && a.Mode&Write == 0 {
+			h.readsJoined(lo, hi)
+		} else {
+			h.writers(readsFrom, lo, hi)
+		}
 		if a.Mode&Write != 0 && b.readFirst && !b.carried {
 			h.writers(carries, lo, hi)
 		}
@@ -256,7 +271,11 @@ func (h *hazards) writes(a *Access) {
 		if asking {
 			h.writers(carries, covered, hi)
 		}
+		h.inside.accesses++
 		h.inside.writers.set(lo, hi, h.node)
+		if h.inside.joins != nil {
+			h.inside.joins.forget(lo, hi)
+		}
 		return
 	}
 	if c.readers != 0 {
@@ -290,6 +309,7 @@ func (h *hazards) writers(q question, lo, hi int32) {
 		}
 		switch q {
 		case readsFrom:
+			h.visit(1)
 			if r.writer == nobody {
 				h.unwrittenRead(l.bounds[first], l.bounds[end])
 			} else {
@@ -311,6 +331,7 @@ func (h *hazards) writers(q question, lo, hi int32) {
 
 // read is what a sweep calls.
 func (h *hazards) read(lo, hi, reader int32) {
+	h.visit(1)
 	if reader != h.node {
 		first, end := h.inside.bytes(lo, hi)
 		h.edge(reader, WAR, first, end)
@@ -336,7 +357,7 @@ func (h *hazards) unwrittenRead(lo, hi int64) {
 // edge notes a hazard between an earlier node and this one. Of a pair's hazards the strongest reason stays, then the buffer
 // declared first, with the hull of its bytes.
 func (h *hazards) edge(from int32, why Why, lo, hi int64) {
-	if why == RAW {
+	if why == RAW && from < int32(len(h.used)) {
 		h.used[from] = true
 	}
 	e := h.between(from)

@@ -162,7 +162,8 @@ func reachable(n int, edges []Edge) []uint64 {
 func checkHazards(t require.TestingT, b *Builder) {
 	want, conflict, carried, unwritten, used := bruteForce(&b.pipeline)
 	var h hazards
-	h.derive(&b.pipeline)
+	_, err := h.derive(&b.pipeline, nil)
+	require.NoError(t, err)
 	require.Equal(t, used, h.used)
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -198,7 +199,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 // checkAdjacency holds the four views of the edges against each other.
 func checkAdjacency(t require.TestingT, g *Graph) {
 	in, out := 0, 0
-	for i := range NodeID(g.Len()) {
+	for i := range NodeID(g.Vertices()) {
 		for k, e := range g.OutEdges(i) {
 			require.Equal(t, i, e.From)
 			require.Equal(t, e.To, g.Succs(i)[k])
@@ -214,8 +215,8 @@ func checkAdjacency(t require.TestingT, g *Graph) {
 	}
 	require.Equal(t, len(g.Edges()), in)
 	require.Equal(t, len(g.Edges()), out)
-	place := make([]int, g.Len())
-	for k, i := range g.Topological() {
+	place := make([]int, g.Vertices())
+	for k, i := range g.Sequence() {
 		place[i] = k + 1
 	}
 	for _, e := range g.Edges() {

@@ -50,8 +50,12 @@ type cell struct {
 	readers int32
 }
 
-// visitor is told what a sweep finds: that a node has read cells [lo, hi) since they were written.
-type visitor interface{ read(lo, hi, reader int32) }
+// visitor is told what a sweep finds: that a node has read cells [lo, hi) since they were written, and that a list of readers of
+// these cells is about to be copied, for which it may return a shorter one.
+type visitor interface {
+	read(lo, hi, reader int32)
+	copies(lo, hi, head int32) int32
+}
 
 // ledger keeps the state of a buffer whose accesses overlap in part: its last writers as runs, and the readers since in a
 // segment tree over its cells. A reader in a tree node's list has read all cells below. So a whole-buffer read touches one
@@ -64,6 +68,9 @@ type ledger struct {
 	tree    []treeNode // tree[1] is the root; the children of i are 2*i and 2*i+1
 	listed  [32]int32  // by depth: how many tree nodes have readers of their own
 	depths  uint32     // bit by depth: there are some
+
+	accesses, visits int64       // so far: of the buffer, and of writers and readers for their sake
+	joins            *blockJoins // nil while dependencies are edges from node to node
 }
 
 // treeNode is the head of its list of readers, shifted by one, with the bit below set if a child is not zero.
@@ -195,13 +202,16 @@ func (s *sweep) split(lo, hi int32) {
 }
 
 // pushDown moves the readers of a tree node to its children. Every reader here has read cells that are being written, so the
-// copy costs no more than the edges it leads to.
+// copy costs no more than the edges it leads to; where these would be too many, the visitor shortens the list.
 func (s *sweep) pushDown(i int32) {
 	l := s.ledger
 	head := l.tree[i].readers()
 	if head == 0 {
 		return
 	}
+	height := bits.Len32(uint32(l.size)) - bits.Len32(uint32(i))
+	first := i<<height - l.size
+	head = s.visitor.copies(first, first+1<<height, head)
 	left, right := l.tree[2*i].readers(), l.tree[2*i+1].readers()
 	for k := head; k != 0; k = s.lists.entries[k].next {
 		left = s.lists.push(left, s.lists.entries[k].node)

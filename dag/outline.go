@@ -51,7 +51,7 @@ func (g *Graph) Outline() *Outline {
 }
 
 func (g *Graph) outlineEdge(e Edge) OutlineEdge {
-	return OutlineEdge{g.Nodes[e.From].Name, g.Nodes[e.To].Name, g.EdgeText(e), e.Lo, e.Hi}
+	return OutlineEdge{g.NameOf(e.From), g.NameOf(e.To), g.EdgeText(e), e.Lo, e.Hi}
 }
 
 // DifferenceFrom names the first thing in which the graph differs from an outline, in the graph's order, as a sentence about

@@ -148,7 +148,13 @@ func (p *parser) parse(source []byte) *Graph {
 		if errors.As(err, &cycle) {
 			pos = cycle.Pos
 		}
-		p.mistake(pos, "", "%s", err)
+		hint := ""
+		var limit *EdgeLimitError
+		if errors.As(err, &limit) {
+			pos, hint = limit.Pos, limit.hint
+			err = errors.New(limit.problem)
+		}
+		p.mistake(pos, hint, "%s", err)
 		return nil
 	}
 	p.warn(graph)

@@ -4,7 +4,7 @@ package dag
 
 // sort fills g.topo. It is needed only where some after: points to a later node.
 func (g *Graph) sort() error {
-	n := NodeID(len(g.Nodes))
+	n := NodeID(g.Vertices())
 	waiting := make([]int32, n)
 	var ready nodeHeap
 	for i := range n {
@@ -12,13 +12,25 @@ func (g *Graph) sort() error {
 			ready.push(i)
 		}
 	}
-	g.topo = make([]NodeID, 0, n)
+	g.topo = make([]NodeID, 0, len(g.Nodes))
+	g.sequence = make([]NodeID, 0, n)
+	joins := make([]NodeID, 0, 1) // that are ready
 	for len(ready) > 0 {
 		i := ready.pop()
 		g.topo = append(g.topo, i)
-		for _, next := range g.Succs(i) {
-			if waiting[next]--; waiting[next] == 0 {
-				ready.push(next)
+		for joins = append(joins, i); len(joins) > 0; {
+			i := joins[len(joins)-1]
+			joins = joins[:len(joins)-1]
+			g.sequence = append(g.sequence, i)
+			for _, next := range g.Succs(i) {
+				if waiting[next]--; waiting[next] > 0 {
+					continue
+				}
+				if g.IsJoin(next) {
+					joins = append(joins, next)
+				} else {
+					ready.push(next)
+				}
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func onLine(pos Pos) string {
 // orderedByAfter marks the nodes that after: orders and no data does.
 func (g *Graph) orderedByAfter() []bool {
 	const declared, data = 1, 2
-	ordered := make([]uint8, len(g.Nodes))
+	ordered := make([]uint8, g.Vertices())
 	for _, e := range g.Edges() {
 		by := uint8(data)
 		if e.Why == After {
@@ -51,8 +51,8 @@ func (g *Graph) orderedByAfter() []bool {
 		ordered[e.From] |= by
 		ordered[e.To] |= by
 	}
-	only := make([]bool, len(ordered))
-	for i := range ordered {
+	only := make([]bool, len(g.Nodes))
+	for i := range only {
 		only[i] = ordered[i] == declared
 	}
 	return only

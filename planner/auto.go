@@ -65,7 +65,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 	for _, c := range tried {
 		var plan *Plan
 		plan, err = r.planWith(c)
-		if errors.Is(err, place.ErrTooManyStreams) {
+		if errors.Is(err, place.ErrTooManyStreams) || errors.Is(err, place.ErrGraphTooLarge) {
 			continue
 		}
 		if err != nil {

@@ -71,7 +71,7 @@ func TestExplainOfLaterRecord(t *testing.T) {
 	}
 	list, err := Explain(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []Enforcement{{Edge: 0, How: ByWait, Waits: []WaitLink{{Op: 3, Stream: 1, Event: 0, Node: 1, On: 0, Held: 2}}}}, list)
+	require.Equal(t, []Enforcement{{Edge: 0, From: 0, To: 2, How: ByWait, Waits: []WaitLink{{Op: 3, Stream: 1, Event: 0, Node: 1, On: 0, Held: 2}}}}, list)
 	require.Equal(t, `stream 1 waits on event 0, recorded after "b", which follows "a" on stream 0`, list[0].Text(g))
 }
 

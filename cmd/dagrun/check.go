@@ -73,6 +73,7 @@ type checked struct {
 	Unfit    []unfit              `json:"does_not_fit"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
+	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
 }
 
 // unfit is a device that has less memory than the plan needs.
@@ -200,7 +201,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		return nil, err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations)}
+		Carried: []string{}, Access: kernelAccesses(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -226,7 +227,11 @@ func (a *app) printChecked(r *checked) {
 		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
 	if r.MoreRace > 0 {
-		fmt.Fprintf(a.stdout, "and %d more of %d races\n", r.MoreRace, r.MoreRace+len(r.Races))
+		atLeast := ""
+		if r.Partial {
+			atLeast = "at least "
+		}
+		fmt.Fprintf(a.stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
 	}
 	for _, u := range r.Unfit {
 		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),

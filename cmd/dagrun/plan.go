@@ -123,7 +123,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 	for i := range enforcements {
 		e := &enforcements[i]
 		edge := g.Edges()[e.Edge]
-		from, to, why, text := g.Nodes[edge.From].Name, g.Nodes[edge.To].Name, g.EdgeText(edge), e.Text(g)
+		from, to, why, text := g.Nodes[e.From].Name, g.Nodes[e.To].Name, g.EdgeText(edge), e.Text(g)
 		table.row(from, to, why, text)
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}

@@ -105,7 +105,7 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Nod
 }
 
 // Directed returns the graph as one of github.com/dominikbraun/graph: its vertices are the nodes by name, with their id as
-// weight; its edges have the dag.Edge as data and why it is there as the attribute "why".
+// weight; so is each dag.Join, as a task without work; its edges have the dag.Edge as data and why it is there as the attribute "why".
 func Directed(g *dag.Graph) (graph.Graph[string, dag.Node], error) {
 	if g == nil || g.Pipeline == nil {
 		return nil, errors.New("there is no graph")
@@ -116,10 +116,16 @@ func Directed(g *dag.Graph) (graph.Graph[string, dag.Node], error) {
 			return nil, fmt.Errorf("node %q: %w", g.Nodes[i].Name, err)
 		}
 	}
+	for k := range g.Joins() {
+		id := dag.NodeID(g.Len() + k)
+		if err := d.AddVertex(dag.Node{Name: g.NameOf(id), Kind: dag.Task}, graph.VertexWeight(int(id))); err != nil {
+			return nil, fmt.Errorf("%s, which no node may be called: %w", g.NameOf(id), err)
+		}
+	}
 	for _, e := range g.Edges() {
-		err := d.AddEdge(g.Nodes[e.From].Name, g.Nodes[e.To].Name, graph.EdgeData(e), graph.EdgeAttribute("why", g.EdgeText(e)))
+		err := d.AddEdge(g.NameOf(e.From), g.NameOf(e.To), graph.EdgeData(e), graph.EdgeAttribute("why", g.EdgeText(e)))
 		if err != nil {
-			return nil, fmt.Errorf("edge from %q to %q: %w", g.Nodes[e.From].Name, g.Nodes[e.To].Name, err)
+			return nil, fmt.Errorf("edge from %q to %q: %w", g.NameOf(e.From), g.NameOf(e.To), err)
 		}
 	}
 	return d, nil

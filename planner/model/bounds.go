@@ -4,6 +4,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/shop"
@@ -75,29 +76,41 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	}
 	// A node starts no earlier than head: after its predecessors, and after the host has submitted it and a chain of them. The run
 	// goes on for at least tail after its end.
-	head, tail := make([]float64, n), make([]float64, n)
-	depth := make([]int32, n)
-	order := g.Topological()
+	order := g.Sequence()
 	preds := g.Preds
 	if g.Sync == dag.SyncExplicit {
+		order = g.Topological()
 		preds = func(i dag.NodeID) []dag.NodeID { return g.Nodes[i].After }
 	}
+	joined := len(order) > n
+	vertices := len(order)
+	head, tail := make([]float64, vertices), make([]float64, vertices)
+	depth := make([]int32, vertices)
 	var b Bound
 	for _, i := range order {
 		for _, q := range preds(i) {
+			if g.IsJoin(q) { // takes no time, and is no step of a chain
+				head[i], depth[i] = max(head[i], head[q]), max(depth[i], depth[q])
+				continue
+			}
 			head[i] = max(head[i], head[q]+durations[q]+gap)
 			depth[i] = max(depth[i], depth[q]+1)
 		}
-		head[i] = max(head[i], float64(depth[i]+1)*launch)
-		b.CriticalPathUS = max(b.CriticalPathUS, head[i]+durations[i])
+		if !g.IsJoin(i) {
+			head[i] = max(head[i], float64(depth[i]+1)*launch)
+			b.CriticalPathUS = max(b.CriticalPathUS, head[i]+durations[i])
+		}
 	}
 	shortest := math.Inf(1)
-	for k := n - 1; k >= 0; k-- {
-		i := order[k]
-		for _, q := range preds(i) {
-			tail[q] = max(tail[q], gap+durations[i]+tail[i])
+	for _, i := range slices.Backward(order) {
+		rest := tail[i]
+		if !g.IsJoin(i) {
+			shortest = min(shortest, durations[i]+tail[i])
+			rest = gap + durations[i] + tail[i]
 		}
-		shortest = min(shortest, durations[i]+tail[i])
+		for _, q := range preds(i) {
+			tail[q] = max(tail[q], rest)
+		}
 	}
 	b.HostUS = float64(float64(n)*launch) + shortest
 
@@ -154,6 +167,9 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 		// Each stream has a gap between two nodes, so there are at least this many gaps in all streams.
 		gaps := float64(float64(max(0, l.nodes-count[d])) * gap)
 		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count[d])+l.tail)
+	}
+	if joined {
+		return b
 	}
 	b.boundEngines(g, m, durations, preds, shop.Ways{Head: head, Tail: tail}, count)
 	return b

@@ -41,15 +41,21 @@ type link struct {
 
 func newLayers(g *dag.Graph, limit int) *layers {
 	l := &layers{g: g, box: leastNode}
-	level := make([]int32, g.Len())
-	for _, i := range g.Topological() {
+	level := make([]int32, g.Vertices())
+	for _, i := range g.Sequence() {
 		for _, q := range g.Preds(i) {
-			level[i] = max(level[i], level[q]+1)
+			step := int32(1)
+			if g.IsJoin(q) {
+				step = 0 // it is on the level of the nodes after it
+			}
+			level[i] = max(level[i], level[q]+step)
 		}
-		l.columns = max(l.columns, int(level[i])+1)
+		if !g.IsJoin(i) {
+			l.columns = max(l.columns, int(level[i])+1)
+		}
 	}
 	columns := make([][]int32, l.columns)
-	for i, c := range level {
+	for i, c := range level[:g.Len()] {
 		columns[c] = append(columns[c], int32(i))
 	}
 	l.blocks = gather(g, columns, max(1, limit/layerLimit))
@@ -73,10 +79,9 @@ func newLayers(g *dag.Graph, limit int) *layers {
 func (l *layers) connect(of []int32) {
 	type pair struct{ from, to int32 }
 	at := map[pair]int{}
-	for e, edge := range l.g.Edges() {
-		p := pair{of[edge.From], of[edge.To]}
+	add := func(p pair, e int) {
 		if p.from == p.to {
-			continue
+			return
 		}
 		k, ok := at[p]
 		if !ok {
@@ -86,6 +91,39 @@ func (l *layers) connect(of []int32) {
 		}
 		l.links[k].count++
 	}
+	before := l.blocksBefore(of)
+	for e, edge := range l.g.Edges() {
+		switch {
+		case l.g.IsJoin(edge.To):
+		case l.g.IsJoin(edge.From):
+			for _, from := range before[int(edge.From)-l.g.Len()] {
+				add(pair{from, of[edge.To]}, e)
+			}
+		default:
+			add(pair{of[edge.From], of[edge.To]}, e)
+		}
+	}
+}
+
+// blocksBefore returns the blocks with nodes that lead to each join. A join has no box of its own: arrows lead past it.
+func (l *layers) blocksBefore(of []int32) [][]int32 {
+	before := make([][]int32, len(l.g.Joins()))
+	for _, i := range l.g.Sequence() {
+		if !l.g.IsJoin(i) {
+			continue
+		}
+		var blocks []int32
+		for _, q := range l.g.Preds(i) {
+			if l.g.IsJoin(q) {
+				blocks = append(blocks, before[int(q)-l.g.Len()]...)
+			} else {
+				blocks = append(blocks, of[q])
+			}
+		}
+		slices.Sort(blocks)
+		before[int(i)-l.g.Len()] = slices.Compact(blocks)
+	}
+	return before
 }
 
 // order puts each block near the middle of the blocks that it depends on, so that few arrows cross.
@@ -127,7 +165,7 @@ func (l *layers) order() {
 }
 
 func (l *layers) title() string {
-	return l.g.Name + ": as declared, " + words.Count(l.g.Len(), "node", "nodes") + ", " + words.Count(len(l.g.Edges()), "dependency", "dependencies")
+	return l.g.Name + ": as declared, " + words.Count(l.g.Len(), "node", "nodes") + ", " + l.g.DependenciesText()
 }
 
 func (l *layers) width() float64 {
@@ -167,7 +205,7 @@ func (l *layers) arrow(k *svgWriter, a *link) {
 	x1, y1 := from.x+from.w, l.tops[a.from]+boxHeight/2
 	x2, y2 := to.x, l.tops[a.to]+boxHeight/2
 	edge := &l.g.Edges()[a.edge]
-	title := fmt.Sprintf("%s -> %s: %s", l.g.Nodes[edge.From].Name, l.g.Nodes[edge.To].Name, l.g.EdgeText(*edge))
+	title := fmt.Sprintf("%s -> %s: %s", l.g.NameOf(edge.From), l.g.NameOf(edge.To), l.g.EdgeText(*edge))
 	if a.count > 1 {
 		title = fmt.Sprintf("%d dependencies, the first: %s", a.count, title)
 	}

@@ -37,19 +37,29 @@ const mermaidClasses = `  classDef compute fill:#ffe3bd,stroke:#5b6570,color:#1b
   classDef host fill:#f9d7e3,stroke:#5b6570,color:#1b1f24
 `
 
-// WriteGraphMermaid writes a graph as it was declared: every dependency with its reason.
+// WriteGraphMermaid writes a graph as it was declared: every dependency with its reason, joins as
+// circles.
 func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
 	out := bufio.NewWriter(w)
 	out.WriteString("flowchart LR\n" + mermaidClasses)
 	for i := range g.Nodes {
 		mermaidNode(out, "  ", g, int32(i), "")
 	}
+	id := func(i dag.NodeID) string {
+		if g.IsJoin(i) {
+			return fmt.Sprintf("j%d", int(i)-g.Len())
+		}
+		return fmt.Sprintf("n%d", i)
+	}
+	for k := range g.Joins() {
+		fmt.Fprintf(out, "  %s(( ))\n", id(dag.NodeID(g.Len()+k)))
+	}
 	for _, e := range g.Edges() {
 		arrow := "-->"
 		if e.Buffer < 0 {
 			arrow = "-.->"
 		}
-		fmt.Fprintf(out, "  n%d %s|\"%s\"| n%d\n", e.From, arrow, mermaidText(g.EdgeText(e)), e.To)
+		fmt.Fprintf(out, "  %s %s|\"%s\"| %s\n", id(e.From), arrow, mermaidText(g.EdgeText(e)), id(e.To))
 	}
 	return out.Flush()
 }

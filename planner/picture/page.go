@@ -4,11 +4,13 @@ package picture
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -250,16 +252,21 @@ func (s *Schedule) pageEdges(d *pageData) {
 	number := map[string]int32{}
 	edges := s.graph.Edges()
 	d.Edges.Start = append(d.Edges.Start, 0)
+	// By later node; of those that a join stands for, the last on each stream.
+	before := slices.Clone(s.enforced)
+	slices.SortStableFunc(before, func(a, b planner.Enforcement) int {
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
+	})
 	for i := range int32(s.graph.Len()) {
-		for _, e := range s.graph.PredEdges(dag.NodeID(i)) {
-			text := clean(s.graph.EdgeText(edges[e]))
+		for ; len(before) > 0 && before[0].To == dag.NodeID(i); before = before[1:] {
+			text := clean(s.graph.EdgeText(edges[before[0].Edge]))
 			k, ok := number[text]
 			if !ok {
 				k = int32(len(d.Texts))
 				number[text] = k
 				d.Texts = append(d.Texts, text)
 			}
-			d.Edges.From = append(d.Edges.From, int32(edges[e].From))
+			d.Edges.From = append(d.Edges.From, int32(before[0].From))
 			d.Edges.Text = append(d.Edges.Text, k)
 		}
 		d.Edges.Start = append(d.Edges.Start, int32(len(d.Edges.From)))

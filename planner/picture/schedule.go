@@ -21,6 +21,7 @@ type Schedule struct {
 	critical []bool       // by node
 	level    []int32      // by node: how many launches are ordered before it, one after the other
 	waits    []wait       // in submission order
+	enforced []planner.Enforcement
 	deepest  int32
 }
 
@@ -47,6 +48,7 @@ func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) 
 		s.critical[i] = true
 	}
 	s.walk(enforced)
+	s.enforced = enforced
 	return s, nil
 }
 

@@ -193,6 +193,26 @@ func (d *planDecoder) node() int32 {
 	return i
 }
 
+// end reads what an edge leads from or to: the name of a node or the number of a join.
+func (d *planDecoder) end() dag.NodeID {
+	if !isJoin(&d.Reader) {
+		return dag.NodeID(d.node())
+	}
+	at := d.At
+	join := d.Int(0, math.MaxInt32)
+	if d.Err == nil && join >= int64(len(d.g.Joins())) {
+		d.misfit(at, "this graph has no join %d", join)
+		return -1
+	}
+	return dag.NodeID(int64(d.g.Len()) + join)
+}
+
+// isJoin reports whether an end of an edge follows that is a join.
+func isJoin(r *jsontext.Reader) bool {
+	c := r.Peek()
+	return c >= '0' && c <= '9'
+}
+
 func (d *planDecoder) stream(index int) {
 	s := Stream{Ops: []Op{}}
 	d.Object(streamKeys, 0, func(key int) {
@@ -275,9 +295,9 @@ func (d *planDecoder) edges() {
 		d.Object(edgeKeys, 1, func(key int) {
 			switch edgeKeys[key] {
 			case "from":
-				e.From = dag.NodeID(d.node())
+				e.From = d.end()
 			case "to":
-				e.To = dag.NodeID(d.node())
+				e.To = d.end()
 			case "why":
 				why = d.Text()
 			case "bytes":
@@ -317,7 +337,7 @@ func (d *planDecoder) edges() {
 }
 
 func (d *planDecoder) edgeText(e *dag.Edge, why string) string {
-	return fmt.Sprintf("%q -> %q (%s)", d.g.Nodes[e.From].Name, d.g.Nodes[e.To].Name, jsontext.Clip(why))
+	return fmt.Sprintf("%q -> %q (%s)", d.g.NameOf(e.From), d.g.NameOf(e.To), jsontext.Clip(why))
 }
 
 func (d *planDecoder) memory(int) {
@@ -553,9 +573,9 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 				r.Object(edgeKeys, 1, func(key int) {
 					switch edgeKeys[key] {
 					case "from":
-						e.From = r.Text()
+						e.From = outlineEnd(r)
 					case "to":
-						e.To = r.Text()
+						e.To = outlineEnd(r)
 					case "why":
 						e.Why = r.Text()
 					default:
@@ -619,4 +639,12 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r.Path = []jsontext.Step{{Key: "graph"}}
 	r.FailAt(at, ErrOtherGraph, "the plan was made for another graph: %s", difference)
 	return r.Err
+}
+
+// outlineEnd reads what an edge leads from or to, as [dag.Graph.NameOf] calls it.
+func outlineEnd(r *jsontext.Reader) string {
+	if isJoin(r) {
+		return dag.JoinName(int(r.Int(0, math.MaxInt32)))
+	}
+	return r.Text()
 }

@@ -15,7 +15,7 @@ import (
 // WriteGraphDOT writes a graph as it was declared: its nodes, coloured by engine, and every dependency with its reason.
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
-	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Count(g.Len(), "node", "nodes"), words.Count(len(g.Edges()), "dependency", "dependencies")))
+	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Count(g.Len(), "node", "nodes"), g.DependenciesText()))
 	for i := range g.Nodes {
 		d.node("  ", int32(i), colour(int(EngineOf(g, dag.NodeID(i))), light))
 	}
@@ -147,14 +147,22 @@ func (d *dotWriter) op(stream, i int, op *Op) {
 	}
 }
 
+// edges draws dependencies, and joins as points.
 func (d *dotWriter) edges() {
+	for k := range d.g.Joins() {
+		d.WriteString("  ")
+		d.id('j', k)
+		d.WriteString(" [shape=point, width=0.08, tooltip=")
+		d.label(dag.JoinName(k))
+		d.WriteString("];\n")
+	}
 	edges := d.g.Edges()
 	for k := range edges {
 		e := &edges[k]
 		d.WriteString("  ")
-		d.id('n', int(e.From))
+		d.end(e.From)
 		d.WriteString(" -> ")
-		d.id('n', int(e.To))
+		d.end(e.To)
 		d.WriteString(" [label=")
 		d.label(d.g.EdgeText(*e))
 		d.WriteString(", color=\"#555555\"")
@@ -163,6 +171,14 @@ func (d *dotWriter) edges() {
 		}
 		d.WriteString("];\n")
 	}
+}
+
+func (d *dotWriter) end(i dag.NodeID) {
+	if d.g.IsJoin(i) {
+		d.id('j', int(i)-d.g.Len())
+		return
+	}
+	d.id('n', int(i))
 }
 
 // waits draws an edge to each wait from the record it waits for: the last one of its event submitted before it.

@@ -307,9 +307,9 @@ func (e *planEncoder) op(op *Op) {
 
 func (e *planEncoder) edge(edge *dag.Edge) {
 	e.WriteString(`{"from": `)
-	e.node(int32(edge.From))
+	e.end(edge.From)
 	e.WriteString(`, "to": `)
-	e.node(int32(edge.To))
+	e.end(edge.To)
 	e.WriteString(`, "why": `)
 	e.string(e.g.EdgeText(*edge))
 	if edge.Buffer >= 0 {
@@ -393,6 +393,15 @@ func (e *planEncoder) key(name string) {
 }
 
 func (e *planEncoder) node(i int32) { e.Write(e.quoted[e.names[i]:e.names[i+1]]) }
+
+// end writes what an edge leads from or to: the name of a node or the number of a join.
+func (e *planEncoder) end(i dag.NodeID) {
+	if e.g.IsJoin(i) {
+		e.int(int64(i) - int64(e.g.Len()))
+		return
+	}
+	e.node(int32(i))
+}
 
 func (e *planEncoder) string(s string) {
 	e.scratch = jsontext.AppendString(e.scratch[:0], s)

@@ -200,8 +200,18 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	best := int32(-1)
 	preds, edges := r.g.Preds(node), r.g.PredEdges(node)
 	for k, q := range preds {
+		if r.g.IsJoin(q) {
+			continue
+		}
 		if r.stream[q] == r.stream[waited] && r.place[q] <= r.place[waited] && (best < 0 || r.place[q] > r.place[best]) {
 			best, edge = int32(q), edges[k]
+		}
+	}
+	if dag.NodeID(best) != waited {
+		for k, q := range preds {
+			if r.g.IsJoin(q) && r.touches(waited, &r.g.Edges()[edges[k]]) {
+				return edges[k], true
+			}
 		}
 	}
 	if best >= 0 {
@@ -209,7 +219,7 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	}
 	first := int32(-1)
 	for _, to := range r.g.Succs(waited) {
-		if r.stream[to] == stream && r.place[to] > op && (first < 0 || r.place[to] < r.place[first]) {
+		if !r.g.IsJoin(to) && r.stream[to] == stream && r.place[to] > op && (first < 0 || r.place[to] < r.place[first]) {
 			first = int32(to)
 		}
 	}
@@ -224,6 +234,20 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	return edge, true
 }
 
+// touches reports whether a node may be one of those that an edge from a join stands for: it accesses these bytes in the same way.
+func (r *waitReasons) touches(node dag.NodeID, e *dag.Edge) bool {
+	mode := dag.Read
+	if e.Why == dag.RAW {
+		mode = dag.Write
+	}
+	for _, a := range r.g.Accesses(node) {
+		if a.Buffer == e.Buffer && a.Mode&mode != 0 && a.Lo < e.Hi && e.Lo < a.Hi {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *waitReasons) text(stream, op int32) string {
 	waited := r.p.Streams[stream].Ops[op].Node
 	text := fmt.Sprintf("%s (stream %d)", r.g.Nodes[waited].Name, r.stream[waited])
@@ -232,7 +256,7 @@ func (r *waitReasons) text(stream, op int32) string {
 		return text
 	}
 	e := &r.g.Edges()[k]
-	if e.From != waited {
+	if e.From != waited && !r.g.IsJoin(e.From) {
 		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e), r.g.Nodes[e.From].Name)
 	}
 	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e))

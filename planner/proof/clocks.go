@@ -106,8 +106,8 @@ func raise(clock, other []int32) {
 	}
 }
 
-// forEachUnorderedEdge visits the dependencies of a graph that are not enforced, in submission order of the later node, and for one node in
-// the order of its predecessors. It stops when visit returns false.
+// forEachUnorderedEdge visits the edges between nodes of a graph that are not enforced, in submission order of the later node, and for one
+// node in the order of its predecessors. It stops when visit returns false.
 func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
 	if len(p.Streams) > source.width() {
 		forEachUnorderedEdgeOfMany(g, p, s, source, visit)
@@ -121,6 +121,9 @@ func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockS
 			return
 		}
 		for k, from := range g.Preds(dag.NodeID(node)) {
+			if g.IsJoin(from) {
+				continue
+			}
 			if before := spots[from]; clock[before.stream] < before.pos {
 				if !visit(node, k) {
 					return
@@ -146,6 +149,9 @@ func forEachUnorderedEdgeOfMany(g *dag.Graph, p *plan.Plan, s *schedule, source 
 			covered[at.stream] = max(covered[at.stream], at.pos)
 		}
 		for i, from := range g.Preds(dag.NodeID(node)) {
+			if g.IsJoin(from) {
+				continue
+			}
 			if before := s.spots[from]; covered[before.stream] < before.pos {
 				asked = append(asked, pair{int32(from), node})
 				preds = append(preds, int32(i))

@@ -94,8 +94,13 @@ type accessWalk struct {
 	carried   []bool // by buffer: such a byte is written later
 
 	clock []int32 // by stream: the last launch known to have finished before the node starts; nil: nothing is checked
-	asked []pair  // pairs that the clock does not order; nil unless they are collected
-	ask   bool
+	ask   bool    // pairs that the clock does not order are collected in asked
+	asked []pair
+	need  []int32 // by stream: the last launch that the node must come after and the clock does not show, plus 1
+	needs []int32 // the streams of these
+
+	list    bool   // pairs that are submitted in the wrong order are collected in swapped, instead of ending the walk
+	swapped []pair // the node submitted first comes last
 }
 
 // reader stands for all nodes of one stream that have read some bytes since they were written.
@@ -147,7 +152,7 @@ func (w *accessWalk) walkMany(o *order) pair {
 	if !ok {
 		direct = planAncestry(o.p, w.s)
 	}
-	w.ask = true
+	w.asks(len(o.p.Streams))
 	covered := make([]int32, len(o.p.Streams))
 	for k, node := range w.s.order {
 		for _, from := range direct.of(k) {
@@ -160,19 +165,50 @@ func (w *accessWalk) walkMany(o *order) pair {
 		for _, from := range direct.of(k) {
 			covered[w.s.spots[from].stream] = 0
 		}
+		if len(w.asked) >= mostAsked {
+			if bad := w.answer(o); bad.to >= 0 {
+				return bad
+			}
+		}
 	}
-	if bad := unordered(o.p, w.s, o.source, w.asked); len(bad) > 0 {
+	return w.answer(o)
+}
+
+// mostAsked is how many pairs are asked about at once, in 32 MiB.
+const mostAsked = 4 << 20
+
+// asks makes the walk collect what clocks do not show, for so many streams.
+func (w *accessWalk) asks(streams int) {
+	w.ask = true
+	w.need = make([]int32, streams)
+}
+
+// answer returns the first pair asked about that is not ordered, and forgets them all.
+func (w *accessWalk) answer(o *order) pair {
+	bad := unordered(o.p, w.s, o.source, w.asked)
+	if len(bad) > 0 {
 		return w.asked[bad[0]]
 	}
+	w.asked = w.asked[:0]
 	return nobody
 }
 
 // touch checks that a node comes after the nodes that touched its bytes before it, and notes that it has touched them.
 func (w *accessWalk) touch(node int32, clock []int32) pair {
 	w.clock = clock
-	if clock != nil {
+	bad := w.touchAll(node)
+	for _, stream := range w.needs {
+		w.asked = append(w.asked, pair{w.need[stream] - 1, node})
+		w.need[stream] = 0
+	}
+	w.needs = w.needs[:0]
+	return bad
+}
+
+func (w *accessWalk) touchAll(node int32) pair {
+	if w.clock != nil {
 		for _, from := range w.g.Nodes[node].After {
-			if at := w.s.spots[from]; from != dag.NodeID(node) && !w.follows(node, int32(from), at) {
+			if at := w.s.spots[from]; from != dag.NodeID(node) && !w.follows(int32(from), at) {
 				return pair{int32(from), node}
 			}
 		}
@@ -195,15 +231,23 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 	return nobody
 }
 
-// follows reports whether a node starts after the launch at a spot has finished. With ask, it collects the pair and decides later.
-func (w *accessWalk) follows(node, from int32, at spot) bool {
+// follows reports whether the node starts after the launch at a spot has finished. With ask, it notes the launch, the last of each stream,
+// and decides later.
+func (w *accessWalk) follows(from int32, at spot) bool {
 	if w.clock[at.stream] >= at.pos {
 		return true
 	}
-	if w.ask {
-		w.asked = append(w.asked, pair{from, node})
+	if !w.ask {
+		return false
 	}
-	return w.ask
+	known := w.need[at.stream]
+	if known == 0 {
+		w.needs = append(w.needs, at.stream)
+	}
+	if known == 0 || w.s.spots[known-1].pos < at.pos {
+		w.need[at.stream] = from + 1
+	}
+	return true
 }
 
 // after checks that a node comes after one that touched the same bytes before it in submission order.
@@ -211,9 +255,36 @@ func (w *accessWalk) after(node, from int32) pair {
 	switch {
 	case w.clock == nil || from == node:
 	case from > node:
-		return pair{node, from}
-	case !w.follows(node, from, w.s.spots[from]):
+		return w.wrongOrder(node, from)
+	case !w.follows(from, w.s.spots[from]):
 		return pair{from, node}
+	}
+	return nobody
+}
+
+// wrongOrder notes that a node is submitted after one that is declared later.
+func (w *accessWalk) wrongOrder(node, later int32) pair {
+	if w.list {
+		w.swapped = append(w.swapped, pair{node, later})
+		return nobody
+	}
+	return pair{node, later}
+}
+
+// afterAll checks that a node comes after all of a list.
+func (w *accessWalk) afterAll(node, list int32) pair {
+	for k := list; k > 0; k = w.readers[k-1].next {
+		e := &w.readers[k-1]
+		if w.clock != nil && e.latest > node {
+			if bad := w.wrongOrder(node, e.latest); bad.to >= 0 {
+				return bad
+			}
+		}
+		if e.node < node {
+			if bad := w.after(node, e.node); bad.to >= 0 {
+				return bad
+			}
+		}
 	}
 	return nobody
 }
@@ -221,13 +292,22 @@ func (w *accessWalk) after(node, from int32) pair {
 func (w *accessWalk) read(node int32, a *dag.Access) pair {
 	b := &w.buffers[a.Buffer]
 	for at := b.from(w, a.Lo, a.Hi); ; {
+		if at.index == 0 && b.chunks != nil {
+			if c := &b.chunks[at.chunk]; len(c.runs) > fewRuns && c.end() <= a.Hi {
+				if bad := w.readChunk(node, a.Buffer, c); bad.to >= 0 || c.end() == a.Hi {
+					return bad
+				}
+				at.chunk++
+				continue
+			}
+		}
 		r := b.at(at)
 		if r.writer < 0 {
 			w.readFirst[a.Buffer] = true
 		} else if bad := w.after(node, r.writer); bad.to >= 0 {
 			return bad
 		}
-		w.remember(r, node)
+		w.note(&r.readers, node, node)
 		if r.hi >= a.Hi {
 			return nobody
 		}
@@ -235,29 +315,61 @@ func (w *accessWalk) read(node int32, a *dag.Access) pair {
 	}
 }
 
+// readChunk is a read of a whole chunk.
+func (w *accessWalk) readChunk(node int32, buffer dag.BufferID, c *runChunk) pair {
+	if !c.known {
+		c.known, c.bare = true, false
+		for k := range c.runs {
+			if writer := c.runs[k].writer; writer >= 0 {
+				w.note(&c.writers, writer, writer)
+			} else {
+				c.bare = true
+			}
+		}
+	}
+	w.readFirst[buffer] = w.readFirst[buffer] || c.bare
+	if bad := w.afterAll(node, c.writers); bad.to >= 0 {
+		return bad
+	}
+	w.note(&c.readers, node, node)
+	return nobody
+}
+
 func (w *accessWalk) write(node int32, a *dag.Access) pair {
 	b := &w.buffers[a.Buffer]
 	first := b.from(w, a.Lo, a.Hi)
+	var readers int32 // of the chunk
 	for at := first; ; {
+		if b.chunks != nil && (at == first || at.index == 0) {
+			readers = 0
+			c := &b.chunks[at.chunk]
+			w.unknow(c)
+			switch {
+			case c.readers == 0:
+			case at.index == 0 && c.end() <= a.Hi:
+				readers = c.readers
+				if bad := w.afterAll(node, readers); bad.to >= 0 {
+					return bad
+				}
+				w.forget(&c.readers)
+			default:
+				w.spreadReaders(c)
+			}
+		}
 		r := b.at(at)
-		if r.writer < 0 && r.readers > 0 {
+		read := r.readers > 0 || readers > 0
+		if r.writer < 0 && read {
 			w.carried[a.Buffer] = true
 		}
-		if r.writer >= 0 && r.readers == 0 {
+		if r.writer >= 0 && !read {
 			if bad := w.after(node, r.writer); bad.to >= 0 {
 				return bad
 			}
 		}
-		for k := r.readers; k > 0; k = w.readers[k-1].next {
-			e := &w.readers[k-1]
-			if w.clock != nil && e.latest > node {
-				return pair{node, e.latest}
-			}
-			if bad := w.after(node, e.node); bad.to >= 0 {
-				return bad
-			}
+		if bad := w.afterAll(node, r.readers); bad.to >= 0 {
+			return bad
 		}
-		w.forget(r)
+		w.forget(&r.readers)
 		if r.hi >= a.Hi {
 			break
 		}
@@ -267,19 +379,42 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 	return nobody
 }
 
-// remember adds a node to the readers of a run.
-func (w *accessWalk) remember(r *byteRun, node int32) {
-	stream := w.s.spots[node].stream
-	for k := r.readers; k > 0; k = w.readers[k-1].next {
-		if e := &w.readers[k-1]; w.s.spots[e.node].stream == stream {
-			e.latest = max(e.latest, node)
-			if w.s.spots[e.node].pos < w.s.spots[node].pos {
-				e.node = node
-			}
-			return
+// spreadReaders makes the readers of a whole chunk readers of each of its runs.
+func (w *accessWalk) spreadReaders(c *runChunk) {
+	for k := range c.runs {
+		for at := c.readers; at > 0; {
+			e := w.readers[at-1]
+			w.note(&c.runs[k].readers, e.node, e.latest)
+			at = e.next
 		}
 	}
-	r.readers = w.newReader(reader{node, node, r.readers})
+	w.forget(&c.readers)
+}
+
+// unknow drops the summary of a chunk's writers.
+func (w *accessWalk) unknow(c *runChunk) {
+	w.forget(&c.writers)
+	c.known = false
+}
+
+// note adds a node to a list that has one entry for each stream. latest is the last as declared that it stands for.
+func (w *accessWalk) note(list *int32, node, latest int32) {
+	at := w.s.spots[node]
+	if *list > 0 && w.readers[*list-1].node == node {
+		return
+	}
+	if at.pos > 1 { // else it is the first of its stream
+		for k := *list; k > 0; k = w.readers[k-1].next {
+			if e := &w.readers[k-1]; w.s.spots[e.node].stream == at.stream {
+				e.latest = max(e.latest, latest)
+				if w.s.spots[e.node].pos < at.pos {
+					e.node = node
+				}
+				return
+			}
+		}
+	}
+	*list = w.newReader(reader{node, latest, *list})
 }
 
 func (w *accessWalk) newReader(e reader) int32 {
@@ -293,11 +428,11 @@ func (w *accessWalk) newReader(e reader) int32 {
 	return int32(len(w.readers))
 }
 
-// forget drops the readers of a run.
-func (w *accessWalk) forget(r *byteRun) {
-	for r.readers > 0 {
-		k := r.readers
-		r.readers = w.readers[k-1].next
+// forget empties a list.
+func (w *accessWalk) forget(list *int32) {
+	for *list > 0 {
+		k := *list
+		*list = w.readers[k-1].next
 		w.readers[k-1].next = w.free
 		w.free = k
 	}

@@ -4,6 +4,7 @@ package proof
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,8 +28,11 @@ func (h How) String() string {
 
 // Enforcement is how a plan enforces one dependency.
 type Enforcement struct {
-	Edge int32 // index into the graph's Edges
-	How  How
+	Edge int32 // index into the graph's Edges; it leads to To
+	// From is the node that must have finished: the edge's own or, if the edge comes from a join, the last node on its stream of those
+	// that lead to the join.
+	From, To dag.NodeID
+	How      How
 	// Waits lead from the later node back to the stream of the earlier one: the first wait is on the later node's stream, and each further one
 	// is on the stream that the one before it waits for. Empty for BySameStream and NotEnforced.
 	Waits []WaitLink
@@ -44,18 +48,30 @@ type WaitLink struct {
 	Held   dag.NodeID // the first node that the wait holds back
 }
 
-// Explain returns for every dependency of a graph how a plan enforces it, in the order of the graph's edges. The plan need not pass
-// [Verify]. An error is a *Violation that tells why the plan is not a schedule.
+// Explain returns for every dependency of a graph how a plan enforces it, in the order of the graph's edges. An edge from a join is
+// explained for each stream, for the last node on it that leads to the join; edges to joins are left out. The plan need not pass [Verify].
+// An error is a *Violation that tells why the plan is not a schedule.
 func Explain(g *dag.Graph, p *plan.Plan) ([]Enforcement, error) {
 	s, v := readSchedule(g, p)
 	if v != nil {
 		return nil, v
 	}
-	found := make([]Enforcement, len(g.Edges()))
-	var asked []int32 // edges between streams
+	found := make([]Enforcement, 0, len(g.Edges()))
+	lasts := lastBefore(g, s)
 	for k, e := range g.Edges() {
-		found[k].Edge = int32(k)
-		from, to := s.spots[e.From], s.spots[e.To]
+		switch {
+		case g.IsJoin(e.To):
+		case g.IsJoin(e.From):
+			for _, from := range lasts[int(e.From)-g.Len()] {
+				found = append(found, Enforcement{Edge: int32(k), From: dag.NodeID(from), To: e.To})
+			}
+		default:
+			found = append(found, Enforcement{Edge: int32(k), From: e.From, To: e.To})
+		}
+	}
+	var asked []int32 // those between streams
+	for k := range found {
+		from, to := s.spots[found[k].From], s.spots[found[k].To]
 		switch {
 		case from.stream != to.stream:
 			asked = append(asked, int32(k))
@@ -66,25 +82,53 @@ func Explain(g *dag.Graph, p *plan.Plan) ([]Enforcement, error) {
 	if len(asked) == 0 {
 		return found, nil
 	}
-	edges := g.Edges()
 	x := newExplainer(p, s)
 	rank := s.ranks()
-	order := countingSort(len(asked), len(s.order), nil, func(k int32) int32 { return rank[edges[asked[k]].To] })
+	order := countingSort(len(asked), len(s.order), nil, func(k int32) int32 { return rank[found[asked[k]].To] })
 	blocks := (len(p.Streams) + x.wide - 1) / x.wide
-	order = countingSort(len(asked), blocks, order, func(k int32) int32 { return s.spots[edges[asked[k]].From].stream / int32(x.wide) })
+	order = countingSort(len(asked), blocks, order, func(k int32) int32 { return s.spots[found[asked[k]].From].stream / int32(x.wide) })
 	for i, k := range order {
 		order[i] = asked[k]
 	}
 	for len(order) > 0 {
-		low := int(s.spots[edges[order[0]].From].stream) / x.wide * x.wide
+		low := int(s.spots[found[order[0]].From].stream) / x.wide * x.wide
 		end := 0
-		for end < len(order) && int(s.spots[edges[order[end]].From].stream) < low+x.wide {
+		for end < len(order) && int(s.spots[found[order[end]].From].stream) < low+x.wide {
 			end++
 		}
-		x.walk(low, edges, order[:end], found)
+		x.walk(low, order[:end], found)
 		order = order[end:]
 	}
 	return found, nil
+}
+
+// lastBefore returns the nodes that lead to each join, of those on one stream only the last.
+func lastBefore(g *dag.Graph, s *schedule) [][]int32 {
+	lasts := make([][]int32, len(g.Joins()))
+	latest := map[int32]int32{} // by stream
+	note := func(node int32) {
+		at := s.spots[node]
+		if known, ok := latest[at.stream]; !ok || s.spots[known].pos < at.pos {
+			latest[at.stream] = node
+		}
+	}
+	for _, i := range g.Sequence() {
+		if !g.IsJoin(i) {
+			continue
+		}
+		clear(latest)
+		for _, from := range g.Preds(i) {
+			if !g.IsJoin(from) {
+				note(int32(from))
+				continue
+			}
+			for _, node := range lasts[int(from)-g.Len()] {
+				note(node)
+			}
+		}
+		lasts[int(i)-g.Len()] = slices.Sorted(maps.Values(latest))
+	}
+	return lasts
 }
 
 // rise is when a stream learned that launches of a source stream have finished.
@@ -132,8 +176,8 @@ func newExplainer(p *plan.Plan, s *schedule) *explainer {
 	return x
 }
 
-// walk explains the given edges, in submission order of the later node. Their sources are on the followed streams, which start at low.
-func (x *explainer) walk(low int, edges []dag.Edge, asked []int32, found []Enforcement) {
+// walk explains the given dependencies, in submission order of the later node. Their sources are on the followed streams, which start at low.
+func (x *explainer) walk(low int, asked []int32, found []Enforcement) {
 	w := x.wide
 	clear(x.streams)
 	clear(x.events)
@@ -155,9 +199,9 @@ func (x *explainer) walk(low int, edges []dag.Edge, asked []int32, found []Enfor
 				}
 			}
 		case plan.Launch:
-			for len(asked) > 0 && edges[asked[0]].To == op.Node {
+			for len(asked) > 0 && found[asked[0]].To == op.Node {
 				e := &found[asked[0]]
-				from := x.s.spots[edges[asked[0]].From]
+				from := x.s.spots[e.From]
 				if row[int(from.stream)-low] >= from.pos {
 					e.Waits = x.chain(stream, from, low)
 					e.How = ByEarlier
@@ -191,7 +235,6 @@ func (x *explainer) chain(stream int32, from spot, low int) []WaitLink {
 
 // Text describes the enforcement: "stream 1 waits on event 3 before ...".
 func (e *Enforcement) Text(g *dag.Graph) string {
-	edge := g.Edges()[e.Edge]
 	switch e.How {
 	case BySameStream:
 		return "same stream"
@@ -199,11 +242,11 @@ func (e *Enforcement) Text(g *dag.Graph) string {
 		return "not enforced"
 	case ByWait:
 		w := e.Waits[0]
-		if w.Node == edge.From {
+		if w.Node == e.From {
 			return fmt.Sprintf("stream %d waits on event %d", w.Stream, w.Event)
 		}
 		return fmt.Sprintf("stream %d waits on event %d, recorded after %q, which follows %q on stream %d",
-			w.Stream, w.Event, plan.NodeName(g, w.Node), plan.NodeName(g, edge.From), w.On)
+			w.Stream, w.Event, plan.NodeName(g, w.Node), plan.NodeName(g, e.From), w.On)
 	}
 	var text strings.Builder
 	text.WriteString("already ordered: ")

@@ -15,8 +15,9 @@ type Unenforced struct {
 	// Violations are the pairs to fix, by Node and then Before, as many as were asked for. A dependency that holds once others are fixed is
 	// not among them: if a stretch of two streams is unordered, only its closest pair is.
 	Violations []*Violation
-	Roots      int // all pairs to fix
-	Total      int // dependencies that do not hold
+	Roots      int  // all pairs to fix
+	Total      int  // dependencies that do not hold; in a graph with joins, a node has at most one on each stream
+	Partial    bool // there may be more: the search ended when it had looked at as many as a reader could want
 }
 
 // Violations lists the dependencies that a plan does not enforce: for sync: explicit, the data races of the schedule. Each comes with both
@@ -34,20 +35,25 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 	}
 	rank := s.ranks()
 	var forward []pair // in submission order of the later node
-	var forwardEdge, roots []int32
+	var forwardEdge, roots []dag.Edge
 	u := &Unenforced{}
-	forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
-		edge := g.PredEdges(dag.NodeID(to))[pred]
-		from := g.Edges()[edge].From
+	note := func(edge dag.Edge) {
 		u.Total++
-		if rank[from] < rank[to] {
-			forward = append(forward, pair{int32(from), to})
+		if rank[edge.From] < rank[edge.To] {
+			forward = append(forward, pair{int32(edge.From), int32(edge.To)})
 			forwardEdge = append(forwardEdge, edge)
 		} else {
 			roots = append(roots, edge) // no wait helps against the wrong order
 		}
-		return true
-	})
+	}
+	if len(g.Joins()) > 0 {
+		u.Partial = forEachUnorderedConflict(g, o, func(from, to int32) { note(conflictOf(g, from, to)) })
+	} else {
+		forEachUnorderedEdge(g, o.p, o.s, o.source, func(to int32, pred int) bool {
+			note(g.Edges()[g.PredEdges(dag.NodeID(to))[pred]])
+			return true
+		})
+	}
 	// Count all of them as fixed: those that others then imply need no fix of their own.
 	var a *ancestry
 	if explicit {
@@ -70,15 +76,39 @@ func Violations(g *dag.Graph, p *plan.Plan, most int) (*Unenforced, error) {
 		i += count
 	}
 	u.Roots = len(roots)
-	edges := g.Edges()
-	slices.SortFunc(roots, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(edges[a].To, edges[b].To), cmp.Compare(edges[a].From, edges[b].From))
-	})
+	slices.SortFunc(roots, func(a, b dag.Edge) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) })
 	if most > 0 && len(roots) > most {
 		roots = roots[:most]
 	}
-	for _, k := range roots {
-		u.Violations = append(u.Violations, hazardViolation(g, p, s, edges[k]))
+	for _, edge := range roots {
+		u.Violations = append(u.Violations, hazardViolation(g, p, s, edge))
 	}
 	return u, nil
+}
+
+// mostListed is how many pairs are looked at for the sake of a list that somebody may read. Tests lower it.
+var mostListed = 1 << 18
+
+// forEachUnorderedConflict finds pairs of nodes that must keep their declared order and do not, in submission order of the later node:
+// of the nodes of one stream that a node must come after only the last. It gives up when it has found and asked about enough, and
+// reports whether it did.
+func forEachUnorderedConflict(g *dag.Graph, o *order, visit func(from, to int32)) (partial bool) {
+	w := new(accessWalk)
+	w.follow(g, o.s)
+	w.asks(len(o.p.Streams))
+	w.list = true
+	nothing := make([]int32, len(o.p.Streams)) // a clock
+	for _, node := range o.s.order {
+		w.touch(node, nothing)
+		if partial = len(w.asked)+len(w.swapped) >= mostListed; partial {
+			break
+		}
+	}
+	for _, pair := range w.swapped {
+		visit(pair.from, pair.to)
+	}
+	for _, k := range unordered(o.p, o.s, o.source, w.asked) {
+		visit(w.asked[k].from, w.asked[k].to)
+	}
+	return partial
 }

@@ -13,8 +13,23 @@ const runsInChunk = 256
 // byteRuns are the runs of a buffer, ascending and without gaps. Most buffers are touched as a whole, and have one.
 type byteRuns struct {
 	first  byteRun // the only run, while there are no chunks
-	chunks [][]byteRun
+	chunks []runChunk
 }
+
+// runChunk holds runs that lie next to each other. An access of thousands of runs looks at full chunks as a whole: all that wrote to
+// one or have read all of it are summed up by stream.
+type runChunk struct {
+	runs    []byteRun
+	readers int32 // plus 1: the first of a list of those that have read all of it, besides the readers of its runs
+	writers int32 // plus 1: the first of a list of those that wrote its runs last, if known
+	known   bool
+	bare    bool // nobody wrote some of it, if known
+}
+
+// fewRuns is how many runs a chunk has that is not worth a summary.
+const fewRuns = 32
+
+func (c *runChunk) end() int64 { return c.runs[len(c.runs)-1].hi }
 
 // runAt is the place of a run.
 type runAt struct{ chunk, index int }
@@ -23,11 +38,11 @@ func (b *byteRuns) at(at runAt) *byteRun {
 	if b.chunks == nil {
 		return &b.first
 	}
-	return &b.chunks[at.chunk][at.index]
+	return &b.chunks[at.chunk].runs[at.index]
 }
 
 func (b *byteRuns) next(at runAt) runAt {
-	if at.index+1 < len(b.chunks[at.chunk]) {
+	if at.index+1 < len(b.chunks[at.chunk].runs) {
 		return runAt{at.chunk, at.index + 1}
 	}
 	return runAt{at.chunk + 1, 0}
@@ -60,34 +75,33 @@ func (b *byteRuns) spread() {
 	if b.first.hi < highest {
 		chunk = append(chunk, byteRun{lo: b.first.hi, hi: highest, writer: -1})
 	}
-	b.chunks = [][]byteRun{chunk}
+	b.chunks = []runChunk{{runs: chunk}}
 }
 
 // find returns the run that has a byte.
 func (b *byteRuns) find(byte int64) runAt {
-	c, _ := slices.BinarySearchFunc(b.chunks, byte, func(chunk []byteRun, byte int64) int {
-		return cmp.Compare(chunk[len(chunk)-1].hi, byte+1)
-	})
-	i, _ := slices.BinarySearchFunc(b.chunks[c], byte, func(r byteRun, byte int64) int { return cmp.Compare(r.hi, byte+1) })
+	c, _ := slices.BinarySearchFunc(b.chunks, byte, func(chunk runChunk, byte int64) int { return cmp.Compare(chunk.end(), byte+1) })
+	i, _ := slices.BinarySearchFunc(b.chunks[c].runs, byte, func(r byteRun, byte int64) int { return cmp.Compare(r.hi, byte+1) })
 	return runAt{c, i}
 }
 
 // cut makes a run begin at a byte.
 func (b *byteRuns) cut(w *accessWalk, byte int64) {
 	at := b.find(byte)
-	r := &b.chunks[at.chunk][at.index]
+	c := &b.chunks[at.chunk]
+	r := &c.runs[at.index]
 	if r.lo == byte {
 		return
 	}
 	upper := byteRun{byte, r.hi, r.writer, w.copied(r.readers)}
 	r.hi = byte
-	chunk := slices.Insert(b.chunks[at.chunk], at.index+1, upper)
-	if len(chunk) > runsInChunk {
-		half := len(chunk) / 2
-		b.chunks = slices.Insert(b.chunks, at.chunk+1, slices.Clone(chunk[half:]))
-		chunk = chunk[:half]
+	c.runs = slices.Insert(c.runs, at.index+1, upper)
+	if half := len(c.runs) / 2; len(c.runs) > runsInChunk {
+		w.unknow(c)
+		rest := runChunk{runs: slices.Clone(c.runs[half:]), readers: w.copied(c.readers)}
+		c.runs = c.runs[:half]
+		b.chunks = slices.Insert(b.chunks, at.chunk+1, rest)
 	}
-	b.chunks[at.chunk] = chunk
 }
 
 // join replaces the runs from a place up to a byte by one run that was just written.
@@ -105,25 +119,25 @@ func (b *byteRuns) join(first runAt, hi int64, writer int32) {
 	// Drop the runs up to hi: the rest of this chunk, whole chunks, the beginning of the last chunk.
 	c := first.chunk
 	end := first.index + 1
-	for end < len(b.chunks[c]) && b.chunks[c][end].lo < hi {
+	for end < len(b.chunks[c].runs) && b.chunks[c].runs[end].lo < hi {
 		end++
 	}
-	whole := end == len(b.chunks[c])
-	b.chunks[c] = slices.Delete(b.chunks[c], first.index+1, end)
+	whole := end == len(b.chunks[c].runs)
+	b.chunks[c].runs = slices.Delete(b.chunks[c].runs, first.index+1, end)
 	if !whole {
 		return
 	}
 	last := c + 1
-	for last < len(b.chunks) && b.chunks[last][len(b.chunks[last])-1].hi <= hi {
+	for last < len(b.chunks) && b.chunks[last].end() <= hi {
 		last++
 	}
 	b.chunks = slices.Delete(b.chunks, c+1, last)
 	if c+1 < len(b.chunks) {
-		rest := b.chunks[c+1]
+		rest := &b.chunks[c+1]
 		keep := 0
-		for keep < len(rest) && rest[keep].lo < hi {
+		for keep < len(rest.runs) && rest.runs[keep].lo < hi {
 			keep++
 		}
-		b.chunks[c+1] = rest[keep:]
+		rest.runs = rest.runs[keep:]
 	}
 }

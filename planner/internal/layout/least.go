@@ -43,7 +43,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 		own(row, i)
 		return row
 	}
-	if 2*n*words <= leastWords {
+	if 2*g.Vertices()*words <= leastWords {
 		set = accessedAround(g, words, own)
 	}
 	byDevice := map[int32]*Peak{}
@@ -100,18 +100,20 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 
 // accessedAround returns which buffers are alive at a node in every order: accessed by it, or by one before it and one after it.
 func accessedAround(g *dag.Graph, words int, own func(set []uint64, i int32)) func(i int32) []uint64 {
-	n := g.Len()
+	n := g.Vertices()
 	before, after := make([]uint64, n*words), make([]uint64, n*words)
 	row := func(table []uint64, i int32) []uint64 { return table[int(i)*words:][:words] }
-	order := g.Topological()
+	order := g.Sequence()
 	merge := func(to, from []uint64) {
 		for x, w := range from {
 			to[x] |= w
 		}
 	}
 	for _, i := range order {
-		own(row(before, int32(i)), int32(i))
-		own(row(after, int32(i)), int32(i))
+		if !g.IsJoin(i) {
+			own(row(before, int32(i)), int32(i))
+			own(row(after, int32(i)), int32(i))
+		}
 		for _, e := range g.OutEdges(i) {
 			if g.Enforced(e) {
 				merge(row(before, int32(e.To)), row(before, int32(i)))

@@ -69,6 +69,8 @@ func Heft(p *Problem) (*Assignment, error) {
 	engines := map[[2]int32]*processor{}
 	start, end := make([]float64, n), make([]float64, n)
 	ranked := p.byRank()
+	most := len(s.streams) + len(p.pools)*int(plan.EngineKinds)
+	r := p.newResolver(most, func(i int32) int32 { return s.stream[i] }, func(a, b int32) bool { return end[a] > end[b] })
 	for _, i := range ranked {
 		choices := open[p.poolOf(i)]
 		var engine *processor
@@ -97,10 +99,11 @@ func Heft(p *Problem) (*Assignment, error) {
 		if b := p.boundOf(i); b >= 0 {
 			choices = []int32{b}
 		}
+		before := r.before(i)
 		best, bestStart := int32(-1), 0.0
 		for _, k := range choices {
 			ready := 0.0
-			for _, q := range p.preds(i) {
+			for _, q := range before {
 				at := end[q]
 				if s.stream[q] != k {
 					at += p.sync()
@@ -138,15 +141,17 @@ func Heft(p *Problem) (*Assignment, error) {
 
 // byRank returns the nodes by longest remaining path, the longest first, each after what it depends on.
 func (p *Problem) byRank() []int32 {
-	rank := make([]float64, p.len())
-	place := make([]int32, p.len())
-	for k := len(p.order) - 1; k >= 0; k-- {
-		i := p.order[k]
-		place[i] = int32(k)
+	rank := make([]float64, p.vertices())
+	for k := len(p.sequence) - 1; k >= 0; k-- {
+		i := p.sequence[k]
 		for _, s := range p.succs(i) {
 			rank[i] = max(rank[i], rank[s])
 		}
-		rank[i] += p.duration[i]
+		rank[i] += p.takes(i)
+	}
+	place := make([]int32, p.len())
+	for k, i := range p.order {
+		place[i] = int32(k)
 	}
 	ranked := slices.Clone(p.order)
 	slices.SortFunc(ranked, func(a, b int32) int { return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(place[a], place[b])) })

@@ -16,9 +16,11 @@ func InOrder(p *Problem, order []int32, streams int) *Assignment {
 	unbound := make([][]int32, len(p.pools)) // by pool, the streams that users did not number
 	free := make([]float64, len(s.streams))
 	end := make([]float64, p.len())
+	most := len(s.streams) + len(p.pools)*streams
+	r := p.newResolver(most, func(i int32) int32 { return s.stream[i] }, func(a, b int32) bool { return end[a] > end[b] })
 	for _, i := range order {
 		ready := 0.0
-		for _, q := range p.preds(i) {
+		for _, q := range r.before(i) {
 			ready = max(ready, end[q])
 		}
 		k := p.boundOf(i)

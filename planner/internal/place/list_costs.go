@@ -243,7 +243,7 @@ func (l *lister) setCosts(b int) (cheapest int, least int32) {
 	if on.tail < 0 {
 		leader = 0
 	}
-	spots, entrants, preds := l.spots, l.entrants, l.p.pred
+	spots, entrants, preds := l.spots, l.entrants, l.pred
 	ready, costs, width := c.ready, c.cost[b:], len(c.streams)
 	least = math.MaxInt32
 	for row, i := range c.nodes[:c.rows] {

@@ -43,7 +43,9 @@ type lister struct {
 	copyEngines []copyEngine // by device and engine
 	costTable   costTable
 
-	placed   []bool // by node; not in spots, because it is looked up for many nodes and should be small
+	resolver *resolver
+	pred     []int32 // what nodes wait for: that of the problem or, if it has joins, as the resolver finds it when nodes become ready
+	placed   []bool  // by node; not in spots, because it is looked up for many nodes and should be small
 	pending  []int32
 	entrants []entrant
 
@@ -151,7 +153,7 @@ func newLister(p *Problem, window int, inLine bool) *lister {
 		streams += p.streams + l.pools[q].copyRoom
 	}
 	l.costTable.size(n, window, streams)
-	l.pending, l.entrants = scratch.Sized(l.pending, n), scratch.Sized(l.entrants, n)
+	l.pending, l.entrants = scratch.Sized(l.pending, p.vertices()), scratch.Sized(l.entrants, n)
 	l.direct, l.source, l.alone = scratch.Sized(l.direct, streams), scratch.Sized(l.source, streams), scratch.Zeroed(l.alone, streams)
 	l.placed = scratch.Sized(l.placed, n)
 	// Most heaps stay small: one allocation serves them all.
@@ -182,7 +184,7 @@ func newLister(p *Problem, window int, inLine bool) *lister {
 // release lets the passes of other plans use the memory. The assignment of this lister must not be used any more.
 func (l *lister) release() {
 	if l.p.len() <= scratch.MostKept {
-		l.p = nil
+		l.p, l.pred, l.resolver = nil, nil, nil
 		listers.Put(l)
 	}
 }
@@ -204,6 +206,12 @@ func (l *lister) start(t preference) {
 	}
 	l.waits, l.resumable = l.waits[:0], l.resumable[:0]
 	clear(l.placed)
+	l.pred = p.pred
+	if p.joined() {
+		l.pred = nil
+		l.resolver = p.newResolver(len(l.streams), func(i int32) int32 { return l.spots[i].stream },
+			func(a, b int32) bool { return l.spots[a].position > l.spots[b].position })
+	}
 	for k := range l.streams {
 		st := &l.streams[k]
 		*st = listStream{tail: -1, preferring: st.preferring[:0], mine: st.mine[:0]}
@@ -261,6 +269,9 @@ func (l *lister) start(t preference) {
 			roots++
 		}
 	}
+	for j := n; j < int32(p.vertices()); j++ {
+		l.pending[j] = int32(len(p.preds(j)))
+	}
 	if p.engine == nil && p.bound == nil && roots > 1 {
 		l.spread(roots)
 	}
@@ -277,7 +288,7 @@ func (l *lister) spread(roots int) {
 	}
 	pool.unused = pool.unused[:len(pool.unused)-streams]
 	at := 0
-	for i, pending := range l.pending {
+	for i, pending := range l.pending[:l.p.len()] {
 		if pending > 0 {
 			continue
 		}
@@ -314,6 +325,11 @@ func (l *lister) run(t preference, beat *score) error {
 		if len(l.order)-checked >= checkEvery {
 			checked = len(l.order)
 			if err := p.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if p.joined() {
+			if err := p.tooMany(len(l.pred)+len(l.resolver.nodes), len(l.streams)); err != nil {
 				return err
 			}
 		}
@@ -375,6 +391,11 @@ func (l *lister) enter(i int32) {
 	}
 	e := &l.entrants[i]
 	*e = entrant{l.now, p.predStart[i], p.predStart[i+1], -1, l.eager * (p.succStart[i+1] - p.succStart[i])}
+	if p.joined() {
+		e.first = int32(len(l.pred))
+		l.pred = append(l.pred, l.resolver.before(i)...)
+		e.end = int32(len(l.pred))
+	}
 	if b := p.boundOf(i); b >= 0 {
 		l.streams[b].mine.push(u)
 		l.resumable = append(l.resumable, b)
@@ -422,17 +443,32 @@ func (l *lister) leave(i int32) {
 			pool.idle = append(pool.idle, k)
 		}
 	}
+	l.finish(i)
+}
+
+// finish makes ready what waited for a node or join last.
+func (l *lister) finish(i int32) {
 	for _, s := range l.p.succs(i) {
-		if l.pending[s]--; l.pending[s] == 0 {
+		switch l.pending[s]--; {
+		case l.pending[s] > 0:
+		case int(s) < len(l.placed):
 			l.enter(s)
+		default:
+			l.finish(s)
 		}
 	}
+}
+
+// preds are the nodes that a ready or placed node waits for; of those that joins stand for, the last on each stream.
+func (l *lister) preds(i int32) []int32 {
+	e := &l.entrants[i]
+	return l.pred[e.first:e.end]
 }
 
 // preferredStream returns the stream of the predecessor that ended last, -1 if no predecessor ran on a stream of the pool.
 func (l *lister) preferredStream(i, q int32) int32 {
 	best, last := int32(-1), -1.0
-	for _, pred := range l.p.preds(i) {
+	for _, pred := range l.preds(i) {
 		at := &l.spots[pred]
 		if at.finish > last && l.streams[at.stream].pool == q && !(l.p.explicit && l.streams[at.stream].binding >= 0) {
 			best, last = at.stream, at.finish
@@ -445,7 +481,7 @@ func (l *lister) preferredStream(i, q int32) int32 {
 func (l *lister) missing(i, k int32) int {
 	var mask uint64
 	clock := l.clockOf(k)
-	for _, pred := range l.p.preds(i) {
+	for _, pred := range l.preds(i) {
 		if at := &l.spots[pred]; at.position > clock[at.stream] {
 			mask |= 1 << (at.stream & 63)
 		}
@@ -478,7 +514,7 @@ func (l *lister) startOn(i, k int32) float64 {
 	}
 	// No predecessor ended after the node became ready.
 	if l.entrants[i].at+l.sync > l.now {
-		for _, pred := range l.p.preds(i) {
+		for _, pred := range l.preds(i) {
 			if at := &l.spots[pred]; at.stream != k {
 				start = max(start, at.finish+l.sync)
 			}
@@ -554,7 +590,7 @@ func (l *lister) learn(i, k int32) {
 	known := l.clockOf(k)
 	// For each stream, find the latest predecessor that the last node of stream k is not ordered after. Earlier ones are implied.
 	var touched uint64
-	for _, pred := range l.p.preds(i) {
+	for _, pred := range l.preds(i) {
 		t, position := l.spots[pred].stream, l.spots[pred].position
 		if position <= known[t] {
 			continue // this includes predecessors on stream k itself

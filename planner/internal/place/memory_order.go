@@ -67,34 +67,21 @@ func (f *memoryGraph) link() {
 		}
 	}
 	a := &f.preds
-	a.predStart, a.succStart = make([]int32, n+1), make([]int32, n+1)
-	for i := range int32(n) {
+	a.predStart = make([]int32, p.g.Vertices()+1)
+	for i := range int32(p.g.Vertices()) {
 		first := len(a.pred)
 		a.pred = append(a.pred, Numbers(p.g.Preds(dag.NodeID(i)))...)
-		if p.explicit {
+		if i < int32(n) && p.explicit {
 			a.pred = append(a.pred, p.preds(i)...)
 		}
-		if before[i] > 0 {
+		if i < int32(n) && before[i] > 0 {
 			a.pred = append(a.pred, before[i]-1)
 		}
 		slices.Sort(a.pred[first:])
 		a.pred = a.pred[:first+len(slices.Compact(a.pred[first:]))]
 		a.predStart[i+1] = int32(len(a.pred))
-		for _, q := range a.pred[first:] {
-			a.succStart[q+1]++
-		}
 	}
-	for i := range n {
-		a.succStart[i+1] += a.succStart[i]
-	}
-	a.succ = make([]int32, len(a.pred))
-	next := slices.Clone(a.succStart[:n])
-	for i := range int32(n) {
-		for _, q := range a.pred[a.predStart[i]:a.predStart[i+1]] {
-			a.succ[next[q]] = i
-			next[q]++
-		}
-	}
+	a.reverse()
 }
 
 func (f *memoryGraph) usesOf(i int32) []int32 { return f.uses[f.useStart[i]:f.useStart[i+1]] }
@@ -147,15 +134,32 @@ func (f *memoryGraph) order() []int32 {
 	return best
 }
 
-// missing counts each node's predecessors and lists the nodes without any, in the problem's order.
+// missing counts the predecessors of each node and join, and lists the nodes without any, in the problem's order.
 func (f *memoryGraph) missing() (count, ready []int32) {
-	count = make([]int32, f.p.len())
+	count = make([]int32, len(f.preds.predStart)-1)
+	for i := range count {
+		count[i] = f.preds.predStart[i+1] - f.preds.predStart[i]
+	}
 	for _, i := range f.p.order {
-		if count[i] = f.preds.predStart[i+1] - f.preds.predStart[i]; count[i] == 0 {
+		if count[i] == 0 {
 			ready = append(ready, i)
 		}
 	}
 	return count, ready
+}
+
+// finish counts a node or join as done and appends the nodes that become ready.
+func (f *memoryGraph) finish(missing, ready []int32, i int32) []int32 {
+	for _, to := range f.succsOf(i) {
+		switch missing[to]--; {
+		case missing[to] > 0:
+		case int(to) < f.p.len():
+			ready = append(ready, to)
+		default:
+			ready = f.finish(missing, ready, to)
+		}
+	}
+	return ready
 }
 
 // greedy always runs the node after which the fewest bytes are alive; among equals the node that allocates the fewest, then the one that
@@ -164,7 +168,7 @@ func (f *memoryGraph) greedy() []int32 {
 	missing, ready := f.missing()
 	slices.Reverse(ready)
 	left := slices.Clone(f.users)
-	order := make([]int32, 0, len(missing))
+	order := make([]int32, 0, f.p.len())
 	for len(ready) > 0 {
 		chosen, least, leastTake := -1, int64(0), int64(0)
 		for k := len(ready) - 1; k >= max(0, len(ready)-memoryWindow); k-- {
@@ -179,31 +183,27 @@ func (f *memoryGraph) greedy() []int32 {
 		for _, k := range f.usesOf(i) {
 			left[k]--
 		}
-		for _, to := range f.succsOf(i) {
-			if missing[to]--; missing[to] == 0 {
-				ready = append(ready, to)
-			}
-		}
+		ready = f.finish(missing, ready, i)
 	}
 	return order
 }
 
 // depthFirst runs everything that one final node needs before it turns to the next, inputs with more bytes first.
 func (f *memoryGraph) depthFirst() []int32 {
-	n := f.p.len()
-	weight := make([]int64, n) // bytes the node uses
+	n, vertices := f.p.len(), len(f.preds.predStart)-1
+	weight := make([]int64, vertices) // bytes the node uses
 	for i := range int32(n) {
 		for _, k := range f.usesOf(i) {
 			weight[i] += f.bytes[k]
 		}
 	}
 	preds := slices.Clone(f.preds.pred)
-	for i := range n {
+	for i := range vertices {
 		slices.SortStableFunc(preds[f.preds.predStart[i]:f.preds.predStart[i+1]], func(a, b int32) int { return cmp.Compare(weight[b], weight[a]) })
 	}
 	order := make([]int32, 0, n)
-	next := slices.Clone(f.preds.predStart[:n])
-	seen := make([]bool, n)
+	next := slices.Clone(f.preds.predStart[:vertices])
+	seen := make([]bool, vertices)
 	var stack []int32
 	for _, root := range f.p.order {
 		if len(f.succsOf(root)) > 0 || seen[root] {
@@ -213,7 +213,9 @@ func (f *memoryGraph) depthFirst() []int32 {
 		for stack = append(stack[:0], root); len(stack) > 0; {
 			i := stack[len(stack)-1]
 			if next[i] == f.preds.predStart[i+1] {
-				order = append(order, i)
+				if int(i) < n {
+					order = append(order, i)
+				}
 				stack = stack[:len(stack)-1]
 				continue
 			}
@@ -296,11 +298,7 @@ func (f *memoryGraph) move(s *beamState, m beamMove, history *[]beamStep) *beamS
 	for _, k := range f.usesOf(i) {
 		t.left[k]--
 	}
-	for _, to := range f.succsOf(i) {
-		if t.missing[to]--; t.missing[to] == 0 {
-			t.ready = append(t.ready, to)
-		}
-	}
+	t.ready = f.finish(t.missing, t.ready, i)
 	return t
 }
 

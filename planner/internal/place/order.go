@@ -14,11 +14,12 @@ func submissionOrder(p *Problem, stream, order []int32, streams int) []int32 {
 	start := make([]float64, n)
 	place := make([]int32, n)
 	free := make([]float64, streams)
+	r := p.newResolver(streams, func(i int32) int32 { return stream[i] }, func(a, b int32) bool { return place[a] > place[b] })
 	for k, i := range order {
 		place[i] = int32(k)
 		t := stream[i]
 		at := free[t]
-		for _, q := range p.preds(i) {
+		for _, q := range r.before(i) {
 			end := start[q] + p.duration[q]
 			if stream[q] != t {
 				end += p.sync()

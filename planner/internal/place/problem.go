@@ -36,8 +36,9 @@ type Problem struct {
 	machine  *model.Machine
 	streams  int
 	order    []int32       // a topological order in which bound streams are ordered as declared
+	sequence []int32       // the same order with joins, each after what leads to it
 	duration []float64     // us
-	rank     []float64     // longest remaining path, the node included
+	rank     []float64     // longest remaining path, the node included; of joins too
 	engine   []plan.Engine // nil if every node computes
 	pool     []int32       // nil if there is only one pool
 	bound    []int32       // index into bindings, -1 for none; nil if no node is bound
@@ -57,6 +58,12 @@ type adjacency struct {
 
 func (p *Problem) len() int { return p.g.Len() }
 
+// vertices is the number of nodes and joins. The numbers of joins follow those of the nodes; joins take no time and have no stream.
+func (p *Problem) vertices() int { return len(p.predStart) - 1 }
+
+// joined reports whether some dependencies go through joins.
+func (p *Problem) joined() bool { return p.vertices() > p.len() }
+
 // sync is the time that a wait takes on the device.
 func (p *Problem) sync() float64 {
 	if p.machine.Unit {
@@ -65,10 +72,10 @@ func (p *Problem) sync() float64 {
 	return p.machine.SyncUS
 }
 
-// preds are the nodes that i must wait for.
+// preds are the nodes and joins that i must wait for.
 func (p *Problem) preds(i int32) []int32 { return p.pred[p.predStart[i]:p.predStart[i+1]] }
 
-// succs are the nodes that must wait for i.
+// succs are the nodes and joins that must wait for i.
 func (p *Problem) succs(i int32) []int32 { return p.succ[p.succStart[i]:p.succStart[i+1]] }
 
 func (p *Problem) engineOf(i int32) plan.Engine {
@@ -112,8 +119,9 @@ func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, durat
 			return nil, err
 		}
 	}
+	p.sequence = Numbers(g.Sequence())
 	if g.Sync == dag.SyncExplicit {
-		p.explicit = true
+		p.explicit, p.sequence = true, p.order
 		p.adjacency = declaredOrder(g)
 	} else {
 		predStart, pred := g.Predecessors()
@@ -121,15 +129,23 @@ func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, durat
 		p.predStart, p.pred = predStart, Numbers(pred)
 		p.succStart, p.succ = succStart, Numbers(succ)
 	}
-	p.rank = scratch.Sized(p.rank, g.Len())
-	for k := len(p.order) - 1; k >= 0; k-- {
-		i := p.order[k]
-		p.rank[i] = p.longestAfter(i) + duration[i]
+	p.rank = scratch.Sized(p.rank, p.vertices())
+	for k := len(p.sequence) - 1; k >= 0; k-- {
+		i := p.sequence[k]
+		p.rank[i] = p.longestAfter(i) + p.takes(i)
 	}
 	if p.engine != nil && !machine.Unit {
 		p.queueCopies()
 	}
 	return p, ctx.Err()
+}
+
+// takes returns how long a node takes; a join takes no time.
+func (p *Problem) takes(i int32) float64 {
+	if int(i) >= len(p.duration) {
+		return 0
+	}
+	return p.duration[i]
 }
 
 // longestAfter returns the longest remaining path after a node.
@@ -155,13 +171,13 @@ func (p *Problem) queueCopies() {
 		return
 	}
 	// By bands, then topologically. Remaining paths never grow along dependencies, so dependencies and queues together have no cycle.
-	band := func(i int32) int32 { return int32(copyBands * (longest - p.rank[i] + p.duration[i]) / longest) }
-	order := scratch.CountingSort(len(p.order), copyBands+1, p.order, band)
+	band := func(i int32) int32 { return int32(copyBands * (longest - p.rank[i] + p.takes(i)) / longest) }
+	order := scratch.CountingSort(len(p.sequence), copyBands+1, p.sequence, band)
 	engines := max(1, p.machine.CopyEngines)
-	behind := make([]int32, len(p.order)) // the next copy of the same engine, plus 1
-	queues := map[[2]int32][]int32{}      // by device and kind of engine, the copies with none behind them yet
+	behind := make([]int32, len(order)) // the next copy of the same engine, plus 1
+	queues := map[[2]int32][]int32{}    // by device and kind of engine, the copies with none behind them yet
 	for _, i := range order {
-		if p.engine[i] == plan.Compute {
+		if int(i) >= p.len() || p.engine[i] == plan.Compute {
 			continue
 		}
 		at := [2]int32{p.pools[p.pool[i]].device, int32(p.engine[i])}
@@ -178,7 +194,7 @@ func (p *Problem) queueCopies() {
 		if next := behind[i]; next > 0 {
 			after = max(after, p.rank[next-1])
 		}
-		p.rank[i] = after + p.duration[i]
+		p.rank[i] = after + p.takes(i)
 	}
 }
 
@@ -253,7 +269,7 @@ func (p *Problem) bind() error {
 
 // declaredOrder returns the order that a pipeline with sync: explicit asks for: by after:, and by the nodes bound to one stream.
 func declaredOrder(g *dag.Graph) adjacency {
-	a := adjacency{predStart: make([]int32, g.Len()+1), succStart: make([]int32, g.Len()+1)}
+	a := adjacency{predStart: make([]int32, g.Len()+1)}
 	before := make([]int32, g.Len()) // the node before it on its stream, plus 1
 	last := map[int32]int32{}
 	for _, i := range g.Topological() {
@@ -271,20 +287,27 @@ func declaredOrder(g *dag.Graph) adjacency {
 		slices.Sort(a.pred[first:])
 		a.pred = a.pred[:first+len(slices.Compact(a.pred[first:]))]
 		a.predStart[i+1] = int32(len(a.pred))
-		for _, q := range a.pred[first:] {
-			a.succStart[q+1]++
-		}
 	}
-	for i := range g.Nodes {
+	a.reverse()
+	return a
+}
+
+// reverse sets successors by predecessors.
+func (a *adjacency) reverse() {
+	n := len(a.predStart) - 1
+	a.succStart = make([]int32, n+1)
+	for _, q := range a.pred {
+		a.succStart[q+1]++
+	}
+	for i := range n {
 		a.succStart[i+1] += a.succStart[i]
 	}
 	a.succ = make([]int32, len(a.pred))
-	next := slices.Clone(a.succStart[:g.Len()])
-	for i := range g.Nodes {
+	next := slices.Clone(a.succStart[:n])
+	for i := range n {
 		for _, q := range a.pred[a.predStart[i]:a.predStart[i+1]] {
 			a.succ[next[q]] = int32(i)
 			next[q]++
 		}
 	}
-	return a
 }

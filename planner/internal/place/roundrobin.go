@@ -20,12 +20,9 @@ func RoundRobin(p *Problem) (*Assignment, error) {
 			s.streams = append(s.streams, draftStream{pool: int32(q), binding: -1})
 		}
 	}
-	level := make([]int32, n)
+	level := p.levels()
 	start := make([]int32, n+1)
 	for _, i := range p.order {
-		for _, q := range p.preds(i) {
-			level[i] = max(level[i], level[q]+1)
-		}
 		start[level[i]+1]++
 	}
 	for l := range n {
@@ -51,6 +48,22 @@ func RoundRobin(p *Problem) (*Assignment, error) {
 		next[q]++
 	}
 	return s, p.ctx.Err()
+}
+
+// levels returns the length of the longest chain of nodes before each node. A join has the level of the nodes that come after it at the
+// earliest.
+func (p *Problem) levels() []int32 {
+	level := make([]int32, p.vertices())
+	for _, i := range p.sequence {
+		for _, q := range p.preds(i) {
+			step := int32(1)
+			if int(q) >= p.len() {
+				step = 0
+			}
+			level[i] = max(level[i], level[q]+step)
+		}
+	}
+	return level
 }
 
 // evenShare is how many streams a pool gets if those of its device are divided evenly, at least one.

@@ -7,8 +7,9 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// CanSearch reports whether Shop takes a problem: not if users chose streams or declared the order themselves.
-func CanSearch(p *Problem) bool { return p.len() > 1 && p.bound == nil && !p.explicit }
+// CanSearch reports whether Shop takes a problem: not if users chose streams or declared the order themselves, nor if
+// dependencies go through joins.
+func CanSearch(p *Problem) bool { return p.len() > 1 && p.bound == nil && !p.explicit && !p.joined() }
 
 // Shop searches for a schedule of small makespan, starting from orders of all nodes. Copies of one engine share a stream, so that the
 // engine makes them in the order of the schedule. enough is a makespan that cannot be beaten; steps bounds how many nodes are placed.
@@ -101,8 +102,11 @@ func Crowd(p *Problem) int {
 func (s *Assignment) Order() []int32 { return s.order }
 
 // FromPlan returns the streams and the order of a plan as an assignment. It returns nil if the plan submits a node before one that it
-// depends on.
+// depends on, or if dependencies go through joins: such graphs are too large to be searched.
 func FromPlan(p *Problem, made *plan.Plan) *Assignment {
+	if p.joined() {
+		return nil
+	}
 	a := &Assignment{stream: make([]int32, p.len()), order: nodeOrder(made)}
 	submitted := make([]bool, p.len())
 	for _, i := range a.order {

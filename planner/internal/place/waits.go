@@ -50,6 +50,10 @@ func insertWaits(p *Problem, s *Assignment) (*waitList, error) {
 	if p.explicit {
 		return declaredWaits(p, s), nil
 	}
+	p, err := p.resolved(s)
+	if err != nil {
+		return nil, err
+	}
 	if len(s.streams) > leastBlock && len(s.streams) > n/64 {
 		return reducedWaits(p, s)
 	}

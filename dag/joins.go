@@ -1,0 +1,310 @@
+// Joins: what stands between many nodes and many others that all depend on them. Decides where joins are worth their while.
+
+package dag
+
+// Twenty thousand nodes that write a byte each and twenty thousand that read them all depend on each other in four hundred million
+// pairs. Where pairs become so many, nodes that others wait for together lead to a join, and these others come after the join: an edge
+// for each node instead of one for each pair.
+//
+// What many readers wait for are the last writers of a range. The range is cut into blocks of four cells, of four such blocks and so
+// on; a block has a join for its last writers once a read needs it, made of the joins of the blocks in it, until a write changes some
+// of them. So a read depends on a few blocks, and a write costs a later read the joins of the blocks around what it wrote.
+//
+// What many writers of slices wait for are the readers of a range around the slice. They are a list in a segment tree (see ledger)
+// that moves down as far as a write needs; a long list becomes a join first.
+//
+// A path through joins always leads from a node to one that depends on it by the rule in hazards.go: joins order nothing else.
+
+// limits says from when on there are joins. Tests lower it.
+type limits struct {
+	usual  int64 // how many last writers and readers an access meets at most, on average, in a buffer that gets no joins
+	start  int64 // how many more its accesses may meet in all
+	excess int64 // how many visits beyond these a pipeline may take before its crowded buffers get joins
+	pushed int64 // how long a list of readers may be that is copied instead of joined
+}
+
+// joinLimits has an excess of what about a thousand writers of slices and a thousand readers of the whole take: pipelines that people
+// draw have no joins.
+var joinLimits = limits{usual: 16, start: 1 << 10, excess: 1 << 20, pushed: 4}
+
+// Join stands between nodes and others that all depend on them for bytes of one buffer. It is no node: nothing runs and nothing waits
+// for its sake. What depends on it must come after every node that leads to it, through other joins too.
+type Join struct {
+	Buffer BufferID
+	Why    Why   // RAW: the nodes before it are the last writers of the bytes; WAR: they have read them
+	Lo, Hi int64 // the bytes
+}
+
+// joinLog holds the joins and the edges that lead to them, by join.
+type joinLog struct {
+	list  []Join
+	node  []int32 // the node being walked when each was made
+	edges edgeLog
+	seen  []int32 // by node or join: 1 + the last join that it leads to
+}
+
+// visit counts visits of an access. When there are too many, crowded buffers get joins from then on.
+func (h *hazards) visit(count int64) {
+	l := h.inside
+	l.visits += count
+	if l.crowded() {
+		if h.excess += count; h.excess > joinLimits.excess && l.joins == nil {
+			for _, l := range h.ledgers {
+				if l.crowded() {
+					l.join()
+				}
+			}
+		}
+	}
+}
+
+func (l *ledger) crowded() bool { return l.visits > joinLimits.start+joinLimits.usual*l.accesses }
+
+// join makes further dependencies of the buffer go through joins.
+func (l *ledger) join() {
+	if l.joins == nil {
+		l.joins = newBlockJoins(l.cells())
+	}
+}
+
+// crowd returns the buffers that were found to need joins on the way, nil for none.
+func (h *hazards) crowd() []bool {
+	var joined []bool
+	for k := range h.buffers {
+		if b := &h.buffers[k]; b.ledger >= 0 && h.ledgers[b.ledger].joins != nil && !b.joined {
+			if joined == nil {
+				joined = make([]bool, len(h.buffers))
+			}
+			joined[k] = true
+		}
+	}
+	return joined
+}
+
+// newJoin adds a join for cells [lo, hi) of h.inside and returns its id.
+func (h *hazards) newJoin(why Why, lo, hi int32) int32 {
+	first, end := h.inside.bytes(lo, hi)
+	h.joins.list = append(h.joins.list, Join{BufferID(h.buffer), why, first, end})
+	h.joins.node = append(h.joins.node, h.node)
+	h.last = append(h.last, 0)
+	return int32(len(h.pipeline.Nodes) + len(h.joins.list) - 1)
+}
+
+// leads adds an edge to the newest join.
+func (h *hazards) leads(from int32, lo, hi int64) {
+	j := &h.joins.list[len(h.joins.list)-1]
+	if j.Why == RAW && from < int32(len(h.used)) {
+		h.used[from] = true
+	}
+	h.joins.edges.append(Edge{From: NodeID(from), To: NodeID(len(h.pipeline.Nodes) + len(h.joins.list) - 1), Buffer: j.Buffer, Why: j.Why, Lo: lo, Hi: hi})
+}
+
+// copies makes a join of a list of readers that is too long to be copied. The node that is being walked may be among them; it stays
+// beside the join, on which it is about to depend.
+func (h *hazards) copies(lo, hi, head int32) int32 {
+	entries := h.readers.entries
+	count := int64(0)
+	for k := head; k != 0; k = entries[k].next {
+		count++
+	}
+	h.visit(count)
+	if h.inside.joins == nil || count <= joinLimits.pushed {
+		return head
+	}
+	first, end := h.inside.bytes(lo, hi)
+	join := h.newJoin(WAR, lo, hi)
+	for len(h.joins.seen) <= int(join) {
+		h.joins.seen = append(h.joins.seen, 0)
+	}
+	own := false
+	for k := head; k != 0; k = entries[k].next {
+		reader := entries[k].node
+		if reader == h.node {
+			own = true
+		} else if h.joins.seen[reader] != join+1 {
+			h.joins.seen[reader] = join + 1
+			h.leads(reader, first, end)
+		}
+	}
+	h.readers.release(head)
+	head = h.readers.push(0, join)
+	if own {
+		head = h.readers.push(head, h.node)
+	}
+	return head
+}
+
+// readsJoined makes the node depend on the last writers of cells [lo, hi) of h.inside, by the largest blocks and runs that fit.
+func (h *hazards) readsJoined(lo, hi int32) {
+	l := h.inside
+	for lo < hi {
+		end := min(l.writers.runs[l.writers.at(lo)].end, hi)
+		level := -1
+		for up := range l.joins.levels {
+			last := l.joins.end(up, lo)
+			if lo&(1<<blockBits(up)-1) != 0 || last > hi {
+				break
+			}
+			if last > end {
+				level, end = up, last
+			}
+		}
+		var b block
+		if level >= 0 {
+			b = h.block(level, lo>>blockBits(level))
+		} else {
+			b = writtenBy(l.writers.runs[l.writers.at(lo)].writer, lo, end)
+		}
+		if b.bare.lo < b.bare.hi {
+			h.unwrittenRead(l.bounds[b.bare.lo], l.bounds[b.bare.hi])
+		}
+		if b.writer != nobody {
+			h.edge(b.writer, RAW, l.bounds[b.written.lo], l.bounds[b.written.hi])
+		}
+		lo = end
+	}
+}
+
+// block is what stands for the last writers of a block of cells: a node, a join, or nobody.
+type block struct {
+	writer  int32
+	written cellSpan // the hull of the cells that somebody has written
+	bare    cellSpan // the hull of those that nobody has
+	known   blockState
+}
+
+// cellSpan is a range of cells.
+type cellSpan struct{ lo, hi int32 }
+
+// widen makes a span the hull of itself and another.
+func (s *cellSpan) widen(other cellSpan) {
+	switch {
+	case other.lo >= other.hi:
+	case s.lo >= s.hi:
+		*s = other
+	default:
+		s.lo, s.hi = min(s.lo, other.lo), max(s.hi, other.hi)
+	}
+}
+
+// writtenBy is the block of cells that one node wrote last, or nobody.
+func writtenBy(writer, lo, hi int32) block {
+	if writer == nobody {
+		return block{writer: nobody, bare: cellSpan{lo, hi}}
+	}
+	return block{writer: writer, written: cellSpan{lo, hi}}
+}
+
+type blockState uint8
+
+const (
+	unknown blockState = iota // nothing is known of the block nor of those in it
+	below                     // blocks in it may be known
+	known
+)
+
+// blockJoins remembers what stands for blocks.
+type blockJoins struct {
+	cells  int32
+	levels [][]block // levels[k] are the blocks of 4 to the power of k+1 cells
+}
+
+// blockBits is the number of bits of a cell's number that tell cells of one block apart.
+func blockBits(level int) int { return 2 * (level + 1) }
+
+func newBlockJoins(cells int32) *blockJoins {
+	b := &blockJoins{cells: cells}
+	for n := cells; n > 1; {
+		n = (n + 3) / 4
+		b.levels = append(b.levels, make([]block, n))
+	}
+	return b
+}
+
+// end is the cell at which the block ends that has a cell.
+func (b *blockJoins) end(level int, cell int32) int32 {
+	return int32(min(int64(cell>>blockBits(level)+1)<<blockBits(level), int64(b.cells)))
+}
+
+// forget drops what is known of the blocks that a write to cells [lo, hi) changes.
+func (b *blockJoins) forget(lo, hi int32) {
+	if top := len(b.levels) - 1; top >= 0 {
+		b.drop(top, 0, lo, hi)
+	}
+}
+
+func (b *blockJoins) drop(level int, k, lo, hi int32) {
+	at := &b.levels[level][k]
+	first := k << blockBits(level)
+	end := b.end(level, first)
+	if at.known == unknown || end <= lo || first >= hi {
+		return
+	}
+	at.known = below
+	if lo <= first && end <= hi {
+		at.known = unknown
+	}
+	if level > 0 {
+		for c := 4 * k; c < min(4*k+4, int32(len(b.levels[level-1]))); c++ {
+			b.drop(level-1, c, lo, hi)
+		}
+	}
+}
+
+// block returns what stands for the last writers of a block of h.inside, and makes a join where these are several.
+func (h *hazards) block(level int, k int32) block {
+	l := h.inside
+	first := k << blockBits(level)
+	end := l.joins.end(level, first)
+	if r := l.writers.runs[l.writers.at(first)]; r.end >= end {
+		return writtenBy(r.writer, first, end)
+	}
+	at := &l.joins.levels[level][k]
+	if at.known == known {
+		return *at
+	}
+	var parts [4]block
+	count := 0
+	made := block{writer: nobody, known: known}
+	for c := first; c < end; {
+		to := c + 1
+		var part block
+		if level > 0 {
+			to = l.joins.end(level-1, c)
+			part = h.block(level-1, c>>blockBits(level-1))
+		} else {
+			part = writtenBy(l.writers.runs[l.writers.at(c)].writer, c, to)
+		}
+		c = to
+		made.written.widen(part.written)
+		made.bare.widen(part.bare)
+		if part.writer == nobody {
+			continue
+		}
+		same := 0
+		for same < count && parts[same].writer != part.writer {
+			same++
+		}
+		if same == count {
+			parts[count] = part
+			count++
+		} else {
+			parts[same].written.widen(part.written)
+		}
+	}
+	if count == 1 {
+		made.writer = parts[0].writer
+	} else {
+		made.writer = h.newJoin(RAW, made.written.lo, made.written.hi)
+		for _, part := range parts[:count] {
+			h.leads(part.writer, l.bounds[part.written.lo], l.bounds[part.written.hi])
+		}
+	}
+	*at = made
+	for up := level + 1; up < len(l.joins.levels); up++ {
+		if above := &l.joins.levels[up][first>>blockBits(up)]; above.known == unknown {
+			above.known = below
+		}
+	}
+	return made
+}

@@ -1,0 +1,73 @@
+// The limit on edges: says which declaration makes too many before memory is gone. Counts nothing while there are few.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// mostEdges is how many edges a graph may have, those of joins included. Tests lower it.
+var mostEdges int32 = 1 << 25
+
+// bytesPerEdge is the memory that an edge takes while a graph is made: the edge itself in the log and in the graph, and its entries of
+// the adjacency.
+const bytesPerEdge = 2*32 + 3*4
+
+// ErrTooManyEdges is what every EdgeLimitError is.
+var ErrTooManyEdges = errors.New("too many dependencies")
+
+// EdgeLimitError says that the dependencies of a pipeline would take too much memory.
+type EdgeLimitError struct {
+	Buffer   BufferID // most of them are for its bytes; -1: most are declared with after
+	Edges    int64    // how many of them, up to the limit
+	Accesses int      // of the buffer
+	Node     NodeID   // the node at which the limit was reached
+	Pos      Pos      // of the buffer, or else of the node
+	problem  string
+	hint     string
+}
+
+func (e *EdgeLimitError) Error() string { return e.problem + "; " + e.hint }
+
+// Is makes errors.Is(err, ErrTooManyEdges) true.
+func (e *EdgeLimitError) Is(target error) bool { return target == ErrTooManyEdges }
+
+// tooManyEdges blames the buffer that most of the edges so far are for.
+func (h *hazards) tooManyEdges() error {
+	p := h.pipeline
+	edges := make([]int64, len(p.Buffers)+1) // by buffer, plus 1
+	for _, log := range []*edgeLog{&h.log, &h.joins.edges} {
+		for _, block := range log.blocks {
+			for k := range block {
+				edges[block[k].Buffer+1]++
+			}
+		}
+	}
+	most := 0
+	for k := range edges {
+		if edges[k] > edges[most] {
+			most = k
+		}
+	}
+	e := &EdgeLimitError{Buffer: BufferID(most - 1), Edges: edges[most], Node: NodeID(h.node), Pos: p.Nodes[h.node].Pos}
+	e.problem = fmt.Sprintf("the first %s have more than %d dependencies, the limit, which takes %s of memory",
+		words.Count(h.node+1, "node", "nodes"), mostEdges, words.Bytes(int64(mostEdges)*bytesPerEdge))
+	if most == 0 {
+		e.problem += fmt.Sprintf("; %d of them are declared with after", e.Edges)
+		e.hint = "put one node after many, and others after that one"
+		return e
+	}
+	buffer := &p.Buffers[most-1]
+	e.Pos = buffer.Pos
+	for i := range p.accesses {
+		if p.accesses[i].Buffer == e.Buffer {
+			e.Accesses++
+		}
+	}
+	e.problem += fmt.Sprintf("; %d of them are for bytes of buffer %q, which has %s", e.Edges, buffer.Name, words.Count(e.Accesses, "access", "accesses"))
+	e.hint = "let accesses be equal or apart instead of overlapping in part, or make several buffers of it"
+	return e
+}
