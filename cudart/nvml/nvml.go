@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // ErrUnavailable is returned by Open if there is no management library.
@@ -232,13 +233,10 @@ func (r Reading) String() string {
 		add("load %d%%", *r.Load)
 	}
 	if r.MemoryUsed != nil && r.MemoryTotal != nil {
-		add("%.1f of %.1f GiB used", float64(*r.MemoryUsed)/(1<<30), float64(*r.MemoryTotal)/(1<<30))
+		add("%s of %s used", words.Bytes(*r.MemoryUsed), words.Bytes(*r.MemoryTotal))
 	}
-	switch {
-	case len(r.Processes) == 1:
-		add("1 process")
-	case r.Processes != nil:
-		add("%d processes", len(r.Processes))
+	if r.Processes != nil {
+		add("%s", words.Count(len(r.Processes), "process", "processes"))
 	}
 	return strings.Join(parts, ", ")
 }

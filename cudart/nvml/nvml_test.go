@@ -87,7 +87,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, err)
 	r, err := l.Read("GPU-1")
 	require.NoError(t, err)
-	require.Equal(t, "41 °C, 123 of 700 W, SM 1001 MHz, memory 1002 MHz, load 55%, 40.0 of 140.0 GiB used, 40 processes", r.String())
+	require.Equal(t, "41 °C, 123 of 700 W, SM 1001 MHz, memory 1002 MHz, load 55%, 40 GiB of 140 GiB used, 40 processes", r.String())
 	require.Equal(t, 2001, *r.ClockSMMax)
 	require.Equal(t, 6, *r.MemoryLoad)
 	require.Equal(t, []Process{{100, 0}, {101, -1}, {102, 2 << 20}}, r.Processes[:3])

@@ -5,6 +5,8 @@ package ptx
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Limits on hostile input. Real modules stay far below each.
@@ -96,7 +98,7 @@ type parser struct {
 func Parse(text string) (*Module, error) {
 	p := newParser(text)
 	if len(text) > maxSource {
-		return nil, &Error{Position{1, 1}, fmt.Sprintf("%d bytes of PTX are more than the %d MiB that can be read; split the module", len(text), maxSource>>20)}
+		return nil, &Error{Position{1, 1}, fmt.Sprintf("the PTX has %s, but at most %s can be read; split the module", words.Bytes(int64(len(text))), words.Bytes(maxSource))}
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 && strings.Trim(text[i:], "\x00") == "" {
 		p.text = text[:i] // the driver's images end with zeros
