@@ -1,4 +1,4 @@
-// What the kernels of the user's modules touch, and on what ground that is believed.
+// What the kernels of the user's modules access, and how that is known.
 
 package main
 
@@ -69,7 +69,7 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 	return list
 }
 
-// printAccess prints a line for each kernel, and one for what makes its results differ.
+// printAccess prints a line for each kernel, and a line if its results may differ from run to run.
 func (a *app) printAccess(kernels []kernelAccess) {
 	for _, k := range kernels {
 		var arguments []string

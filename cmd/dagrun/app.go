@@ -84,7 +84,7 @@ Results go to stdout, the rest to stderr. Exit status: 0 ran and met expectation
 1 an expectation failed or a race was found, 2 the pipeline, the plan or the command
 line is wrong, 3 the device failed or is out of memory, 4 timed out, 5 a file could
 not be written or an internal error, 130 interrupted.`,
-		Example: `  dagrun init first && dagrun first.yaml         a pipeline to begin with
+		Example: `  dagrun init first && dagrun first.yaml         a pipeline to start with
   dagrun pipelines/saxpy.yaml                    run one
   dagrun plan pipelines/saxpy.yaml               see the schedule
   dagrun pipelines/saxpy.yaml -p n=4096 --graph  other parameters, as one CUDA graph

@@ -1,4 +1,4 @@
-// Diagnostics of a pipeline file as a person sees them: each with its line and a caret, warnings of one kind grouped.
+// Diagnostics of a pipeline file as text: each with its line and a caret, warnings of one kind grouped.
 
 package main
 
@@ -13,13 +13,13 @@ import (
 // shownOfAKind is how many warnings of one kind are shown before the others are only counted.
 const shownOfAKind = 2
 
-// details are what differs between messages of one kind: names in quotes, slices, numbers.
+// details matches what differs between messages of one kind: names in quotes, slices, numbers.
 var details = regexp.MustCompile(`"[^"]*"|\S*\([^()]*\.\.[^()]*\)|[0-9]+`)
 
-// kindOf is a diagnostic's message without what is particular to one place.
+// kindOf returns a diagnostic's message without the details of one place.
 func kindOf(d *dag.Diagnostic) string { return details.ReplaceAllString(d.Message, "_") }
 
-// printDiagnostics writes what was found in a file. Of warnings of one kind it shows two, and with -v all.
+// printDiagnostics writes what was found in a file. It shows two warnings of each kind, or all with -v.
 func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 	a.progress.clear()
 	count, shown := map[string]int{}, map[string]int{}
@@ -30,7 +30,7 @@ func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 		item := &d.List[k]
 		kind := kindOf(item)
 		shown[kind]++
-		grouped := item.Severity == dag.SeverityWarning && !a.flags.verbose && count[kind] > shownOfAKind+1 // one more is shown, not counted
+		grouped := item.Severity == dag.SeverityWarning && !a.flags.verbose && count[kind] > shownOfAKind+1 // a single further one is shown instead of counted
 		if grouped && shown[kind] > shownOfAKind {
 			continue
 		}

@@ -38,10 +38,10 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")
 	f.StringVar(&own.compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
-	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its extension says the format: .dot, .mmd, .svg, .png or .pdf")
+	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its extension decides the format: .dot, .mmd, .svg, .png or .pdf")
 	f.StringVar(&own.format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")
 	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even if Graphviz is installed")
 	f.StringVar(&own.axis, "axis", "", "horizontal axis of dagrun's own SVG: `time` or level")
-	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours (240)")
+	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours (default 240)")
 	return c
 }

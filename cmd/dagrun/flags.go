@@ -72,37 +72,37 @@ func (a *app) paramFlags(c *cobra.Command) {
 // planFlags takes "" as machine where the device is planned for.
 func (a *app) planFlags(c *cobra.Command, machine string) {
 	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device; cover takes as many as it needs where this is not given")
+	f.IntVar(&values.streams, "streams", 8, "at most `N` compute streams per device; if not given, cover takes as many as it needs")
 	f.StringVar(&values.strategy, "strategy", "auto", "scheduling `strategy`: auto, list, cover, heft, roundrobin or serial")
-	f.StringVar(&values.effort, "effort", planner.Normal.String(), "how `hard` to search for a good plan: quick, normal or thorough")
+	f.StringVar(&values.effort, "effort", planner.Normal.String(), "search `effort` for a good plan: quick, normal or thorough")
 	usage := "the `machine` to plan for: h200, clean, unit or a file"
 	if machine == "" {
 		usage += " (default: the device)"
 	}
 	f.StringVar(&values.machine, "machine", machine, usage)
 	f.StringVar(&values.plan, "plan", "", "use the plan in this JSON `file` instead of planning")
-	f.StringVar(&values.profile, "profile", "", "measured durations, a `file` of bench --save-profile")
+	f.StringVar(&values.profile, "profile", "", "plan with the measured durations in this `file`, from bench --save-profile")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
 func (a *app) deviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.backend, "backend", "auto", "`what` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
+	f.StringVar(&values.backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
 	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 }
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.replay, "graph", graphAuto, "replay as one CUDA graph: `when` is auto (if that is faster), on, off, or built to add nodes one by one; alone it means on")
+	f.StringVar(&values.replay, "graph", graphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
 	f.Lookup("graph").NoOptDefVal = graphOn
 	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads (default: as learned, or 1)")
-	f.StringVar(&values.memory, "memory", "arena", "`how` to allocate device memory: arena, or separate for memory checkers")
+	f.StringVar(&values.memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
 }
 
-// What --graph may be; alone it means on. Captured is another word for on.
+// The values of --graph. Without a value it means on; captured is another word for on.
 const (
 	graphOn       = "on"
 	graphOff      = "off"
@@ -111,8 +111,8 @@ const (
 	graphAuto     = "auto"
 )
 
-// joinGraph lets --graph take the next word as its value if that is one: pflag takes such a value only after a =. The commands whose --graph
-// is a switch refuse the value.
+// joinGraph lets --graph take the next word as its value if it is one of the values, because pflag takes a value of such a flag only after
+// an =. Commands whose --graph is a switch refuse the value.
 func joinGraph(args []string) []string {
 	var joined []string
 	for k := 0; k < len(args); k++ {
@@ -129,7 +129,7 @@ func joinGraph(args []string) []string {
 	return joined
 }
 
-// oneOf refuses a value that a flag does not take. "" stands for a flag that the command does not have.
+// oneOf refuses a value that a flag does not accept. "" stands for a flag that the command does not have.
 func oneOf(flag, value string, choices ...string) error {
 	if value == "" || slices.Contains(choices, value) {
 		return nil
@@ -170,7 +170,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	)
 }
 
-// planOptions turns the plan flags into the planner's options. device is the machine where --machine names none.
+// planOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
 func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
 	f := a.flags
 	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}

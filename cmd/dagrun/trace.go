@@ -58,7 +58,7 @@ longer than a plain one.`,
 	a.deviceFlags(c)
 	f, values := c.Flags(), a.values(c)
 	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
-	f.IntVar(&values.iterations, "iterations", 3, "`N` replays to trace, after some to warm up")
+	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	return c
