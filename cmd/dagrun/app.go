@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -27,6 +28,8 @@ type app struct {
 	inputs         []input                // files that were read
 	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
 	running        func() []string        // while nodes are measured: those that have begun and not ended
+	sanitize       sanitize               // of the command's kernels
+	printing       sync.Mutex             // of what kernels print
 	answered       bool                   // a JSON document has been written
 }
 

@@ -26,6 +26,8 @@ type flags struct {
 	strategy   string
 	effort     string
 	machine    string
+	sanitize   string
+	steps      uint64 // of a kernel on the CPU device; 0 sets no limit
 	plan       string
 	profile    string
 	memoryCap  string

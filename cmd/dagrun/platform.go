@@ -77,7 +77,7 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints})
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,25 @@ func (a *app) openCPU(devices int, because error) (*opened, error) {
 		where = fmt.Sprintf("%d CPU devices", devices)
 	}
 	return &opened{Platform: p, where: where, noGPU: because}, nil
+}
+
+// defaultSteps is how many instructions a launch may run on the CPU device: some ten minutes.
+const defaultSteps = 100_000_000_000
+
+// kernelPrints prints what a kernel prints. Workers call it at the same time.
+func (a *app) kernelPrints(text string) {
+	a.printing.Lock()
+	defer a.printing.Unlock()
+	out := a.stdout
+	if a.flags.output == "json" {
+		out = a.stderr // stdout has the document alone
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			_ = out.printf("\n")
+		}
+		_ = out.printf("%s", line)
+	}
 }
 
 // enough refuses a platform with fewer devices than the pipeline names.

@@ -43,6 +43,8 @@ func (a *app) runCommand(c *cobra.Command) {
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
 	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
 	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout can list the others; one replay only")
+	f.StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
+	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "end a kernel on the CPU device after `N` instructions of its threads together")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
@@ -58,6 +60,9 @@ func (a *app) runCommand(c *cobra.Command) {
 			return err
 		}
 		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		if err := oneOf("--sanitize", a.flags.sanitize, sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff); err != nil {
 			return err
 		}
 		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
@@ -90,9 +95,16 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	if err := outputs(g); err != nil {
 		return nil, err
 	}
+	a.sanitize = a.sanitizeFor(g)
 	platform, err := a.openPlatform(devicesOf(g))
 	if err != nil {
 		return nil, err
+	}
+	if platform.Name() != "cpu" {
+		if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
+			return nil, errors.Join(errSanitizeGPU, platform.Close())
+		}
+		a.sanitize = sanitize{}
 	}
 	p := &prepared{name: name, graph: g, platform: platform}
 	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
@@ -196,6 +208,7 @@ type runReport struct {
 	Verified   []runtime.Check      `json:"verified,omitempty"`
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 	Learning   *learnReport         `json:"learning,omitempty"`
+	Sanitize   string               `json:"sanitize,omitempty"`
 
 	place string
 }
@@ -265,7 +278,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
 		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
-		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, place: p.platform.place(),
+		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
 	if p.platform.noGPU != nil {
 		report.NoGPU = p.platform.noGPU.Error()

@@ -28,7 +28,7 @@ func referenceNeed(g *dag.Graph) int64 {
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph)})
+	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph), MaxSteps: a.flags.steps})
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	References map[string]kernels.Reference
 	// Sanitize is what kernels that run from their PTX are checked for, beside the bounds and the alignment of each access.
 	Sanitize simt.Check
+	// MaxSteps is how many instructions a launch that runs from PTX may run, all threads together; 0 sets no limit.
+	MaxSteps uint64
 	// PTX runs every kernel from its PTX, those with a Go version too.
 	PTX bool
 	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.

@@ -4,6 +4,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -74,7 +75,7 @@ func (i interpreted) part(lo, hi int64) {
 // interpret runs a launch from the kernel's PTX.
 func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
-	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: options.Print, Check: options.Sanitize}
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits}
 		if v.Pointer {
@@ -82,6 +83,7 @@ func (c *command) interpret(w *worker) *crash {
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
+					a.ReadOnly = c.onlyReads(u)
 					if w := u.memory.written; w != nil && !slices.Contains(launch.Written, w) {
 						launch.Written = append(launch.Written, w)
 					}
@@ -104,14 +106,43 @@ func (c *command) interpret(w *worker) *crash {
 	return nil
 }
 
+// onlyReads says whether an argument's memory was declared, and not to be written.
+func (c *command) onlyReads(u use) bool {
+	reads := false
+	for _, a := range c.accesses {
+		if a.Ptr < u.ptr+cudart.Ptr(u.bytes) && u.ptr < a.Ptr+cudart.Ptr(a.Bytes) {
+			if a.Write {
+				return false
+			}
+			reads = true
+		}
+	}
+	return reads
+}
+
+// declared is what a message adds about an argument: the slice of a buffer that the file declares for it.
+func (c *command) declared(argument int) string {
+	for _, u := range c.uses {
+		if u.arg != argument || argument < 0 {
+			continue
+		}
+		for _, a := range c.accesses {
+			if a.Name != "" && a.Ptr >= u.ptr && a.Ptr < u.ptr+cudart.Ptr(u.bytes) {
+				return fmt.Sprintf("; argument %d is bytes %d to %d of %s in the file", argument, a.Offset, a.Offset+a.Bytes, a.Name)
+			}
+		}
+	}
+	return ""
+}
+
 // faultError returns a kernel's fault as an error with the driver's code for it.
 func faultError(c *command, fault *simt.Fault) *cudart.Error {
 	status := map[simt.FaultKind]status{
 		simt.OutOfBounds: illegalAddress, simt.Misaligned: misalignedAddress, simt.Trapped: launchFailed, simt.Stuck: launchFailed,
 		simt.Overflowed: illegalAddress, simt.BadCall: launchFailed, simt.Stopped: launchFailed,
-		simt.Uninitialised: launchFailed, simt.Race: launchFailed, simt.Diverged: launchFailed,
+		simt.Uninitialised: launchFailed, simt.Race: launchFailed, simt.Endless: launchTimeout, simt.Undeclared: illegalAddress, simt.Diverged: launchFailed,
 	}[fault.Kind]
-	return c.fail(status, "%v", fault)
+	return c.fail(status, "%v%s", fault, c.declared(fault.Argument))
 }
 
 // notRunnable returns the error for code that the CPU device cannot run.

@@ -23,6 +23,7 @@ const (
 	notReady             status = 600
 	illegalAddress       status = 700
 	alreadyRegistered    status = 712
+	launchTimeout        status = 702
 	notRegistered        status = 713
 	misalignedAddress    status = 716
 	launchFailed         status = 719
@@ -66,6 +67,8 @@ func (s status) describe() (name, text string) {
 		return "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"
 	case notRegistered:
 		return "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"
+	case launchTimeout:
+		return "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"
 	case launchFailed:
 		return "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"
 	case notSupported:
@@ -102,7 +105,7 @@ func fail(call string, s status, device int32, detail string, args ...any) *cuda
 		e.Err = cudart.ErrOutOfMemory
 	case invalidDevice:
 		e.Err = cudart.ErrNoDevice
-	case illegalAddress, launchFailed:
+	case illegalAddress, launchFailed, launchTimeout:
 		e.Err = cudart.ErrPoisoned
 	case notSupported:
 		e.Err = cudart.ErrUnsupported

@@ -5,6 +5,7 @@ package simt
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -283,6 +284,9 @@ func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 			w.Mark(address, int64(size))
 		}
 	}
+	if kind&writes != 0 && x.block.run.readOnly != nil {
+		x.mustBeWritable(address, size, lane)
+	}
 	if kind&writes == 0 && x.check.level == CheckFast && kind&strongs == 0 {
 		x.afterWrite(address, size, lane, kind)
 		return
@@ -305,6 +309,20 @@ func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 	}
 	p.mu.Unlock()
 	x.synchronise(address, lane, kind)
+}
+
+// mustBeWritable reports a write to memory that only arguments hold which the launch was declared to read.
+func (x *exec) mustBeWritable(address uint64, size, lane int) {
+	r := x.block.run
+	if !slices.ContainsFunc(r.readOnly, func(s span) bool { return address >= s.lo && address < s.hi }) {
+		return
+	}
+	for _, a := range r.Args {
+		if a.Pointer && !a.ReadOnly && address >= a.Bits && address < a.Bits+uint64(a.Bytes) {
+			return
+		}
+	}
+	x.fail(Undeclared, lane, "writes %s, which the launch was declared only to read", x.describe(0, address, size))
 }
 
 // afterWrite looks only for a write that a read races with.

@@ -36,6 +36,7 @@ type exec struct {
 	check     *checker     // nil: bounds and alignment are all that is checked
 	sameValue bool         // the store that runs leaves memory as it is
 	polls     bool         // since the last jump back it has read what other threads write
+	argument  int          // that a message has named last
 	near      [nearby]span // where the last global accesses were, by instruction
 }
 

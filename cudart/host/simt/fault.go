@@ -22,6 +22,7 @@ const (
 	Stopped       // the launch was stopped
 	BadCall       // a call through an address that is no function
 	Uninitialised // a value that nobody wrote was used
+	Undeclared    // a write to memory that the launch only reads
 	Race          // two accesses that nothing orders, of which one writes
 	Endless       // the launch ran more instructions than it may
 	Diverged      // a barrier that threads of a warp or block did not reach together
@@ -37,6 +38,7 @@ type Fault struct {
 	Instruction   string  // the word that opens it
 	Source        string  // file:line of the source, where the PTX has it
 	Other         *Access // that it conflicts with, or nil
+	Argument      int     // of the launch whose memory it is about, or -1
 }
 
 // Access is what another thread did.
@@ -78,8 +80,9 @@ func (x *exec) fail(kind FaultKind, lane int, format string, args ...any) {
 }
 
 func (x *exec) fault(kind FaultKind, lane int, format string, args ...any) *Fault {
-	f := &Fault{Kind: kind, Kernel: x.block.run.kernel.entry.f.Name, Problem: fmt.Sprintf(format, args...), Block: x.block.index,
+	f := &Fault{Argument: x.argument - 1, Kind: kind, Kernel: x.block.run.kernel.entry.f.Name, Problem: fmt.Sprintf(format, args...), Block: x.block.index,
 		Thread: x.block.thread(x.warp.index*warpSize + lane)}
+	x.argument = 0
 	if x.frame != nil {
 		f.Line, f.Instruction, f.Source = x.block.run.kernel.program.locate(x.frame.fn, x.at)
 	}
@@ -93,7 +96,7 @@ func (p *Program) locate(fn *function, at int32) (line int, instruction, source 
 	}
 	in := &fn.f.Code[at]
 	if file, n, _, ok := p.module.Source(fn.f, in); ok {
-		source = fmt.Sprintf("%s:%d", file, n)
+		source = fmt.Sprintf("%s:%d", strings.TrimPrefix(file, "./"), n)
 	}
 	return int(in.Position.Line), in.Form.Text, source
 }

@@ -17,8 +17,10 @@ import (
 type Arg struct {
 	Bits    uint64
 	Pointer bool
-	Bytes   int64  // for a pointer: the size of its memory
-	Struct  []byte // for a struct by value: its bytes, instead of Bits
+	Bytes   int64 // for a pointer: the size of its memory
+	// ReadOnly says that the launch was declared to write none of it.
+	ReadOnly bool
+	Struct   []byte // for a struct by value: its bytes, instead of Bits
 }
 
 // Launch describes what to run.
@@ -58,6 +60,7 @@ type Run struct {
 	stop        atomic.Bool
 	fence       atomic.Uint32
 	steps       atomic.Uint64
+	readOnly    []span
 	history     history
 	board       board
 
@@ -96,6 +99,9 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		}
 		if a.Pointer && a.Bytes > 0 {
 			r.ranges = append(r.ranges, span{a.Bits, a.Bits + uint64(a.Bytes)})
+			if a.ReadOnly {
+				r.readOnly = append(r.readOnly, span{a.Bits, a.Bits + uint64(a.Bytes)})
+			}
 		}
 	}
 	r.ranges = append(r.ranges, k.program.ranges...)

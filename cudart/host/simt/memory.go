@@ -69,6 +69,7 @@ func (x *exec) owner(s span) string {
 	k := x.block.run.kernel
 	for i, a := range x.block.run.Args {
 		if a.Pointer && a.Bits == s.lo && a.Bits+uint64(a.Bytes) == s.hi {
+			x.argument = i + 1
 			return "argument " + parameterName(k, i)
 		}
 	}

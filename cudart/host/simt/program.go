@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -168,10 +170,25 @@ func (k *Kernel) sharedName(address uint64) (name string, at uint64) {
 	name, at = "shared memory", address
 	for _, v := range k.names {
 		if uint64(v.at) <= address {
-			name, at = v.name+" in shared memory", address-uint64(v.at)
+			name, at = plainName(v.name)+" in shared memory", address-uint64(v.at)
 		}
 	}
 	return name, at
+}
+
+// plainName is the variable's own name in the mangled name of a static variable of a function, _ZZ<function>E<length><name>, or the name
+// as it is.
+func plainName(name string) string {
+	if !strings.HasPrefix(name, "_ZZ") {
+		return name
+	}
+	for i := strings.LastIndexByte(name, 'E'); i > 0; i = strings.LastIndexByte(name[:i], 'E') {
+		rest := strings.TrimLeft(name[i+1:], "0123456789")
+		if n, err := strconv.Atoi(name[i+1 : len(name)-len(rest)]); err == nil && n > 0 && n <= len(rest) {
+			return rest[:n]
+		}
+	}
+	return name
 }
 
 // Params is the number of parameters.

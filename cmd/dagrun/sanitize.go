@@ -1,0 +1,77 @@
+// --sanitize: what users' kernels are checked for while the CPU device runs them.
+
+package main
+
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// mostChecked is how many threads a replay may have to be checked unasked: checks cost a factor of about four.
+const mostChecked = 1_000_000
+
+// sanitize is how kernels are checked, and how that was chosen.
+type sanitize struct {
+	level  simt.Check
+	chosen bool // by the flag
+	any    bool // there are kernels of users, which the CPU device runs from their PTX
+}
+
+const (
+	sanitizeAuto = "auto"
+	sanitizeFull = "full"
+	sanitizeFast = "fast"
+	sanitizeOff  = "off"
+)
+
+// sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
+func (a *app) sanitizeFor(g *dag.Graph) sanitize {
+	s := sanitize{chosen: a.flags.sanitize != sanitizeAuto}
+	threads := uint64(0)
+	for i := range g.Nodes {
+		l := g.Nodes[i].Launch
+		if l == nil || l.Module < 0 {
+			continue
+		}
+		s.any = true
+		blocks := uint64(l.Grid[0]) * uint64(max(l.Grid[1], 1)) * uint64(max(l.Grid[2], 1))
+		threads += blocks * uint64(max(l.Block[0], 1)) * uint64(max(l.Block[1], 1)) * uint64(max(l.Block[2], 1))
+	}
+	switch a.flags.sanitize {
+	case sanitizeFull:
+		s.level = simt.CheckFull
+	case sanitizeFast:
+		s.level = simt.CheckFast
+	case sanitizeAuto:
+		if threads <= mostChecked {
+			s.level = simt.CheckFast
+		}
+	}
+	return s
+}
+
+// name is the level as the flag has it; "" where there is nothing to check.
+func (s sanitize) name() string {
+	if !s.any {
+		return ""
+	}
+	return [...]string{simt.CheckNothing: sanitizeOff, simt.CheckFast: sanitizeFast, simt.CheckFull: sanitizeFull}[s.level]
+}
+
+// says is what the line about a run says of the checks.
+func (s sanitize) says() string {
+	switch {
+	case !s.any:
+		return ""
+	case s.level != simt.CheckNothing:
+		return ", kernels checked (" + s.name() + ")"
+	case s.chosen:
+		return ", kernels not checked"
+	}
+	return ", kernels not checked (over a million threads; see --sanitize)"
+}
+
+// errSanitizeGPU is the error for checks where they cannot be made.
+var errSanitizeGPU = errors.New("--sanitize checks kernels on the CPU device; add --backend cpu")
