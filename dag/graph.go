@@ -101,8 +101,11 @@ func (g *Graph) IsJoin(i NodeID) bool { return int(i) >= g.Len() }
 // Vertices returns the number of nodes and joins.
 func (g *Graph) Vertices() int { return g.Len() + len(g.Joins()) }
 
-// NameOf returns the name of a node, or what to call a join: "join 3".
+// NameOf returns the name of a node, or what to call a join: "join 3". It is "" for a negative id.
 func (g *Graph) NameOf(i NodeID) string {
+	if i < 0 {
+		return ""
+	}
 	if g.IsJoin(i) {
 		return JoinName(int(i) - g.Len())
 	}

@@ -39,7 +39,7 @@ func (c *checker) pipeline(p *Pipeline) {
 		return
 	}
 	if p.Sync > SyncExplicit {
-		c.wrong("pipeline", p.Name, fmt.Sprintf("the unknown %s", p.Sync), "it is SyncAuto or SyncExplicit")
+		c.wrong("pipeline", p.Name, fmt.Sprintf("unknown sync %d", uint8(p.Sync)), "it must be SyncAuto or SyncExplicit")
 	}
 	for i := range p.Modules {
 		if m := &p.Modules[i]; m.Library == nil {
@@ -72,7 +72,7 @@ func (c *checker) names(what string, n int, name func(i int32) string) {
 func (c *checker) buffer(b *Buffer, untouched bool) {
 	switch {
 	case b.Place > Device:
-		c.wrong("buffer", b.Name, fmt.Sprintf("the unknown %s", b.Place), "it is Host or Device")
+		c.wrong("buffer", b.Name, fmt.Sprintf("unknown place %d", uint8(b.Place)), "it must be Host or Device")
 	case b.Device < 0 || b.Device >= MaxDevices:
 		c.wrong("buffer", b.Name, fmt.Sprintf("device %d; devices count from 0 to %d", b.Device, MaxDevices-1), "")
 	case b.Place == Host && b.Device != 0:
@@ -94,11 +94,21 @@ func (c *checker) buffer(b *Buffer, untouched bool) {
 	}
 }
 
+// Check returns what is wrong with a buffer that was made by hand, its name apart.
+func (b *Buffer) Check() error {
+	if b == nil {
+		return errors.New("there is no buffer")
+	}
+	var c checker
+	c.buffer(b, true)
+	return errors.Join(c.errs...)
+}
+
 // problem says what is wrong with an init, or nil.
 func (in *Init) problem() error {
 	switch {
 	case in.Kind > InitFile:
-		return fmt.Errorf("init: the unknown InitKind(%d)", in.Kind)
+		return fmt.Errorf("init: unknown kind %d", in.Kind)
 	case in.Kind == InitFile && in.File == "":
 		return errors.New("init: the file has no name")
 	case in.Kind == InitExpr:
@@ -113,7 +123,7 @@ func (in *Init) problem() error {
 func (e *Expect) problem() error {
 	switch {
 	case e.Kind > ExpectExpr:
-		return fmt.Errorf("expect: the unknown ExpectKind(%d)", e.Kind)
+		return fmt.Errorf("expect: unknown kind %d", e.Kind)
 	case e.Kind == ExpectFile && e.File == "":
 		return errors.New("expect: the file has no name")
 	case !(e.RTol >= 0 && e.ATol >= 0):
@@ -202,7 +212,7 @@ func (w *Work) problem() error {
 func (p *Pipeline) actionProblem(n *Node) error {
 	switch {
 	case n.Kind > Map:
-		return fmt.Errorf("the unknown %s", n.Kind)
+		return fmt.Errorf("unknown kind %d", uint8(n.Kind))
 	case n.Copy != nil && n.Kind != Memcpy:
 		return fmt.Errorf("it is a %s, but has a Copy", n.Kind)
 	case n.Set != nil && n.Kind != Memset:

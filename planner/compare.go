@@ -51,6 +51,9 @@ func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Com
 	if len(streams) == 0 {
 		streams = []int{1, 2, 4, 8}
 	}
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
 	if o.Machine == nil {
 		o.Machine = H200()
 	}
@@ -82,10 +85,10 @@ func compareOne(ctx context.Context, g *dag.Graph, o Options, durations []float6
 	o.Strategy, o.Streams = strategy, count
 	plan, err := New(ctx, g, o)
 	switch {
-	case ctx.Err() != nil:
-		return row, ctx.Err()
 	case errors.Is(err, place.ErrBadOption):
 		return row, err
+	case ctx.Err() != nil:
+		return row, ctx.Err()
 	case err != nil:
 		row.Refused = err
 		return row, nil
@@ -121,6 +124,9 @@ func (r *Row) better(o *Row) bool {
 
 // WriteText writes the comparison as a table. The best row has a star. Rows that differ only in the requested number of streams are joined.
 func (c *Comparison) WriteText(w io.Writer) error {
+	if c == nil || w == nil {
+		return errors.New("a comparison and a writer are needed to write its table")
+	}
 	header := []string{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory", ""}
 	table := [][]string{header}
 	for k := range c.Rows {
@@ -208,6 +214,9 @@ type rowFile struct {
 
 // EncodeJSON writes the comparison as JSON, version 1 of the format.
 func (c *Comparison) EncodeJSON(w io.Writer) error {
+	if c == nil || w == nil {
+		return errors.New("a comparison and a writer are needed to write it as JSON")
+	}
 	f := comparisonFile{Version: 1, Name: c.Name, Machine: c.Machine, Nodes: c.Nodes, Edges: c.Edges, Rows: []rowFile{}}
 	if c.Best >= 0 {
 		f.Best = &c.Best

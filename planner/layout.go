@@ -52,9 +52,9 @@ func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
 	if err := proof.CheckPlaced(g, p); err != nil {
 		return nil, err
 	}
-	kept := make([]bool, len(g.Buffers))
-	for _, b := range p.Kept {
-		kept[b] = true
+	kept, err := keptBy(g, Options{Keep: p.Kept})
+	if err != nil {
+		return nil, err
 	}
 	return layout.PeakBuffers(g, p, kept)
 }

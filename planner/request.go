@@ -28,7 +28,12 @@ type request struct {
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
 	switch {
+	case ctx == nil:
+		return nil, fmt.Errorf("there is no context; context.Background() is one that never ends: %w", place.ErrBadOption)
 	case o.Streams < 0:
 		return nil, fmt.Errorf("%d streams: the number must not be negative: %w", o.Streams, place.ErrBadOption)
 	case o.Streams > mostStreams:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // The processes of a Chrome trace, which are its groups of tracks.
@@ -32,7 +33,9 @@ const replayGap = 20.0
 // predicted may be nil.
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
 	switch {
-	case g == nil || plan == nil:
+	case t == nil || w == nil:
+		return errors.New("a trace and a writer are needed to write one")
+	case g.Check() != nil || plan == nil:
 		return errors.New("writing a trace needs its graph and its plan")
 	case predicted != nil && len(predicted.Nodes) != g.Len():
 		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(predicted.Nodes), g.Len())
@@ -41,6 +44,9 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 		if spans := t.Replays[k].Spans; len(spans) != g.Len() {
 			return fmt.Errorf("the trace has %d nodes, but the graph has %d", len(spans), g.Len())
 		}
+	}
+	if err := proof.CheckOps(g, plan); err != nil {
+		return fmt.Errorf("the plan of the trace: %w", err)
 	}
 	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
 	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]string{

@@ -26,11 +26,19 @@ const chunkBytes = 64 << 20
 
 // Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
 func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if b == nil {
 		return errors.New("there is no buffer to fill")
 	}
 	if want := count(b.Shape) * b.DType.Size(); int64(len(memory)) != want {
 		return fmt.Errorf("buffer %q has %d bytes, but the memory for its initial contents has %d", b.Name, want, len(memory))
+	}
+	whole := *b
+	whole.Bytes = int64(len(memory)) // which a caller need not fill in
+	if err := whole.Check(); err != nil {
+		return err
 	}
 	if b.Init == nil || b.Init.Kind == dag.InitZeros {
 		clear(memory)
@@ -147,8 +155,8 @@ func (p *Program) initialise(ctx context.Context) error {
 
 // Restore restores the contents of every buffer that has initial contents and that a replay changes. It waits for replays first.
 func (p *Program) Restore(ctx context.Context) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(ctx); err != nil {
+		return err
 	}
 	if !p.dirty {
 		return nil
@@ -272,6 +280,9 @@ func (p *Program) do(ctx context.Context, device int32, command cudart.Command) 
 
 // Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
 func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) (err error) {
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
 	if !p.isBuffer(int32(buffer)) {
 		return fmt.Errorf("the pipeline has no buffer %d", buffer)
 	}
@@ -306,7 +317,7 @@ func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) 
 // Host returns the memory of a host buffer that the next replay will use (with several replays in flight, each has its own), or nil if the
 // buffer is not a host buffer. It is valid until Close. Do not write to it while a replay that uses it runs.
 func (p *Program) Host(buffer dag.BufferID) []byte {
-	if p.closed || !p.isBuffer(int32(buffer)) {
+	if !p.isBuffer(int32(buffer)) || p.closed {
 		return nil
 	}
 	b := &p.graph.Buffers[buffer]
@@ -320,7 +331,7 @@ func (p *Program) Host(buffer dag.BufferID) []byte {
 // own on the stream of Options.Origin, before or after a replay. Device buffers that share bytes hold what was written last, so plan with
 // planner.Options.Keep if you need a buffer's contents after a replay. Address is 0 if there is no such buffer.
 func (p *Program) Address(buffer dag.BufferID) cudart.Ptr {
-	if p.closed || !p.isBuffer(int32(buffer)) {
+	if !p.isBuffer(int32(buffer)) || p.closed {
 		return 0
 	}
 	return p.instances[p.next].memory.address[buffer]

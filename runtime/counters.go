@@ -17,6 +17,9 @@ type Counters struct {
 
 // Counters returns the program's figures. It may be called at any time from any goroutine.
 func (p *Program) Counters() Counters {
+	if p == nil || p.plan == nil {
+		return Counters{}
+	}
 	return Counters{
 		Replays: p.replays.Load(), TurnsFinished: p.finished.Load(), TurnsFailed: p.failed.Load(),
 		Inflight: len(p.instances), Nodes: p.graph.Len(), Streams: len(p.plan.Streams), Waits: p.waits,

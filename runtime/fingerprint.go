@@ -23,6 +23,9 @@ import (
 // buffers. Two nodes of one fingerprint take equally long on one device. Names and the places of buffers do not count, so that an edit
 // of a pipeline leaves the fingerprints of all other nodes as they are. Files that a CUDA C file includes are not looked into.
 func Fingerprints(g *dag.Graph) []string {
+	if g.Check() != nil {
+		return nil
+	}
 	codes := map[*kernels.Module]string{}
 	prints := make([]string, g.Len())
 	for i := range g.Nodes {
@@ -101,6 +104,9 @@ var libraryVersion = sync.OnceValue(func() string {
 
 // DeviceKey identifies the devices of a platform, for people and for a cache: durations that were measured on one are used on no other.
 func DeviceKey(platform cudart.Platform) string {
+	if platform == nil {
+		return ""
+	}
 	var parts []string
 	for _, info := range platform.Devices() {
 		parts = append(parts, fmt.Sprintf("%s %s", info.Name, info.UUID))

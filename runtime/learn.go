@@ -99,7 +99,7 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err
 	}
-	if err := p.checkReplays("learn from", o.Replays, 1); err != nil {
+	if err := p.checkReplays(ctx, "learn from", o.Replays, 1); err != nil {
 		return nil, err
 	}
 	if len(o.Modes) == 0 {
@@ -126,6 +126,8 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 // CanLearn returns why the program cannot learn, or nil.
 func (p *Program) CanLearn() error {
 	switch {
+	case p == nil || p.platform == nil:
+		return errNoProgram
 	case p.closed:
 		return ErrClosed
 	case p.options.Inflight > 1:

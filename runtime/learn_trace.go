@@ -42,6 +42,9 @@ const StageLearn = "learn from replay"
 // Running returns the nodes that have begun and not ended, while learning measures nodes, such as one that hangs. After that was given
 // up, it returns those that were running then; nil at any other time.
 func (p *Program) Running() []string {
+	if p == nil {
+		return nil
+	}
 	if stuck := p.stuck.Load(); stuck != nil {
 		return *stuck
 	}

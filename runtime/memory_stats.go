@@ -30,6 +30,9 @@ type BufferMemory struct {
 
 // Memory returns the figures of a program.
 func (p *Program) Memory() MemoryStats {
+	if p == nil || p.plan == nil {
+		return MemoryStats{}
+	}
 	m := MemoryStats{Buffers: p.plan.Stats.SumDeviceBytes, Instances: len(p.instances)}
 	for _, bytes := range deviceBytes(p.graph, p.plan, p.options.Memory) {
 		m.Planned += bytes

@@ -17,7 +17,7 @@ const StageNode = "node "
 // A device reports the fault of a kernel only to a later call. Here that is the call that waits for this kernel, so the error names the node
 // that caused the fault.
 func (p *Program) RunAlone(ctx context.Context, iterations int) error {
-	if err := p.checkReplays("run", iterations, 0); err != nil {
+	if err := p.checkReplays(ctx, "run", iterations, 0); err != nil {
 		return err
 	}
 	if err := p.Synchronize(ctx); err != nil {

@@ -117,11 +117,33 @@ type instance struct {
 // ErrClosed is the error of using a program after Close.
 var ErrClosed = errors.New("the program is closed")
 
+var (
+	errNoProgram = errors.New("there is no program; make it with New")
+	errNoContext = errors.New("there is no context; context.Background() is one that never ends")
+)
+
+// usable returns an error for a program that New did not return, one that is closed, and for no context.
+func (p *Program) usable(ctx context.Context) error {
+	switch {
+	case p == nil || p.platform == nil:
+		return errNoProgram
+	case p.closed:
+		return ErrClosed
+	case ctx == nil:
+		return errNoContext
+	}
+	return nil
+}
+
 // New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
 func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
 	switch {
+	case ctx == nil:
+		return nil, errNoContext
 	case g == nil:
 		return nil, errors.New("a program needs a graph")
+	case g.Check() != nil:
+		return nil, fmt.Errorf("a program needs a graph: %w", g.Check())
 	case plan == nil:
 		return nil, errors.New("a program needs a plan")
 	case platform == nil:
@@ -396,6 +418,9 @@ func (p *Program) newEvents(in *instance) error {
 
 // Buffer returns the id of the buffer of that name.
 func (p *Program) Buffer(name string) (dag.BufferID, bool) {
+	if p == nil || p.graph == nil {
+		return -1, false
+	}
 	for i := range p.graph.Buffers {
 		if p.graph.Buffers[i].Name == name {
 			return dag.BufferID(i), true
@@ -404,7 +429,9 @@ func (p *Program) Buffer(name string) (dag.BufferID, bool) {
 	return -1, false
 }
 
-func (p *Program) isBuffer(id int32) bool { return id >= 0 && int(id) < len(p.graph.Buffers) }
+func (p *Program) isBuffer(id int32) bool {
+	return p != nil && p.graph != nil && id >= 0 && int(id) < len(p.graph.Buffers)
+}
 
 // report tells Options.Progress how far a stage is; total is 0 if it is not known.
 func (p *Program) report(stage string, done, total int) {
@@ -414,20 +441,43 @@ func (p *Program) report(stage string, done, total int) {
 }
 
 // Mode returns how the program replays; for Auto, the mode that it chose.
-func (p *Program) Mode() Mode { return p.mode }
+func (p *Program) Mode() Mode {
+	if p == nil {
+		return Streams
+	}
+	return p.mode
+}
 
 // Plan is the plan that the program replays; after Learn, the one that it chose.
-func (p *Program) Plan() *planner.Plan { return p.plan }
+func (p *Program) Plan() *planner.Plan {
+	if p == nil {
+		return nil
+	}
+	return p.plan
+}
 
 // Choice tells why Auto chose its mode; "" without Auto.
-func (p *Program) Choice() string { return p.choice }
+func (p *Program) Choice() string {
+	if p == nil {
+		return ""
+	}
+	return p.choice
+}
 
 // Warnings returns the warnings of the modules that were loaded.
-func (p *Program) Warnings() []string { return p.warnings }
+func (p *Program) Warnings() []string {
+	if p == nil {
+		return nil
+	}
+	return p.warnings
+}
 
 // Close waits for submitted work and frees everything. It takes no context, because memory in use by the device cannot be freed. Calling
-// it again does nothing.
+// it again does nothing. Closing nil, which New returns with an error, does nothing either.
 func (p *Program) Close() error {
+	if p == nil {
+		return nil
+	}
 	if p.closed {
 		return p.closeErr
 	}

@@ -39,7 +39,8 @@ type Recalled struct {
 // and memory how its buffers will be allocated. A nil folder holds nothing. Plans that come from the cache have been proved.
 func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o LearnOptions, memory MemoryMode) *Recalled {
 	r := &Recalled{graph: g, folder: folder, device: DeviceKey(platform), prints: Fingerprints(g)}
-	if folder == nil {
+	if folder == nil || platform == nil || g.Check() != nil {
+		r.folder = nil
 		return r
 	}
 	r.key = choiceKey(r, o, memory)
@@ -152,6 +153,9 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 
 // Best returns the way that takes the least time for so many replays, building its graph included; nil if none is known.
 func (r *Recalled) Best(replays int) *LearnedWay {
+	if r == nil {
+		return nil
+	}
 	var best *LearnedWay
 	total := func(w *LearnedWay) float64 { return w.BuildUS + float64(replays)*w.Each.Median }
 	for k := range r.Ways {
@@ -164,8 +168,11 @@ func (r *Recalled) Best(replays int) *LearnedWay {
 
 // Keep adds what was learned to the cache, in place of what was there before where replace is set.
 func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
-	if r.folder == nil || l == nil {
+	if r == nil || r.folder == nil || l == nil {
 		return nil
+	}
+	if len(l.Samples) > len(r.prints) || len(l.First) > len(r.prints) {
+		return fmt.Errorf("what was learned is of %d nodes, but the graph has %d", max(len(l.Samples), len(l.First)), len(r.prints))
 	}
 	took := cache.Durations{}
 	for i, samples := range l.Samples {
@@ -232,4 +239,9 @@ func (w *LearnedWay) Drifted(eachUS float64) bool {
 }
 
 // Forget removes the choice from the cache, so that the next run compares plans again.
-func (r *Recalled) Forget() error { return r.folder.ForgetChoice(r.key) }
+func (r *Recalled) Forget() error {
+	if r == nil || r.folder == nil {
+		return nil
+	}
+	return r.folder.ForgetChoice(r.key)
+}

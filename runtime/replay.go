@@ -18,8 +18,8 @@ import (
 //
 // To get each replay's own result, use ReplayThen.
 func (p *Program) Replay(ctx context.Context) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(ctx); err != nil {
+		return err
 	}
 	in := p.instances[p.next]
 	if err := in.await(ctx); err != nil {
@@ -51,9 +51,10 @@ func (p *Program) submit(in *instance) error {
 // OnDone calls f once everything replayed so far has finished, with the first error of that work. It returns at once; f runs on a
 // goroutine of its own, and Close waits for it.
 func (p *Program) OnDone(f func(error)) error {
+	if err := p.usable(context.Background()); err != nil {
+		return err
+	}
 	switch {
-	case p.closed:
-		return ErrClosed
 	case f == nil:
 		return errors.New("OnDone needs a function to call")
 	}
@@ -101,11 +102,19 @@ func (p *Program) OnDone(f func(error)) error {
 }
 
 // Replays returns how many replays were submitted since the program was created, including warm-up and measurements.
-func (p *Program) Replays() uint64 { return p.replays.Load() }
+func (p *Program) Replays() uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.replays.Load()
+}
 
 // Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission order. It
 // works while the device hangs. Options.DebugProgress must be set, and the latest replay must be the first.
 func (p *Program) Unfinished() []string {
+	if p == nil || len(p.instances) == 0 {
+		return nil
+	}
 	in := p.latest.Load()
 	if in == nil {
 		in = p.instances[0]
@@ -130,8 +139,8 @@ func (p *Program) last() *instance {
 
 // Synchronize waits until every replay has finished and every then of ReplayThen has returned. It returns the first error of that work.
 func (p *Program) Synchronize(ctx context.Context) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(ctx); err != nil {
+		return err
 	}
 	for _, in := range p.instances {
 		if err := in.streams[0].Synchronize(ctx); err != nil {
@@ -146,7 +155,7 @@ func (p *Program) Synchronize(ctx context.Context) error {
 
 // Run replays the program the given number of times and waits. When the context ends, it neither submits nor waits any longer.
 func (p *Program) Run(ctx context.Context, iterations int) error {
-	if err := p.checkReplays("run", iterations, 0); err != nil {
+	if err := p.checkReplays(ctx, "run", iterations, 0); err != nil {
 		return err
 	}
 	for i := range iterations {
@@ -161,12 +170,12 @@ func (p *Program) Run(ctx context.Context, iterations int) error {
 	return p.Synchronize(ctx)
 }
 
-// checkReplays refuses an invalid number of replays, and a program that is closed.
-func (p *Program) checkReplays(what string, replays, least int) error {
-	switch {
-	case p.closed:
-		return ErrClosed
-	case replays < least:
+// checkReplays refuses an invalid number of replays, and what usable refuses.
+func (p *Program) checkReplays(ctx context.Context, what string, replays, least int) error {
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
+	if replays < least {
 		return fmt.Errorf("%s %d replays: the number must be at least %d", what, replays, least)
 	}
 	return nil

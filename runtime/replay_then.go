@@ -22,7 +22,7 @@ type Turn struct {
 
 // Host returns the memory of a host buffer in this replay: its input before the replay, its result after it.
 func (t *Turn) Host(buffer dag.BufferID) []byte {
-	if !t.program.isBuffer(int32(buffer)) {
+	if t == nil || !t.program.isBuffer(int32(buffer)) {
 		return nil
 	}
 	b := &t.program.graph.Buffers[buffer]
@@ -41,9 +41,10 @@ func (t *Turn) Host(buffer dag.BufferID) []byte {
 // up when the context ends. A then must not call any method of the program except Counters. If before panics, nothing is submitted and the
 // program stays usable. If then panics, the process ends, as with a panic on any goroutine. ReplayThen itself allocates no memory per turn.
 func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(*Turn, error)) error {
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
 	switch {
-	case p.closed:
-		return ErrClosed
 	case then == nil:
 		return errors.New("ReplayThen needs a function to call with the result")
 	}

@@ -35,6 +35,9 @@ type Checksum struct {
 
 // Failed returns the checks that did not hold.
 func (r *Results) Failed() []Check {
+	if r == nil {
+		return nil
+	}
 	var failed []Check
 	for _, c := range r.Checks {
 		if !c.OK {
@@ -78,8 +81,8 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 
 // eachResult calls do with the contents of every buffer with save or expect, in declaration order.
 func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory []byte) error) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(ctx); err != nil {
+		return err
 	}
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
@@ -138,8 +141,9 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 	switch {
 	case got == nil || want == nil:
 		return nil, errors.New("two programs are needed to compare their results")
-	case want.closed:
-		return nil, ErrClosed
+	}
+	if err := want.usable(ctx); err != nil {
+		return nil, err
 	}
 	var checks []Check
 	err := got.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {

@@ -62,7 +62,7 @@ const batch = 16
 // Measure warms up, then times the given number of replays. Submission and device times come from one pass with an event before and after
 // every replay, wall time from a second pass without events. Initial contents are restored afterwards.
 func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
-	if err := errors.Join(p.checkReplays("warm up with", warmup, 0), p.checkReplays("measure", iterations, 1)); err != nil {
+	if err := errors.Join(p.checkReplays(ctx, "warm up with", warmup, 0), p.checkReplays(ctx, "measure", iterations, 1)); err != nil {
 		return nil, err
 	}
 	if err := p.Run(ctx, max(1, warmup)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -59,7 +60,7 @@ type tracer struct {
 //
 // Tracing has an overhead: the difference between TracedUS and PlainUS.
 func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err error) {
-	if err := p.checkReplays("trace", replays, 1); err != nil {
+	if err := p.checkReplays(ctx, "trace", replays, 1); err != nil {
 		return nil, err
 	}
 	if p.options.Recorder != nil {
@@ -258,9 +259,13 @@ func (t *tracer) close() error {
 	return errors.Join(errs...)
 }
 
-// Profile returns the median duration of every node, for the planner.
+// Profile returns the median duration of every node, for the planner. It is empty unless the trace was made by this program.
 func (t *Trace) Profile(p *Program) *planner.Profile {
-	profile := &planner.Profile{Machine: p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	profile := &planner.Profile{Nodes: map[string]float64{}}
+	if t == nil || p == nil || p.platform == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r TracedReplay) bool { return len(r.Spans) != p.graph.Len() }) {
+		return profile
+	}
+	profile.Machine = p.platform.Devices()[0].Name
 	samples := make([]float64, len(t.Replays))
 	for i := range p.graph.Nodes {
 		for r := range t.Replays {

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,8 +22,8 @@ func refuse(format string, args ...any) error {
 // SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are computed again. An update that
 // would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
 func (p *Program) SetScalar(node string, argument int, value float64) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(context.Background()); err != nil {
+		return err
 	}
 	id, ok := p.node(node)
 	if !ok {
@@ -150,8 +151,8 @@ func (p *Program) node(name string) (int32, bool) {
 // shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan was
 // not proved for that.
 func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
-	if p.closed {
-		return ErrClosed
+	if err := p.usable(context.Background()); err != nil {
+		return err
 	}
 	id, ok := p.Buffer(buffer)
 	if !ok {

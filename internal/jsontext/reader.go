@@ -38,6 +38,9 @@ const MaxNameBytes = 4096
 
 // ReadLimited reads a whole file, up to so many bytes.
 func ReadLimited(r io.Reader, what string, limit int64) ([]byte, error) {
+	if r == nil {
+		return nil, fmt.Errorf("%s: there is no reader to read from", what)
+	}
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)

@@ -5,6 +5,7 @@
 package words
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,6 +33,9 @@ func Count[N int | int32 | int64](n N, one, many string) string {
 	}
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
+
+// ErrNoWriter is returned by what writes to an [io.Writer] and is given none.
+var ErrNoWriter = errors.New("there is no writer to write to")
 
 // Name is the word for a value of an enumeration, whose words are given in the order of its values: KIND(99) beyond them.
 func Name[T ~uint8](v T, kind string, words []string) string {

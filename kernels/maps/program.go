@@ -45,6 +45,9 @@ type Maker struct {
 // Map makes the kernel of an expression. It computes in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits,
 // otherwise in f64. A result that is stored as an integer is truncated toward zero and clamped to the type's range.
 func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
+	if err := checkSpec(spec); err != nil {
+		return nil, err
+	}
 	key := mapKey(spec)
 	if k, ok := m.made.Load(key); ok {
 		return k.(*mapKernel), nil
@@ -68,6 +71,24 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 		References: map[string]launch.Reference{k.entry: p.reference()}}
 	made, _ := m.made.LoadOrStore(key, k)
 	return made.(*mapKernel), nil
+}
+
+// checkSpec refuses what nothing can be made of.
+func checkSpec(spec *dag.MapSpec) error {
+	switch {
+	case spec == nil:
+		return errors.New("there is nothing to compute")
+	case spec.OutType.Size() == 0:
+		return errors.New("the output has no element type")
+	case len(spec.Inputs) != len(spec.InTypes):
+		return fmt.Errorf("there are %d inputs, but the types of %d", len(spec.Inputs), len(spec.InTypes))
+	}
+	for i, t := range spec.InTypes {
+		if t.Size() == 0 {
+			return fmt.Errorf("the input %q has no element type", spec.Inputs[i])
+		}
+	}
+	return spec.Expr.Check()
 }
 
 const mapEntryPlaceholder = "ENTRY"
@@ -201,9 +222,6 @@ func compileMap(spec *dag.MapSpec) (*mapProgram, error) {
 	}
 	for i, name := range spec.Scalars {
 		p.names[name] = mapInstr{op: mapScalar, a: int32(i)}
-	}
-	if spec.OutType == dag.InvalidDType {
-		return nil, errors.New("the output has no element type")
 	}
 	var err error
 	p.result, err = p.term(spec.Expr.Root)

@@ -107,6 +107,9 @@ func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
 
 // Note writes the bound into the figures of a plan. The bound is lowered to the makespan if it exceeds it only by rounding.
 func (b Bound) Note(p *plan.Plan) {
+	if p == nil {
+		return
+	}
 	s := &p.Stats
 	s.LowerBoundUS, s.LowerBoundBy, s.CriticalPathUS = b.US(), b.By(), b.CriticalPathUS
 	if us := s.MakespanUS; s.LowerBoundUS > us && s.LowerBoundUS <= us*(1+rounding) {

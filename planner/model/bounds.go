@@ -61,7 +61,8 @@ func (l *load) add(work, head, tail float64) {
 
 func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, graph bool) Bound {
 	n := g.Len()
-	if n == 0 {
+	m = m.orDefault()
+	if n == 0 || checkTimes(g, m, durations) != nil {
 		return Bound{}
 	}
 	if streams <= 0 {

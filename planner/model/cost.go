@@ -19,6 +19,10 @@ const (
 // profile, else its declared cost, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit
 // machine. A kernel of the user's and a task have no formula: what is returned for them is an assumption. The profile may be nil.
 func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
+	if g.Check() != nil {
+		return nil
+	}
+	m = m.orDefault()
 	costs := make([]plan.Cost, g.Len())
 	measured := p != nil && len(p.Nodes) > 0
 	for i := range costs {
@@ -42,6 +46,14 @@ func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
 		costs[i] = plan.Cost{US: min(us, maxDurationUS), Source: source}
 	}
 	return costs
+}
+
+// orDefault is the machine, or the default one for nil.
+func (m *Machine) orDefault() *Machine {
+	if m == nil {
+		return H200()
+	}
+	return m
 }
 
 // hasFormula says whether a node's work tells how long it takes: that of copies, sets, maps and the library's kernels does. Of a kernel
@@ -122,7 +134,7 @@ func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 // Share is the fraction of its device that a node takes while it runs: 0 if that is unknown or the node does not use the
 // multiprocessors.
 func (m *Machine) Share(node *dag.Node) float64 {
-	if m.Unit || node.Copy != nil {
+	if m == nil || node == nil || m.Unit || node.Copy != nil {
 		return 0
 	}
 	places, _ := m.fill(node)

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Machine is a model of a host with its devices. All devices are alike. Rates are bytes or operations per microsecond:
@@ -154,6 +155,9 @@ func (f *figure) get() float64 {
 
 // Validate reports every impossible figure. Errors match ErrBadMachine.
 func (m *Machine) Validate() error {
+	if m == nil {
+		return fmt.Errorf("%w: there is none", ErrBadMachine)
+	}
 	var errs []error
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w %q: %s", ErrBadMachine, m.Name, fmt.Sprintf(format, args...)))
@@ -178,8 +182,21 @@ func (m *Machine) Validate() error {
 	return errors.Join(errs...)
 }
 
+// inRange returns an error for a machine with a figure that nothing can be computed from. Zeros are no obstacle.
+func (m *Machine) inRange() error {
+	for _, f := range m.figures() {
+		if v := f.get(); math.IsNaN(v) || v < 0 || v > maxFigure {
+			return fmt.Errorf("%w %q: %s is %v: it must be from 0 to %g", ErrBadMachine, m.Name, f.name, v, maxFigure)
+		}
+	}
+	return nil
+}
+
 // Encode writes the machine as a file that DecodeMachine reads.
 func (m *Machine) Encode(w io.Writer) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
 	if err := m.Validate(); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type OccupancyStep struct {
 // A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
 // keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
+	if g.Check() != nil || p == nil || t == nil || !placesKnown(p, len(g.Buffers)) {
+		return nil
+	}
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
 	touched := make([]bool, len(g.Buffers))
 	for i := range t.Nodes {
@@ -77,4 +80,20 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 		all = append(all, o)
 	}
 	return all
+}
+
+// placesKnown reports whether the buffers that a plan names are among so many.
+func placesKnown(p *plan.Plan, buffers int) bool {
+	known := func(b dag.BufferID) bool { return b >= 0 && int(b) < buffers }
+	for _, m := range p.Memory {
+		if !known(m.Buffer) {
+			return false
+		}
+	}
+	for _, b := range p.Kept {
+		if !known(b) {
+			return false
+		}
+	}
+	return true
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Profile holds measured durations by node name. Nodes that are not in it are estimated from the rates of the machine.
@@ -32,6 +33,9 @@ const (
 
 // Validate reports the first node, by name, with an impossible duration. Errors match ErrBadProfile.
 func (p *Profile) Validate() error {
+	if p == nil {
+		return fmt.Errorf("%w: there is none", ErrBadProfile)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Nodes)) {
 		switch us := p.Nodes[name]; {
 		case math.IsNaN(us) || us < 0 || us > maxDurationUS:
@@ -48,6 +52,9 @@ func (p *Profile) Validate() error {
 
 // Encode writes the profile as a file that DecodeProfile reads, nodes sorted by name.
 func (p *Profile) Encode(w io.Writer) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
 	if err := p.Validate(); err != nil {
 		return err
 	}
@@ -96,8 +103,14 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// Merge returns a profile with the durations of both; for a node in both, that of the later profile.
+// Merge returns a profile with the durations of both; for a node in both, that of the later profile. A nil profile has none.
 func (p *Profile) Merge(later *Profile) *Profile {
+	if p == nil {
+		p = &Profile{}
+	}
+	if later == nil {
+		later = &Profile{}
+	}
 	merged := &Profile{Machine: later.Machine, Nodes: make(map[string]float64, len(p.Nodes)+len(later.Nodes))}
 	if merged.Machine == "" {
 		merged.Machine = p.Machine
@@ -110,6 +123,9 @@ func (p *Profile) Merge(later *Profile) *Profile {
 // Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are the ids
 // of nodes that are not in the profile and declare no cost, ascending.
 func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
+	if p == nil || g.Check() != nil {
+		return nil, nil
+	}
 	names := make(map[string]struct{}, g.Len())
 	for i := range g.Nodes {
 		node := &g.Nodes[i]

@@ -45,6 +45,10 @@ func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams i
 }
 
 func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, graph bool) (*plan.Timeline, error) {
+	m = m.orDefault()
+	if err := checkSimulated(g, p, m, durations); err != nil {
+		return nil, err
+	}
 	s := &simulation{g: g, p: p, m: m, graph: graph, durations: durations}
 	s.timeline = &plan.Timeline{Machine: m.Name, Graph: graph, Nodes: make([]plan.Span, g.Len())}
 	if err := s.index(); err != nil {
@@ -60,6 +64,33 @@ func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, g
 		s.timeline.MakespanUS = max(s.timeline.MakespanUS, s.timeline.Nodes[i].End)
 	}
 	return s.timeline, nil
+}
+
+// checkSimulated refuses what the simulator could not get to the end of.
+func checkSimulated(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64) error {
+	if p == nil {
+		return fmt.Errorf("%w: there is no plan", plan.ErrPlanShape)
+	}
+	return checkTimes(g, m, durations)
+}
+
+// checkTimes refuses what no time can be computed from.
+func checkTimes(g *dag.Graph, m *Machine, durations []float64) error {
+	if err := g.Check(); err != nil {
+		return err
+	}
+	if err := m.inRange(); err != nil {
+		return err
+	}
+	if len(durations) != g.Len() {
+		return fmt.Errorf("there are %d durations for %d nodes", len(durations), g.Len())
+	}
+	for i, us := range durations {
+		if !(us >= 0 && us <= maxDurationUS) {
+			return fmt.Errorf("node %q takes %v us: it must be from 0 to %g", plan.NodeName(g, dag.NodeID(i)), us, maxDurationUS)
+		}
+	}
+	return nil
 }
 
 // simulation is one run of the simulator. Ops are numbered stream by stream. Records also have numbers of their own, in submission

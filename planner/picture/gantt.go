@@ -36,6 +36,9 @@ var (
 // WriteGantt writes the predicted timeline of the schedule. The width of a node is its duration, to the nearest column. Its name is
 // shown if there is room.
 func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
+	if err := s.drawable(w); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	k := &blocksStrokes
 	if o.ASCII {

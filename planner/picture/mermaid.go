@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -40,6 +41,12 @@ const mermaidClasses = `  classDef compute fill:#ffe3bd,stroke:#5b6570,color:#1b
 // WriteGraphMermaid writes a graph as it was declared: every dependency with its reason, joins as
 // circles.
 func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
+	if err := g.Check(); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	out.WriteString("flowchart LR\n" + mermaidClasses)
 	for i := range g.Nodes {
@@ -71,6 +78,9 @@ func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark s
 // WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the
 // data that caused it.
 func (s *Schedule) WriteMermaid(w io.Writer) error {
+	if err := s.drawable(w); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	out.WriteString("flowchart LR\n" + mermaidClasses)
 	for k := range s.plan.Streams {

@@ -142,6 +142,9 @@ const maxGaps = 200
 // WritePage writes one HTML page that needs no network: the timeline of the schedule, with a measured course (nil: none)
 // under the predicted one.
 func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
+	if err := s.drawable(w); err != nil {
+		return err
+	}
 	data, err := s.pageData(measured)
 	if err != nil {
 		return err

@@ -5,7 +5,9 @@
 package picture
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
@@ -35,8 +37,17 @@ type wait struct {
 
 // New makes a Schedule of a plan for g and its predicted timeline. It returns an error if the plan is not a schedule of g.
 func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) {
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
+	if t == nil || p == nil {
+		return nil, errors.New("a plan and its timeline are needed to draw a schedule")
+	}
 	if len(t.Nodes) != g.Len() {
 		return nil, fmt.Errorf("a timeline of %d nodes for a graph of %d", len(t.Nodes), g.Len())
+	}
+	if err := checkTimeline(p, t); err != nil {
+		return nil, err
 	}
 	enforced, err := planner.Explain(g, p)
 	if err != nil {
@@ -50,6 +61,44 @@ func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) 
 	s.walk(enforced)
 	s.enforced = enforced
 	return s, nil
+}
+
+// longestUS is a time that every coordinate and label can hold.
+const longestUS = 1e15
+
+// checkTimeline refuses a timeline that no simulation makes: its numbers become coordinates and indices.
+func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
+	if !(t.MakespanUS >= 0 && t.MakespanUS <= longestUS) {
+		return fmt.Errorf("the timeline ends at %v us", t.MakespanUS)
+	}
+	for i := range t.Nodes {
+		switch s := &t.Nodes[i]; {
+		case !(s.Start >= 0 && s.Start <= s.End && s.End <= t.MakespanUS && s.Alone >= 0 && s.Alone <= longestUS):
+			return fmt.Errorf("node %d of the timeline runs from %v to %v us, and %v us alone, of %v us", i, s.Start, s.End, s.Alone, t.MakespanUS)
+		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > planner.HostCopy || s.Cause > planner.AfterIssue:
+			return fmt.Errorf("node %d of the timeline is on stream %d of %d, device %d and %v, after node %d because of %v", i, s.Stream, len(p.Streams), s.Device, s.Engine, s.By, s.Cause)
+		}
+	}
+	for k := range t.Host {
+		switch s := &t.Host[k]; {
+		case !(s.Start >= 0 && s.Start <= s.End && s.End <= longestUS):
+			return fmt.Errorf("submission %d of the timeline takes from %v to %v us", k, s.Start, s.End)
+		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Op < 0 || int(s.Op) >= len(p.Streams[s.Stream].Ops):
+			return fmt.Errorf("submission %d of the timeline is of op %d of stream %d, which the plan does not have", k, s.Op, s.Stream)
+		}
+	}
+	return nil
+}
+
+// drawable returns an error for a schedule that New did not make, and for no writer.
+func (s *Schedule) drawable(w io.Writer) error {
+	if s == nil || s.graph == nil {
+		return errors.New("there is no schedule to draw; make it with New")
+	}
+	if w == nil {
+		return words.ErrNoWriter
+	}
+	return nil
 }
 
 // walk goes through the ops as they are submitted: it finds every wait and gives each node its level.

@@ -3,9 +3,11 @@
 package picture
 
 import (
+	"errors"
 	"io"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -26,6 +28,7 @@ type Sheet struct {
 	schedules bool
 	waits     bool
 	graphs    bool
+	err       error // of the first picture that could not be added
 }
 
 // panel is one picture of a sheet.
@@ -36,26 +39,50 @@ type panel interface {
 }
 
 // NewSheet starts an empty sheet.
-func NewSheet(o SheetOptions) *Sheet {
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
+func NewSheet(o SheetOptions) *Sheet { return &Sheet{options: o} }
+
+// limit is how many boxes a picture has before neighbours share a box.
+func (s *Sheet) limit() int {
+	if s.options.Limit <= 0 {
+		return DefaultLimit
 	}
-	return &Sheet{options: o}
+	return s.options.Limit
 }
 
-// AddSchedule adds a schedule: streams as rows, waits as arrows.
+// AddSchedule adds a schedule: streams as rows, waits as arrows. What is wrong with it is returned by WriteSVG.
 func (s *Sheet) AddSchedule(schedule *Schedule) {
-	s.panels = append(s.panels, newStreamRows(schedule, s.options.Axis, s.options.Limit))
+	if s == nil {
+		return
+	}
+	if err := schedule.drawable(io.Discard); err != nil {
+		s.fail(err)
+		return
+	}
+	s.panels = append(s.panels, newStreamRows(schedule, s.options.Axis, s.limit()))
 	s.see(schedule.graph)
 	s.schedules = true
 	s.waits = s.waits || len(schedule.waits) > 0
 }
 
-// AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow.
+// AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow. What is wrong with it is returned by WriteSVG.
 func (s *Sheet) AddGraph(g *dag.Graph) {
-	s.panels = append(s.panels, newLayers(g, s.options.Limit))
+	if s == nil {
+		return
+	}
+	if err := g.Check(); err != nil {
+		s.fail(err)
+		return
+	}
+	s.panels = append(s.panels, newLayers(g, s.limit()))
 	s.see(g)
 	s.graphs = true
+}
+
+// fail keeps the first error for WriteSVG.
+func (s *Sheet) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
 }
 
 func (s *Sheet) see(g *dag.Graph) {
@@ -71,6 +98,14 @@ const (
 
 // WriteSVG writes the sheet as one self-contained SVG.
 func (s *Sheet) WriteSVG(w io.Writer) error {
+	switch {
+	case s == nil:
+		return errors.New("there is no sheet to draw; make it with NewSheet")
+	case s.err != nil:
+		return s.err
+	case w == nil:
+		return words.ErrNoWriter
+	}
 	end, plot := 0.0, 0.0
 	for _, p := range s.panels {
 		if l, ok := p.(*streamRows); ok {

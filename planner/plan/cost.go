@@ -44,7 +44,7 @@ const mostNamed = 5
 func CostText(g *dag.Graph, costs []Cost) string {
 	var count [4]int
 	var unknown []string
-	for i := range costs {
+	for i := range costs[:min(len(costs), g.Len())] {
 		source := costs[i].Source & 3
 		count[source]++
 		if source == UnknownCost && len(unknown) < mostNamed {

@@ -19,6 +19,9 @@ const maxPlanBytes = 4 << 30
 // was made for another graph; then the error names the first difference. The plan is well-formed, but its schedule may still be wrong:
 // Verify it before running it.
 func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
+	if err := g.Check(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
 	data, err := jsontext.ReadLimited(r, "plan", planLimit(g))
 	if err != nil {
 		return nil, err

@@ -14,6 +14,12 @@ import (
 
 // WriteGraphDOT writes a graph as it was declared: its nodes, coloured by engine, and every dependency with its reason.
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
+	if err := g.Check(); err != nil {
+		return err
+	}
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	d.head(fmt.Sprintf("%s: %s, %s", g.Name, words.Count(g.Len(), "node", "nodes"), g.DependenciesText()))
 	for i := range g.Nodes {
@@ -27,6 +33,9 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 // WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, every dependency with its reason,
 // and a dashed edge from each record to each of its waits.
 func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
 	if err := p.checkNodes(g); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Engine is a part of a machine that nodes run on. Each device has one of every kind; HostCopy belongs to the host.
@@ -19,12 +20,15 @@ const (
 	EngineKinds
 )
 
-func (e Engine) String() string {
-	return [...]string{"compute", "h2d", "d2h", "peer", "d2d", "host"}[e]
-}
+var engineNames = []string{"compute", "h2d", "d2h", "peer", "d2d", "host"}
 
-// EngineOf returns the engine that node i of g runs on.
+func (e Engine) String() string { return words.Name(e, "Engine", engineNames) }
+
+// EngineOf returns the engine that node i of g runs on, Compute for a node that does not exist.
 func EngineOf(g *dag.Graph, i dag.NodeID) Engine {
+	if i < 0 || int(i) >= g.Len() || g.Check() != nil {
+		return Compute
+	}
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:

@@ -12,6 +12,9 @@ const fewTied = 32
 func (p *Plan) Fork() []int32 { return p.appendFork(nil) }
 
 func (p *Plan) appendFork(fork []int32) []int32 {
+	if p == nil {
+		return fork
+	}
 	for s := 1; s < len(p.Streams); s++ {
 		if ops := p.Streams[s].Ops; len(ops) > 0 && ops[0].Kind != Wait {
 			fork = append(fork, int32(s))
@@ -25,7 +28,7 @@ func (p *Plan) appendFork(fork []int32) []int32 {
 func (p *Plan) Join() []int32 { return p.appendJoin(nil) }
 
 func (p *Plan) appendJoin(join []int32) []int32 {
-	if len(p.Streams) < 2 {
+	if p == nil || len(p.Streams) < 2 {
 		return join
 	}
 	var few [fewTied]int32
@@ -34,11 +37,15 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 		last = make([]int32, len(p.Streams))
 	}
 	highest := int32(-1)
+	total := 0 // ops: a schedule launches each node once, so no node of one has a higher number
+	for s := range p.Streams {
+		total += len(p.Streams[s].Ops)
+	}
 	for s := range p.Streams {
 		last[s] = -1
 		ops := p.Streams[s].Ops
 		for i := len(ops) - 1; i >= 0 && last[s] < 0; i-- {
-			if ops[i].Kind == Launch {
+			if ops[i].Kind == Launch && int(ops[i].Node) < total {
 				last[s] = int32(ops[i].Node)
 			}
 		}
@@ -53,7 +60,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 			case Launch:
 				launchAfter = true
 			case Wait:
-				if launchAfter && ops[i].Node <= dag.NodeID(highest) {
+				if launchAfter && ops[i].Node >= 0 && ops[i].Node <= dag.NodeID(highest) {
 					waited[ops[i].Node] = true
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // planVersion is the version of the JSON form.
@@ -19,6 +20,12 @@ const planVersion = 1
 
 // EncodeJSON writes the plan of g as JSON, one op per line. The same plan gives the same bytes.
 func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
+	if err := p.checkNodes(g); err != nil {
+		return err
+	}
 	e := &planEncoder{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	e.names = make([]int32, 1, g.Len()+1)
 	for i := range g.Nodes {
@@ -51,9 +58,6 @@ type planEncoder struct {
 func (e *planEncoder) check(p *Plan) error {
 	if len(e.quoted) > math.MaxInt32 {
 		return fmt.Errorf("plan %q: the names of its nodes are too long to write", p.Name)
-	}
-	if err := p.checkNodes(e.g); err != nil {
-		return err
 	}
 	for k := range p.Memory {
 		if b := p.Memory[k].Buffer; b < 0 || int(b) >= len(e.g.Buffers) {
@@ -98,6 +102,12 @@ func (e *planEncoder) check(p *Plan) error {
 
 // checkNodes returns an error for ops that cannot be written by name.
 func (p *Plan) checkNodes(g *dag.Graph) error {
+	if p == nil {
+		return fmt.Errorf("%w: there is no plan", ErrPlanShape)
+	}
+	if err := g.Check(); err != nil {
+		return err
+	}
 	for k := range p.Streams {
 		for i := range p.Streams[k].Ops {
 			switch op := &p.Streams[k].Ops[i]; {

@@ -21,7 +21,7 @@ func NodeName(g *dag.Graph, node dag.NodeID) string {
 
 // BufferName returns the name of a buffer for messages, or its number if it has no name or does not exist.
 func BufferName(g *dag.Graph, buffer dag.BufferID) string {
-	if buffer < 0 || int(buffer) >= len(g.Buffers) {
+	if g == nil || g.Pipeline == nil || buffer < 0 || int(buffer) >= len(g.Buffers) {
 		return fmt.Sprintf("buffer %d", buffer)
 	}
 	if name := g.Buffers[buffer].Name; name != "" {

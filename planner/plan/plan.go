@@ -5,6 +5,7 @@ package plan
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // OpKind says what an Op does.
@@ -16,7 +17,9 @@ const (
 	Wait                 // hold the stream until Event, recorded after Node on another stream
 )
 
-func (k OpKind) String() string { return [...]string{"launch", "record", "wait"}[k] }
+var opNames = []string{"launch", "record", "wait"}
+
+func (k OpKind) String() string { return words.Name(k, "OpKind", opNames) }
 
 // Op is one entry of a stream. Event is -1 for a launch.
 type Op struct {

@@ -19,8 +19,12 @@ type ReplayOp struct {
 }
 
 // Replay returns one replay of the plan: the origin, stream 0, is recorded and the streams in [Plan.Fork] wait for that; at the end
-// the streams in [Plan.Join] are recorded and the origin waits for them.
+// the streams in [Plan.Join] are recorded and the origin waits for them. Of a plan that is no schedule, entries of the order that have
+// no op are left out.
 func (p *Plan) Replay(instances int) *Replay {
+	if p == nil {
+		return &Replay{Instances: instances}
+	}
 	fork, join := p.Fork(), p.Join()
 	if planted.Is(planted.Fork) && len(fork) > 0 {
 		fork = fork[1:]
@@ -40,6 +44,9 @@ func (p *Plan) Replay(instances int) *Replay {
 	}
 	next := make([]int32, len(p.Streams))
 	for _, s := range p.Order {
+		if s < 0 || int(s) >= len(p.Streams) || int(next[s]) >= len(p.Streams[s].Ops) {
+			continue
+		}
 		r.Ops = append(r.Ops, ReplayOp{p.Streams[s].Ops[next[s]], s})
 		next[s]++
 	}

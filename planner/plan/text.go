@@ -15,6 +15,9 @@ import (
 
 // WriteText writes the plan of g for people. With a timeline each node has its predicted start and end; nil leaves them out.
 func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
+	if w == nil {
+		return words.ErrNoWriter
+	}
 	if err := p.checkNodes(g); err != nil {
 		return err
 	}
@@ -147,8 +150,11 @@ func (p *Plan) manyDevices() bool {
 	return false
 }
 
-// Action says what a node does: h2d x -> d_x, set d, kernel scale, map y = a*x.
+// Action says what a node does: h2d x -> d_x, set d, kernel scale, map y = a*x. A node that does not exist does nothing.
 func Action(g *dag.Graph, i dag.NodeID) string {
+	if i < 0 || int(i) >= g.Len() || g.Check() != nil {
+		return "nothing"
+	}
 	node := &g.Nodes[i]
 	switch {
 	case node.Copy != nil:

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Cause is the last thing that the start of a node waited for.
@@ -21,9 +22,9 @@ const (
 	AfterIssue              // in a graph: the device, which starts one node at a time
 )
 
-func (c Cause) String() string {
-	return [...]string{"start", "stream order", "wait", "engine", "host", "issue"}[c]
-}
+var causeNames = []string{"start", "stream order", "wait", "engine", "host", "issue"}
+
+func (c Cause) String() string { return words.Name(c, "Cause", causeNames) }
 
 // Span is one node on the timeline, in microseconds from the start of submission.
 type Span struct {
@@ -55,6 +56,9 @@ type Timeline struct {
 // CriticalPath returns the chain of nodes that determines the makespan, in time order: the Cause of each node names the one before
 // it. The first node of the chain waited for no other.
 func (t *Timeline) CriticalPath() []dag.NodeID {
+	if t == nil {
+		return nil
+	}
 	last := dag.NodeID(-1)
 	for i := range t.Nodes {
 		if last < 0 || t.Nodes[i].End > t.Nodes[last].End {
@@ -62,7 +66,7 @@ func (t *Timeline) CriticalPath() []dag.NodeID {
 		}
 	}
 	var path []dag.NodeID
-	for i := last; i >= 0 && len(path) < len(t.Nodes); i = t.Nodes[i].By {
+	for i := last; i >= 0 && int(i) < len(t.Nodes) && len(path) < len(t.Nodes); i = t.Nodes[i].By {
 		path = append(path, i)
 	}
 	slices.Reverse(path)
@@ -89,6 +93,9 @@ type Gap struct {
 // Engines returns the use of each engine that ran anything, by device and engine, and the gaps of at least atLeast microseconds before
 // and between its nodes, in the same order and by time.
 func (t *Timeline) Engines(atLeast float64) ([]Busy, []Gap) {
+	if t == nil {
+		return nil, nil
+	}
 	order := make([]int32, len(t.Nodes))
 	for i := range order {
 		order[i] = int32(i)

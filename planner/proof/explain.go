@@ -22,8 +22,13 @@ const (
 	ByEarlier               // waits that enforce other dependencies imply it
 )
 
+var howNames = [...]string{"not enforced", "same stream", "wait", "already ordered"}
+
 func (h How) String() string {
-	return [...]string{"not enforced", "same stream", "wait", "already ordered"}[h]
+	if int(h) >= len(howNames) {
+		return fmt.Sprintf("How(%d)", uint8(h))
+	}
+	return howNames[h]
 }
 
 // Enforcement is how a plan enforces one dependency.
@@ -235,6 +240,12 @@ func (x *explainer) chain(stream int32, from spot, low int) []WaitLink {
 
 // Text describes the enforcement: "stream 1 waits on event 3 before ...".
 func (e *Enforcement) Text(g *dag.Graph) string {
+	if e == nil {
+		return NotEnforced.String()
+	}
+	if e.How == ByWait && len(e.Waits) == 0 {
+		return e.How.String()
+	}
 	switch e.How {
 	case BySameStream:
 		return "same stream"

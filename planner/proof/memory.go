@@ -64,6 +64,9 @@ func CheckPlaced(g *dag.Graph, p *plan.Plan) error {
 
 // checkPlacements checks each placement by itself and returns where each device's arena ends.
 func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
+	if v := checkPresent(g, p); v != nil {
+		return nil, v
+	}
 	var ends deviceEnds
 	var end *int64
 	k := 0

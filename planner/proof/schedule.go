@@ -173,10 +173,21 @@ func lastLaunch(g *dag.Graph, node dag.NodeID) string {
 	return fmt.Sprintf("%q", plan.NodeName(g, node))
 }
 
-// checkCounts refuses numbers that would make the walk itself unsafe, such as more events than records.
-func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
+// checkPresent refuses a missing graph or plan.
+func checkPresent(g *dag.Graph, p *plan.Plan) *Violation {
+	if err := g.Check(); err != nil {
+		return newViolation(plan.ErrOtherGraph, "%v", err)
+	}
 	if p == nil {
 		return newViolation(plan.ErrPlanShape, "there is no plan")
+	}
+	return nil
+}
+
+// checkCounts refuses numbers that would make the walk itself unsafe, such as more events than records.
+func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
+	if v := checkPresent(g, p); v != nil {
+		return v
 	}
 	ops, records := 0, 0
 	for i := range p.Streams {

@@ -25,6 +25,9 @@ import (
 // A plan may come from anywhere: ids out of range are reported too. The proof holds for the byte ranges that the
 // graph declares.
 func Verify(g *dag.Graph, p *plan.Plan) error {
+	if v := checkPresent(g, p); v != nil {
+		return v
+	}
 	c := proofs.Get().(*proof)
 	v := c.check(g, p)
 	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && len(g.Buffers) <= mostKept && words <= 32*mostKept {

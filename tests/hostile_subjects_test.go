@@ -1,0 +1,312 @@
+// What hostile callers call: the functions of the public packages, and values of the types that have methods, right and wrong ones.
+
+package tests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/fault"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/exchange"
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
+	"github.com/dagrun/dagrun/kernels/maps"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// dangerous is what cannot be called with arbitrary arguments in a test, with the reason.
+var dangerous = map[string]bool{
+	"runtime.MeasureMachine":    true, // takes seconds whatever its arguments are
+	"*host.Platform.Close":      true, // would end what all other calls need
+	"*host.Platform.HostBytes":  true, // hands out memory, which the harness does not touch
+	"*runtime.Program.Close":    true,
+	"*runtime.Program.Host":     true,
+	"*fault.Platform.Close":     true,
+	"*fault.Platform.HostBytes": true,
+}
+
+type namedFunction struct {
+	name string
+	of   reflect.Value
+}
+
+// functions are the exported functions of the public packages.
+func (h *hostile) functions() []namedFunction {
+	var all []namedFunction
+	for name, f := range map[string]any{
+		"dag.BFloatFromFloat32": dag.BFloatFromFloat32, "dag.BFloatToFloat32": dag.BFloatToFloat32, "dag.HalfFromFloat32": dag.HalfFromFloat32,
+		"dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Format": dag.Format, "dag.Parse": dag.Parse,
+		"dag.Suggest": dag.Suggest, "dag.New": dag.New, "dag.OnStream": dag.OnStream, "dag.Grid": dag.Grid, "dag.Block": dag.Block,
+		"dag.Shared": dag.Shared, "dag.RunOn": dag.RunOn, "dag.WithPeers": dag.WithPeers,
+
+		"exchange.FromGraph": exchange.FromGraph[string, int], "exchange.Directed": exchange.Directed,
+
+		"expr.Functions": expr.Functions, "expr.IsKeyword": expr.IsKeyword, "expr.LooksLikeSlice": expr.LooksLikeSlice, "expr.Rand": expr.Rand,
+		"expr.ValidName": expr.ValidName, "expr.Integral": expr.Integral, "expr.Parse": expr.Parse, "expr.ParseMap": expr.ParseMap,
+		"expr.ParseSlice": expr.ParseSlice, "expr.ParseTemplate": expr.ParseTemplate, "expr.BoolValue": expr.BoolValue,
+		"expr.FloatValue": expr.FloatValue, "expr.Fraction": expr.Fraction, "expr.Int": expr.Int,
+
+		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
+		"planner.MachineNames": planner.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "planner.Predict": planner.Predict,
+		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges,
+		"planner.VerifyReplay": planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
+		"planner.LowerBound": planner.LowerBound, "planner.LowerBoundGraph": planner.LowerBoundGraph, "planner.Compare": planner.Compare,
+		"planner.ParseEffort": planner.ParseEffort, "planner.Explain": planner.Explain, "planner.EngineOf": planner.EngineOf,
+		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
+		"planner.MachineByName": planner.MachineByName, "planner.Unit": planner.Unit, "planner.OccupancyOf": planner.OccupancyOf,
+		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
+		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Violations": planner.Violations,
+
+		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
+		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
+
+		"model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
+		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.SimulateWith": model.SimulateWith,
+		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "model.LowerBoundWith": model.LowerBoundWith,
+		"model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "model.H200": model.H200, "model.MachineByName": model.MachineByName,
+		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,
+
+		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
+		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+
+		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
+
+		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.TimesOf": model.TimesOf, "plan.CostText": plan.CostText,
+		"dag.FileParams": dag.FileParams, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
+		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
+		"runtime.MergeProfiles": runtime.MergeProfiles,
+
+		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal,
+		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
+
+		"runtime.New": func(ctx context.Context, g *dag.Graph, p *plan.Plan, platform cudart.Platform, o runtime.Options) error {
+			program, err := runtime.New(ctx, g, p, platform, o)
+			if program != nil {
+				err = errors.Join(err, program.Close())
+			}
+			return err
+		},
+		"runtime.Summarize": runtime.Summarize, "runtime.CompareResults": runtime.CompareResults, "runtime.Generate": runtime.Generate, "runtime.MachineOf": runtime.MachineOf,
+
+		"host.Open": func(o host.Options) error {
+			platform, err := host.Open(o)
+			if platform != nil {
+				err = errors.Join(err, platform.Close())
+			}
+			return err
+		},
+
+		"fault.Wrap": fault.Wrap,
+	} {
+		all = append(all, namedFunction{name, reflect.ValueOf(f)})
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a].name < all[b].name })
+	return all
+}
+
+// order are the values of this module's types in a fixed order.
+func (h *hostile) order() []reflect.Value {
+	var all []reflect.Value
+	for t, values := range h.pool {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if strings.HasPrefix(t.PkgPath(), module+"/") && t.Kind() != reflect.Interface && !strings.HasPrefix(t.Name(), "hostile") && t.Name() != "brokenWriter" {
+			all = append(all, values...)
+		}
+	}
+	sort.SliceStable(all, func(a, b int) bool { return all[a].Type().String() < all[b].Type().String() })
+	return all
+}
+
+// subjects fills the pool with values of every type that has methods: right ones, zero ones, and ones made by hand. The result ends them.
+func (h *hostile) subjects(t *testing.T) (end func()) {
+	add := func(values ...any) {
+		for _, v := range values {
+			h.add(reflect.ValueOf(v))
+		}
+	}
+	ctx := context.Background()
+
+	// What a careful caller would have.
+	builder := hostileBuilder("right")
+	g, err := hostileBuilder("graph").Graph()
+	require.NoError(t, err)
+	explicit, err := dag.Parse([]byte("version: 1\nsync: explicit\nbuffers: {x: {place: device, dtype: f32, shape: [8]}}\nnodes:\n  - {name: a, memset: {to: x, value: 1}, stream: 0}\n  - {name: b, map: \"x = x + 1\", stream: 1}\n"), dag.Options{Library: kernels.Library()})
+	require.NoError(t, err)
+	p, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	timeline, err := planner.Simulate(g, p, planner.H200(), nil)
+	require.NoError(t, err)
+	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
+
+	// What functions return beside an error, and what anybody can write down.
+	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil),
+		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
+		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
+		dag.InitKind(99), dag.ExpectKind(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
+		h.library(), h.kernel())
+	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {
+		made := reflect.New(reflect.TypeOf(value))
+		made.Elem().Set(h.value(made.Type().Elem(), 5))
+		h.add(made)
+	}
+	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
+		(*model.Machine)(nil), &model.Machine{}, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
+		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
+		&picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
+	for _, value := range []any{plan.Plan{}, plan.Timeline{}, plan.Replay{}, model.Machine{}, model.Profile{}, proof.Violation{}, planner.Comparison{}, planner.MemoryCapError{}} {
+		for range 3 {
+			made := reflect.New(reflect.TypeOf(value))
+			made.Elem().Set(h.value(made.Type().Elem(), 5))
+			h.add(made)
+		}
+	}
+	for range 8 { // almost right
+		h.add(reflect.ValueOf(h.damaged(t, g, p)))
+		h.add(reflect.ValueOf(h.spoilt(t)))
+		h.add(reflect.ValueOf(h.distorted(timeline)))
+	}
+
+	e, err := expr.Parse("i * 2 + 1")
+	require.NoError(t, err)
+	compiled, err := e.Compile("i")
+	require.NoError(t, err)
+	slice, err := expr.ParseSlice("x(0..4)")
+	require.NoError(t, err)
+	template, err := expr.ParseTemplate("a.$i")
+	require.NoError(t, err)
+	add(e, &expr.Expr{}, (*expr.Expr)(nil), &expr.Expr{Root: &expr.Term{Op: expr.Add}}, &expr.Expr{Root: &expr.Term{Op: 99}}, &expr.Expr{Root: &expr.Term{Op: expr.Call, Name: "max"}},
+		&expr.Expr{Root: &expr.Term{Op: expr.Call, Name: "len", Args: []*expr.Term{nil}}}, compiled, &expr.Function{}, (*expr.Function)(nil), slice, &expr.Slice{}, (*expr.Slice)(nil),
+		template, &expr.Template{}, (*expr.Template)(nil), expr.Int(3), expr.FloatValue(2.5), expr.BoolValue(true), expr.Value{}, &expr.Error{}, expr.Empty{})
+
+	device, err := host.Open(host.Options{Memory: 1 << 20})
+	require.NoError(t, err)
+	program, err := runtime.New(ctx, g, p, device, runtime.Options{})
+	require.NoError(t, err)
+	catalog := library.Catalog{}
+	docs := library.Docs()
+	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
+	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
+		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{})
+	for t := range h.pool { // found before all were there
+		if t.Kind() == reflect.Interface {
+			delete(h.pool, t)
+		}
+	}
+	return func() {
+		_ = program.Close()
+		_ = device.Close()
+	}
+}
+
+// hostileBuilder declares a few right nodes.
+func hostileBuilder(name string) *dag.Builder {
+	b := dag.New(name)
+	b.Use(kernels.Library())
+	x := b.Host("x", dag.F32, 8)
+	b.Init(x, dag.Init{Kind: dag.InitRamp, B: 1})
+	d := b.Device("d_x", dag.F32, 8)
+	y := b.Host("y", dag.F32, 8)
+	b.Copy("up", b.Whole(d), b.Whole(x))
+	b.Kernel("twice", "scale", dag.Args{8, 2.0, b.Whole(d)})
+	b.Map("more", "d = d + 1", map[string]any{"d": b.Whole(d)})
+	b.Copy("down", b.Whole(y), b.Whole(d))
+	return b
+}
+
+// damaged is a plan with one field somewhere replaced.
+func (h *hostile) damaged(t *testing.T, g *dag.Graph, p *plan.Plan) *plan.Plan {
+	var text bytes.Buffer
+	require.NoError(t, p.EncodeJSON(&text, g))
+	read, err := plan.DecodePlan(&text, g)
+	require.NoError(t, err)
+	h.damage(reflect.ValueOf(read).Elem())
+	return read
+}
+
+// spoilt is a pipeline with one field somewhere replaced.
+func (h *hostile) spoilt(t *testing.T) *dag.Pipeline {
+	g, err := hostileBuilder("spoilt").Graph()
+	require.NoError(t, err)
+	h.damage(reflect.ValueOf(g.Pipeline).Elem())
+	return g.Pipeline
+}
+
+// distorted is a timeline with one field somewhere replaced.
+func (h *hostile) distorted(t *plan.Timeline) *plan.Timeline {
+	c := *t
+	c.Nodes, c.Host = slices.Clone(t.Nodes), slices.Clone(t.Host)
+	h.damage(reflect.ValueOf(&c).Elem())
+	return &c
+}
+
+// damage replaces one value inside of another.
+func (h *hostile) damage(v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Struct && h.IntN(8) > 0:
+		if f := v.Field(h.IntN(v.NumField())); f.CanSet() {
+			h.damage(f)
+		}
+	case v.Kind() == reflect.Slice && v.Len() > 0 && h.IntN(4) > 0:
+		h.damage(v.Index(h.IntN(v.Len())))
+	case v.Kind() == reflect.Pointer && !v.IsNil() && h.IntN(4) > 0:
+		h.damage(v.Elem())
+	default:
+		v.Set(h.value(v.Type(), 3))
+	}
+}
+
+// hostileLibrary is a library that returns anything.
+type hostileLibrary struct{ h *hostile }
+
+func (h *hostile) library() *hostileLibrary { return &hostileLibrary{h} }
+
+func (l *hostileLibrary) Names() []string { return []string{"", "b", "a"} }
+
+func (l *hostileLibrary) Kernel(string, []dag.DType) (dag.LaunchKernel, error) { return l.any() }
+
+func (l *hostileLibrary) Map(*dag.MapSpec) (dag.LaunchKernel, error) { return l.any() }
+
+func (l *hostileLibrary) any() (dag.LaunchKernel, error) {
+	switch l.h.IntN(4) {
+	case 0:
+		return nil, nil
+	case 1:
+		return nil, &dag.ArgumentError{Param: "x", Index: l.h.IntN(99) - 9, Problem: "is wrong"}
+	}
+	return l.h.kernel(), nil
+}
+
+// hostileKernel is a kernel that says anything of itself, and something else each time.
+type hostileKernel struct{ h *hostile }
+
+func (h *hostile) kernel() *hostileKernel { return &hostileKernel{h} }
+
+func (k *hostileKernel) Entry() string { return hostileTexts[k.h.IntN(len(hostileTexts))] }
+
+func (k *hostileKernel) Params() []dag.KernelParam {
+	return k.h.value(reflect.TypeFor[[]dag.KernelParam](), 3).Interface().([]dag.KernelParam)
+}
+
+func (k *hostileKernel) Describe([]dag.Arg) (dag.LaunchInfo, error) {
+	return k.h.value(reflect.TypeFor[dag.LaunchInfo](), 3).Interface().(dag.LaunchInfo), nil
+}
