@@ -162,7 +162,7 @@ func TestWhatCannotLearnSaysWhy(t *testing.T) {
 	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
 	require.NoError(t, err)
 	_, err = p.Learn(ctx, runtime.LearnOptions{})
-	require.EqualError(t, err, "learn from 0 replays: want 1 or more")
+	require.EqualError(t, err, "learn from 0 replays: the number must be at least 1")
 	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Modes: []runtime.Mode{runtime.Built}})
 	require.EqualError(t, err, "learn with mode built graph: only streams and graph can be chosen from")
 	require.NoError(t, p.Close())
