@@ -29,6 +29,14 @@ type ParameterNames interface {
 	ParameterNames(kernel string) ([]string, error)
 }
 
+// Confirmer is implemented by modules that can find out from compiled code what their kernels do. Declarations alone make the graph,
+// so that it is the same where nothing can compile; code then confirms or contradicts them.
+type Confirmer interface {
+	// Confirm makes the Params of kernels of this module show what code does. note says why it was not compiled, where that is
+	// no mistake, such as that no compiler is installed.
+	Confirm(kernels []LaunchKernel) (note string, err error)
+}
+
 // ArgumentError is what Library.Kernel and LaunchKernel.Describe return (wrapped or not) where one argument is wrong: messages can
 // then point at it. Its text is "argument x must be a buffer, got a number".
 type ArgumentError struct {

@@ -73,6 +73,7 @@ type parser struct {
 	nodes   map[string]NodeID
 	saves   map[string]savePlace // by file
 
+	launched []launched          // kernels of modules
 	leftOut  map[string]struct{} // nodes whose when: is false
 	pending  []pendingAfter
 	patterns afterPatterns
@@ -138,6 +139,7 @@ func (p *parser) parse(source []byte) *Graph {
 	}
 	p.readAfter()
 	p.checkStreams()
+	p.confirm()
 	if len(p.mistakes.list) > 0 {
 		return nil
 	}

@@ -136,6 +136,9 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 		}
 		p.mistake(position(at), bad.Hint, "%s%s", bad.Message, p.repetition())
 	}
+	if len(problems) == 0 && spec.Module >= 0 && spec.Map == nil {
+		p.launched = append(p.launched, launched{node.Launch, spec, nodes, f[action].value, p.repetition()})
+	}
 	return accesses, len(problems) == 0
 }
 

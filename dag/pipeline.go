@@ -93,6 +93,8 @@ type Module struct {
 	Define   []Definition
 	Options  []string
 	Compiler string // "": the first that works
+
+	Unconfirmed string // why its code was not looked at; "": it was, or is not compiled
 }
 
 // Definition is a macro that is defined before the first line of a module.

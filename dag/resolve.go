@@ -33,6 +33,8 @@ type launchSpec struct {
 	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
 	Map *MapSpec
+
+	origin []int // once it is resolved: which of Args each parameter got; -1: none
 }
 
 // argSpec is one argument as it was written.
@@ -359,15 +361,24 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	default:
 		mode = a.Mode
 	}
-	switch code := param.Code; {
-	case mode == Read && code.Mode&Write != 0:
-		r.argProblem(k, "is written (%s), which the file declares {in: %s}", code.Written, b.Name)
-		return
-	case mode == Write && code.Decided && code.Mode&Write == 0:
-		r.argProblem(k, "is never written, which the file declares {out: %s}", b.Name)
+	if problem := contradiction(param, mode, a.Mode != 0, b.Name); problem != "" {
+		r.argProblem(k, "%s", problem)
 		return
 	}
 	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range}
+}
+
+// contradiction says how code differs from a declaration: the file's, or that of a kernel whose parameter is const.
+func contradiction(param *KernelParam, mode Mode, declared bool, buffer string) string {
+	switch code := &param.Code; {
+	case mode == Read && code.Mode&Write != 0 && declared:
+		return fmt.Sprintf("is written (%s), which the file declares {in: %s}", code.Written, buffer)
+	case mode == Read && code.Mode&Write != 0:
+		return fmt.Sprintf("is written (%s), although its type is a pointer to const", code.Written)
+	case mode == Write && code.Decided && code.Mode&Write == 0:
+		return fmt.Sprintf("is never written, which the file declares {out: %s}", buffer)
+	}
+	return ""
 }
 
 // inferredMode is how an argument is taken to be used where only the code tells. Code shows what may be written, not that
@@ -521,6 +532,7 @@ func (r *resolution) finish() []Access {
 		work.Shared = int32(min(launch.Shared, math.MaxInt32))
 	}
 	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
+	r.spec.origin = r.origin
 	return r.accesses()
 }
 

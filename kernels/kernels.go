@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"context"
 	"io/fs"
 	"path/filepath"
 
@@ -94,7 +95,8 @@ type (
 var ErrNoCompiler = source.ErrNoCompiler
 
 // ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
-func ModuleOpener(dir string, read func(path string) ([]byte, error)) func(dag.Module) (dag.Library, error) {
+// Where compilers are given, what kernels of CUDA C do is compared with what is declared.
+func ModuleOpener(ctx context.Context, dir string, read func(path string) ([]byte, error), compilers *Compilers) func(dag.Module) (dag.Library, error) {
 	at := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path
@@ -113,7 +115,7 @@ func ModuleOpener(dir string, read func(path string) ([]byte, error)) func(dag.M
 		for _, d := range m.Define {
 			build.Define = append(build.Define, Definition(d))
 		}
-		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build})
+		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build, Compilers: compilers, Context: ctx})
 		if err != nil {
 			return nil, err
 		}

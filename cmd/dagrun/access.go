@@ -23,6 +23,23 @@ type argumentAccess struct {
 	Mode   string `json:"mode"`
 	Access string `json:"access"` // "declared", "inferred" or "proved"
 	Why    string `json:"why,omitempty"`
+	Hint   string `json:"hint,omitempty"` // where less would do than is declared
+}
+
+// unconfirmed is a module whose code was not looked at.
+type unconfirmed struct {
+	Module string `json:"module"`
+	Why    string `json:"why"`
+}
+
+func unconfirmedModules(g *dag.Graph) []unconfirmed {
+	list := []unconfirmed{}
+	for _, m := range g.Modules {
+		if m.Unconfirmed != "" {
+			list = append(list, unconfirmed{m.Name, m.Unconfirmed})
+		}
+	}
+	return list
 }
 
 // kernelAccesses lists the kernels of the user's modules, in the order of the nodes that launch them first.
@@ -64,6 +81,9 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 		if l.Evidence(k) == dag.Declared {
 			a.Why = params[k].Code.Why
 		}
+		if code := params[k].Code; code.Decided && l.Args[k].Mode == dag.ReadWrite && code.Mode&dag.Write == 0 {
+			a.Hint = "never written, {in: ...} would do"
+		}
 		list = append(list, a)
 	}
 	return list
@@ -75,8 +95,8 @@ func (a *app) printAccess(kernels []kernelAccess) {
 		var arguments []string
 		for _, arg := range k.Arguments {
 			text := fmt.Sprintf("argument %s %s (%s)", arg.Name, arg.Mode, arg.Access)
-			if arg.Why != "" {
-				text = fmt.Sprintf("argument %s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, arg.Why)
+			if note := arg.Why + arg.Hint; note != "" {
+				text = fmt.Sprintf("argument %s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, note)
 			}
 			arguments = append(arguments, text)
 		}

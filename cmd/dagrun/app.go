@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // app is what every command has: where it reads and writes, and the shared flags.
@@ -26,6 +28,7 @@ type app struct {
 	self           func() (string, error) // the path of this command
 	warnings       []diagnosticDocument   // of the pipeline file
 	inputs         []input                // files that were read
+	compilers      *kernels.Compilers     // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
 	running        func() []string        // while nodes are measured: those that have begun and not ended
 	sanitize       sanitize               // of the command's kernels
@@ -34,7 +37,7 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}}
+	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}, compilers: &kernels.Compilers{}}
 	a.progress = newProgress(a.stderr)
 	a.log = slog.New(&logHandler{app: a})
 	return a

@@ -68,6 +68,7 @@ type checked struct {
 	Waits    int                  `json:"waits"`
 	Carried  []string             `json:"carried_buffers"`
 	Access   []kernelAccess       `json:"kernel_access"`
+	Blind    []unconfirmed        `json:"unconfirmed_modules"`
 	Memory   int64                `json:"peak_device_bytes"`
 	Warnings []diagnosticDocument `json:"warnings"`
 	Unfit    []unfit              `json:"does_not_fit"`
@@ -201,7 +202,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		return nil, err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial}
+		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -248,6 +249,9 @@ func (a *app) printChecked(r *checked) {
 		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
 	a.printAccess(r.Access)
+	for _, m := range r.Blind {
+		_ = a.stdout.printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
+	}
 	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 

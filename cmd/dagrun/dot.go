@@ -29,7 +29,10 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared`,
 		Args: oneFile,
-		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) }),
+		RunE: func(c *cobra.Command, args []string) error {
+			a.compilers = nil // what kernels do changes no picture
+			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
+		},
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)

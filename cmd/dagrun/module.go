@@ -20,7 +20,8 @@ const mostModuleBytes = 1 << 30
 // moduleOpener reads modules whose paths are relative to dir.
 func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
 	return func(m dag.Module) (dag.Library, error) {
-		open := kernels.ModuleOpener(dir, func(path string) ([]byte, error) { return a.readLimited(ctx, m.Name, path) })
+		read := func(path string) ([]byte, error) { return a.readLimited(ctx, m.Name, path) }
+		open := kernels.ModuleOpener(ctx, dir, read, a.compilers)
 		opened, err := open(m)
 		if err != nil {
 			// The parser says which module it was.

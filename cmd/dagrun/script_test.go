@@ -81,6 +81,9 @@ func TestScripts(t *testing.T) {
 				return raceDetector(), nil
 			case "compiler": // of CUDA C
 				return haveCompiler(), nil
+			case "nvrtc":
+				_, err := nvrtc.Open(nvrtc.Options{})
+				return err == nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},

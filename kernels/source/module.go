@@ -4,6 +4,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,6 +23,10 @@ type Options struct {
 	// ReadFile reads a file that a source includes. Its path is relative to what the source's own path is relative to. If it is nil,
 	// includes are ignored, and the types and macros in them are unknown.
 	ReadFile func(path string) ([]byte, error)
+	// Compilers make code of CUDA C when kernels are confirmed; nil: they are not.
+	Compilers *Compilers
+	// Context ends compilations; nil: nothing does.
+	Context context.Context
 	// Build says how CUDA C is compiled. Its Names are ignored: the kernels that are launched decide.
 	Build launch.Build
 }
@@ -39,6 +44,9 @@ type Module struct {
 	types   map[string][]token
 	globals []string
 
+	compilers *Compilers
+	ctx       context.Context
+
 	mu    sync.Mutex
 	known map[string]*kernel // by the names that were asked for
 }
@@ -48,6 +56,10 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 	build := options.Build
 	build.Names = nil
 	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*kernel{}}
+	m.compilers, m.ctx = options.Compilers, options.Context
+	if m.ctx == nil {
+		m.ctx = context.Background()
+	}
 	if path == "" {
 		m.module.Name = name
 	}

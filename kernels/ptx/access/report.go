@@ -19,7 +19,7 @@ type Place struct {
 // String is the place in the source, or else in the PTX.
 func (p Place) String() string {
 	if p.File != "" {
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+		return fmt.Sprintf("%s:%d", strings.TrimPrefix(p.File, "./"), p.Line)
 	}
 	return fmt.Sprintf("PTX line %d", p.Position.Line)
 }

@@ -30,9 +30,9 @@
 #define __restrict __restrict__
 #define __nv_is_extended_device_lambda_closure_type(t) false
 
-// What the files here write themselves.
-#define __DAGRUN_BOTH static inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline))
-#define __DAGRUN_DEVICE static inline __attribute__((device)) __attribute__((always_inline))
+// What the files here write themselves. Without lines of their own, instructions get those of the user's calls.
+#define __DAGRUN_BOTH static inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
+#define __DAGRUN_DEVICE static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +62,7 @@ extern "C" __host__ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, 
     __attribute__((device)) operator uint3() const { uint3 v = {x, y, z}; return v; }                             \
   };                                                                                                              \
   extern const __attribute__((device)) __attribute__((weak)) __dagrun_##name name;
-#define __DAGRUN_MEMBER static inline __attribute__((device)) __attribute__((always_inline))
+#define __DAGRUN_MEMBER static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 __DAGRUN_INDEX(threadIdx, tid)
 __DAGRUN_INDEX(blockIdx, ctaid)
 __DAGRUN_INDEX(blockDim, ntid)

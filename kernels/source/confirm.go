@@ -1,0 +1,63 @@
+// What compiled code shows of kernels in CUDA C: which arguments they read and write.
+
+package source
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// Confirm implements [dag.Confirmer]. PTX shows what kernels do as soon as it is opened, and cubins never.
+func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
+	if m.compilers == nil || m.module.Kind != launch.Source {
+		return "", nil
+	}
+	source := *m.module
+	var wanted []*kernel
+	for _, k := range kernels {
+		own, ok := k.(*kernel)
+		if !ok || own.owner != m {
+			return "", fmt.Errorf("%T is no kernel of %s", k, m.module.Name)
+		}
+		wanted = append(wanted, own)
+		if e := own.Expression(); e != "" {
+			source.Build.Names = append(source.Build.Names, e)
+		}
+	}
+	compiled, err := m.compilers.Compile(m.ctx, &source, Target{})
+	switch {
+	case errors.Is(err, ErrNoCompiler):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	}
+	entries, _, err := parsePTX(string(compiled.Code))
+	if err != nil {
+		return fmt.Sprintf("the PTX that %s made of %s cannot be read: %v", compiled.Compiler, m.module.Name, err), nil
+	}
+	for _, k := range wanted {
+		symbol := k.entry
+		if s := compiled.Symbols[k.entry]; s != "" {
+			symbol = s
+		}
+		for i := range entries {
+			if e := &entries[i]; e.name == symbol && len(e.params) == len(k.params) {
+				k.confirm(e)
+			}
+		}
+	}
+	return "", nil
+}
+
+// confirm takes over what the code of the kernel shows.
+func (k *kernel) confirm(e *sourceKernel) {
+	for i := range k.params {
+		if k.params[i].Buffer {
+			k.params[i].Code = e.params[i].Code
+		}
+	}
+	k.floatAtomics = e.floatAtomics
+}
