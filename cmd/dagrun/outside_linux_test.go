@@ -110,11 +110,17 @@ func TestNothingFromOutsideSteersATerminal(t *testing.T) {
 	text, err := os.ReadFile(good)
 	require.NoError(t, err)
 	for key, change := range map[string]func(string) string{
-		"machine":  func(s string) string { return strings.Replace(s, `"h200"`, inJSON(hostile), 1) },
-		"strategy": func(s string) string { return strings.Replace(s, `"strategy": "list"`, `"strategy": `+inJSON(hostile), 1) },
-		"note":     func(s string) string { return strings.Replace(s, `"streams":`, `"note": `+inJSON(hostile)+`, "streams":`, 1) },
-		"node":     func(s string) string { return strings.Replace(s, `"node": "down"`, `"node": `+inJSON(hostile), 1) },
-		"work":     func(s string) string { return strings.ReplaceAll(s, `estimated bytes=4`, strings.Trim(inJSON("estimated bytes="+hostile), `"`)) },
+		"machine": func(s string) string { return strings.Replace(s, `"h200"`, inJSON(hostile), 1) },
+		"strategy": func(s string) string {
+			return strings.Replace(s, `"strategy": "list"`, `"strategy": `+inJSON(hostile), 1)
+		},
+		"note": func(s string) string {
+			return strings.Replace(s, `"streams":`, `"note": `+inJSON(hostile)+`, "streams":`, 1)
+		},
+		"node": func(s string) string { return strings.Replace(s, `"node": "down"`, `"node": `+inJSON(hostile), 1) },
+		"work": func(s string) string {
+			return strings.ReplaceAll(s, `estimated bytes=4`, strings.Trim(inJSON("estimated bytes="+hostile), `"`))
+		},
 	} {
 		changed := change(string(text))
 		require.NotEqual(t, string(text), changed, key)
