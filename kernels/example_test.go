@@ -29,7 +29,7 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// dagrun_axpy_f32 [512 1 1] [256 1 1] 12582912 <nil>
-	// argument x needs 1048577 elements (n), its slice has 1048576
+	// argument x needs 1048577 elements (n), but its slice has only 1048576
 }
 
 func ExampleDocs() {

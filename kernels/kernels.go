@@ -1,5 +1,5 @@
-// Package kernels is what can be launched: the library that comes with dagrun, kernels made of elementwise expressions, and users'
-// own modules. It puts together what the packages below it hold, and imports no device.
+// Package kernels provides everything that can be launched: the library that comes with dagrun, kernels made from elementwise expressions,
+// and users' own modules. It only combines the packages below it, and imports no device.
 package kernels
 
 import (
@@ -37,17 +37,17 @@ const (
 	Source = launch.Source // CUDA C, compiled for the device when it is loaded
 )
 
-// builtin is what can be launched without a module of the user's: kernels by name, and expressions.
+// builtin is what can be launched without a user's module: kernels by name, and expressions.
 type builtin struct {
 	library.Catalog
 	*maps.Maker
 }
 
-// Library returns the kernels that come with dagrun. Any number of goroutines may share the value. It keeps the kernels that it
-// made of expressions, so that equal map nodes share one module.
+// Library returns the kernels that come with dagrun. Any number of goroutines may share the value. It caches the kernels that it
+// makes from expressions, so that equal map nodes share one module.
 func Library() dag.Library { return builtin{Maker: &maps.Maker{}} }
 
-// LibraryModule is the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
+// LibraryModule returns the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
 // Names that the library does not have are ignored: looking them up in the loaded module fails.
 func LibraryModule(entries ...string) *Module { return library.Module(entries...) }
 

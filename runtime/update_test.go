@@ -68,7 +68,7 @@ func TestUpdatesThatTheProofDoesNotCoverAreRefused(t *testing.T) {
 		{program.SetScalar("saxpy", 2, 1), `update refused: argument 2 of node "saxpy" is not a scalar`},
 		{program.SetScalar("saxpy", 9, 1), `update refused: argument 9 of node "saxpy" is not a scalar`},
 		{program.SetScalar("saxpy", 0, 1.5), `update refused: argument 0 of node "saxpy" is an integer (i64), not 1.5`},
-		{program.SetScalar("saxpy", 0, 101), `update refused: node "saxpy": argument x needs 101 elements (n), its slice has 100`},
+		{program.SetScalar("saxpy", 0, 101), `update refused: node "saxpy": argument x needs 101 elements (n), but its slice has only 100`},
 		{program.SetStorage("d_z", 4096, 400), `update refused: the pipeline has no buffer "d_z"`},
 		{program.SetStorage("d_x", 4096, 404), `update refused: buffer "d_x" has 400 bytes, but the memory has 404`},
 	} {

@@ -1,4 +1,4 @@
-// What a launch of a library kernel touches and costs, and the checks of its arguments.
+// What a launch of a library kernel accesses and costs, and the checks of its arguments.
 
 package library
 
@@ -52,7 +52,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		size := k.params[i].DType.Size()
 		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
-			return info, launch.Wrong(p.name, "needs %s (%s), its slice has %d", launch.CountElements(n), p.extent.text, have)
+			return info, launch.Wrong(p.name, "needs %s (%s), but its slice has only %d", launch.CountElements(n), p.extent.text, have)
 		}
 		info.Extents[i] = n
 		info.Work.Bytes += n * size
@@ -86,8 +86,8 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	return info, nil
 }
 
-// checkOverlap refuses a launch that writes memory which another argument reads or writes: the result would depend on the order of
-// the threads. Kernels that work in place may have exactly the same range twice.
+// checkOverlap refuses a launch that writes memory that another argument also reads or writes, because the result would depend on the order
+// of the threads. Kernels that work in place may have exactly the same range twice.
 func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
 	for i, p := range k.parameters {
 		if p.mode&dag.Write == 0 || p.scratch {

@@ -1,4 +1,4 @@
-// The table in words, for documentation and `dagrun kernels`.
+// The table as documentation, for `dagrun kernels`.
 
 package library
 
@@ -75,7 +75,7 @@ func Docs() []Doc {
 	return docs
 }
 
-// String is the parameter as documentation shows it: "y inout T[n]".
+// String returns the parameter as the documentation shows it: "y inout T[n]".
 func (p ParamDoc) String() string {
 	if !p.Buffer {
 		return strings.TrimSpace(p.Name + " " + p.Type + " " + p.Range)
@@ -83,7 +83,7 @@ func (p ParamDoc) String() string {
 	return fmt.Sprintf("%s %s %s[%s]", p.Name, p.Mode, p.Type, p.Extent)
 }
 
-// Signature is the kernel with its parameters on one line: "axpy(n i64, alpha S, x in T[n], y inout T[n])".
+// Signature returns the kernel with its parameters on one line: "axpy(n i64, alpha S, x in T[n], y inout T[n])".
 func (d Doc) Signature() string {
 	var params []string
 	for _, p := range d.Params {
@@ -92,7 +92,7 @@ func (d Doc) Signature() string {
 	return d.Name + "(" + strings.Join(params, ", ") + ")"
 }
 
-// Types lists the variants' element types: "f32 f64", or "a:i32 b:f32" where they differ by argument.
+// Types lists the variants' element types: "f32 f64", or "a:i32 b:f32" if they differ by argument.
 func (d Doc) Types() []string {
 	var types []string
 	for _, v := range d.Variants {

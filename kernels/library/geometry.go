@@ -1,4 +1,4 @@
-// Launch shapes that several rows of the table share.
+// Launch shapes that several rows of the table use.
 
 package library
 

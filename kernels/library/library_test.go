@@ -63,7 +63,7 @@ func TestWrongArguments(t *testing.T) {
 		want string
 	}{
 		{[]dag.Arg{number(-1), alpha, buffer(0, 0, 12), buffer(1, 0, 12)}, "argument n is -1; it must be at least 0"},
-		{[]dag.Arg{number(4), alpha, buffer(0, 0, 16), buffer(1, 0, 12)}, "argument y needs 4 elements (n), its slice has 3"},
+		{[]dag.Arg{number(4), alpha, buffer(0, 0, 16), buffer(1, 0, 12)}, "argument y needs 4 elements (n), but its slice has only 3"},
 		{[]dag.Arg{number(4), alpha, buffer(0, 0, 16), buffer(0, 4, 20)}, "argument y overlaps x in memory, and y is written"},
 		{[]dag.Arg{number(4), buffer(0, 0, 16), buffer(0, 0, 16), buffer(1, 0, 16)}, "argument alpha must be a number, got a buffer"},
 		{[]dag.Arg{number(4), alpha, alpha, buffer(1, 0, 16)}, "argument x must be a buffer, got a number"},

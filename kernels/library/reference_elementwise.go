@@ -14,8 +14,8 @@ const widenedChunk = 1 << 10
 // also the last input.
 type chunk[C numbers.Element] func(i int64, k []C, out []C, in [][]C)
 
-// layout says which parameters of an elementwise kernel are scalars, inputs and output. Parameter 0 is n, the last one the output;
-// inputs of one element count as scalars.
+// layout tells which parameters of an elementwise kernel are scalars, inputs and the output. Parameter 0 is n, the last one is the output.
+// Inputs of one element count as scalars.
 type layout struct {
 	scalars, inputs []int
 	output          int
@@ -39,7 +39,7 @@ func layoutOf(k *libraryKernel) layout {
 	return l
 }
 
-// elementwise makes the reference for elements that are computed in their own type.
+// elementwise makes the reference for element types that are computed in the type itself.
 func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
@@ -59,7 +59,7 @@ func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Refe
 	}
 }
 
-// widened makes the reference for 16-bit elements, which are computed in f32.
+// widened makes the reference for 16-bit element types, which are computed in f32.
 func widened(f chunk[float32], widen func(uint16) float32, narrow func(float32) uint16) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)

@@ -1,4 +1,4 @@
-// References of the kernels in two phases: standardised columns, exclusive scan, histogram.
+// References of the kernels with two phases: standardised columns, exclusive scan, histogram.
 
 package library
 
@@ -184,7 +184,7 @@ func exclusiveScan[C numbers.Element](*libraryKernel) launch.Reference {
 type bins struct {
 	stretch, origin, scale float64
 	first, last            int64
-	none                   bool // low above high, or one of them NaN or infinite: no value is counted
+	none                   bool // low is above high, or one of them is NaN or infinite: no value is counted
 }
 
 func evenBins(count int64, low, high float64) bins {

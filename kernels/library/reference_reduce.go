@@ -63,7 +63,7 @@ func parallel(n int64, f func(i int64)) {
 	}
 }
 
-// reduction is an operation: its initial state, how to join two states, and how to add elements x and y at index i to a state.
+// reduction is an operation: its initial state, how to join two states, and how to add the elements x and y at index i to a state.
 type reduction[T, S any] struct {
 	start S
 	join  func(a, b S) S
@@ -117,7 +117,7 @@ func (r *reduction[T, S]) all(x, y []T) S {
 	return r.tree(lane[:])
 }
 
-// reference is the reference of a kernel that takes n, one or two input buffers, and out.
+// reference makes the reference of a kernel that takes n, one or two input buffers, and out.
 func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKernel) launch.Reference {
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
@@ -133,7 +133,7 @@ func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKe
 	}
 }
 
-// sums is the reduction that adds up term(x, y).
+// sums returns the reduction that adds up term(x, y).
 func sums[T any, S numbers.Element | int64](term func(x, y T) S) reduction[T, S] {
 	return reduction[T, S]{
 		join: func(a, b S) S { return a + b },
@@ -168,7 +168,7 @@ func identity[C any](x C) C                          { return x }
 func squareRoot32(x float32) float32                 { return numbers.Sqrt32(x) }
 func squareRoot64(x float64) float64                 { return math.Sqrt(x) }
 
-// choosing is the reduction that keeps the element which comes before all others; NaNs are ignored.
+// choosing returns the reduction that keeps the element that comes before all others, ignoring NaNs.
 func choosing[T any, C numbers.Element](start C, before func(a, b C) bool, widen func(T) C) reduction[T, C] {
 	join := func(a, b C) C {
 		if before(b, a) {

@@ -1,4 +1,4 @@
-// The table: one row per kernel with everything there is to know about it. The rows are in the table_*.go files, by family.
+// The table of all kernels. Its rows are in the table_*.go files, by family.
 
 package library
 
@@ -8,56 +8,12 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// row is one kernel of the library. Its CUDA C is in cuda/, in entries called dagrun_<name>_<types>.
-type row struct {
-	name      string
-	alias     string // another name for the same kernel, "" for none
-	doc       string // one line
-	signature string
-	flops     string   // formula; "" for none
-	launch    geometry // grid, block and shared memory from the arguments
-	inPlace   bool     // an output may be exactly one of the inputs
-	check     func(v values) error
-	us        func(v values) float64 // how long it takes by its arguments, if its work does not say; nil for most
-	versions  []version
-}
-
-// version is a row for one binding of its type letters.
-type version struct {
-	types bind
-	run   func(k *libraryKernel) launch.Reference
-}
-
-// geometry sets the shape of a launch.
-type geometry func(k *libraryKernel, v values, info *dag.LaunchInfo)
-
-// values are the scalars of a launch by parameter; v has the integers, and 0 for floats.
-type values struct {
-	k    *libraryKernel
-	v    []int64
-	args []dag.Arg
-}
-
-// of returns an integer by name, float a float.
-func (v values) of(name string) int64      { return v.v[v.at(name)] }
-func (v values) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
-
-// at is the index of a parameter; it panics for a name that the signature lacks.
-func (v values) at(name string) int {
-	i := v.k.index(name)
-	if i < 0 {
-		panic("kernels: no parameter " + name + " in " + v.k.row.name)
-	}
-	return i
-}
-
-// table is every row with its parsed parameters, in the order of the documentation.
+// table holds all rows, in the order of the documentation, and their kernels by name.
 type table struct {
 	rows   []row
-	byName map[string][]*libraryKernel // the versions of a row, under its name and alias
+	byName map[string][]*libraryKernel // the kernels of a row, under its name and alias
 	names  []string
 }
 

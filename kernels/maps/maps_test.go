@@ -181,7 +181,7 @@ func TestMapModules(t *testing.T) {
 	_, err = k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 4, 36)})
 	assert.EqualError(t, err, "argument x overlaps z in memory, and z is written")
 	_, err = k.Describe([]dag.Arg{n(9), slice(0, 0, 32), slice(1, 0, 36)})
-	assert.EqualError(t, err, "argument z needs 9 elements, its slice has 8")
+	assert.EqualError(t, err, "argument z needs 9 elements, but its slice has only 8")
 }
 
 func BenchmarkMap(b *testing.B) {

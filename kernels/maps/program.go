@@ -1,7 +1,7 @@
-// Package maps makes kernels of elementwise expressions such as "z = a*x + y".
+// Package maps makes kernels from elementwise expressions such as "z = a*x + y".
 //
-// An expression becomes one straight-line program, from which both the PTX and the Go reference are made. So a map needs a driver
-// and no compiler.
+// An expression becomes one straight-line program, from which the PTX and the Go reference are made. So a map needs a driver,
+// but no compiler.
 package maps
 
 import (
@@ -27,19 +27,19 @@ type mapKernel struct {
 	program *mapProgram
 }
 
-// Entry is made of a hash of the code, so that equal kernels have equal names.
+// Entry returns the kernel's name. It contains a hash of the code, so that equal kernels have equal names.
 func (k *mapKernel) Entry() string { return k.entry }
 
-// Params are n, the output, the inputs and the scalars.
+// Params returns n, the output, the inputs and the scalars.
 func (k *mapKernel) Params() []dag.KernelParam { return k.params }
 
-// Module is the code that the entry is in.
+// Module returns the module with the entry.
 func (k *mapKernel) Module() *launch.Module { return k.module }
 
-// Maker makes kernels of expressions and remembers them, so that equal map nodes share one module. The zero value is ready;
+// Maker makes kernels from expressions and caches them, so that equal map nodes share one module. The zero value is ready to use;
 // any number of goroutines may use it.
 type Maker struct {
-	made sync.Map // by what mapKey says: *mapKernel
+	made sync.Map // *mapKernel by mapKey
 }
 
 // Map makes the kernel of an expression. It computes in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits,
@@ -137,7 +137,7 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		size := p.DType.Size()
 		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
-			return info, launch.Wrong(p.Name, "needs %s, its slice has %d", launch.CountElements(n), have)
+			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(n), have)
 		}
 		info.Extents[i] = n
 		info.Work.Bytes += n * size
@@ -185,7 +185,7 @@ const (
 	mapTanh
 )
 
-// mapInstr computes one value from earlier ones, which a and b number by their instructions.
+// mapInstr computes one value from earlier ones. a and b are the indices of their instructions.
 type mapInstr struct {
 	op    mapOp
 	a, b  int32

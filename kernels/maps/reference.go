@@ -1,4 +1,4 @@
-// The Go version of a map program: each instruction runs over a chunk of elements before the next one does. Its results equal the
+// The Go version of a map program: each instruction runs over a chunk of elements before the next instruction. Its results equal the
 // PTX's bit for bit.
 
 package maps

@@ -16,7 +16,7 @@ import (
 
 const (
 	machineCUDA    = 190
-	cudaEntry      = 0x10 // in a symbol's st_other: a kernel
+	cudaEntry      = 0x10 // in a symbol's st_other: this is a kernel
 	infoSized      = 4    // a record of .nv.info with a size and that many bytes
 	paramInfo      = 0x17 // its attribute: one parameter of a kernel
 	fatbinMagic    = 0xba55ed50
@@ -96,7 +96,7 @@ func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
 	return params
 }
 
-// parseFatbin takes the first cubin, or else the first PTX, that it can read.
+// parseFatbin reads the first cubin that it can read, or else the first PTX.
 func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err error) {
 	u16 := func(at uint64) uint64 { return uint64(binary.LittleEndian.Uint16(code[at:])) }
 	u32 := func(at uint64) uint64 { return uint64(binary.LittleEndian.Uint32(code[at:])) }
@@ -144,7 +144,7 @@ func parseFatbin(code []byte) (entries []sourceKernel, globals []string, err err
 	return entries, globals, nil
 }
 
-// forgetCode drops what one PTX of a fat binary shows: the driver may load another.
+// forgetCode drops what the PTX of a fat binary shows, because the driver may load other code of the file.
 func forgetCode(entries []sourceKernel) {
 	for i := range entries {
 		entries[i].floatAtomics = ""
@@ -156,7 +156,7 @@ func forgetCode(entries []sourceKernel) {
 
 // unpackLZ4 decompresses one block.
 func unpackLZ4(in []byte, size uint64) ([]byte, error) {
-	damaged := errors.New("a damaged fat binary: packed wrongly")
+	damaged := errors.New("a damaged fat binary: its compressed code is damaged")
 	if size > fatbinMostSize {
 		return nil, damaged
 	}

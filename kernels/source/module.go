@@ -1,5 +1,5 @@
-// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out what each kernel takes. What a
-// launch touches, the user declares, or PTX shows.
+// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out which parameters each kernel has. What a
+// launch accesses is declared by the user or shown by PTX.
 package source
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Options are what [Open] may need beyond the file itself.
 type Options struct {
-	// References are Go versions of its kernels by name; the CPU device runs these.
+	// References holds Go versions of the module's kernels by name, for the CPU device.
 	References map[string]launch.Reference
 	// ReadFile reads a file that a source includes. Its path is relative to what the source's own path is relative to. If it is nil,
 	// includes are ignored, and the types and macros in them are unknown.
@@ -188,7 +188,7 @@ func (m *Module) Names() []string {
 	return slices.Compact(names)
 }
 
-// Kernel finds a kernel by name; the element types are not looked at. The name may have namespaces, and a template's arguments as in
+// Kernel finds a kernel by name. The element types are ignored. The name may have namespaces, and a template's arguments as in
 // scan<256, float>; it may be a symbol of compiled code too.
 func (m *Module) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error) {
 	m.mu.Lock()
@@ -217,9 +217,9 @@ func (m *Module) ParameterNames(name string) ([]string, error) {
 	return names, nil
 }
 
-// Map implements [dag.Library]: a user's module makes no kernels of expressions.
+// Map implements [dag.Library]: a user's module makes no kernels from expressions.
 func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
-	return nil, errors.New("a user's module makes no kernels of expressions")
+	return nil, errors.New("a user's module makes no kernels from expressions")
 }
 
 // kernel is a kernel of a user's module.
@@ -244,17 +244,17 @@ func (k *kernel) Expression() string {
 	return k.entry
 }
 
-// Params are as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
+// Params returns the parameters as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
 // only the sizes are known, and for PTX what the code shows.
 func (k *kernel) Params() []dag.KernelParam { return k.params }
 
-// FloatAtomics implements [dag.FloatAtomics]. Only PTX shows it.
+// FloatAtomics implements [dag.FloatAtomics]. It is known only for PTX.
 func (k *kernel) FloatAtomics() string { return k.floatAtomics }
 
 // Module is the code that the kernel is in.
 func (k *kernel) Module() *launch.Module { return k.owner.module }
 
-// Describe assumes that each buffer's whole slice is touched. Grid and block are the user's to give.
+// Describe assumes that each buffer's whole slice is accessed. The user must give grid and block.
 func (k *kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	if len(args) != len(k.params) {
 		return dag.LaunchInfo{}, fmt.Errorf("takes %d arguments, got %d", len(k.params), len(args))

@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
-// parsePTX lists entries in order. PTX does not say what a 64-bit parameter is: the user must.
+// parsePTX lists entries in order. PTX does not tell whether a 64-bit parameter is a pointer, so the user must.
 func parsePTX(text string) (entries []sourceKernel, globals []string, err error) {
 	m, err := ptx.Parse(text)
 	if err != nil {
@@ -39,7 +39,7 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 	return entries, access.WrittenGlobals(m, reports), nil
 }
 
-// codeUse is what the analysis says of an argument, in the words of dag.
+// codeUse translates the analysis of an argument into the types of dag.
 func codeUse(use access.Use) dag.CodeUse {
 	code := dag.CodeUse{Decided: use.Decided()}
 	if use.Reads {

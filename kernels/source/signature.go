@@ -22,7 +22,7 @@ type sourceKernel struct {
 	params   []dag.KernelParam
 	err      error // why it cannot be launched
 
-	floatAtomics string // where its code adds floats atomically
+	floatAtomics string // the place where its code adds floats atomically, if any
 }
 
 // templateParam is a parameter of a template: a type, or a value.

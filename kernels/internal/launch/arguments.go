@@ -1,4 +1,4 @@
-// Checks of a launch's arguments that every kind of kernel makes, with the same messages.
+// The checks of a launch's arguments that all kinds of kernels share.
 
 package launch
 
@@ -45,7 +45,7 @@ func CountArguments(given []dag.KernelParam) string {
 	return fmt.Sprintf("%d arguments (%s)", len(names), strings.Join(names, ", "))
 }
 
-// Wrong is the error for one argument; the text continues the sentence "argument x ...".
+// Wrong returns the error for one argument. The text continues the sentence "argument x ...".
 func Wrong(param, format string, a ...any) error {
 	return &dag.ArgumentError{Param: param, Index: -1, Problem: fmt.Sprintf(format, a...)}
 }

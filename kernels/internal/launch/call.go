@@ -1,4 +1,4 @@
-// How references read their arguments. Sizes are not checked here: Describe has checked them.
+// How references read their arguments. Sizes are not checked here, because Describe has checked them.
 
 package launch
 
@@ -9,10 +9,10 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// Slice is an argument's memory as n elements.
+// Slice returns an argument's memory as n elements.
 func Slice[T any](a Arg, n int64) []T { return unsafe.Slice((*T)(a.Memory), n) }
 
-// Scalar is an argument's value.
+// Scalar returns an argument's value.
 func Scalar[T numbers.Element | int64 | uint64](a Arg) T {
 	var zero T
 	switch p := any(&zero).(type) {
@@ -33,7 +33,7 @@ func Scalar[T numbers.Element | int64 | uint64](a Arg) T {
 // Integer is the value of an i64 argument.
 func Integer(a Arg) int64 { return int64(a.Bits) }
 
-// SpansOf splits n items into parts of at most size.
+// SpansOf returns how many parts of at most size items n items have.
 func SpansOf(n, size int64) int64 {
 	if n <= 0 {
 		return 0
@@ -41,7 +41,7 @@ func SpansOf(n, size int64) int64 {
 	return (n-1)/size + 1
 }
 
-// OneSpan is the Spans of work that does not split.
+// OneSpan is the Spans function of work that cannot be split.
 func OneSpan(*Call) int64 { return 1 }
 
 // ElementwiseSpan is how many elements make a span of elementwise work.

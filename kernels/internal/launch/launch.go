@@ -39,7 +39,7 @@ type Build struct {
 // Definition is a macro that is defined before the first line.
 type Definition struct{ Name, Value string }
 
-// Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.
+// Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans concurrently and in any order.
 type Reference struct {
 	// Spans is how many independent parts the work splits into; 1 if it does not split.
 	Spans func(c *Call) int64

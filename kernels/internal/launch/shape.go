@@ -1,5 +1,5 @@
-// Launch shapes: how many blocks of how many threads. They depend on sizes alone, because the same launch must suit a large GPU and
-// a laptop's: at most MaxBlocks blocks walk the data in strides.
+// Launch shapes: how many blocks of how many threads. They depend only on sizes, because the same launch must be good for a large GPU and for
+// a laptop's GPU: at most MaxBlocks blocks go through the data in strides.
 
 package launch
 

@@ -1,10 +1,10 @@
-// a*b + c rounded once in float32: Go has it for float64 only.
+// a*b + c rounded once in float32, which Go has only for float64.
 
 package numbers
 
 import "math"
 
-// FMA32 is a*b + c rounded once. The product fits a float64, so the only danger is rounding twice. That goes wrong only where the first
+// FMA32 is a*b + c rounded once. The product is exact in float64, so the only danger is rounding twice. That goes wrong only if the first
 // rounding lands in the middle between two float32 values, or where the result is subnormal.
 func FMA32(a, b, c float32) float32 {
 	p, d := float64(a)*float64(b), float64(c)
@@ -15,7 +15,7 @@ func FMA32(a, b, c float32) float32 {
 	return fma32Near(p, d, s)
 }
 
-// fma32Near keeps the lost part of the sum in the last bit (rounding to odd), which makes the second rounding right.
+// fma32Near keeps the rounding error of the sum in the last bit (rounding to odd), which makes the second rounding correct.
 func fma32Near(p, d, s float64) float32 {
 	t := s - p
 	lost := float64(p-float64(s-t)) + float64(d-t)

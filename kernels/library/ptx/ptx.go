@@ -1,8 +1,7 @@
 // Package ptx holds the PTX that is made from the library's CUDA C and cuts modules out of it.
 //
-// A driver compiles PTX when it loads it: the whole library takes seconds the first time, a handful of kernels milliseconds. So a
-// program loads only the kernels that it launches. The text is embedded compressed, and only files that have one of those
-// kernels are unpacked.
+// A driver compiles PTX when it loads it: the first time, the whole library takes seconds, a few kernels milliseconds. So a program loads
+// only the kernels that it launches. The text is embedded compressed, and only files with one of those kernels are unpacked.
 package ptx
 
 import (
@@ -21,10 +20,10 @@ import (
 //go:embed entries.txt *.ptx.gz
 var files embed.FS
 
-// functions is the file of the functions that elementwise expressions call.
+// functions is the name of the file with the functions that elementwise expressions call.
 const functions = "functions"
 
-// contents is the list of all kernels, in order, and the file that each is in.
+// contents holds the list of all kernels, in order, and the file of each.
 type contents struct {
 	names []string
 	in    map[string]string
@@ -47,10 +46,10 @@ var index = sync.OnceValue(func() *contents {
 	return c
 })
 
-// texts are the files that were unpacked: by name, a func() *text that does it once.
+// texts holds the unpacked files: by name, a func() *text that unpacks once.
 var texts sync.Map
 
-// file unpacks a file the first time that it is asked for.
+// file unpacks a file when it is first needed.
 func file(name string) *text {
 	load, ok := texts.Load(name)
 	if !ok {
@@ -82,7 +81,7 @@ func unpack(name string) (string, error) {
 	return string(whole), err
 }
 
-// Entries is a module with these kernels, or with all of them if none is named. Names that the library does not have are
+// Entries returns a module with these kernels, or with all of them if none is named. Names that the library does not have are
 // ignored: looking them up in the loaded module fails.
 func Entries(names ...string) []byte {
 	if len(names) == 0 {
@@ -103,7 +102,7 @@ func Entries(names ...string) []byte {
 	return m.bytes()
 }
 
-// Complete is a module of PTX that calls functions of functions.cu: it puts the header and those functions in front.
+// Complete completes PTX that calls functions of functions.cu: it puts the header and those functions in front.
 func Complete(body string) []byte {
 	var m module
 	m.add(file(functions), body)
@@ -118,7 +117,7 @@ type text struct {
 	names   []string // of entries, in order
 }
 
-// cut takes a compiler's output apart.
+// cut splits a compiler's output into statements.
 func cut(whole string) (*text, error) {
 	t := &text{symbols: map[string]string{}, entries: map[string]string{}}
 	var header, statement strings.Builder
@@ -188,14 +187,14 @@ func functionName(s string) string {
 	return strings.TrimSpace(s[:strings.IndexByte(s, '(')])
 }
 
-// module is what is put together: kernels, and the symbols that they name. Files that share a symbol have it alike.
+// module collects kernels and the symbols that they name. A symbol that several files have is the same in all of them.
 type module struct {
 	header  string
 	symbols map[string]string
 	body    strings.Builder
 }
 
-// add takes in a kernel of a file with the symbols that it names, directly or not.
+// add adds a kernel of a file, with the symbols that it names directly or indirectly.
 func (m *module) add(t *text, body string) {
 	if m.symbols == nil {
 		m.header, m.symbols = t.header, map[string]string{}
@@ -211,7 +210,7 @@ func (m *module) add(t *text, body string) {
 	}
 }
 
-// bytes is the finished module: variables first, then functions, then kernels.
+// bytes returns the finished module: variables first, then functions, then kernels.
 func (m *module) bytes() []byte {
 	var variables, functions []string
 	for _, declaration := range m.symbols {

@@ -1,4 +1,4 @@
-// How the library's PTX is made from its CUDA C, and how the result is tied to its source.
+// How the library's PTX is made from its CUDA C, and the stamp by which a test checks that both belong together.
 
 package main
 
@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// compilerName makes the PTX; other versions make other bytes.
+// compilerName is the compiler that makes the PTX. Other versions give other bytes.
 const compilerName = "clang-14"
 
-// compilerFlags make PTX that every driver since CUDA 11 loads: ISA 6.0 for the warp shuffles, sm_52 for old laptops. Products and
-// sums are not fused unless a source says so: the Go references could not follow.
+// compilerFlags give PTX that every driver since CUDA 11 loads: ISA 6.0 for the warp shuffles, sm_52 for old laptops. Products and
+// sums are not fused unless a source says so, because the Go references must give the same bits.
 func compilerFlags() []string {
 	return []string{"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_52", "-O3",
 		"-ffp-contract=off", "-fno-exceptions", "-std=c++17", "-Wall", "-Werror", "-Xclang", "-target-feature", "-Xclang", "+ptx60",
@@ -31,14 +31,14 @@ func sourceFiles(files fs.FS) ([]string, error) {
 	return names, err
 }
 
-// outputOf is the PTX file of a source.
+// outputOf returns the PTX file of a source.
 func outputOf(source string) string {
 	return "ptx/" + strings.TrimSuffix(path.Base(source), ".cu") + ".ptx.gz"
 }
 
 var include = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
 
-// stampOf is the first line of the PTX made from a source: a hash of the flags, the source and all it includes.
+// stampOf returns the first line of the PTX made from a source: a hash of the flags, the source and everything that it includes.
 func stampOf(files fs.FS, source string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, compilerName, strings.Join(compilerFlags(), " "))

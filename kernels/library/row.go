@@ -1,0 +1,109 @@
+// A row of the table: what is known about a kernel of the library, and the kernel for one choice of element types.
+
+package library
+
+import (
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// row is one kernel of the library. Its CUDA C is in cuda/, with entries called dagrun_<name>_<types>.
+type row struct {
+	name      string
+	alias     string // another name for the same kernel, "" for none
+	doc       string // one line
+	signature string
+	flops     string   // formula; "" for none
+	launch    geometry // grid, block and shared memory from the arguments
+	inPlace   bool     // an output may be exactly one of the inputs
+	check     func(v values) error
+	us        func(v values) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
+	versions  []version
+}
+
+// version is a row for one binding of its type letters.
+type version struct {
+	types bind
+	run   func(k *libraryKernel) launch.Reference
+}
+
+// geometry sets the shape of a launch.
+type geometry func(k *libraryKernel, v values, info *dag.LaunchInfo)
+
+// values holds the scalars of a launch by parameter. v has the integers, and 0 for floats.
+type values struct {
+	k    *libraryKernel
+	v    []int64
+	args []dag.Arg
+}
+
+// of returns an integer by name, float returns a float by name.
+func (v values) of(name string) int64      { return v.v[v.at(name)] }
+func (v values) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
+
+// at returns the index of a parameter. It panics for a name that the signature lacks.
+func (v values) at(name string) int {
+	i := v.k.index(name)
+	if i < 0 {
+		panic("kernels: no parameter " + name + " in " + v.k.row.name)
+	}
+	return i
+}
+
+// libraryKernel is the kernel of a row for one binding of types.
+type libraryKernel struct {
+	row        *row
+	types      bind
+	entry      string
+	parameters []parameter
+	params     []dag.KernelParam
+	given      []dag.KernelParam // the parameters that a user gives arguments for: all except scratch
+	flops      *formula
+	reference  launch.Reference
+}
+
+// Entry implements [dag.LaunchKernel].
+func (k *libraryKernel) Entry() string { return k.entry }
+
+// Params implements [dag.LaunchKernel].
+func (k *libraryKernel) Params() []dag.KernelParam { return k.params }
+
+func (k *libraryKernel) accepts(elems []dag.DType) bool {
+	for i, p := range k.given {
+		if p.Buffer && p.DType != elems[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// bufferTypes returns "x f32, y f32", or "f32" if all buffers have one type.
+func (k *libraryKernel) bufferTypes() string {
+	var list []string
+	same := true
+	first := dag.InvalidDType
+	for _, p := range k.given {
+		if p.Buffer {
+			if first == dag.InvalidDType {
+				first = p.DType
+			}
+			same = same && p.DType == first
+			list = append(list, p.Name+" "+p.DType.String())
+		}
+	}
+	if same {
+		return first.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+func (k *libraryKernel) index(name string) int {
+	for i := range k.params {
+		if k.params[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
