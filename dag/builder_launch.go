@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
@@ -262,7 +263,7 @@ func (s builderScope) Length(buffer string) (int64, bool) {
 
 // didYouMean is a hint at the candidate nearest to a name, or "".
 func didYouMean(name string, candidates []string) string {
-	if near := suggest(name, candidates); near != "" {
+	if near := words.Suggest(name, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 func TestBuilderMistakes(t *testing.T) {
@@ -412,7 +414,7 @@ func TestRangeText(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	names := []string{"saxpy", "scale", "sum", "dot"}
 	for name, want := range map[string]string{"saxpi": "saxpy", "sacle": "scale", "sun": "sum", "dto": "dot", "x": "", "fourier": "", "sum": ""} {
-		require.Equal(t, want, suggest(name, names), name)
+		require.Equal(t, want, words.Suggest(name, names), name)
 	}
 }
 

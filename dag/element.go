@@ -58,14 +58,14 @@ func (t DType) FromValue(v expr.Value) uint64 {
 		return t.FromFloat(v.Float())
 	}
 	n := num / den
-	if bits, ok := t.FromInt(n); ok {
+	if bits, ok := t.fromInt(n); ok {
 		return bits
 	}
 	return t.FromFloat(float64(n)) // out of the type's range: saturates
 }
 
-// FromInt returns the bits of v as an element; ok is false where an integer type cannot hold it.
-func (t DType) FromInt(v int64) (bits uint64, ok bool) {
+// fromInt returns the bits of v as an element; ok is false where an integer type cannot hold it.
+func (t DType) fromInt(v int64) (bits uint64, ok bool) {
 	switch {
 	case t.Float():
 		return t.FromFloat(float64(v)), true

@@ -61,7 +61,7 @@ func TestElementsOfIntegersSaturate(t *testing.T) {
 		v  int64
 		ok bool
 	}{{I8, 127, true}, {I8, 128, false}, {I8, -128, true}, {I8, -129, false}, {U8, 255, true}, {U8, 256, false}, {U8, -1, false}, {U64, -1, false}, {I64, math.MinInt64, true}, {Bool, 2, false}} {
-		_, ok := c.t.FromInt(c.v)
+		_, ok := c.t.fromInt(c.v)
 		require.Equal(t, c.ok, ok, "%v of %d", c.t, c.v)
 	}
 }

@@ -132,7 +132,7 @@ func (g *Graph) Edges() []Edge {
 	return g.edges
 }
 
-// OutEdges returns the dependencies that start at node or join i, by To.
+// OutEdges returns the dependencies that start at node or join i, by To: Succs with the reasons, for walks in the direction of the work.
 func (g *Graph) OutEdges(i NodeID) []Edge {
 	if !g.has(i) {
 		return nil
@@ -180,8 +180,8 @@ func (g *Graph) PredEdges(i NodeID) []int32 {
 	return g.predEdge[g.predStart[i]:g.predStart[i+1]]
 }
 
-// Enforced reports whether the dependency becomes a wait or follows from stream order: every one, except that in a pipeline
-// with sync: explicit data hazards are only checked.
+// Enforced reports whether a plan must keep the order of a dependency. It must keep all of them, except that in a pipeline with
+// sync: explicit, data hazards are only checked. Whoever makes schedules without the planner needs to know this.
 func (g *Graph) Enforced(e Edge) bool {
 	return e.Declared || g != nil && g.Pipeline != nil && g.Sync == SyncAuto
 }

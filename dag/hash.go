@@ -148,7 +148,8 @@ func (h *hasher) flush() {
 }
 
 // FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
-// `node "up_x" is new`, or "" where both their hashes are equal. Differences of structure come before those of work.
+// `node "up_x" is new`, or "" if both their hashes are equal. Differences of structure come before those of work. A program that keeps
+// plans for its graphs can tell with it why a plan no longer fits. For a plan from a file, see DifferenceFrom.
 func (g *Graph) FirstDifference(old *Graph) string {
 	if g.Check() != nil || old.Check() != nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -329,7 +330,7 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 			p.strange = true
 			return
 		}
-		if at := set.find(suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
+		if at := set.find(words.Suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
 			out[at] = field{key, n.Content[k+1]}
 		} else {
 			p.strange = true
@@ -360,7 +361,7 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	hint := "it may have " + strings.Join(set.keys, ", ")
 	if name, rest, ok := strings.Cut(key.Value, ":"); ok && set.find(name) >= 0 {
 		hint = fmt.Sprintf("write a space after the colon: %s: %s", name, shorten(rest))
-	} else if near := suggest(key.Value, set.keys); near != "" {
+	} else if near := words.Suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)

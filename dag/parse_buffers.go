@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -268,7 +269,7 @@ func dtypeHint(s string) string {
 	if near, ok := other[strings.ToLower(s)]; ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	if near := suggest(strings.ToLower(s), DTypes()); near != "" {
+	if near := words.Suggest(strings.ToLower(s), DTypes()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "there are " + strings.Join(DTypes(), ", ")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -232,7 +233,7 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 	t, ok := ParseDType(key.Value)
 	if !ok {
 		hint := "it may be in, out, inout, or the type of a number such as i32"
-		if near := suggest(key.Value, append([]string{"in", "out", "inout"}, DTypes()...)); near != "" {
+		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout"}, DTypes()...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(key), hint, "unknown key %q in an argument", shorten(key.Value))

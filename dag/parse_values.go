@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -132,22 +133,22 @@ func (p *parser) expanded(n *yaml.Node, what string) (string, bool) {
 }
 
 // word returns a scalar that is one of a few words.
-func (p *parser) word(n *yaml.Node, what string, words ...string) string {
+func (p *parser) word(n *yaml.Node, what string, known ...string) string {
 	s, ok := p.string(n, what)
 	if !ok {
 		return ""
 	}
-	for _, w := range words {
+	for _, w := range known {
 		if s == w {
 			return w
 		}
 	}
 	hint := ""
-	if near := suggest(s, words); near != "" {
+	if near := words.Suggest(s, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	last := len(words) - 1
-	p.mistake(position(n), hint, "%s must be %s or %s, not %s", what, strings.Join(words[:last], ", "), words[last], kindText(n))
+	last := len(known) - 1
+	p.mistake(position(n), hint, "%s must be %s or %s, not %s", what, strings.Join(known[:last], ", "), known[last], kindText(n))
 	return ""
 }
 
@@ -277,7 +278,7 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	case expr.UnknownFunction:
-		if near := suggest(e.Name, expr.Functions(false)); near != "" {
+		if near := words.Suggest(e.Name, expr.Functions(false)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	}
@@ -300,7 +301,7 @@ func (p *parser) near(name string, candidates ...func() []string) string {
 	for _, c := range candidates {
 		all = append(all, c()...)
 	}
-	return suggest(name, all)
+	return words.Suggest(name, all)
 }
 
 // notFinite reports whether a text is one of the ways to write an infinity or no number.
@@ -318,7 +319,7 @@ func (p *parser) unknownVariable(name string) (message, hint string) {
 	}
 	near := p.near(name, p.variableNames)
 	if near == "" {
-		near = suggest(strings.ToLower(name), []string{"true", "false"})
+		near = words.Suggest(strings.ToLower(name), []string{"true", "false"})
 		if strings.EqualFold(name, "true") || strings.EqualFold(name, "false") {
 			near = strings.ToLower(name)
 		}

@@ -218,7 +218,7 @@ func (r *resolution) byName(library Library) bool {
 	for i, name := range r.spec.Names {
 		if !slices.Contains(names, name) {
 			hint := fmt.Sprintf("it has %s", strings.Join(names, ", "))
-			if near := suggest(name, names); near != "" {
+			if near := words.Suggest(name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			r.problem(launchArg, i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
@@ -233,7 +233,7 @@ func (r *resolution) byName(library Library) bool {
 func (r *resolution) notFound(library Library, err error) {
 	if errors.Is(err, ErrUnknownKernel) {
 		hint := ""
-		if name := suggest(r.spec.Kernel, library.Names()); name != "" {
+		if name := words.Suggest(r.spec.Kernel, library.Names()); name != "" {
 			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(r.spec.Label, r.spec.Kernel)+name)
 		}
 		r.problem(launchKernel, -1, "unknown "+r.what, hint)
@@ -469,7 +469,7 @@ func scalarBits(t DType, v expr.Value) (uint64, error) {
 	if !ok {
 		return 0, fmt.Errorf("must be an integer (%s), got %s", t, number(v))
 	}
-	bits, ok := t.FromInt(n)
+	bits, ok := t.fromInt(n)
 	if !ok {
 		return 0, fmt.Errorf("is %d, which does not fit in %s", n, t)
 	}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // didYouMean is the end of a message about an unknown name, or "".
 func didYouMean(name string, known []string) string {
-	if meant := dag.Suggest(name, known); meant != "" {
+	if meant := words.Suggest(name, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return ""

@@ -1,14 +1,11 @@
-// Suggestions: the name that was probably meant. The one home of "did you mean".
+// Suggestions for misspelt names: the candidate that was probably meant.
 
-package dag
+package words
 
 import "unicode/utf8"
 
-// Suggest returns the candidate nearest to name, or "" where none is near enough to have been meant. Ties go to the first.
-func Suggest(name string, candidates []string) string { return suggest(name, candidates) }
-
-// suggest returns the candidate nearest to name, or "" where none is near enough to be meant. Ties go to the first.
-func suggest(name string, candidates []string) string {
+// Suggest returns the candidate nearest to name, or "" if none is near enough to have been meant. Ties go to the first.
+func Suggest(name string, candidates []string) string {
 	best, least := "", min((utf8.RuneCountInString(name)+1)/3, 3)
 	for _, c := range candidates {
 		if d := distance(name, c, least); d <= least && (best == "" || d < least) && c != name {
