@@ -96,6 +96,10 @@ func (c *compiler) guardOf(in *ptx.Instruction) guard {
 	if in.Guard == ptx.NoRegister {
 		return guard{register: -1}
 	}
+	if c.f.Registers[in.Guard].Type != ptx.Pred {
+		c.refuse("a predicate is expected")
+		return guard{register: -1}
+	}
 	return guard{register: c.registers[in.Guard], negated: in.Negated}
 }
 
