@@ -13,7 +13,7 @@ func alone(in *ptx.Instruction) bool {
 	switch f := in.Form; f.Op {
 	case ptx.OpShfl, ptx.OpVote, ptx.OpMatch, ptx.OpElect:
 		return f.Has(ptx.ModSync) || f.Op == ptx.OpElect
-	case ptx.OpRedux:
+	case ptx.OpRedux, ptx.OpMma, ptx.OpMovmatrix, ptx.OpStmatrix:
 		return true
 	case ptx.OpBar:
 		return f.Has(ptx.ModWarp)
@@ -67,10 +67,19 @@ func (c *compiler) cut() {
 			continue
 		}
 		b.last = int32(i)
-		c.operands = operands{}
+		c.operands, c.prefix = operands{}, nil
 		f := c.instruction()
 		if f == nil {
 			continue
+		}
+		if first := c.prefix; len(first) > 0 {
+			then := f
+			f = func(x *exec, m uint32) {
+				for _, g := range first {
+					g(x, m)
+				}
+				then(x, m)
+			}
 		}
 		if alone(c.in) {
 			b.need = c.need()
@@ -107,6 +116,10 @@ func (c *compiler) guardOf(in *ptx.Instruction) guard {
 // waits for the remaining lanes at the same place.
 func (c *compiler) need() func(x *exec, m uint32) uint32 {
 	in := c.in
+	switch in.Form.Op {
+	case ptx.OpMma, ptx.OpMovmatrix, ptx.OpStmatrix:
+		return func(*exec, uint32) uint32 { return fullMask }
+	}
 	o := in.Operands[len(in.Operands)-1]
 	if o.Kind == ptx.Integer {
 		mask := uint32(o.Value)
@@ -205,6 +218,9 @@ func (c *compiler) call() *call {
 				return place{slot: -1, offset: at, size: m.Variables[id].Size}
 			}
 		}
+		if o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && !o.Negated && o.Value == 0 {
+			return c.registerPlace(o.Index)
+		}
 		t := ptx.B64
 		if o.Kind == ptx.RegisterKind {
 			t = c.f.Registers[o.Index].Type
@@ -236,4 +252,13 @@ func (c *compiler) call() *call {
 		c.refuse("the function " + name + " is not in the module")
 	}
 	return k
+}
+
+// registerPlace is where a register that is passed or returned is.
+func (c *compiler) registerPlace(index int32) place {
+	r := &c.f.Registers[index]
+	if r.Type == ptx.Pred {
+		return place{slot: -1, predicate: int(c.registers[index]) + 1}
+	}
+	return place{slot: int(c.registers[index]), size: int64(r.Type.Size()), more: c.width(int(index)) - 1}
 }

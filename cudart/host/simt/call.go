@@ -116,6 +116,16 @@ func (w *warp) leaveCall(g *group, mask uint32) {
 
 // move copies a value between the places of two frames.
 func (w *warp) move(from *frame, a place, to *frame, b place, mask uint32) {
+	if a.predicate > 0 && b.predicate > 0 {
+		to.p[b.predicate-1] = to.p[b.predicate-1]&^mask | from.p[a.predicate-1]&mask
+		return
+	}
+	for k := range min(a.more, b.more) {
+		for m := mask; m != 0; m &= m - 1 {
+			lane := firstLane(m)
+			to.s[b.slot+1+k][lane] = from.s[a.slot+1+k][lane]
+		}
+	}
 	for ; mask != 0; mask &= mask - 1 {
 		lane := bits.TrailingZeros32(mask) & 31
 		var source, target []byte

@@ -126,7 +126,7 @@ func check(t *testing.T, text string, level simt.Check) *simt.Fault {
 	p := program(t, text+"ret;\n}\n")
 	k, err := p.Kernel("k")
 	require.NoError(t, err)
-	memory := make([]uint32, 2*192+64)
+	memory := onHeap[uint32](2*192 + 64)
 	for i := range memory {
 		memory[i] = uint32(i*37 + 5)
 	}

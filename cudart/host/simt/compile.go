@@ -215,9 +215,22 @@ type compiler struct {
 	constants      map[uint64]int
 	operands       operands // of the instruction that is compiled
 	scratch        int      // a slot for results that nobody wants
+	prefix         []op     // what an instruction computes first
 	parameterSpace bool     // the last address was of a parameter
 	memories       int      // how many instructions access global memory
 	problem        error
+}
+
+// temporaries is how many operands of an instruction may need a slot for something that is computed first.
+const temporaries = 4
+
+// width is how many slots a register takes.
+func (c *compiler) width(register int) int {
+	r := &c.f.Registers[register]
+	if r.Type == ptx.B128 {
+		return 2 * max(int(r.Vector), 1)
+	}
+	return max(int(r.Vector), 1)
 }
 
 // refuse stores the first instruction that cannot be run.
@@ -251,11 +264,11 @@ func (c *compiler) function() error {
 			c.fn.preds++
 		} else {
 			c.registers[i] = int32(c.fn.slots)
-			c.fn.slots++
+			c.fn.slots += c.width(i)
 		}
 	}
 	c.scratch = c.fn.slots
-	c.fn.slots++
+	c.fn.slots += 1 + temporaries
 	c.fn.preds++ // the last predicate is for unused results
 	if !c.f.Entry {
 		for _, list := range []struct {
@@ -264,7 +277,7 @@ func (c *compiler) function() error {
 		}{{c.f.Params, &c.fn.params}, {c.f.Results, &c.fn.results}} {
 			for _, p := range list.from {
 				if p.Variable == ptx.NoVariable {
-					*list.to = append(*list.to, place{slot: int(c.registers[p.Register]), size: int64(c.f.Registers[p.Register].Type.Size())})
+					*list.to = append(*list.to, c.registerPlace(int32(p.Register)))
 					continue
 				}
 				isParam[p.Variable] = true
@@ -279,11 +292,6 @@ func (c *compiler) function() error {
 		}
 	}
 	c.fn.frame = alignUp(c.fn.frame, 16)
-	for i, r := range c.f.Registers {
-		if r.Vector > 1 || r.Type == ptx.B128 {
-			return fmt.Errorf("%s:%v: register %s of %q is wider than the CPU device supports", c.program.Name, c.f.Position, c.f.Registers[i], c.f.Name)
-		}
-	}
 	c.cut()
 	if c.problem != nil {
 		return c.problem

@@ -10,6 +10,9 @@ import (
 
 // conversion returns a cvt of one value, or nil if it is not supported.
 func conversion(f *ptx.Form) func1 {
+	if g := tinyConversion(f); g != nil {
+		return g
+	}
 	if len(f.Types) != 2 {
 		return nil
 	}
@@ -186,10 +189,115 @@ func floatToInteger(f *ptx.Form, to, from ptx.Type, r rounding) func1 {
 	}
 }
 
+// The formats of eight bits. e4m3 has no infinity: its one pattern of ones is no number.
+var (
+	tiny4 = format{4, 3}
+	tiny5 = format{5, 2}
+)
+
+func tinyOf(t ptx.Type) (format, bool) {
+	switch t {
+	case ptx.E4M3X2, ptx.E4M3:
+		return tiny4, true
+	case ptx.E5M2X2, ptx.E5M2:
+		return tiny5, true
+	}
+	return format{}, false
+}
+
+// widenTiny is the value of a number of eight bits.
+func (f format) widenTiny(v uint64) float64 {
+	if f == tiny4 && v>>3&15 == 15 && v&7 != 7 { // ordinary numbers, where other formats have infinity
+		x := math.Ldexp(float64(8|v&7), 5)
+		if v>>7&1 != 0 {
+			return -x
+		}
+		return x
+	}
+	return f.widen(v)
+}
+
+// narrowTiny rounds to a format of eight bits; what is too large becomes the largest number.
+func (f format) narrowTiny(v float64, relu bool) uint64 {
+	switch {
+	case v != v:
+		return 0x7f
+	case relu && v < 0:
+		v = 0
+	}
+	sign := uint64(0)
+	if math.Signbit(v) {
+		sign, v = 0x80, -v
+	}
+	if f == tiny5 {
+		return sign | f.narrow(min(v, 57344), rounding{})
+	}
+	if v < 240 {
+		return sign | f.narrow(v, rounding{})
+	}
+	n := uint64(math.RoundToEven(min(v, 448) / 16)) // from 240 to 256 and to 448 in steps of 16 and 32
+	if n > 15 {
+		n = uint64(math.RoundToEven(min(v, 448) / 32))
+		return sign | 15<<3 | (n - 8)
+	}
+	return sign | 14<<3 | (n - 8)
+}
+
+// tinyConversion is a cvt between two numbers of eight bits and two f16, or rounds to tf32; nil if it is neither.
+func tinyConversion(f *ptx.Form) func1 {
+	if len(f.Types) != 2 {
+		return nil
+	}
+	to, from := f.Types[0], f.Types[1]
+	relu := f.Has(ptx.ModRelu)
+	if s, ok := tinyOf(from); ok && to == ptx.F16X2 {
+		return func(a uint64) uint64 {
+			low := half.narrow(s.widenTiny(a&0xff), rounding{relu: relu})
+			return half.narrow(s.widenTiny(a>>8&0xff), rounding{relu: relu})<<16 | low
+		}
+	}
+	if s, ok := tinyOf(to); ok && from == ptx.F16X2 {
+		return func(a uint64) uint64 {
+			return s.narrowTiny(half.widen(a>>16&0xffff), relu)<<8 | s.narrowTiny(half.widen(a&0xffff), relu)
+		}
+	}
+	if to == ptx.TF32 && from == ptx.F32 {
+		r := roundingOf(f)
+		return func(a uint64) uint64 {
+			v := float64(float32Of(a))
+			if v != v {
+				return nan32
+			}
+			return format{8, 10}.narrow(v, r) << 13
+		}
+	}
+	return nil
+}
+
+// packingIntegers is cvt.pack: two integers, each clamped to a narrow type, and above them what a third one has in its lower bits.
+func packingIntegers(f *ptx.Form) func3 {
+	if len(f.Types) < 2 || f.Types[1] != ptx.S32 || f.Types[0].Bits() > 16 {
+		return nil
+	}
+	to := f.Types[0]
+	n := to.Bits()
+	return func(a, b, c uint64) uint64 {
+		high := clampInteger(uint64(int64(int32(a))), true, to)
+		low := clampInteger(uint64(int64(int32(b))), true, to)
+		return truncate(c<<(2*n)|high<<n|low, 32)
+	}
+}
+
 // packing returns a cvt of two values into one register, such as cvt.rn.f16x2.f32, or nil. The first source is the upper half.
 func packing(f *ptx.Form) func2 {
 	if len(f.Types) != 2 || f.Types[1] != ptx.F32 {
 		return nil
+	}
+	if s, tiny := tinyOf(f.Types[0]); tiny {
+		relu := f.Has(ptx.ModRelu)
+		return func(a, b uint64) uint64 {
+			return s.narrowTiny(float64(float32Of(a)), relu)<<8 | s.narrowTiny(float64(float32Of(b)), relu)
+		}
 	}
 	s, ok := formatOf(f.Types[0])
 	if !ok || f.Types[0] != ptx.F16X2 && f.Types[0] != ptx.BF16X2 {

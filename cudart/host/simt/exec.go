@@ -116,9 +116,11 @@ type specialSlot struct {
 
 // place is where a parameter or result of a function is: a register, or bytes of its local memory.
 type place struct {
-	slot   int // -1: in memory
-	offset int64
-	size   int64
+	slot      int // -1: in memory
+	offset    int64
+	size      int64
+	predicate int // its number plus one
+	more      int // further slots, of a register that is a vector
 }
 
 // frame is one call of a function. Lanes that made the same chain of calls share it.

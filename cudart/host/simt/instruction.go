@@ -127,6 +127,19 @@ func (c *compiler) instruction() op {
 	case ptx.OpCopysign:
 		sign := uint64(1) << (f.Type().Bits() - 1)
 		return func2(func(a, b uint64) uint64 { return b&^sign | a&sign }).op(c.target(o[0]), c.source(o[1], f.Type()), c.source(o[2], f.Type()))
+	case ptx.OpVideo:
+		return c.video()
+	case ptx.OpMma:
+		return c.mma()
+	case ptx.OpMovmatrix:
+		return moveMatrix(c.target(o[0]), c.source(o[1], ptx.B32))
+	case ptx.OpCreatepolicy: // caches do not change what a kernel computes
+		d := c.target(o[0])
+		return func(x *exec, m uint32) {
+			for ; m != 0; m &= m - 1 {
+				x.s[d][firstLane(m)] = 0
+			}
+		}
 	case ptx.OpDp4a, ptx.OpDp2a:
 		return dotProduct(f).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
 	}
@@ -216,11 +229,14 @@ func (c *compiler) floatPair(t ptx.Type) func2 {
 func (c *compiler) move() op {
 	o, t := c.in.Operands, c.in.Form.Type()
 	c.operands.copies = copies
+	if c.in.Form.Vector > 1 || t == ptx.B128 {
+		return c.moveVector()
+	}
 	switch {
 	case t == ptx.Pred:
 		p, source := c.predicate(o[0]), c.truth(o[1])
 		return func(x *exec, m uint32) { x.p[p] = x.p[p]&^m | source(x)&m }
-	case o[0].Kind == ptx.Vector:
+	case c.isVector(o[0]):
 		parts := c.slots(o[0], c.target)
 		n := t.Bits() / len(parts)
 		a := c.source(o[1], t)
@@ -233,8 +249,8 @@ func (c *compiler) move() op {
 				}
 			}
 		}
-	case o[1].Kind == ptx.Vector:
-		n := t.Bits() / len(c.f.Elements(o[1]))
+	case c.isVector(o[1]):
+		n := t.Bits() / c.lengthOf(o[1])
 		parts := c.slots(o[1], func(e ptx.Operand) int {
 			return c.source(e, map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32, 64: ptx.B64}[n])
 		})
@@ -272,6 +288,32 @@ func (c *compiler) move() op {
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			D[i] = truncate(A[i], n)
+		}
+	}
+}
+
+// moveVector compiles a mov of several values.
+func (c *compiler) moveVector() op {
+	o, t := c.in.Operands, c.in.Form.Type()
+	if t == ptx.B128 {
+		t = ptx.B64
+	}
+	to, from := c.slots(o[0], c.target), c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
+	if len(to) != len(from) || len(to) > 8 {
+		c.refuse("the two sides of the move have different lengths")
+		return nil
+	}
+	n := t.Bits()
+	return func(x *exec, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			i := firstLane(m)
+			var values [8]uint64
+			for k, s := range from {
+				values[k&7] = truncate(x.s[s][i], n)
+			}
+			for k, d := range to {
+				x.s[d][i] = values[k&7]
+			}
 		}
 	}
 }
@@ -363,6 +405,18 @@ func (p *Program) constant(address uint64) bool {
 // convert compiles cvt. Its result is as wide as the register.
 func (c *compiler) convert() op {
 	o, f := c.in.Operands, c.in.Form
+	if f.Has(ptx.ModPack) && len(o) > 2 {
+		g := packingIntegers(f)
+		if g == nil {
+			c.refuse("")
+			return nil
+		}
+		d, a, b := c.target(o[0]), c.source(o[1], ptx.S32), c.source(o[2], ptx.S32)
+		if len(o) > 3 {
+			return g.op(d, a, b, c.source(o[3], ptx.B32))
+		}
+		return g.op(d, a, b, c.constant(0))
+	}
 	if len(o) == 3 {
 		if g := packing(f); g != nil {
 			return g.op(c.target(o[0]), c.source(o[1], ptx.F32), c.source(o[2], ptx.F32))
@@ -453,6 +507,9 @@ func (c *compiler) setPredicate() op {
 	} else {
 		p = c.predicate(o[0])
 	}
+	if t == ptx.F16X2 || t == ptx.BF16X2 {
+		return c.setPredicateHalves(p, q)
+	}
 	test := c.comparison(t)
 	a, b := c.source(o[1], t), c.source(o[2], t)
 	with := c.combinePredicate(3)
@@ -479,9 +536,17 @@ func (c *compiler) setPredicate() op {
 func (c *compiler) set() op {
 	o, f := c.in.Operands, c.in.Form
 	to, t := f.Types[0], f.LastType()
-	truth := uint64(0xffffffff)
-	if to == ptx.F32 {
+	truth := truncate(0xffffffff, to.Bits())
+	switch to {
+	case ptx.F32:
 		truth = bits32(1)
+	case ptx.F16, ptx.F16X2:
+		truth = 0x3c00
+	case ptx.BF16, ptx.BF16X2:
+		truth = 0x3f80
+	}
+	if t == ptx.F16X2 || t == ptx.BF16X2 {
+		return c.setHalves(truth)
 	}
 	test := c.comparison(t)
 	d, a, b := c.target(o[0]), c.source(o[1], t), c.source(o[2], t)
@@ -494,6 +559,53 @@ func (c *compiler) set() op {
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			x.s[d][i] = truth * uint64(yes>>i&1)
+		}
+	}
+}
+
+// setHalves compiles a set of two halves, each with its own result.
+func (c *compiler) setHalves(truth uint64) op {
+	o, f := c.in.Operands, c.in.Form
+	test := c.comparison(halfOf(f.LastType()))
+	truth &= 0xffff
+	if len(o) > 3 {
+		c.refuse("a third operand of this comparison is not supported")
+		return nil
+	}
+	return func2(func(a, b uint64) (r uint64) {
+		if test(a&0xffff, b&0xffff) {
+			r = truth
+		}
+		if test(a>>16&0xffff, b>>16&0xffff) {
+			r |= truth << 16
+		}
+		return r
+	}).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32))
+}
+
+// halfOf is the type of each half of a pair.
+func halfOf(t ptx.Type) ptx.Type {
+	if t == ptx.BF16X2 {
+		return ptx.BF16
+	}
+	return ptx.F16
+}
+
+// setPredicateHalves compiles a setp of two halves: the first predicate is that of the lower half.
+func (c *compiler) setPredicateHalves(p, q int) op {
+	o := c.in.Operands
+	test := c.comparison(halfOf(c.in.Form.LastType()))
+	a, b := c.source(o[1], ptx.B32), c.source(o[2], ptx.B32)
+	with := c.combinePredicate(3)
+	return func(x *exec, m uint32) {
+		low := compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a&0xffff, b&0xffff) })
+		high := compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a>>16&0xffff, b>>16&0xffff) })
+		if with != nil {
+			low, high = with(x, low), with(x, high)
+		}
+		x.p[p] = x.p[p]&^m | low&m
+		if q >= 0 {
+			x.p[q] = x.p[q]&^m | high&m
 		}
 	}
 }
@@ -553,6 +665,9 @@ func (c *compiler) withCarry() op {
 			carry := uint64(0)
 			if in {
 				carry = uint64(carries >> i & 1)
+				if minus { // the flag of a subtraction is the carry of adding the complement
+					carry ^= 1
+				}
 			}
 			var v, over uint64
 			if minus {
@@ -561,6 +676,9 @@ func (c *compiler) withCarry() op {
 				over = v >> 32 & 1
 			}
 			x.s[d][i] = truncate(v, n)
+			if minus {
+				over ^= 1
+			}
 			if out {
 				carries = carries&^(1<<i) | uint32(over)<<i
 			}
@@ -635,6 +753,9 @@ func (c *compiler) memory() op {
 	t := f.Type()
 	switch f.Op {
 	case ptx.OpLd, ptx.OpLdu:
+		if t == ptx.B128 {
+			t = ptx.B64
+		}
 		if t.Bits() > 64 {
 			break
 		}
@@ -668,6 +789,9 @@ func (c *compiler) memory() op {
 			polled(x, m)
 		}
 	case ptx.OpSt:
+		if t == ptx.B128 {
+			t = ptx.B64
+		}
 		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
 			break
 		}
@@ -686,6 +810,12 @@ func (c *compiler) memory() op {
 	case ptx.OpLdmatrix:
 		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
 			return loadMatrix(c.locate(o[1], f), c.slots(o[0], c.target), f.Has(ptx.ModTrans))
+		}
+	case ptx.OpStmatrix:
+		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
+			at := c.locate(o[0], f)
+			at.kind |= writes
+			return storeMatrix(at, c.slots(o[1], func(e ptx.Operand) int { return c.source(e, ptx.B32) }), f.Has(ptx.ModTrans))
 		}
 	case ptx.OpCp:
 		return c.copy()

@@ -108,8 +108,8 @@ func TestMutatedProgramsDoNoHarm(t *testing.T) {
 		counts[tryMutated(t, seed, text, simt.Check(r.IntN(3)))]++
 	}
 	t.Log(counts)
-	require.Greater(t, counts["ran"], 100)
-	require.Greater(t, counts["fault"], 100)
+	require.Greater(t, counts["ran"], rounds/10)
+	require.Greater(t, counts["fault"], rounds/10)
 }
 
 // tryMutated runs each kernel of a text on memory between two guards, and says what became of the last.

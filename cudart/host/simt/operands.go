@@ -46,7 +46,13 @@ func (c *compiler) source(o ptx.Operand, t ptx.Type) int {
 func (c *compiler) value(o ptx.Operand, t ptx.Type) int {
 	switch o.Kind {
 	case ptx.RegisterKind:
-		if o.Part != ptx.Whole || o.Value != 0 || o.Negated || c.f.Registers[o.Index].Type == ptx.Pred {
+		if o.Value != 0 && !o.Negated && len(c.prefix) < temporaries && t.Bits() > 0 && !t.Float() {
+			return c.sum(o, t)
+		}
+		if slot, ok := c.component(o); ok {
+			return slot
+		}
+		if o.Part != ptx.Whole || o.Value != 0 || o.Negated || c.width(int(o.Index)) > 1 || c.f.Registers[o.Index].Type == ptx.Pred {
 			c.refuse("an operand of this form is not supported")
 			return c.scratch
 		}
@@ -66,6 +72,25 @@ func (c *compiler) value(o ptx.Operand, t ptx.Type) int {
 	}
 	c.refuse("an operand of this form is not supported")
 	return c.scratch
+}
+
+// component is the slot of a component of a vector register.
+func (c *compiler) component(o ptx.Operand) (slot int, ok bool) {
+	k := int(o.Part - ptx.X)
+	if o.Part < ptx.X || o.Part > ptx.W || o.Negated || o.Value != 0 || k >= int(c.f.Registers[o.Index].Vector) || c.f.Registers[o.Index].Vector < 2 {
+		return 0, false
+	}
+	return int(c.registers[o.Index]) + k, true
+}
+
+// sum is the slot of an operand r+4, which is computed before the instruction.
+func (c *compiler) sum(o ptx.Operand, t ptx.Type) int {
+	plain := o
+	plain.Value = 0
+	a, n, more := c.source(plain, t), t.Bits(), uint64(o.Value)
+	slot := c.scratch + 1 + len(c.prefix)
+	c.prefix = append(c.prefix, func1(func(a uint64) uint64 { return truncate(a+more, n) }).op(slot, a))
+	return slot
 }
 
 // floatConstant returns an immediate as the bits of a type.
@@ -110,7 +135,12 @@ func (c *compiler) target(o ptx.Operand) int {
 	switch {
 	case o.Kind == ptx.Discard:
 		return c.scratch
-	case o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.f.Registers[o.Index].Type != ptx.Pred:
+	case o.Kind == ptx.RegisterKind && o.Part != ptx.Whole:
+		if slot, ok := c.component(o); ok {
+			c.operands.sets = append(c.operands.sets, int32(slot))
+			return slot
+		}
+	case o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.width(int(o.Index)) == 1 && c.f.Registers[o.Index].Type != ptx.Pred:
 		slot := int(c.registers[o.Index])
 		c.operands.sets = append(c.operands.sets, int32(slot))
 		return slot
@@ -261,12 +291,36 @@ func (c *compiler) locateIn(o ptx.Operand, space ptx.Space, kind uint8) located 
 	return l
 }
 
+// isVector says whether an operand is several values: {a, b}, or a register that is a vector.
+func (c *compiler) isVector(o ptx.Operand) bool {
+	return o.Kind == ptx.Vector || o.Kind == ptx.RegisterKind && o.Part == ptx.Whole && c.f.Registers[o.Index].Type != ptx.Pred && c.width(int(o.Index)) > 1
+}
+
+// lengthOf is how many values an operand is.
+func (c *compiler) lengthOf(o ptx.Operand) int {
+	switch {
+	case o.Kind == ptx.Vector:
+		return len(c.f.Elements(o))
+	case c.isVector(o):
+		return c.width(int(o.Index))
+	}
+	return 1
+}
+
 // slots returns the slots of a value, or of the elements of a vector.
 func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
+	var list []int
+	if o.Kind != ptx.Vector && c.isVector(o) {
+		for k := range c.width(int(o.Index)) {
+			slot := int(c.registers[o.Index]) + k
+			list = append(list, slot)
+			c.operands.uses, c.operands.sets = append(c.operands.uses, int32(slot)), append(c.operands.sets, int32(slot))
+		}
+		return list
+	}
 	if o.Kind != ptx.Vector {
 		return []int{each(o)}
 	}
-	var list []int
 	for _, e := range c.f.Elements(o) {
 		list = append(list, each(e))
 	}

@@ -71,6 +71,16 @@ func launch(t testing.TB, p *simt.Program, name string, l simt.Launch) *simt.Fau
 	return r.Fault()
 }
 
+// escaped keeps what onHeap returns from the stack, which moves.
+var escaped any
+
+// onHeap is memory that kernels may hold addresses of.
+func onHeap[T any](n int) []T {
+	m := make([]T, n)
+	escaped = m
+	return m
+}
+
 func block(n uint32) simt.Launch { return simt.Launch{Block: [3]uint32{n, 1, 1}} }
 
 func TestLanesThatPartMeetAgain(t *testing.T) {
@@ -270,11 +280,11 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 }
 
 func TestWhatCannotRunIsRefusedBeforeItStarts(t *testing.T) {
-	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};"))
+	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, {%r1,%r2}, {%r5,%r6}, {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};"))
 	_, err := p.Kernel("k")
 	var unsupported *simt.UnsupportedError
 	require.True(t, errors.As(err, &unsupported))
-	require.EqualError(t, err, `test.ptx:10:6: kernel "k" uses mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, which the CPU device cannot run`)
+	require.EqualError(t, err, `test.ptx:10:6: kernel "k" uses mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32, which the CPU device cannot run: the fragments of this mma have other sizes`)
 	_, err = p.Kernel("other")
 	require.EqualError(t, err, `test.ptx has no kernel "other"`)
 }

@@ -1,0 +1,134 @@
+// Matrix instructions together: what ldmatrix loads is what mma multiplies; and conversions of small floats there and back.
+
+package simt_test
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+)
+
+// half is a small whole number as a float16.
+func half(n int) uint16 {
+	b := math.Float32bits(float32(n))
+	if n == 0 {
+		return 0
+	}
+	return uint16(b>>31<<15 | (b>>23&0xff-112)<<10 | b>>13&0x3ff)
+}
+
+// A 16 x 16 matrix times a 16 x 8 one, both row by row in memory: ldmatrix turns the second around.
+func TestMatrixProduct(t *testing.T) {
+	p := program(t, ".shared .align 16 .b8 a[512]; .shared .align 16 .b8 b[256];\n"+`
+.visible .entry k(.param .u64 left, .param .u64 right, .param .u64 out) {
+.reg .b32 %r<40>; .reg .b64 %rd<20>; .reg .f32 %f<8>;
+ld.param.u64 %rd1, [left]; ld.param.u64 %rd2, [right]; ld.param.u64 %rd3, [out]; mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd4, %r1, 16; add.u64 %rd5, %rd1, %rd4; shl.b32 %r2, %r1, 4; mov.u32 %r3, a; add.u32 %r4, %r3, %r2;
+ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd5]; st.shared.v4.u32 [%r4], {%r5, %r6, %r7, %r8};
+mul.wide.u32 %rd4, %r1, 8; add.u64 %rd5, %rd2, %rd4; shl.b32 %r2, %r1, 3; mov.u32 %r9, b; add.u32 %r4, %r9, %r2;
+ld.global.v2.u32 {%r5, %r6}, [%rd5]; st.shared.v2.u32 [%r4], {%r5, %r6};
+bar.warp.sync 0xffffffff;
+and.b32 %r10, %r1, 15; shl.b32 %r10, %r10, 5; shr.u32 %r11, %r1, 4; shl.b32 %r11, %r11, 4; add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r3;
+ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r12, %r13, %r14, %r15}, [%r10];
+and.b32 %r10, %r1, 15; shl.b32 %r10, %r10, 4; add.u32 %r10, %r10, %r9;
+ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r16, %r17}, [%r10];
+mov.f32 %f1, 0f00000000;
+mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f4, %f5, %f6, %f7}, {%r12, %r13, %r14, %r15}, {%r16, %r17}, {%f1, %f1, %f1, %f1};
+shr.u32 %r20, %r1, 2; and.b32 %r21, %r1, 3; shl.b32 %r20, %r20, 5; shl.b32 %r21, %r21, 3; add.u32 %r20, %r20, %r21; cvt.u64.u32 %rd6, %r20; add.u64 %rd6, %rd3, %rd6;
+st.global.v2.f32 [%rd6], {%f4, %f5}; st.global.v2.f32 [%rd6+256], {%f6, %f7};
+ret;
+}
+`)
+	left, right, out := onHeap[uint16](256+64), onHeap[uint16](128+64), onHeap[float32](128+32)
+	for i := range 256 {
+		left[i] = half(i*7%11 - 5)
+	}
+	for i := range 128 {
+		right[i] = half(i*5%13 - 6)
+	}
+	arg := func(p unsafe.Pointer, n int64) simt.Arg {
+		return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
+	}
+	l := simt.Launch{Block: [3]uint32{32, 1, 1}, Check: simt.CheckFull,
+		Args: []simt.Arg{arg(unsafe.Pointer(&left[0]), 512), arg(unsafe.Pointer(&right[0]), 256), arg(unsafe.Pointer(&out[0]), 512)}}
+	fault := launch(t, p, "k", l)
+	require.Nil(t, fault, "%v", fault)
+	for i := range 16 {
+		for j := range 8 {
+			want := float32(0)
+			for k := range 16 {
+				want += float32((i*16+k)*7%11-5) * float32((k*8+j)*5%13-6)
+			}
+			require.Equal(t, want, out[i*8+j], "row %d column %d", i, j)
+		}
+	}
+	runtime.KeepAlive([]any{left, right, out})
+}
+
+// Every number of eight bits becomes an f16 and comes back as it was.
+func TestSmallFloatsThereAndBack(t *testing.T) {
+	for _, format := range []string{"e4m3x2", "e5m2x2"} {
+		p := program(t, entry(`
+			mul.lo.u32 %r1, %me, 257; cvt.u16.u32 %h1, %r1; cvt.rn.f16x2.`+format+` %r2, %h1; cvt.rn.satfinite.`+format+`.f16x2 %h2, %r2;
+			cvt.u32.u16 %r3, %h2;`+put("%r3")))
+		out, fault := run(t, p, block(256), 256)
+		require.Nil(t, fault, "%v", fault)
+		for i, got := range out {
+			low := i & 0x7f
+			if format == "e4m3x2" && low == 0x7f || format == "e5m2x2" && low > 0x7c {
+				continue // no number: one of its patterns
+			}
+			want := uint32(i * 257)
+			if format == "e5m2x2" && low == 0x7c { // infinity becomes the largest number
+				want -= 257
+			}
+			require.Equal(t, want, got, "%s %#x", format, i)
+		}
+	}
+}
+
+func TestVectorRegistersAndParts(t *testing.T) {
+	p := program(t, entry(`
+		.reg .v4.b32 %q; .reg .v2.b32 %s;
+		mov.v4.b32 %q, {1, 2, 3, %me}; mov.v2.b32 %s, {%q.w, %q.z}; mov.b64 %rd1, %s; mov.b64 {%r1, %r2}, %rd1;
+		shl.b32 %r1, %r1, 8; add.u32 %r1, %r1, %r2; add.u32 %r1, %q.x, %r1;`+put("%r1")))
+	out, fault := run(t, p, block(64), 64)
+	require.Nil(t, fault, "%v", fault)
+	for i, got := range out {
+		require.Equal(t, uint32(i<<8+3+1), got)
+	}
+}
+
+func TestPartsOfWords(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		want uint32
+	}{
+		{"vadd.u32.u32.u32 %r3, %r1.b0, %r2.b1;", 0xf0 + 0x80},
+		{"vadd.s32.s32.s32 %r3, %r1.b0, %r2.b1;", 0xffffff70},
+		{"vadd.u32.u32.u32.sat %r3.b2, %r1.b0, %r2.b1, %r1;", 0x12ff56f0},
+		{"vsub.s32.u32.u32.sat %r3, %r1.h0, %r2.h1;", 0xffffd7ef},
+		{"vabsdiff.u32.u32.u32.add %r3, %r1.b3, %r2.b3, 5;", 0x7f - 0x12 + 5},
+		{"vmin.s32.s32.s32 %r3, %r1.b0, %r2.b2;", 0xfffffff0},
+		{"vmax.u32.u32.u32 %r3, %r1.b0, %r2.b2;", 0xf0},
+		{"vshl.u32.u32.u32.wrap %r3, %r1, 33;", 0x2468ade0},
+		{"vshr.u32.u32.u32.clamp %r3, %r1, 33;", 0},
+		{"vset.u32.u32.gt %r3, %r1.b0, %r2.b2;", 1},
+		{"vmad.u32.u32.u32.shr7 %r3, %r1.b0, %r2.b1, 256;", (0xf0*0x80 + 256) >> 7},
+		{"vadd4.u32.u32.u32 %r3, %r1, %r2, 0;", 0x9135d6f1},
+		{"vabsdiff4.u32.u32.u32.add %r3, %r1, %r2, 10;", 0x6d + 0x33 + 0x2a + 0xef + 10},
+		{"vadd2.u32.u32.u32.sat %r3, %r1, %r2, 0;", 0x9135d6f1},
+		{"cvt.pack.sat.u8.s32.b32 %r3, -5, 300, 0x1234;", 0x123400ff},
+		{"set.gt.f16x2.f16x2 %r3, 0x3c004000, 0x40003c00;", 0x00003c00},
+	} {
+		p := program(t, entry("mov.u32 %r1, 0x123456f0; mov.u32 %r2, 0x7f018001;\n"+c.code+put("%r3")))
+		out, fault := run(t, p, block(32), 32)
+		require.Nil(t, fault, "%v", fault)
+		require.Equal(t, c.want, out[7], "%s: %#x", c.code, out[7])
+	}
+}
