@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -29,8 +30,8 @@ const (
 const replayGap = 20.0
 
 // WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
-// at once gets several), the host's submissions, and an arrow for every wait. A predicted timeline is shown beside the first replay;
-// predicted may be nil.
+// at once gets several), the host's submissions, an arrow for every wait, and counters of busy streams, bytes being copied and memory in use.
+// A predicted timeline is shown beside the first replay; predicted may be nil.
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
 	switch {
 	case t == nil || w == nil:
@@ -40,17 +41,26 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	case predicted != nil && len(predicted.Nodes) != g.Len():
 		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(predicted.Nodes), g.Len())
 	}
+	if !finite(t.PlainUS, t.TracedUS) {
+		return fmt.Errorf("a trace whose replays take %v us and %v us cannot be written", t.PlainUS, t.TracedUS)
+	}
 	for k := range t.Replays {
-		if spans := t.Replays[k].Spans; len(spans) != g.Len() {
+		spans := t.Replays[k].Spans
+		if len(spans) != g.Len() {
 			return fmt.Errorf("the trace has %d nodes, but the graph has %d", len(spans), g.Len())
+		}
+		for i := range spans {
+			if !finite(spans[i].Start, spans[i].End, t.Replays[k].SubmitUS) {
+				return fmt.Errorf("a trace in which node %q runs from %v us to %v us cannot be written", g.Nodes[i].Name, spans[i].Start, spans[i].End)
+			}
 		}
 	}
 	if err := proof.CheckOps(g, plan); err != nil {
 		return fmt.Errorf("the plan of the trace: %w", err)
 	}
 	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
-	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]string{
-		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": micro(t.PlainUS), "traced_us": micro(t.TracedUS),
+	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]any{
+		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": t.PlainUS, "traced_us": t.TracedUS,
 	}) + `,"traceEvents":[`)
 	c.lanes = make([]int, g.Len())
 	c.tracks(predicted != nil, t.besides(g))
@@ -61,7 +71,7 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	if predicted != nil {
 		for i := range predicted.Nodes {
 			s := &predicted.Nodes[i]
-			c.span(chromePredicted, int(s.Stream), g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]string{"cause": s.Cause.String()})
+			c.span(chromePredicted, int(s.Stream), g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]any{"cause": s.Cause.String()})
 		}
 	}
 	c.WriteString("]}\n")
@@ -175,22 +185,25 @@ func (t *Trace) besides(g *dag.Graph) map[int]int {
 
 // replay writes one replay that starts at base and returns its end.
 func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64 {
-	replay := strconv.Itoa(number)
-	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]string{"replay": replay})
+	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]any{"replay": number})
 	end := base + r.SubmitUS
 	r.engineLanes(c.g, c.lanes)
 	for i := range r.Spans {
 		s := &r.Spans[i]
 		n := &c.g.Nodes[i]
-		args := map[string]string{"replay": replay, "kind": n.Kind.String(), "stream": strconv.Itoa(int(s.Stream))}
-		if n.Work.Bytes > 0 && s.End > s.Start {
-			args["GB/s"] = strconv.FormatFloat(float64(n.Work.Bytes)/(s.End-s.Start)/1e3, 'f', 1, 64)
+		args := map[string]any{"replay": number, "kind": n.Kind.String(), "stream": s.Stream}
+		if n.Work.Bytes > 0 {
+			args["bytes"] = n.Work.Bytes
+			if s.End > s.Start {
+				args["GB/s"] = math.Round(float64(n.Work.Bytes)/(s.End-s.Start)/1e2) / 10
+			}
 		}
 		c.span(chromeStreams, int(s.Stream), n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		track, _ := engineTrack(c.g, dag.NodeID(i))
 		c.span(chromeEngines, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		end = max(end, base+s.End)
 	}
+	c.counters(r, base)
 	for s := range c.plan.Streams {
 		ops := c.plan.Streams[s].Ops
 		for k, op := range ops {
@@ -208,25 +221,31 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 	return end
 }
 
-func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]string) {
+func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]any) {
 	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
 }
 
-// arrow draws an arrow from the end of the node that is waited for to the start of the node that the wait holds back.
+// arrow runs from the end of the node that is waited for to the start of the node that the wait holds. Viewers attach an end of an arrow
+// to the slice that it lies in, and a slice does not contain its own end: hence the nanosecond.
 func (c *chromeWriter) arrow(from, to *Span, base float64) {
 	c.flows++
-	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, from.Stream, micro(base+from.End))
+	const inside = 1e-3
+	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))
 	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, to.Stream, micro(base+to.Start))
 }
 
-// micro formats a time in microseconds with three decimals.
+func finite(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// micro is a time in microseconds to the nanosecond.
 func micro(us float64) string { return strconv.FormatFloat(us, 'f', 3, 64) }
 
-// quoted returns a value as JSON, with sorted map keys.
+// quoted is a value as JSON; maps come out sorted. Numbers in it are finite.
 func quoted(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // cannot happen for strings and maps of strings
+		panic(err) // strings, finite numbers and maps of them always have a JSON form
 	}
 	return string(text)
 }

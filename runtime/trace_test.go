@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,11 +74,11 @@ type chromeEvent struct {
 }
 
 // tracks are the names of a file's tracks, and its other events.
-func tracks(t *testing.T, file []byte) (names map[[2]int]string, events []chromeEvent, other map[string]string) {
+func tracks(t *testing.T, file []byte) (names map[[2]int]string, events []chromeEvent, other map[string]any) {
 	t.Helper()
 	var document struct {
-		OtherData   map[string]string `json:"otherData"`
-		TraceEvents []chromeEvent     `json:"traceEvents"`
+		OtherData   map[string]any `json:"otherData"`
+		TraceEvents []chromeEvent  `json:"traceEvents"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	require.NoError(t, decoder.Decode(&document))
@@ -148,7 +150,7 @@ func TestTimelinesAreWhole(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, trace.WriteChrome(&file, g, plan, predicted))
 	names, events, other := tracks(t, file.Bytes())
-	require.Equal(t, map[string]string{"pipeline": `wide "quoted"`, "mode": "streams", "measured_by": "cupti", "plain_us": "90.000", "traced_us": "100.000"}, other)
+	require.Equal(t, map[string]any{"pipeline": `wide "quoted"`, "mode": "streams", "measured_by": "cupti", "plain_us": 90.0, "traced_us": 100.0}, other)
 
 	count := map[int]int{}
 	engines := []string{}
@@ -166,8 +168,14 @@ func TestTimelinesAreWhole(t *testing.T) {
 
 	ends := map[[2]int]float64{}
 	spansOn, starts, finishes := map[int]int{}, map[int]chromeEvent{}, map[int]chromeEvent{}
+	slicesOf, counters := map[[2]int][]chromeEvent{}, map[string][]chromeEvent{}
 	for _, e := range events {
+		if e.Phase == "C" {
+			counters[e.Name] = append(counters[e.Name], e)
+			continue
+		}
 		track := [2]int{e.PID, e.TID}
+		slicesOf[track] = append(slicesOf[track], e)
 		require.Contains(t, names, track, "%+v", e)
 		switch e.Phase {
 		case "X":
@@ -194,6 +202,27 @@ func TestTimelinesAreWhole(t *testing.T) {
 		require.NotEqual(t, s.TID, f.TID, "a wait is for another stream")
 	}
 	require.Len(t, finishes, len(starts))
+	for _, end := range append(slices.Collect(maps.Values(starts)), slices.Collect(maps.Values(finishes))...) {
+		require.True(t, slices.ContainsFunc(slicesOf[[2]int{end.PID, end.TID}], func(s chromeEvent) bool {
+			return s.Phase == "X" && s.Start <= end.Start && end.Start < s.Start+s.US
+		}), "the end of an arrow lies in a slice: %+v", end)
+	}
+	require.Equal(t, []string{"bytes in flight", "device 0 memory in use", "streams busy"}, slices.Sorted(maps.Keys(counters)))
+	most := map[string]float64{}
+	for name, steps := range counters {
+		for k, e := range steps {
+			require.Len(t, e.Args, 1)
+			for _, value := range e.Args {
+				require.GreaterOrEqual(t, value.(float64), 0.0, name)
+				most[name] = max(most[name], value.(float64))
+			}
+			require.True(t, k == 0 || e.Start > steps[k-1].Start, "%s goes back in time", name)
+		}
+		for _, value := range steps[len(steps)-1].Args {
+			require.Zero(t, value, "%s in the end", name)
+		}
+	}
+	require.Equal(t, map[string]float64{"bytes in flight": 384, "device 0 memory in use": 512, "streams busy": 3}, most)
 	var again bytes.Buffer
 	require.NoError(t, trace.WriteChrome(&again, g, plan, predicted))
 	require.Equal(t, file.String(), again.String(), "the same trace is the same file")
