@@ -25,8 +25,8 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 	platform := cpu(t)
 
 	for want, options := range map[string]runtime.Options{
-		"unknown mode: Mode(9)":                     {Mode: 9},
-		"unknown memory mode: MemoryMode(7)":        {Memory: 7},
+		"unknown mode: Mode(9)":                                   {Mode: 9},
+		"unknown memory mode: MemoryMode(7)":                      {Memory: 7},
 		"-1 threads: the number must be 1 to 1024":                {Threads: -1},
 		"1000000000 threads: the number must be 1 to 1024":        {Threads: 1e9},
 		"-2 replays in flight: the number must be 1 to 1024":      {Inflight: -2},

@@ -21,7 +21,7 @@ type coded interface{ Module() *kernels.Module }
 // loader loads modules for one program.
 type loader struct {
 	program *Program
-	library map[int32]map[string]bool // by device: the library's entries that are launched
+	library map[int32]map[string]bool    // by device: the library's entries that are launched
 	wanted  map[*kernels.Module][]string // kernels that have symbols only once they are compiled
 	modules map[loadedAt]cudart.Module
 }

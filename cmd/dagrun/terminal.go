@@ -170,6 +170,15 @@ func (a *app) brief(err error) string {
 	return strings.TrimRight(text, "\n")
 }
 
+// note says on stderr what a person may want to know and a program does not.
+func (a *app) note(format string, args ...any) {
+	if a.flags.quiet || a.flags.output == "json" {
+		return
+	}
+	a.progress.clear()
+	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, dim, "note:"), fmt.Sprintf(format, args...)) // as above
+}
+
 // warn says something on stderr that does not stop the command.
 func (a *app) warn(format string, args ...any) {
 	if a.flags.quiet {

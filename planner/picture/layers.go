@@ -39,7 +39,7 @@ type link struct {
 	count    int
 }
 
-func newLayers(g *dag.Graph, limit int) *layers {
+func newLayers(g *dag.Graph, most scale) *layers {
 	l := &layers{g: g, box: leastNode}
 	level := make([]int32, g.Vertices())
 	for _, i := range g.Sequence() {
@@ -54,11 +54,14 @@ func newLayers(g *dag.Graph, limit int) *layers {
 			l.columns = max(l.columns, int(level[i])+1)
 		}
 	}
+	levels := l.columns
+	l.columns = min(levels, most.columns)
 	columns := make([][]int32, l.columns)
-	for i, c := range level[:g.Len()] {
+	for i, n := range level[:g.Len()] {
+		c := int(n) * l.columns / levels
 		columns[c] = append(columns[c], int32(i))
 	}
-	l.blocks = gather(g, columns, max(1, limit/layerLimit))
+	l.blocks = gather(g, columns, max(1, most.boxes/layerLimit))
 	of := make([]int32, g.Len())
 	for k := range l.blocks {
 		b := &l.blocks[k]
@@ -80,7 +83,7 @@ func (l *layers) connect(of []int32) {
 	type pair struct{ from, to int32 }
 	at := map[pair]int{}
 	add := func(p pair, e int) {
-		if p.from == p.to {
+		if l.blocks[p.from].row >= l.blocks[p.to].row { // within a box, or a column of several levels
 			return
 		}
 		k, ok := at[p]

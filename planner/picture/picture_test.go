@@ -25,6 +25,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -192,7 +193,7 @@ func TestScheduleAtSeveralSizes(t *testing.T) {
 		for _, axis := range []Axis{Time, Level} {
 			t.Run(fmt.Sprintf("%d/%d", size, axis), func(t *testing.T) {
 				s := schedule(t, pipeline(t, size, plainName), "list")
-				source := svg(t, SheetOptions{Axis: axis}, s)
+				source := svg(t, SheetOptions{Axis: axis, Limit: DefaultLimit}, s)
 				boxes, count := read(t, source)
 				require.Len(t, boxes, s.graph.Len())
 				checkBoxes(t, boxes)
@@ -208,7 +209,7 @@ func TestScheduleAtSeveralSizes(t *testing.T) {
 				for i := range s.graph.Nodes {
 					require.True(t, titles[s.graph.Nodes[i].Name], "no box for %s", s.graph.Nodes[i].Name)
 				}
-				require.Equal(t, source, svg(t, SheetOptions{Axis: axis}, s), "not the same twice")
+				require.Equal(t, source, svg(t, SheetOptions{Axis: axis, Limit: DefaultLimit}, s), "not the same twice")
 			})
 		}
 	}
@@ -221,13 +222,30 @@ func TestLargeSchedulesAreGrouped(t *testing.T) {
 	require.Greater(t, len(boxes), DefaultLimit/8)
 	checkBoxes(t, boxes)
 	drawn := 0
-	l := newStreamRows(s, Time, DefaultLimit)
+	l := newStreamRows(s, Time, screen)
 	for k := range l.blocks {
 		drawn += len(l.blocks[k].nodes)
 	}
 	require.Equal(t, s.graph.Len(), drawn)
+	require.LessOrEqual(t, l.width(), 1900.0, "a picture that nobody asked to be wide fits a screen")
+	require.Greater(t, newStreamRows(s, Time, asked(240)).width(), 1900.0)
+	require.LessOrEqual(t, newLayers(deep(t), screen).width(), 3400.0, "twelve columns, however deep the graph")
 	boxes, _ = read(t, svg(t, SheetOptions{Limit: 1}, s))
 	require.Len(t, boxes, len(s.plan.Streams), "a row is at least one box")
+}
+
+// deep is a chain of 500 nodes.
+func deep(t *testing.T) *dag.Graph {
+	t.Helper()
+	b := dag.New("deep")
+	b.Use(kernels.Library())
+	d := b.Device("d", dag.F32, 8)
+	for i := range 500 {
+		b.Kernel(fmt.Sprintf("step.%d", i), "scale", dag.Args{8, 2, b.Whole(d)})
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
 }
 
 func TestGroupsKeepWhatAForeachMadeTogether(t *testing.T) {
@@ -522,7 +540,7 @@ func TestLayoutHasNoInfinities(t *testing.T) {
 	require.NoError(t, err)
 	s := schedule(t, g, "list")
 	for _, axis := range []Axis{Time, Level} {
-		source := svg(t, SheetOptions{Axis: axis}, g, s)
+		source := svg(t, SheetOptions{Axis: axis, Limit: DefaultLimit}, g, s)
 		read(t, source)
 		require.NotContains(t, source, "NaN")
 		require.NotContains(t, source, "Inf")

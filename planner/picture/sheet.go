@@ -14,10 +14,23 @@ import (
 // DefaultLimit is how many boxes a picture has before neighbours share a box.
 const DefaultLimit = 240
 
+// scale says how large a picture may become.
+type scale struct {
+	boxes   int     // before neighbours share a box
+	inRow   int     // the same for one stream
+	plot    float64 // the most that the axis of a schedule is wide
+	columns int     // of a declared graph, before neighbouring levels share a column
+}
+
+// What fits a screen is drawn unless a number of boxes is asked for; a picture with many boxes then becomes wide.
+var screen = scale{boxes: DefaultLimit, inRow: 24, plot: 1640, columns: 12}
+
+func asked(boxes int) scale { return scale{boxes: boxes, inRow: boxes, plot: 4800, columns: boxes} }
+
 // SheetOptions says how a sheet is drawn. The zero value draws time from left to right.
 type SheetOptions struct {
 	Axis  Axis
-	Limit int // how many boxes a picture has before neighbours share a box; 0 means DefaultLimit
+	Limit int // how many boxes a picture has before neighbours share a box; 0: as many as a screen has room for, at most DefaultLimit
 }
 
 // Sheet collects pictures.
@@ -41,12 +54,12 @@ type panel interface {
 // NewSheet starts an empty sheet.
 func NewSheet(o SheetOptions) *Sheet { return &Sheet{options: o} }
 
-// limit is how many boxes a picture has before neighbours share a box.
-func (s *Sheet) limit() int {
+// scale says how large the pictures may become.
+func (s *Sheet) scale() scale {
 	if s.options.Limit <= 0 {
-		return DefaultLimit
+		return screen
 	}
-	return s.options.Limit
+	return asked(s.options.Limit)
 }
 
 // AddSchedule adds a schedule: streams as rows, waits as arrows. What is wrong with it is returned by WriteSVG.
@@ -58,7 +71,7 @@ func (s *Sheet) AddSchedule(schedule *Schedule) {
 		s.fail(err)
 		return
 	}
-	s.panels = append(s.panels, newStreamRows(schedule, s.options.Axis, s.limit()))
+	s.panels = append(s.panels, newStreamRows(schedule, s.options.Axis, s.scale()))
 	s.see(schedule.graph)
 	s.schedules = true
 	s.waits = s.waits || len(schedule.waits) > 0
@@ -73,7 +86,7 @@ func (s *Sheet) AddGraph(g *dag.Graph) {
 		s.fail(err)
 		return
 	}
-	s.panels = append(s.panels, newLayers(g, s.limit()))
+	s.panels = append(s.panels, newLayers(g, s.scale()))
 	s.see(g)
 	s.graphs = true
 }

@@ -30,7 +30,6 @@ const (
 	levelWidth = 112.0
 	levelGap   = 26.0
 	leastPlot  = 1120.0
-	mostPlot   = 4800.0
 	wishedBox  = 84.0  // the width that most boxes should have
 	roomPerBox = 130.0 // the most width per box of the fullest row
 	leastBox   = 1.6
@@ -41,6 +40,7 @@ type streamRows struct {
 	s      *Schedule
 	axis   Axis
 	plot   float64 // width of the part that the axis spans
+	most   float64 // of plot
 	end    float64 // microseconds, or levels, at its right
 	blocks []block
 	of     []int32 // by node: its block
@@ -48,8 +48,8 @@ type streamRows struct {
 	until  []float64 // by node: where it starts and ends on x
 }
 
-func newStreamRows(s *Schedule, axis Axis, limit int) *streamRows {
-	l := &streamRows{s: s, axis: axis, end: s.timeline.MakespanUS}
+func newStreamRows(s *Schedule, axis Axis, most scale) *streamRows {
+	l := &streamRows{s: s, axis: axis, end: s.timeline.MakespanUS, most: most.plot}
 	rows := make([][]int32, len(s.plan.Streams))
 	for k := range s.plan.Streams {
 		for _, op := range s.plan.Streams[k].Ops {
@@ -58,7 +58,7 @@ func newStreamRows(s *Schedule, axis Axis, limit int) *streamRows {
 			}
 		}
 	}
-	l.blocks = gather(s.graph, rows, limit)
+	l.blocks = gather(s.graph, rows, min(most.boxes, most.inRow*max(1, len(rows))))
 	l.of = make([]int32, s.graph.Len())
 	for k := range l.blocks {
 		b := &l.blocks[k]
@@ -71,7 +71,7 @@ func newStreamRows(s *Schedule, axis Axis, limit int) *streamRows {
 		l.end = float64(s.deepest + 1)
 		l.plot = max(leastPlot, l.end*levelWidth)
 		if len(l.blocks) < s.graph.Len() {
-			l.plot = min(l.plot, mostPlot)
+			l.plot = min(l.plot, l.most)
 		}
 	} else {
 		l.plot = l.wishedPlot()
@@ -92,7 +92,7 @@ func (l *streamRows) wishedPlot() float64 {
 	if len(widths) == 0 || l.end <= 0 {
 		return leastPlot
 	}
-	most := min(mostPlot, roomPerBox*float64(slices.Max(inRow)))
+	most := min(l.most, roomPerBox*float64(slices.Max(inRow)))
 	if quarter := widths[len(widths)/4]; quarter > 0 {
 		most = min(most, wishedBox/quarter*l.end)
 	}
