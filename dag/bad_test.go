@@ -57,6 +57,7 @@ func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(files), 80)
+	hinted, several, most := 0, 0, 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			source, err := os.ReadFile(file)
@@ -66,11 +67,26 @@ func TestBadFiles(t *testing.T) {
 			require.Nil(t, graph)
 			found := mistakes(t, err)
 			require.Less(t, bytes, uint64(badFileBytes))
+			for k := range found.List {
+				d := &found.List[k]
+				inFile := !strings.HasPrefix(d.Message, "-p ") && !strings.Contains(d.Message, "the file is binary") && !strings.HasPrefix(d.Message, "file is UTF-16")
+				require.Equal(t, inFile, d.Pos.Line > 0 && d.Pos.Column > 0, d.Error())
+				if d.Hint != "" {
+					hinted++
+				}
+			}
+			if count := len(found.List) + found.More; count > 1 {
+				several++
+				most = max(most, count)
+			}
 			var got strings.Builder
 			require.NoError(t, found.Print(&got))
 			expect(t, strings.TrimSuffix(file, ".yaml")+".want", got.String())
 		})
 	}
+	t.Logf("%d suggestions; %d files with several mistakes, up to %d", hinted, several, most)
+	require.GreaterOrEqual(t, hinted, 100, "what to write instead")
+	require.GreaterOrEqual(t, several, 10, "mistakes are reported together")
 }
 
 // mistakes returns what is wrong with a file that Parse or Format refused.

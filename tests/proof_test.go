@@ -1,4 +1,4 @@
-// No plan runs unproved: with any one wait taken out of a plan, a program cannot be made of it.
+// No plan runs unproved: with any one wait taken out of a plan, or two buffers in the same bytes, a program cannot be made of it.
 
 package tests
 
@@ -40,6 +40,26 @@ func TestNoPlanRunsUnproved(t *testing.T) {
 		}
 	}
 	require.Greater(t, waits, 20)
+}
+
+// Nor does one whose buffers overwrite each other, even where races are allowed.
+func TestNoLayoutRunsUnproved(t *testing.T) {
+	p, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer p.Close()
+	for _, name := range []string{"chunks", "saxpy", "bs", "ml"} {
+		g := loadPipeline(t, name)
+		plan, err := planner.New(context.Background(), g, planner.Options{})
+		require.NoError(t, err)
+		require.Greater(t, len(plan.Memory), 1)
+		plan.Memory = slices.Clone(plan.Memory)
+		plan.Memory[1].Offset = plan.Memory[0].Offset
+		for _, unsafe := range []bool{false, true} {
+			_, err := runtime.New(context.Background(), g, plan, p, runtime.Options{Unsafe: unsafe})
+			require.ErrorIs(t, err, planner.ErrMemory, name)
+			require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
+		}
+	}
 }
 
 // withoutOp is a plan without one op of a stream, the others in the same order of submission.
