@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // LearnOptions says what may be learned, and at what price.
@@ -25,8 +26,8 @@ type LearnOptions struct {
 	Known *planner.Profile
 	// Replays is how many replays may be used.
 	Replays int
-	// For is how much time learning may take beyond that of the same replays of the best plan. 0 means 100 ms, or a fifth of the
-	// time that all the replays take, whichever is more.
+	// For is how long learning may take; it ends with the plan that it is timing by then. 0 means that it may take 100 ms, or a fifth of
+	// the time of all the replays, longer than its replays would have taken with the best plan.
 	For time.Duration
 	// Modes are the modes to choose from: Streams, Captured or both, which is also what none means.
 	Modes []Mode
@@ -227,6 +228,9 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	l.report("learn how long nodes take")
 	p := l.p
 	n, first := min(l.left, tracedReplays+1), p.replays.Load() == 0
+	if l.o.Thorough {
+		n = min(l.left, cache.MostSamples+1)
+	}
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
 	if serial, err := planner.New(ctx, p.graph, options); err == nil {

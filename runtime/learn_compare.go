@@ -61,15 +61,14 @@ func (l *learner) sort() {
 	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
 }
 
-// over says whether learning has taken more time than it may, beyond that of as many replays of the best plan.
+// over says whether learning has taken all the time that it may.
 func (l *learner) over() bool {
+	if l.o.For > 0 {
+		return time.Since(l.began) > l.o.For
+	}
 	used := l.o.Replays - l.left
 	extra := time.Since(l.began) - time.Duration(float64(used)*l.best*1e3)
-	allowed := l.o.For
-	if allowed == 0 {
-		allowed = max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5))
-	}
-	return extra > allowed
+	return extra > max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5))
 }
 
 // candidates are the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers

@@ -44,7 +44,7 @@ streams replays graphs more slowly.`,
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
 			defer done()
-			return a.bench(ctx, c, args[0], saveProfile)
+			return a.benchAll(ctx, args[0], saveProfile)
 		},
 	}
 	a.outputFlags(c)
@@ -57,13 +57,17 @@ streams replays graphs more slowly.`,
 	f.BoolVar(&values.graph, "graph", false, "measure graphs only")
 	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
-	c.Flags().Lookup("strategy").DefValue = "all"
+	c.Flags().Lookup("strategy").DefValue, values.strategy = allStrategies, allStrategies
+	a.learnFlags(c)
 	return c
 }
 
+// allStrategies is the --strategy of bench that stands for every one.
+const allStrategies = "all"
+
 // benchRow is one plan, replayed one way.
 type benchRow struct {
-	Strategy  string          `json:"strategy"`
+	Strategy  string          `json:"strategy"` // "auto" for what dagrun FILE does
 	Asked     int             `json:"asked_streams"`
 	Streams   int             `json:"streams"`
 	Waits     int             `json:"waits"`
@@ -91,6 +95,18 @@ type benchReport struct {
 	Best       int        `json:"best"` // index of the row with the least wall time
 	BestLine   string     `json:"best_command"`
 	Profile    string     `json:"profile,omitempty"`
+	Params     []string   `json:"params,omitempty"` // those that are swept
+
+	place string
+}
+
+// sweepReport is what bench says of a sweep, in the form of its JSON.
+type sweepReport struct {
+	Version  int            `json:"version"`
+	Command  string         `json:"command"`
+	Points   []*benchReport `json:"points"`
+	Best     int            `json:"best"` // index of the point with the row of the least wall time
+	BestLine string         `json:"best_command"`
 }
 
 // refusal is a strategy that found no plan.
@@ -100,31 +116,75 @@ type refusal struct {
 	Reason   string `json:"reason"`
 }
 
-func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile string) (err error) {
+// benchAll measures every point of a sweep, or the only one.
+func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
+	points, swept, err := sweep(a.flags.params)
+	if err != nil {
+		return err
+	}
+	if len(swept) > 0 && saveProfile != "" {
+		return errors.New("--save-profile is for one pipeline: give one value for each param")
+	}
+	all := &sweepReport{Version: jsonVersion, Command: "bench"}
+	for k, params := range points {
+		a.flags.params = params
+		report, err := a.bench(ctx, name, saveProfile)
+		if err != nil {
+			if len(swept) > 0 {
+				err = fmt.Errorf("%s: %w", pointText(sweptOf(params, swept)), err)
+			}
+			return err
+		}
+		if len(swept) > 0 {
+			report.Params = sweptOf(params, swept)
+		}
+		if a.flags.output != "json" {
+			if err := a.printBench(report, len(swept) == 0); err != nil {
+				return err
+			}
+		}
+		all.Points = append(all.Points, report)
+		if best := all.Points[all.Best]; report.Rows[report.Best].Timing.Wall < best.Rows[best.Best].Timing.Wall {
+			all.Best = k
+		}
+	}
+	all.BestLine = all.Points[all.Best].BestLine
+	switch {
+	case a.flags.output == "json" && len(swept) == 0:
+		return a.answer(all.Points[0])
+	case a.flags.output == "json":
+		return a.answer(all)
+	case len(swept) > 0:
+		return a.printSweep(all)
+	}
+	return nil
+}
+
+func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benchReport, err error) {
 	if a.flags.iterations < 1 {
-		return errors.New("--iterations 0: want 1 or more to measure")
+		return nil, errors.New("--iterations 0: want 1 or more to measure")
 	}
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.checkOutputs(g, []namedFile{{"--save-profile", saveProfile}}, nil); err != nil {
-		return err
+		return nil, err
 	}
 	platform, err := a.openPlatform(devicesOf(g))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
 	options, err := a.planOptions(ctx, runtime.MachineOf(platform))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	report := &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.flags.iterations, Warmup: a.flags.warmup, Rows: []benchRow{}, Refused: []refusal{}}
-	plans, err := a.benchPlans(ctx, c, g, options, report)
+	report = &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
+		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.flags.iterations, Warmup: a.flags.warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place()}
+	plans, err := a.benchPlans(ctx, g, options, report)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := &prepared{name: name, graph: g, platform: platform, options: options}
 	modes := []runtime.Mode{runtime.Captured, runtime.Streams}
@@ -137,10 +197,17 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 			a.progress.report(stageMeasure, len(report.Rows), len(plans)*len(modes))
 			if err := a.measureRow(ctx, p, &row, mode); err != nil {
 				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
-				return a.pinFault(ctx, p, err, &runFlags{})
+				return nil, a.pinFault(ctx, p, err, &runFlags{})
 			}
 			report.Rows = append(report.Rows, row)
 		}
+	}
+	if a.flags.plan == "" && a.flags.strategy == allStrategies {
+		row, err := a.measureAuto(ctx, p)
+		if err != nil {
+			return nil, a.pinFault(ctx, p, fmt.Errorf("auto: %w", err), &runFlags{})
+		}
+		report.Rows = append(report.Rows, *row)
 	}
 	for i := range report.Rows {
 		if best, row := &report.Rows[report.Best], &report.Rows[i]; row.Timing.Wall < best.Timing.Wall {
@@ -151,18 +218,15 @@ func (a *app) bench(ctx context.Context, c *cobra.Command, name, saveProfile str
 	report.BestLine = a.benchLine(name, best)
 	if saveProfile != "" {
 		if err := a.saveProfile(ctx, p, best, saveProfile); err != nil {
-			return err
+			return nil, err
 		}
 		report.Profile = saveProfile
 	}
-	if a.flags.output == "json" {
-		return a.answer(report)
-	}
-	return a.printBench(report, platform)
+	return report, nil
 }
 
 // benchPlans makes the plans to measure, each different plan once. A plan from a file is the only one.
-func (a *app) benchPlans(ctx context.Context, c *cobra.Command, g *dag.Graph, options planner.Options, report *benchReport) ([]benchRow, error) {
+func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Options, report *benchReport) ([]benchRow, error) {
 	var rows []benchRow
 	add := func(strategy string, asked int, plan *planner.Plan) {
 		for i := range rows {
@@ -181,16 +245,16 @@ func (a *app) benchPlans(ctx context.Context, c *cobra.Command, g *dag.Graph, op
 		return rows, nil
 	}
 	counts, strategies := benchCounts, planner.Strategies()
-	if c.Flags().Changed("streams") {
+	if a.flags.limited {
 		counts = []int{a.flags.streams}
 	}
-	if c.Flags().Changed("strategy") {
+	if a.flags.strategy != allStrategies {
 		strategies = []string{a.flags.strategy}
 	}
 	var last error
 	for _, strategy := range strategies {
 		if strategy == "auto" && len(strategies) > 1 {
-			continue // it chooses among the others
+			continue // it chooses among the others, and has a row of its own
 		}
 		for _, streams := range counts {
 			options.Strategy, options.Streams = strategy, streams
@@ -234,11 +298,48 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 	return err
 }
 
+// measureAuto measures what dagrun FILE does: with what was learned, by earlier runs or now, by as many replays as are timed.
+func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
+	flags := *a.flags
+	defer func() { *a.flags = flags }()
+	a.flags.strategy, a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.memory = "auto", graphAuto, 1, 1, "arena"
+	if a.flags.graph {
+		a.flags.replay = graphOn
+	}
+	auto := *p
+	auto.options.Strategy = "auto"
+	if err := a.planPrepared(ctx, &auto, &runFlags{}); err != nil {
+		return nil, err
+	}
+	program, err := runtime.New(ctx, auto.graph, auto.plan, auto.platform.Platform, a.programOptions(auto.learning))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, program) }()
+	if _, err := a.learn(ctx, auto.learning, program, auto.learning.replays(0, flags.iterations, false)); err != nil {
+		return nil, err
+	}
+	a.progress.report(stageMeasure, 0, 0)
+	plan := program.Plan()
+	row = &benchRow{Strategy: "auto", Asked: a.limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan, Replay: "streams"}
+	if program.Mode() != runtime.Streams {
+		row.Replay = "graph"
+	}
+	if row.Predicted, err = a.predicted(&auto, program); err != nil {
+		return nil, err
+	}
+	row.Timing, err = program.Measure(ctx, flags.warmup, flags.iterations)
+	return row, err
+}
+
 // benchLine is the command line that runs a row's plan.
 func (a *app) benchLine(name string, row *benchRow) string {
 	line := []string{"dagrun", shellQuoted(name)}
 	for _, arg := range a.flags.planned(row.Strategy, row.Asked) {
 		line = append(line, shellQuoted(arg))
+	}
+	if row.Strategy == "auto" && a.flags.strategy == allStrategies {
+		return strings.Replace(strings.Join(line, " "), " --strategy auto", "", 1) // what it does when it is not told
 	}
 	if row.Replay == "graph" {
 		line = append(line, "--graph")
@@ -272,10 +373,15 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 	return writeOut(ctx, name, trace.Profile(program).Encode)
 }
 
-func (a *app) printBench(r *benchReport, platform *opened) error {
+// printBench prints the table of one point; last says that there is no other.
+func (a *app) printBench(r *benchReport, last bool) error {
 	a.progress.clear()
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stdout, "%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, counted(r.Nodes, "node"), platform.place(), counted(r.Iterations, "replay"), counted(r.Warmup, "warm-up replay"))
+		point := ""
+		if len(r.Params) > 0 {
+			point = " with " + pointText(r.Params)
+		}
+		fmt.Fprintf(a.stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, counted(r.Nodes, "node"), r.place, counted(r.Iterations, "replay"), counted(r.Warmup, "warm-up replay"))
 	}
 	table := newTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
 	for i := range r.Rows {
@@ -302,8 +408,26 @@ func (a *app) printBench(r *benchReport, platform *opened) error {
 	if r.Profile != "" && !a.flags.quiet {
 		fmt.Fprintf(a.stdout, "\nwrote %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
 	}
-	err := a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
-	return err
+	if !last {
+		return a.stdout.printf("\n")
+	}
+	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
+}
+
+// printSweep is the table of a sweep: the best row of each point.
+func (a *app) printSweep(r *sweepReport) error {
+	table := newTable("", "params", "wall us", "strategy", "streams", "replay")
+	for k, p := range r.Points {
+		star, row := "", &p.Rows[p.Best]
+		if k == r.Best {
+			star = "*"
+		}
+		table.row(star, pointText(p.Params), fixed(row.Timing.Wall), row.Strategy, strconv.Itoa(row.Streams), row.Replay)
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
 }
 
 // fixed prints microseconds for a column: one decimal, two below ten.

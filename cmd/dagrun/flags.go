@@ -139,6 +139,14 @@ func oneOf(flag, value string, choices ...string) error {
 	return fmt.Errorf("%s %q: want %s%s", flag, value, strings.Join(choices[:len(choices)-1], ", ")+" or "+choices[len(choices)-1], didYouMean(value, choices))
 }
 
+// strategiesOf are the strategies that a command takes: bench takes all of them at once, too.
+func strategiesOf(c *cobra.Command) []string {
+	if c.Name() == "bench" {
+		return append(planner.Strategies(), allStrategies)
+	}
+	return planner.Strategies()
+}
+
 // checkFlags finds values that no command takes.
 func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
@@ -163,7 +171,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	return errors.Join(
 		oneOf("--output", output, "text", "json"),
 		oneOf("--color", color, "auto", "always", "never"),
-		oneOf("--strategy", f.strategy, planner.Strategies()...),
+		oneOf("--strategy", f.strategy, strategiesOf(c)...),
 		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
 		oneOf("--graph", f.replay, graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),

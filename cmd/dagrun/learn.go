@@ -160,6 +160,18 @@ func reportWay(w *runtime.LearnedWay) wayReport {
 	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Each, w.BuildUS, w.Predicted}
 }
 
+// text is the way in words, without times.
+func (w *wayReport) text() string {
+	text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
+	if w.Replay != runtime.Streams.String() {
+		text += ", as a " + w.Replay
+	}
+	if w.Threads > 1 {
+		text += fmt.Sprintf(", submitted by %d threads", w.Threads)
+	}
+	return text
+}
+
 func (l *learning) report() *learnReport {
 	if l == nil {
 		return nil
@@ -191,17 +203,7 @@ func (r *learnReport) text() string {
 	if r == nil {
 		return ""
 	}
-	best := func() string {
-		w := &r.Ways[0]
-		text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
-		if w.Replay != runtime.Streams.String() {
-			text += ", as a " + w.Replay
-		}
-		if w.Threads > 1 {
-			text += fmt.Sprintf(", submitted by %d threads", w.Threads)
-		}
-		return text
-	}
+	best := func() string { return r.Ways[0].text() }
 	switch {
 	case len(r.Ways) == 1 && r.Tried == 1:
 		return "learned: " + best()

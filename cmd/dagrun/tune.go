@@ -1,0 +1,255 @@
+// dagrun tune FILE: searches for the best plan for as long as it may, and keeps it for later runs.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+func (a *app) tuneCommand() *cobra.Command {
+	var long time.Duration
+	c := &cobra.Command{
+		Use:   "tune FILE",
+		Short: "Search for the best plan, and keep it for later runs",
+		Long: `Measure how long each node takes, plan with that, and time the plans of all strategies, as
+a graph and as streams. The best is kept, and dagrun FILE takes it from then on.
+
+Nothing is saved and nothing is checked: only times count. With -p name=1,2,4 each value
+is tuned, and the last line says which is best.`,
+		Example: `  dagrun tune pipelines/chunks.yaml
+  dagrun tune pipelines/chunks.yaml --for 30s
+  dagrun tune pipelines/chunks.yaml -p chunks=1,2,4,8`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			if long <= 0 {
+				return fmt.Errorf("--for %s: the duration must be positive", long)
+			}
+			if a.flags.machine != "" || a.flags.plan != "" {
+				return errors.New("tune searches for a plan on the device: leave out --machine and --plan")
+			}
+			a.progress.begin()
+			ctx, done := a.limited(c.Context())
+			defer done()
+			return a.tune(ctx, args[0], long)
+		},
+	}
+	a.outputFlags(c)
+	a.paramFlags(c)
+	a.planFlags(c, "")
+	a.deviceFlags(c)
+	a.cacheFlag(c)
+	c.Flags().DurationVar(&long, "for", 10*time.Second, "how `long` to search, for all values of a sweep together")
+	return c
+}
+
+// tuned is what tune found for one combination of params.
+type tuned struct {
+	Params  []string    `json:"params"` // those that are swept
+	Nodes   int         `json:"nodes"`
+	Replays int         `json:"replays"`
+	Unquiet string      `json:"unquiet,omitempty"`
+	Ways    []wayReport `json:"ways"` // the best first
+}
+
+// tuneReport is what tune says, in the form of its JSON.
+type tuneReport struct {
+	Version  int     `json:"version"`
+	Command  string  `json:"command"`
+	Name     string  `json:"name"`
+	Backend  string  `json:"backend"`
+	Device   string  `json:"device"`
+	Points   []tuned `json:"points"`
+	Best     int     `json:"best"` // index of the point with the fastest way
+	BestLine string  `json:"best_command"`
+	Kept     bool    `json:"kept"`
+
+	place string
+}
+
+func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
+	points, swept, err := sweep(a.flags.params)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: cache.Open(a.flags.cacheDir) != nil}
+	for k, params := range points {
+		a.flags.params = params
+		left := (long - time.Since(began)) / time.Duration(len(points)-k)
+		t, err := a.tunePoint(ctx, name, max(left, time.Millisecond), report)
+		if err != nil {
+			if len(swept) > 0 {
+				err = fmt.Errorf("%s: %w", pointText(sweptOf(params, swept)), err)
+			}
+			return err
+		}
+		t.Params = sweptOf(params, swept)
+		report.Points = append(report.Points, *t)
+		if t.Ways[0].Each.Median < report.Points[report.Best].Ways[0].Each.Median {
+			report.Best = k
+		}
+	}
+	a.flags.params = points[report.Best]
+	report.BestLine = "dagrun " + shellQuoted(name)
+	for _, arg := range a.flags.planned("auto", a.limit()) {
+		if arg != "" {
+			report.BestLine += " " + shellQuoted(arg)
+		}
+	}
+	report.BestLine = strings.Replace(report.BestLine, " --strategy auto", "", 1)
+	if a.flags.output == "json" {
+		return a.answer(report)
+	}
+	return a.printTuned(report)
+}
+
+// limit is how many streams the user allowed; 0 where that was left open.
+func (a *app) limit() int {
+	if a.flags.limited {
+		return a.flags.streams
+	}
+	return 0
+}
+
+func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, report *tuneReport) (t *tuned, err error) {
+	g, err := a.loadGraph(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	platform, err := a.openPlatform(devicesOf(g))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, platform) }()
+	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()
+	p := &prepared{name: name, graph: g, platform: platform}
+	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err != nil {
+		return nil, err
+	}
+	a.matchProfile(g, p.options.Profile)
+	// The same options as those of a run, so that runs find what is kept.
+	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn = graphAuto, 1, 1, learnAgain
+	l := a.learningOf(p, &runFlags{})
+	plan, err := planner.New(ctx, g, p.options)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := racesAllowed(name, g, plan, false); err != nil {
+		return nil, err
+	}
+	program, err := runtime.New(ctx, g, plan, platform.Platform, runtime.Options{Logger: a.log, Progress: a.preparing})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, program) }()
+	a.running = program.Running
+	options := l.options
+	options.Replays, options.For, options.Thorough = tuneReplays, long, true
+	if long >= worthThorough {
+		options.Plan.Effort = planner.Thorough
+	}
+	learned, err := program.Learn(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(learned.Ways) == 0 {
+		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
+	}
+	if err := l.recalled.Keep(ctx, learned, true); err != nil {
+		a.warn("what was learned is not kept: %v", err)
+		report.Kept = false
+	}
+	t = &tuned{Nodes: g.Len(), Replays: learned.Replays, Unquiet: learned.Unquiet}
+	for k := range learned.Ways {
+		t.Ways = append(t.Ways, reportWay(&learned.Ways[k]))
+	}
+	return t, nil
+}
+
+// worthThorough is the time for which plans are searched with all effort, which takes seconds.
+const worthThorough = 10 * time.Second
+
+// tuneReplays is how many replays tune may use: time ends it sooner.
+const tuneReplays = 100_000_000
+
+func (a *app) printTuned(r *tuneReport) error {
+	a.progress.clear()
+	if !a.flags.quiet {
+		for k := range r.Points {
+			if err := a.printWays(r, &r.Points[k]); err != nil {
+				return err
+			}
+		}
+		if len(r.Points) > 1 {
+			if err := a.printPoints(r); err != nil {
+				return err
+			}
+		}
+	}
+	kept := ""
+	if r.Kept {
+		kept = " (takes the plan that was found)"
+	}
+	return a.stdout.printf("best: %s%s\n", a.paint(a.stdout, bold, r.BestLine), kept)
+}
+
+// printWays is the table of one point.
+func (a *app) printWays(r *tuneReport, t *tuned) error {
+	point := ""
+	if len(t.Params) > 0 {
+		point = " with " + pointText(t.Params)
+	}
+	if err := a.stdout.printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, counted(t.Nodes, "node"), r.place, counted(t.Replays, "replay")); err != nil {
+		return err
+	}
+	table := newTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
+	for k := range t.Ways {
+		w := &t.Ways[k]
+		star, ratio := "", "-"
+		if k == 0 {
+			star = "*"
+		}
+		if w.Predicted > 0 {
+			ratio = fmt.Sprintf("%.2f", w.Each.Median/w.Predicted)
+		}
+		table.row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.Replay, strconv.Itoa(w.Threads), fixed(w.Each.Median), fixed(w.Each.Spread), fixed(w.Predicted), ratio)
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	if t.Unquiet != "" {
+		return a.stdout.printf("\nnot certain: %s\n\n", t.Unquiet)
+	}
+	return a.stdout.printf("\n")
+}
+
+// printPoints is the table of a sweep.
+func (a *app) printPoints(r *tuneReport) error {
+	table := newTable("", "params", "replay us", "best way")
+	for k := range r.Points {
+		t := &r.Points[k]
+		star := ""
+		if k == r.Best {
+			star = "*"
+		}
+		table.row(star, pointText(t.Params), fixed(t.Ways[0].Each.Median), t.Ways[0].text())
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	return a.stdout.printf("\n")
+}
