@@ -32,10 +32,12 @@ func (l *learner) compare(ctx context.Context) error {
 		return err
 	}
 	perWay := 1 + rounds
+	tried := map[Mode]bool{} // the most promising way of each mode is timed however long that takes
 	for k := range ways {
-		if l.left < perWay || k > 0 && l.over() {
-			break
+		if l.left < perWay || tried[ways[k].Mode] && l.over() {
+			continue
 		}
+		tried[ways[k].Mode] = true
 		l.report(StageLearn)
 		if err := l.try(ctx, &ways[k]); err != nil {
 			return err

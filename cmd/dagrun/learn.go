@@ -205,7 +205,9 @@ func (r *learnReport) text() string {
 	}
 	best := func() string { return r.Ways[0].text() }
 	switch {
-	case len(r.Ways) == 1 && r.Tried == 1:
+	case r.From == "cache" && r.Tried == 1:
+		return "learned earlier: " + best()
+	case r.From == "replays" && r.Tried == 1:
 		return "learned: " + best()
 	case r.From == "cache":
 		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
