@@ -118,6 +118,9 @@ func DeviceKey(platform cudart.Platform) string {
 			text += fmt.Sprintf(", %s, %d of %d cores, %d workers", processor(), goruntime.GOMAXPROCS(0), goruntime.NumCPU(), infos[0].Multiprocessors)
 		}
 	}
+	if c, ok := platform.(interface{ Conditions() string }); ok && c.Conditions() != "" {
+		text += ", " + c.Conditions()
+	}
 	return text
 }
 

@@ -220,3 +220,16 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	require.Empty(t, again.Ways)
 	require.NotNil(t, again.Known, "durations are of use all the same")
 }
+
+// Times under checks are no times without them.
+func TestDeviceKeysTellConditionsApart(t *testing.T) {
+	seen := map[string]bool{}
+	for _, o := range []host.Options{{}, {CheckOrder: true}, {PTX: true}, {Workers: 7}, {Devices: 2}} {
+		platform, err := host.Open(o)
+		require.NoError(t, err)
+		key := runtime.DeviceKey(platform)
+		require.False(t, seen[key], "%+v has the key of another: %s", o, key)
+		seen[key] = true
+		require.NoError(t, platform.Close())
+	}
+}

@@ -145,6 +145,22 @@ func describe(i int, options Options) cudart.Info {
 	return info
 }
 
+// Conditions tells which options change how long kernels take, so that times measured under one set are not used under another; "" for
+// none of them.
+func (p *Platform) Conditions() string {
+	o := &p.options
+	text := ""
+	for _, c := range []struct {
+		name string
+		set  bool
+	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"perturbed", o.Perturb != 0}, {"steps counted", o.MaxSteps != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
+		if c.set {
+			text += ", " + c.name
+		}
+	}
+	return strings.TrimPrefix(text, ", ")
+}
+
 // Name implements [cudart.Platform].
 func (p *Platform) Name() string { return "cpu" }
 
