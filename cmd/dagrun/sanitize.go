@@ -39,6 +39,9 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 		blocks := uint64(l.Grid[0]) * uint64(max(l.Grid[1], 1)) * uint64(max(l.Grid[2], 1))
 		threads += blocks * uint64(max(l.Block[0], 1)) * uint64(max(l.Block[1], 1)) * uint64(max(l.Block[2], 1))
 	}
+	if !s.any {
+		return s
+	}
 	switch a.flags.sanitize {
 	case sanitizeFull:
 		s.level = simt.CheckFull

@@ -153,7 +153,7 @@ func (p *Platform) Conditions() string {
 	for _, c := range []struct {
 		name string
 		set  bool
-	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"perturbed", o.Perturb != 0}, {"steps counted", o.MaxSteps != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
+	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"perturbed", o.Perturb != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
 		if c.set {
 			text += ", " + c.name
 		}
