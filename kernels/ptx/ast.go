@@ -1,4 +1,4 @@
-// What a parsed module consists of. Tables of plain values: whoever analyses or runs a module indexes them.
+// The parts of a parsed module: tables of plain values, which refer to each other by index.
 
 package ptx
 
@@ -15,7 +15,7 @@ type (
 	LabelID    int32 // Function.Labels
 )
 
-// Without one, these stand for none.
+// These values mean that there is none.
 const (
 	NoVariable VariableID = -1
 	NoFunction FunctionID = -1
@@ -25,7 +25,7 @@ const (
 // Position is a place in the text; both count from 1.
 type Position struct{ Line, Column int32 }
 
-// String is line:column.
+// String returns line:column.
 func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
 // Module is one parsed source.
@@ -83,7 +83,7 @@ func (m *Module) Resolve(id FunctionID) FunctionID {
 	return id
 }
 
-// Source is the place in the source that an instruction was compiled from, where the module has line information.
+// Source returns the place in the source that an instruction was compiled from, if the module has line information.
 func (m *Module) Source(f *Function, in *Instruction) (file string, line, column int, ok bool) {
 	if in.Location < 0 {
 		return "", 0, 0, false
@@ -113,7 +113,7 @@ type Variable struct {
 	Linkage  Linkage
 	Managed  bool       // .attribute(.managed)
 	Pointer  bool       // a parameter marked .ptr
-	Points   Space      // what such a pointer points to, where it says
+	Points   Space      // what such a pointer points to, if the PTX says so
 	Array    bool       // declared with brackets
 	Open     bool       // declared with [] and no size: its size is given at the launch, or elsewhere
 	Align    int        // in bytes, of a parameter's pointee where PointeeAlign says so
@@ -121,11 +121,11 @@ type Variable struct {
 	Pointee  int        // the alignment that .ptr .align promises, or 0
 	Owner    FunctionID // NoFunction outside functions
 	Position Position
-	Init     []byte // the bytes given; what is missing up to Size is 0
+	Init     []byte // the given bytes; the rest up to Size is 0
 	Relocate []Relocation
 }
 
-// Relocation is a place in an initialiser that holds the address of something.
+// Relocation is a place in an initialiser that holds an address.
 type Relocation struct {
 	Offset   int64 // in Init
 	Size     uint8 // bytes
@@ -133,7 +133,7 @@ type Relocation struct {
 	Function FunctionID
 	Addend   int64
 	Generic  bool  // the generic address, not the one in the variable's own space
-	Shift    uint8 // of mask(name): the bits of the address that stand here start at this one
+	Shift    uint8 // for mask(name): the first bit of the address that is stored here
 }
 
 // Location is one .loc directive.
@@ -152,7 +152,7 @@ type Function struct {
 	Defined   bool // has a body
 	NoReturn  bool
 	Linkage   Linkage
-	Alias     FunctionID // what .alias says it stands for, or NoFunction
+	Alias     FunctionID // the function that .alias names, or NoFunction
 	Position  Position
 	Params    []Parameter
 	Results   []Parameter
@@ -166,7 +166,7 @@ type Function struct {
 	elements  []Operand
 }
 
-// Elements are the parts of a vector, pair, list or texture address.
+// Elements returns the parts of a vector, pair, list or texture address.
 func (f *Function) Elements(o Operand) []Operand {
 	switch o.Kind {
 	case Vector, Pair, List, TextureAddress:
@@ -175,7 +175,7 @@ func (f *Function) Elements(o Operand) []Operand {
 	return nil
 }
 
-// Limits are the directives about launches and registers; 0 where nothing is said.
+// Limits holds the directives about launches and registers; 0 if there is none.
 type Limits struct {
 	MaxThreads       [3]int32 // .maxntid
 	RequiredThreads  [3]int32 // .reqntid
@@ -190,13 +190,13 @@ type Limits struct {
 
 // Register is one register of a function that its code uses.
 type Register struct {
-	Name   string // without its number, where it is one of a group
+	Name   string // without its number, if it belongs to a group
 	Number int32  // in its group, or -1
 	Type   Type
 	Vector uint8
 }
 
-// String is the register's name as the text has it.
+// String returns the register's name as in the text.
 func (r Register) String() string {
 	if r.Number < 0 {
 		return r.Name
@@ -214,7 +214,7 @@ type Label struct {
 	Prototype *Prototype   // .callprototype
 }
 
-// Prototype is what an indirect call passes.
+// Prototype describes the parameters and results of an indirect call.
 type Prototype struct {
 	Params, Results []Variable // in .param or .reg space
 	NoReturn        bool
@@ -224,13 +224,13 @@ type Prototype struct {
 type Instruction struct {
 	Form     *Form
 	Operands []Operand
-	Guard    RegisterID // the predicate it is executed under, or NoRegister
-	Negated  bool       // executed where the guard is false
+	Guard    RegisterID // its predicate, or NoRegister
+	Negated  bool       // executed if the guard is false
 	Position Position
 	Location int32 // Function.Locations, or -1
 }
 
-// Kind is what an operand is.
+// Kind is the kind of an operand.
 type Kind uint8
 
 // The kinds of operands.
@@ -282,7 +282,7 @@ type Operand struct {
 	Value   int64
 }
 
-// Register is the register of an operand or of an address, or NoRegister.
+// Register returns the register of an operand or of an address, or NoRegister.
 func (o Operand) Register() RegisterID {
 	if o.Kind == RegisterKind || o.Kind == Address {
 		return RegisterID(o.Index)
@@ -290,7 +290,7 @@ func (o Operand) Register() RegisterID {
 	return NoRegister
 }
 
-// Variable is the variable that an operand names or an address is based on, or NoVariable.
+// Variable returns the variable that an operand names or that an address is based on, or NoVariable.
 func (o Operand) Variable() VariableID {
 	if o.Kind == VariableKind || o.Kind == Address {
 		return VariableID(o.Extra)
@@ -298,7 +298,7 @@ func (o Operand) Variable() VariableID {
 	return NoVariable
 }
 
-// Float is the value of an immediate in an instruction on floats.
+// Float returns the value of an immediate in an instruction on floats.
 func (o Operand) Float() float64 {
 	switch o.Kind {
 	case Float32:

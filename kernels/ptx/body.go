@@ -55,7 +55,7 @@ func (p *parser) parseFunction(linkage Linkage, entry bool) {
 		return
 	}
 	if p.err == nil && p.m.Functions[id].Defined {
-		p.fail(fresh.Position, "%s has a body already", short(fresh.Name))
+		p.fail(fresh.Position, "%s already has a body", short(fresh.Name))
 		return
 	}
 	if p.err == nil && !p.isMark('{') {
@@ -66,7 +66,7 @@ func (p *parser) parseFunction(linkage Linkage, entry bool) {
 	p.m.Functions[id].Defined = true
 	p.body()
 	if p.err == nil {
-		p.close() // the parameters' scope: labels are resolved there at last
+		p.close() // the scope of the parameters: the last one in which labels are resolved
 		p.m.Functions[id] = fresh
 	}
 }
@@ -210,7 +210,7 @@ func (p *parser) local() {
 	case ".pragma":
 		p.function.Pragmas = append(p.function.Pragmas, p.pragma()...)
 	case ".extern", ".visible", ".weak", ".common":
-		p.next() // linkage says nothing within a body
+		p.next() // linkage has no meaning in a body
 	case ".branchtargets", ".calltargets", ".callprototype":
 		p.fail(t.pos, "%s needs a label before it", word)
 	default:
@@ -224,7 +224,7 @@ func (p *parser) limitsOrFail(t token) {
 	case ".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn":
 		p.limits()
 	default:
-		p.fail(t.pos, "%s is not a directive that can stand in a body; expected .reg, .shared, .local, .param, .loc or .pragma", p.describe(t))
+		p.fail(t.pos, "%s is not a directive that a body can have; expected .reg, .shared, .local, .param, .loc or .pragma", p.describe(t))
 	}
 }
 
@@ -295,7 +295,7 @@ func (p *parser) statement() {
 	p.function.Code = append(p.function.Code, in)
 }
 
-// colonAfter reports whether a colon follows a word: it is a label then.
+// colonAfter reports whether a colon follows a word, which makes it a label.
 func (p *parser) colonAfter(t token) bool {
 	at := t.end
 	for at < len(p.text) && (p.text[at] == ' ' || p.text[at] == '\t') {
@@ -368,7 +368,7 @@ func (p *parser) label(t token) {
 	}
 }
 
-// prototypeList reads the parameters of a prototype, whose names mean nothing.
+// prototypeList reads the parameters of a prototype. Their names are ignored.
 func (p *parser) prototypeList() (list []Variable) {
 	p.next()
 	for p.err == nil && !p.isMark(')') {

@@ -1,4 +1,4 @@
-// Numbers and constant expressions, which immediates, sizes and initialisers may be.
+// Numbers and constant expressions, in immediates, sizes and initialisers.
 
 package ptx
 
@@ -53,7 +53,7 @@ func literal(word string) (constant, bool) {
 	return constant{Integer, int64(v)}, err == nil
 }
 
-// The binary operators by how tightly they bind; 0 is none.
+// binding returns how tightly a binary operator binds; 0 if it is not an operator.
 func binding(op string) int {
 	switch op {
 	case "||":
@@ -189,7 +189,7 @@ func (p *parser) binary(pos Position, op string, a, b constant) constant {
 		x *= y
 	case "/", "%":
 		if y == 0 {
-			p.fail(pos, "a constant is divided by zero")
+			p.fail(pos, "division by zero in a constant")
 			return constant{Integer, 0}
 		}
 		if op == "/" {

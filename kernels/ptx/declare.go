@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// shape is what stands before the names of a declaration.
+// shape is what comes before the names of a declaration.
 type shape struct {
 	typ     Type
 	vector  uint8
@@ -34,7 +34,7 @@ func (p *parser) shape() shape {
 			p.next()
 			pos, n := p.integerAt()
 			if p.err == nil && (n < 1 || n > 1<<20 || n&(n-1) != 0) {
-				p.fail(pos, "an alignment is a power of two, not %d", n)
+				p.fail(pos, "an alignment must be a power of two, not %d", n)
 			}
 			if s.pointer {
 				s.pointee = int(n)
@@ -52,7 +52,7 @@ func (p *parser) shape() shape {
 			s.managed = p.attribute() || s.managed
 			continue
 		default:
-			p.fail(p.token.pos, "%s cannot stand in a declaration; expected a type such as .b32", p.describe(p.token))
+			p.fail(p.token.pos, "%s is not possible in a declaration; expected a type such as .b32", p.describe(p.token))
 			return s
 		}
 		p.next()
@@ -65,7 +65,7 @@ func (p *parser) shape() shape {
 
 // declarations reads what follows a state space, up to the semicolon.
 func (p *parser) declarations(space Space, linkage Linkage, managed bool) {
-	if p.isMark('[') { // .const[2], of old
+	if p.isMark('[') { // .const[2], in old PTX
 		p.next()
 		p.integer()
 		p.expectMark(']', "after the number of a bank")
@@ -165,7 +165,7 @@ func (p *parser) countCopies(pos Position, n int64) {
 	}
 }
 
-// newVariable reads the dimensions behind a name.
+// newVariable reads the dimensions after a name.
 func (p *parser) newVariable(pos Position, name string, space Space, linkage Linkage, s shape) Variable {
 	v := Variable{Name: name, Space: space, Type: s.typ, Vector: s.vector, Linkage: linkage, Managed: s.managed, Pointer: s.pointer,
 		Points: s.points, Pointee: s.pointee, Owner: p.id, Position: pos}
@@ -203,7 +203,7 @@ func (p *parser) add(v Variable) VariableID {
 	id := VariableID(len(p.m.Variables))
 	if v.Name != "_" && len(p.scopes) == 0 {
 		if old, ok := p.m.names[v.Name]; ok && old.kind == variableSymbol {
-			// An .extern declaration and the definition are one variable.
+			// An .extern declaration and the definition are the same variable.
 			if known := &p.m.Variables[old.id]; (known.Linkage == Extern || v.Linkage == Extern) && known.Space == v.Space {
 				if v.Linkage != Extern {
 					*known = v
@@ -237,7 +237,7 @@ func (p *parser) initialise(v *Variable) {
 		v.Size = (n + element - 1) / element * element
 		v.Open = false
 	} else if n > v.Size && p.err == nil {
-		p.fail(p.token.pos, "%s has %d bytes and is given %d", short(v.Name), v.Size, n)
+		p.fail(p.token.pos, "%s has %d bytes, but its initial value has %d", short(v.Name), v.Size, n)
 	}
 }
 
@@ -305,7 +305,7 @@ func (p *parser) relocation(v *Variable, size int, mask int64) {
 		r.Variable = VariableID(s.id)
 	case s.kind == functionSymbol:
 		r.Function = FunctionID(s.id)
-	case name == v.Name: // it holds its own address
+	case name == v.Name: // the variable holds its own address
 		r.Variable = VariableID(len(p.m.Variables))
 	default:
 		p.fail(pos, "%s is not declared above", short(name))
@@ -320,14 +320,14 @@ func (p *parser) relocation(v *Variable, size int, mask int64) {
 	v.Relocate = append(v.Relocate, r)
 }
 
-// expressionAfterName reads the +4-8 behind a name.
+// expressionAfterName reads the +4-8 after a name.
 func (p *parser) expressionAfterName() (sum int64) {
 	for p.err == nil && (p.isMark('+') || p.isMark('-')) {
 		minus := p.token.mark == '-'
 		p.next()
 		c := p.expression(binding("*"))
 		if c.kind != Integer {
-			p.fail(p.token.pos, "an offset is a whole number")
+			p.fail(p.token.pos, "an offset must be an integer")
 		}
 		if minus {
 			c.value = -c.value
@@ -337,7 +337,7 @@ func (p *parser) expressionAfterName() (sum int64) {
 	return sum
 }
 
-// appendValue appends one value in memory's order of bytes.
+// appendValue appends one value in little-endian order.
 func appendValue(to []byte, t Type, size int, c constant) []byte {
 	bits := uint64(c.value)
 	switch {

@@ -2,7 +2,7 @@
 
 package ptx
 
-// Jumps are the instructions that a branch may go to, beside the next one; len(Code) stands for the end.
+// Jumps returns the instructions that a branch may go to, besides the next one; len(Code) stands for the end.
 func (f *Function) Jumps(in *Instruction) (to []int32) {
 	if in.Form.Op != OpBra && in.Form.Op != OpBrx {
 		return nil
@@ -22,7 +22,7 @@ func (f *Function) Jumps(in *Instruction) (to []int32) {
 	return to
 }
 
-// Ends reports whether control never goes on to the next instruction.
+// Ends reports whether control never continues with the next instruction.
 func (in *Instruction) Ends() bool {
 	switch in.Form.Op {
 	case OpBra, OpBrx, OpRet, OpExit, OpTrap:
@@ -31,7 +31,7 @@ func (in *Instruction) Ends() bool {
 	return false
 }
 
-// Reachable tells for each instruction whether control can get there from the start.
+// Reachable returns for each instruction whether control can get there from the start.
 func (f *Function) Reachable() []bool {
 	reached := make([]bool, len(f.Code))
 	work := []int32{0}
@@ -51,14 +51,14 @@ func (f *Function) Reachable() []bool {
 	return reached
 }
 
-// Block is a run of instructions that control enters at its start only and leaves at its end only.
+// Block is a run of instructions that control enters only at its start and leaves only at its end.
 type Block struct {
 	Start, End int32   // Code[Start:End]
 	Next       []int32 // the blocks that may follow, the one below first
 	Before     []int32 // the blocks that this one may follow
 }
 
-// Blocks cuts a function into basic blocks, in the order of the text. The first one is where it starts.
+// Blocks cuts a function into basic blocks, in the order of the text. The function starts at the first one.
 func (f *Function) Blocks() []Block {
 	n := len(f.Code)
 	if n == 0 {

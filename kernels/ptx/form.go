@@ -1,18 +1,18 @@
-// Forms: the different words that instructions of a module start with, each taken apart once.
+// Forms: the different words that instructions of a module start with, each parsed once.
 
 package ptx
 
 import "strings"
 
-// Form is the word that opens an instruction, such as ld.global.v4.f32, taken apart.
+// Form is the first word of an instruction, such as ld.global.v4.f32, with its parts.
 type Form struct {
 	ID      int32 // Module.Forms
 	Op      Opcode
 	Text    string  // as written, without white space
 	Mods    []Mod   // everything but types, spaces and the vector width, in order
-	Types   []Type  // in order: of cvt the result's, then the source's
-	Spaces  []Space // in order: of a copy the destination's, then the source's
-	Vector  int     // 2, 4 or 8 of .v2, .v4 and .v8, else 1
+	Types   []Type  // in order: for cvt that of the result, then that of the source
+	Spaces  []Space // in order: for a copy that of the destination, then that of the source
+	Vector  int     // 2, 4 or 8 for .v2, .v4 and .v8, else 1
 	Known   bool    // the table knows the opcode and every modifier
 	letters []Role
 }
@@ -27,7 +27,7 @@ func (f *Form) Has(mod Mod) bool {
 	return false
 }
 
-// First is the first modifier of a word that is one of those given, or ModOther.
+// First returns the first of a word's modifiers that is one of those given, or ModOther.
 func (f *Form) First(mods ...Mod) Mod {
 	for _, m := range f.Mods {
 		for _, want := range mods {
@@ -39,7 +39,7 @@ func (f *Form) First(mods ...Mod) Mod {
 	return ModOther
 }
 
-// Type is the first type, or NoType.
+// Type returns the first type, or NoType.
 func (f *Form) Type() Type {
 	if len(f.Types) == 0 {
 		return NoType
@@ -47,7 +47,7 @@ func (f *Form) Type() Type {
 	return f.Types[0]
 }
 
-// LastType is the last type, or NoType.
+// LastType returns the last type, or NoType.
 func (f *Form) LastType() Type {
 	if len(f.Types) == 0 {
 		return NoType
@@ -55,7 +55,7 @@ func (f *Form) LastType() Type {
 	return f.Types[len(f.Types)-1]
 }
 
-// Space is the first state space, or Generic.
+// Space returns the first state space, or Generic.
 func (f *Form) Space() Space {
 	if len(f.Spaces) == 0 {
 		return Generic
@@ -122,7 +122,7 @@ func newForm(id int32, text string) *Form {
 	return f
 }
 
-// quiet are modifiers that change neither what an instruction computes nor what it touches: cache hints.
+// quiet reports whether a modifier changes neither what an instruction computes nor what it accesses, as cache hints do.
 func quiet(word string) bool {
 	return strings.HasPrefix(word, "L1::") || strings.HasPrefix(word, "L2::") || word == "L1" || word == "L2"
 }

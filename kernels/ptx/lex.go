@@ -1,4 +1,4 @@
-// The lexer: text to tokens, each with its place.
+// The lexer: splits text into tokens, each with its place.
 
 package ptx
 
@@ -26,13 +26,13 @@ type token struct {
 	pos   Position
 }
 
-// Error is what is wrong with a text, and where.
+// Error is an error in a text, with its place.
 type Error struct {
 	Position Position
 	Message  string
 }
 
-// Error is line:column: message.
+// Error returns line:column: message.
 func (e *Error) Error() string { return e.Position.String() + ": " + e.Message }
 
 const (
@@ -156,7 +156,7 @@ func (l *lexer) next() {
 		}
 		t.kind, at = stringToken, end+1
 	case c < ' ' || c > '~':
-		l.fail(t.pos, "byte 0x%02x is not part of PTX; this is no PTX text, or it is damaged", c)
+		l.fail(t.pos, "byte 0x%02x is not part of PTX; this is not PTX text, or it is damaged", c)
 		return
 	default:
 		t.kind, t.mark = markToken, c
@@ -182,7 +182,7 @@ func dottedWord(text string, at int) int {
 	return at
 }
 
-// number returns the end of the number at a place. What it is worth is decided in constant.go.
+// number returns the end of the number at a place. constant.go computes its value.
 func (l *lexer) number(at int) int {
 	text := l.text
 	for at < len(text) && classes[text[at]]&wordPart != 0 {

@@ -1,5 +1,4 @@
-// The opcode table: the one place that knows what each instruction does with its operands. Shared by parser, access analysis
-// and interpreter.
+// The opcode table: what each instruction does with its operands. The parser, the access analysis and the interpreter use it.
 
 package ptx
 
@@ -28,7 +27,7 @@ const (
 // Class is the kind of work an instruction does.
 type Class uint8
 
-// The classes. Linear results keep to what their sources point to; a Fresh result is a number that points nowhere.
+// The classes. A Linear result points to what its sources point to. A Fresh result is a number and never an address.
 const (
 	Linear  Class = iota // move, add, subtract, multiply, select, convert, pack: addresses flow through
 	Derived              // other arithmetic and logic: the result may hold an address in pieces

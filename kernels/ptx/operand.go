@@ -42,7 +42,7 @@ func (p *parser) refer(t token) {
 	p.buffer = append(p.buffer, Operand{Kind: LabelKind, Index: -1, Extra: -1})
 }
 
-// call reads (results), callee, (arguments), prototype: four operands whatever is left out.
+// call reads (results), callee, (arguments), prototype: always four operands, even if some are left out.
 func (p *parser) call() {
 	absent := Operand{Kind: None, Index: -1, Extra: -1}
 	if p.isMark('(') {
@@ -110,7 +110,7 @@ func (p *parser) withElements(kind Kind, parts []Operand) Operand {
 	return Operand{Kind: kind, Index: int32(at), Extra: int32(len(parts))}
 }
 
-// operand reads one operand, and a second one behind a bar.
+// operand reads one operand, and a second one after a bar.
 func (p *parser) operand() Operand {
 	o := p.single()
 	if p.err == nil && p.isMark('|') {
@@ -185,11 +185,11 @@ func (p *parser) name(negated bool) Operand {
 		o.Kind, o.Value = c.kind, c.value
 		return o
 	}
-	p.fail(t.pos, "%s is not declared: no register, variable or function of that name is known here", short(name))
+	p.fail(t.pos, "%s is not declared: there is no register, variable or function with this name here", short(name))
 	return o
 }
 
-// part reads the .x behind a register.
+// part reads the .x after a register.
 func (p *parser) part() Part {
 	if p.token.kind != dotToken {
 		return Whole
@@ -266,7 +266,7 @@ func (p *parser) base() Operand {
 			}
 			c := p.expression(binding("*"))
 			if p.err == nil && c.kind != Integer {
-				p.fail(t.pos, "an offset is a whole number")
+				p.fail(t.pos, "an offset must be an integer")
 			}
 			if minus {
 				c.value = -c.value
@@ -299,7 +299,7 @@ func (p *parser) addName(o *Operand, t token) {
 	case name == "WARP_SZ":
 		o.Value += 32
 	case s.kind == noSymbol:
-		p.fail(t.pos, "%s is not declared: no register or variable of that name is known here", short(name))
+		p.fail(t.pos, "%s is not declared: there is no register or variable with this name here", short(name))
 	default:
 		p.fail(t.pos, "%s cannot be part of this address", short(name))
 	}
@@ -311,7 +311,7 @@ func (p *parser) indexed(v VariableID) Operand {
 	o := p.base()
 	p.expectMark(']', "after an index")
 	if p.err == nil && o.Extra >= 0 {
-		p.fail(p.token.pos, "an index is a register or a number")
+		p.fail(p.token.pos, "an index must be a register or a number")
 		return o
 	}
 	o.Extra = int32(v)

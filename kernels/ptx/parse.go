@@ -94,7 +94,7 @@ type parser struct {
 	location  int32
 }
 
-// Parse reads a module. The error is an *Error, with the place of the first thing that is wrong.
+// Parse reads a module. The error is an *Error with the place of the first mistake.
 func Parse(text string) (*Module, error) {
 	p := newParser(text)
 	if len(text) > maxSource {
@@ -110,7 +110,7 @@ func Parse(text string) (*Module, error) {
 	return p.m, nil
 }
 
-// Head reads only what a module starts with: its version, target and size of addresses. What follows may be anything.
+// Head reads only the start of a module: its version, target and size of addresses. The rest may be anything.
 func Head(text string) (*Module, error) {
 	p := newParser(text)
 	p.next()
@@ -143,7 +143,7 @@ func (p *parser) module() {
 // version reads what each module starts with.
 func (p *parser) version() {
 	if !p.isDot(".version") {
-		p.fail(p.token.pos, "PTX starts with .version, not with %s", p.describe(p.token))
+		p.fail(p.token.pos, "PTX must start with .version, not with %s", p.describe(p.token))
 		return
 	}
 	p.next()
@@ -153,7 +153,7 @@ func (p *parser) version() {
 		return
 	}
 	if p.m.Major < 1 || p.m.Major > 9 {
-		p.fail(pos, "PTX ISA %s is not one that can be read: 3.0 to 9.x are; compile for an older one", short(word))
+		p.fail(pos, "PTX ISA %s is not supported; 3.0 to 9.x are, so compile for an older one", short(word))
 	}
 }
 
@@ -211,7 +211,7 @@ func (p *parser) directive(linkage Linkage, managed bool) {
 		case 32, 64:
 			p.m.AddressSize = int(n)
 		default:
-			p.fail(pos, "an address has 32 or 64 bits, not %d", n)
+			p.fail(pos, "an address must have 32 or 64 bits, not %d", n)
 		}
 	case ".entry", ".func":
 		p.parseFunction(linkage, word == ".entry")
@@ -231,7 +231,7 @@ func (p *parser) directive(linkage Linkage, managed bool) {
 	case ".version":
 		p.version()
 	default:
-		p.fail(t.pos, "%s is not a directive that can stand here; expected .entry, .func, .global, .const, .shared or the like", short(word))
+		p.fail(t.pos, "%s is not a directive that is possible here; expected .entry, .func, .global, .const, .shared or the like", short(word))
 	}
 }
 
@@ -372,7 +372,7 @@ func (p *parser) expectMark(mark byte, where string) {
 	p.next()
 }
 
-// word takes a token of a kind.
+// word reads a token of a kind.
 func (p *parser) word(kind tokenKind) string {
 	t := p.token
 	if t.kind != kind {
@@ -384,19 +384,19 @@ func (p *parser) word(kind tokenKind) string {
 	return p.text[t.start:t.end]
 }
 
-// wordAt is word with the place where it stands.
+// wordAt is like word, and also returns its place.
 func (p *parser) wordAt(kind tokenKind) (Position, string) {
 	pos := p.token.pos
 	return pos, p.word(kind)
 }
 
-// integerAt is integer with the place where it stands.
+// integerAt is like integer, and also returns its place.
 func (p *parser) integerAt() (Position, int64) {
 	pos := p.token.pos
 	return pos, p.integer()
 }
 
-// integer takes a constant expression that is a whole number.
+// integer reads a constant expression that is an integer.
 func (p *parser) integer() int64 {
 	pos := p.token.pos
 	if t := p.token; t.kind == numberToken && t.end-t.start < 10 { // the usual case, for .loc
@@ -419,7 +419,7 @@ func (p *parser) integer() int64 {
 	}
 	c := p.expression(1)
 	if p.err == nil && c.kind != Integer {
-		p.fail(pos, "expected a whole number")
+		p.fail(pos, "expected an integer")
 	}
 	return c.value
 }
@@ -427,7 +427,7 @@ func (p *parser) integer() int64 {
 // enter and leave count how deep things are nested.
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxNesting {
-		p.fail(p.token.pos, "nested more than %d deep", maxNesting)
+		p.fail(p.token.pos, "nested more than %d levels deep", maxNesting)
 	}
 }
 
@@ -444,7 +444,7 @@ func (p *parser) describe(t token) string {
 	return `"` + short(p.text[t.start:t.end]) + `"`
 }
 
-// short cuts words of hostile length.
+// short shortens very long words.
 func short(word string) string {
 	if len(word) > 80 {
 		return word[:77] + "..."
@@ -492,7 +492,7 @@ func (p *parser) find(name string) (symbol, RegisterID) {
 	return p.m.names[name], NoRegister
 }
 
-// numbered is the register of a group, numbered at its first use.
+// numbered returns a register of a group, which gets its id at its first use.
 func (p *parser) numbered(g *group, number int) RegisterID {
 	if g.ids == nil {
 		g.ids = make([]int32, g.count)
@@ -504,7 +504,7 @@ func (p *parser) numbered(g *group, number int) RegisterID {
 	return RegisterID(g.ids[number] - 1)
 }
 
-// named is the register that a symbol stands for, numbered at its first use.
+// named returns the register that a symbol stands for, which gets its id at its first use.
 func (p *parser) named(s symbol) RegisterID {
 	if s.kind != registerSymbol {
 		return NoRegister
@@ -560,7 +560,7 @@ func (p *parser) open() {
 	p.scopes = append(p.scopes, scope{})
 }
 
-// close ends a scope: its labels are known now, and what refers to others is left to the scope around it.
+// close ends a scope. Its labels are known now; references to other labels are left to the scope around it.
 func (p *parser) close() {
 	s := &p.scopes[len(p.scopes)-1]
 	unknown := s.references

@@ -281,7 +281,7 @@ func TestHead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{8, 6, "sm_100a", 64}, []any{m.Major, m.Minor, m.Target, m.AddressSize})
 	_, err = Head("nothing that can be read")
-	assert.EqualError(t, err, `1:1: PTX starts with .version, not with "nothing"`)
+	assert.EqualError(t, err, `1:1: PTX must start with .version, not with "nothing"`)
 }
 
 func TestForms(t *testing.T) {
@@ -359,18 +359,18 @@ func TestErrors(t *testing.T) {
 		return head + ".entry k(.param .u64 p)\n{\n.reg .b32 %r<4>;\n" + body + "\n}\n"
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", `1:1: PTX starts with .version, not with the end of the text`},
-		{"hello", `1:1: PTX starts with .version, not with "hello"`},
-		{"\x7fELF", "1:1: byte 0x7f is not part of PTX; this is no PTX text, or it is damaged"},
-		{".version 12.0", "1:10: PTX ISA 12.0 is not one that can be read: 3.0 to 9.x are; compile for an older one"},
-		{head + ".address_size 16", "4:15: an address has 32 or 64 bits, not 16"},
+		{"", `1:1: PTX must start with .version, not with the end of the text`},
+		{"hello", `1:1: PTX must start with .version, not with "hello"`},
+		{"\x7fELF", "1:1: byte 0x7f is not part of PTX; this is not PTX text, or it is damaged"},
+		{".version 12.0", "1:10: PTX ISA 12.0 is not supported; 3.0 to 9.x are, so compile for an older one"},
+		{head + ".address_size 16", "4:15: an address must have 32 or 64 bits, not 16"},
 		{head + "/* on", "4:1: the comment that starts here has no end; add */"},
 		{head + ".file 1 \"on\n", "4:9: the string that starts here has no end on its line; add a quote"},
-		{head + ".globl .u32 x;", "4:1: .globl is not a directive that can stand here; expected .entry, .func, .global, .const, .shared or the like"},
+		{head + ".globl .u32 x;", "4:1: .globl is not a directive that is possible here; expected .entry, .func, .global, .const, .shared or the like"},
 		{head + ".global x;", `4:9: expected a type such as .b32, not "x"`},
-		{head + ".global .align 3 .u32 x;", "4:16: an alignment is a power of two, not 3"},
+		{head + ".global .align 3 .u32 x;", "4:16: an alignment must be a power of two, not 3"},
 		{head + ".global .u32 x;\n.global .u32 x;", "5:14: x is declared twice"},
-		{head + ".global .u8 x[2] = {1,2,3};", "4:27: x has 2 bytes and is given 3"},
+		{head + ".global .u8 x[2] = {1,2,3};", "4:27: x has 2 bytes, but its initial value has 3"},
 		{head + ".global .u64 x = y;", "4:18: y is not declared above"},
 		{head + ".global .u8 x[1099511627777];", "4:15: x is too large: 1099511627776 bytes at most"},
 		{head + ".reg .u32 x;", "4:11: register x is declared outside a function"},
@@ -378,23 +378,23 @@ func TestErrors(t *testing.T) {
 		{head + ".alias a, b;", "4:8: .alias names a, which is not declared as a function above"},
 		{head + ".entry k()", "4:11: expected { or ; after the head of k, not the end of the text"},
 		{head + ".entry k() {", "4:12: the block that starts here has no closing brace"},
-		{head + ".entry k(){} .entry k(){}", "4:21: k has a body already"},
+		{head + ".entry k(){} .entry k(){}", "4:21: k already has a body"},
 		{head + ".entry k() .maxthreads 3 {}", `4:12: ".maxthreads" is not a directive of a kernel or function; expected .maxntid, .reqntid, .minnctapersm or the like`},
 		{head + ".entry k(.reg .u32 x) {}", "4:10: a kernel takes its parameters in .param space, not in registers"},
-		{in("add.u32 %r1, %r2, %r4;"), "7:19: %r4 is not declared: no register, variable or function of that name is known here"},
-		{in("ld.global.u32 %r1, [q];"), "7:21: q is not declared: no register or variable of that name is known here"},
+		{in("add.u32 %r1, %r2, %r4;"), "7:19: %r4 is not declared: there is no register, variable or function with this name here"},
+		{in("ld.global.u32 %r1, [q];"), "7:21: q is not declared: there is no register or variable with this name here"},
 		{in("bra %r1;"), "7:5: a branch to a register cannot be followed; use brx.idx with .branchtargets"},
 		{in("bra there;"), "7:5: label there is not declared in k"},
 		{in("add.u32 %r1, %r2, 1"), `8:1: expected ; after add.u32, not "}"`},
 		{in("@%q bra x;"), "7:2: %q is not a register that is declared here"},
 		{in("mov.b32 %r1, 0f12;"), "7:14: 0f12 is not a number; PTX writes 12, 0x1f, 017, 0b11, 1.5, 0f3F800000 and 0d3FF0000000000000"},
-		{in("mov.b32 %r1, 1/0;"), "7:15: a constant is divided by zero"},
+		{in("mov.b32 %r1, 1/0;"), "7:15: division by zero in a constant"},
 		{in("mov.b32 %r1, %tid.q;"), "7:18: .q is not a part of a register; expected .x, .y, .z, .w, or .b0 to .b3, .h0, .h1"},
 		{in(".reg .b32 %x<2000000>;"), "7:11: more than 1048576 registers are declared in k"},
-		{in(".nothing;"), `7:1: ".nothing" is not a directive that can stand in a body; expected .reg, .shared, .local, .param, .loc or .pragma`},
+		{in(".nothing;"), `7:1: ".nothing" is not a directive that a body can have; expected .reg, .shared, .local, .param, .loc or .pragma`},
 		{in(".callprototype _;"), "7:1: .callprototype needs a label before it"},
-		{in(strings.Repeat("{", 70)), "7:65: nested more than 64 deep"},
-		{in("mov.b32 %r1, " + strings.Repeat("(", 100) + "1;"), "7:78: nested more than 64 deep"},
+		{in(strings.Repeat("{", 70)), "7:65: nested more than 64 levels deep"},
+		{in("mov.b32 %r1, " + strings.Repeat("(", 100) + "1;"), "7:78: nested more than 64 levels deep"},
 		{in("ld.x [p - %r2], 1;"), "7:11: %r2 cannot be subtracted in an address"},
 		{in("ld.x [%r1 + %r2], 1;"), "7:13: %r2 cannot be part of this address"},
 	} {

@@ -1,4 +1,4 @@
-// Special registers: what a thread may ask of its place in the launch and of its machine.
+// Special registers: what a thread can read about its place in the launch and its machine.
 
 package ptx
 

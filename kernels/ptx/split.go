@@ -1,5 +1,5 @@
-// Registers that a function uses for several things in turn, taken apart: an analysis that looks at all definitions of a
-// register at once must not mix what never meets.
+// Splits registers that a function uses for several things one after the other, so that an analysis that joins all definitions of a register
+// does not mix unrelated values.
 
 package ptx
 
@@ -12,11 +12,10 @@ type occurrence struct {
 	index       *int32 // the operand's index, or nil for the guard
 }
 
-const maxSteps = 1 << 21 // blocks walked through; registers beyond stay as they are
+const maxSteps = 1 << 21 // limit of the blocks that are walked; further registers are not split
 
-// Split returns a function in which every register stands for one web: definitions that reach a common use. What is a
-// parameter or a result in a register keeps its number. The function itself is not changed; where there is nothing to take
-// apart, it is returned.
+// Split returns a function in which every register is one web: definitions that reach a common use. Parameters and results in registers keep
+// their numbers. The function itself is not changed; if there is nothing to split, it is returned.
 func (f *Function) Split() *Function {
 	definitions := make([]int32, len(f.Registers))
 	f.occurrences(f.Code, f.elements, func(id RegisterID, o occurrence) {
@@ -61,8 +60,8 @@ func (f *Function) Split() *Function {
 	return &s
 }
 
-// occurrences hands out each use and definition, in order; within an instruction, uses come first. A definition that leaves
-// the old value possible (under a guard, or of a part) counts as a use too.
+// occurrences visits each use and definition, in order. Within an instruction, uses come first. A definition after which
+// the old value is still possible (under a guard, or of a part) also counts as a use.
 func (f *Function) occurrences(code []Instruction, elements []Operand, do func(RegisterID, occurrence)) {
 	for i := range code {
 		in := &code[i]
@@ -153,7 +152,7 @@ func (w *webs) split(f *Function, id RegisterID, places []occurrence) {
 		}
 		switch {
 		case o.defines:
-			// A definition that is a use as well belongs to what it leaves possible.
+			// A definition that is also a use belongs to the web of the old value.
 			for j := i - 1; j >= 0 && places[j].instruction == o.instruction; j-- {
 				if places[j].index == o.index {
 					w.unite(int32(i), int32(j))

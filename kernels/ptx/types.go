@@ -96,7 +96,7 @@ var typesByName = func() map[string]Type {
 	return m
 }()
 
-// String is the type's name without its dot.
+// String returns the type's name without its dot.
 func (t Type) String() string {
 	if t == NoType || t >= typeCount {
 		return "none"
@@ -104,16 +104,16 @@ func (t Type) String() string {
 	return typeNames[t]
 }
 
-// Bits is the width of one value.
+// Bits returns the width of one value.
 func (t Type) Bits() int { return int(typeBits[t]) }
 
-// Size is the number of bytes that one value takes in memory, at least 1.
+// Size returns how many bytes one value takes in memory, at least 1.
 func (t Type) Size() int { return (int(typeBits[t]) + 7) / 8 }
 
 // Signed reports whether the type is a signed integer.
 func (t Type) Signed() bool { return t >= S2 && t <= S64 || t == S16X2 || t == S8X4 }
 
-// Float reports whether the type is a floating-point one that arithmetic knows, packed or not.
+// Float reports whether the type is a floating-point type with arithmetic, packed or not.
 func (t Type) Float() bool { return t >= F16 && t <= F32X2 }
 
 // Space is a state space. An instruction that names none works on generic addresses.
@@ -144,7 +144,7 @@ var spacesByName = map[string]Space{
 	"shared": Shared, "shared::cta": Shared, "shared::cluster": SharedCluster, "local": Local, "tex": Tex, "sreg": Sreg,
 }
 
-// String is the space's name without its dot.
+// String returns the space's name without its dot.
 func (s Space) String() string {
 	if s >= spaceCount {
 		return "unknown"

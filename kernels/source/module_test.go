@@ -195,7 +195,7 @@ func TestSignaturesOfPTX(t *testing.T) {
 	assert.Equal(t, []dag.KernelParam{{Size: 8, Code: unused}, {Size: 8, Code: unused}, {Size: 4, DType: dag.F32}, {Size: 4}, {Size: 24}}, k.Params())
 	assert.Equal(t, []string{"counter"}, m.WritableGlobals())
 	_, err = Open("mine", "filters.ptx", []byte("hello"), Options{})
-	assert.EqualError(t, err, `module "mine": filters.ptx:1:1: PTX starts with .version, not with "hello"`)
+	assert.EqualError(t, err, `module "mine": filters.ptx:1:1: PTX must start with .version, not with "hello"`)
 	_, err = Open("mine", "filters.cu", []byte("int x;"), Options{})
 	assert.EqualError(t, err, `module "mine": filters.cu has no kernel: a __global__ function is needed`)
 	_, err = Open("mine", "f.cu", []byte(`extern "C" __global__ void f(int n) {}`), Options{References: map[string]launch.Reference{"g": {}}})

@@ -1,32 +1,31 @@
-// Package access finds out what a kernel can touch: which of its arguments, and which of its module's variables, an entry of
-// a PTX module may read or write, with all the functions that it calls. It decides from the text alone and runs nothing.
+// Package access finds out what a kernel can access: which of its arguments, and which of its module's variables, an entry of a PTX module may
+// read or write, including all functions that it calls. It reads only the text and runs nothing.
 //
 // # How addresses are followed
 //
-// Every pointer starts somewhere: at a cell of 8 bytes of the entry's parameters (a [Field]), at a variable of the module, at
-// a variable in local or shared memory, at a function. These are the bases. The value of a register is written as a sum of
-// bases plus a number: for each base the set of factors that it may have (0, 1, -1, or something else), and whether the sum may
-// be a number alone. Moves, additions, subtractions, selections and conversions compute with these sums, so p + (q - p) is q.
-// Other arithmetic makes the factors "something else". Registers are joined over all their definitions, cells of local memory
-// and of call parameters are tracked by their offset, and functions are analysed anew for each call, with their own locals.
-// This is repeated until nothing changes.
+// Every pointer starts somewhere: at 8 bytes of the entry's parameters (a [Field]), at a variable of the module, at a variable in local or
+// shared memory, or at a function. These are the bases. The value of a register is described as a sum of bases plus a number: for each base
+// the set of factors that it may have (0, 1, -1, or something else), and whether the sum may be a number alone. Moves, additions,
+// subtractions, selections and conversions compute with these sums, so p + (q - p) is q. Other arithmetic makes the factors "something
+// else". Registers are joined over all their definitions, cells of local memory and of call parameters are tracked by their offset, and
+// functions are analysed again for each call, with their own locals. This is repeated until nothing changes.
 //
-// An access counts for each base that the address may have with factor 1: a mixed address carries all its bases. A base with
-// another factor makes that base undecided. An address that may have none (a number, a value loaded from global or shared
-// memory, the result of an unknown function, a tensor map, a child launch) makes every argument and variable undecided.
+// An access counts for each base that the address may have with factor 1: a mixed address counts for all its bases. A base with another
+// factor becomes undecided. An address that may have no base (a number, a value loaded from global or shared memory, the result of an unknown
+// function, a tensor map, a child launch) makes every argument and variable undecided.
 //
-// One assumption is made, which is that of C: a number added to an address does not lead from one object into another.
-// A number that is loaded from memory is a number in that sense: x[i[k]] is an access to x. So are at most 16 bits of an
-// address, by which kernels find out how it is aligned.
+// There is one assumption, the same as in C: a number added to an address does not lead from one object into another. A number that is
+// loaded from memory is a number in this sense: x[i[k]] is an access to x. So are up to 16 bits of an address, with which kernels find out
+// how the address is aligned.
 //
 // # Ranges
 //
-// [Ranges] goes further where a launch is known: it computes with intervals what registers hold over all threads, narrows them
-// by the conditions that lead to an access, bounds the turns of loops that count, and so finds which bytes of an argument are
-// touched at most. A range holds all that is touched and may hold more; where anything is not understood, there is none.
+// If a launch is known, [Ranges] finds out more: it computes intervals of what registers hold over all threads, narrows them by the conditions
+// that lead to an access, and bounds the iterations of counting loops. So it finds which bytes of an argument are accessed at most. A range
+// contains all bytes that are accessed and may contain more. If anything is not understood, there is no range.
 //
-// # What it does not say
+// # What it does not tell
 //
-// "May read" does not mean that it does. That nothing else writes is a fact; that something is written may depend on data.
-// Values flow over all paths at once, so a verdict can name more than the kernel does, and never less.
+// "May read" does not mean that the kernel does read. It is certain that nothing else is written, but whether something is written may depend
+// on data. Values are followed along all paths at once, so a result can name more than the kernel does, but never less.
 package access

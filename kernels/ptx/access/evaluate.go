@@ -1,4 +1,4 @@
-// Evaluation of arithmetic on intervals, and of registers that loops count in.
+// Evaluates arithmetic on intervals, and registers that are loop counters.
 
 package access
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// result is what an instruction writes to its targets.
+// result returns what an instruction writes to its targets.
 func (c *context) result(at int32) span {
 	in := &c.e.f.Code[at]
 	if len(in.Operands) < 2 {
@@ -32,7 +32,7 @@ func (c *context) result(at int32) span {
 	return s
 }
 
-// arithmetic is the result of what can be computed on intervals.
+// arithmetic returns the result of an instruction that can be computed on intervals.
 func (c *context) arithmetic(at int32) span {
 	in := &c.e.f.Code[at]
 	form := in.Form
@@ -51,7 +51,7 @@ func (c *context) arithmetic(at int32) span {
 		}
 		return anything
 	}
-	seen := func(s span) span { // as the instruction's type sees it
+	seen := func(s span) span { // as a value of the instruction's type
 		if lo, hi, ok := s.as(bits, signed); ok {
 			return between(lo, hi)
 		}
@@ -67,7 +67,7 @@ func (c *context) arithmetic(at int32) span {
 		if bits == 64 && form.Type().Bits() == 64 {
 			return source(1)
 		}
-		if form.Type().Bits() < bits { // the low part
+		if form.Type().Bits() < bits { // only the low part is kept
 			return source(1)
 		}
 		return seen(source(1))
@@ -118,7 +118,7 @@ func (c *context) arithmetic(at int32) span {
 	return anything
 }
 
-// pieces evaluates what takes numbers apart: only those that are not negative.
+// pieces evaluates instructions that extract parts of numbers, for numbers that are not negative.
 func (c *context) pieces(in *ptx.Instruction, source func(int) span, bits int, signed bool) span {
 	positive := func(s span) (int64, int64, bool) {
 		lo, hi, ok := s.as(bits, signed)
@@ -156,7 +156,7 @@ func (c *context) pieces(in *ptx.Instruction, source func(int) span, bits int, s
 	return anything
 }
 
-// loaded is what a load brings: of a parameter its value, else any number, which may be an address where those are kept.
+// loaded returns what a load returns: the value of a parameter, or else any number, which may be an address if addresses are stored there.
 func (c *context) loaded(in *ptx.Instruction) span {
 	e := c.e
 	bits := in.Form.Type().Bits()
@@ -191,17 +191,17 @@ func (c *context) loaded(in *ptx.Instruction) span {
 	return mixture
 }
 
-// step is how a register that a loop counts in changes.
+// step describes how a loop counter changes.
 type step struct {
 	loop  *loop
 	start span
 	by    span
-	at    int32 // the instruction that adds
-	def   int32 // the one that writes the register
+	at    int32 // the instruction that increments it
+	def   int32 // the instruction that writes the register
 }
 
-// counter takes a register that is written several times for one that a loop counts in: it starts outside the loop, and one
-// instruction within adds to it.
+// counter reports whether a register that is written several times is a loop counter: it starts outside the loop, and one instruction in the
+// loop adds to it.
 func (c *context) counter(r ptx.RegisterID) (s step, ok bool) {
 	e := c.e
 	for _, def := range e.defs[r] {
@@ -242,7 +242,7 @@ func (c *context) counter(r ptx.RegisterID) (s step, ok bool) {
 	return s, !first && s.start.ok
 }
 
-// increment reports whether a definition of a register is its old value plus something: directly, or by way of another register.
+// increment reports whether a definition of a register is its old value plus something, directly or through another register.
 func (e *evaluator) increment(r ptx.RegisterID, def int32) (at int32, by ptx.Operand, ok bool) {
 	in := &e.f.Code[def]
 	for range 3 {
@@ -272,7 +272,7 @@ func (e *evaluator) increment(r ptx.RegisterID, def int32) (at int32, by ptx.Ope
 	return 0, by, false
 }
 
-// several is what a register holds that is written in several places.
+// several returns what a register holds that is written in several places.
 func (c *context) several(r ptx.RegisterID, used int32) span {
 	e := c.e
 	s, counted := c.counter(r)
@@ -285,7 +285,7 @@ func (c *context) several(r ptx.RegisterID, used int32) span {
 	}
 	header := e.g.blocks[s.loop.header].Start
 	if !s.loop.in[e.g.of[used]] || e.g.reaches(s.def, used, header) {
-		turns++ // behind the addition
+		turns++ // after the addition
 	}
 	total := s.by.times(between(0, turns))
 	if !total.ok {
@@ -295,7 +295,7 @@ func (c *context) several(r ptx.RegisterID, used int32) span {
 	return s.start.plus(total)
 }
 
-// either is the hull of all that is written to a register.
+// either returns the hull of everything that is written to a register.
 func (c *context) either(r ptx.RegisterID) span {
 	e := c.e
 	s := mixture
@@ -313,16 +313,16 @@ func (c *context) either(r ptx.RegisterID) span {
 	return s
 }
 
-// bound is what one exit of a loop says: the last turn, from 0, in which the loop goes on there, to the block stay.
+// bound is what follows from one exit of a loop: the last iteration, from 0, in which the loop continues there, with the block stay.
 type bound struct {
 	block, stay int32
 	passed      int64
 }
 
-// bounds are those of all exits of a loop that say something.
+// bounds returns the bounds that follow from the exits of a loop.
 func (e *evaluator) bounds(l *loop) []bound {
 	if known, ok := e.bounded[l]; ok {
-		return known // of a loop whose own bounds need it: none
+		return known // a loop whose bounds depend on itself has none
 	}
 	e.bounded[l] = nil
 	var found []bound
@@ -341,12 +341,12 @@ func (e *evaluator) bounds(l *loop) []bound {
 	return found
 }
 
-// turns bounds in which turn of a loop an instruction can be executed, from 0.
+// turns returns the last iteration of a loop, from 0, in which an instruction can be executed.
 func (c *context) turns(l *loop, used int32) (int64, bool) {
 	g := c.e.g
 	best, found := int64(math.MaxInt64), false
 	for _, b := range c.e.bounds(l) {
-		turns := b.passed + 1 // the turn in which the test fails
+		turns := b.passed + 1 // the iteration in which the test fails
 		if at := g.of[used]; at != b.block && l.in[at] && len(g.blocks[b.stay].Before) == 1 && g.dominates(b.stay, at) {
 			turns = b.passed
 		}
@@ -355,7 +355,7 @@ func (c *context) turns(l *loop, used int32) (int64, bool) {
 	return best, found
 }
 
-// lastPassed is the last turn of a loop, from 0, in which a predicate can have the value that stays in the loop.
+// lastPassed returns the last iteration of a loop, from 0, in which a predicate can have the value that stays in the loop.
 func (e *evaluator) lastPassed(l *loop, branch int32, predicate ptx.RegisterID, value bool) (int64, bool) {
 	test := &context{e: e, at: -1}
 	test.add(predicate, value, 0)
@@ -363,7 +363,7 @@ func (e *evaluator) lastPassed(l *loop, branch int32, predicate ptx.RegisterID, 
 	for i := range test.conditions {
 		tested := e.g.of[test.conditions[i].setp]
 		if !l.in[tested] || !e.g.dominates(tested, branch) || e.g.innermost(tested) != l {
-			continue // the test is not made anew in each turn
+			continue // the test is not repeated in each iteration
 		}
 		if last, ok := e.lastOf(l, &test.conditions[i]); ok {
 			best, found = min(best, last), true
@@ -372,10 +372,10 @@ func (e *evaluator) lastPassed(l *loop, branch int32, predicate ptx.RegisterID, 
 	return best, found
 }
 
-// lastOf is the last turn in which a counter of the loop passes one test.
+// lastOf returns the last iteration in which a counter of the loop passes one test.
 func (e *evaluator) lastOf(l *loop, d *condition) (int64, bool) {
 	register, tested := d.register, d.setp
-	after := int64(0) // 1 where the test looks at the counter behind the addition
+	after := int64(0) // 1 if the test uses the counter after the addition
 	header := e.g.blocks[l.header].Start
 	if defs := e.defs[register]; len(defs) == 1 { // the sum, before it is written to the counter
 		in := &e.f.Code[defs[0]]
@@ -399,7 +399,7 @@ func (e *evaluator) lastOf(l *loop, d *condition) (int64, bool) {
 	return s.last(d, e, after)
 }
 
-// last computes the turn from start, step and bound. The counter must not wrap around on the way.
+// last computes the iteration from start, step and bound. The counter must not wrap around before.
 func (s *step) last(d *condition, e *evaluator, after int64) (int64, bool) {
 	low, high, ok := e.plain.operand(d.other, d.setp).as(d.bits, d.signed)
 	if !ok || s.start.pointer() {

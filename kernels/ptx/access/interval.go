@@ -1,4 +1,4 @@
-// Intervals of whole numbers, beside a base: what a register may hold in any thread of a known launch.
+// Intervals of integers, with a base: what a register may hold in any thread of a known launch.
 
 package access
 
@@ -13,10 +13,10 @@ type span struct {
 	base   int32 // a field, elsewhere, or -1
 	lo, hi int64
 	ok     bool // false: any number
-	mixed  bool // not ok, and an address may be part of it
+	mixed  bool // not ok, and it may contain an address
 }
 
-// elsewhere is the base of variables of the module, of shared and of local memory.
+// elsewhere is the base of the module's variables and of shared and local memory.
 const elsewhere int32 = -2
 
 var (
@@ -30,7 +30,7 @@ func exactly(v int64) span { return between(v, v) }
 
 func between(lo, hi int64) span { return span{base: -1, lo: lo, hi: hi, ok: true} }
 
-// limits are the smallest and the largest number of a type.
+// limits returns the smallest and the largest number of a type.
 func limits(bits int, signed bool) (lo, hi int64) {
 	switch {
 	case bits >= 64 && signed:
@@ -43,7 +43,7 @@ func limits(bits int, signed bool) (lo, hi int64) {
 	return 0, 1<<bits - 1
 }
 
-// as is the number as a type sees it; false where nothing bounds it. Unsigned numbers of 64 bits beyond the signed ones count as
+// as returns the number as a value of a type; ok is false if nothing bounds it. Unsigned 64-bit numbers beyond the signed ones count as
 // unbounded.
 func (s span) as(bits int, signed bool) (lo, hi int64, ok bool) {
 	lo, hi = limits(bits, signed)
@@ -125,7 +125,7 @@ func (s span) times(t span) span {
 	return between(lo, hi)
 }
 
-// hull is a span that holds both.
+// hull returns a span that contains both.
 func (s span) hull(t span) span {
 	switch {
 	case s.mixed || t.mixed || s.base != t.base:
@@ -136,7 +136,7 @@ func (s span) hull(t span) span {
 	return span{base: s.base, lo: min(s.lo, t.lo), hi: max(s.hi, t.hi), ok: true}
 }
 
-// comparison is what a setp tests, as the type of its operands sees it.
+// comparison is the test of a setp, for the type of its operands.
 type comparison uint8
 
 const (
@@ -149,7 +149,7 @@ const (
 	atLeast
 )
 
-// comparisonOf takes the test out of a setp's form; unsigned by the test's own name or the type.
+// comparisonOf returns the test of a setp's form. It is unsigned by the test's name or by the type.
 func comparisonOf(form *ptx.Form) (c comparison, signed bool) {
 	t := form.LastType()
 	signed = t.Signed()
@@ -173,7 +173,7 @@ func comparisonOf(form *ptx.Form) (c comparison, signed bool) {
 	return c, signed
 }
 
-// not is the opposite test, flipped the one with the operands exchanged.
+// not returns the opposite test, flipped returns the test with exchanged operands.
 func (c comparison) not() comparison {
 	return [...]comparison{noComparison, unequal, equal, atLeast, greater, atMost, less}[c]
 }
@@ -182,7 +182,7 @@ func (c comparison) flipped() comparison {
 	return [...]comparison{noComparison, equal, unequal, greater, atLeast, less, atMost}[c]
 }
 
-// narrow keeps of lo to hi what passes a test against a number from low to high; false where nothing does.
+// narrow returns the part of lo to hi that passes a test against a number from low to high; false if nothing does.
 func (c comparison) narrow(lo, hi, low, high int64) (int64, int64, bool) {
 	switch c {
 	case equal:

@@ -11,7 +11,7 @@ type loop struct {
 	header  int32
 	latches []int32
 	in      map[int32]bool // blocks
-	exits   []int32        // those in which each turn decides whether to stay, in the order of the text
+	exits   []int32        // blocks in which each iteration decides whether to stay, in the order of the text
 }
 
 // graph is a function's control flow.
@@ -22,7 +22,7 @@ type graph struct {
 	order   []int32 // position in reverse postorder, -1 if unreachable
 	idom    []int32
 	loops   []loop
-	tangled bool // there are cycles without a header: nothing can be said of loops
+	tangled bool // there are cycles without a header, so loops cannot be analysed
 }
 
 func newGraph(f *ptx.Function) *graph {
@@ -151,7 +151,7 @@ func (g *graph) findLoops(sorted []int32) {
 	}
 }
 
-// innermost is the smallest loop around a block, or nil.
+// innermost returns the smallest loop around a block, or nil.
 func (g *graph) innermost(b int32) *loop {
 	var found *loop
 	for i := range g.loops {
@@ -162,7 +162,7 @@ func (g *graph) innermost(b int32) *loop {
 	return found
 }
 
-// everyTime reports whether each turn of a loop passes a block.
+// everyTime reports whether each iteration of a loop passes a block.
 func (g *graph) everyTime(l *loop, b int32) bool {
 	for _, latch := range l.latches {
 		if !g.dominates(b, latch) {
@@ -172,10 +172,10 @@ func (g *graph) everyTime(l *loop, b int32) bool {
 	return true
 }
 
-// reaches reports whether control can get from behind one instruction to another without executing a third, which may be neither.
+// reaches reports whether control can get from after one instruction to another without executing a third one, which is neither of the two.
 func (g *graph) reaches(from, to, without int32) bool {
 	seen := make([]bool, len(g.blocks))
-	// run walks a block from an instruction on: it tells whether it found to, or may leave at the end.
+	// run walks a block from an instruction on. It tells whether it found to, and whether control may leave at the end.
 	run := func(start, end int32) (found, through bool) {
 		for i := start; i < end; i++ {
 			if i == without {

@@ -1,5 +1,5 @@
-// Ranges: which bytes of its arguments a kernel touches in a known launch, where indices follow from threads, blocks, numbers
-// and loops that count.
+// Ranges: which bytes of its arguments a kernel accesses in a known launch, if indices follow from threads, blocks, numbers and counting
+// loops.
 
 package access
 
@@ -7,29 +7,29 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// Launch is what is known of a launch.
+// Launch is what is known about a launch.
 type Launch struct {
 	Grid, Block [3]uint32
-	Scalars     map[int]uint64 // by parameter: the bits of numbers that are passed
+	Scalars     map[int]uint64 // by parameter: the bits of the numbers that are passed
 }
 
-// Range is a range of bytes from where an argument points to. It holds all that is touched, and may hold more.
+// Range is a range of bytes relative to an argument's address. It contains all bytes that are accessed, and may contain more.
 type Range struct {
 	Known  bool
 	Lo, Hi int64 // Lo == Hi: nothing
 }
 
-// Extent is what an entry touches through one field of its parameters.
+// Extent is what an entry accesses through one field of its parameters.
 type Extent struct {
 	Param           int
 	Offset          int64
 	Reads, Writes   Range
-	ReadAt, WroteAt Place // the access that reaches furthest
+	ReadAt, WroteAt Place // the access that reaches the furthest byte
 }
 
 const maxEvaluations = 1 << 18 // of registers, in one analysis of ranges
 
-// Ranges computes the bytes that an entry touches through each field. A range is known only if every access that the field
+// Ranges computes the bytes that an entry accesses through each field. A range is known only if every access that the field
 // may be part of was understood.
 func Ranges(m *ptx.Module, entry ptx.FunctionID, launch Launch) []Extent {
 	report := Analyse(m, entry)
@@ -54,7 +54,7 @@ func Ranges(m *ptx.Module, entry ptx.FunctionID, launch Launch) []Extent {
 		for k, role := range in.Roles() {
 			switch role {
 			case ptx.Fetches, ptx.Stores, ptx.Refines, ptx.Follows:
-				return forget(extents) // textures reach more than an address says
+				return forget(extents) // textures access more than their address shows
 			case ptx.Reads, ptx.Writes, ptx.Updates:
 				if !e.access(extents, int32(at), in, k, role) {
 					return forget(extents)
@@ -72,7 +72,7 @@ func forget(extents []Extent) []Extent {
 	return extents
 }
 
-// access adds one access to the ranges; false where it is not known which argument it belongs to.
+// access adds one access to the ranges. It returns false if it is not known which argument the access belongs to.
 func (e *evaluator) access(extents []Extent, at int32, in *ptx.Instruction, k int, role ptx.Role) bool {
 	form := in.Form
 	switch form.Space() {
@@ -84,7 +84,7 @@ func (e *evaluator) access(extents []Extent, at int32, in *ptx.Instruction, k in
 	switch form.Op {
 	case ptx.OpLd, ptx.OpLdu, ptx.OpSt, ptx.OpAtom, ptx.OpRed:
 	default:
-		return false // copies say elsewhere how many bytes they move
+		return false // the size of copies is not in the type
 	}
 	o := in.Operands[k]
 	if o.Variable() != ptx.NoVariable {
@@ -96,7 +96,7 @@ func (e *evaluator) access(extents []Extent, at int32, in *ptx.Instruction, k in
 		s = c.register(r, at).plus(exactly(o.Value))
 	}
 	if c.dead {
-		return true // no thread gets here
+		return true // no thread executes this
 	}
 	if s.base < 0 {
 		return s.base == elsewhere
@@ -149,7 +149,7 @@ type evaluator struct {
 	bounded map[*loop][]bound
 }
 
-// newEvaluator prepares a function; nil where it calls others or has cycles that are no loops.
+// newEvaluator prepares a function. It returns nil if the function calls others or has cycles that are not loops.
 func newEvaluator(m *ptx.Module, entry ptx.FunctionID, launch Launch, report *Report) *evaluator {
 	f := m.Functions[entry].Split()
 	e := &evaluator{m: m, f: f, g: newGraph(f), launch: launch, fields: map[int]int32{}, reached: f.Reachable(), defs: make([][]int32, len(f.Registers)), budget: maxEvaluations, bounded: map[*loop][]bound{}}
@@ -189,7 +189,7 @@ func (e *evaluator) define(o ptx.Operand, at int32) {
 	}
 }
 
-// condition is a test that every thread has passed that gets to a place: register, test, other operand.
+// condition is a test that every thread that gets to a place has passed: register, test, other operand.
 type condition struct {
 	register ptx.RegisterID
 	test     comparison
@@ -227,7 +227,7 @@ func (e *evaluator) context(at int32) *context {
 	return c
 }
 
-// branch is the predicate that decides whether control goes from the end of one block to another, and the value that leads there.
+// branch returns the predicate that decides whether control goes from the end of one block to another, and the value that leads there.
 func (e *evaluator) branch(from *ptx.Block, to int32) (guard ptx.RegisterID, value, ok bool) {
 	last := &e.f.Code[from.End-1]
 	if last.Form.Op != ptx.OpBra || last.Guard == ptx.NoRegister || len(from.Next) != 2 || from.Next[0] == from.Next[1] {
@@ -236,7 +236,7 @@ func (e *evaluator) branch(from *ptx.Block, to int32) (guard ptx.RegisterID, val
 	return last.Guard, (from.Next[1] == to) != last.Negated, true
 }
 
-// add takes apart what it means that a predicate has a value.
+// add adds the conditions that follow from the value of a predicate.
 func (c *context) add(predicate ptx.RegisterID, value bool, depth int) {
 	e := c.e
 	if defs := e.defs[predicate]; len(defs) != 1 || depth > 8 {
@@ -283,7 +283,7 @@ func (c *context) compare(in *ptx.Instruction, at int32, value bool) {
 	}
 }
 
-// register is what a register holds when an instruction uses it, on the way to the context's place.
+// register returns what a register holds when an instruction uses it, on the way to the context's place.
 func (c *context) register(r ptx.RegisterID, used int32) span {
 	e := c.e
 	single := len(e.defs[r]) == 1 && e.f.Code[e.defs[r][0]].Guard == ptx.NoRegister
@@ -351,7 +351,7 @@ func (e *evaluator) sameValue(r ptx.RegisterID, tested, used int32) bool {
 	return true
 }
 
-// operand is the value of an operand.
+// operand returns the value of an operand.
 func (c *context) operand(o ptx.Operand, used int32) span {
 	switch o.Kind {
 	case ptx.RegisterKind:

@@ -1,4 +1,4 @@
-// What an analysis has to say, and in which words.
+// The result of an analysis, and its texts.
 
 package access
 
@@ -9,14 +9,14 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// Place is where something stands: in the PTX, and in the source where the module has line information.
+// Place is a place in the PTX, and in the source if the module has line information.
 type Place struct {
 	ptx.Position
 	File string // "" without line information
 	Line int
 }
 
-// String is the place in the source, or else in the PTX.
+// String returns the place in the source, or else in the PTX.
 func (p Place) String() string {
 	if p.File != "" {
 		return fmt.Sprintf("%s:%d", strings.TrimPrefix(p.File, "./"), p.Line)
@@ -27,17 +27,17 @@ func (p Place) String() string {
 // Use is what an entry may do with one argument or variable.
 type Use struct {
 	Reads, Writes bool
-	Undecided     bool   // it may do more than that
-	Why           string // of Undecided
+	Undecided     bool   // it may do more than the rest says
+	Why           string // why it is undecided
 	ReadAt        Place  // the first access of each kind, in the order of the analysis
 	WrittenAt     Place
 	UndecidedAt   Place
 }
 
-// Decided reports whether the text shows all that can happen.
+// Decided reports whether the text shows everything that can happen.
 func (u Use) Decided() bool { return !u.Undecided }
 
-// String is "read", "written", "read and written", "not used" or "undecided".
+// String returns "read", "written", "read and written", "not used" or "undecided".
 func (u Use) String() string {
 	switch {
 	case u.Undecided:
@@ -52,8 +52,8 @@ func (u Use) String() string {
 	return "not used"
 }
 
-// Field is one cell of an entry's parameters that may hold a pointer: a whole parameter of 8 bytes, or 8 bytes of a struct.
-// Integers of 64 bits are fields too: PTX does not tell them from pointers.
+// Field is a part of an entry's parameters that may hold a pointer: a whole parameter of 8 bytes, or 8 bytes of a struct.
+// 64-bit integers are fields too, because PTX does not distinguish them from pointers.
 type Field struct {
 	Param  int   // which parameter
 	Offset int64 // in bytes, within it
@@ -66,14 +66,14 @@ type Symbol struct {
 	Use
 }
 
-// Report is what one entry may touch.
+// Report is what one entry may access.
 type Report struct {
 	Entry        ptx.FunctionID
 	Fields       []Field  // by parameter and offset
 	Symbols      []Symbol // in the order of the module
 	Undecided    string   // why nothing is decided, or ""
 	UndecidedAt  Place
-	FloatAtomics []Place // float additions and the like, whose results depend on the order of threads
+	FloatAtomics []Place // float additions and similar ones, whose results depend on the order of threads
 	Textures     bool    // textures or surfaces are used
 }
 
@@ -97,8 +97,8 @@ func (r *Report) Symbol(id ptx.VariableID) (Use, bool) {
 	return Use{}, false
 }
 
-// WrittenGlobals names the .global variables that some entry of those reported on may write, in the order of the module. Texts of
-// printf are left out.
+// WrittenGlobals names the .global variables that some entry of these reports may write, in the order of the module, without the texts of
+// printf.
 func WrittenGlobals(m *ptx.Module, reports []*Report) []string {
 	candidates := map[ptx.VariableID]bool{}
 	for _, id := range m.Globals {

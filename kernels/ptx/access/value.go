@@ -14,7 +14,7 @@ const (
 	other         // anything else, or unknown
 )
 
-// origins are where a number comes from that has no base.
+// origins tells where a number without a base comes from.
 type origins uint8
 
 const (
@@ -33,10 +33,10 @@ type term struct {
 // value is a sum of bases and a number. The zero value is that of a register that nothing has been written to.
 type value struct {
 	terms  []term  // by base; shared between values, never written to
-	number origins // the sum may be a number without any base; 0 where it may not
+	number origins // where the number comes from if the sum may have no base; 0 if it always has one
 	null   bool    // the sum may be the constant 0
-	known  bool    // the number beside the bases is offset
-	set    bool    // anything was written at all
+	known  bool    // the number in addition to the bases is offset
+	set    bool    // anything was written to it
 	offset int64
 }
 
@@ -53,7 +53,7 @@ func address(base int32, offset int64) value {
 	return value{terms: []term{{base, plus}}, known: true, set: true, offset: offset}
 }
 
-// merge walks the terms of two values together; a base that one lacks has factor 0 there.
+// merge combines the terms of two values. A base that one of them lacks has factor 0 there.
 func merge(a, b []term, combine func(x, y factors) factors) []term {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func merge(a, b []term, combine func(x, y factors) factors) []term {
 	return out
 }
 
-// join is a value that may be either.
+// join returns a value that may be either of the two.
 func join(a, b value) value {
 	switch {
 	case !a.set:
@@ -106,7 +106,7 @@ func (a value) same(b value) bool {
 	return a.set == b.set && a.number == b.number && a.null == b.null && a.known == b.known && a.offset == b.offset && slices.Equal(a.terms, b.terms)
 }
 
-// plain are the origins of a value as a number: the constant 0 is one as soon as something is computed with it.
+// plain returns the origins of a value as a number. The constant 0 becomes a number as soon as something is computed with it.
 func (a value) plain() origins {
 	if a.null {
 		return a.number | fromInteger
@@ -148,7 +148,7 @@ func add(a, b value) value {
 	return v
 }
 
-// sum adds every factor of one set to every one of the other.
+// sum adds every factor of one set to every factor of the other.
 func sum(x, y factors) (s factors) {
 	if x&zero != 0 {
 		s |= y
@@ -208,7 +208,7 @@ func multiply(a, b value) value {
 
 func (a value) isConstant() bool { return a.set && a.known && len(a.terms) == 0 }
 
-// derive is the result of arithmetic that keeps no address whole: pieces of all bases may be in it.
+// derive returns the result of arithmetic after which no address is complete: it may contain parts of all bases.
 func derive(values ...value) value {
 	v := value{set: true}
 	for _, a := range values {

@@ -1,4 +1,4 @@
-// What one instruction does to values, and which accesses it makes.
+// What one instruction does to values, and what it accesses.
 
 package access
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// visit lets one instruction act on the values of its frame.
+// visit applies one instruction to the values of its frame.
 func (a *analysis) visit(fr *frame, at int, in *ptx.Instruction) {
 	form := in.Form
 	if form.Op == ptx.OpCall {
@@ -20,7 +20,7 @@ func (a *analysis) visit(fr *frame, at int, in *ptx.Instruction) {
 	}
 	switch form.Op.Class() {
 	case ptx.Linear, ptx.Derived, ptx.Fresh:
-		if form.Op != ptx.OpWmma && form.Op != ptx.OpCreatepolicy { // these have forms that access memory
+		if form.Op != ptx.OpWmma && form.Op != ptx.OpCreatepolicy { // these two have forms that access memory
 			if len(in.Operands) > 0 {
 				a.set(fr, in.Operands[0], a.result(fr, in))
 			}
@@ -42,7 +42,7 @@ func (a *analysis) set(fr *frame, o ptx.Operand, v value) {
 	}
 }
 
-// value is what an operand holds.
+// value returns what an operand holds.
 func (a *analysis) value(fr *frame, o ptx.Operand) value {
 	switch o.Kind {
 	case ptx.RegisterKind:
@@ -76,7 +76,7 @@ func (a *analysis) value(fr *frame, o ptx.Operand) value {
 	return number(fromInteger)
 }
 
-// address is the sum that an address operand makes.
+// address returns the sum for an address operand.
 func (a *analysis) address(fr *frame, o ptx.Operand) value {
 	v := value{}
 	if id := o.Variable(); id != ptx.NoVariable {
@@ -101,7 +101,7 @@ func (a *analysis) address(fr *frame, o ptx.Operand) value {
 	return v
 }
 
-// result is the value that arithmetic gives its target.
+// result returns the value that arithmetic writes to its target.
 func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 	form := in.Form
 	sources := in.Operands[1:]
@@ -187,7 +187,7 @@ func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 	return v
 }
 
-// either is a bitwise or: compilers add small numbers to aligned addresses that way.
+// either is a bitwise or, with which compilers add small numbers to aligned addresses.
 func (a *analysis) either(x, y value) value {
 	if x.isConstant() {
 		x, y = y, x
@@ -206,7 +206,7 @@ func (a *analysis) either(x, y value) value {
 	return derive(x, y)
 }
 
-// alignment is how the base of a value is aligned, where its offset is known: 0 where nothing is.
+// alignment returns the alignment of a value's base if its offset is known, or 0.
 func (a *analysis) alignment(v value) int64 {
 	if !v.known || v.number != 0 || v.null || len(v.terms) != 1 || v.terms[0].factors != plus {
 		return 0
@@ -218,7 +218,7 @@ func (a *analysis) alignment(v value) int64 {
 	return int64(a.m.Variables[a.regions[b.index].variable].Align)
 }
 
-// masked is a bitwise and: with a constant such as -16 it aligns an address downwards.
+// masked is a bitwise and. With a constant such as -16 it aligns an address downwards.
 func masked(x, y value) value {
 	if y.isConstant() && y.offset < 0 && y.offset >= -1<<20 && x.set {
 		x.known, x.offset = false, 0
@@ -230,10 +230,10 @@ func masked(x, y value) value {
 	return derive(x, y)
 }
 
-// fewBits reports whether a mask leaves so little of an address that it is a number: how it is aligned, in which bank it lies.
+// fewBits reports whether a mask keeps so few bits of an address that the result is a number, such as its alignment or its bank.
 func fewBits(mask int64) bool { return mask >= 0 && mask < 1<<16 }
 
-// narrowed is a value of which only the low half is kept: addresses of global memory do not survive that.
+// narrowed is a value of which only the low half is kept. That is never a complete address of global memory.
 func (a *analysis) narrowed(v value) value {
 	if len(v.terms) == 0 {
 		return v
@@ -250,7 +250,7 @@ func (a *analysis) narrowed(v value) value {
 	return v
 }
 
-// memory lets an instruction that touches memory act: every operand by its role.
+// memory applies an instruction that accesses memory, operand by operand according to their roles.
 func (a *analysis) memory(fr *frame, at int, in *ptx.Instruction) {
 	form := in.Form
 	addresses := 0
@@ -289,7 +289,7 @@ func (a *analysis) memory(fr *frame, at int, in *ptx.Instruction) {
 	}
 }
 
-// loaded is what instructions other than loads bring back.
+// loaded returns what instructions other than loads read from memory.
 func (a *analysis) loaded(fr *frame, at int, in *ptx.Instruction) value {
 	switch in.Form.Op {
 	case ptx.OpAlloca:
@@ -305,7 +305,7 @@ func (a *analysis) loaded(fr *frame, at int, in *ptx.Instruction) value {
 	return number(fromMemory)
 }
 
-// floatAtomic reports whether the result depends on the order of threads: sums of floats do, minima do not.
+// floatAtomic reports whether the result depends on the order of threads: for sums of floats it does, for minima it does not.
 func floatAtomic(form *ptx.Form) bool {
 	switch form.Op {
 	case ptx.OpAtom, ptx.OpRed, ptx.OpMultimem:
@@ -319,7 +319,7 @@ func floatAtomic(form *ptx.Form) bool {
 	return form.Has(ptx.ModAdd) && form.LastType().Float()
 }
 
-// elements are the registers that a load or store moves.
+// elements returns the registers that a load or store uses.
 func elements(fr *frame, o ptx.Operand) []ptx.Operand {
 	if o.Kind == ptx.Vector {
 		return fr.f.Elements(o)
@@ -327,12 +327,12 @@ func elements(fr *frame, o ptx.Operand) []ptx.Operand {
 	return []ptx.Operand{o}
 }
 
-// follows reports whether contents behind addresses of a space are followed.
+// follows reports whether the contents of a space are tracked.
 func follows(space ptx.Space) bool {
 	return space == ptx.Generic || space == ptx.Local || space == ptx.Param
 }
 
-// read lets a load set its targets.
+// read applies a load: it sets the targets.
 func (a *analysis) read(fr *frame, in *ptx.Instruction, v value, space ptx.Space) {
 	if len(in.Operands) == 0 || !v.set {
 		return
@@ -368,7 +368,7 @@ func (a *analysis) read(fr *frame, in *ptx.Instruction, v value, space ptx.Space
 	}
 }
 
-// write lets a store change what memory holds.
+// write applies a store: it changes what memory holds.
 func (a *analysis) write(fr *frame, in *ptx.Instruction, v value, space ptx.Space) {
 	if len(in.Operands) < 2 || !follows(space) || !v.set {
 		return
@@ -395,7 +395,7 @@ func (a *analysis) write(fr *frame, in *ptx.Instruction, v value, space ptx.Spac
 	}
 }
 
-// touch records an access in the last round.
+// touch records an access. It is called in the last round.
 func (a *analysis) touch(fr *frame, in *ptx.Instruction, v value, space ptx.Space, reads, writes bool) {
 	if !a.judging || space == ptx.Shared || space == ptx.SharedCluster || space == ptx.Local || space == ptx.Param {
 		return
@@ -481,7 +481,7 @@ func (a *analysis) undecide(fr *frame, in *ptx.Instruction, why string) {
 	}
 }
 
-// place is where an instruction stands.
+// place returns the place of an instruction.
 func (a *analysis) place(fr *frame, in *ptx.Instruction) Place {
 	if in == nil {
 		return Place{Position: fr.f.Position}
