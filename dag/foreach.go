@@ -169,7 +169,7 @@ func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
 	case f[1].value == nil && strange:
 		return sequence{}, false
 	case f[1].value == nil:
-		p.mistake(position(n), "to is where it stops, itself not included", "the range of a foreach has no to")
+		p.mistake(position(n), "to is the end of the range, which is not included", "the range of a foreach has no to")
 		return sequence{}, false
 	case !ok:
 		return sequence{}, false

@@ -92,7 +92,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},
 		{`node "saxpy": argument 3 must be in, out or inout`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
 		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
-		{`node "square": its launch has not the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
+		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
 		{`node "square": map: there is no expression`, func(p *Pipeline) { p.Nodes[3].Launch.Map = &MapSpec{Inputs: []string{"d"}} }},
 		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, NaN us) must not be negative`, func(p *Pipeline) { p.Nodes[0].Work = Work{Bytes: -1, US: math.NaN()} }},
 		{`node "up": a cost of NaN us`, func(p *Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},

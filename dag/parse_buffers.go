@@ -394,7 +394,7 @@ func (p *parser) exactlyOne(n *yaml.Node, what string, f []field) int {
 		}
 	}
 	if given < 0 && !p.strange {
-		p.mistake(position(n), "", "%s says nothing", what)
+		p.mistake(position(n), "", "%s is incomplete", what)
 	}
 	return given
 }

@@ -85,7 +85,7 @@ func (p *parser) nodeItems(n *yaml.Node) {
 func (p *parser) repeatedNodes(f *[nodeKeyCount]field) {
 	for k := range f {
 		if f[k].value != nil && k != nodeForeach && k != nodeNodes {
-			p.mistake(position(f[k].key), "say it for each of its nodes", "a foreach with nodes: has no %s of its own", f[k].key.Value)
+			p.mistake(position(f[k].key), "write it on each of its nodes", "a foreach with nodes: has no %s of its own", f[k].key.Value)
 		}
 	}
 	inner := f[nodeNodes].value
@@ -326,7 +326,7 @@ func (p *parser) cost(n *yaml.Node, node *Node) bool {
 		return false
 	}
 	if f[0].value == nil {
-		p.mistake(position(n), "write {us: 12.5}", "cost says nothing")
+		p.mistake(position(n), "write {us: 12.5}", "cost is empty")
 		return false
 	}
 	us, ok := p.float(f[0].value, "us")

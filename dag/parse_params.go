@@ -50,7 +50,7 @@ func (p *parser) freshName(n *yaml.Node, name, what string) bool {
 		p.mistake(position(n), "", "the name has %d bytes; at most %d are allowed", len(name), MaxName)
 		return false
 	case expr.IsKeyword(name):
-		p.mistake(position(n), "", "%q is a word of expressions and cannot name a %s", name, what)
+		p.mistake(position(n), "", "%q is a keyword of expressions and cannot name a %s", name, what)
 		return false
 	case !expr.ValidName(name):
 		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", shorten(name), what)

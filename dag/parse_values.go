@@ -315,7 +315,7 @@ func notFinite(s string) bool {
 
 func (p *parser) unknownVariable(name string) (message, hint string) {
 	if _, ok := p.buffers[name]; ok {
-		return fmt.Sprintf("%q is a buffer, a number is wanted here", name), fmt.Sprintf("its length is len(%s)", name)
+		return fmt.Sprintf("expected a number here, but %q is a buffer", name), fmt.Sprintf("its length is len(%s)", name)
 	}
 	near := p.near(name, p.variableNames)
 	if near == "" {

@@ -498,7 +498,7 @@ func (r *resolution) describe() {
 		}
 	}
 	if info.Fixed && (r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared) {
-		r.problem(launchGrid, -1, fmt.Sprintf("%s computes rightly only with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
+		r.problem(launchGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
 	}
 	if !info.HasHint && !r.gridGiven() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")

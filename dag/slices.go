@@ -77,11 +77,11 @@ func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""
 	_, isParam := p.Variable(name)
 	if _, isNumber := smallInteger(name); isParam || isNumber {
-		message = fmt.Sprintf("a buffer is wanted here, %s is a number", name)
+		message = fmt.Sprintf("expected a buffer here, but %s is a number", name)
 	} else if near := p.near(name, p.bufferNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if strings.ContainsAny(name, "+*/ ") && len(name) < 60 {
-		message = fmt.Sprintf("a buffer or a slice such as x(0..4) is wanted here, not %q", name)
+		message = fmt.Sprintf("expected a buffer or a slice such as x(0..4) here, not %q", name)
 	}
 	p.mistake(pos, hint, "%s%s", message, p.repetition())
 }

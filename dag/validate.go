@@ -262,7 +262,7 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 	if m := l.Map; m != nil {
 		buffers := 1 + len(m.Inputs)
 		if want := 1 + buffers + len(m.Scalars); len(l.Args) != want || slices.ContainsFunc(l.Args[1:1+buffers], func(a Arg) bool { return !a.IsBuffer }) {
-			return fmt.Errorf("its launch has not the %d arguments of its map: a count, the output, the inputs and the numbers", want)
+			return fmt.Errorf("its launch must have the %d arguments of its map: a count, the output, the inputs and the numbers", want)
 		}
 		if err := m.Expr.Check(); err != nil {
 			return fmt.Errorf("map: %w", err)

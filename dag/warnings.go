@@ -9,7 +9,7 @@ func (p *parser) warn(g *Graph) {
 	orderedByAfter := g.orderedByAfter()
 	for _, i := range g.Unread() {
 		if !orderedByAfter[i] { // else it is there for its place in the order, as a spin is
-			p.warning(g.Nodes[i].Pos, "", "nobody reads what node %q writes", shorten(g.Nodes[i].Name))
+			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used", shorten(g.Nodes[i].Name))
 		}
 	}
 	unwritten := g.Unwritten()

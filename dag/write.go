@@ -235,7 +235,7 @@ func (y *yamlWriter) node(n *Node) {
 	case n.Launch != nil:
 		device = y.kernel(n.Launch)
 	default:
-		y.fail("a %s has no form in a file", n.Kind)
+		y.fail("a %s cannot be written in a file", n.Kind)
 	}
 	for i, from := range n.After {
 		if i == 0 {

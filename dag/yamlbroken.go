@@ -208,12 +208,12 @@ func (s *brokenScan) loneScalar(from, end, column int) {
 		return
 	}
 	if !unspacedKey.Match(s.source[from:end]) {
-		s.fail(from, "", "%q has no key in front of it, and no colon that makes it one", shorten(string(s.source[from:end])))
+		s.fail(from, "", "%q is not a key: no colon follows it", shorten(string(s.source[from:end])))
 		return
 	}
 	if end > from {
 		colon := from + strings.IndexByte(string(s.source[from:end]), ':')
-		s.fail(colon, "write a space behind it", "the colon of a key has no space behind it")
+		s.fail(colon, "write a space after it", "a space is missing after the colon of a key")
 	}
 }
 
@@ -314,7 +314,7 @@ func (s *brokenScan) blockScalar(column int) {
 	for s.at++; strings.IndexByte("+-0123456789", s.peek(0)) >= 0; s.at++ {
 	}
 	if s.spaces(); !isBreak(s.peek(0)) {
-		s.fail(s.at, "it belongs on the next line, indented", "text behind the mark of a block of text")
+		s.fail(s.at, "it belongs on the next line, indented", "text after the block scalar indicator")
 		return
 	}
 	s.nextLine()
@@ -360,7 +360,7 @@ func (s *brokenScan) brackets() {
 			return
 		case c == '}' || c == ']':
 			if want := closing(s.source[opened]); c != want {
-				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q", s.position(opened).Line, string(want)), "%q closes another bracket than the last one opened", string(c))
+				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q", s.position(opened).Line, string(want)), "%q does not match the last open bracket", string(c))
 				return
 			}
 			s.flow, keys = s.flow[:len(s.flow)-1], keys[:len(keys)-1]

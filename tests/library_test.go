@@ -25,7 +25,7 @@ nodes:
 
 func TestLaunchesOfTheRealLibraryAreChecked(t *testing.T) {
 	for _, c := range []struct{ node, want string }{
-		{"- {name: sum, kernel: reduce_sum, args: [n, x, s], grid: 4}", `p.yaml:11:58: kernel "reduce_sum" computes rightly only with its own grid, block and shared memory; leave grid:, block: and shared: out`},
+		{"- {name: sum, kernel: reduce_sum, args: [n, x, s], grid: 4}", `p.yaml:11:58: kernel "reduce_sum" is only correct with its own grid, block and shared memory; leave grid:, block: and shared: out`},
 		{"- {name: sum, kernel: reduce_som, args: [n, x, s]}", `p.yaml:11:23: unknown kernel "reduce_som"; did you mean "reduce_sum"?`},
 		{"- {name: sum, kernel: reduce_sum, args: [n + 1, x, s]}", `p.yaml:11:49: argument x of kernel "reduce_sum" needs 1001 elements (n), but its slice has only 1000`},
 		{"- {name: sum, kernel: reduce_sum, args: [n, x]}", `p.yaml:11:41: kernel "reduce_sum": takes 3 arguments (n, x, out), got 2`},

@@ -50,7 +50,7 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Nod
 	index := make(map[K]dag.NodeID, len(keys))
 	for i, k := range keys {
 		if i > 0 && !less(keys[i-1], k) {
-			return nil, fmt.Errorf("less does not tell the vertices %v and %v apart", keys[i-1], k)
+			return nil, fmt.Errorf("less orders neither of the vertices %v and %v before the other", keys[i-1], k)
 		}
 		index[k] = dag.NodeID(i)
 	}

@@ -72,7 +72,7 @@ func TestFromGraphRefuses(t *testing.T) {
 		require.NoError(t, g.AddVertex(v))
 	}
 	_, err = FromGraph(g, toNode, func(a, b int) bool { return a < 2 && b >= 2 })
-	require.ErrorContains(t, err, "less does not tell the vertices ")
+	require.ErrorContains(t, err, "less orders neither of the vertices ")
 	_, err = FromGraph(g, func(k, _ int) dag.Node { return dag.Node{Name: "same", Kind: dag.Kind(k % 2)} }, less)
 	require.EqualError(t, err, "node \"same\": a vertex has no buffers, so it can only become a task; declare the node with dag.New\n"+
 		"node \"same\": a vertex has no buffers, so it can only become a task; declare the node with dag.New")

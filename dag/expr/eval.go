@@ -134,7 +134,7 @@ func truth(t *Term, scope Scope) (bool, error) {
 }
 
 func notTruth(t *Term, v Value) *Error {
-	return errorAt(t.Offset, "compare it, as in n > 0", "true or false is wanted, not the number %s", v)
+	return errorAt(t.Offset, "compare it, as in n > 0", "expected true or false, not the number %s", v)
 }
 
 func call(t *Term, scope Scope) (Value, error) {

@@ -102,7 +102,7 @@ func (p *parser) unexpected(wanted string) *Error {
 		if wanted == "" {
 			wanted = "a number or a name"
 		}
-		return errorAt(p.token.offset, "", "expression ends where %s is wanted", wanted)
+		return errorAt(p.token.offset, "", "expression ends where %s is expected", wanted)
 	case p.symbol("="):
 		hint = "write == to compare"
 	case p.symbol(".."):
@@ -110,7 +110,7 @@ func (p *parser) unexpected(wanted string) *Error {
 	case p.word("of"):
 		hint = "a slice x(i of k) can stand for a buffer, or in len(...)"
 	case wanted != "":
-		hint = "here " + wanted + " is wanted"
+		hint = "expected " + wanted + " here"
 	case p.token.kind == tokenName && (p.word("div") || p.word("mod")):
 		hint = "write floor(a / b) or a % b"
 	case p.token.kind == tokenName || p.token.kind == tokenNumber || p.symbol("("):
@@ -344,9 +344,9 @@ func (p *parser) call(name token) (*Term, *Error) {
 	f := functions[k]
 	switch {
 	case f.elementwise && !p.elementwise:
-		return nil, errorAt(name.offset, "", "%s is known in map: expressions only", f.name)
+		return nil, errorAt(name.offset, "", "%s is only available in map: expressions", f.name)
 	case f.name == "rand" && p.elementwise:
-		return nil, errorAt(name.offset, "fill a buffer with init: {expr: ...} and use it here", "rand is not known in map: expressions")
+		return nil, errorAt(name.offset, "fill a buffer with init: {expr: ...} and use it here", "rand is not available in map: expressions")
 	}
 	if err := p.deeper(name.offset); err != nil {
 		return nil, err
