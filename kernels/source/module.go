@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
@@ -141,7 +142,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 // readable refuses what is not text, before anything spends time on it.
 func readable(code []byte, most int) error {
 	if len(code) > most {
-		return fmt.Errorf("has %d MB, and files of kernels have at most %d MB", len(code)>>20, most>>20)
+		return fmt.Errorf("has %s, and files of kernels have at most %s", words.Bytes(int64(len(code))), words.Bytes(int64(most)))
 	}
 	if at := bytes.IndexByte(code, 0); at >= 0 {
 		return fmt.Errorf("is not text: line %d has a zero byte", bytes.Count(code[:at], []byte{'\n'})+1)

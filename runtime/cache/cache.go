@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Variable is the environment variable that moves the cache, or with "off" does without it.
@@ -118,7 +119,7 @@ func read(kind, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it is no regular file", ErrDamaged)
 	}
 	if info.Size() > mostFileBytes {
-		return nil, fmt.Errorf("%w: it is larger than %d MiB", ErrDamaged, mostFileBytes>>20)
+		return nil, fmt.Errorf("%w: it is larger than %s", ErrDamaged, words.Bytes(mostFileBytes))
 	}
 	file, err := os.Open(name)
 	if err != nil {

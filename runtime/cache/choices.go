@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Choice is what was found best for one pipeline.
@@ -118,7 +120,7 @@ func (f *Folder) KeepChoice(ctx context.Context, key string, c *Choice) error {
 	}
 	name := f.choice(key)
 	if body.Len() > mostFileBytes-1024 {
-		return fmt.Errorf("cannot write %s: the plan takes %d MiB, and files of the cache at most %d", name, body.Len()>>20, mostFileBytes>>20)
+		return fmt.Errorf("cannot write %s: the plan takes %s, and files of the cache at most %s", name, words.Bytes(int64(body.Len())), words.Bytes(mostFileBytes))
 	}
 	if err := write(ctx, choicesKind, name, body.Bytes()); err != nil {
 		return err
