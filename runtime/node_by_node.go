@@ -20,49 +20,76 @@ func (p *Program) RunAlone(ctx context.Context, iterations int) error {
 	if err := p.checkReplays(ctx, "run", iterations, 0); err != nil {
 		return err
 	}
-	if err := p.Synchronize(ctx); err != nil {
+	a, err := p.alone(ctx)
+	if err != nil {
 		return err
 	}
-	p.dirty = true
-	in := p.instances[0]
-	p.next = 1 % len(p.instances)
-	lists := make([]cudart.List, len(in.lowered.commands))
-	defer func() {
-		for _, l := range lists {
-			if l != nil {
-				l.Close()
-			}
-		}
-	}()
-	for i, c := range in.lowered.commands {
-		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
-			continue
-		}
-		var err error
-		if lists[i], err = p.platform.Encode([]cudart.Command{c}, cudart.ListOptions{Origin: c.Stream}); err != nil {
-			return fmt.Errorf("node %q: %w", c.Label, err)
-		}
-	}
+	defer a.close()
 	for replay := range iterations {
-		for i, l := range lists {
-			if l == nil {
-				continue
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			c := &in.lowered.commands[i]
-			p.report(StageNode+c.Label, replay, iterations)
-			err := l.Submit()
-			if err == nil {
-				err = c.Stream.Synchronize(ctx)
-			}
-			if err != nil {
-				return &NodeError{Node: c.Label, Stream: p.streamOf(in, c.Stream), Replay: replay, Err: err}
+		for i := range a.steps {
+			p.report(StageNode+a.steps[i].command.Label, replay, iterations)
+			if err := a.run(ctx, i, replay); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// alone is a program's replay as single commands, in the plan's order.
+type alone struct {
+	program *Program
+	in      *instance
+	steps   []step
+}
+
+type step struct {
+	command *cudart.Command
+	list    cudart.List
+}
+
+func (p *Program) alone(ctx context.Context) (*alone, error) {
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	p.dirty = true
+	a := &alone{program: p, in: p.instances[0]}
+	p.next = 1 % len(p.instances)
+	for i := range a.in.lowered.commands {
+		c := &a.in.lowered.commands[i]
+		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
+			continue
+		}
+		list, err := p.platform.Encode([]cudart.Command{*c}, cudart.ListOptions{Origin: c.Stream})
+		if err != nil {
+			a.close()
+			return nil, fmt.Errorf("node %q: %w", c.Label, err)
+		}
+		a.steps = append(a.steps, step{c, list})
+	}
+	return a, nil
+}
+
+// run submits a step and waits for it.
+func (a *alone) run(ctx context.Context, i, replay int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s := &a.steps[i]
+	err := s.list.Submit()
+	if err == nil {
+		err = s.command.Stream.Synchronize(ctx)
+	}
+	if err != nil {
+		return &NodeError{Node: s.command.Label, Stream: a.program.streamOf(a.in, s.command.Stream), Replay: replay, Err: err}
+	}
+	return nil
+}
+
+func (a *alone) close() {
+	for _, s := range a.steps {
+		s.list.Close()
+	}
 }
 
 func (p *Program) streamOf(in *instance, stream cudart.Stream) int {

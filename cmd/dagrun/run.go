@@ -21,7 +21,7 @@ import (
 
 // runFlags are the flags that only run has.
 type runFlags struct {
-	verify     bool
+	verify     string // "", results or nodes
 	allowRaces bool
 	alone      bool
 	savePlan   string
@@ -38,7 +38,8 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.replayFlags(c)
 	a.learnFlags(c)
 	f := c.Flags()
-	f.BoolVar(&own.verify, "verify", false, "also run serially on the CPU and compare every saved or expected buffer")
+	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare every saved or expected buffer; `=nodes` names the first node that differs")
+	f.Lookup("verify").NoOptDefVal = verifyResults
 	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
 	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
@@ -60,6 +61,9 @@ func (a *app) runCommand(c *cobra.Command) {
 			return err
 		}
 		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		if err := oneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
 			return err
 		}
 		if err := oneOf("--sanitize", a.flags.sanitize, sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff); err != nil {
@@ -209,12 +213,14 @@ type runReport struct {
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 	Learning   *learnReport         `json:"learning,omitempty"`
 	Sanitize   string               `json:"sanitize,omitempty"`
+	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
-	place string
+	eachNode bool // was compared
+	place    string
 }
 
 func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *runFlags) (report *runReport, err error) {
-	if own.verify {
+	if own.verify != "" {
 		options.HostReserve = referenceNeed(p.graph)
 	}
 	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
@@ -263,8 +269,12 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	// The reference must read the same input files as the run, so it runs before any of them is overwritten by a save.
 	var verified []runtime.Check
 	var verifyErr error
-	if own.verify {
+	if own.verify != "" {
 		verified, verifyErr = a.verifyOnCPU(ctx, p, program)
+	}
+	var differs *runtime.Difference
+	if own.verify == verifyNodes && verifyErr == nil {
+		differs, verifyErr = a.verifyEachNode(ctx, p)
 	}
 	a.progress.report("check and save results", 0, 0)
 	results, err := program.Finish(ctx)
@@ -287,7 +297,8 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		memory := program.Memory()
 		report.Memory = &memory
 	}
-	report.OK = len(results.Failed()) == 0
+	report.Differs, report.eachNode = differs, own.verify == verifyNodes
+	report.OK = len(results.Failed()) == 0 && differs == nil
 	for _, c := range report.Verified {
 		report.OK = report.OK && c.OK
 	}
@@ -378,6 +389,13 @@ func (a *app) printRunText(r *runReport) {
 	}
 	a.printChecks(r.Checks, "matches")
 	a.printChecks(r.Verified, "agrees with")
+	switch {
+	case r.Differs != nil:
+		_ = a.stdout.printf("%s node %q (replay %d) is the first that differs:\n", a.paint(a.stdout, red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
+		a.printChecks([]runtime.Check{r.Differs.Check}, "agrees with")
+	case r.eachNode:
+		_ = a.stdout.printf("%s every node agrees with a serial run on the CPU\n", a.paint(a.stdout, green, "  ok   "))
+	}
 	if a.flags.quiet {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -26,14 +27,15 @@ func referenceNeed(g *dag.Graph) int64 {
 	return all + largest
 }
 
-// verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
-func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph), MaxSteps: a.flags.steps})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = closing(err, cpu) }()
-	plan, err := planner.New(ctx, p.graph, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(cpu), KeepAll: true})
+// The values of --verify.
+const (
+	verifyResults = "results"
+	verifyNodes   = "nodes"
+)
+
+// referenceOn makes a program of p's pipeline that runs serially, with buffers of their own.
+func (a *app) referenceOn(ctx context.Context, p *prepared, platform cudart.Platform) (*runtime.Program, error) {
+	plan, err := planner.New(ctx, p.graph, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -41,9 +43,48 @@ func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Pro
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	reference, err := runtime.New(ctx, p.graph, plan, cpu, runtime.Options{Unsafe: unsafe, Logger: a.log})
+	program, err := runtime.New(ctx, p.graph, plan, platform, runtime.Options{Unsafe: unsafe, Logger: a.log})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return program, nil
+}
+
+// verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
+func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime.Difference, err error) {
+	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph), MaxSteps: a.flags.steps})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, cpu) }()
+	got, err := a.referenceOn(ctx, p, p.platform.Platform)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, got) }()
+	want, err := a.referenceOn(ctx, p, cpu)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, want) }()
+	a.progress.report("verify each node", 0, 0)
+	differs, err = runtime.CompareNodes(ctx, got, want, a.flags.iterations)
+	if differs != nil {
+		differs.Check.Against = "a serial run on the CPU"
+	}
+	return differs, err
+}
+
+// verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
+func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
+	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph), MaxSteps: a.flags.steps})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, cpu) }()
+	reference, err := a.referenceOn(ctx, p, cpu)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = closing(err, reference) }()
 	for i := range a.flags.iterations {
