@@ -228,7 +228,7 @@ func TestBadInputEndsSoon(t *testing.T) {
 		return text
 	}
 	for want, code := range map[string][]byte{
-		`module "m": a.cu has 9 MiB, and files of kernels have at most 8 MiB`:           make([]byte, 9<<20),
+		`module "m": a.cu has 9 MiB, and files of kernels have at most 8 MiB`:         make([]byte, 9<<20),
 		`module "m": a.cu is not text: line 2 has a zero byte`:                        []byte("__global__\n\x00\x01"),
 		`module "m": a.cu:65: macros expand to more than 1048576 words here`:          []byte(chain("x x") + "int A63;\n"),
 		`module "m": a.cu:66: macros expand to more than 1048576 words here`:          []byte(chain("") + "\nint A63;\n"),
