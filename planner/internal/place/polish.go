@@ -7,11 +7,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/internal/effort"
 )
 
-// polisher tries changes to one assignment. A change is timed only from the first node that it concerns up to a cut: a node that comes after
-// all nodes before it and before all nodes after it. If the cut still ends at the same time on the same stream, nothing after it changes.
+// polisher tries changes to one assignment, in one window of the order at a time. A change is timed only from the first node that it
+// concerns up to a cut: a node that comes after all nodes before it and before all nodes after it. If the cut still ends at the same time
+// on the same stream, nothing after it changes.
 type polisher struct {
 	p       *Problem
 	width   int32
@@ -20,16 +21,18 @@ type polisher struct {
 	place   []int32 // of each node in the order
 	stream  []int32
 	streams []draftStream
-	loose   []int32   // nodes that may change streams
 	tail    []float64 // of each node, the longest path after it
-	limit   float64   // the makespan must not exceed this
-	random  uint64    // state of a generator that always starts the same
-	steps   int       // nodes that may still be placed
+	cuts    []int32   // of each place, the first cut there or later; the number of nodes if there is none
+	random  effort.Random
+	steps   int // nodes that may still be placed
+
+	lo, hi int32   // the window: places that change. It ends after a cut or with the order.
+	limit  float64 // the makespan must not exceed this
+	past   []int   // costs of some rounds ago
 
 	now, next timing
 	from      int32    // next is valid from this place on
 	until     int32    // and up to before this place
-	cuts      []int32  // of each place, the first cut there or later; the number of nodes if there is none
 	records   []int32  // nodes that next records
 	seen      []uint32 // by node: the round in which next recorded it
 	round     uint32
@@ -37,7 +40,6 @@ type polisher struct {
 	source    []int32
 	run       []int32 // nodes that are moved together
 	undo      []int32 // what the order held before
-	past      []int   // costs of some rounds ago
 }
 
 // timing holds when nodes run, what each stream is ordered after, and how many waits and records that takes.
@@ -79,29 +81,133 @@ func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
 	}
 	// A stream without nodes could only be added, and no change adds one.
 	a.number(p)
-	h := newPolisher(p, a, steps)
-	if len(h.loose) == 0 || h.width < 2 {
+	h := newPolisher(p, a)
+	if h.width < 2 || !slices.ContainsFunc(h.order, h.isLoose) {
 		return nil, nil
 	}
 	h.steps = steps
+	n := int32(len(h.order))
+	whole := window{0, n}
+	if windows := h.windows(); !slices.Contains(windows, whole) {
+		// What one window takes is of no use to another where none can take less.
+		makespan, rest := h.score().makespan, 0
+		if longest := h.longest(); makespan > longest*(1+rounding) {
+			rest = steps / 2
+		}
+		if err := h.searchEach(windows, rest); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.search(whole, h.steps); err != nil {
+		return nil, err
+	}
+	order := submissionOrder(p, h.stream, h.order, len(h.streams))
+	return &Assignment{stream: h.stream, order: order, streams: h.streams, score: h.score()}, nil
+}
+
+// window is a part of the order, from one place to before another, that begins after a cut or with the order, and ends likewise.
+type window struct{ lo, hi int32 }
+
+// windows are the parts between cuts that can lose waits.
+func (h *polisher) windows() []window {
+	var windows []window
+	for lo, n := int32(0), int32(len(h.order)); lo < n; {
+		hi := min(h.cuts[lo]+1, n)
+		if h.now.waits[hi] > h.now.waits[lo] && slices.ContainsFunc(h.order[lo:hi], h.isLoose) {
+			windows = append(windows, window{lo, hi})
+		}
+		lo = hi
+	}
+	return windows
+}
+
+// longest is the longest path.
+func (h *polisher) longest() float64 {
+	longest := 0.0
+	for i, tail := range h.tail {
+		longest = max(longest, h.p.duration[i]+tail)
+	}
+	return longest
+}
+
+// searchEach searches windows one after the other, each with its share of the steps, until only so many are left.
+func (h *polisher) searchEach(windows []window, rest int) error {
+	nodes := 0
+	for _, w := range windows {
+		nodes += int(w.hi - w.lo)
+	}
+	done := int32(0)
+	for _, w := range windows {
+		// What is before follows the streams that it was exchanged to.
+		h.lo, h.hi = done, w.hi
+		h.time()
+		done = w.hi
+		size := int(w.hi - w.lo)
+		if err := h.search(w, (h.steps-rest)*size/nodes); err != nil {
+			return err
+		}
+		nodes -= size
+	}
+	return nil
+}
+
+// search changes what is in a window until the steps are spent, and leaves the best that it came by.
+func (h *polisher) search(w window, steps int) error {
+	h.lo, h.hi = w.lo, w.hi
+	h.time()
 	best := h.score()
-	stream, order := slices.Clone(h.stream), slices.Clone(h.order)
-	for k := 0; h.steps > 0; k++ {
+	end := int32(-1) // the stream that what comes after the window follows
+	if int(h.hi) < len(h.order) {
+		end = h.stream[h.order[h.hi-1]]
+	}
+	order := slices.Clone(h.order[h.lo:h.hi])
+	stream := make([]int32, len(order))
+	note := func() {
+		copy(order, h.order[h.lo:h.hi])
+		for k, i := range order {
+			stream[k] = h.stream[i]
+		}
+	}
+	note()
+	h.past = slices.Repeat([]int{best.cost()}, max(leastPast, 2*steps/(len(order)*patience)))
+	h.limit = h.latest()
+	for k, until := 0, h.steps-steps; h.steps > until; k++ {
 		if k%256 == 0 {
-			if err := p.ctx.Err(); err != nil {
-				return nil, err
+			if err := h.p.ctx.Err(); err != nil {
+				return err
 			}
 		}
 		h.steps-- // count failed attempts too, so that the search ends
 		h.step(k)
 		if sc := h.score(); sc.cost() < best.cost() || sc.makespan < best.makespan*(1-rounding) {
 			best = sc
-			copy(stream, h.stream)
-			copy(order, h.order)
+			note()
 		}
 	}
-	order = submissionOrder(p, stream, order, len(h.streams))
-	return &Assignment{stream: stream, order: order, streams: h.streams, score: best}, nil
+	for k, i := range order {
+		h.order[int(h.lo)+k], h.place[i] = i, h.lo+int32(k)
+		h.stream[i] = stream[k]
+	}
+	h.time()
+	if end >= 0 {
+		h.exchange(end, h.stream[h.order[h.hi-1]], h.hi, int32(len(h.order)))
+	}
+	return nil
+}
+
+// time times all of the window.
+func (h *polisher) time() {
+	h.evaluate(h.lo, h.hi-1, math.Inf(1), math.MaxInt)
+	h.accept()
+}
+
+// latest is when a path may end that goes through the window: no later than it does now.
+func (h *polisher) latest() float64 {
+	makespan := h.score().makespan
+	if int(h.hi) < len(h.order) {
+		makespan += h.tail[h.order[h.hi-1]]
+	}
+	return makespan * (1 + rounding)
 }
 
 // rounding is the relative difference that sums of the same durations may have if added in different orders.
@@ -110,16 +216,13 @@ const rounding = 1e-12
 // cost counts waits, then records.
 func (a score) cost() int { return a.waits<<32 + a.records }
 
-func newPolisher(p *Problem, a *Assignment, steps int) *polisher {
+func newPolisher(p *Problem, a *Assignment) *polisher {
 	n, width := p.len(), len(a.streams)
-	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: 0x9e3779b97f4a7c15}
+	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: effort.NewRandom()}
 	h.place = make([]int32, n)
 	h.tail = make([]float64, n)
 	for k, i := range h.order {
 		h.place[i] = int32(k)
-		if p.boundOf(i) < 0 && p.engineOf(i) == plan.Compute {
-			h.loose = append(h.loose, i)
-		}
 	}
 	for k := n - 1; k >= 0; k-- {
 		i := h.order[k]
@@ -132,26 +235,27 @@ func newPolisher(p *Problem, a *Assignment, steps int) *polisher {
 	h.direct = make([]int32, width)
 	h.source = make([]int32, width)
 	h.cuts = p.cuts(h.order, h.place)
-	h.evaluate(0, int32(n)-1, math.Inf(1), math.MaxInt)
-	h.accept()
-	h.past = slices.Repeat([]int{h.score().cost()}, max(leastPast, 2*steps/(n*patience)))
-	h.limit = h.score().makespan * (1 + rounding)
+	h.hi = int32(n)
+	h.time()
 	return h
 }
 
-// score returns the score of the current assignment.
+// score returns the score of the current assignment, up to the end of the window.
 func (h *polisher) score() score {
-	n := len(h.order)
-	return score{h.now.end[n], int(h.now.waits[n]), int(h.now.records[n])}
+	hi := int(h.hi)
+	end := h.now.end[hi]
+	if hi < len(h.order) {
+		end = h.now.spots[h.order[hi-1]].finish
+	}
+	return score{end, int(h.now.waits[hi]), int(h.now.records[hi])}
 }
 
 // evaluate times the assignment after nodes between two places have changed, and counts its waits. It returns false as soon as the
 // makespan is certain to exceed the limit, or there are more waits than allowed.
 func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	w := h.width
-	n := int32(len(h.order))
 	h.round++
-	h.from, h.until = from, n
+	h.from, h.until = from, h.hi
 	cut := h.cuts[to]
 	rest := h.waitsAfter(cut)
 	h.records = h.records[:0]
@@ -159,7 +263,7 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	copy(next.last[from*w:(from+1)*w], now.last[from*w:(from+1)*w])
 	next.waits[from], next.records[from], next.end[from] = now.waits[from], now.records[from], now.end[from]
 	waits, records, end := now.waits[from], now.records[from], now.end[from]
-	for at := from; at < n; at++ {
+	for at := from; at < h.hi; at++ {
 		i := h.order[at]
 		k := h.stream[i]
 		mine := next.clock[i*w : (i+1)*w]
@@ -220,7 +324,13 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 		after[k] = i
 		end = max(end, finish)
 		next.waits[at+1], next.records[at+1], next.end[at+1] = waits, records, end
-		if at == cut {
+		if at+1 == h.hi {
+			// What comes after can only go on on a stream of the same kind.
+			if was := &now.spots[i]; int(h.hi) < len(h.order) && was.stream != k && !h.alike(was.stream, k) {
+				h.steps -= int(h.hi - from)
+				return false
+			}
+		} else if at == cut {
 			if was := &now.spots[i]; was.stream == k && math.Abs(finish-was.finish) <= rounding*finish {
 				h.until = at + 1
 				break
@@ -233,22 +343,21 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 	return true
 }
 
-// waitsAfter returns how many waits there are after a cut.
+// waitsAfter returns how many waits there are between a cut and the end of the window.
 func (h *polisher) waitsAfter(cut int32) int32 {
-	n := len(h.order)
-	if int(cut) >= n {
+	if cut >= h.hi {
 		return 0
 	}
-	return h.now.waits[n] - h.now.waits[cut+1]
+	return h.now.waits[h.hi] - h.now.waits[cut+1]
 }
 
-// reached returns the score of the assignment that was evaluated.
-func (h *polisher) reached() score {
-	now, next, n, until := &h.now, &h.next, len(h.order), h.until
+// reached returns what the evaluated assignment costs, up to the end of the window.
+func (h *polisher) reached() int {
+	now, next, until, hi := &h.now, &h.next, h.until, h.hi
 	return score{
-		max(next.end[until], now.end[n]),
-		int(next.waits[until] + now.waits[n] - now.waits[until]), int(next.records[until] + now.records[n] - now.records[until]),
-	}
+		waits:   int(next.waits[until] + now.waits[hi] - now.waits[until]),
+		records: int(next.records[until] + now.records[hi] - now.records[until]),
+	}.cost()
 }
 
 // cuts returns, for each place of an order and the one after the last, the first cut there or later: a node that comes after every node
@@ -289,7 +398,7 @@ func (h *polisher) timingOf(i int32) *timing {
 
 // accept makes the evaluated timing the current one.
 func (h *polisher) accept() {
-	w, n, from, until := h.width, int32(len(h.order)), h.from, h.until
+	w, from, until := h.width, h.from, h.until
 	now, next := &h.now, &h.next
 	for _, i := range h.order[from:until] {
 		now.spots[i] = next.spots[i]
@@ -300,15 +409,16 @@ func (h *polisher) accept() {
 	copy(now.waits[from:until], next.waits[from:until])
 	copy(now.records[from:until], next.records[from:until])
 	copy(now.end[from:until+1], next.end[from:until+1])
-	for at := until; at <= n; at++ {
+	for at := until; at <= h.hi; at++ {
 		now.waits[at] += waits
 		now.records[at] += records
 	}
-	if until == n {
-		copy(now.last[n*w:], next.last[n*w:])
+	if until == h.hi {
+		copy(now.last[until*w:(until+1)*w], next.last[until*w:(until+1)*w])
 	}
-	for i, at := range now.recorded {
-		if at >= from && at < until {
+	// Nothing waits for what is before the cut that the window begins after.
+	for _, i := range h.order[max(0, h.lo-1):until] {
+		if at := now.recorded[i]; at >= from && at < until {
 			now.recorded[i] = math.MaxInt32
 		}
 	}
@@ -317,218 +427,18 @@ func (h *polisher) accept() {
 	}
 }
 
-// rand returns a number below n.
-func (h *polisher) rand(n int) int {
-	h.random ^= h.random << 13
-	h.random ^= h.random >> 7
-	h.random ^= h.random << 17
-	return int((h.random >> 33) * uint64(n) >> 31)
-}
-
 // keep evaluates a change from a place on. It undoes the change if it costs time, or if it needs more waits than both the current
 // assignment and the one of some rounds ago.
 func (h *polisher) keep(round int, from, to int32, undo func()) {
 	cost := h.score().cost()
 	past := &h.past[round%len(h.past)]
 	most := max(cost, *past)
-	if h.evaluate(from, to, h.limit, most>>32) && h.reached().cost() <= most {
+	if h.evaluate(from, to, h.limit, most>>32) && h.reached() <= most {
 		h.accept()
 		cost = h.score().cost()
-		h.limit = min(h.limit, h.score().makespan*(1+rounding))
+		h.limit = min(h.limit, h.latest())
 	} else {
 		undo()
 	}
 	*past = min(*past, cost)
-}
-
-// takes reports whether a node may move to a stream: a stream of its pool that already runs kernels and, under sync: explicit, is not bound.
-func (h *polisher) takes(k, i int32) bool {
-	st := &h.streams[k]
-	return st.computes && st.pool == h.p.poolOf(i) && (!h.p.explicit || st.binding < 0)
-}
-
-func (h *polisher) isLoose(i int32) bool {
-	return h.p.boundOf(i) < 0 && h.p.engineOf(i) == plan.Compute
-}
-
-// step tries one change.
-func (h *polisher) step(round int) {
-	switch h.rand(5) {
-	case 0:
-		h.move(round)
-	case 1:
-		h.swap(round)
-	case 2:
-		h.cross(round)
-	case 3:
-		h.shift(round)
-	case 4:
-		h.moveRun(round)
-	}
-}
-
-// move puts a node on another stream.
-func (h *polisher) move(round int) {
-	i := h.loose[h.rand(len(h.loose))]
-	old, k := h.stream[i], int32(h.rand(int(h.width)))
-	if k == old || !h.takes(k, i) {
-		return
-	}
-	h.stream[i] = k
-	h.keep(round, h.place[i], h.place[i], func() { h.stream[i] = old })
-}
-
-// moveRun moves a chain of nodes from one stream to another, where they run one right after the other.
-func (h *polisher) moveRun(round int) {
-	i := h.loose[h.rand(len(h.loose))]
-	old, k := h.stream[i], int32(h.rand(int(h.width)))
-	if !h.takes(k, i) {
-		return
-	}
-	// Usually from the start of the chain to its end.
-	for h.rand(longRun) > 0 {
-		preds := h.p.preds(i)
-		if len(preds) != 1 || h.stream[preds[0]] != old || !h.isLoose(preds[0]) || h.follower(preds[0]) != i {
-			break
-		}
-		i = preds[0]
-	}
-	h.run = append(h.run[:0], i)
-	for last := h.follower(i); last >= 0 && len(h.p.preds(last)) == 1 && h.rand(longRun) > 0; last = h.follower(last) {
-		h.run = append(h.run, last)
-	}
-	first, last := h.place[i], h.place[h.run[len(h.run)-1]]
-	// Anywhere after the predecessors of the first and before the successors of all.
-	low, high := int32(0), int32(len(h.order))
-	for _, q := range h.p.preds(i) {
-		low = max(low, h.place[q]+1)
-	}
-	for at, j := range h.run {
-		for _, s := range h.p.succs(j) {
-			if at+1 == len(h.run) || s != h.run[at+1] {
-				high = min(high, h.place[s])
-			}
-		}
-	}
-	to := low + int32(h.rand(int(high-low)+1))
-	from, end := min(first, to), max(last+1, to)
-	h.undo = append(h.undo[:0], h.order[from:end]...)
-	at := from
-	put := func(j int32) {
-		h.order[at], h.place[j] = j, at
-		at++
-	}
-	member := 0
-	for place, j := range h.undo {
-		if from+int32(place) == to {
-			h.putRun(put, k)
-		}
-		if member < len(h.run) && j == h.run[member] {
-			member++
-			continue
-		}
-		put(j)
-	}
-	if to == end {
-		h.putRun(put, k)
-	}
-	h.keep(round, from, end-1, func() {
-		for place, j := range h.undo {
-			h.order[from+int32(place)], h.place[j] = j, from+int32(place)
-		}
-		for _, j := range h.run {
-			h.stream[j] = old
-		}
-	})
-}
-
-// longRun is the average length of the chains that are moved, unless they end earlier.
-const longRun = 16
-
-func (h *polisher) putRun(put func(int32), k int32) {
-	for _, j := range h.run {
-		h.stream[j] = k
-		put(j)
-	}
-}
-
-// follower returns the first node that depends on node i and runs on the same stream, -1 for none.
-func (h *polisher) follower(i int32) int32 {
-	following := int32(-1)
-	for _, s := range h.p.succs(i) {
-		if h.stream[s] == h.stream[i] && h.isLoose(s) && (following < 0 || h.place[s] < h.place[following]) {
-			following = s
-		}
-	}
-	return following
-}
-
-// swap exchanges the streams of two nodes that are submitted at about the same time.
-func (h *polisher) swap(round int) {
-	i := h.loose[h.rand(len(h.loose))]
-	j := h.order[min(len(h.order)-1, int(h.place[i])+1+h.rand(2*int(h.width)))]
-	if h.stream[i] == h.stream[j] || !h.isLoose(j) || !h.takes(h.stream[i], j) || !h.takes(h.stream[j], i) {
-		return
-	}
-	exchange := func() { h.stream[i], h.stream[j] = h.stream[j], h.stream[i] }
-	exchange()
-	h.keep(round, h.place[i], h.place[j], exchange)
-}
-
-// cross exchanges what two streams run from a node on, up to a cut or the end.
-func (h *polisher) cross(round int) {
-	from, to := h.rand(len(h.order)), len(h.order)
-	if cut := int(h.cuts[from]); cut > from {
-		to = cut
-	}
-	a, b := int32(h.rand(int(h.width))), int32(h.rand(int(h.width)))
-	if a == b || h.streams[a] != h.streams[b] || h.streams[a].binding >= 0 {
-		return
-	}
-	exchange := func() {
-		for _, i := range h.order[from:to] {
-			switch h.stream[i] {
-			case a:
-				h.stream[i] = b
-			case b:
-				h.stream[i] = a
-			}
-		}
-	}
-	exchange()
-	h.keep(round, int32(from), int32(to)-1, exchange)
-}
-
-// shift moves a node in the order, as far as its dependencies let it.
-func (h *polisher) shift(round int) {
-	from := h.rand(len(h.order))
-	to := max(0, min(len(h.order)-1, from-2*int(h.width)+h.rand(4*int(h.width)+1)))
-	if from == to || !h.isLoose(h.order[from]) || !h.reorder(from, to) {
-		return
-	}
-	h.keep(round, int32(min(from, to)), int32(max(from, to)), func() { h.reorder(to, from) })
-}
-
-func (h *polisher) reorder(from, to int) bool {
-	i := h.order[from]
-	if from < to {
-		for _, s := range h.p.succs(i) {
-			if h.place[s] <= int32(to) {
-				return false
-			}
-		}
-		copy(h.order[from:to], h.order[from+1:to+1])
-	} else {
-		for _, q := range h.p.preds(i) {
-			if h.place[q] >= int32(to) {
-				return false
-			}
-		}
-		copy(h.order[to+1:from+1], h.order[to:from])
-	}
-	h.order[to] = i
-	for k := min(from, to); k <= max(from, to); k++ {
-		h.place[h.order[k]] = int32(k)
-	}
-	return true
 }

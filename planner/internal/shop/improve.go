@@ -114,28 +114,28 @@ func (h *improver) trace(makespan float64) {
 func (h *improver) change() bool {
 	s := h.s
 	n := len(h.order)
-	if len(h.critical) > 0 && s.rand(3) > 0 {
+	if len(h.critical) > 0 && s.random.Below(3) > 0 {
 		// Move an operation of a block before another one of it, or the other one after it.
-		first := s.rand(len(h.critical))
+		first := s.random.Below(len(h.critical))
 		last := first
-		for last+1 < len(h.critical) && h.critical[last+1].op == h.critical[last].before && s.rand(3) > 0 {
+		for last+1 < len(h.critical) && h.critical[last+1].op == h.critical[last].before && s.random.Below(3) > 0 {
 			last++
 		}
 		i, j := h.critical[first].op, h.critical[last].before
-		if s.rand(2) == 0 {
+		if s.random.Below(2) == 0 {
 			return h.earlier(int(h.place[i]), int(h.place[j]))
 		}
 		return h.later(int(h.place[j]), int(h.place[i]))
 	}
-	if h.members != nil && s.rand(2) == 0 {
-		return h.beforeJob(int32(s.rand(h.jobs.Count)), int32(s.rand(h.jobs.Count)))
+	if h.members != nil && s.random.Below(2) == 0 {
+		return h.beforeJob(int32(s.random.Below(h.jobs.Count)), int32(s.random.Below(h.jobs.Count)))
 	}
-	from := s.rand(n)
-	reach := 1 + s.rand(n)
-	if s.rand(2) == 0 {
-		reach = 1 + s.rand(min(n, 8))
+	from := s.random.Below(n)
+	reach := 1 + s.random.Below(n)
+	if s.random.Below(2) == 0 {
+		reach = 1 + s.random.Below(min(n, 8))
 	}
-	if s.rand(2) == 0 {
+	if s.random.Below(2) == 0 {
 		return h.earlier(from, max(0, from-reach))
 	}
 	return h.later(from, min(n-1, from+reach))

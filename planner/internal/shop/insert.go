@@ -114,7 +114,7 @@ func (d *dispatcher) rebuild(ctx context.Context, priority []int32, makespan flo
 		}
 		next = append(next[:0], priority...)
 		for t := range out {
-			at := s.rand(len(next))
+			at := s.random.Below(len(next))
 			out[t] = next[at]
 			next = slices.Delete(next, at, at+1)
 		}

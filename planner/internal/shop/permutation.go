@@ -149,7 +149,7 @@ func (f *flowShop) search(ctx context.Context, s *search, start []int32, leave i
 		}
 		next = append(next[:0], sequence...)
 		for t := range out {
-			at := s.rand(len(next))
+			at := s.random.Below(len(next))
 			out[t] = next[at]
 			next = slices.Delete(next, at, at+1)
 		}

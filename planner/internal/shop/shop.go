@@ -12,6 +12,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/dagrun/dagrun/planner/internal/effort"
 )
 
 // Work is a set of operations and their needs. It is read only.
@@ -78,7 +80,7 @@ type search struct {
 	tail   []float64 // by operation: the longest path after its end
 	steps  int       // left
 	enough float64
-	random uint64 // state of a generator that always starts the same
+	random effort.Random
 
 	best     []int32 // the best order
 	makespan float64 // of it
@@ -118,7 +120,7 @@ func (w *Work) successors() Links {
 
 func newSearch(w *Work, steps int) *search {
 	n := w.Len()
-	s := &search{w: w, succs: w.successors(), steps: steps, random: 0x9e3779b97f4a7c15, makespan: math.Inf(1)}
+	s := &search{w: w, succs: w.successors(), steps: steps, random: effort.NewRandom(), makespan: math.Inf(1)}
 	lanes := int32(0)
 	s.lanes = make([]int32, len(w.Room)+1)
 	for m, room := range w.Room {
@@ -237,12 +239,4 @@ func (s *search) schedule() Schedule {
 		lane[i] = k - s.lanes[s.w.Machine[i]]
 	}
 	return Schedule{Order: order, Lane: lane, Makespan: makespan}
-}
-
-// rand returns a number below n.
-func (s *search) rand(n int) int {
-	s.random ^= s.random << 13
-	s.random ^= s.random >> 7
-	s.random ^= s.random << 17
-	return int((s.random >> 33) * uint64(n) >> 31)
 }
