@@ -3,6 +3,7 @@
 package planner_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,7 +29,7 @@ func handMade() (*dag.Graph, *planner.Plan, error) {
 		},
 		Order: []int32{0, 1},
 	}
-	return g, p, planner.LayoutMemory(g, p, planner.Options{})
+	return g, p, planner.LayoutMemory(context.Background(), g, p, planner.Options{})
 }
 
 func ExampleVerify() {

@@ -55,7 +55,7 @@ func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	const refused = `"sum" is read before it is written, but the plan does not keep its bytes: plan this graph again`
 	_, err = planner.New(ctx, g, planner.Options{Streams: 1})
 	require.ErrorContains(t, err, refused)
-	_ = planner.LayoutMemory(g, &wrong, planner.Options{})
+	_ = planner.LayoutMemory(context.Background(), g, &wrong, planner.Options{})
 	require.Equal(t, []dag.BufferID{ones}, wrong.Kept)
 	offset := func(buffer dag.BufferID) int64 {
 		return wrong.Memory[slices.IndexFunc(wrong.Memory, func(m planner.Placement) bool { return m.Buffer == buffer })].Offset

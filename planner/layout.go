@@ -17,7 +17,10 @@ import (
 //
 // Two buffers share bytes only if the plan orders every access to one before every access to the other. A buffer keeps bytes of its own for
 // the whole program if it has an init, a save or an expect, if any of its bytes is read before it is written, or if the options ask for it.
-func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
+//
+// With more effort than Quick this can take seconds. If the context ends, so does the search: the memory is then the best layout so
+// far, and the error is the context's.
+func LayoutMemory(ctx context.Context, g *dag.Graph, p *Plan, o Options) error {
 	if err := proof.CheckOps(g, p); err != nil {
 		return err
 	}
@@ -25,7 +28,10 @@ func LayoutMemory(g *dag.Graph, p *Plan, o Options) error {
 	if err != nil {
 		return err
 	}
-	return layout.Memory(context.Background(), g, p, kept, o.Effort)
+	if err := layout.Memory(ctx, g, p, kept, o.Effort); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // keptBy tells for each buffer whether it must keep bytes of its own, because of the graph or the options.

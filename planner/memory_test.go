@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -29,7 +30,7 @@ func TestLayoutIsSound(t *testing.T) {
 		if rapid.Bool().Draw(t, "keep") {
 			o.Keep = []dag.BufferID{0}
 		}
-		require.NoError(t, LayoutMemory(g, p, o))
+		require.NoError(t, LayoutMemory(context.Background(), g, p, o))
 		require.NoError(t, Verify(g, p))
 		require.True(t, plantest.BruteRight(g, p))
 		require.LessOrEqual(t, p.Stats.PeakDeviceBytes, p.Stats.SumDeviceBytes)
@@ -43,7 +44,7 @@ func TestLayoutIsSound(t *testing.T) {
 			}
 		}
 		again := plantest.ClonePlan(p)
-		require.NoError(t, LayoutMemory(g, again, o))
+		require.NoError(t, LayoutMemory(context.Background(), g, again, o))
 		require.Equal(t, p, again)
 	})
 	require.True(t, saved)
@@ -68,13 +69,24 @@ func TestLayoutOfDevices(t *testing.T) {
 		p.Streams[i/4].Ops = append(p.Streams[i/4].Ops, Op{Kind: Launch, Node: dag.NodeID(i), Event: -1})
 		p.Order = append(p.Order, i/4)
 	}
-	require.NoError(t, LayoutMemory(g, p, Options{}))
+	require.NoError(t, LayoutMemory(context.Background(), g, p, Options{}))
 	require.Equal(t, []Placement{{Buffer: 0, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 1, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 2, Device: 1, Offset: 0, Bytes: 1000}, {Buffer: 3, Device: 1, Offset: 0, Bytes: 1000}}, p.Memory)
 	require.Equal(t, int64(2048), p.Stats.PeakDeviceBytes)
 	require.Equal(t, int64(4096), p.Stats.SumDeviceBytes)
 	require.NoError(t, Verify(g, p))
-	require.ErrorIs(t, LayoutMemory(g, p, Options{Keep: []dag.BufferID{9}}), place.ErrBadOption)
+	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{Keep: []dag.BufferID{9}}), place.ErrBadOption)
 
 	p.Streams[1].Device = 0
-	require.ErrorIs(t, LayoutMemory(g, p, Options{}), ErrWrongStream)
+	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{}), ErrWrongStream)
+}
+
+// An ended context ends the search, but the layout that it leaves is right.
+func TestLayoutMemoryEndsWithItsContext(t *testing.T) {
+	g := plantest.RandomShape(0, 400, 3).Graph(t)
+	p, err := New(context.Background(), g, Options{Streams: 8})
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, LayoutMemory(ended, g, p, Options{Effort: Thorough}), context.Canceled)
+	require.NoError(t, Verify(g, p))
 }

@@ -11,10 +11,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -255,17 +255,28 @@ func TestAutoIsNoWorseThanHeftAndRoundRobin(t *testing.T) {
 
 // BenchmarkQuality prints the tables in full. Its timings mean nothing.
 func BenchmarkQuality(b *testing.B) {
-	b.Run("table", func(b *testing.B) {
-		for b.Loop() {
-		}
-		for _, d := range slices.Concat(johnsonRows(b, 50), knownRows(b, 1), smallRows(b, 2000)) {
+	table := func(name string, rows func(b *testing.B)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+			}
+			rows(b)
+		})
+	}
+	distances := func(rows []*distances) {
+		for _, d := range rows {
 			fmt.Println(d)
 		}
+	}
+	table("johnson", func(b *testing.B) { distances(johnsonRows(b, 50)) })
+	table("known", func(b *testing.B) { distances(knownRows(b, 1)) })
+	table("small", func(b *testing.B) { distances(smallRows(b, 2000)) })
+	table("waits", func(b *testing.B) {
 		for _, s := range []*plantest.Shape{plantest.GoogLeNet(false), plantest.InceptionV3(false), plantest.GoogLeNet(true), plantest.InceptionV3(true)} {
 			for _, streams := range []int{2, 4} {
 				for _, e := range []Effort{Quick, Normal, Thorough} {
+					start := time.Now()
 					plan := waitRow(b, s, streams, e)
-					fmt.Printf("%s, %d nodes, %d streams, %v: %d waits in %.1f us\n", s.Name, len(s.Preds), streams, e, plan.Stats.Waits, plan.Stats.MakespanUS)
+					fmt.Printf("%s, %d nodes, %d streams, %v: %d waits in %.1f us, %v\n", s.Name, len(s.Preds), streams, e, plan.Stats.Waits, plan.Stats.MakespanUS, time.Since(start).Round(time.Millisecond))
 				}
 			}
 		}

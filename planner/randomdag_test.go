@@ -186,3 +186,18 @@ func BenchmarkGrowth(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEffort shows what each effort takes for graphs of 300 nodes, memory included.
+func BenchmarkEffort(b *testing.B) {
+	for family := range plantest.Families {
+		g := plantest.RandomShape(family, 300, 1).Graph(b)
+		for _, e := range []Effort{Quick, Normal} {
+			b.Run(fmt.Sprintf("%s/%v", plantest.Families[family].Name, e), func(b *testing.B) {
+				for b.Loop() {
+					_, err := New(context.Background(), g, Options{Effort: e})
+					require.NoError(b, err)
+				}
+			})
+		}
+	}
+}

@@ -44,7 +44,7 @@ func BenchmarkVerifyMemory(b *testing.B) {
 			g := plantest.GrowthShape(n).Graph(b)
 			p, err := New(context.Background(), g, Options{Strategy: "list", Streams: 8})
 			require.NoError(b, err)
-			require.NoError(b, LayoutMemory(g, p, Options{}))
+			require.NoError(b, LayoutMemory(context.Background(), g, p, Options{}))
 			for b.Loop() {
 				if err := Verify(g, p); err != nil {
 					b.Fatal(err)

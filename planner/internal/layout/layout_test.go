@@ -292,6 +292,41 @@ func BenchmarkMemory(b *testing.B) {
 	})
 }
 
+// BenchmarkLayouts compares the layouts of normal effort with those of a search of up to ten seconds, and both with the bytes of the heaviest
+// antichain. Its timings mean nothing.
+func BenchmarkLayouts(b *testing.B) {
+	for _, n := range []int{200, 500, 1000} {
+		for _, streams := range []int{4, 8} {
+			b.Run(fmt.Sprintf("nodes=%d/streams=%d", n, streams), func(b *testing.B) {
+				for b.Loop() {
+				}
+				var over, above [2]float64 // mean and worst, in percent
+				count := 0.0
+				for family := range plantest.Families {
+					g, p := layoutSample(b, family, n, streams, 1)
+					l := readSharing(b, g, p, order.Entries)
+					heaviest := int64(0)
+					for _, k := range heaviestAntichain(l) {
+						heaviest += l.bytes[k]
+					}
+					normal := peakOf(l, placeSharing(context.Background(), l, g.Len(), effort.Normal))
+					long := peakOf(l, placeSharing(context.Background(), l, g.Len(), effort.Thorough))
+					count++
+					add := func(row *[2]float64, peak, least int64) {
+						percent := 100 * (float64(peak)/float64(least) - 1)
+						row[0] += (percent - row[0]) / count
+						row[1] = max(row[1], percent)
+					}
+					add(&over, normal, long)
+					add(&above, long, heaviest)
+				}
+				fmt.Printf("%d nodes on %d streams: normal over thorough mean %.2f%%, worst %.2f%%; thorough over the antichain mean %.2f%%, worst %.2f%%\n",
+					n, streams, over[0], over[1], above[0], above[1])
+			})
+		}
+	}
+}
+
 // BenchmarkMemoryGrowth has a buffer a node, on eight streams.
 func BenchmarkMemoryGrowth(b *testing.B) {
 	for _, n := range plantest.BenchmarkSizes {

@@ -1,15 +1,11 @@
-// Layouts by best fit: takes buffers in some order and puts each into the tightest gap, or the lowest. Searches for a good order.
+// Layouts by best fit: takes buffers in some order and puts each into the tightest gap, or the lowest.
 
 package pack
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 )
-
-// mostClimbs limits the changes that are tried on one order. More changes lower the peak by less than one percent.
-const mostClimbs = 2000
 
 // listing holds what all tries share. One step is a look at one placed buffer while another is being placed. It takes one to two
 // nanoseconds.
@@ -45,27 +41,16 @@ func (l *listing) may(until int64) bool {
 	return !l.done() && l.steps+n*n/2 <= until
 }
 
-// fixed tries the fixed orders, or as many as the steps allow, and returns the best of them.
-func (l *listing) fixed(steps int64) (order []int32, peak int64) {
-	for _, trial := range l.orders() {
+// fixed tries the fixed orders, or as many as the steps allow.
+func (l *listing) fixed(steps int64) {
+	for _, order := range l.orders() {
 		for _, tight := range []bool{true, false} {
-			if got := l.try(trial, tight, 1<<62); order == nil || got < peak {
-				order, peak = trial, got
-			}
+			l.try(order, tight)
 			if !l.may(steps) {
-				return order, peak
+				return
 			}
 		}
 	}
-	return order, peak
-}
-
-// improve searches orders around a good one.
-func (l *listing) improve(order []int32, peak, steps int64) {
-	// The seed is always the same, so that the same problem gets the same layout.
-	rng := rand.New(rand.NewPCG(uint64(len(l.p.size)), 20))
-	order, peak = l.shuffle(order, peak, rng, l.steps+steps/2)
-	l.climb(order, peak, rng, l.steps+steps/2)
 }
 
 // orders returns the orders in which best fit is tried.
@@ -88,8 +73,8 @@ func (l *listing) orders() [][]int32 {
 	}
 }
 
-// try makes a layout and keeps it if it is the best so far. It gives up as soon as the layout would not end below the limit.
-func (l *listing) try(order []int32, tight bool, limit int64) int64 {
+// try makes a layout and keeps it if it is the best so far. It gives up as soon as the layout would not end lower.
+func (l *listing) try(order []int32, tight bool) {
 	p := l.p
 	l.placed = l.placed[:0]
 	peak := int64(0)
@@ -115,65 +100,12 @@ func (l *listing) try(order []int32, tight bool, limit int64) int64 {
 			at = end
 		}
 		l.offset[k] = at
-		if peak = max(peak, at+bytes); peak >= limit {
-			return limit
+		if peak = max(peak, at+bytes); peak >= l.peak {
+			return
 		}
 		i, _ := slices.BinarySearchFunc(l.placed, at, func(q int32, at int64) int { return cmp.Compare(l.offset[q], at) })
 		l.placed = slices.Insert(l.placed, i, k)
 	}
-	if peak < l.peak {
-		l.peak = peak
-		l.best = slices.Clone(l.offset)
-	}
-	return peak
-}
-
-// shuffle tries orders that weigh size and crowd differently, with some noise, and returns the best order known.
-func (l *listing) shuffle(order []int32, peak int64, rng *rand.Rand, until int64) ([]int32, int64) {
-	trial := slices.Clone(order)
-	key := make([]int, len(order))
-	for l.may(until) {
-		crowd, bytes, noise := 50+rng.IntN(150), 50+rng.IntN(100), 1+rng.IntN(50*logUnit)
-		for k := range key {
-			key[k] = crowd*log2(l.crowd[k]) + bytes*log2(l.p.size[k]) + rng.IntN(noise) + rng.IntN(noise)
-		}
-		slices.SortStableFunc(trial, func(a, b int32) int { return cmp.Compare(key[b], key[a]) })
-		if got := l.try(trial, rng.IntN(3) == 0, peak); got < peak {
-			peak = got
-			order = slices.Clone(trial)
-		}
-	}
-	return order, peak
-}
-
-// climb makes small changes to an order and keeps those after which the layout does not end higher.
-func (l *listing) climb(order []int32, peak int64, rng *rand.Rand, until int64) {
-	n := len(order)
-	if n < 3 {
-		return
-	}
-	order = slices.Clone(order)
-	trial := make([]int32, n)
-	for tries := 0; tries < mostClimbs && l.may(until); tries++ {
-		copy(trial, order)
-		tight := rng.IntN(2) == 0
-		switch rng.IntN(3) {
-		case 0:
-			a, b := rng.IntN(n), rng.IntN(n)
-			trial[a], trial[b] = trial[b], trial[a]
-		default:
-			// The buffers on top of the best layout might fit lower if they came earlier.
-			from := rng.IntN(n)
-			if rng.IntN(2) == 0 {
-				from = slices.IndexFunc(trial, func(k int32) bool { return l.best[k]+l.p.size[k] == l.peak })
-			}
-			to := rng.IntN(from + 1)
-			k := trial[from]
-			copy(trial[to+1:from+1], trial[to:from])
-			trial[to] = k
-		}
-		if got := l.try(trial, tight, peak+1); got <= peak {
-			order, trial, peak = trial, order, got
-		}
-	}
+	l.peak = peak
+	l.best = slices.Clone(l.offset)
 }

@@ -62,7 +62,8 @@ func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 
 // Budget is how many steps a search may take.
 type Budget struct {
-	Orders int64 // for trying orders of buffers, one to two nanoseconds each
+	Orders int64 // for trying the usual orders of buffers, one to two nanoseconds each
+	Eject  int64 // for the search by ejection, about four nanoseconds each
 	Search int64 // for the search that can prove, about eight nanoseconds each
 }
 
@@ -76,7 +77,7 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 		r.Verdict = Found
 		return r
 	}
-	order, peak := l.fixed(budget.Orders / 2)
+	l.fixed(budget.Orders)
 	r.take(l.best, l.peak)
 	if !l.done() {
 		p.complete()
@@ -93,10 +94,8 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 		// Small problems are solved at once, with proof.
 		s.lower(&r, min(budget.Search, smallSearch))
 	}
-	if r.Peak > max(enough, r.Bound) && budget.Orders > 0 {
-		l.best, l.peak, l.enough = r.Offsets, r.Peak, max(enough, r.Bound)
-		l.improve(order, peak, budget.Orders-l.steps)
-		r.take(l.best, l.peak)
+	if r.Peak > max(enough, r.Bound) {
+		newEjector(p).lower(ctx, &r, max(enough, r.Bound), budget.Eject)
 	}
 	if s != nil {
 		s.lower(&r, budget.Search-s.steps)
