@@ -2,6 +2,8 @@
 
 package dag
 
+import "github.com/dagrun/dagrun/internal/crowd"
+
 // Twenty thousand nodes that write a byte each and twenty thousand that read them all depend on each other in four hundred million
 // pairs. Where pairs become so many, nodes that others wait for together lead to a join, and these others come after the join: an edge
 // for each node instead of one for each pair.
@@ -14,18 +16,6 @@ package dag
 // that moves down as far as a write needs; a long list becomes a join first.
 //
 // A path through joins always leads from a node to one that depends on it by the rule in hazards.go: joins order nothing else.
-
-// limits says from when on there are joins. Tests lower it.
-type limits struct {
-	usual  int64 // how many last writers and readers an access meets at most, on average, in a buffer that gets no joins
-	start  int64 // how many more its accesses may meet in all
-	excess int64 // how many visits beyond these a pipeline may take before its crowded buffers get joins
-	pushed int64 // how long a list of readers may be that is copied instead of joined
-}
-
-// joinLimits has an excess of what about a thousand writers of slices and a thousand readers of the whole take: pipelines that people
-// draw have no joins.
-var joinLimits = limits{usual: 16, start: 1 << 10, excess: 1 << 20, pushed: 4}
 
 // Join stands between nodes and others that all depend on them for bytes of one buffer. It is no node: nothing runs and nothing waits
 // for its sake. What depends on it must come after every node that leads to it, through other joins too.
@@ -41,6 +31,7 @@ type joinLog struct {
 	node  []int32 // the node being walked when each was made
 	edges edgeLog
 	seen  []int32 // by node or join: 1 + the last join that it leads to
+	lose  int     // if above 0, the edge to be left out, counted from the next: a planted fault
 }
 
 // visit counts visits of an access. When there are too many, crowded buffers get joins from then on.
@@ -48,7 +39,7 @@ func (h *hazards) visit(count int64) {
 	l := h.inside
 	l.visits += count
 	if l.crowded() {
-		if h.excess += count; h.excess > joinLimits.excess && l.joins == nil {
+		if h.excess += count; h.excess > crowd.Current().Excess && l.joins == nil {
 			for _, l := range h.ledgers {
 				if l.crowded() {
 					l.join()
@@ -58,7 +49,10 @@ func (h *hazards) visit(count int64) {
 	}
 }
 
-func (l *ledger) crowded() bool { return l.visits > joinLimits.start+joinLimits.usual*l.accesses }
+func (l *ledger) crowded() bool {
+	limits := crowd.Current()
+	return l.visits > limits.Start+limits.Usual*l.accesses
+}
 
 // join makes further dependencies of the buffer go through joins.
 func (l *ledger) join() {
@@ -87,11 +81,19 @@ func (h *hazards) newJoin(why Why, lo, hi int32) int32 {
 	h.joins.list = append(h.joins.list, Join{BufferID(h.buffer), why, first, end})
 	h.joins.node = append(h.joins.node, h.node)
 	h.last = append(h.last, 0)
+	if crowd.Current().Lose {
+		h.joins.lose = 2
+	}
 	return int32(len(h.pipeline.Nodes) + len(h.joins.list) - 1)
 }
 
 // leads adds an edge to the newest join.
 func (h *hazards) leads(from int32, lo, hi int64) {
+	if h.joins.lose > 0 {
+		if h.joins.lose--; h.joins.lose == 0 {
+			return
+		}
+	}
 	j := &h.joins.list[len(h.joins.list)-1]
 	if j.Why == RAW && from < int32(len(h.used)) {
 		h.used[from] = true
@@ -108,7 +110,7 @@ func (h *hazards) copies(lo, hi, head int32) int32 {
 		count++
 	}
 	h.visit(count)
-	if h.inside.joins == nil || count <= joinLimits.pushed {
+	if h.inside.joins == nil || count <= crowd.Current().Pushed {
 		return head
 	}
 	first, end := h.inside.bytes(lo, hi)

@@ -11,14 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/dagrun/dagrun/internal/crowd"
 )
 
 // joinEarly makes even small graphs have joins until the test ends.
-func joinEarly(t *testing.T) {
-	was := joinLimits
-	t.Cleanup(func() { joinLimits = was })
-	joinLimits = limits{usual: 0, start: 0, excess: 0, pushed: 1}
-}
+func joinEarly(t *testing.T) { t.Cleanup(crowd.Early(false)) }
 
 // drawOverlaps declares tasks on a few buffers whose ranges overlap in part, so that joins of joins turn up.
 func drawOverlaps(t *rapid.T, b *Builder, most int) {

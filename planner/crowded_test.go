@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/crowd"
 )
 
 // everyByte has n writers of a byte each and n readers of all bytes.
@@ -108,4 +111,157 @@ func isAny(err error, targets ...error) bool {
 		}
 	}
 	return false
+}
+
+// crowdedTwins are random pipelines whose accesses overlap, with joins and without.
+func crowdedTwins(t *testing.T, rng *rand.Rand, lose bool) (joined, plain *dag.Graph) {
+	seed := rng.Uint64()
+	declare := func() *dag.Graph {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		const bytes = 24
+		b := dag.New("twin")
+		var buffers []dag.BufferID
+		for k := range 1 + rng.IntN(2) {
+			buffers = append(buffers, b.Device(fmt.Sprintf("b%d", k), dag.U8, bytes))
+		}
+		for i := range 8 + rng.IntN(24) {
+			var accesses []dag.Access
+			for range 1 + rng.IntN(2) {
+				lo, hi := int64(0), int64(bytes)
+				switch rng.IntN(3) {
+				case 0:
+					lo = rng.Int64N(bytes)
+					hi = lo + 1
+				case 1:
+					lo = rng.Int64N(bytes)
+					hi = lo + rng.Int64N(bytes-lo) + 1
+				}
+				r := dag.Range{Buffer: buffers[rng.IntN(len(buffers))], Lo: lo, Hi: hi}
+				accesses = append(accesses, []dag.Access{r.In(), r.In(), r.Out(), r.Out(), r.InOut()}[rng.IntN(5)])
+			}
+			id := b.Task(fmt.Sprintf("n%d", i), accesses...)
+			b.Cost(id, float64(1+rng.IntN(4)))
+			if id > 0 && rng.IntN(6) == 0 {
+				b.After(id, dag.NodeID(rng.IntN(int(id))))
+			}
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	plain = declare()
+	require.Empty(t, plain.Joins())
+	restore := crowd.Early(lose)
+	defer restore()
+	return declare(), plain
+}
+
+// A plan of a graph with joins enforces what that of the same graph without them does, with no wait too many.
+func TestJoinsMakeThePlansThatEdgesMake(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 8))
+	joins, waits := 0, 0
+	for range 400 {
+		joined, plain := crowdedTwins(t, rng, false)
+		joins += len(joined.Joins())
+		for _, strategy := range strategies {
+			o := Options{Strategy: strategy, Streams: 1 + rng.IntN(5), SingleUseEvents: rng.IntN(2) == 0}
+			if strategy == "cover" {
+				o.Streams = 0
+			}
+			p, err := New(t.Context(), joined, o)
+			require.NoError(t, err)
+			same, err := New(t.Context(), plain, o)
+			require.NoError(t, err)
+			if strategy == "serial" || strategy == "roundrobin" || strategy == "cover" || strategy == "heft" {
+				require.Equal(t, same.Streams, p.Streams, strategy)
+				require.Equal(t, same.Order, p.Order, strategy)
+			}
+			require.NoError(t, Verify(plain, p))
+			require.Zero(t, unenforced(closure(t, p, plain.Len(), -1), plain))
+			for k := range p.Stats.Waits {
+				require.NotZero(t, unenforced(closure(t, p, plain.Len(), k), plain), "%s: wait %d is not needed", strategy, k)
+			}
+			waits += p.Stats.Waits
+			explained, err := Explain(joined, p)
+			require.NoError(t, err)
+			for _, e := range explained {
+				require.NotEqual(t, NotEnforced, e.How)
+			}
+		}
+	}
+	require.Greater(t, joins, 1000)
+	t.Logf("%d joins, %d waits", joins, waits)
+}
+
+// The proof does not believe joins: a plan of a graph with one that lacks a node is refused, unless it is right all the same.
+func TestAJoinThatLacksANodeIsRefused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 21))
+	refused, harmless := 0, 0
+	for range 600 {
+		joined, plain := crowdedTwins(t, rng, true)
+		p, err := New(t.Context(), joined, Options{Strategy: []string{"list", "roundrobin"}[rng.IntN(2)], Streams: 4})
+		var v *Violation
+		switch {
+		case errors.As(err, &v):
+			require.ErrorIs(t, err, ErrHazard)
+			refused++
+		default:
+			require.NoError(t, err)
+			require.True(t, plainlyRight(&subject{g: plain, plan: p}), "a wrong plan passed")
+			harmless++
+		}
+	}
+	require.Greater(t, refused, 50)
+	require.Positive(t, harmless)
+	t.Logf("%d plans refused, %d right in spite of the fault", refused, harmless)
+}
+
+// What a plan of a graph with joins does not enforce is listed as for the same graph without them.
+func TestViolationsOfGraphsWithJoins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 55))
+	broken := 0
+	for range 300 {
+		joined, plain := crowdedTwins(t, rng, false)
+		p, err := New(t.Context(), plain, Options{Strategy: "roundrobin", Streams: 3, SingleUseEvents: true})
+		require.NoError(t, err)
+		if p.Stats.Waits == 0 {
+			continue
+		}
+		dropWait(p, rng.IntN(p.Stats.Waits))
+		require.ErrorIs(t, Verify(joined, p), ErrHazard)
+		found, err := Violations(joined, p, 0)
+		require.NoError(t, err)
+		want, err := Violations(plain, p, 0)
+		require.NoError(t, err)
+		require.False(t, found.Partial)
+		require.Len(t, found.Violations, found.Roots)
+		require.Equal(t, pairsOf(want), pairsOf(found))
+		broken++
+	}
+	require.Greater(t, broken, 100)
+}
+
+func pairsOf(u *Unenforced) (pairs [][2]dag.NodeID) {
+	for _, v := range u.Violations {
+		pairs = append(pairs, [2]dag.NodeID{v.Before, v.Node})
+	}
+	return pairs
+}
+
+// dropWait takes the k-th wait submitted out of a plan.
+func dropWait(p *Plan, k int) {
+	at := make([]int, len(p.Streams))
+	for place, stream := range p.Order {
+		op := at[stream]
+		at[stream]++
+		if p.Streams[stream].Ops[op].Kind != Wait {
+			continue
+		}
+		if k--; k < 0 {
+			p.Streams[stream].Ops = slices.Delete(slices.Clone(p.Streams[stream].Ops), op, op+1)
+			p.Order = slices.Delete(p.Order, place, place+1)
+			p.Stats.Waits--
+			return
+		}
+	}
 }
