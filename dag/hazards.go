@@ -2,6 +2,8 @@
 
 package dag
 
+import "github.com/dagrun/dagrun/internal/crowd"
+
 // The rule, for every byte on its own and in declaration order: a node that reads it depends on the last node that wrote it
 // (RAW); a node that writes it depends on all that read it since that write (WAR), and where nobody did, on the last node
 // that wrote it (WAW). Every other pair that conflicts on the byte is ordered through these: no edge can be left out without
@@ -22,7 +24,8 @@ type hazards struct {
 	log    edgeLog
 	last   []int32 // by node or join: 1 + the index in log of the latest edge from it
 	joins  joinLog
-	excess int64   // visits to writers and readers beyond what is usual for that many accesses
+	excess int64   // how many more last writers and readers accesses met than is usual
+	usual  int64   // for one access
 	node   int32   // being walked
 	first  int32   // index in log of its first edge
 	buffer int32   // the access being walked
@@ -114,6 +117,7 @@ func (h *hazards) survey(joined []bool) {
 		case b.cuts >= 0 && overlap[b.cuts]:
 			b.ledger = int32(len(h.ledgers))
 			h.ledgers = append(h.ledgers, newLedger(h.cuts[b.cuts]))
+			h.ledgers[b.ledger].left = crowd.Current().Start
 			if b.joined {
 				h.ledgers[b.ledger].join()
 			}
@@ -150,6 +154,8 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 	h.last = make([]int32, len(p.Nodes))
 	h.used = make([]bool, len(p.Nodes))
 	selfish = -1
+	most := p.mostEdges()
+	h.usual = crowd.Current().Usual
 	for i := range p.Nodes {
 		h.node, h.first = int32(i), h.log.len
 		accesses := p.Accesses(NodeID(i))
@@ -170,7 +176,7 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 				selfish = int32(from)
 			}
 		}
-		if h.log.len > mostEdges-h.joins.edges.len {
+		if h.log.len > most-h.joins.edges.len {
 			return selfish, h.tooManyEdges()
 		}
 	}
@@ -225,7 +231,7 @@ func (h *hazards) reads(a *Access) {
 	// a writer its edge says RAW already, which is stronger than the WAW that the write finds.
 	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
 	if c == nil {
-		h.inside.accesses++
+		h.inside.left += h.usual
 		// What reads and writes leaves one writer where there were many, so that these are not visited again.
 		if h.inside.joins != nil && a.Mode&Write == 0 {
 			h.readsJoined(lo, hi)
@@ -271,7 +277,7 @@ func (h *hazards) writes(a *Access) {
 		if asking {
 			h.writers(carries, covered, hi)
 		}
-		h.inside.accesses++
+		h.inside.left += h.usual
 		h.inside.writers.set(lo, hi, h.node)
 		if h.inside.joins != nil {
 			h.inside.joins.forget(lo, hi)
@@ -309,7 +315,9 @@ func (h *hazards) writers(q question, lo, hi int32) {
 		}
 		switch q {
 		case readsFrom:
-			h.visit(1)
+			if l.left--; l.left < 0 {
+				h.strain()
+			}
 			if r.writer == nobody {
 				h.unwrittenRead(l.bounds[first], l.bounds[end])
 			} else {
@@ -331,7 +339,9 @@ func (h *hazards) writers(q question, lo, hi int32) {
 
 // read is what a sweep calls.
 func (h *hazards) read(lo, hi, reader int32) {
-	h.visit(1)
+	if h.inside.left--; h.inside.left < 0 {
+		h.strain()
+	}
 	if reader != h.node {
 		first, end := h.inside.bytes(lo, hi)
 		h.edge(reader, WAR, first, end)

@@ -69,8 +69,9 @@ type ledger struct {
 	listed  [32]int32  // by depth: how many tree nodes have readers of their own
 	depths  uint32     // bit by depth: there are some
 
-	accesses, visits int64       // so far: of the buffer, and of writers and readers for their sake
-	joins            *blockJoins // nil while dependencies are edges from node to node
+	left    int64       // how many more last writers and readers its accesses may meet before that is unusual
+	crowded bool        // they met more at some time
+	joins   *blockJoins // nil while dependencies are edges from node to node
 }
 
 // treeNode is the head of its list of readers, shifted by one, with the bit below set if a child is not zero.
@@ -211,9 +212,12 @@ func (s *sweep) pushDown(i int32) {
 	}
 	height := bits.Len32(uint32(l.size)) - bits.Len32(uint32(i))
 	first := i<<height - l.size
-	head = s.visitor.copies(first, first+1<<height, head)
+	if l.joins != nil {
+		head = s.visitor.copies(first, first+1<<height, head)
+	}
 	left, right := l.tree[2*i].readers(), l.tree[2*i+1].readers()
 	for k := head; k != 0; k = s.lists.entries[k].next {
+		l.left--
 		left = s.lists.push(left, s.lists.entries[k].node)
 	}
 	l.setReaders(2*i, left)

@@ -34,24 +34,20 @@ type joinLog struct {
 	lose  int     // if above 0, the edge to be left out, counted from the next: a planted fault
 }
 
-// visit counts visits of an access. When there are too many, crowded buffers get joins from then on.
-func (h *hazards) visit(count int64) {
+// strain is called after an access met more last writers and readers than is usual. When that was too often, crowded buffers get joins
+// from then on.
+func (h *hazards) strain() {
 	l := h.inside
-	l.visits += count
-	if l.crowded() {
-		if h.excess += count; h.excess > crowd.Current().Excess && l.joins == nil {
-			for _, l := range h.ledgers {
-				if l.crowded() {
-					l.join()
-				}
+	l.crowded = true
+	h.excess -= l.left
+	l.left = 0
+	if h.excess > crowd.Current().Excess && l.joins == nil {
+		for _, l := range h.ledgers {
+			if l.crowded {
+				l.join()
 			}
 		}
 	}
-}
-
-func (l *ledger) crowded() bool {
-	limits := crowd.Current()
-	return l.visits > limits.Start+limits.Usual*l.accesses
 }
 
 // join makes further dependencies of the buffer go through joins.
@@ -109,8 +105,7 @@ func (h *hazards) copies(lo, hi, head int32) int32 {
 	for k := head; k != 0; k = entries[k].next {
 		count++
 	}
-	h.visit(count)
-	if h.inside.joins == nil || count <= crowd.Current().Pushed {
+	if count <= crowd.Current().Pushed {
 		return head
 	}
 	first, end := h.inside.bytes(lo, hi)

@@ -238,10 +238,8 @@ func TestCrowdedGraphsStaySmall(t *testing.T) {
 }
 
 func TestEdgeLimitNamesTheBuffer(t *testing.T) {
-	was := mostEdges
-	defer func() { mostEdges = was }()
-	mostEdges = 100
 	b := New("dense")
+	b.pipeline.MaxEdges = 100
 	b.Device("y", U8, 4)
 	x := b.Device("x", U8, 20)
 	for i := range int64(20) {
@@ -258,6 +256,7 @@ func TestEdgeLimitNamesTheBuffer(t *testing.T) {
 	require.Equal(t, EdgeLimitError{Buffer: x, Edges: 120, Accesses: 40, Node: 25}, EdgeLimitError{Buffer: limit.Buffer, Edges: limit.Edges, Accesses: limit.Accesses, Node: limit.Node, Pos: limit.Pos})
 
 	b = New("after")
+	b.pipeline.MaxEdges = 100
 	for i := range 20 {
 		id := b.Task(fmt.Sprintf("n%d", i))
 		for q := range id {

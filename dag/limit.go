@@ -5,12 +5,21 @@ package dag
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// mostEdges is how many edges a graph may have, those of joins included. Tests lower it.
-var mostEdges int32 = 1 << 25
+// MaxEdges is how many edges a graph may have, those of joins included, if its pipeline does not say.
+const MaxEdges = 1 << 25
+
+// mostEdges is how many edges the graph of a pipeline may have.
+func (p *Pipeline) mostEdges() int32 {
+	if p.MaxEdges <= 0 {
+		return MaxEdges
+	}
+	return int32(min(p.MaxEdges, math.MaxInt32-1))
+}
 
 // bytesPerEdge is the memory that an edge takes while a graph is made: the edge itself in the log and in the graph, and its entries of
 // the adjacency.
@@ -54,7 +63,7 @@ func (h *hazards) tooManyEdges() error {
 	}
 	e := &EdgeLimitError{Buffer: BufferID(most - 1), Edges: edges[most], Node: NodeID(h.node), Pos: p.Nodes[h.node].Pos}
 	e.problem = fmt.Sprintf("the first %s have more than %d dependencies, the limit, which takes %s of memory",
-		words.Count(h.node+1, "node", "nodes"), mostEdges, words.Bytes(int64(mostEdges)*bytesPerEdge))
+		words.Count(h.node+1, "node", "nodes"), p.mostEdges(), words.Bytes(int64(p.mostEdges())*bytesPerEdge))
 	if most == 0 {
 		e.problem += fmt.Sprintf("; %d of them are declared with after", e.Edges)
 		e.hint = "put one node after many, and others after that one"

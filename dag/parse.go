@@ -29,6 +29,7 @@ type Options struct {
 	Library Library    // the kernels that come with dagrun; nil: none
 	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
 	OpenModule func(m Module) (Library, error)
+	MaxEdges   int // becomes Pipeline.MaxEdges
 }
 
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
@@ -118,7 +119,7 @@ func (p *parser) parse(source []byte) *Graph {
 	if !p.admissible(root, 1) {
 		return nil
 	}
-	p.pipeline = &Pipeline{Dir: p.options.Dir, accessStart: []int32{0}}
+	p.pipeline = &Pipeline{Dir: p.options.Dir, MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
 	p.budget = MaxNodes
 	if !p.version(root) {
 		return nil

@@ -24,6 +24,8 @@ type Pipeline struct {
 	Modules []Module
 	Buffers []Buffer
 	Nodes   []Node
+	// MaxEdges is how many edges the graph may have before it is refused with an EdgeLimitError; 0 stands for the constant MaxEdges.
+	MaxEdges int
 
 	accesses    []Access // of all nodes, one after the other
 	accessStart []int32  // len(Nodes)+1

@@ -64,6 +64,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"timeout":    nothing,
 		"boxes":      nothing,
 		"memory-cap": nothing,
+		"max-edges":  nothing,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -14,12 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
 // flags holds the values of the shared flags.
 type flags struct {
 	params     []string
+	maxEdges   int
 	backend    string
 	streams    int
 	limited    bool // --streams was given
@@ -68,7 +71,9 @@ func (a *app) outputFlags(c *cobra.Command) {
 }
 
 func (a *app) paramFlags(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&a.values(c).params, "param", "p", nil, "set a pipeline parameter, `name=value`; can be repeated")
+	f, values := c.Flags(), a.values(c)
+	f.StringArrayVarP(&values.params, "param", "p", nil, "set a pipeline parameter, `name=value`; can be repeated")
+	f.IntVar(&values.maxEdges, "max-edges", dag.MaxEdges, "refuse a pipeline of more than `N` dependencies, before they fill the memory")
 }
 
 // planFlags takes "" as machine where the device is planned for.
@@ -156,6 +161,8 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	switch {
 	case has("streams") && (f.streams < 1 || f.streams > 1024):
 		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)
+	case has("max-edges") && (f.maxEdges < 1 || f.maxEdges >= math.MaxInt32):
+		return fmt.Errorf("--max-edges %d: want 1 to %d", f.maxEdges, math.MaxInt32-1)
 	case f.iterations < 0:
 		return fmt.Errorf("--iterations %d: want 0 or more", f.iterations)
 	case f.warmup < 0:
@@ -221,6 +228,7 @@ func (f *flags) planned(strategy string, streams int) []string {
 	for _, p := range f.params {
 		args = append(args, "-p", p)
 	}
+	add("--max-edges", strconv.Itoa(f.maxEdges), strconv.Itoa(dag.MaxEdges))
 	add("--backend", f.backend, "auto")
 	if f.plan != "" {
 		args = append(args, "--plan", f.plan)

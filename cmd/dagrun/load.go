@@ -70,7 +70,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := dag.Options{Name: shownName(name), Library: kernels.Library()}
+	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges}
 	if name != "-" {
 		options.Dir = filepath.Dir(name)
 	}

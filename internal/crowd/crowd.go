@@ -3,11 +3,11 @@
 // Package crowd holds the limits beyond which dependencies of a graph go through joins.
 package crowd
 
-// Limits says how much looking up is usual: every last writer and every reader that an access meets is a visit.
+// Limits says how many last writers and readers it is usual for the accesses of a buffer to meet.
 type Limits struct {
-	Usual  int64 // visits of an access, on average, in a buffer that gets no joins
-	Start  int64 // how many more all accesses of a buffer may take
-	Excess int64 // how many visits beyond these a pipeline may take before its crowded buffers get joins
+	Usual  int64 // by one access, on average
+	Start  int64 // how many more by all accesses of a buffer
+	Excess int64 // how many beyond these all accesses of a pipeline may meet before its crowded buffers get joins
 	Pushed int64 // how long a list of readers may be that is copied instead of joined
 
 	// Lose makes one of the nodes that a join stands for not lead to it: a fault planted by a test.
