@@ -73,6 +73,8 @@ type (
 	UserModule = source.Module
 	// OpenOptions are what [OpenModule] may need beyond the file itself.
 	OpenOptions = source.Options
+	// KernelInfo is what is known of one kernel of a user's file.
+	KernelInfo = source.Info
 	// Build says how CUDA C is compiled.
 	Build = launch.Build
 	// Definition is a macro that is defined before the first line.

@@ -1,4 +1,4 @@
-// dagrun kernels [NAME]: the library's kernels and how to call them.
+// dagrun kernels [NAME or FILE]: the library's kernels, or those of a file, and how to call them.
 
 package main
 
@@ -12,18 +12,27 @@ import (
 )
 
 func (a *app) kernelsCommand() *cobra.Command {
+	var own fileFlags
 	c := &cobra.Command{
-		Use:   "kernels [NAME]",
-		Short: "List the library's kernels, or describe one",
+		Use:   "kernels [NAME or FILE]",
+		Short: "List the library's kernels, describe one, or list those of a file",
 		Long: `List the kernels that come with dagrun with one line each; with a NAME, how that one is
-called: its arguments in order, what it reads and writes, and the element types it has.`,
+called: its arguments in order, what it reads and writes, and the element types it has.
+
+With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
+arguments, shared memory, registers where compiled code says them, and the lines to paste into a
+pipeline. CUDA C is compiled for that where a compiler is installed.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
+  dagrun kernels pipelines/add2.cu
   dagrun kernels --output json | jq -r .kernels[].name`,
 		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
 				return err
+			}
+			if len(args) == 1 && isModule(args[0]) {
+				return a.listFile(c.Context(), args[0], &own)
 			}
 			if len(args) == 1 {
 				return a.describeKernel(args[0])
@@ -33,6 +42,9 @@ called: its arguments in order, what it reads and writes, and the element types 
 		ValidArgsFunction: oneKernel,
 	}
 	a.outputFlags(c)
+	c.Flags().StringArrayVarP(&own.include, "include", "I", nil, "`folder` where headers of the FILE are")
+	c.Flags().StringArrayVarP(&own.define, "define", "D", nil, "macro that is defined before the FILE's first line, as `NAME=VALUE`")
+	c.Flags().StringVar(&own.compiler, "compiler", "", "`compiler` of the FILE: auto, nvrtc, nvcc or clang")
 	return c
 }
 

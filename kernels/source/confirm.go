@@ -8,6 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // Confirm implements [dag.Confirmer]. PTX shows what kernels do as soon as it is opened, and cubins never.
@@ -15,12 +16,18 @@ func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
 	if m.compilers == nil || m.module.Kind != launch.Source {
 		return "", nil
 	}
+	note, _, err = m.confirm(kernels)
+	return note, err
+}
+
+// confirm compiles kernels and takes over what their code shows. shown has those that were found, by their entries.
+func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[string]shape, err error) {
 	source := *m.module
 	var wanted []*kernel
 	for _, k := range kernels {
 		own, ok := k.(*kernel)
 		if !ok || own.owner != m {
-			return "", fmt.Errorf("%T is no kernel of %s", k, m.module.Name)
+			return "", nil, fmt.Errorf("%T is no kernel of %s", k, m.module.Name)
 		}
 		wanted = append(wanted, own)
 		if e := own.Expression(); e != "" {
@@ -30,14 +37,16 @@ func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
 	compiled, err := m.compilers.Compile(m.ctx, &source, Target{})
 	switch {
 	case errors.Is(err, ErrNoCompiler):
-		return err.Error(), nil
+		return err.Error(), nil, nil
 	case err != nil:
-		return "", err
+		return "", nil, err
 	}
-	entries, _, err := parsePTX(string(compiled.Code))
+	text, err := ptx.Parse(string(compiled.Code))
 	if err != nil {
-		return fmt.Sprintf("the PTX that %s made of %s cannot be read: %v", compiled.Compiler, m.module.Name, err), nil
+		return fmt.Sprintf("the PTX that %s made of %s cannot be read: %v", compiled.Compiler, m.module.Name, err), nil, nil
 	}
+	entries, _ := entriesOf(text)
+	shown = map[string]shape{}
 	for _, k := range wanted {
 		symbol := k.entry
 		if s := compiled.Symbols[k.entry]; s != "" {
@@ -46,10 +55,11 @@ func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
 		for i := range entries {
 			if e := &entries[i]; e.name == symbol && len(e.params) == len(k.params) {
 				k.confirm(e)
+				shown[k.entry] = shape{symbol, sharedBytes(text, symbol)}
 			}
 		}
 	}
-	return "", nil
+	return "", shown, nil
 }
 
 // confirm takes over what the code of the kernel shows.

@@ -19,6 +19,7 @@ const (
 	cudaEntry      = 0x10 // in a symbol's st_other: this is a kernel
 	infoSized      = 4    // a record of .nv.info with a size and that many bytes
 	paramInfo      = 0x17 // its attribute: one parameter of a kernel
+	registerInfo   = 0x2f // its attribute in .nv.info: a kernel's symbol, and its registers
 	fatbinMagic    = 0xba55ed50
 	fatbinPTX      = 1
 	fatbinELF      = 2
@@ -45,7 +46,17 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, nil, fmt.Errorf("a damaged cubin: %w", err)
 	}
-	for _, s := range symbols {
+	registers := map[int]int{}
+	if info := f.Section(".nv.info"); info != nil {
+		if data, err := info.Data(); err == nil {
+			eachRecord(data, f.ByteOrder, func(attribute byte, data []byte) {
+				if attribute == registerInfo && len(data) >= 8 {
+					registers[int(f.ByteOrder.Uint32(data))] = int(f.ByteOrder.Uint32(data[4:]))
+				}
+			})
+		}
+	}
+	for at, s := range symbols {
 		section := ""
 		if int(s.Section) < len(f.Sections) {
 			section = f.Sections[s.Section].Name
@@ -53,7 +64,7 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 		switch elf.ST_TYPE(s.Info) {
 		case elf.STT_FUNC:
 			if elf.ST_BIND(s.Info) == elf.STB_GLOBAL && s.Other&cudaEntry != 0 && strings.HasPrefix(section, ".text.") {
-				k := sourceKernel{name: s.Name}
+				k := sourceKernel{name: s.Name, registers: registers[at+1]} // the first symbol is left out
 				if info := f.Section(".nv.info." + s.Name); info != nil {
 					if data, err := info.Data(); err == nil {
 						k.params = cubinParams(data, f.ByteOrder)
@@ -72,9 +83,8 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 	return entries, globals, nil
 }
 
-// cubinParams reads the records of a kernel's .nv.info: a format byte, an attribute byte, then a size or a value of two bytes.
-func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
-	sizes := map[int]int32{}
+// eachRecord reads records of .nv.info: a format byte, an attribute byte, then a value of two bytes, or a size and so many bytes.
+func eachRecord(data []byte, order binary.ByteOrder, visit func(attribute byte, data []byte)) {
 	for len(data) >= 4 {
 		format, attribute, n := data[0], data[1], int(order.Uint16(data[2:]))
 		data = data[4:]
@@ -82,13 +92,21 @@ func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
 			continue
 		}
 		if n > len(data) {
-			break
+			return
 		}
-		if attribute == paramInfo && n >= 12 {
-			sizes[int(order.Uint16(data[4:]))] = int32(order.Uint32(data[8:]) >> 18)
-		}
+		visit(attribute, data[:n])
 		data = data[n:]
 	}
+}
+
+// cubinParams reads the sizes of a kernel's parameters.
+func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
+	sizes := map[int]int32{}
+	eachRecord(data, order, func(attribute byte, data []byte) {
+		if attribute == paramInfo && len(data) >= 12 {
+			sizes[int(order.Uint16(data[4:]))] = int32(order.Uint32(data[8:]) >> 18)
+		}
+	})
 	params := make([]dag.KernelParam, len(sizes))
 	for i := range params {
 		params[i].Size = sizes[i]

@@ -16,6 +16,12 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
+	entries, globals = entriesOf(m)
+	return entries, globals, nil
+}
+
+// entriesOf lists the entries of a parsed module, with what their code shows.
+func entriesOf(m *ptx.Module) (entries []sourceKernel, globals []string) {
 	reports := access.AnalyseAll(m)
 	for at, id := range m.Entries() {
 		f, report := &m.Functions[id], reports[at]
@@ -36,7 +42,7 @@ func parsePTX(text string) (entries []sourceKernel, globals []string, err error)
 		}
 		entries = append(entries, k)
 	}
-	return entries, access.WrittenGlobals(m, reports), nil
+	return entries, access.WrittenGlobals(m, reports)
 }
 
 // codeUse translates the analysis of an argument into the types of dag.

@@ -23,6 +23,7 @@ type sourceKernel struct {
 	err      error // why it cannot be launched
 
 	floatAtomics string // the place where its code adds floats atomically, if any
+	registers    int    // of a thread, where a cubin says it
 }
 
 // templateParam is a parameter of a template: a type, or a value.

@@ -1,0 +1,220 @@
+// dagrun kernels FILE: the kernels of a file of CUDA C or compiled code, and the lines that launch them.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// fileFlags say how the file is compiled.
+type fileFlags struct {
+	include, define []string
+	compiler        string
+}
+
+// isModule reports whether an argument is a file of kernels and no kernel of the library.
+func isModule(name string) bool {
+	return slices.Contains([]string{".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// fileKernel is a kernel of a file in JSON.
+type fileKernel struct {
+	Name      string           `json:"name"`
+	Signature string           `json:"signature"`
+	Place     string           `json:"place,omitempty"`
+	Template  []string         `json:"template,omitempty"`
+	Arguments []argumentAccess `json:"arguments"`
+	Atomics   string           `json:"float_atomics,omitempty"`
+	Shared    *int64           `json:"shared_bytes,omitempty"`
+	Registers int              `json:"registers,omitempty"`
+	Entry     string           `json:"entry,omitempty"`
+	Problem   string           `json:"problem,omitempty"`
+	Paste     string           `json:"paste,omitempty"`
+}
+
+func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
+	module := dag.Module{Name: moduleName(path), Path: path, Include: own.include, Compiler: own.compiler}
+	for _, d := range own.define {
+		name, value, _ := strings.Cut(d, "=")
+		module.Define = append(module.Define, dag.Definition{Name: name, Value: value})
+	}
+	library, err := a.moduleOpener(ctx, "")(module)
+	if err != nil {
+		return err
+	}
+	list, note, wrong := library.(*kernels.UserModule).List()
+	if wrong != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var documents []fileKernel
+	for i := range list {
+		documents = append(documents, newFileKernel(module.Name, &list[i]))
+	}
+	if a.flags.output == "json" {
+		document := struct {
+			Version int          `json:"version"`
+			Command string       `json:"command"`
+			File    string       `json:"file"`
+			Kernels []fileKernel `json:"kernels"`
+			Note    string       `json:"note,omitempty"`
+			Error   string       `json:"error,omitempty"`
+		}{jsonVersion, "kernels", path, documents, note, ""}
+		if wrong != nil {
+			document.Error = wrong.Error()
+		}
+		if err := a.answer(document); err != nil {
+			return err
+		}
+	} else {
+		a.printFile(path, &module, documents, note)
+	}
+	if wrong != nil {
+		return withStatus(statusWrong, wrong)
+	}
+	return nil
+}
+
+var notName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// moduleName is a name for the module of a file.
+func moduleName(path string) string {
+	base := filepath.Base(path)
+	name := strings.Trim(notName.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "m" + name
+	}
+	return name
+}
+
+func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
+	d := fileKernel{Name: k.Name, Signature: k.Signature, Place: k.Place, Template: k.Template, Arguments: []argumentAccess{}, Atomics: k.FloatAtomics,
+		Registers: k.Registers, Entry: k.Entry, Problem: k.Problem}
+	if k.Shared >= 0 {
+		d.Shared = &k.Shared
+	}
+	for i := range k.Params {
+		p := &k.Params[i]
+		arg := argumentAccess{Name: p.Name, Why: p.Code.Why}
+		if arg.Name == "" {
+			arg.Name = fmt.Sprint(i + 1)
+		}
+		switch {
+		case p.Code.Decided && p.Code.Mode != 0:
+			arg.Mode, arg.Access = p.Code.Mode.String(), dag.Proved.String()
+		case p.Code.Decided && (p.Buffer || p.Size == 8):
+			arg.Mode, arg.Access = "none", dag.Proved.String()
+		case p.Buffer && p.Mode != 0:
+			arg.Mode, arg.Access = p.Mode.String(), dag.Declared.String()
+		default:
+			continue // a number, or unknown
+		}
+		d.Arguments = append(d.Arguments, arg)
+	}
+	if k.Problem == "" {
+		d.Paste = pasted(module, k)
+	}
+	return d
+}
+
+// pasted is the line that launches a kernel. What must be filled in is the parameter's name.
+func pasted(module string, k *kernels.KernelInfo) string {
+	name := module + "." + k.Name
+	if strings.ContainsAny(name, "(,<") {
+		name = fmt.Sprintf("%q", name)
+	}
+	template := ""
+	if k.Template != nil {
+		template = ", template: [" + strings.Join(k.Template, ", ") + "]"
+	}
+	var args []string
+	named := true
+	for i := range k.Params {
+		named = named && k.Params[i].Name != ""
+	}
+	for i := range k.Params {
+		p := &k.Params[i]
+		value := p.Name
+		if value == "" {
+			value = fmt.Sprintf("arg%d", i+1)
+		}
+		// Whether all of an output is written, so that it is {out: ...}, only its author knows.
+		if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
+			value = fmt.Sprintf("{in: %s}", value)
+		}
+		if named {
+			value = p.Name + ": " + value
+		}
+		args = append(args, value)
+	}
+	open, end := "{", "}"
+	if !named || len(args) == 0 {
+		open, end = "[", "]"
+	}
+	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [BLOCK]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end)
+}
+
+func (a *app) printFile(path string, m *dag.Module, list []fileKernel, note string) {
+	_ = a.stdout.printf("%s: %s\n", a.paint(a.stdout, bold, path), counted(len(list), "kernel"))
+	if note != "" {
+		_ = a.stdout.printf("not compiled, so what the code does is not known: %s\n", note)
+	}
+	for _, k := range list {
+		place := ""
+		if k.Place != "" {
+			place = "  (" + k.Place + ")"
+		}
+		_ = a.stdout.printf("\n%s%s\n", a.paint(a.stdout, bold, k.Signature), place)
+		if k.Problem != "" {
+			_ = a.stdout.printf("  %s %s\n", a.paint(a.stdout, red, "cannot be launched:"), k.Problem)
+			continue
+		}
+		var parts []string
+		for _, arg := range k.Arguments {
+			text := fmt.Sprintf("%s %s (%s)", arg.Name, arg.Mode, arg.Access)
+			if arg.Why != "" {
+				text = fmt.Sprintf("%s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, arg.Why)
+			}
+			parts = append(parts, text)
+		}
+		if len(parts) > 0 {
+			_ = a.stdout.printf("  access   %s\n", strings.Join(parts, ", "))
+		}
+		if k.Atomics != "" {
+			_ = a.stdout.printf("  adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Atomics)
+		}
+		var takes []string
+		if k.Shared != nil {
+			takes = append(takes, fmt.Sprintf("%d bytes of static shared memory", *k.Shared))
+		}
+		if k.Registers > 0 {
+			takes = append(takes, fmt.Sprintf("%d registers", k.Registers))
+		}
+		if len(takes) > 0 {
+			_ = a.stdout.printf("  takes    %s\n", strings.Join(takes, ", "))
+		}
+		_ = a.stdout.printf("  paste    %s\n", k.Paste)
+	}
+	build := ""
+	if len(m.Include) > 0 {
+		build += ", include: [" + strings.Join(m.Include, ", ") + "]"
+	}
+	if len(m.Define) > 0 {
+		var all []string
+		for _, d := range m.Define {
+			all = append(all, d.Name+": "+d.Value)
+		}
+		build += ", define: {" + strings.Join(all, ", ") + "}"
+	}
+	if m.Compiler != "" {
+		build += ", compiler: " + m.Compiler
+	}
+	_ = a.stdout.printf("\nmodules:\n  %s: {source: %s%s}\n", m.Name, filepath.ToSlash(path), build)
+}

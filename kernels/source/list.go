@@ -1,0 +1,154 @@
+// Everything that can be said of a file's kernels: for people who are about to use them.
+
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// Info is what is known of one kernel of a file.
+type Info struct {
+	Name      string // as a pipeline calls it, without the module's name and a template's arguments
+	Signature string // as its author declares it
+	Place     string // file and line; "" for compiled code
+	Template  []string
+	Params    []dag.KernelParam
+	Entry     string // its symbol; "" for a template, or where the file is not compiled
+
+	FloatAtomics string // where it adds floats atomically
+	Shared       int64  // static bytes of a block; -1: not known
+	Registers    int    // of a thread; 0: not known, as for everything but cubins
+	Problem      string // why it cannot be launched
+}
+
+// List describes the kernels of the file in its order. CUDA C is compiled where the module was opened with compilers: note says why
+// it was not, and an error what is wrong with it; the list is right all the same, but does not say what code shows.
+func (m *Module) List() (list []Info, note string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var plain []dag.LaunchKernel
+	at := map[string]int{}
+	for i := range m.found {
+		found := &m.found[i]
+		info := Info{Name: m.callName(found), Signature: found.display(), Shared: -1, Registers: found.registers}
+		if found.compiled == nil {
+			info.Place = fmt.Sprintf("%s:%d", found.file, found.line)
+		} else {
+			info.Entry, info.Params = found.symbol, found.params
+		}
+		for _, p := range found.template {
+			name := p.name
+			if name == "" {
+				name = p.kind
+			}
+			info.Template = append(info.Template, name)
+		}
+		if found.template == nil {
+			k, err := m.find(info.Name)
+			if err != nil {
+				info.Problem = strings.TrimPrefix(err.Error(), m.module.Path+": ")
+			} else {
+				at[k.entry] = len(list)
+				info.Params = k.params
+				plain = append(plain, k)
+			}
+		} else if params, err := found.parameters(nil, m.types); err == nil {
+			info.Params = params
+		}
+		list = append(list, info)
+	}
+	if m.module.Kind == launch.Source && m.compilers != nil {
+		var shown map[string]shape
+		note, shown, err = m.confirm(plain)
+		for entry, s := range shown {
+			info := &list[at[entry]]
+			info.Entry, info.Shared = s.symbol, s.shared
+		}
+	}
+	if m.module.Kind == launch.PTX {
+		if text, err := ptx.Parse(string(m.module.Code)); err == nil {
+			for i := range list {
+				list[i].Shared = sharedBytes(text, list[i].Entry)
+			}
+		}
+	}
+	for i := range list {
+		if k := m.known[list[i].Name]; k != nil {
+			list[i].Params, list[i].FloatAtomics = k.params, k.floatAtomics
+		}
+	}
+	return list, note, err
+}
+
+// shape is what a launch of a kernel takes of a multiprocessor.
+type shape struct {
+	symbol string
+	shared int64
+}
+
+// callName is the shortest name that finds a kernel.
+func (m *Module) callName(k *sourceKernel) string {
+	if k.compiled != nil {
+		if same := m.count(k.compiled.full()); same < 2 {
+			return k.compiled.full()
+		}
+		return k.symbol
+	}
+	if m.count(k.name) < 2 || k.template != nil {
+		return k.name
+	}
+	return k.signature()
+}
+
+// count is how many kernels have a name.
+func (m *Module) count(name string) int {
+	n := 0
+	for i := range m.found {
+		if k := &m.found[i]; k.name == name && k.compiled == nil || k.compiled != nil && k.compiled.full() == name {
+			n++
+		}
+	}
+	return n
+}
+
+// display is the kernel's declaration with the names of its parameters.
+func (k *sourceKernel) display() string {
+	if k.compiled != nil {
+		return k.compiled.signature()
+	}
+	var params []string
+	for _, raw := range k.raw {
+		params = append(params, textOf(raw))
+	}
+	text := k.name + "(" + strings.Join(params, ", ") + ")"
+	if k.template != nil {
+		return "template " + k.templateText() + " " + text
+	}
+	return text
+}
+
+// sharedBytes is the static shared memory of an entry: its own variables, and those of the module.
+func sharedBytes(m *ptx.Module, entry string) int64 {
+	for _, id := range m.Entries() {
+		if m.Functions[id].Name != entry {
+			continue
+		}
+		total := int64(0)
+		for i := range m.Variables {
+			v := &m.Variables[i]
+			if v.Space == ptx.Shared && (v.Owner == id || v.Owner == ptx.NoFunction) {
+				if align := int64(v.Align); align > 1 {
+					total = (total + align - 1) / align * align
+				}
+				total += v.Size
+			}
+		}
+		return total
+	}
+	return -1
+}
