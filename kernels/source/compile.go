@@ -304,7 +304,7 @@ func (j *job) clang(ctx context.Context) (*Compiled, error) {
 	}
 	name := "clang " + c.Version()
 	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(j.main.text), namesTable(j.module.Build.Names)...),
-		Capability: j.target.Capability, DefaultDevice: true}
+		Capability: j.target.Capability}
 	source.Options = append(j.definitions(), "-ferror-limit=200")
 	for _, option := range j.module.Build.Options {
 		source.Options = append(source.Options, clangOptions(option)...)

@@ -220,7 +220,7 @@ func (p *preprocessor) include(at token, d []token) {
 	default:
 		return // a macro makes the name
 	}
-	if hostHeaders[name] {
+	if isHostHeader(name) {
 		return
 	}
 	from := p.open[len(p.open)-1]

@@ -18,6 +18,8 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "math.h", Code: []byte(mathConstants)},
 	{Name: "cmath", Code: []byte(mathConstants + mathInStd)},
 	{Name: "assert.h", Code: []byte("#pragma once\n")},
+	{Name: "cufft.h", Code: []byte(transformTypes)},
+	{Name: "cufftXt.h", Code: []byte(transformTypes)},
 	{Name: "cassert", Code: []byte("#pragma once\n")},
 }
 
@@ -106,6 +108,13 @@ const mathConstants = `#pragma once
 #ifndef NAN
 #define NAN __int_as_float(0x7fffffff)
 #endif
+`
+
+const transformTypes = `#pragma once
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef float2 cufftComplex;
+typedef double2 cufftDoubleComplex;
 `
 
 const mathInStd = `namespace std {

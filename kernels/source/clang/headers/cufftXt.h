@@ -1,0 +1,2 @@
+// The types of cuFFT.
+#include <cufft.h>
