@@ -41,7 +41,7 @@ var racy = map[string][]flagged{
 }
 
 // needCompiler are the pipelines with CUDA C of their own.
-var needCompiler = []string{"custom"}
+var needCompiler = []string{"custom", "smooth"}
 
 // haveCompiler says whether the CPU device can run CUDA C here. Where the kernels' own compiler must be, it can.
 func haveCompiler() bool {

@@ -510,7 +510,7 @@ func TestSource(t *testing.T) {
 	again, err := p.Load(context.Background(), 0, source)
 	require.NoError(t, err, "from the cache")
 	require.NoError(t, again.Close())
-	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "bad", Path: "bad.cu", Kind: kernels.Source, Code: []byte("int x;\nint y = nonsense;\n")})
+	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "bad", Path: "bad.cu", Kind: kernels.Source, Code: []byte("int x;\n__device__ int y = nonsense;\n")})
 	t.Log(err)
 	require.ErrorContains(t, err, "bad.cu(2)")
 	half := &kernels.Module{Name: "half", Path: "half.cu", Kind: kernels.Source,
