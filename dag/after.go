@@ -1,4 +1,4 @@
-// Patterns in after: lists: "spin.*" stands for every node whose name fits. Knows names only; cycles are found by the graph.
+// Patterns in after: lists, such as "spin.*", and the nodes whose names match them.
 
 package dag
 

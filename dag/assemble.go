@@ -1,4 +1,4 @@
-// From a pipeline to its graph: edges into adjacency both ways. Decides nothing about which edges there are.
+// From a pipeline to its graph: builds the adjacency, in both directions, from the derived edges.
 
 package dag
 

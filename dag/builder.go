@@ -1,4 +1,4 @@
-// The builder: a pipeline made by Go calls. Collects errors; Graph returns them all. Parses no files.
+// The builder: a pipeline declared by Go calls. It collects errors, and Graph returns all of them.
 
 package dag
 
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Builder declares a pipeline by Go calls. The zero Builder is not usable: call New. Buffers and nodes are named by the ids
-// that their declarations return. A call that is wrong still returns an id, so that the calls after it can be checked too;
-// what was wrong comes out of Graph. A Builder is for one goroutine.
+// Builder declares a pipeline by Go calls; New makes one. Declarations return ids, by which later calls refer to buffers and nodes. A
+// call with wrong arguments returns an id too, so that the calls after it can be checked; Graph returns all errors. A Builder must not
+// be used by several goroutines at once.
 type Builder struct {
 	pipeline Pipeline
 	library  Library
@@ -42,8 +42,8 @@ func New(name string) *Builder {
 	return &Builder{pipeline: Pipeline{Name: name, accessStart: []int32{0}}}
 }
 
-// Grow makes room for that many more declarations, which spares a large pipeline from being moved while it grows. It makes room for at
-// most MaxNodes of each.
+// Grow allocates memory for that many more declarations, at most MaxNodes of each, so that a large pipeline is not copied while it
+// grows.
 func (b *Builder) Grow(nodes, buffers, accesses int) {
 	p := &b.pipeline
 	if nodes < 0 || buffers < 0 || accesses < 0 {
@@ -97,8 +97,8 @@ func (b *Builder) Buffer(buffer Buffer) BufferID {
 	return BufferID(len(b.pipeline.Buffers) - 1)
 }
 
-// BufferAt returns the declared buffer for changes of what has no call of its own. The pointer holds until the next
-// declaration; its size must not change.
+// BufferAt returns a declared buffer, to set fields that no method sets. The pointer is valid until the next declaration. The
+// buffer's size must not change.
 func (b *Builder) BufferAt(buffer BufferID) *Buffer {
 	if buffer < 0 || int(buffer) >= len(b.pipeline.Buffers) {
 		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("there is no buffer with id %d", buffer), "")
@@ -208,7 +208,7 @@ func (b *Builder) Node(node Node, accesses ...Access) NodeID {
 	return b.pipeline.add(node, accesses)
 }
 
-// At returns the declared node for changes of what has no call of its own. The pointer holds until the next declaration.
+// At returns a declared node, to set fields that no method sets. The pointer is valid until the next declaration.
 func (b *Builder) At(node NodeID) *Node {
 	if node < 0 || int(node) >= len(b.pipeline.Nodes) {
 		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("there is no node with id %d", node), "")

@@ -1,4 +1,4 @@
-// The builder's kernels: arguments and options as Go values. Finds and checks nothing itself; resolve.go does.
+// Kernels declared by Go calls: their arguments and options. resolve.go finds the kernel and checks the launch.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Cycles: which nodes wait for each other, in one canonical form. Only runs once a cycle is known to exist.
+// Cycles: which nodes depend on each other, reported in one canonical form.
 
 package dag
 

@@ -1,4 +1,4 @@
-// What makes a declaration valid wherever it comes from: names, sizes, ranges, copies. YAML and Go calls both ask here.
+// Checks of single declarations: names, sizes, copies. Files and Go calls use the same ones.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Diagnostics: mistakes and warnings as values, and how people see them. Finds none itself.
+// Diagnostics: errors and warnings with their places, and how they are printed.
 
 package dag
 
@@ -20,12 +20,12 @@ const (
 	MaxWarnings    = 1000
 )
 
-// Severity says how bad a diagnostic is.
+// Severity tells errors from warnings.
 type Severity uint8
 
 const (
 	SeverityError   Severity = iota // there is no graph
-	SeverityWarning                 // legal, but hardly meant
+	SeverityWarning                 // legal, but probably a mistake
 )
 
 var severityNames = []string{"error", "warning"}

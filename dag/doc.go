@@ -4,7 +4,7 @@
 // set or compute on byte ranges of them. A [Graph] adds what follows from it: every node's accesses and one edge for each
 // pair of nodes that must not be reordered, each with the reason why it is there.
 //
-// Order of declaration is order of the program: on every byte, a node that reads it comes after the node that last wrote it
+// Declaration order is program order: for every byte, a node that reads it comes after the node that last wrote it
 // (RAW), and a node that writes it after all that read it since (WAR) or, where none did, after the one that last wrote it
 // (WAW). Reads never order reads. After adds dependencies on top. All other pairs that conflict are ordered through these.
 //

@@ -1,4 +1,4 @@
-// Element types: names, sizes. Never converts values.
+// Element types: their names and sizes.
 
 package dag
 

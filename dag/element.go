@@ -1,4 +1,4 @@
-// Elements: a value as the bits of its type and back, the 16-bit floats among them. The one home of these conversions.
+// Conversions between numbers and the bits of an element, f16 and bf16 included.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Repetition: the variables of a foreach, their values, and the limit on what comes out. Knows nothing of what is repeated.
+// foreach: its variables, their values, and the limit on how much it may repeat.
 
 package dag
 
@@ -37,15 +37,15 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 		return
 	}
 	for k := 0; k+1 < len(n.Content); k += 2 {
-		if !p.freshVariable(n, k) {
+		if !p.usableVariable(n, k) {
 			return
 		}
 	}
 	// Outside of another foreach the count is complete. Mistakes in ranges are reported by the run itself.
 	if len(p.loops) == 0 {
-		p.muted = true
+		p.counting = true
 		total := p.repetitions(n, rest, size)
-		p.muted = false
+		p.counting = false
 		if total > p.budget {
 			p.mistake(position(n), "", "foreach makes more than %d nodes or buffers, the limit of a file", int64(MaxNodes))
 			return
@@ -55,9 +55,9 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 	p.variable(n, 0, body)
 }
 
-func (p *parser) freshVariable(n *yaml.Node, k int) bool {
+func (p *parser) usableVariable(n *yaml.Node, k int) bool {
 	key := n.Content[k]
-	if !p.isKey(key) || !p.freshName(key, key.Value, "variable") {
+	if !p.isKey(key) || !p.usableName(key, key.Value, "variable") {
 		return false
 	}
 	if _, ok := p.buffers[key.Value]; ok {
@@ -155,7 +155,7 @@ func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
 func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
 	var f [3]field
 	p.fields(n, &rangeKeys, f[:])
-	strange := p.strange
+	unknownKeys := p.unknownKeys
 	bounds, ok := [3]int64{0, 0, 1}, true
 	for k := range f {
 		if f[k].value == nil {
@@ -166,7 +166,7 @@ func (p *parser) valueRange(n *yaml.Node) (sequence, bool) {
 	}
 	from, to, step := bounds[0], bounds[1], bounds[2]
 	switch {
-	case f[1].value == nil && strange:
+	case f[1].value == nil && unknownKeys:
 		return sequence{}, false
 	case f[1].value == nil:
 		p.mistake(position(n), "to is the end of the range, which is not included", "the range of a foreach has no to")

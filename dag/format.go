@@ -1,5 +1,4 @@
-// The canonical form of a pipeline file. Works on the source: comments, expressions and repetitions stay; only order, spacing and
-// quotes change. Evaluates nothing.
+// The canonical form of a pipeline file. It keeps comments, expressions and repetitions; only order, spacing and quotes change.
 
 package dag
 

@@ -1,4 +1,4 @@
-// The graph: a pipeline with its accesses and the dependencies that follow from them. Immutable once built.
+// The graph: a pipeline with its dependencies. It does not change once it is built.
 
 package dag
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Why says what made an edge. The strongest reason of a pair is kept, in this order.
+// Why is the reason for an edge. If a pair of nodes has several, the first in this order is kept.
 type Why uint8
 
 const (

@@ -1,4 +1,4 @@
-// Identity: one hash of what makes a plan correct, one of what makes it fast, and the first thing in which two graphs differ.
+// Hashes of a graph: one of what makes a plan correct, one of what makes it fast. Also the first difference between two graphs.
 
 package dag
 

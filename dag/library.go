@@ -1,4 +1,4 @@
-// What dag/ must know of a kernel. kernels/ implements it; nothing here knows a device.
+// The interface between dag and the packages that implement kernels.
 
 package dag
 
@@ -77,7 +77,7 @@ type CodeUse struct {
 	Why     string // why it is not decided, where the code was looked at
 }
 
-// Evidence says on what ground a launch is taken to use an argument as its Mode says.
+// Evidence tells how it is known that a launch uses an argument as its Mode says.
 type Evidence uint8
 
 const (
@@ -129,9 +129,9 @@ type LaunchInfo struct {
 	Block   [3]uint32
 	Shared  uint32
 	Work    Work
-	// HasHint is false where Grid and Block are the user's to give.
+	// HasHint is false if the user must give Grid and Block.
 	HasHint bool
-	// Fixed is true where the kernel computes rightly with this Grid, Block and Shared alone.
+	// Fixed is true if the kernel is only correct with this Grid, Block and Shared.
 	Fixed bool
 }
 

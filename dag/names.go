@@ -1,4 +1,4 @@
-// The index of names: finds the id of a name and the first of two equal ones. Stores ids only; the names stay where they are.
+// The index of names: finds the id of a name, and the first of two equal names.
 
 package dag
 

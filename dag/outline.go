@@ -1,4 +1,4 @@
-// The outline of a graph: as much of it as a saved plan can hold, by name. Compares; reads and writes no files.
+// The outline of a graph: what a saved plan holds of it, by name, so that the two can be compared.
 
 package dag
 

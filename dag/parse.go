@@ -1,4 +1,4 @@
-// Reading a pipeline file: options, the order of its parts, and the walk over mappings. Each part has a file of its own.
+// Reading a pipeline file: options, the order of its parts, and the keys of mappings. Each part has a file of its own.
 
 package dag
 
@@ -81,21 +81,21 @@ type parser struct {
 	patterns afterPatterns
 	budget   int64 // repetitions that are still allowed
 	cache    map[string]*parsedText
-	// poisoned is set when a value was asked for that is unknown because of a mistake reported already: what follows from it is
-	// no mistake of its own.
-	poisoned bool
-	// strange is set where the last mapping that was read has keys of unknown meaning: that others are missing may come of it.
-	strange   bool
-	suggested int             // how often near was asked
-	inParams  bool            // the number that is read is a param
-	aliases   map[string]bool // reported
-	muted     bool            // counting repetitions: mistakes are met again and reported then
-	idle      bool            // in a foreach that repeats nothing: see idleBody
-	idled     map[*yaml.Node]struct{}
-	passed    bool // the values of something that is not there were passed over
+	// usesUnknown is set when an expression uses a value that is unknown because of a mistake that has been reported. What follows
+	// from that value is not reported again.
+	usesUnknown bool
+	// unknownKeys is set if the mapping that was read last has unknown keys. Missing keys may then be misspelt ones.
+	unknownKeys bool
+	suggested   int             // calls of near
+	inParams    bool            // the number that is read is a param
+	aliases     map[string]bool // reported
+	counting    bool            // while repetitions are counted; mistakes are reported when they are read again
+	idle        bool            // in a foreach that repeats nothing: see idleBody
+	idled       map[*yaml.Node]struct{}
+	passed      bool // values of something that does not exist were skipped
 }
 
-// broken is the id of a buffer, node or module that has a mistake: its name is known, nothing else.
+// broken is the id of a buffer, node or module with a mistake. Nothing but its name is known.
 const broken = -1
 
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync"}}
@@ -128,13 +128,13 @@ func (p *parser) parse(source []byte) *Graph {
 	if !p.fields(root, &fileKeys, f[:]) {
 		return nil
 	}
-	strange := p.strange
+	unknownKeys := p.unknownKeys
 	p.name(f[1])
 	p.readParams(f[2])
 	p.readModules(f[3])
 	p.readBuffers(f[4])
 	p.sync(f[6])
-	if f[5].value == nil && !strange {
+	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
 	} else if f[5].value != nil {
 		p.readNodes(f[5])
@@ -220,7 +220,7 @@ func (p *parser) sync(f field) {
 
 // mistake reports an error at a place, unless one is known there.
 func (p *parser) mistake(pos Pos, hint, format string, args ...any) {
-	if !p.muted && p.mistakes.wants(pos) {
+	if !p.counting && p.mistakes.wants(pos) {
 		p.mistakes.add(p.diagnostic(pos, SeverityError, hint, format, args...))
 	}
 }
@@ -284,12 +284,12 @@ func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 		p.wrongKind(n, set.what, "a mapping")
 		return false
 	}
-	p.strange = false
+	p.unknownKeys = false
 	misspelt := false
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key, value := n.Content[k], n.Content[k+1]
 		if !p.isKey(key) {
-			p.strange = true
+			p.unknownKeys = true
 			continue
 		}
 		at := set.find(key.Value)
@@ -328,13 +328,13 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 			continue
 		}
 		if tried++; tried > most {
-			p.strange = true
+			p.unknownKeys = true
 			return
 		}
 		if at := set.find(words.Suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
 			out[at] = field{key, n.Content[k+1]}
 		} else {
-			p.strange = true
+			p.unknownKeys = true
 		}
 	}
 }

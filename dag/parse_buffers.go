@@ -1,4 +1,4 @@
-// Buffers of a pipeline file: place, type, shape, first contents, what is saved and what is expected. Reads no data.
+// Buffers of a pipeline file: place, type, shape, initial contents, save and expect. Data files are not read here.
 
 package dag
 
@@ -61,8 +61,8 @@ func (p *parser) bufferEntries(n *yaml.Node) {
 			}
 			continue
 		}
-		strange := p.strange
-		body := func() { p.buffer(key, value, &f, strange) }
+		unknownKeys := p.unknownKeys
+		body := func() { p.buffer(key, value, &f, unknownKeys) }
 		size, rest := func() int64 { return 1 }, &yaml.Node{}
 		if group := f[bufferBuffers]; group.value != nil {
 			if f[bufferForeach].value == nil {
@@ -110,10 +110,10 @@ func (p *parser) countEntries(n *yaml.Node) int64 {
 	return total
 }
 
-// buffer reads one buffer in the present repetition. Strange: see parser.strange.
-func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange bool) {
+// buffer reads one buffer in the present repetition. unknownKeys: see parser.unknownKeys.
+func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknownKeys bool) {
 	if p.idle {
-		p.complete(value, f, strange, key.Value)
+		p.complete(value, f, unknownKeys, key.Value)
 		return
 	}
 	name, ok := p.expanded(key, "name")
@@ -126,7 +126,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, strange
 	}
 	p.buffers[name] = broken
 	ok = p.where(value, &b, f)
-	if !p.size(value, &b, f, strange) {
+	if !p.size(value, &b, f, unknownKeys) {
 		return
 	}
 	if f[bufferInit].value != nil {
@@ -213,22 +213,22 @@ func (p *parser) where(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bo
 }
 
 // complete reports whether a buffer has the keys that all need.
-func (p *parser) complete(value *yaml.Node, f *[bufferKeyCount]field, strange bool, name string) bool {
+func (p *parser) complete(value *yaml.Node, f *[bufferKeyCount]field, unknownKeys bool, name string) bool {
 	var missing []string
 	for _, k := range []int{bufferPlace, bufferDType, bufferShape} {
 		if f[k].value == nil {
 			missing = append(missing, bufferKeys.keys[k])
 		}
 	}
-	if len(missing) > 0 && !strange {
+	if len(missing) > 0 && !unknownKeys {
 		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(name), strings.Join(missing, ", no "))
 	}
 	return len(missing) == 0
 }
 
 // size reads dtype and shape and computes the bytes.
-func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, strange bool) bool {
-	ok := p.complete(value, f, strange, b.Name)
+func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, unknownKeys bool) bool {
+	ok := p.complete(value, f, unknownKeys, b.Name)
 	if f[bufferDType].value != nil {
 		b.DType = p.dtype(f[bufferDType].value)
 		ok = ok && b.DType != InvalidDType
@@ -393,7 +393,7 @@ func (p *parser) exactlyOne(n *yaml.Node, what string, f []field) int {
 			return -1
 		}
 	}
-	if given < 0 && !p.strange {
+	if given < 0 && !p.unknownKeys {
 		p.mistake(position(n), "", "%s is incomplete", what)
 	}
 	return given
@@ -459,9 +459,9 @@ func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, b
 			}
 		}
 	}
-	p.poisoned = false
+	p.usesUnknown = false
 	bound, err := e.Bind(elementScope{p}, "i")
-	if p.poisoned {
+	if p.usesUnknown {
 		return nil, false
 	}
 	var f *expr.Function

@@ -1,4 +1,4 @@
-// Kernel and map nodes of a pipeline file: their arguments as written. What the kernel makes of them is decided in resolve.go.
+// Kernel and map nodes of a pipeline file: their arguments as written. resolve.go finds the kernel and checks them.
 
 package dag
 
@@ -207,7 +207,7 @@ func (p *parser) meansBuffer(s string) bool {
 
 // unknownArgument reports a name that is neither a buffer nor a number.
 func (p *parser) unknownArgument(n *yaml.Node, name string) {
-	if p.muted || !p.mistakes.wants(position(n)) {
+	if p.counting || !p.mistakes.wants(position(n)) {
 		return
 	}
 	hint := ""
@@ -254,15 +254,15 @@ func (p *parser) mapNode(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	if !m.with(f[nodeWith].value) {
 		return nil, false
 	}
-	p.poisoned = false
+	p.usesUnknown = false
 	spec, err := mapLaunch(s, lengthScope{p}, m.lookup)
 	if err != nil && !m.unknown {
 		p.exprMistakeAt(n, err, "")
 	}
-	if err == nil && !p.poisoned {
+	if err == nil && !p.usesUnknown {
 		ok = m.allUsed()
 	}
-	if spec == nil || err != nil || !ok || p.poisoned {
+	if spec == nil || err != nil || !ok || p.usesUnknown {
 		return nil, false
 	}
 	places := make([]*yaml.Node, len(spec.Args))
@@ -345,9 +345,9 @@ func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
 		r, ok := p.whole(id)
 		return m.ok(argSpec{IsBuffer: true, Range: r}, ok)
 	}
-	poisoned := p.poisoned
+	usesUnknown := p.usesUnknown
 	if v, known := p.Variable(name); known {
-		ok := p.poisoned == poisoned
+		ok := p.usesUnknown == usesUnknown
 		return m.ok(argSpec{Value: v}, ok)
 	}
 	hint := ""

@@ -1,4 +1,4 @@
-// Nodes of a pipeline file: copies, fills and what every node may say. Kernels and maps are in parse_launch.go.
+// Nodes of a pipeline file: copies, fills, and the keys that every node may have. Kernels and maps are in parse_launch.go.
 
 package dag
 
@@ -188,7 +188,7 @@ func (p *parser) pairOf(n *yaml.Node, set *keySet, c *[2]field, hint string) boo
 	}
 	for k := range c {
 		if c[k].value == nil {
-			if !p.strange {
+			if !p.unknownKeys {
 				p.mistake(position(n), hint, "%s has no %s", set.what, set.keys[k])
 			}
 			return false

@@ -1,4 +1,4 @@
-// Params and modules of a pipeline file, and what -p puts in the place of defaults.
+// Params and modules of a pipeline file, and params given on the command line.
 
 package dag
 
@@ -26,7 +26,7 @@ func (p *parser) readParams(f field) {
 	content := f.value.Content
 	for k := 0; k+1 < len(content); k += 2 {
 		key, value := content[k], content[k+1]
-		if !p.isKey(key) || !p.freshName(key, key.Value, "param") {
+		if !p.isKey(key) || !p.usableName(key, key.Value, "param") {
 			continue
 		}
 		b := &binding{name: key.Value, pos: position(key)}
@@ -43,8 +43,8 @@ func (p *parser) readParams(f field) {
 	}
 }
 
-// freshName checks the name of a param, a loop variable or a module: one that expressions can hold and that is not taken.
-func (p *parser) freshName(n *yaml.Node, name, what string) bool {
+// usableName checks the name of a param, a loop variable or a module: one that expressions can hold and that is not taken.
+func (p *parser) usableName(n *yaml.Node, name, what string) bool {
 	switch {
 	case len(name) > MaxName:
 		p.mistake(position(n), "", "the name has %d bytes; at most %d are allowed", len(name), MaxName)
@@ -149,7 +149,7 @@ func (p *parser) readModules(f field) {
 	content := f.value.Content
 	for k := 0; k+1 < len(content); k += 2 {
 		key, value := content[k], content[k+1]
-		if !p.isKey(key) || !p.freshName(key, key.Value, "module") {
+		if !p.isKey(key) || !p.usableName(key, key.Value, "module") {
 			continue
 		}
 		if earlier, ok := first[key.Value]; ok {
@@ -170,7 +170,7 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	if !p.fields(value, &moduleKeys, f[:]) {
 		return Module{}, false
 	}
-	if f[0].value == nil && p.strange {
+	if f[0].value == nil && p.unknownKeys {
 		return Module{}, false
 	}
 	if f[0].value == nil {
@@ -260,9 +260,9 @@ func (p *parser) verbatim(n *yaml.Node, what string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	p.poisoned = false
+	p.usesUnknown = false
 	if v, known := p.Variable(text); known {
-		return number(v), !p.poisoned
+		return number(v), !p.usesUnknown
 	}
 	return text, true
 }

@@ -1,4 +1,4 @@
-// Scalars of a pipeline file: words, numbers, names with variables in them. Also the scope of expressions.
+// Scalars of a pipeline file: words, numbers, and names with variables in them. Also the names that expressions may use.
 
 package dag
 
@@ -70,12 +70,12 @@ func (p *parser) parsedSlice(s string) (*expr.Slice, error) {
 func (p *parser) Variable(name string) (expr.Value, bool) {
 	for k := len(p.loops) - 1; k >= 0; k-- {
 		if b := &p.loops[k]; b.name == name {
-			p.poisoned = p.poisoned || b.broken
+			p.usesUnknown = p.usesUnknown || b.broken
 			return b.value, true
 		}
 	}
 	if b, ok := p.params[name]; ok {
-		p.poisoned = p.poisoned || b.broken
+		p.usesUnknown = p.usesUnknown || b.broken
 		return b.value, true
 	}
 	return expr.Value{}, false
@@ -88,7 +88,7 @@ func (p *parser) Length(buffer string) (int64, bool) {
 	case !ok:
 		return 0, false
 	case id == broken:
-		p.poisoned = true
+		p.usesUnknown = true
 		return 1, true
 	}
 	if shape := p.pipeline.Buffers[id].Shape; len(shape) > 0 {
@@ -120,10 +120,10 @@ func (p *parser) expanded(n *yaml.Node, what string) (string, bool) {
 			return "", false
 		}
 	}
-	p.poisoned = false
+	p.usesUnknown = false
 	s, err = c.template.Expand(p)
 	switch {
-	case p.poisoned:
+	case p.usesUnknown:
 		return "", false
 	case err != nil:
 		p.exprMistake(n, err)
@@ -181,10 +181,10 @@ func (p *parser) number(n *yaml.Node, what string) (expr.Value, bool) {
 }
 
 func (p *parser) evaluate(n *yaml.Node, e *expr.Expr) (expr.Value, bool) {
-	p.poisoned = false
+	p.usesUnknown = false
 	v, err := e.Eval(p)
 	switch {
-	case p.poisoned:
+	case p.usesUnknown:
 		return expr.Value{}, false
 	case err != nil:
 		p.exprMistakeAt(n, err, p.repetition())
@@ -266,7 +266,7 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 		return
 	}
 	pos := p.inside(n, e.Offset)
-	if p.muted || !p.mistakes.wants(pos) {
+	if p.counting || !p.mistakes.wants(pos) {
 		return
 	}
 	message, hint := e.Message+when, e.Hint

@@ -1,4 +1,4 @@
-// The pipeline: what was declared, every expression evaluated and every repetition expanded. Holds no derived dependencies.
+// The pipeline as declared, with all expressions evaluated and all repetitions expanded.
 
 package dag
 
@@ -210,7 +210,7 @@ func (p Priority) String() string {
 	return "normal"
 }
 
-// Binding is the stream that a node must run on, if any. The zero Binding asks for none; OnStream makes one.
+// Binding is the stream that a node must run on, if any. The zero Binding is none; OnStream makes one.
 type Binding struct{ plusOne int32 }
 
 // OnStream is the stream of that number, which must not be negative.
@@ -242,15 +242,15 @@ type Node struct {
 	Pos      Pos
 }
 
-// Work is what a node asks of the machine. Zero where unknown.
+// Work is what a node moves and computes. Figures that are not known are 0.
 type Work struct {
 	Bytes   int64 // read and written
 	Flops   int64
 	Blocks  int64 // of its grid
 	Threads int32 // of a block
 	Shared  int32 // bytes of a block
-	// US is how many microseconds the node takes at least, on any machine, because its arguments say so; 0 for nodes whose bytes and
-	// operations decide.
+	// US is the least time in microseconds that the node takes on any machine because its arguments say so, as for spin. It is 0 if the
+	// duration depends on bytes and operations only.
 	US float64
 }
 

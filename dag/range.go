@@ -1,4 +1,4 @@
-// Ranges: slices and parts of buffers as bytes, and accesses of them. Reads no expressions.
+// Ranges: slices and parts of buffers as bytes, and accesses of them.
 
 package dag
 

@@ -1,5 +1,5 @@
-// From a kernel or map node as it was written to its launch: signature, types, extents, scratch. YAML and Go calls both come
-// here, so that both accept the same.
+// From a kernel or map node as written to its launch: signature, types, extents, scratch. Files and Go calls both use it, so that
+// both accept the same.
 
 package dag
 

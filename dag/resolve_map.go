@@ -1,4 +1,4 @@
-// From the text of a map node to its launch: which name is the output, an input or a number. Generates no code.
+// From the text of a map node to its launch: which names are the output, the inputs and the numbers.
 
 package dag
 

@@ -1,4 +1,4 @@
-// References to buffers: names and slices to byte ranges. Reads no expressions of its own.
+// References to buffers in a pipeline file: from a name and a slice to a byte range.
 
 package dag
 
@@ -35,9 +35,9 @@ func (p *parser) whole(id BufferID) (Range, bool) {
 }
 
 func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
-	p.poisoned = false
+	p.usesUnknown = false
 	name, err := s.Name.Expand(p)
-	if p.poisoned {
+	if p.usesUnknown {
 		return Range{}, false
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 		length = b.Shape[0]
 	}
 	lo, hi, err := s.Range(p, name, length)
-	if p.poisoned {
+	if p.usesUnknown {
 		return Range{}, false
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 
 func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 	pos := position(n)
-	if p.muted || !p.mistakes.wants(pos) {
+	if p.counting || !p.mistakes.wants(pos) {
 		return
 	}
 	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""

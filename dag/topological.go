@@ -1,4 +1,4 @@
-// Topological order: every dependency forward, ties to the first-declared node. Finds out that there is a cycle, not which.
+// Topological order: every dependency points forward, and of several ready nodes the one declared first comes first.
 
 package dag
 

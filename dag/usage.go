@@ -1,4 +1,4 @@
-// What the graph knows of how its buffers are used: carried, read before anything wrote them. Changes nothing.
+// How a graph uses its buffers: which are carried from replay to replay, and which are read before they are written.
 
 package dag
 

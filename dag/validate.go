@@ -1,5 +1,5 @@
-// What makes a pipeline as a whole valid, whether Go calls declared it or somebody filled in a Pipeline by hand. Files are checked while
-// they are read, where their mistakes have places.
+// Checks of a whole pipeline, declared by Go calls or filled in by hand. Files are checked while they are read, when the places of
+// mistakes are known.
 
 package dag
 

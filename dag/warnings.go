@@ -1,4 +1,4 @@
-// Warnings: what is legal in a pipeline but hardly meant. Changes nothing.
+// Warnings: what is legal in a pipeline but probably a mistake.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Writing a pipeline as a file: every number resolved, every repetition written out. What it writes reads back as the same pipeline.
+// Writing a pipeline as a file, with all numbers and repetitions written out. Read back, it gives the same pipeline.
 
 package dag
 

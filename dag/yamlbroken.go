@@ -1,5 +1,5 @@
-// Where broken YAML is broken. yaml.v3 gives no column, and a line that is off by one or that of the collection around; this
-// scan finds the place, and knows the forms of other languages that break YAML. It only runs on text that did not parse.
+// Finds the mistake in text that yaml.v3 cannot parse. yaml.v3 gives no column, and its line is off by one or that of the enclosing
+// collection. The scan also knows syntax of other languages that breaks YAML.
 
 package dag
 

@@ -1,5 +1,4 @@
-// The text of a file before and beside its YAML: encoding, lines, positions, and where broken YAML is really broken. Knows
-// nothing of pipelines.
+// The text of a pipeline file: encoding, lines and positions, and the errors of the YAML parser with their right places.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Scalars as YAML text, quoted only where they must be, and the comments of a source. Knows nothing of pipelines.
+// Scalars as YAML text, quoted only if they must be, and the comments of a source.
 
 package dag
 

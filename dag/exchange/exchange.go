@@ -1,4 +1,4 @@
-// Exchange of graphs with github.com/dominikbraun/graph: what someone holds there can be planned, and back.
+// Conversion of graphs from and to github.com/dominikbraun/graph.
 
 // Package exchange converts between dagrun's graphs and those of github.com/dominikbraun/graph. It is a package of its own so that
 // programs that hold no such graph do not build that module.
@@ -15,9 +15,9 @@ import (
 )
 
 // FromGraph makes a graph of tasks from one of github.com/dominikbraun/graph, so that it can be planned. Its edges become
-// dependencies as if declared with after. Node says what a vertex becomes: a name (the key's text where it is left empty), a
-// cost, a device, a priority, a stream. Less gives the vertices, which have no order of their own there, the order that stands
-// for that of declaration; it must tell all of them apart.
+// dependencies as if declared with after. node returns the dag.Node for a vertex: its name (if empty, the text of the key), cost,
+// device, priority and stream. Vertices have no order of their own, so less defines the declaration order; of any two vertices it
+// must order one before the other.
 func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Node, less func(a, b K) bool) (*dag.Graph, error) {
 	switch {
 	case g == nil:

@@ -1,4 +1,4 @@
-// Checks on trees made by hand, so that nothing else in this package has to distrust one.
+// Checks of expressions made by hand, so that the rest of the package can rely on their form.
 
 package expr
 

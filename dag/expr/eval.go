@@ -1,4 +1,4 @@
-// Tree to value, and the substitution of variables. The slow and exact way: function.go must agree with it.
+// Evaluation, and substitution of variables: exact but slow. function.go must give the same values.
 
 package expr
 

@@ -1,4 +1,4 @@
-// The shape of an expression: its tree, and the errors of the language. Parsing, evaluation and printing have their own files.
+// The tree of an expression, and the errors of the language.
 
 // Package expr is the expression language of pipeline files: exact rational arithmetic until a float enters.
 //

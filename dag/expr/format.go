@@ -1,4 +1,4 @@
-// Tree to text in one canonical form: single spaces around operators, no parentheses that change nothing.
+// Prints an expression in its canonical form: single spaces around operators, and no unnecessary parentheses.
 
 package expr
 

@@ -1,4 +1,4 @@
-// A bound expression as a fast function of one variable. Decides nothing of its own: where it is not sure, Eval answers.
+// Compiles a bound expression to a fast function of one variable. It falls back on Eval where it cannot be sure of the result.
 
 package expr
 

@@ -1,4 +1,4 @@
-// Tokens of the expression language, and the errors for characters of other languages. Builds no tree.
+// Tokens of the expression language, with hints for the syntax of other languages.
 
 package expr
 

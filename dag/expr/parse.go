@@ -1,4 +1,4 @@
-// Text to tree: precedence, calls, and the one function whose argument is a buffer. Evaluates nothing.
+// Parses expressions: precedence, calls, and len, whose argument is a buffer.
 
 package expr
 

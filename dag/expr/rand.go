@@ -1,4 +1,4 @@
-// The counter-based random integers of rand(seed, i, k). Keeps no state.
+// The random integers of rand(seed, i, k), computed from a counter, without state.
 
 package expr
 

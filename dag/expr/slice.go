@@ -1,4 +1,4 @@
-// Buffers with a slice, x(lo..hi) and x(i of k), and names with variables in them, up.$i. Knows no buffers: a Scope does.
+// Buffers with a slice, x(lo..hi) and x(i of k), and names with variables, up.$i.
 
 package expr
 

@@ -1,4 +1,4 @@
-// Values: exact fractions of two int64, floats and truth values, and arithmetic on them. Knows no text beyond a value's own.
+// Values: exact fractions of two int64, floats and truth values, and their arithmetic.
 
 package expr
 
