@@ -91,7 +91,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.TimesOf": model.TimesOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
-		"runtime.MergeProfiles": runtime.MergeProfiles,
+		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
 		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal,
