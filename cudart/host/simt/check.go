@@ -147,7 +147,7 @@ func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
 	}
 	switch window {
 	case 0:
-		x.noteGlobal(address, size, lane, kind)
+		x.noteGlobal(address&plainMask, size, lane, kind)
 	case inShared:
 		x.noteShared(address&inWindow, size, lane, kind)
 	case inLocal:

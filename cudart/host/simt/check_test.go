@@ -161,6 +161,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"reverse", "st.global.u32 [%pout], %v;", "st.global.u32 [%pout+512], %v;", simt.OutOfBounds, "st.global.u32 [%pout+512]", "block (1,0,0), thread (32,0,0): an access of 4 bytes, 128 bytes past the end of argument 1 (out)"},
 		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+-4];", simt.OutOfBounds, "ld.global.u32", "block (0,0,0), thread (0,0,0): an access of 4 bytes, 4 bytes before the start of argument 0 (in)"},
 		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+4096];", simt.OutOfBounds, "ld.shared.u32", "an access of 4 bytes at byte 4220 of shared memory, but the block has only 512 bytes"},
+		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+512];", simt.OutOfBounds, "ld.global.u32", "an access of 4 bytes, 0 bytes past the end of argument 0 (in)"},
 		{"table", "ld.local.u32 %v, [%rd7];", "ld.local.u32 %v, [%rd7+512];", simt.OutOfBounds, "ld.local.u32", "of local memory, but a thread has only 64 bytes"},
 		{"sum", "st.global.u32 [%rd5], %v;", "st.global.u32 [0], %v;", simt.OutOfBounds, "st.global.u32 [0]", "an access through a null pointer"},
 

@@ -541,6 +541,7 @@ type block struct {
 
 	// What is checked needs the rest.
 	number   uint64 // in the grid
+	grace    int    // turns that are left once a later block has failed
 	now      uint32 // the count of synchronisations; it goes on from block to block, so that what earlier blocks did is past
 	base     uint32 // the time before which all accesses of the block are past
 	pairs    [][]uint32

@@ -42,6 +42,7 @@ type Launch struct {
 const (
 	residentThreads = 132 * 2048
 	blockTurn       = 64      // turns of a block before another block runs
+	graceTurns      = 1000    // turns of a block after a later one has failed
 	mostShared      = 1 << 20 // bytes of a block
 	mostLocal       = 1 << 30 // bytes for all threads of a block
 )
@@ -61,12 +62,15 @@ type Run struct {
 	fence       atomic.Uint32
 	steps       atomic.Uint64
 	readOnly    []span
+	numbered    []span // arguments by number
 	history     history
 	board       board
 
 	mu        sync.Mutex
 	suspended []*block
 	fault     *Fault
+	faulty    uint64        // the block that it is of
+	broken    atomic.Uint64 // that block plus one; 0: there is no fault
 }
 
 // Start checks and prepares a launch.
@@ -94,8 +98,12 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 			copy(to, a.Struct)
 			continue
 		}
+		passed := a.Bits
+		if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
+			passed = r.number(span{a.Bits, a.Bits + uint64(a.Bytes)})
+		}
 		for j := range min(len(to), 8) {
-			to[j] = byte(a.Bits >> (8 * j))
+			to[j] = byte(passed >> (8 * j))
 		}
 		if a.Pointer && a.Bytes > 0 {
 			r.ranges = append(r.ranges, span{a.Bits, a.Bits + uint64(a.Bytes)})
@@ -115,6 +123,21 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 			k.entry.f.Name, r.threads, k.stack*int64(r.threads), mostLocal)
 	}
 	return r, nil
+}
+
+// number is the address of an argument with its number; arguments that begin at the same place share one, so that they compare equal.
+func (r *Run) number(s span) uint64 {
+	for i, other := range r.numbered {
+		if other.lo == s.lo {
+			r.numbered[i].hi = max(other.hi, s.hi)
+			return s.lo | uint64(i+1)<<numberShift
+		}
+	}
+	if len(r.numbered) >= mostNumbers {
+		return s.lo
+	}
+	r.numbered = append(r.numbered, s)
+	return s.lo | uint64(len(r.numbered))<<numberShift
 }
 
 // Blocks returns how many blocks the launch has.
@@ -152,12 +175,7 @@ func (r *Run) work(more func() bool) {
 		ended, fault := b.runTurns()
 		switch {
 		case fault != nil:
-			r.mu.Lock()
-			if r.fault == nil {
-				r.fault = fault
-			}
-			r.mu.Unlock()
-			r.stop.Store(true)
+			r.failed(b, fault)
 		case ended:
 			spare = append(spare, b)
 		default:
@@ -168,10 +186,30 @@ func (r *Run) work(more func() bool) {
 	}
 }
 
+// failed records a fault. The fault of the first block counts, however the workers share the blocks: those before it run on for a while.
+func (r *Run) failed(b *block, fault *Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == nil || b.number < r.faulty {
+		r.fault, r.faulty = fault, b.number
+	}
+	r.broken.Store(r.faulty + 1)
+}
+
+// over reports whether a block need not go on because of another's fault.
+func (b *block) over() bool {
+	broken := b.run.broken.Load()
+	if broken == 0 {
+		return false
+	}
+	b.grace--
+	return b.number >= broken-1 || b.grace < 0
+}
+
 // take chooses the next block: a new one, or, if there is none or a GPU could not hold more blocks at once, the one that has waited longest.
 func (r *Run) take(spare *[]*block) *block {
 	n := uint64(0)
-	for !r.crowded() {
+	for r.broken.Load() == 0 && !r.crowded() {
 		n = r.next.Load()
 		if n >= r.blocks {
 			break
@@ -220,7 +258,7 @@ func (r *Run) newBlock() *block {
 
 // begin prepares the block for place n of the grid.
 func (b *block) begin(n uint64) {
-	b.index, b.number = b.run.blockIndex(n), n
+	b.index, b.number, b.grace = b.run.blockIndex(n), n, graceTurns
 	for axis := range 3 {
 		for i := range warpSize {
 			b.ctaid[axis][i] = uint64(b.index[axis])
@@ -265,7 +303,7 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 		if b.polling {
 			return false, nil
 		}
-		if b.run.stop.Load() {
+		if b.run.stop.Load() || b.over() {
 			return true, nil
 		}
 	}

@@ -17,7 +17,10 @@ const nearby = 8
 // global checks an access to global memory. near is the memory of this instruction's last access.
 func (x *exec) global(address uint64, size, lane int, near *span) unsafe.Pointer {
 	if address >= near.lo && address+uint64(size) <= near.hi && address+uint64(size) > address {
-		return pointer(address)
+		return pointer(address & plainMask)
+	}
+	if address>>numberShift != 0 {
+		return x.numbered(address, size, lane, near)
 	}
 	return x.search(address, size, lane, near)
 }
@@ -39,6 +42,12 @@ func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer
 	if end > address && r.Reach != nil && r.Reach(address, size) {
 		return pointer(address)
 	}
+	x.outside(address, size, lane, closest, distance)
+	return nil
+}
+
+// outside reports an access that lies in nothing that the launch may access. closest is the nearest such memory.
+func (x *exec) outside(address uint64, size, lane int, closest span, distance uint64) {
 	switch {
 	case address == 0:
 		x.fail(OutOfBounds, lane, "an access through a null pointer")
@@ -47,10 +56,47 @@ func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer
 	case distance < 1<<20 && address < closest.lo:
 		x.fail(OutOfBounds, lane, "an access of %d bytes, %d bytes before the start of %s", size, closest.lo-address, x.owner(closest))
 	case distance < 1<<20:
-		x.fail(OutOfBounds, lane, "an access of %d bytes that reaches %d bytes past the end of %s", size, end-closest.hi, x.owner(closest))
+		x.fail(OutOfBounds, lane, "an access of %d bytes that reaches %d bytes past the end of %s", size, address+uint64(size)-closest.hi, x.owner(closest))
 	}
 	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
+}
+
+// In a launch that is checked, the address of an argument has the argument's number in bits that addresses leave free. So what is
+// computed from it stays within this argument, even where another one lies next to it.
+const (
+	numberShift = 48
+	mostNumbers = 1<<(windowShift-numberShift) - 1
+	plainMask   = uint64(1)<<numberShift - 1
+)
+
+// numbered checks an access through an address with an argument's number.
+func (x *exec) numbered(address uint64, size, lane int, near *span) unsafe.Pointer {
+	number := address >> numberShift
+	plain := address & plainMask
+	args := x.block.run.numbered
+	if number > uint64(len(args)) {
+		x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
+	}
+	s := args[number-1]
+	if plain >= s.lo && plain+uint64(size) <= s.hi {
+		*near = span{s.lo | number<<numberShift, s.hi + number<<numberShift}
+		return pointer(plain)
+	}
+	x.outside(plain, size, lane, s, s.away(plain))
 	return nil
+}
+
+// withoutNumber is an address as memory may hold it: another launch has other numbers.
+func (x *exec) withoutNumber(v uint64, size int) uint64 {
+	if x.check == nil || size != 8 {
+		return v
+	}
+	if number := v >> numberShift; number > 0 && number <= uint64(len(x.block.run.numbered)) {
+		if s, plain := x.block.run.numbered[number-1], v&plainMask; plain >= s.lo && plain <= s.hi {
+			return plain
+		}
+	}
+	return v
 }
 
 // away returns how far an address lies outside the span.
@@ -157,7 +203,7 @@ func finder(space ptx.Space, near int) memoryAt {
 
 // misaligned reports an address that is not a multiple of the access's bytes.
 func (x *exec) misaligned(address uint64, size, lane int) {
-	x.fail(Misaligned, lane, "an access of %d bytes at an address that is not a multiple of %d (%#x)", size, size, address)
+	x.fail(Misaligned, lane, "an access of %d bytes at an address that is not a multiple of %d, but %d more", size, size, address%uint64(size))
 }
 
 // load reads count values of size bytes each.
@@ -371,7 +417,11 @@ func store(at located, sources []int, size int, write func(unsafe.Pointer, int, 
 				x.noteStore(&at, a, p, sources, size, i)
 			}
 			for k, s := range sources {
-				write(unsafe.Add(p, k*size), size, x.s[s][i])
+				v := x.s[s][i]
+				if at.space != ptx.Local && at.space != ptx.Shared {
+					v = x.withoutNumber(v, size)
+				}
+				write(unsafe.Add(p, k*size), size, v)
 			}
 		}
 		if x.check != nil {
@@ -434,7 +484,7 @@ func atomics(at located, target, b, c, size int, f combine) op {
 				x.note(at.window, a, size, i, at.kind)
 				x.mustBeDefined()
 			}
-			v, w := second[i], third[i]
+			v, w := x.withoutNumber(second[i], size), x.withoutNumber(third[i], size)
 			old := update(p, size, func(old uint64) uint64 { return f(old, v, w) })
 			if target >= 0 {
 				x.s[target][i] = old
