@@ -8,6 +8,9 @@
 // (RAW), and a node that writes it after all that read it since (WAR) or, where none did, after the one that last wrote it
 // (WAW). Reads never order reads. After adds dependencies on top. All other pairs that conflict are ordered through these.
 //
+// Where many nodes and many others would all depend on each other, as thousands of writers of slices and thousands of readers of the whole
+// do, edges lead to and from a [Join]: an id from [Graph.Len] on that stands between them. [Graph.IsJoin] tells which ends of edges are.
+//
 // Nodes and buffers have dense ids in declaration order, each of a type of its own: [NodeID] and [BufferID]. The package does no
 // I/O of its own, knows no device, and imports nothing else of dagrun: what it must know of a kernel comes through [Library].
 package dag
