@@ -95,8 +95,11 @@ func (p *Program) locate(fn *function, at int32) (line int, instruction, source 
 		return 0, "", ""
 	}
 	in := &fn.f.Code[at]
-	if file, n, _, ok := p.module.Source(fn.f, in); ok {
-		source = fmt.Sprintf("%s:%d", strings.TrimPrefix(file, "./"), n)
+	for k := at; k >= 0; k-- { // instructions of no line belong to those before them
+		if file, n, _, ok := p.module.Source(fn.f, &fn.f.Code[k]); ok && n > 0 {
+			source = fmt.Sprintf("%s:%d", strings.TrimPrefix(file, "./"), n)
+			break
+		}
 	}
 	return int(in.Position.Line), in.Form.Text, source
 }
