@@ -2,7 +2,12 @@
 
 package dag
 
-import "gopkg.in/yaml.v3"
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
 
 // launched is a launch of a module's kernel, and where its parts are written.
 type launched struct {
@@ -55,16 +60,25 @@ func (p *parser) compare(l *launched) {
 		if !a.IsBuffer || params[k].Scratch || l.spec.origin[k] < 0 {
 			continue
 		}
-		written := l.spec.origin[k]
-		problem := contradiction(&params[k], a.Mode, l.spec.Args[written].Mode != 0, p.pipeline.Buffers[a.Range.Buffer].Name)
-		if problem == "" {
-			continue
+		declared := l.spec.Args[l.spec.origin[k]].Mode != 0
+		if problem := contradiction(&params[k], a.Mode, declared, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" {
+			p.disagree(l, k, problem)
 		}
-		at := l.kernel
-		if l.nodes[written] != nil {
-			at = l.nodes[written]
-		}
-		name := resolution{params: params}
-		p.mistake(position(at), "", "argument %s of kernel %q %s%s", name.paramName(k), l.spec.Label, problem, l.where)
 	}
+	if checker, ok := l.launch.Kernel.(SliceChecker); ok {
+		if k, problem := checker.Leaves(l.launch); k >= 0 && l.spec.origin[k] >= 0 {
+			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.rangeText(l.launch.Args[k].Range),
+				words.Count(l.launch.Args[k].Range.Hi-l.launch.Args[k].Range.Lo, "byte", "bytes")))
+		}
+	}
+}
+
+// disagree reports what is wrong with an argument, at its place.
+func (p *parser) disagree(l *launched, k int, problem string) {
+	at := l.kernel
+	if n := l.nodes[l.spec.origin[k]]; n != nil {
+		at = n
+	}
+	name := resolution{params: l.launch.Kernel.Params()}
+	p.mistake(position(at), "", "argument %s of kernel %q %s%s", name.paramName(k), l.spec.Label, problem, l.where)
 }

@@ -37,6 +37,13 @@ type Confirmer interface {
 	Confirm(kernels []LaunchKernel) (note string, err error)
 }
 
+// SliceChecker is implemented by kernels whose code may show that a launch leaves the slices that it is given.
+type SliceChecker interface {
+	// Leaves returns the argument whose slice a thread certainly leaves, and how, as the rest of a sentence that begins with
+	// "argument x"; -1 if nothing shows that one does.
+	Leaves(l *Launch) (arg int, problem string)
+}
+
 // ArgumentError is what Library.Kernel and LaunchKernel.Describe return (wrapped or not) where one argument is wrong: messages can
 // then point at it. Its text is "argument x must be a buffer, got a number".
 type ArgumentError struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // Options are what [Open] may need beyond the file itself.
@@ -45,6 +46,7 @@ type Module struct {
 	types   map[string][]token
 	globals []string
 
+	text      *ptx.Module // of PTX
 	compilers *Compilers
 	ctx       context.Context
 
@@ -90,9 +92,12 @@ func (m *Module) read(path string, code []byte, options *Options) (err error) {
 		if err := readable(code, mostPTX); err != nil {
 			return fmt.Errorf("%s %w", path, err)
 		}
-		if m.found, m.globals, err = parsePTX(string(code)); err != nil {
+		text, err := ptx.Parse(string(code))
+		if err != nil {
 			return fmt.Errorf("%s:%w", path, err)
 		}
+		m.text = text
+		m.found, m.globals = entriesOf(text)
 	default:
 		return m.readSource(path, code, options)
 	}
@@ -231,6 +236,10 @@ type kernel struct {
 	entry        string
 	params       []dag.KernelParam
 	floatAtomics string
+
+	code *ptx.Module // what its accesses are known from; nil: they are not
+	id   ptx.FunctionID
+	left map[string]leaving // by launch
 }
 
 // Entry is the kernel's symbol. CUDA C that is not extern "C" gets its symbols only when it is compiled: there it is a C++

@@ -249,6 +249,9 @@ func (m *Module) take(name string, k *sourceKernel, w *written) (*kernel, error)
 			made.entry = m.expression(k, args)
 		}
 	}
+	if m.text != nil {
+		made.read(m.text, k.symbol)
+	}
 	m.known[name] = made
 	return made, nil
 }

@@ -16,27 +16,29 @@ const thread = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x
 
 func ranged(t *testing.T, body string, launch Launch) []Extent {
 	t.Helper()
-	text := head + `.entry k(.param .u64 p, .param .u64 q, .param .u32 n, .param .u64 m)
-{
-	.reg .pred c, d, e;
-	.reg .b32 %r<20>, %i, %n;
-	.reg .f32 %f;
-	.reg .b64 %a<20>, %p, %q, %o, %m;
-	.shared .align 4 .b8 tile[64];
-	.local .align 8 .b8 depot[16];
-	ld.param.u64 %p, [p];
-	ld.param.u64 %q, [q];
-	ld.param.u32 %n, [n];
-	ld.param.u64 %m, [m];
-` + body + `
-E:	ret;
-}`
-	m, err := ptx.Parse(text)
+	m, err := ptx.Parse(head + fmt.Sprintf(kernelText, body))
 	if !assert.NoError(t, err, body) {
 		return nil
 	}
 	return Ranges(m, m.Entries()[0], launch)
 }
+
+// kernelText is a kernel with registers and parameters, whose body is to be put in.
+const kernelText = `.entry k(.param .u64 p, .param .u64 q, .param .u32 n, .param .u64 m)
+{
+	.reg .pred c, d, e;
+	.reg .b32 %%r<20>, %%i, %%n;
+	.reg .f32 %%f;
+	.reg .b64 %%a<20>, %%p, %%q, %%o, %%m;
+	.shared .align 4 .b8 tile[64];
+	.local .align 8 .b8 depot[16];
+	ld.param.u64 %%p, [p];
+	ld.param.u64 %%q, [q];
+	ld.param.u32 %%n, [n];
+	ld.param.u64 %%m, [m];
+%s
+E:	ret;
+}`
 
 func (r Range) text() string {
 	switch {

@@ -1,0 +1,55 @@
+// Threads that certainly leave an argument, and kernels of which that cannot be said.
+
+package access
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+func TestEscape(t *testing.T) {
+	const read = "add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];"
+	launch := Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{256, 1, 1}, Scalars: map[int]uint64{2: 1000, 3: 1 << 20}}
+	for _, c := range []struct {
+		name, body string
+		bytes      int64 // of p
+		want       string
+	}{
+		{"exactly", thread + read, 4096, ""},
+		{"one short", thread + read, 4092, "reads 4092..4096 in [255 0 0] of [3 0 0]"},
+		{"a guard", thread + "setp.ge.s32 c, %i, %n; @c bra E;" + read, 4000, ""},
+		{"a guard that is wrong by one", thread + "setp.gt.s32 c, %i, %n; @c bra E;" + read, 4000, "reads 4000..4004 in [232 0 0] of [3 0 0]"},
+		{"a predicated store", thread + "setp.lt.u32 c, %i, %n; add.s64 %a1, %p, %o; @c st.global.f32 [%a1+4], %f;", 4000, "writes 4000..4004 in [231 0 0] of [3 0 0]"},
+		{"an inverted predicate", thread + "setp.ge.u32 c, %i, %n; add.s64 %a1, %p, %o; @!c st.global.f32 [%a1], %f;", 4000, ""},
+		{"before the start", thread + "add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1+-8];", 4096, "reads -8..-4 in [0 0 0] of [0 0 0]"},
+		{"an index from memory", thread + "ld.global.s32 %r5, [%q]; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
+		{"behind a test of memory", thread + "ld.global.s32 %r5, [%q]; setp.eq.s32 c, %r5, 7; @c bra E;" + read, 4, ""},
+		{"a loop", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: ld.global.f32 %f, [%a1]; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 500; @c bra L;", 1996, "reads 1996..2000 in [0 0 0] of [0 0 0]"},
+		{"a loop that fits", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: ld.global.f32 %f, [%a1]; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 500; @c bra L;", 2000, ""},
+		{"wraps around", "mov.u32 %r5, -1; shr.u32 %r6, %r5, 31; mul.wide.u32 %o, %r6, 4;" + read, 8, ""},
+		{"negative", "mov.s32 %r5, -3; shr.s32 %r6, %r5, 1; mul.wide.s32 %o, %r6, 4;" + read, 8, "reads -8..-4 in [0 0 0] of [0 0 0]"},
+		{"divided", thread + "div.s32 %r5, %i, 4; rem.s32 %r6, %r5, 8; mul.wide.s32 %o, %r6, 4;" + read, 32, ""},
+		{"divided and short", thread + "and.b32 %r5, %i, 7; max.s32 %r6, %r5, 3; mul.wide.s32 %o, %r6, 4;" + read, 28, "reads 28..32 in [255 0 0] of [0 0 0]"},
+		{"shared memory", "mov.u64 %a1, tile; ld.shared.f32 %f, [%a1+400];", 4, ""},
+		{"a scalar of 64 bits", "shl.b64 %o, %m, 2;" + read, 4 << 20, "reads 4194304..4194308 in [0 0 0] of [0 0 0]"},
+		{"for ever", "L: bra L;", 4, ""},
+	} {
+		m, err := ptx.Parse(head + fmt.Sprintf(kernelText, c.body))
+		require.NoError(t, err, c.name)
+		w, ok := Escape(m, m.Entries()[0], launch, map[int]int64{0: c.bytes, 1: 4096})
+		got := ""
+		if ok {
+			does := "reads"
+			if w.Write {
+				does = "writes"
+			}
+			got = fmt.Sprintf("%s %d..%d in %v of %v", does, w.Lo, w.Hi, w.Thread, w.Block)
+		}
+		assert.Equal(t, c.want, got, c.name)
+	}
+}
