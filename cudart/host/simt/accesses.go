@@ -1,0 +1,170 @@
+// Instructions that touch memory or order accesses: loads, stores, atomics, copies, fences.
+
+package simt
+
+import (
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// sync compiles barriers of warps, fences and waits.
+func (c *compiler) sync() op {
+	switch f := c.in.Form; f.Op {
+	case ptx.OpBar: // of the warp: that all have come is what matters
+		return func(x *exec, m uint32) {
+			if x.check != nil {
+				x.warpBarrier(m)
+			}
+		}
+	case ptx.OpMembar, ptx.OpFence:
+		cta := f.Has(ptx.ModCta)
+		return func(x *exec, m uint32) {
+			fence(&x.block.run.fence)
+			if x.check != nil {
+				x.fenceLanes(m, cta)
+			}
+		}
+	case ptx.OpNanosleep, ptx.OpGriddepcontrol, ptx.OpPmevent, ptx.OpSetmaxnreg:
+		return nil
+	}
+	c.refuse("")
+	return nil
+}
+
+// memory compiles loads, stores, atomics, copies and prefetches.
+func (c *compiler) memory() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	switch f.Op {
+	case ptx.OpLd, ptx.OpLdu:
+		if t == ptx.B128 {
+			t = ptx.B64
+		}
+		if t.Bits() > 64 {
+			break
+		}
+		targets := c.slots(o[0], c.target)
+		at := c.locate(o[1], f)
+		var extend func(uint64) uint64
+		if t.Signed() && t.Bits() < 64 {
+			n := t.Bits()
+			first := o[0]
+			if first.Kind == ptx.Vector {
+				first = c.f.Elements(first)[0]
+			}
+			wide := 64
+			if first.Kind == ptx.RegisterKind {
+				wide = c.f.Registers[first.Index].Type.Bits()
+			}
+			if wide > n {
+				extend = func(v uint64) uint64 { return truncate(uint64(signExtend(v, n)), wide) }
+			}
+		}
+		if at.kind&strongs == 0 {
+			general := load(at, targets, t.Size(), read, extend)
+			if extend != nil {
+				return general
+			}
+			return fastLoad(at, targets, t.Size(), general)
+		}
+		polled := load(at, targets, t.Size(), readStrong, extend)
+		return func(x *exec, m uint32) {
+			x.polls = true
+			polled(x, m)
+		}
+	case ptx.OpSt:
+		if t == ptx.B128 {
+			t = ptx.B64
+		}
+		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
+			break
+		}
+		at := c.locate(o[0], f)
+		at.kind |= writes
+		sources := c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
+		c.operands.copies = keeps
+		if at.kind&strongs != 0 {
+			return store(at, sources, t.Size(), writeStrong)
+		}
+		return fastStore(at, sources, t.Size(), store(at, sources, t.Size(), write))
+	case ptx.OpAtom, ptx.OpRed:
+		return c.atomic()
+	case ptx.OpPrefetch, ptx.OpPrefetchu, ptx.OpApplypriority, ptx.OpDiscard:
+		return nil
+	case ptx.OpLdmatrix:
+		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
+			return loadMatrix(c.locate(o[1], f), c.slots(o[0], c.target), f.Has(ptx.ModTrans))
+		}
+	case ptx.OpStmatrix:
+		if f.Has(ptx.ModM8n8) && t == ptx.B16 {
+			at := c.locate(o[0], f)
+			at.kind |= writes
+			return storeMatrix(at, c.slots(o[1], func(e ptx.Operand) int { return c.source(e, ptx.B32) }), f.Has(ptx.ModTrans))
+		}
+	case ptx.OpCp:
+		return c.copy()
+	}
+	c.refuse("")
+	return nil
+}
+
+// strength says whether an access is one that other threads may see or make at the same time, and what it orders.
+func strength(f *ptx.Form) (kind uint8) {
+	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther {
+		kind = strongs
+	}
+	if f.Has(ptx.ModAcquire) || f.Has(ptx.ModAcqRel) {
+		kind |= acquire
+	}
+	if f.Has(ptx.ModRelease) || f.Has(ptx.ModAcqRel) {
+		kind |= release
+	}
+	if f.Has(ptx.ModCta) {
+		kind |= blockly
+	}
+	return kind
+}
+
+func (c *compiler) atomic() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	g := combiner(f.First(ptx.ModAnd, ptx.ModOr, ptx.ModXor, ptx.ModExch, ptx.ModCas, ptx.ModInc, ptx.ModDec, ptx.ModMin, ptx.ModMax, ptx.ModAdd), t)
+	if g == nil || t.Size() < 2 || t.Size() > 8 || f.Vector > 1 || t == ptx.F32X2 || f.Has(ptx.ModAsync) {
+		c.refuse("")
+		return nil
+	}
+	target := -1
+	if f.Op == ptx.OpAtom {
+		target = c.target(o[0])
+		o = o[1:]
+	}
+	at := c.locate(o[0], f)
+	at.kind |= writes | updates
+	b, third := c.source(o[1], t), -1
+	if len(o) > 2 {
+		third = c.source(o[2], t)
+	}
+	return atomics(at, target, b, third, t.Size(), g)
+}
+
+// copy compiles cp.async. It copies at once, so waits for it do nothing.
+func (c *compiler) copy() op {
+	o, f := c.in.Operands, c.in.Form
+	switch {
+	case f.Has(ptx.ModBulk), f.Has(ptx.ModTensor), !f.Has(ptx.ModAsync):
+	case f.Has(ptx.ModCommitGroup), f.Has(ptx.ModWaitGroup), f.Has(ptx.ModWaitAll):
+		return nil
+	case len(o) >= 3 && o[2].Kind == ptx.Integer:
+		to := c.locateIn(o[0], ptx.Shared, writes)
+		from := c.locateIn(o[1], ptx.Global, 0)
+		used := -1
+		if len(o) > 3 {
+			if c.isPredicate(o[3]) {
+				break
+			}
+			used = c.source(o[3], ptx.U32)
+		}
+		return copyAsync(to, from, int(o[2].Value), used)
+	}
+	c.refuse("")
+	return nil
+}
