@@ -60,8 +60,9 @@ type LearnedWay struct {
 }
 
 const (
-	tracedReplays = 5 // for the duration of a node
-	usedSamples   = 3 // of a node, for its duration to be known
+	tracedReplays = 5   // for the duration of a node
+	stampUS       = 0.2 // what taking the time before and after a node costs on the CPU device
+	usedSamples   = 3   // of a node, for its duration to be known
 )
 
 // FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
@@ -233,12 +234,14 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	}
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
+	oneByOne := false
 	if serial, err := planner.New(ctx, p.graph, options); err == nil {
 		due := float64(l.o.Replays) * p.plan.Stats.MakespanUS
 		if float64(n)*(serial.Stats.MakespanUS-p.plan.Stats.MakespanUS) <= max(1e5, due/5) {
 			if err := p.adopt(ctx, way{serial, Streams, 1}); err != nil {
 				return err
 			}
+			oneByOne = true
 		}
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -248,7 +251,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gap := 0.0
+	gap := stampUS
 	if p.platform.Name() != "cpu" {
 		gap = l.o.Plan.Machine.GapUS // from the time before a node to its start
 	}
@@ -277,6 +280,46 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	for _, i := range unknown {
 		if samples := alone[prints[i]]; beside[i] && samples != nil {
 			l.learned.Samples[i] = slices.Clone(samples)
+		}
+	}
+	if p.platform.Name() == "cpu" && oneByOne {
+		return l.scaleNodes(ctx, unknown)
+	}
+	return nil
+}
+
+// scaleNodes corrects the samples of nodes, which ran one after the other, by what a replay takes that is not measured: taking the times
+// costs some, and replays that follow each other at once find caches and workers warm.
+func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
+	const least, most = 0.1, 2
+	var rounds []float64
+	for range 3 {
+		n := min(l.roundOf(l.p.plan.Stats.MakespanUS), l.left/8)
+		if n == 0 {
+			return nil
+		}
+		us, err := l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return err
+		}
+		rounds = append(rounds, us)
+	}
+	profile := l.profile()
+	t, err := planner.Simulate(l.p.graph, l.p.plan, l.o.Plan.Machine, profile)
+	if err != nil {
+		return err
+	}
+	sum := 0.0
+	for _, i := range nodes {
+		sum += profile.Nodes[l.p.graph.Nodes[i].Name]
+	}
+	if sum == 0 {
+		return nil
+	}
+	factor := max(least, min(most, (sum+Summarize(rounds).Median-t.MakespanUS)/sum))
+	for _, i := range nodes {
+		for k := range l.learned.Samples[i] {
+			l.learned.Samples[i][k] *= factor
 		}
 	}
 	return nil

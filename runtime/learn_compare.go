@@ -31,7 +31,7 @@ func (l *learner) compare(ctx context.Context) error {
 	if err != nil || len(ways) == 0 {
 		return err
 	}
-	perWay := 1 + rounds
+	const perWay = 2 + rounds
 	tried := map[Mode]bool{} // the most promising way of each mode is timed however long that takes
 	for k := range ways {
 		if l.left < perWay || tried[ways[k].Mode] && l.over() {
@@ -194,11 +194,15 @@ func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 	if w.Mode == Captured {
 		w.BuildUS = float64(time.Since(start).Nanoseconds()) / 1e3
 	}
-	first, err := l.p.timeReplays(ctx, 1)
-	if l.left--; err != nil {
-		return err
+	warm, one := min(2, l.left), 0.0
+	for range warm { // the first pays for what is done once
+		us, err := l.p.timeReplays(ctx, 1)
+		if l.left--; err != nil {
+			return err
+		}
+		one = us
 	}
-	each := max(1, min(int(float64(roundTime.Nanoseconds())/1e3/max(first, 0.1)), l.left/(2*mostTried)/rounds))
+	each := max(1, min(l.roundOf(one), l.left/(2*mostTried)/rounds))
 	var samples []float64
 	for range rounds {
 		n := min(each, l.left)
@@ -221,6 +225,15 @@ func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 	return nil
 }
 
+// roundOf is how many replays of so many microseconds make a round.
+func (l *learner) roundOf(us float64) int {
+	long := roundTime
+	if l.o.Thorough {
+		long *= 10
+	}
+	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
+}
+
 // noRoom says whether an error is that of too little memory.
 func noRoom(err error) bool {
 	var none *OutOfMemoryError
@@ -236,7 +249,7 @@ func (l *learner) finals(ctx context.Context) error {
 	}
 	samples := make([][]float64, close)
 	if close > 1 {
-		each := max(1, int(float64(roundTime.Nanoseconds())/1e3/max(ways[0].Each.Median, 0.1)))
+		each := l.roundOf(ways[0].Each.Median)
 		for range rounds {
 			for k := range close {
 				n := min(each, l.left/2)

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	goruntime "runtime"
 	"strings"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -67,6 +68,6 @@ func cpuMachine(info *cudart.Info) *planner.Machine {
 		HostToDevice: 15_000, DeviceToHost: 15_000, DeviceToDevice: 15_000, PeerToPeer: 15_000, HostToHost: 15_000,
 		Memory: 7_500 * float64(workers), Flops: 1_000 * float64(workers),
 		Multiprocessors: workers, BlocksPerSM: 1, ThreadsPerSM: 1024, SharedPerSM: info.SharedPerSM, BusyThreads: 1, CopyEngines: workers,
-		DeviceBytes: info.Memory,
+		Cores: min(workers, goruntime.GOMAXPROCS(0)), DeviceBytes: info.Memory,
 	}
 }

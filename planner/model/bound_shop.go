@@ -36,7 +36,7 @@ const (
 // say which fraction of the device they take, their work is bounded by that too.
 func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(dag.NodeID) []dag.NodeID, ways shop.Ways, streams []int) {
 	n := g.Len()
-	if n > mostBounded {
+	if n > mostBounded || m.Cores > 0 { // cores are no engines
 		return
 	}
 	w := &shop.Work{US: durations, Machine: make([]int32, n), Start: make([]int32, n+1)}

@@ -137,11 +137,14 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				numbered[key] = true
 				extra[d]++
 			}
-			work = float64(work * m.Share(node))
+			work = float64(work * m.shareOf(node, durations[i]))
 		case plan.Upload, plan.Download:
 			work /= float64(max(1, m.CopyEngines))
 		case plan.HostCopy:
 			d = 0
+		}
+		if m.Cores > 0 { // for everything
+			engine, d, work = plan.Compute, 0, float64(durations[i]*m.shareOf(node, durations[i]))
 		}
 		if work > 0 {
 			engines[d*int32(plan.EngineKinds)+int32(engine)].add(work, head[i], tail[i])

@@ -3,6 +3,8 @@
 package model
 
 import (
+	"math"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -133,10 +135,41 @@ func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 
 // Share is the fraction of its device that a node takes while it runs: 0 if that is unknown or the node does not use the
 // multiprocessors.
-func (m *Machine) Share(node *dag.Node) float64 {
-	if m == nil || node == nil || m.Unit || node.Copy != nil {
+func (m *Machine) Share(node *dag.Node) float64 { return m.shareOf(node, math.Inf(1)) }
+
+// shareOf is Share of a node that takes so long alone. It matters on cores: work is divided among them only if that is worth waking them.
+func (m *Machine) shareOf(node *dag.Node, us float64) float64 {
+	switch {
+	case m.Unit:
+		return 0
+	case m.Cores > 0:
+		return m.coreShare(node, us)
+	case node.Copy != nil:
 		return 0
 	}
 	places, _ := m.fill(node)
 	return places
+}
+
+const (
+	wakingUS     = 20      // what shorter work gains beside other work is lost in waking another core
+	dividedUS    = 30      // shorter work stays on one core
+	dividedBytes = 1 << 20 // of a copy or a set stay on one core
+	sleepingUS   = 200     // a wait of that length, as its arguments say, leaves its core to others
+)
+
+// coreShare is the fraction of the cores that a node takes.
+func (m *Machine) coreShare(node *dag.Node, us float64) float64 {
+	parts := max(1, float64(node.Work.Blocks))
+	switch {
+	case node.Work.US >= sleepingUS:
+		return 0
+	case us < wakingUS:
+		return 1
+	case us < dividedUS || node.Work.US > 0:
+		parts = 1
+	case node.Copy != nil || node.Set != nil:
+		parts = max(1, float64(node.Work.Bytes)/dividedBytes)
+	}
+	return min(1, parts/float64(m.Cores))
 }

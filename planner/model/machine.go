@@ -47,6 +47,10 @@ type Machine struct {
 	BusyThreads     int // threads that keep one multiprocessor busy; more hide no more latency
 	CopyEngines     int // per direction
 
+	// Cores is how many processor cores copies and kernels share, the same for all devices; 0 on a device that has engines for copies, and
+	// multiprocessors for kernels. With cores, the figures of engines and multiprocessors do not count.
+	Cores int
+
 	DeviceBytes int64 // memory of one device; 0: unknown
 	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
 }
@@ -139,7 +143,7 @@ func (m *Machine) figures() []figure {
 		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
 		{"threads_per_sm", &m.ThreadsPerSM, true}, {"shared_per_sm", &m.SharedPerSM, false},
 		{"busy_threads", &m.BusyThreads, true}, {"copy_engines", &m.CopyEngines, true},
-		{"device_bytes", &m.DeviceBytes, false},
+		{"cores", &m.Cores, false}, {"device_bytes", &m.DeviceBytes, false},
 	}
 }
 
@@ -219,9 +223,11 @@ func (m *Machine) Encode(w io.Writer) error {
 }
 
 // newer reports whether older files lack a figure. Its effect is not simulated then.
-func newer(figure string) bool { return figure == "both_ways" || figure == "copy_switch_us" }
+func newer(figure string) bool {
+	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores"
+}
 
-// DecodeMachine reads a machine file. Every figure is required except both_ways and copy_switch_us, which older files lack. A unit
+// DecodeMachine reads a machine file. Every figure is required except both_ways, copy_switch_us and cores, which older files lack. A unit
 // machine uses no figures and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)

@@ -461,7 +461,7 @@ func (s *simulation) issue(e event) {
 func (s *simulation) enter(node, stream int32) {
 	s.start(node, stream, s.streams[stream].ready, s.now)
 	n := &s.g.Nodes[node]
-	if s.timeline.Nodes[node].Engine != plan.Compute {
+	if s.timeline.Nodes[node].Engine != plan.Compute && s.m.Cores == 0 {
 		c := s.copierOf(dag.NodeID(node))
 		q := queued{s.now, s.position[node], node, stream}
 		if engine := &s.copiers[c]; engine.kept == node {
@@ -472,14 +472,17 @@ func (s *simulation) enter(node, stream int32) {
 		s.touch(c)
 		return
 	}
-	share := s.m.Share(n)
+	share, device := s.m.shareOf(n, s.durations[node]), n.Device
+	if s.m.Cores > 0 {
+		device = 0 // all devices share the cores
+	}
 	if share == 0 {
 		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
 		return
 	}
-	s.sharing[n.Device].add(s.now, s.p.Streams[stream].Priority, running{
+	s.sharing[device].add(s.now, s.p.Streams[stream].Priority, running{
 		virtual: s.durations[node], position: s.position[node], node: node, stream: stream, share: share})
-	s.touch(int32(len(s.copiers)) + n.Device)
+	s.touch(int32(len(s.copiers)) + device)
 }
 
 // copy lets a copy engine start copies while it is free.
