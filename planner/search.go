@@ -18,7 +18,7 @@ type budget struct {
 // budgets by effort. Quick takes a few milliseconds at most, normal tens of milliseconds, thorough seconds.
 var budgets = [...]budget{
 	Quick:    {0, 0, 2000, 200_000, 1000},
-	Normal:   {20_000, 1_000_000, 4000, 400_000, 20_000},
+	Normal:   {20_000, 500_000, 4000, 300_000, 20_000},
 	Thorough: {200_000, 20_000_000, 100_000, 20_000_000, 20_000},
 }
 

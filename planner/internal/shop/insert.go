@@ -30,6 +30,10 @@ func (d *dispatcher) construct(ctx context.Context) {
 	f := d.flowShop(d.stages())
 	if f.insertSteps() < budget {
 		try(f.search(ctx, s, best, budget-int(mostInserted*float64(budget))))
+	} else {
+		for _, size := range batchSizes {
+			try(f.batches(best, size))
+		}
 	}
 	// Work on the operations themselves if there are few enough.
 	if count := d.jobs.Count; count*count/3*s.w.Len()*dispatchSteps < int(mostInserted*float64(budget)) && !s.done() {
@@ -37,6 +41,9 @@ func (d *dispatcher) construct(ctx context.Context) {
 	}
 	d.rebuild(ctx, best, least, budget-int((mostInserted+mostRebuilt)*float64(budget)))
 }
+
+// batchSizes are the numbers of jobs in a batch that are tried: few in turn, or many that are ordered better.
+var batchSizes = []int{16, 64}
 
 // declared returns the order in which the jobs start in the best order so far.
 func (d *dispatcher) declared() []int32 {

@@ -113,24 +113,40 @@ func (f *flowShop) through(sequence []int32) float64 {
 	return slices.Max(f.tail[:f.stages])
 }
 
+// longestFirst sorts jobs by how long they take in all, equal ones as they stand.
+func (f *flowShop) longestFirst(jobs []int32) []int32 {
+	total := make([]float64, len(f.stay)/f.stages)
+	for k, us := range f.stay {
+		total[k/f.stages] += us
+	}
+	order := slices.Clone(jobs)
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(total[b], total[a]) })
+	return order
+}
+
+// batches orders more jobs than can all be inserted: it deals them out to batches, long and short ones to each, inserts the jobs of each
+// batch one by one, and puts the batches one after the other. So all stages have work all the time, whatever the order that the jobs came in.
+func (f *flowShop) batches(jobs []int32, size int) []int32 {
+	count := (len(jobs) + size - 1) / size
+	batches := make([][]int32, count)
+	for k, j := range f.longestFirst(jobs) {
+		batches[k%count], _ = f.insert(batches[k%count], j)
+	}
+	return slices.Concat(batches...)
+}
+
 // search inserts the jobs one by one, then removes some and inserts them again, until the steps are used up or the result cannot get
 // better. It returns the best sequence.
 func (f *flowShop) search(ctx context.Context, s *search, start []int32, leave int) []int32 {
 	n := len(f.stay) / f.stages
-	total := make([]float64, n)
 	mean := 0.0
-	for j := range n {
-		for c := range f.stages {
-			total[j] += f.stay[j*f.stages+c]
-			mean += f.hold[j*f.stages+c]
-		}
+	for _, us := range f.hold {
+		mean += us
 	}
 	mean /= float64(n * f.stages)
-	order := slices.Clone(start)
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(total[b], total[a]) })
 	best, least := slices.Clone(start), f.measure(start)
 	sequence := make([]int32, 0, n)
-	for _, j := range order {
+	for _, j := range f.longestFirst(start) {
 		sequence, _ = f.insert(sequence, j)
 	}
 	makespan := f.measure(sequence)
