@@ -484,6 +484,65 @@ func TestNothingGrows(t *testing.T) {
 	require.Equal(t, cudart.Live{}, p.Live())
 }
 
+// A CUDA program with host code, a header, a template and overloads is launched as it is, with each compiler that is installed.
+func TestSourceAsItIs(t *testing.T) {
+	p := open(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	folder := t.TempDir()
+	path := filepath.Join(folder, "program.cu")
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "include"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "include", "common.h"), []byte(`#pragma once
+#include <iostream>
+#include <cstdint>
+inline void complain(const std::string &text) { std::cerr << text; }
+template <int K> __device__ float times(float x) { return K * x; }
+`), 0o644))
+	code := []byte(`#include <cstdio>
+#include <vector>
+#include "common.h"
+static std::vector<float> results;
+namespace filters {
+template <int K, typename T> __global__ void scale(T *x, int32_t n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) x[i] = times<K>(x[i]);
+}
+}
+__global__ void pick(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
+static __global__ void pick(float *x, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) x[i] *= FACTOR;
+}
+int main() {
+	filters::scale<2, float><<<1, 1>>>(results.data(), 1);
+	printf("%zu\n", results.size());
+}
+`)
+	require.NoError(t, os.WriteFile(path, code, 0o644))
+	const scale, pick = "filters::scale<2, float>", "(void (*)(float*, int))pick"
+	for _, compiler := range []string{"nvrtc", "nvcc", "clang"} {
+		t.Run(compiler, func(t *testing.T) {
+			m, err := p.Load(context.Background(), 0, &kernels.Module{Name: path, Path: path, Kind: kernels.Source, Code: code, Build: kernels.Build{
+				Compiler: compiler, Include: []string{filepath.Join(folder, "include")}, Define: []kernels.Definition{{Name: "FACTOR", Value: "2"}}, Names: []string{scale, pick}}})
+			if errors.Is(err, kernels.ErrNoCompiler) {
+				t.Skipf("NO COMPILER: %v", err)
+			}
+			require.NoError(t, err)
+			for _, name := range []string{scale, pick} {
+				g := newProgram(t, p, 1, 0)
+				c := g.scale(t, g.stream[0], 1)
+				c.Kernel, c.Args = must[cudart.Kernel](t)(m.Kernel(name)), c.Args[:2]
+				l := must[cudart.List](t)(p.Encode([]cudart.Command{g.up(g.stream[0]), c, g.down(g.stream[0])}, cudart.ListOptions{}))
+				g.fill(5)
+				require.NoError(t, l.Submit())
+				require.NoError(t, g.stream[0].Synchronize(context.Background()))
+				g.check(t, 5, 2)
+				require.NoError(t, l.Close())
+			}
+			require.NoError(t, m.Close())
+		})
+	}
+}
+
 // CUDA C is compiled for this very GPU, where the toolkit's compiler is installed.
 func TestSource(t *testing.T) {
 	p := open(t)

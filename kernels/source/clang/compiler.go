@@ -82,13 +82,36 @@ func candidates(given string) []string {
 
 var versionPattern = regexp.MustCompile(`clang version ((\d+)\.\S+)`)
 
-// identify asks the compiler for its version and whether it makes PTX. Apple's clang does not.
-func (c *Compiler) identify() error {
+// says is what the compiler says of itself. Starting it takes longer than reading a result from the cache, so that this is cached too,
+// for as long as the file stays as it is.
+func (c *Compiler) says() ([]byte, error) {
+	var key cache.Key
+	path, err := filepath.EvalSymlinks(c.path)
+	info, statErr := os.Stat(path)
+	cacheable := err == nil && statErr == nil
+	if cacheable {
+		key, _ = cache.KeyOf("clang itself", path, nil, []string{fmt.Sprint(info.Size()), info.ModTime().String()}, nil)
+		if e, ok := c.cache.Get(key); ok {
+			return []byte(e.Log), nil
+		}
+	}
 	out, err := exec.Command(c.path, "--version", "--print-targets").Output()
 	if err != nil {
 		if out, err = exec.Command(c.path, "--version").Output(); err != nil {
-			return fmt.Errorf("%s --version: %w", c.path, err)
+			return nil, fmt.Errorf("%s --version: %w", c.path, err)
 		}
+	}
+	if cacheable {
+		c.cache.Put(key, &cache.Entry{Log: string(out)})
+	}
+	return out, nil
+}
+
+// identify asks the compiler for its version and whether it makes PTX. Apple's clang does not.
+func (c *Compiler) identify() error {
+	out, err := c.says()
+	if err != nil {
+		return err
 	}
 	m := versionPattern.FindSubmatch(out)
 	if m == nil {

@@ -27,12 +27,17 @@ type fakeCompiler struct {
 	programs map[uintptr]*fakeProgram
 	next     uintptr
 	compiled int
+	latest   *fakeProgram
 	options  []string
 	known    []int32
 	version  [2]int32
 }
 
-type fakeProgram struct{ name, code, log, image string }
+type fakeProgram struct {
+	name, code, log, image string
+	headers, names         []string
+	symbols                [][]byte
+}
 
 var (
 	fakeOnce      sync.Once
@@ -43,6 +48,8 @@ var (
 
 func poke[T any](at uintptr, v T) { **(**T)(unsafe.Pointer(&at)) = v }
 
+func peek(at uintptr) uintptr { return **(**uintptr)(unsafe.Pointer(&at)) }
+
 func put(at uintptr, text string) {
 	copy(unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), len(text)+1), text+"\x00")
 }
@@ -50,7 +57,7 @@ func put(at uintptr, text string) {
 func newFake(t *testing.T) *fakeCompiler {
 	fakeOnce.Do(func() {
 		for f := range functionCount {
-			fakeAddresses[f] = purego.NewCallback(func(a, b, c, d, e, g uintptr) uintptr { return fakeNow.serve(f, [3]uintptr{a, b, c}) })
+			fakeAddresses[f] = purego.NewCallback(func(a, b, c, d, e, g uintptr) uintptr { return fakeNow.serve(f, [6]uintptr{a, b, c, d, e, g}) })
 		}
 	})
 	fakeNow = &fakeCompiler{programs: map[uintptr]*fakeProgram{}, known: []int32{90, 50, 80}, version: [2]int32{12, 4}}
@@ -66,7 +73,7 @@ func (k *fakeCompiler) resolve(name string) (uintptr, error) {
 	return 0, errors.New("no such symbol")
 }
 
-func (k *fakeCompiler) serve(f function, a [3]uintptr) uintptr {
+func (k *fakeCompiler) serve(f function, a [6]uintptr) uintptr {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.programs[a[0]]
@@ -84,16 +91,26 @@ func (k *fakeCompiler) serve(f function, a [3]uintptr) uintptr {
 		}
 	case nvrtcCreateProgram:
 		k.next++
-		k.programs[k.next] = &fakeProgram{code: dl.TextAt(a[1]), name: dl.TextAt(a[2])}
+		p := &fakeProgram{code: dl.TextAt(a[1]), name: dl.TextAt(a[2])}
+		for i := range a[3] {
+			p.headers = append(p.headers, dl.TextAt(peek(a[5]+8*i))+": "+dl.TextAt(peek(a[4]+8*i)))
+		}
+		k.programs[k.next], k.latest = p, p
 		poke(a[0], k.next)
+	case nvrtcAddNameExpression:
+		p.names = append(p.names, dl.TextAt(a[1]))
+	case nvrtcGetLoweredName:
+		symbol := []byte("_Z" + dl.TextAt(a[1]) + "\x00")
+		p.symbols = append(p.symbols, symbol)
+		poke(a[2], uintptr(unsafe.Pointer(&symbol[0])))
 	case nvrtcDestroyProgram:
-		delete(k.programs, **(**uintptr)(unsafe.Pointer(&a[0])))
+		delete(k.programs, peek(a[0]))
 	case nvrtcCompileProgram:
 		k.compiled++
 		k.options = nil
 		for i := range a[1] {
 			at := a[2] + 8*i
-			k.options = append(k.options, dl.TextAt(**(**uintptr)(unsafe.Pointer(&at))))
+			k.options = append(k.options, dl.TextAt(peek(at)))
 		}
 		if line, _, found := strings.Cut(p.code, "wrong"); found {
 			p.log = fmt.Sprintf("%s(%d): error: this is wrong\n", p.name, strings.Count(line, "\n")+1)
@@ -138,6 +155,24 @@ func TestCompile(t *testing.T) {
 	require.Equal(t, &Result{Code: []byte("--gpu-architecture=sm_90 CODE\x00"), Architecture: "sm_90", Log: "a warning"}, r)
 	require.Equal(t, []string{"--gpu-architecture=sm_90", "-DN=4"}, k.options)
 	require.Empty(t, k.programs, "programs are destroyed")
+}
+
+func TestNamesAndHeaders(t *testing.T) {
+	k := newFake(t)
+	folder := t.TempDir()
+	source := Source{Name: "m", Code: []byte("code"), Names: []string{"f<3>", "ns::g"}, Headers: []Header{{"a.h", []byte("one")}, {"b.h", []byte("two")}}}
+	r := compile(t, k.open(t, folder), source)
+	require.Equal(t, []string{"a.h: one", "b.h: two"}, k.latest.headers)
+	require.Equal(t, []string{"f<3>", "ns::g"}, k.latest.names)
+	require.Equal(t, []string{"_Zf<3>", "_Zns::g"}, r.Symbols)
+	again := compile(t, k.open(t, folder), source)
+	require.True(t, again.Cached)
+	require.Equal(t, r.Symbols, again.Symbols)
+	source.Headers = []Header{{"a.h", []byte("one")}, {"b.h", []byte("three")}}
+	require.False(t, compile(t, k.open(t, folder), source).Cached, "a header changed")
+	source.Names = source.Names[:1]
+	require.False(t, compile(t, k.open(t, folder), source).Cached, "other names")
+	require.Empty(t, k.programs)
 }
 
 func TestUnknownArchitectureGetsPTX(t *testing.T) {
