@@ -126,7 +126,7 @@ and initial contents are restored after them.`,
 	}
 	a.runCommand(run)
 	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
-		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.tuneCommand(), a.cacheCommand(), a.versionCommand())
+		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	explainCompletion(root)
 	a.completes(root)

@@ -1,0 +1,91 @@
+// Modules of the documents that are checked: opened once, and again only when one of their files has changed.
+
+package editor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+const (
+	mostModuleBytes = 1 << 30 // of a file of kernels; those of large libraries stay below
+	mostModules     = 64      // that are kept open
+)
+
+// modules keeps opened modules. One goroutine uses it.
+type modules struct{ opened map[string]*module }
+
+// module is what a declaration led to, and the files that were read for it.
+type module struct {
+	library dag.Library
+	read    map[string]stamp
+}
+
+// stamp tells one version of a file from another; the zero stamp stands for no file.
+type stamp struct {
+	size    int64
+	changed time.Time
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
+
+func (m *module) fresh() bool {
+	for path, was := range m.read {
+		if stampOf(path) != was {
+			return false
+		}
+	}
+	return true
+}
+
+// open opens a module whose paths are relative to dir. Its files are read, and nothing is compiled.
+func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (dag.Library, error) {
+	key := fmt.Sprintf("%q %q %q %q %q %q %q", dir, declared.Name, declared.Path, declared.Include, declared.Define, declared.Options, declared.Compiler)
+	if known := c.opened[key]; known != nil && known.fresh() {
+		return known.library, nil
+	}
+	opened := &module{read: map[string]stamp{}}
+	read := func(path string) ([]byte, error) {
+		opened.read[path] = stampOf(path)
+		return readLimited(ctx, path)
+	}
+	library, err := kernels.ModuleOpener(ctx, dir, read, nil)(declared)
+	if err != nil {
+		return nil, err
+	}
+	if c.opened == nil || len(c.opened) >= mostModules {
+		c.opened = map[string]*module{}
+	}
+	opened.library = library
+	c.opened[key] = opened
+	return library, nil
+}
+
+func readLimited(ctx context.Context, path string) ([]byte, error) {
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return nil, files.CannotRead(path, err)
+	}
+	defer file.Close()
+	code, err := io.ReadAll(io.LimitReader(file, mostModuleBytes+1))
+	switch {
+	case err != nil:
+		return nil, files.CannotRead(path, err)
+	case len(code) > mostModuleBytes:
+		return nil, fmt.Errorf("%s is larger than 1 GiB", path)
+	}
+	return code, nil
+}

@@ -1,0 +1,217 @@
+// A session with an editor: the documents that are open, and which request is answered where.
+
+// Package editor answers an editor's questions about pipeline files: what is wrong with them, what can be written at a place, and what
+// something means. It keeps no state but that of the open documents, and writes no files.
+package editor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/lsp"
+)
+
+// document is an open document. Changes replace text; a check keeps the one that it began with.
+type document struct {
+	uri     string
+	version int
+	text    *lsp.Text
+	checked *checked // of the last version that was checked; nil: none yet
+}
+
+// Session is a session with one editor.
+type Session struct {
+	client  *lsp.Client
+	version string // of dagrun
+
+	mu        sync.Mutex
+	documents map[string]*document
+	waiting   []string           // documents to check, the first to come first
+	checking  string             // the document that is checked now
+	interrupt context.CancelFunc // ends the reading of files for that check
+	wake      chan struct{}
+
+	modules modules
+}
+
+// NewSession begins a session. Documents are checked until ctx ends.
+func NewSession(ctx context.Context, client *lsp.Client, version string) *Session {
+	s := &Session{client: client, version: version, documents: map[string]*document{}, wake: make(chan struct{}, 1)}
+	go s.check(ctx)
+	return s
+}
+
+// Request answers a request.
+func (s *Session) Request(_ context.Context, method string, params json.RawMessage) (any, error) {
+	switch method {
+	case "initialize":
+		return s.initialize(), nil
+	case "textDocument/formatting":
+		return on(s, params, (*document).format)
+	}
+	return nil, lsp.ErrNoMethod
+}
+
+// Notify takes a notification.
+func (s *Session) Notify(method string, params json.RawMessage) error {
+	switch method {
+	case "textDocument/didOpen":
+		return s.open(params)
+	case "textDocument/didChange":
+		return s.change(params)
+	case "textDocument/didSave":
+		return s.saved()
+	case "textDocument/didClose":
+		return s.close(params)
+	}
+	return nil
+}
+
+type object map[string]any
+
+func (s *Session) initialize() any {
+	const incremental = 2
+	return object{
+		"serverInfo": object{"name": "dagrun", "version": s.version},
+		"capabilities": object{
+			"positionEncoding":           "utf-16",
+			"textDocumentSync":           object{"openClose": true, "change": incremental, "save": true},
+			"documentFormattingProvider": true,
+		},
+	}
+}
+
+// on answers a request about a document.
+func on[A any](s *Session, raw json.RawMessage, answer func(*document) (A, error)) (any, error) {
+	params, err := lsp.Params[lsp.DocumentParams](raw)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.document(params.Document.URI)
+	if err != nil {
+		return nil, err
+	}
+	return answer(d)
+}
+
+// document returns a document as it is now.
+func (s *Session) document(uri string) (*document, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.documents[uri]
+	if d == nil {
+		return nil, &lsp.Error{Code: lsp.CodeInvalidParams, Message: fmt.Sprintf("document %q is not open", uri)}
+	}
+	now := *d
+	return &now, nil
+}
+
+func (s *Session) open(raw json.RawMessage) error {
+	params, err := lsp.Params[lsp.OpenParams](raw)
+	if err != nil {
+		return err
+	}
+	opened := params.Document
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[opened.URI] = &document{uri: opened.URI, version: opened.Version, text: lsp.NewText([]byte(opened.Text))}
+	s.wants(opened.URI)
+	return nil
+}
+
+func (s *Session) change(raw json.RawMessage) error {
+	params, err := lsp.Params[lsp.ChangeParams](raw)
+	if err != nil {
+		return err
+	}
+	d, err := s.document(params.Document.URI)
+	if err != nil {
+		return err
+	}
+	text, err := d.text.Apply(params.Changes)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[d.uri] = &document{uri: d.uri, version: params.Document.Version, text: text, checked: d.checked}
+	s.wants(d.uri)
+	return nil
+}
+
+// saved checks every document again: the file may have been one of a module, which another document uses.
+func (s *Session) saved() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, uri := range sortedKeys(s.documents) {
+		s.wants(uri)
+	}
+	return nil
+}
+
+func (s *Session) close(raw json.RawMessage) error {
+	params, err := lsp.Params[lsp.DocumentParams](raw)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.documents, params.Document.URI)
+	s.wants(params.Document.URI) // takes its diagnostics away
+	s.mu.Unlock()
+	return nil
+}
+
+// format answers textDocument/formatting with an edit of the lines that change, so that an editor keeps its place in the others.
+func (d *document) format() ([]lsp.TextEdit, error) {
+	const requestFailed = -32803
+	formatted, err := dag.Format(d.text.Source, "")
+	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+		first := wrong.List[0]
+		return nil, &lsp.Error{Code: requestFailed, Message: fmt.Sprintf("cannot format: line %d: %s", max(first.Pos.Line, 1), messageOf(&first))}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return difference(d.text, lsp.NewText(formatted)), nil
+}
+
+// difference returns one edit from old to new, or none where they are equal.
+func difference(old, new *lsp.Text) []lsp.TextEdit {
+	line := func(t *lsp.Text, k int) string { // with its line break
+		from, _ := t.Line(k)
+		to := len(t.Source)
+		if k+1 < t.Lines() {
+			to, _ = t.Line(k + 1)
+		}
+		return string(t.Source[from:to])
+	}
+	most := min(old.Lines(), new.Lines())
+	head := 0
+	for head < most && line(old, head) == line(new, head) {
+		head++
+	}
+	if head == old.Lines() && head == new.Lines() {
+		return []lsp.TextEdit{}
+	}
+	tail := 0
+	for tail < most-head && line(old, old.Lines()-1-tail) == line(new, new.Lines()-1-tail) {
+		tail++
+	}
+	span := func(t *lsp.Text) (from, to int) {
+		from, to = len(t.Source), len(t.Source)
+		if head < t.Lines() {
+			from, _ = t.Line(head)
+		}
+		if tail > 0 {
+			to, _ = t.Line(t.Lines() - tail)
+		}
+		return from, to
+	}
+	from, to := span(old)
+	newFrom, newTo := span(new)
+	return []lsp.TextEdit{{Range: old.Range(from, to), NewText: string(new.Source[newFrom:newTo])}}
+}

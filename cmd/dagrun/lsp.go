@@ -1,0 +1,47 @@
+// dagrun lsp: the language server of pipeline files, which editors start and talk to.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/editor"
+	"github.com/dagrun/dagrun/internal/lsp"
+)
+
+func (a *app) languageServerCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lsp",
+		Short: "Help an editor with pipeline files, as a language server",
+		Long: `Help an editor with pipeline files. Editors start this command and talk to it over stdin and
+stdout, in the language server protocol. It reports mistakes and warnings while you type, as
+check finds them without planning, and formats files as fmt does.
+
+Files of modules are read; nothing is compiled, run or written. The exit status is 0 if the
+editor says goodbye, and 1 if it just leaves. docs/editor.md has the settings for VS Code and
+Neovim. In Neovim:`,
+		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
+		Args:    atMost(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if input, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
+				return errors.New("editors start this command; it has nothing to say to a terminal; see dagrun lsp --help")
+			}
+			client := lsp.NewClient(lsp.NewWriter(a.stdout.document()))
+			err := lsp.Serve(c.Context(), a.stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release))
+			if cut := a.stdout.failure(); cut != nil {
+				return cut
+			}
+			if errors.Is(err, lsp.ErrNoExit) {
+				return withStatus(statusExpectation, fmt.Errorf("dagrun lsp ends: %w", err))
+			}
+			return err
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	return c
+}
