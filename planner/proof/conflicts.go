@@ -196,17 +196,7 @@ func (w *accessWalk) answer(o *order) pair {
 // touch checks that a node comes after the nodes that touched its bytes before it, and notes that it has touched them.
 func (w *accessWalk) touch(node int32, clock []int32) pair {
 	w.clock = clock
-	bad := w.touchAll(node)
-	for _, stream := range w.needs {
-		w.asked = append(w.asked, pair{w.need[stream] - 1, node})
-		w.need[stream] = 0
-	}
-	w.needs = w.needs[:0]
-	return bad
-}
-
-func (w *accessWalk) touchAll(node int32) pair {
-	if w.clock != nil {
+	if clock != nil {
 		for _, from := range w.g.Nodes[node].After {
 			if at := w.s.spots[from]; from != dag.NodeID(node) && !w.follows(int32(from), at) {
 				return pair{int32(from), node}
@@ -228,7 +218,19 @@ func (w *accessWalk) touchAll(node int32) pair {
 			}
 		}
 	}
+	if len(w.needs) > 0 {
+		w.askNeeds(node)
+	}
 	return nobody
+}
+
+// askNeeds collects what the node must come after and the clock does not show.
+func (w *accessWalk) askNeeds(node int32) {
+	for _, stream := range w.needs {
+		w.asked = append(w.asked, pair{w.need[stream] - 1, node})
+		w.need[stream] = 0
+	}
+	w.needs = w.needs[:0]
 }
 
 // follows reports whether the node starts after the launch at a spot has finished. With ask, it notes the launch, the last of each stream,
@@ -291,8 +293,12 @@ func (w *accessWalk) afterAll(node, list int32) pair {
 
 func (w *accessWalk) read(node int32, a *dag.Access) pair {
 	b := &w.buffers[a.Buffer]
-	for at := b.from(w, a.Lo, a.Hi); ; {
-		if at.index == 0 && b.chunks != nil {
+	at := b.from(w, a.Lo, a.Hi)
+	if b.chunks == nil {
+		return w.readRun(node, a.Buffer, &b.first)
+	}
+	for {
+		if at.index == 0 {
 			if c := &b.chunks[at.chunk]; len(c.runs) > fewRuns && c.end() <= a.Hi {
 				if bad := w.readChunk(node, a.Buffer, c); bad.to >= 0 || c.end() == a.Hi {
 					return bad
@@ -302,17 +308,21 @@ func (w *accessWalk) read(node int32, a *dag.Access) pair {
 			}
 		}
 		r := b.at(at)
-		if r.writer < 0 {
-			w.readFirst[a.Buffer] = true
-		} else if bad := w.after(node, r.writer); bad.to >= 0 {
+		if bad := w.readRun(node, a.Buffer, r); bad.to >= 0 || r.hi >= a.Hi {
 			return bad
-		}
-		w.note(&r.readers, node, node)
-		if r.hi >= a.Hi {
-			return nobody
 		}
 		at = b.next(at)
 	}
+}
+
+func (w *accessWalk) readRun(node int32, buffer dag.BufferID, r *byteRun) pair {
+	if r.writer < 0 {
+		w.readFirst[buffer] = true
+	} else if bad := w.after(node, r.writer); bad.to >= 0 {
+		return bad
+	}
+	w.note(&r.readers, node, node)
+	return nobody
 }
 
 // readChunk is a read of a whole chunk.
@@ -338,9 +348,14 @@ func (w *accessWalk) readChunk(node int32, buffer dag.BufferID, c *runChunk) pai
 func (w *accessWalk) write(node int32, a *dag.Access) pair {
 	b := &w.buffers[a.Buffer]
 	first := b.from(w, a.Lo, a.Hi)
+	if b.chunks == nil {
+		bad := w.overwrite(node, a.Buffer, &b.first, false)
+		b.first.writer = node
+		return bad
+	}
 	var readers int32 // of the chunk
 	for at := first; ; {
-		if b.chunks != nil && (at == first || at.index == 0) {
+		if at == first || at.index == 0 {
 			readers = 0
 			c := &b.chunks[at.chunk]
 			w.unknow(c)
@@ -357,25 +372,31 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 			}
 		}
 		r := b.at(at)
-		read := r.readers > 0 || readers > 0
-		if r.writer < 0 && read {
-			w.carried[a.Buffer] = true
-		}
-		if r.writer >= 0 && !read {
-			if bad := w.after(node, r.writer); bad.to >= 0 {
-				return bad
-			}
-		}
-		if bad := w.afterAll(node, r.readers); bad.to >= 0 {
+		if bad := w.overwrite(node, a.Buffer, r, readers > 0); bad.to >= 0 {
 			return bad
 		}
-		w.forget(&r.readers)
 		if r.hi >= a.Hi {
 			break
 		}
 		at = b.next(at)
 	}
 	b.join(first, a.Hi, node)
+	return nobody
+}
+
+// overwrite is a write of a whole run. readElsewhere: its chunk has readers of its own, which have been looked at.
+func (w *accessWalk) overwrite(node int32, buffer dag.BufferID, r *byteRun, readElsewhere bool) pair {
+	switch {
+	case r.readers > 0 || readElsewhere:
+		if r.writer < 0 {
+			w.carried[buffer] = true
+		}
+		bad := w.afterAll(node, r.readers)
+		w.forget(&r.readers)
+		return bad
+	case r.writer >= 0:
+		return w.after(node, r.writer)
+	}
 	return nobody
 }
 
