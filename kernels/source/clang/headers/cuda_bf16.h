@@ -1,0 +1,106 @@
+// Numbers of 16 bits: the upper half of a float.
+#pragma once
+
+#define __DAGRUN_MEMBER inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline))
+
+struct __align__(2) __nv_bfloat16 {
+  unsigned short bits;
+  __nv_bfloat16() = default;
+  __DAGRUN_MEMBER __nv_bfloat16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  __DAGRUN_MEMBER __nv_bfloat16(double x) : __nv_bfloat16((float)x) {}
+  __DAGRUN_MEMBER __nv_bfloat16(int x) : __nv_bfloat16((float)x) {}
+  __DAGRUN_MEMBER __nv_bfloat16(unsigned x) : __nv_bfloat16((float)x) {}
+  __DAGRUN_MEMBER operator float() const {
+    float x;
+    unsigned wide = (unsigned)bits << 16;
+    __builtin_memcpy(&x, &wide, 4);
+    return x;
+  }
+};
+struct __align__(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+
+// Sums, products and quotients are computed as float and rounded once, which gives what the instructions on 16 bits give.
+__DAGRUN_DEVICE __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
+__DAGRUN_DEVICE __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
+__DAGRUN_DEVICE float __bfloat162float(__nv_bfloat16 x) { return (float)x; }
+__DAGRUN_DEVICE __nv_bfloat16 __hadd(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16((float)a + (float)b); }
+__DAGRUN_DEVICE __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16((float)a - (float)b); }
+__DAGRUN_DEVICE __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__fmul_rn((float)a, (float)b)); }
+__DAGRUN_DEVICE __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__fdiv_rn((float)a, (float)b)); }
+__DAGRUN_DEVICE __nv_bfloat16 __hneg(__nv_bfloat16 a) {
+  a.bits ^= 0x8000;
+  return a;
+}
+__DAGRUN_DEVICE __nv_bfloat16 __habs(__nv_bfloat16 a) {
+  a.bits &= 0x7fff;
+  return a;
+}
+__DAGRUN_DEVICE __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
+  __nv_bfloat16 r;
+  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r.bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits));
+  return r;
+}
+__DAGRUN_DEVICE __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(fmaxf((float)a, (float)b)); }
+__DAGRUN_DEVICE __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(fminf((float)a, (float)b)); }
+__DAGRUN_DEVICE bool __hisnan(__nv_bfloat16 a) { return isnan((float)a); }
+__DAGRUN_DEVICE bool __heq(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a == (float)b; }
+__DAGRUN_DEVICE bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a != (float)b; }
+__DAGRUN_DEVICE bool __hlt(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a < (float)b; }
+__DAGRUN_DEVICE bool __hle(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a <= (float)b; }
+__DAGRUN_DEVICE bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a > (float)b; }
+__DAGRUN_DEVICE bool __hge(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a >= (float)b; }
+__DAGRUN_DEVICE __nv_bfloat16 operator+(__nv_bfloat16 a, __nv_bfloat16 b) { return __hadd(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 &operator+=(__nv_bfloat16 &a, __nv_bfloat16 b) { return a = __hadd(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 operator-(__nv_bfloat16 a, __nv_bfloat16 b) { return __hsub(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 &operator-=(__nv_bfloat16 &a, __nv_bfloat16 b) { return a = __hsub(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 operator*(__nv_bfloat16 a, __nv_bfloat16 b) { return __hmul(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 &operator*=(__nv_bfloat16 &a, __nv_bfloat16 b) { return a = __hmul(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 operator/(__nv_bfloat16 a, __nv_bfloat16 b) { return __hdiv(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 &operator/=(__nv_bfloat16 &a, __nv_bfloat16 b) { return a = __hdiv(a, b); }
+__DAGRUN_DEVICE bool operator==(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a == (float)b; }
+__DAGRUN_DEVICE bool operator!=(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a != (float)b; }
+__DAGRUN_DEVICE bool operator<(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a < (float)b; }
+__DAGRUN_DEVICE bool operator<=(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a <= (float)b; }
+__DAGRUN_DEVICE bool operator>(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a > (float)b; }
+__DAGRUN_DEVICE bool operator>=(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a >= (float)b; }
+__DAGRUN_DEVICE __nv_bfloat16 operator-(__nv_bfloat16 a) { return __hneg(a); }
+__DAGRUN_DEVICE __nv_bfloat16 hsqrt(__nv_bfloat16 x) { return __nv_bfloat16(sqrtf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hexp(__nv_bfloat16 x) { return __nv_bfloat16(expf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hlog(__nv_bfloat16 x) { return __nv_bfloat16(logf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hsin(__nv_bfloat16 x) { return __nv_bfloat16(sinf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hcos(__nv_bfloat16 x) { return __nv_bfloat16(cosf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hfloor(__nv_bfloat16 x) { return __nv_bfloat16(floorf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hceil(__nv_bfloat16 x) { return __nv_bfloat16(ceilf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 htrunc(__nv_bfloat16 x) { return __nv_bfloat16(truncf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hrint(__nv_bfloat16 x) { return __nv_bfloat16(rintf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hrcp(__nv_bfloat16 x) { return __nv_bfloat16(1.0f / (float)x); }
+__DAGRUN_DEVICE __nv_bfloat16 hrsqrt(__nv_bfloat16 x) { return __nv_bfloat16(rsqrtf((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hexp2(__nv_bfloat16 x) { return __nv_bfloat16(exp2f((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hlog2(__nv_bfloat16 x) { return __nv_bfloat16(log2f((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 htanh(__nv_bfloat16 x) { return __nv_bfloat16(tanhf((float)x)); }
+
+__DAGRUN_DEVICE __nv_bfloat162 __bfloat16s2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+__DAGRUN_DEVICE __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__nv_bfloat16(x), __nv_bfloat16(y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __float2bfloat162_rn(float x) { return {__nv_bfloat16(x), __nv_bfloat16(x)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x}; }
+__DAGRUN_DEVICE float2 __bfloat1622float2(__nv_bfloat162 v) { return make_float2((float)v.x, (float)v.y); }
+__DAGRUN_DEVICE __nv_bfloat16 __low2bfloat16(__nv_bfloat162 v) { return v.x; }
+__DAGRUN_DEVICE __nv_bfloat16 __high2bfloat16(__nv_bfloat162 v) { return v.y; }
+__DAGRUN_DEVICE float __low2float(__nv_bfloat162 v) { return (float)v.x; }
+__DAGRUN_DEVICE float __high2float(__nv_bfloat162 v) { return (float)v.y; }
+__DAGRUN_DEVICE __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hadd(a.x, b.x), __hadd(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __hsub2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hsub(a.x, b.x), __hsub(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __hmul2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hmul(a.x, b.x), __hmul(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __h2div(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hdiv(a.x, b.x), __hdiv(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __hmax2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __hmin2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
+__DAGRUN_DEVICE __nv_bfloat162 operator+(__nv_bfloat162 a, __nv_bfloat162 b) { return __hadd2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 operator-(__nv_bfloat162 a, __nv_bfloat162 b) { return __hsub2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 operator*(__nv_bfloat162 a, __nv_bfloat162 b) { return __hmul2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 operator/(__nv_bfloat162 a, __nv_bfloat162 b) { return __h2div(a, b); }
+#undef __DAGRUN_MEMBER
