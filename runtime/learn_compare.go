@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -182,14 +183,15 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, error) {
 	return plans, nil
 }
 
-// try times one way to replay. A plan that the device has no room for beside the one that runs is left out.
+// try times one way to replay. One that the device refuses is left out: it may lack the room for another arena, or the means to capture.
 func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 	start := time.Now()
 	if err := l.p.adopt(ctx, w.way()); err != nil {
-		if noRoom(err) {
-			return nil
+		if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
+			return err
 		}
-		return err
+		l.p.log.Info("not compared", "strategy", w.Plan.Strategy, "replay", w.Mode.String(), "because", err.Error())
+		return nil
 	}
 	if w.Mode == Captured {
 		w.BuildUS = float64(time.Since(start).Nanoseconds()) / 1e3
@@ -232,12 +234,6 @@ func (l *learner) roundOf(us float64) int {
 		long *= 10
 	}
 	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
-}
-
-// noRoom says whether an error is that of too little memory.
-func noRoom(err error) bool {
-	var none *OutOfMemoryError
-	return errors.As(err, &none)
 }
 
 // finals times the best ways again, in turn, so that what changes with time changes all of them alike.
