@@ -204,7 +204,7 @@ func TestSignaturesOfPTX(t *testing.T) {
 
 // testCubin makes an ELF file as NVIDIA's tools do, with one kernel of two parameters and a variable.
 func testCubin() []byte {
-	names := "\x00.shstrtab\x00.strtab\x00.symtab\x00.text.blur\x00.nv.info.blur\x00.nv.global\x00"
+	names := "\x00.shstrtab\x00.strtab\x00.symtab\x00.text.blur\x00.nv.info.blur\x00.nv.global\x00.nv.info\x00"
 	at := func(s string) uint32 { return uint32(strings.Index(names, "\x00"+s+"\x00") + 1) }
 	strtab := "\x00blur\x00counter\x00"
 	le := binary.LittleEndian
@@ -226,6 +226,7 @@ func testCubin() []byte {
 	}
 	info := append([]byte{3, 0x1b, 0xff, 0}, param(1, 8, 4)...)
 	info = append(info, param(0, 0, 8)...)
+	registers := []byte{4, 0x2f, 8, 0, 1, 0, 0, 0, 40, 0, 0, 0} // of symbol 1
 	sections := []struct {
 		name string
 		kind uint32
@@ -236,6 +237,7 @@ func testCubin() []byte {
 	}{
 		{}, {".shstrtab", 3, []byte(names), 0, 0, 0}, {".strtab", 3, []byte(strtab), 0, 0, 0}, {".symtab", 2, symtab, 2, 1, 24},
 		{".text.blur", 1, make([]byte, 128), 0, 0, 0}, {".nv.info.blur", 0x70000000, info, 3, 4, 0}, {".nv.global", 8, nil, 0, 0, 0},
+		{".nv.info", 0x70000000, registers, 3, 0, 0},
 	}
 	body := make([]byte, 64)
 	var headers []byte
@@ -299,6 +301,10 @@ func TestEntriesOfCompiledCode(t *testing.T) {
 		require.NoError(t, err, what)
 		assert.Equal(t, []dag.KernelParam{{Size: 8}, {Size: 4}}, k.Params(), what)
 		assert.Equal(t, []string{"counter"}, m.WritableGlobals(), what)
+		list, note, err := m.List()
+		require.NoError(t, err, what)
+		assert.Empty(t, note, what)
+		assert.Equal(t, []Info{{Name: "blur", Signature: "blur", Entry: "blur", Params: k.Params(), Shared: -1, Registers: 40}}, list, what)
 	}
 	unpacked, err := unpackLZ4([]byte{0x34, 'a', 'b', 'c', 3, 0, 0x10, 'z'}, 12)
 	require.NoError(t, err)
