@@ -20,7 +20,8 @@ func (a *app) languageServerCommand() *cobra.Command {
 		Short: "Help an editor with pipeline files, as a language server",
 		Long: `Help an editor with pipeline files. Editors start this command and talk to it over stdin and
 stdout, in the language server protocol. It reports mistakes and warnings while you type, as
-check finds them without planning, and formats files as fmt does.
+check finds them before it plans, formats files as fmt does, completes keys, kernels and
+buffers, explains what is under the cursor, and goes to declarations.
 
 Files of modules are read; nothing is compiled, run or written. The exit status is 0 if the
 editor says goodbye, and 1 if it just leaves. docs/editor.md has the settings for VS Code and

@@ -293,3 +293,27 @@ nodes:
 	require.Equal(t, 6, found[0].Range.Start.Line)
 	require.Equal(t, 0, c.leave())
 }
+
+func TestAnEditorCompletesAndExplains(t *testing.T) {
+	c := startEditor(t)
+	const uri = "file:///tmp/one.yaml"
+	c.open(uri, editedPipeline)
+	c.change(uri, lsp.Change{Range: ptr(at(10, 27, 32)), Text: "sc"})
+	var list lsp.CompletionList
+	c.ask("textDocument/completion", document(uri, map[string]any{"position": lsp.Position{Line: 10, Character: 29}}), &list)
+	var signature string
+	for _, i := range list.Items {
+		if i.Label == "scale" {
+			signature = i.Detail
+			require.Equal(t, at(10, 27, 29), i.TextEdit.Range)
+		}
+	}
+	require.Contains(t, signature, "scale(n")
+	var where lsp.Location
+	c.ask("textDocument/definition", document(uri, map[string]any{"position": lsp.Position{Line: 11, Character: 32}}), &where)
+	require.Equal(t, lsp.Location{URI: uri, Range: at(6, 2, 3)}, where)
+	var symbols []lsp.Symbol
+	c.ask("textDocument/documentSymbol", document(uri), &symbols)
+	require.Len(t, symbols, 7)
+	require.Equal(t, 0, c.leave())
+}

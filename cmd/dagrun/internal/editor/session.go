@@ -52,6 +52,14 @@ func (s *Session) Request(_ context.Context, method string, params json.RawMessa
 		return s.initialize(), nil
 	case "textDocument/formatting":
 		return on(s, params, (*document).format)
+	case "textDocument/documentSymbol":
+		return on(s, params, (*document).symbols)
+	case "textDocument/completion":
+		return onPlace(s, params, (*document).complete)
+	case "textDocument/hover":
+		return onPlace(s, params, (*document).hover)
+	case "textDocument/definition":
+		return onPlace(s, params, (*document).definition)
 	}
 	return nil, lsp.ErrNoMethod
 }
@@ -81,6 +89,10 @@ func (s *Session) initialize() any {
 			"positionEncoding":           "utf-16",
 			"textDocumentSync":           object{"openClose": true, "change": incremental, "save": true},
 			"documentFormattingProvider": true,
+			"documentSymbolProvider":     true,
+			"hoverProvider":              true,
+			"definitionProvider":         true,
+			"completionProvider":         object{"triggerCharacters": []string{" ", "{", "[", ".", ",", "("}},
 		},
 	}
 }
@@ -96,6 +108,19 @@ func on[A any](s *Session, raw json.RawMessage, answer func(*document) (A, error
 		return nil, err
 	}
 	return answer(d)
+}
+
+// onPlace answers a request about a place in a document.
+func onPlace[A any](s *Session, raw json.RawMessage, answer func(*document, lsp.Position) (A, error)) (any, error) {
+	params, err := lsp.Params[lsp.PositionParams](raw)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.document(params.Document.URI)
+	if err != nil {
+		return nil, err
+	}
+	return answer(d, params.Position)
 }
 
 // document returns a document as it is now.
