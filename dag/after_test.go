@@ -1,4 +1,4 @@
-// Patterns in after: which nodes they stand for, and what is wrong with those that stand for none.
+// Tests of patterns in after: which nodes they match, and the errors for patterns that match none.
 
 package dag
 
@@ -75,7 +75,7 @@ func TestAfterPatterns(t *testing.T) {
 	require.Equal(t, "", after["gone"], "a node that is left out is no mistake")
 }
 
-// A handful of lines must not make trillions of dependencies.
+// A few lines must not declare trillions of dependencies.
 func TestAfterPatternsAreLimited(t *testing.T) {
 	var nodes strings.Builder
 	for i := range 2100 {

@@ -1,4 +1,4 @@
-// Files that are wrong, each with the exact messages. `go test -run TestBadFiles -rewrite` writes the messages anew; review the diff.
+// Tests of invalid files, each with its exact messages. `go test -run TestBadFiles -rewrite` rewrites the messages; review the diff.
 
 package dag
 
@@ -89,7 +89,7 @@ func TestBadFiles(t *testing.T) {
 	require.GreaterOrEqual(t, several, 10, "mistakes are reported together")
 }
 
-// mistakes returns what is wrong with a file that Parse or Format refused.
+// mistakes returns the diagnostics in the error of Parse or Format.
 func mistakes(t require.TestingT, err error) *Diagnostics {
 	var wrong *ParseError
 	require.ErrorAs(t, err, &wrong)

@@ -1,4 +1,4 @@
-// Benchmarks of a graph's identity and of explaining a cycle, at a million nodes. Asserts no times.
+// Benchmarks of hashing a graph and of finding a cycle, at a million nodes. Asserts no times.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Benchmarks from Go calls to a graph: near-linear from 1k to 1M nodes. Asserts no times.
+// Benchmarks of building a graph from Go calls, which takes nearly linear time from 1k to 1M nodes. Asserts no times.
 
 package dag
 
@@ -11,12 +11,12 @@ import (
 
 var benchSizes = []int{1_000, 10_000, 100_000, 1_000_000}
 
-// benchShapes are ways for n nodes with three accesses each to use their buffers.
+// benchShapes are the ways in which n nodes with three accesses each use their buffers.
 var benchShapes = []struct {
 	name    string
 	declare func(b *Builder, n int)
 }{
-	// Every node has a buffer of its own and reads those of two nodes shortly before.
+	// Every node writes its own buffer and reads those of two nodes declared shortly before it.
 	{"stencil", func(b *Builder, n int) {
 		b.Grow(n, n, 3*n)
 		for i := range n {
@@ -26,7 +26,7 @@ var benchShapes = []struct {
 			b.Task("n"+strconv.Itoa(int(i)), b.In(BufferID(max(i-1, 0))), b.In(BufferID(max(i-64, 0))), b.Out(BufferID(i)))
 		}
 	}},
-	// The same over even slices of one buffer.
+	// The same with equal slices of one buffer instead of buffers.
 	{"slices", func(b *Builder, n int) {
 		b.Grow(n, 1, 3*n)
 		d := b.Device("d", F32, int64(n))
@@ -34,7 +34,7 @@ var benchShapes = []struct {
 			b.Task("n"+strconv.Itoa(int(i)), b.Part(d, max(i-1, 0), int64(n)).In(), b.Part(d, max(i-64, 0), int64(n)).In(), b.Part(d, i, int64(n)).Out())
 		}
 	}},
-	// Slices that overlap in part: each node reads its neighbourhood and writes its own slice of two buffers in turn.
+	// Slices that overlap partly: each node reads around its own slice in one of two buffers and writes its slice in the other.
 	{"halo", func(b *Builder, n int) {
 		b.Grow(n, 2, 3*n)
 		const width = 1000
@@ -55,7 +55,7 @@ var benchShapes = []struct {
 			b.Task("n"+strconv.Itoa(int(i)), b.In(BufferID(i%16)), b.In(BufferID((i+5)%16)), b.InOut(BufferID((i*7+3)%16)))
 		}
 	}},
-	// A thousand readers of one buffer between two writers of the whole, which also write slices.
+	// A thousand readers of one buffer between two writers of the whole buffer; every node also writes a slice of a second buffer.
 	{"readers", func(b *Builder, n int) {
 		b.Grow(n, 2, 3*n)
 		x, y := b.Device("x", F32, 4096), b.Device("y", F32, int64(n))

@@ -1,4 +1,4 @@
-// Tests of the builder: every mistake by its exact text, and what right declarations become.
+// Tests of the builder: the exact message of every mistake, and the graphs of valid declarations.
 
 package dag
 
@@ -263,7 +263,7 @@ func TestKernelAccesses(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 
-	// Of each slice only what the kernel touches.
+	// Of each slice, only the elements that the kernel touches become accesses.
 	require.Equal(t, []Access{{Range{x, 0, 1200}, Read}, {Range{y, 2000, 3200}, ReadWrite}}, g.Accesses(k))
 	require.Equal(t, &Launch{Name: "saxpy", Module: -1, Kernel: kernelsForTests["saxpy"], Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{256, 1, 1}, Args: []Arg{
 		{DType: I64, Bits: 300},
@@ -279,7 +279,7 @@ func TestKernelAccesses(t *testing.T) {
 	require.Equal(t, []Access{{Range{y, 0, 4000}, Read}, {Range{r, 8, 12}, Write}, {Range{BufferID(scratch), 0, 1024}, Write}}, g.Accesses(s))
 	require.Equal(t, Range{BufferID(scratch), 0, 1024}, g.Nodes[s].Launch.Args[3].Range)
 
-	// A user's kernel: no hint; {out: y} narrows a plain pointer.
+	// A user's kernel says nothing about its accesses; {out: y} narrows a plain pointer to writing.
 	require.Equal(t, []Access{{Range{x, 0, 40}, Read}, {Range{y, 0, 40}, Write}}, g.Accesses(u))
 	require.Equal(t, [3]uint32{4, 2, 1}, g.Nodes[u].Launch.Grid)
 	require.Equal(t, [3]uint32{64, 1, 1}, g.Nodes[u].Launch.Block)
@@ -291,7 +291,7 @@ func TestKernelAccesses(t *testing.T) {
 	require.Equal(t, []Access{{Range{r, 0, 16}, ReadWrite}}, g.Accesses(o))
 }
 
-// What the code of a kernel shows takes the place of what the file does not say, and confirms what it says.
+// What the code of a kernel shows is used where the file says nothing, and confirms what the file says.
 func TestEvidence(t *testing.T) {
 	b := New("evidence")
 	b.Use(kernelsForTests)
@@ -418,8 +418,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// An id among the arguments of a kernel would look like a number.
-func TestIdsAreNoArguments(t *testing.T) {
+// An id passed as an argument of a kernel would be taken for a number.
+func TestIdsAreRefusedAsArguments(t *testing.T) {
 	b := New("test")
 	b.Use(kernelsForTests)
 	x, y := b.Device("x", F32, 4), b.Device("y", F32, 4)

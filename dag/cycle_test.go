@@ -1,4 +1,4 @@
-// Tests of order and cycles: canonical answers, and components against those of another package.
+// Tests of topological order and cycles: the canonical answers, and components compared with those of another package.
 
 package dag
 
@@ -92,7 +92,7 @@ func TestComponentsAgree(t *testing.T) {
 		other := graph.New(func(i int32) int32 { return i }, graph.Directed())
 		for i := range n {
 			b.Task(fmt.Sprint(i))
-			// That package loses a component whose first vertex has the zero key.
+			// The other package loses a component whose first vertex has the zero key.
 			require.NoError(t, other.AddVertex(int32(i)+1))
 		}
 		for range rapid.IntRange(0, 24).Draw(t, "edges") {
@@ -123,7 +123,7 @@ func TestComponentsAgree(t *testing.T) {
 			require.NoError(t, err)
 			return
 		}
-		// The canonical answer: from the least node on any cycle, along edges that exist.
+		// The canonical cycle starts at the lowest node on any cycle and follows edges that exist.
 		var cycle *CycleError
 		require.ErrorAs(t, err, &cycle)
 		for i, c := range component {

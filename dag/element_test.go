@@ -1,4 +1,4 @@
-// Conversions of elements, the 16-bit floats exhaustively.
+// Tests of conversions of elements; 16-bit floats are tested exhaustively.
 
 package dag
 

@@ -36,7 +36,7 @@ func ExampleNew() {
 	// work.1 -> down: RAW d_x(512..1024)
 }
 
-// All mistakes come at once, each with its node.
+// All mistakes are reported at once, each with its node.
 func ExampleBuilder_Graph() {
 	b := dag.New("wrong")
 	x, d := b.Host("x", dag.F32, 100), b.Device("d_x", dag.F32, 50)

@@ -1,4 +1,4 @@
-// The params of a file alone, as a shell's completion asks for them.
+// Tests of reading only the params of a file, which shell completion needs.
 
 package dag
 

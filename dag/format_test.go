@@ -1,4 +1,4 @@
-// The canonical form: transcripts in testdata/format, and what holds for every file.
+// Tests of the canonical form: transcripts in testdata/format, and properties that hold for every file.
 
 package dag
 
@@ -34,7 +34,7 @@ func unchanged(t *testing.T, out []byte) {
 	require.Equal(t, string(out), string(again))
 }
 
-// Every file of testdata that is YAML at all has a canonical form that means the same.
+// Every file of testdata that is valid YAML has a canonical form with the same meaning.
 func TestFormatKeepsMeaning(t *testing.T) {
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../pipelines/*.yaml"} {
 		files, err := filepath.Glob(pattern)

@@ -1,4 +1,4 @@
-// Fuzzing: no input may make the parser panic or hang, or the canonical form change on its second writing.
+// Fuzz tests: no input may make the parser panic or hang, and formatting the canonical form must not change it.
 
 package dag
 
@@ -51,7 +51,7 @@ func FuzzParse(f *testing.F) {
 		for _, one := range d.List {
 			require.LessOrEqual(t, one.Pos.Line, lines, "%s", one.Error())
 		}
-		// Of what is left out or repeated no times only the keys are looked at; a schema looks at its values too.
+		// Where a node is left out or repeated zero times, the parser checks only the keys; a schema checks the values too.
 		if g != nil && !p.passed {
 			accepted, readable := schemaAccepts(t, schema, source)
 			require.True(t, readable && accepted, "the schema refuses what the parser takes")
@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// large reports whether numbers of the text may make a legal file with very many nodes.
+// large reports whether the numbers in the text could make a valid file with very many nodes.
 func large(source []byte) bool {
 	digits := 0
 	for _, c := range source {

@@ -1,4 +1,4 @@
-// Files that are right: what they mean, and the warnings they earn.
+// Tests of valid files: what they mean, and their warnings.
 
 package dag
 

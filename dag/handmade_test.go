@@ -1,4 +1,4 @@
-// Pipelines filled in or changed by hand: each mistake by its exact text. None may panic.
+// Tests of Pipeline values that a program filled in or changed itself: the exact message of each mistake. None may panic.
 
 package dag
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// handmade is a right pipeline to spoil: x in host memory is copied to d, which is set, scaled and squared.
+// handmade is a valid pipeline for tests to break: x in host memory is copied to d, which is set, scaled and squared.
 func handmade(t testing.TB) *Pipeline {
 	b := New("p")
 	b.Use(kernelsForTests)
@@ -29,7 +29,7 @@ func handmade(t testing.TB) *Pipeline {
 	return copied(g.Pipeline)
 }
 
-// copied is a pipeline that shares nothing with another one that a test changes.
+// copied returns a deep copy of a pipeline, so that a test can change it without changing the original.
 func copied(p *Pipeline) *Pipeline {
 	c := *p
 	c.Buffers = append([]Buffer(nil), p.Buffers...)
@@ -110,7 +110,7 @@ func TestHandmadePipelines(t *testing.T) {
 			continue
 		}
 		require.Error(t, err, test.want)
-		first, _, _ := strings.Cut(err.Error(), "\n") // the others follow from it
+		first, _, _ := strings.Cut(err.Error(), "\n") // the other errors follow from the first
 		require.Equal(t, test.want, first)
 		require.Nil(t, g)
 		if err := p.WriteYAML(&bytes.Buffer{}); len(test.want) > 5 && test.want[:5] != "depen" {
@@ -121,7 +121,7 @@ func TestHandmadePipelines(t *testing.T) {
 	require.EqualError(t, err, `pipeline "": there is none: it is nil`)
 }
 
-// Whatever one value in a pipeline is replaced by, Graph returns an error or a graph that all methods work on.
+// Whatever replaces one value in a pipeline, Graph returns an error or a graph on which all methods work.
 func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
 	refused, graphs := 0, 0
 	for seed := range uint64(4000) {
@@ -150,7 +150,7 @@ func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
 	require.Greater(t, graphs, 300)
 }
 
-// spoil replaces one value somewhere inside of another one.
+// spoil replaces one value somewhere inside another.
 func spoil(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -244,7 +244,7 @@ func TestNamesOfUnknownValues(t *testing.T) {
 	F32.Store(make([]byte, 8), -1, 7)
 }
 
-// A library may return anything; what cannot be true of a kernel is an error of the node that uses it.
+// A library may return anything; impossible descriptions of a kernel are errors of the node that uses it.
 func TestLibrariesThatReturnNonsense(t *testing.T) {
 	for _, test := range []struct {
 		kernel LaunchKernel

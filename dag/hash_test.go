@@ -1,4 +1,4 @@
-// Tests of identity: every single change is seen by the hash and named.
+// Tests of hashes: every change of a graph changes its hash and is named by the difference.
 
 package dag
 
@@ -40,7 +40,7 @@ func TestDifferences(t *testing.T) {
 	seen := map[string]string{base.Hash(): "base"}
 	for _, test := range []struct {
 		want    string
-		outline string // what an outline still shows
+		outline string // the difference that an outline shows
 		change  func(p *parts)
 	}{
 		{`sync is explicit, it was auto`, "", func(p *parts) { p.b.Sync(SyncExplicit) }},
@@ -94,14 +94,14 @@ func TestDifferences(t *testing.T) {
 		seen[other.Hash()] = test.want
 	}
 
-	// What a plan does not rely on.
+	// Changes that a plan does not depend on.
 	same := declare(func(p *parts) { p.b.pipeline.Name = "another name" })
 	require.Equal(t, base.Hash(), same.Hash())
 	require.Equal(t, base.WorkHash(), same.WorkHash())
 	require.Empty(t, same.FirstDifference(base))
 }
 
-// Work is hashed apart from structure: a plan for a kernel of 10 us is correct for one of 100,000 us, but hardly the right choice.
+// Work is hashed separately from structure: a plan made for a kernel of 10 us is correct for one of 100,000 us, but probably slow.
 func TestDifferencesOfWork(t *testing.T) {
 	type parts struct {
 		alpha, value any
@@ -178,7 +178,7 @@ func TestDifferencesOfWork(t *testing.T) {
 		seen[other.WorkHash()] = test.want
 	}
 
-	// Modules that are gone or come from elsewhere, and nodes of which more or less is known than before.
+	// Modules that are missing or come from another file, and nodes whose costs are known in only one of the graphs.
 	withModule := func(path string) *Graph {
 		return declare(func(b *Builder, _ *parts) { b.Module("mine", path, userKernels) })
 	}

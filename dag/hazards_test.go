@@ -1,4 +1,4 @@
-// Tests of the hazards: against every pair of nodes, byte by byte. Needs no library of kernels.
+// Tests of hazards against a comparison of every pair of nodes, byte by byte. Needs no library of kernels.
 
 package dag
 
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// byteBuffers declares k device buffers of the given bytes.
+// byteBuffers declares k device buffers of the given size in bytes.
 func byteBuffers(b *Builder, k int, bytes int64) []BufferID {
 	ids := make([]BufferID, k)
 	for i := range ids {
@@ -20,8 +20,8 @@ func byteBuffers(b *Builder, k int, bytes int64) []BufferID {
 	return ids
 }
 
-// drawTasks declares random tasks. Ranges come from a few shapes, so that whole buffers, even parts, equal ranges and ranges
-// that overlap in part all turn up, alone and mixed.
+// drawTasks declares random tasks. Their ranges come from a few shapes, so that whole buffers, equal parts, identical ranges and
+// ranges that overlap partly all occur, alone and mixed.
 func drawTasks(t *rapid.T, b *Builder) {
 	const bytes = 24
 	buffers := byteBuffers(b, rapid.IntRange(1, 3).Draw(t, "buffers"), bytes)
@@ -60,8 +60,8 @@ func drawTasks(t *rapid.T, b *Builder) {
 	}
 }
 
-// bruteForce follows the rule byte by byte: the edges by pair, the pairs that conflict, the carried buffers, the unwritten
-// reads, and by node whether what it wrote is of use.
+// bruteForce applies the rule byte by byte. It returns the edges by pair, the pairs that conflict, the carried buffers, the
+// reads of bytes that nothing wrote, and for each node whether its result is used.
 func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]bool, carried []BufferID, unwritten []UnwrittenRead, used []bool) {
 	used = make([]bool, len(p.Nodes))
 	edges = map[[2]int32]Edge{}
@@ -179,7 +179,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 	require.Equal(t, carried, g.Carried())
 	require.Equal(t, unwritten, g.ReadFirst())
 
-	// Every pair that conflicts is ordered, and nothing else is beyond what after: orders.
+	// Every pair that conflicts is ordered, and apart from after: nothing else is.
 	reach := reachable(g.Len(), g.Edges())
 	for pair := range conflict {
 		require.NotZero(t, reach[pair[0]]&(1<<pair[1]), "n%d before n%d", pair[0], pair[1])
@@ -196,7 +196,7 @@ func checkHazards(t require.TestingT, b *Builder) {
 	checkAdjacency(t, g)
 }
 
-// checkAdjacency holds the four views of the edges against each other.
+// checkAdjacency checks that the four views of the edges agree.
 func checkAdjacency(t require.TestingT, g *Graph) {
 	in, out := 0, 0
 	for i := range NodeID(g.Vertices()) {

@@ -1,4 +1,4 @@
-// Files made to cost much: each of 100 kB must be read within the bound for bad files, and linear in its size.
+// Tests of files made to be expensive: each has 100 kB and must be read within the limits for bad files, in time linear in its size.
 
 package dag
 

@@ -1,4 +1,4 @@
-// Ids of nodes and of buffers are types of their own: mixing them up does not compile.
+// Tests that ids of nodes and ids of buffers are distinct types: code that mixes them up does not compile.
 
 package dag_test
 

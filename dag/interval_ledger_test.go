@@ -1,4 +1,4 @@
-// Tests of the ledger on buffers of thousands of cells: against a plain array of cells. Derives no edges.
+// Tests of the ledger on buffers of thousands of cells, compared with a plain array of cells. Derives no edges.
 
 package dag
 
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawCells draws a range of cells: most are short, and some reach an end.
+// drawCells draws a range of cells: most are short, and some reach the start or the end of the buffer.
 func drawCells(t *rapid.T, cells int32) (lo, hi int32) {
 	lo = rapid.Int32Range(0, cells-1).Draw(t, "lo")
 	hi = min(cells, lo+1+rapid.Int32Range(0, cells).Draw(t, "length")>>rapid.IntRange(0, 13).Draw(t, "bits"))
@@ -36,7 +36,7 @@ func TestWriterRunsAgreeWithAnArray(t *testing.T) {
 			for c := lo; c < hi; c++ {
 				want[c] = node
 			}
-			// Runs hold what they should, look-ups from inside lead to their start, and those of the latest writer do not touch.
+			// Runs hold the right cells, look-ups from inside a run lead to its start, and two runs of the latest writer are never neighbours.
 			before := nobody
 			for c := int32(0); c < cells; {
 				r := w.runs[c]
@@ -52,7 +52,7 @@ func TestWriterRunsAgreeWithAnArray(t *testing.T) {
 	})
 }
 
-// seen notes what a sweep finds, by cell.
+// seen records what a sweep finds in each cell.
 type seen struct {
 	ledger  *ledger
 	readers []map[int32]bool
@@ -116,7 +116,7 @@ func TestSweepsAgreeWithAnArray(t *testing.T) {
 				want[c] = map[int32]bool{}
 			}
 		}
-		// A sweep of everything leaves nothing behind.
+		// After a sweep of all cells nothing is left.
 		s := sweep{ledger: l, lists: &lists, visitor: &seen{l, empty()}}
 		s.run(0, cells)
 		require.Equal(t, slices.Repeat([]treeNode{0}, len(l.tree)), l.tree)

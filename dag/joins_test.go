@@ -1,4 +1,4 @@
-// Tests of joins: that they order what edges from node to node would, no more and no less, in bounded time.
+// Tests of joins: they order exactly the nodes that edges from node to node would order, in bounded time.
 
 package dag
 
@@ -18,7 +18,7 @@ import (
 // joinEarly makes even small graphs have joins until the test ends.
 func joinEarly(t *testing.T) { t.Cleanup(crowd.Early(false)) }
 
-// drawOverlaps declares tasks on a few buffers whose ranges overlap in part, so that joins of joins turn up.
+// drawOverlaps declares tasks on a few buffers with ranges that overlap partly, so that joins of joins occur.
 func drawOverlaps(t *rapid.T, b *Builder, most int) {
 	const bytes = 40
 	buffers := byteBuffers(b, rapid.IntRange(1, 2).Draw(t, "buffers"), bytes)
@@ -43,7 +43,7 @@ func drawOverlaps(t *rapid.T, b *Builder, most int) {
 	}
 }
 
-// nodesBefore resolves the joins before a node.
+// nodesBefore returns the nodes before a node, with joins replaced by the nodes before them.
 func nodesBefore(g *Graph, i NodeID) []NodeID {
 	var nodes []NodeID
 	left := slices.Clone(g.Preds(i))
@@ -131,7 +131,7 @@ func TestOrdinaryGraphsHaveNoJoins(t *testing.T) {
 	require.Equal(t, g.Topological(), g.Sequence())
 }
 
-// crowdedShapes make dependencies by the square of the number of nodes.
+// crowdedShapes are graphs in which the number of dependencies is quadratic in the number of nodes.
 var crowdedShapes = []struct {
 	name    string
 	declare func(b *Builder, n int)
@@ -215,7 +215,7 @@ var crowdedShapes = []struct {
 	}},
 }
 
-// A crowded graph has edges by its accesses and the depth of their tree, not by their square.
+// The number of edges of a crowded graph grows with its accesses times the depth of their tree, not with their square.
 func TestCrowdedGraphsStaySmall(t *testing.T) {
 	for _, shape := range crowdedShapes {
 		t.Run(shape.name, func(t *testing.T) {

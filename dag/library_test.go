@@ -1,4 +1,4 @@
-// A small library for tests: kernels with every kind of parameter. Launches nothing.
+// A small library for tests, with kernels of every kind of parameter. Launches nothing.
 
 package dag
 

@@ -1,4 +1,4 @@
-// What a graph means, as text: for comparing two readings.
+// Prints the meaning of a graph as text, so that tests can compare two readings of a file.
 
 package dag
 

@@ -1,4 +1,4 @@
-// How fast files become graphs: from a thousand nodes to a hundred thousand, written out and repeated.
+// Benchmarks of reading files of a thousand to a hundred thousand nodes, written out or repeated by foreach.
 
 package dag
 
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// overlapFile is the overlap of copies and compute, as one line a node, or by a foreach.
+// overlapFile is a pipeline that overlaps copies and compute, written with one line per node or with a foreach.
 func overlapFile(nodes int, repeated bool) string {
 	parts := nodes / 3
 	var b strings.Builder

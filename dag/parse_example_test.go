@@ -1,4 +1,4 @@
-// What reading a file looks like.
+// Runnable examples of reading files.
 
 package dag_test
 

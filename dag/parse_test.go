@@ -1,4 +1,4 @@
-// Files that are right, and what they mean.
+// Tests of reading valid files.
 
 package dag
 

@@ -1,5 +1,5 @@
-// Schema and parser judge alike: every good file passes both; of the bad ones, testdata/bad/schema.txt lists those that a schema
-// can see. What it cannot: encodings, duplicate keys, values of expressions, names that are not declared.
+// Tests that schema and parser agree: both accept every good file, and testdata/bad/schema.txt lists the bad files that a schema
+// refuses. A schema cannot see encodings, duplicate keys, values of expressions and names that are not declared.
 
 package dag
 
@@ -16,7 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// schemaAccepts reports whether a file passes the schema; readable is false where it is no YAML.
+// schemaAccepts reports whether a file passes the schema; readable is false if it is not valid YAML.
 func schemaAccepts(t *testing.T, schema *jsonschema.Schema, source []byte) (accepted, readable bool) {
 	t.Helper()
 	var value any
@@ -26,7 +26,7 @@ func schemaAccepts(t *testing.T, schema *jsonschema.Schema, source []byte) (acce
 	return schema.Validate(textKeys(value)) == nil, true
 }
 
-// textKeys makes every key a string, as editors do before they look at a schema: a buffer may be named 0.
+// textKeys turns every key into a string, as editors do before they apply a schema: a buffer may be named 0.
 func textKeys(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -1,4 +1,4 @@
-// Tests of what the graph knows of its buffers' use.
+// Tests of what a graph knows about the use of its buffers.
 
 package dag
 
@@ -18,7 +18,7 @@ func TestCarriedIsExactToTheByte(t *testing.T) {
 	b.Task("a", b.Slice(x, 0, 8).Out(), b.Slice(y, 0, 8).Out(), b.In(in))
 	b.Task("b", b.Slice(x, 4, 12).In(), b.Slice(y, 2, 6).In(), b.InOut(acc))
 	b.Task("c", b.Slice(x, 11, 16).Out(), b.Slice(y, 8, 16).Out())
-	// Some byte is read before anything wrote it, others are written, but not the same ones.
+	// Some bytes are read before anything wrote them; other bytes are written, but never the same ones.
 	b.Task("d", b.Slice(part, 0, 4).In())
 	b.Task("e", b.Slice(part, 4, 8).Out())
 	b.Init(in, Init{Kind: InitZeros})
@@ -52,7 +52,7 @@ func TestUnread(t *testing.T) {
 	b.Memset("half", b.Slice(d, 0, 8), 2)
 	rest := b.Memset("rest", b.Slice(d, 8, 16), 2)
 	toHost := b.Copy("to the host", b.Slice(h, 0, 8), b.Slice(d, 0, 8))
-	// What it copied is overwritten before anybody can look.
+	// The copied bytes are overwritten before anything reads them.
 	gone := b.Copy("gone", b.Whole(h), b.Whole(zero))
 	b.Copy("last on the host", b.Whole(h), b.Whole(zero))
 	dead := b.Memset("dead", b.Whole(e), 0)

@@ -1,4 +1,4 @@
-// Tests of writing pipelines as files: the text itself, and that it reads back as the same pipeline.
+// Tests of writing pipelines as files: the text, and that reading it gives the same pipeline again.
 
 package dag
 
@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// written returns the pipeline's file and reads it back.
+// written writes a pipeline as a file and returns the text and the pipeline read back from it.
 func written(t require.TestingT, p *Pipeline) (string, *Graph) {
 	var text bytes.Buffer
 	require.NoError(t, p.WriteYAML(&text))
@@ -24,7 +24,7 @@ func written(t require.TestingT, p *Pipeline) (string, *Graph) {
 	return text.String(), g
 }
 
-// stripped leaves out what a file cannot keep: places, and expressions, of which it keeps the text.
+// stripped removes what a file cannot keep: positions, and parsed expressions (the file keeps their text).
 func stripped(p *Pipeline) Pipeline {
 	c := *p
 	c.Dir = ""
@@ -184,7 +184,7 @@ func TestWriteYAMLReportsTheWriter(t *testing.T) {
 	require.ErrorIs(t, New("p").pipeline.WriteYAML(brokenWriter{}), errDiskFull)
 }
 
-// drawPipeline declares a random pipeline of everything that a file can say.
+// drawPipeline declares a random pipeline with everything that a file can express.
 func drawPipeline(t *rapid.T) *Builder {
 	b := New(rapid.SampledFrom([]string{"plain", "a: b", "", "日本", `"`, "true"}).Draw(t, "name"))
 	b.Use(kernelsForTests)

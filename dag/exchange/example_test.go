@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag/exchange"
 )
 
-// A graph that someone holds already can be planned.
+// A graph of that module can be planned.
 func ExampleFromGraph() {
 	jobs := graph.New(graph.StringHash, graph.Directed())
 	for _, name := range []string{"train", "load", "report"} {
@@ -33,7 +33,7 @@ func ExampleFromGraph() {
 	// report
 }
 
-// A pipeline's dependencies can be handed to whatever works on graphs of that module.
+// A pipeline's dependencies can be passed to any code that works on graphs of that module.
 func ExampleDirected() {
 	b := dag.New("copy")
 	in, d, out := b.Host("in", dag.F32, 4), b.Device("d", dag.F32, 4), b.Host("out", dag.F32, 4)

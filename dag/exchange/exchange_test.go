@@ -113,7 +113,7 @@ func TestDirected(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, order)
 }
 
-// Out and back again gives the same order of every pair.
+// A graph that is handed out and read back orders every pair of nodes as before.
 func TestDirectedComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := dag.New("random")

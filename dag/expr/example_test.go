@@ -1,4 +1,4 @@
-// What the package is used for.
+// Runnable examples of expressions.
 
 package expr_test
 

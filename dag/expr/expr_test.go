@@ -1,4 +1,4 @@
-// Values and errors of the language, word for word.
+// Tests of the language's values and its errors, word for word.
 
 package expr
 
@@ -185,7 +185,7 @@ func evaluate(text string) (Value, error) {
 	return e.Eval(scope)
 }
 
-func TestLongSumIsNoDepth(t *testing.T) {
+func TestLongSumsDoNotCountAsNested(t *testing.T) {
 	v, err := evaluate(strings.Repeat("1+", 30000) + "1")
 	require.NoError(t, err)
 	require.Equal(t, Int(30001), v)
@@ -326,7 +326,7 @@ func (s without) Variable(name string) (Value, bool) {
 	return s.Scope.Variable(name)
 }
 
-// The sequence is part of the format.
+// The sequence of random numbers is part of the format.
 func TestRandNeverChanges(t *testing.T) {
 	var got []int64
 	for i := range int64(8) {

@@ -1,4 +1,4 @@
-// The compiled form against the evaluator, on expressions made at random and by the fuzzer.
+// Tests of the compiled form against the evaluator, on random expressions and on those of the fuzzer.
 
 package expr
 
@@ -95,7 +95,7 @@ func TestRandomFunctionsAgreeWithEval(t *testing.T) {
 		}
 		e, err := Parse(text)
 		if err != nil {
-			t.Skip(err) // not inside of arithmetic
+			t.Skip(err) // not is not allowed inside arithmetic
 		}
 		f, err := e.Compile("i")
 		require.NoError(t, err)
