@@ -1,4 +1,4 @@
-// Tests of the comparison: rows, refusals, both forms. Ranks no strategies.
+// Tests of Compare: rows, refusals, text and JSON. Ranks no strategies.
 
 package planner
 

@@ -1,4 +1,4 @@
-// The order of copies: pieces as declared, what is needed soonest first, and the first piece of a result down early.
+// Tests of the order of copies: pieces in declared order, what is needed soonest first, and early downloads of the first results.
 
 package planner
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// submitted are the nodes of an engine, as submitted.
+// submitted returns the nodes of an engine in the order in which they are submitted.
 func submitted(g *dag.Graph, p *Plan, e Engine) []string {
 	var names []string
 	plantest.EachOp(p, func(_ int, _ int32, op *Op) {
@@ -38,8 +38,8 @@ func TestPiecesAreCopiedAsDeclaredAndDownEarly(t *testing.T) {
 			}
 			require.Equal(t, up, submitted(g, plan, Upload))
 			require.Equal(t, down, submitted(g, plan, Download))
-			// All pieces up, the last one's blur, the value, two steps of the first piece, all pieces down, and what submission and
-			// waits take. On several streams kernels that fill the device slow each other down, which only auto looks at.
+			// The bound: all uploads, the last piece's blur, the value, two steps of the first piece, all downloads, and the time of submission
+			// and waits. On several streams, kernels that fill the device slow each other down; only auto takes this into account.
 			if strategy == "auto" {
 				timeline, err := Simulate(g, plan, H200(), profile)
 				require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Cover against exhaustive search: waits and streams. Uses none of its algorithms.
+// Tests of cover against exhaustive search: waits and streams. Uses none of cover's algorithms.
 
 package planner
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// after returns, as bit sets, what depends on each node, directly or not, by closing over paths. Up to 64 nodes.
+// after returns for each node the bit set of nodes that depend on it, directly or indirectly. Up to 64 nodes.
 func after(preds [][]int32) []uint64 {
 	n := len(preds)
 	reach := make([]uint64, n)
@@ -27,7 +27,7 @@ func after(preds [][]int32) []uint64 {
 	return reach
 }
 
-// reducedEdges returns the edges that no longer path implies.
+// reducedEdges returns the edges that are not implied by a longer path.
 func reducedEdges(preds [][]int32) [][2]int {
 	reach := after(preds)
 	var edges [][2]int
@@ -48,7 +48,7 @@ func reducedEdges(preds [][]int32) [][2]int {
 	return edges
 }
 
-// widest tries every set of nodes for the largest in which none depends on another.
+// widest tries every set of nodes and returns the size of the largest in which no node depends on another.
 func widest(preds [][]int32) int {
 	reach := after(preds)
 	best := 0
@@ -65,7 +65,7 @@ func widest(preds [][]int32) int {
 	return best
 }
 
-// mostPairs tries every choice of edges for the most of which no two start or end at the same node.
+// mostPairs tries every set of edges and returns the size of the largest in which no two edges start or end at the same node.
 func mostPairs(edges [][2]int) int {
 	memo := map[[2]uint64]int{}
 	var grow func(at int, from, to uint64) int
@@ -153,7 +153,7 @@ func TestCoverSaysHowManyStreamsItNeeds(t *testing.T) {
 	require.EqualError(t, err, "cover needs 8 compute streams on device 0, one for each node that can run at the same time, and 4 are allowed: not enough streams")
 }
 
-// A limit on streams is one only where the user set it.
+// Only a limit that the user set limits cover's streams.
 func TestCoverTakesTheStreamsItNeeds(t *testing.T) {
 	wide := func(n int) *dag.Graph { return (&plantest.Shape{Name: "wide", Preds: make([][]int32, n)}).Ordered(t) }
 	plan, err := New(context.Background(), wide(20), Options{Strategy: "cover", Machine: Unit()})

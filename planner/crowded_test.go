@@ -1,4 +1,4 @@
-// Tests of crowded graphs, whose nodes depend on each other by the square of their number: planned, proved and written in bounded time.
+// Tests of crowded graphs, whose dependencies are quadratic in the number of nodes: planned, proved and written in bounded time.
 
 package planner
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/internal/crowd"
 )
 
-// everyByte has n writers of a byte each and n readers of all bytes.
+// everyByte has n writers of one byte each and n readers of all bytes.
 func everyByte(b *dag.Builder, n int) {
 	x := b.Device("x", dag.U8, int64(n))
 	for i := range int64(n) {
@@ -28,7 +28,7 @@ func everyByte(b *dag.Builder, n int) {
 	}
 }
 
-// sliceAfterAll has n readers of all bytes, and then n/2 writers and n/2 readers of slices.
+// sliceAfterAll has n readers of all bytes, followed by n/2 writers and n/2 readers of slices.
 func sliceAfterAll(b *dag.Builder, n int) {
 	x := b.Device("x", dag.U8, int64(2*n))
 	for i := range n {
@@ -113,7 +113,7 @@ func isAny(err error, targets ...error) bool {
 	return false
 }
 
-// crowdedTwins are random pipelines whose accesses overlap, with joins and without.
+// crowdedTwins returns a random pipeline whose accesses overlap, as a graph with joins and as one without.
 func crowdedTwins(t *testing.T, rng *rand.Rand, lose bool) (joined, plain *dag.Graph) {
 	seed := rng.Uint64()
 	declare := func() *dag.Graph {
@@ -156,7 +156,7 @@ func crowdedTwins(t *testing.T, rng *rand.Rand, lose bool) (joined, plain *dag.G
 	return declare(), plain
 }
 
-// A plan of a graph with joins enforces what that of the same graph without them does, with no wait too many.
+// A plan of a graph with joins enforces the same order as a plan of the same graph without joins, with no needless waits.
 func TestJoinsMakeThePlansThatEdgesMake(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	joins, waits := 0, 0
@@ -193,7 +193,7 @@ func TestJoinsMakeThePlansThatEdgesMake(t *testing.T) {
 	t.Logf("%d joins, %d waits", joins, waits)
 }
 
-// The proof does not believe joins: a plan of a graph with one that lacks a node is refused, unless it is right all the same.
+// The proof does not trust joins: if a join lacks a node, the plan is refused unless it happens to be correct.
 func TestAJoinThatLacksANodeIsRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 21))
 	refused, harmless := 0, 0
@@ -216,7 +216,7 @@ func TestAJoinThatLacksANodeIsRefused(t *testing.T) {
 	t.Logf("%d plans refused, %d right in spite of the fault", refused, harmless)
 }
 
-// What a plan of a graph with joins does not enforce is listed as for the same graph without them.
+// Violations of a graph with joins are listed as for the same graph without joins.
 func TestViolationsOfGraphsWithJoins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 55))
 	broken := 0
@@ -248,7 +248,7 @@ func pairsOf(u *Unenforced) (pairs [][2]dag.NodeID) {
 	return pairs
 }
 
-// dropWait takes the k-th wait submitted out of a plan.
+// dropWait removes the k-th submitted wait from a plan.
 func dropWait(p *Plan, k int) {
 	at := make([]int, len(p.Streams))
 	for place, stream := range p.Order {

@@ -1,5 +1,5 @@
-// Tests of the DOT forms: golden files, names of all kinds, syntax by a checker of our own and, where it is installed, by
-// Graphviz itself. Judges no layout.
+// Tests of the DOT forms: golden files, names of all kinds, and syntax, checked by our own checker and, where it is installed, by
+// Graphviz. Does not judge the layout.
 
 package planner
 
@@ -52,7 +52,7 @@ func TestDOTGolden(t *testing.T) {
 	golden(t, "testdata/saxpy.graph.dot", graphDOT(t, g))
 }
 
-// Names must come out of a renderer as they went in.
+// A renderer must show names unchanged.
 func TestDOTShowsNamesAsTheyAre(t *testing.T) {
 	names := []string{`say "hi"`, `back\slash`, `ends in \`, `\N\G\l\n`, "<b>bold</b>", "a &amp; b", "&lt;", "Tom & Jerry", "日本語", "🚀 launch", "naïve", "{a|b}", "a;b", "->", "--",
 		"subgraph", "/* x */", "#define", "100%", "'", "`", "\u202e abc"}
@@ -74,7 +74,7 @@ func TestDOTShowsNamesAsTheyAre(t *testing.T) {
 		}
 		dot, err := exec.LookPath("dot")
 		if errors.Is(err, exec.ErrNotFound) {
-			continue // the checker above has read every byte
+			continue // without Graphviz, only the checker above reads the file
 		}
 		require.NoError(t, err)
 		command := exec.Command(dot, "-Tsvg")
@@ -178,7 +178,7 @@ func checkDOT(text string) (map[string]bool, error) {
 	return c.labels, c.err
 }
 
-// dotChecker holds one token: kind is 'i' for an id, '>' for an arrow, 0 for the end, else the mark itself.
+// dotChecker holds one token: kind is 'i' for an id, '>' for an arrow, 0 for the end, otherwise the character itself.
 type dotChecker struct {
 	rest   string
 	kind   byte
@@ -314,7 +314,7 @@ func (c *dotChecker) attributes() {
 	c.mark(']')
 }
 
-// shownLabel is what a label shows: escapes and the one entity we write undone.
+// shownLabel returns a label as it is shown: with escapes, and the one entity that we write, decoded.
 func shownLabel(token string) string {
 	if !strings.HasPrefix(token, `"`) {
 		return token

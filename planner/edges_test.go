@@ -1,4 +1,4 @@
-// The edges of a CUDA graph: exact and minimal, and every list that is not right is refused.
+// Tests of the edges of a CUDA graph: they are exact and minimal, and every wrong list is refused.
 
 package planner
 
@@ -48,7 +48,7 @@ func TestVerifyEdgesNamesEachFault(t *testing.T) {
 	}
 }
 
-// Stream order that no hazard asks for counts too: buffers that share bytes rely on it.
+// Stream order that no hazard requires counts too: buffers that share bytes rely on it.
 func TestVerifyEdgesWantsStreamOrder(t *testing.T) {
 	b := dag.New("shared")
 	for _, name := range []string{"x", "y"} {
@@ -70,7 +70,7 @@ func TestVerifyEdgesWantsStreamOrder(t *testing.T) {
 	require.EqualError(t, err, `"make_y" does not come after "use_x", which is before it on stream 0: add an edge from "use_x" to "make_y"`)
 }
 
-// A record that follows a wait and not a launch stands for what was waited for as well.
+// A record that directly follows a wait also covers what the wait waited for.
 func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	b := dag.New("relay")
 	for _, name := range []string{"a", "b", "c"} {

@@ -1,4 +1,4 @@
-// Examples of what can be learnt from a plan without running it.
+// Examples of what a plan tells without running it.
 
 package planner_test
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// pipeline uploads a buffer, works on it and brings it back.
+// pipeline uploads a buffer, works on it and downloads it.
 func pipeline() *dag.Graph {
 	b := dag.New("example")
 	x := b.Host("x", dag.F32, 1<<20)

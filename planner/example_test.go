@@ -44,7 +44,7 @@ func ExampleNew() {
 	// list: waits 1, 3 us, at least 3
 }
 
-// A strategy that cannot do with the streams it may have says how many it needs.
+// A strategy that needs more streams than it is allowed says how many it needs.
 func ExampleNew_tooManyStreams() {
 	b := dag.New("wide")
 	for i := range 4 {

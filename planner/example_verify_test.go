@@ -1,4 +1,4 @@
-// How an embedder proves a schedule that came from elsewhere, and mends it.
+// Examples of proving a schedule that did not come from New, and of repairing it.
 
 package planner_test
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// handMade is a schedule someone wrote: an upload on one stream, a kernel on another, and no wait between them.
+// handMade is a schedule written by hand: an upload on one stream, a kernel on another, and no wait between them.
 func handMade() (*dag.Graph, *planner.Plan, error) {
 	b := dag.New("hand made")
 	x := b.Host("x", dag.F32, 1024)

@@ -1,4 +1,4 @@
-// Explanations hold op by op, and what is left unenforced is listed by its closest pairs.
+// Tests that explanations are true op by op, and that violations are listed as the closest pairs of nodes.
 
 package planner
 
@@ -178,7 +178,7 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.Equal(t, "after: [setup, use]", u.Violations[1].Line)
 }
 
-// Mending exactly the listed pairs mends everything, and none of them can be left out.
+// Ordering exactly the listed pairs removes all violations, and no listed pair can be left out.
 func TestViolationsAreRoots(t *testing.T) {
 	several, implied := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

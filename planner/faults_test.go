@@ -1,4 +1,4 @@
-// Planted faults: whatever is spoilt in a plan that New made, Verify says so.
+// Tests that Verify finds every fault planted in a plan that New made.
 
 package planner
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// drawPlan lets New plan a drawn graph.
+// drawPlan draws a graph and plans it with New.
 func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
 	var g *dag.Graph
 	if rapid.Bool().Draw(t, "family") {
@@ -38,7 +38,7 @@ func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
 	return g, p
 }
 
-// drawnShape is Graph for rapid's tests, which are no testing.TB.
+// drawnShape is Graph for rapid's tests, which do not implement testing.TB.
 func drawnShape(t *rapid.T, s *plantest.Shape) *dag.Graph {
 	b := dag.New(s.Name)
 	for i := range s.Preds {
@@ -58,7 +58,7 @@ func drawnShape(t *rapid.T, s *plantest.Shape) *dag.Graph {
 	return g
 }
 
-// wholeOps says whether every record follows the launch it names and every wait means the node it names.
+// wholeOps reports whether every record follows the launch it names and every wait waits for the node it names.
 func wholeOps(p *Plan) bool {
 	whole := true
 	last := map[int32]int32{}
@@ -79,7 +79,7 @@ func wholeOps(p *Plan) bool {
 	return whole
 }
 
-// judge compares Verify with brute force and says whether the plan is right.
+// judge compares Verify with brute force and reports whether the plan is correct.
 func judge(t *rapid.T, g *dag.Graph, p *Plan, what string) bool {
 	err := Verify(g, p)
 	if !wholeOps(p) {
@@ -117,7 +117,7 @@ func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
 	require.Positive(t, removed)
 }
 
-// withoutUnusedRecords takes out records that no wait means.
+// withoutUnusedRecords removes records that no wait waits for.
 func withoutUnusedRecords(p *Plan) *Plan {
 	latest := map[int32]int{}
 	used := map[int]bool{}
@@ -146,7 +146,7 @@ func withoutUnusedRecords(p *Plan) *Plan {
 		c.Order = append(c.Order, stream)
 	})
 	if records < c.Events {
-		// Events that nothing records any more are not asked for: number the rest anew.
+		// Events that nothing records any more are dropped, so the others are renumbered.
 		c.Events = 0
 		number := map[int32]int32{}
 		plantest.EachOp(c, func(_ int, _ int32, op *Op) {
@@ -228,7 +228,7 @@ func TestOverlapOfLiveBuffersIsCaught(t *testing.T) {
 	require.Positive(t, verdicts[true])
 }
 
-// The edges of every plan pass, and so does what is built from them.
+// VerifyEdges accepts the edges of every plan, and Explain agrees with them.
 func TestEdgesOfPlansPass(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, p := drawPlan(t, 24)

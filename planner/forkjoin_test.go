@@ -1,4 +1,4 @@
-// Which streams are tied to the origin.
+// Tests of fork and join: which streams wait for the origin stream and which it waits for.
 
 package planner
 

@@ -1,4 +1,4 @@
-// Tests of the JSON form: exact round trips, every refusal word for word, hostile input. Runs no plan.
+// Tests of the JSON form: exact round trips, the exact text of every refusal, hostile input. Runs no plan.
 
 package planner
 
@@ -71,7 +71,7 @@ func TestPlanRoundTrip(t *testing.T) {
 			require.NoError(t, Verify(g, back))
 		}
 
-		// Another layout and another order of keys are the same plan.
+		// Other white space and another order of keys give the same plan.
 		var loose map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &loose))
 		other, err := json.MarshalIndent(loose, "\t", " ")
@@ -82,7 +82,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	})
 }
 
-// Every name that a pipeline may have, and some it may not, comes back as it was.
+// Every name that a pipeline may have, and some that it may not, survives a round trip.
 func TestPlanRoundTripsNames(t *testing.T) {
 	names := []string{`"`, `\`, `a"b\c`, "<b>&amp;</b>", "日本語", "🚀", "ünïcode", "a b", "\u2028", "{}[]", "%s", "-", "null"}
 	b := dag.New(`p"\` + "\u2029")
@@ -134,7 +134,7 @@ func TestPlanFilesSayWhatIsKept(t *testing.T) {
 	}
 }
 
-// Plans of the same structure for other work have the same graph, and say so.
+// Plans for different work of the same structure have the same graph hash, and say that the work differs.
 func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 	build := func(us float64) *dag.Graph {
 		b := dag.New("spin")
@@ -154,7 +154,7 @@ func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 	require.Equal(t, `node "spin" has cost=100000 us, it had cost=10 us`, long.WorkDifferenceFrom(back.WorkDone))
 	require.Equal(t, text, encoded(t, long, back), "a plan for other work says what it was made for, whatever it is written for")
 
-	// A file may leave out what the nodes did. Then only the hash is known, and is all that is written.
+	// A file may leave out the work of the nodes. Then only its hash is known and written.
 	bare := strings.NewReplacer("  \"works\": [\n    [\"cost=10 us\"]\n  ],\n", "", `, "work": 0`, "").Replace(text)
 	back, err = DecodePlan(strings.NewReader(bare), long)
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "plan: larger than ")
 }
 
-// A plan for another graph is refused with the first difference, as the graph at hand would say it.
+// A plan for another graph is refused with the first difference, described from the view of the given graph.
 func TestDecodePlanOfAnotherGraph(t *testing.T) {
 	old := saxpyGraph(t)
 	text := encoded(t, old, saxpyPlan(t, old))
@@ -270,7 +270,7 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "a" is new`)
 }
 
-// lie sets a figure of the statistics.
+// lie sets a field of the statistics to a wrong value.
 func lie(text, key, value string) string {
 	before, after, _ := strings.Cut(text, `"`+key+`": `)
 	return before + `"` + key + `": ` + value + after[strings.IndexAny(after, ",}"):]
@@ -312,7 +312,7 @@ type failer struct{ err error }
 
 func (f failer) Write([]byte) (int, error) { return 0, f.err }
 
-// Plans in memory can be wrong in any way too: everything that takes one refuses it or works.
+// Plans in memory can be wrong in any way too: every function that takes a plan refuses it or works.
 func TestHostilePlansAreSurvived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := plantest.Mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 12).Draw(t, "nodes"))
@@ -369,7 +369,7 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 	})
 }
 
-// A plan from anywhere is refused or right: the reader and Verify never crash, and what both let through is a schedule.
+// Any input is refused or a correct plan: the reader and Verify never crash, and what both accept is a correct schedule.
 func FuzzDecodePlan(f *testing.F) {
 	g := saxpyGraph(f)
 	for _, strategy := range []string{"serial", "roundrobin", "list"} {
@@ -425,7 +425,7 @@ func BenchmarkPlanJSON(b *testing.B) {
 	}
 }
 
-// The documentation's example is this file.
+// The documentation shows this file as its example.
 func TestPlanJSONGolden(t *testing.T) {
 	g := saxpyGraph(t)
 	golden(t, "testdata/saxpy.plan.json", encoded(t, g, saxpyPlan(t, g)))

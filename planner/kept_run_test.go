@@ -1,4 +1,4 @@
-// The buffer that the layout's maker forgets to keep, from declaration to device: no program runs on such a layout.
+// Tests that no program runs on a memory layout that does not keep a buffer which must be kept, from declaration to device.
 
 package planner_test
 
@@ -19,8 +19,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// Each replay adds 1 to a sum that only the device has, and then fills a buffer with 7. If both had the same bytes, every replay but the
-// first would begin at 7 and the sum would be 8 instead of 3.
+// Each replay adds 1 to a sum that only the device holds, and then fills a buffer with 7. If both had the same bytes, every replay
+// after the first would start from 7, and the sum would be 8 instead of 3.
 func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	ctx := context.Background()
 	b := dag.New("carried")
@@ -47,7 +47,7 @@ func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	require.EqualValues(t, 3, binary.LittleEndian.Uint32(program.Host(result)))
 	require.NoError(t, program.Close())
 
-	// The maker of the layout, asked with the fault switched on, puts the sum and the sevens on the same bytes and keeps the ones alone.
+	// With the fault switched on, the layout puts the sum and the sevens on the same bytes and keeps only the ones.
 	wrong := *right
 	wrong.Memory, wrong.Kept = slices.Clone(right.Memory), slices.Clone(right.Kept)
 	remove := planted.Plant(planted.Kept)

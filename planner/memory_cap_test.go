@@ -1,4 +1,4 @@
-// Plans under a memory cap: they fit and are right, or say what does not fit.
+// Tests of plans under a memory cap: they fit and are correct, or the error says what does not fit.
 
 package planner
 
@@ -49,7 +49,7 @@ func TestMemoryCapIsKept(t *testing.T) {
 	require.Greater(t, fewer, 12, "most of these fit with fewer things at once")
 }
 
-// Sixteen branches that each need a large buffer for a moment: one after the other they fit where all at once they do not.
+// Sixteen branches each need a large buffer for a short time: they fit one after the other, but not all at once.
 func TestMemoryCapOrdersBranches(t *testing.T) {
 	b := dag.New("branches")
 	for i := range 16 {

@@ -1,4 +1,4 @@
-// Memory caps at their bound: pipelines that fit only when their buffers are placed exactly right, and refusals with what they prove.
+// Tests of memory caps at the bound: pipelines that fit only with an optimal layout, and refusals with their proof.
 
 package planner
 
@@ -19,7 +19,7 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// lifetime is a line of a file of lifetimes: id,lower,upper,size. The buffer is alive from lower to just before upper.
+// lifetime is a line of a lifetimes file: id,lower,upper,size. The buffer is alive from lower until just before upper.
 type lifetime struct {
 	id                 string
 	lower, upper, size int64
@@ -44,8 +44,8 @@ func readLifetimes(t testing.TB, text string) []lifetime {
 	return all
 }
 
-// lifetimePipeline is a pipeline on one stream whose buffers are alive together exactly where the lifetimes overlap: each is written
-// when it starts and written again just before it ends. Unless it is loose, each node comes after the one before.
+// lifetimePipeline is a pipeline on one stream in which two buffers are alive together exactly where their lifetimes overlap: each is
+// written when its lifetime starts and again just before it ends. Unless loose is set, each node depends on the one before it.
 func lifetimePipeline(all []lifetime, loose bool) string {
 	type event struct {
 		at   int64
@@ -75,7 +75,7 @@ func lifetimePipeline(all []lifetime, loose bool) string {
 	return text.String()
 }
 
-// cutLifetimes cuts a rectangle of places and bytes into lifetimes without a gap: they fit its height and nothing lower.
+// cutLifetimes cuts a rectangle of places and bytes into lifetimes without gaps: they fit into its height, and into nothing lower.
 func cutLifetimes(seed uint64, buffers int, places, height int64) []lifetime {
 	const grain = 1024
 	rng := rand.New(rand.NewPCG(seed, 31))
@@ -102,7 +102,7 @@ func cutLifetimes(seed uint64, buffers int, places, height int64) []lifetime {
 	return parts
 }
 
-// writeLifetimes is the file of lifetimes.
+// writeLifetimes writes a lifetimes file.
 func writeLifetimes(all []lifetime) string {
 	var text strings.Builder
 	text.WriteString("id,lower,upper,size\n")
@@ -131,7 +131,7 @@ func TestMemoryCapAtTheBound(t *testing.T) {
 	}
 }
 
-// LIFETIMES names a file of lifetimes to plan within CAP bytes.
+// The environment variable LIFETIMES can name a lifetimes file to plan within CAP bytes.
 func TestMemoryCapOfGivenLifetimes(t *testing.T) {
 	file := os.Getenv("LIFETIMES")
 	text := writeLifetimes(cutLifetimes(9, 40, 60, 1<<20))
@@ -167,7 +167,7 @@ func TestMemoryCapBelowTheBound(t *testing.T) {
 	require.Equal(t, TriedPlans, e.Proof, "on other streams or in another order less may be alive")
 	require.EqualError(t, err, `device 0 needs 1.5 KiB, 256 bytes more than the memory cap of 1.25 KiB; alive at once at "start.2": "b1" (1 KiB), "b2" (512 bytes); no plan that was tried can fit, but others may`)
 
-	// With dependencies that keep both alive, no order helps.
+	// If dependencies keep both buffers alive, no order helps.
 	b := dag.New("across")
 	x, y := b.Device("x", dag.U8, 1024), b.Device("y", dag.U8, 512)
 	z := b.Device("z", dag.U8, 256)
@@ -186,7 +186,7 @@ func TestMemoryCapBelowTheBound(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A rectangle cut into many buffers fits, but little effort does not find out how.
+// A rectangle cut into many buffers fits, but low effort does not find the layout.
 func TestMemoryCapThatIsNotFound(t *testing.T) {
 	g := parsePipeline(t, lifetimePipeline(cutLifetimes(4, 600, 60, 1<<20), false))
 	_, err := New(context.Background(), g, Options{MemoryCap: 1 << 20})

@@ -1,4 +1,4 @@
-// Laws of memory layout as options ask for it.
+// Tests of laws that memory layouts obey for all options.
 
 package planner
 
@@ -80,7 +80,7 @@ func TestLayoutOfDevices(t *testing.T) {
 	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{}), ErrWrongStream)
 }
 
-// An ended context ends the search, but the layout that it leaves is right.
+// When its context ends, the search ends too, and the layout it returns is still correct.
 func TestLayoutMemoryEndsWithItsContext(t *testing.T) {
 	g := plantest.RandomShape(0, 400, 3).Graph(t)
 	p, err := New(context.Background(), g, Options{Streams: 8})

@@ -1,5 +1,5 @@
-// Plans, memory layouts, graph edges and replays with one thing changed: the proof's verdict must be that of plain reachability over
-// the ops, whatever was changed. With DAGRUN_LONG set, ten times as many are tried.
+// Tests of plans, memory layouts, graph edges and replays with one thing changed: the proof must always agree with plain
+// reachability over the ops. With DAGRUN_LONG set, ten times as many mutations are tried.
 
 package planner
 
@@ -17,10 +17,10 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// How many are tried, and how many with DAGRUN_LONG set: then more than 100,000 of plans and 100,000 of layouts.
+// The number of mutations without and with DAGRUN_LONG; with it, more than 100,000 plans and 100,000 layouts are mutated.
 const usualMutations, longMutations = 100_000, 1_000_000
 
-// subject is what is changed: a right plan with its edges and its replay.
+// subject is what mutations change: a correct plan with its edges and its replay.
 type subject struct {
 	g      *dag.Graph
 	plan   *Plan
@@ -29,10 +29,10 @@ type subject struct {
 	rng    *rand.Rand
 }
 
-// mutation changes one thing of a subject's copies; false where it has no such thing.
+// mutation changes one thing in a copy of a subject; false if the subject has nothing of this kind.
 type mutation struct {
 	name   string
-	of     string // what is changed: plans, layouts, edges or replays
+	of     string // what it changes: plans, layouts, edges or replays
 	change func(s *subject) bool
 	verify func(s *subject) error
 	right  func(s *subject) bool
@@ -192,7 +192,7 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 		return nil, false
 	}
 	if rng.IntN(12) == 0 {
-		plan = plantest.Spread(plan) // more streams than one walk of clocks follows
+		plan = plantest.Spread(plan) // more streams than one pass over the clocks handles
 	}
 	s := &subject{g: g, plan: plan, replay: plan.Replay(1), rng: rng}
 	s.edges, err = GraphEdges(g, plan)
@@ -200,7 +200,7 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 	return s, true
 }
 
-// sliced gives accesses a part of their buffer, now and then the whole.
+// sliced narrows accesses to a part of their buffer, and sometimes leaves the whole buffer.
 func sliced(rng *rand.Rand, accesses []dag.Access) []dag.Access {
 	for k := range accesses {
 		if a := &accesses[k]; rng.IntN(2) == 0 {
@@ -219,7 +219,7 @@ func (s *subject) clone() *subject {
 	return &c
 }
 
-// pick chooses an op of a kind.
+// pick chooses a random op of a kind.
 func (s *subject) pick(kind OpKind) (stream, index int, ok bool) {
 	var at [][2]int
 	for k := range s.plan.Streams {
@@ -236,7 +236,7 @@ func (s *subject) pick(kind OpKind) (stream, index int, ok bool) {
 	return chosen[0], chosen[1], true
 }
 
-// orderAt is the place in the order of a stream's op.
+// orderAt returns the position of a stream's op in the submission order.
 func (s *subject) orderAt(stream, index int) int {
 	for k, o := range s.plan.Order {
 		if int(o) == stream {
@@ -282,7 +282,7 @@ func (s *subject) swapOrder() bool {
 	return true
 }
 
-// moveNode takes a launch with the records behind it to the same place in the order of another stream.
+// moveNode moves a launch and the records after it to another stream, at the same position in the submission order.
 func (s *subject) moveNode() bool {
 	stream, index, _ := s.pick(Launch)
 	other := s.rng.IntN(len(s.plan.Streams))
@@ -339,7 +339,7 @@ func (s *subject) retarget() bool {
 	return true
 }
 
-// delayWait puts a wait behind the next op of its stream.
+// delayWait moves a wait behind the next op of its stream.
 func (s *subject) delayWait() bool {
 	stream, index, ok := s.pick(Wait)
 	ops := s.plan.Streams[stream].Ops

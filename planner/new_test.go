@@ -1,4 +1,4 @@
-// New from end to end: options, bindings, engines, priorities, devices, explicit waits. Every plan here is also proved by Verify.
+// End-to-end tests of New: options, bindings, engines, priorities, devices, explicit waits. Verify also proves every plan here.
 
 package planner
 
@@ -97,7 +97,7 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 	})
 }
 
-// withoutWait is the plan without its k-th wait in stream order, and without its record where nothing else uses it.
+// withoutWait returns the plan without its k-th wait in stream order, and without the wait's record if no other wait uses it.
 func withoutWait(plan *Plan, k int) *Plan {
 	less := *plan
 	less.Streams = slices.Clone(plan.Streams)
@@ -147,7 +147,7 @@ func withoutWait(plan *Plan, k int) *Plan {
 	return &less
 }
 
-// requireDeclaredWaits checks that waits are exactly what after: says across streams, and that bound nodes keep their order.
+// requireDeclaredWaits checks that the waits are exactly those that after: declares across streams, and that bound nodes keep their order.
 func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf []int32) {
 	type wait struct{ from, to int32 }
 	want, got := map[wait]int{}, map[wait]int{}
@@ -194,7 +194,7 @@ func TestAnUploadDoesNotQueueBehindAKernelItDoesNotNeed(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 
-	// With a stream for each chain nothing needs a wait. The bound knows nothing of what it costs an engine to change streams.
+	// With one stream per chain no wait is needed. The bound does not include the cost of an engine changing streams.
 	m := H200()
 	m.CopySwitchUS = 0
 	plan, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4, Machine: m})
@@ -202,7 +202,7 @@ func TestAnUploadDoesNotQueueBehindAKernelItDoesNotNeed(t *testing.T) {
 	require.Zero(t, plan.Stats.Waits)
 	require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*plan.Stats.LowerBoundUS)
 
-	// With one, the kernels follow each other without a gap for copies: those have streams of their own.
+	// With one compute stream, the kernels follow each other without gaps, because copies have their own streams.
 	plan, err = New(context.Background(), g, Options{Strategy: "list", Streams: 1, Machine: m})
 	require.NoError(t, err)
 	require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*plan.Stats.LowerBoundUS)

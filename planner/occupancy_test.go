@@ -1,4 +1,4 @@
-// Tests of memory over a predicted run: by hand, and against what the layout says. Judges no layout.
+// Tests of memory use over a predicted run: by hand, and against the layout. Does not judge layouts.
 
 package planner
 

@@ -1,5 +1,5 @@
-// What is right, told plainly: reachability over every pair of ops, every pair of accesses, every byte. Shares nothing with the
-// proof, and is far too slow for anything but small graphs.
+// A plain definition of correct plans, for comparing the proof with: reachability over every pair of ops, every pair of accesses,
+// every byte. Shares no code with the proof, and is too slow for all but small graphs.
 
 package planner
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// reach says which of n things are reached from which.
+// reach records which of n things can be reached from which.
 type reach [][]bool
 
 func newReach(n int) reach {
@@ -39,7 +39,7 @@ type plainOp struct {
 	stream int32
 }
 
-// plainOps lists a plan's ops as submitted, if every one is what it says.
+// plainOps lists a plan's ops in submission order, if all of them are valid.
 func plainOps(s *subject) ([]plainOp, bool) {
 	p, n := s.plan, s.g.Len()
 	var ops []plainOp
@@ -95,7 +95,7 @@ func plainOps(s *subject) ([]plainOp, bool) {
 	return ops, !slices.ContainsFunc(launched, func(times int) bool { return times != 1 }) && int(p.Events) <= records
 }
 
-// latestRecord is the record that the wait at k means; -1 for none.
+// latestRecord returns the record that the wait at k waits for; -1 if there is none.
 func latestRecord(ops []plainOp, k int) int {
 	for i := k - 1; i >= 0; i-- {
 		if ops[i].op.Kind == Record && ops[i].op.Event == ops[k].op.Event {
@@ -105,7 +105,7 @@ func latestRecord(ops []plainOp, k int) int {
 	return -1
 }
 
-// links says which ops come directly after which.
+// links returns which ops come directly after which.
 func links(ops []plainOp) reach {
 	r := newReach(len(ops))
 	for k := range ops {
@@ -223,7 +223,7 @@ func plainlyPlaced(s *subject, before reach) bool {
 	return true
 }
 
-// plainlyDone says whether every node that touches one buffer comes before every node that touches the other.
+// plainlyDone reports whether every node that touches one buffer comes before every node that touches the other.
 func plainlyDone(g *dag.Graph, before reach, one, other int32) bool {
 	for i := range g.Nodes {
 		for j := range g.Nodes {
@@ -239,7 +239,7 @@ func plainlyTouches(g *dag.Graph, node int, buffer int32) bool {
 	return slices.ContainsFunc(g.Accesses(dag.NodeID(node)), func(a dag.Access) bool { return a.Buffer == dag.BufferID(buffer) && a.Lo < a.Hi })
 }
 
-// plainlyNeeded says whether a buffer's bytes mean something outside one replay, byte by byte.
+// plainlyNeeded reports, byte by byte, whether a buffer's contents are needed before or after a replay.
 func plainlyNeeded(g *dag.Graph, buffer int32) bool {
 	b := &g.Buffers[buffer]
 	if b.Init != nil || b.Save != "" || b.Expect != nil {
@@ -249,7 +249,7 @@ func plainlyNeeded(g *dag.Graph, buffer int32) bool {
 	return early && !b.Scratch
 }
 
-// plainlyEarly says whether some byte is read before it is written, and whether some such byte is written afterwards.
+// plainlyEarly reports whether a byte is read before it is written, and whether such a byte is written afterwards.
 func plainlyEarly(g *dag.Graph, buffer int32) (early, carried bool) {
 	written, read := make([]bool, g.Buffers[buffer].Bytes), make([]bool, g.Buffers[buffer].Bytes)
 	for i := range g.Nodes {
@@ -270,7 +270,7 @@ func plainlyEarly(g *dag.Graph, buffer int32) (early, carried bool) {
 	return early, carried
 }
 
-// plainlyRightEdges judges edges: what they lead to must keep the order of streams, of conflicts and of memory.
+// plainlyRightEdges reports whether the edges keep the order of streams, of conflicts and of shared memory.
 func plainlyRightEdges(s *subject) bool {
 	ops, _ := plainOps(s)
 	var order []int32
@@ -311,7 +311,7 @@ func plainlyRightEdges(s *subject) bool {
 	return plainlyOrdered(s, before) && plainlyPlaced(s, before)
 }
 
-// plainlyRightReplay puts a node before and one behind a replay on the origin's stream: every launch must lie between.
+// plainlyRightReplay puts one node before a replay and one after it on the origin stream: every launch must run between them.
 func plainlyRightReplay(s *subject) bool {
 	ops := []plainOp{{Op{Kind: Launch, Node: -2, Event: -1}, 0}}
 	recorded := map[int32]int{}

@@ -1,5 +1,5 @@
-// Faults planted in the making of plans: whatever is made wrong, the proof refuses it, and where reachability calls it right
-// nevertheless it passes.
+// Tests with faults planted in the code that makes plans: the proof refuses every wrong plan, and accepts those that are correct by
+// reachability all the same.
 
 package planner
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// plant switches a fault on until the test is over.
+// plant switches a fault on until the end of the test.
 func plant(t *testing.T, f planted.Fault) {
 	t.Helper()
 	t.Cleanup(planted.Plant(f))
@@ -33,7 +33,7 @@ func TestPlantedFaultsOfPlansAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			refused, harmless := 0, 0
 			for seed := range uint64(120) {
-				// Every other graph has a buffer for each node's result, as most pipelines do, so that much can share bytes.
+				// Every second graph has a buffer for each node's result, as most pipelines do, so that many buffers can share bytes.
 				g := plantest.RandomShape(int(seed)%len(plantest.Families), 12, seed).Graph(t)
 				if seed%2 == 0 {
 					s, ok := drawSubject(t, rand.New(rand.NewPCG(seed, 71)))
@@ -90,8 +90,8 @@ func TestPlantedFaultsOfEdgesAndReplaysAreRefused(t *testing.T) {
 	}
 }
 
-// The sum is carried from one replay to the next. Without a list of what is read before it is written it would share its bytes with
-// the temporary, and each replay would begin with what the last one left there.
+// The sum is carried from one replay to the next. If nothing listed the bytes that are read before they are written, it would share
+// its bytes with the temporary, and each replay would start from what the previous one left there.
 func TestCarriedBufferIsKeptWhateverTheMakerThinks(t *testing.T) {
 	b := dag.New("carried")
 	out := b.Host("out", dag.F32, 16)

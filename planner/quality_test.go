@@ -1,5 +1,5 @@
-// How good whole plans are: orders of copies against Johnson's rule and the best known orders, small graphs against exact answers, waits
-// of networks. The tests do a part of the tables and hold the bars; this prints them in full, in some minutes:
+// Tests of the quality of whole plans: orders of copies against Johnson's rule and the best known orders, small graphs against exact
+// answers, waits of networks. The tests check limits on parts of the tables; this prints the full tables, in a few minutes:
 //
 //	go test ./planner -run '^$' -bench Quality
 
@@ -70,7 +70,7 @@ func makespan(tb testing.TB, g *dag.Graph, m *Machine, streams int) float64 {
 	return plan.Stats.MakespanUS
 }
 
-// distances are how far some plans are from the best ones, in percent.
+// distances are the distances of plans from the best known ones, in percent.
 type distances struct {
 	name        string
 	count       int
@@ -92,7 +92,7 @@ func (d *distances) String() string {
 	return fmt.Sprintf("%-52s %4d plans: mean %5.2f%%, worst %5.2f%%, %5.1f%% at the best", d.name, d.count, d.mean, d.worst, 100*float64(d.optimal)/float64(d.count))
 }
 
-// bestKnown reads the best makespans that are known of instances.
+// bestKnown reads the best known makespans of instances.
 func bestKnown(tb testing.TB) map[string]float64 {
 	tb.Helper()
 	file, err := os.Open("internal/shop/testdata/best.txt")
@@ -127,7 +127,7 @@ func johnsonRows(tb testing.TB, seeds uint64) []*distances {
 	return rows
 }
 
-// knownRows compares plans with the best known orders: each instance, or one in so many.
+// knownRows compares plans with the best known orders, for each instance or one in every few.
 func knownRows(tb testing.TB, step int) []*distances {
 	values := bestKnown(tb)
 	rows := map[string]*distances{}
@@ -213,7 +213,7 @@ func TestSmallGraphsArePlannedOptimally(t *testing.T) {
 	}
 }
 
-// waitRow is what a network takes on several streams.
+// waitRow is the cost of a network on several streams.
 func waitRow(tb testing.TB, s *plantest.Shape, streams int, e Effort) (plan *Plan) {
 	tb.Helper()
 	plan, err := New(context.Background(), s.Ordered(tb), Options{Machine: Unit(), Streams: streams, Effort: e})
@@ -221,7 +221,7 @@ func waitRow(tb testing.TB, s *plantest.Shape, streams int, e Effort) (plan *Pla
 	return plan
 }
 
-// The bars are those of graphs that others drew of the same networks, which have as many waits before polishing as these.
+// The limits come from other people's graphs of the same networks, which have as many waits before polishing as these.
 func TestNetworksNeedFewWaits(t *testing.T) {
 	for _, bar := range []struct {
 		s        *plantest.Shape
@@ -295,7 +295,7 @@ func BenchmarkQuality(b *testing.B) {
 	})
 }
 
-// On chunks that are all alike the bound is what the plan reaches, wherever the bottleneck is, and the plan says so.
+// If all chunks are alike, the plan reaches the bound, wherever the bottleneck is, and says so.
 func TestTheBoundOfEvenChunksIsReached(t *testing.T) {
 	for _, us := range [][]float64{{40, 40, 40}, {40, 25, 10}, {10, 40, 10}, {10, 25, 40}} {
 		for _, streams := range []int{1, 2, 4} {
@@ -331,7 +331,7 @@ func TestPlansSayWhichBoundTheyAreMeasuredBy(t *testing.T) {
 		require.NoError(t, plan.WriteText(&text, g, nil))
 		require.Contains(t, text.String(), c.want)
 	}
-	// Jobs that pass two engines one after the other, both busy all the time.
+	// Jobs that use two engines one after the other; both are always busy.
 	in := instances.Random("upload-kernel", 10, 1, 2)
 	plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: Clean(), Streams: 1, Effort: Normal})
 	require.NoError(t, err)

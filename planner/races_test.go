@@ -1,4 +1,4 @@
-// Races of explicit schedules: what is one follows from after: and stream: alone.
+// Tests of races in explicit schedules: they depend only on after: and stream:.
 
 package planner
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// A buffer is filled, changed and copied back by nodes that nothing orders, with work on another buffer in between.
+// Nodes that nothing orders fill, change and copy back a buffer, with work on another buffer in between.
 func TestRacesDependOnNothingButTheDeclaration(t *testing.T) {
 	for _, n := range []int64{8, 1_000_000} {
 		b := dag.New("unordered")
@@ -49,8 +49,7 @@ func TestRacesDependOnNothingButTheDeclaration(t *testing.T) {
 	}
 }
 
-// Whatever plans it, an explicit schedule has a race exactly if after: and streams leave some pair unordered that touches the same
-// bytes.
+// Whatever strategy plans it, an explicit schedule has a race exactly if after: and stream: leave two nodes unordered that conflict.
 func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 	racy, clean := 0, 0
 	for seed := range uint64(3000) {

@@ -1,4 +1,4 @@
-// Random graphs: how far plans are from the lower bound, family by family, and how cost grows with the graph. Asserts no times.
+// Tests and benchmarks on random graphs: the distance of plans from the lower bound by family, and the cost of planning by size.
 
 package planner
 
@@ -16,7 +16,7 @@ import (
 
 var randomStreams = []int{1, 2, 4, 8}
 
-// randomCase is a random graph with what all its plans are compared with.
+// randomCase is a random graph with the values that all its plans are compared with.
 type randomCase struct {
 	family int
 	g      *dag.Graph
@@ -32,7 +32,7 @@ func randomCases(tb testing.TB, sizes []int, seeds uint64) []randomCase {
 			for seed := range seeds {
 				s := plantest.RandomShape(family, n, seed+1)
 				g := s.Ordered(tb)
-				// Without priorities, devices and bindings, cover takes as many streams as nodes can run at once.
+				// Without priorities, devices and bindings, cover uses one stream for each node that can run at the same time.
 				p, err := New(context.Background(), g, Options{Strategy: "cover", Streams: g.Len(), Machine: Unit()})
 				require.NoError(tb, err)
 				width := len(p.Streams)
@@ -148,10 +148,10 @@ func BenchmarkRandomDAG(b *testing.B) {
 }
 
 // BenchmarkGrowth shows how the cost of planning grows: list on 8 streams with its waits, and Verify. Simulation and memory
-// layout are apart. Costs are declared, three dependencies a node.
+// layout are measured separately. Costs are declared, and nodes have three dependencies each.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range plantest.BenchmarkSizes {
-		// Made when first asked for: a filter that leaves a size out saves making it.
+		// Graphs are made when first needed, so that sizes that a filter leaves out cost nothing.
 		made := sync.OnceValues(func() (*request, *Plan) {
 			r, err := newRequest(context.Background(), plantest.GrowthShape(n).Ordered(b), Options{Strategy: "list"})
 			require.NoError(b, err)
@@ -187,7 +187,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// BenchmarkEffort shows what each effort takes for graphs of 300 nodes, memory included.
+// BenchmarkEffort shows the time of each effort for graphs of 300 nodes, memory layout included.
 func BenchmarkEffort(b *testing.B) {
 	for family := range plantest.Families {
 		g := plantest.RandomShape(family, 300, 1).Graph(b)

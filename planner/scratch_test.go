@@ -1,4 +1,4 @@
-// Memory that is used again: plans and proofs must not show what was made in it before. Measures nothing.
+// Tests of reused scratch memory: plans and proofs must not depend on what it was used for before.
 
 package planner
 

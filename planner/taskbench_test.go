@@ -1,4 +1,4 @@
-// The Task Bench table: records, waits and makespan of every strategy on the published patterns. Asserts no times.
+// Tests of the Task Bench table: records, waits and predicted makespans of every strategy on the published patterns.
 
 package planner
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// finishTimes runs a plan on the unit machine as its streams say: a launch starts when its stream and its waits let it.
+// finishTimes simulates a plan on the unit machine: a launch starts as soon as its stream and its waits allow.
 func finishTimes(tb testing.TB, plan *Plan, duration []float64) float64 {
 	tb.Helper()
 	at := make([]int, len(plan.Streams))
@@ -40,11 +40,11 @@ func finishTimes(tb testing.TB, plan *Plan, duration []float64) float64 {
 	return longest
 }
 
-// benchRow is a row of the table: one graph, or several whose means are looked at.
+// benchRow is a row of the table: one graph, or several whose means are compared.
 type benchRow struct {
 	name   string
 	graphs []*dag.Graph
-	// What list must not exceed on 4 streams, in the order in which it is compared. Zero records: not compared.
+	// The limits for list on 4 streams, in the order of comparison. Zero records: not compared.
 	makespan, waits, records float64
 }
 

@@ -1,4 +1,4 @@
-// Transcripts: a pipeline above, its plan below, for people to review. -rewrite writes what is below anew.
+// Transcript tests: each file has a pipeline above and its plan below, for people to review. -rewrite rewrites the plans.
 
 package planner
 
@@ -34,7 +34,7 @@ func golden(t *testing.T, path, text string) {
 	require.Equal(t, string(want), text, "%s is out of date; if the change is meant: go test ./planner -run %s -rewrite, and review the diff", path, t.Name())
 }
 
-// A transcript's pipeline is written a line each:
+// Each line of a transcript's pipeline declares one thing:
 //
 //	options list streams=2 machine=unit      how to plan; machine=h200 and strategy auto unless said
 //	explicit                                 sync: explicit
@@ -228,7 +228,7 @@ func (tr *transcript) attributes(t *testing.T, id dag.NodeID, attributes []strin
 	}
 }
 
-// The documentation's example; a plan made by hand, so that it stays as it is when strategies learn.
+// The documentation's example; the plan is made by hand, so that it does not change when strategies improve.
 func TestPlanTextGolden(t *testing.T) {
 	g := saxpyGraph(t)
 	p := saxpyPlan(t, g)

@@ -1,4 +1,4 @@
-// What the proof, the edge list and the memory layout cost, per node, from a hundred nodes to a million.
+// Benchmarks of the cost per node of the proof, the edge list and the memory layout, from a hundred nodes to a million.
 
 package planner
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// grown plans a graph of about three edges a node on eight streams.
+// grown plans a graph with about three edges per node on eight streams.
 func grown(b *testing.B, n int) (*dag.Graph, *Plan) {
 	b.Helper()
 	g := plantest.GrowthShape(n).Ordered(b)
@@ -37,7 +37,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkVerifyMemory has a buffer a node, most of which share their bytes with dozens of others.
+// BenchmarkVerifyMemory has one buffer per node; most buffers share their bytes with dozens of others.
 func BenchmarkVerifyMemory(b *testing.B) {
 	for _, n := range plantest.BenchmarkSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -85,7 +85,7 @@ func BenchmarkVerifyEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkVerifyManyStreams has as many streams as nodes in a layer, where clocks of all against all do not fit.
+// BenchmarkVerifyManyStreams has as many streams as nodes in a layer: too many for clocks of every stream against every other.
 func BenchmarkVerifyManyStreams(b *testing.B) {
 	for _, streams := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {

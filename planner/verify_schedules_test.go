@@ -1,5 +1,5 @@
-// Schedules for the tests of the proof: small random graphs, plans of them made the dull way, and happens-before by brute force.
-// Uses nothing of what it tests.
+// Schedules for tests of the proof: small random graphs, plans made in the simplest way, and happens-before by brute force.
+// Uses none of the code under test.
 
 package planner
 
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// thinned takes waits out of a plan, at most so many.
+// thinned removes at most the given number of waits from a plan.
 func thinned(rng *rand.Rand, p *Plan, most int) *Plan {
 	for range rng.IntN(most + 1) {
 		var waits [][2]int

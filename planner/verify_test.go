@@ -1,4 +1,4 @@
-// The proof: right plans pass, every kind of fault is named, and hostile plans are refused.
+// Tests of the proof: correct plans pass, every kind of fault is named, and hostile plans are refused.
 
 package planner
 
@@ -147,7 +147,7 @@ func TestVerifyBoundStreams(t *testing.T) {
 	require.EqualError(t, err, `"b" is bound to stream 4 and "c" to stream 7, but both run on the plan's stream 0: launch them on two streams`)
 }
 
-// An event may be recorded again only when every wait that means the old record has been submitted.
+// An event may be recorded again only after every wait for its old record has been submitted.
 func TestVerifyEventReuse(t *testing.T) {
 	b := dag.New("reuse")
 	d := b.Device("d", dag.U8, 256)
@@ -216,7 +216,7 @@ func TestVerifyAgreesWithBruteForce(t *testing.T) {
 		if err := Verify(g, p); err != nil {
 			t.Fatalf("a right plan is refused: %v", err)
 		}
-		// Take some waits out and move some buffers onto others.
+		// Remove some waits and move some buffers onto others.
 		p = thinned(rng, p, 3)
 		for range plantest.Between(rng, 0, 3) {
 			k := plantest.Between(rng, 0, len(p.Memory)-1)
@@ -237,7 +237,7 @@ func TestVerifyAgreesWithBruteForce(t *testing.T) {
 	require.Positive(t, verdicts[false])
 }
 
-// The same with more streams than one walk follows.
+// The same with more streams than one pass handles.
 func TestVerifyOnManyStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := plantest.DrawGraph(t, 12, false)
@@ -295,7 +295,7 @@ func TestVerifySurvivesHostilePlans(t *testing.T) {
 	})
 }
 
-// What a plan must keep follows from the graph, whatever the plan says; what it says it keeps shares no bytes.
+// The graph alone decides what a plan must keep; buffers that a plan keeps share no bytes.
 func TestVerifyKeptBuffers(t *testing.T) {
 	b := dag.New("kept")
 	out := b.Host("out", dag.U8, 100)

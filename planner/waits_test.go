@@ -1,4 +1,4 @@
-// Laws of wait insertion, checked by closing happens-before over bit sets. Uses no vector clocks.
+// Tests of the laws of wait insertion, by the closure of happens-before in bit sets. Uses no vector clocks.
 
 package planner
 
@@ -16,11 +16,11 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// closure is happens-before between launches, from the ops in submission order; the skip-th wait is left out (-1: none).
+// closure returns happens-before between launches, from the ops in submission order without the skip-th wait (-1: with all).
 func closure(tb require.TestingT, plan *Plan, nodes, skip int) [][]uint64 {
 	words := (nodes + 63) / 64
 	before := make([][]uint64, nodes)
-	state := make([][]uint64, len(plan.Streams)) // what a stream is ordered after
+	state := make([][]uint64, len(plan.Streams)) // the launches that a stream is ordered after
 	for k := range state {
 		state[k] = make([]uint64, words)
 	}
@@ -88,7 +88,7 @@ func TestEveryHazardIsEnforcedAndNoWaitIsRemovable(t *testing.T) {
 	})
 }
 
-// A schedule written by hand is submitted as written, whatever the planner thinks urgent.
+// A schedule written by hand is submitted as written, whatever the planner's priorities say.
 func TestExplicitSchedulesAreSubmittedAsDeclared(t *testing.T) {
 	b := dag.New("explicit")
 	x := b.Device("x", dag.U8, 4)

@@ -1,4 +1,4 @@
-// The documentation shows the golden files of the other tests, which is why this file comes last. Writes pages only with -rewrite.
+// Tests that the documentation shows the golden files of the other tests; this file sorts last, so that -rewrite updates those first.
 
 package planner
 
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// example is a comment that names a file, and the block of code behind it.
+// example is a comment that names a file, and the block of code after it.
 var example = regexp.MustCompile("(?s)<!-- (planner/testdata/[^ ]+) -->\n```([a-z]*)\n.*?```\n")
 
 func TestDocumentationShowsGoldenFiles(t *testing.T) {

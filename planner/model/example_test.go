@@ -1,4 +1,4 @@
-// What a machine model says of a graph and of a plan for it.
+// A runnable example of what a machine model predicts for a graph and for its plan.
 
 package model_test
 

@@ -1,4 +1,4 @@
-// Tests of machines and profiles: files both ways, refusals word for word.
+// Tests of machines and profiles: writing and reading files, and the exact text of refusals.
 
 package model_test
 
@@ -118,7 +118,7 @@ func TestProfile(t *testing.T) {
 	require.Error(t, (&model.Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
 }
 
-// The built-in machine must give back what it was measured from, to a quarter: the figures are few and round.
+// The built-in machine must reproduce the measurements it was made from to within a quarter: it has few, rounded figures.
 func TestH200ReproducesItsMeasurements(t *testing.T) {
 	chains := func(count, length int, us float64) (*dag.Graph, *planner.Plan) {
 		b := dag.New("chains")
@@ -138,7 +138,7 @@ func TestH200ReproducesItsMeasurements(t *testing.T) {
 		count, length int
 		us            float64
 		graph         bool
-		measured      float64 // us a node
+		measured      float64 // us per node
 	}{
 		{"no-op kernels on one stream", 1, 512, 0, false, 2.65},
 		{"64 kernels of 20 us on 1 stream", 1, 64, 20, false, 21.6},

@@ -1,4 +1,4 @@
-// Tests of the simulator and the lower bound: single effects by hand, laws on random pipelines. Measures no times.
+// Tests of the simulator and the lower bound: single effects computed by hand, laws on random pipelines. Measures no times.
 
 package model_test
 
@@ -42,11 +42,11 @@ func simulated(tb testing.TB, g *dag.Graph, p *planner.Plan, m *model.Machine) s
 func TestSimulateStreamsAndHost(t *testing.T) {
 	g := plantest.KernelGraph(t, plantest.KernelSpec{Us: 10}, plantest.KernelSpec{Us: 5}, plantest.KernelSpec{Us: 1})
 	p := plantest.ByHand(t, g, "0 0 1 1 0", "launch a, record 0, launch b", "wait 0, launch c")
-	// The host has a submitted at 2, the record at 2.5, the wait at 3, c at 5 and b at 7. a ends at 12; a gap later b may start,
-	// and a sync later c.
+	// The host has submitted a at 2, the record at 2.5, the wait at 3, c at 5 and b at 7. a ends at 12; b may start one gap later
+	// and c one sync later.
 	assert.Equal(t, "a 2-12 host\nb 13-18 stream order a\nc 13.25-14.25 wait a\n", simulated(t, g, p, plantest.Model()))
 
-	// Nothing to wait for: the host's pace shows.
+	// With nothing to wait for, the host's submission limits the pace.
 	g = plantest.KernelGraph(t, plantest.KernelSpec{Us: 0.5}, plantest.KernelSpec{Us: 1})
 	assert.Equal(t, "a 2-2.5 host\nb 4-5 host\n", simulated(t, g, plantest.ByHand(t, g, "0 0", "launch a, launch b"), plantest.Model()))
 	assert.Equal(t, "a 0-0.5 start\nb 0.5-1.5 stream order a\n", simulated(t, g, plantest.ByHand(t, g, "0 0", "launch a, launch b"), model.Unit()))
@@ -253,7 +253,7 @@ func TestSimulateLaws(t *testing.T) {
 	})
 }
 
-// turns checks at every start that no copy engine has more to do than it can, and the area of what kernels did.
+// turns checks at every start that no copy engine has more copies than it can run, and checks the total work of the kernels.
 func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *planner.Timeline) {
 	if m.Unit {
 		return
@@ -282,7 +282,7 @@ func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *planner.Timelin
 	}
 }
 
-// ways integrates the speed of each copy over its span, from who ran the other way: that must be what it takes alone.
+// ways integrates the speed of each copy over its span, given the copies in the other direction: the result must be its time alone.
 func ways(t *rapid.T, m *model.Machine, timeline *planner.Timeline) {
 	slowed := m.BothWays
 	if m.Unit || slowed == 0 {
@@ -313,7 +313,7 @@ func ways(t *rapid.T, m *model.Machine, timeline *planner.Timeline) {
 	}
 }
 
-// shares integrates the speed of each kernel over its span, from who ran beside it: that must be what it takes alone.
+// shares integrates the speed of each kernel over its span, given the kernels beside it: the result must be its time alone.
 func shares(t *rapid.T, g *dag.Graph, p *planner.Plan, m *model.Machine, timeline *planner.Timeline) {
 	if m.Unit {
 		return
@@ -351,7 +351,7 @@ func shares(t *rapid.T, g *dag.Graph, p *planner.Plan, m *model.Machine, timelin
 	}
 }
 
-// On a machine where nothing but nodes takes time, the event loop and the one pass of the unit machine agree to the last bit.
+// On a machine where only nodes take time, the event loop and the single pass for the unit machine agree to the last bit.
 func TestUnitPassAgreesWithEvents(t *testing.T) {
 	zero := &model.Machine{Name: "zero", CopyEngines: 1}
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,4 +1,4 @@
-// The example of this package: from a graph to a chart.
+// A runnable example: from a graph to a chart.
 
 package picture_test
 

@@ -38,7 +38,7 @@ func TestPicturesOfGraphsWithJoins(t *testing.T) {
 	require.Contains(t, mermaid.String(), "  j0(( ))\n")
 	require.Contains(t, mermaid.String(), " j0 -->|\"RAW x\"| n4\n")
 
-	// Boxes are linked past the join: each reader comes after each writer, one column on.
+	// Boxes are linked past the join: each reader comes after each writer, in the next column.
 	l := newLayers(g, screen)
 	require.Equal(t, 2, l.columns)
 	require.Len(t, l.links, 12)

@@ -1,5 +1,5 @@
 // Tests of the pictures: what must be in them, that nothing overlaps or leaves its box, that no name becomes markup, and that the
-// same input gives the same bytes. What a browser makes of them is tested in tests/pictures.
+// same input gives the same bytes. tests/pictures tests how a browser shows them.
 
 package picture
 
@@ -29,7 +29,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// hostile names try to be markup in one of the forms, or to confuse where text ends.
+// hostile names would become markup in one of the forms, or end a text early, if they were not escaped.
 var hostile = []string{
 	`<script>alert(1)</script>`, `</script><img src=x onerror=alert(1)>`, `"quoted" & 'single' <b>`, "🚀🧑‍🚀 שלום עולם", "\u202egnirts desrever\u2066",
 	`]]> --> <!-- ${x} {{data}} %s \`, strings.Repeat("very long ", 22), "a;b|c#d[e](f){g}~`h`", "]:::h2d\"] end subgraph",
@@ -81,7 +81,7 @@ func svg(t testing.TB, o SheetOptions, panels ...any) string {
 	return b.String()
 }
 
-// drawnBox is a node's box as it stands in an SVG.
+// drawnBox is a node's box in an SVG.
 type drawnBox struct {
 	row        string
 	x, y, w, h float64
@@ -95,7 +95,7 @@ type drawnText struct {
 	text       string
 }
 
-// read parses an SVG as XML, checks that it holds no element but those that pictures are made of, and returns its boxes.
+// read parses an SVG as XML, checks that it contains only the elements that pictures use, and returns its boxes.
 func read(t testing.TB, source string) (boxes []drawnBox, count map[string]int) {
 	count = map[string]int{}
 	allowed := []string{"svg", "g", "title", "style", "defs", "pattern", "marker", "path", "rect", "line", "circle", "text"}
@@ -157,7 +157,7 @@ func read(t testing.TB, source string) (boxes []drawnBox, count map[string]int) 
 	}
 }
 
-// checkBoxes checks that no two boxes overlap, that those of a row stand in order, and that each text is inside its box.
+// checkBoxes checks that no two boxes overlap, that the boxes of a row are in order, and that each text is inside its box.
 func checkBoxes(t testing.TB, boxes []drawnBox) {
 	last := map[string]*drawnBox{}
 	for k := range boxes {
@@ -342,7 +342,7 @@ func TestHostileNamesAreText(t *testing.T) {
 
 var entity = regexp.MustCompile(`#[0-9]+;`)
 
-// checkMermaid checks that every line is one of those that the writer means to write, with names inside quotes only.
+// checkMermaid checks that every line has one of the intended forms, with names only inside quotes.
 func checkMermaid(t testing.TB, source string) {
 	for _, line := range strings.Split(strings.TrimSuffix(source, "\n"), "\n") {
 		line = entity.ReplaceAllString(line, "")
@@ -516,7 +516,7 @@ func TestCutTextsFit(t *testing.T) {
 	})
 }
 
-// Every name that a pipeline may have comes out of the SVG as it went in.
+// An SVG shows every name that a pipeline may have unchanged.
 func TestAnyNameSurvivesXML(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringN(1, 40, 200).Draw(t, "name")

@@ -1,4 +1,4 @@
-// Colours of streams.
+// Tests of the colours of streams.
 
 package plan
 

@@ -1,4 +1,4 @@
-// Costs and their sources: how they are summed up, written and read back.
+// Tests of costs and their sources: how they are summed up, written and read back.
 
 package plan_test
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// fourSources has a node of each source, if "measured" is in the profile.
+// fourSources has one node for each source of costs, if the profile contains "measured".
 func fourSources(t *testing.T) *dag.Graph {
 	t.Helper()
 	b := dag.New("sources")

@@ -1,4 +1,4 @@
-// The sizes of plan files.
+// Tests of the limit on the size of plan files.
 
 package plan
 

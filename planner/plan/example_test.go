@@ -1,4 +1,4 @@
-// A plan written by hand, as text and as the ops of one replay.
+// A runnable example: a plan written by hand, as text and as the ops of one replay.
 
 package plan_test
 

@@ -1,4 +1,4 @@
-// Ranges of bytes and which placement had them last, against an array of bytes.
+// Tests of the record of which placement used each range of bytes last, against an array of bytes.
 
 package proof
 

@@ -1,4 +1,4 @@
-// What the proof derives from ops, against reachability over every pair of ops.
+// Tests of what the proof derives from ops, against reachability over every pair of ops.
 
 package proof
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// eachRandomPlan visits thousands of small plans and some whose streams take several walks.
+// eachRandomPlan visits thousands of small plans, and some with so many streams that several passes are needed.
 func eachRandomPlan(t *testing.T, visit func(p *plan.Plan, s *schedule, before [][]bool)) {
 	t.Helper()
 	small, wide := 4000, 40

@@ -1,4 +1,4 @@
-// How to prove a plan that comes from elsewhere.
+// A runnable example of proving a plan that did not come from New.
 
 package proof_test
 
@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// A kernel on one stream reads what a copy on another writes, and nothing makes it wait.
+// A kernel on one stream reads what a copy on another stream writes, and no wait orders them.
 func ExampleVerify() {
 	b := dag.New("example")
 	x, d := b.Host("x", dag.F32, 1024), b.Device("d_x", dag.F32, 1024)

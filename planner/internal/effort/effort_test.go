@@ -1,4 +1,4 @@
-// The names of efforts, there and back.
+// Tests that efforts and their names convert both ways.
 
 package effort
 

@@ -1,4 +1,4 @@
-// Memory layouts: sound, as small as they can be made on small graphs, and near the heaviest antichain on large ones.
+// Tests of memory layouts: they are sound, as small as possible on small graphs, and near the heaviest antichain on large ones.
 
 package layout
 
@@ -76,7 +76,7 @@ func TestLifetimesAgreeWithBruteForce(t *testing.T) {
 	require.Positive(t, unsure, "too few columns must show")
 }
 
-// What a layout is searched with must be what the lifetimes say of each pair.
+// The conflicts that the search uses must be those that the lifetimes give for each pair.
 func TestCrossingsAreAllPairs(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(20) {
@@ -99,7 +99,7 @@ func TestCrossingsAreAllPairs(t *testing.T) {
 	require.Greater(t, crossed, 1000)
 }
 
-// bruteOptimum tries every order, each buffer on top of those before it that it may not share with.
+// bruteOptimum tries every order, placing each buffer on top of the earlier ones that it may not share bytes with.
 func bruteOptimum(l *lifetimes) int64 {
 	n := len(l.buffers)
 	best := int64(1 << 62)
@@ -130,7 +130,7 @@ func bruteOptimum(l *lifetimes) int64 {
 	return best
 }
 
-// layoutSample is a graph with a plan, drawn from the random families.
+// layoutSample is a graph of a random family, with its plan.
 func layoutSample(tb testing.TB, family, nodes, streams int, seed uint64) (*dag.Graph, *plan.Plan) {
 	tb.Helper()
 	g := plantest.RandomShape(family, nodes, seed).Graph(tb)
@@ -200,7 +200,7 @@ func TestHeaviestAntichain(t *testing.T) {
 	})
 }
 
-// layoutRatios are the peaks of layouts over the bytes of the heaviest antichain.
+// layoutRatios are the peaks of layouts divided by the bytes of the heaviest antichain.
 func layoutRatios(tb testing.TB, family int, sizes, streams []int, seeds uint64, place func(l *lifetimes, nodes int) []int64) []float64 {
 	tb.Helper()
 	var ratios []float64
@@ -222,7 +222,7 @@ func layoutRatios(tb testing.TB, family int, sizes, streams []int, seeds uint64,
 	return ratios
 }
 
-// meanAnd95th sums ratios up.
+// meanAnd95th returns the mean and the 95th percentile of ratios.
 func meanAnd95th(ratios []float64) (mean, p95 float64) {
 	ratios = slices.Sorted(slices.Values(ratios))
 	for _, r := range ratios {
@@ -242,7 +242,7 @@ func TestLayoutIsNearTheHeaviestAntichain(t *testing.T) {
 	require.LessOrEqual(t, p95, 1.25)
 }
 
-// The sweep is what graphs with thousands of buffers get.
+// Graphs with thousands of buffers are laid out by the sweep.
 func TestSweepOfManyBuffers(t *testing.T) {
 	for family := range plantest.Families {
 		g, p := layoutSample(t, family, 3000, 8, 1)
@@ -261,7 +261,7 @@ func TestSweepOfManyBuffers(t *testing.T) {
 }
 
 // BenchmarkMemory lays out the memory of graphs of the random families on 1, 2, 4 and 8 streams: the time of one layout, and
-// the peak over the bytes of the heaviest antichain.
+// the peak divided by the bytes of the heaviest antichain.
 func BenchmarkMemory(b *testing.B) {
 	var all []float64
 	for family := range plantest.Families {
@@ -327,7 +327,7 @@ func BenchmarkLayouts(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryGrowth has a buffer a node, on eight streams.
+// BenchmarkMemoryGrowth has one buffer per node, on eight streams.
 func BenchmarkMemoryGrowth(b *testing.B) {
 	for _, n := range plantest.BenchmarkSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

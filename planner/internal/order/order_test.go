@@ -1,4 +1,4 @@
-// What the makers of layouts and graph edges derive from ops, against reachability over every pair of ops.
+// Tests of what layouts and graph edges derive from ops, against reachability over every pair of ops.
 
 package order_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// eachRandomPlan visits thousands of small plans and some whose streams take several passes.
+// eachRandomPlan visits thousands of small plans, and some with so many streams that several passes are needed.
 func eachRandomPlan(t *testing.T, visit func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool)) {
 	t.Helper()
 	small, wide := 4000, 40

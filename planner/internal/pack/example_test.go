@@ -1,4 +1,4 @@
-// The smallest use of the package.
+// A runnable example of packing buffers.
 
 package pack_test
 

@@ -1,4 +1,4 @@
-// Problems for tests: random small ones, rectangles cut into buffers, and the lifetimes of several streams.
+// Makes problems for tests: small random ones, rectangles cut into buffers, and lifetimes on several streams.
 
 package pack
 
@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// lives is what problems are made of.
+// lives describes buffers from which a problem is made.
 type lives struct {
 	size        []int64
 	first, last []int32
@@ -28,7 +28,7 @@ func (v *lives) problem() *Problem {
 	})
 }
 
-// apart says whether two buffers may share bytes, from the lifetimes alone.
+// apart reports whether two buffers may share bytes, judged only by their lifetimes.
 func (v *lives) apart(a, b int32) bool {
 	if v.first[a] > v.first[b] || v.first[a] == v.first[b] && a > b {
 		a, b = b, a
@@ -48,7 +48,7 @@ func randomIntervals(rng *rand.Rand, buffers, places int, most int64) *lives {
 	return v
 }
 
-// randomStreams are buffers that nodes on several streams write and read. Nodes wait for a node of another stream now and then.
+// randomStreams are buffers that nodes on several streams write and read. Nodes sometimes wait for a node of another stream.
 func randomStreams(rng *rand.Rand, buffers, streams int, most int64) *lives {
 	v := &lives{}
 	nodes := 2 * buffers
@@ -107,7 +107,7 @@ func randomStreams(rng *rand.Rand, buffers, streams int, most int64) *lives {
 	return v
 }
 
-// randomTangle are buffers of which any two may or may not share bytes, in no order at all.
+// randomTangle are buffers for which it is random whether any two may share bytes, unlike with lifetimes.
 func randomTangle(rng *rand.Rand, buffers int, most int64) *lives {
 	v := &lives{}
 	share := make([]bool, buffers*buffers)
@@ -123,8 +123,8 @@ func randomTangle(rng *rand.Rand, buffers int, most int64) *lives {
 	return v
 }
 
-// cutRectangle cuts a rectangle of so many places and bytes into buffers without a gap, so that the least capacity is known: its height.
-// Some cuts are pinwheels, which no sequence of straight cuts makes.
+// cutRectangle cuts a rectangle of the given places and bytes into buffers without gaps, so that the least capacity is known: its
+// height. Some cuts are pinwheels, which no sequence of straight cuts makes.
 func cutRectangle(rng *rand.Rand, buffers int, places int32, height, grain int64) *lives {
 	type part struct {
 		x, wide int32

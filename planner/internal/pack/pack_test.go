@@ -1,4 +1,4 @@
-// The search against all layouts of small problems, and on problems whose least capacity is known.
+// Tests of the search: against all layouts of small problems, and on problems with a known least capacity.
 
 package pack
 
@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// optimum is the least peak of all layouts: some order of offsets has each buffer on the highest of those before it that it may not
-// share bytes with, or at the bottom.
+// optimum returns the least peak of all layouts. In an optimal layout, taken in order of offsets, each buffer is either at the bottom
+// or directly on top of an earlier buffer that it may not share bytes with, so trying every order is enough.
 func optimum(v *lives) int64 {
 	n := len(v.size)
 	best := int64(1) << 62
@@ -44,7 +44,7 @@ func optimum(v *lives) int64 {
 	return best
 }
 
-// side is the layout in which no buffers share bytes.
+// side returns the layout in which no buffers share bytes.
 func side(size []int64) []int64 {
 	offsets := make([]int64, len(size))
 	for k := 1; k < len(size); k++ {
@@ -88,7 +88,7 @@ func smallProblem(rng *rand.Rand, seed int) *lives {
 }
 
 func TestSmallProblemsAgainstAllLayouts(t *testing.T) {
-	above := 0 // problems whose optimum is above the heaviest section, so that a proof takes a search
+	above := 0 // problems whose optimum is above the heaviest section, so that only a search can prove it
 	for seed := range 20_000 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		v := smallProblem(rng, seed)
@@ -120,7 +120,7 @@ func TestSmallProblemsAgainstAllLayouts(t *testing.T) {
 	require.Greater(t, above, 20)
 }
 
-// Few small problems have an optimum above the heaviest section, so that a proof takes a search. These are checked against all layouts.
+// In few small problems the optimum is above the heaviest section, so that only a search can prove it. These are compared with all layouts.
 func TestProofsAgainstAllLayouts(t *testing.T) {
 	above := 0
 	for seed := range 20_000 {
@@ -142,8 +142,8 @@ func TestProofsAgainstAllLayouts(t *testing.T) {
 	require.Greater(t, above, 10)
 }
 
-// Larger problems than all layouts can be made of, near their optimum: whether they fit must not depend on how they are numbered,
-// which changes every order that is tried.
+// Problems near their optimum that are too large for trying all layouts: whether they fit must not depend on the numbering of their
+// buffers, which changes every order that is tried.
 func TestVerdictsDoNotDependOnNumbers(t *testing.T) {
 	impossible := 0
 	for seed := range 2000 {
@@ -235,7 +235,7 @@ func TestEjectionLowersLayouts(t *testing.T) {
 	require.Greater(t, lowered, 40)
 }
 
-// What is in the way is summed up along the edges; here it is looked up buffer by buffer, at each offset there is.
+// The search sums up along edges how much is in the way; this test compares that with a sum buffer by buffer, at every offset.
 func TestTheEasiestPlaceHasTheLeastInTheWay(t *testing.T) {
 	for seed := range 300 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 11))

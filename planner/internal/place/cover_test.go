@@ -1,4 +1,4 @@
-// Graphs that cover refuses.
+// Tests of graphs that cover refuses.
 
 package place
 

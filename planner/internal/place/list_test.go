@@ -1,4 +1,4 @@
-// Passes of the list strategy that are given up.
+// Tests that the list strategy stops a pass early only if the pass cannot win.
 
 package place
 

@@ -1,4 +1,4 @@
-// Orders that keep few bytes alive, against all orders of small graphs.
+// Tests of orders that keep few bytes alive, against all orders of small graphs.
 
 package place
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// bruteOrder is the lowest peak of any serial order, over all sets of nodes.
+// bruteOrder returns the lowest peak of all serial orders, computed over all sets of nodes.
 func bruteOrder(f *memoryGraph) int64 {
 	n := f.p.len()
 	const none = int64(1) << 62
@@ -60,7 +60,7 @@ func bruteOrder(f *memoryGraph) int64 {
 	return lowest[1<<n-1]
 }
 
-func TestFrugalOrderIsTheLowestOnSmallGraphs(t *testing.T) {
+func TestOrderOfFewestBytesIsTheLowestOnSmallGraphs(t *testing.T) {
 	equal, all, declared := 0, 0, 0
 	for family := range plantest.Families {
 		for seed := range uint64(4) {
@@ -96,7 +96,7 @@ func TestFrugalOrderIsTheLowestOnSmallGraphs(t *testing.T) {
 	require.Equal(t, all, equal)
 }
 
-// deviceBuffers are the buffers of devices.
+// deviceBuffers returns the buffers on devices.
 func deviceBuffers(g *dag.Graph) []int32 {
 	var buffers []int32
 	for i := range g.Buffers {

@@ -1,4 +1,4 @@
-// Ranks of copies that queue for an engine.
+// Tests of the ranks of copies that queue for an engine.
 
 package place
 

@@ -1,4 +1,4 @@
-// The two ways of finding waits agree.
+// Tests that the two ways of finding waits agree.
 
 package place
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
-// The ways to find waits agree: sets of nodes, and clocks of streams in blocks of any size.
+// Waits are found either with sets of nodes or with clocks of streams in blocks; both must agree for blocks of any size.
 func TestWaitsAreTheSameHoweverTheyAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := plantest.DrawShape(t, 60)

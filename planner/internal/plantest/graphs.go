@@ -1,6 +1,6 @@
 // Graphs for tests and benchmarks: Task Bench patterns, random families, tiny shapes. Plans nothing.
 
-// Package plantest has graphs, plans and slow, plain answers to compare with, for tests.
+// Package plantest has graphs and plans for tests, and slow, simple algorithms whose answers tests compare with.
 package plantest
 
 import (
@@ -20,7 +20,7 @@ type Shape struct {
 	Name  string
 	Preds [][]int32
 	Cost  []float64 // us; nil: 1 each
-	Bytes []int64   // of the buffer that each node writes; nil: 1024 each
+	Bytes []int64   // size of the buffer that each node writes; nil: 1024 each
 }
 
 func (s *Shape) add(preds ...int32) int32 {
@@ -52,13 +52,13 @@ func (s *Shape) Graph(tb testing.TB) *dag.Graph {
 	return g
 }
 
-// Ordered makes tasks that touch nothing and come after their predecessors.
+// Ordered makes tasks that access no buffers and come after their predecessors.
 func (s *Shape) Ordered(tb testing.TB) *dag.Graph {
 	tb.Helper()
 	return MustOrder(tb, s)
 }
 
-// MustOrder is ordered for rapid's checks.
+// MustOrder is Ordered for rapid's checks, which do not implement testing.TB.
 func MustOrder(t require.TestingT, s *Shape) *dag.Graph {
 	b := dag.New(s.Name)
 	for i, preds := range s.Preds {
@@ -90,7 +90,7 @@ func EdgesShape(name string, n int, edges ...[2]int32) *Shape {
 	return s
 }
 
-// TaskBench makes a Task Bench pattern, width wide and steps deep. seed is for "random" only.
+// TaskBench makes a Task Bench pattern of the given width and number of steps. Only "random" uses seed.
 func TaskBench(pattern string, width, steps int, seed uint64) *Shape {
 	s := &Shape{Name: pattern}
 	rng := rand.New(rand.NewPCG(seed, 0x7a5b))
@@ -243,7 +243,7 @@ func seriesParallelShape(rng *rand.Rand, n int) *Shape {
 
 func erdosShape(rng *rand.Rand, n int) *Shape {
 	s := &Shape{}
-	degree := 1 + rng.Float64()*3 // mean in-degree far from the start
+	degree := 1 + rng.Float64()*3 // mean in-degree, except near the start
 	for i := range n {
 		var preds []int32
 		for count := degree; count > 0; count-- {
@@ -260,7 +260,7 @@ func outTreeShape(rng *rand.Rand, n int) *Shape {
 	s := &Shape{}
 	s.add()
 	for i := 1; i < n; i++ {
-		// Parents among the latest, so that trees grow deep as well as wide.
+		// Parents are chosen among the latest nodes, so that trees grow deep as well as wide.
 		back := 1 + rng.IntN(min(i, 2+int(math.Sqrt(float64(n)))))
 		s.add(int32(i - back))
 	}
@@ -349,7 +349,7 @@ func newTileWriters(tiles int) *tileWriters {
 	return &tileWriters{tiles, slices.Repeat([]int32{-1}, tiles*tiles)}
 }
 
-// task adds one that updates tile (i, j) and reads others.
+// task adds a task that updates tile (i, j) and reads other tiles.
 func (w *tileWriters) task(s *Shape, i, j int, reads ...[2]int) {
 	var preds []int32
 	for _, r := range append(reads, [2]int{i, j}) {
@@ -397,7 +397,7 @@ func wavefrontShape(_ *rand.Rand, n int) *Shape {
 	return s
 }
 
-// GrowthShape is the graph of the growth table: n nodes in layers of about a thousand, about three predecessors each from the
+// GrowthShape is the graph of the growth table: n nodes in layers of about a thousand, with about three predecessors each in the
 // three layers before.
 func GrowthShape(n int) *Shape {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -423,7 +423,7 @@ func GrowthShape(n int) *Shape {
 	return s
 }
 
-// IDs are the same numbers as ids of nodes.
+// IDs converts numbers to ids of nodes.
 func IDs(numbers []int32) []dag.NodeID {
 	nodes := make([]dag.NodeID, len(numbers))
 	for k, n := range numbers {

@@ -1,4 +1,4 @@
-// Sizes that benchmarks go through.
+// The sizes of graphs in benchmarks, and random graphs for property tests.
 
 package plantest
 

@@ -1,4 +1,4 @@
-// Graphs of kernels and copies, plans written down by hand, and machines that are easy to reckon with.
+// Graphs of kernels and copies, plans written by hand, and machines that are easy to calculate with.
 
 package plantest
 
@@ -15,8 +15,8 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// Pieces is a picture that comes up in pieces, each worked on with its neighbours; one value of the whole; then two steps a piece,
-// and the pieces down again. Copies take 1,000 us and kernels 100.
+// Pieces is a picture that is uploaded in pieces: a kernel per piece that also reads the neighbours, one value of the whole picture,
+// then two kernels per piece, and downloads of the pieces. Copies take 1,000 us and kernels 100.
 func Pieces(tb testing.TB, n int) (*dag.Graph, *model.Profile) {
 	tb.Helper()
 	const bytes = 1 << 20
@@ -65,7 +65,7 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 	}
 	devices := 1 + rng.IntN(2)
 	priorities := 1 + rng.IntN(3)
-	bound := rng.IntN(4) // streams per device that users number
+	bound := rng.IntN(4) // numbered streams per device
 	var host []dag.BufferID
 	device := make([][]dag.BufferID, devices)
 	for k := range 4 {
@@ -115,7 +115,7 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 	return g
 }
 
-// Model is a machine of round figures.
+// Model is a machine with round figures.
 func Model() *model.Machine {
 	m := model.H200()
 	m.Name = "model"
@@ -132,7 +132,7 @@ func Free() *model.Machine {
 	return m
 }
 
-// ByHand makes a plan from one line a stream, such as "launch a, record 0, wait 1, launch b", and an order of stream numbers.
+// ByHand makes a plan from one line per stream, such as "launch a, record 0, wait 1, launch b", and an order of stream numbers.
 func ByHand(tb testing.TB, g *dag.Graph, order string, streams ...string) *plan.Plan {
 	tb.Helper()
 	p := &plan.Plan{Name: g.Name}

@@ -1,4 +1,4 @@
-// Networks of convolutions as published, as graphs of kernels.
+// Published networks of convolutions, as graphs of kernels.
 
 package plantest
 
@@ -16,16 +16,16 @@ type tensor struct {
 	side, channels int
 }
 
-// kernel appends a kernel of so many million operations that makes an output.
+// kernel appends a kernel that makes an output with the given number of million operations.
 func (n *published) kernel(million float64, side, channels int, from ...int32) tensor {
 	if !n.unit {
-		// 5 us at least, and what a large GPU makes of a small batch.
+		// At least 5 us, plus about the time that a large GPU needs for a small batch.
 		n.Cost = append(n.Cost, 3+math.Round(10*million/8)/10)
 	}
 	return tensor{n.add(from...), side, channels}
 }
 
-// conv appends a convolution with a window of so many points.
+// conv appends a convolution with a window of the given number of points.
 func (n *published) conv(x tensor, channels, window, stride int) tensor {
 	side := (x.side + stride - 1) / stride
 	points := float64(side * side * channels)
@@ -50,8 +50,8 @@ func (n *published) join(parts ...tensor) tensor {
 	return n.kernel(float64(side*side*channels)/1e5, side, channels, from...)
 }
 
-// GoogLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1, each
-// kernel 1 us with unit, else as long as it takes about on a large GPU.
+// GoogLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1. Each kernel takes 1 us with unit, otherwise
+// about its time on a large GPU.
 func GoogLeNet(unit bool) *Shape {
 	n := &published{Shape: Shape{Name: "googlenet"}, unit: unit}
 	side := 224

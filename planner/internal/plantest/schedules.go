@@ -1,4 +1,4 @@
-// Random graphs with accesses, plain plans of them, and what they order, by brute force.
+// Random graphs with accesses, simple plans of them, and the order that plans enforce, computed by brute force.
 
 package plantest
 
@@ -32,7 +32,7 @@ func BruteClosure(nodes int, order []int32, edges []plan.GraphEdge) [][]bool {
 	return before
 }
 
-// Spread moves a plan's streams apart, so that their clocks fall into several blocks.
+// Spread renumbers a plan's streams with gaps, so that their clocks fall into several blocks.
 func Spread(p *plan.Plan) *plan.Plan {
 	wide := ClonePlan(p)
 	wide.Streams = make([]plan.Stream, 300)
@@ -51,7 +51,7 @@ func DrawSource(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 }
 
-// EachOp visits ops in submission order, as far as the order makes sense.
+// EachOp visits ops in submission order, as far as the order is valid.
 func EachOp(p *plan.Plan, visit func(at int, stream int32, op *plan.Op)) {
 	next := make([]int32, len(p.Streams))
 	for k, stream := range p.Order {
@@ -76,7 +76,7 @@ func Launches(p *plan.Plan, nodes int) (order, stream, at []int32) {
 	return order, stream, at
 }
 
-// Between is a number of lo..hi.
+// Between draws a number in lo..hi.
 func Between(rng *rand.Rand, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }
 
 // DrawGraph makes a small graph of random accesses to parts of device buffers, with some after: and, if asked for, some bound streams.
@@ -93,7 +93,7 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 		for range Between(rng, 0, 3) {
 			k := Between(rng, 0, len(buffers)-1)
 			access := b.Out(buffers[k])
-			// What is read before it is written keeps its bytes, so most buffers are written first.
+			// Buffers that are read before they are written keep their bytes, so most buffers are written first.
 			if written[k] || rng.IntN(16) == 0 {
 				access.Mode = dag.Mode(Between(rng, 1, 3))
 				switch rng.IntN(3) {
@@ -121,8 +121,8 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 	return g
 }
 
-// RandomOps makes the ops of a plan by chance: any stream launches, records and waits, so that waits stand between a launch and its record,
-// events are recorded again, and orders pass through many events.
+// RandomOps makes random ops of a plan: any stream launches, records and waits, so that waits come between a launch and its record,
+// events are recorded again, and order passes through many events.
 func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
 	p := &plan.Plan{Name: "random", Strategy: "random", Streams: make([]plan.Stream, streams)}
 	number := make([]int32, events)                                 // plus 1: events count in the order of their first records
@@ -153,8 +153,8 @@ func RandomOps(rng *rand.Rand, nodes, streams, events int) *plan.Plan {
 	return p
 }
 
-// DullPlan puts nodes on the given streams, submits them in the given order, and waits for every predecessor on another stream. An event is
-// recorded anew for another node where reuse allows: when no later wait means the old record.
+// DullPlan puts nodes on the given streams, submits them in the given order, and waits for every predecessor on another stream. With
+// reuse, an event is recorded again for another node once no later wait needs its old record.
 func DullPlan(g *dag.Graph, streams int, streamOf, order []int32) *plan.Plan {
 	p := &plan.Plan{Name: g.Name, Strategy: "dull", Streams: make([]plan.Stream, streams)}
 	push := func(stream int32, op plan.Op) {
@@ -270,11 +270,11 @@ func drawOrder(rng *rand.Rand, g *dag.Graph) []int32 {
 	return order
 }
 
-// BruteBefore says for all pairs of nodes whether the first has finished before the second starts: reachability over ops, each
-// pair of neighbours on a stream and each wait with the latest record submitted being an edge.
+// BruteBefore returns for all pairs of nodes whether the first has finished before the second starts: reachability over ops, with an
+// edge between neighbours on a stream, and from the latest submitted record of an event to each wait for it.
 func BruteBefore(g *dag.Graph, p *plan.Plan) [][]bool { return BruteBeforeOf(p, g.Len()) }
 
-// BruteBeforeOf does the same for a plan of so many nodes.
+// BruteBeforeOf does the same for a plan with the given number of nodes.
 func BruteBeforeOf(p *plan.Plan, nodes int) [][]bool {
 	total := len(p.Order)
 	reach := make([][]bool, total) // reach[i][j]: op i before op j
@@ -322,7 +322,7 @@ func BruteBeforeOf(p *plan.Plan, nodes int) [][]bool {
 	return before
 }
 
-// BruteAlive says whether two buffers may not share bytes.
+// BruteAlive reports whether two buffers may not share bytes.
 func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 	if bruteKept(g, a) || bruteKept(g, b) {
 		return true
@@ -340,7 +340,7 @@ func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 	return !done(a, b) && !done(b, a)
 }
 
-// bruteKept says whether a buffer must keep its bytes for the whole program.
+// bruteKept reports whether a buffer must keep its bytes for the whole program.
 func bruteKept(g *dag.Graph, b int32) bool {
 	buffer := &g.Buffers[b]
 	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == dag.BufferID(b) }) && !buffer.Scratch
@@ -355,7 +355,7 @@ func bruteUses(g *dag.Graph, node dag.NodeID, buffer dag.BufferID) bool {
 	return false
 }
 
-// BruteRight says whether a plan with whole ops enforces everything and shares no live bytes.
+// BruteRight reports whether a plan with valid ops enforces every dependency and shares no live bytes.
 func BruteRight(g *dag.Graph, p *plan.Plan) bool {
 	before := BruteBefore(g, p)
 	for _, e := range g.Edges() {
@@ -373,7 +373,7 @@ func BruteRight(g *dag.Graph, p *plan.Plan) bool {
 	return true
 }
 
-// ClonePlan copies what tests change.
+// ClonePlan copies the parts of a plan that tests change.
 func ClonePlan(p *plan.Plan) *plan.Plan {
 	c := *p
 	c.Streams = slices.Clone(p.Streams)
@@ -386,7 +386,7 @@ func ClonePlan(p *plan.Plan) *plan.Plan {
 	return &c
 }
 
-// WithoutOp takes one op out, given by stream and index.
+// WithoutOp removes the op at an index of a stream.
 func WithoutOp(p *plan.Plan, stream, index int) *plan.Plan {
 	c := ClonePlan(p)
 	c.Streams[stream].Ops = slices.Delete(c.Streams[stream].Ops, index, index+1)

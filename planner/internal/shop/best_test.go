@@ -1,10 +1,10 @@
-// How good orders are: against exact values where there are few jobs, against the best known ones where there are more.
+// Tests of the quality of orders: against exact values for few jobs, against the best known values for more.
 //
-// The best known values are in testdata/best.txt. This searches again, for minutes, and writes what is better there:
+// The best known values are in testdata/best.txt. This searches again, for minutes, and writes better values to the file:
 //
 //	go test ./planner/internal/shop -run TestBestKnown -search
 //
-// The full tables, of which the tests do a part:
+// The tests check a part of these tables, which this prints in full:
 //
 //	go test ./planner/internal/shop -run '^$' -bench Orders
 
@@ -32,7 +32,7 @@ var searchLong = flag.Bool("search", false, "search for better values than those
 
 const bestFile = "testdata/best.txt"
 
-// usualSteps is what planning with normal effort spends at most.
+// usualSteps is the most steps that planning with normal effort spends.
 const usualSteps = 1_000_000
 
 func best(tb testing.TB, in instances.Instance, steps int) float64 {
@@ -45,7 +45,7 @@ func best(tb testing.TB, in instances.Instance, steps int) float64 {
 	return s.Makespan
 }
 
-// requireSchedule checks that a schedule is one, by its order and lanes alone.
+// requireSchedule checks that a schedule is valid, using only its order and lanes.
 func requireSchedule(tb testing.TB, w *Work, s Schedule) {
 	tb.Helper()
 	require.Len(tb, s.Order, w.Len())
@@ -88,7 +88,7 @@ func readBest(tb testing.TB) map[string]float64 {
 	return values
 }
 
-// reference searches long, from several orders at random.
+// reference searches for a long time, from several random orders.
 func reference(tb testing.TB, in instances.Instance) float64 {
 	tb.Helper()
 	w := workOf(in)
@@ -101,7 +101,7 @@ func reference(tb testing.TB, in instances.Instance) float64 {
 		s := newSearch(w, steps)
 		s.enough = bound * (1 + near)
 		s.random = effort.Random(seed)
-		// Jobs in an order at random, each with its operations.
+		// Jobs in a random order, each with its operations.
 		at := rand.New(rand.NewPCG(seed, 47)).Perm(len(in.Jobs))
 		per := w.Len() / len(in.Jobs)
 		for k := range order {
@@ -139,7 +139,7 @@ func TestBestKnown(t *testing.T) {
 	}
 }
 
-// row is the distances of some instances from their best values.
+// row is the distances of some instances from their best known values.
 type row struct {
 	name        string
 	count       int
@@ -178,7 +178,7 @@ func tables(tb testing.TB, full bool) (johnson, shops, chunky []*row) {
 		}
 		johnson = append(johnson, r)
 	}
-	// Exactly, where the search through all orders comes to an end.
+	// Compare with exact values where the search through all orders finishes.
 	exactJobs, states := []int{5}, 50_000
 	if full {
 		exactJobs, states = []int{5, 6, 7, 8, 9, 10}, 1_000_000

@@ -1,4 +1,4 @@
-// Instances as work, and work made by hand.
+// Turns instances into work for tests, and builds work by hand.
 
 package shop
 
@@ -11,7 +11,7 @@ const (
 	download = instances.Download
 )
 
-// builder collects operations.
+// builder collects operations of work made by hand.
 type builder struct{ w Work }
 
 func newBuilder(devices, streams int) *builder {
@@ -41,7 +41,7 @@ func (b *builder) chain(machines []int, us []float64) {
 	}
 }
 
-// workOf states an instance as work.
+// workOf returns an instance as work.
 func workOf(in instances.Instance) *Work {
 	b := newBuilder(in.Devices, in.Streams)
 	for _, us := range in.Jobs {

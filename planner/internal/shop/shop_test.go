@@ -1,4 +1,4 @@
-// What orders, jobs and bounds promise, on shops small enough to try everything.
+// Tests of orders, jobs and bounds on shops that are small enough to try everything.
 
 package shop
 
@@ -49,7 +49,7 @@ func TestJohnsonIsOptimal(t *testing.T) {
 	}
 }
 
-// randomWork makes operations with dependencies at random on a few machines.
+// randomWork makes operations with random dependencies on a few machines.
 func randomWork(rng *rand.Rand, n, machines int) *Work {
 	b := newBuilder(0, 0)
 	for range machines {
@@ -86,7 +86,7 @@ func TestNoScheduleBeatsTheBound(t *testing.T) {
 	require.Greater(t, tight, 100)
 }
 
-// On chunks that are all alike the bound is what the pipeline reaches, wherever its bottleneck is.
+// If all chunks are alike, the pipeline reaches the bound, wherever its bottleneck is.
 func TestTheBoundOfEvenChunksIsTight(t *testing.T) {
 	for _, us := range [][]float64{{40, 40, 40}, {40, 25, 10}, {10, 40, 10}, {10, 25, 40}, {30, 20, 35}} {
 		for _, count := range []int{2, 8, 9, 32} {
@@ -129,7 +129,7 @@ func TestSmallGraphsAreSolved(t *testing.T) {
 	require.LessOrEqual(t, worst, 1.03)
 }
 
-// What all jobs share belongs to none: the upload of the weights, the sum of the results.
+// Operations that all jobs share belong to no job: the upload of the weights, the sum of the results.
 func TestJobsAreWhatIsLeftWithoutWhatIsShared(t *testing.T) {
 	b := newBuilder(1, 1)
 	weights := b.add(5, upload)
@@ -159,8 +159,8 @@ func TestOneConnectedGraphHasOneJob(t *testing.T) {
 	require.Equal(t, Grouping{}, Jobs(&b.w), "one machine needs no order of jobs")
 }
 
-// Jobs of several uploads, kernels and downloads, with what they share around them, come out no worse than declared and, where
-// there are few, optimal.
+// Jobs of several uploads, kernels and downloads, with shared operations around them, are ordered no worse than declared and, if
+// there are few, optimally.
 func TestJobsOfSeveralOperationsAreOrdered(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -207,7 +207,7 @@ func TestSearchesEndWithTheirContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Where the host needs time for each operation, or a dependency between lanes, schedules count it.
+// Schedules count the time that the host needs for each operation and the lag of dependencies between lanes.
 func TestLagAndIssueCount(t *testing.T) {
 	b := newBuilder(1, 1)
 	b.chain([]int{upload, compute}, []float64{3, 4})

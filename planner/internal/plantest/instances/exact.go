@@ -1,5 +1,5 @@
-// The exact solver that orders and bounds are held against: every schedule that could be best, less what a bound or a state that
-// was better already rules out.
+// The exact solver that orders and bounds are compared with: it tries every schedule that could be best, except those that a bound
+// or a better state seen before rules out.
 
 package instances
 
@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Work is operations with what they need: for US[i] microseconds a lane of Machine[i], which has Room lanes, after Preds[i], all of
-// smaller number.
+// Work is operations and their needs: operation i takes a lane of Machine[i] for US[i] microseconds, after the operations Preds[i],
+// which all have smaller numbers. Machine m has Room[m] lanes.
 type Work struct {
 	US      []float64
 	Machine []int32
@@ -20,20 +20,20 @@ type Work struct {
 // exact is a search through operations in the order of their starts.
 type exact struct {
 	w       *Work
-	tail    []float64 // of each operation, the longest way after it
+	tail    []float64 // of each operation, the longest path after it
 	succs   [][]int32
 	best    float64 // to be beaten
-	left    int     // states until it gives up
+	left    int     // states that may still be visited
 	end     []float64
 	pending []int32
 	free    [][]float64 // by machine: when each lane is free, ascending
-	work    []float64   // by machine: what is not placed yet
+	work    []float64   // by machine: the time of operations that are not placed yet
 	placed  uint64
 	seen    map[uint64][][]float64
 }
 
-// Least returns the least makespan of work of at most 64 operations, and whether that is proved: it is not where more than so many
-// states would have to be looked at. start is a makespan that is known to be possible.
+// Least returns the least makespan of work of at most 64 operations, and whether that is proved: it is not proved if more than the
+// given number of states would have to be visited. start is a makespan that is known to be possible.
 func Least(w *Work, start float64, states int) (float64, bool) {
 	n := len(w.US)
 	x := &exact{w: w, tail: make([]float64, n), succs: make([][]int32, n), best: start, left: states, seen: map[uint64][][]float64{}}
@@ -56,7 +56,7 @@ func Least(w *Work, start float64, states int) (float64, bool) {
 	return x.best, x.left > 0
 }
 
-// branch places one more operation that starts at or after the last, each that could be next in turn.
+// branch places one more operation that starts at or after the last one; it tries each that could be next.
 func (x *exact) branch(count int, last, makespan float64) {
 	w := x.w
 	if count == len(w.US) {
@@ -71,7 +71,7 @@ func (x *exact) branch(count int, last, makespan float64) {
 		start, end float64
 	}
 	var choices []choice
-	soonest := slices.Repeat([]float64{math.Inf(1)}, len(w.Room)) // by machine: the first end of what could be next on it
+	soonest := slices.Repeat([]float64{math.Inf(1)}, len(w.Room)) // by machine: the earliest end of the operations that could be next on it
 	for i := range int32(len(w.US)) {
 		if x.placed>>i&1 == 1 || x.pending[i] > 0 {
 			continue
@@ -82,7 +82,7 @@ func (x *exact) branch(count int, last, makespan float64) {
 			start = max(start, x.end[q])
 		}
 		if start+w.US[i]+x.tail[i] >= x.best-1e-9 {
-			return // whatever goes first, this one ends too late
+			return // whatever is placed next, this operation ends too late
 		}
 		choices = append(choices, choice{i, start, start + w.US[i]})
 		soonest[m] = min(soonest[m], start+w.US[i])
@@ -105,7 +105,7 @@ func (x *exact) branch(count int, last, makespan float64) {
 	for _, c := range choices {
 		m := w.Machine[c.i]
 		if c.start < last || c.start >= soonest[m] {
-			continue // it is out of order, or something else fits before it
+			continue // it would start before the last one, or another operation fits before it
 		}
 		kept := slices.Clone(x.free[m])
 		x.free[m][0] = c.end
@@ -126,7 +126,7 @@ func (x *exact) branch(count int, last, makespan float64) {
 	}
 }
 
-// bound is what no way to go on beats: the work of each machine that is left, with the least that comes before and after it.
+// bound returns a makespan that no completion beats: for each machine, the work left on it plus the least time before and after.
 func (x *exact) bound() float64 {
 	bound := 0.0
 	head := make([]float64, len(x.w.US))
@@ -160,7 +160,7 @@ func (x *exact) bound() float64 {
 	return bound
 }
 
-// isDominated says whether the same operations were placed before with nothing later; if not, it notes how they are placed now.
+// isDominated reports whether the same operations were placed before, with no end later than now; if not, it records the present ends.
 func (x *exact) isDominated(last float64) bool {
 	state := []float64{last}
 	for _, free := range x.free {

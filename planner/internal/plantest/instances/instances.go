@@ -1,6 +1,6 @@
 // Instances of shops: chunks with kernels of every shape, and random shops, for the tests of orders, bounds and whole plans.
 
-// Package instances makes shops on plain values: jobs that pass through copy engines and streams.
+// Package instances makes shop-scheduling instances from plain values: jobs that pass through copy engines and streams.
 package instances
 
 import (
@@ -18,8 +18,8 @@ const (
 	PerDevice
 )
 
-// Instance is a shop: job j is on machine Route[k] for Jobs[j][k] microseconds, on several streams next to others. Machine m belongs
-// to device m/PerDevice.
+// Instance is a shop: job j takes machine Route[k] for Jobs[j][k] microseconds. Machines with several streams run several jobs at once.
+// Machine m belongs to device m/PerDevice.
 type Instance struct {
 	Name    string
 	Streams int
@@ -28,7 +28,7 @@ type Instance struct {
 	Jobs    [][]float64
 }
 
-// Routes are the ways that jobs take, by name.
+// Routes are the sequences of machines that jobs pass through, by name.
 var Routes = map[string][]int{
 	"upload-kernel":          {Upload, Compute},
 	"kernel-download":        {Compute, Download},
@@ -36,7 +36,7 @@ var Routes = map[string][]int{
 	"two devices":            {Upload, Compute, Peer, PerDevice + Compute, PerDevice + Download},
 }
 
-// Random makes a shop whose operations take 10 to 100 us, those on several streams as much longer as there are streams.
+// Random makes a shop whose operations take 10 to 100 us, or that times the number of streams on machines with several streams.
 func Random(route string, jobs, streams int, seed uint64) Instance {
 	rng := rand.New(rand.NewPCG(seed, 41))
 	in := Instance{fmt.Sprintf("%s, %d jobs, %d streams, seed %d", route, jobs, streams, seed), streams, 1, Routes[route], nil}
@@ -56,7 +56,7 @@ func Random(route string, jobs, streams int, seed uint64) Instance {
 	return in
 }
 
-// ChunkKinds are how the kernels of chunks differ.
+// ChunkKinds are the ways in which the kernels of chunks differ.
 var ChunkKinds = []string{"even", "alternating", "falling", "rising", "lognormal"}
 
 // Chunks makes chunks of equal copies with kernels that differ.

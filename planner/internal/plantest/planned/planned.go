@@ -1,6 +1,6 @@
-// Plans of the list strategy for tests of what comes after it. Measures and proves nothing.
+// Makes plans with the list strategy for tests of the steps after planning. Measures and proves nothing.
 
-// Package planned makes plans for tests of what comes after planning.
+// Package planned makes plans for tests of the steps after planning.
 package planned
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// ListPlan plans with the list strategy for an H200; memory and predictions are left open.
+// ListPlan plans with the list strategy for an H200, without memory layout and predictions.
 func ListPlan(tb require.TestingT, g *dag.Graph, streams int) *plan.Plan {
 	p, err := place.NewProblem(context.Background(), g, model.H200(), model.Durations(g, model.H200(), nil), streams)
 	require.NoError(tb, err)
