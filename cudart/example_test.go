@@ -1,4 +1,4 @@
-// How to use a platform through its interface: here the CPU device, with driver.Open for GPUs.
+// Runnable examples of a platform, here the CPU device; driver.Open opens GPUs instead.
 
 package cudart_test
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Commands are encoded once, and submitted as often as needed: to their streams, or as one graph.
+// Commands are encoded once and submitted as often as needed, either to their streams or as one graph.
 func Example() {
 	if err := setAndCopy(context.Background()); err != nil {
 		log.Fatal(err)

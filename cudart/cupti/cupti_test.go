@@ -1,4 +1,4 @@
-// A stand-in for libcupti, made of callbacks: it asks for buffers, fills them with records laid out by hand and hands them back.
+// Tests with a fake libcupti made of callbacks: it asks for buffers, fills them with hand-made records and returns them.
 
 //go:build linux && (amd64 || arm64)
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// stand is the stand-in's state. Records have a stride of its own that only its GetNextRecord knows.
+// stand is the state of the fake. Its records have a stride that only its GetNextRecord knows.
 type stand struct {
 	version uint32
 	fails   map[string]uint32
@@ -191,7 +191,7 @@ func TestGraphNodesComeBackInTheOrderOfTheirNodes(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldBackIsForcedOut(t *testing.T) {
+func TestAForcedFlushReturnsAllRecords(t *testing.T) {
 	s := newStand()
 	l := opened(t, s)
 	s.records, s.held = [][]byte{copyRecord(8, 10, 20, 1, 1, 0)}, [][]byte{copyRecord(8, 30, 40, 1, 2, 0)}
@@ -242,7 +242,7 @@ func TestEveryVersionOfTheTableAndNoOther(t *testing.T) {
 	}
 }
 
-func TestFailuresAreSaidInCUPTIsWords(t *testing.T) {
+func TestFailuresQuoteCUPTI(t *testing.T) {
 	s := newStand()
 	s.missing = "cuptiActivityFlushAll"
 	_, err := open("libcupti.so.x", s.resolve, newBuffers())

@@ -1,4 +1,4 @@
-// How records are switched on for a trace.
+// A runnable example of recording activity for a trace.
 
 package cupti_test
 

@@ -1,4 +1,4 @@
-// Decoding of bytes that are no record: nothing is read past their end.
+// Tests of decoding invalid records: nothing is read past their end.
 
 package cupti
 

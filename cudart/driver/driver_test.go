@@ -1,4 +1,4 @@
-// Tests of every path on a driver of callbacks, without a GPU: what is called, in which order, and what a failure leaves behind.
+// Tests of every path on a fake driver of callbacks, without a GPU: which calls are made, in which order, and what a failure leaves behind.
 
 //go:build linux && (amd64 || arm64)
 
@@ -121,7 +121,7 @@ func TestPropertiesNeedNoContext(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// world is what a program makes: two devices, streams, events, memory, a kernel.
+// world holds what a program usually makes: two devices, streams, events, memory, a kernel.
 type world struct {
 	p              *Platform
 	origin, second cudart.Stream
@@ -250,7 +250,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	require.NoError(t, err)
 	l, err := p.Encode([]cudart.Command{{Kind: cudart.Empty, Stream: w.origin}}, cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
-	code := l.(*list).code // without the calls into this file's Go code, which allocate
+	code := l.(*list).code // without the callbacks into this file's Go code, which allocate
 	for i := range code.submitters[0].rows {
 		code.submitters[0].rows[i].fn = rowNothing
 	}
@@ -260,7 +260,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 			t.Fail()
 		}
 	}))
-	// The functions become one of the C library's that returns 0.
+	// All functions are replaced by one of the C library that returns 0.
 	g, err := l.Capture(cudart.GraphOptions{})
 	require.NoError(t, err)
 	saved := p.lib.address
@@ -290,7 +290,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	d.clean(t)
 }
 
-// Every call of a program's life fails in turn; each time there is an error that names the call, and nothing is left.
+// Every call in the life of a program fails in turn; each time the error names the call, and nothing is left behind.
 func TestEveryCallFails(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, threads := range []int{1, 3} {
@@ -306,7 +306,7 @@ func TestEveryCallFails(t *testing.T) {
 			if failed != nil {
 				require.Contains(t, failed.Error(), "999")
 			}
-			// What could not be destroyed is the driver's; everything else must be gone.
+			// Only what the driver failed to destroy may remain.
 			for handle, maker := range d.alive {
 				if maker != cuDevicePrimaryCtxRetain && !strings.Contains(d.log[k-1].f.name(), "Destroy") && !strings.Contains(d.log[k-1].f.name(), "Free") &&
 					d.log[k-1].f != cuModuleUnload && d.log[k-1].f != cuCtxPushCurrent && d.log[k-1].f != cuCtxPopCurrent {
@@ -319,7 +319,7 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// lifetime makes one of everything, uses it and takes it down, and returns the first error.
+// lifetime makes one object of every kind, uses it and closes it, and returns the first error.
 func lifetime(d *fakeDriver, threads int) error {
 	p, err := open(d.resolve, Options{})
 	if err != nil {
@@ -401,7 +401,7 @@ func TestErrorsNameTheCommand(t *testing.T) {
 	d.clean(t)
 }
 
-func TestAFaultPoisonsTheDevice(t *testing.T) {
+func TestAfterAFaultTheDeviceIsUnusable(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
 	w, err := newWorld(p)
@@ -606,7 +606,7 @@ func TestImages(t *testing.T) {
 	require.Nil(t, writableGlobalsOfCubin("m", []byte("no ELF")))
 }
 
-// A binary that ends early is refused before the driver reads past its end. The test's own program is the ELF file.
+// A truncated binary is refused before the driver reads past its end. The test's own executable serves as the ELF file.
 func TestBinariesCutShort(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -649,7 +649,7 @@ func TestLoadFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// A capture that cannot end says why, and leaves neither a capture nor a graph.
+// A capture that cannot end returns an error with the reason, and leaves neither a capture nor a graph.
 func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
@@ -667,7 +667,7 @@ func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 	_, err = l.Capture(cudart.GraphOptions{})
 	require.EqualError(t, err, `node "a": cuLaunchKernel: CUDA_ERROR_FAKE (1): CUDA_ERROR_FAKE`)
 	require.Zero(t, d.capture, "the capture was ended")
-	// A begin that fails is not ended: the stream may be in the midst of its owner's capture.
+	// If beginning a capture fails, it is not ended: the stream may be in the middle of its owner's capture.
 	delete(d.failOn, cuLaunchKernel)
 	d.failOn[cuStreamBeginCapture] = 1
 	from := d.mark()
@@ -729,7 +729,7 @@ func TestEmptyList(t *testing.T) {
 	d.clean(t)
 }
 
-// What a replay costs beside the driver: 1,000 rows on 8 streams, each calling a C function that does next to nothing.
+// The cost of a replay without the driver's: 1,000 rows on 8 streams, each calling a C function that does almost nothing.
 func BenchmarkSubmit(b *testing.B) {
 	for _, threads := range []int{1, 2, 4, 8} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
@@ -786,7 +786,7 @@ func BenchmarkEncode(b *testing.B) {
 	require.NoError(b, w.close())
 }
 
-// The suite of what a platform refuses, on callbacks in place of a driver: what reaches a real driver wrongly may end the process.
+// Runs the suite of misuse on a fake driver, because a wrong call of a real driver may end the process.
 func TestMisuse(t *testing.T) {
 	d := newFakeDriver(t)
 	d.missing["cuFuncGetParamInfo"] = true // kernels have the parameters of their PTX, which callbacks do not read

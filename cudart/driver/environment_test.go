@@ -1,4 +1,4 @@
-// The driver finds the number of queues in the environment, and the caller finds the environment as it was.
+// Tests that the driver finds the number of queues in the environment, and that the environment is restored afterwards.
 
 //go:build linux && (amd64 || arm64)
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// setC changes C's environment, as a program that embeds this one may; absent takes the variable out.
+// setC changes C's environment, as a program that embeds this one may; absent removes the variable.
 func setC(value string) {
 	if value == absent {
 		dl.CallWith(libc("unsetenv"), dl.Pointer(cText(queuesVariable)))
@@ -27,7 +27,7 @@ func setC(value string) {
 
 const absent = "absent"
 
-// inC is the variable in C's environment.
+// inC returns the variable in C's environment.
 func inC() string {
 	if value, ok := getenv(queuesVariable); ok {
 		return value
@@ -35,7 +35,7 @@ func inC() string {
 	return absent
 }
 
-func TestTheDriverFindsItsQueuesAndTheCallerTheEnvironment(t *testing.T) {
+func TestTheDriverFindsItsQueuesAndTheEnvironmentIsRestored(t *testing.T) {
 	before := inC()
 	defer setC(before)
 	for _, c := range []struct {

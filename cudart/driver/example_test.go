@@ -1,4 +1,4 @@
-// How to run a kernel: memory, a stream, a module, a list that is submitted.
+// A runnable example of a kernel: memory, a stream, a module, and a list of commands that is submitted.
 
 package driver_test
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// square is CUDA C, compiled for the GPU at hand where the toolkit's libnvrtc is installed.
+// square is CUDA C, compiled for the GPU of this machine if the toolkit's libnvrtc is installed.
 const square = `extern "C" __global__ void square(float *x, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < n) x[i] *= x[i];

@@ -1,5 +1,5 @@
-// A driver made of callbacks: every function of the table, so that every path runs without a GPU. It keeps a log, does its
-// copies at once, and can fail the k-th call. It computes nothing: launches are logged only.
+// A fake driver made of callbacks, one for every function of the table, so that every path runs without a GPU. It keeps a log,
+// copies at once, and can fail the k-th call. It computes nothing: launches are only logged.
 
 //go:build linux && (amd64 || arm64)
 
@@ -49,7 +49,7 @@ type fakeCall struct {
 	args [11]uintptr
 }
 
-// The callbacks are made once, since they are never freed; they serve the driver of the test that runs.
+// The callbacks are made only once, because they are never freed; they call the fake driver of the running test.
 var (
 	fakeOnce      sync.Once
 	fakeAddresses [functionCount]uintptr
@@ -117,7 +117,7 @@ func (d *fakeDriver) gone(handle uintptr, maker function) {
 	delete(d.alive, handle)
 }
 
-// needsContext tells which functions the fake wants a current context for.
+// needsContext reports for which functions the fake requires a current context.
 func needsContext(f function) bool {
 	switch f {
 	case cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString, cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceGetUuid,
@@ -145,7 +145,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		return 201
 	}
 	if d.calls == d.failAt {
-		if f == cuStreamEndCapture { // a capture that ends badly has ended
+		if f == cuStreamEndCapture { // a capture whose end fails has ended all the same
 			d.capture = 0
 		}
 		return d.failCode
@@ -311,20 +311,20 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	return 0
 }
 
-// noteQueues looks into C's environment as a driver does.
+// noteQueues reads C's environment as a driver does.
 func (d *fakeDriver) noteQueues() {
 	value, _ := getenv(queuesVariable)
 	d.queues = append(d.queues, value)
 }
 
-// node counts what a capture would have made a node of.
+// node counts the calls that a capture would have turned into nodes.
 func (d *fakeDriver) node() {
 	if d.capture != 0 {
 		d.nodes++
 	}
 }
 
-// names lists the calls since a mark.
+// names lists the names of the calls since a position in the log.
 func (d *fakeDriver) names(from int) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,4 @@
-// Tests of ranges with a tool made of callbacks.
+// Tests of profiler ranges with a fake tool made of callbacks.
 
 //go:build linux && (amd64 || arm64)
 

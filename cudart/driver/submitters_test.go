@@ -80,7 +80,7 @@ func TestThreadsKeepEveryOrder(t *testing.T) {
 	})
 }
 
-// checkOrder finds every step in the log and compares what must not have changed places.
+// checkOrder finds every step in the log and checks the pairs whose order must not change.
 func checkOrder(t *rapid.T, log []fakeCall, steps []step, stream []cudart.Stream, made []cudart.Event) {
 	at := make([]int, len(steps))
 	next := map[uintptr][]int{} // by stream: steps in order

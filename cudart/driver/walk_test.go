@@ -1,4 +1,4 @@
-// Tests of the walkers on C functions, without a GPU: arguments, alignment, errors, epilogues, threads, the collector.
+// Tests of the walkers on C functions, without a GPU: arguments, alignment, errors, epilogues, threads, garbage collection.
 
 //go:build linux && (amd64 || arm64)
 
@@ -19,7 +19,7 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// walkers are the assembly and the loop, which must not differ.
+// walkers are the assembly and the Go loop, which must behave the same.
 var walkers = []struct {
 	name string
 	walk func(*walk)
@@ -93,7 +93,7 @@ func TestWalkPassesElevenArguments(t *testing.T) {
 	}
 }
 
-// snprintf reads its arguments as any C compiler's code does.
+// snprintf reads its arguments as code of any C compiler does.
 func TestWalkCallsTheCLibrary(t *testing.T) {
 	c, err := dl.Open("libc.so.6")
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestWalkBuiltins(t *testing.T) {
 	}
 }
 
-// A stop word that is set keeps a walk from starting and ends a wait.
+// A stop word that is set prevents a walk from starting and ends a wait.
 func TestWalkStops(t *testing.T) {
 	for _, w := range walkers {
 		t.Run(w.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestWalkStops(t *testing.T) {
 	}
 }
 
-// Many goroutines walk tables of their own while the collector runs.
+// Many goroutines walk their own tables while the garbage collector runs.
 func TestWalkUnderTheCollector(t *testing.T) {
 	const goroutines, replays, rows = 8, 200, 50
 	stop := make(chan struct{})

@@ -1,4 +1,4 @@
-// Every call of a small program fails in turn: the error says which, and what was made before is given back.
+// Tests in which every call of a small program fails in turn: the error names the call, and everything made before is released.
 
 package fault_test
 
@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program makes one of everything, uses it and gives it back, whatever fails on the way.
+// program makes one object of every kind, uses it and releases it, even if a call fails.
 func program(p cudart.Platform) (err error) {
 	end := func(close func() error) { err = errors.Join(err, close()) }
 	if _, _, err := p.MemoryInfo(0); err != nil {
@@ -157,7 +157,7 @@ func TestEveryCallFailsInTurn(t *testing.T) {
 	}
 }
 
-// What is broken by no call is the platform that it wraps.
+// If no call is made to fail, the platform behaves as the one it wraps.
 func TestConformance(t *testing.T) {
 	p := open(t, fault.Plan{})
 	conformance.Run(t, p)

@@ -1,4 +1,4 @@
-// Capture: the driver's rules, by its names.
+// Tests of capture: the driver's rules, with its error names.
 
 package host
 
@@ -27,7 +27,7 @@ func TestCaptureRules(t *testing.T) {
 		do   func(b *bag) error
 		code status
 		text string
-		end  status // of ending the capture afterwards; 0: it succeeds
+		end  status // result of ending the capture afterwards; 0: success
 	}{
 		{"synchronize", func(b *bag) error { return b.s.Synchronize(context.Background()) },
 			captureUnsupported, "cuStreamSynchronize", captureInvalidated},

@@ -1,4 +1,4 @@
-// The CPU device means what the driver means: both pass one suite.
+// Runs the conformance suite, which the driver passes too, on the CPU device.
 
 package host_test
 

@@ -1,4 +1,4 @@
-// Events: what a wait takes, what a record moves, times, and misuse.
+// Tests of events: which record a wait waits for, recording again, times, and misuse.
 
 package host
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-func TestWaitTakesTheRecordBeforeIt(t *testing.T) {
+func TestAWaitIsForTheRecordSubmittedBeforeIt(t *testing.T) {
 	first, second := newGate(t), newGate(t)
 	b := newBench(t, Options{}, first.hold, second.hold)
 	s, u := b.stream(), b.stream()

@@ -1,4 +1,4 @@
-// How the CPU device is used: as any platform, through the interface.
+// Runnable examples of the CPU device, which is used through the interface like any platform.
 
 package host_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// A kernel on one stream reads what a copy on another brings, after a wait for it. Without the wait, CheckOrder says what is missing.
+// A kernel on one stream waits for a copy on another stream and reads its result. Without the wait, CheckOrder reports it as missing.
 func Example() {
 	p, err := host.Open(host.Options{CheckOrder: true})
 	if err != nil {

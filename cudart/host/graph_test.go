@@ -1,4 +1,4 @@
-// Graphs: shape, order, updates, priorities and times.
+// Tests of graphs: shape, order, updates, priorities and times.
 
 package host
 

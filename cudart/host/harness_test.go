@@ -1,4 +1,4 @@
-// What the tests of this package share: small kernels and a terse way to write lists.
+// Shared by the tests of this package: small kernels and short notation for lists of commands.
 
 package host
 
@@ -48,7 +48,7 @@ func testModule(calls ...func()) *kernels.Module {
 	}}
 }
 
-// bench is a platform with what a test needs at hand; everything is closed with the test.
+// bench is a platform and the objects that tests need; everything is closed when the test ends.
 type bench struct {
 	testing.TB
 	*Platform
@@ -126,7 +126,7 @@ func (b *bench) kernel(s cudart.Stream, entry string, args ...cudart.Value) cuda
 	return cudart.Command{Kind: cudart.LaunchKernel, Label: entry, Stream: s, Kernel: k, Grid: one, Block: one, Args: args}
 }
 
-// gate holds a stream until it is opened, or the test ends: one that fails must not leave its platform waiting.
+// gate blocks a stream until it is opened or the test ends, so that a failing test does not leave its platform waiting.
 type gate struct {
 	opened chan struct{}
 	ended  <-chan struct{}

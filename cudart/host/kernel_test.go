@@ -1,4 +1,4 @@
-// Kernels: limits, missing references, and how large ones are shared.
+// Tests of kernels: limits, missing Go versions, and how workers share large kernels.
 
 package host
 
@@ -104,7 +104,7 @@ func TestSourceIsCompiled(t *testing.T) {
 		"compiler for CUDA C: clang is not installed")
 }
 
-// slow is a kernel of n parts that each take some time; it counts how often each ran and how many ran at once.
+// slow is a kernel of n parts that each take some time; it counts how often each part ran and how many ran at once.
 type slow struct {
 	n       int64
 	counts  []atomic.Int32
@@ -148,7 +148,7 @@ func TestLargeKernelsAreShared(t *testing.T) {
 }
 
 func TestSeveralWorkersShareAKernel(t *testing.T) {
-	// The parts meet in pairs, which needs two workers; the first eighth runs alone, to be timed.
+	// The parts wait for each other in pairs, which needs two workers; the first eighth runs alone, because it is timed.
 	const n = 64
 	var once sync.Once
 	met := newGate(t)
@@ -170,8 +170,8 @@ func TestSeveralWorkersShareAKernel(t *testing.T) {
 }
 
 func TestHelpersMakeWayForOtherStreams(t *testing.T) {
-	// Both workers are inside the large kernel when the other stream's kernel comes. Its last part waits for that one, which only
-	// the worker that helps can run, once it has left.
+	// Both workers are inside the large kernel when the other stream's kernel is submitted. The large kernel's last part waits for that
+	// kernel, which only the helping worker can run, after it has left the large kernel.
 	inside, ran := newGate(t), newGate(t)
 	k := &slow{n: 4000}
 	k.at = func(i int64) {

@@ -1,4 +1,4 @@
-// Memory: limits, misuse, guard bands, late uses, and who may touch what.
+// Tests of memory: limits, misuse, guard bands, use after free, and access between devices.
 
 package host
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// requireError checks what callers branch on and what people read.
+// requireError checks both the sentinel that callers branch on and the message that people read.
 func requireError(t require.TestingT, err error, code status, text string) *cudart.Error {
 	var e *cudart.Error
 	require.ErrorAs(t, err, &e)
@@ -148,7 +148,7 @@ func TestSet(t *testing.T) {
 	requireError(t, b.submit(toDevice(s, d, h, -1)), invalidValue, "-1 bytes")
 }
 
-// TestIllegalAccess faults a device in many ways; each error names the command and what was touched.
+// TestIllegalAccess causes faults of a device in many ways; each error names the command and the memory it accessed.
 func TestIllegalAccess(t *testing.T) {
 	overrun := "the address lies 0 bytes past the end of 4096 bytes of memory of device 0"
 	if !guarded {
@@ -257,7 +257,7 @@ func TestFreedAddressesMayServeAgain(t *testing.T) {
 	l := b.list(b.kernel(s, "inc", pointer(p, 64)))
 	require.NoError(t, l.Submit())
 	require.NoError(t, s.Synchronize(context.Background()))
-	// The same addresses with another owner, as an allocator would give them out.
+	// The same addresses belong to another allocation, as when an allocator reuses them.
 	m := b.memory.lookup(p)
 	again := &memory{place: onDevice, base: m.base, bytes: m.bytes, data: m.data, pages: m.pages, guards: m.guards}
 	b.memory.mu.Lock()
@@ -338,7 +338,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// BenchmarkAlloc is one allocation and its end, with so many others alive.
+// BenchmarkAlloc allocates and frees once, with the given number of other allocations alive.
 func BenchmarkAlloc(b *testing.B) {
 	for _, live := range []int{0, 10_000} {
 		b.Run(fmt.Sprint(live), func(b *testing.B) {
@@ -359,7 +359,7 @@ func BenchmarkAlloc(b *testing.B) {
 	}
 }
 
-// TestManyAllocations goes past the number that have inaccessible neighbours.
+// TestManyAllocations makes more allocations than can have inaccessible pages beside them.
 func TestManyAllocations(t *testing.T) {
 	b := newBench(t, Options{})
 	b.memory.guarded = maxGuarded

@@ -1,4 +1,4 @@
-// The order checker: what it reports, word for word, and what it must not report. Timing never matters, so neither does the seed.
+// Tests of the order checker: its exact reports, and what it must not report. Timing never matters, so neither does the seed.
 
 package host
 
@@ -243,7 +243,7 @@ func TestOrderInGraphs(t *testing.T) {
 }
 
 // TestOrderAgainstEveryPair compares the checker with the definition: two accesses race if they conflict and no path of stream
-// order, waits and host synchronisation joins them.
+// order, waits and host synchronisation connects them.
 func TestOrderAgainstEveryPair(t *testing.T) {
 	b := newBench(t, Options{CheckOrder: true})
 	rapid.Check(t, func(t *rapid.T) {
@@ -275,7 +275,7 @@ func TestOrderAgainstEveryPair(t *testing.T) {
 			require.NoError(t, err)
 			events = append(events, e)
 		}
-		// after[i] holds what op i comes after; last, recorded and host are such sets of streams, events and the host.
+		// after[i] is the set of ops before op i; last, recorded and host are the same for streams, events and the host.
 		n := len(ops)
 		after := make([][]bool, n)
 		union := func(a, b []bool) []bool {
@@ -336,7 +336,7 @@ func TestOrderAgainstEveryPair(t *testing.T) {
 			}
 			require.ErrorAs(t, got, &race)
 			require.True(t, want[int(race.First.Node)], "reported %v, expected one of %v", race, want)
-			break // what the checker knows after a race is not defined
+			break // the checker's state after a race is undefined
 		}
 		for _, s := range streams {
 			require.NoError(t, s.Close())

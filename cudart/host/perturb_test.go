@@ -1,4 +1,4 @@
-// Disturbed timing: a program with a missing wait shows it.
+// Tests of perturbed timing: it makes a missing wait visible.
 
 package host
 
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// TestPerturbationShowsAMissingWait runs a program with a race: its result depends on the seed, and without one it would mostly not.
+// TestPerturbationShowsAMissingWait runs a program with a race: its result depends on the seed, and without a seed it rarely varies.
 func TestPerturbationShowsAMissingWait(t *testing.T) {
 	results := map[float32]int{}
 	for seed := range uint64(200) {
@@ -34,7 +34,7 @@ func TestPerturbationShowsAMissingWait(t *testing.T) {
 			for range 4 {
 				commands = append(commands, b.kernel(s, "inc", pointer(d, 64)))
 			}
-			commands = append(commands, toHost(u, h, d, 64)) // must wait for s
+			commands = append(commands, toHost(u, h, d, 64)) // lacks a wait for s
 			l, err := p.Encode(commands, cudart.ListOptions{})
 			require.NoError(t, err)
 			require.NoError(t, l.Submit())

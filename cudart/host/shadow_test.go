@@ -1,4 +1,4 @@
-// The shadow of an allocation against a model that keeps every byte's history by itself.
+// Tests of an allocation's shadow against a model that keeps the history of every byte separately.
 
 package host
 
@@ -20,7 +20,7 @@ func TestShadowAgainstBytes(t *testing.T) {
 		model := make([]history, size)
 		o := newOrder()
 		var s shadow
-		// Every access is on a sequence of its own and the clock is empty, so nothing is ordered: whatever conflicts is found.
+		// Every access is on its own sequence and the clock is empty, so nothing is ordered and every conflict is found.
 		for n := range rapid.IntRange(1, 600).Draw(t, "accesses") {
 			lo := rapid.Int64Range(0, size-1).Draw(t, "lo")
 			hi := min(size, lo+rapid.Int64Range(1, longest).Draw(t, "length"))

@@ -1,4 +1,4 @@
-// Streams, events and copies: order, overlap, waits and times.
+// Tests of streams, events and copies: order, overlap, waits and times.
 
 package host
 
@@ -91,7 +91,7 @@ func BenchmarkSubmitNoops(b *testing.B) {
 }
 
 func TestStreamsOverlap(t *testing.T) {
-	// Each kernel waits for the other: only streams that run at once get past this.
+	// Each kernel waits for the other, so this ends only if the streams run at the same time.
 	there, back := newGate(t), newGate(t)
 	b := newBench(t, Options{}, func() { there.open(); back.hold() }, func() { there.hold(); back.open() })
 	s, u := b.stream(), b.stream()
@@ -168,7 +168,7 @@ func TestPageableCopiesBlockTheHost(t *testing.T) {
 				require.NoError(t, <-returned, "before the stream goes on")
 				held.open()
 			} else {
-				// The submission waits at the place after the copy, which shows that it has not returned.
+				// The test sees that the submission waits behind the copy, so it has not returned.
 				for s.queue.waiting.Load() == 0 {
 					runtime.Gosched()
 				}

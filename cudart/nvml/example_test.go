@@ -1,4 +1,4 @@
-// How to read a GPU's state.
+// A runnable example of reading a GPU's state.
 
 package nvml_test
 

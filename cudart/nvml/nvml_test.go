@@ -1,4 +1,4 @@
-// Tests on a library made of callbacks; no GPU is needed.
+// Tests with a fake library made of callbacks; no GPU is needed.
 
 //go:build linux && (amd64 || arm64)
 

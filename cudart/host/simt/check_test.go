@@ -1,4 +1,4 @@
-// Faults planted in kernels that are clean: each kind is found, at the instruction that has it.
+// Tests with faults planted in correct kernels: each kind of fault is found, at the instruction that causes it.
 
 package simt_test
 
@@ -14,9 +14,9 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 )
 
-// cleanKernels are kernels k(in, out, n) of 3 blocks of 64 threads on 192 words; in is written, out is not.
+// cleanKernels are kernels k(in, out, n) of 3 blocks of 64 threads on 192 words; in is initialised, out is not.
 var cleanKernels = map[string]string{
-	// Each block turns its part around in shared memory.
+	// Each block reverses its part in shared memory.
 	"reverse": prologue + `
 shl.b32 %r5, %me, 2; mov.u32 %r6, tile; add.u32 %r7, %r6, %r5;
 ld.global.u32 %v, [%pin];
@@ -58,7 +58,7 @@ ld.global.u32 %v, [%rd5];
 st.global.u32 [%rd5+64], %v;
 END:
 `,
-	// One warp hands values to the other through named barriers; counts go to shared memory by atomics.
+	// One warp passes values to the other through named barriers; atomics count in shared memory.
 	"hand": prologue + `
 shl.b32 %r5, %me, 2; mov.u32 %r6, tile; add.u32 %r7, %r6, %r5;
 st.shared.u32 [%r7], 0;
@@ -120,7 +120,7 @@ ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %me, %tid.x; mov.u32 %
 mad.lo.u32 %r1, %cta, 64, %me; mul.wide.u32 %rd1, %r1, 4; add.u64 %pin, %in, %rd1; add.u64 %pout, %out, %rd1;
 `
 
-// check runs a kernel on 192 words in and as many out, with the blocks in order.
+// check runs a kernel on 192 input words and 192 output words, with the blocks in order.
 func check(t *testing.T, text string, level simt.Check) *simt.Fault {
 	t.Helper()
 	p := program(t, text+"ret;\n}\n")
@@ -156,7 +156,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		kernel, old, planted string
 		kind                 simt.FaultKind
-		at, says             string // the line that is reported, and a part of the message
+		at, says             string // the reported line, and a part of the message
 	}{
 		{"reverse", "st.global.u32 [%pout], %v;", "st.global.u32 [%pout+512], %v;", simt.OutOfBounds, "st.global.u32 [%pout+512]", "block (1,0,0), thread (32,0,0): an access of 4 bytes, 128 bytes past the end of argument 1 (out)"},
 		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+-4];", simt.OutOfBounds, "ld.global.u32", "block (0,0,0), thread (0,0,0): an access of 4 bytes, 4 bytes before the start of argument 0 (in)"},

@@ -1,4 +1,4 @@
-// Matrix instructions together: what ldmatrix loads is what mma multiplies; and conversions of small floats there and back.
+// Tests of matrix instructions together: mma multiplies what ldmatrix loads; and of conversions of small floats in both directions.
 
 package simt_test
 
@@ -22,7 +22,7 @@ func half(n int) uint16 {
 	return uint16(b>>31<<15 | (b>>23&0xff-112)<<10 | b>>13&0x3ff)
 }
 
-// A 16 x 16 matrix times a 16 x 8 one, both row by row in memory: ldmatrix turns the second around.
+// A 16 x 16 matrix times a 16 x 8 one, both in row-major order: ldmatrix transposes the second.
 func TestMatrixProduct(t *testing.T) {
 	p := program(t, ".shared .align 16 .b8 a[512]; .shared .align 16 .b8 b[256];\n"+`
 .visible .entry k(.param .u64 left, .param .u64 right, .param .u64 out) {
@@ -70,7 +70,7 @@ ret;
 	runtime.KeepAlive([]any{left, right, out})
 }
 
-// Every number of eight bits becomes an f16 and comes back as it was.
+// Every 8-bit float survives the conversion to f16 and back.
 func TestSmallFloatsThereAndBack(t *testing.T) {
 	for _, format := range []string{"e4m3x2", "e5m2x2"} {
 		p := program(t, entry(`
@@ -81,7 +81,7 @@ func TestSmallFloatsThereAndBack(t *testing.T) {
 		for i, got := range out {
 			low := i & 0x7f
 			if format == "e4m3x2" && low == 0x7f || format == "e5m2x2" && low > 0x7c {
-				continue // no number: one of its patterns
+				continue // a NaN has several bit patterns
 			}
 			want := uint32(i * 257)
 			if format == "e5m2x2" && low == 0x7c { // infinity becomes the largest number

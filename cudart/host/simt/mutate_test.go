@@ -1,4 +1,4 @@
-// Programs with random mistakes: whatever they do, they end, nothing panics, and they write nowhere but to their own memory.
+// Tests of programs with random mistakes: they always end, nothing panics, and they write only to their own memory.
 
 package simt_test
 
@@ -21,7 +21,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// subjects are the texts that are mutated: the kernels of the checks, and the library's.
+// subjects are the texts that are mutated: the kernels of check_test.go, and the library's.
 func subjects(t *testing.T) []string {
 	var all []string
 	for _, text := range cleanKernels {
@@ -112,7 +112,7 @@ func TestMutatedProgramsDoNoHarm(t *testing.T) {
 	require.Greater(t, counts["fault"], rounds/10)
 }
 
-// tryMutated runs each kernel of a text on memory between two guards, and says what became of the last.
+// tryMutated runs each kernel of a text on memory between two guards, and returns the outcome of the last one.
 func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outcome string) {
 	t.Helper()
 	defer func() {

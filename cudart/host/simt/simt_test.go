@@ -1,4 +1,4 @@
-// Kernels written by hand, one for each thing that a GPU does and a plain loop does not.
+// Tests with kernels written by hand, one for each thing that a GPU does differently from a plain loop.
 
 package simt_test
 
@@ -38,7 +38,7 @@ func entry(body string) string {
 		".reg .b32 %me; .reg .b64 %out;\nld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; mov.u32 %me, %tid.x;\n" + body + "\nret;\n}\n"
 }
 
-// put stores a register at the thread's place of the output.
+// put stores a register in the thread's element of the output.
 func put(register string) string {
 	return "\nmul.wide.u32 %rd39, %me, 4; add.s64 %rd39, %out, %rd39; st.global.u32 [%rd39], " + register + ";\n"
 }
@@ -71,10 +71,10 @@ func launch(t testing.TB, p *simt.Program, name string, l simt.Launch) *simt.Fau
 	return r.Fault()
 }
 
-// escaped keeps what onHeap returns from the stack, which moves.
+// escaped keeps the result of onHeap off the stack, which Go may move.
 var escaped any
 
-// onHeap is memory that kernels may hold addresses of.
+// onHeap returns memory whose address stays valid, so that kernels may hold it.
 func onHeap[T any](n int) []T {
 	m := make([]T, n)
 	escaped = m
@@ -83,7 +83,7 @@ func onHeap[T any](n int) []T {
 
 func block(n uint32) simt.Launch { return simt.Launch{Block: [3]uint32{n, 1, 1}} }
 
-func TestLanesThatPartMeetAgain(t *testing.T) {
+func TestLanesThatDivergeReconverge(t *testing.T) {
 	p := program(t, entry(`
 		and.b32 %r1, %me, 1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, 0;
 		@%p1 bra EVEN;
@@ -148,7 +148,7 @@ func TestShufflesAndReductions(t *testing.T) {
 	}
 }
 
-// Half of a warp names itself only: it neither waits for the other half nor takes it along.
+// One half of a warp names only itself in the mask: it neither waits for the other half nor includes it.
 func TestHalvesOfAWarpVoteAlone(t *testing.T) {
 	p := program(t, entry(`
 		setp.lt.u32 %p1, %me, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1; setp.eq.u32 %p2, %me, 3;
@@ -174,7 +174,7 @@ func TestASpinLockMakesProgress(t *testing.T) {
 	require.Equal(t, uint32(20*64), binary.LittleEndian.Uint32(count))
 }
 
-// All blocks wait until all have come, which only works if every one of them stays alive and gets its turn.
+// All blocks wait for each other, which only works if every one of them stays resident and makes progress.
 func TestABarrierOfTheWholeGrid(t *testing.T) {
 	p := program(t, ".global .u32 arrived;\n"+entry(`
 		setp.ne.u32 %p1, %me, 0; @%p1 bra DONE;
