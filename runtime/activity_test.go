@@ -1,4 +1,4 @@
-// Records of CUPTI given to nodes: the right ones, or none. The recorder is made of what a GPU would have recorded.
+// Tests of assigning CUPTI records to nodes: each node gets its own records, or none. A fake recorder plays what a GPU would record.
 
 package runtime
 
@@ -61,7 +61,7 @@ func (r *played) Flush(want int) ([]cupti.Record, error) {
 	return records, nil
 }
 
-// traced makes a program with every kind of node, one that does nothing and a set of eight-byte patterns, and traces it.
+// traced makes a program with every kind of node, including one that does nothing and a memset of eight-byte patterns, and traces it.
 func traced(t *testing.T, mode Mode, r *played) (*Program, *Trace) {
 	t.Helper()
 	ctx := context.Background()

@@ -1,4 +1,4 @@
-// What callers get wrong: every method answers with an error, and none waits longer than its context.
+// Tests of mistakes of callers: every method returns an error, and none waits longer than its context.
 
 package runtime_test
 
@@ -117,7 +117,7 @@ func TestAClosedProgramSaysSo(t *testing.T) {
 	require.Nil(t, program.Host(in))
 }
 
-// A then that sleeps keeps the buffers; who waits for them waits no longer than their own context.
+// A callback that sleeps keeps the buffers; other callers wait for them no longer than their own contexts allow.
 func TestCallbacksDoNotOutlastOthersContexts(t *testing.T) {
 	g, _, _ := doubler(t)
 	plan, err := planner.New(t.Context(), g, planner.Options{})
@@ -146,7 +146,7 @@ func TestCallbacksDoNotOutlastOthersContexts(t *testing.T) {
 	require.NoError(t, program.Close())
 }
 
-// A callback that panics or ends its goroutine leaves the program usable: nothing waits for ever for what it held.
+// A callback that panics or ends its goroutine leaves the program usable: nothing waits for ever for what the callback held.
 func TestCallbacksThatEndEarly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Checks go through JSON unharmed, whatever numbers they hold.
+// Tests that checks survive JSON, whatever numbers they hold.
 
 package runtime
 

@@ -1,4 +1,4 @@
-// Embedding: the caller's memory and the caller's stream are used as they are, without a copy and without a wait.
+// Tests of embedding: the caller's memory and stream are used directly, without a copy and without a wait.
 
 package runtime_test
 
@@ -43,7 +43,7 @@ func TestBoundMemoryIsUsedItself(t *testing.T) {
 	}
 }
 
-// accumulator adds one to a host buffer that replays carry on, and has another with an init.
+// accumulator adds one to a host buffer whose contents carry over between replays, and has a second buffer with an init.
 func accumulator(t *testing.T) *dag.Graph {
 	t.Helper()
 	b := dag.New("accumulator")
@@ -101,7 +101,7 @@ func TestBindingsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// The caller's work before and after a replay is on the same stream, and no one waits on the host in between.
+// The caller's work before and after a replay is on the same stream, and the host does not wait in between.
 func TestAReplayJoinsTheCallersStream(t *testing.T) {
 	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestRacesAloneAreTolerated(t *testing.T) {
 		require.NoError(t, program.Run(ctx, 1))
 		require.NoError(t, program.Close())
 	}
-	plan.Streams[1].Ops = plan.Streams[1].Ops[:1] // z is launched by no one
+	plan.Streams[1].Ops = plan.Streams[1].Ops[:1] // nothing launches z
 	plan.Order = plan.Order[:len(plan.Order)-1]
 	_, err = runtime.New(ctx, g, plan, cpuUnchecked(t), runtime.Options{Unsafe: true})
 	require.Error(t, err)

@@ -1,4 +1,4 @@
-// How a program embeds dagrun: on the CPU device here, on a GPU with driver.Open in place of host.Open.
+// Runnable examples of embedding dagrun, here on the CPU device; for a GPU use driver.Open in place of host.Open.
 
 package runtime_test
 
@@ -31,17 +31,17 @@ func axpy(n int64, a float64) (g *dag.Graph, x, y, result dag.BufferID, err erro
 	return g, x, y, result, err
 }
 
-// floats is memory as float32 values, without a copy.
+// floats returns memory as float32 values, without a copy.
 func floats(memory []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/4)
 }
 
-// bytesOf is a slice's memory, without a copy.
+// bytesOf returns a slice's memory, without a copy.
 func bytesOf(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }
 
-// A graph is planned once, made into a program once, and replayed as often as one likes.
+// A graph is planned once, made into a program once, and replayed as often as needed.
 func Example() {
 	ctx := context.Background()
 	g, x, y, result, err := axpy(4, 2)
@@ -89,7 +89,7 @@ func programOf(g *dag.Graph, options runtime.Options) (*runtime.Program, *host.P
 	return program, platform
 }
 
-// The caller's own slices are pinned and used: nothing is copied on the host.
+// The caller's own slices are pinned and used directly: nothing is copied on the host.
 func ExampleOptions_bind() {
 	ctx := context.Background()
 	g, _, _, _, err := axpy(4, 3)
@@ -112,7 +112,7 @@ func ExampleOptions_bind() {
 	// <nil>
 }
 
-// A service keeps several replays on their way. Each has its own input and result, and results come in order.
+// A service keeps several replays in flight. Each has its own input and result, and results arrive in order.
 func ExampleProgram_ReplayThen() {
 	ctx := context.Background()
 	g, x, _, result, err := axpy(2, 10)
@@ -127,7 +127,7 @@ func ExampleProgram_ReplayThen() {
 			log.Fatal(err)
 		}
 	}
-	if err := program.Synchronize(ctx); err != nil { // every answer was given
+	if err := program.Synchronize(ctx); err != nil { // all callbacks have run
 		log.Fatal(err)
 	}
 	fmt.Println(program.Counters().TurnsFinished, errors.Join(program.Close(), platform.Close()))
@@ -140,7 +140,7 @@ func ExampleProgram_ReplayThen() {
 	// 5 <nil>
 }
 
-// A function is told when what was replayed so far has finished.
+// A function is called when all replays so far have finished.
 func ExampleProgram_OnDone() {
 	g, x, _, result, err := axpy(2, 2)
 	if err != nil {
@@ -159,8 +159,8 @@ func ExampleProgram_OnDone() {
 	// <nil>
 }
 
-// A replay put into a stream of the caller's: it comes after what is on the stream already, and what follows comes after it. On a
-// GPU the handle is a CUstream, of another library perhaps.
+// A replay in a stream of the caller: it runs after the work that is already on the stream, and before later work. On a GPU the
+// handle is a CUstream, which may belong to another library.
 func ExampleOptions_origin() {
 	ctx := context.Background()
 	platform, err := host.Open(host.Options{})

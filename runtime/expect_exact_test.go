@@ -1,4 +1,4 @@
-// Integers are filled, compared, added and printed exactly, against arithmetic of any size.
+// Tests that integers are filled, compared, added and printed exactly, compared with arithmetic of any size.
 
 package runtime
 
@@ -147,7 +147,7 @@ func TestExactComparisonsAgreeWithBigNumbers(t *testing.T) {
 		distance := new(big.Rat).Sub(got, ratio(want))
 		distance.Abs(distance)
 		bound := new(big.Rat).SetFloat64(tolerance)
-		// A fraction's distance is rounded to a float64; right at the tolerance that may decide.
+		// The distance to a fraction is rounded to a float64, which may change the verdict exactly at the tolerance.
 		rounded, _ := distance.Float64()
 		if !distance.IsInt() && rounded == tolerance {
 			t.Skip("on the edge")

@@ -1,4 +1,4 @@
-// Comparisons: tolerances, the first differing element, sums.
+// Tests of comparisons: tolerances, the first differing element, sums.
 
 package runtime
 

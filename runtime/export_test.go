@@ -1,4 +1,4 @@
-// What tests outside the package look at.
+// Exports unexported functions for tests outside the package.
 
 package runtime
 

@@ -1,4 +1,4 @@
-// Faults: every device call that a program makes fails in turn; the error says which, and nothing stays behind.
+// Tests in which every device call of a program fails in turn: the error names the call, and nothing is left behind.
 
 package runtime_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// silent is a recorder that never has a record, so that a trace makes its replay for it and then falls back to events.
+// silent is a recorder that never returns a record, so that a trace first replays for it and then falls back to events.
 type silent struct{}
 
 func (silent) Enable() error                     { return nil }

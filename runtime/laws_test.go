@@ -1,5 +1,5 @@
-// Laws of replay: the same bits on any number of streams, in every mode, however the device times its queues; and what a
-// pipeline's state is after warm-up, replays and restoring.
+// Tests of the laws of replay: the same bits on any number of streams, in every mode, with any timing of the device's queues; and
+// the state of a pipeline after warm-up, replays and restoring.
 
 package runtime_test
 
@@ -20,8 +20,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// random is a pipeline of i32 kernels and copies over slices of a few buffers. Integers make every order of operations visible:
-// scale and add do not commute.
+// random is a pipeline of i32 kernels and copies over slices of a few buffers. A wrong order changes the result, because scale and
+// add do not commute and integers are exact.
 func random(t require.TestingT, seed uint64, nodes int) *dag.Graph {
 	const n = 96
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -169,7 +169,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured} {
 		program, err := runtime.New(ctx, g, plan, cpuUnchecked(t), runtime.Options{Mode: mode})
 		require.NoError(t, err)
-		require.NoError(t, program.Run(ctx, 200)) // queues reach their size
+		require.NoError(t, program.Run(ctx, 200)) // until the queues have their final size
 		allocated := testing.AllocsPerRun(100, func() {
 			if program.Replay(ctx) != nil || program.Synchronize(ctx) != nil {
 				t.Error("a replay failed")

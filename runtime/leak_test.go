@@ -1,4 +1,4 @@
-// No test of this package leaves a goroutine behind.
+// Checks that no test of this package leaves a goroutine behind.
 
 package runtime_test
 

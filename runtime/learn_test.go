@@ -1,4 +1,4 @@
-// Learning changes plans between replays and nothing else: the same bits with it, without it, again, and with a plan from the cache.
+// Tests that learning changes only plans between replays: results are the same bits with it, without it, and with a plan from the cache.
 
 package runtime_test
 
@@ -20,8 +20,8 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// carrying is a graph whose result depends on how often it ran, held in a device buffer that nothing fills anew: four sums, each of
-// which a chain of its own adds to, and buffers in between that may share bytes.
+// carrying is a graph whose result depends on the number of its replays: four sums in a device buffer that nothing refills, each with
+// its own chain of kernels that adds to it, and buffers in between that may share bytes.
 func carrying(t testing.TB) *dag.Graph {
 	t.Helper()
 	b := dag.New("carrying")
@@ -44,7 +44,7 @@ func carrying(t testing.TB) *dag.Graph {
 	return g
 }
 
-// sums replays so often and returns the checksums of the results. learn is nil for no learning.
+// sums replays the given number of times and returns the checksums of the results. learn is nil for no learning.
 func sums(t testing.TB, g *dag.Graph, platform *host.Platform, replays int, o runtime.Options, learn *runtime.LearnOptions, way *runtime.LearnedWay) ([]runtime.Checksum, *runtime.Learned) {
 	t.Helper()
 	ctx := context.Background()
@@ -203,7 +203,7 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 		require.Len(t, again.Warnings, 1, "changed at %d", cut)
 		require.Empty(t, again.Ways)
 	}
-	// Another graph's plan under this graph's key, checksum and all.
+	// Another graph's plan under this graph's key, with a correct checksum.
 	other := carrying(t)
 	require.Equal(t, g.Hash(), other.Hash())
 	serial, err := planner.New(ctx, g, planner.Options{Strategy: "serial"})
@@ -221,7 +221,7 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	require.NotNil(t, again.Known, "durations are of use all the same")
 }
 
-// Times under checks are no times without them.
+// Times measured under checks must not be used without checks.
 func TestDeviceKeysTellConditionsApart(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range []host.Options{{}, {CheckOrder: true}, {PTX: true}, {Workers: 7}, {Devices: 2}} {

@@ -1,4 +1,4 @@
-// Lowering: a program submits its plan's replay, op by op, and nothing else.
+// Tests of lowering: a program submits its plan's replay, op by op, and nothing else.
 
 package runtime_test
 
@@ -59,7 +59,7 @@ func TestLoweringIsTheReplayOneToOne(t *testing.T) {
 	}
 }
 
-// requireOneToOne matches commands with ops; streams and events match if each always stands for the same one.
+// requireOneToOne matches commands with ops; streams and events match if each one always corresponds to the same other one.
 func requireOneToOne(t *testing.T, replay *planner.Replay, commands []cudart.Command) {
 	t.Helper()
 	streams, events := map[int32]cudart.Stream{}, map[int32]cudart.Event{}

@@ -1,4 +1,4 @@
-// Machines of devices, from what a device says and from measuring; and replays of one node at a time.
+// Tests of machine models from a device's description and from measuring, and of replays of one node at a time.
 
 package runtime_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// said is a platform of which only the description is looked at.
+// said is a platform of which only the description is used.
 type said struct {
 	cudart.Platform
 	infos []cudart.Info
@@ -44,7 +44,7 @@ func TestMachineOfWhatADeviceSays(t *testing.T) {
 	want.Name = "NVIDIA H200"
 	require.Equal(t, want, h200)
 
-	// What tells nothing is still a machine that can be planned for.
+	// A device that reports nothing still gives a machine that can be planned for.
 	require.NoError(t, runtime.MachineOf(said{}).Validate())
 }
 
@@ -75,7 +75,7 @@ func TestMeasureMachineStops(t *testing.T) {
 	require.NoError(t, cpu.Close())
 }
 
-// alone makes a program of a chain; the columns of its sparse matrix say whether it faults.
+// alone makes a program of a chain; the columns of its sparse matrix decide whether it faults.
 func alone(t *testing.T, column float64) (*runtime.Program, *host.Platform) {
 	t.Helper()
 	b := dag.New("alone")

@@ -1,4 +1,4 @@
-// Host memory: what a program needs is known before it takes any.
+// Tests of host memory: a program's need is known before it allocates any.
 
 package runtime_test
 
@@ -24,7 +24,7 @@ func TestHostNeed(t *testing.T) {
 	plan, err := planner.New(t.Context(), g, planner.Options{})
 	require.NoError(t, err)
 	platform := cpu(t)
-	// Both buffers, a copy of the device's result and the file that it is compared with.
+	// Two buffers, a copy of the device's result and the file that it is compared with.
 	require.EqualValues(t, 4*4*n, runtime.HostNeed(g, plan, platform, runtime.Options{}))
 	require.EqualValues(t, (3*2+2)*4*n, runtime.HostNeed(g, plan, platform, runtime.Options{Inflight: 3}))
 	require.EqualValues(t, 3*4*n, runtime.HostNeed(g, plan, platform, runtime.Options{Bind: map[string][]byte{"x": make([]byte, 4*n)}}))

@@ -1,4 +1,4 @@
-// Memory figures: what is planned, taken and shared, and when each buffer is used.
+// Tests of memory figures: planned, allocated and shared bytes, and when each buffer is used.
 
 package runtime_test
 

@@ -1,4 +1,4 @@
-// Faults pinned to their node: the one that ran alone when the device broke, or that never ended.
+// Tests of finding the node of a fault: the one that ran alone when the device failed, or that never ended.
 
 package runtime_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// faulty has a kernel of the user's, run, between two copies.
+// faulty has a user's kernel, named run, between two copies.
 func faulty(t *testing.T, run func()) (*dag.Graph, *planner.Plan) {
 	t.Helper()
 	const source = `extern "C" __global__ void touch(float* x) { x[0] = 1; }`

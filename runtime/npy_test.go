@@ -1,4 +1,4 @@
-// Array files: what NumPy writes is read, what is written NumPy reads.
+// Tests of array files: we read what NumPy writes, and NumPy reads what we write.
 
 package runtime
 
@@ -83,7 +83,7 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 	require.ErrorIs(t, readArray(t.Context(), filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
 }
 
-// A header is a literal of Python, in any of its spellings.
+// A header is a Python literal, in any valid spelling.
 func TestArrayHeadersAreLiterals(t *testing.T) {
 	for _, text := range []string{
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }          \n",

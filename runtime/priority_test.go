@@ -1,4 +1,4 @@
-// Which priorities a program asks the device for.
+// Tests of the priorities that a program asks the device for.
 
 package runtime_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// asked is a platform that notes the priorities it is asked for.
+// asked is a platform that records the priorities it is asked for.
 type asked struct {
 	cudart.Platform
 	streams, nodes map[dag.Priority]bool
@@ -37,9 +37,9 @@ func (a *asked) BuildGraph(commands []cudart.Command, deps [][]int32, options cu
 	return a.Platform.BuildGraph(commands, deps, options)
 }
 
-// Work without priorities has the least, as all streams of CUDA that were given none; only where some of the program's is to come
-// after the rest does the rest rise above.
-func TestNormalWorkRisesOnlyAboveLow(t *testing.T) {
+// Work without priorities runs at the lowest one, like all CUDA streams without a priority. It runs at a higher one only if other
+// work of the program has low priority.
+func TestNormalWorkHasAHigherPriorityOnlyBesideLow(t *testing.T) {
 	type set = map[dag.Priority]bool
 	for _, c := range []struct {
 		declared []dag.Priority

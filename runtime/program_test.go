@@ -1,4 +1,4 @@
-// Programs end to end on the CPU device.
+// End-to-end tests of programs on the CPU device.
 
 package runtime_test
 

@@ -1,4 +1,4 @@
-// Turns: each replay's own result, in order, whatever finishes first; and what a service must be able to rely on around them.
+// Tests of ReplayThen: each replay's own result, in order, whatever finishes first; and what services rely on around it.
 
 package runtime_test
 
@@ -20,7 +20,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// doubler sends in through a kernel that doubles it to out.
+// doubler copies in to the device, doubles it and copies the result to out.
 func doubler(t testing.TB) (g *dag.Graph, in, out dag.BufferID) {
 	t.Helper()
 	const n = 32
@@ -44,12 +44,12 @@ func TestTurnsComeBackInOrderEachWithItsResult(t *testing.T) {
 				g, in, out := doubler(t)
 				plan, err := planner.New(ctx, g, planner.Options{})
 				require.NoError(t, err)
-				platform, err := host.Open(host.Options{Perturb: 7}) // queues take times of their own
+				platform, err := host.Open(host.Options{Perturb: 7}) // queues have random delays
 				require.NoError(t, err)
 				defer func() { require.NoError(t, platform.Close()) }()
 				program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode, Inflight: inflight})
 				require.NoError(t, err)
-				require.NoError(t, program.Replay(ctx)) // a plain replay before does not mix with them
+				require.NoError(t, program.Replay(ctx)) // a plain replay before must not mix with them
 				const turns = 50
 				var got []uint32
 				for i := range uint32(turns) {

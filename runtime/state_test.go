@@ -1,4 +1,4 @@
-// Results saved to the files that contents start from.
+// Tests of saving results to files that initial contents are read from.
 
 package runtime_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// A program restores the contents that it started from, whatever it has saved to their file since.
+// A program restores its initial contents, whatever it has saved to their file since.
 func TestRestoreAfterSavingOverTheInitialContents(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.bin")

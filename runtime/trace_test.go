@@ -1,4 +1,4 @@
-// Traces: measured spans keep the plan's order, and the timeline file is whole: every track declared, every wait an arrow.
+// Tests of traces: measured spans keep the plan's order, and the timeline file is complete: every track is declared, every wait an arrow.
 
 package runtime_test
 

@@ -1,4 +1,4 @@
-// Updates: changed scalars and storage are in force at the next replay in every mode; what the proof does not cover is refused.
+// Tests of updates: changed scalars and storage take effect at the next replay in every mode; changes not covered by the proof are refused.
 
 package runtime_test
 
@@ -35,7 +35,7 @@ func TestUpdatedScalarsAndStorageAreUsed(t *testing.T) {
 			require.Equal(t, 100.0, element(99)) // 2 * 49.5 + 1
 			require.NoError(t, program.SetScalar("saxpy", 1, 4))
 			require.Equal(t, 199.0, element(99))
-			require.NoError(t, program.SetScalar("saxpy", 0, 50)) // the second half is left alone
+			require.NoError(t, program.SetScalar("saxpy", 0, 50)) // the second half is not touched
 			require.Equal(t, 99.0, element(49))
 			require.Equal(t, 1.0, element(99))
 			require.NoError(t, program.SetScalar("saxpy", 0, 100))
@@ -82,7 +82,7 @@ func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	b := dag.New("half")
 	b.Use(kernels.Library())
 	d := b.Device("d", dag.F32, 100)
-	b.Kernel("scale", "scale", dag.Args{50, 2, b.Whole(d)}) // declares the first half alone
+	b.Kernel("scale", "scale", dag.Args{50, 2, b.Whole(d)}) // declares only the first half
 	g, err := b.Graph()
 	require.NoError(t, err)
 	plan, err := planner.New(ctx, g, planner.Options{})

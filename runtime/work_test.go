@@ -1,4 +1,4 @@
-// Plans for other work: right in structure, chosen for other times.
+// Tests of plans for other work: correct in structure, but chosen for other times.
 
 package runtime_test
 
@@ -35,7 +35,7 @@ func TestNewRefusesAPlanForOtherWork(t *testing.T) {
 	require.ErrorIs(t, err, planner.ErrOtherGraph)
 	require.EqualError(t, err, "plan of another graph: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again")
 
-	// A plan that was read from a file knows what its nodes did.
+	// A plan that was read from a file contains the work that its nodes were planned for.
 	var file bytes.Buffer
 	require.NoError(t, plan.EncodeJSON(&file, short))
 	read, err := planner.DecodePlan(&file, long)

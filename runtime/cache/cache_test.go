@@ -1,5 +1,5 @@
-// The cache: what is kept comes back, what does not belong there is skipped with a warning, and it neither grows without bound nor
-// suffers from several processes.
+// Tests of the cache: entries are read back as written, foreign files are skipped with a warning, the size is bounded, and several
+// processes can use it at once.
 
 package cache
 
@@ -82,7 +82,7 @@ func TestImpossibleChoicesAreRefused(t *testing.T) {
 		c := choice("{}")
 		change(c)
 		require.ErrorIs(t, f.KeepChoice(ctx, "key", c), ErrDamaged)
-		// The same with a right checksum, from someone who knows the form.
+		// The same with a correct checksum, from someone who knows the format.
 		body, err := json.Marshal(choiceFile{choiceVersion, "key", *c})
 		require.NoError(t, err)
 		require.NoError(t, write(ctx, choicesKind, f.choice("key"), body))
@@ -130,7 +130,7 @@ func TestForeignFilesAreSkippedAndNamed(t *testing.T) {
 	_, err = f.Durations("gpu")
 	require.ErrorContains(t, err, "it is larger than 16 MiB")
 	require.NoError(t, os.Remove(large.Name()))
-	// A folder where a choice belongs.
+	// A folder in the place of a choice's file.
 	require.NoError(t, os.MkdirAll(f.choice("key"), 0o700))
 	_, err = f.Choice("key")
 	require.ErrorContains(t, err, "it is no regular file")
@@ -189,7 +189,7 @@ func TestSeveralProcessesAtOnce(t *testing.T) {
 	errs := make([]error, writers)
 	for w := range writers {
 		group.Go(func() {
-			f := Open(dir) // nothing is shared but the folder
+			f := Open(dir) // only the folder is shared
 			for k := range each {
 				errs[w] = errors.Join(errs[w], f.KeepDurations(ctx, "gpu", Durations{nodePrint(w*each + k): {1}}, false), f.KeepChoice(ctx, "key", choice(fmt.Sprintf(`{"w":%d}`, w))))
 				_, err := f.Durations("gpu")
