@@ -1,4 +1,4 @@
-// What the library costs whoever plans with it: resolving and describing are done once for every node of a pipeline.
+// Benchmarks of the library's cost in planning: kernels are resolved and described once for every node of a pipeline.
 
 package kernels_test
 

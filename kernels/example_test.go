@@ -1,4 +1,4 @@
-// The library as documentation and an embedder see it.
+// Runnable examples of the library of kernels, and a test that its documentation is complete.
 
 package kernels_test
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// A kernel is found by its name and the element types of its buffers, and says what a launch would touch and cost.
+// A kernel is found by its name and the element types of its buffers; it describes what a launch would access and cost.
 func Example() {
 	number := dag.InvalidDType
 	k, err := kernels.Library().Kernel("saxpy", []dag.DType{number, number, dag.F32, dag.F32})

@@ -1,4 +1,4 @@
-// The library's own sources and PTX, read as a user's module would be: their signatures are those of the table.
+// Tests that the library's own sources and PTX, read as users' modules, have the signatures of the table.
 
 package kernels_test
 
@@ -90,7 +90,7 @@ func TestOwnPTXMatchesTheTable(t *testing.T) {
 		}
 		params := slices.Clone(k.Params())
 		for i := range params {
-			params[i].Code = dag.CodeUse{} // the library tests it against its table
+			params[i].Code = dag.CodeUse{} // the library's own tests compare it with the table
 		}
 		assert.Equal(t, inTable, params, entry)
 	}

@@ -1,4 +1,4 @@
-// What calls into a library need besides a function's address: pinned arguments, C strings, tables of addresses.
+// Helps with calls into a library: pinned arguments, C strings, tables of addresses.
 
 package dl
 

@@ -1,6 +1,6 @@
 // Opening shared libraries at run time and calling their functions.
 
-// Package dl opens shared libraries at run time, without cgo. On platforms that it cannot serve, every Open fails with
+// Package dl opens shared libraries at run time, without cgo. On unsupported platforms every Open fails with
 // [ErrUnavailable].
 package dl
 

@@ -1,4 +1,4 @@
-// Tests on the C library, which is always there.
+// Tests of opening libraries, on the C library, which is always there.
 
 //go:build linux && (amd64 || arm64)
 

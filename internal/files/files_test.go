@@ -1,4 +1,4 @@
-// Saves on every system: whole files or none, whatever the name's length.
+// Tests of saving on every system: whole files or none, with names of any length.
 
 package files
 
@@ -28,7 +28,7 @@ func contents(t *testing.T, name string) string {
 	return string(b)
 }
 
-// alone checks that a folder holds these files and nothing that a save forgot.
+// alone checks that a folder holds these files and no leftovers of a save.
 func alone(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -98,7 +98,7 @@ func TestSaveStopsWithItsContext(t *testing.T) {
 	alone(t, dir)
 }
 
-// What a process leaves that ends in the middle of a save: nothing.
+// A process that ends in the middle of a save leaves nothing behind.
 func TestAbandon(t *testing.T) {
 	defer func() { unfinished.ended = false }()
 	dir := t.TempDir()

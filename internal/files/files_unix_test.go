@@ -1,4 +1,4 @@
-// Saves on Unix: modes, links, FIFOs and devices stay what they are.
+// Tests of saving on Unix: modes, links, FIFOs and devices are kept.
 
 //go:build unix
 
@@ -97,7 +97,7 @@ func TestSaveIntoAFIFO(t *testing.T) {
 	alone(t, dir, "fifo")
 }
 
-// A FIFO that nobody reads or writes keeps nobody longer than the context.
+// Opening a FIFO that nobody reads or writes ends with the context.
 func TestFIFOsAreInterrupted(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
@@ -110,7 +110,7 @@ func TestFIFOsAreInterrupted(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// /dev/stdout leads to the file that stdout was redirected to: what is written goes there, after what is there already.
+// /dev/stdout leads to the file that stdout was redirected to: output is appended to that file.
 func TestSaveToAnOpenFile(t *testing.T) {
 	if _, err := os.Stat("/dev/fd"); err != nil {
 		t.Skip("this system has no /dev/fd")

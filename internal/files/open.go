@@ -1,5 +1,5 @@
-// Reading files: a regular file is read as it is; what may wait for another process (a FIFO, a terminal) is read so that the reader
-// can be interrupted.
+// Reading files: regular files are read directly; files that may wait for another process (a FIFO, a terminal) are read so that the
+// context can interrupt it.
 
 // Package files reads and writes the files that people name: pipelines, plans, arrays, pictures. Nothing in it outlives its context,
 // and a write never destroys what was there unless the new contents are whole.
@@ -36,8 +36,8 @@ func Reader(ctx context.Context, r io.Reader) io.ReadCloser {
 	return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(r), nil })
 }
 
-// interruptible opens and reads on a goroutine of its own, since neither can be called back once it waits. When the context ends first,
-// the goroutine ends with its next byte, or with the process.
+// interruptible opens and reads on a separate goroutine, because neither can be interrupted. If the context ends first, the goroutine ends
+// after its next read, or with the process.
 func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
 	reader, writer := io.Pipe()
 	unwatch := context.AfterFunc(ctx, func() { writer.CloseWithError(context.Cause(ctx)) })
@@ -53,7 +53,7 @@ func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.R
 	return reader
 }
 
-// Reason is what went wrong with a file, without the name and the call that the system adds to it.
+// Reason returns what went wrong with a file, without the name and the call that the system adds.
 func Reason(err error) error {
 	var at *fs.PathError
 	var link *os.LinkError

@@ -1,4 +1,4 @@
-// Owners and hard links on systems other than Unix: a rename keeps what there is to keep.
+// Owners and hard links on systems other than Unix, where a rename loses neither.
 
 //go:build !unix
 

@@ -1,4 +1,4 @@
-// What a file on Unix has besides its contents and mode: an owner, and perhaps other names.
+// Owners and hard links of files on Unix, which a save must keep.
 
 //go:build unix
 
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner of another and reports whether it has it.
+// keepOwner gives a file the owner of another and reports whether that worked.
 func keepOwner(file *os.File, of os.FileInfo) bool {
 	want, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,5 +1,5 @@
-// Saving files: written beside their name and renamed, so that a failure leaves what was there before. What is no regular file is
-// written through.
+// Saving files: written to a temporary file beside the target and renamed, so that a failure leaves the old contents. Targets that are
+// not regular files are written to directly.
 
 package files
 
@@ -55,7 +55,7 @@ func save(ctx context.Context, name string, write func(io.Writer) error) error {
 	return replace(ctx, target, info, write)
 }
 
-// descriptors are the folders whose entries are open files of a process: what is behind a name there is not a file to replace.
+// descriptors are the folders whose entries are open files of a process, which must not be replaced.
 var descriptors = regexp.MustCompile(`^(/proc/(self|thread-self|[0-9]+)(/task/[0-9]+)?/fd|/dev/fd)$`)
 
 // follow returns the file that a name leads to, which need not exist, and whether it is an open file of a process.
@@ -83,7 +83,7 @@ func follow(name string) (target string, descriptor bool, err error) {
 	return name, false, errors.New("too many symbolic links")
 }
 
-// shown is how an open file is written to: a terminal gets text that cannot steer it.
+// shown returns the writer to an open file: text for a terminal is escaped so that it cannot control it.
 func shown(file *os.File) io.Writer {
 	if term.IsTerminal(int(file.Fd())) {
 		return words.NewWriter(file)
@@ -91,7 +91,8 @@ func shown(file *os.File) io.Writer {
 	return file
 }
 
-// through writes to what is there. Opening a FIFO waits for its reader, and writing for the reader to read; both end with the context.
+// through writes to an existing file directly. Opening a FIFO waits for its reader, and writing waits for it to read; both end with the
+// context.
 func through(ctx context.Context, name string, info os.FileInfo, write func(io.Writer) error) error {
 	flags := os.O_WRONLY
 	if info.Mode().IsRegular() {
@@ -123,14 +124,14 @@ func through(ctx context.Context, name string, info os.FileInfo, write func(io.W
 	}
 }
 
-// piece is how much is written before the context is looked at again.
+// piece is how much is written between checks of the context.
 const piece = 4 << 20
 
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// writeTo has write write to a buffered w until the context ends.
+// writeTo calls write with a buffered w, until the context ends.
 func writeTo(ctx context.Context, w io.Writer, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(writerFunc(func(p []byte) (int, error) {
 		written := 0
@@ -152,9 +153,9 @@ func writeTo(ctx context.Context, w io.Writer, write func(io.Writer) error) erro
 	return buffer.Flush()
 }
 
-// replace writes beside a name and renames. info is that of the file that is there, nil where there is none.
+// replace writes a file beside a name and renames it. info is that of the existing file, nil if there is none.
 func replace(ctx context.Context, name string, info os.FileInfo, write func(io.Writer) error) (err error) {
-	mode := os.FileMode(0o666) // what the umask leaves of it
+	mode := os.FileMode(0o666) // reduced by the umask
 	if info != nil {
 		mode = 0o600
 		if err := writable(name); err != nil {
@@ -175,7 +176,7 @@ func replace(ctx context.Context, name string, info os.FileInfo, write func(io.W
 		return rename(file, name)
 	}
 	if !keepOwner(file, info) || otherNames(info) {
-		return overwrite(file, name) // by way of a new file they would be lost
+		return overwrite(file, name) // a rename would lose owner and links
 	}
 	if err := file.Chmod(info.Mode().Perm()); err != nil {
 		return err
@@ -183,7 +184,7 @@ func replace(ctx context.Context, name string, info os.FileInfo, write func(io.W
 	return rename(file, name)
 }
 
-// writable reports why a file must not be written; renaming over it would ask its folder only.
+// writable returns an error if a file must not be written; renaming would check only the permissions of its folder.
 func writable(name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -192,24 +193,24 @@ func writable(name string) error {
 	return file.Close()
 }
 
-// unfinished are the files beside, so that a process that ends at once can take them away. Nothing else is done with them.
+// unfinished are the temporary files of all saves, so that a process that ends at once can remove them. They have no other use.
 var unfinished = struct {
 	mu    sync.Mutex
 	names map[string]bool
 	ended bool
 }{names: map[string]bool{}}
 
-// Abandon removes the unfinished files of all saves that are going on, and lets none begin. It is for a process that is about to end.
+// Abandon removes the temporary files of all running saves, and prevents new ones. Call it only just before the process ends.
 func Abandon() {
 	unfinished.mu.Lock()
 	defer unfinished.mu.Unlock()
 	unfinished.ended = true
 	for name := range unfinished.names {
-		_ = os.Remove(name) // the process ends; nobody is left to tell
+		_ = os.Remove(name) // the process ends, so the error cannot be reported
 	}
 }
 
-// beside makes a file in the folder of name. Its own name is short, whatever the length of name.
+// beside makes a temporary file in the folder of name. Its name is short, even if name is long.
 func beside(name string, mode os.FileMode) (*os.File, error) {
 	unfinished.mu.Lock()
 	defer unfinished.mu.Unlock()
@@ -230,7 +231,7 @@ func beside(name string, mode os.FileMode) (*os.File, error) {
 	}
 }
 
-// discard closes a file beside and removes it if it was not renamed.
+// discard closes a temporary file and removes it if it was not renamed.
 func discard(file *os.File) error {
 	unfinished.mu.Lock()
 	_, left := unfinished.names[file.Name()]
@@ -239,7 +240,7 @@ func discard(file *os.File) error {
 	if !left {
 		return nil
 	}
-	_ = file.Close() // closed already where what it holds was copied
+	_ = file.Close() // already closed if its contents were copied
 	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -259,7 +260,7 @@ func rename(file *os.File, name string) error {
 	return nil
 }
 
-// overwrite copies a finished file over the contents of name.
+// overwrite copies a finished temporary file over the contents of name.
 func overwrite(file *os.File, name string) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -272,10 +273,10 @@ func overwrite(file *os.File, name string) error {
 	return errors.Join(err, to.Close())
 }
 
-// Place is where a name leads: the file that it is, or would become. The zero Place is that of no file.
+// Place is the file that a name leads to, or would create. The zero Place is no file.
 type Place struct {
 	path string      // links followed, absolute
-	info os.FileInfo // nil where there is no file yet
+	info os.FileInfo // nil if there is no file yet
 }
 
 // PlaceOf finds where a name leads.
@@ -291,17 +292,17 @@ func PlaceOf(name string) Place {
 	if p.path, err = filepath.Abs(p.path); err != nil {
 		return Place{}
 	}
-	p.info, _ = os.Stat(target) // there need not be one yet
+	p.info, _ = os.Stat(target) // the file need not exist yet
 	return p
 }
 
 // PlaceOfOpen is the place of an open file, such as what standard input was redirected from.
 func PlaceOfOpen(file *os.File) Place {
-	info, _ := file.Stat() // of one that tells nothing, nothing is known
+	info, _ := file.Stat() // without info, Same reports false
 	return Place{info: info}
 }
 
-// Same reports whether two places are one file. Two that do not keep what is written (pipes, terminals, /dev/null) never are.
+// Same reports whether two places are the same file. Files that do not keep what is written (pipes, terminals, /dev/null) never are.
 func (p Place) Same(q Place) bool {
 	if p.info != nil && q.info != nil {
 		return p.info.Mode().IsRegular() && os.SameFile(p.info, q.info)

@@ -1,4 +1,4 @@
-// How much memory this process can still take, on Linux: what the machine, its container and its limits leave.
+// How much memory this process can still allocate on Linux: limited by the machine, its container and its resource limits.
 
 package hostmem
 
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// margin is what is left to Go's own memory where address space is limited: its heap grows by 64 MiB at a time.
+// margin is kept for Go's own memory if address space is limited, because its heap grows by 64 MiB at a time.
 const margin = 192 << 20
 
-// Available returns how many bytes this process can still take; false where that cannot be known.
+// Available returns how many bytes this process can still allocate; false if that is unknown.
 func Available() (int64, bool) {
 	least, known := int64(0), false
 	limit := func(free int64, ok bool) {
@@ -38,7 +38,7 @@ func Available() (int64, bool) {
 	return least, known
 }
 
-// left is what a limit of the process leaves.
+// left returns how much memory a resource limit of the process leaves.
 func left(resource int, used int64) (int64, bool) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(resource, &l); err != nil || l.Cur >= 1<<62 {
@@ -95,7 +95,7 @@ func number(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// inactive is what a group's files take that are not in use: the kernel gives it up when asked.
+// inactive returns the bytes of a group's cached files that are not in use, which the kernel frees on demand.
 func inactive(group string) int64 {
 	text, err := os.ReadFile(path.Join(group, "memory.stat"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// What is available shrinks with the limits of the process.
+// Tests that available memory shrinks with the limits of the process.
 
 package hostmem
 

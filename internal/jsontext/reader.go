@@ -1,5 +1,5 @@
-// A JSON reader that knows where it is: values are pulled by someone who knows what must come, so nothing nests deeper than
-// the form, and each error has a line, a column and a path. Knows nothing of plans.
+// A JSON reader that tracks positions: the caller pulls the values that it expects, so that nothing nests deeper than the expected
+// form, and each error has a line, a column and a path. Knows nothing about plans.
 
 // Package jsontext reads JSON with positions and writes its values.
 package jsontext
@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is what is wrong in the file of a plan, a machine or a profile, and where.
+// FileError is a mistake in the file of a plan, a machine or a profile, with its place.
 type FileError struct {
 	Line, Column int    // from 1; columns count characters
 	Path         string // such as "streams[1].ops[3].node"; empty at the top
@@ -33,10 +33,10 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// MaxNameBytes is how long a name in a file may be.
+// MaxNameBytes is the longest name allowed in a file.
 const MaxNameBytes = 4096
 
-// ReadLimited reads a whole file, up to so many bytes.
+// ReadLimited reads a whole file of at most the given number of bytes.
 func ReadLimited(r io.Reader, what string, limit int64) ([]byte, error) {
 	if r == nil {
 		return nil, fmt.Errorf("%s: there is no reader to read from", what)
@@ -54,7 +54,7 @@ func ReadLimited(r io.Reader, what string, limit int64) ([]byte, error) {
 // Reader reads one document. After an error every call does nothing and returns zeros.
 type Reader struct {
 	Data []byte
-	Kind error // what errors wrap
+	Kind error // the sentinel that errors wrap
 	At   int
 	Path []Step
 	Err  *FileError
@@ -110,7 +110,7 @@ func (r *Reader) Peek() byte {
 	return 0
 }
 
-// found says what stands at the next byte, for messages.
+// found describes the value at the next byte, for messages.
 func (r *Reader) found() string {
 	switch c := r.Peek(); {
 	case c == 0 && r.At >= len(r.Data):
@@ -139,7 +139,7 @@ func (r *Reader) take(c byte) bool {
 	return true
 }
 
-// End is called after the document.
+// End checks that nothing follows the document.
 func (r *Reader) End() {
 	if r.Peek() != 0 || r.At < len(r.Data) {
 		r.fail("the file goes on after its end")
@@ -240,7 +240,7 @@ func (r *Reader) Entries(value func(name string)) {
 	}
 }
 
-// Version reads the version of a form.
+// Version reads the version of a file format.
 func (r *Reader) Version(known int64) {
 	at := r.At
 	if v := r.Int(math.MinInt64, math.MaxInt64); r.Err == nil && v != known {
@@ -290,7 +290,7 @@ func (r *Reader) List(entry func(index int)) {
 
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// Bytes reads a string. The bytes are the reader's and hold until the next call.
+// Bytes reads a string. The bytes belong to the reader and are valid until the next call.
 func (r *Reader) Bytes() []byte {
 	if c := r.Peek(); c != '"' {
 		r.fail("expected a string, found %s", r.found())
@@ -466,7 +466,7 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
-// Skip reads a string or a number that is not wanted.
+// Skip skips a string or a number.
 func (r *Reader) Skip() {
 	if r.Peek() == '"' {
 		r.Bytes()
@@ -488,7 +488,7 @@ func (r *Reader) Choice(of ...string) int {
 	return k
 }
 
-// Clip shortens what others wrote for a message.
+// Clip shortens text from a file for a message.
 func Clip(s string) string {
 	const most = 80
 	if utf8.RuneCountInString(s) <= most {

@@ -1,4 +1,4 @@
-// Values as JSON text, written. See json_reader.go for reading.
+// Writes values as JSON text. See reader.go for reading.
 
 package jsontext
 
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string. Letters of all scripts stay as they are; what ends a line in JavaScript does not.
+// AppendString appends s as a JSON string. Letters of all scripts stay unchanged; characters that end a line in JavaScript are escaped.
 func AppendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -1,4 +1,4 @@
-// Text from outside (names, paths, headers of files) on its way to a terminal: what would steer the terminal is spelled out.
+// Escapes text from outside (names, paths, headers of files) so that it cannot control the terminal on which it is printed.
 
 package words
 
@@ -27,11 +27,11 @@ func Steers(r rune) bool {
 		r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000 && r <= 0xe007f
 }
 
-// Safe spells out what would steer a terminal: \x1b for an escape, \u202e for a right-to-left override, \xff for a byte that is not
+// Safe escapes characters that would control a terminal: \x1b for an escape, \u202e for a right-to-left override, \xff for a byte that is not
 // UTF-8. Tabs and line feeds stay.
 func Safe(s string) string { return spell(s, func(r rune) bool { return Steers(r) }) }
 
-// Line is Safe for a text that must stay on its line: tabs and line feeds are spelled out too.
+// Line is Safe for text that must stay on one line: tabs and line feeds are escaped too.
 func Line(s string) string {
 	return spell(s, func(r rune) bool { return r == '\n' || r == '\t' || Steers(r) })
 }
@@ -60,7 +60,7 @@ func spell(s string, steers func(rune) bool) string {
 			b.WriteString(`\r`)
 		case r < ' ':
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case r > 0xffff: // as JSON spells it, so that a document stays one
+		case r > 0xffff: // as JSON escapes it, so that a JSON document stays valid
 			high, low := utf16.EncodeRune(r)
 			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
@@ -70,8 +70,7 @@ func spell(s string, steers func(rune) bool) string {
 	return b.String()
 }
 
-// Writer passes text on as Safe spells it. A character that one write begins and the next ends stays whole. It may be used by
-// several goroutines.
+// Writer writes text as Safe escapes it. A character that is split between two writes stays whole. It may be used by several goroutines.
 type Writer struct {
 	mu   sync.Mutex
 	to   io.Writer
@@ -103,7 +102,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteTrusted writes text as it is, such as colours around text that went through Safe.
+// WriteTrusted writes text unescaped, such as colours around text that went through Safe.
 func (w *Writer) WriteTrusted(text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,5 +112,5 @@ func (w *Writer) WriteTrusted(text string) error {
 	return err
 }
 
-// Flush writes what is left of a character that no write ended.
+// Flush writes the remaining bytes of an incomplete character.
 func (w *Writer) Flush() error { return w.WriteTrusted("") }

@@ -1,7 +1,7 @@
-// What people read, written one way everywhere: numbers of bytes, counts with their noun, and how wide a text is.
+// Text for people, worded the same everywhere: sizes in bytes, counts with their noun, and the width of text.
 
-// Package words holds the wording that every room shares. The same number of bytes prints the same everywhere, columns line up
-// whatever script a name is in, and text that comes from outside reaches a terminal as text only.
+// Package words holds the wording that all packages share. The same number of bytes prints the same everywhere, columns line up
+// for names in any script, and text from outside cannot control a terminal.
 package words
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Bytes is a number of bytes: 512 bytes, 8 MiB, 1.5 GiB, 117.19 KiB.
+// Bytes formats a number of bytes: 512 bytes, 8 MiB, 1.5 GiB, 117.19 KiB.
 func Bytes(n int64) string {
 	if n < 1024 {
 		return Count(n, "byte", "bytes")
@@ -26,7 +26,7 @@ func Bytes(n int64) string {
 	return strings.TrimSuffix(number, ".") + " " + units[unit]
 }
 
-// Count is a number with its noun: 1 node, 2 nodes.
+// Count formats a number with its noun: 1 node, 2 nodes.
 func Count[N int | int32 | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -34,7 +34,7 @@ func Count[N int | int32 | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
-// ErrNoWriter is returned by what writes to an [io.Writer] and is given none.
+// ErrNoWriter is returned by functions that write to an [io.Writer] and are given nil.
 var ErrNoWriter = errors.New("there is no writer to write to")
 
 // Name is the word for a value of an enumeration, whose words are given in the order of its values: KIND(99) beyond them.
@@ -62,7 +62,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// RuneWidth is how many columns a terminal gives a character: 0 for marks that combine with the one before, 2 for East Asian
+// RuneWidth returns how many columns a terminal gives a character: 0 for marks that combine with the one before, 2 for East Asian
 // scripts and emoji, else 1.
 func RuneWidth(r rune) int {
 	switch {
@@ -76,7 +76,7 @@ func RuneWidth(r rune) int {
 	return 1
 }
 
-// Width is how many columns a terminal gives a text.
+// Width returns how many columns a terminal gives a text.
 func Width(s string) int {
 	width := 0
 	for _, r := range s {

@@ -1,4 +1,4 @@
-// Sizes, counts, widths and what becomes of text that would steer a terminal.
+// Tests of sizes, counts, widths and the escaping of text that would control a terminal.
 
 package words
 
@@ -50,7 +50,7 @@ func TestSafe(t *testing.T) {
 	require.Equal(t, `two\nlines\t.`, Line("two\nlines\t."))
 }
 
-// A document that went through Safe means what it meant.
+// Safe does not change the meaning of a JSON document.
 func TestSafeKeepsJSON(t *testing.T) {
 	name := "\x1b[2J\u202e\u009b\u007f\U000e0041\u2028"
 	text, err := json.Marshal(name)
@@ -60,7 +60,7 @@ func TestSafeKeepsJSON(t *testing.T) {
 	require.Equal(t, name, back)
 }
 
-// However a text is cut into writes, the same comes out.
+// The output does not depend on how a text is split into writes.
 func TestWriterInPieces(t *testing.T) {
 	text := "ab\x1b[1m漢字\u202e👍\xff\xe6\xbc end\xf0\x9f"
 	for size := 1; size <= len(text); size++ {

@@ -1,4 +1,4 @@
-// What the table says of each kernel's arguments is what its PTX shows.
+// Tests that the table's accesses of each kernel's arguments are those that its PTX shows.
 
 package library
 
@@ -37,7 +37,7 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 				require.True(t, use.Decided(), "%s: %s is undecided: %s at %s", k.entry, p.Name, use.Why, use.UndecidedAt)
 				want := map[dag.Mode]string{dag.Read: "read", dag.Write: "written", dag.ReadWrite: "read and written"}[p.Mode]
 				if p.Scratch {
-					want = "read and written" // what blocks leave for each other
+					want = "read and written" // scratch that blocks pass to each other
 				}
 				assert.Equal(t, want, use.String(), "%s: %s", k.entry, p.Name)
 			}
@@ -48,8 +48,7 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// What is computed of the bytes that a launch touches must hold what the table says is written, since outputs are written
-// whole.
+// The computed ranges that a launch touches must contain what the table says is written, because outputs are written whole.
 func TestRangesHoldWhatTheTableSays(t *testing.T) {
 	m, err := ptx.Parse(string(Module().Code))
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// A kernel of the library, described and run as plain Go.
+// A runnable example: a kernel of the library, described and run as plain Go.
 
 package library_test
 

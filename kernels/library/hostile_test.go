@@ -1,4 +1,4 @@
-// Arguments that nobody means: every kernel refuses them or computes something, and touches nothing but what it said.
+// Tests with nonsensical arguments: every kernel refuses them or computes something, and touches only the memory that it declares.
 
 package library_test
 
@@ -54,7 +54,7 @@ func TestHostileArgumentsAreRefusedOrComputed(t *testing.T) {
 func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name string, random *rand.Rand) (ran bool) {
 	var args []dag.Arg
 	text := ""
-	small := random.IntN(2) == 0 // half of the launches fit their buffers more often
+	small := random.IntN(2) == 0 // in half of the launches, so that more of them fit their buffers
 	for i, p := range k.Params() {
 		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType, Range: dag.Range{Buffer: dag.BufferID(i), Hi: hostileBytes}}
 		if !p.Buffer {
@@ -146,7 +146,7 @@ func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name s
 	return true
 }
 
-func TestSpinRefusesWhatIsNoTime(t *testing.T) {
+func TestSpinRefusesInvalidTimes(t *testing.T) {
 	k, err := kernels.Library().Kernel("spin", []dag.DType{dag.InvalidDType})
 	require.NoError(t, err)
 	for us, want := range map[float64]string{

@@ -1,4 +1,4 @@
-// The library as a user of it sees it: resolving names, describing launches, running references.
+// Tests of the library as users see it: resolving names, describing launches, running references.
 
 package library_test
 

@@ -1,4 +1,4 @@
-// Every reference against its meaning, written down again in float64 with no regard to speed, on random data and edge sizes.
+// Tests of every reference against a second, simple definition in float64, on random data and edge sizes.
 
 package library_test
 
@@ -22,7 +22,7 @@ import (
 // arrays are buffers' contents by parameter name.
 type arrays map[string][]float64
 
-// meaning is what a kernel computes: from scalars and inputs (inout ones as they were) to outputs.
+// meaning defines what a kernel computes: from scalars and inputs (with the old contents of inout buffers) to outputs.
 type meaning func(s map[string]float64, in arrays) arrays
 
 func each(n float64, f func(i int) float64) []float64 {
@@ -103,7 +103,7 @@ func product(s map[string]float64, a, b []float64, i, j int) (sum float64) {
 	return sum
 }
 
-// at is a picture's point, zero outside.
+// at returns a picture's point, zero outside.
 func at(x []float64, s map[string]float64, r, c int) float64 {
 	above, below := int(s["above"]), int(s["below"])
 	if r < -above || c < 0 || r >= int(s["rows"])+below || c >= int(s["cols"]) {
@@ -147,7 +147,7 @@ func convolution(positive, margin bool) meaning {
 	}
 }
 
-// blur and gradient count what is outside the picture as zero; at knows of the rows above and below.
+// blur and gradient count points outside the picture as zero; at handles the rows above and below.
 func blur(s map[string]float64, in arrays) arrays {
 	radius := int(s["diameter"]) / 2
 	weight := func(i, j int) float64 { return math.Exp(-float64(i*i+j*j) / (2 * s["sigma"] * s["sigma"])) }
@@ -551,7 +551,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	require.NoError(t, err, what)
 	in := arrays{}
 	call := &kernels.Call{Grid: info.Grid, Block: info.Block}
-	lowest := dag.F64 // the type with the fewest digits decides what can be asked
+	lowest := dag.F64 // the least precise type decides the tolerance
 	for i, p := range k.Params() {
 		if !p.Buffer {
 			call.Args = append(call.Args, kernels.Arg{Bits: args[i].Bits})
@@ -612,7 +612,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 			}
 			if !p.DType.Float() {
 				tolerance = 0
-				if math.IsInf(w, 0) { // the least or greatest of nothing
+				if math.IsInf(w, 0) { // the minimum or maximum of no elements
 					w = min(max(w, math.MinInt32), math.MaxInt32)
 				}
 			}
@@ -624,7 +624,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	}
 }
 
-// contents are values that every type can hold and that the kernel makes sense of.
+// contents returns values that every type can hold and that are valid for the kernel.
 func contents(kernel string, p dag.KernelParam, s map[string]float64, n int64, random *rand.Rand) []float64 {
 	v := make([]float64, n)
 	for i := range v {

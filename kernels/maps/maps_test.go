@@ -1,4 +1,4 @@
-// Elementwise expressions: their meaning against float64 arithmetic, their PTX's shape, what is refused.
+// Tests of elementwise expressions: their meaning against float64 arithmetic, the shape of their PTX, and refusals.
 
 package maps_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// mapOf makes the kernel of a text whose names are those of types; other names are scalars.
+// mapOf makes the kernel of an expression. Names in types are its inputs; other names are scalars.
 func mapOf(t testing.TB, text string, types map[string]dag.DType) (dag.LaunchKernel, *dag.MapSpec, error) {
 	out, e, err := expr.ParseMap(text)
 	require.NoError(t, err)

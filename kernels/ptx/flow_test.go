@@ -1,4 +1,4 @@
-// Blocks, and registers taken apart.
+// Tests of blocks, and of splitting registers into webs.
 
 package ptx
 

@@ -1,4 +1,4 @@
-// What the parser makes of modules, and what it says of wrong ones.
+// Tests of parsing modules, and of the errors for wrong ones.
 
 package ptx
 
@@ -155,7 +155,7 @@ func TestModule(t *testing.T) {
 	assert.Len(t, m.Entries(), 1)
 }
 
-// text writes an instruction with its operands taken from the tables, so that a test sees what was resolved.
+// text writes an instruction with its operands looked up in the tables, so that a test sees what was resolved.
 func text(m *Module, f *Function, in *Instruction) string {
 	var show func(o Operand) string
 	list := func(o Operand, open, end string) string {
@@ -405,8 +405,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHostile gives the parser what would take endless time or memory if it let it. The deadline is far above what it needs
-// on a loaded machine and far below what the absence of a limit costs.
+// TestHostile gives the parser input that would take endless time or memory without limits. The deadline is far above the time that
+// a loaded machine needs, and far below the time without limits.
 func TestHostile(t *testing.T) {
 	const head = ".version 7.0\n.target sm_80\n.address_size 64\n"
 	for name, text := range map[string]string{
@@ -465,7 +465,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// check holds a parsed function to what its users rely on: every index is inside its table.
+// check checks what users of a parsed function rely on: every index is inside its table.
 func check(t *testing.T, m *Module, f *Function) {
 	var operand func(o Operand)
 	operand = func(o Operand) {

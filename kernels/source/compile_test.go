@@ -1,4 +1,4 @@
-// Compiling users' files: what compilers get of host code, and which kernels come out. clang takes part where it is installed.
+// Tests of compiling users' files: how much host code compilers see, and which kernels result. Uses clang where it is installed.
 
 package source
 
@@ -18,7 +18,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
-// withClang are compilers of which only clang is used.
+// withClang returns compilers of which only clang is used.
 func withClang(t testing.TB) *Compilers {
 	options := clang.Options{Cache: "off"}
 	if _, err := clang.Open(options); err != nil {
@@ -62,7 +62,7 @@ func compiled(t *testing.T, build launch.Build, kernels []string, files ...strin
 	return r, nil
 }
 
-// errorWithout is an error without the name of a temporary folder.
+// errorWithout returns the text of an error without the name of a temporary folder.
 type errorWithout struct {
 	error
 	folder string

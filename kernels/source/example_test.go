@@ -1,4 +1,4 @@
-// A user's file of CUDA C, read without compiling it.
+// A runnable example: a user's file of CUDA C, read without compiling it.
 
 package source_test
 

@@ -1,4 +1,4 @@
-// Users' modules: signatures of CUDA C as people write it, PTX, cubins, fat binaries, and our own sources against our own table.
+// Tests of users' modules: signatures in CUDA C as people write it, PTX, cubins and fat binaries.
 
 package source
 

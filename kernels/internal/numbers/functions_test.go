@@ -1,4 +1,4 @@
-// Our own functions against the standard library's in float64, and fma32 against exact arithmetic.
+// Tests of our own functions against the standard library's in float64, and of fma32 against exact arithmetic.
 
 package numbers
 
@@ -50,8 +50,8 @@ func TestFunctionsWithinTheirUlps(t *testing.T) {
 		want    func(float64) float64
 		scale   float64
 		ulps    float64      // f32
-		ulps64  float64      // of which the standard library may have spent one
-		special [][2]float64 // computed to 700 digits: the standard library itself is off at some of these
+		ulps64  float64      // one of which may be the standard library's error
+		special [][2]float64 // computed with 700 digits: the standard library itself is wrong at some of these
 	}{
 		{"exp", exp32, exp64, math.Exp, 80, 2, 2, [][2]float64{{0.0, 1.0}, {88.7, 3.325986980250579e+38}, {-87.5, 9.982350930569248e-39}, {709.7, 1.6549840276802644e+308}, {709.78, 1.7928227943945155e+308}, {-708.5, 2.006132305331306e-308}, {-740.0, 4.2e-322}, {-745.1, 5e-324}, {1e-300, 1.0}}},
 		{"log", Log32, Log64, math.Log, 0, 2, 2, [][2]float64{{1.0, 0.0}, {0.7071, -0.346583180371942}, {1.4142, 0.3465640001880033}, {1e-40, -92.10340371976183}, {5e-324, -744.4400719213812}, {1e-310, -713.8013788281542}, {1e300, 690.7755278982137}, {0.9999999999, -1.000000082790371e-10}}},
@@ -122,7 +122,7 @@ func TestFMA32IsRoundedOnce(t *testing.T) {
 	for range 40_000 {
 		a := math.Float32frombits(random.Uint32()&0x007fffff | 0x3f800000)
 		b := math.Float32frombits(random.Uint32()&0x007fffff | 0x3f800000)
-		// Addends far below and above make the first rounding land near the middle between two results.
+		// Addends much smaller or larger make the first rounding land near the middle between two results.
 		c := float32(math.Ldexp(random.Float64()*2-1, random.IntN(120)-80))
 		check(a, b, c)
 		check(a*0x1p-70, b*0x1p-60, c*0x1p-60)

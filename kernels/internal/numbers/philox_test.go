@@ -1,4 +1,4 @@
-// Philox against the generator's published known answers, and the moments of what is made from it.
+// Tests of Philox against the published known answers of the generator, and of the moments of its uniform and normal numbers.
 
 package numbers
 

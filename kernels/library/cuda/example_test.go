@@ -1,4 +1,4 @@
-// The library's CUDA C as files.
+// A runnable example: the library's CUDA C as files.
 
 package cuda_test
 

@@ -1,4 +1,4 @@
-// A module of one kernel, as a driver gets it.
+// A runnable example: a module of one kernel, as a driver gets it.
 
 package ptx_test
 

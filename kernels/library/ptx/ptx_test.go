@@ -1,4 +1,4 @@
-// The committed PTX: that old drivers load it, that modules cut out of it are whole, that nothing in it is shared by launches.
+// Tests of the committed PTX: old drivers load it, modules of single kernels are complete, and launches share no memory through it.
 
 package ptx
 

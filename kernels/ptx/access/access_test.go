@@ -1,4 +1,4 @@
-// Kernels written to touch their arguments in every way there is, with what the analysis must say of each.
+// Tests with kernels that access their arguments in every possible way, and what the analysis must find for each.
 
 package access
 
@@ -76,7 +76,7 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name, declarations, body string
 		p, q                     string
-		why                      string // of the whole, where nothing is decided
+		why                      string // the reason, where nothing is decided
 	}{
 		{name: "nothing", p: "not used", q: "not used"},
 		{name: "a load", body: "ld.global.f32 %f1, [%p+4];", p: "read", q: "not used"},
@@ -146,7 +146,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A write that is seen is a fact even where the rest is undecided: a file that declares the argument as input is wrong.
+// A write that the analysis found is certain even if the rest is undecided: a file that declares the argument as input is wrong.
 func TestWritesOutliveDoubt(t *testing.T) {
 	_, r := analyse(t, kernel("", "st.global.f32 [%p], %f1; ld.global.u64 %a1, [%q]; ld.global.u32 %r1, [%a1];"))
 	p, _ := r.Field(0, 0)

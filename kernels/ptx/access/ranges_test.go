@@ -1,4 +1,4 @@
-// Which bytes kernels touch in a known launch: guarded, strided, counted, in two dimensions, and where nothing can be said.
+// Tests of the bytes that kernels touch in a known launch: guarded, strided, counted, in two dimensions, and undecidable.
 
 package access
 
@@ -107,7 +107,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// Whatever can be parsed can be analysed.
+// Everything that can be parsed can be analysed.
 func FuzzAnalyse(f *testing.F) {
 	f.Add(kernel("", "mov.b64 %a1, %p; L: st.global.f32 [%a1], %f1; add.s64 %a1, %a1, 4; setp.lt.u64 c, %a1, %q; @c bra L;"))
 	f.Add(kernel(".func (.param .b64 out) f(.param .b64 x) { .reg .b64 %a; ld.param.b64 %a, [x]; st.param.b64 [out], %a; ret; }",

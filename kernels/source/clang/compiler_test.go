@@ -1,4 +1,4 @@
-// Tests on a stand-in for clang, and on clang itself where it is installed.
+// Tests with a fake clang, and with the real one where it is installed.
 
 package clang
 
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standIn writes a script that says it is a version of clang, and for sources that it runs.
+// standIn writes a script that reports a version of clang and runs another script to compile.
 func standIn(t *testing.T, version, script string) string {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in is a shell script")
@@ -26,7 +26,7 @@ func standIn(t *testing.T, version, script string) string {
 	return path
 }
 
-// installed is the real compiler.
+// installed returns the real compiler.
 func installed(t testing.TB, cache string) *Compiler {
 	c, err := Open(Options{Cache: cache})
 	if err != nil {

@@ -1,4 +1,4 @@
-// How to compile a source where there is no CUDA toolkit.
+// A runnable example of compiling a source without the CUDA toolkit.
 
 package clang_test
 

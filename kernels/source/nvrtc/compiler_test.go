@@ -1,4 +1,4 @@
-// Tests on a compiler made of callbacks: options, logs, the choice of architecture, the cache. No libnvrtc is needed.
+// Tests with a fake compiler made of callbacks: options, logs, the choice of architecture, the cache. No libnvrtc is needed.
 
 //go:build linux && (amd64 || arm64)
 

@@ -1,4 +1,4 @@
-// How to compile a source for a device.
+// A runnable example of compiling a source for a device.
 
 package nvrtc_test
 

@@ -1,4 +1,4 @@
-// That the committed PTX is what the compiler makes of the sources beside it.
+// Tests that the committed PTX is what the compiler makes of the committed sources.
 
 package main
 

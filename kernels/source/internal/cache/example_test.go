@@ -1,4 +1,4 @@
-// An entry that is written and read again.
+// A runnable example: an entry that is written and read again.
 
 package cache_test
 
