@@ -23,10 +23,10 @@ type argumentAccess struct {
 	Mode   string `json:"mode"`
 	Access string `json:"access"` // "declared", "inferred" or "proved"
 	Why    string `json:"why,omitempty"`
-	Hint   string `json:"hint,omitempty"` // where less would do than is declared
+	Hint   string `json:"hint,omitempty"` // if the kernel needs less access than is declared
 }
 
-// unconfirmed is a module whose code was not looked at.
+// unconfirmed is a module whose code was not analysed.
 type unconfirmed struct {
 	Module string `json:"module"`
 	Why    string `json:"why"`

@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// app is what every command has: where it reads and writes, and the shared flags.
+// app is the state that every command has: its input and output, and the shared flags.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr *sink

@@ -79,7 +79,7 @@ type benchRow struct {
 	plan *planner.Plan
 }
 
-// benchReport is what bench says, in the form of its JSON.
+// benchReport is the JSON document of bench.
 type benchReport struct {
 	Version    int        `json:"version"`
 	Command    string     `json:"command"`
@@ -100,7 +100,7 @@ type benchReport struct {
 	place string
 }
 
-// sweepReport is what bench says of a sweep, in the form of its JSON.
+// sweepReport is the JSON document of bench for a sweep.
 type sweepReport struct {
 	Version  int            `json:"version"`
 	Command  string         `json:"command"`
@@ -254,7 +254,7 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 	var last error
 	for _, strategy := range strategies {
 		if strategy == "auto" && len(strategies) > 1 {
-			continue // it chooses among the others, and has a row of its own
+			continue // it chooses among the others, and has its own row
 		}
 		for _, streams := range counts {
 			options.Strategy, options.Streams = strategy, streams
@@ -298,7 +298,7 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 	return err
 }
 
-// measureAuto measures what dagrun FILE does: with what was learned, by earlier runs or now, by as many replays as are timed.
+// measureAuto measures what dagrun FILE does, including learning: from earlier runs or now, with as many replays as are timed.
 func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
 	flags := *a.flags
 	defer func() { *a.flags = flags }()
@@ -339,7 +339,7 @@ func (a *app) benchLine(name string, row *benchRow) string {
 		line = append(line, shellQuoted(arg))
 	}
 	if row.Strategy == "auto" && a.flags.strategy == allStrategies {
-		return strings.Replace(strings.Join(line, " "), " --strategy auto", "", 1) // what it does when it is not told
+		return strings.Replace(strings.Join(line, " "), " --strategy auto", "", 1) // the default
 	}
 	if row.Replay == "graph" {
 		line = append(line, "--graph")
@@ -373,7 +373,7 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 	return writeOut(ctx, name, trace.Profile(program).Encode)
 }
 
-// printBench prints the table of one point; last says that there is no other.
+// printBench prints the table of one point; last is set if there is no other.
 func (a *app) printBench(r *benchReport, last bool) error {
 	a.progress.clear()
 	if !a.flags.quiet {
@@ -414,7 +414,7 @@ func (a *app) printBench(r *benchReport, last bool) error {
 	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
 }
 
-// printSweep is the table of a sweep: the best row of each point.
+// printSweep prints the table of a sweep: the best row of each point.
 func (a *app) printSweep(r *sweepReport) error {
 	table := newTable("", "params", "wall us", "strategy", "streams", "replay")
 	for k, p := range r.Points {

@@ -1,4 +1,4 @@
-// dagrun cache: what was learned and is kept, and emptying it.
+// dagrun cache: shows what was learned and is kept on disk, or deletes it.
 
 package main
 
@@ -41,7 +41,7 @@ that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your 
 	return c
 }
 
-// cacheReport is what cache says, in the form of its JSON.
+// cacheReport is the JSON document of cache.
 type cacheReport struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`

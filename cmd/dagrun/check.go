@@ -57,7 +57,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	return c
 }
 
-// checked is what check found, in the form of its JSON.
+// checked is the JSON document of check.
 type checked struct {
 	Version  int                  `json:"version"`
 	Command  string               `json:"command"`
@@ -118,7 +118,7 @@ type raceSide struct {
 	Line   int32  `json:"line,omitempty"`
 }
 
-// checkedFile is one of several files, in the form of its JSON.
+// checkedFile is the JSON of one of several files.
 type checkedFile struct {
 	File   string   `json:"file"`
 	Status int      `json:"status"` // the exit status of a check of this file alone
@@ -126,8 +126,7 @@ type checkedFile struct {
 	Error  *failure `json:"error,omitempty"`
 }
 
-// checkFiles checks one file after another. What is wrong with one does not keep the others from being checked; the exit status is the
-// worst of them.
+// checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
 func (a *app) checkFiles(c *cobra.Command, names []string) error {
 	files := make([]checkedFile, len(names))
 	worst := statusOK

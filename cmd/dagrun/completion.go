@@ -1,4 +1,4 @@
-// Completion: what a shell offers for the word that is being typed. Shells ask the command itself, through the hidden __complete.
+// Shell completion: the words that a shell offers while the user types. Shells ask the command itself, through the hidden __complete.
 
 package main
 
@@ -30,7 +30,7 @@ func (a *app) completes(root *cobra.Command) {
 				continue
 			}
 			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
-				panic(err) // a flag registered twice: a mistake in this file
+				panic(err) // a flag registered twice: a bug in this file
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// onePipeline completes the name of a pipeline file where none is given yet.
+// onePipeline completes the name of a pipeline file if none is given yet.
 func onePipeline(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -140,7 +140,7 @@ func (a *app) params(_ *cobra.Command, args []string, typed string) ([]string, c
 	if err != nil {
 		return nil, directive
 	}
-	params, _ := dag.FileParams(source, args[0]) // those that could be read, even where others are wrong
+	params, _ := dag.FileParams(source, args[0]) // those that could be read, even if others are wrong
 	var offered []string
 	for _, p := range params {
 		value := p.Value.String()
@@ -201,7 +201,7 @@ var completionExamples = map[string]string{
 	"powershell": `  dagrun completion powershell | Out-String | Invoke-Expression   # this shell; in $PROFILE, every new shell`,
 }
 
-// explainCompletion puts the help of cobra's completion commands in our words.
+// explainCompletion replaces the help of cobra's completion commands with our own.
 func explainCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -1,5 +1,5 @@
-// Completion as it is typed: each shell runs in a pseudo-terminal, loads the script that dagrun writes for it, and is sent words with a
-// Tab behind them. What the shell made of the line is seen by a stand-in that writes its arguments down.
+// Tests of completion as users type it: each shell runs in a pseudo-terminal, loads the script that dagrun writes for it, and gets words
+// followed by Tab. A stand-in for dagrun records the arguments with which the shell runs the completed line.
 
 package main
 
@@ -38,7 +38,7 @@ var typedWords = []struct{ typed, arguments string }{
 	{"help ben", "help|bench"},
 }
 
-// shells are how each starts without its user's settings, and what it is told first.
+// shells are the commands that start each shell without the user's settings, and the first lines that it runs.
 var shells = []struct {
 	name    string
 	command []string

@@ -1,4 +1,4 @@
-// dagrun devices: the devices of this machine and the figures that matter.
+// dagrun devices: the devices of this machine and their main figures.
 
 package main
 
@@ -60,7 +60,7 @@ machine file for --machine.`,
 	return c
 }
 
-// deviceDocument is a device in JSON. Figures that nobody told are left out.
+// deviceDocument is a device in JSON. Unknown figures are left out.
 type deviceDocument struct {
 	Backend         string   `json:"backend"`
 	Number          int      `json:"number"`
@@ -87,7 +87,7 @@ type deviceDocument struct {
 	reading string
 }
 
-// devicesReport is what devices says, in the form of its JSON.
+// devicesReport is the JSON document of devices.
 type devicesReport struct {
 	Version  int              `json:"version"`
 	Command  string           `json:"command"`
@@ -153,7 +153,7 @@ func (a *app) addGPUs(report *devicesReport) error {
 	return gpus.Close()
 }
 
-// add describes a platform's devices. What the management library does not tell is left out.
+// add describes a platform's devices. What the management library does not report is left out.
 func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) {
 	for i, info := range platform.Devices() {
 		d := deviceDocument{Backend: platform.Name(), Number: i, Name: info.Name, UUID: info.UUID, MemoryBytes: info.Memory,

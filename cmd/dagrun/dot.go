@@ -30,7 +30,7 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			a.compilers = nil // what kernels do changes no picture
+			a.compilers = nil // pictures do not depend on what kernels do
 			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},
 	}

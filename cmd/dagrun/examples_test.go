@@ -1,4 +1,4 @@
-// Examples of help pages and of the README: every command line is one that the command takes, on files that are there.
+// Tests of the examples in help pages and in the README: dagrun accepts every command line, and the files exist.
 
 package main
 

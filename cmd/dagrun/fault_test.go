@@ -1,4 +1,4 @@
-// Faults that a device tells late: the replay in a new process names the node, or says that the fault did not come back.
+// Tests of faults that a device reports late: the replay in a new process names the node, or says that the fault did not happen again.
 
 package main
 
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 )
 
-// pinned runs the search for a fault of a pipeline as if a GPU had told of it late. self is the command that is started.
+// pinned runs the search for a fault of a pipeline as if a GPU had reported it late. self is the command that is started.
 func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (printed string, found error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -1,4 +1,4 @@
-// What happens before the new process starts that looks for a fault. The process is a shell's, which sees whether it has.
+// Tests that the device is closed before the process that looks for a fault starts. A shell script stands in for that process.
 
 //go:build unix
 

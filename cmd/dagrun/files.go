@@ -1,4 +1,4 @@
-// Files that a command reads and writes: which they are, and that no output destroys an input.
+// The files that a command reads and writes, and the check that no output destroys an input.
 
 package main
 
@@ -13,10 +13,10 @@ import (
 	"github.com/dagrun/dagrun/internal/files"
 )
 
-// namedFile is a file and what it is to the command: "the pipeline", "--save-plan".
+// namedFile is a file and its role in the command: "the pipeline", "--save-plan".
 type namedFile struct {
 	role string
-	name string // "" and - are no file
+	name string // "" and - do not name a file
 }
 
 // input is a file that a command reads.
@@ -66,7 +66,7 @@ func inFolder(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// savedFiles are what a run of a graph saves.
+// savedFiles returns the files that a run of a graph saves.
 func savedFiles(g *dag.Graph) []namedFile {
 	var list []namedFile
 	for i := range g.Buffers {
@@ -148,7 +148,7 @@ func (a *app) wrote(name string) error {
 	return a.stderr.printf("wrote %s\n", name)
 }
 
-// writeOut writes a file without a word, for a command that has more to say of it.
+// writeOut writes a file without a message, for a command that prints its own.
 func writeOut(ctx context.Context, name string, write func(io.Writer) error) error {
 	return withStatus(statusInternal, files.Save(ctx, name, write))
 }

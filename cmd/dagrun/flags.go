@@ -1,4 +1,4 @@
-// Shared flags: what most commands take, the defaults, and what the values turn into.
+// Shared flags: the flags of most commands, their defaults, and the options made from their values.
 
 package main
 
@@ -25,7 +25,7 @@ type flags struct {
 	maxEdges   int
 	backend    string
 	streams    int
-	limited    bool // --streams was given
+	limited    bool // whether --streams was given
 	strategy   string
 	effort     string
 	machine    string
@@ -40,8 +40,8 @@ type flags struct {
 	verbose    bool
 	graph      bool   // of bench and trace
 	replay     string // of run: auto, on (also captured), off or built
-	chosen     bool   // --graph was given
-	threaded   bool   // --threads was given
+	chosen     bool   // whether --graph was given
+	threaded   bool   // whether --threads was given
 	learn      string
 	cacheDir   string
 	iterations int
@@ -52,7 +52,7 @@ type flags struct {
 	timeout    time.Duration
 }
 
-// values are a command's own: flags of the same name have other defaults elsewhere.
+// values returns a command's own flag values, because flags of the same name have other defaults in other commands.
 func (a *app) values(c *cobra.Command) *flags {
 	if a.sets[c] == nil {
 		a.sets[c] = &flags{}
@@ -60,7 +60,7 @@ func (a *app) values(c *cobra.Command) *flags {
 	return a.sets[c]
 }
 
-// Each of these adds one group of flags; a command takes the groups that mean something to it.
+// Each of these methods adds one group of flags; a command adds the groups that it uses.
 
 func (a *app) outputFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
@@ -152,7 +152,7 @@ func strategiesOf(c *cobra.Command) []string {
 	return planner.Strategies()
 }
 
-// checkFlags finds values that no command takes.
+// checkFlags refuses values that no command accepts.
 func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
@@ -216,8 +216,8 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 	return o, nil
 }
 
-// planned is the part of a command line that leads to the same plan on the same device, with this strategy and this many streams unless
-// the plan is a file's.
+// planned returns the part of a command line that leads to the same plan on the same device, with the given strategy and number of
+// streams unless the plan comes from a file.
 func (f *flags) planned(strategy string, streams int) []string {
 	var args []string
 	add := func(name, value, usual string) {
@@ -246,7 +246,7 @@ func (f *flags) planned(strategy string, streams int) []string {
 	return args
 }
 
-// loadMachine takes the name of a built-in machine or the file of one.
+// loadMachine loads a machine by its built-in name or from its file.
 func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 	m, err := planner.MachineByName(name)
 	if err == nil {

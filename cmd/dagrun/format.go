@@ -58,7 +58,7 @@ if there is something to change.`,
 // formatting says what fmt does with the canonical form; without any of these it prints it.
 type formatting struct{ write, check, diff bool }
 
-// formatReport is what fmt says, in the form of its JSON.
+// formatReport is the JSON document of fmt.
 type formatReport struct {
 	Version int             `json:"version"`
 	Command string          `json:"command"`
@@ -67,7 +67,7 @@ type formatReport struct {
 
 type formattedFile struct {
 	File        string               `json:"file"`
-	Canonical   bool                 `json:"canonical"` // it was so already
+	Canonical   bool                 `json:"canonical"` // the file was already canonical
 	Written     bool                 `json:"written"`
 	Text        string               `json:"text,omitempty"` // without -w, --check and --diff
 	Diff        string               `json:"diff,omitempty"`

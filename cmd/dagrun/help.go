@@ -1,4 +1,4 @@
-// dagrun help: of commands, and of topics that are no command's alone.
+// dagrun help: for commands, and for topics that concern several commands.
 
 package main
 
@@ -13,7 +13,7 @@ import (
 //go:embed help/*.txt
 var topicTexts embed.FS
 
-// topics are what help explains beside the commands, in the order in which a newcomer needs them. Their texts are in help/.
+// topics are the subjects that help explains besides the commands, in the order in which a newcomer needs them. Their texts are in help/.
 var topics = []struct{ name, short string }{
 	{"format", "the keys of a pipeline file"},
 	{"slices", "parts of buffers, and which dependencies follow from them"},
@@ -26,7 +26,7 @@ func topicText(name string) (string, bool) {
 	return string(text), err == nil
 }
 
-// helpCommand replaces cobra's own, which answers a name that it does not know with the help of dagrun and status 0.
+// helpCommand replaces cobra's own, which prints the help of dagrun and returns status 0 for unknown names.
 func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
@@ -67,7 +67,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 	return c
 }
 
-// helpNames are what help takes: commands and topics.
+// helpNames are the arguments that help accepts: commands and topics.
 func helpNames(root *cobra.Command) []string {
 	var names []string
 	for _, c := range root.Commands() {
@@ -76,7 +76,7 @@ func helpNames(root *cobra.Command) []string {
 		}
 	}
 	for _, t := range topics {
-		if t.name != "kernels" { // a command too
+		if t.name != "kernels" { // kernels is already listed as a command
 			names = append(names, t.name)
 		}
 	}

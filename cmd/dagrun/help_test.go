@@ -1,4 +1,4 @@
-// Topics of dagrun help: nothing that the language has is missing in them, and their pipelines are right.
+// Tests of the topics of dagrun help: they cover the whole language, and fit a terminal.
 
 package main
 

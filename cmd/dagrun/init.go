@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// firstPipeline is copy, compute, copy back in k chunks that overlap: small enough to read, and already worth planning.
+// firstPipeline copies, computes and copies back in k overlapping chunks: small enough to read, and already worth planning.
 const firstPipeline = `version: 1
 name: %s
 params:

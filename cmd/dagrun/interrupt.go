@@ -72,7 +72,7 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// working names what does not finish when a command is stopped: the device or the command itself.
+// working names what did not finish when a command was stopped: the device or the command itself.
 func (a *app) working() string {
 	if a.progress.onDevice() {
 		return "the device"

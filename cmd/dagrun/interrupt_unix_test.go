@@ -1,5 +1,5 @@
-// Ctrl-C twice while a file is being saved: the process ends at once and leaves no temporary file. The signals are real, and so is the
-// process that gets them.
+// Tests of pressing Ctrl-C twice while a file is being saved: the process ends at once and leaves no temporary file. Signals and process
+// are real.
 
 //go:build unix
 
@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// interruptedTwice runs a command, waits until what is due has come, and sends it SIGINT twice. It returns what the command printed to
-// stderr and its exit status, which is 0 where the command was faster than its signals.
+// interruptedTwice runs a command, waits for a condition, and sends SIGINT twice. It returns what the command printed to stderr and its
+// exit status, which is 0 if the command ended before the signals.
 func interruptedTwice(t *testing.T, due func() bool, args ...string) (said string, status int) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -42,7 +42,7 @@ func interruptedTwice(t *testing.T, due func() bool, args ...string) (said strin
 		}
 	}
 	_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
-	// The kernel makes one signal of two that are pending at once, so the second follows when the first has arrived.
+	// The kernel merges two pending signals into one, so the second is sent after the first has arrived.
 	time.Sleep(200 * time.Microsecond)
 	_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
 	select {
@@ -55,7 +55,7 @@ func interruptedTwice(t *testing.T, due func() bool, args ...string) (said strin
 	return stderr.String(), command.ProcessState.ExitCode()
 }
 
-// saving is a pipeline that saves as much as a machine needs some time to write.
+// saving is a pipeline whose result is so large that writing it takes some time.
 func saving(t *testing.T, folder, save, mebibytes string) string {
 	t.Helper()
 	file := filepath.Join(folder, "save.yaml")
@@ -69,10 +69,10 @@ nodes:
 	return file
 }
 
-// stoppedSaving is what the command says: the first signal may have ended it by the time the second comes, and that may find it about to end.
+// stoppedSaving matches the command's message, which depends on whether the second signal arrives before or while the command ends.
 const stoppedSaving = `^(dagrun: interrupted, at check and save results\n)?(dagrun: interrupted twice\n)?$`
 
-// temporary are the temporary files in a folder.
+// temporary returns the temporary files in a folder.
 func temporary(t *testing.T, folder string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, ".dagrun-*"))
@@ -80,7 +80,7 @@ func temporary(t *testing.T, folder string) []string {
 	return found
 }
 
-// The temporary file is there when the first signal comes. What was saved before stays.
+// The temporary file exists when the first signal arrives. The file saved earlier is kept.
 func TestTwoSignalsDuringASaveLeaveNoTemporaryFile(t *testing.T) {
 	const earlier = "from an earlier run"
 	folder := t.TempDir()
@@ -104,8 +104,8 @@ func TestTwoSignalsDuringASaveLeaveNoTemporaryFile(t *testing.T) {
 	}
 }
 
-// A file with other names is written over, once the temporary file is complete. That goes on after the first signal, or neither the old
-// contents nor the new would be left.
+// A file with hard links is overwritten in place, once the temporary file is complete. Copying continues after the first signal, because
+// otherwise neither the old nor the new contents would be left.
 func TestTwoSignalsWhileAFileIsWrittenOverLeaveNoTemporaryFile(t *testing.T) {
 	const earlier = "from an earlier run"
 	folder := t.TempDir()
@@ -129,7 +129,7 @@ func TestTwoSignalsWhileAFileIsWrittenOverLeaveNoTemporaryFile(t *testing.T) {
 	}
 }
 
-// A FIFO whose reader pauses takes no more of the file, for as long as it likes.
+// A FIFO whose reader pauses blocks the writer for any length of time.
 func TestTwoSignalsDuringASaveIntoAFIFOEndTheCommand(t *testing.T) {
 	folder := t.TempDir()
 	fifo := filepath.Join(folder, "fifo.bin")

@@ -14,13 +14,13 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// fileFlags say how the file is compiled.
+// fileFlags are the flags that control how the file is compiled.
 type fileFlags struct {
 	include, define []string
 	compiler        string
 }
 
-// isModule reports whether an argument is a file of kernels and no kernel of the library.
+// isModule reports whether an argument is a file of kernels, not a kernel of the library.
 func isModule(name string) bool {
 	return slices.Contains([]string{".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin"}, strings.ToLower(filepath.Ext(name)))
 }
@@ -145,7 +145,7 @@ func pasted(module string, k *kernels.KernelInfo) string {
 		if value == "" {
 			value = fmt.Sprintf("arg%d", i+1)
 		}
-		// Whether all of an output is written, so that it is {out: ...}, only its author knows.
+		// Only the kernel's author knows whether it writes all of an output, which {out: ...} would declare.
 		if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
 			value = fmt.Sprintf("{in: %s}", value)
 		}

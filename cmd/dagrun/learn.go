@@ -1,4 +1,4 @@
-// Learning from runs: what earlier runs found out is used, and what this one finds out is kept.
+// Learning from runs: uses what earlier runs measured, and keeps what this run measures.
 
 package main
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// What --learn may be.
+// The values of --learn.
 const (
 	learnAuto  = "auto"
 	learnOff   = "off"
@@ -35,12 +35,12 @@ type learning struct {
 	options  runtime.LearnOptions
 	recalled *runtime.Recalled
 	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
-	learned  *runtime.Learned    // nil if nothing was
+	learned  *runtime.Learned    // nil if nothing was learned
 	again    bool
 }
 
-// learningOf looks up what is known about a pipeline. It is nil where nothing is to be learned or used: a plan, a machine or a way to run
-// was asked for that has nothing to do with it.
+// learningOf looks up what is known about a pipeline. It is nil if nothing is to be learned or used, because the user asked for a plan,
+// a machine or a way to run for which learning is not meant.
 func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	f := a.flags
 	if own == nil || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
@@ -77,8 +77,8 @@ func (a *app) memoryMode() runtime.MemoryMode {
 	return runtime.Arena
 }
 
-// replays returns how many replays of a stage may be learned from: none where plans have been compared before, or the stage is not the
-// one that has enough.
+// replays returns how many replays of a stage may be used for learning: none if plans have been compared before, or if this is not the
+// stage that has enough replays.
 func (l *learning) replays(warmup, iterations int, warming bool) int {
 	const enough = 16
 	switch {
@@ -118,7 +118,7 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, 
 	return learned.Replays, nil
 }
 
-// settle compares what a replay took with what it took when its plan was chosen. If that is no longer so, the next run compares again.
+// settle compares the time of a replay with its time when the plan was chosen. If they differ too much, the next run compares plans again.
 func (a *app) settle(l *learning, replays int, each time.Duration) {
 	const enough = 20
 	if l == nil || l.way == nil || replays < enough {
@@ -134,12 +134,12 @@ func (a *app) settle(l *learning, replays int, each time.Duration) {
 	}
 }
 
-// learnReport is what a run says about learning, in the form of its JSON.
+// learnReport is the part of a run's JSON about learning.
 type learnReport struct {
 	From     string      `json:"from"`           // "cache": the plan was chosen by an earlier run; "replays": by this one; "": not by comparing
-	Known    int         `json:"known_nodes"`    // whose durations earlier runs measured
-	Measured int         `json:"measured_nodes"` // by this run
-	Replays  int         `json:"replays"`        // that were learned from
+	Known    int         `json:"known_nodes"`    // nodes whose durations earlier runs measured
+	Measured int         `json:"measured_nodes"` // nodes that this run measured
+	Replays  int         `json:"replays"`        // replays used for learning
 	Tried    int         `json:"tried"`          // ways to replay that were compared
 	Unquiet  string      `json:"unquiet,omitempty"`
 	Ways     []wayReport `json:"ways"`

@@ -42,7 +42,7 @@ func shownName(name string) string {
 // loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
 func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	g, err := a.parse(ctx, name)
-	if ctx.Err() != nil { // a file of a module may have been waited for in vain
+	if ctx.Err() != nil { // the command may have been stopped while waiting for a module's file
 		return nil, context.Cause(ctx)
 	}
 	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
@@ -114,7 +114,7 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 	return plan, options, err
 }
 
-// onGraph runs a command that looks at one pipeline without a device: it checks the flags, loads the pipeline, and calls do.
+// onGraph runs a command that needs one pipeline and no device: it checks the flags, loads the pipeline, and calls do.
 func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := a.checkFlags(c); err != nil {
@@ -128,7 +128,7 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 	}
 }
 
-// matchProfile warns of names in a profile that the pipeline does not have: the profile is of another file or of an older version.
+// matchProfile warns of names in a profile that the pipeline does not have: the profile belongs to another file or an older version.
 func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
 	const most = 5
 	if profile == nil {

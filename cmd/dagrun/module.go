@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// mostModuleBytes is how large a file of kernels may be; those of large libraries stay below.
+// mostModuleBytes is the largest size of a file of kernels; even files of large libraries are smaller.
 const mostModuleBytes = 1 << 30
 
 // moduleOpener reads modules whose paths are relative to dir.

@@ -27,11 +27,11 @@ func (a *app) answer(document any) error {
 		return withStatus(statusInternal, fmt.Errorf("the answer has no form in JSON: %w", err))
 	}
 	a.answered = true
-	_, err := a.stdout.Write(text.Bytes()) // what words.Safe spells out in a string of JSON means the same
+	_, err := a.stdout.Write(text.Bytes()) // escapes of words.Safe do not change the meaning of JSON strings
 	return err
 }
 
-// errorDocument is what --output json writes where a command could not answer.
+// errorDocument is the JSON document of a command that failed.
 type errorDocument struct {
 	Version int      `json:"version"`
 	Error   *failure `json:"error"`
@@ -65,7 +65,7 @@ func diagnosticDocuments(d *dag.Diagnostics) []diagnosticDocument {
 
 // answerError writes an error as a JSON document.
 func (a *app) answerError(err error, status int) {
-	// The error itself has been printed; that its copy could not be written is no news.
+	// The error itself has been printed already, so a failure to write this copy is ignored.
 	_ = a.answer(errorDocument{jsonVersion, a.failure(err, status)})
 }
 

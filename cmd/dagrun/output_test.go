@@ -1,4 +1,4 @@
-// OUTPUT.md and the documents that commands print: every key is documented.
+// Tests that every key of the JSON documents that commands print is documented.
 
 package main
 

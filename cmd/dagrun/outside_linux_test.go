@@ -1,5 +1,5 @@
-// Text from outside on a terminal: whatever names, arrays, plans and messages say, only dagrun's own colours and its progress line steer
-// it. The terminal is a pseudo-terminal of the kernel's.
+// Tests of text from outside on a terminal: names, arrays, plans and messages cannot control the terminal; only dagrun's own colours and
+// progress line do. The terminal is a pseudo-terminal.
 
 package main
 
@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile has sequences that change colours, titles and the cursor, in seven bits and in eight, and marks that turn text around.
+// hostile has 7-bit and 8-bit sequences that change colours, titles and the cursor, and marks that reverse the direction of text.
 const hostile = "evil\x1b[7m\x1b]0;title\x07\x1b[2J\u009b7m\u202e\u2066\u200f\b\rX"
 
-// turning has only the marks: names and strings in a pipeline may have no control characters.
+// turning has only the marks, because names and strings in a pipeline may not contain control characters.
 const turning = "evil\u202e\u2066\u200fX"
 
-// ownSequences are what dagrun itself writes to a terminal: its five colours, their end, and how the progress line is taken away.
+// ownSequences are the sequences that dagrun itself writes to a terminal: its five colours, their reset, and clearing the progress line.
 var ownSequences = regexp.MustCompile(`\x1b\[(31|32|33|1|2|0)m|\r\x1b\[K|\r\n`)
 
 // requireHarmless checks that what was written to a terminal is text, apart from dagrun's own sequences.
@@ -47,7 +47,7 @@ func inYAML(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// hostileFolder holds pipelines, an array, plans and a profile that all say what is hostile where they may.
+// hostileFolder makes pipelines, an array, plans and a profile with hostile text wherever they allow text.
 func hostileFolder(t *testing.T) (folder string, at func(name string) string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -124,7 +124,7 @@ func TestNothingFromOutsideSteersATerminal(t *testing.T) {
 	} {
 		changed := change(string(text))
 		require.NotEqual(t, string(text), changed, key)
-		if key == "work" { // so that it is compared with the pipeline's
+		if key == "work" { // so that the plan is compared with the pipeline
 			changed = regexp.MustCompile(`"work": "sha256:[0-9a-f]*"`).ReplaceAllString(changed, `"work": "sha256:0"`)
 		}
 		require.NoError(t, os.WriteFile(at("plan-"+key+".json"), []byte(changed), 0o644))

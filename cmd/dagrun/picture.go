@@ -1,4 +1,4 @@
-// Pictures: which format was asked for, and who draws it, Graphviz or dagrun itself.
+// Pictures: the format that was asked for, and whether Graphviz or dagrun itself draws it.
 
 package main
 
@@ -32,7 +32,7 @@ type pictureFlags struct {
 	most          int
 }
 
-// pictureForms are the forms that dagrun dot writes, and the names of files that ask for them.
+// pictureForms are the formats that dagrun dot writes, and their file extensions.
 var pictureForms = map[string][]string{
 	"dot":     {".dot", ".gv"},
 	"mermaid": {".mmd", ".mermaid"},
@@ -41,10 +41,10 @@ var pictureForms = map[string][]string{
 	"pdf":     {".pdf"},
 }
 
-// pictureFormNames are those that --format takes.
+// pictureFormNames are the formats that --format accepts.
 func pictureFormNames() []string { return slices.Sorted(maps.Keys(pictureForms)) }
 
-// form is what to write: as --format says, else by the name of the file.
+// form returns the format to write: that of --format, otherwise the one that the file name implies.
 func (f *pictureFlags) form() (string, error) {
 	if f.format != "" {
 		return f.format, oneOf("--format", f.format, pictureFormNames()...)
@@ -90,14 +90,14 @@ func (f *pictureFlags) ownOnly() bool {
 	return f.own || f.compare != "" || f.axis != "" || f.most > 0 || f.before && f.after
 }
 
-// pictureReport is what dot says with --output json.
+// pictureReport is the JSON document of dot.
 type pictureReport struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
 	Name    string `json:"name"`
 	Format  string `json:"format"`
 	File    string `json:"file,omitempty"` // that was written
-	Text    string `json:"text,omitempty"` // the picture, where no file was named
+	Text    string `json:"text,omitempty"` // the picture, if no file was named
 }
 
 // draw writes the picture that the flags ask for.
@@ -145,7 +145,7 @@ func sizeText(g *dag.Graph) string {
 	return counted(g.Len(), "node") + " and " + dependencies(len(g.Edges()))
 }
 
-// picture decides who draws: Graphviz where it is there and what was asked for can be said in DOT, else dagrun.
+// picture lets Graphviz draw if it is installed and DOT can express what was asked for; otherwise dagrun draws.
 func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
 	if form == "dot" || form == "mermaid" {
 		return a.written(ctx, g, f, form)
@@ -168,7 +168,7 @@ func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 	return a.sheet(ctx, g, f)
 }
 
-// written is a picture in text that another program lays out.
+// written returns a picture as text that another program lays out.
 func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
 	if f.before {
 		if form == "mermaid" {
@@ -190,7 +190,7 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 	return schedule.WriteMermaid, nil
 }
 
-// sheet is dagrun's own SVG.
+// sheet returns dagrun's own SVG.
 func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io.Writer) error, error) {
 	o := picture.SheetOptions{Limit: f.most}
 	if f.axis == "level" {
@@ -235,7 +235,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	return sheet.WriteSVG, nil
 }
 
-// predicted is a plan with its course on the machine that it is planned for.
+// predicted returns a plan with its predicted timeline on the machine that it is planned for.
 func predicted(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
 	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
 	if err != nil {
@@ -244,7 +244,7 @@ func predicted(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Sc
 	return picture.New(g, plan, timeline)
 }
 
-// convert has Graphviz lay out what write writes.
+// convert lets Graphviz lay out the text that write writes.
 func convert(ctx context.Context, graphviz, form string, write func(io.Writer) error, w io.Writer) error {
 	var source, complaint bytes.Buffer
 	if err := write(&source); err != nil {
@@ -262,7 +262,7 @@ func convert(ctx context.Context, graphviz, form string, write func(io.Writer) e
 	return nil
 }
 
-// printGantt draws the predicted course below the plan in text.
+// printGantt prints the predicted timeline as a text chart below the plan.
 func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
 	if a.flags.quiet || g.Len() == 0 {
 		return nil

@@ -147,7 +147,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 	return nil
 }
 
-// nodeCost is what one node was taken to take, in JSON.
+// nodeCost is the assumed duration of a node, in JSON.
 type nodeCost struct {
 	Node   string  `json:"node"`
 	US     float64 `json:"us"`
@@ -162,7 +162,7 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan) []nodeCost {
 	return list
 }
 
-// printCosts lists what each node was taken to take, and where that comes from. An older plan file does not say.
+// printCosts lists the assumed duration of each node and its source. Older plan files do not contain these.
 func (a *app) printCosts(g *dag.Graph, plan *planner.Plan) error {
 	if len(plan.Costs) == 0 {
 		return nil

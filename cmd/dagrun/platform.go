@@ -47,7 +47,7 @@ func checkBackend(backend string) error {
 	return oneOf("--backend", backend, "auto", "cuda", "cpu")
 }
 
-// openPlatform opens what --backend names. auto takes the GPU where there is one, else the CPU device.
+// openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device.
 func (a *app) openPlatform(devices int) (*opened, error) {
 	a.progress.report("open the device", 0, 0)
 	n, err := cpuDevices(a.flags.backend, devices)
@@ -88,7 +88,7 @@ func (a *app) openCPU(devices int, because error) (*opened, error) {
 	return &opened{Platform: p, where: where, noGPU: because}, nil
 }
 
-// defaultSteps is how many instructions a launch may run on the CPU device: some ten minutes.
+// defaultSteps is how many instructions a launch may run on the CPU device: about ten minutes' worth.
 const defaultSteps = 100_000_000_000
 
 // kernelPrints prints what a kernel prints. Workers call it at the same time.
@@ -97,7 +97,7 @@ func (a *app) kernelPrints(text string) {
 	defer a.printing.Unlock()
 	out := a.stdout
 	if a.flags.output == "json" {
-		out = a.stderr // stdout has the document alone
+		out = a.stderr // stdout has only the document
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
@@ -117,7 +117,7 @@ func enough(o *opened, devices int) (*opened, error) {
 	return nil, errors.Join(err, o.Close())
 }
 
-// place says where a pipeline ran.
+// place returns where a pipeline ran.
 func (o *opened) place() string {
 	if o.noGPU != nil {
 		return o.where + " (no GPU was found)"
@@ -125,7 +125,7 @@ func (o *opened) place() string {
 	return o.where
 }
 
-// devicesOf is how many devices a graph uses.
+// devicesOf returns how many devices a graph uses.
 func devicesOf(g *dag.Graph) int {
 	n := int32(0)
 	for i := range g.Buffers {

@@ -81,7 +81,7 @@ func (p *progress) paint(began time.Time) {
 					text = words.Cut(text, width-1)
 				}
 			}
-			_ = p.w.text.WriteTrusted("\r\x1b[K" + text) // progress that cannot be shown is not missed
+			_ = p.w.text.WriteTrusted("\r\x1b[K" + text) // failing to show progress is no error
 			p.shown = true
 			p.mu.Unlock()
 		}
@@ -122,7 +122,7 @@ func (p *progress) end() {
 	p.clear()
 }
 
-// node is the node that runs alone, "" where none does.
+// node returns the node that runs alone, "" if none does.
 func (p *progress) node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *progress) onDevice() bool {
 	return p.stage == stageReplay || p.stage == stageMeasure || p.stage == runtime.StageLearn || strings.HasPrefix(p.stage, runtime.StageNode)
 }
 
-// where says how far the command came: "after 12 of 100 replays", "at load library".
+// where returns how far the command came: "after 12 of 100 replays", "at load library".
 func (p *progress) where() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // mostRaces is how many races are printed; fixing those usually fixes the rest.
 const mostRaces = 20
 
-// unenforced returns the pairs that a plan leaves unordered, at most that many (0: all), in the order to fix them. Anything else that
-// is wrong with the plan is the error.
+// unenforced returns the pairs that a plan leaves unordered, at most the given number (0: all), in the order to fix them. The error is
+// any other fault of the plan.
 func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced, error) {
 	err := planner.Verify(g, plan)
 	switch {

@@ -52,7 +52,7 @@ func (a *app) runCommand(c *cobra.Command) {
 			return c.Help()
 		}
 		if c.Parent() == nil && len(args) > 1 {
-			// Not one file but a command that is not there, perhaps.
+			// The arguments may be a mistyped command instead of one file.
 			if _, err := os.Stat(args[0]); err != nil {
 				return &missingFile{args[0], err}
 			}
@@ -86,11 +86,11 @@ type prepared struct {
 	platform *opened
 	options  planner.Options
 	plan     *planner.Plan
-	learning *learning // nil where nothing is learned
+	learning *learning // nil if nothing is learned
 }
 
 // prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
-// anything runs. own is nil for commands that learn nothing.
+// anything runs. own is nil for commands that do not learn.
 func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs func(*dag.Graph) error) (*prepared, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 	return err
 }
 
-// programOptions are the runtime's options as the flags have them.
+// programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
 	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	switch {
@@ -146,7 +146,7 @@ func (a *app) programOptions(l *learning) runtime.Options {
 	case a.flags.replay == graphBuilt:
 		o.Mode = runtime.Built
 	case a.flags.replay == graphAuto && a.flags.chosen && (l == nil || a.flags.iterations < runtime.FewestToCompare):
-		o.Mode = runtime.Auto // learning does not decide it
+		o.Mode = runtime.Auto // learning does not choose the mode
 	}
 	return o
 }
@@ -185,7 +185,7 @@ func closing(err error, c interface{ Close() error }) error {
 	return closeErr
 }
 
-// runReport is what run says, in the form of its JSON.
+// runReport is the JSON document of run.
 type runReport struct {
 	Version    int                  `json:"version"`
 	Command    string               `json:"command"`
@@ -215,7 +215,7 @@ type runReport struct {
 	Sanitize   string               `json:"sanitize,omitempty"`
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
-	eachNode bool // was compared
+	eachNode bool // whether --verify=nodes compared each node
 	place    string
 }
 
@@ -305,7 +305,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	return report, nil
 }
 
-// predicted is what the model says of the program as it replays now.
+// predicted returns the model's prediction for the program as it replays now.
 func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) {
 	profile := p.options.Profile
 	if l := p.learning; l != nil && l.learned != nil {
@@ -335,8 +335,8 @@ func (a *app) preparing(stage string, done, total int) {
 // at its end costs nothing.
 const lead = 100 * time.Millisecond
 
-// replay goes on to replay number n after so many that are done, in batches of about lead each. The first batch is a single replay, because
-// its duration is not known yet and predictions can be far off.
+// replay continues from the replays that are done up to replay number n, in batches of about lead each. The first batch is a single
+// replay, because its duration is not known yet and predictions can be far off.
 func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
 	for done < n {
@@ -438,7 +438,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 	}
 }
 
-// tolerance is the tolerance of a failed check.
+// tolerance returns the tolerance of a failed check, as text.
 func tolerance(c runtime.Check) string {
 	if c.RTol == 0 && c.ATol == 0 {
 		return ""
@@ -446,7 +446,7 @@ func tolerance(c runtime.Check) string {
 	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
 }
 
-// printMemory shows a program's memory as frameworks do: planned, reserved, and each buffer's lifetime.
+// printMemory prints a program's memory as machine learning frameworks do: planned, reserved, and each buffer's lifetime.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
 	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s if no buffers shared bytes; host memory %s\n",
 		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))

@@ -9,13 +9,13 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// mostChecked is how many threads a replay may have to be checked unasked: checks cost a factor of about four.
+// mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-// sanitize is how kernels are checked, and how that was chosen.
+// sanitize is the level of checks of kernels, and how it was chosen.
 type sanitize struct {
 	level  simt.Check
-	chosen bool // by the flag
+	chosen bool // whether the flag chose it
 	any    bool // there are kernels of users, which the CPU device runs from their PTX
 }
 
@@ -55,7 +55,7 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 	return s
 }
 
-// name is the level as the flag has it; "" where there is nothing to check.
+// name returns the level as the flag spells it; "" if there is nothing to check.
 func (s sanitize) name() string {
 	if !s.any {
 		return ""
@@ -63,7 +63,7 @@ func (s sanitize) name() string {
 	return [...]string{simt.CheckNothing: sanitizeOff, simt.CheckFast: sanitizeFast, simt.CheckFull: sanitizeFull}[s.level]
 }
 
-// says is what the line about a run says of the checks.
+// says returns the words about the checks in the line about a run.
 func (s sanitize) says() string {
 	switch {
 	case !s.any:
@@ -76,5 +76,5 @@ func (s sanitize) says() string {
 	return ", kernels not checked (over a million threads; see --sanitize)"
 }
 
-// errSanitizeGPU is the error for checks where they cannot be made.
+// errSanitizeGPU is the error for asking for checks on a GPU, which cannot make them.
 var errSanitizeGPU = errors.New("--sanitize checks kernels on the CPU device; add --backend cpu")

@@ -1,5 +1,5 @@
-// The command as a user types it: every script in testdata/script runs the built command and checks what it prints and its exit
-// status. Needs no GPU.
+// Tests of the command as users type it: every script in testdata/script runs the built command and checks its output and exit status.
+// Needs no GPU.
 
 package main
 
@@ -49,7 +49,7 @@ func raceDetector() bool {
 	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
 }
 
-// haveCompiler says whether the CPU device can compile CUDA C here. Where the kernels' own compiler must be, it can.
+// haveCompiler reports whether the CPU device can compile CUDA C here. Where a compiler is required, it must be able to.
 func haveCompiler() bool {
 	if _, err := nvrtc.Open(nvrtc.Options{}); err == nil || os.Getenv("DAGRUN_PTX_COMPILER") != "" {
 		return true
@@ -79,7 +79,7 @@ func TestScripts(t *testing.T) {
 			switch name {
 			case "race":
 				return raceDetector(), nil
-			case "compiler": // of CUDA C
+			case "compiler": // a compiler of CUDA C
 				return haveCompiler(), nil
 			case "nvrtc":
 				_, err := nvrtc.Open(nvrtc.Options{})
@@ -114,7 +114,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// appears waits until a file is there: what a command in the background writes when it has come so far.
+// appears waits for a file that a command in the background writes when it reaches a certain point.
 func appears(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: appears file")

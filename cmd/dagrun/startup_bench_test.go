@@ -1,4 +1,4 @@
-// What a command costs before it does anything large: a process of its own each time, on the CPU device. Tests nothing else.
+// Benchmarks the start of a command: a new process each time, with a small pipeline on the CPU device.
 
 package main
 

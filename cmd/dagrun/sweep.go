@@ -40,7 +40,7 @@ func sweep(params []string) (points [][]string, swept []int, err error) {
 	return points, swept, nil
 }
 
-// sweptOf are the params of a point that change in its sweep.
+// sweptOf returns the params of a point that change in its sweep.
 func sweptOf(point []string, swept []int) []string {
 	list := []string{}
 	for _, k := range swept {

@@ -21,18 +21,18 @@ func newTable(head ...string) *table { return &table{head: head} }
 
 func (t *table) row(cells ...string) {
 	for i := range cells {
-		cells[i] = words.Line(cells[i]) // before its width is taken
+		cells[i] = words.Line(cells[i]) // before its width is measured
 	}
 	t.rows = append(t.rows, cells)
 }
 
-// narrowest is the least width that a wrapped column gets; where there is less room, lines are left as long as they are.
+// narrowest is the least width of a wrapped column; if there is less room, lines stay as long as they are.
 const narrowest = 16
 
 // gap is what separates columns.
 const gap = "  "
 
-// write writes the table. Where lines would be longer than width, the widest columns of text are wrapped; 0: nothing is.
+// write writes the table. If lines would be longer than width, the widest columns of text are wrapped; 0 means no limit.
 func (t *table) write(w io.Writer, width int) error {
 	widths, numbers := make([]int, len(t.head)), make([]bool, len(t.head))
 	for i, h := range t.head {
@@ -73,7 +73,7 @@ func (t *table) write(w io.Writer, width int) error {
 	return b.Flush()
 }
 
-// fit narrows columns of text, always the widest, until a line has at most width columns. Where that cannot be, it changes nothing.
+// fit narrows columns of text, always the widest, until a line has at most width columns. If that is impossible, it changes nothing.
 func fit(widths []int, numbers []bool, width int) {
 	if width == 0 {
 		return

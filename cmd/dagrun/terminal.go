@@ -1,4 +1,4 @@
-// Where a command prints: colours on terminals, and text from outside spelled so that it cannot steer one.
+// Output of a command: colours on terminals, and escaping of text from outside so that it cannot control a terminal.
 
 package main
 
@@ -83,7 +83,7 @@ func (s *sink) printf(format string, args ...any) error {
 	return s.text.WriteTrusted(fmt.Sprintf(format, safe...))
 }
 
-// document is where output that another program reads is written: unchanged, unless it goes to a terminal.
+// document returns the writer for output that another program reads: text is unchanged unless it goes to a terminal.
 func (s *sink) document() io.Writer {
 	if terminal(s) {
 		return s
@@ -101,7 +101,7 @@ func (s *sink) failure() error {
 	return withStatus(statusInternal, fmt.Errorf("cannot write the output: %w", s.err))
 }
 
-// file is the file that a sink writes to, nil where it is something else.
+// file returns the file that a sink writes to, nil if it writes to something else.
 func (s *sink) file() *os.File {
 	file, _ := s.w.(*os.File)
 	return file
@@ -113,7 +113,7 @@ func terminal(s *sink) bool {
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
-// lineWidth is how long lines of stdout may be: COLUMNS, else what the terminal has, else 0, without a limit.
+// lineWidth returns the length limit of lines on stdout: COLUMNS, otherwise the terminal's width, otherwise 0 for no limit.
 func (a *app) lineWidth() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -126,7 +126,7 @@ func (a *app) lineWidth() int {
 	return 0
 }
 
-// chartWidth is how wide a chart in text is drawn.
+// chartWidth returns the width of a chart in text.
 func (a *app) chartWidth() int {
 	if n := a.lineWidth(); n > 0 {
 		return n
@@ -145,7 +145,7 @@ func (a *app) colored(s *sink) bool {
 	return terminal(s) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// paint wraps text in an SGR colour where s takes colours.
+// paint wraps text in an SGR colour if s is colored.
 func (a *app) paint(s *sink, sgr, text string) painted {
 	text = words.Safe(text)
 	if text == "" || !a.colored(s) {
@@ -154,9 +154,9 @@ func (a *app) paint(s *sink, sgr, text string) painted {
 	return painted("\x1b[" + sgr + "m" + text + "\x1b[0m")
 }
 
-// printError prints what ended a command.
+// printError prints the error that ended a command.
 func (a *app) printError(err error) {
-	// Where an error cannot be printed, there is nobody to tell.
+	// An error that cannot be printed cannot be reported elsewhere either.
 	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), a.brief(err))
 }
 
@@ -170,7 +170,7 @@ func (a *app) brief(err error) string {
 	return strings.TrimRight(text, "\n")
 }
 
-// note says on stderr what a person may want to know and a program does not.
+// note prints something on stderr that a person may want to know and a program does not need.
 func (a *app) note(format string, args ...any) {
 	if a.flags.quiet || a.flags.output == "json" {
 		return
@@ -179,7 +179,7 @@ func (a *app) note(format string, args ...any) {
 	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, dim, "note:"), fmt.Sprintf(format, args...)) // as above
 }
 
-// warn says something on stderr that does not stop the command.
+// warn prints a warning on stderr; the command continues.
 func (a *app) warn(format string, args ...any) {
 	if a.flags.quiet {
 		return

@@ -1,5 +1,5 @@
-// The command on a terminal: colours, the progress line, Ctrl-C; and none of it where there is no terminal. The terminal is a
-// pseudo-terminal of the kernel's, and what is checked is what a person would see on it.
+// Tests of the command on a terminal: colours, the progress line and Ctrl-C, and their absence without a terminal. The tests use a
+// pseudo-terminal and check what a person would see on it.
 
 package main
 
@@ -27,7 +27,7 @@ type console struct {
 	mu       sync.Mutex
 	written  bytes.Buffer
 	ended    chan struct{}
-	typing   func(seen []byte) string // what to type, told of all that was written; may be nil
+	typing   func(seen []byte) string // returns what to type, given all output so far; may be nil
 }
 
 func newConsole(t *testing.T, columns uint16) *console {
@@ -46,7 +46,7 @@ func newConsole(t *testing.T, columns uint16) *console {
 	return &console{keyboard: master, device: device, ended: make(chan struct{})}
 }
 
-// watch reads until the last process has left the terminal.
+// watch reads until the last process has closed the terminal.
 func (c *console) watch() {
 	defer close(c.ended)
 	chunk := make([]byte, 4096)
@@ -61,7 +61,7 @@ func (c *console) watch() {
 			}
 		}
 		c.mu.Unlock()
-		if err != nil { // EIO once nobody has it open
+		if err != nil { // EIO once no process has it open
 			return
 		}
 	}
@@ -74,12 +74,12 @@ func (c *console) run(t *testing.T, stdout io.Writer, environment []string, args
 	command.Env = append(terminalEnvironment(), environment...)
 	command.Stdout = stdout
 	c.begin(t, command)
-	_ = command.Wait() // its exit status is what is asked for
+	_ = command.Wait() // only its exit status matters
 	<-c.ended
 	return command.ProcessState.ExitCode()
 }
 
-// terminalEnvironment is this process's without what decides about colours.
+// terminalEnvironment is this process's environment without the variables that affect colours.
 func terminalEnvironment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {
@@ -90,7 +90,7 @@ func terminalEnvironment() []string {
 	return append(kept, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
 }
 
-// screen is what a terminal shows in the end, colours left out, and the lines that were taken away on the way there.
+// screen returns what a terminal shows in the end, without colours, and the lines that were cleared before.
 func screen(t *testing.T, written string) (shown, erased []string) {
 	t.Helper()
 	var line []rune
@@ -123,7 +123,7 @@ func screen(t *testing.T, written string) (shown, erased []string) {
 
 var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// spinning is a pipeline whose replay takes 20 ms on any machine, and 80 replays more than the second after which progress shows.
+// spinning is a pipeline whose replay takes 20 ms on any machine, so that 80 replays take longer than the second after which progress shows.
 func spinning(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "spin.yaml")
@@ -131,7 +131,7 @@ func spinning(t *testing.T) string {
 	return file
 }
 
-// What stands in the progress line: replays, and on a machine that is held up, what comes before or after them.
+// The progress line shows replays, and on a slow machine also the stages before or after them.
 var (
 	progressLine = regexp.MustCompile(`^replay [0-9]+/80, [0-9.]+/s, [0-9]+s left$`)
 	otherStage   = regexp.MustCompile(`^[a-z][a-z ]*, [0-9]+s$`)
@@ -154,7 +154,7 @@ func TestProgressShowsAndGoes(t *testing.T) {
 	require.Contains(t, c.written.String(), "\x1b[1m", "the time is bold")
 }
 
-// Results that go to a file or another program are plain, and progress is still seen.
+// Results that go to a file or another program are plain text, and progress still shows on the terminal.
 func TestProgressShowsWhereResultsArePiped(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, 80)
@@ -178,8 +178,8 @@ func TestNothingIsPaintedWithoutATerminal(t *testing.T) {
 	require.Empty(t, rest.String())
 }
 
-// Ctrl-C typed when the progress line shows ends a run that would last for hours, and takes the line away. The line is cut to the
-// terminal's width, or it could not be taken away.
+// Ctrl-C typed while the progress line shows ends a run that would take hours, and clears the line. The line is cut to the terminal's
+// width, because a wrapped line could not be cleared.
 func TestCtrlCEndsALongRun(t *testing.T) {
 	t.Parallel()
 	const columns = 16

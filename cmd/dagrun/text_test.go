@@ -1,4 +1,4 @@
-// What people read: durations, counts, quoting, sizes, tables, progress and colours.
+// Tests of text for people: durations, counts, quoting, sizes, tables, progress and colours.
 
 package main
 
@@ -72,7 +72,7 @@ func TestProgressText(t *testing.T) {
 	require.Equal(t, "replay 25/100, 12.5/s, 6s left", progressText("replay", 25, 100, 2*time.Second))
 }
 
-// A pipe gets no progress, and what was reported is known all the same.
+// A pipe gets no progress line, but the reported progress is still recorded.
 func TestProgressElsewhere(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(newSink(&b))
@@ -98,7 +98,7 @@ func TestColoredDiagnostics(t *testing.T) {
 		"\x1b[33mp.yaml: warning: of no place\x1b[0m\nand 4 more\n", b.String())
 }
 
-// Output that could not be written is a failure whatever else went well.
+// Output that could not be written makes the command fail.
 func TestOutputCutShort(t *testing.T) {
 	var messages bytes.Buffer
 	a := newApp(strings.NewReader(""), failing{}, &messages)
@@ -110,7 +110,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-// A mistake in dagrun itself ends with the status of one.
+// A bug in dagrun itself gives the exit status of an internal error.
 func TestPanicIsAnInternalError(t *testing.T) {
 	_, err := guarded(t.Context(), &cobra.Command{Use: "broken", RunE: func(*cobra.Command, []string) error { panic("index out of range") }, SilenceErrors: true, SilenceUsage: true})
 	require.Equal(t, statusInternal, statusOf(err))

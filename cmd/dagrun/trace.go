@@ -1,4 +1,4 @@
-// dagrun trace FILE: when each node really ran, as a file for Perfetto and as a table beside the prediction.
+// dagrun trace FILE: measures when each node ran, and writes a file for Perfetto and a table that compares it with the prediction.
 
 package main
 
@@ -74,7 +74,7 @@ type tracedNode struct {
 	Predicted float64 `json:"predicted_duration_us"`
 }
 
-// traceReport is what trace says, in the form of its JSON.
+// traceReport is the JSON document of trace.
 type traceReport struct {
 	Version   int          `json:"version"`
 	Command   string       `json:"command"`
@@ -144,7 +144,7 @@ func traceName(pipeline string, g *dag.Graph) string {
 	return strings.TrimSuffix(filepath.Base(pipeline), filepath.Ext(pipeline)) + ".trace.json"
 }
 
-// recorder switches CUPTI on, which must happen before the driver is opened; nil where there is none, or no GPU is asked for.
+// recorder switches CUPTI on, which must happen before the driver is opened; nil if there is no CUPTI, or no GPU is asked for.
 func (a *app) recorder() runtime.Recorder {
 	if n, err := cpuDevices(a.flags.backend, 1); n > 0 || err != nil {
 		return nil
@@ -172,7 +172,7 @@ func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Re
 	return program.Trace(ctx, a.flags.iterations)
 }
 
-// tracedNodes are the last replay's nodes by start.
+// tracedNodes returns the last replay's nodes in order of their starts.
 func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline) []tracedNode {
 	spans := trace.Replays[len(trace.Replays)-1].Spans
 	nodes := make([]tracedNode, 0, len(spans))
@@ -225,7 +225,7 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 	return err
 }
 
-// measuredBy says whose times they are.
+// measuredBy returns the name of what measured the times.
 func measuredBy(t *runtime.Trace) string {
 	switch {
 	case t.Source == "cupti":

@@ -1,4 +1,4 @@
-// dagrun tune FILE: searches for the best plan for as long as it may, and keeps it for later runs.
+// dagrun tune FILE: searches for the best plan within a time limit, and keeps it for later runs.
 
 package main
 
@@ -56,16 +56,16 @@ is tuned, and the last line says which is best.`,
 	return c
 }
 
-// tuned is what tune found for one combination of params.
+// tuned is the result of tune for one combination of params.
 type tuned struct {
-	Params  []string    `json:"params"` // those that are swept
+	Params  []string    `json:"params"` // the params that are swept
 	Nodes   int         `json:"nodes"`
 	Replays int         `json:"replays"`
 	Unquiet string      `json:"unquiet,omitempty"`
 	Ways    []wayReport `json:"ways"` // the best first
 }
 
-// tuneReport is what tune says, in the form of its JSON.
+// tuneReport is the JSON document of tune.
 type tuneReport struct {
 	Version  int     `json:"version"`
 	Command  string  `json:"command"`
@@ -117,7 +117,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	return a.printTuned(report)
 }
 
-// limit is how many streams the user allowed; 0 where that was left open.
+// limit returns how many streams the user allowed; 0 if unspecified.
 func (a *app) limit() int {
 	if a.flags.limited {
 		return a.flags.streams
@@ -180,10 +180,10 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	return t, nil
 }
 
-// worthThorough is the time for which plans are searched with all effort, which takes seconds.
+// worthThorough is the least time limit with which plans are searched at full effort, which takes seconds.
 const worthThorough = 10 * time.Second
 
-// tuneReplays is how many replays tune may use: time ends it sooner.
+// tuneReplays is the most replays that tune uses; the time limit usually ends it sooner.
 const tuneReplays = 100_000_000
 
 func (a *app) printTuned(r *tuneReport) error {
@@ -207,7 +207,7 @@ func (a *app) printTuned(r *tuneReport) error {
 	return a.stdout.printf("best: %s%s\n", a.paint(a.stdout, bold, r.BestLine), kept)
 }
 
-// printWays is the table of one point.
+// printWays prints the table of one point.
 func (a *app) printWays(r *tuneReport, t *tuned) error {
 	point := ""
 	if len(t.Params) > 0 {
@@ -237,7 +237,7 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 	return a.stdout.printf("\n")
 }
 
-// printPoints is the table of a sweep.
+// printPoints prints the table of a sweep.
 func (a *app) printPoints(r *tuneReport) error {
 	table := newTable("", "params", "replay us", "best way")
 	for k := range r.Points {

@@ -1,4 +1,4 @@
-// Wrong command lines: the errors of cobra and pflag in our words, with a suggestion.
+// Errors for wrong command lines: those of cobra and pflag reworded, with a suggestion.
 
 package main
 
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// didYouMean is the end of a message about an unknown name, or "".
+// didYouMean returns the end of a message about an unknown name, or "".
 func didYouMean(name string, known []string) string {
 	if meant := words.Suggest(name, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
@@ -69,7 +69,7 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// hint is the first of two texts that is not empty.
+// hint returns the first of two texts that is not empty.
 func hint(first, second string) string {
 	if first != "" {
 		return first
@@ -126,7 +126,7 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	return err
 }
 
-// stopped is the error of a command that was interrupted or timed out, and the error that its work returned.
+// stopped is the error of a command that was interrupted or timed out, with the error that its work returned.
 type stopped struct {
 	text string
 	err  error

@@ -13,8 +13,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// referenceNeed is how much host memory verifyOnCPU takes beside the program, known before it runs: every buffer once more, and a copy of
-// the largest result.
+// referenceNeed returns how much host memory verifyOnCPU will need besides the program: another copy of every buffer, and a copy of the
+// largest result.
 func referenceNeed(g *dag.Graph) int64 {
 	all, largest := int64(0), int64(0)
 	for i := range g.Buffers {
@@ -33,7 +33,7 @@ const (
 	verifyNodes   = "nodes"
 )
 
-// referenceOn makes a program of p's pipeline that runs serially, with buffers of their own.
+// referenceOn makes a program of p's pipeline that runs serially, in which every buffer has its own bytes.
 func (a *app) referenceOn(ctx context.Context, p *prepared, platform cudart.Platform) (*runtime.Program, error) {
 	plan, err := planner.New(ctx, p.graph, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
 	if err != nil {

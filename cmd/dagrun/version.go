@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build says what this command was built from, in the form of its JSON.
+// build is the JSON document of version: what this command was built from.
 type build struct {
 	Document int    `json:"version"`
 	Command  string `json:"command"`
 	Release  string `json:"release"`            // "v1.2.0", or "(devel)" where the Go tool knew of no version
-	Commit   string `json:"commit,omitempty"`   // of the repository, "" where there was none
+	Commit   string `json:"commit,omitempty"`   // of the repository, "" if unknown
 	Time     string `json:"time,omitempty"`     // of the commit
-	Modified bool   `json:"modified,omitempty"` // there were changes that are not in the commit
+	Modified bool   `json:"modified,omitempty"` // there were changes after the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
