@@ -1,4 +1,4 @@
-// Programs in step: of several wrong results, the node that made the first is named.
+// Tests of comparing two programs node by node: of several wrong results, the node that made the first one is named.
 
 package tests
 

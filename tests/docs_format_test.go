@@ -1,4 +1,4 @@
-// The page on the pipeline format: every key and function of the product is on it, its limits are the code's, and its examples run.
+// Tests of the page on the pipeline format: it has every key and function, its limits are those of the code, and its examples run.
 
 package tests
 
@@ -26,7 +26,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// schemaWords are all keys and all fixed words of the JSON schema, which a test of dag holds against the parser.
+// schemaWords are all keys and all fixed words of the JSON schema, which a test of dag compares with the parser.
 func schemaWords(t *testing.T) []string {
 	t.Helper()
 	var schema any

@@ -1,4 +1,4 @@
-// The page on finding bugs in kernels: each mistake on it is made, and what the page says is what the command says.
+// Tests of the page on finding bugs in kernels: each mistake on it is made, and the command prints what the page shows.
 
 package tests
 

@@ -1,4 +1,4 @@
-// Packages that the race detector need not watch: .ci/run leaves them out, and here is why it may.
+// Tests that the packages that .ci/run leaves out of the race detector cannot have races.
 
 package tests
 
@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sequential finds in .ci/run which packages the race step leaves out.
+// sequential matches the list in .ci/run of packages that the race step leaves out.
 var sequential = regexp.MustCompile(`(?m)^sequential='([^']+)'$`)
 
-// Packages that .ci/run calls sequential start no goroutines, and share nothing between those of their callers but pools. A race in them
-// could only be one of their callers, and those run in the race step.
+// Packages that .ci/run calls sequential start no goroutines, and goroutines that call them share only pools. Only their callers could
+// cause a race, and those are tested in the race step.
 func TestSequentialPackagesStartNoGoroutines(t *testing.T) {
 	script, err := os.ReadFile("../.ci/run")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// What hostile callers call: the functions of the public packages, and values of the types that have methods, right and wrong ones.
+// What hostile callers call: the functions of the public packages, and valid and invalid values of the types that have methods.
 
 package tests
 
@@ -31,7 +31,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// dangerous is what cannot be called with arbitrary arguments in a test, with the reason.
+// dangerous lists functions that a test cannot call with arbitrary arguments, with the reason.
 var dangerous = map[string]bool{
 	"runtime.MeasureMachine":    true, // takes seconds whatever its arguments are
 	"*host.Platform.Close":      true, // would end what all other calls need
@@ -122,7 +122,7 @@ func (h *hostile) functions() []namedFunction {
 	return all
 }
 
-// order are the values of this module's types in a fixed order.
+// order returns the values of this module's types in a fixed order.
 func (h *hostile) order() []reflect.Value {
 	var all []reflect.Value
 	for t, values := range h.pool {
@@ -137,7 +137,8 @@ func (h *hostile) order() []reflect.Value {
 	return all
 }
 
-// subjects fills the pool with values of every type that has methods: right ones, zero ones, and ones made by hand. The result ends them.
+// subjects fills the pool with values of every type that has methods: valid ones, zero ones, and ones made by hand. It returns a function
+// that closes them.
 func (h *hostile) subjects(t *testing.T) (end func()) {
 	add := func(values ...any) {
 		for _, v := range values {
@@ -146,7 +147,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	}
 	ctx := context.Background()
 
-	// What a careful caller would have.
+	// Values that a careful caller would have.
 	builder := hostileBuilder("right")
 	g, err := hostileBuilder("graph").Graph()
 	require.NoError(t, err)
@@ -158,7 +159,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	require.NoError(t, err)
 	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
 
-	// What functions return beside an error, and what anybody can write down.
+	// Values that functions return together with an error, and values that anybody can write down.
 	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
@@ -180,7 +181,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 			h.add(made)
 		}
 	}
-	for range 8 { // almost right
+	for range 8 { // almost valid
 		h.add(reflect.ValueOf(h.damaged(t, g, p)))
 		h.add(reflect.ValueOf(h.spoilt(t)))
 		h.add(reflect.ValueOf(h.distorted(timeline)))
@@ -207,7 +208,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
 		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{})
-	for t := range h.pool { // found before all were there
+	for t := range h.pool { // cached before the pool was complete
 		if t.Kind() == reflect.Interface {
 			delete(h.pool, t)
 		}
@@ -218,7 +219,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	}
 }
 
-// hostileBuilder declares a few right nodes.
+// hostileBuilder declares a few valid nodes.
 func hostileBuilder(name string) *dag.Builder {
 	b := dag.New(name)
 	b.Use(kernels.Library())
@@ -233,7 +234,7 @@ func hostileBuilder(name string) *dag.Builder {
 	return b
 }
 
-// damaged is a plan with one field somewhere replaced.
+// damaged returns a plan with one field somewhere replaced.
 func (h *hostile) damaged(t *testing.T, g *dag.Graph, p *plan.Plan) *plan.Plan {
 	var text bytes.Buffer
 	require.NoError(t, p.EncodeJSON(&text, g))
@@ -243,7 +244,7 @@ func (h *hostile) damaged(t *testing.T, g *dag.Graph, p *plan.Plan) *plan.Plan {
 	return read
 }
 
-// spoilt is a pipeline with one field somewhere replaced.
+// spoilt returns a pipeline with one field somewhere replaced.
 func (h *hostile) spoilt(t *testing.T) *dag.Pipeline {
 	g, err := hostileBuilder("spoilt").Graph()
 	require.NoError(t, err)
@@ -251,7 +252,7 @@ func (h *hostile) spoilt(t *testing.T) *dag.Pipeline {
 	return g.Pipeline
 }
 
-// distorted is a timeline with one field somewhere replaced.
+// distorted returns a timeline with one field somewhere replaced.
 func (h *hostile) distorted(t *plan.Timeline) *plan.Timeline {
 	c := *t
 	c.Nodes, c.Host = slices.Clone(t.Nodes), slices.Clone(t.Host)
@@ -296,7 +297,7 @@ func (l *hostileLibrary) any() (dag.LaunchKernel, error) {
 	return l.h.kernel(), nil
 }
 
-// hostileKernel is a kernel that says anything of itself, and something else each time.
+// hostileKernel is a kernel whose description is arbitrary and changes with each call.
 type hostileKernel struct{ h *hostile }
 
 func (h *hostile) kernel() *hostileKernel { return &hostileKernel{h} }

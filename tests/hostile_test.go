@@ -64,7 +64,7 @@ func TestNothingPanicsOnHostileArguments(t *testing.T) {
 	require.Greater(t, refused, 100*int(hostileSeeds(t)))
 }
 
-// promoted reports whether a method is that of a struct's embedded pointer, which a nil pointer to the struct cannot get at.
+// promoted reports whether a method belongs to a struct's embedded pointer, which cannot be reached through a nil pointer to the struct.
 func promoted(of reflect.Type, method string) bool {
 	for i := range of.Elem().NumField() {
 		if f := of.Elem().Field(i); f.Anonymous && f.Type.Kind() == reflect.Pointer {
@@ -81,7 +81,7 @@ var (
 	contextType = reflect.TypeFor[context.Context]()
 )
 
-// call calls a function once and looks at how it ends. What it returns is used, too: an error must have a text.
+// call calls a function once and checks how it ends. Its results are used too: an error must have a text.
 func (h *hostile) call(t *testing.T, name string, f reflect.Value, seed uint64, failed map[string]bool, calls, refused *int) {
 	if failed[name] {
 		return
@@ -142,7 +142,7 @@ func (h *hostile) call(t *testing.T, name string, f reflect.Value, seed uint64, 
 	}
 }
 
-// ownFrames are the lines of a stack that are in this module's sources, without the test's.
+// ownFrames returns the lines of a stack that are in this module's sources, without those of the test.
 func ownFrames(stack string) string {
 	var own []string
 	for _, line := range strings.Split(stack, "\n") {
@@ -153,7 +153,7 @@ func ownFrames(stack string) string {
 	return strings.Join(own[:min(len(own), 4)], "\n")
 }
 
-// A function or a type with methods that is exported must be among those that are called, so that what is added is tried too.
+// Every exported function and every exported type with methods must be among those that are called, so that additions are tested too.
 func TestHostileCallersKnowEverythingExported(t *testing.T) {
 	h := newHostile(0)
 	end := h.subjects(t)

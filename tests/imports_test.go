@@ -1,4 +1,4 @@
-// The layout of the house: which room may import which, what stands on nothing of this module, and how many floors a room has.
+// Tests of the layout of the module: which top-level folder may import which, and how many layers of packages a folder has.
 
 package tests
 
@@ -18,7 +18,8 @@ import (
 
 const module = "github.com/dagrun/dagrun"
 
-// rooms in the order data walks them. A package imports its own room and those before it; internal/ holds what belongs to no room.
+// rooms are the top-level folders in the order in which data passes through them. A package imports its own room and those before it;
+// internal/ holds packages that belong to no room.
 var rooms = []string{"internal", "dag", "planner", "kernels", "cudart", "runtime", "cmd"}
 
 func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
@@ -43,8 +44,8 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 
 func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 
-// A package on the ground floor imports nothing of its room; any other is one floor above the highest that it imports. A reader climbs
-// from the bottom, and more floors than these are more than one remembers.
+// A package on floor one imports no package of its room; any other is one floor above the highest that it imports. The limits keep
+// rooms small enough to remember.
 func TestRoomsHaveFewFloors(t *testing.T) {
 	const most = 6
 	all := packages(t)
@@ -72,8 +73,8 @@ func TestRoomsHaveFewFloors(t *testing.T) {
 	}
 }
 
-// The proof checks what the rest of the planner makes. A function that both used would be wrong for both at once, so the proof sees the graph
-// and the plan alone, and what makes plans does not see the proof.
+// The proof checks what the rest of the planner makes. A bug in a function that both used would escape the proof, so the proof imports only
+// the graph and the plan, and the packages that make plans do not import the proof.
 func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 	const proof = "planner/proof"
 	all := packages(t)
@@ -81,7 +82,7 @@ func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 	for other := range all[proof] {
 		require.Contains(t, []string{"dag", "planner/plan"}, other, "%s imports it", proof)
 	}
-	for below := range reached(all, proof) { // planted holds switches, with which tests make the makers wrong
+	for below := range reached(all, proof) { // planted holds switches with which tests plant faults in the planner
 		require.True(t, !strings.HasPrefix(below, "planner") || below == "planner/plan" || below == "planner/internal/planted", "%s reaches %s", proof, below)
 	}
 	makers := 0
@@ -95,7 +96,7 @@ func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 	require.Greater(t, makers, 5)
 }
 
-// reached are the packages that one imports, directly or not.
+// reached returns the packages that one imports, directly or indirectly.
 func reached(all map[string]map[string]bool, from string) map[string]bool {
 	found := map[string]bool{}
 	var follow func(name string)
@@ -111,7 +112,7 @@ func reached(all map[string]map[string]bool, from string) map[string]bool {
 	return found
 }
 
-// packages are this module's packages by their folders, each with the folders of those that it imports; tests do not count.
+// packages returns this module's packages by folder, each with the folders of the packages that it imports, without tests.
 func packages(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -132,8 +133,8 @@ func packages(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// plannerImports says of each package of the planner which others of this module it may import. The proof imports nothing that
-// makes plans: what it shared with the makers it would believe.
+// plannerImports lists for each package of the planner which others of this module it may import. The proof imports nothing that makes
+// plans, because it could not find bugs in shared code.
 var plannerImports = map[string][]string{
 	"planner/internal/effort":  {},
 	"planner/internal/pack":    {"planner/internal/effort"},
@@ -193,7 +194,7 @@ func TestNothingImportsC(t *testing.T) {
 	})
 }
 
-// walkSources hands out every Go file below the module's root with its first folder and its imports.
+// walkSources calls a function with every Go file of the module, its first folder and its imports.
 func walkSources(t *testing.T, do func(file, room string, imports []string)) {
 	t.Helper()
 	root := ".."

@@ -1,4 +1,4 @@
-// Declarations against the real library: what dag and kernels say together about a launch that cannot be right.
+// Tests of declarations with the real library: the errors of dag and kernels about wrong launches.
 
 package tests
 

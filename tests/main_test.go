@@ -1,4 +1,4 @@
-// What all tests of this package share: commands that they run neither read nor change the user's own cache.
+// Setup for all tests of this package: the commands that they run neither read nor change the user's cache.
 
 package tests
 

@@ -1,4 +1,4 @@
-// Memory of a kernel's argument as Go values, for Go versions of users' kernels.
+// Converts memory of kernel arguments to Go values, for Go versions of users' kernels.
 
 package tests
 

@@ -1,5 +1,5 @@
-// Every pipeline of the repository on the CPU device, which checks the order of every two accesses: as streams and as a graph, on
-// one stream and on eight, with memory shared and apart. The schedules with races are flagged at their pairs and nowhere else.
+// Tests of every pipeline of the repository on the CPU device, which checks the order of every two accesses: as streams and as a graph,
+// on one stream and on eight, with shared and with separate memory. Schedules with races are reported at the racing pairs only.
 
 package tests
 
@@ -30,7 +30,7 @@ type flagged struct {
 	line                 string
 }
 
-// racy are the schedules with races, and which those are.
+// racy are the schedules with races, and their races.
 var racy = map[string][]flagged{
 	"race":         {{"fill", "sum", "a", 0, 4 * 65536, "after: [fill]"}},
 	"cg-published": {{"update_p.0", "product.1", "d_p", 0, 8 * 240, "after: [update_p.0]"}},
@@ -43,7 +43,7 @@ var racy = map[string][]flagged{
 // needCompiler are the pipelines with CUDA C of their own.
 var needCompiler = []string{"custom", "smooth"}
 
-// haveCompiler says whether the CPU device can run CUDA C here. Where the kernels' own compiler must be, it can.
+// haveCompiler reports whether the CPU device can run CUDA C here. Where a compiler is required, it must be able to.
 func haveCompiler() bool {
 	if _, err := nvrtc.Open(nvrtc.Options{}); err == nil || os.Getenv("DAGRUN_PTX_COMPILER") != "" {
 		return true
@@ -100,7 +100,7 @@ func runAndCheck(t *testing.T, g *dag.Graph, p *host.Platform, plan *planner.Pla
 	require.Empty(t, results.Failed())
 }
 
-// smaller are the pipelines whose arrays are so large that one run takes a second. They run at their own size once, and every way with
+// smaller are the pipelines whose arrays are so large that one run takes a second. They run once at their own size, and in all ways with
 // smaller arrays.
 var smaller = map[string][]dag.Override{
 	"uneven-chunks":    {{Name: "n", Value: "131072"}},
@@ -153,7 +153,7 @@ func TestPipelinesMeetTheirExpectationsEveryWay(t *testing.T) {
 	}
 }
 
-// What the repository shows is what dagrun fmt makes of it.
+// dagrun fmt leaves the pipelines of the repository unchanged.
 func TestPipelinesAreInCanonicalForm(t *testing.T) {
 	for _, name := range pipelineNames(t) {
 		source, err := os.ReadFile(filepath.Join("..", "pipelines", name+".yaml"))
@@ -213,7 +213,7 @@ func TestImagesOverlapReplays(t *testing.T) {
 	runAndCheck(t, g, openHost(t, g), plan, runtime.Options{Inflight: 4}, 20)
 }
 
-// Sizes and switches that the headers speak of, at sizes that a CPU affords.
+// The sizes and switches that the files' headers mention, at sizes that a CPU can run.
 func TestPipelinesAtOtherSizes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-// No plan runs unproved: with any one wait taken out of a plan, or two buffers in the same bytes, a program cannot be made of it.
+// Tests that no plan runs unproved: without any one of its waits, or with two live buffers in the same bytes, no program can be made of it.
 
 package tests
 
@@ -42,7 +42,7 @@ func TestNoPlanRunsUnproved(t *testing.T) {
 	require.Greater(t, waits, 20)
 }
 
-// Nor does one whose buffers overwrite each other, even where races are allowed.
+// A plan whose buffers overwrite each other does not run either, even if races are allowed.
 func TestNoLayoutRunsUnproved(t *testing.T) {
 	p, err := host.Open(host.Options{})
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestNoLayoutRunsUnproved(t *testing.T) {
 	}
 }
 
-// withoutOp is a plan without one op of a stream, the others in the same order of submission.
+// withoutOp returns a plan without one op of a stream; the others keep their order of submission.
 func withoutOp(p *planner.Plan, stream int32, at int) *planner.Plan {
 	c := *p
 	c.Streams = slices.Clone(p.Streams)

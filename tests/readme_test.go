@@ -1,5 +1,5 @@
-// The README, taken at its word: its program compiles and runs in a module of its own, its outputs are what is printed, and the tests
-// that it names exist.
+// Tests of the README: its program compiles and runs in a separate module, its outputs are those that are printed, and the tests that it
+// names exist.
 
 package tests
 
@@ -30,7 +30,7 @@ func readmeBlocks(t *testing.T) []block {
 	return blocks
 }
 
-// only is the one block of a language, and its place among the blocks.
+// only returns the single block of a language, and its position among the blocks.
 func only(t *testing.T, blocks []block, language string) int {
 	t.Helper()
 	found := -1
@@ -57,7 +57,7 @@ func output(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// Someone who embeds dagrun has a module of their own, which sees what is exported and nothing else.
+// Users who embed dagrun do so from their own module, which sees only exported names.
 func TestReadmeProgramRunsInAnotherModule(t *testing.T) {
 	blocks := readmeBlocks(t)
 	at := only(t, blocks, "go")
@@ -112,7 +112,7 @@ func TestReadmePromisesNameTheirTests(t *testing.T) {
 	_, promises, found := strings.Cut(string(page), "\n## What it promises\n")
 	require.True(t, found)
 	promises, _, _ = strings.Cut(promises, "\n## ")
-	items := strings.Split(strings.TrimSpace(promises), "\n- ")[1:] // the first part leads to the list
+	items := strings.Split(strings.TrimSpace(promises), "\n- ")[1:] // the first part is before the list
 	require.Greater(t, len(items), 3)
 	for _, item := range items {
 		names := regexp.MustCompile("`([\\w/]+)/(Test\\w+)`").FindAllStringSubmatch(item, -1)

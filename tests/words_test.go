@@ -1,4 +1,4 @@
-// Sizes are worded in one place: no other package formats numbers of bytes with units.
+// Tests that sizes are formatted in one place: no other package formats numbers of bytes with units.
 
 package tests
 

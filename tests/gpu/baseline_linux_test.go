@@ -1,5 +1,5 @@
-// The C++ programs of baseline/, as a shared library in this very process. They do the work and time themselves; nothing here is
-// in their figures.
+// Calls the C++ programs of baseline/, as a shared library in this process. They do the work and time themselves, so their figures
+// include nothing from this file.
 
 package gpu
 
@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// work is what a C++ program is to do, laid out as baseline.cpp has it.
+// work describes what a C++ program shall do, with the memory layout that baseline.cpp declares.
 type work struct {
 	name            *byte
 	ptx, entry      *byte
@@ -23,7 +23,7 @@ type work struct {
 	op              *op
 }
 
-// op is one entry of a schedule as C++ gets it.
+// op is one entry of a schedule as passed to C++.
 type op struct{ kind, stream, event int32 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	opWait
 )
 
-// schedule is a plan's ops in submission order, fork and join included, and how many events they use.
+// schedule returns a plan's ops in submission order, fork and join included, and how many events they use.
 func schedule(plan *planner.Plan) (ops []op, events int32) {
 	events = plan.Events
 	if fork := plan.Fork(); len(fork) > 0 {

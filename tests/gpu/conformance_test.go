@@ -1,4 +1,4 @@
-// The driver and the CPU device mean the same: the suite that the CPU device passes in its own tests, on a GPU.
+// Runs the conformance suite, which the CPU device passes in its own tests, on a GPU.
 
 package gpu
 

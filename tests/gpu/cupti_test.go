@@ -1,4 +1,4 @@
-// CUPTI's records on a real GPU: every node gets its own, and the times are those that the kernels were told to take.
+// Tests of CUPTI's records on a real GPU: every node gets its own, and kernels take the times that they were told to take.
 
 package gpu
 
@@ -48,7 +48,7 @@ func TestCUPTI(t *testing.T) {
 	}
 }
 
-// lasting is a graph whose every kernel takes a time of its own: independent ones first, then a chain, with copies and sets between.
+// lasting is a graph in which every kernel takes a different time: independent ones first, then a chain, with copies and memsets between.
 func lasting(t *testing.T) (g *dag.Graph, us map[string]float64) {
 	t.Helper()
 	b := dag.New("lasting")

@@ -1,4 +1,4 @@
-// The driver on a real GPU: memory, streams, events, capture, graphs, faults, and nothing left behind after 10,000 rounds.
+// Tests of the driver on a real GPU: memory, streams, events, capture, graphs, faults, and nothing left behind after 10,000 rounds.
 
 package gpu
 
@@ -28,7 +28,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// testPTX has what the tests launch beside the kernels of the conformance suite: waiting and scaling.
+// testPTX has kernels that the tests launch besides those of the conformance suite: waiting and scaling.
 const testPTX = `.version 6.0
 .target sm_60
 .address_size 64
@@ -87,7 +87,7 @@ func open(t testing.TB) *driver.Platform {
 	return p
 }
 
-// must is for what cannot fail on a healthy GPU.
+// must ends the test on errors that cannot happen on a healthy GPU.
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func closing(t testing.TB, c interface{ Close() error }) {
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 }
 
-// program is what most tests need.
+// program holds the objects that most tests need.
 type program struct {
 	p      *driver.Platform
 	stream []cudart.Stream
@@ -358,8 +358,8 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, cudart.ErrUnsupported)
 }
 
-// A fault is met in a process of its own, since no process survives one with a working context. Once that has closed what it had,
-// its memory is free for others, although the process lives on.
+// A fault is caused in a separate process, because no process keeps a working context after one. Once that process has closed its
+// objects, its memory is free for others, although the process is still running.
 func TestFault(t *testing.T) {
 	if os.Getenv("DAGRUN_FAULT") != "" {
 		faultAndClose(t)
@@ -422,7 +422,7 @@ func faultAndClose(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// resident is the memory of this process that is in RAM.
+// resident returns the memory of this process that is in RAM.
 func resident(t testing.TB) int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	require.NoError(t, err)
@@ -543,7 +543,7 @@ int main() {
 	}
 }
 
-// CUDA C is compiled for this very GPU, where the toolkit's compiler is installed.
+// CUDA C is compiled for the GPU of this machine, if the toolkit's compiler is installed.
 func TestSource(t *testing.T) {
 	p := open(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -599,8 +599,8 @@ func TestManagement(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A chain that goes round eight streams: each step doubles every element, so that a step that came too early loses one. The
-// events are few and used again and again, which several submitting threads must not overtake each other on.
+// A chain that goes round eight streams: each step doubles every element, so that a step that runs too early loses a doubling. A few
+// events are used again and again, and several submitting threads must keep their records and waits in order.
 func TestThreadsCompute(t *testing.T) {
 	const width, steps, replays = 8, 16, 50
 	for _, events := range []int{1, 3, steps} {

@@ -1,5 +1,5 @@
-// Every library kernel on a device against its Go reference: random data, edge sizes, slices that start anywhere, guard bytes
-// around every buffer. The same harness runs on the CPU device, which proves the harness.
+// Tests of every library kernel on a device against its Go version: random data, edge sizes, slices that start anywhere, guard bytes
+// around every buffer. The same harness also runs on the CPU device, which tests the harness.
 
 package gpu
 
@@ -34,7 +34,7 @@ import (
 // sizes are the scalars of one launch.
 type sizes map[string]float64
 
-// vector is what kernels on n elements are tried with.
+// vector is the sizes that kernels on n elements are tested with.
 var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n": 100_003}, {"n": 1_500_001}}
 
 var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 2000, "cols": 200}}
@@ -100,7 +100,7 @@ func trialsOf(d kernels.Doc) []sizes {
 	return vector
 }
 
-// guard is put before and behind every buffer.
+// guard is put before and after every buffer.
 const guard = 64
 
 // memory is one argument's bytes between guards, at some offset from a 16-byte boundary.
@@ -132,7 +132,7 @@ func bitsOf(t dag.DType, v float64) uint64 {
 	return uint64(int64(v))
 }
 
-// prepare makes a launch with random contents, or nil where it would move or compute more than limit; with a limit of 0, without contents.
+// prepare makes a launch with random contents, or nil if it would move or compute more than limit; with a limit of 0, without contents.
 func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limit int64, random *rand.Rand) *launch {
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
@@ -218,7 +218,7 @@ func (m *memory) set(i int64, v float64) {
 	}
 }
 
-// fill gives an argument contents that its kernel makes sense of.
+// fill gives an argument contents that are valid for its kernel.
 func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 	const pattern = 1<<21 + 7
 	n := min(m.size/m.elem.Size(), pattern)
@@ -287,7 +287,7 @@ func (l *launch) reference(t testing.TB) [][]byte {
 			call.Args = append(call.Args, kernels.Arg{Bits: l.args[i].Bits})
 			continue
 		}
-		// Aligned as a device's memory is, so that every element type may lie there.
+		// Aligned like a device's memory, so that every element type may be stored there.
 		words := make([]uint64, len(m.bytes)/8+1)
 		after[i] = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(m.bytes))
 		copy(after[i], m.bytes)
@@ -312,7 +312,7 @@ func (l *launch) reference(t testing.TB) [][]byte {
 	return after
 }
 
-// bench holds what all launches of one platform share.
+// bench holds the objects that all launches on one platform share.
 type bench struct {
 	p      cudart.Platform
 	stream cudart.Stream
@@ -331,8 +331,8 @@ func newBench(t testing.TB, p cudart.Platform, room int64) *bench {
 	return b
 }
 
-// run launches some times, from the same contents but with the scratch as the launch before left it, and returns every
-// buffer's bytes after each.
+// run launches a few times, from the same contents but with the scratch that the previous launch left, and returns every buffer's
+// bytes after each launch.
 func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]byte {
 	offsets := make([]int64, len(l.buffers))
 	total := int64(0)
@@ -387,7 +387,7 @@ func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]
 	return results
 }
 
-// differ says where two results of an argument differ, "" where they do not. All NaNs are alike; guards must be untouched.
+// differ returns where two results of an argument differ, "" if they are equal. All NaNs count as equal; guards must be untouched.
 func (m *memory) differ(got, want []byte) string {
 	if bytes.Equal(got, want) {
 		return ""
@@ -518,10 +518,10 @@ func TestMapsOnCPU(t *testing.T) {
 	checkMaps(t, p, 2000)
 }
 
-// fromPTX is the library's own code for an entry.
+// fromPTX returns the library's own code for an entry.
 func fromPTX(entry string) *kernels.Module { return kernels.LibraryModule(entry) }
 
-// checkKernels runs every kernel of the library whose sizes stay within limit, from the code that module gives.
+// checkKernels runs every kernel of the library at all sizes within limit, with the code that module returns.
 func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entry string) *kernels.Module) {
 	b := newBench(t, p, 256<<20)
 	for _, d := range kernels.Docs() {
@@ -545,7 +545,7 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entr
 	}
 }
 
-// launchable refuses a kernel that no device of this kind could run as it is described.
+// launchable refuses a kernel whose description no device of this kind can run.
 func launchable(k cudart.Kernel, p cudart.Platform) error {
 	a := k.Attributes()
 	if limit := p.Devices()[0].SharedPerBlock; a.SharedStatic > limit {
@@ -561,7 +561,7 @@ func TestKernels(t *testing.T) {
 	checkKernels(t, open(t), 1<<40, fromPTX)
 }
 
-// TestKernelsByNVRTC compiles the same sources for the GPU at hand. Without fusing, as the PTX is: the results have the same bits.
+// TestKernelsByNVRTC compiles the same sources for the GPU of this machine. Like the PTX, without fusing, so that results are the same bits.
 func TestKernelsByNVRTC(t *testing.T) {
 	p := open(t)
 	compiler, err := nvrtc.Open(nvrtc.Options{Cache: "off"})
@@ -593,8 +593,8 @@ func TestKernelsByNVRTC(t *testing.T) {
 	checkKernels(t, p, 1<<24, func(entry string) *kernels.Module { return byEntry[entry] })
 }
 
-// BenchmarkKernels tells what kernels reach at sizes that fill a large GPU: run with -bench Kernels. A figure is the device's time
-// of one launch, from 20 between two time stamps.
+// BenchmarkKernels measures kernels at sizes that fill a large GPU: run with -bench Kernels. A figure is the device's time of one
+// launch, from 20 launches between two time stamps.
 func BenchmarkKernels(b *testing.B) {
 	p, err := driver.Open(driver.Options{})
 	if err != nil {
@@ -633,7 +633,7 @@ func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.
 	k := must[cudart.Kernel](b)(module.Kernel(v.Entry))
 	stream := must[cudart.Stream](b)(p.NewStream(0, dag.Normal))
 	defer stream.Close()
-	l := prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))) // its shape and arguments alone
+	l := prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))) // only its shape and arguments
 	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: v.Entry, Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	for i, param := range l.params {
 		if !param.Buffer {
@@ -643,7 +643,7 @@ func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.
 		size := l.info.Extents[i] * param.DType.Size()
 		at := must[cudart.Ptr](b)(p.Alloc(0, size))
 		defer p.Free(at)
-		// Contents matter where they are addresses; elsewhere zeros do.
+		// Only contents that are used as addresses matter; zeros are good enough for the others.
 		clear := must[cudart.List](b)(p.Encode([]cudart.Command{{Kind: cudart.SetMemory, Stream: stream, Dst: at, Width: 1, Bytes: size}}, cudart.ListOptions{Origin: stream}))
 		require.NoError(b, clear.Submit())
 		require.NoError(b, stream.Synchronize(context.Background()))
@@ -689,7 +689,7 @@ func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.
 	b.ReportMetric(float64(l.info.Work.Flops)/best/1e3, "GFLOP/s")
 }
 
-// TestKernelsAbove2GiB launches on buffers whose bytes no 32-bit index counts.
+// TestKernelsAbove2GiB launches on buffers that are too large for 32-bit indices of bytes.
 func TestKernelsAbove2GiB(t *testing.T) {
 	p := open(t)
 	if free, _, err := p.MemoryInfo(0); err != nil || free < 12<<30 {
@@ -758,7 +758,7 @@ func TestKernelsFromPTXOnCPU(t *testing.T) {
 	checkKernels(t, interpreter(t, simt.CheckNothing), limit, fromPTX)
 }
 
-// Nothing in the library's own PTX is a fault.
+// The checks find no fault in the library's own PTX.
 func TestKernelsFromPTXAreClean(t *testing.T) {
 	limit := int64(1 << 12)
 	if os.Getenv("DAGRUN_LONG") != "" {

@@ -1,5 +1,5 @@
-// Replay, graphs, copies and submission by several threads, measured beside C++ programs in the same process, in turn. Figures
-// only: nothing here fails for being slow; tests/gpu/run compares the figures with the bars and prints the report.
+// Measures replay, graphs, copies and submission by several threads, in turn with C++ programs in the same process. Nothing here
+// fails for being slow; tests/gpu/run compares the figures with the limits and prints the report.
 
 package gpu
 
@@ -30,16 +30,16 @@ const (
 	wide      = 8
 	roots     = 512
 	copied    = 256 << 20
-	processes = 3   // of a figure: each has its own luck with addresses and queues
+	processes = 3   // per figure, because results vary with each process's addresses and queues
 	rounds    = 200 // of a process
 	warmUps   = 20
-	settle    = 200 * time.Microsecond // before each side's turn: twice what submitting threads wait for more
+	settle    = 200 * time.Microsecond // before each side's turn: twice the time that submitting threads wait for more work
 )
 
-// A figure is the same work on both sides.
+// A figure compares the same work on both sides.
 type figure struct {
 	name   string
-	unit   string // of what is reported of each side: what one round's microseconds are shared by, or GB/s
+	unit   string // of the reported values: what one round's microseconds are divided by, or GB/s
 	work   func(t *testing.T) *work
 	dagrun func(t *testing.T, p *driver.Platform) side
 }
@@ -135,10 +135,10 @@ func (r round) ratioHost() float64 { return r.hostDagrun / r.hostC }
 
 const roundFormat = "ROUND %g %g %g %g"
 
-// measure lets both sides take turns, the first of one round being the second of the next. A turn is two replays, of which the
-// second counts: the first one finds caches, and parked threads, as the other side has left them.
+// measure lets both sides take turns; the side that begins changes from round to round. A turn is two replays, of which only the
+// second counts, because the first finds caches and parked threads as the other side left them.
 func measure(t *testing.T, f *figure, library string, firstC bool) {
-	goruntime.LockOSThread() // not unlocked: what is closed when the test ends is closed on this thread
+	goruntime.LockOSThread() // not unlocked, so that cleanups run on this thread
 	p := open(t)
 	var b *baseline
 	if firstC {
@@ -183,8 +183,8 @@ func readRounds(t *testing.T, out []byte) (found []round) {
 	return found
 }
 
-// report prints both sides' medians, and the median, the quartiles and each process's median of the rounds' own ratios. Of a rate
-// the ratio is turned round, so that more than 1 is faster.
+// report prints both sides' medians, and of the ratios of each round the median, the quartiles and each process's median. Ratios of
+// rates are dagrun's over C++'s, so that more than 1 is faster.
 func report(f *figure, all []round, medians []float64) {
 	say := func(key string, value float64) { fmt.Printf("REPORT %s %s %.4g\n", f.name, key, value) }
 	each := func(key string, side, host func(round) float64) {
@@ -219,7 +219,7 @@ func report(f *figure, all []round, medians []float64) {
 	say("ratio-75%", quantile(all, 0.75, ratio))
 }
 
-// quantile is the value below which that share of the rounds lies.
+// quantile returns the value below which the given share of the rounds lies.
 func quantile(all []round, share float64, of func(round) float64) float64 {
 	values := make([]float64, len(all))
 	for i, r := range all {
@@ -234,7 +234,7 @@ func quantile(all []round, share float64, of func(round) float64) float64 {
 	return values[low] + (at-float64(low))*(values[low+1]-values[low])
 }
 
-// noopEntry is the entry of the library's kernel that does nothing; C++ loads the same PTX.
+// noopEntry is the entry of the library's empty kernel; C++ loads the same PTX.
 func noopEntry(t *testing.T) string {
 	return must[dag.LaunchKernel](t)(kernels.Library().Kernel("noop", nil)).Entry()
 }
@@ -291,7 +291,7 @@ func planned(t *testing.T, shape string, threads int) (*dag.Graph, *planner.Plan
 	return g, plan
 }
 
-// The plans are what the figures' names say, so that both sides submit what one would write by hand.
+// The plans have the shapes that the figures' names say, so that both sides submit what a person would write by hand.
 func TestFiguresPlans(t *testing.T) {
 	for _, c := range []struct {
 		shape                 string
@@ -325,7 +325,7 @@ func TestFiguresPlans(t *testing.T) {
 	}
 }
 
-// commands are launches on each stream in turn; as a stencil each waits for the ones before of the streams on both sides.
+// commands returns launches on each stream in turn; in a stencil, each waits for the previous launches of both neighbouring streams.
 func commands(t *testing.T, p *driver.Platform, k cudart.Kernel, streams []cudart.Stream, stencil bool) []cudart.Command {
 	var list []cudart.Command
 	previous := make([]cudart.Event, len(streams))
@@ -349,7 +349,7 @@ func commands(t *testing.T, p *driver.Platform, k cudart.Kernel, streams []cudar
 	return list
 }
 
-// encoded is a list of launches. Low is the priority of streams that nobody gave one, C++'s and those of a runtime.
+// encoded returns a list of launches. Low is the default priority of streams, which those of C++ and of a runtime have.
 func encoded(t *testing.T, p *driver.Platform, streams, threads int, stencil bool, priority dag.Priority) (cudart.List, cudart.Stream) {
 	entry := noopEntry(t)
 	m := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule(entry)))

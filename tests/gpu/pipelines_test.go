@@ -1,5 +1,5 @@
-// Pipelines on a real GPU: the same bits on 1 to 8 streams, as streams and as graphs, from one thread and from several, close to
-// the CPU device's; a million replays in flat memory.
+// Tests of pipelines on a real GPU: the same bits on 1 to 8 streams, as streams and as graphs, from one thread and from several, and
+// close to the CPU device's results; memory does not grow in a million replays.
 
 package gpu
 
@@ -41,7 +41,7 @@ func pipelineFiles(t *testing.T) []string {
 	return files
 }
 
-// load parses a pipeline; nil where it needs what this machine has not (a second device), or is a schedule with races.
+// load parses a pipeline; nil if it needs what this machine lacks (a second device), or is a schedule with races.
 func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.Graph {
 	t.Helper()
 	source, err := os.ReadFile(file)
@@ -121,7 +121,7 @@ func TestPipelinesGiveTheSameBitsEveryWay(t *testing.T) {
 			want := contents(t, g, p, variant{planner.Options{Strategy: "serial", KeepAll: true}, runtime.Options{}})
 			for _, v := range variants() {
 				if g.Sync == dag.SyncExplicit && v.plan.Streams != 8 {
-					continue // the schedule is the file's own
+					continue // the file states its own schedule
 				}
 				require.True(t, bytes.Equal(want, contents(t, g, p, v)), "%s: other bits", v)
 			}
@@ -144,7 +144,7 @@ func TestPipelinesMeetTheirExpectations(t *testing.T) {
 	}
 }
 
-// Cut in pieces, the workloads of the suite use kernels of their own.
+// Cut in chunks, the workloads of the suite use different kernels.
 func TestChunksMeetTheirExpectations(t *testing.T) {
 	p := open(t)
 	cpu, err := host.Open(host.Options{CheckOrder: true})
@@ -192,7 +192,7 @@ func meetsExpectations(t *testing.T, g *dag.Graph, p cudart.Platform, cpu *host.
 	}
 }
 
-// smallKernels is a graph of many small kernels over a few buffers: what a replay costs is submission.
+// smallKernels is a graph of many small kernels over a few buffers, whose replays cost mostly submission.
 func smallKernels(t *testing.T, nodes int) *dag.Graph {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))

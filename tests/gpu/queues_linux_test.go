@@ -1,4 +1,4 @@
-// Hardware queues: streams that share one wait for each other, Open asks for as many as there can be, and the environment stays as it was.
+// Tests of hardware queues: streams that share one wait for each other, Open asks for the maximum, and the environment is unchanged.
 
 package gpu
 
@@ -50,7 +50,7 @@ func TestQueues(t *testing.T) {
 	require.NotEqual(t, "0", waiting("1"), "behind one queue, streams wait for each other")
 }
 
-// leftWaiting holds one of 24 streams, with work behind the held kernel, and counts the others that do not get through.
+// leftWaiting blocks one of 24 streams with a kernel, with work behind it, and counts the other streams that cannot finish.
 func leftWaiting(t *testing.T, queues int) int {
 	ctx := context.Background()
 	p, err := driver.Open(driver.Options{Queues: queues})
@@ -84,7 +84,7 @@ func leftWaiting(t *testing.T, queues int) int {
 		require.NoError(t, l.Close())
 	}
 	pointer := cudart.Value{Pointer: true, Ptr: flagAt, Bytes: 4, Size: 8}
-	// What a driver loads when it is first used, it may not load while a kernel is held.
+	// A driver may be unable to load while a kernel is blocked, so load everything that it loads at first use now.
 	release()
 	for _, s := range streams {
 		submit(s, "hold", pointer)

@@ -1,4 +1,4 @@
-// The wrong ways to time a GPU, each measured beside the right one. Figures only: nothing fails for what they are.
+// Measures the wrong ways to time a GPU beside the right one. Prints figures; no figure makes a test fail.
 
 package gpu
 
@@ -62,7 +62,7 @@ func TestWrongWaysOfTiming(t *testing.T) {
 		},
 		"no-wait-before": func() float64 {
 			wait()
-			replay() // what somebody else left running
+			replay() // work that another program left running
 			start := time.Now()
 			replay()
 			wait()

@@ -1,4 +1,4 @@
-// The pictures in a real browser: Chromium lays them out, presses keys and clicks, and tells what it sees. Needs chromium, no GPU.
+// Tests of the pictures in a real browser: Chromium lays them out, scripts press keys and click, and report the result. Needs Chromium.
 
 // Package pictures tests what people look at: SVG sheets and timeline pages, drawn by a browser.
 package pictures
@@ -66,7 +66,7 @@ func visit(t *testing.T, file string, arguments ...string) []byte {
 // virtual one, which it must be for a page to be done at a known time.
 const catch = `<script>requestAnimationFrame=(f)=>setTimeout(()=>f(performance.now()),1);window.pageErrors=[];addEventListener("error",(e)=>window.pageErrors.push(e.message));addEventListener("securitypolicyviolation",(e)=>window.pageErrors.push("policy: "+e.violatedDirective));</script>`
 
-// test writes a page with a script of a test's in it, opens it, and reads what the script found.
+// test writes a page with a test's script in it, opens it, and reads what the script found.
 func test(t *testing.T, page, script string, result any, size string) {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(page, "<head>"))
@@ -82,7 +82,7 @@ func test(t *testing.T, page, script string, result any, size string) {
 	require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(text)), result))
 }
 
-// screenshot draws a page, checks that it is no blank sheet, and keeps it where DAGRUN_PICTURES says.
+// screenshot draws a page, checks that it is not blank, and saves it in the folder that DAGRUN_PICTURES names.
 func screenshot(t *testing.T, page, name string, width, height int, arguments ...string) {
 	t.Helper()
 	folder := os.Getenv("DAGRUN_PICTURES")
@@ -127,7 +127,7 @@ func draw(t *testing.T, name string, g *dag.Graph, strategy string) *drawing {
 	return &drawing{name, g, plan, timeline, schedule}
 }
 
-// course is a made-up measurement: the prediction, later and longer by some that depends on node and replay.
+// course makes up a measurement: the prediction, with starts and durations increased by amounts that depend on node and replay.
 func (d *drawing) course(replays int) *picture.Course {
 	c := &picture.Course{Mode: "streams", Source: "events", Device: "a made-up device", PlainUS: d.timeline.MakespanUS, TracedUS: 1.2 * d.timeline.MakespanUS}
 	for r := range replays {

@@ -1,5 +1,5 @@
-// How many chunks are best: the workloads at several counts, as streams and as a graph. Also which counts the suite
-// uses. Compares with nothing but itself.
+// Measures how many chunks are best: the workloads at several counts, as streams and as a graph. Also chooses the counts of the suite.
+// Measures dagrun only.
 
 package main
 
@@ -49,7 +49,7 @@ func (c *chunkCounts) Set(text string) error {
 	return nil
 }
 
-// chunksOf is how many chunks the suite cuts a workload in.
+// chunksOf returns how many chunks the suite cuts a workload into.
 func (s *settings) chunksOf(w *workload) int {
 	switch count := s.chunks[w.name]; {
 	case count > 0:
@@ -173,7 +173,7 @@ func measureCount(ctx context.Context, s *settings, p cudart.Platform, g *dag.Gr
 	return row, nil
 }
 
-// replayTimes makes a program, times replays of it, and sees to it that it met what is expected.
+// replayTimes makes a program, times replays of it, and checks that its results are as expected.
 func replayTimes(ctx context.Context, rounds int, p cudart.Platform, g *dag.Graph, plan *planner.Plan, mode runtime.Mode, shared *sharedContents) (times []float64, err error) {
 	program, err := runtime.New(ctx, g, plan, p, runtime.Options{Mode: mode, Bind: shared.memory})
 	if err != nil {

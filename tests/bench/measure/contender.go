@@ -81,7 +81,7 @@ func (c *contender) close() error {
 	return err
 }
 
-// ignoreClosed passes over a pipe that Wait found closed already.
+// ignoreClosed ignores the error of a pipe that Wait has closed already.
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil

@@ -1,4 +1,4 @@
-// The protocol with the other program, against shell scripts that keep to it or do not.
+// Tests of the protocol with the other program, with shell scripts that follow it or break it.
 
 package main
 

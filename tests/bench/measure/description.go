@@ -1,4 +1,4 @@
-// A workload written out for the C++ side: the same buffers, contents, kernels and launch shapes, and no order whatever.
+// Writes a workload for the C++ side: the same buffers, contents, kernels and launch shapes, but no order of the nodes.
 
 package main
 

@@ -1,5 +1,5 @@
-// How many replays in flight are best, and how each should be planned: milliseconds from one result to the next. Also which way the
-// suite goes. Compares with nothing but itself.
+// Measures how many replays in flight are best, and how each should be planned: milliseconds from one result to the next. Also chooses
+// what the suite uses. Measures dagrun only.
 
 package main
 
@@ -13,10 +13,10 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// mostFlights is up to how many replays in flight are tried.
+// mostFlights is the largest number of replays in flight that is tried.
 const mostFlights = 4
 
-// flightsOf is how the suite has a workload's replays overlap.
+// flightsOf returns how the suite overlaps a workload's replays.
 func (s *settings) flightsOf(w *workload) flights {
 	if s.inflight > 0 {
 		return flights{count: s.inflight}

@@ -1,4 +1,4 @@
-// Replays in flight on the CPU device: right results pass, other results and failures are told.
+// Tests of replays in flight on the CPU device: correct results pass, wrong results and failures are reported.
 
 package main
 

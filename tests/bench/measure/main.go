@@ -18,7 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 )
 
-// settings is what the command line says.
+// settings holds the values of the command line.
 type settings struct {
 	pipelines string
 	suite     string // the C++ program of the workloads; "": none

@@ -1,4 +1,5 @@
-// The measuring program on the CPU device: every table is filled, every result met, and what C++ is told is complete.
+// Tests of the measuring program on the CPU device: every table is filled, every result is as expected, and the description for C++ is
+// complete.
 
 package main
 

@@ -49,7 +49,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	return append([]table{times, ratios, foreseen}, profileTables(rows)...)
 }
 
-// best is the faster way to make one replay.
+// best returns the faster way to make one replay.
 func (r *suiteRow) best() string {
 	if median(r.Times[byGraph]) < median(r.Times[byStreams]) {
 		return byGraph

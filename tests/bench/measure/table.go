@@ -86,7 +86,7 @@ func median(samples []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// medianRatio is the median of the rounds' own ratios: what drifts over a run moves both sides of a round alike.
+// medianRatio returns the median of the ratios of each round, because drift over a run affects both sides of a round alike.
 func medianRatio(a, b []float64) float64 {
 	if len(a) != len(b) {
 		return 0

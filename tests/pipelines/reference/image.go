@@ -1,4 +1,4 @@
-// The picture pipeline: what img.yaml's result is, from the definition of each filter.
+// The picture pipeline: computes the result of img.yaml from the definition of each filter.
 
 package main
 

@@ -1,5 +1,5 @@
-// Computes what pipelines without a closed form must give, in float64 and by formulas of its own: nothing here calls a kernel
-// of the library. Writes the .npy files that the pipelines' expect names.
+// Computes the expected results of pipelines without a closed form, in float64 and with separate formulas: nothing here calls a kernel of
+// the library. Writes the .npy files that the pipelines' expect names.
 
 package main
 

@@ -1,4 +1,4 @@
-// The network pipelines: what dl.yaml and inception.yaml give, from the definition of each layer.
+// The network pipelines: computes the results of dl.yaml and inception.yaml from the definition of each layer.
 
 package main
 
@@ -65,7 +65,7 @@ func (l layer) pooled(size, stride int) layer {
 	})
 }
 
-// drawn is what the files' init expressions give: thousandths, from shift on, as float32 holds them.
+// drawn returns the values of the files' init expressions: thousandths starting at shift, rounded to float32.
 func drawn(seed, count int64, shift float64) func(i int) float64 {
 	return func(i int) float64 {
 		return float64(float32(float64(expr.Rand(seed, int64(i), count))/1000 + shift))

@@ -1,4 +1,4 @@
-// The committed files are what the formulas give; what pipelines state in closed form is true of the formulas behind it.
+// Tests that the committed files hold the results of the formulas, and that the closed forms in pipelines are correct.
 
 package main
 
@@ -24,7 +24,7 @@ func TestCommittedFilesAreTheReferences(t *testing.T) {
 	}
 }
 
-// callPrice is the Black-Scholes price of bs.yaml by its five-term normal distribution.
+// callPrice returns the Black-Scholes price of bs.yaml by its five-term normal distribution.
 func callPrice(x float64) float64 {
 	const rate, volatility, strike = 0.08, 0.3, 60
 	normal := func(d float64) float64 {

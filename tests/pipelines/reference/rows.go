@@ -1,4 +1,4 @@
-// Rows of a picture on all cores: references of real sizes have a few hundred million points. Rows are independent.
+// Computes rows of a picture on all cores, because references of real sizes have a few hundred million points. Rows are independent.
 
 package main
 
