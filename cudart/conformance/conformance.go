@@ -1,7 +1,7 @@
-// The suite: what is run, and what its tests share. Asserts through the interface only, and nothing about time.
+// The conformance suite: runs its tests, and holds what they share. Asserts only through the interface, and nothing about time.
 
-// Package conformance holds what every [cudart.Platform] must do, so that the CPU device and the driver can be shown to mean the
-// same. A platform's tests call [Run], [Programs] and, with a platform that nothing else needs, [Fault].
+// Package conformance tests what every [cudart.Platform] must do, which shows that the CPU device and the driver behave the same. A
+// platform's tests call [Run], [Programs] and, with a platform that nothing else needs, [Fault].
 package conformance
 
 import (
@@ -51,7 +51,7 @@ const words = 1024
 
 const bytes = 4 * words
 
-// rig is a platform and what tests need at hand: two device buffers, two pinned ones, four streams.
+// rig is a platform and the objects that tests need: two device buffers, two pinned ones, four streams.
 type rig struct {
 	*testing.T
 	p          cudart.Platform
@@ -88,7 +88,7 @@ func newRig(t *testing.T, p cudart.Platform) *rig {
 	// A device on which a held stream blocks the host fails the test; it must not hang it.
 	limit := time.AfterFunc(20*time.Second, r.release)
 	t.Cleanup(func() { limit.Stop() })
-	// What a driver loads when it is first used, it may not load while a kernel is held.
+	// A driver may be unable to load while a kernel is held, so load everything that it loads at first use now.
 	r.submit(r.up(0, r.d, r.h), r.mix(0, r.d, r.d, 0), r.set(0, r.d, 1), r.set(0, r.d, 2), r.set(0, r.d, 4),
 		cudart.Command{Kind: cudart.CopyMemory, Stream: r.s[0], Dst: r.e, Src: r.d, Bytes: bytes}, r.down(0, r.g, r.d))
 	r.sync()
@@ -213,14 +213,14 @@ func (r *rig) done(e cudart.Event) bool {
 	return done
 }
 
-// yield gives work that should not happen the chance to happen.
+// yield gives the device time to run work that must not run yet.
 func yield() {
 	for range 100 {
 		runtime.Gosched()
 	}
 }
 
-// named requires that an error is the driver's of that name.
+// named requires that an error is the driver's error of the given name.
 func (r *rig) named(err error, name string) {
 	r.Helper()
 	var e *cudart.Error

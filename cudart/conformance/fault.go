@@ -1,4 +1,4 @@
-// A fault: what it is reported as, and what still works after it.
+// Tests of a fault: how it is reported, and what still works after it.
 
 package conformance
 

@@ -1,4 +1,4 @@
-// Graphs: captured and built, launched behind each other, changed and replaced; and the rules of capture.
+// Tests of graphs: captured and built, launched one after the other, changed and replaced; and the rules of capture.
 
 package conformance
 
@@ -67,7 +67,7 @@ func captureRules(r *rig) {
 			require.NoError(r, s.Synchronize(context.Background()), "%s: no stream is left capturing", c.name)
 		}
 	}
-	// An event that was last recorded in a capture is not one that can be waited for.
+	// An event that was last recorded in a capture cannot be waited for.
 	l := r.list(r.s[0], r.mix(0, r.d, r.d, 1), r.record(0, e))
 	g := r.graph(l.Capture(cudart.GraphOptions{}))
 	require.Equal(r, 1, g.Nodes())
@@ -96,7 +96,7 @@ func graphTimes(r *rig) {
 	}
 }
 
-// chain is up, mix, down as nodes.
+// chain returns the nodes up, mix and down.
 func (r *rig) chain(k uint32) ([]cudart.Command, [][]int32) {
 	return []cudart.Command{r.up(0, r.d, r.h), r.mix(0, r.d, r.d, k), r.down(0, r.g, r.d)}, [][]int32{nil, {0}, {1}}
 }

@@ -1,4 +1,4 @@
-// Lists: changes between submissions, several threads, and what is refused before anything runs.
+// Tests of lists: changes between submissions, several threads, and refusals before anything runs.
 
 package conformance
 

@@ -1,4 +1,4 @@
-// Memory: what is allocated, copied and set, and what is refused.
+// Tests of memory: allocating, copying, setting, and refusals.
 
 package conformance
 
@@ -83,7 +83,7 @@ func copies(r *rig) {
 	for i := range r.host {
 		r.host[i] = uint32(i) * 2654435761
 	}
-	// Odd lengths at odd places, by way of both device buffers.
+	// Odd lengths at odd offsets, through both device buffers.
 	const at, n = 13, bytes - 100
 	r.submit(
 		cudart.Command{Kind: cudart.CopyMemory, Stream: r.s[0], Dst: r.d + 5, Src: r.h + at, SrcDevice: -1, Bytes: n},
@@ -127,7 +127,7 @@ func pageable(r *rig) {
 	for i := range w {
 		require.Equal(r, mixed(uint32(i), uint32(i), 7), w[i], "a copy to pageable memory has ended when the submission has")
 	}
-	// Such a copy waits for what its stream holds; one from pinned memory does not.
+	// Such a copy blocks the host until its stream's earlier work is done; one from pinned memory does not.
 	l := r.list(nil, r.hold(0), r.down(0, r.g, r.d))
 	held := r.list(nil, down)
 	require.NoError(r, l.Submit())
@@ -147,7 +147,7 @@ func pageable(r *rig) {
 }
 
 func registered(r *rig) {
-	// Pinning works by whole pages, so the memory has some of its own.
+	// Whole pages are pinned, so the memory consists of its own pages.
 	own := make([]byte, 16<<10)
 	_, err := r.p.RegisterHost(nil)
 	require.Error(r, err)

@@ -1,4 +1,4 @@
-// What a platform refuses: arguments that make no sense, and things that are closed. Each call returns an error; none panics.
+// Tests of what a platform refuses: senseless arguments and closed objects. Each call returns an error; none panics.
 
 package conformance
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Misuse runs the tests of what is refused, which need no device that computes.
+// Misuse runs the tests of refusals, which need no device that computes.
 func Misuse(t *testing.T, p cudart.Platform) {
 	before := p.Live()
 	t.Run("bad arguments", func(t *testing.T) { badArguments(newRig(t, p)) })
@@ -31,7 +31,7 @@ func (r *rig) refused(calls map[string]func() error) {
 	r.sync()
 }
 
-// second is the error of a call that returns something beside it.
+// second returns the error of a call that also returns a value.
 func second[T any](call func() (T, error)) func() error {
 	return func() error { _, err := call(); return err }
 }
@@ -88,7 +88,7 @@ func badArguments(r *rig) {
 			return l, l.Submit()
 		})
 		if name == "no stream" {
-			continue // a graph's commands need none
+			continue // commands of a graph need no stream
 		}
 		calls["graph of "+name] = second(func() (cudart.Graph, error) {
 			return r.p.BuildGraph([]cudart.Command{c}, [][]int32{nil}, cudart.GraphOptions{})
@@ -134,7 +134,7 @@ func closedThings(r *rig) {
 	require.NoError(r, err)
 	open := r.list(r.s[0], r.launch(0, "noop", one))
 	running := r.graph(r.p.BuildGraph([]cudart.Command{set}, [][]int32{nil}, cudart.GraphOptions{}))
-	for range 2 { // a second time does nothing
+	for range 2 { // closing a second time does nothing
 		for _, c := range []interface{ Close() error }{s, e, m, l, g} {
 			require.NoError(r, c.Close())
 		}

@@ -1,5 +1,5 @@
-// Random programs give what running their commands one after the other gives: on any number of streams, as a captured graph and as one
-// built node by node.
+// Tests that random programs give the same results as running their commands one after the other: on any number of streams, as a captured
+// graph and as one built node by node.
 
 package conformance
 
@@ -74,7 +74,7 @@ func (s step) conflicts(o step) bool {
 	return false
 }
 
-// apply is the sequential meaning of a step.
+// apply runs a step on plain slices, as sequential execution would.
 func (s step) apply(m []uint32) {
 	for i := range s.bytes / 4 {
 		d := &m[s.dst/4+i]
@@ -89,7 +89,7 @@ func (s step) apply(m []uint32) {
 	}
 }
 
-// Programs runs random programs on platforms that open returns, each with what ends it.
+// Programs runs random programs on platforms that open returns, each with a function that closes it.
 func Programs(t *testing.T, open func(t *rapid.T) (p cudart.Platform, end func())) {
 	rapid.Check(t, func(t *rapid.T) {
 		streams := rapid.IntRange(1, 5).Draw(t, "streams")

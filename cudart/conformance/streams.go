@@ -1,4 +1,4 @@
-// Streams and events: order, overlap, what a wait takes, what is asynchronous, and times.
+// Tests of streams and events: order, overlap, which record a wait waits for, what is asynchronous, and times.
 
 package conformance
 
