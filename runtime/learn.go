@@ -1,5 +1,5 @@
-// Learning: replays that find out how long nodes take and which plan is fastest. All of them are replays of plans that were proved,
-// which give equal results, so they count like any others.
+// Learning: replays that measure how long nodes take and which plan is fastest. All of them replay proved plans, which give equal results,
+// so they count as normal replays.
 
 package runtime
 
@@ -16,22 +16,22 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// LearnOptions says what may be learned, and at what price.
+// LearnOptions limits what is learned, and how many replays and how much time that takes.
 type LearnOptions struct {
-	// Plan is how to plan. Strategy, Streams and the like are kept to: only "auto" tries several strategies. Durations in Plan.Profile
-	// count more than what is measured.
+	// Plan holds the options for planning. Strategy, Streams and other options are respected: only "auto" tries several strategies.
+	// Durations in Plan.Profile take precedence over measured ones.
 	Plan planner.Options
 	// Known are durations that were learned before, by node name; nodes in it are not measured again. It may be nil. Recall finds
 	// them.
 	Known *planner.Profile
 	// Replays is how many replays may be used.
 	Replays int
-	// For is how long learning may take; it ends with the plan that it is timing by then. 0 means that it may take 100 ms, or a fifth of
-	// the time of all the replays, longer than its replays would have taken with the best plan.
+	// For limits the time of learning; when it is over, learning ends after the plan that it is timing. 0 means that learning may take
+	// 100 ms, or a fifth of the time of all the replays, longer than its replays would have taken with the best plan.
 	For time.Duration
-	// Modes are the modes to choose from: Streams, Captured or both, which is also what none means.
+	// Modes are the modes to choose from: Streams, Captured or both. Empty means both.
 	Modes []Mode
-	// Threads is how many threads submit streams; 0 leaves it open.
+	// Threads is how many threads submit streams; 0 lets learning choose.
 	Threads int
 	// Thorough also measures plans that are predicted to be much slower.
 	Thorough bool
@@ -39,7 +39,7 @@ type LearnOptions struct {
 	Progress func(stage string, done, total int)
 }
 
-// Learned is what was found out.
+// Learned is the result of learning.
 type Learned struct {
 	Profile *planner.Profile // what was known, and the medians of what was measured
 	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
@@ -69,7 +69,7 @@ const (
 const FewestToCompare = 8
 
 // Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved.
-// The profile that it returns can be planned with: planner.Options{Profile: learned.Profile}.
+// Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
 func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
 	switch {
 	case g == nil:
@@ -93,7 +93,7 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 	return p.Learn(ctx, o)
 }
 
-// Learn uses some of the replays that are due: it measures how long nodes take, plans again, tries the most promising plans, and leaves
+// Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
 // be one of LearnOptions.Plan. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
 // hazards unenforced, or with DebugProgress; CanLearn says so.
@@ -153,7 +153,7 @@ func (p *Program) CanLearn() error {
 	return nil
 }
 
-// MergeProfiles puts two profiles together, either of which may be nil. The later one counts more.
+// MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
 func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
 	switch {
 	case earlier == nil:
@@ -202,7 +202,7 @@ func (l *learner) run(ctx context.Context) error {
 	return nil
 }
 
-// unknown are the nodes whose duration nobody has declared or measured.
+// unknown returns the nodes whose duration is neither declared nor measured.
 func (l *learner) unknown() []dag.NodeID {
 	var nodes []dag.NodeID
 	for i := range l.p.graph.Nodes {
@@ -218,8 +218,8 @@ func (l *learner) unknown() []dag.NodeID {
 	return nodes
 }
 
-// measureNodes replays with a time before and after each node. On one stream a node has the device to itself, so that plan is taken where
-// there is time for it.
+// measureNodes replays with timed events before and after each node. On one stream a node has the device to itself, so a plan for one
+// stream is used if there is time for it.
 func (l *learner) measureNodes(ctx context.Context) error {
 	unknown := l.unknown()
 	captured := len(l.o.Modes) == 1 && l.o.Modes[0] == Captured
@@ -269,7 +269,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 			}
 		}
 	}
-	// What ran beside something else took longer than it does alone. Another node that does the same and ran alone says how long.
+	// A node that ran beside others took longer than it does alone. If another node with the same work ran alone, its duration is used.
 	prints := Fingerprints(p.graph)
 	alone := map[string][]float64{}
 	for _, i := range unknown {
@@ -325,7 +325,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	return nil
 }
 
-// besideOthers says of each node whether another ran during more than a tenth of its time.
+// besideOthers reports for each node whether another node ran during more than a tenth of its time.
 func besideOthers(spans []Span) []bool {
 	order := make([]int, len(spans))
 	for i := range order {
@@ -356,7 +356,7 @@ func besideOthers(spans []Span) []bool {
 	return beside
 }
 
-// profile is what is known, and the medians of what was measured.
+// profile returns the known durations and the medians of the measured ones.
 func (l *learner) profile() *planner.Profile {
 	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
 	for i, samples := range l.learned.Samples {

@@ -1,4 +1,4 @@
-// Comparing plans: which are tried, how they are timed, and which is kept.
+// Comparing plans: chooses which to try, times them, and keeps the best.
 
 package runtime
 
@@ -22,10 +22,10 @@ const (
 	mostTried    = 12                   // ways to replay that are timed
 	largestTried = 2000                 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0                  // times the best prediction: not tried
-	disturbed    = 0.2                  // spread of rounds, as a part of their median, that a device of one's own does not have
+	disturbed    = 0.2                  // spread of rounds, as a part of their median, above which something else seems to use the device
 )
 
-// compare makes plans with what is known by now and times the most promising.
+// compare makes plans with the durations known by now and times the most promising ones.
 func (l *learner) compare(ctx context.Context) error {
 	l.report("plan with what was learned")
 	ways, err := l.candidates(ctx)
@@ -64,7 +64,7 @@ func (l *learner) sort() {
 	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
 }
 
-// over says whether learning has taken all the time that it may.
+// over reports whether learning has used up its time.
 func (l *learner) over() bool {
 	if l.o.For > 0 {
 		return time.Since(l.began) > l.o.For
@@ -74,7 +74,7 @@ func (l *learner) over() bool {
 	return extra > max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5))
 }
 
-// candidates are the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers
+// candidates returns the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers
 // a process that has used several streams replays graphs more slowly.
 func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 	plans, err := l.plans(ctx)
@@ -117,7 +117,7 @@ func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 	return ways, nil
 }
 
-// threads is how many threads to try besides one: for wide plans of a device that is slower to submit to than to run.
+// threads returns how many threads to try besides one: several for wide plans whose submission takes longer than their execution.
 func (l *learner) threads(plan *planner.Plan) int {
 	const wide, long = 4, 32
 	if l.o.Threads != 0 || !l.singleUse() || len(plan.Streams) < wide || l.p.graph.Len() < long {
@@ -126,12 +126,12 @@ func (l *learner) threads(plan *planner.Plan) int {
 	return min(8, len(plan.Streams))
 }
 
-// singleUse says whether plans may be submitted by several threads. On the CPU device that gains nothing.
+// singleUse reports whether plans may be submitted by several threads. On the CPU device that gains nothing.
 func (l *learner) singleUse() bool {
 	return l.o.Threads > 1 || l.o.Threads == 0 && l.p.platform.Name() != "cpu"
 }
 
-// plans makes different plans of the graph with what was learned.
+// plans makes different plans of the graph with the learned durations.
 func (l *learner) plans(ctx context.Context) ([]*planner.Plan, error) {
 	o := l.o.Plan
 	o.Profile = l.learned.Profile
@@ -183,7 +183,7 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, error) {
 	return plans, nil
 }
 
-// try times one way to replay. One that the device refuses is left out: it may lack the room for another arena, or the means to capture.
+// try times one way to replay. A way that the device refuses is left out: there may be no room for another arena, or no way to capture.
 func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 	start := time.Now()
 	if err := l.p.adopt(ctx, w.way()); err != nil {
@@ -236,7 +236,7 @@ func (l *learner) roundOf(us float64) int {
 	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
 }
 
-// finals times the best ways again, in turn, so that what changes with time changes all of them alike.
+// finals times the best ways again, in turn, so that changes over time affect all of them alike.
 func (l *learner) finals(ctx context.Context) error {
 	ways := l.learned.Ways
 	close := 1

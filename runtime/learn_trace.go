@@ -1,4 +1,4 @@
-// Replays that take the time before and after each node, and count.
+// Replays for learning: measures the time before and after each node. These replays count.
 
 package runtime
 
@@ -36,11 +36,11 @@ func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress
 	return all, nil
 }
 
-// StageLearn is the stage of Options.Progress in which the device replays to learn.
+// StageLearn is the stage of Options.Progress during the replays of learning.
 const StageLearn = "learn from replay"
 
-// Running returns the nodes that have begun and not ended, while learning measures nodes, such as one that hangs. After that was given
-// up, it returns those that were running then; nil at any other time.
+// Running returns the nodes that are running, such as one that hangs, while learning measures nodes. After learning was stopped, it returns
+// those that were running at that moment; nil at any other time.
 func (p *Program) Running() []string {
 	if p == nil {
 		return nil

@@ -26,17 +26,17 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Variable is the environment variable that moves the cache, or with "off" does without it.
+// Variable is the environment variable that names another folder for the cache; "off" disables it.
 const Variable = "DAGRUN_CACHE"
 
-// Off is the value of Variable that means no cache.
+// Off is the value of Variable that disables the cache.
 const Off = "off"
 
 // Folder is a cache. A nil Folder holds nothing and keeps nothing.
 type Folder struct{ path string }
 
-// Open returns the cache in a folder, which is made when something is kept. The empty path means the one of Variable, or else the
-// user's: dagrun in os.UserCacheDir. "off" is no cache (nil), and so is a user who has no cache folder.
+// Open returns the cache in a folder, which is created when something is kept. The empty path means the folder that Variable names, or
+// otherwise dagrun in os.UserCacheDir. It returns nil, which is no cache, for "off" and for a user without a cache folder.
 func Open(path string) *Folder {
 	if path == "" {
 		path = os.Getenv(Variable)
@@ -54,7 +54,7 @@ func Open(path string) *Folder {
 	return &Folder{path: path}
 }
 
-// Path is where the cache is; "" if there is none.
+// Path returns the folder of the cache; "" if there is none.
 func (f *Folder) Path() string {
 	if f == nil {
 		return ""
@@ -62,7 +62,7 @@ func (f *Folder) Path() string {
 	return f.path
 }
 
-// The kinds of files. Each has a folder of its own.
+// The kinds of files. Each has its own folder.
 const (
 	durationsKind = "durations"
 	choicesKind   = "choices"
@@ -78,17 +78,17 @@ const (
 
 const magic = "dagrun cache 1 "
 
-// ErrDamaged is what a file matches that cannot be used.
+// ErrDamaged is the error of a file that cannot be used.
 var ErrDamaged = errors.New("not usable")
 
-// sealed puts what a file holds between its kind and a checksum.
+// sealed wraps the contents of a file with its kind and a checksum.
 func sealed(kind string, body []byte) []byte {
 	text := append([]byte(magic+kind+"\n"), body...)
 	sum := sha256.Sum256(text)
 	return append(hex.AppendEncode(text, sum[:]), '\n')
 }
 
-// unsealed returns what a file holds.
+// unsealed checks kind and checksum and returns the contents of a file.
 func unsealed(kind string, text []byte) ([]byte, error) {
 	const tail = 2*sha256.Size + 1
 	head := []byte(magic + kind + "\n")
@@ -109,7 +109,7 @@ func unsealed(kind string, text []byte) ([]byte, error) {
 	return body[len(head):], nil
 }
 
-// read returns what a file of a kind holds. Only regular files are opened: reading anything else could wait forever.
+// read returns the contents of a file of a kind. Only regular files are opened: reading anything else could wait forever.
 func read(kind, name string) ([]byte, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -133,7 +133,7 @@ func read(kind, name string) ([]byte, error) {
 	return unsealed(kind, text)
 }
 
-// write keeps a file. What is there under its name is replaced, unless it is no regular file.
+// write writes a file, replacing an existing one of that name if it is a regular file.
 func write(ctx context.Context, kind, name string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, files.Reason(err))
@@ -180,10 +180,10 @@ func oldestFirst(found []os.FileInfo) {
 	})
 }
 
-// staleAfter is the age at which a file that was never finished is taken to be a killed process's.
+// staleAfter is the age from which an unfinished file is assumed to belong to a killed process.
 const staleAfter = time.Hour
 
-// trim removes the least recently used files of a folder beyond a number and a size, and unfinished ones that nobody finishes any more.
+// trim removes the least recently used files of a folder beyond a number and a size, and unfinished files of killed processes.
 func trim(folder string, most int, bytes int64) error {
 	found, err := list(folder)
 	if err != nil {
@@ -194,7 +194,7 @@ func trim(folder string, most int, bytes int64) error {
 	for _, info := range found {
 		if info.Name()[0] == '.' {
 			if time.Since(info.ModTime()) > staleAfter {
-				_ = os.Remove(filepath.Join(folder, info.Name())) // it may be gone, or come back: both do no harm
+				_ = os.Remove(filepath.Join(folder, info.Name())) // the file may be gone already, or be written again; neither does harm
 			}
 			continue
 		}

@@ -1,4 +1,4 @@
-// Choices: which plan of a pipeline was best, and how it was replayed, by a key of everything that decides it.
+// Choices: which plan of a pipeline was best, and how it was replayed, under a key of everything that the choice depends on.
 
 package cache
 
@@ -70,7 +70,7 @@ func (c *Choice) check() error {
 	return nil
 }
 
-// Choice returns what was kept under a key, nil where there is nothing. The error says why a file is ignored.
+// Choice returns the choice kept under a key, nil if there is none. The error says why a file is ignored.
 func (f *Folder) Choice(key string) (*Choice, error) {
 	if f == nil {
 		return nil, nil
@@ -104,7 +104,7 @@ func decodeChoice(body []byte, key string) (*Choice, error) {
 	return &file.Choice, file.Choice.check()
 }
 
-// KeepChoice keeps a choice under a key, in place of an earlier one.
+// KeepChoice keeps a choice under a key, replacing an earlier one.
 func (f *Folder) KeepChoice(ctx context.Context, key string, c *Choice) error {
 	if f == nil {
 		return nil
@@ -128,7 +128,7 @@ func (f *Folder) KeepChoice(ctx context.Context, key string, c *Choice) error {
 	return trim(filepath.Dir(name), mostChoices, mostBytes)
 }
 
-// ForgetChoice removes what was kept under a key.
+// ForgetChoice removes the choice kept under a key.
 func (f *Folder) ForgetChoice(key string) error {
 	if f == nil {
 		return nil
@@ -140,7 +140,7 @@ func (f *Folder) ForgetChoice(key string) error {
 	return nil
 }
 
-// Key makes the key of a choice from everything that decides it. Parts may hold anything.
+// Key makes the key of a choice from everything that it depends on. Parts may hold anything.
 func Key(parts ...string) string {
 	var text []byte
 	for _, part := range parts {

@@ -1,4 +1,4 @@
-// What a cache holds, for people, and how it is emptied.
+// Lists the contents of a cache for people, and empties it.
 
 package cache
 
@@ -129,7 +129,7 @@ func (c *Contents) ignore(name string, err error) {
 	}
 }
 
-// Clear removes everything that was learned, and nothing else that lies in the folder.
+// Clear removes everything that was learned, and no other files in the folder.
 func (f *Folder) Clear() error {
 	if f == nil {
 		return nil

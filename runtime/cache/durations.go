@@ -103,7 +103,7 @@ func decodeBatch(text []byte) (*batch, error) {
 // fingerprintLength is how many characters a fingerprint has.
 const fingerprintLength = 32
 
-// Fingerprint makes a key for Durations of anything.
+// Fingerprint makes a key of Durations from any parts.
 func Fingerprint(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:fingerprintLength/2])
@@ -145,7 +145,7 @@ func (f *Folder) batches(device string) (all []*batch, names []string, err error
 	return all, names, errors.Join(errs...)
 }
 
-// merged puts batches together, the earliest first.
+// merged merges batches, the earliest first.
 func merged(all []*batch) *batch {
 	m := &batch{took: Durations{}}
 	latest := map[string]int{} // the batch that measured a node last
@@ -175,7 +175,8 @@ func merged(all []*batch) *batch {
 	return m
 }
 
-// Durations returns what is known of a device. The error says which files were ignored; what was found besides is returned with it.
+// Durations returns the durations known for a device. If there is an error, it says which files were ignored, and the durations from the
+// other files are returned with it.
 func (f *Folder) Durations(device string) (Durations, error) {
 	if f == nil {
 		return nil, nil
@@ -187,7 +188,7 @@ func (f *Folder) Durations(device string) (Durations, error) {
 	return merged(all).took, err
 }
 
-// KeepDurations adds samples to what is known of a device, or replaces earlier ones of the same nodes.
+// KeepDurations adds samples to those of a device, or replaces earlier ones of the same nodes.
 func (f *Folder) KeepDurations(ctx context.Context, device string, took Durations, replace bool) error {
 	if f == nil || len(took) == 0 {
 		return nil
@@ -214,7 +215,7 @@ func (f *Folder) KeepDurations(ctx context.Context, device string, took Duration
 	return errors.Join(f.mergeBatches(ctx, device), f.trimDevices())
 }
 
-// writeBatch gives a batch a file of its own, so that no two processes write the same one unless it holds the same.
+// writeBatch writes a batch to a file named by its contents, so that two processes write the same file only with the same contents.
 func (f *Folder) writeBatch(ctx context.Context, b *batch) error {
 	body := b.encode()
 	sum := sha256.Sum256(body)
@@ -224,12 +225,12 @@ func (f *Folder) writeBatch(ctx context.Context, b *batch) error {
 // mergeBatches makes one file of many. Another process may do the same at the same time: then both files hold the same samples, of which
 // the latest count.
 func (f *Folder) mergeBatches(ctx context.Context, device string) error {
-	all, names, _ := f.batches(device) // what is ignored has been said when it was read
+	all, names, _ := f.batches(device) // ignored files were reported when they were first read
 	if len(all) <= mostBatches {
 		return nil
 	}
 	m := merged(all)
-	m.device, m.fresh = device, true // else samples that two processes merged would count twice
+	m.device, m.fresh = device, true // otherwise samples that two processes merged would count twice
 	if err := f.writeBatch(ctx, m); err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func (f *Folder) mergeBatches(ctx context.Context, device string) error {
 	return nil
 }
 
-// trimDevices removes the devices that were not used for longest.
+// trimDevices removes the least recently used devices.
 func (f *Folder) trimDevices() error {
 	devices, err := f.devices()
 	if err != nil {
