@@ -145,7 +145,7 @@ type Source struct {
 	DefaultDevice bool
 	// Options are further options of clang, such as -DNAME=VALUE, -Ifolder and -std=c++17. Nothing is checked.
 	Options []string
-	// Overlay has other texts for files that the source includes.
+	// Overlay replaces the text of files that the source includes.
 	Overlay []Overlaid
 }
 
@@ -302,7 +302,7 @@ func (c *Compiler) compile(ctx context.Context, source Source, text []byte, opti
 	return &Result{PTX: out.Bytes(), Log: said}, nil
 }
 
-// environment is the process's without what would change the compiler's options.
+// environment is the process's environment without the variables that change the compiler's options.
 func environment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {

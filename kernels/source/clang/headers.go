@@ -48,7 +48,7 @@ func eachHeader(visit func(path string, text []byte) error) error {
 	return nil
 }
 
-// headersHash is for the cache's key.
+// headersHash is a part of the cache's key.
 var headersHash = sync.OnceValue(func() string {
 	h := sha256.New()
 	if err := eachHeader(func(path string, text []byte) error {

@@ -1,6 +1,6 @@
 // The compiler: opening libnvrtc at run time, and compiling.
 
-// Package nvrtc compiles CUDA C for the GPU at hand with NVIDIA's run-time compiler (libnvrtc), opened without cgo where it is
+// Package nvrtc compiles CUDA C for the GPU of this machine with NVIDIA's run-time compiler (libnvrtc), opened without cgo where it is
 // installed. Results are cached on disk, so that a source is compiled once per device and compiler.
 package nvrtc
 
@@ -23,7 +23,7 @@ import (
 // ErrNoCompiler is what Open returns if there is no usable libnvrtc.
 var ErrNoCompiler = errors.New("no CUDA C compiler (libnvrtc)")
 
-// A function is one of libnvrtc's; CUDA 11.2 has all of them.
+// A function is a function of libnvrtc; CUDA 11.2 has all of them.
 type function uint8
 
 const (
@@ -91,7 +91,7 @@ func candidates(toolkit string) []string {
 	return files
 }
 
-// findToolkit is the folder of the CUDA toolkit, or "".
+// findToolkit returns the folder of the CUDA toolkit, or "".
 func findToolkit(given string) string {
 	for _, folder := range []string{given, os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
 		if folder == "" {
@@ -168,7 +168,7 @@ type Source struct {
 	Names []string
 }
 
-// Header is what an include of a name gets, whatever files there are.
+// Header is the text that an include of a name gets, even if a file of that name exists.
 type Header struct {
 	Name string // as sources write it
 	Code []byte
