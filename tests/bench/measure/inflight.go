@@ -1,5 +1,5 @@
-// Several replays in flight: how long from one result to the next, and whether each result is the right one. How many overlap, and
-// how each is planned, is the caller's.
+// Measures several replays in flight: the time from one result to the next, and whether each result is correct. The caller decides how
+// many overlap and how each is planned.
 
 package main
 
@@ -31,12 +31,12 @@ func newInflight(ctx context.Context, g *dag.Graph, p cudart.Platform, options p
 	return runtime.New(ctx, g, plan, p, runtime.Options{Inflight: inflight})
 }
 
-// onOneStream has a replay's nodes follow each other: what overlaps is replays.
+// onOneStream runs a replay's nodes one after the other, so that only replays overlap.
 func onOneStream(machine *planner.Machine) planner.Options {
 	return planner.Options{Strategy: "serial", Streams: 1, Machine: machine}
 }
 
-// turns has a program make replays with results in order, at most so many at a time, and waits for the last.
+// turns makes replays of a program with results in order, at most the given number at a time, and waits for the last.
 func turns(ctx context.Context, p *runtime.Program, inflight, count int, before func(*runtime.Turn), then func(k int, t *runtime.Turn) error) error {
 	var failed error
 	seen, first := 0, uint64(0)
@@ -112,7 +112,7 @@ func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program
 	})
 }
 
-// spoil writes over results, so that none that is left over can pass for a new one.
+// spoil overwrites results, so that an old result cannot pass for a new one.
 func spoil(memory []byte) {
 	for i := range memory {
 		memory[i] = 0xa5

@@ -139,7 +139,7 @@ const (
 	byHand     = "C++"
 )
 
-// contestants are what replays once a round, by name.
+// contestants are the programs that replay once in each round, by name.
 type contestants struct {
 	whole    *dag.Graph // the suite's own nodes
 	programs map[string]*runtime.Program
@@ -321,7 +321,7 @@ func checkResults(ctx context.Context, c *contestants) (string, error) {
 	return text + ", C++ equal", nil
 }
 
-// handwritten is the C++ program on one workload.
+// handwritten starts the C++ program on one workload.
 type handwritten struct {
 	graph   *dag.Graph
 	folder  string
@@ -349,8 +349,8 @@ func (h *handwritten) close() error {
 	return errors.Join(h.process.close(), os.RemoveAll(h.folder))
 }
 
-// compare has the C++ side write its results and compares them with a program's. Zeros of either sign are told apart: kernels
-// and launch shapes are the same, so every bit should be.
+// compare lets the C++ side write its results and compares them with a program's bit by bit, signs of zeros included: kernels and launch
+// shapes are the same, so results should be too.
 func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error {
 	if _, err := h.process.ask("dump", "dumped"); err != nil {
 		return err
