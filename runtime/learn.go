@@ -43,7 +43,7 @@ type LearnOptions struct {
 type Learned struct {
 	Profile *planner.Profile // what was known, and the medians of what was measured
 	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
-	First   []float64        // by node: the duration in the program's first replay, which pays for what is done once; nil if not measured
+	First   []float64        // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
 	Ways    []LearnedWay     // what was measured, the best first
 	Replays int              // how many were used
 	Unquiet string           // why measurements cannot be relied on, in words; "" if they can

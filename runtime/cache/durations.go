@@ -109,7 +109,7 @@ func Fingerprint(text []byte) string {
 	return hex.EncodeToString(sum[:fingerprintLength/2])
 }
 
-// batches reads all files of a device, the earliest first. Files that cannot be used are left out and make an error.
+// batches reads all files of a device, the earliest first. Files that cannot be used are left out and reported in the error.
 func (f *Folder) batches(device string) (all []*batch, names []string, err error) {
 	folder := f.device(device)
 	found, err := list(folder)

@@ -107,7 +107,7 @@ func (c *Compiler) says() ([]byte, error) {
 	return out, nil
 }
 
-// identify asks the compiler for its version and whether it makes PTX. Apple's clang does not.
+// identify asks the compiler for its version and whether it makes PTX. Apple's clang cannot.
 func (c *Compiler) identify() error {
 	out, err := c.says()
 	if err != nil {
