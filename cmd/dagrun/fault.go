@@ -56,6 +56,8 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 		return withStatus(statusDevice, errors.New(document.Error.Message))
 	case document.Error.Status == statusDevice:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", document.Error.Message))
+	case document.Error.Status != statusOK:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not run (%s); the faulty node is not known", document.Error.Message))
 	}
 	return withStatus(statusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // pinned runs the search for a fault of a pipeline as if a GPU had reported it late. self is the command that is started.
@@ -21,7 +22,7 @@ func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (prin
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
 	a.self = func() (string, error) { return self, nil }
-	a.flags = &flags{backend: "cpu", strategy: "serial", streams: 8, iterations: 1, memory: "arena"}
+	a.flags = &flags{backend: "cpu", strategy: "serial", streams: 8, iterations: 1, memory: "arena", maxEdges: dag.MaxEdges}
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
 	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: platform}}, late, &runFlags{})
 	require.Equal(t, statusDevice, statusOf(found))
@@ -56,6 +57,13 @@ nodes:
 	printed, found := pinned(t, file, selfAsCommand(t), openCPU(t))
 	require.Equal(t, lateFault, printed)
 	require.EqualError(t, found, `node "multiply" (stream 0): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED (719): unspecified launch failure: panic: runtime error: index out of range [1000000] with length 8`)
+}
+
+// A new process that refuses its command line has not run the nodes.
+func TestFaultThatIsNotLookedFor(t *testing.T) {
+	_, found := pinned(t, filepath.Join(t.TempDir(), "gone.yaml"), selfAsCommand(t), openCPU(t))
+	require.ErrorContains(t, found, "the replay node by node could not run (")
+	require.ErrorContains(t, found, "gone.yaml: no such file")
 }
 
 func TestFaultThatDoesNotComeBack(t *testing.T) {

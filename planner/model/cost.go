@@ -140,7 +140,7 @@ func (m *Machine) Share(node *dag.Node) float64 { return m.shareOf(node, math.In
 // shareOf is Share of a node that takes so long alone. It matters on cores: work is divided among them only if that is worth waking them.
 func (m *Machine) shareOf(node *dag.Node, us float64) float64 {
 	switch {
-	case m.Unit:
+	case m == nil || node == nil || m.Unit:
 		return 0
 	case m.Cores > 0:
 		return m.coreShare(node, us)
