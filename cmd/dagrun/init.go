@@ -14,7 +14,8 @@ import (
 )
 
 // firstPipeline copies, computes and copies back in k overlapping chunks: small enough to read, and already worth planning.
-const firstPipeline = `version: 1
+const firstPipeline = `# yaml-language-server: $schema=%s
+version: 1
 name: %s
 params:
   n: 65536  # elements; dagrun %s -p n=1e6
@@ -32,6 +33,26 @@ nodes:
       - {name: double.$i, kernel: scale, args: [len(d_x(i of k)), 2, d_x(i of k)]}
       - {name: down.$i, memcpy: {from: d_x(i of k), to: y(i of k)}}
 `
+
+// publishedSchema is where editors find the schema if there is none near a file.
+const publishedSchema = "https://raw.githubusercontent.com/dagrun/dagrun/main/dagrun.schema.json"
+
+// schemaFor is the schema that an editor checks a new file with: dagrun.schema.json in the file's folder or one above it, as a path
+// relative to the file, or the published one.
+func schemaFor(file string) string {
+	folder, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return publishedSchema
+	}
+	for path := "dagrun.schema.json"; ; path = "../" + path {
+		if info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(path))); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+		if filepath.Dir(filepath.Join(folder, filepath.FromSlash(path))) == filepath.Dir(filepath.Join(folder, filepath.FromSlash("../"+path))) {
+			return publishedSchema
+		}
+	}
+}
 
 func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -61,7 +82,7 @@ func (a *app) initCommand() *cobra.Command {
 			}
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 			write := func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, firstPipeline, name, file)
+				_, err := fmt.Fprintf(w, firstPipeline, schemaFor(file), name, file)
 				return err
 			}
 			if err := writeOut(c.Context(), file, write); err != nil {
