@@ -105,7 +105,7 @@ func (r *Reader) header() error {
 			continue
 		}
 		begun = true
-		if at := strings.LastIndex(strings.ToLower(line), lengthHeader); at >= 0 {
+		if at := strings.LastIndex(lower(line), lengthHeader); at >= 0 {
 			if at > 0 { // behind what a wrong length left over
 				fail("expected a header, got %.40q", line)
 			}
@@ -120,6 +120,17 @@ func (r *Reader) header() error {
 			length = -1
 		}
 	}
+}
+
+// lower makes ASCII letters small and keeps every byte in its place; strings.ToLower replaces bytes that are not UTF-8 by longer ones.
+func lower(line string) string {
+	small := []byte(line)
+	for k, c := range small {
+		if 'A' <= c && c <= 'Z' {
+			small[k] = c + 'a' - 'A'
+		}
+	}
+	return string(small)
 }
 
 func parseLength(value string) (int64, error) {

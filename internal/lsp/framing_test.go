@@ -55,6 +55,7 @@ func TestRead(t *testing.T) {
 		{"over the limit and cut", "Content-Length: 101\r\n\r\nxx", []string{"unexpected EOF"}},
 		{"ends in a header", "Content-Len", []string{`wrong: expected a header, got "Content-Len"`, "EOF"}},
 		{"ends behind a header", "Content-Length: 2\r\n", []string{"unexpected EOF"}},
+		{"bytes that are not UTF-8", "\xa3\xa3\xa3Content-Length: 2\r\n\r\n{}", []string{`wrong: expected a header, got "\xa3\xa3\xa3Content-Length: 2"`, "{}", "EOF"}},
 		{"a long line", strings.Repeat("x", 1<<20) + "Content-Length: 2\r\n\r\n{}", []string{`wrong: expected a header, got "` + strings.Repeat("x", 40) + `"`, "{}", "EOF"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
