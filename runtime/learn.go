@@ -173,7 +173,6 @@ type learner struct {
 	left    int // replays
 	began   time.Time
 	best    float64 // microseconds of the best replay so far, 0 before any
-	spent   time.Duration
 	learned Learned
 }
 

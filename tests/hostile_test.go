@@ -9,7 +9,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -167,25 +166,29 @@ func TestHostileCallersKnowEverythingExported(t *testing.T) {
 	}
 	for _, folder := range publicPackages(t) {
 		files := token.NewFileSet()
-		parsed, err := parser.ParseDir(files, filepath.Join("..", folder), func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+		paths, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		require.NoError(t, err)
-		for name, p := range parsed {
-			for _, file := range p.Files {
-				for _, declared := range file.Decls {
-					f, ok := declared.(*ast.FuncDecl)
-					if !ok || !f.Name.IsExported() {
+		require.NotEmpty(t, paths)
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(files, path, nil, 0)
+			require.NoError(t, err)
+			for _, declared := range file.Decls {
+				f, ok := declared.(*ast.FuncDecl)
+				if !ok || !f.Name.IsExported() {
+					continue
+				}
+				of := file.Name.Name + "." + f.Name.Name
+				if f.Recv != nil {
+					if of = file.Name.Name + "." + receiver(f); !ast.IsExported(receiver(f)) {
 						continue
 					}
-					of := name + "." + f.Name.Name
-					if f.Recv != nil {
-						if of = name + "." + receiver(f); !ast.IsExported(receiver(f)) {
-							continue
-						}
-					}
-					if !known[of] && !dangerous[of] {
-						t.Errorf("%s: nothing calls %s with hostile arguments: add it to functions or subjects in hostile_subjects_test.go", folder, of)
-						known[of] = true
-					}
+				}
+				if !known[of] && !dangerous[of] {
+					t.Errorf("%s: nothing calls %s with hostile arguments: add it to functions or subjects in hostile_subjects_test.go", folder, of)
+					known[of] = true
 				}
 			}
 		}

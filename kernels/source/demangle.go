@@ -305,14 +305,6 @@ func (d *demangler) substitution() string {
 	return d.known[n]
 }
 
-// plainName is the name as people write it, whatever the symbol.
-func plainName(symbol string) string {
-	if m, ok := demangle(symbol); ok {
-		return m.signature()
-	}
-	return symbol
-}
-
 // sameArgument compares arguments of templates as they are written: 16, 16u and 0x10 are the same.
 func sameArgument(a, b string) bool {
 	return normalArgument(a) == normalArgument(b)

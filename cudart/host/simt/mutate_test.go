@@ -3,7 +3,6 @@
 package simt_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -176,7 +175,7 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 	}
 	for i, v := range memory {
 		if (i < guard || i >= guard+words) && v != 0xa5a5a5a5a5a5a5a5 {
-			t.Fatal(fmt.Sprintf("seed %d: wrote outside its memory, %d bytes from its start\n%s", seed, 8*(i-guard), text))
+			t.Fatalf("seed %d: wrote outside its memory, %d bytes from its start\n%s", seed, 8*(i-guard), text)
 		}
 	}
 	return outcome

@@ -1,102 +1,156 @@
-// Groups of threads: blocks, tiles of a warp, and the lanes that run together. Grids and clusters are not here.
+// Groups of threads: blocks, tiles of a warp, the active lanes. A grid has its shape, but no barrier: that needs a cooperative launch.
 #pragma once
 
+#define __DAGRUN_GROUP static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
+#define __DAGRUN_METHOD __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
+
 namespace cooperative_groups {
+namespace __dagrun {
+__DAGRUN_GROUP unsigned lane() {
+  unsigned id;
+  asm("mov.u32 %0, %%laneid;" : "=r"(id));
+  return id;
+}
+__DAGRUN_GROUP unsigned thread() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+__DAGRUN_GROUP unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__DAGRUN_GROUP unsigned block() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
+__DAGRUN_GROUP unsigned below(unsigned lanes) { return __popc(lanes & ((1u << lane()) - 1)); }
+// The lane of rank r among those of a mask.
+__DAGRUN_GROUP unsigned nth(unsigned lanes, unsigned r) {
+  for (; r > 0; r--) lanes &= lanes - 1;
+  return __ffs(lanes) - 1;
+}
+}  // namespace __dagrun
 
-#define __DAGRUN_MEMBER __attribute__((device)) __attribute__((always_inline)) inline
+// Some lanes of one warp.
+class coalesced_group {
+ protected:
+  unsigned lanes_;
 
-class thread_block {
-public:
-  __DAGRUN_MEMBER void sync() const { __syncthreads(); }
-  __DAGRUN_MEMBER unsigned thread_rank() const { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-  __DAGRUN_MEMBER unsigned size() const { return blockDim.x * blockDim.y * blockDim.z; }
-  __DAGRUN_MEMBER unsigned num_threads() const { return size(); }
-  __DAGRUN_MEMBER dim3 group_index() const { return blockIdx; }
-  __DAGRUN_MEMBER dim3 thread_index() const { return threadIdx; }
-  __DAGRUN_MEMBER dim3 group_dim() const { return blockDim; }
-  __DAGRUN_MEMBER dim3 dim_threads() const { return blockDim; }
-};
-__DAGRUN_MEMBER thread_block this_thread_block() { return thread_block(); }
-
-// __dagrun_lanes is a set of lanes of a warp.
-class __dagrun_lanes {
-public:
-  __DAGRUN_MEMBER explicit __dagrun_lanes(unsigned lanes) : lanes(lanes) {}
-  __DAGRUN_MEMBER void sync() const { __syncwarp(lanes); }
-  __DAGRUN_MEMBER int any(int yes) const { return __any_sync(lanes, yes); }
-  __DAGRUN_MEMBER int all(int yes) const { return __all_sync(lanes, yes); }
-
-protected:
-  static __DAGRUN_MEMBER unsigned lane() { return this_thread_block().thread_rank() % 32; }
-  unsigned lanes;
-};
-
-class coalesced_group : public __dagrun_lanes {
-public:
-  __DAGRUN_MEMBER explicit coalesced_group(unsigned lanes) : __dagrun_lanes(lanes) {}
-  __DAGRUN_MEMBER unsigned size() const { return __popc(lanes); }
-  __DAGRUN_MEMBER unsigned num_threads() const { return size(); }
-  __DAGRUN_MEMBER unsigned thread_rank() const { return __popc(lanes & ((1u << lane()) - 1)); }
-  __DAGRUN_MEMBER unsigned ballot(int yes) const { return ranks(__ballot_sync(lanes, yes)); }
-  template <class T> __DAGRUN_MEMBER T shfl(T value, unsigned rank) const { return __shfl_sync(lanes, value, nth(rank)); }
-  template <class T> __DAGRUN_MEMBER T shfl_down(T value, unsigned delta) const {
-    unsigned rank = thread_rank() + delta;
-    return __shfl_sync(lanes, value, rank < size() ? nth(rank) : lane());
+ public:
+  __DAGRUN_METHOD explicit coalesced_group(unsigned lanes) : lanes_(lanes) {}
+  __DAGRUN_METHOD void sync() const { __syncwarp(lanes_); }
+  __DAGRUN_METHOD unsigned thread_rank() const { return __dagrun::below(lanes_); }
+  __DAGRUN_METHOD unsigned size() const { return __popc(lanes_); }
+  __DAGRUN_METHOD unsigned num_threads() const { return size(); }
+  __DAGRUN_METHOD unsigned meta_group_rank() const { return 0; }
+  __DAGRUN_METHOD unsigned meta_group_size() const { return 1; }
+  __DAGRUN_METHOD int any(int yes) const { return __ballot_sync(lanes_, yes) != 0; }
+  __DAGRUN_METHOD int all(int yes) const { return __ballot_sync(lanes_, yes) == lanes_; }
+  __DAGRUN_METHOD unsigned ballot(int yes) const { return packed(__ballot_sync(lanes_, yes)); }
+  template <class T> __DAGRUN_METHOD T shfl(T v, int from) const { return __shfl_sync(lanes_, v, (int)__dagrun::nth(lanes_, from)); }
+  template <class T> __DAGRUN_METHOD T shfl_down(T v, unsigned by) const {
+    unsigned to = thread_rank() + by;
+    return __shfl_sync(lanes_, v, (int)(to < size() ? __dagrun::nth(lanes_, to) : __dagrun::lane()));
   }
-  template <class T> __DAGRUN_MEMBER T shfl_up(T value, unsigned delta) const {
+  template <class T> __DAGRUN_METHOD T shfl_up(T v, unsigned by) const {
     unsigned rank = thread_rank();
-    return __shfl_sync(lanes, value, rank >= delta ? nth(rank - delta) : lane());
+    return __shfl_sync(lanes_, v, (int)(rank >= by ? __dagrun::nth(lanes_, rank - by) : __dagrun::lane()));
   }
 
-private:
-  // nth is the lane of a rank.
-  __DAGRUN_MEMBER unsigned nth(unsigned rank) const {
-    unsigned left = lanes;
-    for (; rank; rank--) left &= left - 1;
-    return __ffs(left) - 1;
-  }
-  // ranks turns a set of lanes into one of ranks.
-  __DAGRUN_MEMBER unsigned ranks(unsigned set) const {
-    unsigned result = 0, bit = 1;
-    for (unsigned left = lanes; left; left &= left - 1, bit <<= 1)
-      if (set & left & (0 - left)) result |= bit;
-    return result;
+ protected:
+  // The bits of a mask of lanes as bits of ranks.
+  __DAGRUN_METHOD unsigned packed(unsigned mask) const {
+    unsigned ranks = 0, rank = 0;
+    for (unsigned left = lanes_; left; left &= left - 1, rank++) ranks |= ((mask >> (__ffs(left) - 1)) & 1) << rank;
+    return ranks;
   }
 };
-__DAGRUN_MEMBER coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+__DAGRUN_GROUP coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
-template <unsigned Size, class Parent = void> class thread_block_tile : public __dagrun_lanes {
-public:
-  __DAGRUN_MEMBER thread_block_tile() : __dagrun_lanes(Size == 32 ? 0xffffffffu : ((1u << Size % 32) - 1) << lane() / Size * Size) {}
-  static __DAGRUN_MEMBER unsigned size() { return Size; }
-  static __DAGRUN_MEMBER unsigned num_threads() { return Size; }
-  static __DAGRUN_MEMBER unsigned thread_rank() { return lane() % Size; }
-  static __DAGRUN_MEMBER unsigned meta_group_rank() { return this_thread_block().thread_rank() / Size; }
-  static __DAGRUN_MEMBER unsigned meta_group_size() { return (this_thread_block().size() + Size - 1) / Size; }
-  __DAGRUN_MEMBER unsigned ballot(int yes) const { return (__ballot_sync(lanes, yes) & lanes) >> lane() / Size * Size; }
-  template <class T> __DAGRUN_MEMBER T shfl(T value, int rank) const { return __shfl_sync(lanes, value, rank, Size); }
-  template <class T> __DAGRUN_MEMBER T shfl_down(T value, unsigned delta) const { return __shfl_down_sync(lanes, value, delta, Size); }
-  template <class T> __DAGRUN_MEMBER T shfl_up(T value, unsigned delta) const { return __shfl_up_sync(lanes, value, delta, Size); }
-  template <class T> __DAGRUN_MEMBER T shfl_xor(T value, unsigned mask) const { return __shfl_xor_sync(lanes, value, mask, Size); }
+class thread_block;
+
+// A part of a block whose size is known when it runs: a whole block, or up to 32 of its threads.
+class thread_group {
+ protected:
+  unsigned size_;
+  bool block_;
+
+ public:
+  __DAGRUN_METHOD thread_group(unsigned size, bool block) : size_(size), block_(block) {}
+  __DAGRUN_METHOD unsigned size() const { return size_; }
+  __DAGRUN_METHOD unsigned num_threads() const { return size_; }
+  __DAGRUN_METHOD unsigned thread_rank() const { return block_ ? __dagrun::thread() : __dagrun::lane() % size_; }
+  __DAGRUN_METHOD void sync() const {
+    if (block_)
+      __syncthreads();
+    else
+      __syncwarp((size_ == 32 ? ~0u : (1u << size_) - 1) << (__dagrun::lane() / size_ * size_));
+  }
 };
-template <unsigned Size, class Group> __DAGRUN_MEMBER thread_block_tile<Size, Group> tiled_partition(const Group &) {
-  return thread_block_tile<Size, Group>();
-}
-template <class Group> __DAGRUN_MEMBER void sync(const Group &group) { group.sync(); }
 
-template <class T> struct plus { __DAGRUN_MEMBER T operator()(T a, T b) const { return a + b; } };
-template <class T> struct less { __DAGRUN_MEMBER T operator()(T a, T b) const { return b < a ? b : a; } };
-template <class T> struct greater { __DAGRUN_MEMBER T operator()(T a, T b) const { return a < b ? b : a; } };
-template <class T> struct bit_and { __DAGRUN_MEMBER T operator()(T a, T b) const { return a & b; } };
-template <class T> struct bit_or { __DAGRUN_MEMBER T operator()(T a, T b) const { return a | b; } };
-template <class T> struct bit_xor { __DAGRUN_MEMBER T operator()(T a, T b) const { return a ^ b; } };
+class thread_block : public thread_group {
+ public:
+  __DAGRUN_METHOD thread_block() : thread_group(__dagrun::threads(), true) {}
+  static __DAGRUN_METHOD void sync() { __syncthreads(); }
+  static __DAGRUN_METHOD unsigned thread_rank() { return __dagrun::thread(); }
+  static __DAGRUN_METHOD unsigned size() { return __dagrun::threads(); }
+  static __DAGRUN_METHOD unsigned num_threads() { return size(); }
+  static __DAGRUN_METHOD dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  static __DAGRUN_METHOD dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+  static __DAGRUN_METHOD dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+  static __DAGRUN_METHOD dim3 dim_threads() { return group_dim(); }
+};
+__DAGRUN_GROUP thread_block this_thread_block() { return thread_block(); }
 
-// reduce combines the values of a tile; every thread gets the result.
-template <unsigned Size, class Parent, class T, class F> __DAGRUN_MEMBER T reduce(const thread_block_tile<Size, Parent> &tile, T value, F f) {
-#pragma unroll
-  for (unsigned k = Size / 2; k; k /= 2) value = f(value, tile.shfl_xor(value, k));
-  return value;
+class grid_group {
+ public:
+  static __DAGRUN_METHOD bool is_valid() { return false; }
+  static __DAGRUN_METHOD unsigned long long size() { return (unsigned long long)__dagrun::threads() * num_blocks(); }
+  static __DAGRUN_METHOD unsigned long long num_threads() { return size(); }
+  static __DAGRUN_METHOD unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+  static __DAGRUN_METHOD unsigned long long block_rank() { return __dagrun::block(); }
+  static __DAGRUN_METHOD unsigned long long thread_rank() { return (unsigned long long)__dagrun::block() * __dagrun::threads() + __dagrun::thread(); }
+  static __DAGRUN_METHOD dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+  static __DAGRUN_METHOD dim3 dim_blocks() { return group_dim(); }
+  static __DAGRUN_METHOD dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+};
+__DAGRUN_GROUP grid_group this_grid() { return grid_group(); }
+
+// N threads of a warp, N a power of two up to 32.
+template <unsigned N, class Parent = void> class thread_block_tile;
+template <unsigned N> class thread_block_tile<N, void> : public thread_group {
+  static_assert(N <= 32 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+  static __DAGRUN_METHOD unsigned mask() { return N == 32 ? ~0u : ((1u << N % 32) - 1) << (__dagrun::lane() / N * N); }
+
+ public:
+  __DAGRUN_METHOD thread_block_tile() : thread_group(N, false) {}
+  static __DAGRUN_METHOD void sync() { __syncwarp(mask()); }
+  static __DAGRUN_METHOD unsigned thread_rank() { return __dagrun::thread() % N; }
+  static __DAGRUN_METHOD constexpr unsigned size() { return N; }
+  static __DAGRUN_METHOD constexpr unsigned num_threads() { return N; }
+  static __DAGRUN_METHOD unsigned meta_group_rank() { return __dagrun::thread() / N; }
+  static __DAGRUN_METHOD unsigned meta_group_size() { return (__dagrun::threads() + N - 1) / N; }
+  template <class T> static __DAGRUN_METHOD T shfl(T v, int from) { return __shfl_sync(mask(), v, from, N); }
+  template <class T> static __DAGRUN_METHOD T shfl_down(T v, unsigned by) { return __shfl_down_sync(mask(), v, by, N); }
+  template <class T> static __DAGRUN_METHOD T shfl_up(T v, unsigned by) { return __shfl_up_sync(mask(), v, by, N); }
+  template <class T> static __DAGRUN_METHOD T shfl_xor(T v, unsigned by) { return __shfl_xor_sync(mask(), v, by, N); }
+  static __DAGRUN_METHOD int any(int yes) { return (__ballot_sync(mask(), yes) & mask()) != 0; }
+  static __DAGRUN_METHOD int all(int yes) { return (__ballot_sync(mask(), yes) & mask()) == mask(); }
+  static __DAGRUN_METHOD unsigned ballot(int yes) { return (__ballot_sync(mask(), yes) & mask()) >> (__dagrun::lane() / N * N); }
+};
+
+template <unsigned N, class Parent> class thread_block_tile : public thread_block_tile<N, void> {};
+
+template <unsigned N, class G> __DAGRUN_GROUP thread_block_tile<N, G> tiled_partition(const G &) { return thread_block_tile<N, G>(); }
+__DAGRUN_GROUP thread_group tiled_partition(const thread_group &, unsigned n) { return thread_group(n, false); }
+
+// The lanes of a group that agree on a condition.
+template <class G> __DAGRUN_GROUP coalesced_group binary_partition(const G &, bool yes) {
+  unsigned active = __activemask(), agree = __ballot_sync(active, yes);
+  return coalesced_group(yes ? agree : active & ~agree);
 }
 
-#undef __DAGRUN_MEMBER
+#if __CUDA_ARCH__ >= 700
+// The lanes of a group that have the same label.
+template <class G, class T> __DAGRUN_GROUP coalesced_group labeled_partition(const G &, T label) {
+  return coalesced_group(__match_any_sync(__activemask(), label));
 }
+#endif
+
+template <class G> __DAGRUN_GROUP void sync(const G &g) { g.sync(); }
+template <class G> __DAGRUN_GROUP unsigned thread_rank(const G &g) { return g.thread_rank(); }
+template <class G> __DAGRUN_GROUP unsigned group_size(const G &g) { return g.size(); }
+}  // namespace cooperative_groups
+#undef __DAGRUN_GROUP
+#undef __DAGRUN_METHOD
