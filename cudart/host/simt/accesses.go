@@ -39,7 +39,7 @@ func (c *compiler) memory() op {
 		if t == ptx.B128 {
 			t = ptx.B64
 		}
-		if t.Bits() > 64 {
+		if t.Size() == 0 || t.Bits() > 64 {
 			break
 		}
 		targets := c.slots(o[0], c.target)
@@ -75,7 +75,7 @@ func (c *compiler) memory() op {
 		if t == ptx.B128 {
 			t = ptx.B64
 		}
-		if t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
+		if t.Size() == 0 || t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
 			break
 		}
 		at := c.locate(o[0], f)

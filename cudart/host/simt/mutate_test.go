@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,7 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 	t.Helper()
 	defer func() {
 		if v := recover(); v != nil {
-			t.Fatalf("seed %d: panic: %v\n%s", seed, v, text)
+			t.Fatalf("seed %d: panic: %v\n%s\n%s", seed, v, debug.Stack(), text)
 		}
 	}()
 	m, err := ptx.Parse(text)
