@@ -47,7 +47,7 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 		total := p.repetitions(n, rest, size)
 		p.counting = false
 		if total > p.budget {
-			p.mistake(position(n), "", "foreach makes more than %d nodes or buffers, the limit of a file", int64(MaxNodes))
+			p.mistake(position(n), listHint(n), "foreach makes more than %d nodes or buffers, the limit of a file", int64(MaxNodes))
 			return
 		}
 		p.budget -= total
@@ -57,7 +57,7 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 
 func (p *parser) usableVariable(n *yaml.Node, k int) bool {
 	key := n.Content[k]
-	if !p.isKey(key) || !p.usableName(key, key.Value, "variable") {
+	if !p.isEntry(key, n.Content[k+1]) || !p.usableName(key, key.Value, "variable") {
 		return false
 	}
 	if _, ok := p.buffers[key.Value]; ok {
@@ -77,6 +77,17 @@ func (p *parser) usableVariable(n *yaml.Node, k int) bool {
 		}
 	}
 	return true
+}
+
+// listHint says how a variable gets one value instead of a count: a large count was often meant as a value.
+func listHint(n *yaml.Node) string {
+	for k := len(n.Content) - 2; k >= 0; k -= 2 {
+		if value := n.Content[k+1]; value.Kind == yaml.ScalarNode && !isNull(value) {
+			name, text := n.Content[k].Value, shorten(value.Value)
+			return fmt.Sprintf("%s: %s counts from 0; for that one value write %s: [%s]", name, text, name, text)
+		}
+	}
+	return ""
 }
 
 // variable runs through the values of variable k and, for each, through the variables after it.

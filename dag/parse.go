@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
@@ -171,6 +172,9 @@ func (p *parser) version(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return true
 	}
+	if written == nil && misspeltVersion(root) {
+		return true
+	}
 	if written == nil {
 		p.mistake(position(root), `write "version: 1" as the first line`, "version is missing")
 		return true
@@ -186,6 +190,16 @@ func (p *parser) version(root *yaml.Node) bool {
 		p.mistake(position(written), "write 1", "there is no version %d", n)
 	}
 	return true
+}
+
+// misspeltVersion reports whether a key is a misspelt version, which is then reported as an unknown key.
+func misspeltVersion(root *yaml.Node) bool {
+	for k := 0; k < len(root.Content); k += 2 {
+		if words.Suggest(root.Content[k].Value, fileKeys.keys) == "version" {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *parser) name(f field) {
@@ -293,6 +307,12 @@ func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 			continue
 		}
 		at := set.find(key.Value)
+		if name, rest, ok := gluedKey(key, value); ok && at < 0 {
+			if at = set.find(name); at >= 0 {
+				p.reportGlued(key, name, rest)
+				value = rest
+			}
+		}
 		switch {
 		case at < 0:
 			misspelt = true
@@ -327,16 +347,55 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 		if key.Kind != yaml.ScalarNode || set.find(key.Value) >= 0 {
 			continue
 		}
+		if name, _, ok := gluedKey(key, n.Content[k+1]); ok && set.find(name) >= 0 {
+			continue
+		}
 		if tried++; tried > most {
 			p.unknownKeys = true
 			return
 		}
-		if at := set.find(words.Suggest(key.Value, set.keys)); at >= 0 && out[at].key == nil {
+		meant := foreignKeys[key.Value]
+		if set.find(meant) < 0 && !(set == &nodeKeys && hostCall[key.Value]) {
+			meant = words.Suggest(key.Value, set.keys)
+		}
+		if at := set.find(meant); at >= 0 && out[at].key == nil {
 			out[at] = field{key, n.Content[k+1]}
 		} else {
 			p.unknownKeys = true
 		}
 	}
+}
+
+// gluedKey splits a key that holds its value too, because a colon or the space behind it is missing: "place host" or "place:host".
+func gluedKey(key, value *yaml.Node) (name string, rest *yaml.Node, ok bool) {
+	if !isNull(value) || key.Kind != yaml.ScalarNode || key.Style != 0 {
+		return "", nil, false
+	}
+	end := strings.IndexAny(key.Value, ": ")
+	if end < 1 || !plainKey.MatchString(key.Value[:end]) {
+		return "", nil, false
+	}
+	text := strings.TrimLeft(key.Value[end+1:], " ")
+	column := key.Column + utf8.RuneCountInString(key.Value) - utf8.RuneCountInString(text)
+	return key.Value[:end], &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: key.Line, Column: column}, text != ""
+}
+
+// reportGlued reports a key that gluedKey has split.
+func (p *parser) reportGlued(key *yaml.Node, name string, rest *yaml.Node) {
+	what := "a colon is missing after %q"
+	if key.Value[len(name)] == ':' {
+		what = "a space is missing after the colon of %q"
+	}
+	p.mistake(position(key), fmt.Sprintf("write %s: %s", name, shorten(rest.Value)), what, name)
+}
+
+// isEntry reports keys that cannot be one, and those that hold their value too, of a mapping whose keys are names of the user's.
+func (p *parser) isEntry(key, value *yaml.Node) bool {
+	if name, rest, ok := gluedKey(key, value); ok {
+		p.reportGlued(key, name, rest)
+		return false
+	}
+	return p.isKey(key)
 }
 
 // isKey reports keys that cannot be one.
@@ -355,15 +414,30 @@ func (p *parser) isKey(key *yaml.Node) bool {
 	return false
 }
 
+// foreignKeys are the words of other tools for keys of pipeline files. A misspelt key is not among them.
+var foreignKeys = map[string]string{"copy": "memcpy", "memory_copy": "memcpy", "fill": "memset", "launch": "kernel", "arguments": "args", "params": "args", "inputs": "args",
+	"type": "dtype", "data_type": "dtype", "size": "shape", "dims": "shape", "dimensions": "shape", "location": "place", "where": "place", "src": "from", "source": "from", "dst": "to", "dest": "to",
+	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "if": "when", "condition": "when", "for": "foreach", "loop": "foreach",
+	"repeat": "foreach", "threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
+	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name"}
+
+// hostCall are the words for calls of host functions, which pipelines do not have.
+var hostCall = map[string]bool{"host": true, "hostfn": true, "host_func": true, "hostfunc": true, "callback": true, "function": true, "call": true}
+
 func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	if !p.mistakes.wants(position(key)) {
 		return
 	}
 	hint := "it may have " + strings.Join(set.keys, ", ")
-	if name, rest, ok := strings.Cut(key.Value, ":"); ok && set.find(name) >= 0 {
-		hint = fmt.Sprintf("write a space after the colon: %s: %s", name, shorten(rest))
+	if foreign := foreignKeys[key.Value]; set.find(foreign) >= 0 {
+		hint = fmt.Sprintf("did you mean %q?", foreign)
+	} else if set == &nodeKeys && hostCall[key.Value] {
+		hint = "a node copies, fills, launches a kernel or computes a map; the host has no part in a pipeline"
 	} else if near := words.Suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	if line := p.text.line(int32(key.Line)); strings.HasPrefix(hint, "it may") && len(strings.TrimLeft(line, " -")) == len(line)-key.Column+1 {
+		hint += "; or is it indented wrongly?"
 	}
 	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)
 }

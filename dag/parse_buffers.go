@@ -54,6 +54,10 @@ func (p *parser) bufferEntries(n *yaml.Node) {
 		if !p.isKey(key) {
 			continue
 		}
+		if bufferKeys.find(key.Value) >= 0 && !declaresBuffer(value) {
+			p.mistake(position(key), "indent it below the name of its buffer", "%q is a key of a buffer, not the name of one", key.Value)
+			continue
+		}
 		var f [bufferKeyCount]field
 		if !p.fields(value, &bufferKeys, f[:]) {
 			if name, ok := p.expanded(key, "name"); ok {
@@ -83,6 +87,16 @@ func (p *parser) bufferEntries(n *yaml.Node) {
 		}
 		p.foreach(f[bufferForeach].value, rest, size, body)
 	}
+}
+
+// declaresBuffer reports whether a mapping has keys that only a buffer or a group of buffers has.
+func declaresBuffer(n *yaml.Node) bool {
+	for _, key := range []string{"place", "dtype", "shape", "buffers"} {
+		if lookup(n, key) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // countItem counts what an item of nodes or an entry of buffers makes; group is the key of those that hold others.
@@ -266,7 +280,9 @@ func dtypeHint(s string) string {
 	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64", "half": "f16", "float16": "f16", "fp16": "f16",
 		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 		"char": "i8", "byte": "u8", "short": "i16", "long": "i64", "boolean": "bool"}
-	if near, ok := other[strings.ToLower(s)]; ok {
+	if _, ok := ParseDType(strings.ToLower(s)); ok {
+		return fmt.Sprintf("did you mean %q?", strings.ToLower(s))
+	} else if near, ok := other[strings.ToLower(s)]; ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if near := words.Suggest(strings.ToLower(s), DTypes()); near != "" {
@@ -403,7 +419,11 @@ func (p *parser) exactlyOne(n *yaml.Node, what string, f []field) int {
 func (p *parser) pair(n *yaml.Node, what, first, second string) (a, b float64, ok bool) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
 		if n.Kind != yaml.AliasNode {
-			p.mistake(position(n), "", "%s must be [%s, %s]", what, first, second)
+			hint := ""
+			if n.Kind == yaml.SequenceNode && len(n.Content) == 1 && strings.Contains(n.Content[0].Value, " ") {
+				hint = "is a comma missing in it?"
+			}
+			p.mistake(position(n), hint, "%s must be [%s, %s]", what, first, second)
 		}
 		return 0, 0, false
 	}

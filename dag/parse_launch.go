@@ -96,7 +96,7 @@ func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bo
 		spec.Names = []string{}
 		for k := 0; k+1 < len(n.Content); k += 2 {
 			key := n.Content[k]
-			if !p.isKey(key) {
+			if !p.isEntry(key, n.Content[k+1]) {
 				ok = false
 				continue
 			}
@@ -135,7 +135,13 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 		case bad.Part == launchDevice && f[nodeDevice].value != nil:
 			at = f[nodeDevice].value
 		}
-		p.mistake(position(at), bad.Hint, "%s%s", bad.Message, p.repetition())
+		if !p.counting && p.mistakes.wants(position(at)) {
+			hint := bad.Hint
+			if hint == "" {
+				hint = p.launchHint(node, spec, &bad)
+			}
+			p.mistake(position(at), hint, "%s%s", bad.Message, p.repetition())
+		}
 	}
 	if len(problems) == 0 && spec.Module >= 0 && spec.Map == nil {
 		p.launched = append(p.launched, launched{node.Launch, spec, nodes, f[action].value, p.repetition()})
@@ -176,6 +182,9 @@ func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
 		return argSpec{IsBuffer: true, Range: r}, ok
 	}
 	e, err := p.parsedExpr(s)
+	if err != nil && p.gluedArguments(n) {
+		return argSpec{}, false
+	}
 	if err != nil && p.meansBuffer(s) {
 		r, ok := p.reference(n, "an argument")
 		return argSpec{IsBuffer: true, Range: r}, ok
@@ -194,10 +203,46 @@ func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
 	return argSpec{Value: v}, ok
 }
 
+// gluedArguments reports two arguments, or two values of another list, without a comma between them.
+func (p *parser) gluedArguments(n *yaml.Node) bool {
+	s := n.Value
+	depth := 0
+	for k := range len(s) {
+		switch s[k] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ' ':
+			if left, right := strings.TrimRight(s[:k], " "), strings.TrimLeft(s[k:], " "); depth == 0 && p.isArgument(left) && p.isArgument(right) {
+				p.mistake(p.inside(n, len(s)-len(right)), "", "a comma is missing before %q", shorten(right))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isArgument reports whether a text can stand as an argument: a buffer, a slice or a number.
+func (p *parser) isArgument(s string) bool {
+	if _, known := p.buffers[s]; known || s == "" {
+		return known
+	}
+	if _, err := expr.Parse(s); err == nil {
+		return !strings.ContainsAny(s[:1], "+-(")
+	}
+	return !strings.ContainsAny(s[:1], "+-*/%(") && p.meansBuffer(s)
+}
+
 // meansBuffer reports whether a text that is no expression was meant as a buffer: a slice, a dotted name, or one with variables.
 func (p *parser) meansBuffer(s string) bool {
 	if expr.LooksLikeSlice(s) || strings.HasSuffix(s, "]") {
 		return true
+	}
+	if open := strings.LastIndexByte(s, '('); open > 0 && s[open-1] != '$' {
+		if _, known := p.buffers[s[:open]]; known || strings.ContainsAny(s[:open], "$.") && !strings.ContainsAny(s[:open], " ,(") {
+			return true
+		}
 	}
 	if s == "" || strings.ContainsAny(s[:1], "$0123456789.-+(") {
 		return false
@@ -295,7 +340,7 @@ func (m *mapNames) with(n *yaml.Node) bool {
 	ok := true
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key := n.Content[k]
-		if !m.parser.isKey(key) {
+		if !m.parser.isEntry(key, n.Content[k+1]) {
 			ok = false
 			continue
 		}

@@ -319,7 +319,13 @@ var costKeys = keySet{"cost", []string{"us"}}
 func (p *parser) cost(n *yaml.Node, node *Node) bool {
 	var f [1]field
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		p.mistake(position(n), fmt.Sprintf("write {us: %s}", shorten(n.Value)), "cost must say its unit")
+		hint := "write {us: 12.5}"
+		if e, err := p.parsedExpr(n.Value); err == nil {
+			if _, err = e.Eval(p); err == nil {
+				hint = fmt.Sprintf("write {us: %s}", shorten(n.Value))
+			}
+		}
+		p.mistake(position(n), hint, "cost must say its unit")
 		return false
 	}
 	if !p.fields(n, &costKeys, f[:]) {
@@ -352,7 +358,7 @@ func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]
 		return nil, false
 	}
 	if err := p.pipeline.copyProblem(dst, src); err != nil {
-		p.mistake(position(n), "", "%s%s", err, p.repetition())
+		p.mistake(position(n), p.declaredBoth(src.Buffer, dst.Buffer), "%s%s", err, p.repetition())
 		return nil, false
 	}
 	device := p.pipeline.copyDevice(dst, src)

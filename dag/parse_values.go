@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -269,6 +270,9 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 	if p.counting || !p.mistakes.wants(pos) {
 		return
 	}
+	if p.cutAtComma(n, n.Value) {
+		return
+	}
 	message, hint := e.Message+when, e.Hint
 	switch e.Unknown {
 	case expr.UnknownVariable:
@@ -278,14 +282,37 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	case expr.UnknownFunction:
-		if near := words.Suggest(e.Name, expr.Functions(false)); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		if _, known := p.buffers[e.Name]; known {
+			message, hint = fmt.Sprintf("%q is a buffer, and a number is needed here", e.Name), fmt.Sprintf("a slice such as %s(lo..hi) can stand for a buffer, or in len(...)", e.Name)
 		}
 	}
 	if notFinite(n.Value) {
 		pos, message, hint = position(n), fmt.Sprintf("%s is not a finite number", n.Value), ""
 	}
 	p.mistake(pos, hint, "%s", message)
+}
+
+// cutAtComma reports a value in brackets that ends at a comma within its parentheses, for want of quotes: "min(1" of [min(1, i)].
+func (p *parser) cutAtComma(n *yaml.Node, value string) bool {
+	open := strings.IndexByte(value, '(')
+	if n.Style != 0 || open < 1 || strings.Count(n.Value, "(") <= strings.Count(n.Value, ")") {
+		return false
+	}
+	at := p.text.offset(position(n))
+	if at < 0 || !bytes.HasPrefix(p.text.source[at:], []byte(n.Value+",")) {
+		return false
+	}
+	rest := p.text.line(int32(n.Line))[n.Column-1:]
+	if end := valueEnd([]byte(rest)); end > len(n.Value) {
+		rest = rest[:end]
+	}
+	if _, known := p.buffers[value[:open]]; known {
+		inside, _, _ := strings.Cut(rest[strings.IndexByte(rest, '(')+1:], ")")
+		p.mistake(position(n), "write "+n.Value[:strings.IndexByte(n.Value, '(')]+expr.RightBounds(inside), "a slice is not written with a comma")
+		return true
+	}
+	p.mistake(position(n), fmt.Sprintf("put it in quotes: %q", shorten(rest)), "the value ends at a comma, within its parentheses")
+	return true
 }
 
 // maxNear is how many suggestions are looked for among the names of a file: with thousands of mistakes among thousands of names

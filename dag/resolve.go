@@ -69,27 +69,37 @@ const (
 // scratch memory gets a hidden device buffer, which is appended to p.Buffers. node.Name and node.Peer must be set already.
 // With problems the node is left without a launch and the pipeline unchanged.
 func (p *Pipeline) resolveLaunch(library Library, node *Node, spec *launchSpec) ([]Access, []launchProblem) {
-	r := resolution{pipeline: p, node: node, spec: spec, device: spec.Device}
+	r := newResolution(p, node, spec)
+	if !r.resolves(library) {
+		return nil, r.problems
+	}
+	return r.finish(), nil
+}
+
+func newResolution(p *Pipeline, node *Node, spec *launchSpec) *resolution {
+	r := &resolution{pipeline: p, node: node, spec: spec, device: spec.Device}
 	if spec.Map != nil {
 		r.what = "map"
 	} else {
 		r.what = fmt.Sprintf("kernel %q", spec.Label)
 	}
-	if spec.Module >= 0 && spec.Map == nil {
-		library = p.Modules[spec.Module].Library
+	return r
+}
+
+// resolves does all of resolveLaunch that changes nothing outside of r.
+func (r *resolution) resolves(library Library) bool {
+	if r.spec.Module >= 0 && r.spec.Map == nil {
+		library = r.pipeline.Modules[r.spec.Module].Library
 	}
 	r.devices()
 	if library == nil {
 		r.problem(launchKernel, -1, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
-		return nil, r.problems
+		return false
 	}
 	if r.find(library) && len(r.problems) == 0 && r.arguments() {
 		r.describe()
 	}
-	if len(r.problems) > 0 {
-		return nil, r.problems
-	}
-	return r.finish(), nil
+	return len(r.problems) == 0
 }
 
 type resolution struct {

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -62,6 +63,10 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 		return Range{}, false
 	}
 	if err != nil {
+		var e *expr.Error
+		if errors.As(err, &e) && e.Hint == "" {
+			e.Hint = p.declared(id)
+		}
 		p.exprMistakeAt(n, err, p.repetition())
 		return Range{}, false
 	}
@@ -75,6 +80,9 @@ func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 		return
 	}
 	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""
+	if p.cutAtComma(n, name) {
+		return
+	}
 	_, isParam := p.Variable(name)
 	if _, isNumber := smallInteger(name); isParam || isNumber {
 		message = fmt.Sprintf("expected a buffer here, but %s is a number", name)

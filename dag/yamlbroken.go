@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag/expr"
 )
 
 // brokenScan walks text the way YAML's tokens go, up to the first place that no token fits.
@@ -20,6 +22,8 @@ type brokenScan struct {
 	blocks []int
 	open   bool   // the last line ended in a key or dash without a value: anything deeper may follow
 	value  int    // column that a plain value's further lines lie to the right of, or -1
+	lone   []byte // the plain value above, if it has no key
+	loneAt int
 	keyed  []bool // of blocks: a key was seen at that column
 }
 
@@ -51,11 +55,10 @@ func isBreak(c byte) bool { return c == '\n' || c == '\r' }
 
 // spaces skips blanks, and a comment behind one.
 func (s *brokenScan) spaces() {
-	start := s.at
 	for s.at < len(s.source) && isBlank(s.source[s.at]) {
 		s.at++
 	}
-	if s.at < len(s.source) && s.source[s.at] == '#' && (s.at == 0 || s.at > start || isBreak(s.source[s.at-1])) {
+	if s.at < len(s.source) && s.source[s.at] == '#' && (s.at == 0 || isBlank(s.source[s.at-1]) || isBreak(s.source[s.at-1])) {
 		for s.at < len(s.source) && !isBreak(s.source[s.at]) {
 			s.at++
 		}
@@ -99,7 +102,7 @@ func (s *brokenScan) blockLine() {
 		s.continued()
 		return
 	}
-	s.value = -1
+	s.value, s.lone = -1, nil
 	s.indent(column)
 	s.entry(start)
 }
@@ -109,6 +112,9 @@ func (s *brokenScan) continued() {
 	from := s.at
 	for s.at < len(s.source) && !isBreak(s.source[s.at]) {
 		if s.source[s.at] == ':' && (isBlank(s.peek(1)) || isBreak(s.peek(1))) {
+			if s.lone != nil {
+				s.notKey(s.loneAt, s.lone)
+			}
 			s.fail(from, "indent it like the keys above", "this key is indented deeper, but the line above has a value already")
 			return
 		}
@@ -167,8 +173,12 @@ func (s *brokenScan) entry(start int) {
 		end := s.at
 		s.spaces()
 		if s.peek(0) == ':' && (isBlank(s.peek(1)) || isBreak(s.peek(1))) {
+			if bracket := openInKey(s.source[from:end]); isPlain && bracket >= 0 {
+				s.missingColon(from, from+bracket)
+				return
+			}
 			if keys++; keys > 1 {
-				s.fail(s.at, `a value with ": " in it needs quotes`, "a second key on one line")
+				s.secondKey(from, "a second key on one line", `put a value with ": " in it in quotes`)
 				return
 			}
 			if last := len(s.blocks) - 1; last >= 0 && s.blocks[last] == column {
@@ -190,7 +200,7 @@ func (s *brokenScan) entry(start int) {
 		if isPlain {
 			s.value = column
 			if keys == 0 {
-				s.value = column - 1
+				s.value, s.lone, s.loneAt = column-1, s.source[from:end], from
 				s.loneScalar(from, end, column)
 			}
 		}
@@ -198,6 +208,8 @@ func (s *brokenScan) entry(start int) {
 		return
 	}
 }
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*$`)
 
 var unspacedKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*:[^ ]`)
 
@@ -207,14 +219,79 @@ func (s *brokenScan) loneScalar(from, end, column int) {
 	if last < 0 || s.blocks[last] != column || !s.keyed[last] && column > 0 {
 		return
 	}
-	if !unspacedKey.Match(s.source[from:end]) {
-		s.fail(from, "", "%q is not a key: no colon follows it", shorten(string(s.source[from:end])))
+	s.notKey(from, s.source[from:end])
+}
+
+// notKey reports plain text where a key is needed.
+func (s *brokenScan) notKey(from int, plain []byte) {
+	if unspacedKey.Match(plain) {
+		s.noSpace(from + strings.IndexByte(string(plain), ':'))
 		return
 	}
-	if end > from {
-		colon := from + strings.IndexByte(string(s.source[from:end]), ':')
-		s.fail(colon, "write a space after it", "a space is missing after the colon of a key")
+	word, rest, _ := strings.Cut(string(plain), " ")
+	hint := fmt.Sprintf("write %s: %s", word, shorten(rest))
+	if rest == "" || !plainKey.MatchString(word) {
+		hint = ""
 	}
+	s.fail(from, hint, "%q is not a key: no colon follows it", shorten(string(plain)))
+}
+
+func (s *brokenScan) noSpace(colon int) {
+	s.fail(colon, "write a space after it", "a space is missing after the colon of a key")
+}
+
+// openInKey returns where a bracket opens in plain text that a colon follows, or -1. It belongs to the value of a key whose own colon is
+// missing, or has no space behind it.
+func openInKey(plain []byte) int {
+	for k := 1; k < len(plain); k++ {
+		if c := plain[k]; (c == '{' || c == '[') && (isBlank(plain[k-1]) || plain[k-1] == ':') {
+			return k
+		}
+	}
+	return -1
+}
+
+// missingColon reports that no colon, or none with a space behind it, stands between a key and the bracket of its value.
+func (s *brokenScan) missingColon(from, bracket int) {
+	key := strings.TrimRight(string(s.source[from:bracket]), " \t")
+	if strings.HasSuffix(key, ":") {
+		s.noSpace(bracket - 1)
+		return
+	}
+	s.fail(from+len(key), "", "a colon is missing after %q", shorten(key))
+}
+
+// secondKey reports a key that stands where the value of another one is: as a mapping it needs braces, as the next key a comma.
+func (s *brokenScan) secondKey(from int, message, hint string) {
+	line := s.source[from:min(len(s.source), from+200)]
+	if end := strings.IndexAny(string(line), "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	word, _, _ := strings.Cut(string(line), ":")
+	if value, key, two := strings.Cut(strings.TrimSpace(word), ", "); two {
+		s.fail(from+len(value), `put the keys in braces: a "{" is missing`, "a comma before %q, but the keys are not in braces", shorten(key))
+		return
+	} else if value, key, two = strings.Cut(strings.TrimSpace(word), " "); two {
+		s.fail(from+len(value)+1, "", "a comma is missing before %q", shorten(key))
+		return
+	}
+	s.fail(s.at, "write {"+shorten(string(line[:valueEnd(line)]))+"}, or "+hint, "%s", message)
+}
+
+// valueEnd returns where the comma or bracket is that ends the value which text begins with, or where a comment begins.
+func valueEnd(text []byte) int {
+	depth := 0
+	for k, c := range text {
+		switch {
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case depth > 0 && (c == '}' || c == ']' || c == ')'):
+			depth--
+		case depth == 0 && (c == ',' || c == '}' || c == ']') || c == '#' && k > 0 && isBlank(text[k-1]):
+			return len(strings.TrimRight(string(text[:k]), " \t"))
+		}
+	}
+	return len(strings.TrimRight(string(text), " \t"))
 }
 
 func quoteRune(b []byte) string {
@@ -341,6 +418,7 @@ func (s *brokenScan) brackets() {
 	lastEnd := s.at      // where that ends
 	lastStart := s.at    // where that begins
 	newLine := false     // a line has begun since
+	isPlain := false     // it is plain text
 	s.flow = []int{s.at} // the first bracket
 	s.at++
 	for s.found == nil && len(s.flow) > 0 {
@@ -360,12 +438,12 @@ func (s *brokenScan) brackets() {
 			return
 		case c == '}' || c == ']':
 			if want := closing(s.source[opened]); c != want {
-				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q", s.position(opened).Line, string(want)), "%q does not match the last open bracket", string(c))
+				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q, or a %q is missing", s.position(opened).Line, string(want), string(opening(c))), "%q does not match the last open bracket", string(c))
 				return
 			}
 			s.flow, keys = s.flow[:len(s.flow)-1], keys[:len(keys)-1]
 			s.at++
-			complete, lastStart, lastEnd = true, opened, s.at
+			complete, isPlain, lastStart, lastEnd = true, false, opened, s.at
 		case c == ',':
 			s.at++
 			complete = false
@@ -376,11 +454,18 @@ func (s *brokenScan) brackets() {
 					s.notClosed(opened)
 					return
 				}
-				s.fail(s.at, `put a comma in front of the key, or quotes around a value with ": " in it`, "a second key without a comma")
+				s.secondKey(lastStart, "a second key without a comma", `put a comma in front of the key, or quotes around a value with ": " in it`)
+				return
+			}
+			if next := s.peek(1); isPlain && (next == '{' || next == '[') {
+				s.noSpace(s.at)
 				return
 			}
 			s.at++
 			complete = false
+		case complete && isPlain && (c == '{' || c == '[') && s.at > lastEnd && s.source[opened] == '{' && keys[len(keys)-1] == 0:
+			s.missingColon(lastStart, s.at)
+			return
 		case complete:
 			s.missingComma(lastStart, lastEnd, newLine, opened)
 			return
@@ -391,7 +476,7 @@ func (s *brokenScan) brackets() {
 			s.fail(s.at, "put it in quotes", "a value cannot begin with %q", string(c))
 			return
 		default:
-			lastStart = s.at
+			lastStart, isPlain = s.at, c != '"' && c != '\''
 			switch c {
 			case '"':
 				s.doubleQuoted()
@@ -405,13 +490,21 @@ func (s *brokenScan) brackets() {
 		newLine = false
 	}
 	if s.found == nil && len(s.flow) > 0 {
-		s.fail(s.flow[len(s.flow)-1], "", "%q is never closed", string(s.source[s.flow[len(s.flow)-1]]))
+		opened := s.flow[len(s.flow)-1]
+		s.fail(opened, fmt.Sprintf("%q is missing", string(closing(s.source[opened]))), "%q is never closed", string(s.source[opened]))
 	}
 }
 
 func (s *brokenScan) notClosed(opened int) {
 	bracket := s.source[opened]
 	s.fail(opened, fmt.Sprintf("%q or a comma is missing before line %d", string(closing(bracket)), s.position(s.at).Line), "%q is never closed", string(bracket))
+}
+
+func opening(closing byte) byte {
+	if closing == '}' {
+		return '{'
+	}
+	return '['
 }
 
 func closing(opening byte) byte {
@@ -444,15 +537,10 @@ func (s *brokenScan) missingComma(start, end int, newLine bool, opened int) {
 // rightSlice turns [0:4] behind a name into the right form.
 func rightSlice(name, brackets string) string {
 	inside, _, closed := strings.Cut(brackets[1:], "]")
-	lo, hi, colon := strings.Cut(inside, ":")
-	lo, hi = strings.TrimSpace(lo), strings.TrimSpace(hi)
-	switch {
-	case !closed || inside == "":
-		return name + "(lo..hi)"
-	case !colon:
-		return fmt.Sprintf("%s(%s..%s+1)", name, lo, lo)
+	if !closed {
+		inside = ""
 	}
-	return fmt.Sprintf("%s(%s..%s)", name, lo, hi)
+	return name + expr.RightBounds(inside)
 }
 
 var plainVariable = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)

@@ -21,7 +21,7 @@ type mistakeKind struct {
 	// message at the beginning of either is at the right line.
 	structure bool
 	// apart says that the line contradicts another one, and nothing tells which is wrong. A message at the other line is right if it
-	// names the number of the damaged one.
+	// names the number of the damaged one, or of the line with the name of its buffer.
 	apart bool
 }
 
@@ -82,7 +82,10 @@ var otherTypes = map[string][]string{"f32": {"float", "float32", "fp32", "F32"},
 
 var mistakeKinds = []mistakeKind{
 	{name: "misspelt key", where: regexp.MustCompile(`(?:^|[\s{,])(version|params|modules|buffers|nodes|place|dtype|shape|init|expect|foreach|name|memcpy|memset|kernel|map|with|args|after|when|grid|block|from|to|value|expr|ramp|uniform|rtol|atol|step|stream|priority):(?:\s|$)`),
-		damage: misspelt(nil)},
+		damage: misspelt(func(s *mistakeSite) bool {
+			named := s.file.buffers[s.text] || strings.HasPrefix(s.file.lines[s.line][s.from+len(s.text):], ": [") // of the user's own
+			return !named || s.text == "shape" || s.text == "args" || s.text == "after"
+		})},
 	{name: "misspelt kernel", where: regexp.MustCompile(`kernel: (\w+)[,}\n]?`), damage: misspelt(func(s *mistakeSite) bool { return s.file.section[s.line] == "nodes" })},
 	{name: "misspelt buffer", where: regexp.MustCompile(`(?:from: |to: |\b\w{1,6}: |[\[,] |\[|len\()([A-Za-z_]\w*)`),
 		damage: misspelt(func(s *mistakeSite) bool { return s.file.section[s.line] == "nodes" && s.file.buffers[s.text] })},
@@ -110,20 +113,20 @@ var mistakeKinds = []mistakeKind{
 	{name: "slice of another language", where: regexp.MustCompile(`[\w$](` + sliceText + `)`), damage: func(m *mistakeMaker, s *mistakeSite) (string, string, bool) {
 		inside := s.text[1 : len(s.text)-1]
 		if a, b, part := strings.Cut(inside, " of "); part {
-			return m.one("("+a+"/"+b+")", "("+a+", "+b+")", "["+inside+"]", "("+a+" off "+b+")", "("+a+" in "+b+")"), sliceCure(s), true
+			return m.one("("+a+"/"+b+")", "("+a+", "+b+")", "["+inside+"]", "("+a+" off "+b+")", "("+a+" in "+b+")"), s.text, true
 		}
 		a, b, _ := strings.Cut(inside, "..")
-		return m.one("["+a+":"+b+"]", "("+a+":"+b+")", "("+a+"..."+b+")", "["+inside+"]", "("+a+", "+b+")"), sliceCure(s), a != "" && b != ""
+		return m.one("["+a+":"+b+"]", "("+a+":"+b+")", "("+a+"..."+b+")", "["+inside+"]", "("+a+", "+b+")"), s.text, a != "" && b != ""
 	}},
 	{name: "swapped range", where: regexp.MustCompile(`[\w$](` + sliceText + `)`), damage: func(_ *mistakeMaker, s *mistakeSite) (string, string, bool) {
 		inside := s.text[1 : len(s.text)-1]
 		if a, b, part := strings.Cut(inside, " of "); part {
-			return "(" + b + " of " + a + ")", sliceCure(s), true
+			return "(" + b + " of " + a + ")", s.text, true
 		}
 		a, b, _ := strings.Cut(inside, "..")
-		return "(" + b + ".." + a + ")", sliceCure(s), a != "" && b != ""
+		return "(" + b + ".." + a + ")", s.text, a != "" && b != ""
 	}},
-	{name: "swapped arguments", where: regexp.MustCompile(`args: \[(.*)\]`), damage: func(m *mistakeMaker, s *mistakeSite) (string, string, bool) {
+	{name: "swapped arguments", where: regexp.MustCompile(`args: \[([^][]*)\]`), damage: func(m *mistakeMaker, s *mistakeSite) (string, string, bool) {
 		args := splitArguments(s.text)
 		if len(args) < 2 {
 			return "", "", false
@@ -146,7 +149,7 @@ var mistakeKinds = []mistakeKind{
 		}
 		return "", s.text, true
 	}},
-	{name: "missing key", where: regexp.MustCompile(`[{ ]((?:place|dtype|name|from|kernel|to): [^,{}\[\]()]+, )`), damage: func(_ *mistakeMaker, s *mistakeSite) (string, string, bool) {
+	{name: "missing key", where: regexp.MustCompile(`(?:(?:[{ ]|memcpy: \{|memset: \{))((?:place|dtype|name|kernel): [^,{}\[\]()]+, |(?:from|to): [\w$.]+, )`), damage: func(_ *mistakeMaker, s *mistakeSite) (string, string, bool) {
 		key, _, _ := strings.Cut(s.text, ":")
 		return "", key, true
 	}},
@@ -157,9 +160,6 @@ const (
 	sizeCure = "(size)"
 	swapCure = "(swap)"
 )
-
-// sliceCure is the right slice as the message should show it: of part of it if it is long.
-func sliceCure(s *mistakeSite) string { return s.text }
 
 // splitArguments splits at the commas outside of brackets.
 func splitArguments(list string) []string {

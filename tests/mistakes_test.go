@@ -129,9 +129,21 @@ func (s *mistakeSite) rightLine(k *mistakeKind, d *dag.Diagnostic) bool {
 	case k.structure:
 		return line == next
 	case k.apart:
-		return regexp.MustCompile(fmt.Sprintf(`\bline %d\b`, s.line+1)).MatchString(d.Error())
+		return regexp.MustCompile(fmt.Sprintf(`\bline (%d|%d)\b`, s.line+1, s.declaration()+1)).MatchString(d.Error())
 	}
 	return false
+}
+
+// declaration is the line where the buffer begins whose key is damaged: that line itself, or the one with its name above.
+func (s *mistakeSite) declaration() int {
+	indent := func(line int) int { return len(s.file.lines[line]) - len(strings.TrimLeft(s.file.lines[line], " ")) }
+	line := s.line
+	if text := strings.TrimSpace(s.file.lines[line]); strings.HasPrefix(text, "shape:") || strings.HasPrefix(text, "dtype:") {
+		for indent(line) >= indent(s.line) {
+			line--
+		}
+	}
+	return line
 }
 
 // namesCure judges what a message says of the way out.
@@ -159,8 +171,10 @@ func (s *mistakeSite) namesCure(damaged, cure string, d *dag.Diagnostic) bool {
 		_, err := mistakeParser(s.file.name, source)
 		return err == nil
 	}
-	return strings.Contains(d.Message+"; "+d.Hint, cure)
+	return strings.Contains(withoutBlanks(d.Message+"; "+d.Hint), withoutBlanks(cure))
 }
+
+func withoutBlanks(s string) string { return strings.ReplaceAll(s, " ", "") }
 
 func TestMistakesAreNamedWithTheirCure(t *testing.T) {
 	seeds := 1

@@ -146,6 +146,8 @@ func (l *lexer) next() (token, *Error) {
 		if end := nameEnd(l.text, start+1); end > start+1 {
 			hint = "in an expression write " + l.text[start+1:end] + " without the dollar"
 		}
+	case ':':
+		hint = "a slice is written x(lo..hi)"
 	case '"', '\'':
 		hint = "expressions hold numbers and names only"
 	case '.':

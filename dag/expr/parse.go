@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Parse reads an expression.
@@ -94,6 +96,9 @@ func (p *parser) whole() (*Term, *Error) {
 	return t, nil
 }
 
+// moreArguments is what follows an argument of a function.
+const moreArguments = `"," or ")"`
+
 // unexpected is the error for a token that cannot stand where it does.
 func (p *parser) unexpected(wanted string) *Error {
 	hint := ""
@@ -109,12 +114,18 @@ func (p *parser) unexpected(wanted string) *Error {
 		hint = "a slice x(lo..hi) can stand for a buffer, or in len(...)"
 	case p.word("of"):
 		hint = "a slice x(i of k) can stand for a buffer, or in len(...)"
+	case p.symbol(")") && wanted == "":
+		hint = `a "(" is missing before it`
+	case p.symbol(",") && wanted == "":
+		hint = `commas separate the arguments of a function: is a "(" missing before it?`
+	case wanted == moreArguments && (p.token.kind == tokenName || p.token.kind == tokenNumber || p.symbol("(")):
+		hint = "a comma or an operator is missing before it"
 	case wanted != "":
 		hint = "expected " + wanted + " here"
 	case p.token.kind == tokenName && (p.word("div") || p.word("mod")):
 		hint = "write floor(a / b) or a % b"
 	case p.token.kind == tokenName || p.token.kind == tokenNumber || p.symbol("("):
-		hint = "is an operator missing before it?"
+		hint = "is an operator or a comma missing before it?"
 	}
 	return errorAt(p.token.offset, hint, "unexpected %q", shorten(p.token.text))
 }
@@ -337,7 +348,12 @@ func (p *parser) call(name token) (*Term, *Error) {
 		if p.looksLikeSlice() {
 			return nil, errorAt(name.offset, "its length is len("+shorten(name.text)+"(...))", "a slice is not a number")
 		}
-		err := errorAt(name.offset, "", "unknown function %q", shorten(name.text))
+		known := Functions(p.elementwise)
+		hint := "there are " + strings.Join(known, ", ")
+		if near := words.Suggest(name.text, known); near != "" {
+			hint = "did you mean \"" + near + "\"?"
+		}
+		err := errorAt(name.offset, hint, "unknown function %q", shorten(name.text))
 		err.Unknown, err.Name = UnknownFunction, name.text
 		return nil, err
 	}
@@ -388,7 +404,7 @@ func (p *parser) call(name token) (*Term, *Error) {
 		return nil, errorAt(name.offset, "", "%s takes %s, not %d", f.name, arguments(f), n)
 	}
 	if !p.symbol(")") {
-		return nil, p.unexpected(`"," or ")"`)
+		return nil, p.unexpected(moreArguments)
 	}
 	return t, p.advance()
 }

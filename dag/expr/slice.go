@@ -125,6 +125,9 @@ func (p *parser) bounds(s *Slice) (err *Error) {
 	}
 	defer func() { p.depth-- }()
 	p.pos++
+	if inside := p.inParentheses(); wrongBounds(inside) {
+		return errorAt(open, "write "+s.Name.Text+RightBounds(inside), "bad slice of %q", shorten(s.Name.Text))
+	}
 	if err := p.advance(); err != nil {
 		return err
 	}
@@ -165,19 +168,70 @@ func (p *parser) bounds(s *Slice) (err *Error) {
 
 // bracketsToParentheses turns the [0:4] of other languages into the right form, for a hint.
 func bracketsToParentheses(name, brackets string) string {
-	inside := strings.TrimPrefix(brackets, "[")
-	if end := strings.IndexByte(inside, ']'); end >= 0 {
-		inside = inside[:end]
+	inside, _, _ := strings.Cut(strings.TrimPrefix(brackets, "["), "]")
+	return name + RightBounds(inside)
+}
+
+// inParentheses returns the text up to the parenthesis that closes the one before the lexer, or to the end.
+func (p *parser) inParentheses() string {
+	for pos, depth := p.pos, 1; pos < len(p.text); pos++ {
+		switch p.text[pos] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return p.text[p.pos:pos]
+			}
+		}
 	}
-	lo, hi, found := strings.Cut(inside, ":")
-	lo, hi = strings.TrimSpace(lo), strings.TrimSpace(hi)
+	return p.text[p.pos:]
+}
+
+// boundMarks are what people write between the bounds of a slice, the right ones first, then those of other languages.
+var boundMarks = []struct {
+	text string
+	part bool // which part of how many it is
+}{{" of ", true}, {"...", false}, {"..", false}, {":", false}, {" to ", false}, {" off ", true}, {" in ", true}, {"/", true}, {",", false}}
+
+// cutBounds splits the inside of a slice at the mark between its bounds; mark is -1 if there is none.
+func cutBounds(inside string) (lo, hi string, mark int) {
+	for k := range boundMarks {
+		depth := 0
+		for at := range len(inside) {
+			switch inside[at] {
+			case '(', '[':
+				depth++
+			case ')', ']':
+				depth--
+			}
+			if depth == 0 && strings.HasPrefix(inside[at:], boundMarks[k].text) {
+				return strings.TrimSpace(inside[:at]), strings.TrimSpace(inside[at+len(boundMarks[k].text):]), k
+			}
+		}
+	}
+	return strings.TrimSpace(inside), "", -1
+}
+
+// wrongBounds reports whether the bounds are written as in another language.
+func wrongBounds(inside string) bool {
+	_, _, mark := cutBounds(inside)
+	return mark >= 0 && boundMarks[mark].text != " of " && boundMarks[mark].text != ".."
+}
+
+// RightBounds turns the inside of a slice that is written as in another language into the right form: "0:4" into "(0..4)".
+func RightBounds(inside string) string {
+	lo, hi, mark := cutBounds(inside)
 	switch {
-	case !found && lo == "":
-		return name + "(lo..hi)"
-	case !found:
-		return name + "(" + lo + ".." + lo + "+1)"
+	case mark < 0 && lo == "":
+		return "(lo..hi)"
+	case mark < 0:
+		return "(" + lo + ".." + lo + "+1)"
+	case boundMarks[mark].part:
+		return "(" + lo + " of " + hi + ")"
+	case boundMarks[mark].text == ",":
+		return "(" + lo + ".." + hi + "), or (" + lo + " of " + hi + ") for one of its parts"
 	}
-	return name + "(" + lo + ".." + hi + ")"
+	return "(" + lo + ".." + hi + ")"
 }
 
 // ParseTemplate reads a name or a path.
@@ -378,10 +432,10 @@ func (s *Slice) Range(scope Scope, name string, length int64) (lo, hi int64, err
 	if s.Kind == Part {
 		part, parts := lo, hi
 		if parts < 1 {
-			return 0, 0, errorAt(s.Hi.Offset, "", "%s cannot be cut into %d parts", name, parts)
+			return 0, 0, errorAt(s.Hi.Offset, s.swapped(part > 0 || s.Hi.Op != Literal), "%s cannot be cut into %d parts", name, parts)
 		}
 		if part < 0 || part >= parts {
-			return 0, 0, errorAt(s.Lo.Offset, "", "part %d of %d: parts are numbered 0 to %d", part, parts, parts-1)
+			return 0, 0, errorAt(s.Lo.Offset, s.swapped(part > parts), "part %d of %d: parts are numbered 0 to %d", part, parts, parts-1)
 		}
 		size, longer := length/parts, length%parts
 		lo = part*size + min(part, longer)
@@ -405,7 +459,24 @@ func (s *Slice) Range(scope Scope, name string, length int64) (lo, hi int64, err
 	case lo > length:
 		return 0, 0, errorAt(offset(s.Lo), "", "slice %d..%d is outside %s, which has %d", lo, hi, name, length)
 	case lo > hi:
-		return 0, 0, errorAt(offset(s.Lo), "", "slice %d..%d of %s is reversed", lo, hi, name)
+		return 0, 0, errorAt(offset(s.Lo), s.swapped(s.Lo != nil && s.Hi != nil), "slice %d..%d of %s is reversed", lo, hi, name)
 	}
 	return lo, hi, nil
+}
+
+// swapped is the hint to swap the bounds, if they are likely to be the wrong way round.
+func (s *Slice) swapped(likely bool) string {
+	if !likely {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("write " + s.Name.Text + "(")
+	s.Hi.print(&b, 0)
+	if s.Kind == Part {
+		b.WriteString(" of ")
+	} else {
+		b.WriteString("..")
+	}
+	s.Lo.print(&b, 0)
+	return b.String() + ")"
 }

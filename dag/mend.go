@@ -1,0 +1,124 @@
+// Ways out of mistakes that concern a node and the buffers it uses: arguments in the wrong order, and buffers declared with another type or
+// size than their use needs.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// declared says how a buffer is declared and on which line: "d_x is f32 [4096] on line 12".
+func (p *parser) declared(id BufferID) string {
+	b := &p.pipeline.Buffers[id]
+	sizes := make([]string, len(b.Shape))
+	for k, n := range b.Shape {
+		sizes[k] = fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s is %s [%s] on line %d", shorten(b.Name), b.DType, strings.Join(sizes, ", "), b.Pos.Line)
+}
+
+// declaredBoth is declared of the two buffers of a copy.
+func (p *parser) declaredBoth(src, dst BufferID) string {
+	if src == dst {
+		return p.declared(src)
+	}
+	return p.declared(src) + ", " + p.declared(dst)
+}
+
+// launchHint says what mends a launch, if one change does: two arguments swapped, or another type for a buffer. Otherwise it says how the
+// buffer that the problem is about is declared.
+func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) string {
+	if bad.Part != launchArg && bad.Part != launchArgs {
+		return ""
+	}
+	if spec.Map == nil && spec.Names == nil {
+		if hint := p.swapHint(node, spec, bad.Arg); hint != "" {
+			return hint
+		}
+	}
+	if hint := p.typeHint(node, spec); hint != "" {
+		return hint
+	}
+	if bad.Arg >= 0 && spec.Args[bad.Arg].IsBuffer {
+		return p.declared(spec.Args[bad.Arg].Range.Buffer)
+	}
+	return ""
+}
+
+// swapHint finds two arguments that make the launch right if they are swapped, the argument that the problem is about first.
+func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
+	const most = 16 // arguments, all pairs of which are tried
+	if len(spec.Args) > most {
+		return ""
+	}
+	order := make([]int, 0, len(spec.Args))
+	if about >= 0 {
+		order = append(order, about)
+	}
+	for k := range spec.Args {
+		if k != about {
+			order = append(order, k)
+		}
+	}
+	for i, a := range order {
+		for _, b := range order[i+1:] {
+			swapped := *spec
+			swapped.Args = slices.Clone(spec.Args)
+			swapped.Args[a], swapped.Args[b] = spec.Args[b], spec.Args[a]
+			if p.pipeline.launchFits(p.options.Library, *node, &swapped) {
+				hint := fmt.Sprintf("swap arguments %d and %d", min(a, b)+1, max(a, b)+1)
+				if !spec.Args[a].IsBuffer && !spec.Args[b].IsBuffer && about >= 0 && spec.Args[about].IsBuffer {
+					// Other numbers may fit by chance.
+					hint += ", or " + p.declared(spec.Args[about].Range.Buffer)
+				}
+				return hint
+			}
+		}
+	}
+	return ""
+}
+
+// typeHint finds the types that make the launch right if one of its buffers has them.
+func (p *parser) typeHint(node *Node, spec *launchSpec) string {
+	var ways []string
+	tried := map[BufferID]bool{}
+	for k := range spec.Args {
+		id := spec.Args[k].Range.Buffer
+		if !spec.Args[k].IsBuffer || tried[id] {
+			continue
+		}
+		tried[id] = true
+		buffer := &p.pipeline.Buffers[id]
+		was := *buffer
+		for t := F16; t <= Bool; t++ {
+			if t == was.DType {
+				continue
+			}
+			// The elements stay the same, so that the ranges of all arguments that use the buffer change with the type.
+			other := *spec
+			other.Args = slices.Clone(spec.Args)
+			for i := range other.Args {
+				if a := &other.Args[i]; a.IsBuffer && a.Range.Buffer == id {
+					a.Range.Lo, a.Range.Hi = a.Range.Lo/was.DType.Size()*t.Size(), a.Range.Hi/was.DType.Size()*t.Size()
+				}
+			}
+			buffer.DType, buffer.Bytes = t, was.Bytes/was.DType.Size()*t.Size()
+			if p.pipeline.launchFits(p.options.Library, *node, &other) {
+				ways = append(ways, fmt.Sprintf("%s as %s (line %d)", shorten(was.Name), t, was.Pos.Line))
+			}
+			*buffer = was
+		}
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	return "it fits with " + strings.Join(ways, ", or ")
+}
+
+// launchFits reports whether a launch could be resolved, and changes nothing.
+func (p *Pipeline) launchFits(library Library, node Node, spec *launchSpec) bool {
+	r := newResolution(p, &node, spec)
+	return r.resolves(library)
+}
