@@ -259,7 +259,7 @@ func TestAnEditorFormats(t *testing.T) {
 	c.ask("textDocument/formatting", document(uri), &edits)
 	require.Empty(t, edits)
 	c.change(uri, lsp.Change{Text: "version: 1\nnodes: [\n"})
-	require.Equal(t, lsp.Error{Code: -32803, Message: `cannot format: line 2: "[" is never closed`}, c.refused("textDocument/formatting", document(uri)))
+	require.Equal(t, lsp.Error{Code: -32803, Message: `cannot format: line 2: "[" is never closed; "]" is missing`}, c.refused("textDocument/formatting", document(uri)))
 	require.Equal(t, lsp.Error{Code: lsp.CodeInvalidParams, Message: `document "file:///tmp/other.yaml" is not open`}, c.refused("textDocument/formatting", document("file:///tmp/other.yaml")))
 	require.Equal(t, 0, c.leave())
 }
