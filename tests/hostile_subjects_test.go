@@ -60,7 +60,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"expr.Functions": expr.Functions, "expr.IsKeyword": expr.IsKeyword, "expr.LooksLikeSlice": expr.LooksLikeSlice, "expr.Rand": expr.Rand,
 		"expr.ValidName": expr.ValidName, "expr.Integral": expr.Integral, "expr.Parse": expr.Parse, "expr.ParseMap": expr.ParseMap,
-		"expr.ParseSlice": expr.ParseSlice, "expr.ParseTemplate": expr.ParseTemplate, "expr.BoolValue": expr.BoolValue,
+		"expr.ParseSlice": expr.ParseSlice, "expr.RightBounds": expr.RightBounds, "expr.ParseTemplate": expr.ParseTemplate, "expr.BoolValue": expr.BoolValue,
 		"expr.FloatValue": expr.FloatValue, "expr.Fraction": expr.Fraction, "expr.Int": expr.Int,
 
 		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
