@@ -1,4 +1,4 @@
-// The kernel that custom.yaml brings: y = x + 2.
+// The kernel of custom.yaml: y = x + 2.
 
 extern "C" __global__ void add2(long long n, const float *x, float *y) {
   long long stride = (long long)gridDim.x * blockDim.x;

@@ -1,5 +1,5 @@
-// A CUDA program as one finds it: kernels with a template and a namespace, and the host code that runs them. smooth.yaml launches the
-// kernels from this very file; docs/bringing.md goes through it line by line.
+// An ordinary CUDA program: kernels with a template and a namespace, and the host code that runs them. smooth.yaml launches the kernels
+// from this file, unchanged; docs/bringing.md explains how.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -19,7 +19,7 @@ const int BLOCK = 256;
 __device__ __forceinline__ int clampedTo(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
 namespace filters {
-// Each element becomes the mean of itself and its R neighbours on both sides; at the ends the last element counts again.
+// Each element becomes the mean of itself and its R neighbours on both sides; at the ends the outermost element is repeated.
 template <int R, typename T> __global__ void mean(int n, const T *x, T *y) {
   __shared__ T tile[BLOCK + 2 * R];
   int first = blockIdx.x * blockDim.x - R;

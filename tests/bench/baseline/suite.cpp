@@ -1,7 +1,7 @@
 // The GrCUDA workloads scheduled by hand in C++ on the driver API: pinned copies, streams, events. Kernels, launch shapes and
-// contents are read from a folder that dagrun's side writes, so that the schedule is what differs. Serves one replay for each
-// line "go" it reads and answers with its microseconds; "dump" writes the results. Knows nothing of dagrun's plans.
-//   suite FOLDER vec|bs|ml|hits|img|dl CHUNKS      into how many chunks the folder's nodes cut the data
+// contents are read from a folder that dagrun's side writes, so that only the schedule differs. For each line "go" that it reads, it
+// replays once and prints the microseconds; "dump" writes the results. It does not read dagrun's plans.
+//   suite FOLDER vec|bs|ml|hits|img|dl CHUNKS      CHUNKS: number of chunks into which the folder's nodes split the data
 
 #include <cuda.h>
 
@@ -155,7 +155,7 @@ struct Workload {
     for (uint64_t &v : kept.values) kept.params.push_back(&v);  // little-endian: a narrow value is its first bytes
   }
 
-  // What a schedule is written with.
+  // The operations that schedules are written with.
 
   CUstream stream(size_t k) {
     while (streams.size() <= k) {
@@ -225,9 +225,9 @@ struct Workload {
   }
 };
 
-// The schedules, as one would write them.
+// The schedules, as a programmer would write them.
 
-// Names of a chunk's nodes end in its number.
+// The names of a chunk's nodes end in the chunk's number.
 static std::string numbered(const std::string &name, int c) { return name + "." + std::to_string(c); }
 
 static void vec(Workload &w, int chunks) {
@@ -254,8 +254,8 @@ static void bs(Workload &w, int chunks) {
   }
 }
 
-// Stream 2 brings the rows, 0 has ridge regression, 1 naive Bayes. Of several chunks, 1 follows the rows up; 0 sums their columns and
-// makes what is left when all are there, while 3 takes results home.
+// Stream 2 uploads the rows, stream 0 computes ridge regression, stream 1 naive Bayes. With several chunks, stream 1 processes each chunk
+// once it is uploaded; stream 0 sums its columns, and computes the rest when all chunks are there, while stream 3 downloads results.
 static void ml(Workload &w, int chunks) {
   for (const char *name : {"up_ridge", "up_bayes", "up_intercept"}) w.run(2, name);
   for (int c = 0; c < chunks; c++) {
@@ -277,7 +277,7 @@ static void ml(Workload &w, int chunks) {
   }
 }
 
-// Streams 0 and 1 have a chain each, stream 2 brings their matrices: the first products follow the rows up.
+// Streams 0 and 1 run a chain each, stream 2 uploads their matrices. The first product of each chunk starts once the chunk is uploaded.
 static void hits(Workload &w, int chunks) {
   w.run(2, "up_hub");
   w.run(2, "up_auth");
@@ -309,8 +309,8 @@ static void hits(Workload &w, int chunks) {
   w.run(1, "down_hub");
 }
 
-// Stream 0 brings the stripes, 1, 2 and 4 have a blur and what follows from it each. A gradient needs the blurred stripe below, a
-// blur the stripe below of the picture. Stream 3 takes the stripes of the result home.
+// Stream 0 uploads the stripes; streams 1, 2 and 4 each compute a blur and what depends on it. A gradient also needs the next blurred
+// stripe, a blur the next stripe of the picture. Stream 3 downloads the stripes of the result.
 static void img(Workload &w, int chunks) {
   std::vector<CUevent> up;
   for (int c = 0; c < chunks; c++) {
@@ -341,7 +341,7 @@ static void img(Workload &w, int chunks) {
   }
 }
 
-// Stream 2 brings everything, the weights of the end last; streams 0 and 1 have a branch each.
+// Stream 2 uploads everything, the weights of the dot product last; streams 0 and 1 run a branch each.
 static void dl(Workload &w, int chunks) {
   for (int b = 0; b < 2; b++) {
     w.run(2, numbered("up_weights1", b));

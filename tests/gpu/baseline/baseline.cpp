@@ -1,6 +1,6 @@
-// What dagrun's figures are compared with: the same work written by hand in C++ on the driver API (launches, graphs) and the
-// runtime API (copies). A shared library, so that both sides run in turn in one process, on one thread and in one context. It
-// times itself with its own clock, so that nothing of Go is in its figures, and knows nothing of dagrun.
+// The C++ baseline for dagrun's figures: the same work written by hand on the driver API (launches, graphs) and the runtime API
+// (copies). It is a shared library, so that both sides take turns in one process, on one thread and in one context. It has its
+// own clock, so that its figures include no call from Go, and it does not use dagrun.
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ struct Op {
   int32_t kind, stream, event;
 };
 
-// A Work says what a program is to do. The kernel has no parameters and is launched as one thread.
+// A Work describes what a program does. The kernel has no parameters and is launched as one thread.
 struct Work {
   const char *name;
   const char *ptx, *entry;
@@ -44,14 +44,14 @@ double since(Clock::time_point began) {
   return std::chrono::duration<double, std::micro>(Clock::now() - began).count();
 }
 
-// A Program is work made ready: submit hands it to the device, finish waits until the device is done.
+// A Program is prepared work: submit submits it to the device, finish waits until the device is done.
 struct Program {
   virtual ~Program() {}
   virtual void submit() = 0;
   virtual void finish() { CHECK(cuCtxSynchronize()); }
 };
 
-// Launches is a program of launches: the kernel and the streams.
+// Launches is a program that launches a kernel on streams.
 struct Launches : Program {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -92,7 +92,7 @@ struct Wide : Launches {
   }
 };
 
-// Stencil: each step of a stream waits for the step before of the streams on both sides.
+// Stencil: each step of a stream waits for the previous step of the streams on both sides.
 struct Stencil : Launches {
   std::vector<CUevent> events;
   Stencil(const Work &work, int64_t width) : Launches(work, width), events(makeEvents(work.launches)) {}
@@ -114,7 +114,7 @@ struct Stencil : Launches {
   }
 };
 
-// Schedule submits a schedule that it is given, which forks from the first stream and joins back into it.
+// Schedule submits a given schedule, which forks from the first stream and joins back into it.
 struct Schedule : Launches {
   std::vector<Op> ops;
   std::vector<CUevent> events;
@@ -137,7 +137,7 @@ struct Schedule : Launches {
   void finish() override { CHECK(cuStreamSynchronize(streams[0])); }
 };
 
-// Captured is another program's submission as a graph, captured from its first stream.
+// Captured replays another program as a graph, captured from its first stream.
 struct Captured : Program {
   Launches *from;
   CUgraph graph = nullptr;
@@ -202,7 +202,7 @@ Program *make(const Work &work) {
 
 extern "C" {
 
-// baseline_open makes a program ready in the first device's primary context, which the calling thread keeps; null if that failed.
+// baseline_open prepares a program in the first device's primary context, which stays current on the calling thread. Returns null on failure.
 Program *baseline_open(const Work *work) {
   try {
     CUdevice device;
@@ -217,7 +217,7 @@ Program *baseline_open(const Work *work) {
   }
 }
 
-// baseline_run runs a program once and writes the microseconds until the host is done and until the device is. Not 0: it failed.
+// baseline_run runs a program once and writes the microseconds until the host is done and until the device is. Returns 0 on success.
 int baseline_run(Program *program, double *micros) {
   try {
     auto began = Clock::now();
