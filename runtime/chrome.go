@@ -26,7 +26,7 @@ const (
 	chromePredicted = 4
 )
 
-// replayGap separates replays in the trace: they were measured one by one.
+// replayGap is the space between replays in the trace, in microseconds. They were measured one by one.
 const replayGap = 20.0
 
 // WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
@@ -84,7 +84,7 @@ type chromeWriter struct {
 	plan  *planner.Plan
 	some  bool
 	flows int
-	lanes []int // of the replay being written, by node: its lane among the nodes that its engine ran at the same time
+	lanes []int // of the replay being written, by node: its track among those of its engine, counted from 0
 }
 
 // event writes one entry of traceEvents; fields are JSON without the braces.
@@ -134,7 +134,7 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 	}
 }
 
-// laneRoom is the most tracks that one engine may take: nodes that it runs at the same time are shown below each other.
+// laneRoom is the maximum number of tracks of one engine. Nodes that it runs at the same time are on different tracks.
 const laneRoom = 4096
 
 // engineTrack is the first track of a node's engine.
@@ -225,8 +225,8 @@ func (c *chromeWriter) span(process, track int, name, category string, start, en
 	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
 }
 
-// arrow runs from the end of the node that is waited for to the start of the node that the wait holds. Viewers attach an end of an arrow
-// to the slice that it lies in, and a slice does not contain its own end: hence the nanosecond.
+// arrow draws an arrow from the end of the node that is waited for to the start of the node that waits. Viewers attach each end of an
+// arrow to the slice that contains it, and a slice does not contain its own end, so the arrow starts a nanosecond earlier.
 func (c *chromeWriter) arrow(from, to *Span, base float64) {
 	c.flows++
 	const inside = 1e-3
@@ -238,10 +238,10 @@ func finite(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// micro is a time in microseconds to the nanosecond.
+// micro formats a time in microseconds, rounded to nanoseconds.
 func micro(us float64) string { return strconv.FormatFloat(us, 'f', 3, 64) }
 
-// quoted is a value as JSON; maps come out sorted. Numbers in it are finite.
+// quoted returns a value as JSON, with maps sorted. Numbers in it must be finite.
 func quoted(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// countStep says that a counter has a value from a time on.
+// countStep is a value of a counter and the time from which it has it.
 type countStep struct {
 	us    float64
 	value int64
 }
 
-// counted sums up differences by time. At one time, ends come before starts, and only the sum of all is a step.
+// counted sums up differences by time. Differences at the same time give a single step.
 func counted(changes []countStep) []countStep {
 	slices.SortFunc(changes, func(a, b countStep) int { return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.value, b.value)) })
 	steps := []countStep{{}}

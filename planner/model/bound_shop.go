@@ -26,17 +26,17 @@ func (e EngineAt) String() string {
 }
 
 const (
-	// mostBounded limits the size of graphs that get these bounds, and mostAlike that of graphs with nodes of one engine only: sorting
-	// the nodes takes as long as placing them.
+	// mostBounded limits the size of graphs that get these bounds, and mostAlike that of graphs whose nodes all use one engine: for
+	// those, sorting the nodes takes as long as scheduling them.
 	mostBounded = 20_000
 	mostAlike   = 2_000
 )
 
-// boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. If kernels
-// say which fraction of the device they take, their work is bounded by that too.
+// boundEngines raises the bound by engines. streams is how many kernels of each device may run at once. If the
+// fraction of the device that kernels take is known, there is a second bound from that.
 func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, preds func(dag.NodeID) []dag.NodeID, ways shop.Ways, streams []int) {
 	n := g.Len()
-	if n > mostBounded || m.Cores > 0 { // cores are no engines
+	if n > mostBounded || m.Cores > 0 { // the bound is for engines, not for cores
 		return
 	}
 	w := &shop.Work{US: durations, Machine: make([]int32, n), Start: make([]int32, n+1)}
@@ -51,7 +51,7 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 			room = streams[e.Device]
 			shares = shares || m.Share(&g.Nodes[i]) > 0
 		case m.Unit:
-			room = n // no engine makes them wait
+			room = n // engines of the unit machine run any number of nodes at once
 		case e.Engine == plan.Upload || e.Engine == plan.Download:
 			room = max(1, m.CopyEngines)
 		case e.Engine == plan.HostCopy:
@@ -93,7 +93,7 @@ func (b *Bound) boundEngines(g *dag.Graph, m *Machine, durations []float64, pred
 	b.raise(shop.LowerBound(w, ways, jobs), engines)
 }
 
-// raise takes over the bound of a shop if it is higher.
+// raise uses the bound found if it is higher than the current one.
 func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
 	switch {
 	case found.US <= b.US()*(1+rounding):
@@ -105,7 +105,7 @@ func (b *Bound) raise(found shop.Bound, engines []EngineAt) {
 	}
 }
 
-// Note writes the bound into the figures of a plan. The bound is lowered to the makespan if it exceeds it only by rounding.
+// Note writes the bound into the plan's Stats. A bound that exceeds the makespan only by rounding is lowered to it.
 func (b Bound) Note(p *plan.Plan) {
 	if p == nil {
 		return
@@ -117,10 +117,10 @@ func (b Bound) Note(p *plan.Plan) {
 	}
 }
 
-// rounding is the relative difference that sums of the same durations may have if added in different orders.
+// rounding is the tolerance for sums of the same durations added in different orders, as a fraction.
 const rounding = 1e-9
 
-// By names the largest part.
+// By describes the largest of the bounds.
 func (b Bound) By() string {
 	switch us := b.US(); us {
 	case 0:

@@ -11,14 +11,14 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// DefaultStreams is the default number of compute streams of a device: more do not help on one GPU.
+// DefaultStreams is the default number of compute streams of a device. More do not help on one GPU.
 const DefaultStreams = 8
 
 // Bound holds several lower bounds of the makespan, in microseconds.
 type Bound struct {
 	CriticalPathUS float64     // the longest chain of dependent nodes
-	EngineUS       float64     // the busiest engine's work, with what must come before and after it
-	StreamsUS      float64     // a device's kernels over its compute streams, likewise
+	EngineUS       float64     // the busiest engine's work, plus the least time before and after it
+	StreamsUS      float64     // a device's kernels divided by its compute streams, plus the least time before and after them
 	HostUS         float64     // the time to submit every node
 	Engine         plan.Engine // the busiest engine
 	Device         int32       // its device
@@ -32,8 +32,8 @@ func (b Bound) US() float64 {
 }
 
 // LowerBound returns a time that no plan with that many compute streams per device (0: 8) can beat in Simulate. Nodes of different
-// priority never share a stream, and streams that users numbered are added, so a device counts as having that many streams for each
-// priority with unnumbered nodes, and one for each number. Under sync: explicit, only after: counts as a dependency.
+// priority never share a stream, and each stream number set by the user is a stream of its own. So a device counts as having that many
+// streams for each priority with unnumbered nodes, plus one for each number. Under sync: explicit, only after: counts as a dependency.
 func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
 	return LowerBoundWith(g, m, Durations(g, m, p), streams, false)
 }
@@ -75,8 +75,8 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	if m.Unit {
 		launch, gap = 0, 0
 	}
-	// A node starts no earlier than head: after its predecessors, and after the host has submitted it and a chain of them. The run
-	// goes on for at least tail after its end.
+	// head is the earliest start of a node: after its predecessors, and after the host has submitted it and a chain of them. tail is
+	// the least time from its end to the end of the run.
 	order := g.Sequence()
 	preds := g.Preds
 	if g.Sync == dag.SyncExplicit {
@@ -90,7 +90,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	var b Bound
 	for _, i := range order {
 		for _, q := range preds(i) {
-			if g.IsJoin(q) { // takes no time, and is no step of a chain
+			if g.IsJoin(q) { // a join takes no time and does not count as a step of a chain
 				head[i], depth[i] = max(head[i], head[q]), max(depth[i], depth[q])
 				continue
 			}
@@ -143,7 +143,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 		case plan.HostCopy:
 			d = 0
 		}
-		if m.Cores > 0 { // for everything
+		if m.Cores > 0 { // copies and kernels of all devices share the cores
 			engine, d, work = plan.Compute, 0, float64(durations[i]*m.shareOf(node, durations[i]))
 		}
 		if work > 0 {
@@ -168,7 +168,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				count[d] += streams
 			}
 		}
-		// Each stream has a gap between two nodes, so there are at least this many gaps in all streams.
+		// There is a gap between consecutive nodes of a stream, so the streams have at least this many gaps in total.
 		gaps := float64(float64(max(0, l.nodes-count[d])) * gap)
 		b.StreamsUS = max(b.StreamsUS, l.head+(l.work+gaps)/float64(count[d])+l.tail)
 	}

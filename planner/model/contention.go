@@ -57,7 +57,7 @@ func (h *heap[T]) pop() T {
 
 type eventKind uint8
 
-// Ends come before starts, so that what ends makes room for what starts at the same time.
+// Ends are processed before starts of the same time, so that nodes that end make room for nodes that start.
 const (
 	copyDone eventKind = iota
 	copyBegun
@@ -92,7 +92,7 @@ type copier struct {
 	lastBy int32 // the copy that ended last
 	kept   int32 // the copy that the engine waits for, because it follows on the same stream; -1 for none
 	next   queued
-	here   bool // the copy that the engine waits for is ready
+	here   bool // whether the copy that the engine waits for is ready
 }
 
 // queued is a copy that has been ready since us.
@@ -140,7 +140,7 @@ func (l *link) pace(now, bothWays float64) float64 {
 
 // sharing divides the multiprocessors of a device among the kernels that run on it. Kernels of one priority have the same speed, so
 // each priority has a clock that runs at that speed: a kernel ends when the clock has advanced by the time that the kernel takes
-// alone, whatever starts and ends in the meantime.
+// alone, regardless of what starts and ends in the meantime.
 type sharing struct {
 	classes [3]class // high, normal, low
 	version int32

@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// A memset is a kernel of the driver: 16 bytes per thread.
+// The driver runs a memset as a kernel with 16 bytes per thread.
 const (
 	setBytesPerBlock = 16 * setThreads
 	setThreads       = 256
@@ -19,7 +19,7 @@ const (
 
 // Costs returns how many microseconds each node takes on its engine when nothing else runs, and where that comes from: its time in the
 // profile, else its declared cost, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit
-// machine. A kernel of the user's and a task have no formula: what is returned for them is an assumption. The profile may be nil.
+// machine. There is no formula for tasks and for kernels of the user: a default is returned for them. The profile may be nil.
 func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
 	if g.Check() != nil {
 		return nil
@@ -50,7 +50,7 @@ func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
 	return costs
 }
 
-// orDefault is the machine, or the default one for nil.
+// orDefault returns the machine, or the default one if it is nil.
 func (m *Machine) orDefault() *Machine {
 	if m == nil {
 		return H200()
@@ -58,8 +58,8 @@ func (m *Machine) orDefault() *Machine {
 	return m
 }
 
-// hasFormula says whether a node's work tells how long it takes: that of copies, sets, maps and the library's kernels does. Of a kernel
-// of the user's only the bytes are known that it may touch.
+// hasFormula reports whether a node's duration can be computed from its work. It can for copies, sets, maps and the library's kernels.
+// For a kernel of the user only the bytes that it may access are known.
 func hasFormula(node *dag.Node) bool {
 	switch node.Kind {
 	case dag.Task:
@@ -110,7 +110,7 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 
 // fill returns the fraction of the device's room for blocks that a kernel takes, and the fraction of its throughput that the kernel
 // can use alone; both are 0 if its blocks are unknown. A kernel with few threads uses few multiprocessors and so only a fraction of
-// the rates. That is at most the fraction of the room that it takes, so kernels that run together stay within the rates.
+// the rates. That fraction is at most the fraction of the room, so kernels that run together do not exceed the rates.
 func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 	blocks, threads, shared := float64(node.Work.Blocks), int(node.Work.Threads), int(node.Work.Shared)
 	if node.Set != nil && blocks == 0 {
@@ -137,7 +137,8 @@ func (m *Machine) fill(node *dag.Node) (places, busy float64) {
 // multiprocessors.
 func (m *Machine) Share(node *dag.Node) float64 { return m.shareOf(node, math.Inf(1)) }
 
-// shareOf is Share of a node that takes so long alone. It matters on cores: work is divided among them only if that is worth waking them.
+// shareOf is Share for a node that takes us microseconds alone. The time matters only on a machine with cores: short work is not worth
+// dividing among them.
 func (m *Machine) shareOf(node *dag.Node, us float64) float64 {
 	switch {
 	case m == nil || node == nil || m.Unit:
@@ -152,10 +153,10 @@ func (m *Machine) shareOf(node *dag.Node, us float64) float64 {
 }
 
 const (
-	wakingUS     = 20      // what shorter work gains beside other work is lost in waking another core
+	wakingUS     = 20      // for shorter work, waking another core costs more than running in parallel gains
 	dividedUS    = 30      // shorter work stays on one core
-	dividedBytes = 1 << 20 // of a copy or a set stay on one core
-	sleepingUS   = 200     // a wait of that length, as its arguments say, leaves its core to others
+	dividedBytes = 1 << 20 // a copy or set uses one core for each such part
+	sleepingUS   = 200     // a kernel whose arguments make it wait this long leaves its core to others
 )
 
 // coreShare is the fraction of the cores that a node takes.

@@ -1,6 +1,6 @@
-// Machines: the figures that the cost model and the simulator use, the built-in machines, and the file format.
+// Machines: the parameters of the cost model and the simulator, the built-in machines, and the file format.
 
-// Package model predicts how long nodes and plans take on a machine, and how fast a plan can be at best.
+// Package model predicts how long nodes and plans take on a machine, and how fast any plan of a graph can be.
 package model
 
 import (
@@ -24,10 +24,10 @@ type Machine struct {
 	LaunchUS     float64 // host: one launch or copy
 	EventUS      float64 // host: one record or wait
 	SyncUS       float64 // device: from a record to the streams that wait for it
-	GapUS        float64 // device: from the end of a node to the start of one that had to follow it
+	GapUS        float64 // device: from the end of a node to the start of one that depends on it
 	GraphNodeUS  float64 // device, in a graph: like GapUS on a stream
-	GraphIssueUS float64 // device, in a graph: part of GraphNodeUS that is spent on one node at a time
-	KernelUS     float64 // device: the shortest a kernel takes
+	GraphIssueUS float64 // device, in a graph: the part of GraphNodeUS that is serial, one node at a time
+	KernelUS     float64 // device: the minimum duration of a kernel
 	CopyUS       float64 // device: latency of a copy before its first byte
 	CopySwitchUS float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
 
@@ -44,11 +44,11 @@ type Machine struct {
 	BlocksPerSM     int
 	ThreadsPerSM    int
 	SharedPerSM     int
-	BusyThreads     int // threads that keep one multiprocessor busy; more hide no more latency
+	BusyThreads     int // threads that keep one multiprocessor busy; more do not hide more latency
 	CopyEngines     int // per direction
 
 	// Cores is how many processor cores copies and kernels share, the same for all devices; 0 on a device that has engines for copies, and
-	// multiprocessors for kernels. With cores, the figures of engines and multiprocessors do not count.
+	// multiprocessors for kernels. With cores, the parameters of engines and multiprocessors are ignored.
 	Cores int
 
 	DeviceBytes int64 // memory of one device; 0: unknown
@@ -58,11 +58,11 @@ type Machine struct {
 var (
 	// ErrUnknownMachine is returned (wrapped) by MachineByName for an unknown name.
 	ErrUnknownMachine = errors.New("unknown machine")
-	// ErrBadMachine is returned (wrapped) for a machine with an impossible figure, or a file that is not a machine.
+	// ErrBadMachine is returned (wrapped) for a machine with an impossible number, or a file that is not a machine.
 	ErrBadMachine = errors.New("bad machine")
 )
 
-// H200 is an NVIDIA H200 as measured from one host thread, each figure the best of several runs, unless said otherwise.
+// H200 is an NVIDIA H200 as measured from one host thread. Each number is the best of several runs unless noted otherwise.
 func H200() *Machine {
 	return &Machine{
 		Name:     "h200",
@@ -76,10 +76,10 @@ func H200() *Machine {
 		CopyUS:       1.5, // not measured: what small copies usually take
 		CopySwitchUS: 3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
 		HostToDevice: 55_000, DeviceToHost: 55_400,
-		BothWays:       0.917, // 800 MB up and 800 MB down at a time: 15.73 ms; either alone: 14.42
+		BothWays:       0.917, // 800 MB up and 800 MB down at the same time: 15.73 ms; either alone: 14.42
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
 		PeerToPeer: 450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
-		HostToHost: 20_000,     // not measured: a core's copy of memory
+		HostToHost: 20_000,     // not measured: a typical memory copy by one core
 		Flops:      67_000_000, // f32 outside the tensor cores, by the data sheet
 
 		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,
@@ -99,7 +99,7 @@ func Clean() *Machine {
 	return m
 }
 
-// Unit is the machine of textbooks: each node takes its declared cost or 1 us, and nothing else takes time.
+// Unit is the machine of scheduling theory: each node takes its declared cost or 1 us, and nothing else takes time.
 func Unit() *Machine { return &Machine{Name: "unit", Unit: true} }
 
 // MachineNames lists the built-in machines, the default first.
@@ -124,14 +124,14 @@ const (
 	maxFigure       = 1e15 // a larger figure is a mistake, and sums of such figures are useless
 )
 
-// figure is one number of a machine under the name that it has in the file.
+// figure is one parameter of a machine with its name in the file.
 type figure struct {
 	name     string
 	value    any  // *float64, *int or *int64
 	positive bool // required except on a unit machine
 }
 
-// figures lists every number, in file order.
+// figures lists every parameter, in file order.
 func (m *Machine) figures() []figure {
 	return []figure{
 		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
@@ -157,7 +157,7 @@ func (f *figure) get() float64 {
 	return float64(*f.value.(*int64))
 }
 
-// Validate reports every impossible figure. Errors match ErrBadMachine.
+// Validate reports every impossible number. Errors match ErrBadMachine.
 func (m *Machine) Validate() error {
 	if m == nil {
 		return fmt.Errorf("%w: there is none", ErrBadMachine)
@@ -186,7 +186,7 @@ func (m *Machine) Validate() error {
 	return errors.Join(errs...)
 }
 
-// inRange returns an error for a machine with a figure that nothing can be computed from. Zeros are no obstacle.
+// inRange returns an error if a number is unusable in computations. Zeros are allowed.
 func (m *Machine) inRange() error {
 	for _, f := range m.figures() {
 		if v := f.get(); math.IsNaN(v) || v < 0 || v > maxFigure {
@@ -222,13 +222,13 @@ func (m *Machine) Encode(w io.Writer) error {
 	return err
 }
 
-// newer reports whether older files lack a figure. Its effect is not simulated then.
+// newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
 	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores"
 }
 
-// DecodeMachine reads a machine file. Every figure is required except both_ways, copy_switch_us and cores, which older files lack. A unit
-// machine uses no figures and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
+// DecodeMachine reads a machine file. Every number is required except both_ways, copy_switch_us and cores, which older files lack. A unit
+// machine uses no numbers and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)
 	if err != nil {

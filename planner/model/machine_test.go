@@ -1,4 +1,4 @@
-// Tests of machines and profiles: writing and reading files, and the exact text of refusals.
+// Tests of machines and profiles: writing and reading files, and the exact text of errors.
 
 package model_test
 
@@ -118,7 +118,7 @@ func TestProfile(t *testing.T) {
 	require.Error(t, (&model.Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
 }
 
-// The built-in machine must reproduce the measurements it was made from to within a quarter: it has few, rounded figures.
+// The built-in machine must reproduce the measurements it was made from to within 25%, because it has few, rounded numbers.
 func TestH200ReproducesItsMeasurements(t *testing.T) {
 	chains := func(count, length int, us float64) (*dag.Graph, *planner.Plan) {
 		b := dag.New("chains")

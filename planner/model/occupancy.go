@@ -18,14 +18,14 @@ type Occupancy struct {
 	Steps  []OccupancyStep
 }
 
-// OccupancyStep says that Bytes are alive from US on, including those kept.
+// OccupancyStep is a change in memory use: from US on, Bytes are alive, including those kept.
 type OccupancyStep struct {
 	US    float64
 	Bytes int64
 }
 
 // OccupancyOf returns the memory use of a predicted run, one entry for each device with buffers, by device.
-// A buffer is alive from the start of the first node that touches it to the end of the last; one that the plan
+// A buffer is alive from the start of the first node that accesses it to the end of the last; one that the plan
 // keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	if g.Check() != nil || p == nil || t == nil || !placesKnown(p, len(g.Buffers)) {
@@ -82,7 +82,7 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	return all
 }
 
-// placesKnown reports whether the buffers that a plan names are among so many.
+// placesKnown reports whether all buffer ids in a plan are less than a number of buffers.
 func placesKnown(p *plan.Plan, buffers int) bool {
 	known := func(b dag.BufferID) bool { return b >= 0 && int(b) < buffers }
 	for _, m := range p.Memory {

@@ -18,7 +18,7 @@ import (
 // SyncUS for nodes of other streams), and its engine is free. A copy engine makes one copy at a time: the next one of the stream whose
 // copy it made last, or else the one that became ready first, which costs CopySwitchUS. While copies run both ways, each runs at
 // BothWays of its rate. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
-// priorities first; nodes whose blocks are unknown slow nothing. The host waits until a copy from or to pageable memory is done.
+// priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m, Durations(g, m, profile), false)
 }
@@ -66,7 +66,7 @@ func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, g
 	return s.timeline, nil
 }
 
-// checkSimulated refuses what the simulator could not get to the end of.
+// checkSimulated returns an error for input that the simulator cannot handle.
 func checkSimulated(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64) error {
 	if p == nil {
 		return fmt.Errorf("%w: there is no plan", plan.ErrPlanShape)
@@ -74,7 +74,7 @@ func checkSimulated(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64)
 	return checkTimes(g, m, durations)
 }
 
-// checkTimes refuses what no time can be computed from.
+// checkTimes returns an error for input from which no times can be computed.
 func checkTimes(g *dag.Graph, m *Machine, durations []float64) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -113,13 +113,13 @@ type simulation struct {
 	gap, sync float64
 	streams   []streamState
 	recorded  []moment // by record; its time is NaN until the record is reached
-	waiter    []int32  // by record: the first stream that is held by it, -1 for none
+	waiter    []int32  // by record: the first stream that waits for it, -1 for none
 	copiers   []copier // by device and engine
 	links     []link   // by device; empty if copies both ways do not slow each other
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
 	events    heap[event]
-	touched   []int32 // what must choose again: copiers, then devices for their multiprocessors, then devices for their links
+	touched   []int32 // what must be updated before time advances: copiers, then devices for their multiprocessors, then devices for their links
 	isTouched []bool
 	now       float64
 
@@ -137,8 +137,8 @@ type moment struct {
 
 type streamState struct {
 	ready      moment // when the next launch may start according to its stream and waits
-	next       int32  // index of the op it is at
-	nextWaiter int32  // next stream held by the same record
+	next       int32  // index of its current op
+	nextWaiter int32  // next stream that waits for the same record
 }
 
 // host is the progress of the host through the submission order.
@@ -258,7 +258,7 @@ func (s *simulation) walk() {
 	}
 }
 
-// start puts a node on the timeline: it was ready at the time ready and starts now.
+// start puts a node on the timeline with the time when it was ready and the time when it starts.
 func (s *simulation) start(node, stream int32, ready moment, now float64) {
 	s.timeline.Nodes[node] = plan.Span{
 		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
@@ -387,7 +387,7 @@ func (s *simulation) advance(k int32) {
 func (s *simulation) run() {
 	for len(s.events) > 0 {
 		s.now = s.events[0].us
-		// All events of one time are processed before any engine chooses, so that ties do not depend on the order of events.
+		// All events of the same time are processed before any engine picks its next node, so that ties do not depend on their order.
 		for len(s.events) > 0 && s.events[0].us == s.now {
 			switch e := s.events.pop(); e.kind {
 			case copyDone:
@@ -428,7 +428,7 @@ func (s *simulation) run() {
 				s.enter(e.node, e.stream)
 			}
 		}
-		for k := 0; k < len(s.touched); k++ { // copiers touch links
+		for k := 0; k < len(s.touched); k++ { // copy may append links to touched
 			c := s.touched[k]
 			s.isTouched[c] = false
 			switch d := c - int32(len(s.copiers)); {
@@ -457,7 +457,7 @@ func (s *simulation) issue(e event) {
 	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
 }
 
-// enter gives a node that may start to its engine.
+// enter passes a node that may start to its engine.
 func (s *simulation) enter(node, stream int32) {
 	s.start(node, stream, s.streams[stream].ready, s.now)
 	n := &s.g.Nodes[node]
@@ -485,7 +485,7 @@ func (s *simulation) enter(node, stream int32) {
 	s.touch(int32(len(s.copiers)) + device)
 }
 
-// copy lets a copy engine start copies while it is free.
+// copy starts copies on a copy engine while it is free.
 func (s *simulation) copy(c int32) {
 	engine, kind := &s.copiers[c], plan.Engine(c%int32(plan.EngineKinds))
 	room, change := 1, 0.0
@@ -572,7 +572,7 @@ func (s *simulation) divide(d int32) {
 // linkOf returns the index of the link of a device in touched.
 func (s *simulation) linkOf(d int32) int32 { return int32(len(s.copiers)) + s.devices + d }
 
-// touch marks a copier, the multiprocessors of a device or its link to choose again before time advances.
+// touch marks a copier, the multiprocessors of a device or its link to be updated before time advances.
 func (s *simulation) touch(c int32) {
 	mark := &s.isTouched[c]
 	if !*mark {

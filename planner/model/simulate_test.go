@@ -1,4 +1,4 @@
-// Tests of the simulator and the lower bound: single effects computed by hand, laws on random pipelines. Measures no times.
+// Tests of the simulator and the lower bound: single effects computed by hand, invariants on random pipelines. Nothing is timed.
 
 package model_test
 
@@ -46,7 +46,7 @@ func TestSimulateStreamsAndHost(t *testing.T) {
 	// and c one sync later.
 	assert.Equal(t, "a 2-12 host\nb 13-18 stream order a\nc 13.25-14.25 wait a\n", simulated(t, g, p, plantest.Model()))
 
-	// With nothing to wait for, the host's submission limits the pace.
+	// Without waits, the host's submission limits the speed.
 	g = plantest.KernelGraph(t, plantest.KernelSpec{Us: 0.5}, plantest.KernelSpec{Us: 1})
 	assert.Equal(t, "a 2-2.5 host\nb 4-5 host\n", simulated(t, g, plantest.ByHand(t, g, "0 0", "launch a, launch b"), plantest.Model()))
 	assert.Equal(t, "a 0-0.5 start\nb 0.5-1.5 stream order a\n", simulated(t, g, plantest.ByHand(t, g, "0 0", "launch a, launch b"), model.Unit()))
@@ -192,7 +192,7 @@ func simulateAs(g *dag.Graph, p *planner.Plan, m *model.Machine, graph bool) (*p
 	return model.Simulate(g, p, m, nil)
 }
 
-// The laws: nothing starts before what it depends on has ended and a gap has passed, copies of one engine take turns, kernels never use
+// The invariants: nothing starts before what it depends on has ended and a gap has passed, copies of one engine do not overlap, kernels never use
 // more than the whole device, and no run beats the lower bound.
 func TestSimulateLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -92,7 +92,7 @@ func (b *block) name(g *dag.Graph) string {
 	return words.Count(len(b.nodes), "node", "nodes")
 }
 
-// same reports whether something is the same of all nodes.
+// same reports whether all nodes have the same value of some property.
 func same(nodes []int32, of func(i int32) string) bool {
 	for _, i := range nodes[1:] {
 		if of(i) != of(nodes[0]) {
@@ -126,7 +126,7 @@ func sizeOf(g *dag.Graph, i int32) int64 {
 	}
 }
 
-// The sizes of a box and its text. Text that would need a smaller font is cut. In a narrow box it is turned upright or left out.
+// The sizes of a box and its text. Text that does not fit is truncated. In a narrow box it is rotated or left out.
 const (
 	nameSize   = 12.5
 	leastSize  = 8.0
@@ -174,7 +174,7 @@ func (b *block) label(k *svgWriter, g *dag.Graph, y float64, duration string) {
 		return
 	}
 	if b.w < narrow {
-		// Upright, bottom to top.
+		// Rotated, reading from bottom to top.
 		size := min(leastSize+1, b.w-3)
 		text := cut(name, (boxHeight-10)/size)
 		if text == "" || size < 7 {

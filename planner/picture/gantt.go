@@ -14,10 +14,10 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// GanttOptions say how a chart in text looks.
+// GanttOptions control how a text chart is drawn.
 type GanttOptions struct {
 	Width int  // columns, at least 40
-	ASCII bool // no character outside ASCII
+	ASCII bool // use only ASCII characters
 	Rows  int  // the most streams to draw; 0 means 32
 }
 
@@ -120,14 +120,14 @@ func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune 
 	return row
 }
 
-// ganttName writes a name into a node's columns, leaving the edge and one column of its fill.
+// ganttName writes a name into a node's columns, leaving its edge and one column of fill visible.
 func (s *Schedule) ganttName(cells []rune, node dag.NodeID, k *strokes, ascii bool) {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case ascii && (r < ' ' || r > '~'):
 			return '?'
 		case !ascii && words.RuneWidth(r) != 1:
-			return '?' // of one column, so that the columns after it line up
+			return '?' // one column wide, so that the columns after it line up
 		}
 		return r
 	}, clean(s.graph.Nodes[node].Name))

@@ -18,7 +18,7 @@ const (
 	rowGap     = 20.0
 	leastNode  = 78.0
 	mostNode   = 168.0
-	layerLimit = 3 // a column of boxes takes more room than a row: this fraction of the limit is drawn
+	layerLimit = 3 // a column of boxes takes more room than a row, so only 1/layerLimit of the limit is drawn
 )
 
 // layers is a graph's layout.
@@ -46,7 +46,7 @@ func newLayers(g *dag.Graph, most scale) *layers {
 		for _, q := range g.Preds(i) {
 			step := int32(1)
 			if g.IsJoin(q) {
-				step = 0 // it is on the level of the nodes after it
+				step = 0 // a join does not count as a level
 			}
 			level[i] = max(level[i], level[q]+step)
 		}
@@ -83,7 +83,7 @@ func (l *layers) connect(of []int32) {
 	type pair struct{ from, to int32 }
 	at := map[pair]int{}
 	add := func(p pair, e int) {
-		if l.blocks[p.from].row >= l.blocks[p.to].row { // within a box, or a column of several levels
+		if l.blocks[p.from].row >= l.blocks[p.to].row { // within one box, or within one column that holds several levels
 			return
 		}
 		k, ok := at[p]
@@ -108,7 +108,8 @@ func (l *layers) connect(of []int32) {
 	}
 }
 
-// blocksBefore returns the blocks with nodes that lead to each join. A join has no box of its own: arrows lead past it.
+// blocksBefore returns the blocks with nodes that lead to each join. A join has no box: arrows are drawn from the blocks before it to those
+// after it.
 func (l *layers) blocksBefore(of []int32) [][]int32 {
 	before := make([][]int32, len(l.g.Joins()))
 	for _, i := range l.g.Sequence() {
@@ -226,7 +227,7 @@ func (l *layers) arrow(k *svgWriter, a *link) {
 	k.WriteString("</g>\n")
 }
 
-// reason writes the reason of a dependency in the gap before the later node, if there is room.
+// reason writes the reason for a dependency in the gap before the later node, if there is room.
 func (l *layers) reason(k *svgWriter, a *link, taken *[]spot) {
 	from, to := &l.blocks[a.from], &l.blocks[a.to]
 	const size = 9.5

@@ -1,4 +1,4 @@
-// The legend: what the colours and patterns of a sheet mean. It has only those that the sheet uses.
+// The legend: what the colours and patterns of a sheet mean. It lists only those that the sheet uses.
 
 package picture
 
@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// entry is a sample of a look and what it means.
+// entry is one line of the legend: a sample of a colour or pattern, and what it means.
 type entry struct {
 	sample sample
 	class  string
@@ -16,7 +16,7 @@ type entry struct {
 	x, row float64
 }
 
-// sample says what an entry shows.
+// sample is the kind of sample that an entry shows.
 type sample uint8
 
 const (
@@ -79,7 +79,7 @@ func (s *Sheet) mixed() bool {
 	return false
 }
 
-// wrapLegend sets the place of every entry and returns the number of rows.
+// wrapLegend sets the position of every entry and returns the number of rows.
 func wrapLegend(entries []entry, width float64) int {
 	x, row := 16.0, 0.0
 	for i := range entries {

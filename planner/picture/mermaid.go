@@ -13,8 +13,8 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// mermaidText escapes text for a quoted Mermaid label. Mermaid has no backslash escapes: characters that mean something to it or to HTML
-// are written as entity codes that begin with #.
+// mermaidText escapes text for a quoted Mermaid label. Mermaid has no backslash escapes: characters that are special in Mermaid or
+// HTML are written as entity codes that begin with #.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range clean(s) {

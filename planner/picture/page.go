@@ -1,4 +1,4 @@
-// The page: a timeline to look at in a browser. It contains everything that it needs, and loads nothing from the network.
+// The page: an HTML timeline for a browser. It is self-contained and loads nothing from the network.
 
 package picture
 
@@ -45,7 +45,7 @@ type Replay struct {
 // Span is when a node ran, in microseconds from the start of its replay.
 type Span struct{ Start, End float64 }
 
-// pageData is what the page's script reads. Columns instead of objects keep large pages small.
+// pageData is the data for the page's script. Arrays by field, instead of one object per node, keep large pages small.
 type pageData struct {
 	Name      string         `json:"name"`
 	Strategy  string         `json:"strategy"`
@@ -56,7 +56,7 @@ type pageData struct {
 	Streams   []string       `json:"streams"`
 	Engines   []string       `json:"engines"`
 	Causes    []string       `json:"causes"`
-	Texts     []string       `json:"texts"` // reasons of dependencies, named by number
+	Texts     []string       `json:"texts"` // reasons for dependencies, which refer to them by index
 	Nodes     pageNodes      `json:"nodes"`
 	Edges     pageEdges      `json:"edges"`
 	Waits     []pageWait     `json:"waits"`
@@ -139,8 +139,8 @@ func nano(us float64) float64 { return math.Round(us*1e3) / 1e3 }
 // maxGaps is how many idle gaps a page lists, the longest first.
 const maxGaps = 200
 
-// WritePage writes one HTML page that needs no network: the timeline of the schedule, with a measured course (nil: none)
-// under the predicted one.
+// WritePage writes a self-contained HTML page: the timeline of the schedule, with a measured run (nil: none)
+// below the predicted one.
 func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
 	if err := s.drawable(w); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (s *Schedule) pageEdges(d *pageData) {
 	number := map[string]int32{}
 	edges := s.graph.Edges()
 	d.Edges.Start = append(d.Edges.Start, 0)
-	// By later node; of those that a join stands for, the last on each stream.
+	// By later node. For dependencies through a join, only the last node before it on each stream is listed.
 	before := slices.Clone(s.enforced)
 	slices.SortStableFunc(before, func(a, b planner.Enforcement) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))

@@ -1,4 +1,4 @@
-// The timeline page's script: draws what lies in view of the data in this page, and answers mouse and keyboard. Loads nothing.
+// The timeline page's script: draws the visible part of the data in this page, and answers mouse and keyboard. Loads nothing.
 (() => {
 "use strict";
 const $ = (id) => document.getElementById(id);
@@ -26,8 +26,8 @@ const element = (tag, text, className) => { const e = document.createElement(tag
 let replay = measured.length ? measured.length - 1 : -1;
 let selected = -1, hovered = -1, from = 0, to = 1, rows = [], total = 0, end = 1;
 
-// Rows: for every stream and every engine one of the predicted course and one of the measured; where an engine runs several
-// nodes at once, as many as it takes.
+// Rows: each stream and each engine has one row for the predicted run and one for the measured run. An engine that runs several
+// nodes at once gets several rows.
 function course(k) { return k < 0 ? predicted : measured[k]; }
 
 function pack(ids, c) {
@@ -107,7 +107,7 @@ function ticks(span, width) {
   return power * ([1, 2, 5].find((f) => f * power >= wished) || 10);
 }
 
-// cutText is the text as far as it fits.
+// cutText truncates text to what fits.
 function cutText(pen, text, width) {
   if (pen.measureText(text).width <= width) return text;
   const letters = Array.from(text);
@@ -153,7 +153,7 @@ function drawSpan(pen, row, i, x, y, w) {
     pen.strokeRect(x + pen.lineWidth / 2, y + pen.lineWidth / 2, w - pen.lineWidth, rowHeight - pen.lineWidth);
     pen.lineWidth = 1;
   } else {
-    pen.fillStyle = colors.box; // a fill so thin would be hard to see
+    pen.fillStyle = colors.box; // a fill this thin would be hard to see
     pen.fillRect(x, y + 1, Math.min(w, 1), rowHeight - 2);
     if (critical[i] && !row.measured) {
       pen.fillStyle = colors.critical;
@@ -226,7 +226,7 @@ function drawSpans(pen, row, top) {
   pen.beginPath();
   pen.rect(gutter, y - 2, width - gutter, rowHeight + 4);
   pen.clip();
-  // The first that ends in view; reach never falls.
+  // Binary search for the first span that ends in view: reach is non-decreasing.
   let low = 0, high = row.ids.length;
   while (low < high) { const m = (low + high) >> 1; if (row.reach[m] < from) low = m + 1; else high = m; }
   let last = -1;
@@ -236,7 +236,7 @@ function drawSpans(pen, row, top) {
     const x = xOf(row.course.start[i]), until = xOf(row.course.end[i]);
     let w = Math.max(1, until - x);
     if (at + 1 < row.ids.length) w = Math.max(0.5, Math.min(w, xOf(row.course.start[row.ids[at + 1]]) - x));
-    if (Math.floor(until) <= last && i !== selected) continue; // this pixel shows a node already
+    if (Math.floor(until) <= last && i !== selected) continue; // a node is already drawn in this pixel
     last = Math.floor(until);
     drawSpan(pen, row, i, x, y, w);
     drawn.push({node: i, row, x, y, w, h: rowHeight});
@@ -306,7 +306,7 @@ function draw() {
   pen.save();
   const shown = rows.filter((row) => row.y + rowHeight > top + axisHeight && row.y < top + height);
   for (const row of shown) drawRow(pen, row, top);
-  drawArrows(pen, top); // behind the spans, so that no arrow strikes a name out
+  drawArrows(pen, top); // behind the spans, so that no arrow covers a name
   for (const row of shown) drawSpans(pen, row, top);
   pen.restore();
   pen.fillStyle = colors.page;

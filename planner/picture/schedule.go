@@ -21,18 +21,18 @@ type Schedule struct {
 	timeline *planner.Timeline
 	path     []dag.NodeID // the critical path
 	critical []bool       // by node
-	level    []int32      // by node: how many launches are ordered before it, one after the other
+	level    []int32      // by node: the length of the longest chain of launches ordered before it
 	waits    []wait       // in submission order
 	enforced []planner.Enforcement
 	deepest  int32
 }
 
-// wait is one wait of the plan: from the record after one node to the first node that it holds.
+// wait is one wait of the plan: from the record after one node to the first node that it delays.
 type wait struct {
 	from, to             int32 // nodes; to is -1 where nothing follows the wait
 	fromStream, toStream int32
 	event                int32
-	edges                []int32 // the dependencies it is there for
+	edges                []int32 // the dependencies that it enforces
 }
 
 // New makes a Schedule of a plan for g and its predicted timeline. It returns an error if the plan is not a schedule of g.
@@ -63,10 +63,10 @@ func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) 
 	return s, nil
 }
 
-// longestUS is a time that every coordinate and label can hold.
+// longestUS is the longest time for which coordinates and labels do not overflow.
 const longestUS = 1e15
 
-// checkTimeline refuses a timeline that no simulation makes: its numbers become coordinates and indices.
+// checkTimeline rejects timelines that the simulator could not have produced, because their numbers become coordinates and indices.
 func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
 	if !(t.MakespanUS >= 0 && t.MakespanUS <= longestUS) {
 		return fmt.Errorf("the timeline ends at %v us", t.MakespanUS)
@@ -90,7 +90,7 @@ func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
 	return nil
 }
 
-// drawable returns an error for a schedule that New did not make, and for no writer.
+// drawable returns an error if the schedule was not made by New or the writer is nil.
 func (s *Schedule) drawable(w io.Writer) error {
 	if s == nil || s.graph == nil {
 		return errors.New("there is no schedule to draw; make it with New")
@@ -132,7 +132,7 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 			s.waits = append(s.waits, wait{from: int32(op.Node), to: -1, fromStream: stream[op.Node], toStream: k, event: op.Event})
 		}
 	}
-	// A wait is explained by the dependencies that it enforces alone, or else by those that it helps to enforce.
+	// A wait is explained by the dependencies that it enforces alone. If there are none, by those that it helps to enforce.
 	for _, how := range []planner.How{planner.ByWait, planner.ByEarlier} {
 		for i := range enforced {
 			if enforced[i].How != how {

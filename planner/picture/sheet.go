@@ -1,4 +1,4 @@
-// Sheets: pictures below each other in one SVG, with one legend. Schedules share one scale.
+// Sheets: several pictures in one SVG, one below the other, with one legend. Schedules share one scale.
 
 package picture
 
@@ -14,15 +14,15 @@ import (
 // DefaultLimit is how many boxes a picture has before neighbours share a box.
 const DefaultLimit = 240
 
-// scale says how large a picture may become.
+// scale limits the size of a picture.
 type scale struct {
-	boxes   int     // before neighbours share a box
+	boxes   int     // limit of boxes before neighbours share a box
 	inRow   int     // the same for one stream
-	plot    float64 // the most that the axis of a schedule is wide
-	columns int     // of a declared graph, before neighbouring levels share a column
+	plot    float64 // maximum width of the axis of a schedule
+	columns int     // limit of columns of a declared graph, before neighbouring levels share one
 }
 
-// What fits a screen is drawn unless a number of boxes is asked for; a picture with many boxes then becomes wide.
+// By default a picture fits a screen. If the caller asks for a number of boxes, the picture may become wider.
 var screen = scale{boxes: DefaultLimit, inRow: 24, plot: 1640, columns: 12}
 
 func asked(boxes int) scale { return scale{boxes: boxes, inRow: boxes, plot: 4800, columns: boxes} }
@@ -54,7 +54,7 @@ type panel interface {
 // NewSheet starts an empty sheet.
 func NewSheet(o SheetOptions) *Sheet { return &Sheet{options: o} }
 
-// scale says how large the pictures may become.
+// scale returns the size limits of the pictures.
 func (s *Sheet) scale() scale {
 	if s.options.Limit <= 0 {
 		return screen
@@ -62,7 +62,7 @@ func (s *Sheet) scale() scale {
 	return asked(s.options.Limit)
 }
 
-// AddSchedule adds a schedule: streams as rows, waits as arrows. What is wrong with it is returned by WriteSVG.
+// AddSchedule adds a schedule: streams as rows, waits as arrows. WriteSVG returns the error if it cannot be drawn.
 func (s *Sheet) AddSchedule(schedule *Schedule) {
 	if s == nil {
 		return
@@ -77,7 +77,8 @@ func (s *Sheet) AddSchedule(schedule *Schedule) {
 	s.waits = s.waits || len(schedule.waits) > 0
 }
 
-// AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow. What is wrong with it is returned by WriteSVG.
+// AddGraph adds a graph as it was declared: nodes by level, every dependency an arrow. WriteSVG returns the error if it
+// cannot be drawn.
 func (s *Sheet) AddGraph(g *dag.Graph) {
 	if s == nil {
 		return

@@ -16,10 +16,10 @@ type Axis uint8
 
 const (
 	Time  Axis = iota // predicted microseconds
-	Level             // launches ordered one after the other
+	Level             // position in the longest chain of ordered launches
 )
 
-// Where things are in a picture of stream rows.
+// Sizes and positions in a picture of stream rows.
 const (
 	rowLabel   = 132.0
 	rowHeight  = boxHeight + 8
@@ -31,7 +31,7 @@ const (
 	levelGap   = 26.0
 	leastPlot  = 1120.0
 	wishedBox  = 84.0  // the width that most boxes should have
-	roomPerBox = 130.0 // the most width per box of the fullest row
+	roomPerBox = 130.0 // maximum width per box of the fullest row
 	leastBox   = 1.6
 )
 
@@ -40,8 +40,8 @@ type streamRows struct {
 	s      *Schedule
 	axis   Axis
 	plot   float64 // width of the part that the axis spans
-	most   float64 // of plot
-	end    float64 // microseconds, or levels, at its right
+	most   float64 // maximum of plot
+	end    float64 // value at the right end of the axis: microseconds or levels
 	blocks []block
 	of     []int32 // by node: its block
 	from   []float64
@@ -108,7 +108,7 @@ func (l *streamRows) extent(b *block) (from, until float64) {
 	return l.s.timeline.Nodes[first].Start, l.s.timeline.Nodes[last].End
 }
 
-// place sets every x. Before it, plot and end may be changed, so that two schedules share a scale.
+// place sets every x. Callers may change plot and end before calling it, so that two schedules share a scale.
 func (l *streamRows) place() {
 	scale := 0.0
 	if l.end > 0 {
@@ -175,7 +175,7 @@ func (l *streamRows) draw(k *svgWriter) {
 		k.WriteString("</g>\n")
 	}
 	l.drawForkJoin(k)
-	l.drawWaits(k) // behind the boxes, so that no arrow crosses a name
+	l.drawWaits(k) // behind the boxes, so that no arrow covers a name
 	for at := range l.blocks {
 		b := &l.blocks[at]
 		b.draw(k, s.graph, l.boxTop(b.row), l.duration(b), l.blockTitle(b))
@@ -190,7 +190,7 @@ func (l *streamRows) duration(b *block) string {
 	return timeText(sum)
 }
 
-// maxListed is how many nodes the title of a block names.
+// maxListed is the maximum number of nodes named in the title of a block.
 const maxListed = 12
 
 func (l *streamRows) blockTitle(b *block) string {
@@ -211,7 +211,7 @@ func (l *streamRows) blockTitle(b *block) string {
 	return text
 }
 
-// drawAxis writes the ticks, at round figures, about one every 120 pixels.
+// drawAxis writes the ticks, at round numbers, about one every 120 pixels.
 func (l *streamRows) drawAxis(k *svgWriter) {
 	top, bottom := headHeight+axisHeight-8, l.height()-streamGap+2
 	if l.end <= 0 {
@@ -240,7 +240,7 @@ func (l *streamRows) drawAxis(k *svgWriter) {
 	}
 }
 
-// roundStep is the least of 1, 2 and 5 times a power of ten that is no smaller.
+// roundStep rounds up to 1, 2 or 5 times a power of ten.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, f := range []float64{1, 2, 5} {
@@ -297,10 +297,10 @@ func streamList(streams []int32) string {
 	return "streams " + strings.Join(parts, ", ")
 }
 
-// From this many on, arrows are drawn thin and without labels.
+// Pictures with many arrows.
 const (
-	manyArrows = 40
-	crowd      = 300 // from this many on, faint as well
+	manyArrows = 40  // from this many on, arrows are thin and have no labels
+	crowd      = 300 // from this many on, they are faint as well
 )
 
 // spot is the place of a label. No two labels may overlap.
@@ -373,7 +373,7 @@ func (l *streamRows) drawWaits(k *svgWriter) {
 	k.WriteString("</g>\n")
 }
 
-// waitLabel writes the reason of a wait beside its arrow, if there is room.
+// waitLabel writes the reason for a wait beside its arrow, if there is room.
 func (l *streamRows) waitLabel(k *svgWriter, text string, x, y float64, taken *[]spot) {
 	const size, most = 9.5, 190.0
 	text = cut(text, most/size)

@@ -38,14 +38,14 @@ var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 // escaped writes text for an element or a quoted attribute.
 func (k *svgWriter) escaped(s string) { escapes.WriteString(k, clean(s)) }
 
-// title writes what a browser shows on hover and a screen reader reads.
+// title writes a title element, which browsers show on hover and screen readers read out.
 func (k *svgWriter) title(s string) {
 	k.WriteString("<title>")
 	k.escaped(s)
 	k.WriteString("</title>")
 }
 
-// text writes one line; class decides its look.
+// text writes one line; class is its CSS class.
 func (k *svgWriter) text(x, y, size float64, class, anchor, s string) {
 	k.WriteString("<text")
 	k.attr("x", x)

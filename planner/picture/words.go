@@ -1,4 +1,4 @@
-// The wording of pictures: times, what a node does, how wide a text is.
+// Text in pictures: times, what a node does, and the width of text.
 
 package picture
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// criticalMark stands before the names of nodes on the critical path, so that colour alone does not say it.
+// criticalMark precedes the names of nodes on the critical path, so that they can be recognised without colour.
 const criticalMark = "★"
 
 // timeText writes a time for people: 3.2 us, 47.1 us, 1.25 ms.
@@ -42,7 +42,7 @@ func kindText(g *dag.Graph, i int32) string {
 	return n.Kind.String()
 }
 
-// family replaces the numbers in a name by stars. The repetitions of one line of a foreach have the same family.
+// family replaces each number in a name with a star. Nodes made from the same line of a foreach have the same family.
 func family(name string) string {
 	if !strings.ContainsAny(name, "0123456789") {
 		return name
@@ -81,7 +81,7 @@ func round(name string) string {
 	return b.String()
 }
 
-// clean makes text safe to show: what would steer a terminal, and what XML forbids, becomes U+FFFD.
+// clean makes text safe to show: terminal control characters and characters that XML forbids become U+FFFD.
 func clean(s string) string {
 	for _, r := range s {
 		if unsafeRune(r) {
@@ -133,10 +133,10 @@ func advance(r rune) float64 {
 	return 1
 }
 
-// boldWidth is how much wider than others bold text is.
+// boldWidth is how much wider bold text is than normal text.
 const boldWidth = 1.13
 
-// textWidth is the width of a text in ems. It errs on the wide side.
+// textWidth is the width of a text in ems. It is an upper estimate.
 func textWidth(s string) float64 {
 	sum := 0.0
 	for _, r := range s {
@@ -145,7 +145,7 @@ func textWidth(s string) float64 {
 	return sum
 }
 
-// cut shortens a text to a width in ems, with an ellipsis at the end. If not even one letter fits, the result is empty.
+// cut truncates text to a width in ems, with an ellipsis at the end. If not even one letter fits, the result is empty.
 func cut(s string, width float64) string {
 	s = clean(s)
 	if textWidth(s) <= width {

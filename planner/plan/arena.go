@@ -2,8 +2,8 @@
 
 package plan
 
-// ArenaAlign is the alignment of buffers in bytes: what the allocator of a device guarantees, and more than any vector load needs.
+// ArenaAlign is the alignment of buffers in bytes: device allocators guarantee it, and it is more than any vector load needs.
 const ArenaAlign = 256
 
-// AlignUp rounds the size of a buffer up to what it takes in an arena.
+// AlignUp rounds the size of a buffer up to the space that it takes in an arena.
 func AlignUp(bytes int64) int64 { return (bytes + ArenaAlign - 1) &^ (ArenaAlign - 1) }

@@ -1,4 +1,4 @@
-// Costs of nodes: what the planner took each node to take, and where the figure comes from.
+// Costs of nodes: the duration that the planner assumed for each node, and where the number comes from.
 
 package plan
 
@@ -15,7 +15,7 @@ import (
 type CostSource uint8
 
 const (
-	UnknownCost  CostSource = iota // nobody said or measured it, and no formula gives it: the planner assumed something
+	UnknownCost  CostSource = iota // neither declared nor measured, and there is no formula for it: the planner used a default
 	FormulaCost                    // from its bytes, operations or arguments and the rates of the machine
 	MeasuredCost                   // from a profile
 	DeclaredCost                   // with cost: in the pipeline
@@ -31,13 +31,13 @@ func (s CostSource) String() string {
 	return fmt.Sprintf("CostSource(%d)", uint8(s))
 }
 
-// Cost is how long a node takes when nothing else runs, as the planner took it.
+// Cost is how long the planner assumed that a node takes when nothing else runs.
 type Cost struct {
 	US     float64
 	Source CostSource
 }
 
-// mostNamed is how many nodes of unknown cost are listed by name.
+// mostNamed is the maximum number of nodes of unknown cost that are listed by name.
 const mostNamed = 5
 
 // CostText sums up where costs come from: "3 measured, 1 unknown: blur". It is empty without nodes.
@@ -70,7 +70,7 @@ func CostText(g *dag.Graph, costs []Cost) string {
 	return text
 }
 
-// cost reads what one node was taken to take. Entries are in declaration order.
+// cost reads the assumed duration of one node. Entries are in declaration order.
 func (d *planDecoder) cost(i int) {
 	var c Cost
 	d.Object(costKeys, 0, func(key int) {

@@ -39,7 +39,7 @@ func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
 	return d.p, nil
 }
 
-// planLimit is far more than any plan of g needs: each node and edge may be named several times with every letter escaped.
+// planLimit is more than any plan of g needs: each node and edge may be named several times with every letter escaped.
 func planLimit(g *dag.Graph) int64 {
 	longest := 0
 	for i := range g.Nodes {
@@ -69,7 +69,7 @@ type planDecoder struct {
 	jsontext.Reader
 	g     *dag.Graph
 	p     *Plan
-	hash  string // of g
+	hash  string // structure hash of g
 	nodes map[string]int32
 
 	misfits  bool    // the error names something that g does not have
@@ -172,7 +172,7 @@ func (d *planDecoder) read() {
 	d.settle()
 }
 
-// misfit reports an error that may be there because the plan was made for another graph.
+// misfit reports an error that may be due to the plan being for another graph.
 func (d *planDecoder) misfit(at int, format string, args ...any) {
 	if d.Err == nil {
 		d.misfits = true
@@ -196,7 +196,7 @@ func (d *planDecoder) node() int32 {
 	return i
 }
 
-// end reads what an edge leads from or to: the name of a node or the number of a join.
+// end reads one end of an edge: the name of a node or the number of a join.
 func (d *planDecoder) end() dag.NodeID {
 	if !isJoin(&d.Reader) {
 		return dag.NodeID(d.node())
@@ -210,7 +210,7 @@ func (d *planDecoder) end() dag.NodeID {
 	return dag.NodeID(int64(d.g.Len()) + join)
 }
 
-// isJoin reports whether an end of an edge follows that is a join.
+// isJoin reports whether the next value is an edge end that is a join.
 func isJoin(r *jsontext.Reader) bool {
 	c := r.Peek()
 	return c >= '0' && c <= '9'
@@ -393,7 +393,7 @@ func (d *planDecoder) memory(int) {
 	d.p.Memory = append(d.p.Memory, m)
 }
 
-// kept reads the name of a buffer that keeps its bytes. Entries are in the order of ids.
+// kept reads the name of a buffer whose bytes are not shared with another. Entries are in the order of ids.
 func (d *planDecoder) kept(int) {
 	at := d.At
 	name := d.Text()
@@ -456,7 +456,7 @@ func (d *planDecoder) readStats() {
 	})
 }
 
-// settle checks what can be checked only after the whole file is read.
+// settle makes the checks that need the whole file.
 func (d *planDecoder) settle() {
 	if d.Err != nil {
 		return
@@ -644,7 +644,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	return r.Err
 }
 
-// outlineEnd reads what an edge leads from or to, as [dag.Graph.NameOf] calls it.
+// outlineEnd reads one end of an edge, as [dag.Graph.NameOf] calls it.
 func outlineEnd(r *jsontext.Reader) string {
 	if isJoin(r) {
 		return dag.JoinName(int(r.Int(0, math.MaxInt32)))

@@ -220,7 +220,7 @@ func (d *dotWriter) waits(p *Plan) error {
 	return nil
 }
 
-// shade is the strength of a colour, up to 256.
+// shade is the intensity of a colour, at most 256.
 type shade struct{ saturation, value int }
 
 var (

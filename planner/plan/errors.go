@@ -1,4 +1,4 @@
-// Errors that making, reading and verifying plans have in common.
+// Errors shared by making, reading and verifying plans.
 
 package plan
 
@@ -11,6 +11,6 @@ var (
 	ErrPlanShape = errors.New("malformed plan")
 	// ErrOtherGraph: the plan was made for another graph.
 	ErrOtherGraph = errors.New("plan of another graph")
-	// ErrMemory: a buffer lies outside its arena, or on bytes of a buffer that is alive at the same time.
+	// ErrMemory: a buffer lies outside its arena, or overlaps a buffer that is alive at the same time.
 	ErrMemory = errors.New("bad memory layout")
 )

@@ -4,11 +4,11 @@ package plan
 
 import "github.com/dagrun/dagrun/dag"
 
-// fewTied is a number of streams that most plans do not exceed. Up to it, arrays by stream are on the stack.
+// fewTied is more streams than most plans have. Up to that many, arrays by stream are on the stack.
 const fewTied = 32
 
 // Fork returns the streams that must wait for the origin before their first op. A stream that starts with a wait is
-// not among them: it waits for an op of the same replay, which comes after the fork already.
+// not among them: it waits for an op of the same replay, which already comes after the fork.
 func (p *Plan) Fork() []int32 { return p.appendFork(nil) }
 
 func (p *Plan) appendFork(fork []int32) []int32 {
@@ -24,7 +24,7 @@ func (p *Plan) appendFork(fork []int32) []int32 {
 }
 
 // Join returns the streams that the origin must wait for at the end. A stream is not among them if
-// another stream waits for its last launch before a launch of its own: then the end of that stream implies the end of this one.
+// another stream waits for its last launch and launches something afterwards: when that stream has ended, so has this one.
 func (p *Plan) Join() []int32 { return p.appendJoin(nil) }
 
 func (p *Plan) appendJoin(join []int32) []int32 {
@@ -37,7 +37,7 @@ func (p *Plan) appendJoin(join []int32) []int32 {
 		last = make([]int32, len(p.Streams))
 	}
 	highest := int32(-1)
-	total := 0 // ops: a schedule launches each node once, so no node of one has a higher number
+	total := 0 // ops: a schedule launches each node once, so node numbers in a schedule are less than this
 	for s := range p.Streams {
 		total += len(p.Streams[s].Ops)
 	}

@@ -46,12 +46,12 @@ func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
 type planEncoder struct {
 	*bufio.Writer
 	g       *dag.Graph
-	quoted  []byte  // the nodes' names as JSON, one after the other
+	quoted  []byte  // the nodes' names as JSON, concatenated
 	names   []int32 // where each starts in quoted
 	scratch []byte
-	modules []string // what the plan says of its work
-	works   []string // the works that differ, as JSON
-	workOf  []int32  // by node: which of them it does, -1 for none
+	modules []string // module entries of the work, as in the plan or the graph
+	works   []string // the distinct works, as JSON
+	workOf  []int32  // by node: index into works, -1 for none
 }
 
 // check returns an error for plans that cannot be written as JSON.
@@ -205,7 +205,7 @@ func (e *planEncoder) plan(p *Plan) {
 	e.WriteString("\n}\n")
 }
 
-// costs writes what each node was taken to take, in declaration order.
+// costs writes the assumed duration of each node, in declaration order.
 func (e *planEncoder) costs(p *Plan) {
 	if len(p.Costs) == 0 {
 		return
@@ -225,8 +225,8 @@ func (e *planEncoder) costs(p *Plan) {
 	e.close(len(p.Costs))
 }
 
-// takeWork collects what the plan's nodes do: from the graph if the plan was made for it, otherwise from the file that the plan was read
-// from. A plan that only has the hash of other work says no more.
+// takeWork collects what the plan's nodes do: from the plan file that the plan was read from if it has them, otherwise from the graph if its
+// work is the plan's. If the plan has only the hash of different work, nothing is written but the hash.
 func (e *planEncoder) takeWork(p *Plan) error {
 	parts := func(i int) []string { return e.g.WorkParts(dag.NodeID(i)) }
 	switch {
@@ -404,7 +404,7 @@ func (e *planEncoder) key(name string) {
 
 func (e *planEncoder) node(i int32) { e.Write(e.quoted[e.names[i]:e.names[i+1]]) }
 
-// end writes what an edge leads from or to: the name of a node or the number of a join.
+// end writes one end of an edge: the name of a node or the number of a join.
 func (e *planEncoder) end(i dag.NodeID) {
 	if e.g.IsJoin(i) {
 		e.int(int64(i) - int64(e.g.Len()))

@@ -14,7 +14,7 @@ type OpKind uint8
 const (
 	Launch OpKind = iota // run Node
 	Record               // record Event after Node, the launch before it on the stream
-	Wait                 // hold the stream until Event, recorded after Node on another stream
+	Wait                 // block the stream until Event, recorded after Node on another stream
 )
 
 var opNames = []string{"launch", "record", "wait"}
@@ -48,13 +48,13 @@ type Plan struct {
 	Name      string
 	Graph     string           // hash of the structure of the graph it was made for
 	Work      string           // hash of what its nodes do: kernels, arguments, launch shapes and costs
-	WorkDone  *dag.WorkOutline // what was hashed, as a plan file has it; nil where only the hash is known
+	WorkDone  *dag.WorkOutline // what was hashed, from a plan file; nil if only the hash is known
 	Strategy  string           // the strategy that made the plan
 	Requested string           // the strategy that was asked for, such as auto
 	Machine   string
 	Note      string // a remark on how the plan was made, or ""
 	Streams   []Stream
-	Order     []int32        // the submission order: one stream per op, each taking that stream's next
+	Order     []int32        // the submission order: each entry is a stream, whose next op is submitted
 	Events    int32          // event objects needed
 	Memory    []Placement    // every device buffer, by buffer id
 	Kept      []dag.BufferID // device buffers that share their bytes with no other for the whole program, ascending
@@ -62,15 +62,15 @@ type Plan struct {
 	Stats     Stats
 }
 
-// Stats are the figures of a plan. Times are predictions of the machine model, in microseconds.
+// Stats are the statistics of a plan. Times are predictions of the machine model, in microseconds.
 type Stats struct {
 	Nodes, Edges, Streams  int
 	Records, Waits, Events int
-	ForkRecords, ForkWaits int // that a program adds to tie the streams to the first one
+	ForkRecords, ForkWaits int // added by a program so that a replay starts and ends on the first stream
 	MakespanUS             float64
 	LowerBoundUS           float64
 	LowerBoundBy           string // the part of the model that sets the bound, in words
 	CriticalPathUS         float64
-	PeakDeviceBytes        int64 // of the arenas of all devices; each buffer counts as a multiple of 256 bytes
-	SumDeviceBytes         int64 // the same if no two buffers shared bytes
+	PeakDeviceBytes        int64 // arenas of all devices; buffer sizes are rounded up to multiples of 256 bytes
+	SumDeviceBytes         int64 // the same without sharing of bytes between buffers
 }

@@ -19,8 +19,8 @@ type ReplayOp struct {
 }
 
 // Replay returns one replay of the plan: the origin, stream 0, is recorded and the streams in [Plan.Fork] wait for that; at the end
-// the streams in [Plan.Join] are recorded and the origin waits for them. Of a plan that is no schedule, entries of the order that have
-// no op are left out.
+// the streams in [Plan.Join] are recorded and the origin waits for them. If the plan is not a valid schedule, entries of
+// the order without an op are skipped.
 func (p *Plan) Replay(instances int) *Replay {
 	if p == nil {
 		return &Replay{Instances: instances}

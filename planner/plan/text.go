@@ -42,7 +42,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		fmt.Fprintf(out, "%s\n", p.Note)
 	}
 
-	const widest = 32 // longer names shift only their own line
+	const widest = 32 // longer names misalign only their own line
 	column := 0
 	for i := range g.Nodes {
 		column = max(column, min(widest, words.Width(g.Nodes[i].Name)))
@@ -135,7 +135,7 @@ func aboveBound(makespan, bound float64) float64 {
 	if bound <= 0 {
 		return 0
 	}
-	if above := makespan/bound - 1; above > 1e-9 { // less is rounding
+	if above := makespan/bound - 1; above > 1e-9 { // smaller differences are rounding errors
 		return min(above, math.MaxFloat64)
 	}
 	return 0
@@ -190,8 +190,8 @@ func newWaitReasons(g *dag.Graph, p *Plan) *waitReasons {
 }
 
 // of returns the dependency that a wait enforces: the one from the latest node that the other stream has run by then to the next
-// node of this stream, or else to the first later node that has one. If there is none, the wait enforces an order that no dependency
-// requires, such as that of buffers that share bytes.
+// node of this stream. If there is none, it is the one from the node that the wait names to the first later node of this stream that depends
+// on it. If that does not exist either, the wait enforces an order that no dependency requires, such as that of buffers that share bytes.
 func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	ops := r.p.Streams[stream].Ops
 	waited := ops[op].Node
@@ -240,7 +240,8 @@ func (r *waitReasons) of(stream, op int32) (edge int32, ok bool) {
 	return edge, true
 }
 
-// touches reports whether a node may be one of those that an edge from a join stands for: it accesses these bytes in the same way.
+// touches reports whether a node may be one of those that an edge from a join stands for: whether it accesses bytes of the edge in the mode
+// of the edge.
 func (r *waitReasons) touches(node dag.NodeID, e *dag.Edge) bool {
 	mode := dag.Read
 	if e.Why == dag.RAW {

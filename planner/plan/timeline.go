@@ -1,4 +1,4 @@
-// The timeline of a predicted run: when and where each node ran, and why not sooner. Simulate makes it.
+// The timeline of a predicted run: when and where each node ran, and what it waited for. Made by Simulate.
 
 package plan
 
@@ -14,10 +14,10 @@ import (
 type Cause uint8
 
 const (
-	NoCause    Cause = iota // nothing: it started at once
+	NoCause    Cause = iota // nothing: it started immediately
 	AfterOrder              // the node before it on its stream
 	AfterWait               // a node of another stream, through a wait
-	AfterQueue              // its copy engine, busy with another stream's copy
+	AfterQueue              // its copy engine, which was busy with another stream's copy
 	AfterHost               // the host, which had not submitted it yet; By is the last pageable copy that the host waited for, if any
 	AfterIssue              // in a graph: the device, which starts one node at a time
 )
@@ -82,12 +82,12 @@ type Busy struct {
 	LoadUS float64
 }
 
-// Gap is a time in which an engine had nothing to run before its next node.
+// Gap is a period in which an engine was idle before its next node.
 type Gap struct {
 	Device     int32
 	Engine     Engine
 	Start, End float64
-	Next       dag.NodeID // the node that ended it; its Cause says why it came so late
+	Next       dag.NodeID // the node that ended the gap; its Cause says what it waited for
 }
 
 // Engines returns the use of each engine that ran anything, by device and engine, and the gaps of at least atLeast microseconds before

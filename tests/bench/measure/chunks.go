@@ -1,4 +1,4 @@
-// Measures how many chunks are best: the workloads at several counts, as streams and as a graph. Also chooses the counts of the suite.
+// Measures which number of chunks is best, on streams and as a graph. Also holds the choice for the suite.
 // Measures dagrun only.
 
 package main
@@ -18,13 +18,13 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// triedCounts are the chunk counts of the measurement; smallCount is what the suite uses at the files' own sizes, whose chunks
-// would otherwise be empty.
+// triedCounts are the chunk counts to measure. smallCount is the count at the default sizes of the files, where more chunks would be
+// empty.
 var triedCounts = []int{1, 2, 4, 8, 16}
 
 const smallCount = 2
 
-// chunkCounts are counts by workload, as a flag.
+// chunkCounts is a flag value: chunk counts by workload.
 type chunkCounts map[string]int
 
 func (c *chunkCounts) String() string { return "" }
@@ -49,7 +49,7 @@ func (c *chunkCounts) Set(text string) error {
 	return nil
 }
 
-// chunksOf returns how many chunks the suite cuts a workload into.
+// chunksOf returns how many chunks the suite divides a workload into.
 func (s *settings) chunksOf(w *workload) int {
 	switch count := s.chunks[w.name]; {
 	case count > 0:
@@ -80,7 +80,7 @@ func measureChunks(ctx context.Context, s settings, p cudart.Platform) (any, []t
 		if !s.wanted(w.name) {
 			continue
 		}
-		// Host buffers are the same at every count: they are filled once.
+		// Host buffers are the same for every count, so they are filled only once.
 		var shared *sharedContents
 		for _, count := range counts {
 			g, err := w.load(&s, count)
@@ -104,8 +104,8 @@ func measureChunks(ctx context.Context, s settings, p cudart.Platform) (any, []t
 	return rows, []table{chunkTable(rows, p, s)}, nil
 }
 
-// sharedContents is the memory of a workload's host buffers, by name, which one program after the other uses, and the results that
-// were last found to be what is expected.
+// sharedContents is the memory of a workload's host buffers, by name, which several programs use in turn, and the results that last
+// passed the check.
 type sharedContents struct {
 	memory map[string][]byte
 	right  map[string][]byte
@@ -127,8 +127,8 @@ func shareContents(ctx context.Context, g *dag.Graph) (*sharedContents, error) {
 	return c, nil
 }
 
-// check looks at a program's results. Expectations are slow for hundreds of megabytes: results that have the same bits as right ones
-// are right.
+// check checks a program's results. Evaluating expectations is slow for hundreds of megabytes, so results that equal earlier correct ones
+// bit by bit are accepted.
 func (c *sharedContents) check(ctx context.Context, g *dag.Graph, program *runtime.Program) error {
 	same := true
 	for _, id := range resultsOf(g) {
@@ -173,7 +173,7 @@ func measureCount(ctx context.Context, s *settings, p cudart.Platform, g *dag.Gr
 	return row, nil
 }
 
-// replayTimes makes a program, times replays of it, and checks that its results are as expected.
+// replayTimes makes a program, times its replays, and checks its results.
 func replayTimes(ctx context.Context, rounds int, p cudart.Platform, g *dag.Graph, plan *planner.Plan, mode runtime.Mode, shared *sharedContents) (times []float64, err error) {
 	program, err := runtime.New(ctx, g, plan, p, runtime.Options{Mode: mode, Bind: shared.memory})
 	if err != nil {

@@ -1,4 +1,4 @@
-// The C++ side as a process that replays on request, so that rounds of both sides alternate.
+// The C++ program as a process that replays on request, so that its replays alternate with those of dagrun.
 
 package main
 
@@ -43,7 +43,7 @@ func startContender(program string, args ...string) (*contender, error) {
 	return c, nil
 }
 
-// answer reads a line; want is what it must be, or "".
+// answer reads a line. If want is not "", the line must equal it.
 func (c *contender) answer(want string) (string, error) {
 	line, err := c.out.ReadString('\n')
 	line = strings.TrimSpace(line)
@@ -72,7 +72,7 @@ func (c *contender) replay() (float64, error) {
 	return strconv.ParseFloat(line, 64)
 }
 
-// close ends the program. What it said to stderr is part of its error.
+// close ends the program. Its error includes what the program wrote to stderr.
 func (c *contender) close() error {
 	err := errors.Join(c.in.Close(), ignoreClosed(c.command.Wait()))
 	if err != nil && c.errors.Len() > 0 {
@@ -81,7 +81,7 @@ func (c *contender) close() error {
 	return err
 }
 
-// ignoreClosed ignores the error of a pipe that Wait has closed already.
+// ignoreClosed ignores the error of a pipe that Wait has already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil

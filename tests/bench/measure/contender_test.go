@@ -1,4 +1,4 @@
-// Tests of the protocol with the other program, with shell scripts that follow it or break it.
+// Tests of the protocol with the C++ program, using shell scripts that follow or violate it.
 
 package main
 

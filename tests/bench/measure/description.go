@@ -1,4 +1,4 @@
-// Writes a workload for the C++ side: the same buffers, contents, kernels and launch shapes, but no order of the nodes.
+// Writes a workload for the C++ side: the same buffers, contents, kernels and launch shapes, without the order of the nodes.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// describe writes workload.txt, the code and the first contents of host buffers to a folder.
+// describe writes workload.txt, the code and the initial contents of host buffers to a folder.
 func describe(ctx context.Context, g *dag.Graph, folder string) error {
 	var text strings.Builder
 	for i := range g.Buffers {

@@ -1,5 +1,5 @@
-// Measures how many replays in flight are best, and how each should be planned: milliseconds from one result to the next. Also chooses
-// what the suite uses. Measures dagrun only.
+// Measures how many replays in flight are best, and how each should be planned, by the milliseconds from one result to the next. Also
+// holds the choice for the suite. Measures dagrun only.
 
 package main
 
@@ -16,7 +16,7 @@ import (
 // mostFlights is the largest number of replays in flight that is tried.
 const mostFlights = 4
 
-// flightsOf returns how the suite overlaps a workload's replays.
+// flightsOf returns how many replays of a workload the suite overlaps, and how they are planned.
 func (s *settings) flightsOf(w *workload) flights {
 	if s.inflight > 0 {
 		return flights{count: s.inflight}
@@ -24,7 +24,7 @@ func (s *settings) flightsOf(w *workload) flights {
 	return w.flights
 }
 
-// flightRow is one workload planned one way. Times are microseconds from one result to the next, by how many are under way.
+// flightRow is one workload planned one way. Times are microseconds from one result to the next, by number of replays in flight.
 type flightRow struct {
 	Name    string                     `json:"name"`
 	Planned bool                       `json:"planned"`

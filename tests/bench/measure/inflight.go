@@ -16,8 +16,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// Rounds of as many replays as may be in flight: until all is steady (the first all begin at once and then drift apart), and those
-// that are measured.
+// Warm-up and measured rounds. A round has as many replays as may be in flight. The first replays all start at the same time and need
+// some rounds to reach a steady state.
 const (
 	settlingRounds = 3
 	steadyRounds   = 4
@@ -36,7 +36,7 @@ func onOneStream(machine *planner.Machine) planner.Options {
 	return planner.Options{Strategy: "serial", Streams: 1, Machine: machine}
 }
 
-// turns makes replays of a program with results in order, at most the given number at a time, and waits for the last.
+// turns runs replays of a program, at most the given number at a time, checks that results arrive in order, and waits for the last.
 func turns(ctx context.Context, p *runtime.Program, inflight, count int, before func(*runtime.Turn), then func(k int, t *runtime.Turn) error) error {
 	var failed error
 	seen, first := 0, uint64(0)
@@ -70,8 +70,8 @@ func turns(ctx context.Context, p *runtime.Program, inflight, count int, before 
 	return failed
 }
 
-// steadyState returns the microseconds from one result to the next while as many replays as may be are on their way: neither the
-// first ones count, which find the device empty, nor the last, which leave it so.
+// steadyState returns the microseconds from one result to the next while the maximum number of replays is in flight. The
+// first and the last replays are not counted, because fewer are in flight then.
 func steadyState(ctx context.Context, p *runtime.Program, inflight int) (float64, error) {
 	var began, ended time.Time
 	first, last := settlingRounds*inflight-1, (settlingRounds+steadyRounds)*inflight-1
@@ -87,7 +87,7 @@ func steadyState(ctx context.Context, p *runtime.Program, inflight int) (float64
 	return float64(ended.Sub(began).Nanoseconds()) / 1e3 / float64(last-first), err
 }
 
-// compareInflight has every replay's results written over before it and compares what it brings with another program's, bit by bit.
+// compareInflight overwrites the result buffers before every replay and compares its results with those of another program bit by bit.
 func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program, inflight int) error {
 	ids := resultsOf(g)
 	want := make([][]byte, len(ids))
@@ -112,7 +112,7 @@ func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program
 	})
 }
 
-// spoil overwrites results, so that an old result cannot pass for a new one.
+// spoil overwrites results, so that an old result cannot be mistaken for a new one.
 func spoil(memory []byte) {
 	for i := range memory {
 		memory[i] = 0xa5

@@ -1,5 +1,5 @@
-// Measures dagrun beside hand-written C++: the GrCUDA workloads, host cost per node, Task Bench patterns. Prints tables and writes
-// them to a folder with the raw figures. Judges nothing: no figure makes it fail.
+// Measures dagrun and hand-written C++: the GrCUDA workloads, host cost per node, Task Bench patterns. Prints tables and writes
+// them to a folder with the raw numbers. There are no thresholds: slow results do not make it fail.
 
 package main
 
@@ -23,7 +23,7 @@ type settings struct {
 	pipelines string
 	suite     string // the C++ program of the workloads; "": none
 	out       string
-	small     bool // the files' own sizes instead of real ones
+	small     bool // the default sizes of the files instead of the real ones
 	rounds    int
 	only      string
 	backend   string
@@ -107,7 +107,7 @@ func openPlatform(backend string) (cudart.Platform, error) {
 	return nil, fmt.Errorf("-backend %q: want cuda or cpu", backend)
 }
 
-// wanted reports whether -only leaves a name in.
+// wanted reports whether -only selects a name.
 func (s *settings) wanted(name string) bool {
 	if s.only == "" {
 		return true

@@ -1,4 +1,4 @@
-// Tests of the measuring program on the CPU device: every table is filled, every result is as expected, and the description for C++ is
+// Tests of the measuring program on the CPU device: every table is filled, every result is correct, and the description for C++ is
 // complete.
 
 package main

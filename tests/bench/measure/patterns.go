@@ -1,5 +1,5 @@
-// Task Bench patterns: what scheduling a task costs the host when the tasks are empty (records and waits, no launches), and what a
-// task costs as a launch of a kernel that does nothing.
+// Task Bench patterns: the cost per task on the host when tasks are empty (records and waits, no launches), and when each
+// task launches a kernel that does nothing.
 
 package main
 
@@ -17,8 +17,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// pattern says which cells of the step before a task reads. CUDASTF is NVIDIA's, on an H200, its stream backend with empty
-// tasks, in microseconds a task; that includes finding the dependencies.
+// pattern says which cells of the previous step a task reads. cudastf is the time of NVIDIA's CUDASTF on an H200, with its stream backend
+// and empty tasks, in microseconds per task. It includes finding the dependencies.
 type pattern struct {
 	name        string
 	width, step int
@@ -73,7 +73,7 @@ func (p *pattern) graph() (*dag.Graph, error) {
 	return b.Graph()
 }
 
-// patternRow is what was found for one pattern. Costs are microseconds a task.
+// patternRow holds the results for one pattern. Costs are microseconds per task.
 type patternRow struct {
 	Name      string    `json:"name"`
 	Tasks     int       `json:"tasks"`
@@ -115,8 +115,8 @@ func measurePattern(ctx context.Context, s *settings, p cudart.Platform, one *pa
 	if err != nil {
 		return nil, err
 	}
-	// Tasks of equal length on four streams: for tasks that take no time the planner would take one stream, and there were nothing
-	// to measure.
+	// Plan with tasks of equal, nonzero length on four streams. For tasks that take no time the planner would use one stream, without
+	// any records and waits to measure.
 	options := planner.Options{Strategy: "list", Streams: 4, Machine: planner.Unit()}
 	row := &patternRow{Name: one.name, Tasks: g.Len(), Edges: len(g.Edges()), CUDASTF: one.cudastf}
 	var plan *planner.Plan
@@ -133,7 +133,7 @@ func measurePattern(ctx context.Context, s *settings, p cudart.Platform, one *pa
 	if row.Schedule, err = scheduling(ctx, p, plan, s.rounds*20, g.Len()); err != nil {
 		return nil, err
 	}
-	// The graph first: a process that has used several streams may replay graphs more slowly.
+	// Measure the graph first: a process that has used several streams may replay graphs more slowly.
 	for _, mode := range []runtime.Mode{runtime.Captured, runtime.Streams} {
 		program, err := runtime.New(ctx, g, plan, p, runtime.Options{Mode: mode})
 		if err != nil {
@@ -152,7 +152,7 @@ func measurePattern(ctx context.Context, s *settings, p cudart.Platform, one *pa
 	return row, nil
 }
 
-// scheduling submits a plan's records and waits without its launches and returns the microseconds a task of each submission.
+// scheduling submits a plan's records and waits without its launches and returns the microseconds per task of each submission.
 func scheduling(ctx context.Context, p cudart.Platform, plan *planner.Plan, rounds, tasks int) (samples []float64, err error) {
 	var streams []cudart.Stream
 	var events []cudart.Event

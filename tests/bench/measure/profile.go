@@ -1,4 +1,4 @@
-// A profiled run on one stream and what it says: the time of each kind of work, the longest chain, the rate of each kernel.
+// A profiled run on one stream and its summary: the time of each kind of work, the longest chain, the rate of each kernel.
 
 package main
 
@@ -12,13 +12,13 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// profiledProgram is a program on one stream and what the model says that a replay of it takes.
+// profiledProgram is a program on one stream and the predicted time of its replay.
 type profiledProgram struct {
 	program   *runtime.Program
 	predicted float64
 }
 
-// profileOf makes a graph run on one stream, where nothing overlaps, and times its nodes there.
+// profileOf makes a program that runs a graph on one stream, where nothing overlaps, and times its nodes.
 func profileOf(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *planner.Machine) (*profiledProgram, *planner.Profile, error) {
 	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Streams: 1, Machine: machine})
 	if err != nil {
@@ -40,7 +40,7 @@ func profileOf(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *pl
 	return &profiledProgram{program, us}, profile, nil
 }
 
-// profiled is a profile in short. Times are microseconds.
+// profiled is the summary of a profile. Times are microseconds.
 type profiled struct {
 	Chunks  int             `json:"chunks"`
 	Up      float64         `json:"up_us"`
@@ -51,7 +51,7 @@ type profiled struct {
 	Each    []*kernelTiming `json:"kernels"`
 }
 
-// kernelTiming is all launches of one kernel; Bytes are what they must move.
+// kernelTiming sums up all launches of one kernel. Bytes is how much memory they must read and write.
 type kernelTiming struct {
 	Entry    string  `json:"entry"`
 	Launches int     `json:"launches"`

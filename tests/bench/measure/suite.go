@@ -1,5 +1,5 @@
-// The GrCUDA workloads: one stream, streams, one graph, and C++ written by hand, in paired rounds; what the hardware allows; and
-// what the planner foresaw.
+// The GrCUDA workloads: one stream, streams, one graph, and C++ written by hand, in paired rounds, with the bound by the
+// hardware and the predicted times.
 
 package main
 
@@ -20,9 +20,9 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// workload is a pipeline with its real size. GrCUDA is its authors' own C++ on an H200 at that size, in milliseconds, the best
-// of its variants with prefetching. Chunks is the best count for one replay by the measurement "chunks"; flights are how most results
-// come in a time, by the measurement "flights".
+// workload is a pipeline with its real size. grcuda is the time of the C++ of the GrCUDA authors on an H200 at that
+// size, in milliseconds: the best of its variants with prefetching. chunks is the best count for one replay according to the measurement
+// "chunks", flights the setting with the highest throughput according to the measurement "flights".
 type workload struct {
 	name    string
 	params  []dag.Override
@@ -31,7 +31,7 @@ type workload struct {
 	flights flights
 }
 
-// flights are replays that overlap: how many, each on one stream or as planned.
+// flights is how many replays overlap, and whether each runs on one stream or as planned.
 type flights struct {
 	count   int
 	planned bool
@@ -69,7 +69,7 @@ func workloads() []workload {
 	}
 }
 
-// load parses the workload's file, cut in that many chunks.
+// load parses the workload's file, divided into the given number of chunks.
 func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
 	var params []dag.Override
 	if !s.small {
@@ -79,14 +79,14 @@ func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
 	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
 }
 
-// The rates of the physical bound, in bytes a microsecond: pinned copies and device memory as measured on an H200.
+// The rates of the physical bound, in bytes per microsecond: pinned copies and device memory as measured on an H200.
 const (
 	upRate     = 55.0e3
 	downRate   = 55.4e3
 	memoryRate = 4.1e6
 )
 
-// suiteRow is what was found for one workload. Times are microseconds, one for each round.
+// suiteRow holds the results for one workload. Times are microseconds, one for each round.
 type suiteRow struct {
 	Name      string               `json:"name"`
 	Chunks    int                  `json:"chunks"`
@@ -103,7 +103,7 @@ type suiteRow struct {
 	Checks    string               `json:"checks"`
 }
 
-// bound is the least time of a workload by what it must move: each direction of the link and the memory work side by side.
+// bound is the minimum time of a workload from the bytes it must move: both directions of the link and device memory work in parallel.
 type bound struct {
 	Up     float64 `json:"up"`
 	Down   float64 `json:"down"`
@@ -159,7 +159,7 @@ func (c *contestants) close() (err error) {
 	return err
 }
 
-// replay returns the microseconds of one replay; in flight, those from one result to the next.
+// replay returns the microseconds of one replay or, for replays in flight, from one result to the next.
 func (c *contestants) replay(ctx context.Context, name string) (float64, error) {
 	switch name {
 	case byHand:
@@ -212,7 +212,7 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	c := &contestants{whole: whole, programs: map[string]*runtime.Program{}, inflight: flights.count}
 	defer func() { err = errors.Join(err, c.close()) }()
 
-	// One stream of the suite's own nodes, which is also a profiled run: alone on the device, each node takes what it takes.
+	// The suite's own nodes on one stream. This run also gives the profile, because each node is alone on the device.
 	serial, profile, err := profileOf(ctx, whole, p, machine)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func predicted(t *planner.Timeline, err error) (float64, error) {
 	return t.MakespanUS, nil
 }
 
-// runRounds has every contender replay once a round; who begins changes from round to round. The first two rounds warm up.
+// runRounds lets every contender replay once per round, starting with a different one each time. The first two rounds are warm-up.
 func runRounds(ctx context.Context, rounds int, c *contestants, times map[string][]float64) error {
 	names := []string{bySerial, byStreams, byGraph, byInflight}
 	if c.hand != nil {
@@ -295,7 +295,7 @@ func runRounds(ctx context.Context, rounds int, c *contestants, times map[string
 	return nil
 }
 
-// checkResults checks expectations, compares C++ with the graph bit by bit, and every replay in flight with one stream.
+// checkResults checks the expected results and compares, bit by bit, C++ with the graph and every replay in flight with one stream.
 func checkResults(ctx context.Context, c *contestants) (string, error) {
 	text := "met"
 	for _, name := range []string{bySerial, byStreams, byGraph} {
@@ -321,7 +321,7 @@ func checkResults(ctx context.Context, c *contestants) (string, error) {
 	return text + ", C++ equal", nil
 }
 
-// handwritten starts the C++ program on one workload.
+// handwritten is the C++ program running one workload.
 type handwritten struct {
 	graph   *dag.Graph
 	folder  string
@@ -349,8 +349,8 @@ func (h *handwritten) close() error {
 	return errors.Join(h.process.close(), os.RemoveAll(h.folder))
 }
 
-// compare lets the C++ side write its results and compares them with a program's bit by bit, signs of zeros included: kernels and launch
-// shapes are the same, so results should be too.
+// compare makes the C++ program write its results and compares them with a dagrun program's bit by bit, including the signs of zeros:
+// kernels and launch shapes are the same, so results must be too.
 func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error {
 	if _, err := h.process.ask("dump", "dumped"); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// The suite's tables: times, ratios and their means, predictions, what holds a workload back, and its kernels. Measures nothing.
+// The suite's tables: times, ratios and their means, predictions, the bottleneck of each workload, and its kernels. Formatting only.
 
 package main
 
@@ -49,7 +49,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	return append([]table{times, ratios, foreseen}, profileTables(rows)...)
 }
 
-// best returns the faster way to make one replay.
+// best returns the faster way to run one replay.
 func (r *suiteRow) best() string {
 	if median(r.Times[byGraph]) < median(r.Times[byStreams]) {
 		return byGraph

@@ -51,7 +51,7 @@ func (t *table) markdown() string {
 	return b.String()
 }
 
-// figure prints a number with three significant places, "-" for none.
+// figure prints a number with three significant digits, or "-" if there is none.
 func figure(v float64) string {
 	switch {
 	case v == 0:
@@ -86,7 +86,7 @@ func median(samples []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// medianRatio returns the median of the ratios of each round, because drift over a run affects both sides of a round alike.
+// medianRatio returns the median of the ratios per round: drift during a run affects both times of a round equally.
 func medianRatio(a, b []float64) float64 {
 	if len(a) != len(b) {
 		return 0

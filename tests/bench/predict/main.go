@@ -1,7 +1,7 @@
-// How well the CPU device's times are predicted once they have been learned: a table of all pipelines.
+// Compares predicted and measured times on the CPU device after learning, for all pipelines.
 
-// Command predict runs each pipeline twice on the CPU device: the first run learns, the second takes the plan that was learned and is
-// compared with its prediction. It prints a table, and how many predictions were within 30%.
+// Command predict runs each pipeline twice on the CPU device: the first run learns, the second uses the learned plan and is
+// compared with its prediction. It prints a table and how many predictions were within 30%.
 //
 //	go build -o dagrun ./cmd/dagrun && go run ./tests/bench/predict -dagrun ./dagrun pipelines/*.yaml
 package main
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// run is what is needed of the JSON of dagrun run.
+// run holds the fields that are needed from the JSON output of dagrun run.
 type run struct {
 	Nodes, Streams int
 	Replay         string
