@@ -29,7 +29,7 @@ func matchName(pattern, name string) bool {
 	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
 		return false
 	}
-	// The earliest place for each part leaves the most for the ones after it.
+	// Matching each part as early as possible leaves the most text for the parts after it.
 	rest := name[len(first) : len(name)-len(last)]
 	for _, part := range parts[1 : len(parts)-1] {
 		at := strings.Index(rest, part)
@@ -56,7 +56,7 @@ func (p *parser) matching(pattern string) []NodeID {
 		}
 		sort.Slice(a.sorted, func(i, j int) bool { return nodes[a.sorted[i]].Name < nodes[a.sorted[j]].Name })
 	}
-	// Names with one beginning are neighbours when sorted: a pattern for each step of many need not look at all nodes.
+	// Names with the same prefix are adjacent when sorted, so that many patterns, such as one per step, need not each scan all nodes.
 	prefix, _, _ := strings.Cut(pattern, "*")
 	from := sort.Search(len(a.sorted), func(k int) bool { return nodes[a.sorted[k]].Name >= prefix })
 	var found []NodeID
@@ -96,7 +96,7 @@ func (p *parser) afterPattern(id NodeID, pattern string) (problem, hint string) 
 		return fmt.Sprintf("the patterns of after match more than %d nodes in all, the limit of a file", int64(maxPatternEdges)), "put one node after them, and the others after that"
 	}
 	node := &p.pipeline.Nodes[id]
-	before := slices.Sorted(slices.Values(node.After)) // the list so far: names, and what other patterns stand for
+	before := slices.Sorted(slices.Values(node.After)) // the list so far, from names and other patterns
 	for _, one := range found {
 		if _, twice := slices.BinarySearch(before, one); one != id && !twice {
 			node.After = append(node.After, one)

@@ -12,7 +12,7 @@ func newGraph(p *Pipeline) (*Graph, error) {
 	var h hazards
 	selfish, err := h.derive(p, nil)
 	if joined := h.crowd(); joined != nil && err == nil {
-		// The first accesses of crowded buffers have edges from node to node. Derived again, all are alike.
+		// The first accesses of crowded buffers have edges from node to node. Derive again, so that all accesses go through joins.
 		h = hazards{}
 		selfish, err = h.derive(p, joined)
 	}
@@ -82,7 +82,7 @@ func (g *Graph) connect(logs ...*edgeLog) {
 		g.succStart[i+1] += g.succStart[i]
 		g.predStart[i+1] += g.predStart[i]
 	}
-	// A counting sort by From keeps the order by To; each pass shifts the starts to the ends, and they are shifted back.
+	// A counting sort by From, which keeps the order by To. Each pass advances the starts to the ends; the copies move them back.
 	g.edges = make([]Edge, total)
 	for _, log := range logs {
 		for b, block := range log.blocks {

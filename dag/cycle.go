@@ -76,7 +76,7 @@ func (g *Graph) findCycle(open []int32) []NodeID {
 			break
 		}
 	}
-	// Breadth first from there and back; successors ascend, so ties go to declaration order.
+	// Search breadth-first from that node until it is reached again; successors ascend, so ties go to the node declared first.
 	from := map[NodeID]NodeID{}
 	queue := []NodeID{first}
 	for head := 0; head < len(queue); head++ {

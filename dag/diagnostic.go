@@ -84,7 +84,7 @@ func (d *Diagnostic) Excerpt() string {
 	for k, r := range line {
 		blank := strings.Repeat(" ", words.RuneWidth(r))
 		if r == '\t' {
-			// A tab in both lines keeps the caret below its place whatever the terminal's tab stops are.
+			// A tab in both lines keeps the caret below its character, whatever the terminal's tab stops are.
 			blank = "\t"
 		} else if words.Steers(r) || r == utf8.RuneError {
 			r, blank = '\uFFFD', " "
@@ -154,7 +154,7 @@ type findings struct {
 	more  int
 	taken map[Pos]struct{}
 	most  int  // how many are kept
-	full  bool // the first most of list are sorted, and what lies behind them is not wanted any more
+	full  bool // the first most of list are sorted; anything that sorts after them is dropped
 }
 
 // wants reports whether a diagnostic at a place would be kept, so that its message need not be built in vain: in a repetition the

@@ -41,7 +41,7 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 			return
 		}
 	}
-	// Outside of another foreach the count is complete. Mistakes in ranges are reported by the run itself.
+	// An outermost foreach counts everything inside it. Mistakes in ranges are reported later, when the foreach is expanded.
 	if len(p.loops) == 0 {
 		p.counting = true
 		total := p.repetitions(n, rest, size)
@@ -110,7 +110,7 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 		return
 	}
 	if !ok {
-		// Once through with an unknown value, so that the body's other mistakes are found too.
+		// Read the body once with an unknown value, so that its other mistakes are found too.
 		p.loops[depth].broken = true
 		p.variable(n, k+2, body)
 		return

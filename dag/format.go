@@ -284,7 +284,7 @@ func (f *formatter) entry(key, value *yaml.Node, l *layout, limit int) *item {
 	slices.SortStableFunc(it.items, func(a, b *item) int {
 		return l.rank(strings.TrimSuffix(a.key, ":")) - l.rank(strings.TrimSuffix(b.key, ":"))
 	})
-	// What stands above the first key stands above the whole; a dash has no line of its own.
+	// Comments and empty lines above the first key go above the whole item, because the dash has no line of its own.
 	it.head = append(it.head, it.items[0].head...)
 	it.items[0].head = nil
 	for _, c := range it.items {
@@ -382,7 +382,7 @@ func (f *formatter) write(it *item, indent, dash string) {
 	for k, c := range it.items {
 		switch {
 		case k == 0 && dash != "":
-			// The first key of a repetition stands behind the dash.
+			// The first key of a repetition goes on the line of the dash.
 			f.out.Truncate(begin)
 			f.comments(c.head, indent)
 			c.head = nil
@@ -434,7 +434,7 @@ func (f *formatter) writeLeaf(it *item, begin int, inner string) {
 		return
 	}
 	if it.key != "" {
-		start-- // the space
+		start-- // drop the space too
 	}
 	f.out.Truncate(start)
 	if it.key != "" {
@@ -562,7 +562,7 @@ func differs(a, b *yaml.Node) *yaml.Node {
 	sorted := func(n *yaml.Node) []int {
 		name := func(key *yaml.Node) string {
 			if isNull(key) {
-				return "" // however it is written
+				return "" // however the null is written
 			}
 			return key.Value
 		}

@@ -24,16 +24,16 @@ type hazards struct {
 	log    edgeLog
 	last   []int32 // by node or join: 1 + the index in log of the latest edge from it
 	joins  joinLog
-	excess int64   // how many more last writers and readers accesses met than is usual
-	usual  int64   // for one access
-	node   int32   // being walked
+	excess int64   // how many more last writers and readers the accesses have met than usual
+	usual  int64   // how many are usual for one access
+	node   int32   // the node being walked
 	first  int32   // index in log of its first edge
 	buffer int32   // the access being walked
-	inside *ledger // its ledger
+	inside *ledger // the ledger of its buffer
 
 	unwritten []UnwrittenRead
-	used      []bool // by node: a later node, or someone after the replay, reads what it wrote
-	backward  bool   // some edge points to an earlier node: only After can
+	used      []bool // by node: what it wrote is read by a later node or after the replay
+	backward  bool   // some edge points to an earlier node, which only After can cause
 }
 
 // question is what the writers of cells are wanted for.
@@ -42,8 +42,8 @@ type question uint8
 const (
 	readsFrom  question = iota // the node reads the cells
 	overwrites                 // the node writes cells that nobody has read since they were written
-	carries                    // the node writes cells that were read: had anybody written them before that?
-	lasts                      // nothing follows: whose values stay?
+	carries                    // the node writes cells that were read: had any node written them before the read?
+	lasts                      // the end of the replay: whose values remain?
 )
 
 // bufferState is what is known of a buffer in advance and while walking.
@@ -227,12 +227,12 @@ func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
 func (h *hazards) reads(a *Access) {
 	b := &h.buffers[a.Buffer]
 	c, lo, hi := h.locate(a, b)
-	// A reader that no write follows need not be remembered, and neither is one that overwrites what it reads: where it follows
-	// a writer its edge says RAW already, which is stronger than the WAW that the write finds.
+	// Remember a reader only if a later node writes the buffer. One that overwrites what it reads need not be remembered either:
+	// if it follows a writer, their edge is RAW already, which is stronger than the WAW that its write would add.
 	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
 	if c == nil {
 		h.inside.left += h.usual
-		// What reads and writes leaves one writer where there were many, so that these are not visited again.
+		// A node that reads and writes becomes the only last writer in place of many, so these are not visited again: no join needed.
 		if h.inside.joins != nil && a.Mode&Write == 0 {
 			h.readsJoined(lo, hi)
 		} else {

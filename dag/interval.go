@@ -13,7 +13,7 @@ import (
 type cuts struct {
 	bounds []int64
 	// Where the positions are multiples of a common unit and fill a good part of the multiples (even slices do), they are ranked
-	// through a bitmap instead of a binary search: 3 million accesses of one buffer would spend most of their time in the latter.
+	// through a bitmap: with 3 million accesses of one buffer, binary searches would take most of the time.
 	unit int64
 	mark []uint64
 	rank []int32 // positions marked before each word of mark

@@ -67,10 +67,10 @@ type ledger struct {
 	size    int32      // leaves, a power of two; leaf k is tree[size+k]
 	tree    []treeNode // tree[1] is the root; the children of i are 2*i and 2*i+1
 	listed  [32]int32  // by depth: how many tree nodes have readers of their own
-	depths  uint32     // bit by depth: there are some
+	depths  uint32     // bit d is set if listed[d] > 0
 
 	left    int64       // how many more last writers and readers its accesses may meet before that is unusual
-	crowded bool        // they met more at some time
+	crowded bool        // they have met more than that
 	joins   *blockJoins // nil while dependencies are edges from node to node
 }
 

@@ -92,7 +92,7 @@ func (w *writerRuns) set(lo, hi, node int32) {
 		w.mark(hi)
 	}
 	if w.latest == node {
-		// Runs of this node that touch become one: it may have written a thousand slices side by side.
+		// Merge adjacent runs of this node: it may have written a thousand slices side by side.
 		if int(hi) < len(w.runs) && w.runs[hi].writer == node {
 			end = w.runs[hi].end
 			w.unmark(hi)

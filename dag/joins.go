@@ -31,7 +31,7 @@ type joinLog struct {
 	node  []int32 // the node being walked when each was made
 	edges edgeLog
 	seen  []int32 // by node or join: 1 + the last join that it leads to
-	lose  int     // if above 0, the edge to be left out, counted from the next: a planted fault
+	lose  int     // fault injection: if above 0, which of the next edges to leave out, 1 being the next
 }
 
 // strain is called after an access met more last writers and readers than is usual. When that was too often, crowded buffers get joins
@@ -195,7 +195,7 @@ func writtenBy(writer, lo, hi int32) block {
 type blockState uint8
 
 const (
-	unknown blockState = iota // nothing is known of the block nor of those in it
+	unknown blockState = iota // nothing is known of the block or of any block in it
 	below                     // blocks in it may be known
 	known
 )

@@ -32,15 +32,15 @@ type ParameterNames interface {
 // Confirmer is implemented by modules that can find out from compiled code what their kernels do. Declarations alone make the graph,
 // so that it is the same where nothing can compile; code then confirms or contradicts them.
 type Confirmer interface {
-	// Confirm makes the Params of kernels of this module show what code does. note says why it was not compiled, where that is
-	// no mistake, such as that no compiler is installed.
+	// Confirm adds to the Params of this module's kernels what their code does. note says why the code was not compiled if that
+	// is not an error, such as when no compiler is installed.
 	Confirm(kernels []LaunchKernel) (note string, err error)
 }
 
 // SliceChecker is implemented by kernels whose code may show that a launch leaves the slices that it is given.
 type SliceChecker interface {
-	// Leaves returns the argument whose slice a thread certainly leaves, and how, as the rest of a sentence that begins with
-	// "argument x"; -1 if nothing shows that one does.
+	// Leaves returns the argument outside whose slice some thread is certain to read or write, and how, as the rest of a sentence
+	// that begins with "argument x"; -1 if there is no proof for any argument.
 	Leaves(l *Launch) (arg int, problem string)
 }
 

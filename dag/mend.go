@@ -49,7 +49,7 @@ func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) st
 
 // swapHint finds two arguments that make the launch right if they are swapped, the argument that the problem is about first.
 func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
-	const most = 16 // arguments, all pairs of which are tried
+	const most = 16 // arguments; all pairs are tried
 	if len(spec.Args) > most {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
 			if p.pipeline.launchFits(p.options.Library, *node, &swapped) {
 				hint := fmt.Sprintf("swap arguments %d and %d", min(a, b)+1, max(a, b)+1)
 				if !spec.Args[a].IsBuffer && !spec.Args[b].IsBuffer && about >= 0 && spec.Args[about].IsBuffer {
-					// Other numbers may fit by chance.
+					// Two swapped numbers may fit by chance, so show the buffer's declaration too.
 					hint += ", or " + p.declared(spec.Args[about].Range.Buffer)
 				}
 				return hint

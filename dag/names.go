@@ -9,9 +9,9 @@ import (
 
 // nameIndex is an open-addressing table of ids. A Go map of strings would take five times the memory for a million nodes.
 type nameIndex struct {
-	seed maphash.Seed // decides where ids lie, never what is found
-	// id + 1 in the low bits, and above it as much of the name's hash as there is room for; 0: empty. Most names in the way are
-	// told from the wanted one by their hash, without a look at them, which would be two misses of the cache.
+	seed maphash.Seed // affects where ids are stored, not what a lookup returns
+	// id + 1 in the low bits, and above it as much of the name's hash as there is room for; 0: empty. Most collisions are
+	// recognised by the hash alone, which saves the two cache misses of comparing names.
 	slots []uint32
 	ids   uint32 // mask of the low bits
 }

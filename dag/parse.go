@@ -87,13 +87,13 @@ type parser struct {
 	usesUnknown bool
 	// unknownKeys is set if the mapping that was read last has unknown keys. Missing keys may then be misspelt ones.
 	unknownKeys bool
-	suggested   int             // calls of near
-	inParams    bool            // the number that is read is a param
-	aliases     map[string]bool // reported
-	counting    bool            // while repetitions are counted; mistakes are reported when they are read again
+	suggested   int             // number of calls of near
+	inParams    bool            // the number being read is a param
+	aliases     map[string]bool // those already reported
+	counting    bool            // repetitions are only being counted; mistakes are reported when they are read again
 	idle        bool            // in a foreach that repeats nothing: see idleBody
 	idled       map[*yaml.Node]struct{}
-	passed      bool // values of something that does not exist were skipped
+	passed      bool // values were skipped because what they belong to does not exist with these params
 }
 
 // broken is the id of a buffer, node or module with a mistake. Nothing but its name is known.
@@ -264,7 +264,7 @@ func (p *parser) admissible(n *yaml.Node, depth int) bool {
 		if p.aliases == nil {
 			p.aliases = map[string]bool{}
 		}
-		p.aliases[n.Value] = true // one report of each is enough
+		p.aliases[n.Value] = true // report each only once
 		p.mistake(position(n), "write the value out, or use params and foreach", "aliases (*%s) are not allowed", n.Value)
 	case n.Anchor != "":
 		p.mistake(position(n), "write the value out, or use params and foreach", "anchors (&%s) are not allowed", n.Anchor)
@@ -340,7 +340,7 @@ func (s *keySet) find(key string) int {
 
 // takeMisspelt reads a misspelt key as the one that was probably meant, so that what follows from it is no mistake of its own.
 func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
-	const most = 32 // nobody means more keys than that
+	const most = 32 // guess at no more keys than that
 	tried := 0
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key := n.Content[k]

@@ -376,7 +376,7 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 }
 
 func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
-	// A word that is no name of a number was meant to be zeros, or a key such as uniform.
+	// A word that does not name a number was probably meant to be zeros, or a key such as uniform.
 	if _, known := p.Variable(n.Value); !known && expr.ValidName(n.Value) && n.Value != "true" && n.Value != "false" && !notFinite(n.Value) {
 		hint := "write zeros, a number, or {ramp: [start, step]}, {uniform: [lo, hi]}, {normal: [mean, sd]}, {expr: ...}, {file: ...}"
 		if near := p.near(n.Value, func() []string { return []string{"zeros"} }, p.variableNames); near != "" {
@@ -488,7 +488,7 @@ func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, b
 	if err == nil {
 		f, err = bound.Compile("i")
 	}
-	// What is wrong at the first or the last element is known before anything runs.
+	// Evaluate the first and the last element now, so that errors there are reported before anything runs.
 	at := int64(0)
 	if count := b.Bytes / b.DType.Size(); err == nil && count > 0 {
 		if _, err = f.Value(0); err == nil {

@@ -63,7 +63,7 @@ func (p *parser) nodeItems(n *yaml.Node) {
 	}
 	for k, item := range n.Content {
 		if len(p.loops) == 0 {
-			n.Content[k] = nil // it is read once; a long file's tree is larger than its graph
+			n.Content[k] = nil // not needed again; a long file's tree takes more memory than its graph
 		}
 		var f [nodeKeyCount]field
 		if !p.fields(item, &nodeKeys, f[:]) {

@@ -361,7 +361,7 @@ func (r *resolution) buffer(k int, a *argSpec) {
 		r.argProblem(k, "is read only; %q cannot be given as %s", b.Name, a.Mode)
 		return
 	case r.spec.Module < 0 && mode != 0:
-		// The library knows what its kernels do; a promise of less would lose a dependency.
+		// The library knows what its kernels access; accepting a weaker mode would lose a dependency.
 		if a.Mode == Read {
 			r.argProblem(k, "is written (%s); %q cannot be given as in", mode, b.Name)
 		} else {
@@ -590,7 +590,7 @@ func (r *resolution) scratch(k int) Range {
 	name, size, earlier := r.node.Name+"$scratch", r.info.Scratch, 0
 	for i := range r.params {
 		if r.params[i].Scratch && i != k {
-			// With several each has its own extent; Scratch is their sum.
+			// With several scratch parameters, each has its own extent, and Scratch is their sum.
 			size = r.info.Extents[k]
 			if i < k {
 				earlier++

@@ -14,7 +14,7 @@ func (g *Graph) sort() error {
 	}
 	g.topo = make([]NodeID, 0, len(g.Nodes))
 	g.sequence = make([]NodeID, 0, n)
-	joins := make([]NodeID, 0, 1) // that are ready
+	joins := make([]NodeID, 0, 1) // joins that are ready
 	for len(ready) > 0 {
 		i := ready.pop()
 		g.topo = append(g.topo, i)

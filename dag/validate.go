@@ -81,7 +81,7 @@ func (c *checker) buffer(b *Buffer, untouched bool) {
 		c.wrong("buffer", b.Name, "a device buffer cannot be pageable", "")
 	}
 	switch bytes, err := bufferBytes(b.DType, b.Shape); {
-	case err != nil && (untouched || b.Bytes != 0): // else Builder.Buffer has reported it, and left Bytes at 0
+	case err != nil && (untouched || b.Bytes != 0): // otherwise Builder.Buffer has reported it and left Bytes at 0
 		c.wrong("buffer", b.Name, err.Error(), "")
 	case err == nil && b.Bytes != bytes:
 		c.wrong("buffer", b.Name, fmt.Sprintf("it has %d bytes, but its type and shape make %d", b.Bytes, bytes), "")
@@ -138,7 +138,7 @@ func (e *Expect) problem() error {
 
 // saves refuses two buffers that are saved to one file.
 func (c *checker) saves(p *Pipeline) {
-	saved := map[string]string{} // the buffer that a file gets
+	saved := map[string]string{} // by file: the buffer that is saved to it
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Save != "" {
 			file := savedFile(p.Dir, b.Save)
@@ -153,7 +153,7 @@ func (c *checker) saves(p *Pipeline) {
 
 // streams refuses streams of several devices or priorities.
 func (c *checker) streams(p *Pipeline) {
-	first := map[int32]*Node{} // of each stream
+	first := map[int32]*Node{} // by stream: the first node on it
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		stream := n.Stream.Number()

@@ -8,7 +8,7 @@ import "fmt"
 func (p *parser) warn(g *Graph) {
 	orderedByAfter := g.orderedByAfter()
 	for _, i := range g.Unread() {
-		if !orderedByAfter[i] { // else it is there for its place in the order, as a spin is
+		if !orderedByAfter[i] { // otherwise it is there for its place in the order, like a spin
 			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used", shorten(g.Nodes[i].Name))
 		}
 	}
@@ -61,7 +61,7 @@ func (g *Graph) orderedByAfter() []bool {
 // laterWriters finds for each read the first node behind the reading one that writes some of its bytes; -1 where there is none.
 func (g *Graph) laterWriters(reads []UnwrittenRead) []NodeID {
 	writers := make([]NodeID, len(reads))
-	ofBuffer := make([]int32, len(g.Buffers)) // the read of a buffer, and 1 more: there is at most one
+	ofBuffer := make([]int32, len(g.Buffers)) // by buffer: 1 + the index of its read (there is at most one); 0: none
 	for k, u := range reads {
 		writers[k] = -1
 		ofBuffer[u.Buffer] = int32(k) + 1

@@ -205,7 +205,7 @@ func (y *yamlWriter) expect(b *Buffer) string {
 	case ExpectExpr:
 		text += "expr: " + strconv.Quote(e.Expr.String())
 	}
-	// One tolerance given makes the other zero; with none the relative one has a default.
+	// If one tolerance is given, the other is zero; if neither is given, the relative one has a default.
 	if e.ATol == 0 && e.RTol == defaultTolerance(b.DType) {
 		return text + "}"
 	}
@@ -270,7 +270,7 @@ func (y *yamlWriter) node(n *Node) {
 func (y *yamlWriter) mapping(l *Launch) int32 {
 	m := l.Map
 	text := m.Text
-	// What the text said of lengths and params is in the tree by now; where that makes a difference the tree is written.
+	// In Expr, lengths and params have been replaced by their values. If that differs from what the text says, write Expr.
 	if _, e, err := expr.ParseMap(text); err != nil || e.String() != m.Expr.String() {
 		text = m.Out + " = " + m.Expr.String()
 	}
@@ -361,7 +361,7 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 		}
 		return text
 	}
-	// A name that could be read as a number or an expression is told apart by saying the mode.
+	// If the name could be read as a number or an expression, writing the mode shows that it is a buffer.
 	if name := y.p.Buffers[a.Range.Buffer].Name; (a.Mode == param.Mode || a.Inferred) && expr.ValidName(name) && !expr.IsKeyword(name) {
 		return y.reference(a.Range)
 	}
@@ -420,7 +420,7 @@ func (y *yamlWriter) scalar(t DType, bits uint64) string {
 	}
 	v := t.ToFloat(bits)
 	if t == F32 {
-		// The shortest text of the f32 instead of the exact value: 0.1, not 0.10000000149011612.
+		// Write the shortest text that gives this f32, not its exact value: 0.1, not 0.10000000149011612.
 		if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64); err == nil && t.FromFloat(short) == bits {
 			v = short
 		}

@@ -21,7 +21,7 @@ type brokenScan struct {
 	// blocks are the columns of the open block collections, outermost first.
 	blocks []int
 	open   bool   // the last line ended in a key or dash without a value: anything deeper may follow
-	value  int    // column that a plain value's further lines lie to the right of, or -1
+	value  int    // a plain value's further lines begin to the right of this column; -1: there is none
 	lone   []byte // the plain value above, if it has no key
 	loneAt int
 	keyed  []bool // of blocks: a key was seen at that column
@@ -405,7 +405,7 @@ func (s *brokenScan) blockScalar(column int) {
 		}
 		s.nextLine()
 	}
-	s.at-- // the caller goes on behind the last line's end
+	s.at-- // the caller continues after the end of the last line
 	if s.at < len(s.source) && !isBreak(s.source[s.at]) {
 		s.at++
 	}
@@ -413,12 +413,12 @@ func (s *brokenScan) blockScalar(column int) {
 
 // brackets reads a flow collection to its end.
 func (s *brokenScan) brackets() {
-	keys := []int{0}     // of each open bracket: keys since the last comma
-	complete := false    // something stands since the last comma or colon
-	lastEnd := s.at      // where that ends
-	lastStart := s.at    // where that begins
-	newLine := false     // a line has begun since
-	isPlain := false     // it is plain text
+	keys := []int{0}     // by open bracket: the number of keys since the last comma
+	complete := false    // there is content since the last comma or colon
+	lastEnd := s.at      // where the content ends
+	lastStart := s.at    // where the content begins
+	newLine := false     // a line has begun since then
+	isPlain := false     // the content is plain text
 	s.flow = []int{s.at} // the first bracket
 	s.at++
 	for s.found == nil && len(s.flow) > 0 {

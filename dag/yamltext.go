@@ -114,7 +114,7 @@ func (t *text) offset(pos Pos) int {
 
 // document reads the one YAML document of the text; nil without a problem where there is nothing in it.
 func (t *text) document() (root *yaml.Node, bad *problem) {
-	// yaml.v3 panics on some inputs that its own fuzzing has not met.
+	// yaml.v3 panics on some inputs that its own fuzzing has not found.
 	defer func() {
 		if r := recover(); r != nil {
 			root, bad = nil, &problem{pos: Pos{1, 1}, message: fmt.Sprintf("YAML: cannot be read (%v)", r)}
@@ -164,7 +164,7 @@ func (t *text) diagnose(err error) *problem {
 	if m := lineOfYAML.FindStringSubmatch(message); m != nil {
 		message = message[len(m[0]):]
 		line, _ = strconv.ParseInt(m[1], 10, 32)
-		// Its parser counts from 0 and does not add the 1 that its scanner does.
+		// yaml.v3's parser counts lines from 0 and, unlike its scanner, does not add 1 in messages.
 		for _, m := range []string{"node content", "key", "'-' indicator", "',' or", "<"} {
 			if strings.HasPrefix(message, "did not find expected "+m) {
 				line++

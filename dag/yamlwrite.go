@@ -103,7 +103,7 @@ func (t *text) trivia(root *yaml.Node) []trivia {
 	spans := t.opaque(root)
 	lines := make([]trivia, len(t.starts))
 	if n := len(lines); n > 0 && int(t.starts[n-1]) == len(t.source) {
-		lines = lines[:n-1] // what follows the last line's end is no line
+		lines = lines[:n-1] // after the last line break there is no further line
 	}
 	next := 0
 	for k := range lines {
@@ -167,7 +167,7 @@ func (t *text) scalarSpan(n *yaml.Node, from int) span {
 	case n.Style&yaml.SingleQuotedStyle != 0:
 		s.singleQuoted()
 	default:
-		// A comment may stand behind the indicator; the text follows on the lines that are indented like its first.
+		// A comment may follow the block scalar indicator; the text is on the next lines, indented like the first of them.
 		s.nextLine()
 		from = min(s.at, len(t.source))
 		indent := -1
