@@ -28,7 +28,7 @@ func (p *parser) declaredBoth(src, dst BufferID) string {
 }
 
 // launchHint says what mends a launch, if one change does: two arguments swapped, or another type for a buffer. Otherwise it says how the
-// buffer that the problem is about is declared.
+// buffer that the problem is about is declared, unless the argument says how the buffer is used: then that is what is wrong, not the size.
 func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) string {
 	if bad.Part != launchArg && bad.Part != launchArgs {
 		return ""
@@ -41,7 +41,7 @@ func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) st
 	if hint := p.typeHint(node, spec); hint != "" {
 		return hint
 	}
-	if bad.Arg >= 0 && spec.Args[bad.Arg].IsBuffer {
+	if bad.Arg >= 0 && spec.Args[bad.Arg].IsBuffer && spec.Args[bad.Arg].Mode == 0 {
 		return p.declared(spec.Args[bad.Arg].Range.Buffer)
 	}
 	return ""

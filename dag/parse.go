@@ -366,6 +366,17 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 	}
 }
 
+// hasStrangeKey reports whether a node has a key that was reported as unknown and not read as another one.
+func (p *parser) hasStrangeKey(item *yaml.Node) bool {
+	for k := 0; k+1 < len(item.Content); k += 2 {
+		key := item.Content[k].Value
+		if nodeKeys.find(key) < 0 && (hostCall[key] || nodeKeys.find(foreignKeys[key]) < 0 && words.Suggest(key, nodeKeys.keys) == "") {
+			return true
+		}
+	}
+	return false
+}
+
 // gluedKey splits a key that holds its value too, because a colon or the space behind it is missing: "place host" or "place:host".
 func gluedKey(key, value *yaml.Node) (name string, rest *yaml.Node, ok bool) {
 	if !isNull(value) || key.Kind != yaml.ScalarNode || key.Style != 0 {

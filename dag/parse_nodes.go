@@ -257,6 +257,9 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 			return -1
 		}
 	}
+	if action < 0 && p.hasStrangeKey(item) {
+		return -1 // that key was meant as the action
+	}
 	if action < 0 {
 		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map", "node %q has no action", shorten(name))
 		return -1
