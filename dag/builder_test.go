@@ -116,7 +116,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"node \"k\": a grid has one to three dimensions, not 4"},
 		{"map of different sizes", func(b *Builder, d, e, h BufferID) {
 			b.Map("m", "y = 2*x", map[string]any{"y": b.Part(d, 0, 2), "x": b.Slice(d, 5, 8)})
-		}, `node "m": map: x has 3 elements, y has 4; every buffer of a map needs the same number of elements`},
+		}, `node "m": map: x has 3 elements, y has 4; every buffer that a map reads needs as many elements as its result, or one`},
 		{"map over itself, shifted", func(b *Builder, d, e, h BufferID) {
 			b.Map("m", "y = 2*x", map[string]any{"y": b.Slice(d, 0, 4), "x": b.Slice(d, 1, 5)})
 		}, `node "m": map: x (d(1..5)) and y (d(0..4)) overlap, so that elements would be overwritten before they are read`},

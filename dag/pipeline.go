@@ -299,6 +299,8 @@ type MapSpec struct {
 	OutType DType
 	Inputs  []string
 	InTypes []DType
+	// Single marks the inputs of one element, which goes with every element of the others; nil: there are none.
+	Single  []bool
 	Scalars []string
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // mapLaunch reads a map node's text. Lookup says what a name in it stands for; where it knows no such name it reports that
@@ -59,7 +60,7 @@ func (r *resolution) findMap(library Library) bool {
 	out := &r.spec.Args[0]
 	n := r.elements(out)
 	m.OutType = r.pipeline.Buffers[out.Range.Buffer].DType
-	m.InTypes = make([]DType, len(m.Inputs))
+	m.InTypes, m.Single = make([]DType, len(m.Inputs)), nil
 	for i := range m.Inputs {
 		in := &r.spec.Args[1+i]
 		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
@@ -67,8 +68,15 @@ func (r *resolution) findMap(library Library) bool {
 			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
 				m.Inputs[i], r.pipeline.rangeText(in.Range), m.Out, r.pipeline.rangeText(out.Range)), "")
 		}
-		if k := r.elements(in); k != n {
-			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %d elements, %s has %d", m.Inputs[i], k, m.Out, n), "every buffer of a map needs the same number of elements")
+		switch k := r.elements(in); {
+		case k == 1 && n != 1:
+			if m.Single == nil {
+				m.Single = make([]bool, len(m.Inputs))
+			}
+			m.Single[i] = true
+		case k != n:
+			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %s, %s has %d", m.Inputs[i], words.Count(k, "element", "elements"), m.Out, n),
+				"every buffer that a map reads needs as many elements as its result, or one")
 		}
 	}
 	kernel, err := library.Map(m)

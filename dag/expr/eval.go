@@ -141,6 +141,13 @@ func call(t *Term, scope Scope) (Value, error) {
 	if t.Name == "len" {
 		return length(t.Args[0], scope)
 	}
+	if t.Name == "select" { // only one of the two values is computed
+		first, err := truth(t.Args[0], scope)
+		if err != nil {
+			return Value{}, err
+		}
+		return eval(t.Args[selected(first)], scope)
+	}
 	var few [3]Value
 	args := few[:0]
 	for _, a := range t.Args {
@@ -151,6 +158,14 @@ func call(t *Term, scope Scope) (Value, error) {
 		args = append(args, v.exact())
 	}
 	return apply(t, args)
+}
+
+// selected is the index of the argument of select that its condition chooses.
+func selected(condition bool) int {
+	if condition {
+		return 1
+	}
+	return 2
 }
 
 // apply computes a function of evaluated arguments.
@@ -263,7 +278,7 @@ func length(t *Term, scope Scope) (Value, error) {
 }
 
 // Bind puts the values of all variables but the free ones in their place, and those of len, and folds what is constant then.
-// An unknown variable is an *Error, and so is a folded part that cannot be computed, unless and/or may never reach it.
+// An unknown variable is an *Error, and so is a folded part that cannot be computed, unless and, or or select may never reach it.
 func (e *Expr) Bind(scope Scope, free ...string) (*Expr, error) {
 	if err := e.scoped(scope); err != nil {
 		return nil, err
@@ -274,6 +289,11 @@ func (e *Expr) Bind(scope Scope, free ...string) (*Expr, error) {
 		return nil, err
 	}
 	return &Expr{Text: e.Text, Root: root, parsed: true}, nil
+}
+
+// lazy reports whether all operands but the first are computed only if the first one says so.
+func (t *Term) lazy() bool {
+	return t.Op == And || t.Op == Or || t.Op == Call && t.Name == "select"
 }
 
 type binder struct {
@@ -309,7 +329,7 @@ func (b *binder) bind(t *Term, surely bool) (*Term, error) {
 	constant := true
 	for i, a := range t.Args {
 		var err error
-		if bound.Args[i], err = b.bind(a, surely && (i == 0 || t.Op != And && t.Op != Or)); err != nil {
+		if bound.Args[i], err = b.bind(a, surely && (i == 0 || !t.lazy())); err != nil {
 			return nil, err
 		}
 		constant = constant && bound.Args[i].Op == Literal

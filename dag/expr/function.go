@@ -75,9 +75,6 @@ func (f *Function) Value(i int64) (Value, error) {
 		return Value{}, errNotCompiled
 	}
 	if v, ok := f.code.asValue(i); ok {
-		if f.code.kind == isTruth {
-			v.kind = Bool
-		}
 		return v, nil
 	}
 	return f.exact(i)
@@ -124,9 +121,12 @@ func (c *code) asValue(i int64) (Value, bool) {
 	case isFloat:
 		f, ok := c.float(i)
 		return FloatValue(f), ok
-	case isInteger, isTruth:
+	case isInteger:
 		n, ok := c.integer(i)
 		return Int(n), ok
+	case isTruth:
+		n, ok := c.integer(i)
+		return BoolValue(n != 0), ok
 	case isRatio:
 		n, ok1 := c.integer(i)
 		d, ok2 := c.divisor(i)
@@ -447,6 +447,8 @@ func compileCall(t *Term) code {
 				return v.num, err == nil
 			})
 		}
+	case "select":
+		return compileSelect(args)
 	case "rand":
 		seed, counter, k := a.integers(), args[1].integers(), args[2].integers()
 		return integerCode(func(i int64) (int64, bool) {
@@ -467,11 +469,54 @@ func compileCall(t *Term) code {
 			if !ok {
 				return Value{}, false
 			}
-			values = append(values, v)
+			values = append(values, v.exact())
 		}
 		v, err := apply(t, values)
 		return v, err == nil
 	}}
+}
+
+// compileSelect keeps the type of the two values where they have the same.
+func compileSelect(args []code) code {
+	condition, a, b := args[0].asTruth, args[1], args[2]
+	switch {
+	case a.kind == b.kind && a.kind == isInteger:
+		return integerCode(choose(condition, a.integer, b.integer))
+	case a.kind == b.kind && a.kind == isTruth:
+		return truthCode(choose(condition, a.integer, b.integer))
+	case a.kind == b.kind && a.kind == isFloat:
+		return code{kind: isFloat, float: choose(condition, a.floats(), b.floats())}
+	}
+	return code{kind: isDynamic, dynamic: choose(condition, a.asValue, b.asValue)}
+}
+
+// choose computes x where the condition holds, else y.
+func choose[T any](condition func(int64) (bool, bool), x, y func(int64) (T, bool)) func(int64) (T, bool) {
+	return func(i int64) (T, bool) {
+		first, ok := condition(i)
+		switch {
+		case !ok:
+			var none T
+			return none, false
+		case first:
+			return x(i)
+		}
+		return y(i)
+	}
+}
+
+// asTruth evaluates a condition. What is a number is none.
+func (c *code) asTruth(i int64) (value, ok bool) {
+	switch c.kind {
+	case isTruth:
+		n, ok := c.integer(i)
+		return n != 0, ok
+	case isDynamic:
+		v, ok := c.dynamic(i)
+		value, truth := v.Bool()
+		return value, ok && truth
+	}
+	return false, false
 }
 
 func compileRound(a code, up bool) code {

@@ -17,6 +17,8 @@ func TestFunctionAgreesWithEval(t *testing.T) {
 		"i", "1/(i+1)", "i*i % 1000003", "floor(i/3)", "ceil(i/-7)", "i/2 + i/3", "sqrt(abs(i))", "(i < 3)*2.0 - 1", "rand(1, i, 10) + 0.5", "i % 7 / 7", "max(i, 3)", "min(i, 0.5)",
 		"pow(i, 2)", "pow(2, i)", "pow(i, i/2)", "not i > 3", "i > 0 and 1/i < 0.5", "i > 0 or 1/i < 0", "log2(i)", "-i", "-(i/2)", "abs(i/2)", "1/i", "i/(i - i)", "i + true", "0/(0-i-1)",
 		"max(1, i/2, 0.25)", "i and true", "floor(i*0.5) % 2 == 0", "rand(i*0.5, 2, 3)", "1e300*i*1e300", "pow(i, 0.5)", "abs(-1.0*i)",
+		"select(i > 3, i, 7)", "select(i > 0, 1/i, i)", "select(i == 0, 0.5, i*0.25)", "select(i % 2 == 0, i > 0, i)", "not select(i > 0, i > 5, i < -5)", "select(i, 1, 2)", "select(select(i > 0, true, i), 1, 2)",
+		"floor(select(i > 0, i/2, 0.5))", "rand(1, select(i > 0, i > 1, i), 10)", "abs(select(i > 0, true, 1/2))", "select(i > 3, i*i*i, 0)",
 	} {
 		e, err := Parse(text)
 		require.NoError(t, err)

@@ -326,7 +326,7 @@ type function struct {
 var functions = []function{
 	{"abs", 1, 1, false}, {"ceil", 1, 1, false}, {"cos", 1, 1, true}, {"exp", 1, 1, true}, {"floor", 1, 1, false},
 	{"len", 1, 1, false}, {"log", 1, 1, true}, {"log2", 1, 1, false}, {"max", 1, 1 << 10, false}, {"min", 1, 1 << 10, false},
-	{"pow", 2, 2, false}, {"rand", 3, 3, false}, {"sin", 1, 1, true}, {"sqrt", 1, 1, false}, {"tanh", 1, 1, true},
+	{"pow", 2, 2, false}, {"rand", 3, 3, false}, {"select", 3, 3, false}, {"sin", 1, 1, true}, {"sqrt", 1, 1, false}, {"tanh", 1, 1, true},
 }
 
 // Functions returns the names of the functions; with elementwise those of map expressions.

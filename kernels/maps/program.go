@@ -82,6 +82,8 @@ func checkSpec(spec *dag.MapSpec) error {
 		return errors.New("the output has no element type")
 	case len(spec.Inputs) != len(spec.InTypes):
 		return fmt.Errorf("there are %d inputs, but the types of %d", len(spec.Inputs), len(spec.InTypes))
+	case spec.Single != nil && len(spec.Single) != len(spec.Inputs):
+		return fmt.Errorf("there are %d inputs, but it is said of %d whether they have one element", len(spec.Inputs), len(spec.Single))
 	}
 	for i, t := range spec.InTypes {
 		if t.Size() == 0 {
@@ -102,6 +104,9 @@ func mapKey(spec *dag.MapSpec) string {
 	name(spec.Out, spec.OutType)
 	for i, in := range spec.Inputs {
 		name(in, spec.InTypes[i])
+		if spec.Single != nil && spec.Single[i] {
+			b = append(b, 1)
+		}
 	}
 	for _, scalar := range spec.Scalars {
 		name(scalar, dag.InvalidDType)
@@ -135,13 +140,17 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		if !p.Buffer {
 			continue
 		}
-		size := p.DType.Size()
-		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
-			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(n), have)
+		size, count, single := p.DType.Size(), n, i > 1 && k.program.single[i-2]
+		if single {
+			count = min(n, 1)
 		}
-		info.Extents[i] = n
-		info.Work.Bytes += n * size
-		if a, out := args[i].Range, args[1].Range; i > 1 && a.Buffer == out.Buffer && a.Lo != out.Lo && a.Lo < out.Lo+n*k.params[1].DType.Size() && out.Lo < a.Lo+n*size {
+		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; count > have {
+			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(count), have)
+		}
+		info.Extents[i] = count
+		info.Work.Bytes += count * size
+		if a, out := args[i].Range, args[1].Range; i > 1 && a.Buffer == out.Buffer && (a.Lo != out.Lo || single && n > 1) &&
+			a.Lo < out.Lo+n*k.params[1].DType.Size() && out.Lo < a.Lo+count*size {
 			return info, launch.Wrong(p.Name, "overlaps %s in memory, and %s is written", k.params[1].Name, k.params[1].Name)
 		}
 	}
@@ -157,6 +166,7 @@ type mapOp uint8
 const (
 	mapConstant mapOp = iota // value
 	mapScalar                // the a-th scalar
+	mapSingle                // the only element of the a-th input
 	mapInput                 // the element of the a-th input
 	mapAdd
 	mapSub
@@ -171,6 +181,7 @@ const (
 	mapAnd
 	mapOr
 	mapPow
+	mapSelect // b where a is not 0, else c
 	mapNeg
 	mapNot
 	mapAbs
@@ -185,11 +196,11 @@ const (
 	mapTanh
 )
 
-// mapInstr computes one value from earlier ones. a and b are the indices of their instructions.
+// mapInstr computes one value from earlier ones. a, b and c are the indices of their instructions.
 type mapInstr struct {
-	op    mapOp
-	a, b  int32
-	value float64
+	op      mapOp
+	a, b, c int32
+	value   float64
 }
 
 // mapProgram is an expression as a list of instructions; result is the index of the last value.
@@ -199,6 +210,7 @@ type mapProgram struct {
 	result  int32
 	out     dag.DType
 	in      []dag.DType
+	single  []bool // by input
 	scalars int
 	flops   int64
 	known   map[mapInstr]int32
@@ -215,10 +227,13 @@ func single(t dag.DType) bool {
 }
 
 func compileMap(spec *dag.MapSpec) (*mapProgram, error) {
-	p := &mapProgram{double: !single(spec.OutType), out: spec.OutType, in: spec.InTypes, scalars: len(spec.Scalars), known: map[mapInstr]int32{}, names: map[string]mapInstr{}}
+	p := &mapProgram{double: !single(spec.OutType), out: spec.OutType, in: spec.InTypes, single: make([]bool, len(spec.Inputs)), scalars: len(spec.Scalars), known: map[mapInstr]int32{}, names: map[string]mapInstr{}}
 	for i, name := range spec.Inputs {
 		p.double = p.double || !single(spec.InTypes[i])
 		p.names[name] = mapInstr{op: mapInput, a: int32(i)}
+		if spec.Single != nil && spec.Single[i] {
+			p.single[i], p.names[name] = true, mapInstr{op: mapSingle, a: int32(i)}
+		}
 	}
 	for i, name := range spec.Scalars {
 		p.names[name] = mapInstr{op: mapScalar, a: int32(i)}
@@ -250,7 +265,7 @@ func (p *mapProgram) emit(i mapInstr) int32 {
 var mapBinary = map[expr.Op]mapOp{expr.Add: mapAdd, expr.Sub: mapSub, expr.Mul: mapMul, expr.Div: mapDiv,
 	expr.Less: mapLess, expr.LessEq: mapLessEq, expr.Equal: mapEqual, expr.NotEqual: mapNotEqual, expr.And: mapAnd, expr.Or: mapOr}
 
-var mapFunctions = map[string]mapOp{"min": mapMin, "max": mapMax, "pow": mapPow, "abs": mapAbs, "floor": mapFloor, "ceil": mapCeil,
+var mapFunctions = map[string]mapOp{"min": mapMin, "max": mapMax, "pow": mapPow, "select": mapSelect, "abs": mapAbs, "floor": mapFloor, "ceil": mapCeil,
 	"sqrt": mapSqrt, "exp": mapExp, "log": mapLog, "log2": mapLog2, "sin": mapSin, "cos": mapCos, "tanh": mapTanh}
 
 func (p *mapProgram) term(t *expr.Term) (int32, error) {
@@ -306,6 +321,9 @@ func (p *mapProgram) term(t *expr.Term) (int32, error) {
 		i := mapInstr{op: op, a: args[0]}
 		if op == mapPow {
 			i.b = args[1]
+		}
+		if op == mapSelect {
+			i.b, i.c = args[1], args[2]
 		}
 		return p.emit(i), nil
 	}

@@ -58,6 +58,9 @@ func (p *mapProgram) ptx(entry string) string {
 				w.line("ld.param.f64 %s, [p%d]", t, 1+buffers+int(c.a))
 				w.line("cvt.rn.f32.f64 %%c%d, %s", i, t)
 			}
+		case mapSingle:
+			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
+			w.load(p.in[c.a], fmt.Sprintf("%%c%d", i), fmt.Sprintf("%%base%d", c.a+1))
 		default:
 			for u := range mapUnroll {
 				fmt.Fprintf(&w.registers, "\t.reg .%s %%v%d_%d;\n", w.float, i, u)
@@ -119,7 +122,7 @@ func (w *mapWriter) literal(v float64) string {
 
 // value is the register of an instruction's value for element u.
 func (w *mapWriter) value(i int32, u int) string {
-	if op := w.code[i].op; op == mapConstant || op == mapScalar {
+	if w.code[i].op < mapInput {
 		return fmt.Sprintf("%%c%d", i)
 	}
 	return fmt.Sprintf("%%v%d_%d", i, u)
@@ -128,6 +131,9 @@ func (w *mapWriter) value(i int32, u int) string {
 // turn computes count elements that are a step apart: all loads, then all arithmetic, then all stores.
 func (w *mapWriter) turn(count int) {
 	for b := range 1 + len(w.in) {
+		if b > 0 && w.single[b-1] {
+			continue
+		}
 		w.line("mad.lo.s64 %%at%d, %%i, %d, %%base%d", b, w.buffer(b).Size(), b)
 	}
 	for i, c := range w.code {
@@ -307,6 +313,10 @@ func (w *mapWriter) instruction(c mapInstr, to string, u int) {
 		p := w.temp("pred")
 		w.line("setp.eq.%s %s, %s, %s", f, p, a, w.literal(0))
 		w.truth(to, p)
+	case mapSelect:
+		p := w.temp("pred")
+		w.line("setp.neu.%s %s, %s, %s", f, p, a, w.literal(0))
+		w.line("selp.%s %s, %s, %s, %s", f, to, b, w.value(c.c, u), p)
 	case mapNeg:
 		w.line("neg.%s %s, %s", f, to, a)
 	case mapAbs:

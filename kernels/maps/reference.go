@@ -33,6 +33,9 @@ func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
 				v = C(instr.value)
 			case mapScalar:
 				v = C(launch.Scalar[float64](c.Args[2+len(p.in)+int(instr.a)]))
+			case mapSingle:
+				loadElements(p.in[instr.a], c.Args[2+instr.a], 1, 0, values[i][:1])
+				v = values[i][0]
 			default:
 				continue
 			}
@@ -48,6 +51,8 @@ func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
 				switch {
 				case instr.op == mapInput:
 					loadElements(p.in[instr.a], c.Args[2+instr.a], n, from, r)
+				case instr.op == mapSelect:
+					mapSelected(r, values[instr.a][:count], values[instr.b][:count], values[instr.c][:count])
 				case instr.op > mapInput:
 					mapStep(instr.op, r, values[instr.a][:count], values[instr.b][:count])
 				}
@@ -86,6 +91,14 @@ func mapStep[C float32 | float64](op mapOp, r, x, y []C) {
 	default:
 		for i := range r {
 			r[i] = mapOne(op, x[i], y[i])
+		}
+	}
+}
+
+func mapSelected[C float32 | float64](r, condition, x, y []C) {
+	for i := range r {
+		if r[i] = y[i]; condition[i] != 0 {
+			r[i] = x[i]
 		}
 	}
 }

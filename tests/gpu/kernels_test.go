@@ -26,7 +26,6 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
@@ -455,67 +454,6 @@ func (b *bench) check(t *testing.T, l *launch, k cudart.Kernel, what string) {
 			}
 		}
 	}
-}
-
-// checkMaps runs elementwise expressions between all element types.
-func checkMaps(t *testing.T, p cudart.Platform, count int64) {
-	b := newBench(t, p, 16<<20)
-	try := func(text string, out, in dag.DType) {
-		target, e, err := expr.ParseMap(text)
-		require.NoError(t, err)
-		spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
-		for _, name := range e.Variables() {
-			if name == "a" {
-				spec.Scalars = append(spec.Scalars, name)
-			} else {
-				spec.Inputs, spec.InTypes = append(spec.Inputs, name), append(spec.InTypes, in)
-			}
-		}
-		k, err := kernels.Library().Map(spec)
-		require.NoError(t, err)
-		module := k.(interface{ Module() *kernels.Module }).Module()
-		loaded, err := p.Load(context.Background(), 0, module)
-		require.NoError(t, err, "%s\n%s", text, module.Code)
-		kernel := must[cudart.Kernel](t)(loaded.Kernel(k.Entry()))
-		for _, n := range []int64{0, 1, 1023, count} {
-			for _, skew := range []int64{0, 1} {
-				l := &launch{kernel: k, module: module, params: k.Params()}
-				for i, param := range l.params {
-					a := dag.Arg{IsBuffer: param.Buffer, Mode: param.Mode, DType: param.DType}
-					switch {
-					case i == 0:
-						a.Bits = uint64(n)
-					case param.Buffer:
-						a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
-					default:
-						a.Bits = math.Float64bits(1.7)
-					}
-					l.args = append(l.args, a)
-				}
-				l.describe(t, "map", sizes{"n": float64(n)}, skew, 1<<60, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
-				b.check(t, l, kernel, fmt.Sprintf("%s from %s to %s, n=%d, slices %d elements off", text, in, out, n, skew))
-			}
-		}
-		require.NoError(t, loaded.Close())
-	}
-	for _, text := range []string{"z = a*x + y", "z = -x / y - 0.5", "z = min(x, y, 1) - max(x, 0)", "z = floor(x) + ceil(y) + abs(x)", "z = x % y", "z = sqrt(y)",
-		"z = exp(x)", "z = log(y)", "z = log2(y)", "z = sin(x) + cos(y)", "z = tanh(x)", "z = pow(y, x)", "z = pow(x, 3)", "z = 3", "z = a"} {
-		try(text, dag.F32, dag.F32)
-		try(text, dag.F64, dag.F64)
-	}
-	for out := dag.F16; out <= dag.Bool; out++ {
-		for in := dag.F16; in <= dag.Bool; in++ {
-			try("z = 30*x + a", out, in)
-		}
-	}
-}
-
-func TestMaps(t *testing.T) { checkMaps(t, open(t), 300_001) }
-
-func TestMapsOnCPU(t *testing.T) {
-	p := must[*host.Platform](t)(host.Open(host.Options{}))
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	checkMaps(t, p, 2000)
 }
 
 // fromPTX returns the library's own code for an entry.
