@@ -17,8 +17,8 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 	m, err := ptx.Parse(string(Module().Code))
 	require.NoError(t, err)
 	seen := map[string]bool{}
-	for _, name := range library().names {
-		for _, k := range library().byName[name] {
+	for _, name := range kernelTable().names {
+		for _, k := range kernelTable().byName[name] {
 			if seen[k.entry] {
 				continue
 			}
@@ -53,8 +53,8 @@ func TestRangesHoldWhatTheTableSays(t *testing.T) {
 	m, err := ptx.Parse(string(Module().Code))
 	require.NoError(t, err)
 	launches, known, inside := 0, 0, 0
-	for _, name := range library().names {
-		for _, k := range library().byName[name] {
+	for _, name := range kernelTable().names {
+		for _, k := range kernelTable().byName[name] {
 			const size = 1000
 			args, launch := make([]dag.Arg, len(k.params)), access.Launch{Scalars: map[int]uint64{}}
 			for i, p := range k.params {

@@ -12,7 +12,7 @@ import (
 // Describe implements [dag.LaunchKernel].
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	v := values{k, make([]int64, len(args)), args}
+	v := scalars{k, make([]int64, len(args)), args}
 	if err := launch.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}

@@ -37,7 +37,7 @@ type Variant struct {
 
 // Docs describes all kernels, by family.
 func Docs() []Doc {
-	t := library()
+	t := kernelTable()
 	var docs []Doc
 	for i := range t.rows {
 		r := &t.rows[i]

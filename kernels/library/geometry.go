@@ -8,12 +8,58 @@ import (
 )
 
 // once is one block of one thread.
-func once(*libraryKernel, values, *dag.LaunchInfo) {}
+func once(*libraryKernel, scalars, *dag.LaunchInfo) {}
 
 // packed spreads n elements in packs of 16 bytes.
 func packed(param string) geometry {
-	return func(k *libraryKernel, v values, info *dag.LaunchInfo) {
+	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		width := 16 / k.types.T.Size()
 		launch.Spread(info, v.of(param), launch.BlockSize*width*2)
 	}
+}
+
+// squares covers a matrix with square tiles, one per block, up to a number of blocks.
+func squares(info *dag.LaunchInfo, rows, cols, tile, most int64) {
+	high, wide := (rows+tile-1)/tile, (cols+tile-1)/tile
+	blocks, ok := product(high, wide)
+	if !ok {
+		blocks = most
+	}
+	info.Grid = [3]uint32{uint32(min(blocks, most)), 1, 1}
+	info.Block = [3]uint32{launch.BlockSize, 1, 1}
+	info.Fixed = true
+}
+
+func oneBlock(param string) geometry {
+	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+		info.Grid = [3]uint32{uint32(min(1, v.of(param))), 1, 1}
+		info.Block = [3]uint32{launch.BlockSize, 1, 1}
+		info.Fixed = true
+	}
+}
+
+// perRow gives each short row a thread and each longer row a warp.
+func perRow(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+	each := int64(launch.BlockSize)
+	if v.of("cols") > shortRow {
+		each /= 32
+	}
+	launch.Spread(info, v.of("rows"), each)
+	info.Fixed = true
+}
+
+// byTiles is one block per tile of a reduction. An empty reduction has a block too, because its result must be written.
+func byTiles(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+	info.Grid = [3]uint32{uint32(tileCount(v.of("n"))), 1, 1}
+	info.Block = [3]uint32{reduceLanes, 1, 1}
+	info.Fixed = true
+}
+
+// points gives each thread a few points of a grid.
+func points(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+	n, ok := product(v.of("rows"), v.of("cols"))
+	if !ok {
+		n = 1 << 62
+	}
+	launch.Spread(info, n, launch.BlockSize*2)
 }

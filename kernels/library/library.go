@@ -16,14 +16,14 @@ type Catalog struct{}
 
 // Names lists the kernels, sorted, aliases included.
 func (Catalog) Names() []string {
-	names := slices.Clone(library().names)
+	names := slices.Clone(kernelTable().names)
 	slices.Sort(names)
 	return names
 }
 
 // Kernel finds the version of a kernel that takes buffers of these types.
 func (Catalog) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) {
-	versions := library().byName[name]
+	versions := kernelTable().byName[name]
 	if versions == nil {
 		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
 	}
@@ -58,7 +58,7 @@ func (Catalog) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) 
 
 // ParameterNames implements [dag.ParameterNames].
 func (Catalog) ParameterNames(name string) ([]string, error) {
-	versions := library().byName[name]
+	versions := kernelTable().byName[name]
 	if versions == nil {
 		return nil, fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
 	}

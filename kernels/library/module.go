@@ -24,7 +24,7 @@ func Module(entries ...string) *launch.Module {
 
 var references = sync.OnceValue(func() map[string]launch.Reference {
 	all := map[string]launch.Reference{}
-	for _, versions := range library().byName {
+	for _, versions := range kernelTable().byName {
 		for _, k := range versions {
 			all[k.entry] = k.reference
 		}

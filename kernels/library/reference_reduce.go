@@ -159,7 +159,7 @@ func summing(inputs int, f func(x, y float32) float32, d func(x, y float64) floa
 	return versions
 }
 
-func first[C any](x, _ C) C                          { return x }
+func firstOf[C any](x, _ C) C                        { return x }
 func times[C numbers.Element | int64](x, y C) C      { return C(x * y) }
 func difference[C numbers.Element | int64](x, y C) C { return x - y }
 func less[C numbers.Element](a, b C) bool            { return a < b }

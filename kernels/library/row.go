@@ -18,8 +18,8 @@ type row struct {
 	flops     string   // formula; "" for none
 	launch    geometry // grid, block and shared memory from the arguments
 	inPlace   bool     // an output may be exactly one of the inputs
-	check     func(v values) error
-	us        func(v values) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
+	check     func(v scalars) error
+	us        func(v scalars) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
 	versions  []version
 }
 
@@ -30,21 +30,21 @@ type version struct {
 }
 
 // geometry sets the shape of a launch.
-type geometry func(k *libraryKernel, v values, info *dag.LaunchInfo)
+type geometry func(k *libraryKernel, v scalars, info *dag.LaunchInfo)
 
-// values holds the scalars of a launch by parameter. v has the integers, and 0 for floats.
-type values struct {
+// scalars holds the scalars of a launch by parameter. v has the integers, and 0 for floats.
+type scalars struct {
 	k    *libraryKernel
 	v    []int64
 	args []dag.Arg
 }
 
 // of returns an integer by name, float returns a float by name.
-func (v values) of(name string) int64      { return v.v[v.at(name)] }
-func (v values) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
+func (v scalars) of(name string) int64      { return v.v[v.at(name)] }
+func (v scalars) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
 
 // at returns the index of a parameter. It panics for a name that the signature lacks.
-func (v values) at(name string) int {
+func (v scalars) at(name string) int {
 	i := v.k.index(name)
 	if i < 0 {
 		panic("kernels: no parameter " + name + " in " + v.k.row.name)
@@ -106,4 +106,9 @@ func (k *libraryKernel) index(name string) int {
 		}
 	}
 	return -1
+}
+
+// both are the versions for f32 and f64.
+func both(f, d func(*libraryKernel) launch.Reference) []version {
+	return []version{{bind{T: dag.F32}, f}, {bind{T: dag.F64}, d}}
 }

@@ -17,15 +17,15 @@ type table struct {
 	names  []string
 }
 
-var library = sync.OnceValue(func() *table {
-	t, err := newTable(rows())
+var kernelTable = sync.OnceValue(func() *table {
+	t, err := newTable(allRows())
 	if err != nil {
 		panic("kernels: " + err.Error())
 	}
 	return t
 })
 
-func rows() []row {
+func allRows() []row {
 	var all []row
 	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows(), randomRows(), rowRows(), denseRows(), imageRows(), phaseRows()} {
 		all = append(all, family...)

@@ -19,18 +19,18 @@ func denseRows() []row {
 			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], inverse in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", launch: multiplied("m", "n"),
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
 		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n",
-			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("m"), launch.BlockSize/32)
 				info.Fixed = true
 			}, versions: both(gemv[float32], gemv[float64])},
 		{name: "transpose", doc: "y = x transposed; x is rows x cols", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]",
-			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				squares(info, v.of("rows"), v.of("cols"), 32, 32*132)
 			},
 			versions: []version{{bind{T: dag.F16}, transposing[uint16]}, {bind{T: dag.BF16}, transposing[uint16]}, {bind{T: dag.F32}, transposing[float32]}, {bind{T: dag.F64}, transposing[float64]}, {bind{T: dag.I32}, transposing[int32]}}},
 		{name: "spmv_csr", doc: "y = a * x for a sparse matrix in compressed rows (CSR); offsets are where the rows start, relative to the first; every column must be below cols",
 			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]", flops: "2*nnz",
-			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				each := int64(launch.BlockSize)
 				if v.of("nnz") > v.of("rows")*8 {
 					each /= 32
@@ -43,7 +43,7 @@ func denseRows() []row {
 			signature: "n i64 0..512, a inout T[n*n]", flops: "n*n*n/3", launch: oneBlock("n"), versions: both(potrf[float32], potrf[float64])},
 		{name: "trsm", doc: "x = x * inverse(transpose(l)); l is lower triangular, n x n, and x is m x n",
 			signature: "m i64, n i64 0..512, l in T[n*n], x inout T[m*n]", flops: "m*n*n",
-			launch: func(k *libraryKernel, v values, info *dag.LaunchInfo) {
+			launch: func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("m"), 64/k.types.T.Size())
 				if v.of("n") == 0 {
 					info.Grid[0] = 0
@@ -58,7 +58,7 @@ func denseRows() []row {
 // multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and 256 rows if
 // there are at most 16 columns. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
-	return func(k *libraryKernel, v values, info *dag.LaunchInfo) {
+	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		m, n := v.of(rows), v.of(cols)
 		if computedIn(k.types.T) == dag.F32 && k.row.name != "syrk" && (k.index("ta") < 0 || v.of("ta") == 0) && n <= 16 {
 			launch.Spread(info, m, launch.BlockSize)
@@ -73,25 +73,5 @@ func multiplied(rows, cols string) geometry {
 			tile = 128
 		}
 		squares(info, m, n, tile, 1<<20)
-	}
-}
-
-// squares covers a matrix with square tiles, one per block, up to a number of blocks.
-func squares(info *dag.LaunchInfo, rows, cols, tile, most int64) {
-	high, wide := (rows+tile-1)/tile, (cols+tile-1)/tile
-	blocks, ok := product(high, wide)
-	if !ok {
-		blocks = most
-	}
-	info.Grid = [3]uint32{uint32(min(blocks, most)), 1, 1}
-	info.Block = [3]uint32{launch.BlockSize, 1, 1}
-	info.Fixed = true
-}
-
-func oneBlock(param string) geometry {
-	return func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
-		info.Grid = [3]uint32{uint32(min(1, v.of(param))), 1, 1}
-		info.Block = [3]uint32{launch.BlockSize, 1, 1}
-		info.Fixed = true
 	}
 }

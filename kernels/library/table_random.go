@@ -22,6 +22,6 @@ func randomRows() []row {
 }
 
 // drawn has each thread make 16 bytes of random bits at a time.
-func drawn(k *libraryKernel, v values, info *dag.LaunchInfo) {
+func drawn(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	launch.Spread(info, v.of("n"), launch.BlockSize*16/max(computedIn(k.types.T).Size(), 4))
 }

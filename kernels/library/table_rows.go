@@ -29,24 +29,9 @@ func rowRows() []row {
 		{name: "add_bias", doc: "x = x + bias[col]", signature: "rows i64, cols i64, bias in T[cols], x inout T[rows*cols]", flops: "rows*cols",
 			launch: perRow, versions: both(byRows(addBias[float32]), byRows(addBias[float64]))},
 		{name: "concat", doc: "z = x and y side by side: each row has m elements of x, then n of y", signature: "rows i64, m i64, n i64, x in T[rows*m], y in T[rows*n], z out T[rows*(m+n)]",
-			launch: func(_ *libraryKernel, v values, info *dag.LaunchInfo) {
+			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("rows")*(v.of("m")+v.of("n")), launch.BlockSize*4)
 			},
 			versions: []version{{bind{T: dag.F32}, concatenating[float32]}, {bind{T: dag.F64}, concatenating[float64]}, {bind{T: dag.I32}, concatenating[int32]}}},
 	}
-}
-
-// both are the versions for f32 and f64.
-func both(f, d func(*libraryKernel) launch.Reference) []version {
-	return []version{{bind{T: dag.F32}, f}, {bind{T: dag.F64}, d}}
-}
-
-// perRow gives each short row a thread and each longer row a warp.
-func perRow(_ *libraryKernel, v values, info *dag.LaunchInfo) {
-	each := int64(launch.BlockSize)
-	if v.of("cols") > shortRow {
-		each /= 32
-	}
-	launch.Spread(info, v.of("rows"), each)
-	info.Fixed = true
 }

@@ -14,7 +14,7 @@ func waitRows() []row {
 			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
 		}}}},
 		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime,
-			us: func(v values) float64 { return v.float("us") }, versions: []version{{run: func(*libraryKernel) launch.Reference {
+			us: func(v scalars) float64 { return v.float("us") }, versions: []version{{run: func(*libraryKernel) launch.Reference {
 				return launch.Reference{Spans: launch.OneSpan, Run: spin}
 			}}}},
 	}
@@ -23,7 +23,7 @@ func waitRows() []row {
 // longestSpin is about 30 years, which fits every clock.
 const longestSpin = 1e15
 
-func spinTime(v values) error {
+func spinTime(v scalars) error {
 	if us := v.float("us"); !(us >= 0 && us <= longestSpin) {
 		return launch.Wrong("us", "is %g; it must be from 0 to %g", us, longestSpin)
 	}

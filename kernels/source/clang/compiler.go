@@ -149,12 +149,6 @@ type Source struct {
 	Overlay []Overlaid
 }
 
-// Overlaid is a file that the compiler reads as if it had this text.
-type Overlaid struct {
-	Path string
-	Code []byte
-}
-
 // Result is compiled code.
 type Result struct {
 	PTX          []byte

@@ -79,6 +79,12 @@ func writeHeaders() (folder string, err error) {
 	return folder, nil
 }
 
+// Overlaid is a file that the compiler reads as if it had this text.
+type Overlaid struct {
+	Path string
+	Code []byte
+}
+
 // writeOverlay writes texts that take the place of files, and the list of them that clang reads. Its paths must be absolute.
 func writeOverlay(folder string, overlay []Overlaid) (file string, err error) {
 	type entry struct {

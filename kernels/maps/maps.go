@@ -1,0 +1,161 @@
+// Package maps makes kernels from elementwise expressions such as "z = a*x + y".
+//
+// An expression becomes one straight-line program, from which the PTX and the Go reference are made. So a map needs a driver,
+// but no compiler.
+package maps
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/library/ptx"
+)
+
+// mapKernel is the kernel of an expression.
+type mapKernel struct {
+	entry   string
+	module  *launch.Module
+	params  []dag.KernelParam
+	program *mapProgram
+}
+
+// Entry returns the kernel's name. It contains a hash of the code, so that equal kernels have equal names.
+func (k *mapKernel) Entry() string { return k.entry }
+
+// Params returns n, the output, the inputs and the scalars.
+func (k *mapKernel) Params() []dag.KernelParam { return k.params }
+
+// Module returns the module with the entry.
+func (k *mapKernel) Module() *launch.Module { return k.module }
+
+// Maker makes kernels from expressions and caches them, so that equal map nodes share one module. The zero value is ready to use;
+// any number of goroutines may use it.
+type Maker struct {
+	made sync.Map // *mapKernel by mapKey
+}
+
+// Map makes the kernel of an expression. It computes in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits,
+// otherwise in f64. A result that is stored as an integer is truncated toward zero and clamped to the type's range.
+func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
+	if err := checkSpec(spec); err != nil {
+		return nil, err
+	}
+	key := mapKey(spec)
+	if k, ok := m.made.Load(key); ok {
+		return k.(*mapKernel), nil
+	}
+	p, err := compileMap(spec)
+	if err != nil {
+		return nil, err
+	}
+	body := p.ptx(mapEntryPlaceholder)
+	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p}
+	k.params = append(k.params, dag.KernelParam{Name: "n", DType: dag.I64, Size: 8},
+		dag.KernelParam{Name: spec.Out, DType: spec.OutType, Buffer: true, Mode: dag.Write, Size: 8})
+	for i, name := range spec.Inputs {
+		k.params = append(k.params, dag.KernelParam{Name: name, DType: spec.InTypes[i], Buffer: true, Mode: dag.Read, Size: 8})
+	}
+	for _, name := range spec.Scalars {
+		k.params = append(k.params, dag.KernelParam{Name: name, DType: dag.F64, Size: 8})
+	}
+	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX,
+		Code:       ptx.Complete(strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)),
+		References: map[string]launch.Reference{k.entry: p.reference()}}
+	made, _ := m.made.LoadOrStore(key, k)
+	return made.(*mapKernel), nil
+}
+
+// checkSpec refuses what nothing can be made of.
+func checkSpec(spec *dag.MapSpec) error {
+	switch {
+	case spec == nil:
+		return errors.New("there is nothing to compute")
+	case spec.OutType.Size() == 0:
+		return errors.New("the output has no element type")
+	case len(spec.Inputs) != len(spec.InTypes):
+		return fmt.Errorf("there are %d inputs, but the types of %d", len(spec.Inputs), len(spec.InTypes))
+	case spec.Single != nil && len(spec.Single) != len(spec.Inputs):
+		return fmt.Errorf("there are %d inputs, but it is said of %d whether they have one element", len(spec.Inputs), len(spec.Single))
+	}
+	for i, t := range spec.InTypes {
+		if t.Size() == 0 {
+			return fmt.Errorf("the input %q has no element type", spec.Inputs[i])
+		}
+	}
+	return spec.Expr.Check()
+}
+
+const mapEntryPlaceholder = "ENTRY"
+
+// mapKey identifies a map by its tree, names and types. For a map that was made before, computing this key is all the work.
+func mapKey(spec *dag.MapSpec) string {
+	b := make([]byte, 0, 256)
+	name := func(name string, t dag.DType) {
+		b = append(append(b, name...), 0, byte(t))
+	}
+	name(spec.Out, spec.OutType)
+	for i, in := range spec.Inputs {
+		name(in, spec.InTypes[i])
+		if spec.Single != nil && spec.Single[i] {
+			b = append(b, 1)
+		}
+	}
+	for _, scalar := range spec.Scalars {
+		name(scalar, dag.InvalidDType)
+	}
+	var term func(t *expr.Term)
+	term = func(t *expr.Term) {
+		b = append(b, byte(t.Op), byte(len(t.Args)), byte(len(t.Args)>>8))
+		if t.Op == expr.Literal {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(t.Value.Float()))
+		}
+		name(t.Name, dag.InvalidDType)
+		for _, a := range t.Args {
+			term(a)
+		}
+	}
+	term(spec.Expr.Root)
+	return string(b)
+}
+
+// Describe implements [dag.LaunchKernel].
+func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+	info := dag.LaunchInfo{HasHint: true, Extents: make([]int64, len(args))}
+	if err := launch.CheckKinds(k.params, args); err != nil {
+		return info, err
+	}
+	n := launch.IntegerValue(args[0])
+	if n < 0 {
+		return info, launch.Wrong("n", "is %d; it must be at least 0", n)
+	}
+	for i, p := range k.params {
+		if !p.Buffer {
+			continue
+		}
+		size, count, single := p.DType.Size(), n, i > 1 && k.program.single[i-2]
+		if single {
+			count = min(n, 1)
+		}
+		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; count > have {
+			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(count), have)
+		}
+		info.Extents[i] = count
+		info.Work.Bytes += count * size
+		if a, out := args[i].Range, args[1].Range; i > 1 && a.Buffer == out.Buffer && (a.Lo != out.Lo || single && n > 1) &&
+			a.Lo < out.Lo+n*k.params[1].DType.Size() && out.Lo < a.Lo+count*size {
+			return info, launch.Wrong(p.Name, "overlaps %s in memory, and %s is written", k.params[1].Name, k.params[1].Name)
+		}
+	}
+	info.Work.Flops = n * k.program.flops
+	launch.Spread(&info, n, launch.BlockSize*mapUnroll)
+	info.Work.Blocks, info.Work.Threads = int64(info.Grid[0]), int32(info.Block[0])
+	return info, nil
+}
