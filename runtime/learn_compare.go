@@ -85,6 +85,9 @@ func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 	best := math.Inf(1)
 	for _, plan := range plans {
 		for _, mode := range l.o.Modes {
+			if mode == Streams && len(l.o.Modes) > 1 && len(plan.Streams) > l.queues() {
+				continue
+			}
 			predict := planner.Simulate
 			if mode == Captured {
 				predict = planner.SimulateGraph
@@ -115,6 +118,15 @@ func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
 	return ways, nil
+}
+
+// queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
+// plan with more streams is only tried as a graph.
+func (l *learner) queues() int {
+	if limited, ok := l.p.platform.(interface{ Queues() int }); ok && limited.Queues() > 0 {
+		return limited.Queues()
+	}
+	return math.MaxInt
 }
 
 // threads returns how many threads to try besides one: several for wide plans whose submission takes longer than their execution.

@@ -233,3 +233,32 @@ func TestDeviceKeysTellConditionsApart(t *testing.T) {
 		require.NoError(t, platform.Close())
 	}
 }
+
+// queued is a CPU device that says that it has so many hardware queues.
+type queued struct {
+	*host.Platform
+	queues int
+}
+
+func (p *queued) Queues() int { return p.queues }
+
+func TestPlansWiderThanTheQueuesAreTriedAsGraphsOnly(t *testing.T) {
+	g := carrying(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	widest := func(queues int, modes ...runtime.Mode) map[runtime.Mode]int {
+		learned, err := runtime.Learn(context.Background(), g, &queued{platform, queues}, runtime.LearnOptions{Plan: planner.Options{Streams: 4}, Replays: 2000, For: 10 * time.Second, Thorough: true, Modes: modes})
+		require.NoError(t, err)
+		widest := map[runtime.Mode]int{}
+		for _, w := range learned.Ways {
+			widest[w.Mode] = max(widest[w.Mode], len(w.Plan.Streams))
+		}
+		return widest
+	}
+	free := widest(32)
+	require.Greater(t, free[runtime.Streams], 1)
+	require.Equal(t, free[runtime.Captured], free[runtime.Streams])
+	require.Equal(t, map[runtime.Mode]int{runtime.Captured: free[runtime.Captured], runtime.Streams: 1}, widest(1))
+	require.Equal(t, map[runtime.Mode]int{runtime.Streams: free[runtime.Streams]}, widest(1, runtime.Streams), "where no graph is allowed, there is no other way")
+}

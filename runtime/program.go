@@ -182,6 +182,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
 		return err
 	}
+	p.report("prepare devices", 0, 0)
 	if err := p.checkDevices(); err != nil {
 		return err
 	}
@@ -194,6 +195,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
+	p.report("allocate memory", 0, 0)
 	for range p.options.Inflight {
 		in, err := p.newInstance()
 		if in != nil {

@@ -53,6 +53,9 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	}
 	a.progress.end()
 	err = a.explain(ran, err)
+	if times := a.progress.times(); len(times) > 0 {
+		a.log.Info("took", times...)
+	}
 	if cut := a.stdout.failure(); cut != nil {
 		err = cut
 	}

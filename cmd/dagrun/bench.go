@@ -171,7 +171,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err := a.checkOutputs(g, []namedFile{{"--save-profile", saveProfile}}, nil); err != nil {
 		return nil, err
 	}
-	platform, err := a.openPlatform(devicesOf(g))
+	platform, err := a.openPlatform(devicesOf(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}

@@ -250,7 +250,7 @@ func nonZero(n int) string {
 
 // measureDevice prints the machine file of the first device.
 func (a *app) measureDevice(ctx context.Context, out string) (err error) {
-	platform, err := a.openPlatform(1)
+	platform, err := a.openPlatform(1, mostQueues)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // opened is a platform with its description.
@@ -47,8 +50,9 @@ func checkBackend(backend string) error {
 	return oneOf("--backend", backend, "auto", "cuda", "cpu")
 }
 
-// openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device.
-func (a *app) openPlatform(devices int) (*opened, error) {
+// openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
+// queues, as in driver.Options; the environment takes precedence.
+func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	a.progress.report("open the device", 0, 0)
 	n, err := cpuDevices(a.flags.backend, devices)
 	if err != nil {
@@ -61,7 +65,10 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 		}
 		return enough(cpu, devices)
 	}
-	p, err := driver.Open(driver.Options{})
+	if os.Getenv(queuesVariable) != "" {
+		queues = 0
+	}
+	p, err := driver.Open(driver.Options{Queues: queues})
 	switch {
 	case err == nil:
 		found := p.Devices()
@@ -74,6 +81,20 @@ func (a *app) openPlatform(devices int) (*opened, error) {
 		return a.openCPU(devices, err)
 	}
 	return nil, fmt.Errorf("the GPU cannot be used (--backend cpu runs without it): %w", err)
+}
+
+// unpackLibrary unpacks the library's kernels of a graph in the background, because that takes milliseconds and opening a GPU takes longer.
+// Loading finds them unpacked.
+func unpackLibrary(g *dag.Graph) {
+	var entries []string
+	for i := range g.Nodes {
+		if l := g.Nodes[i].Launch; l != nil && l.Module < 0 && !slices.Contains(entries, l.Kernel.Entry()) {
+			entries = append(entries, l.Kernel.Entry())
+		}
+	}
+	if len(entries) > 0 {
+		go kernels.LibraryModule(entries...)
+	}
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {

@@ -35,6 +35,7 @@ type progress struct {
 	done  int
 	total int
 	since time.Time // when the stage began
+	spent []spent   // in the stages before
 	shown bool      // the line is on the terminal
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -56,10 +57,46 @@ func (p *progress) begin() {
 func (p *progress) report(stage string, done, total int) {
 	p.mu.Lock()
 	if p.stage != stage {
+		p.leave()
 		p.stage, p.since = stage, time.Now()
 	}
 	p.done, p.total = done, total
 	p.mu.Unlock()
+}
+
+// spent is the time in all stages that begin with the same word: "initialise x" and "initialise y".
+type spent struct {
+	word string
+	took time.Duration
+}
+
+// leave adds the time in the current stage to what was spent. The caller holds mu.
+func (p *progress) leave() {
+	word, _, _ := strings.Cut(p.stage, " ")
+	if word == "" {
+		return
+	}
+	took := time.Since(p.since)
+	for k := range p.spent {
+		if p.spent[k].word == word {
+			p.spent[k].took += took
+			return
+		}
+	}
+	p.spent = append(p.spent, spent{word, took})
+}
+
+// times returns what took how long, by the first word of each stage, as attributes for the log. It ends the current stage.
+func (p *progress) times() []any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave()
+	p.stage = ""
+	var attrs []any
+	for _, s := range p.spent {
+		attrs = append(attrs, s.word, s.took.Round(10*time.Microsecond))
+	}
+	return attrs
 }
 
 func (p *progress) paint(began time.Time) {

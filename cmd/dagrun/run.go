@@ -100,7 +100,8 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		return nil, err
 	}
 	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(devicesOf(g))
+	unpackLibrary(g)
+	platform, err := a.openPlatform(devicesOf(g), usualQueues)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +114,9 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	p := &prepared{name: name, graph: g, platform: platform}
 	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
 		err = a.planPrepared(ctx, p, own)
+	}
+	if err == nil {
+		err = a.askForQueues(p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, platform.Close())
@@ -158,7 +162,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, p.platform) }()
+	defer func() { err = a.closingAt("close the device", err, p.platform) }()
 	if own.savePlan != "" {
 		if err := a.savePlan(ctx, own.savePlan, p.plan, p.graph); err != nil {
 			return err
@@ -174,6 +178,14 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 		return a.pinFault(ctx, p, err, own)
 	}
 	return a.printRun(report)
+}
+
+// closingAt is closing as a stage of its own. After a failure the stage stays what it was, for the error's text.
+func (a *app) closingAt(stage string, err error, c interface{ Close() error }) error {
+	if err == nil {
+		a.progress.report(stage, 0, 0)
+	}
+	return closing(err, c)
 }
 
 // closing closes c and keeps the first error: after a failure, errors of closing add nothing.
@@ -227,7 +239,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = a.closingAt("free memory", err, program) }()
 	if own.follow {
 		a.unfinished = program.Unfinished
 	}

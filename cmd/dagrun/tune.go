@@ -130,7 +130,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	platform, err := a.openPlatform(devicesOf(g))
+	platform, err := a.openPlatform(devicesOf(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}

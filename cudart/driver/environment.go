@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -23,6 +24,33 @@ func (o Options) queues() string {
 		return value
 	}
 	return strconv.Itoa(mostQueues)
+}
+
+// SetQueues sets how many hardware queues are asked for when the context of a device is made. A device that has its context keeps its
+// number. Asking for 32 instead of 8 makes a context about half a second slower.
+func (p *Platform) SetQueues(queues int) error {
+	if err := checkQueues(queues); err != nil {
+		return err
+	}
+	value := Options{Queues: queues}.queues()
+	p.queues.Store(&value)
+	return nil
+}
+
+// Queues returns how many hardware queues are asked for, 0 if the environment holds something that is no number.
+func (p *Platform) Queues() int {
+	n, err := strconv.Atoi(*p.queues.Load())
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func checkQueues(queues int) error {
+	if queues < 0 || queues > mostQueues {
+		return fmt.Errorf("driver: %d queues were requested; 1 to %d are possible, and 0 leaves the choice to the environment", queues, mostQueues)
+	}
+	return nil
 }
 
 // environmentChanges is held while C's environment differs from the caller's.

@@ -39,8 +39,8 @@ type Options struct {
 // The driver reads the number of queues only from the environment. So CUDA_DEVICE_MAX_CONNECTIONS is set in C's environment while the
 // driver starts and while it makes a context, and restored afterwards. What os.Getenv returns and child processes get never changes.
 func Open(options Options) (*Platform, error) {
-	if options.Queues < 0 || options.Queues > mostQueues {
-		return nil, fmt.Errorf("driver: %d queues were requested; 1 to %d are possible, and 0 leaves the choice to the environment", options.Queues, mostQueues)
+	if err := checkQueues(options.Queues); err != nil {
+		return nil, err
 	}
 	lib, err := dl.Open("libcuda.so.1", "libcuda.so")
 	if err != nil {

@@ -25,9 +25,9 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compilers kernels.Compilers
-	queues    string // value of queuesVariable when the driver makes a context
-	patience  uint64 // of submitting threads
-	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
+	queues    atomic.Pointer[string] // value of queuesVariable when the driver makes a context
+	patience  uint64                 // of submitting threads
+	cores     int                    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
 	closed    atomic.Bool
 }
 
@@ -52,7 +52,8 @@ type device struct {
 }
 
 func newPlatform(lib *library, queues string) (*Platform, error) {
-	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
+	p := &Platform{lib: lib, patience: patience(), cores: runtime.GOMAXPROCS(0)}
+	p.queues.Store(&queues)
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
@@ -181,7 +182,7 @@ func (p *Platform) prepare(d *device) error {
 	defer s.release()
 	s.call(cuDevicePrimaryCtxRetain, s.out(0), uintptr(d.handle))
 	var err error
-	withVariable(queuesVariable, p.queues, func() { err = s.run() })
+	withVariable(queuesVariable, *p.queues.Load(), func() { err = s.run() })
 	if err != nil {
 		return onDevice(err, d)
 	}
