@@ -1,0 +1,104 @@
+// Runs dagrun and reads its JSON, and sums up what was measured.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ran holds the fields that are needed from the JSON of dagrun FILE, and the time of the whole process.
+type ran struct {
+	Nodes, Streams int
+	Replay         string
+	EachUS         float64 `json:"each_us"`
+	PredictedUS    float64 `json:"predicted_us"`
+	Learning       struct {
+		From    string
+		Unquiet string
+	}
+	wall time.Duration
+}
+
+// row holds the fields that are needed of one row of dagrun bench FILE.
+type row struct {
+	Strategy    string
+	Asked       int `json:"asked_streams"`
+	Streams     int
+	Replay      string
+	PredictedUS float64 `json:"predicted_us"`
+	Timing      struct {
+		Wall float64 `json:"wall_us"`
+	}
+}
+
+type benched struct {
+	Rows []row
+}
+
+// answer runs dagrun and decodes the document that it prints.
+func (s *settings) answer(ctx context.Context, into any, args ...string) (wall time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	start := time.Now()
+	command := exec.CommandContext(ctx, s.dagrun, append(args, "--output", "json")...)
+	var errors strings.Builder
+	command.Stderr = &errors
+	out, err := command.Output()
+	wall = time.Since(start)
+	if jsonErr := json.Unmarshal(out, into); jsonErr != nil || err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(errors.String()), "\n")
+		return wall, fmt.Errorf("dagrun %s: %v: %s", strings.Join(args, " "), err, first)
+	}
+	return wall, nil
+}
+
+// run runs a pipeline with a cache folder.
+func (s *settings) run(ctx context.Context, file, cache string, args ...string) (*ran, error) {
+	r := &ran{}
+	var err error
+	r.wall, err = s.answer(ctx, r, append([]string{file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", cache}, args...)...)
+	return r, err
+}
+
+// milliseconds is a duration in milliseconds.
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// median sorts values and returns the one in the middle.
+func median(values []float64) float64 { return quantile(values, 0.5) }
+
+// quantile returns the value below which a part of all values lies, between its neighbours; 0 of none.
+func quantile(values []float64, part float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := part * float64(len(sorted)-1)
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+}
+
+// spread prints the least and the greatest of values.
+func spread(values []float64) string {
+	return fmt.Sprintf("%.3g to %.3g", slices.Min(values), slices.Max(values))
+}
+
+// geometricMean returns the geometric mean of values, all above 0.
+func geometricMean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(values)))
+}
+
+// off returns how far a ratio is from 1, as a factor of at least 1.
+func off(ratio float64) float64 { return max(ratio, 1/ratio) }

@@ -1,0 +1,153 @@
+// Measures everything that learning, predictions and start-up are held to, and prints each beside its bar.
+
+// Command bars runs dagrun as a user would, and prints a line for each bar: what was measured, the bar, and whether it was met. It needs
+// a built dagrun, the pipelines, and nothing of Go; the comparisons with C++ need nvcc.
+//
+//	tests/gpu/build && build/gpu/bench/bars                      # on a machine with a GPU
+//	build/gpu/bench/bars -quick                                  # some of the pipelines, fewer pairs: under 100 s
+//	build/gpu/bench/bars -only cpu                               # on any machine
+//
+// Where two things are compared, they take turns, and the ratio is the median of the pairs. Nothing fails because something is slow.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// settings holds the values of the command line, and what all parts use.
+type settings struct {
+	dagrun     string
+	pipelines  string
+	baseline   string // folder of the C++ programs
+	only       string
+	quick      bool
+	pairs      int
+	iterations int
+	seed       int64
+	work       string // a folder of this run
+}
+
+// parts are what can be measured, in the order in which they are.
+var parts = []struct {
+	name    string
+	measure func(ctx context.Context, s *settings) error
+}{
+	{"startup", measureStartup}, {"wide", measureWide}, {"plain", measurePlain}, {"unknown", measureUnknown}, {"prediction", measurePrediction}, {"cpu", measureCPU},
+}
+
+func main() {
+	self, err := os.Executable()
+	here := filepath.Dir(self)
+	if err != nil {
+		here = "."
+	}
+	var s settings
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	flag.StringVar(&s.dagrun, "dagrun", filepath.Join(here, "..", "dagrun"), "the `command` to measure")
+	flag.StringVar(&s.pipelines, "pipelines", filepath.Join(here, "..", "pipelines"), "`folder` of the pipeline files")
+	flag.StringVar(&s.baseline, "baseline", filepath.Join(here, "baseline"), "`folder` of the C++ programs")
+	flag.StringVar(&s.only, "only", strings.Join(names, ","), "comma-separated `parts` to measure")
+	flag.BoolVar(&s.quick, "quick", false, "measure some of the pipelines, with fewer pairs")
+	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
+	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")
+	flag.Int64Var(&s.seed, "seed", 1, "`seed` of the graphs that are made")
+	flag.Parse()
+	if s.quick {
+		s.pairs = min(s.pairs, 3)
+	}
+	if err := measure(context.Background(), &s, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "bars:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(ctx context.Context, s *settings, args []string) (err error) {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	wanted := strings.Split(s.only, ",")
+	for _, name := range wanted {
+		if !slices.ContainsFunc(parts, func(p struct {
+			name    string
+			measure func(ctx context.Context, s *settings) error
+		}) bool {
+			return p.name == name
+		}) {
+			return fmt.Errorf("-only %s: there is no such part", name)
+		}
+	}
+	if s.work, err = os.MkdirTemp("", "bars"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.work)) }()
+	for _, p := range parts {
+		if !slices.Contains(wanted, p.name) {
+			continue
+		}
+		fmt.Printf("\n== %s\n", p.name)
+		if err := p.measure(ctx, s); err != nil {
+			fmt.Printf("BAR %s: not measured: %v\n", p.name, err)
+		}
+	}
+	return nil
+}
+
+// files returns the pipeline files, by default all that have one device and no races. Quick keeps the named ones.
+func (s *settings) files(quick ...string) ([]string, error) {
+	all, err := filepath.Glob(filepath.Join(s.pipelines, "*.yaml"))
+	if err != nil || len(all) == 0 {
+		return nil, fmt.Errorf("no pipelines in %s", s.pipelines)
+	}
+	return slices.DeleteFunc(all, func(file string) bool {
+		name := baseName(file)
+		if s.quick && len(quick) > 0 && !slices.Contains(quick, name) {
+			return true
+		}
+		return name == "race" || name == "two-devices" || strings.HasSuffix(name, "-published")
+	}), nil
+}
+
+func baseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
+
+// compiled compiles one of the C++ programs and returns its path.
+func (s *settings) compiled(ctx context.Context, name string) (string, error) {
+	nvcc, err := exec.LookPath("nvcc")
+	if err != nil {
+		nvcc = filepath.Join(cudaHome(), "bin", "nvcc")
+	}
+	program := filepath.Join(s.work, name)
+	out, err := exec.CommandContext(ctx, nvcc, "-O2", "-std=c++17", "-o", program, filepath.Join(s.baseline, name+".cpp"), "-lcuda").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s.cpp cannot be compiled: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
+	return program, nil
+}
+
+func cudaHome() string {
+	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
+		if folder := os.Getenv(variable); folder != "" {
+			return folder
+		}
+	}
+	return "/usr/local/cuda"
+}
+
+// bar prints one line: a value against its bar, with what else there is to say.
+func bar(name string, value, most float64, format string, args ...any) {
+	verdict := "met"
+	if !(value <= most) {
+		verdict = "MISSED"
+	}
+	fmt.Printf("BAR %s: %.3g, bar <= %.3g: %s (%s)\n", name, value, most, verdict, fmt.Sprintf(format, args...))
+}
