@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,31 +21,45 @@ import (
 // grace is how long submitted work may take to finish after the command was asked to stop.
 const grace = 2 * time.Second
 
-// interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal ends the process at once.
+// interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal ends the process at once. After a first signal this holds
+// until the process ends: the default action for a signal would end it without the exit status of an interruption.
 func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
+	var received atomic.Bool
 	go func() {
 		select {
-		case <-done:
-			return
 		case <-signals:
+		case <-done:
+			select {
+			case <-signals:
+			default:
+				return
+			}
 		}
+		received.Store(true)
 		cancel()
-		select {
-		case <-done:
-		case <-signals:
-			a.die(statusInterrupted, "interrupted twice")
-		case <-time.After(grace):
-			a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), grace, a.progress.where()))
+		late, ended := time.NewTimer(grace), done
+		for {
+			select {
+			case <-ended:
+				ended = nil
+				late.Stop()
+			case <-signals:
+				a.die(statusInterrupted, "interrupted twice")
+			case <-late.C:
+				a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), grace, a.progress.where()))
+			}
 		}
 	}()
 	var once sync.Once
 	return ctx, func() {
 		once.Do(func() {
-			signal.Stop(signals)
+			if !received.Load() && len(signals) == 0 {
+				signal.Stop(signals)
+			}
 			close(done)
 			cancel()
 		})

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// interruptedTwice runs a command, waits for a condition, and sends SIGINT twice. It returns what the command printed to stderr and its
+// interruptedTwice runs a command, waits for a condition, and sends SIGINT twice, or more often where one is lost. It returns what the command printed to stderr and its
 // exit status, which is 0 if the command ended before the signals.
 func interruptedTwice(t *testing.T, due func() bool, args ...string) (said string, status int) {
 	t.Helper()
@@ -41,18 +41,21 @@ func interruptedTwice(t *testing.T, due func() bool, args ...string) (said strin
 		case <-time.After(100 * time.Microsecond):
 		}
 	}
-	_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
-	// The kernel merges two pending signals into one, so the second is sent after the first has arrived.
-	time.Sleep(200 * time.Microsecond)
-	_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
-	select {
-	case <-ended:
-	case <-time.After(grace + time.Minute):
-		require.NoError(t, command.Process.Kill())
-		<-ended
-		t.Fatalf("two signals did not end the command: %s", stderr.String())
+	// The kernel merges two pending signals into one, so the second is sent after a while, and again in case it came too early all the same.
+	pause, last := 200*time.Microsecond, time.After(grace+time.Minute)
+	for {
+		_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
+		select {
+		case <-ended:
+			return stderr.String(), command.ProcessState.ExitCode()
+		case <-last:
+			require.NoError(t, command.Process.Kill())
+			<-ended
+			t.Fatalf("two signals did not end the command: %s", stderr.String())
+		case <-time.After(pause):
+			pause = min(2*pause, 100*time.Millisecond)
+		}
 	}
-	return stderr.String(), command.ProcessState.ExitCode()
 }
 
 // saving is a pipeline whose result is so large that writing it takes some time.

@@ -129,6 +129,8 @@ func TestSynchronizeEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 	held.open()
 	require.NoError(t, s.Synchronize(context.Background()))
+	s.queue.mu.Lock() // the worker that woke this goroutine may still hold it, and writes waiting before it lets go
+	defer s.queue.mu.Unlock()
 	require.Zero(t, s.queue.waiting.Load())
 }
 

@@ -231,20 +231,20 @@ func beside(name string, mode os.FileMode) (*os.File, error) {
 	}
 }
 
-// discard closes a temporary file and removes it if it was not renamed.
+// discard closes a temporary file and removes it if it was not renamed. Abandon knows the file until it is gone.
 func discard(file *os.File) error {
 	unfinished.mu.Lock()
-	_, left := unfinished.names[file.Name()]
-	delete(unfinished.names, file.Name())
-	unfinished.mu.Unlock()
-	if !left {
+	defer unfinished.mu.Unlock()
+	if !unfinished.names[file.Name()] {
 		return nil
 	}
 	_ = file.Close() // already closed if its contents were copied
-	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := os.Remove(file.Name())
+	delete(unfinished.names, file.Name())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func rename(file *os.File, name string) error {
