@@ -1,11 +1,30 @@
-// The params of a pipeline file without the rest of it: what a shell completes after -p.
+// The params or the buffers of a pipeline file without the rest of it: what a shell completes.
 
 package dag
+
+import "gopkg.in/yaml.v3"
 
 // FileParams reads the params of a pipeline file and nothing else, so that it is quick on a file of any size and answers for a file
 // whose other parts have mistakes. The error is a *ParseError, as Parse's is.
 func FileParams(source []byte, name string) ([]Param, error) {
 	p := newParser(Options{Name: name})
+	p.beginPart(source, func(root *yaml.Node) { p.readParams(field{value: lookup(root, "params")}) })
+	return p.pipeline.Params, p.err()
+}
+
+// FileBuffers reads the params and the buffers of a pipeline file and nothing else, as FileParams does: what a shell completes after
+// --load and --save. The params are those that the options give.
+func FileBuffers(source []byte, options Options) ([]Buffer, error) {
+	p := newParser(options)
+	p.beginPart(source, func(root *yaml.Node) {
+		p.readParams(field{value: lookup(root, "params")})
+		p.readBuffers(field{value: lookup(root, "buffers")})
+	})
+	return p.pipeline.Buffers, p.err()
+}
+
+// beginPart reads the text of a file, and then the part of it that read takes.
+func (p *parser) beginPart(source []byte, read func(root *yaml.Node)) {
 	p.pipeline = &Pipeline{}
 	p.budget = MaxNodes
 	t, bad := newText(source)
@@ -13,11 +32,10 @@ func FileParams(source []byte, name string) ([]Param, error) {
 	if bad == nil {
 		root, unreadable := t.document()
 		if bad = unreadable; bad == nil && root != nil && p.admissible(root, 1) {
-			p.readParams(field{value: lookup(root, "params")})
+			read(root)
 		}
 	}
 	if bad != nil {
 		p.problem(bad)
 	}
-	return p.pipeline.Params, p.err()
 }

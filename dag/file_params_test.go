@@ -26,3 +26,15 @@ func TestFileParams(t *testing.T) {
 		require.Empty(t, params, source)
 	}
 }
+
+func TestFileBuffers(t *testing.T) {
+	buffers, err := FileBuffers([]byte("params: {n: 8}\nbuffers:\n  x: {place: host, dtype: f32, shape: [n, 2]}\n  part.$i: {foreach: {i: 2}, place: device, dtype: u8, shape: [i]}\nnodes: [{name: broken, kernel: }]\n"),
+		Options{Name: "p.yaml", Params: []Override{{"n", "3"}}})
+	require.NoError(t, err)
+	require.Len(t, buffers, 3)
+	require.Equal(t, []int64{3, 2}, buffers[0].Shape)
+	require.Equal(t, "part.1", buffers[2].Name)
+	buffers, err = FileBuffers([]byte("buffers: {x: {place: host, dtype: f32, shape: [n]}, y: {place: host, dtype: u8, shape: [1]}}\n"), Options{Name: "p.yaml"})
+	require.EqualError(t, err, `p.yaml:1:48: unknown name "n"`)
+	require.Len(t, buffers, 1)
+}

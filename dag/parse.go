@@ -24,10 +24,12 @@ type Override struct {
 
 // Options says how a file is read.
 type Options struct {
-	Name    string     // of the file, for messages; also the pipeline's name where the file gives none
-	Dir     string     // what relative file names start from; becomes Pipeline.Dir
-	Params  []Override // the last of a name counts
-	Library Library    // the kernels that come with dagrun; nil: none
+	Name    string        // of the file, for messages; also the pipeline's name where the file gives none
+	Dir     string        // what relative file names start from; becomes Pipeline.Dir
+	Params  []Override    // the last of a name counts
+	Load    []FileBinding // replace a host buffer's init
+	Save    []FileBinding // replace a host buffer's save
+	Library Library       // the kernels that come with dagrun; nil: none
 	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
 	OpenModule func(m Module) (Library, error)
 	MaxEdges   int // becomes Pipeline.MaxEdges
@@ -134,6 +136,7 @@ func (p *parser) parse(source []byte) *Graph {
 	p.readParams(f[2])
 	p.readModules(f[3])
 	p.readBuffers(f[4])
+	p.bindFiles()
 	p.sync(f[6])
 	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,28 +35,84 @@ func readArray(ctx context.Context, path string, t dag.DType, shape []int64, mem
 	}
 	defer file.Close()
 	r := bufio.NewReaderSize(file, 1<<20)
-	if strings.EqualFold(filepath.Ext(path), ".npy") {
-		descr, got, err := readNpyHeader(r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if want := npyDescr[t]; descr != want && !(len(descr) == 3 && descr[1:] == want[1:] && t.Size() == 1) {
-			return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)", path, descr, t, want)
-		}
-		if !sameShape(got, shape) {
-			return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(shape))
-		}
+	if err := checkHeader(r, path, t, shape); err != nil {
+		return err
 	}
 	if n, err := io.ReadFull(r, memory); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%s is too short: it has %d bytes of data, but the buffer has %d", path, n, len(memory))
+			return wrongLength(path, int64(n), int64(len(memory)))
 		}
 		return err
 	}
 	if _, err := r.ReadByte(); err != io.EOF {
-		return fmt.Errorf("%s is too long: it has more data than the %d bytes of the buffer", path, len(memory))
+		return wrongLength(path, math.MaxInt64, int64(len(memory)))
 	}
 	return nil
+}
+
+// checkHeader reads the header of a .npy file; a raw file has none.
+func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
+	if !strings.EqualFold(filepath.Ext(path), ".npy") {
+		return nil
+	}
+	descr, got, err := readNpyHeader(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if want := npyDescr[t]; descr != want && !(len(descr) == 3 && descr[1:] == want[1:] && t.Size() == 1) {
+		return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)", path, descr, t, want)
+	}
+	if !sameShape(got, shape) {
+		return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(shape))
+	}
+	return nil
+}
+
+// CheckArrayFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
+// how many there are.
+func CheckArrayFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if t.Size() == 0 {
+		return errors.New("the element type is missing")
+	}
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return files.CannotRead(path, err)
+	}
+	defer file.Close()
+	info, err := os.Stat(path)
+	if err != nil {
+		return files.CannotRead(path, err)
+	}
+	r := &counter{Reader: file}
+	if err := checkHeader(r, path, t, shape); err != nil {
+		return err
+	}
+	if has, wants := info.Size()-r.read, count(shape)*t.Size(); has != wants {
+		return wrongLength(path, has, wants)
+	}
+	return nil
+}
+
+// counter counts what is read.
+type counter struct {
+	io.Reader
+	read int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.read += int64(n)
+	return n, err
+}
+
+func wrongLength(path string, has, wants int64) error {
+	if has < wants {
+		return fmt.Errorf("%s is too short: it has %d bytes of data, but the buffer has %d", path, has, wants)
+	}
+	return fmt.Errorf("%s is too long: it has more data than the %d bytes of the buffer", path, wants)
 }
 
 // sameShape compares shapes. A single element has the same shape in any number of dimensions.

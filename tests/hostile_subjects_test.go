@@ -89,7 +89,7 @@ func (h *hostile) functions() []namedFunction {
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.TimesOf": model.TimesOf, "plan.CostText": plan.CostText,
-		"dag.FileParams": dag.FileParams, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
+		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
@@ -104,7 +104,7 @@ func (h *hostile) functions() []namedFunction {
 			}
 			return err
 		},
-		"runtime.Summarize": runtime.Summarize, "runtime.CompareResults": runtime.CompareResults, "runtime.Generate": runtime.Generate, "runtime.MachineOf": runtime.MachineOf,
+		"runtime.Summarize": runtime.Summarize, "runtime.CompareResults": runtime.CompareResults, "runtime.Generate": runtime.Generate, "runtime.CheckArrayFile": runtime.CheckArrayFile, "runtime.MachineOf": runtime.MachineOf,
 
 		"host.Open": func(o host.Options) error {
 			platform, err := host.Open(o)

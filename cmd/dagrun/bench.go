@@ -49,6 +49,7 @@ streams replays graphs more slowly.`,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	f, values := c.Flags(), a.values(c)
@@ -168,7 +169,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOutputs(g, []namedFile{{"--save-profile", saveProfile}}, nil); err != nil {
+	if err := a.checkOutputs(g, []namedFile{{role: "--save-profile", name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
 	platform, err := a.openPlatform(devicesOf(g), mostQueues)

@@ -53,6 +53,8 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
+	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	return c
 }
@@ -170,7 +172,7 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOutputs(g, nil, savedFiles(g)); err != nil {
+	if err := a.checkOutputs(g, nil, a.savedFiles(g)); err != nil {
 		return nil, err
 	}
 	plan, options, err := a.planned(ctx, g)

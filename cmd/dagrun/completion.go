@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,8 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	nothing := cobra.CompletionFunc(cobra.NoFileCompletions)
 	return map[string]cobra.CompletionFunc{
 		"param":      a.params,
+		"load":       a.boundFiles,
+		"save":       a.boundFiles,
 		"strategy":   fixed(planner.Strategies()...),
 		"compare":    a.compared,
 		"effort":     fixed(planner.Efforts()...),
@@ -129,15 +132,8 @@ func pathsWith(typed string, extensions ...string) ([]string, cobra.ShellCompDir
 // params completes -p with the params of the pipeline file on the command line: their names, and then the default of the one named.
 func (a *app) params(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	if len(args) == 0 {
-		return nil, directive
-	}
-	info, err := os.Stat(args[0])
-	if err != nil || !info.Mode().IsRegular() || info.Size() > largestCompleted {
-		return nil, directive
-	}
-	source, err := os.ReadFile(args[0])
-	if err != nil {
+	source := completedFile(args)
+	if source == nil {
 		return nil, directive
 	}
 	params, _ := dag.FileParams(source, args[0]) // those that could be read, even if others are wrong
@@ -148,6 +144,46 @@ func (a *app) params(_ *cobra.Command, args []string, typed string) ([]string, c
 			offered = append(offered, cobra.CompletionWithDesc(p.Name+"=", value+" unless given"))
 		} else if name == p.Name {
 			offered = append(offered, p.Name+"="+value)
+		}
+	}
+	return offered, directive
+}
+
+// completedFile returns the pipeline file on a command line that is being completed, nil if there is none that can be read quickly.
+func completedFile(args []string) []byte {
+	if len(args) == 0 {
+		return nil
+	}
+	info, err := os.Stat(args[0])
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largestCompleted {
+		return nil
+	}
+	source, err := os.ReadFile(args[0])
+	if err != nil {
+		return nil
+	}
+	return source
+}
+
+// boundFiles completes --load and --save: the host buffers of the pipeline file, and then files.
+func (a *app) boundFiles(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if name, path, named := strings.Cut(typed, "="); named {
+		paths, directive := pathsWith(path, ".npy", ".bin")
+		for k := range paths {
+			paths[k] = name + "=" + paths[k]
+		}
+		return paths, directive
+	}
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	source := completedFile(args)
+	if source == nil {
+		return nil, directive
+	}
+	buffers, _ := dag.FileBuffers(source, dag.Options{Name: args[0]}) // those that could be read, even if others are wrong
+	var offered []string
+	for k := range buffers {
+		if b := &buffers[k]; b.Place == dag.Host {
+			offered = append(offered, cobra.CompletionWithDesc(b.Name+"=", fmt.Sprintf("%s %v", b.DType, b.Shape)))
 		}
 	}
 	return offered, directive

@@ -36,6 +36,8 @@ what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
+	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	f := c.Flags()
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")

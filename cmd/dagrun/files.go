@@ -15,8 +15,9 @@ import (
 
 // namedFile is a file and its role in the command: "the pipeline", "--save-plan".
 type namedFile struct {
-	role string
-	name string // "" and - do not name a file
+	role   string
+	name   string // "" and - do not name a file
+	saving bool   // a buffer's contents, which may replace the initial contents of the next run
 }
 
 // input is a file that a command reads.
@@ -28,7 +29,7 @@ type input struct {
 
 // noteInput remembers a file that is read.
 func (a *app) noteInput(role, name string) {
-	a.inputs = append(a.inputs, input{namedFile: namedFile{role, name}, place: files.PlaceOf(name)})
+	a.inputs = append(a.inputs, input{namedFile: namedFile{role: role, name: name}, place: files.PlaceOf(name)})
 }
 
 // allInputs are the files that a command has read or is going to read. g may be nil.
@@ -36,7 +37,7 @@ func (a *app) allInputs(g *dag.Graph) []input {
 	list := append([]input{}, a.inputs...)
 	add := func(role, name string, initial bool) {
 		if name != "" {
-			list = append(list, input{namedFile{role, name}, files.PlaceOf(name), initial})
+			list = append(list, input{namedFile{role: role, name: name}, files.PlaceOf(name), initial})
 		}
 	}
 	f := a.flags
@@ -49,7 +50,7 @@ func (a *app) allInputs(g *dag.Graph) []input {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if b.Init != nil && b.Init.File != "" {
-			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), true)
+			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), !bound(a.flags.load, b.Name))
 		}
 		if b.Expect != nil && b.Expect.File != "" {
 			add(fmt.Sprintf("the expected contents of buffer %q", b.Name), inFolder(g.Dir, b.Expect.File), false)
@@ -67,11 +68,16 @@ func inFolder(dir, name string) string {
 }
 
 // savedFiles returns the files that a run of a graph saves.
-func savedFiles(g *dag.Graph) []namedFile {
+func (a *app) savedFiles(g *dag.Graph) []namedFile {
 	var list []namedFile
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Save != "" {
-			list = append(list, namedFile{fmt.Sprintf("save of buffer %q:", b.Name), inFolder(g.Dir, b.Save)})
+		b := &g.Buffers[i]
+		switch {
+		case b.Save == "":
+		case bound(a.flags.save, b.Name):
+			list = append(list, namedFile{role: "--save " + b.Name + ":", name: inFolder(g.Dir, b.Save)})
+		default:
+			list = append(list, namedFile{role: fmt.Sprintf("save of buffer %q:", b.Name), name: inFolder(g.Dir, b.Save), saving: true})
 		}
 	}
 	return list
@@ -85,13 +91,13 @@ func (a *app) checkOutputs(g *dag.Graph, flagged, saved []namedFile) error {
 		place files.Place
 	}
 	var outputs []written
-	for k, out := range append(append([]namedFile{}, flagged...), saved...) {
+	for _, out := range append(append([]namedFile{}, flagged...), saved...) {
 		if out.name == "" || out.name == "-" {
 			continue
 		}
 		place := files.PlaceOf(out.name)
 		for _, in := range inputs {
-			if place.Same(in.place) && !(in.initial && k >= len(flagged)) {
+			if place.Same(in.place) && !(in.initial && out.saving) {
 				return fmt.Errorf("%s %s would overwrite %s; give another name", out.role, out.name, in.role)
 			}
 		}
@@ -112,7 +118,7 @@ func (a *app) openInput(ctx context.Context, name string) (io.ReadCloser, error)
 		return files.Open(ctx, name)
 	}
 	if file, ok := a.stdin.(*os.File); ok {
-		a.inputs = append(a.inputs, input{namedFile: namedFile{"the pipeline", name}, place: files.PlaceOfOpen(file)})
+		a.inputs = append(a.inputs, input{namedFile: namedFile{role: "the pipeline", name: name}, place: files.PlaceOfOpen(file)})
 	}
 	return files.Reader(ctx, a.stdin), nil
 }

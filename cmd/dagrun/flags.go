@@ -22,6 +22,8 @@ import (
 // flags holds the values of the shared flags.
 type flags struct {
 	params     []string
+	load       []string
+	save       []string
 	maxEdges   int
 	backend    string
 	streams    int
@@ -227,6 +229,12 @@ func (f *flags) planned(strategy string, streams int) []string {
 	}
 	for _, p := range f.params {
 		args = append(args, "-p", p)
+	}
+	for _, file := range f.load {
+		args = append(args, "--load", file)
+	}
+	for _, file := range f.save {
+		args = append(args, "--save", file)
 	}
 	add("--max-edges", strconv.Itoa(f.maxEdges), strconv.Itoa(dag.MaxEdges))
 	add("--backend", f.backend, "auto")

@@ -54,6 +54,9 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkLoaded(ctx, g); err != nil {
+		return nil, err
+	}
 	if !a.flags.quiet {
 		if err := a.printDiagnostics(g.Warnings()); err != nil {
 			return nil, err
@@ -81,6 +84,12 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 			return nil, fmt.Errorf("-p %s: want name=value", p)
 		}
 		options.Params = append(options.Params, dag.Override{Name: key, Value: value})
+	}
+	if options.Load, err = fileBindings("load", a.flags.load); err != nil {
+		return nil, err
+	}
+	if options.Save, err = fileBindings("save", a.flags.save); err != nil {
+		return nil, err
 	}
 	return dag.Parse(source, options)
 }

@@ -102,7 +102,7 @@ type pictureReport struct {
 
 // draw writes the picture that the flags ask for.
 func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
-	if err := a.checkOutputs(g, []namedFile{{"-o", f.out}}, nil); err != nil {
+	if err := a.checkOutputs(g, []namedFile{{role: "-o", name: f.out}}, nil); err != nil {
 		return err
 	}
 	form, err := f.form()

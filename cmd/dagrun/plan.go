@@ -33,7 +33,7 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
 		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
-			if err := a.checkOutputs(g, []namedFile{{"--save-plan", save}, {"--html", html}}, nil); err != nil {
+			if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
 				return err
 			}
 			if compare {
@@ -79,6 +79,8 @@ an H200 unless told, and no device is opened.`,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
+	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")

@@ -33,6 +33,8 @@ func (a *app) runCommand(c *cobra.Command) {
 	var own runFlags
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
+	a.saveFlags(c)
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	a.replayFlags(c)
@@ -157,7 +159,7 @@ func (a *app) programOptions(l *learning) runtime.Options {
 
 func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
 	p, err := a.prepare(ctx, name, own, func(g *dag.Graph) error {
-		return a.checkOutputs(g, []namedFile{{"--save-plan", own.savePlan}}, savedFiles(g))
+		return a.checkOutputs(g, []namedFile{{role: "--save-plan", name: own.savePlan}}, a.savedFiles(g))
 	})
 	if err != nil {
 		return err

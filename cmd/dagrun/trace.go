@@ -54,6 +54,7 @@ longer than a plain one.`,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	f, values := c.Flags(), a.values(c)
@@ -94,7 +95,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 		if out == "" {
 			out = traceName(name, g)
 		}
-		return a.checkOutputs(g, []namedFile{{"-o", out}, {"--html", html}}, nil)
+		return a.checkOutputs(g, []namedFile{{role: "-o", name: out}, {role: "--html", name: html}}, nil)
 	})
 	if err != nil {
 		return err

@@ -49,6 +49,7 @@ is tuned, and the last line says which is best.`,
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
+	a.loadFlags(c)
 	a.planFlags(c, "")
 	a.deviceFlags(c)
 	a.cacheFlag(c)

@@ -1,0 +1,66 @@
+// --load and --save: files that the command line gives to host buffers.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// loadFlags belong to commands that plan or run a pipeline.
+func (a *app) loadFlags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&a.values(c).load, "load", nil, "fill a host buffer from a .npy or .bin file, `buffer=file`, in place of its init; can be repeated")
+}
+
+// saveFlags belong to commands that save results, or plan for one that does.
+func (a *app) saveFlags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&a.values(c).save, "save", nil, "save a host buffer to a .npy or .bin file, `buffer=file`, in place of its save; can be repeated")
+}
+
+// fileBindings reads the values of --load or --save.
+func fileBindings(flag string, values []string) ([]dag.FileBinding, error) {
+	var bindings []dag.FileBinding
+	for _, value := range values {
+		buffer, file, ok := strings.Cut(value, "=")
+		if buffer = strings.TrimSpace(buffer); !ok || buffer == "" || file == "" {
+			return nil, fmt.Errorf("--%s %s: want buffer=file, such as x=input.npy", flag, value)
+		}
+		bindings = append(bindings, dag.FileBinding{Buffer: buffer, File: file})
+	}
+	return bindings, nil
+}
+
+// bound reports whether the values of --load or --save name a buffer.
+func bound(values []string, buffer string) bool {
+	for _, value := range values {
+		if name, _, _ := strings.Cut(value, "="); strings.TrimSpace(name) == buffer {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLoaded compares the files of --load with their buffers before anything is planned or run. A pipe is read only once, by the run.
+func (a *app) checkLoaded(ctx context.Context, g *dag.Graph) error {
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if !bound(a.flags.load, b.Name) {
+			continue
+		}
+		file := inFolder(g.Dir, b.Init.File)
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			continue
+		}
+		if err := runtime.CheckArrayFile(ctx, file, b.DType, b.Shape); err != nil {
+			return fmt.Errorf("--load %s: %w", b.Name, err)
+		}
+	}
+	return nil
+}
