@@ -33,8 +33,8 @@ DEVICE u32 threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
 DEVICE u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 DEVICE u32 blocks_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 DEVICE u32 blocks_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
-// The compiler's own barrier is not enough: LLVM assumes that an intrinsic does not change a static variable whose address is not
-// taken, and moves loads from __shared__ memory across it.
+// The barrier is written in PTX with a "memory" clobber, because LLVM moves loads from __shared__ memory across its own barrier: it
+// assumes that an intrinsic does not change a static variable whose address is not taken.
 DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 DEVICE void fence() { asm volatile("membar.gl;" ::: "memory"); }
 DEVICE i32 bits_of(f32 x) { return __nvvm_bitcast_f2i(x); }
@@ -108,7 +108,7 @@ DEVICE void narrow(f16 &to, f32 x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits
 
 template <int n> struct number { enum { value = n }; };
 
-// A pack is 16 bytes of elements: one vector load or store. 16-bit elements travel two to a word.
+// A pack is 16 bytes of elements: one vector load or store. Two 16-bit elements share a word.
 template <class T> struct alignas(16) pack {
   T v[16 / sizeof(T)];
   DEVICE_MEMBER T get(int i) const { return v[i]; }

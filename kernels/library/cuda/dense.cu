@@ -3,7 +3,7 @@
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
-// The left operand: the matrix itself, or the matrix with standardised columns. columns says which four columns come next.
+// The left operand: the matrix itself, or the matrix with standardised columns. columns() names the four columns that take reads next.
 struct AsItIs {
   DEVICE_MEMBER void columns(i64, i64) {}
   template <class C> DEVICE_MEMBER C operator()(C v, int) const { return v; }
@@ -21,7 +21,7 @@ template <class C> struct Standardised {
   DEVICE_MEMBER C operator()(C v, int k) const { return (v - m[k]) * s[k]; }
 };
 
-// take reads four neighbours in a row, or zeros outside the matrix.
+// take reads four consecutive elements of a row, and zeros outside the matrix.
 template <class T> DEVICE void take(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
   if (row < rows && aligned && col + 4 <= cols) {
     four<T> v = *(const four<T> *)(p + row * cols + col);
@@ -49,7 +49,7 @@ template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
 // A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
 const int threads = 256, depth = 16;
 
-// Every result sums its products in the order of k, with one rounding each, so that the tile's shape does not change it.
+// Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result.
 template <int own, class C, class TA, class TB, class S, class F>
 DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / threads;
@@ -64,7 +64,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
     for (int i = 0; i < own; i++)
 #pragma unroll
       for (int j = 0; j < own; j++) acc[i][j] = (C)0;
-    // The loads for one step are under way while the products of the step before are made.
+    // The loads of the next step are in flight while the products of this one are computed.
     for (i64 from = 0;; from += depth) {
       if (from < k)
 #pragma unroll
@@ -77,7 +77,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 #pragma unroll
         for (int p = 0; p < depth; p++) {
           C x[own], y[own];
-          // Groups of four neighbours, 64 apart: one vector load each, without bank conflicts.
+          // Groups of four consecutive elements, 64 apart: one vector load each, without bank conflicts.
 #pragma unroll
           for (int i = 0; i < own; i++) x[i] = as[p][i / 4 * 64 + ty * 4 + i % 4];
 #pragma unroll
@@ -110,8 +110,8 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
   }
 }
 
-// At most 16 columns of results: one thread per row. Tiles of a go through shared memory so that global loads are contiguous, and the
-// results do too, for their stores. The next tile is loaded while the products of this one are computed. The pitch avoids bank
+// At most 16 columns of results: one thread per row. Tiles of a, and the results, go through shared memory so that global loads and
+// stores are contiguous. The next tile is loaded while the products of this one are computed. The pitch avoids bank
 // conflicts between a warp's stores.
 const int narrow_columns = 16, narrow_depth = 16, narrow_pitch = threads + 2;
 

@@ -49,7 +49,7 @@ DEVICE void each(i64 n, T *y, const T *a, const T *b, const T *c, F f) {
   for (; p + (unroll - 1) * step < packs; p += step * unroll) many(p, number<unroll>());
 #pragma unroll 1
   for (; p < packs; p += step) many(p, number<1>());
-  // The rest: the elements before the first whole pack and after the last one, or all of them.
+  // The elements before the first whole pack and after the last one, or all elements if the offsets differ.
   i64 rest = n - packs * width;
 #pragma unroll 1
   for (i64 k = first; k < rest; k += step) one(k < head ? k : k + packs * width);
@@ -61,7 +61,7 @@ DEVICE void each(i64 n, T *y, const T *a, const T *b, const T *c, F f) {
 #define EACH1(n, y, x0, body) each<1, 4>(n, y, (const T *)x0, NONE, NONE, BODY(body))
 #define EACH2(n, y, x0, x1, body) each<2, 2>(n, y, (const T *)x0, (const T *)x1, NONE, BODY(body))
 #define EACH3(n, y, x0, x1, x2, body) each<3, 2>(n, y, (const T *)x0, (const T *)x1, (const T *)x2, BODY(body))
-// Long bodies: one pack at a time keeps them in registers.
+// Kernels with long bodies process one pack at a time, which keeps its elements in registers.
 #define HEAVY1(n, y, x0, body) each<1, 1>(n, y, (const T *)x0, NONE, NONE, BODY(body))
 #define TYPES(t) typedef t T; typedef computed<t>::type C
 

@@ -1,5 +1,5 @@
-// The functions that elementwise expressions call. They are compiled separately, because dagrun writes the kernels of expressions in
-// PTX.
+// The functions that elementwise expressions call. They are a file of their own because dagrun writes the kernels of expressions
+// directly in PTX, which calls these.
 #include "math.cuh"
 
 #define FUNCTION(name, body) \

@@ -1,7 +1,7 @@
 // Pictures and grids: filters on a neighbourhood.
 #include "math.cuh"
 
-// A Gaussian blur is a blur along rows and then one along columns. A block computes 32 x 32 results: it loads the picture's tile with
+// A Gaussian blur is a blur along the rows, then one along the columns. A block computes 32 x 32 results: it loads the picture's tile with
 // its margin into shared memory once and blurs it there along rows, then along columns. Points outside the picture count as
 // zero.
 const int side = 32, most_radius = 15, most_wide = side + 2 * most_radius;
@@ -10,7 +10,7 @@ template <class T> struct BlurTile {
   T picture[most_wide][most_wide], half[most_wide][side], weight[2 * most_radius + 1];
 };
 
-// fixed is the diameter if it is known at compile time, so that loops over it are unrolled, otherwise 0. x has `above` extra rows
+// fixed is the diameter if it is known at compile time, which unrolls the loops over it; otherwise it is 0. x has `above` extra rows
 // before the rows of the result and `below` after; rows beyond those count as zero.
 template <int fixed, class T>
 DEVICE void blur_tiles(BlurTile<T> &s, i64 rows, i64 cols, i64 above, i64 below, i32 any_diameter, const T *x, T *y) {
@@ -109,7 +109,7 @@ SOBEL(f32) SOBEL(f64)
 #define SOBEL_ROWS(t) KERNEL(sobel_rows_##t)(i64 rows, i64 cols, i64 above, i64 below, const t *x, t *y) { sobel(rows, cols, above, below, x, y); }
 SOBEL_ROWS(f32) SOBEL_ROWS(f64)
 
-// One step of heat on a grid; the border is copied.
+// One step of the heat equation on a grid; the border is copied.
 #define STENCIL5(t) KERNEL(stencil5_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
   grid_points(rows, cols, [=](i64 r, i64 c) { \
     const t *p = x + r * cols + c; \
@@ -179,7 +179,7 @@ DEVICE void conv2d(i64 rows, i64 cols, i64 in, i64 out, i64 size, i64 stride, i6
     i64 top = r * stride - above, left = c * stride - pad;
     u32 own = (u32)(group * channels_each * each);
     if (keeps && size == 3 && in == 1) {
-      // The window of a picture with one channel: nine loads at once.
+      // With one channel, a 3 x 3 window is nine loads that are in flight together.
       const f32 *p = x + top * cols + left;
       f32 v[3][3];
       bool there[3][3];
@@ -239,7 +239,7 @@ CONV2D(conv2d, false) CONV2D(conv2d_relu, true)
 }
 CONV2D_ROWS(conv2d, false) CONV2D_ROWS(conv2d_relu, true)
 
-// quotient divides in 32 bits if that suffices: in 64 bits it takes some forty instructions.
+// quotient divides in 32 bits if both numbers fit: a 64-bit division takes some forty instructions.
 DEVICE i64 quotient(i64 a, i64 b, bool narrow) { return narrow ? (i64)((u32)a / (u32)b) : a / b; }
 
 #define MEAN_POOL(t) KERNEL(mean_pool_##t)(i64 rows, i64 cols, i64 channels, i64 size, i64 stride, const t *x, t *y) { \

@@ -129,8 +129,8 @@ DEVICE f64 reduced(f64 x, i32 &quadrant) {
   }
   quadrant = 0;
   if (e == 0x7ff) return NAN64;
-  // x = m * 2^s. Of the product with 2/pi only the last two bits before the point and what follows matter: three words of
-  // 2/pi from bit s-1 on give those to 137 bits.
+  // x = m * 2^s. Only the last two bits before the point of x * 2/pi, and the bits after it, matter. Three words of 2/pi from bit s-1
+  // on give them to 137 bits.
   u64 m = ((u64)b & 0xfffffffffffffull) | 0x10000000000000ull;
   i32 from = e - 1023 - 52 - 2 + 64, word = from >> 6, shift = from & 63;
   u64 w[4];

@@ -1,5 +1,5 @@
 // Kernels with two phases in one launch: all blocks gather, the last one to finish joins the parts, and all blocks apply the result.
-// Blocks that run take the tiles of the first phase one after the other, so that no block ever waits for one that has not
+// Only blocks that already run take tiles of the first phase, one tile after another, so no block waits for a block that has not
 // started.
 #include "reduce.cuh"
 
@@ -16,7 +16,7 @@ DEVICE u32 shared_ticket(u64 *counter) {
   return ticket;
 }
 
-// gather(tile) for all tiles, then join() in one block, then all blocks return. leave_phases must follow.
+// Calls gather(tile) for every tile, then join() in one block, and returns in all blocks after that. The caller ends with leave_phases.
 template <class F, class G> DEVICE void first_phase(Phases *phases, u32 tiles, F gather, G join) {
   for (u32 tile; (tile = shared_ticket(&phases->tickets)) < tiles;) {
     gather(tile);
@@ -33,7 +33,7 @@ template <class F, class G> DEVICE void first_phase(Phases *phases, u32 tiles, F
   fence();
 }
 
-// The last block to leave clears the marks.
+// The last block to leave clears the counters for the next launch.
 DEVICE void leave_phases(Phases *phases) {
   if (last_of(blocks_x(), &phases->left) && thread_x() == 0) {
     *(volatile u64 *)&phases->tickets = 0;
@@ -41,7 +41,7 @@ DEVICE void leave_phases(Phases *phases) {
   }
 }
 
-// Columns. Sums are f64 sums of differences from a pivot row, so that a large mean costs no digits. A tile is a run of rows.
+// Kernels on columns. They sum differences from a pivot row in f64, so that a large mean costs no digits. A tile is a run of rows.
 DEVICE i64 rows_each(i64 rows, i64 cols) { return larger((rows + 1055) / 1056, larger((i64)1, (8192 + cols - 1) / cols)); }
 
 // How many columns and rows a block processes at once.
@@ -147,7 +147,7 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
 }
 COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLUMN_STANDARDISE(f64_f64, f64, f64)
 
-// The sums alone, for some rows of a larger matrix, and the moments that follow from the sums of all rows.
+// The same in two kernels: the sums for some rows of a larger matrix, and the moments from the sums of all rows.
 template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
   i64 each = rows_each(rows, cols);
   u32 tiles = (u32)((rows + each - 1) / each);
@@ -199,7 +199,7 @@ template <class T> DEVICE T scan_lanes(T &mine) {
   return shared[lanes - 1];
 }
 
-// Neighbours are exchanged through shared memory, with a word of padding after every 16.
+// Elements go through shared memory, with a word of padding after every 16 against bank conflicts.
 template <class T> DEVICE void scan_load(i64 from, i64 n, const T *x, T *own, T *staged) {
   barrier();
 #pragma unroll
@@ -275,7 +275,7 @@ const int most_bins = 8192;
 struct Bins {
   f64 stretch, origin, scale;
   i64 first, last;
-  bool none; // low above high, or one of them NaN or infinite: no value is counted
+  bool none; // nothing is counted: low is above high, or one of them is NaN or infinite
   template <class T> DEVICE_MEMBER Bins(i64 bins, T low, T high) : stretch(1), first(0), last(bins - 1) {
     f64 width = (f64)high - (f64)low;
     if (sizeof(T) == 8) {

@@ -18,7 +18,7 @@ DEVICE Words philox(u64 counter, u64 stream, u64 key) {
   return Words{{c0, c1, c2, c3}};
 }
 
-// A draw turns 16 bytes of random bits into numbers in [0, 1): four f32 of 24 bits, or two f64 of 53.
+// Turns 16 bytes of random bits into numbers in [0, 1): four f32 of 24 bits, or two f64 of 53.
 DEVICE void units(const Words &r, f32 *u) {
 #pragma unroll
   for (int k = 0; k < 4; k++) u[k] = (f32)(i32)(r.w[k] >> 8) * 0x1p-24f;

@@ -13,19 +13,19 @@ DEVICE u64 fetch_add(u64 *p, u64 value) {
   return old;
 }
 
-// Scratch contains whatever another kernel left there. So a counter is a count below a 40-bit mark that nothing else writes; without
-// the mark it counts as zero. The last block sets it back to zero, so that no mark outlives a launch.
+// Scratch memory starts with whatever another kernel left there. So a counter has a 40-bit mark in its upper bits, and a word without
+// the mark counts as zero. The last block sets the word to zero, so no mark is left after a launch.
 const u64 counter_mark = 0xd09a5c3e71ull << 24, counter_mask = 0xffffff;
 
-// next counts one more and returns how many came before.
+// next adds one to a counter and returns its previous value.
 DEVICE u32 next(u64 *counter) {
   u64 seen = *(volatile u64 *)counter;
   if ((seen & ~counter_mask) != counter_mark) swap_if(counter, seen, counter_mark);
   return (u32)(fetch_add(counter, 1) & counter_mask);
 }
 
-// last_of is true in the last of count blocks that call it, which then sees everything that the others wrote before. All threads of
-// a block must call it.
+// last_of returns true in the last of the count blocks that call it. That block sees everything that the others wrote before their
+// calls. All threads of a block must call it.
 DEVICE bool last_of(u32 count, u64 *counter) {
   static __shared__ bool last;
   fence();
@@ -51,8 +51,8 @@ DEVICE u32 tile_count(i64 n) { return n <= 0 ? 1 : (u32)((n + tile_size(n) - 1) 
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
-// Element i of a tile goes to accumulator i % 1024: four of each thread. Then a tree over a thread's four, then over the
-// threads, then the tiles' results go to 256 lanes and the same tree.
+// Element i of a tile is added to accumulator i % 1024; each thread has four. A tree joins the four of a thread, then those of all
+// threads. The results of the tiles are joined in the same way, by 256 lanes and the same tree.
 template <class Op, class A> DEVICE A tree(A mine) {
   static __shared__ A shared[lanes];
   shared[thread_x()] = mine;
@@ -67,8 +67,8 @@ template <class Op, class A> DEVICE A tree(A mine) {
   return all;
 }
 
-// Op has State, start(), join(State &, State), and take(State &, element of x, element of y, index).
-// One thread calls finish with the result.
+// Op has State, start(), join(State &, State), and take(State &, element of x, element of y, index). finish(result) is called in one
+// thread.
 template <class Op, int inputs, class T, class F>
 DEVICE void reduce(i64 n, const T *x, const T *y, void *scratch, F finish) {
   typedef typename Op::State A;

@@ -1,12 +1,12 @@
 // Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, each longer one a warp; the order of operations
-// depends only on the number of columns. Rows of up to 16 elements go through shared memory, because threads that read one row
-// each would not load contiguous words.
+// depends only on the number of columns. Rows of up to 16 elements go through shared memory, because a warp whose threads each read
+// their own row would not load contiguous words.
 #include "math.cuh"
 #include "warp.cuh"
 
 const int short_row = 32;
 
-// Op has join(State &, State). Every lane gets lane 0's result.
+// Joins the states of a warp's lanes with Op::join(State &, State). Every lane gets the result.
 template <class Op, class A> DEVICE A warp_tree(A mine) {
   u32 lane = thread_x() & 31;
 #pragma unroll
@@ -74,7 +74,7 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
   u32 first_row = thread_x() / wide, first_col = thread_x() % wide;
   for (i64 from = (i64)block_x() * threads_x(); from < rows; from += index_step()) {
     u32 count = (u32)smaller(rows - from, (i64)threads_x()) * wide;
-    // Row and column of an element follow from those of the previous one without a division.
+    // The row and column of an element are computed from those of the previous one, without a division.
     auto each_element = [&](auto at) {
       u32 r = first_row, c = first_col;
       for (u32 i = thread_x(); i < count; i += threads_x()) {

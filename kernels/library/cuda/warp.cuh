@@ -1,4 +1,4 @@
-// Exchange between the lanes of a warp.
+// Data exchange between the lanes of a warp.
 #pragma once
 #include "common.cuh"
 

@@ -1,4 +1,4 @@
-// Groups of threads: blocks, tiles of a warp, the active lanes. A grid has its shape, but no barrier: that needs a cooperative launch.
+// Groups of threads: blocks, tiles of a warp, the active lanes. A grid group has no sync(), because that needs a cooperative launch.
 #pragma once
 
 #define __DAGRUN_GROUP static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
@@ -15,7 +15,7 @@ __DAGRUN_GROUP unsigned thread() { return (threadIdx.z * blockDim.y + threadIdx.
 __DAGRUN_GROUP unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
 __DAGRUN_GROUP unsigned block() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
 __DAGRUN_GROUP unsigned below(unsigned lanes) { return __popc(lanes & ((1u << lane()) - 1)); }
-// The lane of rank r among those of a mask.
+// The lane with rank r among the lanes of a mask.
 __DAGRUN_GROUP unsigned nth(unsigned lanes, unsigned r) {
   for (; r > 0; r--) lanes &= lanes - 1;
   return __ffs(lanes) - 1;
@@ -49,7 +49,7 @@ class coalesced_group {
   }
 
  protected:
-  // The bits of a mask of lanes as bits of ranks.
+  // Converts a mask of lanes into a mask of ranks.
   __DAGRUN_METHOD unsigned packed(unsigned mask) const {
     unsigned ranks = 0, rank = 0;
     for (unsigned left = lanes_; left; left &= left - 1, rank++) ranks |= ((mask >> (__ffs(left) - 1)) & 1) << rank;
@@ -60,7 +60,7 @@ __DAGRUN_GROUP coalesced_group coalesced_threads() { return coalesced_group(__ac
 
 class thread_block;
 
-// A part of a block whose size is known when it runs: a whole block, or up to 32 of its threads.
+// A part of a block whose size is known at run time: the whole block, or up to 32 of its threads.
 class thread_group {
  protected:
   unsigned size_;

@@ -23,7 +23,7 @@ struct __align__(4) __nv_bfloat162 {
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 
-// Sums, products and quotients are computed as float and rounded once, which gives what the instructions on 16 bits give.
+// Sums, products and quotients are computed in float and rounded once. The 16-bit instructions give the same results.
 __DAGRUN_DEVICE __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
 __DAGRUN_DEVICE __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
 __DAGRUN_DEVICE float __bfloat162float(__nv_bfloat16 x) { return (float)x; }

@@ -22,7 +22,7 @@ struct __align__(4) __half2 {
 typedef __half half;
 typedef __half2 half2;
 
-// Sums, products and quotients are computed as float and rounded once, which gives what the instructions on 16 bits give.
+// Sums, products and quotients are computed in float and rounded once. The 16-bit instructions give the same results.
 __DAGRUN_DEVICE __half __float2half(float x) { return __half(x); }
 __DAGRUN_DEVICE __half __float2half_rn(float x) { return __half(x); }
 __DAGRUN_DEVICE float __half2float(__half x) { return (float)x; }

@@ -1,4 +1,4 @@
-// The types of cuFFT, which kernels beside its calls take.
+// The types of cuFFT, for kernels in files that also call it.
 #pragma once
 typedef float cufftReal;
 typedef double cufftDoubleReal;

@@ -50,7 +50,7 @@ __DAGRUN_DEVICE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return c;
 }
 
-// Four bytes or two halves of a word at a time: the result of each is in its place.
+// Operations on the four bytes or two halves of a word: each result is where its operand was.
 #define __DAGRUN_PARTS(name, bits, type, expression)                                                             \
   __DAGRUN_DEVICE unsigned name(unsigned x, unsigned y) {                                                        \
     unsigned r = 0;                                                                                              \

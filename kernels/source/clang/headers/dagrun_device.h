@@ -1,5 +1,5 @@
-// What CUDA C has without an include: keywords, indices, vector types, barriers, and the functions of devices. Written for clang,
-// which has the language but not the declarations. Every compilation starts with this file.
+// What CUDA C offers without an include: keywords, indices, vector types, barriers, and device functions. clang knows the language but
+// does not have these declarations. Every compilation starts with this file.
 #pragma once
 
 #define __CUDACC__ 1
@@ -30,7 +30,7 @@
 #define __restrict __restrict__
 #define __nv_is_extended_device_lambda_closure_type(t) false
 
-// What the files here write themselves. Without lines of their own, instructions get those of the user's calls.
+// Marks functions of these headers. They have no line information, so their instructions are attributed to the user's line that calls them.
 #define __DAGRUN_BOTH static inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 #define __DAGRUN_DEVICE static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 
@@ -45,11 +45,11 @@ typedef unsigned long long cudaSurfaceObject_t;
 enum cudaError { cudaSuccess = 0 };
 typedef enum cudaError cudaError_t;
 
-// A launch in host code compiles; nothing of it is used.
+// Lets a <<<...>>> launch in host code compile. Its code is never used.
 extern "C" __host__ cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr);
 extern "C" __host__ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 
-// Indices. Members are read by functions, so that threadIdx.x is the register and nothing is stored.
+// Indices. Reading a member calls a function, so that threadIdx.x reads the register and nothing is stored in memory.
 #define __DAGRUN_INDEX(name, register)                                                                            \
   struct __dagrun_##name {                                                                                        \
     __declspec(property(get = read_x)) unsigned x;                                                                \

@@ -1,5 +1,5 @@
-// What the hardware does in one instruction: arithmetic with a rounding mode, approximations, conversions, loads and stores with a
-// hint for the cache.
+// Functions that are one instruction of the hardware: arithmetic with a rounding mode, approximations, conversions, loads and stores
+// with a cache hint.
 #pragma once
 
 #define __DAGRUN_PTX1(name, type, from, to_letter, from_letter, instruction)                      \
@@ -86,7 +86,7 @@ __DAGRUN_DEVICE void __sincosf(float x, float *s, float *c) {
 #undef __DAGRUN_PTX2
 #undef __DAGRUN_PTX3
 
-// A hint for the cache changes no value.
+// Cache hints are ignored: they change no value.
 template <class T> __DAGRUN_DEVICE T __ldg(const T *p) { return *p; }
 template <class T> __DAGRUN_DEVICE T __ldca(const T *p) { return *p; }
 template <class T> __DAGRUN_DEVICE T __ldcs(const T *p) { return *p; }

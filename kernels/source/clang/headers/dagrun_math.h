@@ -32,7 +32,7 @@ namespace __dagrun {
 #define M_SQRT1_2 0.70710678118654752440
 
 // __DAGRUN_FUNCTION(f) { ... } defines f for double, and for float from that, as f and as ff.
-// Whole numbers count as double, and so do a float and a double together, as in C++.
+// An integer argument, and a float beside a double, are converted to double, as in C++.
 #define __DAGRUN_WHOLE(name)                                                       \
   __DAGRUN_DEVICE double name(int x) { return name((double)x); }                   \
   __DAGRUN_DEVICE double name(unsigned x) { return name((double)x); }
@@ -54,7 +54,7 @@ namespace __dagrun {
   __DAGRUN_DEVICE float name##f(float x, float y) { return (float)name((double)x, (double)y); }       \
   __DAGRUN_DEVICE float name(float x, float y) { return (float)name((double)x, (double)y); }          \
   __DAGRUN_DEVICE double name(double x, double y)
-// What the hardware or the compiler has for both types.
+// Functions that the hardware or the compiler has for both types.
 #define __DAGRUN_EXACT(name, built_in)                                             \
   __DAGRUN_DEVICE double name(double x) { return built_in(x); }                    \
   __DAGRUN_DEVICE float name##f(float x) { return built_in##f(x); }                \
@@ -112,7 +112,7 @@ __DAGRUN_DEVICE double __dagrun_times(double a, double b) {
   asm("mul.rn.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
   return r;
 }
-// The sum of a and b and what rounding took from it; and the same for the product.
+// The rounded sum of a and b with its rounding error, and the same for the product.
 __DAGRUN_DEVICE double __dagrun_sum(double a, double b, double &rest) {
   double s = __dagrun_plus(a, b), t = __dagrun_plus(s, -a);
   rest = __dagrun_plus(__dagrun_plus(a, -__dagrun_plus(s, -t)), __dagrun_plus(b, -t));
@@ -170,7 +170,7 @@ __DAGRUN_FUNCTION(cospi) { double c; if (!isfinite(x)) return x - x; __dagrun_tu
 __DAGRUN_DEVICE void sincospi(double x, double *s, double *c) { *s = sinpi(x); *c = cospi(x); }
 __DAGRUN_DEVICE void sincospif(float x, float *s, float *c) { *s = sinpif(x); *c = cospif(x); }
 
-// The logarithm of x > 0 as a sum of two doubles: one step of Newton's method after the plain one.
+// The logarithm of x > 0 as a sum of two doubles: the plain logarithm, improved by one step of Newton's method.
 static __attribute__((device)) double __dagrun_log_exactly(double x, double &rest) {
   int e = 0;
   if (x < 2.2250738585072014e-308) {
@@ -248,7 +248,7 @@ __DAGRUN_FUNCTION(exp10) {
   r = fma(k, 0x1.9dc1da994fd21p-59, r);
   return __dagrun_scaled(exp(r * M_LN10), (int)k);
 }
-// exp(x)-1 by its series where the difference would cancel; log(1+x) corrected by what rounding 1+x loses.
+// exp(x)-1 by its series where the difference would cancel; log(1+x), corrected for the rounding of 1+x.
 __DAGRUN_FUNCTION(expm1) {
   if (!(fabs(x) < 0.35)) return exp(x) - 1.0;
   double p = 1.0;
@@ -286,7 +286,7 @@ __DAGRUN_FUNCTION(atanh) {
   return copysign(0.5 * log1p(2.0 * a / (1.0 - a)), x);
 }
 
-// atan of 0 to 1: one of nine points, then a short series around it.
+// atan of an x from 0 to 1: a short series around the nearest of nine points.
 __DAGRUN_DEVICE double __dagrun_atan(double x) {
   const double at[9] = {0.0, 0x1.fd5ba9aac2f6ep-4, 0x1.f5b75f92c80ddp-3, 0x1.6f61941e4def1p-2, 0x1.dac670561bb4fp-2,
                         0x1.1e00babdefeb4p-1, 0x1.4978fa3269ee1p-1, 0x1.700a7c5784634p-1, 0x1.921fb54442d18p-1};
@@ -341,7 +341,7 @@ __DAGRUN_DEVICE double rnorm3d(double a, double b, double c) { return 1.0 / norm
 __DAGRUN_DEVICE float rnorm3df(float a, float b, float c) { return (float)rnorm3d(a, b, c); }
 __DAGRUN_FUNCTION2(fdim) { return x > y ? x - y : x <= y ? 0.0 : x + y; }
 
-// Division bit by bit: exact.
+// The remainder by long division, bit by bit, which is exact.
 __DAGRUN_FUNCTION2(fmod) {
   double a = fabs(x), b = fabs(y);
   if (x != x || y != y || a == INFINITY || b == 0.0) return NAN;
@@ -426,7 +426,7 @@ __DAGRUN_DEVICE float nextafterf(float x, float y) {
 __DAGRUN_DEVICE float fdividef(float a, float b) { return a / b; }
 __DAGRUN_DEVICE float fdivide(float a, float b) { return a / b; }
 
-// erfc: where 1-erf would cancel, a continued fraction.
+// erfc: a continued fraction where 1-erf would cancel.
 __DAGRUN_FUNCTION(erfc) {
   if (x < 1.0) return 1.0 - erf(x);
   if (!(x < 28.0)) return x != x ? x : 0.0;
@@ -437,7 +437,7 @@ __DAGRUN_FUNCTION(erfc) {
 }
 __DAGRUN_FUNCTION(erfcx) { return x < 25.0 ? exp(x * x) * erfc(x) : 0.56418958354775628695 / x * (1.0 - 0.5 / (x * x)); }
 __DAGRUN_FUNCTION(normcdf) { return 0.5 * erfc(-x * M_SQRT1_2); }
-// The inverses take a few of Halley's steps from where the tail of the normal distribution says.
+// The inverses start from an estimate by the tail of the normal distribution and take a few steps of Halley's method.
 __DAGRUN_FUNCTION(erfcinv) {
   if (!(x > 0.0 && x < 2.0)) return x == 0.0 ? (double)INFINITY : x == 2.0 ? -(double)INFINITY : (double)NAN;
   double a = x > 1.0 ? 2.0 - x : x, l = log(a * (2.0 - a)), t = 4.330746750799873 + 0.5 * l, y = sqrt(sqrt(fma(t, t, -l / 0.147)) - t);
@@ -462,7 +462,7 @@ __DAGRUN_FUNCTION(erfinv) {
 }
 __DAGRUN_FUNCTION(normcdfinv) { return -M_SQRT2 * erfcinv(2.0 * x); }
 
-// Gamma: the sum of Lanczos with g = 7.
+// Gamma by Lanczos's approximation with g = 7.
 __DAGRUN_DEVICE double __dagrun_lanczos(double x) {
   const double c[9] = {0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
                        12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7};

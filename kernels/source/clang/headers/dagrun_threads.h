@@ -1,5 +1,5 @@
-// Barriers, fences, and exchange between the lanes of a warp. What orders memory is written in PTX with "memory", because LLVM takes
-// its own barriers not to change static shared variables.
+// Barriers, fences, and exchange between the lanes of a warp. Functions that order memory are written in PTX with a "memory" clobber,
+// because LLVM assumes that its own barriers do not change static shared variables.
 #pragma once
 
 #define __syncthreads() __dagrun_syncthreads() // clang has a function of this name

@@ -1,4 +1,4 @@
-// Vector types, with the alignment that CUDA gives them, and what makes them.
+// Vector types, with the alignment that CUDA gives them, and their make_ functions.
 #pragma once
 
 #define __DAGRUN_VECTORS(name, type, pair, quad)                                                                   \

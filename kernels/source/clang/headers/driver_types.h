@@ -1,2 +1,2 @@
-// What it declares for device code is there without it.
+// Empty: what this header declares for device code is built in.
 #pragma once

@@ -1,2 +1,2 @@
-// The mathematical functions are there without this.
+// Empty: the mathematical functions are built in.
 #pragma once

@@ -1,2 +1,2 @@
-// C++ has bool itself.
+// Empty: C++ has bool built in.
 #pragma once

@@ -1,2 +1,2 @@
-// printf is there without this; files are not.
+// Empty: printf is built in, and device code has no files.
 #pragma once

@@ -1,2 +1,2 @@
-// malloc, free and abs are there without this.
+// Empty: malloc, free and abs are built in.
 #pragma once

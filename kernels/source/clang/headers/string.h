@@ -1,2 +1,2 @@
-// memcpy, memmove and memset are there without this.
+// Empty: memcpy, memmove and memset are built in.
 #pragma once
