@@ -122,8 +122,8 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 	}
 }
 
-// idleBody goes once through what is repeated no times, for its keys: with other params they count. Its values may make no sense, which
-// may be why nothing is repeated. A foreach inside of another is gone through the first time only: the keys stay the same.
+// idleBody checks the keys of the body of a foreach that repeats nothing, because with other params it may repeat something. It ignores
+// the values, which may be invalid: that may be why nothing is repeated. A foreach inside another is checked the first time only.
 func (p *parser) idleBody(n *yaml.Node, body func()) {
 	p.passed = true
 	if _, ok := p.idled[n]; ok {

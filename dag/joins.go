@@ -17,8 +17,9 @@ import "github.com/dagrun/dagrun/internal/crowd"
 //
 // A path through joins always leads from a node to one that depends on it by the rule in hazards.go: joins order nothing else.
 
-// Join stands between nodes and others that all depend on them for bytes of one buffer. It is no node: nothing runs and nothing waits
-// for its sake. What depends on it must come after every node that leads to it, through other joins too.
+// Join replaces the edges from each node of one group to each node of another, if all nodes of the second depend on all nodes of the
+// first for bytes of one buffer. It is no node: it does not run, and no wait is inserted for it. A node with an edge from a join comes
+// after every node with a path to that join, through other joins too.
 type Join struct {
 	Buffer BufferID
 	Why    Why   // RAW: the nodes before it are the last writers of the bytes; WAR: they have read them

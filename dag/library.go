@@ -37,7 +37,7 @@ type Confirmer interface {
 	Confirm(kernels []LaunchKernel) (note string, err error)
 }
 
-// SliceChecker is implemented by kernels whose code may show that a launch leaves the slices that it is given.
+// SliceChecker is implemented by kernels whose code can be analysed for accesses outside the slices of a launch's arguments.
 type SliceChecker interface {
 	// Leaves returns the argument outside whose slice some thread is certain to read or write, and how, as the rest of a sentence
 	// that begins with "argument x"; -1 if there is no proof for any argument.

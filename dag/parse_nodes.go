@@ -169,7 +169,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	}
 }
 
-// unused checks the keys of a node that is left out. Its values may make no sense: that may be why it is left out.
+// unused checks the keys of a node that its when: leaves out. It ignores the values, which may be invalid: that may be why the node is left out.
 func (p *parser) unused(item *yaml.Node, f *[nodeKeyCount]field, name string) {
 	p.passed = true
 	var c [2]field

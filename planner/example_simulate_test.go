@@ -42,12 +42,12 @@ func ExampleSimulate() {
 		span := timeline.Nodes[i]
 		fmt.Printf("%-5s %7.2f to %7.2f us on %v, after: %v\n", g.Nodes[i].Name, span.Start, span.End, span.Engine, span.Cause)
 	}
-	fmt.Printf("no plan can beat %.2f us\n", planner.LowerBound(g, machine, nil, 8).US())
+	fmt.Printf("lower bound %.2f us\n", planner.LowerBound(g, machine, nil, 8).US())
 	// Output:
 	// up       2.65 to   80.41 us on h2d, after: host
 	// work    82.01 to  132.01 us on compute, after: stream order
 	// down   133.61 to  210.82 us on d2h, after: stream order
-	// no plan can beat 210.82 us
+	// lower bound 210.82 us
 }
 
 func ExampleDecodePlan() {
@@ -89,7 +89,7 @@ func ExamplePlan_WriteText() {
 	//   down  d2h d_x -> x
 	//
 	// 0 records, 0 waits, 0 events for 3 dependencies
-	// predicted 52.00 us; no plan can beat 52.00 us (the critical path), so this one is optimal
+	// predicted 52.00 us; lower bound 52.00 us (the critical path), so this plan is optimal
 	// costs: 1 declared, 2 by formula
 	// device memory 4 MiB
 }

@@ -317,8 +317,8 @@ func TestPlansSayWhichBoundTheyAreMeasuredBy(t *testing.T) {
 		us   []float64
 		want string
 	}{
-		{[]float64{40, 10, 10}, "predicted 340.00 us; no plan can beat 340.00 us (the uploads of device 0), so this one is optimal"},
-		{[]float64{10, 40, 10}, "predicted 340.00 us; no plan can beat 340.00 us (the streams for kernels), so this one is optimal"},
+		{[]float64{40, 10, 10}, "predicted 340.00 us; lower bound 340.00 us (the uploads of device 0), so this plan is optimal"},
+		{[]float64{10, 40, 10}, "predicted 340.00 us; lower bound 340.00 us (the streams for kernels), so this plan is optimal"},
 	} {
 		in := instances.Instance{Streams: 1, Devices: 1, Route: instances.Routes["upload-kernel-download"]}
 		for range 8 {

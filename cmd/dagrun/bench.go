@@ -163,7 +163,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 
 func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benchReport, err error) {
 	if a.flags.iterations < 1 {
-		return nil, errors.New("--iterations 0: want 1 or more to measure")
+		return nil, errors.New("--iterations 0: want at least 1 to measure")
 	}
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {

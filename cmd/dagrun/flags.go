@@ -166,9 +166,9 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	case has("max-edges") && (f.maxEdges < 1 || f.maxEdges >= math.MaxInt32):
 		return fmt.Errorf("--max-edges %d: want 1 to %d", f.maxEdges, math.MaxInt32-1)
 	case f.iterations < 0:
-		return fmt.Errorf("--iterations %d: want 0 or more", f.iterations)
+		return fmt.Errorf("--iterations %d: want at least 0", f.iterations)
 	case f.warmup < 0:
-		return fmt.Errorf("--warmup %d: want 0 or more", f.warmup)
+		return fmt.Errorf("--warmup %d: want at least 0", f.warmup)
 	case has("inflight") && (f.inflight < 1 || f.inflight > 1024):
 		return fmt.Errorf("--inflight %d: want 1 to 1024", f.inflight)
 	case has("threads") && (f.threads < 1 || f.threads > 256):

@@ -212,7 +212,7 @@ nodes:
 
 func TestAnEditorFindsAMistakeAndMendsIt(t *testing.T) {
 	c := startEditor(t)
-	const uri = "file:///tmp/one.yaml"
+	const uri = "file:///pipelines/one.yaml"
 	require.Empty(t, c.open(uri, editedPipeline))
 
 	// The mistake is behind a character of two UTF-16 units.
@@ -231,7 +231,7 @@ func TestAnEditorFindsAMistakeAndMendsIt(t *testing.T) {
 
 	c.notify("textDocument/didClose", document(uri))
 	m := c.next()
-	require.JSONEq(t, `{"uri": "file:///tmp/one.yaml", "diagnostics": []}`, string(m.Params), "closing takes the diagnostics away")
+	require.JSONEq(t, `{"uri": "file:///pipelines/one.yaml", "diagnostics": []}`, string(m.Params), "closing takes the diagnostics away")
 	require.Equal(t, 0, c.leave())
 }
 
@@ -239,7 +239,7 @@ func ptr[A any](value A) *A { return &value }
 
 func TestAnEditorFormats(t *testing.T) {
 	c := startEditor(t)
-	const uri = "file:///tmp/one.yaml"
+	const uri = "file:///pipelines/one.yaml"
 	messy := "version: 1\nname: a\nbuffers:\n  x: {dtype: f32,   place: device, shape: [4]}\n\nnodes:\n  - {name: fill, memset: {to: x, value: 0}}\n"
 	c.open(uri, messy)
 	var edits []lsp.TextEdit
@@ -260,7 +260,7 @@ func TestAnEditorFormats(t *testing.T) {
 	require.Empty(t, edits)
 	c.change(uri, lsp.Change{Text: "version: 1\nnodes: [\n"})
 	require.Equal(t, lsp.Error{Code: -32803, Message: `cannot format: line 2: "[" is never closed; "]" is missing`}, c.refused("textDocument/formatting", document(uri)))
-	require.Equal(t, lsp.Error{Code: lsp.CodeInvalidParams, Message: `document "file:///tmp/other.yaml" is not open`}, c.refused("textDocument/formatting", document("file:///tmp/other.yaml")))
+	require.Equal(t, lsp.Error{Code: lsp.CodeInvalidParams, Message: `document "file:///pipelines/other.yaml" is not open`}, c.refused("textDocument/formatting", document("file:///pipelines/other.yaml")))
 	require.Equal(t, 0, c.leave())
 }
 
@@ -296,7 +296,7 @@ nodes:
 
 func TestAnEditorCompletesAndExplains(t *testing.T) {
 	c := startEditor(t)
-	const uri = "file:///tmp/one.yaml"
+	const uri = "file:///pipelines/one.yaml"
 	c.open(uri, editedPipeline)
 	c.change(uri, lsp.Change{Range: ptr(at(10, 27, 32)), Text: "sc"})
 	var list lsp.CompletionList

@@ -72,7 +72,7 @@ func (f *pictureFlags) check(form string) error {
 	case f.axis != "" && f.axis != "time" && f.axis != "level":
 		return fmt.Errorf("--axis %q: want time or level", f.axis)
 	case f.most < 0:
-		return fmt.Errorf("--boxes %d: want 1 or more", f.most)
+		return fmt.Errorf("--boxes %d: want at least 1", f.most)
 	case f.compare != "" && (f.before || f.after):
 		return errors.New("--compare draws schedules only; leave out --before and --after")
 	case f.compare != "" && !drawn:

@@ -462,7 +462,7 @@ func tolerance(c runtime.Check) string {
 
 // printMemory prints a program's memory as machine learning frameworks do: planned, reserved, and each buffer's lifetime.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
-	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s if no buffers shared bytes; host memory %s\n",
+	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
 		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
 	if len(m.PerBuffer) == 0 {
 		return nil

@@ -44,7 +44,7 @@ longer than a plain one.`,
 				return err
 			}
 			if a.flags.iterations < 1 {
-				return errors.New("--iterations 0: want 1 or more to trace")
+				return errors.New("--iterations 0: want at least 1 to trace")
 			}
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())

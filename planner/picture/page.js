@@ -745,7 +745,7 @@ function summarize() {
   let text = count + " nodes on " + data.streams.length + (data.streams.length === 1 ? " stream" : " streams") + ", " + data.waits.length + (data.waits.length === 1 ? " wait" : " waits");
   if (data.strategy) text += "; strategy " + data.strategy;
   text += "; predicted " + time(data.makespan) + (data.machine ? " on " + data.machine : "") + (data.graph ? " as one graph" : "");
-  if (data.bound) text += ", no plan can beat " + time(data.bound);
+  if (data.bound) text += ", lower bound " + time(data.bound);
   if (data.measured) {
     const m = data.measured;
     text += "; measured as " + m.mode + (m.device ? " on " + m.device : "") + ": " + time(m.traced) + " traced";

@@ -209,7 +209,7 @@ func (s *Schedule) summary() string {
 		text += " on " + s.timeline.Machine
 	}
 	if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
-		text += "; no plan can beat " + timeText(bound)
+		text += "; lower bound " + timeText(bound)
 	}
 	return text
 }

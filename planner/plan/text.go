@@ -32,7 +32,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	case p.Strategy == p.Requested || p.Requested == "":
 		fmt.Fprintf(out, ", strategy %s", p.Strategy)
 	default:
-		fmt.Fprintf(out, ", strategy %s (asked for: %s)", p.Strategy, p.Requested)
+		fmt.Fprintf(out, ", strategy %s (requested: %s)", p.Strategy, p.Requested)
 	}
 	if p.Machine != "" {
 		fmt.Fprintf(out, ", machine %s", p.Machine)
@@ -103,14 +103,14 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	if makespan > 0 {
 		fmt.Fprintf(out, "predicted %.2f us", makespan)
 		if s.LowerBoundUS > 0 {
-			fmt.Fprintf(out, "; no plan can beat %.2f us", s.LowerBoundUS)
+			fmt.Fprintf(out, "; lower bound %.2f us", s.LowerBoundUS)
 			if s.LowerBoundBy != "" {
 				fmt.Fprintf(out, " (%s)", s.LowerBoundBy)
 			}
 			if above := 100 * aboveBound(makespan, s.LowerBoundUS); above == 0 {
-				out.WriteString(", so this one is optimal")
+				out.WriteString(", so this plan is optimal")
 			} else {
-				fmt.Fprintf(out, ", so this one is at most %.2f%% above the optimum", max(0.01, above))
+				fmt.Fprintf(out, ", so this plan is at most %.2f%% above the optimum", max(0.01, above))
 			}
 		}
 		if s.CriticalPathUS > 0 && s.CriticalPathUS != s.LowerBoundUS {
@@ -124,7 +124,7 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	if s.SumDeviceBytes > 0 {
 		fmt.Fprintf(out, "device memory %s", words.Bytes(s.PeakDeviceBytes))
 		if s.PeakDeviceBytes != s.SumDeviceBytes {
-			fmt.Fprintf(out, ", %s if no buffers shared bytes", words.Bytes(s.SumDeviceBytes))
+			fmt.Fprintf(out, ", %s without sharing", words.Bytes(s.SumDeviceBytes))
 		}
 		out.WriteByte('\n')
 	}

@@ -194,7 +194,7 @@ func replayTimes(ctx context.Context, rounds int, p cudart.Platform, g *dag.Grap
 }
 
 func chunkTable(rows []*chunkRow, p cudart.Platform, s settings) table {
-	t := table{title: fmt.Sprintf("Chunks on %s: milliseconds a replay, medians of %d rounds", p.Devices()[0].Name, s.rounds),
+	t := table{title: fmt.Sprintf("Chunks on %s: milliseconds per replay, medians of %d rounds", p.Devices()[0].Name, s.rounds),
 		head:  []string{"workload", "chunks", "nodes", "streams used", "streams", "graph", "predicted"},
 		notes: []string{"Predicted without a profile, from the machine's figures."}}
 	for _, r := range rows {

@@ -105,7 +105,7 @@ func compareInflight(ctx context.Context, g *dag.Graph, p, with *runtime.Program
 	return turns(ctx, p, inflight, 2*inflight, before, func(_ int, t *runtime.Turn) error {
 		for k, id := range ids {
 			if !bytes.Equal(t.Host(dag.BufferID(id)), want[k]) {
-				return fmt.Errorf("replay %d: other bits in %s than one stream has", t.Number, g.Buffers[id].Name)
+				return fmt.Errorf("replay %d: the bits of %s differ from those of the run on one stream", t.Number, g.Buffers[id].Name)
 			}
 		}
 		return nil

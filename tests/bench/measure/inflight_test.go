@@ -35,7 +35,7 @@ func TestInflightResultsAreCompared(t *testing.T) {
 	require.NoError(t, same.Run(ctx, 1))
 	require.NoError(t, other.Run(ctx, 1))
 	require.NoError(t, compareInflight(ctx, g, program, same, 3))
-	require.ErrorContains(t, compareInflight(ctx, g, program, other, 3), "replay 6: other bits in out than one stream has")
+	require.ErrorContains(t, compareInflight(ctx, g, program, other, 3), "replay 6: the bits of out differ from those of the run on one stream")
 	for _, inflight := range []int{1, 3} {
 		us, err := steadyState(ctx, program, inflight)
 		require.NoError(t, err)

@@ -366,7 +366,7 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 			return err
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("other bits in %s than C++ has", b.Name)
+			return fmt.Errorf("the bits of %s differ from those of the C++ program", b.Name)
 		}
 	}
 	return nil

@@ -14,9 +14,9 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	if s.small {
 		sizes = "the files' own sizes"
 	}
-	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds a replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
+	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds per replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
 		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", "in flight", "of them", "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
-	ratios := table{title: "GrCUDA suite: ratios, medians of the rounds' own",
+	ratios := table{title: "GrCUDA suite: ratios, the median over the rounds",
 		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound", "in flight / bound"}}
 	foreseen := table{title: "GrCUDA suite: predicted and measured, after one profiled run on one stream (ms)",
 		head: []string{"workload", "one stream", "predicted", "error", "streams", "predicted", "error", "graph", "predicted", "error"}}
@@ -58,9 +58,9 @@ func (r *suiteRow) best() string {
 }
 
 func profileTables(rows []*suiteRow) []table {
-	held := table{title: "GrCUDA suite: what holds a replay back (ms), by the nodes' profiled times",
+	held := table{title: "GrCUDA suite: what bounds a replay (ms), by the nodes' profiled times",
 		head:  []string{"workload", "chunks", "copies up", "kernels", "copies down", "longest chain", "least"},
-		notes: []string{"Longest chain: of nodes that depend on each other. Least: that, or the busiest engine with what must come before and after it."}}
+		notes: []string{"Longest chain: the longest chain of nodes that depend on each other. Least: the larger of that and the busiest engine's work, with what must come before and after it."}}
 	kernels := table{title: "GrCUDA suite: kernels alone on the device",
 		head: []string{"workload", "chunks", "kernel", "launches", "us each", "MB each", "GB/s"}}
 	for _, r := range rows {

@@ -17,7 +17,7 @@ func at(t testing.TB, text string) (*document, lsp.Position) {
 	before, after, ok := strings.Cut(text, "¦")
 	require.True(t, ok, text)
 	source := lsp.NewText([]byte(before + after))
-	return &document{uri: "file:///tmp/p.yaml", text: source}, source.Position(len(before))
+	return &document{uri: "file:///pipelines/p.yaml", text: source}, source.Position(len(before))
 }
 
 const head = `version: 1
