@@ -25,7 +25,7 @@ var (
 	copyLayout   = &layout{keys: []string{"from", "to"}}
 	setLayout    = &layout{keys: []string{"to", "value"}}
 	initLayout   = &layout{keys: []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
-	expectLayout = &layout{keys: []string{"file", "value", "sum", "expr", "rtol", "atol"}}
+	expectLayout = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
 	bufferLayout = &layout{
 		keys: []string{"foreach", "place", "device", "pinned", "dtype", "shape", "init", "save", "expect", "buffers"},
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},

@@ -562,10 +562,12 @@ const (
 	expectExpr
 	expectRTol
 	expectATol
+	expectNorm
+	expectDiffering
 	expectKeyCount
 )
 
-var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol", "atol"}}
+var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol", "atol", "norm", "differing"}}
 
 func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 	var f [expectKeyCount]field
@@ -611,7 +613,33 @@ func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 		}
 		*to, ok = v, ok && fine
 	}
+	ok = p.judgement(e, &f) && ok
 	return e, sound && ok
+}
+
+// judgement reads norm and differing.
+func (p *parser) judgement(e *Expect, f *[expectKeyCount]field) bool {
+	norm, differing := f[expectNorm], f[expectDiffering]
+	for _, given := range []field{norm, differing} {
+		if given.value != nil && e.Kind == ExpectSum {
+			p.mistake(position(given.key), "", "sum takes no %s", given.key.Value)
+			return false
+		}
+	}
+	if norm.value != nil && differing.value != nil {
+		p.mistake(position(differing.key), "", "expect is either by norm or by how many elements are differing, not both")
+		return false
+	}
+	ok := true
+	if norm.value != nil {
+		word := p.word(norm.value, "norm", normNames[1:]...)
+		e.Norm, _ = ParseNorm(word)
+		ok = word != ""
+	}
+	if differing.value != nil {
+		e.Differing, ok = p.between(differing.value, "differing", 0, math.MaxInt64)
+	}
+	return ok
 }
 
 // defaultTolerance is the relative tolerance where a file gives none: results of integer kernels are exact, those of floating

@@ -4,6 +4,7 @@ package dag
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
@@ -172,6 +173,33 @@ type Expect struct {
 	Value      expr.Value // ExpectValue, ExpectSum
 	Expr       *expr.Expr // ExpectExpr; free variable i
 	RTol, ATol float64
+	Norm       Norm  // if not NoNorm, the norm of all differences passes if it is <= ATol + RTol * the norm of what is expected
+	Differing  int64 // so many elements may not pass; without a norm
+}
+
+// Norm says how the difference between two buffers is judged as a whole.
+type Norm uint8
+
+const (
+	NoNorm  Norm = iota // element by element
+	NormL1              // the sum of absolute values
+	NormL2              // the root of the sum of squares
+	NormMax             // the largest absolute value
+)
+
+var normNames = []string{"none", "l1", "l2", "max"}
+
+// String returns the word that a pipeline file uses.
+func (n Norm) String() string { return words.Name(n, "Norm", normNames) }
+
+// ParseNorm reads l1, l2 or max.
+func ParseNorm(s string) (Norm, error) {
+	for n := NormL1; n <= NormMax; n++ {
+		if s == normNames[n] {
+			return n, nil
+		}
+	}
+	return NoNorm, fmt.Errorf("unknown norm %q", s)
 }
 
 // Kind says what a node does.

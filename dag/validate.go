@@ -126,6 +126,12 @@ func (e *Expect) problem() error {
 		return fmt.Errorf("expect: unknown kind %d", e.Kind)
 	case e.Kind == ExpectFile && e.File == "":
 		return errors.New("expect: the file has no name")
+	case e.Norm > NormMax:
+		return fmt.Errorf("expect: unknown norm %d", e.Norm)
+	case e.Differing < 0:
+		return fmt.Errorf("expect: %d elements may differ; the number must not be negative", e.Differing)
+	case e.Differing > 0 && e.Norm != NoNorm, e.Kind == ExpectSum && (e.Differing > 0 || e.Norm != NoNorm):
+		return errors.New("expect: only one of sum, norm and differing is possible")
 	case !(e.RTol >= 0 && e.ATol >= 0):
 		return fmt.Errorf("expect: tolerances of %v and %v; they must not be negative", e.RTol, e.ATol)
 	case e.Kind == ExpectExpr:

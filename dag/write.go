@@ -205,6 +205,12 @@ func (y *yamlWriter) expect(b *Buffer) string {
 	case ExpectExpr:
 		text += "expr: " + strconv.Quote(e.Expr.String())
 	}
+	if e.Norm != NoNorm {
+		text += ", norm: " + e.Norm.String()
+	}
+	if e.Differing > 0 {
+		text += ", differing: " + strconv.FormatInt(e.Differing, 10)
+	}
 	// If one tolerance is given, the other is zero; if neither is given, the relative one has a default.
 	if e.ATol == 0 && e.RTol == defaultTolerance(b.DType) {
 		return text + "}"

@@ -50,11 +50,16 @@ type checkDocument struct {
 	Against  string `json:"against"`
 	RTol     number `json:"rtol"`
 	ATol     number `json:"atol"`
+	Allowed  int64  `json:"differing_allowed,omitempty"`
+	Norm     string `json:"norm,omitempty"`
+	Distance number `json:"distance,omitempty"`
+	WantNorm number `json:"want_norm,omitempty"`
 }
 
 // MarshalJSON writes NaN and infinities as strings: "NaN", "Infinity", "-Infinity".
 func (c Check) MarshalJSON() ([]byte, error) {
-	return json.Marshal(checkDocument{c.Buffer, c.OK, c.Elements, c.Wrong, c.First, number(c.Worst), c.Against, number(c.RTol), number(c.ATol)})
+	return json.Marshal(checkDocument{c.Buffer, c.OK, c.Elements, c.Wrong, c.First, number(c.Worst), c.Against, number(c.RTol), number(c.ATol),
+		c.Allowed, c.Norm, number(c.Distance), number(c.WantNorm)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -63,6 +68,7 @@ func (c *Check) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return err
 	}
-	*c = Check{d.Buffer, d.OK, d.Elements, d.Wrong, d.First, float64(d.Worst), d.Against, float64(d.RTol), float64(d.ATol)}
+	*c = Check{d.Buffer, d.OK, d.Elements, d.Wrong, d.First, float64(d.Worst), d.Against, float64(d.RTol), float64(d.ATol),
+		d.Allowed, d.Norm, float64(d.Distance), float64(d.WantNorm)}
 	return nil
 }

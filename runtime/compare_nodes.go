@@ -77,6 +77,9 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 				part.Shape = []int64{hi - lo}
 				part.Bytes = (hi - lo) * size
 				rtol, atol := tolerance(b)
+				if e := b.Expect; e != nil && e.Norm != dag.NoNorm { // that tolerance is for all elements together
+					rtol, atol = elementTolerance(b.DType)
+				}
 				c := Check{Buffer: b.Name, Elements: hi - lo, Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
 				if err := c.compareWith(ctx, &part, mine[lo*size:hi*size], theirs[lo*size:hi*size]); err != nil {
 					return err

@@ -26,12 +26,17 @@ type Check struct {
 	Against  string  `json:"against"`         // what it was compared with
 	RTol     float64 `json:"rtol"`
 	ATol     float64 `json:"atol"`
+	Allowed  int64   `json:"differing_allowed,omitempty"` // so many elements may be outside the tolerance
+	Norm     string  `json:"norm,omitempty"`              // l1, l2 or max if the difference is judged as a whole; Wrong is then 0 or 1
+	Distance float64 `json:"distance,omitempty"`          // Norm: of the difference
+	WantNorm float64 `json:"want_norm,omitempty"`         // Norm: of what is expected
 }
 
 // checkExpect compares a buffer's contents with its expectation. An expected file is read into scratch, which must have its size.
 func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory, scratch []byte) (Check, error) {
 	e := b.Expect
 	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol}
+	c.judgeBy(e)
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
@@ -74,6 +79,13 @@ func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory, scratch
 	return c, c.compareIntegers(ctx, b, memory, func(int64) (wantedInteger, error) { return want, nil })
 }
 
+// judgeBy takes from an expectation how differences are judged, apart from the tolerances.
+func (c *Check) judgeBy(e *dag.Expect) {
+	if c.Allowed = e.Differing; e.Norm != dag.NoNorm {
+		c.Norm = e.Norm.String()
+	}
+}
+
 // compareWith checks every element against one of the same type in other memory.
 func (c *Check) compareWith(ctx context.Context, b *dag.Buffer, memory, want []byte) error {
 	t := b.DType
@@ -88,11 +100,17 @@ func (c *Check) compareWith(ctx context.Context, b *dag.Buffer, memory, want []b
 // compareFloats checks every element of a floating-point type against want, which several goroutines call. Infinities of one sign are equal,
 // and so are NaNs.
 func (c *Check) compareFloats(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (float64, error)) error {
+	if c.Norm != "" {
+		return c.compareNorm(ctx, floatElement(b, memory, want))
+	}
 	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareFloatRange(b, memory, lo, hi, want) })
 }
 
 // compareIntegers checks every element of an integer type against want, which several goroutines call. Nothing is rounded.
 func (c *Check) compareIntegers(ctx context.Context, b *dag.Buffer, memory []byte, want func(i int64) (wantedInteger, error)) error {
+	if c.Norm != "" {
+		return c.compareNorm(ctx, integerElementOf(b, memory, want))
+	}
 	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareIntegerRange(b, memory, lo, hi, want) })
 }
 
@@ -116,7 +134,7 @@ func (c *Check) compare(ctx context.Context, compareRange func(part *Check, lo, 
 			err = failed[k]
 		}
 	}
-	c.OK = c.Wrong == 0
+	c.OK = c.Wrong <= c.Allowed
 	return err
 }
 

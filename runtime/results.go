@@ -154,6 +154,9 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		return want.contents(ctx, int32(id), func(other []byte) error {
 			rtol, atol := tolerance(b)
 			c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+			if b.Expect != nil {
+				c.judgeBy(b.Expect)
+			}
 			err := c.compareWith(ctx, b, memory, other)
 			checks = append(checks, c)
 			return err
@@ -167,7 +170,12 @@ func tolerance(b *dag.Buffer) (rtol, atol float64) {
 	if e := b.Expect; e != nil && (e.RTol != 0 || e.ATol != 0) {
 		return e.RTol, e.ATol
 	}
-	switch b.DType {
+	return elementTolerance(b.DType)
+}
+
+// elementTolerance allows for another order of operations.
+func elementTolerance(t dag.DType) (rtol, atol float64) {
+	switch t {
 	case dag.F16:
 		return 2e-3, 1e-4
 	case dag.BF16:

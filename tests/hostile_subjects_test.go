@@ -89,7 +89,7 @@ func (h *hostile) functions() []namedFunction {
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.TimesOf": model.TimesOf, "plan.CostText": plan.CostText,
-		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
+		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
@@ -163,7 +163,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
-		dag.InitKind(99), dag.ExpectKind(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
+		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
 	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {
 		made := reflect.New(reflect.TypeOf(value))

@@ -438,14 +438,28 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 		switch {
 		case !c.OK:
 			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, counted(int(c.Elements), "element"), verb(int(c.Wrong), "differs", "differ"), against)
-			if strings.HasPrefix(c.Against, "sum ") {
+			switch {
+			case strings.HasPrefix(c.Against, "sum "):
 				text = c.First
+			case c.Norm != "":
+				text = fmt.Sprintf("%s (against %s)", c.First, against)
+			case c.Allowed > 0:
+				text += fmt.Sprintf(", and %d may", c.Allowed)
 			}
 			_ = a.stdout.printf("  %s  %s  %s%s\n", a.paint(a.stdout, red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
 		case !a.flags.quiet:
 			worst := "exactly"
 			if c.Worst > 0 {
 				worst = fmt.Sprintf("worst error %.3g", c.Worst)
+			}
+			if c.Wrong > 0 {
+				worst += fmt.Sprintf(", %d outside the tolerance, and %d may be", c.Wrong, c.Allowed)
+			}
+			if c.Norm != "" && c.Distance > 0 {
+				worst += fmt.Sprintf(", %s norm of the difference %.3g", c.Norm, c.Distance)
+				if c.WantNorm > 0 {
+					worst += fmt.Sprintf(", %.3g of what is expected", c.Distance/c.WantNorm)
+				}
 			}
 			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, counted(int(c.Elements), "element"), worst)
 		}
