@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,12 +64,14 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		}
 		return enough(cpu, devices)
 	}
-	if os.Getenv(queuesVariable) != "" {
-		queues = 0
-	}
 	p, err := driver.Open(driver.Options{Queues: queues})
 	switch {
 	case err == nil:
+		if queues == usualQueues { // with more, C's environment changes meanwhile, which other code may read
+			for i := range int32(min(devices, len(p.Devices()))) {
+				go p.Prepare(i) // an error comes again at the first use
+			}
+		}
 		found := p.Devices()
 		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver)
 		return enough(&opened{Platform: p, where: found[0].Name}, devices)

@@ -1,12 +1,16 @@
 // Hardware queues: how many the driver is asked for. Streams that share a queue wait for each other, but asking for more than usual makes
-// the start half a second slower.
+// the start and the end of a process 0.3 s slower each. The driver wants to know before there is a device to plan for.
 
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 const (
@@ -15,24 +19,75 @@ const (
 	mostQueues     = 32
 )
 
-// askForQueues asks for more hardware queues if the plan submits more streams than there usually are. A graph is launched into one
-// stream. It must be called before anything is made on the device.
-func (a *app) askForQueues(p *prepared) error {
-	gpu, ok := p.platform.Platform.(interface{ SetQueues(int) error })
-	if !ok || os.Getenv(queuesVariable) != "" || !a.needsQueues(p) {
-		return nil
+// queuesFor returns how many hardware queues to ask for: more than usual if the replays will use more streams than that. If there is no plan
+// yet, an earlier run of the pipeline may have noted that. 0 leaves it to the environment.
+func (a *app) queuesFor(p *prepared, own *runFlags) int {
+	if os.Getenv(queuesVariable) != "" {
+		return 0
 	}
-	a.log.Info("asking for more hardware queues", "streams", len(p.plan.Streams)*a.flags.inflight, "queues", mostQueues)
-	return gpu.SetQueues(mostQueues)
+	more := a.expectsQueues(p)
+	if key := a.queuesKey(p, own); key != "" && p.plan == nil {
+		noted, err := cache.Open(a.flags.cacheDir).Note(key)
+		if err != nil {
+			a.warn("%v", err)
+		}
+		more = more != (len(noted) > 0)
+	}
+	if more {
+		a.log.Info("asking for more hardware queues", "queues", mostQueues)
+		return mostQueues
+	}
+	return usualQueues
 }
 
-// needsQueues reports whether the replays of a plan use more streams than there usually are queues. Replays that are compared while
-// learning may be graphs, and streams beyond the queues are tried only where no graph is allowed.
-func (a *app) needsQueues(p *prepared) bool {
-	if len(p.plan.Streams)*a.flags.inflight <= usualQueues {
+// expectsQueues reports whether the flags, the plan in a file or the pipeline's own streams ask for more streams than there usually are
+// queues. A graph is launched into one stream.
+func (a *app) expectsQueues(p *prepared) bool {
+	f := a.flags
+	if f.graph || f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt {
 		return false
 	}
-	l, options := p.learning, a.programOptions(p.learning)
-	compares := l != nil && l.way == nil && max(a.flags.warmup, a.flags.iterations) > runtime.FewestToCompare && len(l.options.Modes) > 1
-	return options.Mode == runtime.Streams && !compares
+	if p.plan != nil {
+		return len(p.plan.Streams)*f.inflight > usualQueues
+	}
+	var bound []int32
+	for i := range p.graph.Nodes {
+		if stream := p.graph.Nodes[i].Stream.Number(); stream >= 0 && !slices.Contains(bound, stream) {
+			bound = append(bound, stream)
+		}
+	}
+	streams := max(1, len(bound))
+	if f.limited {
+		streams = max(streams, f.streams)
+	}
+	return f.strategy == "cover" || streams*f.inflight > usualQueues
+}
+
+// noteQueues notes for later runs whether what is expected of this pipeline was wrong.
+func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program) {
+	key := a.queuesKey(p, own)
+	if key == "" || p.platform.Name() == "cpu" || os.Getenv(queuesVariable) != "" {
+		return
+	}
+	var note []byte
+	if needs := program.Mode() == runtime.Streams && len(program.Plan().Streams)*a.flags.inflight > usualQueues; needs != a.expectsQueues(p) {
+		note = []byte("otherwise")
+	}
+	if err := cache.Open(a.flags.cacheDir).KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
+		a.warn("the number of streams is not kept: %v", err)
+	}
+}
+
+// queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
+func (a *app) queuesKey(p *prepared, own *runFlags) string {
+	f := a.flags
+	if own == nil || f.learn == learnOff || f.plan != "" || own.alone || own.follow {
+		return ""
+	}
+	streams := 0
+	if f.limited {
+		streams = f.streams
+	}
+	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d", f.strategy, streams, f.effort, f.machine, f.profile, f.memoryCap, f.memory, f.inflight, f.replay, f.threads)
+	return cache.Key("queues 1", p.graph.Hash(), p.graph.WorkHash(), asked)
 }

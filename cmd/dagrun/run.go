@@ -103,7 +103,13 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	}
 	a.sanitize = a.sanitizeFor(g)
 	unpackLibrary(g)
-	platform, err := a.openPlatform(devicesOf(g), usualQueues)
+	p := &prepared{name: name, graph: g}
+	if a.flags.plan != "" {
+		if p.plan, err = a.loadPlan(ctx, g, planner.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	platform, err := a.openPlatform(devicesOf(g), a.queuesFor(p, own))
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +119,9 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		}
 		a.sanitize = sanitize{}
 	}
-	p := &prepared{name: name, graph: g, platform: platform}
+	p.platform = platform
 	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
 		err = a.planPrepared(ctx, p, own)
-	}
-	if err == nil {
-		err = a.askForQueues(p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, platform.Close())
@@ -129,6 +132,9 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 // planPrepared plans with what earlier runs learned, or takes the plan that they found best.
 func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err error) {
 	a.matchProfile(p.graph, p.options.Profile)
+	if p.plan != nil {
+		return nil
+	}
 	if p.learning = a.learningOf(p, own); p.learning != nil {
 		if way := p.learning.way; way != nil {
 			p.plan = way.Plan
@@ -274,6 +280,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	took := time.Since(start)
+	a.noteQueues(ctx, p, own, program)
 	a.settle(p.learning, a.flags.iterations, took/time.Duration(max(1, a.flags.iterations)))
 	plan := program.Plan()
 	predicted, err := a.predicted(p, program)

@@ -81,7 +81,7 @@ func TestTheDriverFindsItsQueuesAndTheEnvironmentIsRestored(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfQueuesCanChangeBeforeAContextIsMade(t *testing.T) {
+func TestTheUsualNumberOfQueuesLeavesTheEnvironmentAlone(t *testing.T) {
 	before := inC()
 	defer setC(before)
 	setC(absent)
@@ -89,19 +89,25 @@ func TestTheNumberOfQueuesCanChangeBeforeAContextIsMade(t *testing.T) {
 	p, err := open(d.resolve, Options{Queues: 8})
 	require.NoError(t, err)
 	require.Equal(t, 8, p.Queues())
-	require.NoError(t, p.SetQueues(32))
-	require.Equal(t, 32, p.Queues())
-	require.EqualError(t, p.SetQueues(33), "driver: 33 queues were requested; 1 to 32 are possible, and 0 leaves the choice to the environment")
-	s, err := p.NewStream(0, dag.Normal)
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.Equal(t, []string{"8", "32"}, d.queues)
-	require.Equal(t, absent, inC())
-	setC("many")
-	require.NoError(t, p.SetQueues(0))
-	require.Equal(t, 0, p.Queues(), "the environment's value is no number")
+	require.NoError(t, p.Prepare(1))
+	require.NoError(t, p.Prepare(1), "again")
+	require.Equal(t, []string{"", ""}, d.queues, "cuInit and a context")
+	require.ErrorContains(t, p.Prepare(2), "no device 2")
 	require.NoError(t, p.Close())
+	require.ErrorIs(t, p.Prepare(0), errClosed)
 	d.clean(t)
+}
+
+func TestNoContextIsMadeAfterClose(t *testing.T) {
+	for range 20 {
+		d := newFakeDriver(t)
+		p := d.open(t)
+		done := make(chan error)
+		go func() { done <- p.Prepare(0) }()
+		require.NoError(t, p.Close())
+		<-done
+		d.clean(t)
+	}
 }
 
 func TestTheEnvironmentIsPutBackWhenTheDriverFails(t *testing.T) {

@@ -25,9 +25,9 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compilers kernels.Compilers
-	queues    atomic.Pointer[string] // value of queuesVariable when the driver makes a context
-	patience  uint64                 // of submitting threads
-	cores     int                    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
+	queues    string // value of queuesVariable when the driver starts and when it makes a context
+	patience  uint64 // of submitting threads
+	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
 	closed    atomic.Bool
 }
 
@@ -52,8 +52,7 @@ type device struct {
 }
 
 func newPlatform(lib *library, queues string) (*Platform, error) {
-	p := &Platform{lib: lib, patience: patience(), cores: runtime.GOMAXPROCS(0)}
-	p.queues.Store(&queues)
+	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
@@ -178,11 +177,14 @@ func (p *Platform) prepare(d *device) error {
 	if d.context.Load() != 0 {
 		return nil
 	}
+	if p.closed.Load() { // in the meantime
+		return errClosed
+	}
 	s, _ := p.sequence(nil)
 	defer s.release()
 	s.call(cuDevicePrimaryCtxRetain, s.out(0), uintptr(d.handle))
 	var err error
-	withVariable(queuesVariable, *p.queues.Load(), func() { err = s.run() })
+	withVariable(queuesVariable, p.queues, func() { err = s.run() })
 	if err != nil {
 		return onDevice(err, d)
 	}
@@ -194,6 +196,16 @@ func (p *Platform) prepare(d *device) error {
 	}
 	d.retained = true
 	return nil
+}
+
+// Prepare makes the context of a device, which otherwise its first use does. That takes a tenth of a second, so a program that has other
+// things to do first can call it in the background.
+func (p *Platform) Prepare(number int32) error {
+	d, err := p.device(number)
+	if err != nil {
+		return err
+	}
+	return p.prepare(d)
 }
 
 // adoptContext makes a context the one that is used on a device. The caller holds d.mu.

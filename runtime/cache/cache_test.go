@@ -255,3 +255,40 @@ func TestWhereTheCacheIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, contents.Choices)
 }
+
+func TestNotes(t *testing.T) {
+	ctx := context.Background()
+	folder := Open(t.TempDir())
+	note := func(key string) string {
+		text, err := folder.Note(key)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Empty(t, note("a"))
+	require.NoError(t, folder.KeepNote(ctx, "a", []byte("one")))
+	require.NoError(t, folder.KeepNote(ctx, "b", []byte("two")))
+	require.NoError(t, folder.KeepNote(ctx, "a", []byte("three")))
+	require.Equal(t, "three", note("a"))
+	require.Equal(t, "two", note("b"))
+	require.NoError(t, folder.KeepNote(ctx, "b", nil))
+	require.NoError(t, folder.KeepNote(ctx, "b", nil), "again")
+	require.Empty(t, note("b"))
+	require.EqualError(t, folder.KeepNote(ctx, "b", make([]byte, 64<<10+1)), "a note of 65537 bytes: at most 65536 are possible")
+	contents, err := folder.Contents()
+	require.NoError(t, err)
+	require.Equal(t, 1, contents.Notes)
+	require.Positive(t, contents.Bytes)
+	files, err := filepath.Glob(filepath.Join(folder.Path(), "notes", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
+	_, err = folder.Note("a")
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is no file of dagrun's")
+	require.NoError(t, folder.Clear())
+	require.Empty(t, note("a"))
+	var none *Folder
+	require.NoError(t, none.KeepNote(ctx, "a", []byte("one")))
+	text, err := none.Note("a")
+	require.NoError(t, err)
+	require.Nil(t, text)
+}

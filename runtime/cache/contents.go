@@ -18,6 +18,7 @@ type Contents struct {
 	Folder  string           `json:"folder"`
 	Devices []DeviceContents `json:"durations"` // the least recently used first
 	Choices []ChoiceContents `json:"choices"`
+	Notes   int              `json:"notes"` // short texts: which pipelines use many streams
 	Bytes   int64            `json:"bytes"`
 	Ignored []string         `json:"ignored"` // files that cannot be used, and why
 }
@@ -120,6 +121,19 @@ func (f *Folder) Contents() (*Contents, error) {
 		}
 		c.Choices = append(c.Choices, row)
 	}
+	folder = filepath.Join(f.path, notesKind)
+	if found, err = list(folder); err != nil {
+		return nil, err
+	}
+	for _, file := range found {
+		c.Bytes += file.Size()
+		name := filepath.Join(folder, file.Name())
+		if _, err := read(notesKind, name); err != nil {
+			c.ignore(name, err)
+			continue
+		}
+		c.Notes++
+	}
 	return c, nil
 }
 
@@ -135,7 +149,7 @@ func (f *Folder) Clear() error {
 		return nil
 	}
 	var errs []error
-	for _, kind := range []string{durationsKind, choicesKind} {
+	for _, kind := range []string{durationsKind, choicesKind, notesKind} {
 		if err := os.RemoveAll(filepath.Join(f.path, kind)); err != nil {
 			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(f.path, kind), files.Reason(err)))
 		}

@@ -1,0 +1,60 @@
+// Notes: short texts under a key, for what must be known before there is a device.
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	notesKind     = "notes"
+	mostNotes     = 1000
+	mostNoteBytes = 64 << 10
+)
+
+func (f *Folder) note(key string) string {
+	return filepath.Join(f.path, notesKind, Fingerprint([]byte(key)))
+}
+
+// Note returns the note kept under a key, nil if there is none. The error says why a file is ignored.
+func (f *Folder) Note(key string) ([]byte, error) {
+	if f == nil {
+		return nil, nil
+	}
+	name := f.note(key)
+	body, err := read(notesKind, name)
+	if err != nil {
+		return nil, skipped(name, err)
+	}
+	touch(name)
+	return body, nil
+}
+
+// KeepNote keeps a note under a key, replacing an earlier one. An empty note removes it. A note that is kept already is not written again.
+func (f *Folder) KeepNote(ctx context.Context, key string, note []byte) error {
+	if f == nil {
+		return nil
+	}
+	name := f.note(key)
+	if len(note) == 0 {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove %s: %w", name, err)
+		}
+		return nil
+	}
+	if len(note) > mostNoteBytes {
+		return fmt.Errorf("a note of %d bytes: at most %d are possible", len(note), mostNoteBytes)
+	}
+	if kept, err := read(notesKind, name); err == nil && string(kept) == string(note) {
+		return nil
+	}
+	if err := write(ctx, notesKind, name, note); err != nil {
+		return err
+	}
+	return trim(filepath.Dir(name), mostNotes, mostBytes)
+}
