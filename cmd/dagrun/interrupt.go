@@ -95,9 +95,12 @@ func (a *app) working() string {
 	return "the command"
 }
 
-// die ends the process while something hangs. Files that were being written keep their old contents.
+// die ends the process while something hangs. Files that were being written keep their old contents, except that a hard-linked file whose
+// overwriting has begun is completed, or named if that takes too long.
 func (a *app) die(status int, why string) {
-	files.Abandon()
+	for _, text := range files.Abandon(grace) {
+		why += "; " + words.Line(text)
+	}
 	a.progress.clear()
 	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), why+a.left())
 	if a.flags.output == "json" && !a.answered {

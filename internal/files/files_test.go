@@ -106,7 +106,7 @@ func TestAbandon(t *testing.T) {
 	require.NoError(t, Save(t.Context(), name, text("before")))
 	err := Save(t.Context(), name, func(w io.Writer) error {
 		_, err := w.Write(make([]byte, 2*piece))
-		Abandon()
+		require.Empty(t, Abandon(0))
 		alone(t, dir, "out.bin")
 		return err
 	})

@@ -6,11 +6,13 @@ package files
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -77,6 +79,84 @@ func TestSaveKeepsHardLinks(t *testing.T) {
 	require.NoError(t, Save(t.Context(), one, text("new")))
 	require.Equal(t, "new", contents(t, other))
 	alone(t, dir, "one", "other")
+}
+
+// holdCopy makes the copy of the next overwrite wait, after its first bytes, until the returned function lets it go on.
+func holdCopy(t *testing.T, fail error) (begun chan struct{}, goOn func()) {
+	begun, hold := make(chan struct{}), make(chan struct{})
+	copyContents = func(to io.Writer, from io.Reader) (int64, error) {
+		n, err := io.CopyN(to, from, 2)
+		close(begun)
+		<-hold
+		if err != nil || fail != nil {
+			return n, errors.Join(err, fail)
+		}
+		rest, err := io.Copy(to, from)
+		return n + rest, err
+	}
+	t.Cleanup(func() { copyContents, unfinished.ended = io.Copy, false })
+	return begun, sync.OnceFunc(func() { close(hold) })
+}
+
+func linked(t *testing.T) (dir, one, other string) {
+	t.Helper()
+	dir = t.TempDir()
+	one, other = filepath.Join(dir, "one"), filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(one, []byte("before"), 0o600))
+	require.NoError(t, os.Link(one, other))
+	return dir, one, other
+}
+
+// A process that ends at once completes a hard-linked file that is being overwritten.
+func TestAbandonCompletesWhatIsOverwritten(t *testing.T) {
+	dir, one, other := linked(t)
+	begun, goOn := holdCopy(t, nil)
+	saved := make(chan error)
+	go func() { saved <- Save(context.Background(), one, text("new contents")) }()
+	<-begun
+	require.Equal(t, "ne", contents(t, other), "the old contents are gone")
+	ended := make(chan []string)
+	go func() { ended <- Abandon(time.Hour) }()
+	select {
+	case <-ended:
+		t.Fatal("ended while the file is incomplete")
+	case <-time.After(20 * time.Millisecond):
+	}
+	goOn()
+	require.Empty(t, <-ended)
+	require.Equal(t, "new contents", contents(t, other))
+	require.NoError(t, <-saved)
+	alone(t, dir, "one", "other")
+}
+
+// If that takes too long, the complete contents stay beside the file, and are named.
+func TestAbandonNamesWhatIsIncomplete(t *testing.T) {
+	_, one, other := linked(t)
+	begun, goOn := holdCopy(t, nil)
+	saved := make(chan error)
+	go func() { saved <- Save(context.Background(), one, text("new contents")) }()
+	<-begun
+	incomplete := Abandon(time.Millisecond)
+	require.Len(t, incomplete, 1)
+	kept, found := strings.CutPrefix(incomplete[0], one+" is incomplete; its complete contents are in ")
+	require.True(t, found, incomplete[0])
+	require.Equal(t, "ne", contents(t, other))
+	require.Equal(t, "new contents", contents(t, kept), "as the process ends now")
+	goOn()
+	require.NoError(t, <-saved)
+}
+
+// A copy that fails half-way (a full disk) keeps the complete contents too.
+func TestOverwriteThatFailsKeepsTheContents(t *testing.T) {
+	dir, one, _ := linked(t)
+	_, goOn := holdCopy(t, syscall.ENOSPC)
+	goOn()
+	err := Save(t.Context(), one, text("new contents"))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	kept, found := strings.CutPrefix(err.Error(), "cannot write "+one+": no space left on device; "+one+" is incomplete; its complete contents are in ")
+	require.True(t, found, err)
+	require.Equal(t, "new contents", contents(t, kept))
+	alone(t, dir, "one", "other", filepath.Base(kept))
 }
 
 func TestSaveIntoAFIFO(t *testing.T) {

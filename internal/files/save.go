@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync"
 
 	"golang.org/x/term"
 
@@ -193,29 +192,12 @@ func writable(name string) error {
 	return file.Close()
 }
 
-// unfinished are the temporary files of all saves, so that a process that ends at once can remove them. They have no other use.
-var unfinished = struct {
-	mu    sync.Mutex
-	names map[string]bool
-	ended bool
-}{names: map[string]bool{}}
-
-// Abandon removes the temporary files of all running saves, and prevents new ones. Call it only just before the process ends.
-func Abandon() {
-	unfinished.mu.Lock()
-	defer unfinished.mu.Unlock()
-	unfinished.ended = true
-	for name := range unfinished.names {
-		_ = os.Remove(name) // the process ends, so the error cannot be reported
-	}
-}
-
 // beside makes a temporary file in the folder of name. Its name is short, even if name is long.
 func beside(name string, mode os.FileMode) (*os.File, error) {
 	unfinished.mu.Lock()
 	defer unfinished.mu.Unlock()
 	if unfinished.ended {
-		return nil, context.Canceled
+		return nil, errEnded
 	}
 	for {
 		var random [8]byte
@@ -258,19 +240,6 @@ func rename(file *os.File, name string) error {
 	delete(unfinished.names, file.Name())
 	unfinished.mu.Unlock()
 	return nil
-}
-
-// overwrite copies a finished temporary file over the contents of name.
-func overwrite(file *os.File, name string) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, file)
-	return errors.Join(err, to.Close())
 }
 
 // Place is the file that a name leads to, or would create. The zero Place is no file.
