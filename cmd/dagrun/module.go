@@ -6,21 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/editor"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// mostModuleBytes is the largest size of a file of kernels; even files of large libraries are smaller.
-const mostModuleBytes = 1 << 30
 
 // moduleOpener reads modules whose paths are relative to dir.
 func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
 	return func(m dag.Module) (dag.Library, error) {
-		read := func(path string) ([]byte, error) { return a.readLimited(ctx, m.Name, path) }
+		read := func(path string) ([]byte, error) {
+			a.noteInput(fmt.Sprintf("a file of module %q", m.Name), path)
+			return editor.ReadModule(ctx, path)
+		}
 		open := kernels.ModuleOpener(ctx, dir, read, a.compilers)
 		opened, err := open(m)
 		if err != nil {
@@ -32,22 +31,4 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 		}
 		return opened, nil
 	}
-}
-
-// readLimited reads a file of a module.
-func (a *app) readLimited(ctx context.Context, module, name string) ([]byte, error) {
-	a.noteInput(fmt.Sprintf("a file of module %q", module), name)
-	file, err := files.Open(ctx, name)
-	if err != nil {
-		return nil, files.CannotRead(name, err)
-	}
-	defer file.Close()
-	code, err := io.ReadAll(io.LimitReader(file, mostModuleBytes+1))
-	switch {
-	case err != nil:
-		return nil, files.CannotRead(name, err)
-	case len(code) > mostModuleBytes:
-		return nil, errors.New(name + " is larger than 1 GiB")
-	}
-	return code, nil
 }

@@ -12,6 +12,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Open opens a file for reading. With a FIFO or a terminal, opening and reading end when the context does.
@@ -51,6 +53,23 @@ func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.R
 		writer.CloseWithError(err)
 	}()
 	return reader
+}
+
+// ReadAtMost reads a whole file, which must not be larger than most bytes.
+func ReadAtMost(ctx context.Context, name string, most int64) ([]byte, error) {
+	file, err := Open(ctx, name)
+	if err != nil {
+		return nil, CannotRead(name, err)
+	}
+	defer file.Close()
+	contents, err := io.ReadAll(io.LimitReader(file, most+1))
+	switch {
+	case err != nil:
+		return nil, CannotRead(name, err)
+	case int64(len(contents)) > most:
+		return nil, errors.New(name + " is larger than " + words.Bytes(most))
+	}
+	return contents, nil
 }
 
 // Reason returns what went wrong with a file, without the name and the call that the system adds.

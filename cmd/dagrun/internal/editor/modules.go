@@ -5,7 +5,6 @@ package editor
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -60,7 +59,7 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 	opened := &module{read: map[string]stamp{}}
 	read := func(path string) ([]byte, error) {
 		opened.read[path] = stampOf(path)
-		return readLimited(ctx, path)
+		return ReadModule(ctx, path)
 	}
 	library, err := kernels.ModuleOpener(ctx, dir, read, nil)(declared)
 	if err != nil {
@@ -74,18 +73,7 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 	return library, nil
 }
 
-func readLimited(ctx context.Context, path string) ([]byte, error) {
-	file, err := files.Open(ctx, path)
-	if err != nil {
-		return nil, files.CannotRead(path, err)
-	}
-	defer file.Close()
-	code, err := io.ReadAll(io.LimitReader(file, mostModuleBytes+1))
-	switch {
-	case err != nil:
-		return nil, files.CannotRead(path, err)
-	case len(code) > mostModuleBytes:
-		return nil, fmt.Errorf("%s is larger than 1 GiB", path)
-	}
-	return code, nil
+// ReadModule reads a file of a module.
+func ReadModule(ctx context.Context, path string) ([]byte, error) {
+	return files.ReadAtMost(ctx, path, mostModuleBytes)
 }
