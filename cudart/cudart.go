@@ -116,6 +116,9 @@ type Event interface {
 // Module is loaded code.
 type Module interface {
 	Kernel(entry string) (Kernel, error)
+	// Global returns where a variable of the module lies, and its bytes. Its name is that of the code, or "&" and how C++ names it if
+	// the module's Build asked for it in this form. The memory belongs to the module.
+	Global(name string) (Ptr, int64, error)
 	// Warnings returns what a user should know about the module, for example that it has writable globals.
 	Warnings() []string
 	Close() error

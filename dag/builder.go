@@ -93,6 +93,11 @@ func (b *Builder) Buffer(buffer Buffer) BufferID {
 		b.wrong("buffer", buffer.Name, err.Error(), "")
 	}
 	buffer.Bytes = bytes
+	if buffer.Symbol != "" && err == nil {
+		if message, hint := b.pipeline.bindSymbol(&buffer); message != "" {
+			b.wrong("buffer", buffer.Name, message, hint)
+		}
+	}
 	b.pipeline.Buffers = append(b.pipeline.Buffers, buffer)
 	return BufferID(len(b.pipeline.Buffers) - 1)
 }

@@ -46,6 +46,7 @@ func (p *parser) confirm() {
 		}
 		m.Unconfirmed = note
 	}
+	p.confirmSymbols()
 	for _, l := range p.launched {
 		p.compare(&l)
 	}

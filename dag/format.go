@@ -27,7 +27,7 @@ var (
 	initLayout   = &layout{keys: []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
 	expectLayout = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
 	bufferLayout = &layout{
-		keys: []string{"foreach", "place", "device", "pinned", "dtype", "shape", "init", "save", "expect", "buffers"},
+		keys: []string{"foreach", "place", "device", "pinned", "symbol", "dtype", "shape", "init", "save", "expect", "buffers"},
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
 	nodeLayout = &layout{

@@ -26,6 +26,9 @@ func (g *Graph) Hash() string {
 		h.numbers(bufferFacts(b)...)
 		h.numbers(int64(len(b.Shape)))
 		h.numbers(b.Shape...)
+		if b.Symbol != "" {
+			h.text(b.Symbol)
+		}
 	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -100,7 +103,7 @@ func mapText(l *Launch) string {
 
 // bufferFacts is what a plan relies on beside a buffer's name and shape.
 func bufferFacts(b *Buffer) []int64 {
-	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, flag(b.Pageable), flag(b.Scratch), flag(b.Init != nil), flag(b.Save != ""), flag(b.Expect != nil)}
+	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, flag(b.Pageable), flag(b.Scratch), flag(b.Init != nil), flag(b.Save != ""), flag(b.Expect != nil) + 2*flag(b.Symbol != "")}
 }
 
 func flag(b bool) int64 {
@@ -216,6 +219,8 @@ func bufferDifference(b, old *Buffer) string {
 		return changed(b.Pageable, "pageable")
 	case b.Scratch != old.Scratch:
 		return changed(b.Scratch, "scratch")
+	case b.Symbol != old.Symbol:
+		return fmt.Sprintf("stands for the variable %q, it stood for %q", b.Symbol, old.Symbol)
 	}
 	for _, part := range []struct {
 		name    string

@@ -24,6 +24,7 @@ const (
 	bufferShape
 	bufferDevice
 	bufferPinned
+	bufferSymbol
 	bufferInit
 	bufferSave
 	bufferExpect
@@ -32,7 +33,7 @@ const (
 	bufferKeyCount
 )
 
-var bufferKeys = keySet{"a buffer", []string{"place", "dtype", "shape", "device", "pinned", "init", "save", "expect", "foreach", "buffers"}}
+var bufferKeys = keySet{"a buffer", []string{"place", "dtype", "shape", "device", "pinned", "symbol", "init", "save", "expect", "foreach", "buffers"}}
 
 func (p *parser) readBuffers(f field) {
 	p.buffers = map[string]BufferID{}
@@ -142,6 +143,9 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknown
 	ok = p.where(value, &b, f)
 	if !p.size(value, &b, f, unknownKeys) {
 		return
+	}
+	if f[bufferSymbol].value != nil {
+		ok = p.symbol(f[bufferSymbol].value, &b) && ok
 	}
 	if f[bufferInit].value != nil {
 		b.Init, ok = p.init(f[bufferInit].value, &b, ok)

@@ -129,7 +129,10 @@ type Buffer struct {
 	Init     *Init   // contents before the first replay; nil: unspecified
 	Save     string  // file to write after the run; "": none
 	Expect   *Expect // what to check after the run; nil: nothing
-	Pos      Pos
+	// Symbol is the variable of a module that the buffer stands for, as "MODULE.VARIABLE"; "": it is memory of its own.
+	Symbol      string
+	Initialised bool // Symbol's code gives it its first contents
+	Pos         Pos
 }
 
 // InitKind says how a buffer gets its first contents.

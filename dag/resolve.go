@@ -510,6 +510,7 @@ func (r *resolution) describe() {
 	if info.Fixed && (r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared) {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
 	}
+	r.symbolsKnown()
 	if !info.HasHint && !r.gridGiven() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
 	}
@@ -582,7 +583,7 @@ func (r *resolution) accesses() []Access {
 		}
 		accesses = append(accesses, Access{touched, a.Mode})
 	}
-	return accesses
+	return r.symbols(accesses)
 }
 
 // scratch declares the hidden buffer of parameter k.

@@ -79,6 +79,8 @@ func (c *checker) buffer(b *Buffer, untouched bool) {
 		c.wrong("buffer", b.Name, "a host buffer has no device", "")
 	case b.Place == Device && b.Pageable:
 		c.wrong("buffer", b.Name, "a device buffer cannot be pageable", "")
+	case b.Place == Host && b.Symbol != "":
+		c.wrong("buffer", b.Name, "a variable of a module is in device memory", "")
 	}
 	switch bytes, err := bufferBytes(b.DType, b.Shape); {
 	case err != nil && (untouched || b.Bytes != 0): // otherwise Builder.Buffer has reported it and left Bytes at 0

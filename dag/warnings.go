@@ -18,7 +18,7 @@ func (p *parser) warn(g *Graph) {
 		b := &g.Buffers[u.Buffer]
 		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(Range{u.Buffer, u.Lo, u.Hi}))
 		switch {
-		case b.Scratch:
+		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
 		case later[k] < 0:
 			p.warning(b.Pos, "give it an init", "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))
 		default:
@@ -26,6 +26,7 @@ func (p *parser) warn(g *Graph) {
 			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", shorten(reader.Name), text, shorten(writer.Name), onLine(writer.Pos))
 		}
 	}
+	p.unfilled(g)
 	for _, k := range g.Unused() {
 		p.warning(g.Buffers[k].Pos, "", "buffer %q is never used", shorten(g.Buffers[k].Name))
 	}

@@ -146,6 +146,9 @@ func (y *yamlWriter) buffers() {
 		if b.Pageable {
 			y.add(", pinned: false")
 		}
+		if b.Symbol != "" {
+			y.add(", symbol: ", yamlText(dollars(b.Symbol)))
+		}
 		if b.Init != nil {
 			y.add(", init: ", y.init(b.Init))
 		}

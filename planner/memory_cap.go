@@ -264,7 +264,7 @@ func tightBuffers(g *dag.Graph, p *Plan, limit int64) []int32 {
 	ends := layout.ArenaEnds(p)
 	var tight []int32
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device && ends[b.Device] > limit {
+		if b := &g.Buffers[i]; b.InArena() && ends[b.Device] > limit {
 			tight = append(tight, int32(i))
 		}
 	}

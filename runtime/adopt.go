@@ -78,7 +78,7 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 // equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
 func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *planner.Plan) error {
 	for _, from := range was {
-		in := &instance{memory: from.memory, progress: from.progress}
+		in := &instance{flight: from.flight, memory: from.memory, progress: from.progress}
 		if !from.memory.holds(p.graph, wasPlan, p.plan) {
 			memory, err := p.move(ctx, from.memory)
 			if err != nil {
@@ -130,7 +130,7 @@ func (p *Program) move(ctx context.Context, from *storage) (*storage, error) {
 	}
 	for _, id := range p.plan.Kept {
 		b := &p.graph.Buffers[id]
-		if b.Bytes == 0 || b.Place != dag.Device {
+		if b.Bytes == 0 || !b.InArena() {
 			continue
 		}
 		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: to.address[id], DstDevice: b.Device, Src: from.address[id], SrcDevice: b.Device, Bytes: b.Bytes}

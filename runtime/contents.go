@@ -148,6 +148,9 @@ func (p *Program) initialise(ctx context.Context) error {
 			p.boundContents[id] = slices.Clone(memory)
 		}
 	}
+	if err := p.keepSymbols(ctx); err != nil {
+		return err
+	}
 	return p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
 		return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
 	})

@@ -22,8 +22,10 @@ type coded interface{ Module() *kernels.Module }
 type loader struct {
 	program *Program
 	library map[int32]map[string]bool    // by device: the library's entries that are launched
-	wanted  map[*kernels.Module][]string // kernels that have symbols only once they are compiled
+	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
 	modules map[loadedAt]cudart.Module
+	shared  map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
+	flight  int
 }
 
 // expressed is a kernel that compiled code has under another name.
@@ -32,10 +34,12 @@ type expressed interface{ Expression() string }
 type loadedAt struct {
 	module *kernels.Module // nil: the library
 	device int32
+	flight int // of modules with variables
 }
 
 func (p *Program) load(ctx context.Context) error {
-	l := &loader{program: p, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}}
+	l := &loader{program: p, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+	l.wantSymbols()
 	for i := range p.graph.Nodes {
 		n := &p.graph.Nodes[i]
 		if n.Launch != nil {
@@ -49,9 +53,18 @@ func (p *Program) load(ctx context.Context) error {
 			l.need(n.Device, wideFill)
 		}
 	}
-	for i := range p.graph.Nodes {
-		if err := l.node(ctx, dag.NodeID(i)); err != nil {
-			return fmt.Errorf("node %q: %w", p.graph.Nodes[i].Name, err)
+	for l.flight = 0; l.flight < p.options.Inflight; l.flight++ {
+		p.code = append(p.code, &loadedCode{kernels: make([]cudart.Kernel, p.graph.Len()), symbols: map[dag.BufferID]cudart.Ptr{}})
+		for i := range p.graph.Nodes {
+			if err := l.node(ctx, dag.NodeID(i)); err != nil {
+				return fmt.Errorf("node %q: %w", p.graph.Nodes[i].Name, err)
+			}
+		}
+		if err := l.findSymbols(ctx); err != nil {
+			return err
+		}
+		if len(l.shared) == 0 { // all replays in flight share the code
+			break
 		}
 	}
 	return nil
@@ -90,14 +103,26 @@ func (l *loader) node(ctx context.Context, id dag.NodeID) error {
 			return fmt.Errorf("%d bytes of dynamic shared memory: %w", n.Launch.Shared, err)
 		}
 	}
-	p.kernels[id] = k
+	p.code[l.flight].kernels[id] = k
 	return nil
 }
 
-// kernel finds an entry, and loads its module on the device if that has not been done.
+// kernel finds an entry.
 func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, entry string) (cudart.Kernel, error) {
+	loaded, err := l.module(ctx, m, device)
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Kernel(entry)
+}
+
+// module loads a module on a device, if that has not been done.
+func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (cudart.Module, error) {
 	p := l.program
-	at := loadedAt{m, device}
+	at := loadedAt{module: m, device: device}
+	if l.shared[m] {
+		at.flight = l.flight
+	}
 	loaded, ok := l.modules[at]
 	if !ok {
 		if m == nil {
@@ -126,9 +151,11 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 		p.log.Info("loaded", attrs...)
 		l.modules[at] = loaded
 		p.modules = append(p.modules, loaded)
-		p.warnings = append(p.warnings, loaded.Warnings()...)
+		if at.flight == 0 {
+			p.warnings = append(p.warnings, loaded.Warnings()...)
+		}
 	}
-	return loaded.Kernel(entry)
+	return loaded, nil
 }
 
 // wideFill is the library's fill for eight-byte elements, given as the bits of an f64. The driver sets elements of at most 4 bytes.

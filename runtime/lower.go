@@ -147,7 +147,7 @@ func (p *Program) launchCommand(in *instance, id dag.NodeID, c *cudart.Command) 
 		c.Kind = cudart.Empty
 		return nil
 	}
-	c.Kind, c.Kernel, c.Grid, c.Block, c.Shared = cudart.LaunchKernel, p.kernels[id], l.Grid, l.Block, l.Shared
+	c.Kind, c.Kernel, c.Grid, c.Block, c.Shared = cudart.LaunchKernel, p.codeOf(in).kernels[id], l.Grid, l.Block, l.Shared
 	if c.Block[0] == 0 {
 		block, _, err := c.Kernel.Occupancy(l.Shared)
 		if err != nil {

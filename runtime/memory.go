@@ -97,7 +97,7 @@ func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) err
 	if mode == Separate {
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
-			if b.Place != dag.Device {
+			if !b.InArena() {
 				continue
 			}
 			address, err := take(b.Device, b.Bytes)
@@ -166,7 +166,7 @@ func deviceBytes(g *dag.Graph, p *planner.Plan, mode MemoryMode) []int64 {
 	}
 	if mode == Separate {
 		for i := range g.Buffers {
-			if b := &g.Buffers[i]; b.Place == dag.Device {
+			if b := &g.Buffers[i]; b.InArena() {
 				*at(b.Device) += (b.Bytes + alignment - 1) / alignment * alignment
 			}
 		}
@@ -246,7 +246,7 @@ type BufferSize struct {
 
 // largest returns a device's biggest buffers, at most five.
 func largest(g *dag.Graph, device int32) []BufferSize {
-	return largestOf(g, func(b *dag.Buffer) bool { return b.Place == dag.Device && b.Device == device })
+	return largestOf(g, func(b *dag.Buffer) bool { return b.InArena() && b.Device == device })
 }
 
 func largestOf(g *dag.Graph, counts func(b *dag.Buffer) bool) []BufferSize {

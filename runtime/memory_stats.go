@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -67,7 +66,7 @@ func (p *Program) lives() (first, last []int32) {
 			continue
 		}
 		for _, a := range p.graph.Accesses(op.Node) {
-			if p.graph.Buffers[a.Buffer].Place != dag.Device {
+			if !p.graph.Buffers[a.Buffer].InArena() {
 				continue
 			}
 			if first[a.Buffer] < 0 {

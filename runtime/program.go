@@ -63,8 +63,8 @@ type Program struct {
 	log      *slog.Logger
 
 	modules   []cudart.Module
-	kernels   []cudart.Kernel // by node; nil if it launches none
-	launches  []*dag.Launch   // by node, as updated; the graph itself is never changed
+	code      []*loadedCode // by replay in flight, or one that all share
+	launches  []*dag.Launch // by node, as updated; the graph itself is never changed
 	instances []*instance
 	next      int // the instance that the next replay uses
 	mode      Mode
@@ -96,6 +96,7 @@ type Program struct {
 
 // instance holds what one replay in flight needs for itself.
 type instance struct {
+	flight  int // which of the replays in flight it is
 	memory  *storage
 	streams []cudart.Stream
 	adopted bool // streams[0] is the caller's
@@ -153,7 +154,7 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 		options.Inflight = 1
 	}
 	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
-		kernels: make([]cudart.Kernel, g.Len()), launches: make([]*dag.Launch, g.Len()), setKernel: map[int32]cudart.Kernel{}}
+		launches: make([]*dag.Launch, g.Len()), setKernel: map[int32]cudart.Kernel{}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -196,8 +197,8 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	p.report("allocate memory", 0, 0)
-	for range p.options.Inflight {
-		in, err := p.newInstance()
+	for flight := range p.options.Inflight {
+		in, err := p.newInstance(flight)
 		if in != nil {
 			p.instances = append(p.instances, in)
 		}
@@ -307,8 +308,8 @@ func (p *Program) checkDevices() error {
 	return nil
 }
 
-func (p *Program) newInstance() (in *instance, err error) {
-	in = &instance{}
+func (p *Program) newInstance(flight int) (in *instance, err error) {
+	in = &instance{flight: flight}
 	bound := map[dag.BufferID][]byte{}
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
@@ -331,6 +332,9 @@ func (p *Program) newInstance() (in *instance, err error) {
 	}
 	if in.memory, err = newStorage(p.platform, p.graph, p.plan, p.options.Memory, bound); err != nil {
 		return in, err
+	}
+	for id, address := range p.codeOf(in).symbols {
+		in.memory.address[id] = address
 	}
 	if p.options.DebugProgress {
 		if in.progress, err = p.platform.AllocHost(4*int64(max(1, p.graph.Len())), false); err != nil {

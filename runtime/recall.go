@@ -128,7 +128,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		}
 		for i := range r.graph.Buffers {
 			id := dag.BufferID(i)
-			if (o.Plan.KeepAll && r.graph.Buffers[i].Place == dag.Device || slices.Contains(o.Plan.Keep, id)) && !slices.Contains(plan.Kept, id) {
+			if (o.Plan.KeepAll && r.graph.Buffers[i].InArena() || slices.Contains(o.Plan.Keep, id)) && !slices.Contains(plan.Kept, id) {
 				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
 			}
 		}

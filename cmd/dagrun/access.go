@@ -15,6 +15,7 @@ type kernelAccess struct {
 	Node      string           `json:"node"` // the first one
 	Nodes     int              `json:"nodes"`
 	Arguments []argumentAccess `json:"arguments"`
+	Variables []argumentAccess `json:"variables,omitempty"`     // of the module
 	Atomics   string           `json:"float_atomics,omitempty"` // where it adds floats atomically
 }
 
@@ -51,11 +52,11 @@ func kernelAccesses(g *dag.Graph) []kernelAccess {
 		if l == nil || l.Module < 0 || l.Map != nil {
 			continue
 		}
-		k := kernelAccess{Kernel: l.Name, Node: g.Nodes[i].Name, Nodes: 1, Arguments: argumentAccesses(l)}
+		k := kernelAccess{Kernel: l.Name, Node: g.Nodes[i].Name, Nodes: 1, Arguments: argumentAccesses(l), Variables: variableAccesses(l)}
 		if f, ok := l.Kernel.(dag.FloatAtomics); ok {
 			k.Atomics = f.FloatAtomics()
 		}
-		key := fmt.Sprint(k.Kernel, k.Arguments)
+		key := fmt.Sprint(k.Kernel, k.Arguments, k.Variables)
 		if at, ok := known[key]; ok {
 			list[at].Nodes++
 			continue
@@ -89,6 +90,19 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 	return list
 }
 
+// variableAccesses lists the variables of its module that a launch uses.
+func variableAccesses(l *dag.Launch) []argumentAccess {
+	var list []argumentAccess
+	user, ok := l.Kernel.(dag.SymbolUser)
+	if !ok {
+		return nil
+	}
+	for _, use := range user.SymbolUses() {
+		list = append(list, argumentAccess{Name: use.Symbol.Name, Mode: use.Mode.String(), Access: use.Evidence.String()})
+	}
+	return list
+}
+
 // printAccess prints a line for each kernel, and a line if its results may differ from run to run.
 func (a *app) printAccess(kernels []kernelAccess) {
 	for _, k := range kernels {
@@ -99,6 +113,9 @@ func (a *app) printAccess(kernels []kernelAccess) {
 				text = fmt.Sprintf("argument %s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, note)
 			}
 			arguments = append(arguments, text)
+		}
+		for _, v := range k.Variables {
+			arguments = append(arguments, fmt.Sprintf("variable %s %s (%s)", v.Name, v.Mode, v.Access))
 		}
 		if len(arguments) > 0 {
 			_ = a.stdout.printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))

@@ -40,6 +40,30 @@ type fileKernel struct {
 	Paste     string           `json:"paste,omitempty"`
 }
 
+// fileVariable is a variable of a file in JSON.
+type fileVariable struct {
+	Name     string `json:"name"`
+	Place    string `json:"place,omitempty"`
+	DType    string `json:"dtype,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"`
+	Constant bool   `json:"constant,omitempty"`
+	Paste    string `json:"paste"`
+}
+
+func newFileVariable(module string, s *dag.Symbol) fileVariable {
+	v := fileVariable{Name: s.Name, Place: s.Place, Bytes: s.Bytes, Constant: s.Constant}
+	dtype, shape := "DTYPE", "SHAPE"
+	if s.DType != dag.InvalidDType {
+		dtype = s.DType.String()
+		v.DType = dtype
+		if s.Bytes > 0 {
+			shape = fmt.Sprint(s.Bytes / s.DType.Size())
+		}
+	}
+	v.Paste = fmt.Sprintf("%s: {place: device, symbol: %s.%s, dtype: %s, shape: [%s]}", notName.ReplaceAllString(s.Name, "_"), module, s.Name, dtype, shape)
+	return v
+}
+
 func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 	module := dag.Module{Name: moduleName(path), Path: path, Include: own.include, Compiler: own.compiler}
 	for _, d := range own.define {
@@ -58,15 +82,20 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 	for i := range list {
 		documents = append(documents, newFileKernel(module.Name, &list[i]))
 	}
+	var variables []fileVariable
+	for _, s := range library.(*kernels.UserModule).Symbols() {
+		variables = append(variables, newFileVariable(module.Name, &s))
+	}
 	if a.flags.output == "json" {
 		document := struct {
-			Version int          `json:"version"`
-			Command string       `json:"command"`
-			File    string       `json:"file"`
-			Kernels []fileKernel `json:"kernels"`
-			Note    string       `json:"note,omitempty"`
-			Error   string       `json:"error,omitempty"`
-		}{jsonVersion, "kernels", path, documents, note, ""}
+			Version   int            `json:"version"`
+			Command   string         `json:"command"`
+			File      string         `json:"file"`
+			Kernels   []fileKernel   `json:"kernels"`
+			Variables []fileVariable `json:"variables,omitempty"`
+			Note      string         `json:"note,omitempty"`
+			Error     string         `json:"error,omitempty"`
+		}{jsonVersion, "kernels", path, documents, variables, note, ""}
 		if wrong != nil {
 			document.Error = wrong.Error()
 		}
@@ -74,7 +103,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 			return err
 		}
 	} else {
-		a.printFile(path, &module, documents, note)
+		a.printFile(path, &module, documents, variables, note)
 	}
 	if wrong != nil {
 		return withStatus(statusWrong, wrong)
@@ -161,7 +190,7 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [BLOCK]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end)
 }
 
-func (a *app) printFile(path string, m *dag.Module, list []fileKernel, note string) {
+func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {
 	_ = a.stdout.printf("%s: %s\n", a.paint(a.stdout, bold, path), counted(len(list), "kernel"))
 	if note != "" {
 		_ = a.stdout.printf("not compiled, so what the code does is not known: %s\n", note)
@@ -201,6 +230,16 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, note stri
 			_ = a.stdout.printf("  takes    %s\n", strings.Join(takes, ", "))
 		}
 		_ = a.stdout.printf("  paste    %s\n", k.Paste)
+	}
+	for i, v := range variables {
+		if i == 0 {
+			_ = a.stdout.printf("\n%s, which launches share\n", a.paint(a.stdout, bold, "variables"))
+		}
+		place := ""
+		if v.Place != "" {
+			place = "  (" + v.Place + ")"
+		}
+		_ = a.stdout.printf("  paste    %s%s\n", v.Paste, place)
 	}
 	build := ""
 	if len(m.Include) > 0 {

@@ -26,7 +26,11 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 			// The parser says which module it was.
 			return nil, errors.New(strings.TrimPrefix(err.Error(), `module "`+m.Name+`": `))
 		}
-		if globals := opened.(*kernels.UserModule).WritableGlobals(); len(globals) > 0 {
+		if user := opened.(*kernels.UserModule); user.Module().Kind == kernels.Cubin || user.Module().Kind == kernels.Fatbin {
+			globals := user.WritableGlobals()
+			if len(globals) == 0 {
+				return opened, nil
+			}
 			a.warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
 		}
 		return opened, nil

@@ -175,6 +175,31 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	return k, nil
 }
 
+// Global finds a variable.
+func (m *module) Global(name string) (cudart.Ptr, int64, error) {
+	if m.closed.Load() {
+		return 0, 0, fmt.Errorf("module %s is closed", m.name)
+	}
+	symbol := strings.TrimPrefix(name, "&")
+	if s := m.symbols[name]; s != "" {
+		symbol = s
+	}
+	text := append([]byte(symbol), 0)
+	s, err := m.p.sequence(m.d)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.release()
+	s.callPointers(cuModuleGetGlobal, s.out(0), s.out(1), m.handle, unsafe.Pointer(&text[0]))
+	if err := s.run(); err != nil {
+		if isCode(err, codeNotFound) {
+			err.(*cudart.Error).Detail = fmt.Sprintf("the module has no variable %q", symbol)
+		}
+		return 0, 0, fmt.Errorf("module %s: %w", m.name, err)
+	}
+	return cudart.Ptr(s.outs[0]), int64(s.outs[1]), nil
+}
+
 // missing returns the error for a kernel that is not in the module.
 func (m *module) missing(e *cudart.Error, entry string) error {
 	e.Detail = fmt.Sprintf("the module has no kernel %q", entry)

@@ -60,6 +60,7 @@ const (
 	cuModuleLoadDataEx
 	cuModuleUnload
 	cuModuleGetFunction
+	cuModuleGetGlobal
 	cuModuleGetFunctionCount
 	cuModuleEnumerateFunctions
 	cuFuncGetName
@@ -161,6 +162,7 @@ var table = [functionCount]entry{
 	cuModuleLoadDataEx:          {"cuModuleLoadDataEx", 2010, false, "CUmodule*, const void*, unsigned, CUjit_option*, void**", 0},
 	cuModuleUnload:              {"cuModuleUnload", 2000, false, "CUmodule", 0},
 	cuModuleGetFunction:         {"cuModuleGetFunction", 2000, false, "CUfunction*, CUmodule, const char*", 0},
+	cuModuleGetGlobal:           {"cuModuleGetGlobal_v2", 3020, false, "CUdeviceptr*, size_t*, CUmodule, const char*", 0},
 	cuModuleGetFunctionCount:    {"cuModuleGetFunctionCount", 12040, true, "unsigned*, CUmodule", 0},
 	cuModuleEnumerateFunctions:  {"cuModuleEnumerateFunctions", 12040, true, "CUfunction*, unsigned, CUmodule", 0},
 	cuFuncGetName:               {"cuFuncGetName", 12030, true, "const char**, CUfunction", 0},

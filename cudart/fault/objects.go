@@ -68,6 +68,13 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	return &kernel{k, m.script}, nil
 }
 
+func (m *module) Global(name string) (cudart.Ptr, int64, error) {
+	if err := m.script.at("cuModuleGetGlobal", nil, 0); err != nil {
+		return 0, 0, err
+	}
+	return m.Module.Global(name)
+}
+
 func (m *module) Close() error { return then(m.script.at("cuModuleUnload", nil, 0), m.Module.Close()) }
 
 type kernel struct {

@@ -60,6 +60,9 @@ func (a *addresses) lookup(p cudart.Ptr) *memory {
 
 // explain tells why an address is not the start of an allocation. The caller holds mu.
 func (a *addresses) explain(p cudart.Ptr) string {
+	if m := a.find(p); m != nil && m.place == variable {
+		return "the address belongs to a variable of a module"
+	}
 	if m := a.find(p); m != nil && (p > m.base || m.place == registered) {
 		if p == m.base {
 			return "the address was registered, not allocated"
@@ -103,7 +106,7 @@ func (a *addresses) clear() (live int, err error) {
 	live = len(a.sorted)
 	for _, m := range a.sorted {
 		m.live.Store(false)
-		if m.place != registered {
+		if m.allocated() {
 			a.graves = append(a.graves, m)
 		}
 	}

@@ -25,6 +25,7 @@ type module struct {
 	source   *kernels.Module
 	closed   atomic.Bool
 	code     code
+	globals  globals
 }
 
 // Load implements [cudart.Platform].
@@ -85,6 +86,7 @@ func (m *module) Close() error {
 	if m.closed.Swap(true) {
 		return nil
 	}
+	m.globals.remove(&m.platform.memory)
 	m.platform.modules.Add(-1)
 	return nil
 }

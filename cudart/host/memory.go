@@ -20,6 +20,7 @@ const (
 	pinned           // host memory for asynchronous copies
 	pageable         // host memory without asynchronous copies
 	registered       // memory of the caller, pinned
+	variable         // of a loaded module
 )
 
 // alignment of every allocation, as cuMemAlloc's.
@@ -62,8 +63,8 @@ func (m *memory) end() cudart.Ptr { return m.base + cudart.Ptr(m.bytes) }
 func (m *memory) at(p cudart.Ptr) unsafe.Pointer { return unsafe.Add(m.data, uintptr(p-m.base)) }
 
 func (m *memory) String() string {
-	kind := [...]string{"device memory", "pinned memory", "pageable memory", "registered memory"}[m.place]
-	if m.place == onDevice {
+	kind := [...]string{"device memory", "pinned memory", "pageable memory", "registered memory", ""}[m.place]
+	if m.place == onDevice || m.place == variable {
 		kind = fmt.Sprintf("memory of device %d", m.device)
 	}
 	return fmt.Sprintf("%d bytes of %s", m.bytes, kind)
@@ -213,7 +214,7 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 	p.memory.mu.Lock()
 	defer p.memory.mu.Unlock()
 	m := p.memory.find(ptr)
-	if m == nil || m.base != ptr || m.place == registered {
+	if m == nil || m.base != ptr || !m.allocated() {
 		return fail("cuMemFree", invalidValue, -1, "%s", p.memory.explain(ptr))
 	}
 	call := "cuMemFreeHost"

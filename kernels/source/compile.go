@@ -375,7 +375,11 @@ func takeNames(text []byte) (rest []byte, symbols []string) {
 		return text, nil
 	}
 	for _, symbol := range strings.Split(string(m[1]), ",") {
-		symbols = append(symbols, strings.TrimSpace(symbol))
+		symbol = strings.TrimSpace(symbol)
+		if variable, ok := strings.CutPrefix(symbol, "generic("); ok {
+			symbol = strings.TrimSuffix(variable, ")")
+		}
+		symbols = append(symbols, symbol)
 	}
 	return entryDeclared.ReplaceAll(tableLine.ReplaceAll(text, nil), nil), symbols
 }

@@ -17,6 +17,8 @@ func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
 	if m.compilers == nil || m.module.Kind != launch.Source {
 		return "", nil
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	note, _, err = m.confirm(kernels)
 	return note, err
 }
@@ -35,6 +37,9 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 			source.Build.Names = append(source.Build.Names, e)
 		}
 	}
+	for _, name := range m.asked {
+		source.Build.Names = append(source.Build.Names, "&"+name)
+	}
 	compiled, err := m.compilers.Compile(m.ctx, &source, Target{})
 	switch {
 	case errors.Is(err, ErrNoCompiler):
@@ -48,6 +53,7 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 	}
 	entries, _ := entriesOf(text)
 	shown = map[string]shape{}
+	confirmed := map[ptx.FunctionID]*kernel{}
 	for _, k := range wanted {
 		symbol := k.entry
 		if s := compiled.Symbols[k.entry]; s != "" {
@@ -58,10 +64,11 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 				k.confirm(e)
 				k.read(text, symbol)
 				shown[k.entry] = shape{symbol, sharedBytes(text, symbol)}
+				confirmed[k.id] = k
 			}
 		}
 	}
-	return "", shown, nil
+	return "", shown, m.confirmSymbols(text, compiled, confirmed)
 }
 
 // confirm takes over what the code of the kernel shows.

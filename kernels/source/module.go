@@ -45,6 +45,8 @@ type Module struct {
 	found   []sourceKernel
 	types   map[string][]token
 	globals []string
+	symbols []dag.Symbol
+	units   units
 
 	text      *ptx.Module // of PTX
 	compilers *Compilers
@@ -52,6 +54,8 @@ type Module struct {
 
 	mu    sync.Mutex
 	known map[string]*kernel // by the names that were asked for
+	asked []string           // variables that are buffers
+	sizes map[string]int64   // of variables, by compiled code
 }
 
 // Open lists the kernels of a file. Its kind is recognised by the contents and by the path's ending. Nothing is compiled or loaded.
@@ -98,6 +102,7 @@ func (m *Module) read(path string, code []byte, options *Options) (err error) {
 		}
 		m.text = text
 		m.found, m.globals = entriesOf(text)
+		m.symbols = symbolsOfPTX(text)
 	default:
 		return m.readSource(path, code, options)
 	}
@@ -137,7 +142,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 		return p.err
 	}
 	source := parseCUDA(p)
-	m.found, m.globals, m.types = source.kernels, source.globals, source.types
+	m.found, m.globals, m.types, m.symbols, m.units = source.kernels, source.globals, source.types, source.symbols, source.units
 	if len(m.found) == 0 {
 		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)
 	}
@@ -236,6 +241,7 @@ type kernel struct {
 	entry        string
 	params       []dag.KernelParam
 	floatAtomics string
+	uses         []dag.SymbolUse // variables that its text names; nil: not looked up
 
 	code *ptx.Module // what its accesses are known from; nil: they are not
 	id   ptx.FunctionID

@@ -168,6 +168,10 @@ func symbolsOf(text string, names []string) ([]string, error) {
 	}
 	var symbols []string
 	for _, name := range names {
+		if variable, ok := strings.CutPrefix(name, "&"); ok {
+			symbols = append(symbols, variableIn(text, variable))
+			continue
+		}
 		if cast := overloaded.FindStringSubmatch(name); cast != nil {
 			name = cast[2] + "(" + cast[1] + ")"
 		}
@@ -178,4 +182,16 @@ func symbolsOf(text string, names []string) ([]string, error) {
 		symbols = append(symbols, k.entry)
 	}
 	return symbols, nil
+}
+
+var globalName = regexp.MustCompile(`(?m)^\s*(?:\.visible\s+|\.weak\s+)?\.(?:const|global)\s[^;={]*?([A-Za-z_$][\w$]*)(?:\[\d*\])?\s*(?:=|;)`)
+
+// variableIn is the symbol of a variable in PTX; the name itself where it is not found.
+func variableIn(text, name string) string {
+	for _, found := range globalName.FindAllStringSubmatch(text, -1) {
+		if variableName(found[1]) == name {
+			return found[1]
+		}
+	}
+	return name
 }

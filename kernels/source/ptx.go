@@ -25,7 +25,7 @@ func entriesOf(m *ptx.Module) (entries []sourceKernel, globals []string) {
 	reports := access.AnalyseAll(m)
 	for at, id := range m.Entries() {
 		f, report := &m.Functions[id], reports[at]
-		k := sourceKernel{name: f.Name}
+		k := sourceKernel{name: f.Name, symbols: usesInPTX(m, report)}
 		if len(report.FloatAtomics) > 0 {
 			k.floatAtomics = report.FloatAtomics[0].String()
 		}

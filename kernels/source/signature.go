@@ -22,8 +22,9 @@ type sourceKernel struct {
 	params   []dag.KernelParam
 	err      error // why it cannot be launched
 
-	floatAtomics string // the place where its code adds floats atomically, if any
-	registers    int    // of a thread, where a cubin says it
+	floatAtomics string          // the place where its code adds floats atomically, if any
+	registers    int             // of a thread, where a cubin says it
+	symbols      []dag.SymbolUse // of PTX: variables that it uses
 }
 
 // templateParam is a parameter of a template: a type, or a value.
@@ -39,10 +40,14 @@ type cudaSource struct {
 	kernels []sourceKernel
 	globals []string // writable variables, in order
 	types   map[string][]token
+
+	symbols   []dag.Symbol     // variables that launches share, in order
+	units     units            // what the text of each declaration names
+	constants map[string]int64 // integers
 }
 
 func parseCUDA(p *preprocessor) cudaSource {
-	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}}}
+	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, units: units{}, constants: map[string]int64{}}}
 	parser.scope(false, "")
 	return parser.out
 }
@@ -87,8 +92,14 @@ func (p *signatureParser) scope(c bool, space string) {
 				p.declaration()
 			}
 		default:
+			start := p.at
 			d := p.declaration()
+			text := p.in[start:p.at]
 			p.take(d, c, space)
+			p.note(d, text)
+			if hasToken(d, "__device__") || hasToken(d, "__constant__") || hasToken(d, "__managed__") {
+				p.symbols(d, text, space)
+			}
 		}
 	}
 }

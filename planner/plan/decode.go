@@ -383,6 +383,8 @@ func (d *planDecoder) memory(int) {
 	switch {
 	case b.Place != dag.Device:
 		d.misfit(at, "buffer %q is in host memory", b.Name)
+	case !b.InArena():
+		d.misfit(at, "buffer %q is a variable of a module, which has its own memory", b.Name)
 	case m.Device != b.Device:
 		d.misfit(at, "buffer %q is on device %d, not %d", b.Name, b.Device, m.Device)
 	case m.Bytes != b.Bytes:
@@ -408,8 +410,8 @@ func (d *planDecoder) kept(int) {
 		if d.g.Buffers[b].Name != name {
 			continue
 		}
-		if d.g.Buffers[b].Place != dag.Device {
-			d.misfit(at, "buffer %q is in host memory", jsontext.Clip(name))
+		if !d.g.Buffers[b].InArena() {
+			d.misfit(at, "buffer %q is in host memory or a variable of a module", jsontext.Clip(name))
 		}
 		d.p.Kept = append(d.p.Kept, dag.BufferID(b))
 		return

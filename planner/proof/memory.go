@@ -72,7 +72,7 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 	k := 0
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		if b.Place != dag.Device {
+		if !b.InArena() {
 			continue
 		}
 		if v := checkPlacement(g, p, k, dag.BufferID(i)); v != nil {
@@ -157,7 +157,7 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 	kept := make([]bool, len(g.Buffers))
 	last := int32(-1)
 	for k, b := range p.Kept {
-		if b <= dag.BufferID(last) || int(b) >= len(g.Buffers) || g.Buffers[b].Place != dag.Device {
+		if b <= dag.BufferID(last) || int(b) >= len(g.Buffers) || !g.Buffers[b].InArena() {
 			return nil, newViolation(plan.ErrMemory, "entry %d of the plan's kept buffers is %q: the list must have device buffers only, each once, in the order of ids", k, plan.BufferName(g, b)).
 				fix("plan this graph again")
 		}
@@ -165,7 +165,7 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 	}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		if kept[i] || b.Place != dag.Device {
+		if kept[i] || !b.InArena() {
 			continue
 		}
 		reason := ""

@@ -54,7 +54,7 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 		p.Stats.PeakDeviceBytes += a.base + end
 	}
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device {
+		if b := &g.Buffers[i]; b.InArena() {
 			if kept[i] {
 				p.Kept = append(p.Kept, dag.BufferID(i))
 			}
@@ -71,7 +71,7 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		switch {
-		case b.Place != dag.Device || b.Device != device:
+		case !b.InArena() || b.Device != device:
 		case kept[i]:
 			offset[i] = a.base
 			a.base += plan.AlignUp(b.Bytes)
@@ -100,7 +100,7 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 	seen := map[int32]bool{}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		if b.Place != dag.Device {
+		if !b.InArena() {
 			continue
 		}
 		if !seen[b.Device] {

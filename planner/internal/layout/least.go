@@ -24,7 +24,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	var buffers []int32
 	index := make([]int32, len(g.Buffers)) // plus 1
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device && !kept[i] && b.Bytes > 0 {
+		if b := &g.Buffers[i]; b.InArena() && !kept[i] && b.Bytes > 0 {
 			buffers = append(buffers, int32(i))
 			index[i] = int32(len(buffers))
 		}
@@ -52,7 +52,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 		byDevice[device] = &Peak{Device: device, Node: -1}
 	}
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.Place == dag.Device && kept[i] {
+		if b := &g.Buffers[i]; b.InArena() && kept[i] {
 			fixed[b.Device] += plan.AlignUp(b.Bytes)
 		}
 	}
@@ -80,7 +80,7 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	for d, device := range devices {
 		p := byDevice[device]
 		for i := range g.Buffers {
-			if b := &g.Buffers[i]; b.Place == dag.Device && b.Device == device && kept[i] {
+			if b := &g.Buffers[i]; b.InArena() && b.Device == device && kept[i] {
 				p.add(g, dag.BufferID(i), true)
 			}
 		}

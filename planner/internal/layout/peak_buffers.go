@@ -47,7 +47,7 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
 			switch {
-			case b.Place != dag.Device || b.Device != device:
+			case !b.InArena() || b.Device != device:
 			case kept[i]:
 				peak.Live += peak.add(g, dag.BufferID(i), true)
 			case used[i] && b.Bytes > 0:

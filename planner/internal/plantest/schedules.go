@@ -212,7 +212,7 @@ func PlaceApart(g *dag.Graph, p *plan.Plan) {
 	next := map[int32]int64{}
 	ends := map[int32]int64{}
 	for i, b := range g.Buffers {
-		if b.Place != dag.Device {
+		if !b.InArena() {
 			continue
 		}
 		if bruteKept(g, int32(i)) {

@@ -1,0 +1,258 @@
+// Symbols: variables of a user's module that launches share, as buffers. Their addresses are those that the module gets when it is
+// loaded, so they are never part of the arena.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
+
+// Symbol is a variable of a module: __constant__ or __device__ in CUDA C, .const or .global in PTX.
+type Symbol struct {
+	Name        string // as C++ has it: "filters::taps"
+	DType       DType  // of its elements; InvalidDType: not known
+	Bytes       int64  // 0: not known until it is compiled
+	Constant    bool   // kernels cannot write it
+	Initialised bool   // the code gives it its first contents; otherwise it begins as zeros
+	Place       string // "scan.cu:3"; "" for compiled code
+}
+
+// ErrUnknownSymbol is what Symbols.Symbol returns (wrapped) for a name that the module does not have.
+var ErrUnknownSymbol = errors.New("unknown variable")
+
+// Symbols is implemented by modules that have variables.
+type Symbols interface {
+	// Symbol finds a variable by its name, with or without namespaces.
+	Symbol(name string) (Symbol, error)
+	// Symbols lists the variables in their order.
+	Symbols() []Symbol
+}
+
+// SymbolUse is a variable that a kernel uses, and how.
+type SymbolUse struct {
+	Symbol   Symbol
+	Mode     Mode
+	Evidence Evidence
+}
+
+// SymbolUser is implemented by kernels that use variables of their module.
+type SymbolUser interface{ SymbolUses() []SymbolUse }
+
+// InArena reports whether the planner chooses where the buffer lies: not for host memory, and not for variables of modules.
+func (b *Buffer) InArena() bool { return b.Place == Device && b.Symbol == "" }
+
+// bindSymbol makes a buffer stand for the variable that its Symbol names, as MODULE.VARIABLE.
+func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
+	module, name, dotted := strings.Cut(b.Symbol, ".")
+	if !dotted || module == "" || name == "" {
+		return fmt.Sprintf("%q is no variable of a module", shorten(b.Symbol)), "write symbol: MODULE.VARIABLE"
+	}
+	var table Symbols
+	var modules []string
+	known := false
+	for i := range p.Modules {
+		m := &p.Modules[i]
+		modules = append(modules, m.Name)
+		if m.Name == module {
+			table, _ = m.Library.(Symbols)
+			known = true
+		}
+	}
+	switch {
+	case !known:
+		if near := didYouMean(module, modules); near != "" {
+			return fmt.Sprintf("unknown module %q", shorten(module)), near
+		}
+		return fmt.Sprintf("unknown module %q", shorten(module)), "declare it under modules:"
+	case table == nil:
+		return fmt.Sprintf("module %q has no variables", module), ""
+	case b.Place != Device:
+		return fmt.Sprintf("a variable of a module is in device memory, not in %s memory", b.Place), "write place: device"
+	}
+	symbol, err := table.Symbol(name)
+	if errors.Is(err, ErrUnknownSymbol) {
+		var names []string
+		for _, s := range table.Symbols() {
+			names = append(names, s.Name)
+		}
+		switch near := words.Suggest(name, names); {
+		case near != "":
+			hint = fmt.Sprintf("did you mean %q?", module+"."+near)
+		case len(names) == 0:
+			hint = "it has none"
+		default:
+			hint = "it has " + strings.Join(names[:min(len(names), 8)], ", ")
+		}
+		return fmt.Sprintf("module %q has no variable %q", module, shorten(name)), hint
+	}
+	if err != nil {
+		return err.Error(), ""
+	}
+	b.Symbol, b.Initialised = module+"."+symbol.Name, symbol.Initialised
+	if problem := symbol.problem(b); problem != "" {
+		return problem, ""
+	}
+	for i := range p.Buffers {
+		if other := &p.Buffers[i]; other.Symbol == b.Symbol && other.Device == b.Device && !other.Scratch {
+			return fmt.Sprintf("%s is the buffer %q already%s", symbol.text(), other.Name, onLine(other.Pos)), ""
+		}
+	}
+	return "", ""
+}
+
+// text names a symbol and its place.
+func (s *Symbol) text() string {
+	if s.Place == "" {
+		return s.Name
+	}
+	return s.Name + " (" + s.Place + ")"
+}
+
+// problem says in what a buffer differs from the symbol that it stands for, or "".
+func (s *Symbol) problem(b *Buffer) string {
+	switch {
+	case s.DType != InvalidDType && b.DType != s.DType && !b.Scratch:
+		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", shorten(b.Name), b.DType, s.text(), s.DType)
+	case s.Bytes > 0 && b.Bytes != s.Bytes:
+		return fmt.Sprintf("buffer %q has %s, %s has %d", shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s.text(), s.Bytes)
+	}
+	return ""
+}
+
+// symbol reads which variable a buffer of a file stands for. Its place, type and shape are known already.
+func (p *parser) symbol(n *yaml.Node, b *Buffer) bool {
+	text, ok := p.expanded(n, "symbol")
+	if !ok {
+		return false
+	}
+	if module, _, _ := strings.Cut(text, "."); p.modules[module] == broken {
+		if _, known := p.modules[module]; known {
+			return false // the module's mistake has been reported
+		}
+	}
+	b.Symbol = text
+	if message, hint := p.pipeline.bindSymbol(b); message != "" {
+		p.mistake(position(n), hint, "%s%s", message, p.repetition())
+		return false
+	}
+	return true
+}
+
+// confirmSymbols compares the sizes of buffers with those of compiled code, which may only now be known.
+func (p *parser) confirmSymbols() {
+	for i := range p.pipeline.Buffers {
+		b := &p.pipeline.Buffers[i]
+		module, name, _ := strings.Cut(b.Symbol, ".")
+		for k := range p.pipeline.Modules {
+			table, ok := p.pipeline.Modules[k].Library.(Symbols)
+			if b.Symbol == "" || !ok || p.pipeline.Modules[k].Name != module {
+				continue
+			}
+			if s, err := table.Symbol(name); err == nil {
+				if problem := s.problem(b); problem != "" {
+					p.mistake(b.Pos, "", "%s", problem)
+				}
+			}
+		}
+	}
+}
+
+// symbolBuffer is the buffer that stands for a variable on a device, or -1.
+func (p *Pipeline) symbolBuffer(symbol string, device int32) BufferID {
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; b.Symbol == symbol && b.Device == device {
+			return BufferID(i)
+		}
+	}
+	return -1
+}
+
+// symbols are the variables that the kernel uses: what it touches although no argument says so. A variable that kernels write and
+// nobody has declared becomes a hidden buffer, so that launches which share it are ordered.
+func (r *resolution) symbols(accesses []Access) []Access {
+	user, ok := r.kernel.(SymbolUser)
+	if !ok || r.spec.Module < 0 || r.spec.Map != nil {
+		return accesses
+	}
+	p := r.pipeline
+	for _, use := range user.SymbolUses() {
+		name := p.Modules[r.spec.Module].Name + "." + use.Symbol.Name
+		id := p.symbolBuffer(name, r.device)
+		if id < 0 && use.Mode&Write == 0 {
+			continue
+		}
+		if id < 0 {
+			id = BufferID(len(p.Buffers))
+			p.Buffers = append(p.Buffers, Buffer{Name: hiddenName(p, name, r.device), Place: Device, DType: U8, Scratch: true, Device: r.device, Symbol: name, Initialised: true,
+				Shape: []int64{use.Symbol.Bytes}, Bytes: use.Symbol.Bytes, Pos: r.node.Pos})
+		}
+		accesses = append(accesses, Access{Range{id, 0, p.Buffers[id].Bytes}, use.Mode})
+	}
+	return accesses
+}
+
+// hiddenName is the name of the hidden buffer of a variable.
+func hiddenName(p *Pipeline, symbol string, device int32) string {
+	if device > 0 {
+		return fmt.Sprintf("%s$symbol%d", symbol, device)
+	}
+	return symbol + "$symbol"
+}
+
+// symbolsKnown refuses a kernel that writes a variable whose size nothing tells: no buffer can stand for it.
+func (r *resolution) symbolsKnown() {
+	user, ok := r.kernel.(SymbolUser)
+	if !ok || r.spec.Module < 0 || r.spec.Map != nil {
+		return
+	}
+	module := r.pipeline.Modules[r.spec.Module].Name
+	for _, use := range user.SymbolUses() {
+		if use.Symbol.Bytes > 0 || use.Mode&Write == 0 || r.pipeline.symbolBuffer(module+"."+use.Symbol.Name, r.device) >= 0 {
+			continue
+		}
+		name := use.Symbol.Name[strings.LastIndex(use.Symbol.Name, ":")+1:]
+		r.problem(launchKernel, -1, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.text()),
+			fmt.Sprintf("declare it under buffers: %s: {place: device, symbol: %s.%s, dtype: ..., shape: [...]}", name, module, use.Symbol.Name))
+	}
+}
+
+// unfilled warns about variables that kernels read and nothing fills: neither their code nor an init nor a node.
+func (p *parser) unfilled(g *Graph) {
+	warned := map[string]bool{}
+	written := make([]bool, len(g.Buffers))
+	for i := range g.Nodes {
+		for _, a := range g.Accesses(NodeID(i)) {
+			written[a.Buffer] = written[a.Buffer] || a.Mode&Write != 0
+		}
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Launch == nil || n.Launch.Module < 0 || n.Launch.Map != nil {
+			continue
+		}
+		user, ok := n.Launch.Kernel.(SymbolUser)
+		if !ok {
+			continue
+		}
+		for _, use := range user.SymbolUses() {
+			name := g.Modules[n.Launch.Module].Name + "." + use.Symbol.Name
+			if use.Symbol.Initialised || use.Mode&Write != 0 && !use.Symbol.Constant || warned[name] {
+				continue
+			}
+			id := g.symbolBuffer(name, n.Device)
+			switch {
+			case id < 0:
+				warned[name] = true
+				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.text())
+			case g.Buffers[id].Init == nil && !written[id]:
+				warned[name] = true
+				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", shorten(g.Buffers[id].Name), shorten(n.Name))
+			}
+		}
+	}
+}
