@@ -40,7 +40,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		return nil, err
 	}
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
-	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), r.costs
+	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}

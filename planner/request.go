@@ -23,8 +23,7 @@ type request struct {
 	g         *dag.Graph
 	o         Options
 	limited   bool // the user gave Streams
-	costs     []Cost
-	durations []float64 // the times of costs
+	durations []float64
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
@@ -58,8 +57,7 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 	} else if err := o.Machine.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
-	costs := model.Costs(g, o.Machine, o.Profile)
-	return &request{ctx: ctx, g: g, o: o, limited: limited, costs: costs, durations: model.TimesOf(costs)}, nil
+	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: model.Durations(g, o.Machine, o.Profile)}, nil
 }
 
 func (r *request) problem(streams int) (*place.Problem, error) {

@@ -88,7 +88,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
-		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.TimesOf": model.TimesOf, "plan.CostText": plan.CostText,
+		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,

@@ -146,6 +146,14 @@ type sharing struct {
 	version int32
 }
 
+// reset forgets all kernels and keeps the memory.
+func (s *sharing) reset() {
+	for k := range s.classes {
+		s.classes[k] = class{kernels: s.classes[k].kernels[:0]}
+	}
+	s.version = 0
+}
+
 type class struct {
 	kernels       heap[running]
 	demand, speed float64

@@ -24,30 +24,62 @@ func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
 	if g.Check() != nil {
 		return nil
 	}
+	return CostsOf(g, m, p, Durations(g, m, p))
+}
+
+// CostsOf adds to durations, which must be those of [Durations] for the same arguments, where each comes from.
+func CostsOf(g *dag.Graph, m *Machine, p *Profile, durations []float64) []plan.Cost {
+	if g.Check() != nil || len(durations) != g.Len() {
+		return nil
+	}
 	m = m.orDefault()
-	costs := make([]plan.Cost, g.Len())
-	measured := p != nil && len(p.Nodes) > 0
+	costs := make([]plan.Cost, len(durations))
 	for i := range costs {
 		node := &g.Nodes[i]
-		us, source, known := 0.0, plan.MeasuredCost, false
-		if measured {
-			us, known = p.Nodes[node.Name]
+		source := plan.FormulaCost
+		if _, measured := p.of(node); measured {
+			source = plan.MeasuredCost
+		} else if node.HasCost {
+			source = plan.DeclaredCost
+		} else if !m.Unit && !hasFormula(node) {
+			source = plan.UnknownCost
 		}
+		costs[i] = plan.Cost{US: durations[i], Source: source}
+	}
+	return costs
+}
+
+// Durations returns the times of Costs.
+func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
+	if g.Check() != nil {
+		return nil
+	}
+	m = m.orDefault()
+	times := make([]float64, g.Len())
+	for i := range times {
+		node := &g.Nodes[i]
+		us, known := p.of(node)
 		if !known && node.HasCost {
-			us, source, known = node.CostUS, plan.DeclaredCost, true
+			us, known = node.CostUS, true
 		}
 		if !known {
-			us, source = m.model(g, int32(i)), plan.FormulaCost
-			if !m.Unit && !hasFormula(node) {
-				source = plan.UnknownCost
-			}
+			us = m.model(g, int32(i))
 		}
 		if !(us > 0) {
 			us = 0
 		}
-		costs[i] = plan.Cost{US: min(us, maxDurationUS), Source: source}
+		times[i] = min(us, maxDurationUS)
 	}
-	return costs
+	return times
+}
+
+// of returns the measured duration of a node. The profile may be nil.
+func (p *Profile) of(node *dag.Node) (us float64, measured bool) {
+	if p == nil || len(p.Nodes) == 0 {
+		return 0, false
+	}
+	us, measured = p.Nodes[node.Name]
+	return us, measured
 }
 
 // orDefault returns the machine, or the default one if it is nil.
@@ -68,18 +100,6 @@ func hasFormula(node *dag.Node) bool {
 		return node.Launch == nil && node.Work != dag.Work{} || node.Launch != nil && node.Launch.Module < 0
 	}
 	return true
-}
-
-// Durations returns the times of Costs.
-func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 { return TimesOf(Costs(g, m, p)) }
-
-// TimesOf returns the times of costs.
-func TimesOf(costs []plan.Cost) []float64 {
-	times := make([]float64, len(costs))
-	for i := range costs {
-		times[i] = costs[i].US
-	}
-	return times
 }
 
 // model estimates a node from its work.

@@ -5,8 +5,10 @@ package model
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -32,13 +34,12 @@ func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*p
 // Predict simulates the plan on streams and fills in its Costs and the times of its Stats. Use it for schedules made by hand or read from a file;
 // plans from New have these times already. streams is the argument of LowerBound.
 func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams int) error {
-	costs := Costs(g, m, profile)
-	durations := TimesOf(costs)
+	durations := Durations(g, m, profile)
 	timeline, err := SimulateWith(g, p, m, durations, false)
 	if err != nil {
 		return err
 	}
-	p.Costs = costs
+	p.Costs = CostsOf(g, m, profile, durations)
 	p.Stats.MakespanUS = timeline.MakespanUS
 	LowerBoundWith(g, m, durations, streams, false).Note(p)
 	return nil
@@ -49,8 +50,10 @@ func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, g
 	if err := checkSimulated(g, p, m, durations); err != nil {
 		return nil, err
 	}
-	s := &simulation{g: g, p: p, m: m, graph: graph, durations: durations}
-	s.timeline = &plan.Timeline{Machine: m.Name, Graph: graph, Nodes: make([]plan.Span, g.Len())}
+	s := simulations.Get().(*simulation)
+	s.g, s.p, s.m, s.graph, s.durations = g, p, m, graph, durations
+	t := &plan.Timeline{Machine: m.Name, Graph: graph, Nodes: make([]plan.Span, g.Len())}
+	s.timeline = t
 	if err := s.index(); err != nil {
 		return nil, err
 	}
@@ -60,11 +63,18 @@ func SimulateWith(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64, g
 		s.begin()
 		s.run()
 	}
-	for i := range s.timeline.Nodes {
-		s.timeline.MakespanUS = max(s.timeline.MakespanUS, s.timeline.Nodes[i].End)
+	for i := range t.Nodes {
+		t.MakespanUS = max(t.MakespanUS, t.Nodes[i].End)
 	}
-	return s.timeline, nil
+	if len(p.Order) <= scratch.MostKept {
+		s.g, s.p, s.m, s.durations, s.timeline = nil, nil, nil, nil, nil
+		simulations.Put(s)
+	}
+	return t, nil
 }
+
+// simulations keeps the memory of finished simulations: a search simulates hundreds of plans.
+var simulations = sync.Pool{New: func() any { return new(simulation) }}
 
 // checkSimulated returns an error for input that the simulator cannot handle.
 func checkSimulated(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64) error {
@@ -106,8 +116,13 @@ type simulation struct {
 	firstOp  []int32 // of each stream, in the numbering of all ops
 	record   []int32 // of each op: a record's own number, a wait's record
 	position []int32 // of each node among the launches, in submission order
+	launched []bool  // by node
+	latest   []int32 // by event: its latest record
+	cursor   []int32 // by stream: its next op in submission order
 	records  int32
 	devices  int32 // 1 + the highest device number
+
+	ready []moment // by stream: when its next launch may start, on a machine on which only nodes take time
 
 	// The fields below are used only on machines where engines, waits or the host take time.
 	gap, sync float64
@@ -115,7 +130,8 @@ type simulation struct {
 	recorded  []moment // by record; its time is NaN until the record is reached
 	waiter    []int32  // by record: the first stream that waits for it, -1 for none
 	copiers   []copier // by device and engine
-	links     []link   // by device; empty if copies both ways do not slow each other
+	limited   bool     // copies both ways slow each other
+	links     []link   // by device, if limited
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
 	events    heap[event]
@@ -126,6 +142,7 @@ type simulation struct {
 	host      host
 	submitted []float64 // by op; NaN until the host gets there
 	starved   []int32   // streams whose next op is not submitted yet
+	resumed   []int32   // streams that starved until the host went on
 }
 
 // moment is a time and its cause.
@@ -145,7 +162,6 @@ type streamState struct {
 type host struct {
 	at      int     // index into Order
 	free    float64 // when it can submit the next op
-	cursor  []int32 // by stream: its next op to submit
 	blocked int32   // the pageable copy that it waits for, -1 for none
 	after   int32   // the pageable copy that it waited for last, -1 for none
 }
@@ -156,7 +172,7 @@ const maxSimulatedDevices = 1 << 12
 func (s *simulation) index() error {
 	p, n := s.p, s.g.Len()
 	total := 0
-	s.firstOp = make([]int32, len(p.Streams)+1)
+	s.firstOp = scratch.Sized(s.firstOp, len(p.Streams)+1)
 	for k := range p.Streams {
 		s.firstOp[k] = int32(total)
 		if total += len(p.Streams[k].Ops); total > math.MaxInt32 {
@@ -170,9 +186,10 @@ func (s *simulation) index() error {
 	if p.Events < 0 || int(p.Events) > total {
 		return fmt.Errorf("%w: %d events for %d ops", plan.ErrPlanShape, p.Events, total)
 	}
-	s.record = make([]int32, total)
-	s.position = make([]int32, n)
-	latest := make([]int32, p.Events)
+	s.record, s.position = scratch.Sized(s.record, total), scratch.Sized(s.position, n)
+	s.records, s.devices = 0, 0
+	s.latest = scratch.Sized(s.latest, int(p.Events))
+	latest := s.latest
 	for e := range latest {
 		latest[e] = -1
 	}
@@ -183,8 +200,8 @@ func (s *simulation) index() error {
 		}
 		s.devices = max(s.devices, d+1)
 	}
-	cursor := make([]int32, len(p.Streams))
-	launched := make([]bool, n)
+	s.cursor, s.launched = scratch.Zeroed(s.cursor, len(p.Streams)), scratch.Zeroed(s.launched, n)
+	cursor, launched := s.cursor, s.launched
 	launches := 0
 	for _, k := range p.Order {
 		if k < 0 || int(k) >= len(p.Streams) || int(cursor[k]) >= len(p.Streams[k].Ops) {
@@ -232,12 +249,15 @@ func (s *simulation) index() error {
 // walk simulates a machine on which only nodes take time. One pass is enough, because every record comes before its waits in the
 // submission order.
 func (s *simulation) walk() {
-	ready := make([]moment, len(s.p.Streams))
+	s.ready = scratch.Sized(s.ready, len(s.p.Streams))
+	ready := s.ready
 	for k := range ready {
-		ready[k].by = -1
+		ready[k] = moment{by: -1}
 	}
-	recorded := make([]moment, s.records)
-	cursor := make([]int32, len(s.p.Streams))
+	s.recorded = scratch.Sized(s.recorded, int(s.records))
+	recorded := s.recorded
+	clear(s.cursor)
+	cursor := s.cursor
 	for _, k := range s.p.Order {
 		at := cursor[k]
 		cursor[k]++
@@ -272,36 +292,44 @@ func (s *simulation) begin() {
 	if s.graph {
 		s.gap, s.sync = s.m.GraphNodeUS, 0
 	}
-	s.streams = make([]streamState, len(s.p.Streams))
+	s.now, s.host, s.events, s.touched, s.starved = 0, host{}, s.events[:0], s.touched[:0], s.starved[:0]
+	s.streams = scratch.Sized(s.streams, len(s.p.Streams))
 	for k := range s.streams {
 		s.streams[k] = streamState{ready: moment{by: -1}, nextWaiter: -1}
 	}
-	s.recorded = make([]moment, s.records)
-	s.waiter = make([]int32, s.records)
+	s.recorded, s.waiter = scratch.Sized(s.recorded, int(s.records)), scratch.Sized(s.waiter, int(s.records))
 	for r := range s.recorded {
-		s.recorded[r].us = math.NaN()
+		s.recorded[r] = moment{us: math.NaN()}
 		s.waiter[r] = -1
 	}
-	s.copiers = make([]copier, int(s.devices)*int(plan.EngineKinds))
+	s.copiers = scratch.Sized(s.copiers, int(s.devices)*int(plan.EngineKinds))
 	for e := range s.copiers {
-		s.copiers[e].lastBy, s.copiers[e].kept = -1, -1
+		s.copiers[e] = copier{queue: s.copiers[e].queue[:0], lastBy: -1, kept: -1}
 	}
-	s.sharing = make([]sharing, s.devices)
-	if s.m.BothWays > 0 && s.m.BothWays < 1 {
-		s.links = make([]link, s.devices)
+	s.sharing = scratch.Sized(s.sharing, int(s.devices))
+	for d := range s.sharing {
+		s.sharing[d].reset()
 	}
-	s.isTouched = make([]bool, len(s.copiers)+len(s.sharing)+len(s.links))
-	s.issued = make([]moment, s.devices)
+	s.limited = s.m.BothWays > 0 && s.m.BothWays < 1
+	s.links = s.links[:0]
+	if s.limited {
+		s.links = scratch.Sized(s.links, int(s.devices))
+		for d := range s.links {
+			s.links[d] = link{class: class{kernels: s.links[d].kernels[:0]}}
+		}
+	}
+	s.isTouched = scratch.Zeroed(s.isTouched, len(s.copiers)+len(s.sharing)+len(s.links))
+	s.issued = scratch.Sized(s.issued, int(s.devices))
 	for d := range s.issued {
-		s.issued[d].by = -1
+		s.issued[d] = moment{by: -1}
 	}
 	s.host.blocked, s.host.after = -1, -1
 	if !s.graph {
-		s.submitted = make([]float64, len(s.p.Order))
+		s.submitted = scratch.Sized(s.submitted, len(s.p.Order))
 		for op := range s.submitted {
 			s.submitted[op] = math.NaN()
 		}
-		s.host.cursor = make([]int32, len(s.p.Streams))
+		clear(s.cursor)
 		s.timeline.Host = make([]plan.HostSpan, 0, len(s.p.Order))
 		s.submit()
 	}
@@ -315,7 +343,7 @@ func (s *simulation) submit() {
 	h := &s.host
 	for h.at < len(s.p.Order) && h.blocked < 0 {
 		k := s.p.Order[h.at]
-		at := h.cursor[k]
+		at := s.cursor[k]
 		op := &s.p.Streams[k].Ops[at]
 		start, cost := h.free, s.m.EventUS
 		if op.Kind == plan.Launch {
@@ -327,7 +355,7 @@ func (s *simulation) submit() {
 		h.free += cost
 		s.submitted[s.firstOp[k]+at] = h.free
 		s.timeline.Host = append(s.timeline.Host, plan.HostSpan{Start: start, End: h.free, Stream: k, Op: at})
-		h.cursor[k]++
+		s.cursor[k]++
 		h.at++
 	}
 }
@@ -514,7 +542,7 @@ func (s *simulation) copy(c int32) {
 // beginCopy starts a copy on its engine.
 func (s *simulation) beginCopy(node, stream int32) {
 	span := &s.timeline.Nodes[node]
-	if s.links == nil || span.Engine != plan.Upload && span.Engine != plan.Download {
+	if !s.limited || span.Engine != plan.Upload && span.Engine != plan.Download {
 		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
 		return
 	}
@@ -607,9 +635,8 @@ func (s *simulation) finish(node, stream int32) {
 	s.host.blocked, s.host.after = -1, node
 	s.host.free = max(s.host.free, s.now)
 	s.submit()
-	starved := s.starved
-	s.starved = nil
-	for _, k := range starved {
+	s.starved, s.resumed = s.resumed[:0], s.starved
+	for _, k := range s.resumed {
 		s.advance(k)
 	}
 }

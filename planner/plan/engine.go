@@ -26,10 +26,21 @@ func (e Engine) String() string { return words.Name(e, "Engine", engineNames) }
 
 // EngineOf returns the engine that node i of g runs on, Compute for a node that does not exist.
 func EngineOf(g *dag.Graph, i dag.NodeID) Engine {
-	if i < 0 || int(i) >= g.Len() || g.Check() != nil {
+	if i < 0 || int(i) >= g.Len() {
 		return Compute
 	}
 	node := &g.Nodes[i]
+	if node.Copy == nil && node.Set == nil { // nearly always, and asked for every node of every plan that is tried
+		return Compute
+	}
+	return movingEngine(g, node)
+}
+
+// movingEngine is EngineOf for a copy or a set.
+func movingEngine(g *dag.Graph, node *dag.Node) Engine {
+	if g.Check() != nil {
+		return Compute
+	}
 	switch {
 	case node.Copy != nil:
 		from, to := &g.Buffers[node.Copy.Src.Buffer], &g.Buffers[node.Copy.Dst.Buffer]

@@ -93,6 +93,9 @@ type accessWalk struct {
 	readFirst []bool // by buffer: some byte is read before it is written
 	carried   []bool // by buffer: such a byte is written later
 
+	needed []declared   // by node, and one more
+	after  []dag.NodeID // the after: of all nodes, together, because the walk takes nodes in an order that is not theirs
+
 	clock []int32 // by stream: the last launch known to have finished before the node starts; nil: nothing is checked
 	ask   bool    // pairs that the clock does not order are collected in asked
 	asked []pair
@@ -101,6 +104,12 @@ type accessWalk struct {
 
 	list    bool   // pairs that are submitted in the wrong order are collected in swapped, instead of ending the walk
 	swapped []pair // the node submitted first comes last
+}
+
+// declared is what the walk must know about each node first.
+type declared struct {
+	after   int32 // where its after: start
+	touches bool  // it touches bytes
 }
 
 // reader stands for all nodes of one stream that have read some bytes since they were written.
@@ -125,22 +134,41 @@ var nobody = pair{-1, -1}
 // follow sets the walk up for a graph.
 func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	n := len(g.Buffers)
-	*w = accessWalk{g: g, s: s, buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n)}
+	*w = accessWalk{g: g, s: s, buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n),
+		needed: sized(w.needed, g.Len()+1), after: w.after[:0]}
 	for k := range w.buffers {
 		w.buffers[k] = byteRuns{first: byteRun{lo: lowest, hi: highest, writer: -1}}
 	}
+	after, needed := w.after, w.needed
+	for i := range g.Nodes {
+		needed[i] = declared{int32(len(after)), len(g.Accesses(dag.NodeID(i))) > 0}
+		for _, from := range g.Nodes[i].After { // most lists are so short that calling for a copy takes longer
+			after = append(after, from)
+		}
+	}
+	needed[g.Len()].after = int32(len(after))
+	w.after = after
 }
 
 // walk checks every node against the clocks of a source that follows all streams at once.
 func (w *accessWalk) walk(source clockSource) pair {
+	after, needed, spots := w.after, w.needed, w.s.spots
 	source.begin(0)
 	for {
 		node, clock := source.next()
 		if node < 0 {
 			return nobody
 		}
-		if bad := w.touch(node, clock); bad.to >= 0 {
-			return bad
+		asked := needed[node]
+		for _, from := range after[asked.after:needed[node+1].after] {
+			if at := spots[from]; clock[at.stream] < at.pos && from != dag.NodeID(node) {
+				return pair{int32(from), node}
+			}
+		}
+		if asked.touches {
+			if bad := w.touch(node, clock); bad.to >= 0 {
+				return bad
+			}
 		}
 	}
 }
@@ -159,6 +187,7 @@ func (w *accessWalk) walkMany(o *order) pair {
 			at := w.s.spots[from]
 			covered[at.stream] = max(covered[at.stream], at.pos)
 		}
+		w.askAfter(node, covered)
 		if bad := w.touch(node, covered); bad.to >= 0 {
 			return bad
 		}
@@ -193,16 +222,9 @@ func (w *accessWalk) answer(o *order) pair {
 	return nobody
 }
 
-// touch checks that a node comes after the nodes that touched its bytes before it, and notes that it has touched them.
+// touch checks that a node comes after the nodes that touched its bytes before it, without those of its after:, and notes that it has touched them.
 func (w *accessWalk) touch(node int32, clock []int32) pair {
 	w.clock = clock
-	if clock != nil {
-		for _, from := range w.g.Nodes[node].After {
-			if at := w.s.spots[from]; from != dag.NodeID(node) && !w.follows(int32(from), at) {
-				return pair{int32(from), node}
-			}
-		}
-	}
 	accesses := w.g.Accesses(dag.NodeID(node))
 	for k := range accesses {
 		if a := &accesses[k]; a.Mode&dag.Read != 0 && a.Lo < a.Hi {
@@ -222,6 +244,16 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 		w.askNeeds(node)
 	}
 	return nobody
+}
+
+// askAfter asks about the after: of a node.
+func (w *accessWalk) askAfter(node int32, clock []int32) {
+	w.clock = clock
+	for _, from := range w.after[w.needed[node].after:w.needed[node+1].after] {
+		if from != dag.NodeID(node) {
+			w.follows(int32(from), w.s.spots[from])
+		}
+	}
 }
 
 // askNeeds collects what the node must come after and the clock does not show.
@@ -252,8 +284,8 @@ func (w *accessWalk) follows(from int32, at spot) bool {
 	return true
 }
 
-// after checks that a node comes after one that touched the same bytes before it in submission order.
-func (w *accessWalk) after(node, from int32) pair {
+// comesAfter checks that a node comes after one that touched the same bytes before it in submission order.
+func (w *accessWalk) comesAfter(node, from int32) pair {
 	switch {
 	case w.clock == nil || from == node:
 	case from > node:
@@ -283,7 +315,7 @@ func (w *accessWalk) afterAll(node, list int32) pair {
 			}
 		}
 		if e.node < node {
-			if bad := w.after(node, e.node); bad.to >= 0 {
+			if bad := w.comesAfter(node, e.node); bad.to >= 0 {
 				return bad
 			}
 		}
@@ -318,7 +350,7 @@ func (w *accessWalk) read(node int32, a *dag.Access) pair {
 func (w *accessWalk) readRun(node int32, buffer dag.BufferID, r *byteRun) pair {
 	if r.writer < 0 {
 		w.readFirst[buffer] = true
-	} else if bad := w.after(node, r.writer); bad.to >= 0 {
+	} else if bad := w.comesAfter(node, r.writer); bad.to >= 0 {
 		return bad
 	}
 	w.note(&r.readers, node, node)
@@ -395,7 +427,7 @@ func (w *accessWalk) overwrite(node int32, buffer dag.BufferID, r *byteRun, read
 		w.forget(&r.readers)
 		return bad
 	case r.writer >= 0:
-		return w.after(node, r.writer)
+		return w.comesAfter(node, r.writer)
 	}
 	return nobody
 }

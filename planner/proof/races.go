@@ -99,6 +99,7 @@ func forEachUnorderedConflict(g *dag.Graph, o *order, visit func(from, to int32)
 	w.list = true
 	nothing := make([]int32, len(o.p.Streams)) // a clock
 	for _, node := range o.s.order {
+		w.askAfter(node, nothing)
 		w.touch(node, nothing)
 		if partial = len(w.asked)+len(w.swapped) >= mostListed; partial {
 			break

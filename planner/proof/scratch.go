@@ -16,7 +16,10 @@ func sized[T any](s []T, n int) []T {
 
 // zeroed returns a slice of n entries that are all zero.
 func zeroed[T any](s []T, n int) []T {
-	s = sized(s, n)
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
 	clear(s)
 	return s
 }
