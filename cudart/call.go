@@ -17,6 +17,8 @@ func (c *Command) Call() string {
 			return "cuMemsetD32Async"
 		}
 		return "cuMemsetD8Async"
+	case Communicate:
+		return c.Communication.Call()
 	case RecordEvent:
 		return "cuEventRecord"
 	case WaitEvent:

@@ -158,6 +158,7 @@ const (
 	Empty     // does nothing; in a graph, a node that only orders other nodes
 	RangePush // begins a range for profilers (NVTX), named Label; no work on the device
 	RangePop
+	Communicate // does something together with other ranks
 )
 
 // Command is one entry of a list.
@@ -181,6 +182,8 @@ type Command struct {
 	Bytes                    int64
 	Pattern                  uint32 // SetMemory
 	Width                    uint8  // SetMemory: 1, 2 or 4 bytes of Pattern
+
+	Communication *Communication // Communicate
 
 	// Accesses are the byte ranges that the command is declared to access. The CPU device checks their order; the driver ignores them.
 	Accesses []Access

@@ -199,6 +199,35 @@ func (b *Builder) Memset(name string, dst Range, value any) NodeID {
 	return b.Node(node, dst.Out())
 }
 
+// Ranks says that the pipeline is the one of a rank, of so many that run together.
+func (b *Builder) Ranks(rank, ranks int) {
+	o := Options{Rank: rank, Ranks: ranks}
+	if err := o.problem(); err != nil {
+		b.wrong("pipeline", b.pipeline.Name, err.Error(), "")
+		return
+	}
+	b.pipeline.Rank, b.pipeline.Ranks = int32(rank), int32(ranks)
+}
+
+// Communicate declares what this rank does together with others; call Ranks first. The type of the elements follows from the buffers.
+func (b *Builder) Communicate(name string, c Communication) NodeID {
+	node := Node{Name: name, Kind: Communicate, Priority: High}
+	first := c.From
+	if c.Verb == Exchange && len(c.Transfers) > 0 {
+		first = c.Transfers[0].Range
+	}
+	if !b.inside("node", name, first) {
+		return b.Node(node)
+	}
+	c.DType = b.pipeline.Buffers[first.Buffer].DType
+	if err, hint := b.pipeline.communicationProblem(&c); err != nil {
+		b.wrong("node", name, err.Error(), hint)
+		return b.Node(node)
+	}
+	node.Device, node.Communication, node.Work = b.pipeline.Buffers[first.Buffer].Device, &c, b.pipeline.communicationWork(&c)
+	return b.Node(node, b.pipeline.communicationAccesses(&c)...)
+}
+
 // inside reports whether a range lies in its buffer, and notes it where not.
 func (b *Builder) inside(what, name string, r Range) bool {
 	err := b.pipeline.rangeProblem(r)

@@ -21,18 +21,21 @@ type layout struct {
 }
 
 var (
-	rangeLayout  = &layout{keys: []string{"from", "to", "step"}}
-	copyLayout   = &layout{keys: []string{"from", "to"}}
-	setLayout    = &layout{keys: []string{"to", "value"}}
-	initLayout   = &layout{keys: []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
-	expectLayout = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
-	bufferLayout = &layout{
+	collectiveLayout = &layout{keys: []string{"inout", "from", "to", "op", "root", "among"}}
+	transferLayout   = &layout{keys: []string{"send", "recv", "rank"}}
+	rangeLayout      = &layout{keys: []string{"from", "to", "step"}}
+	copyLayout       = &layout{keys: []string{"from", "to"}}
+	setLayout        = &layout{keys: []string{"to", "value"}}
+	initLayout       = &layout{keys: []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
+	expectLayout     = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
+	bufferLayout     = &layout{
 		keys: []string{"foreach", "place", "device", "pinned", "symbol", "dtype", "shape", "init", "save", "expect", "buffers"},
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
 	nodeLayout = &layout{
-		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
-		sub:  map[string]*layout{"memcpy": copyLayout, "memset": setLayout},
+		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
+		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
+			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},
 	}
 	fileOrder = []string{"version", "name", "sync", "params", "modules", "buffers", "nodes"}
 )

@@ -66,6 +66,9 @@ func (g *Graph) WorkHash() string {
 		if w.US > 0 {
 			h.numbers(int64(math.Float64bits(w.US)))
 		}
+		if c := n.Communication; c != nil {
+			h.numbers(c.facts()...)
+		}
 		if l := n.Launch; l != nil {
 			h.text(l.Name)
 			h.text(mapText(l))

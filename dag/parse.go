@@ -33,6 +33,8 @@ type Options struct {
 	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
 	OpenModule func(m Module) (Library, error)
 	MaxEdges   int // becomes Pipeline.MaxEdges
+	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
+	Rank, Ranks, LocalRank int
 }
 
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
@@ -106,6 +108,10 @@ var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "
 func (p *parser) parse(source []byte) *Graph {
 	t, bad := newText(source)
 	p.text = t
+	if err := p.options.problem(); err != nil {
+		p.mistake(Pos{}, "", "%s", err)
+		return nil
+	}
 	if bad != nil {
 		p.problem(bad)
 		return nil
@@ -122,7 +128,7 @@ func (p *parser) parse(source []byte) *Graph {
 	if !p.admissible(root, 1) {
 		return nil
 	}
-	p.pipeline = &Pipeline{Dir: p.options.Dir, MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
+	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
 	p.budget = MaxNodes
 	if !p.version(root) {
 		return nil
@@ -149,6 +155,7 @@ func (p *parser) parse(source []byte) *Graph {
 	if len(p.mistakes.list) > 0 {
 		return nil
 	}
+	p.pipeline.chain()
 	graph, err := newGraph(p.pipeline)
 	if err != nil {
 		var cycle *CycleError

@@ -17,6 +17,15 @@ const (
 	nodeMemset
 	nodeKernel
 	nodeMap
+	nodeAllReduce
+	nodeReduce
+	nodeBroadcast
+	nodeAllGather
+	nodeReduceScatter
+	nodeAllToAll
+	nodeExchange
+	nodeSend
+	nodeReceive
 	nodeTemplate
 	nodeArgs
 	nodeWith
@@ -32,10 +41,11 @@ const (
 	nodeWhen
 	nodeForeach
 	nodeNodes
+	nodeRank
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank"}}
 
 // maxStream is the largest stream that a node can be bound to.
 const maxStream = 1<<16 - 1
@@ -137,7 +147,10 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	if action < 0 {
 		return
 	}
-	node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map}[action-nodeMemcpy]
+	node.Kind = Communicate
+	if action <= nodeMap {
+		node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map}[action-nodeMemcpy]
+	}
 	var few [8]Access
 	var accesses []Access
 	var fine bool
@@ -150,6 +163,14 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 		accesses, fine = p.kernel(&node, f)
 	case nodeMap:
 		accesses, fine = p.mapNode(&node, f)
+	default:
+		var takesPart bool
+		accesses, takesPart, fine = p.communication(&node, item, f, action)
+		if fine && !takesPart && named {
+			delete(p.nodes, name)
+			p.leftOut[name] = struct{}{}
+			return
+		}
 	}
 	if !named || !ok || !fine {
 		return
@@ -247,7 +268,7 @@ func (p *parser) condition(n *yaml.Node) (value, ok bool) {
 // action returns which of the actions the node has, or -1.
 func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) int {
 	action := -1
-	for k := nodeMemcpy; k <= nodeMap; k++ {
+	for k := nodeMemcpy; k <= nodeReceive; k++ {
 		switch {
 		case f[k].value == nil:
 		case action < 0:
@@ -261,13 +282,13 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		return -1 // that key was meant as the action
 	}
 	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map", "node %q has no action", shorten(name))
+		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, or a communication such as allreduce", "node %q has no action", shorten(name))
 		return -1
 	}
 	isKernel, isMap := action == nodeKernel, action == nodeMap
 	foreign := false
-	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer} {
-		allowed := isKernel && k != nodeWith || isMap && (k == nodeWith || k == nodePeer)
+	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer, nodeRank} {
+		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || k == nodeRank && (action == nodeSend || action == nodeReceive)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
 			foreign = true

@@ -79,7 +79,7 @@ func (p *parser) Variable(name string) (expr.Value, bool) {
 		p.usesUnknown = p.usesUnknown || b.broken
 		return b.value, true
 	}
-	return expr.Value{}, false
+	return p.options.rankVariable(name)
 }
 
 // Length makes the parser the scope of its expressions.

@@ -25,6 +25,8 @@ type Pipeline struct {
 	Modules []Module
 	Buffers []Buffer
 	Nodes   []Node
+	// Ranks is how many ranks run the file, each with a pipeline of its own, and Rank is the one that this pipeline is for. 0 ranks is one.
+	Rank, Ranks int32
 	// MaxEdges is how many edges the graph may have before it is refused with an EdgeLimitError; 0 stands for the constant MaxEdges.
 	MaxEdges int
 
@@ -43,6 +45,7 @@ func (p *Pipeline) Graph() (*Graph, error) {
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
+	p.chain()
 	return newGraph(p)
 }
 
@@ -209,14 +212,15 @@ func ParseNorm(s string) (Norm, error) {
 type Kind uint8
 
 const (
-	Task   Kind = iota // opaque: declared accesses and a cost, no action of dagrun's; can be planned, not run
-	Memcpy             // Copy
-	Memset             // Set
-	Kernel             // Launch
-	Map                // Launch, with Launch.Map set
+	Task        Kind = iota // opaque: declared accesses and a cost, no action of dagrun's; can be planned, not run
+	Memcpy                  // Copy
+	Memset                  // Set
+	Kernel                  // Launch
+	Map                     // Launch, with Launch.Map set
+	Communicate             // Communication
 )
 
-var kindNames = []string{"task", "memcpy", "memset", "kernel", "map"}
+var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication"}
 
 // String returns the word that a pipeline file uses.
 func (k Kind) String() string { return words.Name(k, "Kind", kindNames) }
@@ -257,20 +261,21 @@ func (b Binding) Number() int32 { return max(b.plusOne, 0) - 1 }
 
 // Node is one piece of work.
 type Node struct {
-	Name     string
-	Kind     Kind
-	Priority Priority
-	Peer     bool    // its kernel may touch another device's buffers
-	HasCost  bool    // CostUS was declared
-	Stream   Binding // the stream it must run on; the zero Binding leaves the choice to the planner
-	Device   int32   // where it runs; for a memcpy, the device whose copy engine does it
-	CostUS   float64 // declared duration in microseconds
-	Work     Work    // what it moves and computes, for the cost model
-	Copy     *Copy
-	Set      *Set
-	Launch   *Launch
-	After    []NodeID // explicit predecessors
-	Pos      Pos
+	Name          string
+	Kind          Kind
+	Priority      Priority
+	Peer          bool    // its kernel may touch another device's buffers
+	HasCost       bool    // CostUS was declared
+	Stream        Binding // the stream it must run on; the zero Binding leaves the choice to the planner
+	Device        int32   // where it runs; for a memcpy, the device whose copy engine does it
+	CostUS        float64 // declared duration in microseconds
+	Work          Work    // what it moves and computes, for the cost model
+	Copy          *Copy
+	Set           *Set
+	Launch        *Launch
+	Communication *Communication
+	After         []NodeID // explicit predecessors
+	Pos           Pos
 }
 
 // Work is what a node moves and computes. Figures that are not known are 0.

@@ -219,7 +219,7 @@ func (w *Work) problem() error {
 // planned, not run.
 func (p *Pipeline) actionProblem(n *Node) error {
 	switch {
-	case n.Kind > Map:
+	case n.Kind > Communicate:
 		return fmt.Errorf("unknown kind %d", uint8(n.Kind))
 	case n.Copy != nil && n.Kind != Memcpy:
 		return fmt.Errorf("it is a %s, but has a Copy", n.Kind)
@@ -227,6 +227,11 @@ func (p *Pipeline) actionProblem(n *Node) error {
 		return fmt.Errorf("it is a %s, but has a Set", n.Kind)
 	case n.Launch != nil && n.Kind != Kernel && n.Kind != Map:
 		return fmt.Errorf("it is a %s, but has a Launch", n.Kind)
+	case n.Communication != nil && n.Kind != Communicate:
+		return fmt.Errorf("it is a %s, but has a Communication", n.Kind)
+	case n.Communication != nil:
+		err, _ := p.communicationProblem(n.Communication)
+		return err
 	case n.Copy != nil:
 		for _, r := range []Range{n.Copy.Dst, n.Copy.Src} {
 			if err := p.rangeProblem(r); err != nil {

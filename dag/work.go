@@ -49,6 +49,9 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	if l := n.Launch; l != nil {
 		parts = l.workParts()
 	}
+	if n.Communication != nil {
+		parts = append(parts, n.Communication.workParts()...)
+	}
 	if n.HasCost {
 		parts = append(parts, fmt.Sprintf("cost=%v us", n.CostUS))
 	}
@@ -62,6 +65,36 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	}
 	if n.Work.US != 0 {
 		parts = append(parts, fmt.Sprintf("estimated us=%v", n.Work.US))
+	}
+	return parts
+}
+
+// facts is what makes two communications of the same accesses different.
+func (c *Communication) facts() []int64 {
+	list := []int64{int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(c.Root), int64(c.Among.First), int64(c.Among.Count), int64(c.Among.Step)}
+	for _, t := range c.Transfers {
+		list = append(list, flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
+	}
+	return list
+}
+
+func (c *Communication) workParts() []string {
+	parts := []string{"communication=" + c.Verb.String()}
+	if c.Reduction != NoReduction {
+		parts = append(parts, "op="+c.Reduction.String())
+	}
+	if c.Verb == Reduce || c.Verb == Broadcast {
+		parts = append(parts, fmt.Sprintf("root=%d", c.Root))
+	}
+	if !c.Among.All() {
+		parts = append(parts, fmt.Sprintf("among=[%d, %d, %d]", c.Among.First, c.Among.Count, c.Among.Step))
+	}
+	for k, t := range c.Transfers {
+		word := "to"
+		if t.Receive {
+			word = "from"
+		}
+		parts = append(parts, fmt.Sprintf("transfer %d=%d bytes %s rank %d", k+1, t.Range.Bytes(), word, t.Rank))
 	}
 	return parts
 }

@@ -230,7 +230,7 @@ func (y *yamlWriter) expect(b *Buffer) string {
 func (y *yamlWriter) node(n *Node) {
 	y.where = fmt.Sprintf("node %q", n.Name)
 	y.add("  - {name: ", yamlText(dollars(n.Name)), ", ")
-	device := int32(0) // where the node runs unless it says otherwise
+	device, priority := int32(0), Normal // where the node runs, and its priority, unless it says otherwise
 	switch {
 	case n.Copy != nil:
 		y.add("memcpy: {from: ", y.reference(n.Copy.Src), ", to: ", y.reference(n.Copy.Dst), "}")
@@ -239,6 +239,8 @@ func (y *yamlWriter) node(n *Node) {
 		b := &y.p.Buffers[n.Set.Dst.Buffer]
 		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType, n.Set.Bits), "}")
 		device = b.Device
+	case n.Communication != nil:
+		device, priority = y.communication(n.Communication), High
 	case n.Launch != nil && n.Launch.Map != nil:
 		device = y.mapping(n.Launch)
 	case n.Launch != nil:
@@ -260,7 +262,7 @@ func (y *yamlWriter) node(n *Node) {
 	if stream := n.Stream.Number(); stream >= 0 {
 		y.add(", stream: ", strconv.Itoa(int(stream)))
 	}
-	if n.Priority != Normal {
+	if n.Priority != priority {
 		y.add(", priority: ", n.Priority.String())
 	}
 	if n.HasCost {

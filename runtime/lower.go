@@ -85,6 +85,9 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 		return c, nil
 	case dag.Memset:
 		return c, p.setCommand(in, n, &c)
+	case dag.Communicate:
+		p.communicateCommand(in, n, &c)
+		return c, nil
 	case dag.Kernel, dag.Map:
 		return c, p.launchCommand(in, id, &c)
 	}
@@ -92,11 +95,15 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 }
 
 func (p *Program) copyCommand(in *instance, n *dag.Node, c *cudart.Command) {
-	dst, src := &p.graph.Buffers[n.Copy.Dst.Buffer], &p.graph.Buffers[n.Copy.Src.Buffer]
+	p.copyRange(in, n.Copy.Dst, n.Copy.Src, c)
+}
+
+func (p *Program) copyRange(in *instance, to, from dag.Range, c *cudart.Command) {
+	dst, src := &p.graph.Buffers[to.Buffer], &p.graph.Buffers[from.Buffer]
 	c.Kind = cudart.CopyMemory
-	c.Dst, c.DstDevice, c.DstPageable = in.at(n.Copy.Dst), deviceOf(dst), dst.Pageable
-	c.Src, c.SrcDevice, c.SrcPageable = in.at(n.Copy.Src), deviceOf(src), src.Pageable
-	c.Bytes = n.Copy.Src.Hi - n.Copy.Src.Lo
+	c.Dst, c.DstDevice, c.DstPageable = in.at(to), deviceOf(dst), dst.Pageable
+	c.Src, c.SrcDevice, c.SrcPageable = in.at(from), deviceOf(src), src.Pageable
+	c.Bytes = from.Bytes()
 }
 
 // pattern returns the shortest pattern that gives the element when repeated, and its width in bytes.

@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/exchange"
 	"github.com/dagrun/dagrun/dag/expr"
@@ -38,6 +39,7 @@ var dangerous = map[string]bool{
 	"*host.Platform.HostBytes":  true, // hands out memory, which the harness does not touch
 	"*runtime.Program.Close":    true,
 	"*runtime.Program.Host":     true,
+	"world.Join":                true, // waits for other processes
 	"*fault.Platform.Close":     true,
 	"*fault.Platform.HostBytes": true,
 }
@@ -115,6 +117,8 @@ func (h *hostile) functions() []namedFunction {
 		},
 
 		"fault.Wrap": fault.Wrap,
+
+		"world.Join": world.Join, "world.Find": world.Find,
 	} {
 		all = append(all, namedFunction{name, reflect.ValueOf(f)})
 	}
@@ -163,6 +167,8 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
+		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil),
+		(*world.World)(nil), &world.World{}, &world.RankError{},
 		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
 	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart/world"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -25,15 +27,19 @@ type app struct {
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
-	self           func() (string, error) // the path of this command
-	warnings       []diagnosticDocument   // of the pipeline file
-	inputs         []input                // files that were read
-	compilers      *kernels.Compilers     // of modules in CUDA C; nil: nothing is compiled to see what kernels do
-	unfinished     func() []string        // with --debug-progress: the nodes that a hang left
-	running        func() []string        // while nodes are measured: those that have begun and not ended
-	sanitize       sanitize               // of the command's kernels
-	printing       sync.Mutex             // of what kernels print
-	answered       bool                   // a JSON document has been written
+	self           func() (string, error)             // the path of this command
+	warnings       []diagnosticDocument               // of the pipeline file
+	inputs         []input                            // files that were read
+	compilers      *kernels.Compilers                 // of modules in CUDA C; nil: nothing is compiled to see what kernels do
+	unfinished     func() []string                    // with --debug-progress: the nodes that a hang left
+	running        func() []string                    // while nodes are measured: those that have begun and not ended
+	sanitize       sanitize                           // of the command's kernels
+	printing       sync.Mutex                         // of what kernels print
+	place          world.Place                        // which rank this is; the zero value is the only one
+	joined         func(*world.World)                 // called when the other ranks have been met
+	world          *world.World                       // the other ranks; nil: there are none
+	reread         func(rank int) (*dag.Graph, error) // the pipeline of another rank
+	answered       bool                               // a JSON document has been written
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -129,7 +135,7 @@ and initial contents are restored after them.`,
 	}
 	a.runCommand(run)
 	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
-		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.versionCommand())
+		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	explainCompletion(root)
 	a.completes(root)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -52,6 +53,8 @@ type flags struct {
 	threads    int
 	memory     string
 	timeout    time.Duration
+	ranks      world.Flags
+	arrive     time.Duration
 }
 
 // values returns a command's own flag values, because flags of the same name have other defaults in other commands.

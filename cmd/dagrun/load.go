@@ -57,7 +57,7 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	if err := a.checkLoaded(ctx, g); err != nil {
 		return nil, err
 	}
-	if !a.flags.quiet {
+	if !a.flags.quiet && a.place.Rank == 0 { // the other ranks have the same ones
 		if err := a.printDiagnostics(g.Warnings()); err != nil {
 			return nil, err
 		}
@@ -77,6 +77,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	if name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
+	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
@@ -90,6 +91,11 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	}
 	if options.Save, err = fileBindings("save", a.flags.save); err != nil {
 		return nil, err
+	}
+	a.reread = func(rank int) (*dag.Graph, error) {
+		other := options
+		other.Rank, other.LocalRank = rank, 0
+		return dag.Parse(source, other)
 	}
 	return dag.Parse(source, options)
 }

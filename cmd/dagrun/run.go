@@ -39,6 +39,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.deviceFlags(c)
 	a.replayFlags(c)
 	a.learnFlags(c)
+	a.rankFlags(c)
 	f := c.Flags()
 	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare every saved or expected buffer; `=nodes` names the first node that differs")
 	f.Lookup("verify").NoOptDefVal = verifyResults
@@ -74,10 +75,13 @@ func (a *app) runCommand(c *cobra.Command) {
 		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
 			return errors.New("--debug-progress tracks one replay: leave out --iterations, --warmup and --inflight")
 		}
+		if err := a.findPlace(); err != nil {
+			return err
+		}
 		a.progress.begin()
 		ctx, done := a.limited(c.Context())
 		defer done()
-		return a.runPipeline(ctx, args[0], &own)
+		return a.amongRanks(ctx, func(ctx context.Context) error { return a.runPipeline(ctx, args[0], &own) })
 	}
 }
 
@@ -120,6 +124,11 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		a.sanitize = sanitize{}
 	}
 	p.platform = platform
+	if own != nil {
+		if err := a.joinRanks(ctx, g, platform, own); err != nil {
+			return nil, errors.Join(err, platform.Close())
+		}
+	}
 	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
 		err = a.planPrepared(ctx, p, own)
 	}
@@ -233,6 +242,7 @@ type runReport struct {
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 	Learning   *learnReport         `json:"learning,omitempty"`
 	Sanitize   string               `json:"sanitize,omitempty"`
+	Rank       *rankReport          `json:"rank,omitempty"`             // with several ranks
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
 	eachNode bool // whether --verify=nodes compared each node
@@ -297,6 +307,9 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.verify == verifyNodes && verifyErr == nil {
 		differs, verifyErr = a.verifyEachNode(ctx, p)
 	}
+	if _, err := a.world.Barrier(ctx, "computed", ""); err != nil { // nothing is saved unless all ranks got this far
+		return nil, err
+	}
 	a.progress.report("check and save results", 0, 0)
 	results, err := program.Finish(ctx)
 	if err != nil || verifyErr != nil {
@@ -311,6 +324,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
+	report.Rank = a.rankReport()
 	if p.platform.noGPU != nil {
 		report.NoGPU = p.platform.noGPU.Error()
 	}
@@ -400,6 +414,9 @@ func (a *app) printRunText(r *runReport) {
 		took := duration(r.TookUS)
 		if r.Iterations != 1 {
 			took = fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+		}
+		if r.Rank != nil {
+			r.place = fmt.Sprintf("rank %d of %d, %s", r.Rank.Rank, r.Rank.Ranks, r.place)
 		}
 		mode := ""
 		if r.Replay != runtime.Streams.String() {

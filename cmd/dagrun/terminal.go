@@ -157,7 +157,7 @@ func (a *app) paint(s *sink, sgr, text string) painted {
 // printError prints the error that ended a command.
 func (a *app) printError(err error) {
 	// An error that cannot be printed cannot be reported elsewhere either.
-	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), a.brief(err))
+	_ = a.stderr.printf("%s %s%s\n", a.paint(a.stderr, red, "dagrun:"), a.rankPrefix(err), a.brief(err))
 }
 
 // brief is an error without the stack of a kernel of the CPU device that panicked, unless -v asks for all.

@@ -125,6 +125,8 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		if c.Kind == cudart.RecordEvent && c.stream != nil && c.stream.d != e.d {
 			return c.wrong(i, "an event of device %d recorded on a stream of device %d", e.d.number, c.stream.d.number)
 		}
+	case cudart.Communicate:
+		return c.wrong(i, "GPUs do not communicate yet; --backend cpu runs this")
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.wrong(i, "unknown kind of command %d", c.Kind)

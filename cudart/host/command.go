@@ -39,6 +39,7 @@ type command struct {
 	bytes    int64
 	pattern  uint32
 	uses     []use
+	talk     *cudart.Communication
 	accesses []cudart.Access
 }
 
@@ -112,6 +113,8 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 	case cudart.CopyMemory, cudart.SetMemory:
 		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)
 		return c.setCopy(from.Dst, from.Src)
+	case cudart.Communicate:
+		return c.setCommunication(from.Communication)
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.fail(invalidValue, "there is no kind of command %d", c.kind)
@@ -306,6 +309,11 @@ func (c *command) execute(w *worker) {
 	}
 	var crashed *crash
 	switch c.kind {
+	case cudart.Communicate:
+		if e := c.communicate(); e != nil {
+			c.device.poison(e)
+			return
+		}
 	case cudart.LaunchKernel:
 		crashed = c.launch(w)
 	case cudart.CopyMemory, cudart.SetMemory:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -70,7 +71,11 @@ type Platform struct {
 	graphs  atomic.Int64
 	wakers  sync.Pool // channels that goroutines wait on
 	compile compileFunc
+	world   *world.World // nil: this process is the only rank
 }
+
+// Connect makes communication go to the other ranks of a world. It must come before the first command is encoded.
+func (p *Platform) Connect(w *world.World) { p.world = w }
 
 // device is the state of one device's context.
 type device struct {

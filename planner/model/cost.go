@@ -109,6 +109,9 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	}
 	node := &g.Nodes[i]
 	bytes := float64(node.Work.Bytes)
+	if node.Communication != nil {
+		return m.communication(g, node.Communication)
+	}
 	switch plan.EngineOf(g, dag.NodeID(i)) {
 	case plan.Upload:
 		return m.CopyUS + bytes/m.HostToDevice

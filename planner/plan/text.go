@@ -165,8 +165,35 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 		return "map " + node.Launch.Map.Text
 	case node.Launch != nil:
 		return "kernel " + node.Launch.Name
+	case node.Communication != nil:
+		return communicationText(g, node.Communication)
 	}
 	return node.Kind.String()
+}
+
+func communicationText(g *dag.Graph, c *dag.Communication) string {
+	switch {
+	case c.Verb != dag.Exchange && c.From == c.To:
+		return fmt.Sprintf("%s %s", c.Verb, g.RangeText(c.From))
+	case c.Verb != dag.Exchange:
+		return fmt.Sprintf("%s %s -> %s", c.Verb, g.RangeText(c.From), g.RangeText(c.To))
+	}
+	text := ""
+	for k, t := range c.Transfers {
+		if k > 0 {
+			text += ", "
+		}
+		peer := fmt.Sprintf("rank %d", t.Rank)
+		if t.Rank < 0 || t.Rank >= max(g.Ranks, 1) {
+			peer = "nobody"
+		}
+		if t.Receive {
+			text += fmt.Sprintf("recv %s from %s", g.RangeText(t.Range), peer)
+		} else {
+			text += fmt.Sprintf("send %s to %s", g.RangeText(t.Range), peer)
+		}
+	}
+	return text
 }
 
 // waitReasons finds the dependency behind each wait.

@@ -65,7 +65,7 @@ func declarations(root *node) []declaration {
 				nodes(inner)
 			} else if name := e.value.get("name"); name != nil && name.kind == scalar {
 				detail := ""
-				for _, action := range []string{"memcpy", "memset", "kernel", "map"} {
+				for _, action := range []string{"memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv"} {
 					if value := e.value.get(action); value != nil {
 						detail = strings.TrimSpace(action + " " + value.text)
 					}

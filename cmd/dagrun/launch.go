@@ -1,0 +1,313 @@
+// dagrun launch: runs a pipeline as several ranks on this machine.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dagrun/dagrun/cudart/world"
+)
+
+// launchFlags are the flags that only launch has.
+type launchFlags struct{ ranks, nodes, node int }
+
+// launchEnd is how long the other ranks may take to end after one has failed.
+const launchEnd = 10 * time.Second
+
+func (a *app) launchCommand() *cobra.Command {
+	var own launchFlags
+	c := &cobra.Command{
+		Use:   "launch -n N FILE",
+		Short: "Run a pipeline as several ranks",
+		Long: `Run a pipeline as N processes, which are the ranks that rank and ranks in the file refer to.
+Each has a GPU of its own, or the CPU device with --backend cpu. Lines of a rank begin with
+its number. With --nodes M, each of M machines runs launch with its --node, and all of them
+the --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
+
+Other launchers need no launch: under torchrun, srun, mpirun and Kubernetes indexed jobs,
+dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
+		Example: `  dagrun launch -n 4 pipelines/allreduce.yaml --backend cpu
+  dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
+  dagrun launch -n 16 --nodes 2 --node 0 --rendezvous gpu-01:29400 train.yaml`,
+		ValidArgsFunction: onePipeline,
+	}
+	a.runCommand(c)
+	f := c.Flags()
+	f.IntVarP(&own.ranks, "number", "n", 0, "run `N` ranks")
+	f.IntVar(&own.nodes, "nodes", 1, "`M` machines run the ranks, each with its own launch")
+	f.IntVar(&own.node, "node", 0, "this is machine `K` of --nodes")
+	for _, flag := range []string{"rank", "ranks"} {
+		_ = f.MarkHidden(flag)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := oneFile(c, args); err != nil {
+			return err
+		}
+		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		if err := own.check(a.flags.ranks); err != nil {
+			return err
+		}
+		if args[0] == "-" {
+			return errors.New("launch needs a file: several ranks cannot share standard input")
+		}
+		return a.launch(c, args[0], &own)
+	}
+	return c
+}
+
+func (l *launchFlags) check(by world.Flags) error {
+	switch {
+	case by.Rank >= 0 || by.Ranks >= 0:
+		return errors.New("launch numbers the ranks itself: leave out --rank and --ranks")
+	case l.ranks < 1 || l.ranks > world.MaxRanks:
+		return fmt.Errorf("-n %d: want 1 to %d ranks", l.ranks, world.MaxRanks)
+	case l.nodes < 1 || l.ranks%l.nodes != 0:
+		return fmt.Errorf("--nodes %d: the %d ranks must divide evenly among the machines", l.nodes, l.ranks)
+	case l.node < 0 || l.node >= l.nodes:
+		return fmt.Errorf("--node %d: with --nodes %d want 0 to %d", l.node, l.nodes, l.nodes-1)
+	case l.nodes > 1 && by.Rendezvous == "":
+		return errors.New("--nodes needs --rendezvous HOST:PORT, with the host of machine 0")
+	case l.nodes > 1 && os.Getenv("DAGRUN_SECRET") == "":
+		return errors.New("--nodes needs DAGRUN_SECRET, the same text on all machines")
+	}
+	return nil
+}
+
+// launched is one rank's process.
+type launched struct {
+	rank   int
+	err    error
+	output bytes.Buffer // what is printed when all have ended
+}
+
+func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
+	self, err := a.self()
+	if err != nil {
+		return err
+	}
+	rendezvous, secret := a.flags.ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
+	if rendezvous == "" {
+		if rendezvous, err = freePort(); err != nil {
+			return err
+		}
+	}
+	if secret == "" {
+		var b [24]byte
+		_, _ = rand.Read(b[:]) // never fails
+		secret = hex.EncodeToString(b[:])
+	}
+	args := append([]string{"run", file}, passedOn(c)...)
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	here := own.ranks / own.nodes
+	ended := make(chan *launched, here)
+	var lines sync.Mutex
+	for local := range here {
+		l := &launched{rank: own.node*here + local}
+		child := exec.CommandContext(ctx, self, args...)
+		child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+		child.WaitDelay = grace
+		child.Env = append(os.Environ(), "DAGRUN_RANK="+strconv.Itoa(l.rank), "DAGRUN_RANKS="+strconv.Itoa(own.ranks), "DAGRUN_LOCAL_RANK="+strconv.Itoa(local),
+			"DAGRUN_RENDEZVOUS="+rendezvous, "DAGRUN_SECRET="+secret)
+		if os.Getenv("NCCL_NVLS_ENABLE") == "" {
+			child.Env = append(child.Env, "NCCL_NVLS_ENABLE=0")
+		}
+		prefix := fmt.Sprintf("[%d] ", l.rank)
+		out := &prefixed{to: a.stdout, prefix: prefix, lock: &lines}
+		child.Stdout = out
+		if a.flags.output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
+			child.Stdout = &l.output
+		}
+		complaints := &prefixed{to: a.stderr, prefix: prefix, lock: &lines}
+		child.Stderr = complaints
+		if err := child.Start(); err != nil {
+			cancel()
+			return fmt.Errorf("rank %d does not start: %w", l.rank, err)
+		}
+		go func() {
+			l.err = child.Wait()
+			out.end()
+			complaints.end()
+			ended <- l
+		}()
+	}
+	return a.launchEnded(ctx, cancel, ended, here, own.ranks)
+}
+
+// launchEnded waits for all ranks, ends those that outlive a failure for too long, and says which failed first.
+func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, ended <-chan *launched, here, ranks int) error {
+	all := make([]*launched, 0, here)
+	var first *launched
+	var patience <-chan time.Time
+	for len(all) < here {
+		select {
+		case l := <-ended:
+			all = append(all, l)
+			if status := exitStatus(l.err); status != statusOK && status != statusExpectation && patience == nil {
+				first, patience = l, time.After(launchEnd)
+			}
+		case <-patience:
+			cancel()
+			patience = make(chan time.Time)
+		}
+	}
+	slices.SortFunc(all, func(x, y *launched) int { return x.rank - y.rank })
+	if err := a.answerLaunch(all); err != nil {
+		return err
+	}
+	worst := statusOK
+	for _, l := range all {
+		if status := exitStatus(l.err); first == nil || l == first {
+			worst = max(worst, status)
+		}
+	}
+	switch {
+	case ctx.Err() != nil && first == nil:
+		return context.Cause(ctx)
+	case first != nil:
+		return &reported{worst, a.tellLaunch(first, ranks)}
+	case worst != statusOK:
+		return &reported{status: worst}
+	}
+	return nil
+}
+
+// tellLaunch prints which rank failed first.
+func (a *app) tellLaunch(l *launched, ranks int) error {
+	err := fmt.Errorf("rank %d of %d ended first: %w", l.rank, ranks, l.err)
+	if a.flags.output != "json" {
+		a.printError(err)
+	}
+	return err
+}
+
+// exitStatus is the exit status of a process; one that a signal ended counts as failed on the device.
+func exitStatus(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode()
+	}
+	return statusDevice
+}
+
+// answerLaunch prints what the ranks have printed, with JSON as one document.
+func (a *app) answerLaunch(all []*launched) error {
+	type document struct {
+		Rank   int             `json:"rank"`
+		Status int             `json:"status"`
+		Report json.RawMessage `json:"report"`
+	}
+	var list []document
+	for _, l := range all {
+		if a.flags.output != "json" {
+			out := &prefixed{to: a.stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
+			_, _ = out.Write(l.output.Bytes()) // the sink keeps its error
+			out.end()
+			continue
+		}
+		report := json.RawMessage(bytes.TrimSpace(l.output.Bytes()))
+		if !json.Valid(report) {
+			report = json.RawMessage("null")
+		}
+		list = append(list, document{l.rank, exitStatus(l.err), report})
+	}
+	if a.flags.output != "json" {
+		return nil
+	}
+	return a.answer(struct {
+		Version int        `json:"version"`
+		Command string     `json:"command"`
+		Ranks   []document `json:"ranks"`
+	}{jsonVersion, "launch", list})
+}
+
+// passedOn lists the flags that the ranks get: all that were given but those of launch.
+func passedOn(c *cobra.Command) []string {
+	var args []string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "number", "nodes", "node", "rendezvous":
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, value := range list.GetSlice() {
+				args = append(args, "--"+f.Name+"="+value)
+			}
+			return
+		}
+		args = append(args, "--"+f.Name+"="+f.Value.String())
+	})
+	return args
+}
+
+// freePort is a port of this machine that is free now.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// prefixed writes whole lines, each with a prefix.
+type prefixed struct {
+	to     io.Writer
+	prefix string
+	lock   *sync.Mutex // of all ranks
+	rest   []byte
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		at := bytes.IndexByte(p.rest, '\n')
+		if at < 0 {
+			return len(b), nil
+		}
+		if err := p.line(p.rest[:at+1]); err != nil {
+			return len(b), err
+		}
+		p.rest = p.rest[at+1:]
+	}
+}
+
+func (p *prefixed) line(b []byte) error {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	w := bufio.NewWriter(p.to)
+	_, _ = w.WriteString(p.prefix)
+	_, _ = w.Write(b)
+	return w.Flush()
+}
+
+// end writes a last line that has no end.
+func (p *prefixed) end() {
+	if len(p.rest) > 0 {
+		_ = p.line(append(p.rest, '\n'))
+		p.rest = nil
+	}
+}

@@ -1,0 +1,196 @@
+// Ranks: finding out which rank this process is, joining the others, and ending together.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cudart/world"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// rankFlags says by hand what a launcher says in the environment.
+func (a *app) rankFlags(c *cobra.Command) {
+	f, values := c.Flags(), a.values(c)
+	f.IntVar(&values.ranks.Rank, "rank", -1, "this process is rank `R` of --ranks (default: as the launcher says, or the only one)")
+	f.IntVar(&values.ranks.Ranks, "ranks", -1, "`N` processes run the pipeline together")
+	f.StringVar(&values.ranks.Rendezvous, "rendezvous", "", "meet the other ranks at this `host:port` of rank 0")
+	f.DurationVar(&values.arrive, "arrive", time.Minute, "wait this long for the other ranks to arrive")
+}
+
+// findPlace finds out which rank this process is.
+func (a *app) findPlace() error {
+	place, err := world.Find(a.flags.ranks, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if place.Ranks > 1 {
+		a.place = place
+		a.log.Info("one of several ranks", "rank", place.Rank, "ranks", place.Ranks, "says", place.Launcher, "meet_at", place.Rendezvous)
+	}
+	return nil
+}
+
+// decision is what rank 0 decides for all ranks.
+type decision struct {
+	Replay     string `json:"replay"`
+	Iterations int    `json:"iterations"`
+	Warmup     int    `json:"warmup"`
+	Strategy   string `json:"strategy"`
+	Streams    int    `json:"streams"`
+	Limited    bool   `json:"limited"`
+	Effort     string `json:"effort"`
+	Machine    string `json:"machine"`
+	Memory     string `json:"memory"`
+	MemoryCap  string `json:"memory_cap"`
+	Threads    int    `json:"threads"`
+}
+
+func (a *app) decide() decision {
+	f := a.flags
+	return decision{f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited, f.effort, f.machine, f.memory, f.memoryCap, f.threads}
+}
+
+// connected is a platform that communicates with other ranks.
+type connected interface{ Connect(w *world.World) }
+
+// joinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
+func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own *runFlags) error {
+	if a.place.Ranks <= 1 {
+		return nil
+	}
+	if err := a.ranksCanRun(g, own); err != nil {
+		return err
+	}
+	to, ok := platform.Platform.(connected)
+	if !ok {
+		return fmt.Errorf("%d ranks cannot run on GPUs yet; --backend cpu runs them on the CPU", a.place.Ranks)
+	}
+	decided, err := json.Marshal(a.decide())
+	if err != nil {
+		return err
+	}
+	a.progress.report("wait for the other ranks", 0, 0)
+	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: true,
+		Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided,
+		Expected: func(rank int) (world.Expected, error) {
+			other, err := a.reread(rank)
+			if err != nil {
+				return world.Expected{}, err
+			}
+			return world.Expected{Hash: rankHash(other), Outline: func() []string { return outlineOf(other) }}, nil
+		}})
+	if errors.Is(err, world.ErrRank) {
+		return withStatus(statusDevice, err)
+	}
+	if err != nil {
+		return err
+	}
+	a.world = w
+	a.joined(w)
+	var d decision
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return err
+	}
+	f := a.flags
+	f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
+	f.effort, f.machine, f.memory, f.memoryCap, f.threads = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads
+	to.Connect(w)
+	return nil
+}
+
+// ranksCanRun refuses what several ranks cannot do together.
+func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
+	f := a.flags
+	for flag, given := range map[string]bool{"--inflight": f.inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
+		if given {
+			return fmt.Errorf("%s works with one rank only, and here are %d", flag, a.place.Ranks)
+		}
+	}
+	if devices := devicesOf(g); devices > 1 {
+		return fmt.Errorf("the pipeline uses %d devices, but with several ranks each has one", devices)
+	}
+	return nil
+}
+
+// rankHash is what a rank's graph is compared by.
+func rankHash(g *dag.Graph) string { return g.Hash() + " " + g.WorkHash() }
+
+// outlineOf lists the nodes with what they do, for the first difference between two ranks' graphs.
+func outlineOf(g *dag.Graph) []string {
+	lines := make([]string, g.Len())
+	for i := range g.Nodes {
+		parts := g.WorkParts(dag.NodeID(i))
+		for _, access := range g.Accesses(dag.NodeID(i)) {
+			parts = append(parts, access.Mode.String()+" "+g.RangeText(access.Range))
+		}
+		lines[i] = g.Nodes[i].Name + "\x00" + g.Nodes[i].Kind.String() + " " + strings.Join(parts, ", ")
+	}
+	return lines
+}
+
+// amongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
+func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) error {
+	if a.place.Ranks <= 1 {
+		return run(ctx)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a.joined = func(w *world.World) {
+		go func() {
+			select {
+			case <-w.Failed():
+				cancel(w.Cause())
+			case <-inner.Done():
+			}
+		}()
+	}
+	err := run(inner)
+	var seen *reported
+	if errors.As(err, &seen) && seen.status == statusExpectation {
+		if other := a.world.Leave(nil); other != nil { // wrong results are no failure of the others
+			return withStatus(statusDevice, other)
+		}
+		return err
+	}
+	cause := a.world.Cause()
+	other := a.world.Leave(err)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(cause, world.ErrRank), cause != nil && err != nil:
+		return withStatus(statusDevice, cause)
+	case err == nil && other != nil:
+		return withStatus(statusDevice, other)
+	}
+	return err
+}
+
+// rankPrefix says which rank an error is of, unless the error names ranks itself.
+func (a *app) rankPrefix(err error) string {
+	if a.place.Ranks <= 1 || errors.Is(err, world.ErrRank) {
+		return ""
+	}
+	return fmt.Sprintf("rank %d of %d: ", a.place.Rank, a.place.Ranks)
+}
+
+// rankReport is which rank a document is of.
+type rankReport struct {
+	Rank  int `json:"rank"`
+	Ranks int `json:"ranks"`
+}
+
+func (a *app) rankReport() *rankReport {
+	if a.place.Ranks <= 1 {
+		return nil
+	}
+	return &rankReport{a.place.Rank, a.place.Ranks}
+}

@@ -1,0 +1,166 @@
+// Frames: the messages between a rank and the store. Each is a length and JSON, with a limit on size and time.
+
+package world
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	mostBytes     = 256 << 20 // of a frame of a rank that has proved the secret
+	firstBytes    = 4 << 10   // of a frame before that
+	firstTime     = 5 * time.Second
+	silence       = 20 * time.Second // without a word from the other side, it counts as lost
+	beat          = 4 * time.Second
+	reasonTime    = time.Second // how long a lost connection waits for the store's reason
+	protocol      = "dagrun ranks 1"
+	defaultArrive = 60 * time.Second
+)
+
+func after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// frame is one message.
+type frame struct {
+	Kind     string          `json:"kind"`
+	Rank     int             `json:"rank,omitempty"`
+	Ranks    int             `json:"ranks,omitempty"`
+	Nonce    string          `json:"nonce,omitempty"`
+	Proof    string          `json:"proof,omitempty"`
+	Session  string          `json:"session,omitempty"`
+	Member   *Member         `json:"member,omitempty"`
+	Members  []Member        `json:"members,omitempty"`
+	Hash     string          `json:"hash,omitempty"`
+	Outline  []string        `json:"outline,omitempty"`
+	Decision json.RawMessage `json:"decision,omitempty"`
+	Name     string          `json:"name,omitempty"`
+	Cause    *RankError      `json:"cause,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	All      []string        `json:"all,omitempty"` // by rank
+}
+
+// link is one side of a connection that carries frames.
+type link struct {
+	conn  net.Conn
+	write sync.Mutex
+}
+
+func (l *link) send(f frame) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := l.conn.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+		return err
+	}
+	_, err = l.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...))
+	return err
+}
+
+var errGarbage = errors.New("what was received is not the protocol of dagrun's ranks")
+
+func (l *link) receive(most int, within time.Duration) (frame, error) {
+	var f frame
+	if err := l.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return f, err
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(l.conn, head[:]); err != nil {
+		return f, err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if int64(size) > int64(most) {
+		return f, fmt.Errorf("%w: a message of %d bytes", errGarbage, size)
+	}
+	// The memory grows as bytes arrive, not by what the head claims.
+	data, err := io.ReadAll(io.LimitReader(l.conn, int64(size)))
+	if err == nil && len(data) < int(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return f, errGarbage
+	}
+	return f, nil
+}
+
+func nonce() string {
+	var b [24]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// prove is a text that only who knows the secret can make for these parts.
+func prove(secret string, parts ...string) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	for _, p := range append([]string{protocol}, parts...) {
+		_ = binary.Write(h, binary.BigEndian, uint32(len(p)))
+		_, _ = io.WriteString(h, p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func proved(got, secret string, parts ...string) bool {
+	return hmac.Equal([]byte(got), []byte(prove(secret, parts...)))
+}
+
+var errSecret = errors.New("it has another DAGRUN_SECRET")
+
+// challenge is the serving side's part of a handshake: each side proves that it knows the secret. It returns the rank that came.
+func (l *link) challenge(secret, what string) (rank int, err error) {
+	own := nonce()
+	if err := l.send(frame{Kind: protocol, Nonce: own}); err != nil {
+		return -1, err
+	}
+	f, err := l.receive(firstBytes, firstTime)
+	if err != nil {
+		return -1, err
+	}
+	if f.Kind != protocol {
+		return -1, errGarbage
+	}
+	if !proved(f.Proof, secret, what, own, f.Nonce, fmt.Sprint(f.Rank)) {
+		_ = l.send(frame{Kind: "refused", Text: "secret"})
+		return f.Rank, errSecret
+	}
+	return f.Rank, l.send(frame{Kind: "welcome", Proof: prove(secret, what, f.Nonce, own)})
+}
+
+// answer is the other side's part.
+func (l *link) answer(secret, what string, rank int) error {
+	f, err := l.receive(firstBytes, firstTime)
+	if err != nil {
+		return err
+	}
+	if f.Kind != protocol {
+		return errGarbage
+	}
+	own := nonce()
+	if err := l.send(frame{Kind: protocol, Rank: rank, Nonce: own, Proof: prove(secret, what, f.Nonce, own, fmt.Sprint(rank))}); err != nil {
+		return err
+	}
+	w, err := l.receive(firstBytes, firstTime)
+	switch {
+	case err != nil:
+		return err
+	case w.Kind == "refused":
+		return errSecret
+	case w.Kind != "welcome" || !proved(w.Proof, secret, what, own, f.Nonce):
+		return errSecret
+	}
+	return nil
+}

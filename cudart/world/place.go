@@ -1,0 +1,155 @@
+// Which rank this process is: from flags, or from the environment of a launcher.
+
+package world
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Place is which rank a process is, and where the ranks meet.
+type Place struct {
+	Rank, Ranks, LocalRank int
+	Rendezvous             string // host:port of rank 0's store
+	Launcher               string // who says so, for messages
+	// Derived says that another process owns the port of Rendezvous: the store takes one of the ports after it.
+	Derived bool
+}
+
+// MaxRanks is how many ranks can run one file.
+const MaxRanks = 1024
+
+// Flags are what a command line says by hand. Rank and Ranks are -1 where they are not given.
+type Flags struct {
+	Rank, Ranks int
+	Rendezvous  string
+}
+
+// defaultPort is where the ranks meet if only a host is known.
+const defaultPort = "29400"
+
+// Find returns this process's place among the ranks: that of the flags, or else of the first launcher that getenv knows. Without one, the
+// process is alone: {0, 1}.
+func Find(flags Flags, getenv func(string) string) (Place, error) {
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	e := environment{getenv: getenv}
+	if flags.Rank >= 0 || flags.Ranks >= 0 {
+		if flags.Rank < 0 || flags.Ranks < 0 {
+			return Place{}, errors.New("--rank and --ranks belong together: which rank is this, and how many are there?")
+		}
+		return Place{Rank: flags.Rank, Ranks: flags.Ranks, Rendezvous: flags.Rendezvous, LocalRank: e.number("LOCAL_RANK", 0), Launcher: "--rank and --ranks"}.checked()
+	}
+	p, err := e.place()
+	if err != nil {
+		return Place{}, err
+	}
+	if flags.Rendezvous != "" {
+		p.Rendezvous, p.Derived = flags.Rendezvous, false
+	}
+	if p.Ranks <= 1 && p.Launcher == "" {
+		if flags.Rendezvous != "" {
+			return Place{}, errors.New("--rendezvous needs --rank and --ranks, or a launcher that says which rank this is")
+		}
+		return Place{Ranks: 1}, nil
+	}
+	return p.checked()
+}
+
+// checked refuses places that cannot be.
+func (p Place) checked() (Place, error) {
+	switch {
+	case p.Ranks < 1 || p.Ranks > MaxRanks:
+		return p, fmt.Errorf("%s: %d ranks; there can be 1 to %d", p.Launcher, p.Ranks, MaxRanks)
+	case p.Rank < 0 || p.Rank >= p.Ranks:
+		return p, fmt.Errorf("%s: rank %d is not one of 0 to %d", p.Launcher, p.Rank, p.Ranks-1)
+	case p.LocalRank < 0 || p.LocalRank >= p.Ranks:
+		return p, fmt.Errorf("%s: local rank %d is not one of 0 to %d", p.Launcher, p.LocalRank, p.Ranks-1)
+	case p.Ranks > 1 && p.Rendezvous == "":
+		return p, fmt.Errorf("%s: %d ranks need a place to meet: add --rendezvous HOST:PORT, with the host of rank 0", p.Launcher, p.Ranks)
+	}
+	if p.Rendezvous != "" && !strings.Contains(p.Rendezvous, ":") {
+		p.Rendezvous += ":" + defaultPort
+	}
+	return p, nil
+}
+
+// environment reads the variables of launchers and keeps the first that is no number.
+type environment struct {
+	getenv func(string) string
+	err    error
+}
+
+func (e *environment) number(name string, otherwise int) int {
+	text := e.getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("%s=%q is not a number", name, text)
+	}
+	return n
+}
+
+// place knows dagrun launch, torchrun, Slurm, Open MPI and Kubernetes.
+func (e *environment) place() (Place, error) {
+	var p Place
+	switch {
+	case e.getenv("DAGRUN_RANK") != "" && e.getenv("DAGRUN_RANKS") != "":
+		p = Place{Rank: e.number("DAGRUN_RANK", 0), Ranks: e.number("DAGRUN_RANKS", 1), LocalRank: e.number("DAGRUN_LOCAL_RANK", 0), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "DAGRUN_RANK and DAGRUN_RANKS"}
+	case e.getenv("RANK") != "" && e.getenv("WORLD_SIZE") != "" && e.getenv("MASTER_ADDR") != "":
+		p = Place{Rank: e.number("RANK", 0), Ranks: e.number("WORLD_SIZE", 1), LocalRank: e.number("LOCAL_RANK", 0), Derived: true, Launcher: "torchrun"}
+		p.Rendezvous = joined(e.getenv("MASTER_ADDR"), e.getenv("MASTER_PORT"))
+	case e.getenv("OMPI_COMM_WORLD_SIZE") != "":
+		p = Place{Rank: e.number("OMPI_COMM_WORLD_RANK", 0), Ranks: e.number("OMPI_COMM_WORLD_SIZE", 1), LocalRank: e.number("OMPI_COMM_WORLD_LOCAL_RANK", 0), Launcher: "Open MPI"}
+		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks { // all on this host
+			p.Rendezvous = joined("127.0.0.1", jobPort(e.getenv("PMIX_NAMESPACE")+e.getenv("OMPI_MCA_ess_base_jobid")))
+			p.Derived = true
+		}
+	case e.getenv("SLURM_STEP_ID") != "" && e.getenv("SLURM_PROCID") != "":
+		p = Place{Rank: e.number("SLURM_PROCID", 0), Ranks: e.number("SLURM_STEP_NUM_TASKS", e.number("SLURM_NTASKS", 1)), LocalRank: e.number("SLURM_LOCALID", 0), Launcher: "Slurm"}
+		host := firstHost(e.getenv("SLURM_STEP_NODELIST"))
+		if e.number("SLURM_STEP_NUM_NODES", 1) == 1 {
+			host = "127.0.0.1"
+		}
+		if host != "" {
+			p.Rendezvous, p.Derived = joined(host, jobPort(e.getenv("SLURM_JOB_ID")+"."+e.getenv("SLURM_STEP_ID"))), true
+		}
+	case e.getenv("JOB_COMPLETION_INDEX") != "" && e.getenv("DAGRUN_RANKS") != "":
+		p = Place{Rank: e.number("JOB_COMPLETION_INDEX", 0), Ranks: e.number("DAGRUN_RANKS", 1), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "Kubernetes"}
+	}
+	return p, e.err
+}
+
+func joined(host, port string) string {
+	if port == "" {
+		port = defaultPort
+	}
+	return host + ":" + port
+}
+
+// jobPort is a port that all ranks of a job find without talking, another one for most other jobs.
+func jobPort(job string) string {
+	h := uint32(2166136261)
+	for _, b := range []byte(job) {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return strconv.Itoa(20000 + int(h%12000))
+}
+
+// firstHost is the first host of a Slurm list such as gpu[07-09,12],login1.
+func firstHost(list string) string {
+	open := strings.IndexAny(list, "[,")
+	if open < 0 || list[open] == ',' {
+		return strings.SplitN(list, ",", 2)[0]
+	}
+	inside, rest, _ := strings.Cut(list[open+1:], "]")
+	number := inside[:len(inside)-len(strings.TrimLeft(inside, "0123456789"))]
+	suffix, _, _ := strings.Cut(rest, ",")
+	return list[:open] + number + suffix
+}

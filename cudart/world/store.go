@@ -1,0 +1,432 @@
+// The store of rank 0: all ranks meet there, prove the secret, run the same file, and hear of failures.
+
+package world
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// derivedPorts is how many ports after the first are tried where another process may own it.
+const derivedPorts = 8
+
+// Expected is what rank 0 knows of the graph that a rank must have, since the file is the same.
+type Expected struct {
+	Hash    string
+	Outline func() []string // a line for each node
+}
+
+// store serves the ranks.
+type store struct {
+	listener net.Listener
+	secret   string
+	place    Place
+	within   time.Duration
+	expected func(rank int) (Expected, error)
+	decision json.RawMessage
+	session  string
+
+	mu       sync.Mutex
+	pending  []net.Conn // those that have not proved the secret yet, the oldest first
+	links    []*link    // by rank
+	members  []Member
+	hashes   []string
+	outlines map[int]chan []string
+	arrived  int
+	waiting  map[string]map[int]string // by barrier: who is there, with what
+	done     []bool
+	over     chan struct{} // closed when all have left, or failed
+	closed   bool
+	cause    *RankError
+	begun    bool // everybody has arrived
+}
+
+// mostPending is how many connections may be proving the secret at once. A flood then pushes out the oldest, which has had its time.
+const mostPending = 256
+
+func newStore(listener net.Listener, o *JoinOptions) *store {
+	n := o.Place.Ranks
+	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, session: nonce(),
+		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
+		done: make([]bool, n), over: make(chan struct{})}
+	go s.accept()
+	go s.beat()
+	time.AfterFunc(o.Arrive, s.late)
+	return s
+}
+
+func (s *store) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if len(s.pending) >= mostPending {
+			s.pending[0].Close()
+			s.pending = s.pending[1:]
+		}
+		s.pending = append(s.pending, conn)
+		s.mu.Unlock()
+		go s.serve(&link{conn: conn})
+	}
+}
+
+// proven takes a connection off the list of those that have proved nothing.
+func (s *store) proven(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, c := range s.pending {
+		if c == conn {
+			s.pending = append(s.pending[:k:k], s.pending[k+1:]...)
+			return
+		}
+	}
+}
+
+func (s *store) serve(l *link) {
+	rank, err := l.challenge(s.secret, "store")
+	s.proven(l.conn)
+	if err == nil && (rank < 0 || rank >= s.place.Ranks) {
+		_ = l.send(frame{Kind: "abort", Cause: &RankError{Rank: rank, Ranks: s.place.Ranks, What: fmt.Sprintf("is not one of 0 to %d", s.place.Ranks-1)}})
+		err = errGarbage
+	}
+	if err != nil {
+		l.conn.Close()
+		return
+	}
+	f, err := l.receive(mostBytes, silence)
+	if err != nil || f.Kind != "join" || f.Member == nil {
+		l.conn.Close()
+		return
+	}
+	if !s.join(rank, l, f) {
+		return
+	}
+	for {
+		f, err := l.receive(mostBytes, silence)
+		if err != nil {
+			s.mu.Lock()
+			gone := !s.done[rank]
+			s.mu.Unlock()
+			if gone {
+				s.abort(&RankError{rank, s.place.Ranks, s.members[rank].Host, lostText(err)})
+			}
+			return
+		}
+		s.handle(rank, l, f)
+	}
+}
+
+func lostText(err error) string {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Sprintf("has not been heard of for %s", seconds(silence))
+	}
+	return "has ended before the others were finished"
+}
+
+func (s *store) handle(rank int, l *link, f frame) {
+	switch f.Kind {
+	case "outline":
+		s.mu.Lock()
+		wanted := s.outlines[rank]
+		s.mu.Unlock()
+		if wanted != nil {
+			select {
+			case wanted <- f.Outline:
+			default:
+			}
+		}
+	case "barrier":
+		s.barrier(rank, f.Name, f.Text)
+	case "done":
+		s.leave(rank, f.Text)
+	}
+}
+
+// join notes a rank. The last one to arrive starts all of them.
+func (s *store) join(rank int, l *link, f frame) bool {
+	s.mu.Lock()
+	cause := s.cause
+	switch {
+	case cause != nil:
+	case s.links[rank] != nil:
+		cause = &RankError{rank, s.place.Ranks, f.Member.Host, fmt.Sprintf("came twice, from host %s (process %d) and from host %s (process %d)", s.members[rank].Host, s.members[rank].Pid, f.Member.Host, f.Member.Pid)}
+	case f.Ranks != s.place.Ranks:
+		cause = &RankError{rank, s.place.Ranks, f.Member.Host, fmt.Sprintf("was told that there are %d ranks, and rank 0 that there are %d", f.Ranks, s.place.Ranks)}
+	}
+	if cause != nil {
+		s.mu.Unlock()
+		_ = l.send(frame{Kind: "abort", Cause: cause})
+		l.conn.Close()
+		s.abort(cause)
+		return false
+	}
+	f.Member.Rank = rank
+	s.links[rank], s.members[rank], s.hashes[rank] = l, *f.Member, f.Hash
+	s.arrived++
+	all := s.arrived == s.place.Ranks
+	s.begun = s.begun || all
+	s.mu.Unlock()
+	if all {
+		go s.start()
+	}
+	return true
+}
+
+// start checks that all ranks run the same file, and tells each who the others are and what rank 0 has decided.
+func (s *store) start() {
+	if cause := s.disagreement(); cause != nil {
+		s.abort(cause)
+		return
+	}
+	s.all(frame{Kind: "go", Members: s.members, Session: s.session, Decision: s.decision})
+}
+
+func (s *store) disagreement() *RankError {
+	devices := map[string]int{}
+	for rank, m := range s.members {
+		if first, ok := devices[m.Device]; ok && m.Device != "" {
+			return &RankError{rank, s.place.Ranks, m.Host, fmt.Sprintf("uses the same GPU as rank %d (%s); give each rank its own, as the launchers do", first, m.Device)}
+		}
+		devices[m.Device] = rank
+	}
+	for rank, m := range s.members {
+		want, err := s.expected(rank)
+		if err != nil {
+			return &RankError{rank, s.place.Ranks, m.Host, fmt.Sprintf("cannot run the pipeline of rank 0: %v", err)}
+		}
+		if want.Hash != s.hashes[rank] {
+			return &RankError{rank, s.place.Ranks, m.Host, "runs another pipeline: " + s.difference(rank, want.Outline())}
+		}
+	}
+	return nil
+}
+
+// difference asks a rank for its nodes and names the first that differs.
+func (s *store) difference(rank int, here []string) string {
+	wanted := make(chan []string, 1)
+	s.mu.Lock()
+	s.outlines[rank] = wanted
+	s.mu.Unlock()
+	if err := s.links[rank].send(frame{Kind: "outline?"}); err != nil {
+		return "its graph has another hash"
+	}
+	select {
+	case there := <-wanted:
+		return firstDifference(there, here)
+	case <-time.After(silence):
+		return "its graph has another hash"
+	}
+}
+
+// firstDifference compares two lists of nodes, each a name and what it does, apart by a zero byte.
+func firstDifference(there, here []string) string {
+	split := func(list []string, k int) (name, what string) {
+		if k >= len(list) {
+			return "", ""
+		}
+		for at := range len(list[k]) {
+			if list[k][at] == 0 {
+				return list[k][:at], list[k][at+1:]
+			}
+		}
+		return list[k], ""
+	}
+	for k := range max(len(there), len(here)) {
+		theirs, does := split(there, k)
+		ours, did := split(here, k)
+		switch {
+		case k >= len(there):
+			return fmt.Sprintf("it has %d nodes, here node %d is %q", len(there), k, ours)
+		case k >= len(here):
+			return fmt.Sprintf("node %d is %q, here there are %d nodes", k, theirs, len(here))
+		case theirs != ours:
+			return fmt.Sprintf("node %d is %q, here %q", k, theirs, ours)
+		case does != did:
+			return fmt.Sprintf("node %d, %q, is %s, here %s", k, ours, does, did)
+		}
+	}
+	return "its buffers differ"
+}
+
+// barrier notes that a rank has reached a barrier. The last one opens it.
+func (s *store) barrier(rank int, name, text string) {
+	s.mu.Lock()
+	if s.waiting[name] == nil {
+		s.waiting[name] = map[int]string{}
+	}
+	s.waiting[name][rank] = text
+	all := len(s.waiting[name]) == s.place.Ranks
+	texts := make([]string, s.place.Ranks)
+	if all {
+		for r, t := range s.waiting[name] {
+			texts[r] = t
+		}
+		delete(s.waiting, name)
+	}
+	s.mu.Unlock()
+	if all {
+		s.all(frame{Kind: "passed", Name: name, All: texts})
+	}
+}
+
+// leave notes that a rank is finished; text says why it failed, if it did.
+func (s *store) leave(rank int, text string) {
+	if text != "" {
+		s.abort(&RankError{rank, s.place.Ranks, s.members[rank].Host, "failed: " + text})
+		return
+	}
+	s.mu.Lock()
+	s.done[rank] = true
+	for _, done := range s.done {
+		if !done {
+			s.mu.Unlock()
+			return
+		}
+	}
+	s.mu.Unlock()
+	s.all(frame{Kind: "over"})
+	s.end()
+}
+
+func (s *store) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.over)
+	}
+}
+
+// late ends the wait for ranks that have not come.
+func (s *store) late() {
+	s.mu.Lock()
+	missing, count := -1, 0
+	for rank, l := range s.links {
+		if l == nil {
+			count++
+			if missing < 0 {
+				missing = rank
+			}
+		}
+	}
+	s.mu.Unlock()
+	if missing < 0 {
+		return
+	}
+	more := ""
+	if count > 1 {
+		more = fmt.Sprintf(", nor did %d more", count-1)
+	}
+	s.abort(&RankError{Rank: missing, Ranks: s.place.Ranks, What: fmt.Sprintf("did not arrive within %s%s", seconds(s.within), more)})
+}
+
+// abort tells all ranks why they must end. Only the first cause counts.
+func (s *store) abort(cause *RankError) {
+	s.mu.Lock()
+	if s.cause != nil || s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.cause = cause
+	s.mu.Unlock()
+	s.all(frame{Kind: "abort", Cause: cause})
+	s.end()
+}
+
+func (s *store) all(f frame) {
+	s.mu.Lock()
+	links := append([]*link(nil), s.links...)
+	s.mu.Unlock()
+	var sent sync.WaitGroup
+	for _, l := range links {
+		if l != nil {
+			sent.Go(func() { _ = l.send(f) })
+		}
+	}
+	sent.Wait()
+}
+
+// beat keeps the connections from counting as lost.
+func (s *store) beat() {
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-time.After(beat):
+			s.all(frame{Kind: "beat"})
+		}
+	}
+}
+
+func (s *store) close() {
+	s.end()
+	s.listener.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.links {
+		if l != nil {
+			l.conn.Close()
+		}
+	}
+	for _, conn := range s.pending {
+		conn.Close()
+	}
+}
+
+// listen opens the store's port, or one of those after it. Without a secret only this machine can reach it.
+func listen(p Place, secret string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(p.Rendezvous)
+	if err != nil {
+		return nil, fmt.Errorf("--rendezvous %q: want HOST:PORT", p.Rendezvous)
+	}
+	if secret == "" || isLoopback(host) {
+		host = "127.0.0.1"
+	} else {
+		host = ""
+	}
+	var first error
+	for _, candidate := range ports(p, port) {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, candidate))
+		if err == nil {
+			return l, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("rank 0 cannot serve the other ranks at %s: %w", p.Rendezvous, first)
+}
+
+// ports lists the ports that the store may have.
+func ports(p Place, port string) []string {
+	first, err := strconv.Atoi(port)
+	if err != nil || !p.Derived {
+		return []string{port}
+	}
+	var list []string
+	for k := range derivedPorts {
+		list = append(list, strconv.Itoa(first+1+k))
+	}
+	return list
+}
+
+func isLoopback(host string) bool {
+	addresses, err := net.LookupIP(host)
+	if err != nil || len(addresses) == 0 {
+		return false
+	}
+	for _, a := range addresses {
+		if !a.IsLoopback() {
+			return false
+		}
+	}
+	return true
+}

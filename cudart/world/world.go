@@ -1,0 +1,155 @@
+// A world: the connections of one rank to all others, and why communication ended.
+
+package world
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// World is one rank's connection to the others. All methods may be called from any goroutine. A nil World is that of the only rank.
+type World struct {
+	place   Place
+	members []Member
+	store   *link  // to rank 0's store
+	server  *store // of rank 0
+	peers   []*peer
+
+	mu      sync.Mutex
+	current string // the node that communicates
+	cause   error
+	ending  bool          // Leave has begun, so that lost connections are no failure
+	failed  chan struct{} // closed at the first failure
+	answers chan frame    // of the store
+}
+
+// Member is a rank as the others know it.
+type Member struct {
+	Rank   int    `json:"rank"`
+	Host   string `json:"host"`
+	Pid    int    `json:"pid"`
+	Device string `json:"device"` // its UUID, "" on the CPU
+	Listen string `json:"listen"` // where it takes connections of other ranks
+}
+
+// ErrRank is the error of a rank that ends because another one failed.
+var ErrRank = errors.New("another rank failed")
+
+// RankError is a failure of a rank, as the others report it.
+type RankError struct {
+	Rank, Ranks int
+	Host        string
+	What        string // "did not arrive within 60 s"
+}
+
+func (e *RankError) Error() string {
+	if e.Host == "" {
+		return fmt.Sprintf("rank %d of %d %s", e.Rank, e.Ranks, e.What)
+	}
+	return fmt.Sprintf("rank %d of %d (host %s) %s", e.Rank, e.Ranks, e.Host, e.What)
+}
+
+func (e *RankError) Is(target error) bool { return target == ErrRank }
+
+var errNoWorld = errors.New("there is no connection to other ranks; make one with Join")
+
+// Place returns which rank this is.
+func (w *World) Place() Place {
+	if w == nil {
+		return Place{Ranks: 1}
+	}
+	return w.place
+}
+
+// Cause returns the first failure, or nil.
+func (w *World) Cause() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cause
+}
+
+// Failed is closed when a rank has failed. It is nil for the only rank.
+func (w *World) Failed() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.failed
+}
+
+// Current is the node that communicates now, or "".
+func (w *World) Current() string {
+	if w == nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current
+}
+
+// Fail ends all communication of this rank, now and later, because of an error. Only the first counts.
+func (w *World) Fail(err error) {
+	if w == nil || err == nil {
+		return
+	}
+	w.mu.Lock()
+	if w.cause != nil || w.ending {
+		w.mu.Unlock()
+		return
+	}
+	w.cause = err
+	if w.failed != nil {
+		close(w.failed)
+	}
+	w.mu.Unlock()
+	for _, p := range w.peers {
+		if p != nil {
+			p.conn.Close()
+		}
+	}
+}
+
+// note makes a lost connection to a rank a failure. The store says why a rank failed, so its word is waited for.
+func (w *World) note(rank int32, err error) {
+	if err == nil {
+		return
+	}
+	var lost *mismatchError
+	if errors.As(err, &lost) {
+		w.Fail(err)
+		return
+	}
+	select {
+	case <-w.failed:
+	case <-after(reasonTime):
+		w.Fail(&RankError{int(rank), w.place.Ranks, w.members[rank].Host, "has ended"})
+	}
+}
+
+// close gives up all connections.
+func (w *World) close() {
+	for _, p := range w.peers {
+		if p != nil {
+			p.conn.Close()
+		}
+	}
+	if w.store != nil {
+		w.store.conn.Close()
+	}
+	if w.server != nil {
+		w.server.close()
+	}
+}
+
+// hostOf is the host part of an address.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}

@@ -1,0 +1,247 @@
+// Communication nodes of a pipeline file: collectives, sends and receives, and the names that expressions have for ranks.
+
+package dag
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"gopkg.in/yaml.v3"
+)
+
+// rankNames are what expressions know without a declaration. A param, variable or buffer of the same name hides them.
+var rankNames = []string{"rank", "ranks", "local_rank"}
+
+// rankVariable returns the value of a name of rankNames.
+func (o *Options) rankVariable(name string) (expr.Value, bool) {
+	switch name {
+	case "rank":
+		return expr.Int(int64(o.Rank)), true
+	case "ranks":
+		return expr.Int(int64(max(o.Ranks, 1))), true
+	case "local_rank":
+		return expr.Int(int64(o.LocalRank)), true
+	}
+	return expr.Value{}, false
+}
+
+// problem says what is wrong with the ranks of the options, or nil.
+func (o *Options) problem() error {
+	ranks := max(o.Ranks, 1)
+	switch {
+	case o.Ranks < 0 || o.Ranks > MaxRanks:
+		return fmt.Errorf("%d ranks: there can be 1 to %d", o.Ranks, MaxRanks)
+	case o.Rank < 0 || o.Rank >= ranks || o.LocalRank < 0 || o.LocalRank >= ranks:
+		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", o.Rank, o.LocalRank, ranks)
+	}
+	return nil
+}
+
+// collectiveKeys are the keys of each collective. All but among must be given, where inout stands for from and to.
+var collectiveKeys = map[Verb]*keySet{
+	AllReduce:     {"allreduce", []string{"inout", "from", "to", "op", "among"}},
+	Reduce:        {"reduce", []string{"inout", "from", "to", "op", "root", "among"}},
+	Broadcast:     {"broadcast", []string{"inout", "root", "among"}},
+	AllGather:     {"allgather", []string{"from", "to", "among"}},
+	ReduceScatter: {"reducescatter", []string{"from", "to", "op", "among"}},
+	AllToAll:      {"alltoall", []string{"from", "to", "among"}},
+}
+
+var collectiveHints = map[Verb]string{
+	AllReduce: "write {inout: x, op: sum}", Reduce: "write {from: x, to: y, op: sum, root: 0}", Broadcast: "write {inout: x, root: 0}",
+	AllGather: "write {from: part, to: whole}", ReduceScatter: "write {from: whole, to: part, op: sum}", AllToAll: "write {from: x, to: y}",
+}
+
+// communication reads a communication node. takesPart is false for a collective among other ranks.
+func (p *parser) communication(node *Node, item *yaml.Node, f *[nodeKeyCount]field, action int) (accesses []Access, takesPart, ok bool) {
+	var c *Communication
+	at := f[action].value
+	switch action {
+	case nodeSend, nodeReceive:
+		t, fine := p.transfer(item, f[action].value, f[nodeRank].value, action == nodeReceive)
+		c, ok = &Communication{Verb: Exchange, Transfers: []Transfer{t}, Single: true}, fine
+	case nodeExchange:
+		c, ok = p.exchange(at)
+	default:
+		c, ok = p.collective(Verb(action-nodeAllReduce), at)
+	}
+	if !ok {
+		return nil, true, false
+	}
+	first := c.From
+	if c.Verb == Exchange {
+		first = c.Transfers[0].Range
+	}
+	c.DType = p.pipeline.Buffers[first.Buffer].DType
+	group := c.Among.Members(p.pipeline.ranks())
+	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 && group.First >= 0 && last < int64(p.pipeline.ranks()) {
+		return nil, false, true
+	}
+	if err, hint := p.pipeline.communicationProblem(c); err != nil {
+		p.mistake(position(at), hint, "%s%s", err, p.repetition())
+		return nil, true, false
+	}
+	device := p.pipeline.Buffers[first.Buffer].Device
+	if node.Device >= 0 && node.Device != device {
+		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], node.Device, p.pipeline.Buffers[first.Buffer].Name, device)
+		return nil, true, false
+	}
+	if f[nodePriority].value == nil {
+		node.Priority = High
+	}
+	node.Device, node.Communication, node.Work = device, c, p.pipeline.communicationWork(c)
+	return p.pipeline.communicationAccesses(c), true, true
+}
+
+func (p *parser) collective(verb Verb, n *yaml.Node) (*Communication, bool) {
+	var f [6]field
+	keys := collectiveKeys[verb]
+	if !p.fields(n, keys, f[:]) || p.unknownKeys {
+		return nil, false
+	}
+	value := func(key string) *yaml.Node {
+		if k := keys.find(key); k >= 0 {
+			return f[k].value
+		}
+		return nil
+	}
+	hint := collectiveHints[verb]
+	inout := value("inout")
+	if inout != nil && (value("from") != nil || value("to") != nil) {
+		p.mistake(position(inout), hint, "%s has inout, and from or to as well", verb)
+		return nil, false
+	}
+	for k, key := range keys.keys {
+		optional := key == "among" || key == "inout" && keys.find("from") >= 0 || inout != nil && (key == "from" || key == "to")
+		if f[k].value == nil && !optional {
+			p.mistake(position(n), hint, "%s has no %s", verb, key)
+			return nil, false
+		}
+	}
+	c, ok := &Communication{Verb: verb}, true
+	if inout != nil {
+		c.From, ok = p.reference(inout, "inout")
+		c.To = c.From
+	} else {
+		var fine bool
+		c.From, ok = p.reference(value("from"), "from")
+		c.To, fine = p.reference(value("to"), "to")
+		ok = ok && fine
+	}
+	if op := value("op"); op != nil {
+		word := p.word(op, "op", reductionNames[1:]...)
+		c.Reduction, ok = Reduction(max(slices.Index(reductionNames, word), 0)), ok && word != ""
+	}
+	if root := value("root"); root != nil {
+		v, fine := p.between(root, "root", 0, int64(p.pipeline.ranks())-1)
+		c.Root, ok = int32(v), ok && fine
+	}
+	if among := value("among"); among != nil {
+		group, fine := p.among(among)
+		c.Among, ok = group, ok && fine
+	}
+	return c, ok
+}
+
+// among reads a group of ranks. A group of all ranks in order is the same as none.
+func (p *parser) among(n *yaml.Node) (Among, bool) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
+		p.mistake(position(n), "write among: [first, count, step]", "among must be a list of three numbers")
+		return Among{}, false
+	}
+	var v [3]int64
+	ok := true
+	for k, what := range []string{"first", "count", "step"} {
+		var fine bool
+		v[k], fine = p.between(n.Content[k], what, min(int64(k), 1), MaxRanks)
+		ok = ok && fine
+	}
+	group := Among{int32(v[0]), int32(v[1]), int32(v[2])}
+	if group == (Among{0, p.pipeline.ranks(), 1}) {
+		group = Among{}
+	}
+	return group, ok
+}
+
+var transferKeys = keySet{"an exchange's item", []string{"send", "recv", "rank"}}
+
+func (p *parser) exchange(n *yaml.Node) (*Communication, bool) {
+	if n.Kind != yaml.SequenceNode {
+		p.wrongList(n, "exchange", "a list of {send: x, rank: r} and {recv: y, rank: r}")
+		return nil, false
+	}
+	c, ok := &Communication{Verb: Exchange}, len(n.Content) > 0
+	if !ok {
+		p.mistake(position(n), "write [{send: x, rank: rank + 1}, {recv: y, rank: rank - 1}]", "exchange is empty")
+	}
+	for _, item := range n.Content {
+		var f [3]field
+		if !p.fields(item, &transferKeys, f[:]) || p.unknownKeys {
+			ok = false
+			continue
+		}
+		buffer := f[0].value
+		if (f[0].value == nil) == (f[1].value == nil) {
+			p.mistake(position(item), "write {send: x, rank: rank + 1}", "each item of an exchange needs a send or a recv, and only one of them")
+			ok = false
+			continue
+		} else if buffer == nil {
+			buffer = f[1].value
+		}
+		t, fine := p.transfer(item, buffer, f[2].value, f[1].value != nil)
+		c.Transfers, ok = append(c.Transfers, t), ok && fine
+	}
+	return c, ok
+}
+
+func (p *parser) transfer(item, buffer, rank *yaml.Node, receive bool) (Transfer, bool) {
+	word := "send"
+	if receive {
+		word = "recv"
+	}
+	r, ok := p.reference(buffer, word)
+	if rank == nil {
+		p.mistake(position(item), fmt.Sprintf("write %s: %s, rank: rank + 1", word, shorten(buffer.Value)), "%s has no rank", word)
+		return Transfer{}, false
+	}
+	v, fine := p.between(rank, "rank", math.MinInt32, math.MaxInt32)
+	return Transfer{receive, int32(v), r}, ok && fine
+}
+
+// communication writes a communication node's own part and returns where it runs by default.
+func (y *yamlWriter) communication(c *Communication) int32 {
+	if c.Verb == Exchange {
+		items := make([]string, len(c.Transfers))
+		for i, t := range c.Transfers {
+			word := "send"
+			if t.Receive {
+				word = "recv"
+			}
+			items[i] = fmt.Sprintf("%s: %s, rank: %d", word, y.reference(t.Range), t.Rank)
+		}
+		if c.Single && len(items) == 1 {
+			y.add(items[0])
+		} else {
+			y.add("exchange: [{", strings.Join(items, "}, {"), "}]")
+		}
+		return y.p.Buffers[c.Transfers[0].Range.Buffer].Device
+	}
+	parts := []string{"from: " + y.reference(c.From), "to: " + y.reference(c.To)}
+	if c.From == c.To && collectiveKeys[c.Verb].find("inout") >= 0 {
+		parts = []string{"inout: " + y.reference(c.From)}
+	}
+	if c.Reduction != NoReduction {
+		parts = append(parts, "op: "+c.Reduction.String())
+	}
+	if c.Verb == Reduce || c.Verb == Broadcast {
+		parts = append(parts, fmt.Sprintf("root: %d", c.Root))
+	}
+	if !c.Among.All() {
+		parts = append(parts, fmt.Sprintf("among: [%d, %d, %d]", c.Among.First, c.Among.Count, c.Among.Step))
+	}
+	y.add(c.Verb.String(), ": {", strings.Join(parts, ", "), "}")
+	return y.p.Buffers[c.From.Buffer].Device
+}
