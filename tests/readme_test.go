@@ -57,10 +57,9 @@ func output(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// Users who embed dagrun do so from their own module, which sees only exported names.
-func TestReadmeProgramRunsInAnotherModule(t *testing.T) {
-	blocks := readmeBlocks(t)
-	at := only(t, blocks, "go")
+// embeddingModule makes a module of its own that has only this program and uses dagrun.
+func embeddingModule(t *testing.T, program string) (dir string) {
+	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	sums, err := os.ReadFile("../go.sum")
@@ -70,10 +69,18 @@ func TestReadmeProgramRunsInAnotherModule(t *testing.T) {
 	// The same versions of everything, so that nothing has to be looked up or fetched.
 	mod := strings.Replace(string(own), "module "+module+"\n", "module example.com/embedding\n", 1)
 	mod += "\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
-	dir := t.TempDir()
-	for name, text := range map[string]string{"main.go": blocks[at].text, "go.mod": mod, "go.sum": string(sums)} {
+	dir = t.TempDir()
+	for name, text := range map[string]string{"main.go": program, "go.mod": mod, "go.sum": string(sums)} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
+	return dir
+}
+
+// Users who embed dagrun do so from their own module, which sees only exported names.
+func TestReadmeProgramRunsInAnotherModule(t *testing.T) {
+	blocks := readmeBlocks(t)
+	at := only(t, blocks, "go")
+	dir := embeddingModule(t, blocks[at].text)
 	require.Equal(t, blocks[at+1].text, output(t, dir, "go", "run", "."), "the block after the program is what it prints")
 	require.Empty(t, output(t, dir, "gofmt", "-l", "."))
 	require.Empty(t, output(t, dir, "go", "vet", "."))

@@ -95,10 +95,7 @@ func (a *app) command() *cobra.Command {
 runs on and where streams must wait for each other, proves that decision right, and
 replays it. Without a GPU it runs on the CPU.
 
-Results go to stdout, the rest to stderr. Exit status: 0 ran and met expectations,
-1 an expectation failed or a race was found, 2 the pipeline, the plan or the command
-line is wrong, 3 the device failed or is out of memory, 4 timed out, 5 a file could
-not be written or an internal error, 130 interrupted.`,
+Results go to stdout, the rest to stderr. Exit status:` + statusText(),
 		Example: `  dagrun init first && dagrun first.yaml         a pipeline to start with
   dagrun pipelines/saxpy.yaml                    run one
   dagrun plan pipelines/saxpy.yaml               see the schedule

@@ -55,6 +55,7 @@ type kernelDocument struct {
 	Text      string          `json:"text"`
 	Signature string          `json:"signature"`
 	Types     []string        `json:"types"`
+	Flops     string          `json:"flops,omitempty"`
 	Params    []paramDocument `json:"params"`
 	Entries   []string        `json:"entries"`
 }
@@ -68,7 +69,7 @@ type paramDocument struct {
 }
 
 func newKernelDocument(d kernels.Doc) kernelDocument {
-	k := kernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Params: []paramDocument{}}
+	k := kernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Flops: d.Flops, Params: []paramDocument{}}
 	if k.Types == nil {
 		k.Types = []string{}
 	}
@@ -166,6 +167,9 @@ func (a *app) printKernel(d kernels.Doc) error {
 	}
 	if types := d.Types(); len(types) > 0 {
 		fmt.Fprintf(a.stdout, "element types  %s\n", strings.Join(types, ", "))
+	}
+	if d.Flops != "" {
+		fmt.Fprintf(a.stdout, "operations     %s\n", d.Flops)
 	}
 	_, err := fmt.Fprintf(a.stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
 	return err

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
@@ -13,13 +15,36 @@ import (
 
 const (
 	statusOK          = 0
-	statusExpectation = 1   // an expectation failed or a race was found
-	statusWrong       = 2   // the pipeline, the plan or the command line is wrong
-	statusDevice      = 3   // the device failed or is out of memory
-	statusTimeout     = 4   // timed out
-	statusInternal    = 5   // a file could not be written, or an internal error
-	statusInterrupted = 130 // interrupted
+	statusExpectation = 1
+	statusWrong       = 2
+	statusDevice      = 3
+	statusTimeout     = 4
+	statusInternal    = 5
+	statusInterrupted = 130
 )
+
+// statuses explains every exit status, for the help and the documentation.
+var statuses = []struct {
+	status int
+	text   string
+}{
+	{statusOK, "ran and met expectations"},
+	{statusExpectation, "an expectation failed, a race was found, or fmt --check found a file that would change"},
+	{statusWrong, "the pipeline, the plan or the command line is wrong, or no plan fits the memory cap"},
+	{statusDevice, "the device failed or is out of memory"},
+	{statusTimeout, "timed out"},
+	{statusInternal, "a file could not be written, or an internal error"},
+	{statusInterrupted, "interrupted"},
+}
+
+// statusText lists the exit statuses, one per line.
+func statusText() string {
+	var b strings.Builder
+	for _, s := range statuses {
+		fmt.Fprintf(&b, "\n  %-4d %s", s.status, s.text)
+	}
+	return b.String()
+}
 
 // reported is an error whose message has been printed already.
 type reported struct {

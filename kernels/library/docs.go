@@ -16,6 +16,7 @@ type Doc struct {
 	Alias    string // another name, "" for none
 	Text     string // one line
 	Params   []ParamDoc
+	Flops    string // how many operations a launch takes, as a formula over its arguments; "" for kernels that compute nothing
 	Variants []Variant
 }
 
@@ -42,7 +43,7 @@ func Docs() []Doc {
 	for i := range t.rows {
 		r := &t.rows[i]
 		versions := t.byName[r.name]
-		d := Doc{Name: r.name, Alias: r.alias, Text: r.doc}
+		d := Doc{Name: r.name, Alias: r.alias, Text: r.doc, Flops: r.flops}
 		for _, p := range versions[0].parameters {
 			if p.scratch {
 				continue

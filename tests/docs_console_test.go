@@ -1,0 +1,188 @@
+// Tests of what a reader of docs/ and of the README can type: the commands run, and print what the pages show.
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// shell runs lines as a reader would: in a folder with the pipelines, with dagrun on the path.
+type shell struct{ folder, bin string }
+
+func newShell(t *testing.T, bin string) *shell {
+	t.Helper()
+	s := &shell{t.TempDir(), bin}
+	require.NoError(t, os.CopyFS(filepath.Join(s.folder, "pipelines"), os.DirFS("../pipelines")))
+	return s
+}
+
+func builtDagrun(t *testing.T) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	output(t, "..", "go", "build", "-o", filepath.Join(bin, "dagrun"), "./cmd/dagrun")
+	return bin
+}
+
+func (s *shell) run(line string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-c", "set -o pipefail; "+line)
+	c.Dir = s.folder
+	c.Env = append(os.Environ(), "PATH="+s.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func fences(text, language string) []string {
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// Every example of the page of commands runs, in the order of the page.
+func TestExamplesOfTheCommandsPageRun(t *testing.T) {
+	t.Setenv(cache.Variable, t.TempDir())
+	s := newShell(t, builtDagrun(t))
+	// What the examples call mine.yaml and plan.json.
+	for _, line := range []string{"dagrun init mine", "dagrun plan mine.yaml --save-plan plan.json"} {
+		out, err := s.run(line)
+		require.NoError(t, err, "%s: %s", line, out)
+	}
+	ran := 0
+	for _, block := range fences(page(t, "docs/commands.md"), "sh") {
+		for line := range strings.Lines(block) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "  ")
+			if line == "dagrun lsp" {
+				continue // an editor talks to it, as the tests of the command do
+			}
+			if os.Getenv("DAGRUN_LONG") == "" && (strings.HasPrefix(line, "dagrun tune") || strings.HasPrefix(line, "dagrun bench")) {
+				if !strings.Contains(line, "--save-profile") {
+					continue // they take as long as they measure; the page on learning runs tune
+				}
+				line += " --strategy list --streams 2 --iterations 5 --warmup 1"
+			}
+			out, err := s.run(line)
+			if line == "dagrun check pipelines/race.yaml" || line == "dagrun check pipelines/*.yaml" {
+				require.Error(t, err, "%s: a file has races", line)
+				require.Contains(t, out, "race on ", line)
+			} else {
+				require.NoError(t, err, "%s: %s", line, out)
+			}
+			ran++
+		}
+	}
+	require.Greater(t, ran, 40)
+}
+
+// A block of a page that is marked as console shows commands after "$ ", and below each what it prints; a line of ... stands for any lines.
+// DAGRUN_UPDATE_SCRIPTS=1 writes what the commands print, except where a block has such a line.
+func TestPagesShowWhatCommandsPrint(t *testing.T) {
+	bin, update := builtDagrun(t), os.Getenv("DAGRUN_UPDATE_SCRIPTS") != ""
+	names, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	ran := 0
+	for _, name := range append(names, "../README.md") {
+		blocks := fences(page(t, strings.TrimPrefix(name, "../")), "console")
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			s := newShell(t, bin)
+			for _, block := range blocks {
+				written := ""
+				for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
+					line, want, _ := strings.Cut(step, "\n")
+					if want = strings.TrimRight(want, "\n"); want != "" {
+						want += "\n"
+					}
+					out, _ := s.run(line) // some of the commands fail on purpose
+					got := strings.TrimRight(out, "\n")
+					if got != "" {
+						got += "\n"
+					}
+					written += "$ " + line + "\n" + got
+					ran++
+					if update && !strings.Contains(block, "\n...\n") {
+						continue
+					}
+					pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`+"\n", `(?:.*\n)*`) + "$"
+					require.Regexp(t, pattern, got, "$ %s; DAGRUN_UPDATE_SCRIPTS=1 writes the page again", line)
+				}
+				if update && !strings.Contains(block, "\n...\n") {
+					text := strings.Replace(page(t, strings.TrimPrefix(name, "../")), "```console\n"+block+"```", "```console\n"+written+"```", 1)
+					require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
+				}
+			}
+		})
+	}
+	require.Greater(t, ran, 3)
+}
+
+// links are the targets in the repository that a page links to.
+func links(text string) []string {
+	var targets []string
+	for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1) {
+		if target, _, _ := strings.Cut(m[1], "#"); target != "" && !strings.Contains(target, "://") {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}
+
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../*/README.md", "../*/*/*.md"} {
+		names, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range names {
+			for _, target := range links(page(t, strings.TrimPrefix(name, "../"))) {
+				_, err := os.Stat(filepath.Join(filepath.Dir(name), filepath.FromSlash(target)))
+				require.NoError(t, err, "%s links to %s", name, target)
+			}
+		}
+	}
+}
+
+// The README leads to the index of docs/, and the index to every page.
+func TestIndexListsEveryPage(t *testing.T) {
+	require.Contains(t, links(page(t, "README.md")), "docs/README.md")
+	index := links(page(t, "docs/README.md"))
+	names, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	for _, name := range names {
+		if base := filepath.Base(name); base != "README.md" {
+			require.Contains(t, index, base, "docs/README.md does not list %s", base)
+		}
+	}
+}
+
+// The programs of the page on embedding compile in another module, run, and print what the page shows.
+func TestProgramsOfTheEmbeddingPageRun(t *testing.T) {
+	text := page(t, "docs/embedding.md")
+	programs := fences(text, "go")
+	printed := fences(text, "text")
+	require.Len(t, printed, len(programs))
+	require.NotEmpty(t, programs)
+	for k, program := range programs {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			dir := embeddingModule(t, program)
+			require.NoError(t, os.CopyFS(filepath.Join(dir, "pipelines"), os.DirFS("../pipelines")))
+			require.Equal(t, printed[k], output(t, dir, "go", "run", "."))
+			require.Empty(t, output(t, dir, "gofmt", "-l", "main.go"))
+			require.Empty(t, output(t, dir, "go", "vet", "."))
+		})
+	}
+}
