@@ -57,6 +57,7 @@ func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Com
 	if o.Machine == nil {
 		o.Machine = H200()
 	}
+	o.Machine = o.Machine.With(o.Profile)
 	c := &Comparison{Name: g.Name, Machine: o.Machine.Name, Nodes: g.Len(), Edges: len(g.Edges()), Best: -1}
 	durations := Durations(g, o.Machine, o.Profile)
 	for _, strategy := range strategies {

@@ -57,6 +57,7 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 	} else if err := o.Machine.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
+	o.Machine = o.Machine.With(o.Profile)
 	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: model.Durations(g, o.Machine, o.Profile)}, nil
 }
 

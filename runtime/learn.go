@@ -43,6 +43,7 @@ type LearnOptions struct {
 type Learned struct {
 	Profile *planner.Profile // what was known, and the medians of what was measured
 	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
+	Shares  [][]float64      // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
 	First   []float64        // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
 	Ways    []LearnedWay     // what was measured, the best first
 	Replays int              // how many were used
@@ -117,7 +118,7 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	}
 	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads)}, left: o.Replays, began: time.Now()}
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
-	l.learned.Samples = make([][]float64, p.graph.Len())
+	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	if err := l.run(ctx); err != nil {
 		return nil, err
 	}
@@ -245,7 +246,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	spans, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	replays, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err
@@ -254,17 +255,20 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if p.platform.Name() != "cpu" {
 		gap = l.o.Plan.Machine.GapUS // from the time before a node to its start
 	}
-	beside := besideOthers(spans[len(spans)-1])
+	beside := besideOthers(replays[len(replays)-1].Spans)
 	if first {
 		l.learned.First = make([]float64, p.graph.Len())
 	}
 	for _, i := range unknown {
-		for k, replay := range spans {
-			us := max(0, replay[i].End-replay[i].Start-gap)
+		for k, replay := range replays {
+			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)
 			if k == 0 && first {
 				l.learned.First[i] = us
-			} else {
-				l.learned.Samples[i] = append(l.learned.Samples[i], us)
+				continue
+			}
+			l.learned.Samples[i] = append(l.learned.Samples[i], us)
+			if cores := float64(l.o.Plan.Machine.Cores); oneByOne && replay.helped != nil && us > 0 && cores > 0 {
+				l.learned.Shares[i] = append(l.learned.Shares[i], min(1, (1+replay.helped[i]/us)/cores))
 			}
 		}
 	}
@@ -357,10 +361,15 @@ func besideOthers(spans []Span) []bool {
 
 // profile returns the known durations and the medians of the measured ones.
 func (l *learner) profile() *planner.Profile {
-	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}}
 	for i, samples := range l.learned.Samples {
 		if len(samples) > 0 {
 			profile.Nodes[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+		}
+	}
+	for i, samples := range l.learned.Shares {
+		if len(samples) > 0 {
+			profile.Shares[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
 		}
 	}
 	return MergeProfiles(profile, l.known)

@@ -55,7 +55,7 @@ func (l *learner) compare(ctx context.Context) error {
 		return err
 	}
 	l.sort()
-	return nil
+	return l.fit()
 }
 
 func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads} }
@@ -88,24 +88,22 @@ func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 			if mode == Streams && len(l.o.Modes) > 1 && len(plan.Streams) > l.queues() {
 				continue
 			}
-			predict := planner.Simulate
-			if mode == Captured {
-				predict = planner.SimulateGraph
+			counts := []int{max(1, l.o.Threads)}
+			if n := l.threads(plan); mode == Captured {
+				counts = []int{1}
+			} else if n > 1 {
+				counts = append(counts, n)
 			}
-			t, err := predict(l.p.graph, plan, l.o.Plan.Machine, l.learned.Profile)
-			if err != nil {
-				return nil, err
-			}
-			w := LearnedWay{Plan: plan, Mode: mode, Threads: max(1, l.o.Threads), Predicted: t.MakespanUS}
-			if mode == Captured {
-				w.Threads = 1
-			}
-			ways = append(ways, w)
-			if n := l.threads(plan); mode == Streams && n > 1 {
-				w.Threads = n
+			for _, threads := range counts {
+				w := LearnedWay{Plan: plan, Mode: mode, Threads: threads}
+				t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
+				if err != nil {
+					return nil, err
+				}
+				w.Predicted = t.MakespanUS
 				ways = append(ways, w)
+				best = min(best, w.Predicted)
 			}
-			best = min(best, t.MakespanUS)
 		}
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })

@@ -9,7 +9,7 @@ import (
 )
 
 // traceCounted replays n times with a timed event before and after every node. The replays count: nothing is restored.
-func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all [][]Span, err error) {
+func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*TracedReplay, err error) {
 	t := &tracer{program: p, in: p.instances[0]}
 	defer func() {
 		p.tracing.Store(nil)
@@ -31,7 +31,7 @@ func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress
 			p.stuck.Store(&names)
 			return nil, err
 		}
-		all = append(all, replay.Spans)
+		all = append(all, replay)
 	}
 	return all, nil
 }

@@ -67,7 +67,7 @@ func (r *Recalled) warn(err error) {
 
 // know makes a profile of durations. A single replay is a process's first one, in which nodes take longer, for reasons of their own.
 func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, replays int) {
-	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}}
+	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}}
 	for i := range r.graph.Nodes {
 		node := &r.graph.Nodes[i]
 		samples := durations[r.prints[i]]
@@ -76,6 +76,9 @@ func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, rep
 		}
 		if len(samples) >= usedSamples && !node.HasCost {
 			profile.Nodes[node.Name] = Summarize(slices.Clone(samples)).Median
+			if shares := durations[sharePrint(r.prints[i])]; len(shares) > 0 {
+				profile.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
+			}
 		}
 	}
 	if len(profile.Nodes) > 0 {
@@ -85,6 +88,9 @@ func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, rep
 
 // firstPrint is the fingerprint of what a node does in the first replay of a process.
 func firstPrint(print string) string { return cache.Fingerprint([]byte("first " + print)) }
+
+// sharePrint is the fingerprint under which the fractions of the device that a node takes are kept.
+func sharePrint(print string) string { return cache.Fingerprint([]byte("share " + print)) }
 
 // choiceKey is made of everything that decides which plan is best.
 func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
@@ -133,14 +139,13 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 			}
 		}
 		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}}
-		predict := planner.Simulate
 		if w.Graph {
-			way.Mode, predict = Captured, planner.SimulateGraph
+			way.Mode = Captured
 		}
 		if !slices.Contains(o.Modes, way.Mode) || o.Threads > 0 && way.Mode == Streams && w.Threads != o.Threads {
 			return refused(errors.New("it is replayed another way than was asked for"))
 		}
-		t, err := predict(r.graph, plan, o.Plan.Machine, MergeProfiles(r.Known, o.Plan.Profile))
+		t, err := predict(r.graph, way.way(), o.Plan.Machine, MergeProfiles(r.Known, o.Plan.Profile))
 		if err != nil {
 			return refused(err)
 		}
@@ -171,21 +176,25 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 	if r == nil || r.folder == nil || l == nil {
 		return nil
 	}
-	if len(l.Samples) > len(r.prints) || len(l.First) > len(r.prints) {
-		return fmt.Errorf("what was learned is of %d nodes, but the graph has %d", max(len(l.Samples), len(l.First)), len(r.prints))
+	if n := max(len(l.Samples), len(l.Shares), len(l.First)); n > len(r.prints) {
+		return fmt.Errorf("what was learned is of %d nodes, but the graph has %d", n, len(r.prints))
 	}
 	took := cache.Durations{}
-	for i, samples := range l.Samples {
-		// Nodes that do the same are measured once for all of them: replay by replay, the median of them all.
-		if print := r.prints[i]; len(samples) > 0 && took[print] == nil {
-			took[print] = r.medians(print, len(samples), func(node, replay int) (float64, bool) {
-				if replay >= len(l.Samples[node]) {
-					return 0, false
-				}
-				return l.Samples[node][replay], true
-			})
+	// Nodes that do the same are measured once for all of them: replay by replay, the median of them all.
+	keep := func(all [][]float64, under func(print string) string) {
+		for i, samples := range all {
+			if print := r.prints[i]; len(samples) > 0 && took[under(print)] == nil {
+				took[under(print)] = r.medians(print, len(samples), func(node, replay int) (float64, bool) {
+					if replay >= len(all[node]) {
+						return 0, false
+					}
+					return all[node][replay], true
+				})
+			}
 		}
 	}
+	keep(l.Samples, func(print string) string { return print })
+	keep(l.Shares, sharePrint)
 	for i := range l.First {
 		if print := firstPrint(r.prints[i]); l.First[i] > 0 && took[print] == nil {
 			took[print] = r.medians(r.prints[i], 1, func(node, _ int) (float64, bool) { return l.First[node], l.First[node] > 0 })

@@ -29,6 +29,8 @@ type Trace struct {
 type TracedReplay struct {
 	Spans    []Span  `json:"spans"`     // by node id
 	SubmitUS float64 `json:"submit_us"` // host time for submitting everything
+
+	helped []float64 // by node: microseconds that other cores worked on it too; nil if the device does not tell
 }
 
 // Span is one node's time on its device.
@@ -210,6 +212,9 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 func (t *tracer) read(r *TracedReplay) error {
 	p := t.program
 	r.Spans = make([]Span, p.graph.Len())
+	if p.platform.Name() == "cpu" {
+		r.helped = make([]float64, p.graph.Len())
+	}
 	first := 0.0
 	for s := range p.plan.Streams {
 		base := t.base[t.in.streams[s].Device()]
@@ -224,6 +229,13 @@ func (t *tracer) read(r *TracedReplay) error {
 			end, err := t.after[op.Node].Since(base)
 			if err != nil {
 				return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+			}
+			if after, ok := t.after[op.Node].(interface {
+				Helped(earlier cudart.Event) (float64, error)
+			}); ok && r.helped != nil {
+				if r.helped[op.Node], err = after.Helped(t.before[op.Node]); err != nil {
+					return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+				}
 			}
 			r.Spans[op.Node] = Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
 			if first == 0 || start < first {

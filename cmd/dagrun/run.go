@@ -348,11 +348,7 @@ func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) 
 	} else if l != nil {
 		profile = runtime.MergeProfiles(l.options.Known, profile)
 	}
-	simulate := planner.Simulate
-	if program.Mode() != runtime.Streams {
-		simulate = planner.SimulateGraph
-	}
-	t, err := simulate(p.graph, program.Plan(), p.options.Machine, profile)
+	t, err := program.Predict(p.options.Machine, profile)
 	if err != nil {
 		return 0, err
 	}

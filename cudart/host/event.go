@@ -22,6 +22,7 @@ type event struct {
 	version uint64 // number of records
 	stamped uint64 // the version that at belongs to
 	at      time.Time
+	helped  int64    // what the pool's counter was at that time
 	capture *capture // the capture of the last record, which comes after nodes
 	nodes   []int32
 	clock   clock // of the order checker, at the last record; it is replaced, never changed
@@ -69,6 +70,7 @@ func (e *event) stamp(version uint64) {
 	e.mu.Lock()
 	if e.version == version {
 		e.at, e.stamped = time.Now(), version
+		e.helped = e.platform.pool.helped.Load()
 	}
 	e.mu.Unlock()
 }
@@ -114,6 +116,21 @@ func (e *event) Since(earlier cudart.Event) (float64, error) {
 		return 0, err
 	}
 	return float64(to.Sub(from).Nanoseconds()) / 1e3, nil
+}
+
+// Helped returns the microseconds that workers helped others with their commands between an earlier event and this one. If one command ran in
+// between and nothing else, it kept that many more cores busy.
+func (e *event) Helped(earlier cudart.Event) (float64, error) {
+	if _, err := e.Since(earlier); err != nil {
+		return 0, err
+	}
+	o := earlier.(*event)
+	o.mu.Lock()
+	from := o.helped
+	o.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return float64(e.helped-from) / 1e3, nil
 }
 
 // time returns when the last record happened.

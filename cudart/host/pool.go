@@ -65,6 +65,7 @@ type pool struct {
 	random *rand.Rand // nil unless timing is perturbed
 
 	waiting [levels]atomic.Int32 // by level, how many tasks there are
+	helped  atomic.Int64         // nanoseconds that workers have spent on parts of other workers' commands
 }
 
 // worker runs one thing at a time.
@@ -198,7 +199,9 @@ func (w *worker) run() error {
 			s := p.shared[0]
 			s.helpers.Add(1)
 			p.mu.Unlock()
+			start := time.Now()
 			over := s.work(p)
+			p.helped.Add(time.Since(start).Nanoseconds())
 			p.mu.Lock()
 			if over {
 				p.retire(s)

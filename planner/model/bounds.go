@@ -35,12 +35,12 @@ func (b Bound) US() float64 {
 // priority never share a stream, and each stream number set by the user is a stream of its own. So a device counts as having that many
 // streams for each priority with unnumbered nodes, plus one for each number. Under sync: explicit, only after: counts as a dependency.
 func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
-	return LowerBoundWith(g, m, Durations(g, m, p), streams, false)
+	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, false)
 }
 
 // LowerBoundGraph is LowerBound for SimulateGraph.
 func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
-	return LowerBoundWith(g, m, Durations(g, m, p), streams, true)
+	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, true)
 }
 
 // load is a set of nodes that run one at a time: their work, and the least time before the first and after the last.

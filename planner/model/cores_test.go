@@ -44,6 +44,38 @@ func TestNodesShareCores(t *testing.T) {
 	require.InDelta(t, 5000, sideBySide(t, 5000, sleeping, sleeping), 1e-9, "waiting takes no core")
 }
 
+func TestMeasuredSharesOfCoresCount(t *testing.T) {
+	m := model.Clean()
+	m.Cores = 2
+	b := dag.New("cores")
+	for k := range 2 {
+		d := b.Device(string(rune('a'+k)), dag.F32, 4)
+		id := b.Node(dag.Node{Name: string(rune('x' + k)), Kind: dag.Kernel, Work: dag.Work{Blocks: 64}}, b.InOut(d))
+		b.Stream(id, int32(k))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	together := func(x, y, us float64) float64 {
+		profile := &planner.Profile{Nodes: map[string]float64{"x": us, "y": us}, Shares: map[string]float64{"x": x, "y": y}}
+		plan, err := planner.New(context.Background(), g, planner.Options{Machine: m, Strategy: "list", Profile: profile})
+		require.NoError(t, err)
+		timeline, err := planner.Simulate(g, plan, m, profile)
+		require.NoError(t, err)
+		require.Equal(t, plan.Stats.MakespanUS, timeline.MakespanUS)
+		require.LessOrEqual(t, plan.Stats.LowerBoundUS, plan.Stats.MakespanUS)
+		return timeline.MakespanUS
+	}
+	require.InDelta(t, 100, together(0.5, 0.5, 100), 1e-9, "each stays on its core, however many blocks it has")
+	require.InDelta(t, 200, together(1, 1, 100), 1e-9)
+	require.InDelta(t, 140, together(0.7, 0.7, 100), 1e-9, "two cores together do the work of 1.43")
+	require.InDelta(t, 100, together(0.1, 0.1, 100), 1e-9, "a node takes at least one core")
+	require.InDelta(t, 20, together(0.5, 0.5, 10), 1e-9, "short work gains nothing from another core")
+	require.Same(t, m, m.With(nil))
+	require.Same(t, m, m.With(&planner.Profile{Nodes: map[string]float64{"x": 1}}))
+	gpu := model.H200()
+	require.Same(t, gpu, gpu.With(&planner.Profile{Shares: map[string]float64{"x": 1}}), "a GPU's shares follow from its blocks")
+}
+
 func TestCopiesShareCoresWithKernels(t *testing.T) {
 	m := model.Clean()
 	m.Cores, m.HostToDevice, m.CopyUS = 2, 10_000, 0

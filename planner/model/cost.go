@@ -185,11 +185,14 @@ const (
 // coreShare is the fraction of the cores that a node takes.
 func (m *Machine) coreShare(node *dag.Node, us float64) float64 {
 	parts := max(1, float64(node.Work.Blocks))
+	measured, known := m.shares[node.Name]
 	switch {
 	case node.Work.US >= sleepingUS:
 		return 0
 	case us < wakingUS:
 		return 1
+	case known:
+		return min(1, max(measured, 1/float64(m.Cores)))
 	case us < dividedUS || node.Work.US > 0:
 		parts = 1
 	case node.Copy != nil || node.Set != nil:

@@ -53,6 +53,18 @@ type Machine struct {
 
 	DeviceBytes int64 // memory of one device; 0: unknown
 	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
+
+	shares map[string]float64 // by node, from a profile; nil if nothing was measured
+}
+
+// With returns the machine as measured in a profile: with the fractions of its cores that nodes take. It changes neither.
+func (m *Machine) With(p *Profile) *Machine {
+	if m == nil || m.Cores == 0 || p == nil || len(p.Shares) == 0 {
+		return m
+	}
+	measured := *m
+	measured.shares = p.Shares
+	return &measured
 }
 
 var (

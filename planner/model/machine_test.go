@@ -5,6 +5,7 @@ package model_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -101,7 +102,9 @@ func TestProfile(t *testing.T) {
 		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
 		{`profile: 1:1: key "version" is missing`, `{"nodes_us": {}, "machine": ""}`},
 		{`profile: 1:52: nodes_us: key "b" is there twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
-		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us, shares`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:13: version: this is version 3; only versions 1 to 2 can be read`, `{"version": 3, "machine": "", "nodes_us": {}}`},
+		{`profile: 1:69: shares.b: 1.5 is out of range: it must be from 0 to 1`, `{"version": 2, "machine": "", "nodes_us": {"b": 1}, "shares": {"b": 1.5}}`},
 		{`profile: 1:42: nodes_us: expected an object, found a list`, `{"version": 1, "machine":"", "nodes_us": []}`},
 		{`profile: 1:50: nodes_us: expected ':', found '}'`, `{"version": 1, "machine": "", "nodes_us": {"b"   }}`},
 	} {
@@ -116,6 +119,20 @@ func TestProfile(t *testing.T) {
 	assert.Equal(t, "{\n  \"version\": 1,\n  \"machine\": \"\",\n  \"nodes_us\": {}\n}\n", b.String())
 	require.EqualError(t, (&model.Profile{Nodes: map[string]float64{"b": -1, "a": -2}}).Validate(), `bad profile: node "a" takes -2 us: it must be from 0 to 1e+15`)
 	require.Error(t, (&model.Profile{Nodes: map[string]float64{"a": -1}}).Encode(&b))
+}
+
+func TestProfilesHoldShares(t *testing.T) {
+	p := &model.Profile{Machine: "cpu", Nodes: map[string]float64{"a": 1, "b": 2}, Shares: map[string]float64{"b": 0.5, "a": 1}}
+	var b strings.Builder
+	require.NoError(t, p.Encode(&b))
+	require.Equal(t, "{\n  \"version\": 2,\n  \"machine\": \"cpu\",\n  \"nodes_us\": {\n    \"a\": 1,\n    \"b\": 2\n  },\n  \"shares\": {\n    \"a\": 1,\n    \"b\": 0.5\n  }\n}\n", b.String())
+	back, err := model.DecodeProfile(strings.NewReader(b.String()))
+	require.NoError(t, err)
+	require.Equal(t, p, back)
+	merged := p.Merge(&model.Profile{Shares: map[string]float64{"b": 0.25, "c": 1}})
+	require.Equal(t, map[string]float64{"a": 1, "b": 0.25, "c": 1}, merged.Shares)
+	require.Equal(t, 0.5, p.Shares["b"], "merging changes neither")
+	require.EqualError(t, (&model.Profile{Shares: map[string]float64{"b": 2, "a": math.NaN()}}).Validate(), `bad profile: node "a" takes the part NaN of its device: it must be from 0 to 1`)
 }
 
 // The built-in machine must reproduce the measurements it was made from to within 25%, because it has few, rounded numbers.

@@ -1,4 +1,4 @@
-// Profiles: measured durations of nodes by name, and their file format.
+// Profiles: measured durations of nodes by name, how much of their device they take, and their file format.
 
 package model
 
@@ -21,13 +21,16 @@ import (
 type Profile struct {
 	Machine string
 	Nodes   map[string]float64 // microseconds
+	// Shares are fractions of its device that a node takes while it runs alone, where that was measured. They count only on a machine with
+	// cores; elsewhere the fraction follows from the blocks of a kernel.
+	Shares map[string]float64
 }
 
 // ErrBadProfile is returned (wrapped) for a profile with an impossible duration, or a file that is not a profile.
 var ErrBadProfile = errors.New("bad profile")
 
 const (
-	profileVersion  = 1
+	profileVersion  = 2 // version 1 has no shares
 	maxProfileBytes = 1 << 30
 )
 
@@ -40,6 +43,14 @@ func (p *Profile) Validate() error {
 		switch us := p.Nodes[name]; {
 		case math.IsNaN(us) || us < 0 || us > maxDurationUS:
 			return fmt.Errorf("%w: node %q takes %v us: it must be from 0 to %g", ErrBadProfile, name, us, maxDurationUS)
+		case !utf8.ValidString(name):
+			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Shares)) {
+		switch share := p.Shares[name]; {
+		case !(share >= 0 && share <= 1):
+			return fmt.Errorf("%w: node %q takes the part %v of its device: it must be from 0 to 1", ErrBadProfile, name, share)
 		case !utf8.ValidString(name):
 			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
 		}
@@ -58,21 +69,34 @@ func (p *Profile) Encode(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	text := strconv.AppendInt([]byte("{\n  \"version\": "), profileVersion, 10)
+	version := 1
+	if len(p.Shares) > 0 {
+		version = profileVersion
+	}
+	text := strconv.AppendInt([]byte("{\n  \"version\": "), int64(version), 10)
 	text = jsontext.AppendString(append(text, ",\n  \"machine\": "...), p.Machine)
-	text = append(text, ",\n  \"nodes_us\": {"...)
-	for k, name := range slices.Sorted(maps.Keys(p.Nodes)) {
+	text = appendFigures(append(text, ",\n  \"nodes_us\": "...), p.Nodes)
+	if version > 1 {
+		text = appendFigures(append(text, ",\n  \"shares\": "...), p.Shares)
+	}
+	_, err := w.Write(append(text, "\n}\n"...))
+	return err
+}
+
+// appendFigures writes numbers by name, sorted.
+func appendFigures(text []byte, figures map[string]float64) []byte {
+	text = append(text, '{')
+	for k, name := range slices.Sorted(maps.Keys(figures)) {
 		if k > 0 {
 			text = append(text, ',')
 		}
 		text = append(jsontext.AppendString(append(text, "\n    "...), name), ": "...)
-		text = jsontext.AppendFloat(text, p.Nodes[name])
+		text = jsontext.AppendFloat(text, figures[name])
 	}
-	if len(p.Nodes) > 0 {
+	if len(figures) > 0 {
 		text = append(text, "\n  "...)
 	}
-	_, err := w.Write(append(text, "}\n}\n"...))
-	return err
+	return append(text, '}')
 }
 
 // DecodeProfile reads a profile file. Errors match ErrBadProfile and are a *FileError, except those of the reader.
@@ -82,16 +106,22 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{Nodes: map[string]float64{}}
-	keys := []string{"version", "machine", "nodes_us"}
+	keys := []string{"version", "machine", "nodes_us", "shares"}
 	reader := jsontext.Reader{Data: data, Kind: ErrBadProfile}
-	reader.Object(keys, 0, func(key int) {
+	reader.Object(keys, 1, func(key int) {
 		switch keys[key] {
 		case "version":
-			reader.Version(profileVersion)
+			at := reader.At
+			if v := reader.Int(math.MinInt64, math.MaxInt64); reader.Err == nil && (v < 1 || v > profileVersion) {
+				reader.FailAt(at, ErrBadProfile, "this is version %d; only versions 1 to %d can be read", v, profileVersion)
+			}
 		case "machine":
 			p.Machine = reader.Label()
 		case "nodes_us":
 			reader.Entries(func(name string) { p.Nodes[name] = reader.Float(maxDurationUS) })
+		case "shares":
+			p.Shares = map[string]float64{}
+			reader.Entries(func(name string) { p.Shares[name] = reader.Float(1) })
 		}
 	})
 	if reader.Err == nil {
@@ -117,6 +147,13 @@ func (p *Profile) Merge(later *Profile) *Profile {
 	}
 	maps.Copy(merged.Nodes, p.Nodes)
 	maps.Copy(merged.Nodes, later.Nodes)
+	if len(p.Shares)+len(later.Shares) > 0 {
+		merged.Shares = maps.Clone(p.Shares)
+		if merged.Shares == nil {
+			merged.Shares = map[string]float64{}
+		}
+		maps.Copy(merged.Shares, later.Shares)
+	}
 	return merged
 }
 

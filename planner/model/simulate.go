@@ -22,19 +22,19 @@ import (
 // BothWays of its rate. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
 // priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
-	return SimulateWith(g, p, m, Durations(g, m, profile), false)
+	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), false)
 }
 
 // SimulateGraph predicts one replay of a plan that runs as a CUDA graph: nothing is submitted, a node starts GraphNodeUS
 // after what it depends on, and each device issues its nodes one at a time.
 func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
-	return SimulateWith(g, p, m, Durations(g, m, profile), true)
+	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), true)
 }
 
 // Predict simulates the plan on streams and fills in its Costs and the times of its Stats. Use it for schedules made by hand or read from a file;
 // plans from New have these times already. streams is the argument of LowerBound.
 func Predict(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, streams int) error {
-	durations := Durations(g, m, profile)
+	durations, m := Durations(g, m, profile), m.With(profile)
 	timeline, err := SimulateWith(g, p, m, durations, false)
 	if err != nil {
 		return err

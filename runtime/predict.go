@@ -1,0 +1,44 @@
+// Predictions of how long a replay takes, by what is known of the nodes, of the machine and of the way to replay.
+
+package runtime
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// submissionBy is what a launch costs if several threads submit, as a part of what it costs one thread, by the number of threads: measured on
+// an H200 with eight streams, with and without waits.
+var submissionBy = []struct {
+	threads int
+	part    float64
+}{{8, 0.45}, {4, 0.55}, {2, 0.7}}
+
+// predict simulates a replay.
+func predict(g *dag.Graph, w way, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+	if w.mode != Streams {
+		return planner.SimulateGraph(g, w.plan, machine, profile)
+	}
+	for _, s := range submissionBy {
+		if w.threads >= s.threads && machine != nil {
+			shared := *machine
+			shared.LaunchUS *= s.part
+			shared.EventUS *= s.part
+			machine = &shared
+			break
+		}
+	}
+	return planner.Simulate(g, w.plan, machine, profile)
+}
+
+// Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
+// profile may be nil; a nil machine is that of the program's platform.
+func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+	if p == nil || p.platform == nil {
+		return nil, errNoProgram
+	}
+	if machine == nil {
+		machine = MachineOf(p.platform)
+	}
+	return predict(p.graph, way{p.plan, p.mode, p.options.Threads}, machine, profile)
+}
