@@ -50,9 +50,13 @@ func (p *parser) matching(pattern string) []NodeID {
 	}
 	if a.found == nil {
 		a.found = map[string][]NodeID{}
-		a.sorted = make([]NodeID, len(nodes))
+		first := 0
+		if p.within != nil {
+			first = p.within.firstNode
+		}
+		a.sorted = make([]NodeID, len(nodes)-first)
 		for i := range a.sorted {
-			a.sorted[i] = NodeID(i)
+			a.sorted[i] = NodeID(first + i)
 		}
 		sort.Slice(a.sorted, func(i, j int) bool { return nodes[a.sorted[i]].Name < nodes[a.sorted[j]].Name })
 	}
@@ -108,16 +112,16 @@ func (p *parser) afterPattern(id NodeID, pattern string) (problem, hint string) 
 // unsettled reports whether a node that is broken or left out fits: then it is no mistake that no other does.
 func (p *parser) unsettled(pattern string) bool {
 	for name, id := range p.nodes {
-		if id == broken && matchName(pattern, name) {
+		if id == broken && matchName(pattern, p.prefixed(name)) {
 			return true
 		}
 	}
 	for name := range p.leftOut {
-		if matchName(pattern, name) {
+		if matchName(pattern, p.prefixed(name)) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(append(p.brokenUses, p.leftOutUses...), func(prefix string) bool { return strings.HasPrefix(pattern, p.prefixed(prefix)) })
 }
 
 // nearPattern suggests a pattern of the names that are there, numbers made *.

@@ -20,7 +20,7 @@ type launched struct {
 
 // confirm asks the modules what the code of the kernels that are launched does.
 func (p *parser) confirm() {
-	if len(p.mistakes.list) > 0 {
+	if p.mistakes.count() > 0 {
 		return
 	}
 	for id := range p.pipeline.Modules {

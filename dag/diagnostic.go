@@ -40,6 +40,8 @@ type Diagnostic struct {
 	Message  string // what is wrong
 	Hint     string // a way out, or ""
 	Source   string // the line of the file, or ""
+	// UsedAt is where the outermost file uses File; the zero Pos if File is the outermost one.
+	UsedAt Pos
 }
 
 // Error is the diagnostic in one line: file:line:col: what is wrong; a way out.

@@ -33,7 +33,7 @@ var (
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
 	nodeLayout = &layout{
-		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
+		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "use", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
 		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},
 	}

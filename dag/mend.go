@@ -12,11 +12,20 @@ import (
 // declared says how a buffer is declared and on which line: "d_x is f32 [4096] on line 12".
 func (p *parser) declared(id BufferID) string {
 	b := &p.pipeline.Buffers[id]
-	sizes := make([]string, len(b.Shape))
-	for k, n := range b.Shape {
+	file := ""
+	if w := p.within; w != nil && int(id) < w.firstBuffer {
+		file = " of " + w.user.options.Name
+	}
+	return fmt.Sprintf("%s is %s %s on line %d%s", shorten(b.Name), b.DType, shapeList(b.Shape), b.Pos.Line, file)
+}
+
+// shapeList writes a shape as a pipeline file does.
+func shapeList(shape []int64) string {
+	sizes := make([]string, len(shape))
+	for k, n := range shape {
 		sizes[k] = fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s is %s [%s] on line %d", shorten(b.Name), b.DType, strings.Join(sizes, ", "), b.Pos.Line)
+	return "[" + strings.Join(sizes, ", ") + "]"
 }
 
 // declaredBoth is declared of the two buffers of a copy.

@@ -33,6 +33,8 @@ type Options struct {
 	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
 	OpenModule func(m Module) (Library, error)
 	MaxEdges   int // becomes Pipeline.MaxEdges
+	// ReadFile reads a file that the pipeline file uses, by its path from the working directory. nil: a file with use: is refused.
+	ReadFile func(name string) ([]byte, error)
 	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
 	Rank, Ranks, LocalRank int
 }
@@ -44,7 +46,8 @@ func Parse(source []byte, options Options) (*Graph, error) {
 }
 
 func newParser(options Options) *parser {
-	return &parser{options: options, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
+	shared := &uses{files: map[string]*usedFile{}, libraries: map[string]Library{}, names: map[string]bool{}}
+	return &parser{options: options, uses: shared, saves: map[string]savePlace{}, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 }
 
 func (p *parser) read(source []byte) (*Graph, error) {
@@ -52,16 +55,16 @@ func (p *parser) read(source []byte) (*Graph, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	graph.warnings = p.warnings.diagnostics(p.text)
+	graph.warnings = p.merged(&p.warnings, func(f *usedFile) *findings { return &f.warnings })
 	return graph, nil
 }
 
 // err returns the mistakes found so far as an error, or nil.
 func (p *parser) err() error {
-	if len(p.mistakes.list) == 0 {
+	if !p.failed() {
 		return nil
 	}
-	return &ParseError{p.mistakes.diagnostics(p.text)}
+	return &ParseError{p.merged(&p.mistakes, func(f *usedFile) *findings { return &f.mistakes })}
 }
 
 // parser is one reading of one file.
@@ -72,6 +75,10 @@ type parser struct {
 	mistakes findings
 	warnings findings
 
+	uses   *uses
+	within *within // the use that this file is read for; nil: it is the outermost file
+	path   string  // of a used file, from the folder of the outermost one
+
 	params  map[string]*binding
 	names   []string  // of params, as declared
 	loops   []binding // the innermost last
@@ -79,6 +86,10 @@ type parser struct {
 	modules map[string]int32
 	nodes   map[string]NodeID
 	saves   map[string]savePlace // by file
+
+	useNames    map[string]Pos
+	brokenUses  []string // prefixes of names
+	leftOutUses []string
 
 	launched []launched          // kernels of modules
 	leftOut  map[string]struct{} // nodes whose when: is false
@@ -128,6 +139,7 @@ func (p *parser) parse(source []byte) *Graph {
 	if !p.admissible(root, 1) {
 		return nil
 	}
+	p.uses.outermost = outermostPath(&p.options)
 	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
 	p.budget = MaxNodes
 	if !p.version(root) {
@@ -142,17 +154,17 @@ func (p *parser) parse(source []byte) *Graph {
 	p.readParams(f[2])
 	p.readModules(f[3])
 	p.readBuffers(f[4])
-	p.bindFiles()
 	p.sync(f[6])
 	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
 	} else if f[5].value != nil {
 		p.readNodes(f[5])
 	}
+	p.bindFiles()
 	p.readAfter()
 	p.checkStreams()
 	p.confirm()
-	if len(p.mistakes.list) > 0 {
+	if p.failed() {
 		return nil
 	}
 	p.pipeline.chain()
@@ -258,7 +270,7 @@ func (p *parser) warning(pos Pos, hint, format string, args ...any) {
 func (p *parser) problem(bad *problem) { p.mistake(bad.pos, bad.hint, "%s", bad.message) }
 
 func (p *parser) diagnostic(pos Pos, severity Severity, hint, format string, args ...any) Diagnostic {
-	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...) + p.usedBy(), Hint: hint, UsedAt: p.outermostUse()}
 }
 
 // admissible refuses what YAML has and the format does not: anchors, aliases, tags and deep nesting. An alias is a mistake by

@@ -150,13 +150,21 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknown
 	if f[bufferInit].value != nil {
 		b.Init, ok = p.init(f[bufferInit].value, &b, ok)
 	}
-	if f[bufferSave].value != nil {
+	bound := p.bound(name) // what uses this file says where such a buffer is saved, and to what it is compared
+	if f[bufferSave].value != nil && bound == nil {
 		b.Save, ok = p.save(f[bufferSave].value, name, ok)
 	}
 	if f[bufferExpect].value != nil {
 		b.Expect, ok = p.expect(f[bufferExpect].value, &b, ok)
 	}
 	if !ok {
+		return
+	}
+	if bound != nil {
+		p.bindBuffer(name, &b, f[bufferDevice].value != nil, bound)
+		return
+	}
+	if b.Name, ok = p.fullName(key, name); !ok {
 		return
 	}
 	p.buffers[name] = BufferID(len(p.pipeline.Buffers))
@@ -525,7 +533,7 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 		p.mistake(position(n), "", "%s must be a .npy or .bin file, not %q", what, shorten(path))
 		return "", false
 	}
-	return path, true
+	return p.fromRoot(path), true
 }
 
 // savePlace is where a buffer's save is declared.
@@ -543,13 +551,10 @@ func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
 	file, pos := savedFile(p.options.Dir, path), position(n)
 	first, taken := p.saves[file]
 	if !taken {
-		if p.saves == nil {
-			p.saves = map[string]savePlace{}
-		}
 		p.saves[file] = savePlace{buffer, pos}
 		return path, sound
 	}
-	if first.pos == pos {
+	if first.pos == pos && p.within == nil {
 		extension := filepath.Ext(path)
 		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q", shorten(path))
 	} else {

@@ -65,7 +65,12 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	if !ok {
 		return nil, false
 	}
-	return p.launch(node, f, &spec, nodes, nodeKernel)
+	accesses, ok := p.launch(node, f, &spec, nodes, nodeKernel)
+	if ok && spec.Module >= 0 {
+		_, name, _ := strings.Cut(node.Launch.Name, ".")
+		node.Launch.Name = p.pipeline.Modules[spec.Module].Name + "." + name
+	}
+	return accesses, ok
 }
 
 // template reads the arguments of a template, as C++ has them in angle brackets.
@@ -252,7 +257,7 @@ func (p *parser) meansBuffer(s string) bool {
 
 // unknownArgument reports a name that is neither a buffer nor a number.
 func (p *parser) unknownArgument(n *yaml.Node, name string) {
-	if p.counting || !p.mistakes.wants(position(n)) {
+	if p.counting || !p.mistakes.wants(position(n)) || p.inBrokenUse(name) {
 		return
 	}
 	hint := ""

@@ -42,10 +42,11 @@ const (
 	nodeForeach
 	nodeNodes
 	nodeRank
+	nodeUse
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use"}}
 
 // maxStream is the largest stream that a node can be bound to.
 const maxStream = 1<<16 - 1
@@ -72,7 +73,7 @@ func (p *parser) nodeItems(n *yaml.Node) {
 		return
 	}
 	for k, item := range n.Content {
-		if len(p.loops) == 0 {
+		if len(p.loops) == 0 && p.within == nil {
 			n.Content[k] = nil // not needed again; a long file's tree takes more memory than its graph
 		}
 		var f [nodeKeyCount]field
@@ -118,6 +119,10 @@ func (p *parser) countItems(n *yaml.Node) int64 {
 
 // node reads one node in the present repetition.
 func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
+	if f[nodeUse].value != nil {
+		p.use(item, f)
+		return
+	}
 	if p.idle {
 		if f[nodeName].value == nil {
 			p.mistake(position(item), "", "node has no name")
@@ -141,7 +146,10 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	if named {
 		named = p.freshNode(f[nodeName].value, name)
 	}
-	node := Node{Name: name, Pos: position(item)}
+	node := Node{Pos: position(item)}
+	if named {
+		node.Name, named = p.fullName(f[nodeName].value, name)
+	}
 	ok := p.common(&node, f)
 	action := p.action(item, f, name)
 	if action < 0 {
@@ -458,11 +466,11 @@ func (p *parser) readAfter() {
 			id, ok := p.nodes[name]
 			switch {
 			case !ok && strings.Contains(name, "*"):
-				if problem, hint := p.afterPattern(pending.node, name); problem != "" {
+				if problem, hint := p.afterPattern(pending.node, p.prefixed(name)); problem != "" {
 					p.mistake(position(at), hint, "%s", problem)
 				}
 			case !ok:
-				if _, out := p.leftOut[name]; out {
+				if _, out := p.leftOut[name]; out || p.inBrokenUse(name) || hasPrefixOf(name, p.leftOutUses) {
 					continue
 				}
 				hint := ""

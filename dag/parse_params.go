@@ -36,10 +36,15 @@ func (p *parser) readParams(f field) {
 		if ok {
 			v, ok = p.override(key.Value, v)
 		}
+		if ok {
+			v, ok = p.boundParam(key.Value, b.pos, v)
+		}
 		b.value, b.broken = v, !ok
 		p.params[b.name] = b
 		p.names = append(p.names, b.name)
-		p.pipeline.Params = append(p.pipeline.Params, Param{Name: b.name, Value: v})
+		if p.within == nil {
+			p.pipeline.Params = append(p.pipeline.Params, Param{Name: b.name, Value: v})
+		}
 	}
 }
 
@@ -97,23 +102,32 @@ func (p *parser) override(name string, standard expr.Value) (expr.Value, bool) {
 		}
 		return refuse(hint, "%s", err)
 	}
+	v, problem, hint := fit(name, standard, v)
+	if problem != "" {
+		return refuse(hint, "%s", problem)
+	}
+	return v, true
+}
+
+// fit gives the value of a param the type that its default has, or says what keeps it from that.
+func fit(name string, standard, v expr.Value) (fitted expr.Value, problem, hint string) {
 	if (v.Kind() == expr.Bool) != (standard.Kind() == expr.Bool) {
 		if v.Kind() == expr.Bool {
-			return refuse("", "%s is a number", name)
+			return v, name + " is a number", ""
 		}
-		return refuse("", "%s is true or false", name)
+		return v, name + " is true or false", ""
 	}
 	if _, integer := standard.Int(); integer && standard.Kind() == expr.Rational {
 		n, ok := v.Int()
 		if !ok {
-			return refuse(fmt.Sprintf("write %s: %s.0 in the file for a param with fractions", name, standard), "%s is an integer", name)
+			return v, name + " is an integer", fmt.Sprintf("write %s: %s.0 in the file for a param with fractions", name, standard)
 		}
-		return expr.Int(n), true
+		return expr.Int(n), "", ""
 	}
 	if standard.Kind() == expr.Float {
-		return expr.FloatValue(v.Float()), true
+		return expr.FloatValue(v.Float()), "", ""
 	}
-	return v, true
+	return v, "", ""
 }
 
 func (p *parser) unknownOverrides() {
@@ -181,7 +195,7 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	if !ok {
 		return Module{}, false
 	}
-	m := Module{Name: key.Value, Path: path, Pos: position(key)}
+	m := Module{Name: p.moduleName(key.Value), Path: p.fromRoot(path), Pos: position(key)}
 	if !hasSuffix(path, ".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin") {
 		p.mistake(position(f[0].value), "", "source must be a .cu, .cuh, .h, .hpp, .cpp, .ptx, .cubin or .fatbin file, not %q", shorten(path))
 		return Module{}, false
@@ -193,7 +207,7 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 		p.mistake(position(f[0].value), "", "module %q cannot be opened: modules are not available here", key.Value)
 		return Module{}, false
 	}
-	library, err := p.options.OpenModule(m)
+	library, err := p.openModule(m)
 	if err != nil {
 		p.mistake(position(f[0].value), "", "module %q: %s", key.Value, err)
 		return Module{}, false
@@ -210,6 +224,9 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 func (p *parser) build(m *Module, f []field) bool {
 	ok := true
 	m.Include = p.texts(f[0].value, "include", &ok)
+	for k := range m.Include {
+		m.Include[k] = p.fromRoot(m.Include[k])
+	}
 	if n := f[1].value; n != nil && !isNull(n) {
 		if n.Kind != yaml.MappingNode {
 			p.wrongKind(n, "define", "a mapping of names to values")

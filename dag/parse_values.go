@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -369,6 +371,9 @@ func (p *parser) variableNames() []string {
 }
 
 func (p *parser) bufferNames() []string {
+	if p.within != nil {
+		return slices.Sorted(maps.Keys(p.buffers))
+	}
 	names := make([]string, 0, len(p.pipeline.Buffers))
 	for k := range p.pipeline.Buffers {
 		if b := &p.pipeline.Buffers[k]; !b.Scratch {

@@ -76,7 +76,7 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 
 func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 	pos := position(n)
-	if p.counting || !p.mistakes.wants(pos) {
+	if p.counting || !p.mistakes.wants(pos) || p.inBrokenUse(name) {
 		return
 	}
 	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -79,6 +80,10 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
+	options.ReadFile = func(name string) ([]byte, error) {
+		a.noteInput("a file of the pipeline", name)
+		return files.Regular(ctx, name, dag.MaxFile)
+	}
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {

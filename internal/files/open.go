@@ -89,3 +89,26 @@ func Reason(err error) error {
 func CannotRead(name string, err error) error {
 	return fmt.Errorf("cannot read %s: %w", name, Reason(err))
 }
+
+// Regular reads a whole regular file of at most most bytes. A folder, a FIFO or a device is an error instead of a wait.
+func Regular(ctx context.Context, name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, CannotRead(name, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("cannot read %s: it is a folder", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("cannot read %s: it is not a regular file", name)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", name, info.Size(), most)
+	}
+	if ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	contents, err := os.ReadFile(name)
+	if err != nil {
+		return nil, CannotRead(name, err)
+	}
+	return contents, nil
+}

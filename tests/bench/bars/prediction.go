@@ -62,7 +62,7 @@ func (s *settings) predictions(ctx context.Context, platform cudart.Platform, ma
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library()})
+	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
 	if err != nil {
 		return nil, "", errors.New("has modules of its own, or does not parse")
 	}

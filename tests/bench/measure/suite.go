@@ -193,7 +193,7 @@ func loadPipeline(file string, params []dag.Override) (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), Params: params})
+	return dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, Params: params})
 }
 
 func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w workload) (row *suiteRow, err error) {

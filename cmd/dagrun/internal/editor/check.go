@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/lsp"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -117,6 +118,11 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 			found.modules[m.Name] = opened
 		}
 		return opened, err
+	}, ReadFile: func(name string) ([]byte, error) {
+		if dir == "" {
+			return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
+		}
+		return files.Regular(ctx, name, dag.MaxFile)
 	}})
 	wrong := (*dag.ParseError)(nil)
 	switch {
@@ -162,8 +168,13 @@ func diagnostics(t *lsp.Text, found *dag.Diagnostics, what string) []lsp.Diagnos
 		if d.Severity == dag.SeverityWarning {
 			item.Severity = lsp.SeverityWarning
 		}
-		if d.Pos.Line > 0 {
-			from := offset(t, d.Pos)
+		pos := d.Pos
+		if d.UsedAt.Line > 0 { // in another file: shown where this one uses it
+			item.Message = fmt.Sprintf("%s:%d:%d: %s", filepath.Base(d.File), pos.Line, pos.Column, item.Message)
+			pos = d.UsedAt
+		}
+		if pos.Line > 0 {
+			from := offset(t, pos)
 			item.Range = t.Range(from, endOf(t, from))
 		}
 		list = append(list, item)
