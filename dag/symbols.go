@@ -136,6 +136,11 @@ func (p *parser) symbol(n *yaml.Node, b *Buffer) bool {
 		}
 	}
 	b.Symbol = text
+	if module, name, dotted := strings.Cut(text, "."); dotted {
+		if id, known := p.modules[module]; known { // a used file's module has another name in the pipeline
+			b.Symbol = p.pipeline.Modules[id].Name + "." + name
+		}
+	}
 	if message, hint := p.pipeline.bindSymbol(b); message != "" {
 		p.mistake(position(n), hint, "%s%s", message, p.repetition())
 		return false

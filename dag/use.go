@@ -442,7 +442,7 @@ func (p *parser) openModule(m Module) (Library, error) {
 		return library, nil
 	}
 	library, err := p.options.OpenModule(m)
-	if err == nil {
+	if table, ok := library.(Symbols); err == nil && (!ok || len(table.Symbols()) == 0) { // otherwise each use has variables of its own
 		p.uses.libraries[key] = library
 	}
 	return library, err
@@ -491,6 +491,9 @@ func (p *parser) bindBuffer(name string, declared *Buffer, hasDevice bool, b *bo
 	}
 	given := &p.pipeline.Buffers[b.arg.Range.Buffer]
 	switch {
+	case declared.Symbol != "":
+		user.mistake(position(b.value), "", "%s is a variable of a module, which no other buffer can stand for", place)
+		return
 	case b.arg.Range.Lo != 0 || b.arg.Range.Hi != given.Bytes:
 		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible", place, shorten(given.Name))
 		return

@@ -27,6 +27,7 @@ func (p *parser) warn(g *Graph) {
 		}
 	}
 	p.unfilled(g)
+	p.warnPartlySaved(g)
 	for _, k := range g.Unused() {
 		p.warning(g.Buffers[k].Pos, "", "buffer %q is never used", shorten(g.Buffers[k].Name))
 	}

@@ -103,12 +103,5 @@ func Regular(ctx context.Context, name string, most int64) ([]byte, error) {
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", name, info.Size(), most)
 	}
-	if ctx != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	contents, err := os.ReadFile(name)
-	if err != nil {
-		return nil, CannotRead(name, err)
-	}
-	return contents, nil
+	return ReadAtMost(ctx, name, most)
 }
