@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -156,7 +157,7 @@ func (p *parser) usedFile(n *yaml.Node) (*usedFile, string) {
 		return refuse("", "use: %s", err)
 	}
 	if p.uses.bytes += int64(len(source)); p.uses.bytes > MaxFile {
-		return refuse("", "the files that are used have more than %d MiB, the limit of a pipeline", int64(MaxFile)>>20)
+		return refuse("", "the files that are used have more than %s, the limit of a pipeline", words.Bytes(MaxFile))
 	}
 	file := &usedFile{source: source, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 	p.uses.files[path] = file
