@@ -35,6 +35,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
+			a.progress.beginUntil(a.stdout)
 			if len(args) > 1 {
 				return a.checkFiles(c, args)
 			}

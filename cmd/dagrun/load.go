@@ -140,6 +140,7 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 		if err := a.checkFlags(c); err != nil {
 			return err
 		}
+		a.progress.beginUntil(a.stdout)
 		g, err := a.loadGraph(c.Context(), args[0])
 		if err != nil {
 			return err

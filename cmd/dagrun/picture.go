@@ -116,6 +116,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if err != nil {
 		return err
 	}
+	a.progress.report("draw", 0, 0)
 	report := pictureReport{Version: jsonVersion, Command: "dot", Name: g.Name, Format: form}
 	toFile := f.out != "" && f.out != "-"
 	switch {

@@ -56,6 +56,7 @@ an H200 unless told, and no device is opened.`,
 					return err
 				}
 			}
+			a.progress.report("predict how long it takes", 0, 0)
 			timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
 			if err != nil {
 				return err
@@ -184,6 +185,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 	if err != nil {
 		return err
 	}
+	a.progress.report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {
 		return err

@@ -53,6 +53,12 @@ func (p *progress) begin() {
 	go p.paint(time.Now())
 }
 
+// beginUntil starts painting, and stops it for good before the first output: lines of a long output would be broken by the progress line.
+func (p *progress) beginUntil(output *sink) {
+	p.begin()
+	output.once = p.end
+}
+
 // report has the signature of runtime.Options.Progress.
 func (p *progress) report(stage string, done, total int) {
 	p.mu.Lock()

@@ -33,6 +33,7 @@ type sink struct {
 	text *words.Writer
 	mu   sync.Mutex
 	err  error
+	once func() // called before the first bytes are written; may be nil
 }
 
 func newSink(w io.Writer) *sink {
@@ -47,6 +48,13 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // pass writes bytes as they are.
 func (s *sink) pass(p []byte) (int, error) {
+	s.mu.Lock()
+	once := s.once
+	s.once = nil
+	s.mu.Unlock()
+	if once != nil {
+		once()
+	}
 	n, err := s.w.Write(p)
 	if err != nil {
 		s.mu.Lock()

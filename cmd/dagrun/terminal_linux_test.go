@@ -154,6 +154,34 @@ func TestProgressShowsAndGoes(t *testing.T) {
 	require.Contains(t, c.written.String(), "\x1b[1m", "the time is bold")
 }
 
+// A plan that takes long to begin, here because its file comes slowly, shows what it waits for. The line is gone before the output.
+func TestProgressOfPlanning(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"plan", "check", "dot"} {
+		fifo := filepath.Join(t.TempDir(), "slow.yaml")
+		require.NoError(t, unix.Mkfifo(fifo, 0o600))
+		source, err := os.ReadFile(filepath.Join("..", "..", "pipelines", "saxpy.yaml"))
+		require.NoError(t, err)
+		c := newConsole(t, 200)
+		begun := false
+		c.typing = func(seen []byte) string {
+			if bytes.Contains(seen, []byte("read ")) && !begun {
+				begun = true
+				go func() { _ = os.WriteFile(fifo, source, 0o600) }()
+			}
+			return ""
+		}
+		require.Zero(t, c.run(t, nil, nil, command, fifo))
+		shown, erased := screen(t, c.written.String())
+		require.NotEmpty(t, erased, command)
+		require.Regexp(t, "^read .*slow.yaml, [0-9]+s$", erased[0], command)
+		for _, line := range shown {
+			require.NotContains(t, line, "slow.yaml", command)
+		}
+		require.Contains(t, strings.Join(shown, " "), "saxpy", command)
+	}
+}
+
 // Results that go to a file or another program are plain text, and progress still shows on the terminal.
 func TestProgressShowsWhereResultsArePiped(t *testing.T) {
 	t.Parallel()
