@@ -80,7 +80,7 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 	case c.Folder == "":
 		return a.stdout.printf("the cache is off\n")
 	case cleared:
-		return a.stdout.printf("%s: nothing is kept any more\n", words.Line(c.Folder))
+		return a.stdout.printf("%s: cleared\n", words.Line(c.Folder))
 	case len(c.Devices)+len(c.Choices) == 0:
 		return a.stdout.printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}

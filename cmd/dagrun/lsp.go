@@ -30,7 +30,7 @@ Neovim. In Neovim:`,
 		Args:    atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if input, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
-				return errors.New("editors start this command; it has nothing to say to a terminal; see dagrun lsp --help")
+				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")
 			}
 			client := lsp.NewClient(lsp.NewWriter(a.stdout.document()))
 			err := lsp.Serve(c.Context(), a.stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release))

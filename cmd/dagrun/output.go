@@ -24,7 +24,7 @@ func (a *app) answer(document any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(document); err != nil {
-		return withStatus(statusInternal, fmt.Errorf("the answer has no form in JSON: %w", err))
+		return withStatus(statusInternal, fmt.Errorf("the result cannot be encoded as JSON: %w", err))
 	}
 	a.answered = true
 	_, err := a.stdout.Write(text.Bytes()) // escapes of words.Safe do not change the meaning of JSON strings

@@ -233,7 +233,7 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		return err
 	}
 	if t.Unquiet != "" {
-		return a.stdout.printf("\nnot certain: %s\n\n", t.Unquiet)
+		return a.stdout.printf("\nuncertain: %s\n\n", t.Unquiet)
 	}
 	return a.stdout.printf("\n")
 }
