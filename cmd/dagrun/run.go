@@ -293,6 +293,11 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	a.noteQueues(ctx, p, own, program)
 	a.settle(p.learning, a.flags.iterations, took/time.Duration(max(1, a.flags.iterations)))
 	plan := program.Plan()
+	if own.savePlan != "" && plan != p.plan { // learning has chosen another one
+		if err := a.savePlan(ctx, own.savePlan, plan, p.graph); err != nil {
+			return nil, err
+		}
+	}
 	predicted, err := a.predicted(p, program)
 	if err != nil {
 		return nil, err
