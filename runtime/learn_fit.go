@@ -1,5 +1,5 @@
-// Fitting what was measured node by node to what whole replays took, on a device whose copies and kernels share cores. Cores are slower
-// together than each alone, because they share memory and caches, and some share a core's units. How much depends on the work.
+// Fitting what was measured node by node to what whole replays took. Cores are slower together than each alone, because they share memory
+// and caches, and some share a core's units; how much depends on the work. On a GPU, the events around a node add to what is measured.
 
 package runtime
 
@@ -16,25 +16,81 @@ const (
 // slowdowns are how many times slower all cores together may be than the same number of cores apart.
 var slowdowns = []float64{1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.85, 2}
 
-// fit corrects the shares and durations of the nodes that were measured, so that the timed ways are predicted best.
+// stamps are microseconds that the events around a node on a GPU may add to its duration.
+var stamps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3}
+
+// fit corrects the durations and shares of the nodes that were measured, so that the timed ways are predicted best.
 func (l *learner) fit() error {
-	m := l.o.Plan.Machine
-	ways := l.learned.Ways
-	if m.Cores < 2 || len(ways) < fewestWays || len(ways)*l.p.graph.Len() > mostFitted || !slices.ContainsFunc(l.learned.Shares, func(s []float64) bool { return len(s) > 0 }) {
+	measured := func(of [][]float64) bool {
+		return slices.ContainsFunc(of, func(samples []float64) bool { return len(samples) > 0 })
+	}
+	m, ways := l.o.Plan.Machine, len(l.learned.Ways)
+	if ways < fewestWays || ways*l.p.graph.Len() > mostFitted || !measured(l.learned.Samples) {
 		return nil
 	}
+	switch {
+	case l.p.platform.Name() != "cpu":
+		return l.fitStamps()
+	case m.Cores > 1 && measured(l.learned.Shares):
+		return l.fitCores()
+	}
+	return nil
+}
+
+// predictAgain predicts all timed ways again, and returns by which factors they were mispredicted.
+func (l *learner) predictAgain() ([]float64, error) {
+	l.learned.Profile = l.profile()
+	ratios := make([]float64, len(l.learned.Ways))
+	for k := range l.learned.Ways {
+		w := &l.learned.Ways[k]
+		t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
+		if err != nil {
+			return nil, err
+		}
+		w.Predicted = t.MakespanUS
+		ratios[k] = w.Each.Median / max(t.MakespanUS, 0.01)
+	}
+	return ratios, nil
+}
+
+// fitStamps finds how much the events around nodes added.
+func (l *learner) fitStamps() error {
+	measured := l.learned.Samples
+	best, bestOff := measured, math.Inf(1)
+	for _, stamp := range stamps {
+		l.learned.Samples = make([][]float64, len(measured))
+		for i, samples := range measured {
+			for _, us := range samples {
+				l.learned.Samples[i] = append(l.learned.Samples[i], max(0, us-stamp))
+			}
+		}
+		ratios, err := l.predictAgain()
+		if err != nil {
+			return err
+		}
+		off := 0.0
+		for _, r := range ratios {
+			off += math.Abs(math.Log(r))
+		}
+		if off < bestOff-1e-9 {
+			best, bestOff = l.learned.Samples, off
+		}
+	}
+	l.learned.Samples = best
+	_, err := l.predictAgain()
+	return err
+}
+
+// fitCores finds how much slower cores are together, and by how much durations are off.
+func (l *learner) fitCores() error {
+	m := l.o.Plan.Machine
 	measured := l.learned.Shares
 	best, bestOff, bestScale := measured, math.Inf(1), 1.0
 	for _, slowdown := range slowdowns {
 		l.learned.Shares = together(measured, m.Cores, slowdown)
-		profile := l.profile()
-		ratios := make([]float64, len(ways))
-		for k := range ways {
-			t, err := predict(l.p.graph, ways[k].way(), m, profile)
-			if err != nil {
-				return err
-			}
-			ratios[k] = ways[k].Each.Median / max(t.MakespanUS, 0.01)
+		ratios, err := l.predictAgain()
+		if err != nil {
+			return err
 		}
 		scale := Summarize(slices.Clone(ratios)).Median
 		off := 0.0
@@ -53,15 +109,8 @@ func (l *learner) fit() error {
 			samples[k] *= bestScale
 		}
 	}
-	l.learned.Profile = l.profile()
-	for k := range ways {
-		t, err := predict(l.p.graph, ways[k].way(), m, l.learned.Profile)
-		if err != nil {
-			return err
-		}
-		ways[k].Predicted = t.MakespanUS
-	}
-	return nil
+	_, err := l.predictAgain()
+	return err
 }
 
 // together returns shares of the throughput of all cores from shares of their number. One of two cores does more than half of what both do

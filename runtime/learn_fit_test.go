@@ -67,6 +67,34 @@ func TestTheFitFindsHowMuchSlowerCoresAreTogether(t *testing.T) {
 	}
 }
 
+// timed is the CPU device under a GPU's name.
+type timed struct{ *host.Platform }
+
+func (timed) Name() string { return "cuda" }
+
+func TestTheFitFindsWhatEventsAddToDurations(t *testing.T) {
+	g, two, one := apart(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	machine := planner.H200()
+	for _, c := range []struct{ duration, added float64 }{{10, 1.5}, {2, 0}, {0, 1.5}, {40, 3}} {
+		l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
+		l.learned.Samples = [][]float64{{c.duration + c.added}, {c.duration + c.added}}
+		truth := &planner.Profile{Nodes: map[string]float64{"k0": c.duration, "k1": c.duration}}
+		for _, w := range []way{{one, Captured, 1}, {two, Captured, 1}, {one, Streams, 1}} {
+			timeline, err := predict(g, w, machine, truth)
+			require.NoError(t, err)
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: timeline.MakespanUS}})
+		}
+		require.NoError(t, l.fit())
+		require.Equal(t, [][]float64{{c.duration}, {c.duration}}, l.learned.Samples)
+		for _, w := range l.learned.Ways {
+			require.InEpsilon(t, w.Each.Median, w.Predicted, 1e-9)
+		}
+	}
+}
+
 func TestSharesOfCoresThatAreSlowerTogether(t *testing.T) {
 	require.Equal(t, [][]float64{{0.5, 1}, nil}, together([][]float64{{0.5, 1}, nil}, 2, 1))
 	require.Equal(t, [][]float64{{1, 1}}, together([][]float64{{0.5, 1}}, 2, 2), "together they do as much as one")
