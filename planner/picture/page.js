@@ -605,11 +605,13 @@ canvas.addEventListener("dblclick", (e) => {
   const s = spot.row.course.start[spot.node], d = Math.max(spot.row.course.end[spot.node] - s, end * 1e-6);
   view(s - d, s + 2 * d);
 });
+// The wheel alone scrolls the rows and then the page, as everywhere; browsers report a pinch as the wheel with Ctrl.
 canvas.addEventListener("wheel", (e) => {
-  e.preventDefault();
   tip.hidden = true;
-  const unit = e.deltaMode === 1 ? 24 : 1;
-  if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+  const unit = e.deltaMode === 1 ? 24 : 1, zooms = e.ctrlKey || e.metaKey;
+  if (!zooms && !e.shiftKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
+  e.preventDefault();
+  if (!zooms && (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))) {
     const d = (e.deltaX || e.deltaY) * unit / (width - gutter) * (to - from);
     view(from + d, to + d);
     return;
@@ -617,6 +619,7 @@ canvas.addEventListener("wheel", (e) => {
   zoom(Math.exp(Math.max(-200, Math.min(200, e.deltaY * unit)) * 0.0022), tOf(e.clientX - canvas.getBoundingClientRect().left));
 }, {passive: false});
 scroller.addEventListener("scroll", redraw);
+for (const event of ["scroll", "blur", "pointercancel"]) addEventListener(event, () => { tip.hidden = true; }, true);
 addEventListener("resize", () => { layout(); predictedRows(); redraw(); drawTable(false); });
 
 function gapText(g) {
@@ -787,7 +790,24 @@ $("find").addEventListener("input", (e) => {
   sortTable();
   body.scrollTop = 0;
   select(words && order.length ? order[0] : -1, true);
+  showFound();
 });
+function showFound() {
+  $("found").hidden = !words;
+  $("found-count").textContent = order.length ? order.indexOf(selected) + 1 + " of " + order.length : "none";
+  $("found-before").disabled = $("found-next").disabled = order.length < 2;
+}
+function nextFound(step) {
+  if (!words || !order.length) return;
+  select(order[(order.indexOf(selected) + step + order.length) % order.length], true);
+  showFound();
+}
+$("found-before").addEventListener("click", () => nextFound(-1));
+$("found-next").addEventListener("click", () => nextFound(1));
+$("find").addEventListener("keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); nextFound(e.shiftKey ? -1 : 1); } });
+let screenTheme = "";
+addEventListener("beforeprint", () => { screenTheme = document.documentElement.dataset.theme; setTheme("light"); draw(); });
+addEventListener("afterprint", () => setTheme(screenTheme));
 
 summarize();
 buildLegend();

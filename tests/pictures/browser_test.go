@@ -288,6 +288,7 @@ type pageFound struct {
 	Headers, Sorted                                                           []string
 	Path                                                                      []int
 	ByTime, ByName, TableActive, Found, Themed                                bool
+	WheelScrolls, TipGone, Matches, FoundNext, FoundWraps                     bool
 	Contrast                                                                  map[string]float64
 	Start, ZoomedIn, Home, First, Second, Down, End, Enter, Escape            moment
 	Critical, BeforePan, Panned, ReplayBefore, ReplayNext                     moment
@@ -342,7 +343,9 @@ func checkPage(t *testing.T, d *drawing, replays int) {
 
 	assert.Equal(t, got.Clicked.Want, got.Clicked.Selected, "a click selects what it hits")
 	assert.Contains(t, got.Tip, got.WantTip, "hovering names the node")
-	assert.Less(t, got.Wheel.span(), got.Home.span(), "the wheel zooms")
+	assert.True(t, got.WheelScrolls, "the wheel alone is left to the browser")
+	assert.True(t, got.TipGone, "the tooltip goes away")
+	assert.Less(t, got.Wheel.span(), got.Home.span(), "Ctrl and the wheel zoom")
 	assert.InDelta(t, got.Wheel.At, (got.Wheel.From+got.Wheel.To)/2, got.Home.span()/50, "where the pointer is")
 	assert.Greater(t, got.Dragged.From, got.Wheel.From, "dragging to the left goes on in time")
 
@@ -355,6 +358,9 @@ func checkPage(t *testing.T, d *drawing, replays int) {
 	assert.Equal(t, 1, got.TableSelected)
 	assert.True(t, got.TableActive)
 	assert.True(t, got.Found)
+	assert.True(t, got.Matches, "matches are counted")
+	assert.True(t, got.FoundNext, "Enter goes to the next match")
+	assert.True(t, got.FoundWraps, "the match before the first is the last")
 	assert.Equal(t, got.WantGaps, got.Gaps)
 	assert.Positive(t, got.Memory)
 	assert.Contains(t, got.MemoryText, "Device 0: at most ")
