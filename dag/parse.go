@@ -108,6 +108,7 @@ type parser struct {
 	counting    bool            // repetitions are only being counted; mistakes are reported when they are read again
 	idle        bool            // in a foreach that repeats nothing: see idleBody
 	idled       map[*yaml.Node]struct{}
+	shared      bool // the tree is read for other ranks too
 	passed      bool // values were skipped because what they belong to does not exist with these params
 }
 
@@ -117,37 +118,24 @@ const broken = -1
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync"}}
 
 func (p *parser) parse(source []byte) *Graph {
-	t, bad := newText(source)
-	p.text = t
-	if err := p.options.problem(); err != nil {
-		p.mistake(Pos{}, "", "%s", err)
+	root := p.root(source)
+	if root == nil || !p.declare(root) {
 		return nil
 	}
-	if bad != nil {
-		p.problem(bad)
-		return nil
-	}
-	root, bad := t.document()
-	switch {
-	case bad != nil:
-		p.problem(bad)
-		return nil
-	case root == nil || isNull(root):
-		p.problem(&problem{pos: Pos{1, 1}, message: "file is empty", hint: `a pipeline begins with "version: 1"`})
-		return nil
-	}
-	if !p.admissible(root, 1) {
-		return nil
-	}
+	return p.derive()
+}
+
+// declare reads the parts of a file into the pipeline, and reports whether there is no mistake.
+func (p *parser) declare(root *yaml.Node) bool {
 	p.uses.outermost = outermostPath(&p.options)
 	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
 	p.budget = MaxNodes
 	if !p.version(root) {
-		return nil
+		return false
 	}
 	var f [7]field
 	if !p.fields(root, &fileKeys, f[:]) {
-		return nil
+		return false
 	}
 	unknownKeys := p.unknownKeys
 	p.name(f[1])
@@ -165,9 +153,14 @@ func (p *parser) parse(source []byte) *Graph {
 	p.checkStreams()
 	p.confirm()
 	if p.failed() {
-		return nil
+		return false
 	}
 	p.pipeline.chain()
+	return true
+}
+
+// derive derives the dependencies of a pipeline without mistakes.
+func (p *parser) derive() *Graph {
 	graph, err := newGraph(p.pipeline)
 	if err != nil {
 		var cycle *CycleError

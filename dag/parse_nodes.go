@@ -73,7 +73,7 @@ func (p *parser) nodeItems(n *yaml.Node) {
 		return
 	}
 	for k, item := range n.Content {
-		if len(p.loops) == 0 && p.within == nil {
+		if len(p.loops) == 0 && p.within == nil && !p.shared {
 			n.Content[k] = nil // not needed again; a long file's tree takes more memory than its graph
 		}
 		var f [nodeKeyCount]field

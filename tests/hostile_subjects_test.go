@@ -29,6 +29,7 @@ import (
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
+	"github.com/dagrun/dagrun/planner/proof/ranks"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -118,6 +119,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"fault.Wrap": fault.Wrap,
 
+		"dag.ParseFamily": dag.ParseFamily, "ranks.Prove": ranks.Prove,
 		"world.Join": world.Join, "world.Find": world.Find,
 	} {
 		all = append(all, namedFunction{name, reflect.ValueOf(f)})
@@ -168,7 +170,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil),
-		(*world.World)(nil), &world.World{}, &world.RankError{},
+		(*world.World)(nil), &world.World{}, &world.RankError{}, &dag.RankParseError{}, (*dag.RankParseError)(nil), &dag.Family{}, (*dag.Family)(nil), &ranks.Violation{},
 		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
 	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {

@@ -143,6 +143,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/shop":    {"planner/internal/effort"},
 	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
+	"planner/proof/ranks":      {"dag"},
 	"planner/model":            {"dag", "internal/jsontext", "internal/words", "planner/internal/scratch", "planner/internal/shop", "planner/plan"},
 	"planner/internal/order":   {"planner/internal/scratch", "planner/plan"},
 	"planner/internal/layout": {"dag", "planner/internal/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",

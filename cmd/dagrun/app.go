@@ -27,19 +27,20 @@ type app struct {
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
-	self           func() (string, error)             // the path of this command
-	warnings       []diagnosticDocument               // of the pipeline file
-	inputs         []input                            // files that were read
-	compilers      *kernels.Compilers                 // of modules in CUDA C; nil: nothing is compiled to see what kernels do
-	unfinished     func() []string                    // with --debug-progress: the nodes that a hang left
-	running        func() []string                    // while nodes are measured: those that have begun and not ended
-	sanitize       sanitize                           // of the command's kernels
-	printing       sync.Mutex                         // of what kernels print
-	place          world.Place                        // which rank this is; the zero value is the only one
-	joined         func(*world.World)                 // called when the other ranks have been met
-	world          *world.World                       // the other ranks; nil: there are none
-	reread         func(rank int) (*dag.Graph, error) // the pipeline of another rank
-	answered       bool                               // a JSON document has been written
+	self           func() (string, error)               // the path of this command
+	warnings       []diagnosticDocument                 // of the pipeline file
+	inputs         []input                              // files that were read
+	compilers      *kernels.Compilers                   // of modules in CUDA C; nil: nothing is compiled to see what kernels do
+	unfinished     func() []string                      // with --debug-progress: the nodes that a hang left
+	running        func() []string                      // while nodes are measured: those that have begun and not ended
+	sanitize       sanitize                             // of the command's kernels
+	printing       sync.Mutex                           // of what kernels print
+	place          world.Place                          // which rank this is; the zero value is the only one
+	joined         func(*world.World)                   // called when the other ranks have been met
+	world          *world.World                         // the other ranks; nil: there are none
+	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
+	family         func(ranks int) (*dag.Family, error) // those of all ranks
+	answered       bool                                 // a JSON document has been written
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {

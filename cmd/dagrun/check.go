@@ -24,6 +24,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 		Example: `  dagrun check pipelines/saxpy.yaml
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
+  dagrun check pipelines/halo.yaml --ranks 64      can 64 ranks run this together?
   dagrun check mine.yaml --output json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -36,6 +37,9 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 				return err
 			}
 			a.progress.beginUntil(a.stdout)
+			if err := a.assumeRanks(); err != nil {
+				return err
+			}
 			if len(args) > 1 {
 				return a.checkFiles(c, args)
 			}
@@ -57,6 +61,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	a.loadFlags(c)
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
+	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	return c
 }
 
@@ -75,6 +80,7 @@ type checked struct {
 	Memory   int64                `json:"peak_device_bytes"`
 	Warnings []diagnosticDocument `json:"warnings"`
 	Unfit    []unfit              `json:"does_not_fit"`
+	Ranks    *checkedRanks        `json:"ranks,omitempty"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
 	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
@@ -181,6 +187,9 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 		return nil, err
 	}
 	report, err := a.checked(g, plan, options.Machine)
+	if err == nil {
+		report.Ranks, err = a.checkRanks()
+	}
 	if err == nil && a.flags.output != "json" {
 		a.printChecked(report)
 	}
@@ -192,7 +201,7 @@ func (r *checked) failure() error {
 	switch {
 	case len(r.Unfit) > 0:
 		return &reported{status: statusWrong}
-	case len(r.Races) > 0:
+	case len(r.Races) > 0, r.Ranks != nil && len(r.Ranks.Violations) > 0:
 		return &reported{status: statusExpectation}
 	}
 	return nil
@@ -240,6 +249,7 @@ func (a *app) printChecked(r *checked) {
 		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
 			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
+	r.Ranks.print(a)
 	if a.flags.quiet {
 		return
 	}

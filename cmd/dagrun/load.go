@@ -102,6 +102,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		other.Rank, other.LocalRank = rank, 0
 		return dag.Parse(source, other)
 	}
+	a.family = func(n int) (*dag.Family, error) { return dag.ParseFamily(source, options, n) }
 	return dag.Parse(source, options)
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner/proof/ranks"
 )
 
 // rankFlags says by hand what a launcher says in the environment.
@@ -80,7 +82,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	}
 	a.progress.report("wait for the other ranks", 0, 0)
 	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: true,
-		Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided,
+		Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
 		Expected: func(rank int) (world.Expected, error) {
 			other, err := a.reread(rank)
 			if err != nil {
@@ -105,6 +107,81 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	f.effort, f.machine, f.memory, f.memoryCap, f.threads = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads
 	to.Connect(w)
 	return nil
+}
+
+// proveRanks proves that all ranks can communicate.
+func (a *app) proveRanks() error {
+	family, err := a.family(a.place.Ranks)
+	if err != nil {
+		return err
+	}
+	found, err := ranks.Prove(family)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	more := ""
+	if len(found) > 1 {
+		more = fmt.Sprintf("; dagrun check --ranks %d shows more", a.place.Ranks)
+	}
+	return fmt.Errorf("%s%s", found[0].Text, more)
+}
+
+// assumeRanks makes a command look at a pipeline as rank 0 of --ranks.
+func (a *app) assumeRanks() error {
+	n := a.flags.ranks.Ranks
+	if n < 1 || n > dag.MaxRanks {
+		return fmt.Errorf("--ranks %d: want 1 to %d", n, dag.MaxRanks)
+	}
+	if n > 1 {
+		a.place = world.Place{Ranks: n}
+	}
+	return nil
+}
+
+// checkedRanks is what check finds out about several ranks.
+type checkedRanks struct {
+	Ranks      int      `json:"ranks"`
+	Classes    int      `json:"classes"`
+	Violations []string `json:"violations"`
+}
+
+func (a *app) checkRanks() (*checkedRanks, error) {
+	if a.place.Ranks <= 1 {
+		return nil, nil
+	}
+	family, err := a.family(a.place.Ranks)
+	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+			return nil, err
+		}
+		if on := (*dag.RankParseError)(nil); errors.As(err, &on) {
+			err = fmt.Errorf("rank %d of %d: the pipeline has these mistakes", on.Rank, on.Ranks)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := ranks.Prove(family)
+	if err != nil {
+		return nil, err
+	}
+	report := &checkedRanks{Ranks: a.place.Ranks, Classes: len(family.Classes), Violations: []string{}}
+	for _, v := range found {
+		report.Violations = append(report.Violations, v.Text)
+	}
+	return report, nil
+}
+
+func (r *checkedRanks) print(a *app) {
+	if r == nil {
+		return
+	}
+	for _, text := range r.Violations {
+		_ = a.stdout.printf("%s %s\n", a.paint(a.stdout, red, "ranks:"), text)
+	}
+	if len(r.Violations) == 0 && !a.flags.quiet {
+		_ = a.stdout.printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.paint(a.stdout, green, "ok"), r.Ranks, words.Count(r.Classes, "class", "classes"))
+	}
 }
 
 // ranksCanRun refuses what several ranks cannot do together.
@@ -176,7 +253,7 @@ func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) e
 
 // rankPrefix says which rank an error is of, unless the error names ranks itself.
 func (a *app) rankPrefix(err error) string {
-	if a.place.Ranks <= 1 || errors.Is(err, world.ErrRank) {
+	if a.place.Launcher == "" || errors.Is(err, world.ErrRank) {
 		return ""
 	}
 	return fmt.Sprintf("rank %d of %d: ", a.place.Rank, a.place.Ranks)

@@ -24,6 +24,7 @@ type JoinOptions struct {
 	// Of rank 0: what graph each rank must have, and what is decided for all of them.
 	Expected func(rank int) (Expected, error)
 	Decision json.RawMessage
+	Check    func() error // called once all ranks have come; an error ends all of them
 }
 
 // Join meets the other ranks and returns this rank's connection to them with the decision of rank 0. With one rank both are nil.

@@ -29,6 +29,7 @@ type store struct {
 	within   time.Duration
 	expected func(rank int) (Expected, error)
 	decision json.RawMessage
+	check    func() error
 	session  string
 
 	mu       sync.Mutex
@@ -51,7 +52,7 @@ const mostPending = 256
 
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
-	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, session: nonce(),
+	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
 		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
 		done: make([]bool, n), over: make(chan struct{})}
 	go s.accept()
@@ -185,6 +186,12 @@ func (s *store) start() {
 	if cause := s.disagreement(); cause != nil {
 		s.abort(cause)
 		return
+	}
+	if s.check != nil {
+		if err := s.check(); err != nil {
+			s.abort(&RankError{Rank: 0, Ranks: s.place.Ranks, Host: s.members[0].Host, What: "refuses the pipeline: " + err.Error()})
+			return
+		}
 	}
 	s.all(frame{Kind: "go", Members: s.members, Session: s.session, Decision: s.decision})
 }

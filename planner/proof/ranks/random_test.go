@@ -1,0 +1,248 @@
+// Random programs of several ranks: the proof agrees with a simulation that lets ranks go on in any order, as NCCL defines their calls.
+
+package ranks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// action is a call of one rank, with absolute ranks.
+type action struct {
+	collective bool
+	kind       int // of a collective: what must agree
+	group      dag.Among
+	transfers  []message
+}
+
+type message struct {
+	receive bool
+	peer    int
+	bytes   int
+}
+
+// finishes runs programs call by call, in random order, without looking ahead. A call begins when its rank reaches it. A collective ends
+// when all members have begun one with the same kind, an exchange when each transfer has met the oldest one of the other side that has begun.
+func finishes(rng *rand.Rand, programs [][]action) bool {
+	n := len(programs)
+	at, begun := make([]int, n), make([]bool, n)
+	left := make([][]message, n) // of the exchange that has begun
+	for {
+		var can []int
+		for r := range n {
+			if at[r] < len(programs[r]) && !begun[r] {
+				can = append(can, r)
+			}
+		}
+		if len(can) > 0 {
+			r := can[rng.IntN(len(can))]
+			begun[r] = true
+			left[r] = append([]message(nil), programs[r][at[r]].transfers...)
+			continue
+		}
+		moved := false
+		for r := range n { // everybody has begun; see what ends
+			if at[r] >= len(programs[r]) {
+				continue
+			}
+			a := programs[r][at[r]]
+			if a.collective {
+				ends := true
+				for m := range a.group.Count {
+					q := int(a.group.First + m*a.group.Step)
+					ends = ends && at[q] < len(programs[q]) && programs[q][at[q]].collective && programs[q][at[q]].group == a.group
+				}
+				if !ends {
+					continue
+				}
+				for m := range a.group.Count {
+					q := int(a.group.First + m*a.group.Step)
+					if programs[q][at[q]].kind != a.kind {
+						return false
+					}
+				}
+				for m := range a.group.Count {
+					q := int(a.group.First + m*a.group.Step)
+					at[q]++
+					begun[q] = false
+				}
+				moved = true
+				break
+			}
+			for len(left[r]) > 0 {
+				met := false
+				for k, m := range left[r] {
+					if k != firstTo(left[r], m.peer, m.receive) {
+						continue
+					}
+					if m.peer >= n || at[m.peer] >= len(programs[m.peer]) || programs[m.peer][at[m.peer]].collective {
+						continue
+					}
+					other := firstTo(left[m.peer], r, !m.receive)
+					if other < 0 || m.peer == r && other == k {
+						continue
+					}
+					if left[m.peer][other].bytes != m.bytes {
+						return false
+					}
+					if m.peer == r {
+						high, low := max(k, other), min(k, other)
+						left[r] = append(left[r][:high:high], left[r][high+1:]...)
+						left[r] = append(left[r][:low:low], left[r][low+1:]...)
+					} else {
+						left[r] = append(left[r][:k:k], left[r][k+1:]...)
+						left[m.peer] = append(left[m.peer][:other:other], left[m.peer][other+1:]...)
+					}
+					met, moved = true, true
+					break
+				}
+				if !met {
+					break
+				}
+			}
+			if len(left[r]) == 0 {
+				at[r]++
+				begun[r] = false
+				moved = true
+			}
+			if moved {
+				break
+			}
+		}
+		if !moved {
+			for r := range n {
+				if at[r] < len(programs[r]) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+}
+
+func firstTo(list []message, peer int, receive bool) int {
+	for k, m := range list {
+		if m.peer == peer && m.receive == receive {
+			return k
+		}
+	}
+	return -1
+}
+
+// randomPrograms makes programs that agree, and then may spoil one of them.
+func randomPrograms(rng *rand.Rand) [][]action {
+	n := 1 + rng.IntN(5)
+	programs := make([][]action, n)
+	for range rng.IntN(7) {
+		if rng.IntN(2) == 0 {
+			group := dag.Among{First: 0, Count: int32(n), Step: 1}
+			if rng.IntN(2) == 0 {
+				step := 1 + rng.IntN(2)
+				first := rng.IntN(n)
+				group = dag.Among{First: int32(first), Step: int32(step), Count: int32(1 + rng.IntN((n-1-first)/step+1))}
+			}
+			kind := rng.IntN(3)
+			for m := range group.Count {
+				r := group.First + m*group.Step
+				programs[r] = append(programs[r], action{collective: true, kind: kind, group: group})
+			}
+			continue
+		}
+		lists := make([][]message, n)
+		for range 1 + rng.IntN(3) {
+			from, to, bytes := rng.IntN(n), rng.IntN(n), 4*(1+rng.IntN(2))
+			lists[from] = append(lists[from], message{false, to, bytes})
+			lists[to] = append(lists[to], message{true, from, bytes})
+		}
+		split := rng.IntN(3) == 0 // one call for each transfer
+		for r, list := range lists {
+			if len(list) == 0 {
+				continue
+			}
+			if !split {
+				programs[r] = append(programs[r], action{transfers: list})
+				continue
+			}
+			for _, m := range list {
+				programs[r] = append(programs[r], action{transfers: []message{m}})
+			}
+		}
+	}
+	r := rng.IntN(n)
+	program := programs[r]
+	if len(program) == 0 {
+		return programs
+	}
+	k := rng.IntN(len(program))
+	switch rng.IntN(6) {
+	case 0:
+		programs[r] = append(program[:k:k], program[k+1:]...)
+	case 1:
+		other := rng.IntN(len(program))
+		program[k], program[other] = program[other], program[k]
+	case 2:
+		program[k].kind++
+	case 3:
+		if len(program[k].transfers) > 0 {
+			program[k].transfers = append([]message(nil), program[k].transfers...)
+			program[k].transfers[0].bytes += 4
+		}
+	}
+	return programs
+}
+
+// worldOf writes programs as the proof has them: every rank is a class of its own.
+func worldOf(programs [][]action) *world {
+	w := &world{ranks: int32(len(programs))}
+	for r, program := range programs {
+		w.class = append(w.class, int32(r))
+		var ops []op
+		var firsts []int32
+		for k, a := range program {
+			o := op{name: fmt.Sprintf("n%d", k), line: int32(k + 1), verb: dag.Exchange, group: -1}
+			if a.collective {
+				o.verb, o.reduction, o.dtype, o.from, o.to = dag.AllReduce, dag.Sum, dag.F32, int64(4*a.kind), int64(4*a.kind)
+				o.count, o.step, o.group = a.group.Count, a.group.Step, len(firsts)
+				firsts = append(firsts, a.group.First)
+			}
+			for _, m := range a.transfers {
+				o.transfers = append(o.transfers, transfer{m.receive, int32(m.peer - r), int64(m.bytes), dag.F32, "x"})
+			}
+			ops = append(ops, o)
+		}
+		w.classes, w.firsts = append(w.classes, ops), append(w.firsts, firsts)
+	}
+	return w
+}
+
+func TestTheProofAgreesWithSimulation(t *testing.T) {
+	cases := 100_000
+	if testing.Short() || os.Getenv("DAGRUN_LONG") == "" {
+		cases = 10_000
+	}
+	good, bad := 0, 0
+	for seed := range cases {
+		rng := rand.New(rand.NewPCG(uint64(seed), 18))
+		programs := randomPrograms(rng)
+		w := worldOf(programs)
+		w.match()
+		if len(w.found) == 0 {
+			w.follow()
+		}
+		want := finishes(rng, programs)
+		require.Equal(t, want, len(w.found) == 0, "seed %d: %+v\n%v", seed, programs, w.found)
+		if want {
+			good++
+		} else {
+			bad++
+		}
+	}
+	require.Greater(t, good, cases/10)
+	require.Greater(t, bad, cases/10)
+}

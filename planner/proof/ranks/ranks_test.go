@@ -1,0 +1,159 @@
+// Planted faults: each is refused, and the message names ranks, nodes and lines.
+
+package ranks
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+const buffers = `version: 1
+sync: %s
+buffers:
+  x: {place: device, dtype: f32, shape: [8], init: 1}
+  y: {place: device, dtype: f32, shape: [8], init: 1}
+  z: {place: device, dtype: f64, shape: [8], init: 1}
+nodes:
+`
+
+func prove(t *testing.T, sync string, ranks int, nodes string) []string {
+	t.Helper()
+	f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, sync)+nodes), dag.Options{Name: "p.yaml"}, ranks)
+	require.NoError(t, err)
+	found, err := Prove(f)
+	require.NoError(t, err)
+	var texts []string
+	for _, v := range found {
+		texts = append(texts, v.Text)
+	}
+	return texts
+}
+
+func TestPlantedFaultsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		sync  string
+		ranks int
+		nodes string
+		want  string
+	}{
+		"another order on one rank": {"auto", 3, `
+  - {name: a0, allreduce: {inout: x, op: sum}, when: rank == 0}
+  - {name: b, allreduce: {inout: y, op: max}}
+  - {name: a, allreduce: {inout: x, op: sum}, when: rank > 0}
+`, `rank 1 does "b" (line 10), allreduce of 32 bytes of f32 with op max, where rank 0 does "a0" (line 9), allreduce of 32 bytes of f32 with op sum`},
+		"a collective missing behind when": {"auto", 3, `
+  - {name: a, allreduce: {inout: x, op: sum}, when: rank != 1}
+`, `rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum, together with all ranks, and rank 1 has no such collective`},
+		"one too many": {"auto", 2, `
+  - {name: a, allreduce: {inout: x, op: sum}}
+  - {name: b, allreduce: {inout: x, op: sum}, when: rank == 1}
+`, `rank 1 does "b" (line 10), allreduce of 32 bytes of f32 with op sum, together with all ranks, and rank 0 has no such collective there`},
+		"different counts": {"auto", 2, `
+  - {name: a, allreduce: {inout: x(0..rank + 1), op: sum}}
+`, `rank 1 does "a" (line 9), allreduce of 8 bytes of f32 with op sum, where rank 0 does "a" (line 9), allreduce of 4 bytes of f32 with op sum`},
+		"different types": {"auto", 2, `
+  - {name: a, allreduce: {inout: x, op: sum}, when: rank == 0}
+  - {name: b, allreduce: {inout: z(0..4), op: sum}, when: rank == 1}
+`, `rank 1 does "b" (line 10), allreduce of 32 bytes of f64 with op sum, where rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum`},
+		"different roots": {"auto", 2, `
+  - {name: a, broadcast: {inout: x, root: rank}}
+`, `rank 1 does "a" (line 9), broadcast of 32 bytes of f32, where rank 0 does "a" (line 9), broadcast of 32 bytes of f32: the roots are rank 1 and rank 0`},
+		"different operations": {"auto", 2, `
+  - {name: a, allreduce: {inout: x, op: sum}, when: rank == 0}
+  - {name: b, allreduce: {inout: x, op: prod}, when: rank == 1}
+`, `rank 1 does "b" (line 10), allreduce of 32 bytes of f32 with op prod, where rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum`},
+		"a send without its receive": {"auto", 2, `
+  - {name: give, send: x, rank: rank + 1}
+`, `rank 0 sends x to rank 1 with "give" (line 9), and rank 1 has no receive for it`},
+		"a receive without its send": {"auto", 2, `
+  - {name: take, recv: x, rank: rank + 1}
+`, `rank 0 receives x from rank 1 with "take" (line 9), and rank 1 has no send for it`},
+		"sizes that differ": {"auto", 2, `
+  - {name: give, send: x(0..4), rank: rank + 1}
+  - {name: take, recv: y(0..3), rank: rank - 1}
+`, `rank 0 sends 16 bytes of x(0..4) (f32) with "give" (line 9), and rank 1 receives 12 of y(0..3) (f32) with "take" (line 10)`},
+		"a cycle of two sends": {"auto", 2, `
+  - {name: give, send: x, rank: 1 - rank}
+  - {name: take, recv: y, rank: 1 - rank}
+`, `ranks wait for each other forever: rank 0 waits in "give" (line 9) for rank 1, rank 1 waits in "give" (line 9) for rank 0`},
+		"a send to itself before its receive": {"auto", 1, `
+  - {name: give, send: x, rank: 0}
+  - {name: take, recv: y, rank: 0}
+`, `ranks wait for each other forever: rank 0 waits in "give" (line 9) for what it does later itself`},
+		"two groups in opposite order": {"auto", 4, `
+  - {name: row, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}, when: rank % 3 == 0}
+  - {name: column, allreduce: {inout: y, op: sum, among: [rank % 2, 2, 2]}}
+  - {name: row2, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}, when: rank % 3 > 0}
+`, `ranks wait for each other forever: rank 0 waits in "row" (line 9) for rank 1, rank 1 waits in "column" (line 10) for rank 3, rank 3 waits in "row" (line 9) for rank 2, rank 2 waits in "column" (line 10) for rank 0`},
+		"a buffer written while it is sent": {"explicit", 2, `
+  - {name: give, exchange: [{send: x, rank: 1 - rank}, {recv: y, rank: 1 - rank}], stream: 0}
+  - {name: fill, memset: {to: x(4..8), value: 2}, stream: 1}
+`, `rank 0: "fill" (line 10) writes x(4..8) while "give" (line 9) sends it, because nothing orders the two`},
+		"a buffer read while it is received": {"explicit", 2, `
+  - {name: give, exchange: [{send: x, rank: 1 - rank}, {recv: y, rank: 1 - rank}], stream: 0}
+  - {name: copy, memcpy: {from: y, to: x}, stream: 1, after: []}
+`, `rank 0: "copy" (line 10) reads y while "give" (line 9) receives it, because nothing orders the two`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := prove(t, c.sync, c.ranks, c.nodes)
+			require.NotEmpty(t, found)
+			require.Equal(t, c.want, found[0])
+		})
+	}
+}
+
+func TestRightProgramsAreProved(t *testing.T) {
+	for name, nodes := range map[string]string{
+		"a pipeline of ranks": `
+  - {name: take, recv: x, rank: rank - 1}
+  - {name: work, memset: {to: x, value: 2}}
+  - {name: give, send: x, rank: rank + 1}
+`,
+		"a ring": `
+  - {name: turn, exchange: [{send: x, rank: (rank + 1) % ranks}, {recv: y, rank: (rank - 1) % ranks}]}
+`,
+		"a line that sends in turns": `
+  - {name: give, send: x, rank: rank + 1, when: rank % 2 == 0}
+  - {name: take, recv: y, rank: rank - 1}
+  - {name: give2, send: x, rank: rank + 1, when: rank % 2 == 1}
+`,
+		"rows and columns": `
+  - {name: row, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}}
+  - {name: column, allreduce: {inout: y, op: sum, among: [rank % 2, ranks/2, 2]}}
+  - {name: all, allreduce: {inout: y, op: sum}}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, ranks := range []int{2, 4, 6, 12} {
+				require.Empty(t, prove(t, "auto", ranks, nodes), "%d ranks", ranks)
+			}
+		})
+	}
+}
+
+// A thousand nodes on a thousand ranks: ranks that do the same are one class.
+func TestManyRanksAreFewClasses(t *testing.T) {
+	ranks := 64
+	if os.Getenv("DAGRUN_LONG") != "" {
+		ranks = 1024
+	}
+	var nodes strings.Builder
+	for k := range 250 {
+		fmt.Fprintf(&nodes, "  - {name: fill.%d, memset: {to: x, value: %d}}\n", k, k)
+		fmt.Fprintf(&nodes, "  - {name: halo.%d, exchange: [{send: x(0..1), rank: rank - 1}, {recv: y(0..1), rank: rank + 1}]}\n", k)
+		fmt.Fprintf(&nodes, "  - {name: sum.%d, allreduce: {inout: y, op: sum}}\n", k)
+		fmt.Fprintf(&nodes, "  - {name: first.%d, memset: {to: z, value: 0}, when: rank %% 2 == 0}\n", k)
+	}
+	f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes.String()), dag.Options{}, ranks)
+	require.NoError(t, err)
+	require.Len(t, f.Classes, 4)
+	found, err := Prove(f)
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
