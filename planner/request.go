@@ -132,3 +132,18 @@ func (r *request) simulate(plan *Plan) error {
 	plan.Stats.MakespanUS = timeline.MakespanUS
 	return nil
 }
+
+// betterPlan compares plans of one graph by prediction.
+func betterPlan(p, other *Plan) bool {
+	a, b := &p.Stats, &other.Stats
+	if near := 1e-9 * b.MakespanUS; a.MakespanUS < b.MakespanUS-near || a.MakespanUS > b.MakespanUS+near {
+		return a.MakespanUS < b.MakespanUS
+	}
+	if a.Waits != b.Waits {
+		return a.Waits < b.Waits
+	}
+	if a.Streams != b.Streams {
+		return a.Streams < b.Streams
+	}
+	return a.Records < b.Records
+}

@@ -29,8 +29,8 @@ func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	switch {
 	case hard == effort.Normal && crossed:
 		b.Eject, b.Search = min(30_000_000, max(4_000_000, 40*n*n)), min(3_000_000, max(1_000_000, 10*n*n))
-	case hard == effort.Normal:
-		b.Search = min(9_000_000, 10_000*n)
+	case hard == effort.Normal: // both are needed: on some instances only one of them finds a low layout
+		b.Orders, b.Eject, b.Search = 2_000*n, min(6_000_000, 16_000*n), min(9_000_000, 16_000*n)
 	case hard == effort.Thorough && crossed:
 		b.Eject, b.Search = 1_200_000_000, 300_000_000
 	case hard == effort.Thorough:
