@@ -21,7 +21,7 @@ import (
 const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take; see [pack.Budget] for how long those are. With normal effort 300
-// buffers take about 30 ms, and none take more than 0.2 s. Where streams cross, ejection finds lower layouts than the search from the bottom up; on
+// buffers take at most about 60 ms, and none take more than 0.2 s. Where streams cross, ejection finds lower layouts than the search from the bottom up; on
 // one stream it is the other way round.
 func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	n := int64(buffers)
