@@ -26,6 +26,12 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
+//go:embed page_controls.js
+var pageControlsJS string
+
+//go:embed page_table.js
+var pageTableJS string
+
 // Course is a measured run, replay by replay.
 type Course struct {
 	Mode     string // "streams", "graph"
@@ -171,6 +177,8 @@ func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
 			out.Write(text)
 		case "script":
 			out.WriteString(pageJS)
+			out.WriteString(pageControlsJS)
+			out.WriteString(pageTableJS)
 		}
 		rest = after
 	}

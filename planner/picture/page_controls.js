@@ -1,0 +1,195 @@
+// The timeline page's script, second part: choosing nodes, moving and zooming with mouse and keyboard, and the list of idle times.
+
+// Choosing.
+function select(i, show) {
+  selected = i;
+  if (i >= 0 && show) reveal(i);
+  const name = i >= 0 ? "Timeline. " + nodes.name[i] + ", " + facts(i).slice(1).map((f) => f[0] + " " + f[1] + (f[2] >= 0 ? " " + nodes.name[f[2]] : "")).join("; ")
+    : "Timeline of " + count + " nodes on " + data.streams.length + " streams";
+  canvas.setAttribute("aria-label", name);
+  showNode();
+  drawTable(show);
+  redraw();
+}
+
+function reveal(i) {
+  const c = course(replay), s = Math.min(c.start[i], predicted.start[i]), e = Math.max(c.end[i], predicted.end[i]);
+  if (s < from || e > to) {
+    const span = Math.max(to - from, (e - s) * 1.4);
+    view((s + e) / 2 - span / 2, (s + e) / 2 + span / 2);
+  }
+  const row = rowOf(i, "s", false);
+  if (row && (row.y < scroller.scrollTop + axisHeight || row.y + 2 * rowHeight > scroller.scrollTop + scroller.clientHeight)) scroller.scrollTop = row.y - scroller.clientHeight / 2;
+}
+
+function view(a, b) {
+  const least = Math.max(end * 1e-7, 1e-3), most = end * 1.04;
+  let span = Math.min(most, Math.max(least, b - a));
+  const middle = (a + b) / 2;
+  a = Math.max(-end * 0.02, Math.min(middle - span / 2, end * 1.02 - span));
+  from = a;
+  to = a + span;
+  redraw();
+}
+function zoom(factor, at) { view(at - (at - from) * factor, at + (to - at) * factor); }
+function fit() { view(-end * 0.02, end * 1.02); }
+const center = () => selected >= 0 ? (predicted.start[selected] + predicted.end[selected]) / 2 : (from + to) / 2;
+
+function setReplay(k) {
+  if (!measured.length) return;
+  replay = Math.max(0, Math.min(measured.length - 1, k));
+  const before = end;
+  layout();
+  predictedRows();
+  $("replay").textContent = "replay " + (replay + 1) + " of " + measured.length;
+  $("replay-before").disabled = replay === 0;
+  $("replay-next").disabled = replay === measured.length - 1;
+  if (to - from > before) fit();
+  sortTable();
+  select(selected, false);
+}
+function predictedRows() { predictedRow = data.streams.map((_, s) => rows.find((r) => r.key === "s" + s && !r.measured)); }
+
+function nextCritical() {
+  const at = data.path.indexOf(selected);
+  if (data.path.length) select(data.path[(at + 1) % data.path.length], true);
+}
+
+function inRow(step) {
+  if (selected < 0) { if (count) select(firstVisible(), true); return; }
+  const row = rowOf(selected, "s", false), at = row.ids.indexOf(selected) + step;
+  if (at >= 0 && at < row.ids.length) select(row.ids[at], true);
+}
+function firstVisible() {
+  const spot = drawn.find((d) => !d.row.measured && d.x + d.w >= gutter);
+  return spot ? spot.node : 0;
+}
+function otherRow(step) {
+  if (selected < 0) { inRow(0); return; }
+  const t = predicted.start[selected];
+  for (let s = nodes.stream[selected] + step; s >= 0 && s < data.streams.length; s += step) {
+    const ids = predictedRow[s].ids;
+    if (!ids.length) continue;
+    select(ids.reduce((a, b) => Math.abs(predicted.start[b] - t) < Math.abs(predicted.start[a] - t) ? b : a), true);
+    return;
+  }
+}
+
+canvas.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  const move = (part) => view(from + (to - from) * part, to + (to - from) * part);
+  const keys = {
+    ArrowLeft: () => e.shiftKey ? move(-0.2) : inRow(-1), ArrowRight: () => e.shiftKey ? move(0.2) : inRow(1),
+    ArrowUp: () => otherRow(-1), ArrowDown: () => otherRow(1), PageUp: () => move(-0.9), PageDown: () => move(0.9),
+    "+": () => zoom(0.6, center()), "=": () => zoom(0.6, center()), "-": () => zoom(1 / 0.6, center()), _: () => zoom(1 / 0.6, center()),
+    Home: fit, End: () => { let last = 0; for (let i = 1; i < count; i++) if (predicted.end[i] > predicted.end[last]) last = i; if (count) select(last, true); },
+    Enter: () => { if (selected >= 0 && predicted.by[selected] >= 0) select(predicted.by[selected], true); },
+    c: nextCritical, "[": () => setReplay(replay - 1), "]": () => setReplay(replay + 1), Escape: () => { tip.hidden = true; select(-1); },
+  };
+  const act = keys[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+});
+
+// Mouse.
+function hit(e) {
+  const box = canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+  if (x < gutter) return null;
+  let best = null;
+  for (const d of drawn) {
+    if (y < d.y || y > d.y + d.h || x < d.x - 2 || x > d.x + d.w + 2) continue;
+    if (!best || Math.abs(d.x + d.w / 2 - x) < Math.abs(best.x + best.w / 2 - x)) best = d;
+  }
+  return best;
+}
+function gapAt(e) {
+  const box = canvas.getBoundingClientRect(), t = tOf(e.clientX - box.left), y = e.clientY - box.top + scroller.scrollTop;
+  const row = rows.find((r) => y >= r.y && y <= r.y + rowHeight);
+  return row && e.clientX - box.left > gutter ? row.gaps.find((g) => t >= g.start && t <= g.end) : undefined;
+}
+function showTip(e, text) {
+  tip.textContent = text;
+  tip.hidden = false;
+  tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+  tip.style.top = Math.max(4, e.clientY + 18 + tip.offsetHeight > innerHeight ? e.clientY - tip.offsetHeight - 10 : e.clientY + 18) + "px";
+}
+let drag = null;
+canvas.addEventListener("pointerdown", (e) => {
+  if (e.button !== 0) return;
+  drag = {x: e.clientX, y: e.clientY, from, to, scroll: scroller.scrollTop, moved: false};
+  if (e.isTrusted) canvas.setPointerCapture(e.pointerId);
+});
+canvas.addEventListener("pointermove", (e) => {
+  if (drag) {
+    const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
+    if (Math.abs(dx) + Math.abs(dy) > 4) drag.moved = true;
+    if (drag.moved) {
+      tip.hidden = true;
+      const shift = -dx / (width - gutter - 8) * (drag.to - drag.from);
+      scroller.scrollTop = drag.scroll - dy;
+      view(drag.from + shift, drag.to + shift);
+    }
+    return;
+  }
+  const spot = hit(e), node = spot ? spot.node : -1;
+  if (node !== hovered) { hovered = node; redraw(); }
+  const gap = spot ? undefined : gapAt(e);
+  if (node >= 0) showTip(e, facts(node).map((f) => f[0] + ": " + isolate(f[1]) + (f[2] >= 0 ? " " + isolate(nodes.name[f[2]]) : "")).join("\n"));
+  else if (gap) showTip(e, gapText(gap));
+  else tip.hidden = true;
+});
+canvas.addEventListener("pointerup", (e) => {
+  const moved = drag && drag.moved;
+  drag = null;
+  if (moved) return;
+  const spot = hit(e);
+  canvas.focus({preventScroll: true});
+  select(spot ? spot.node : -1, false);
+  if (spot) showInTable();
+});
+canvas.addEventListener("pointerleave", () => { tip.hidden = true; if (hovered >= 0) { hovered = -1; redraw(); } });
+canvas.addEventListener("dblclick", (e) => {
+  const spot = hit(e);
+  if (!spot) return;
+  const s = spot.row.course.start[spot.node], d = Math.max(spot.row.course.end[spot.node] - s, end * 1e-6);
+  view(s - d, s + 2 * d);
+});
+// The wheel alone scrolls the rows and then the page, as everywhere; browsers report a pinch as the wheel with Ctrl.
+canvas.addEventListener("wheel", (e) => {
+  tip.hidden = true;
+  const unit = e.deltaMode === 1 ? 24 : 1, zooms = e.ctrlKey || e.metaKey;
+  if (!zooms && !e.shiftKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
+  e.preventDefault();
+  if (!zooms && (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))) {
+    const d = (e.deltaX || e.deltaY) * unit / (width - gutter) * (to - from);
+    view(from + d, to + d);
+    return;
+  }
+  zoom(Math.exp(Math.max(-200, Math.min(200, e.deltaY * unit)) * 0.0022), tOf(e.clientX - canvas.getBoundingClientRect().left));
+}, {passive: false});
+scroller.addEventListener("scroll", redraw);
+for (const event of ["scroll", "blur", "pointercancel"]) addEventListener(event, () => { tip.hidden = true; }, true);
+addEventListener("resize", () => { layout(); predictedRows(); redraw(); drawTable(false); });
+
+function gapText(g) {
+  const [why, by] = cause(g.next);
+  return "engine " + data.engines[g.engine] + " idle " + time(g.end - g.start) + ", from " + fixed(g.start) + " us\nended by " + isolate(nodes.name[g.next]) + "\nwhich " + why.replace("started at once", "was ready at once") + (by >= 0 ? ": " + isolate(nodes.name[by]) : "");
+}
+
+function listGaps() {
+  const body = $("gaps").tBodies[0];
+  const gaps = data.gaps.slice().sort((a, b) => (b.end - b.start) - (a.end - a.start));
+  if (!gaps.length) { $("gaps-section").hidden = true; return; }
+  const many = nodes.device.some((d) => d !== 0);
+  for (const g of gaps) {
+    const tr = element("tr"), [why, by] = cause(g.next);
+    tr.append(element("td", data.engines[g.engine] + (many ? ", device " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)));
+    const cell = element("td"), button = element("button", nodes.name[g.next], "link");
+    button.type = "button";
+    button.addEventListener("click", () => { select(g.next, true); canvas.focus(); });
+    cell.append(button);
+    tr.append(cell, element("td", why.replace("waited for ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
+    body.append(tr);
+  }
+}

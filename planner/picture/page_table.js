@@ -1,0 +1,186 @@
+// The timeline page's script, third part: the table, of which only the rows in view are in the document, the words around the timeline, and
+// the first drawing.
+const lineHeight = 26;
+const head = $("head"), body = $("body"), lines = $("rows"), table = $("table");
+let order = [], sortBy = "", ascending = true;
+const take = (c, i) => c.end[i] - c.start[i];
+const columns = [
+  {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (critical[i] ? "★ " : "") + nodes.name[i]},
+  {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => nodes.kind[i]},
+  {name: "stream", wide: "76px", number: true, least: 76, value: (i) => nodes.stream[i]},
+  {name: "engine", wide: "84px", least: 84, value: (i) => data.engines[nodes.engine[i]]},
+  {name: "predicted start", wide: "132px", least: 132, number: true, value: (i) => predicted.start[i], text: (i) => fixed(predicted.start[i])},
+  {name: "predicted us", wide: "112px", least: 112, number: true, value: (i) => take(predicted, i), text: (i) => fixed(take(predicted, i))},
+  ...(measured.length ? [
+    {name: "measured start", wide: "132px", least: 132, number: true, value: (i) => measured[replay].start[i], text: (i) => fixed(measured[replay].start[i])},
+    {name: "measured us", wide: "112px", least: 112, number: true, value: (i) => take(measured[replay], i), text: (i) => fixed(take(measured[replay], i))},
+    {name: "difference us", wide: "116px", least: 116, number: true, value: (i) => take(measured[replay], i) - take(predicted, i), text: (i) => fixed(take(measured[replay], i) - take(predicted, i))},
+  ] : []),
+  {name: "waited for", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[predicted.cause[i]], text: (i) => { const by = predicted.by[i]; return data.causes[predicted.cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
+];
+function buildTable() {
+  document.documentElement.style.setProperty("--columns", columns.map((c) => c.wide).join(" "));
+  document.documentElement.style.setProperty("--least", columns.reduce((s, c) => s + c.least, 20) + "px");
+  table.setAttribute("aria-rowcount", count + 1);
+  const row = element("div");
+  row.setAttribute("role", "row");
+  row.style.display = "contents";
+  for (const c of columns) {
+    const cell = element("div"), button = element("button", c.name);
+    cell.setAttribute("role", "columnheader");
+    button.type = "button";
+    if (c.number) button.style.textAlign = "right";
+    button.addEventListener("click", () => { ascending = sortBy === c.name ? !ascending : true; sortBy = c.name; sortTable(); drawTable(false); });
+    cell.append(button);
+    row.append(cell);
+    c.cell = cell;
+    c.button = button;
+  }
+  head.append(row);
+  sortBy = measured.length ? "measured start" : "predicted start";
+}
+let words = "";
+function sortTable() {
+  const c = columns.find((c) => c.name === sortBy), sign = ascending ? 1 : -1;
+  order = [];
+  for (let i = 0; i < count; i++) if (!words || nodes.name[i].toLowerCase().includes(words) || nodes.kind[i].toLowerCase().includes(words)) order.push(i);
+  const values = new Array(count);
+  for (const i of order) values[i] = c.value(i);
+  order.sort(c.number ? (a, b) => sign * (values[a] - values[b]) || a - b : (a, b) => sign * (values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : 0) || a - b);
+  for (const k of columns) {
+    k.cell.setAttribute("aria-sort", k === c ? ascending ? "ascending" : "descending" : "none");
+    k.button.textContent = k.name + (k === c ? ascending ? " ▲" : " ▼" : "");
+  }
+  lines.style.height = order.length * lineHeight + "px";
+}
+function showInTable() {
+  const at = order.indexOf(selected);
+  if (at < 0) return;
+  const y = at * lineHeight;
+  if (y < body.scrollTop) body.scrollTop = y;
+  else if (y + lineHeight > body.scrollTop + body.clientHeight) body.scrollTop = y + lineHeight - body.clientHeight;
+}
+function drawTable(follow) {
+  if (follow) showInTable();
+  const first = Math.max(0, Math.floor(body.scrollTop / lineHeight) - 4), last = Math.min(order.length, first + Math.ceil(body.clientHeight / lineHeight) + 9);
+  const fragment = document.createDocumentFragment();
+  for (let at = first; at < last; at++) {
+    const i = order[at], row = element("div");
+    row.id = "row" + i;
+    row.style.top = at * lineHeight + "px";
+    row.setAttribute("role", "row");
+    row.setAttribute("aria-rowindex", at + 2);
+    row.setAttribute("aria-selected", i === selected);
+    for (const c of columns) {
+      const text = c.text ? c.text(i) : String(c.value(i)), cell = element("div", text, c.number ? "cell number" : "cell");
+      cell.setAttribute("role", "gridcell");
+      if (!c.number) cell.title = text;
+      row.append(cell);
+    }
+    fragment.append(row);
+  }
+  lines.replaceChildren(fragment);
+  if (selected >= 0) table.setAttribute("aria-activedescendant", "row" + selected); else table.removeAttribute("aria-activedescendant");
+}
+body.addEventListener("scroll", () => requestAnimationFrame(() => drawTable(false)));
+lines.addEventListener("click", (e) => {
+  const row = e.target.closest("[role=row]");
+  if (row) { table.focus({preventScroll: true}); select(+row.id.slice(3), true); }
+});
+table.addEventListener("keydown", (e) => {
+  if (e.target !== table) return;
+  const at = order.indexOf(selected), page = Math.floor(body.clientHeight / lineHeight) - 1;
+  const steps = {ArrowDown: at + 1, ArrowUp: at < 0 ? 0 : at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: order.length - 1};
+  if (e.key === "Enter" && selected >= 0) { e.preventDefault(); canvas.focus(); reveal(selected); return; }
+  if (!(e.key in steps) || !order.length) return;
+  e.preventDefault();
+  select(order[Math.max(0, Math.min(order.length - 1, steps[e.key]))], true);
+});
+
+// The rest.
+function summarize() {
+  $("name").textContent = data.name;
+  let text = count + " nodes on " + data.streams.length + (data.streams.length === 1 ? " stream" : " streams") + ", " + data.waits.length + (data.waits.length === 1 ? " wait" : " waits");
+  if (data.strategy) text += "; strategy " + data.strategy;
+  text += "; predicted " + time(data.makespan) + (data.machine ? " on " + data.machine : "") + (data.graph ? " as one graph" : "");
+  if (data.bound) text += ", lower bound " + time(data.bound);
+  if (data.measured) {
+    const m = data.measured;
+    text += "; measured as " + m.mode + (m.device ? " on " + m.device : "") + ": " + time(m.traced) + " traced";
+    if (m.plain) text += ", " + time(m.plain) + " without tracing";
+  }
+  $("summary").textContent = text + ".";
+}
+function buildLegend() {
+  const seen = new Set(nodes.engine);
+  data.engines.forEach((name, e) => {
+    if (!seen.has(e)) return;
+    const item = element("li"), sample = element("i", glyphs[name]);
+    sample.style.background = "var(--" + name + ")";
+    item.append(sample, engineWords[name]);
+    $("legend").append(item);
+  });
+  const item = element("li"), sample = element("i", "★");
+  sample.style.border = "2.5px solid var(--critical)";
+  sample.style.lineHeight = "10px";
+  item.append(sample, "critical path (predicted)");
+  $("legend").append(item, element("li", "→ wait: from record to wait"), element("li", "╌ engine idle"));
+}
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  readColors();
+  redraw();
+}
+const darkly = matchMedia("(prefers-color-scheme: dark)");
+darkly.addEventListener("change", (e) => setTheme(e.matches ? "dark" : "light"));
+$("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+$("zoom-in").addEventListener("click", () => zoom(0.6, center()));
+$("zoom-out").addEventListener("click", () => zoom(1 / 0.6, center()));
+$("fit").addEventListener("click", fit);
+$("critical").addEventListener("click", nextCritical);
+$("replay-before").addEventListener("click", () => setReplay(replay - 1));
+$("replay-next").addEventListener("click", () => setReplay(replay + 1));
+$("find").addEventListener("input", (e) => {
+  words = e.target.value.trim().toLowerCase();
+  sortTable();
+  body.scrollTop = 0;
+  select(words && order.length ? order[0] : -1, true);
+  showFound();
+});
+function showFound() {
+  $("found").hidden = !words;
+  $("found-count").textContent = order.length ? order.indexOf(selected) + 1 + " of " + order.length : "none";
+  $("found-before").disabled = $("found-next").disabled = order.length < 2;
+}
+function nextFound(step) {
+  if (!words || !order.length) return;
+  select(order[(order.indexOf(selected) + step + order.length) % order.length], true);
+  showFound();
+}
+$("found-before").addEventListener("click", () => nextFound(-1));
+$("found-next").addEventListener("click", () => nextFound(1));
+$("find").addEventListener("keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); nextFound(e.shiftKey ? -1 : 1); } });
+let screenTheme = "";
+addEventListener("beforeprint", () => { screenTheme = document.documentElement.dataset.theme; setTheme("light"); draw(); });
+addEventListener("afterprint", () => setTheme(screenTheme));
+
+summarize();
+buildLegend();
+buildTable();
+listGaps();
+if (data.memory.length) {
+  $("memory-text").textContent = data.memory.map((m) => "Device " + m.device + ": at most " + bytes(Math.max(...m.bytes)) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ");
+  memory.setAttribute("aria-label", $("memory-text").textContent);
+} else $("memory-section").hidden = true;
+$("replays").hidden = !measured.length;
+document.documentElement.dataset.theme = darkly.matches ? "dark" : "light";
+readColors();
+layout();
+predictedRows();
+from = -end * 0.02;
+to = end * 1.02;
+if (measured.length) setReplay(replay);
+else { sortTable(); select(-1, false); }
+draw();
+layout();
+draw();
