@@ -41,6 +41,10 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	w = &World{place: o.Place, failed: make(chan struct{}), answers: make(chan frame, 16)}
 	defer func() {
 		if err != nil {
+			if w.server != nil { // the others must hear why before the store closes
+				w.server.abort(&RankError{Rank: 0, Ranks: o.Place.Ranks, What: "has ended before the others were finished"})
+				w.linger()
+			}
 			w.close()
 			w = nil
 		}
