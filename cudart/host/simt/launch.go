@@ -300,11 +300,11 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 		if ended {
 			return true, b.pending
 		}
+		if b.run.stop.Load() || b.over() {
+			return true, nil // also where it polls: what it waits for may be a block that has failed
+		}
 		if b.polling {
 			return false, nil
-		}
-		if b.run.stop.Load() || b.over() {
-			return true, nil
 		}
 	}
 	return false, nil

@@ -228,6 +228,9 @@ func load(at located, targets []int, size int, read func(unsafe.Pointer, int) ui
 				}
 				x.s[d][i] = v
 			}
+			if x.check != nil {
+				x.sawGlobal(at.window, a, i, at.kind)
+			}
 		}
 		if x.check != nil {
 			x.loaded(targets, all)
@@ -488,6 +491,9 @@ func atomics(at located, target, b, c, size int, f combine) op {
 			old := update(p, size, func(old uint64) uint64 { return f(old, v, w) })
 			if target >= 0 {
 				x.s[target][i] = old
+			}
+			if x.check != nil {
+				x.sawGlobal(at.window, a, i, at.kind)
 			}
 		}
 	}

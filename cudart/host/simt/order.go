@@ -204,6 +204,38 @@ func (x *exec) fenceLanes(m uint32, cta bool) {
 	}
 }
 
+// sees notes what has been released at an address that a strong access reads.
+func (x *exec) sees(board *board, address uint64, lane int, kind uint8) {
+	if kind&(writes|updates) == writes || !board.any.Load() {
+		return
+	}
+	r := board.find(address, false)
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	s := seen{r, len(r.log)}
+	r.mu.Unlock()
+	w := &x.check.order
+	switch {
+	case s.n == 0:
+	case kind&(updates|acquire) != 0:
+		w.acquired[lane] = add(w.acquired[lane], s)
+	default:
+		w.pending[lane] = add(w.pending[lane], s)
+		w.waits |= 1 << lane
+	}
+}
+
+// sawGlobal notes again what has been released, after a strong access to global memory has read: another block may have released what
+// was read since the access was entered.
+func (x *exec) sawGlobal(window, address uint64, lane int, kind uint8) {
+	if kind&strongs == 0 || kind&silent != 0 || window != 0 || address&^inWindow != 0 {
+		return
+	}
+	x.sees(&x.block.run.board, address&plainMask, lane, kind)
+}
+
 // synchronise is what a strong access at an address does beside accessing it.
 func (x *exec) synchronise(address uint64, lane int, kind uint8) {
 	if kind&strongs == 0 {
@@ -214,21 +246,7 @@ func (x *exec) synchronise(address uint64, lane int, kind uint8) {
 	if address&^inWindow == inShared {
 		board = &x.block.board
 	}
-	if kind&(writes|updates) != writes && board.any.Load() {
-		if r := board.find(address, false); r != nil {
-			r.mu.Lock()
-			s := seen{r, len(r.log)}
-			r.mu.Unlock()
-			switch {
-			case s.n == 0:
-			case kind&(updates|acquire) != 0:
-				w.acquired[lane] = add(w.acquired[lane], s)
-			default:
-				w.pending[lane] = add(w.pending[lane], s)
-				w.waits |= 1 << lane
-			}
-		}
-	}
+	x.sees(board, address, lane, kind)
 	if kind&writes == 0 {
 		return
 	}
