@@ -7,8 +7,16 @@ import (
 	"slices"
 )
 
-// newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid.
+// newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid, and of the bodies in it.
 func newGraph(p *Pipeline) (*Graph, error) {
+	if err := p.settle(); err != nil {
+		return nil, err
+	}
+	return deriveGraph(p)
+}
+
+// deriveGraph derives the dependencies of one level.
+func deriveGraph(p *Pipeline) (*Graph, error) {
 	var h hazards
 	selfish, err := h.derive(p, nil)
 	if joined := h.crowd(); joined != nil && err == nil {

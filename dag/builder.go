@@ -18,6 +18,7 @@ type Builder struct {
 	checker                      // of what is wrong so far
 	byName   map[string]BufferID // the first named buffers, once a Map has asked for one
 	named    int
+	depth    int // of the bodies that are being declared
 }
 
 // DeclarationError is one thing wrong with a declaration made by Go calls.

@@ -32,9 +32,10 @@ var (
 		keys: []string{"foreach", "place", "device", "pinned", "symbol", "dtype", "shape", "init", "save", "expect", "buffers"},
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
-	nodeLayout = &layout{
-		keys: []string{"foreach", "name", "memcpy", "memset", "kernel", "map", "use", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes"},
-		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
+	repeatLayout = &layout{keys: []string{"times", "until", "while", "most", "every", "or_stop", "expect"}}
+	nodeLayout   = &layout{
+		keys: []string{"foreach", "name", "repeat", "if", "memcpy", "memset", "kernel", "map", "use", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes", "else"},
+		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},
 	}
 	fileOrder = []string{"version", "name", "sync", "params", "modules", "buffers", "nodes"}
@@ -278,8 +279,8 @@ func (f *formatter) entry(key, value *yaml.Node, l *layout, limit int) *item {
 	}
 	next := f.starts(value, limit)
 	for k := 0; k+1 < len(value.Content); k += 2 {
-		if value.Content[k].Value == inner {
-			it.items = append(it.items, f.group(value.Content[k], group, l, next[k/2]))
+		if name, list := value.Content[k].Value, value.Content[k+1]; name == inner || name == "else" && isBody(value, list, l) {
+			it.items = append(it.items, f.group(value.Content[k], list, l, next[k/2]))
 		} else {
 			it.items = append(it.items, f.leaf(value.Content[k], value.Content[k+1], l.of(value.Content[k].Value, value.Content[k+1]), next[k/2]))
 		}
@@ -294,6 +295,11 @@ func (f *formatter) entry(key, value *yaml.Node, l *layout, limit int) *item {
 		c.head = slices.DeleteFunc(c.head, func(s string) bool { return s == "" })
 	}
 	return it
+}
+
+// isBody reports whether the else of a branch is a list to write as a group.
+func isBody(owner, list *yaml.Node, l *layout) bool {
+	return l == nodeLayout && list.Kind == yaml.SequenceNode && len(list.Content) > 0 && !repeatsKey(owner, "else")
 }
 
 func repeatsKey(n *yaml.Node, key string) bool {
@@ -515,7 +521,7 @@ func (l *layout) of(key string, value *yaml.Node) *layout {
 		return foreachLayout
 	case l == foreachLayout:
 		return rangeLayout
-	case key == "nodes" || key == "buffers":
+	case key == "nodes" || key == "buffers" || key == "else" && l == nodeLayout:
 		return l
 	}
 	return l.sub[key]

@@ -41,6 +41,7 @@ func (g *Graph) Hash() string {
 		for _, from := range n.After {
 			h.numbers(int64(from))
 		}
+		n.Control.hashStructure(h)
 	}
 	return h.sum()
 }
@@ -69,6 +70,7 @@ func (g *Graph) WorkHash() string {
 		if c := n.Communication; c != nil {
 			h.numbers(c.facts()...)
 		}
+		n.Control.hashWork(h)
 		if l := n.Launch; l != nil {
 			h.text(l.Name)
 			h.text(mapText(l))
@@ -284,7 +286,7 @@ func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
 		}
 		return "lists what it comes after in another order"
 	}
-	return ""
+	return n.Control.difference(o.Control)
 }
 
 func streamText(stream int32) string {

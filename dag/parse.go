@@ -95,6 +95,7 @@ type parser struct {
 	leftOut  map[string]struct{} // nodes whose when: is false
 	pending  []pendingAfter
 	patterns afterPatterns
+	levels   levels
 	budget   int64 // repetitions that are still allowed
 	cache    map[string]*parsedText
 	// usesUnknown is set when an expression uses a value that is unknown because of a mistake that has been reported. What follows
@@ -151,6 +152,7 @@ func (p *parser) declare(root *yaml.Node) bool {
 	p.bindFiles()
 	p.readAfter()
 	p.checkStreams()
+	p.finishBodies()
 	p.confirm()
 	if p.failed() {
 		return false
@@ -443,8 +445,8 @@ func (p *parser) isKey(key *yaml.Node) bool {
 // foreignKeys are the words of other tools for keys of pipeline files. A misspelt key is not among them.
 var foreignKeys = map[string]string{"copy": "memcpy", "memory_copy": "memcpy", "fill": "memset", "launch": "kernel", "arguments": "args", "params": "args", "inputs": "args",
 	"type": "dtype", "data_type": "dtype", "size": "shape", "dims": "shape", "dimensions": "shape", "location": "place", "where": "place", "src": "from", "source": "from", "dst": "to", "dest": "to",
-	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "if": "when", "condition": "when", "for": "foreach", "loop": "foreach",
-	"repeat": "foreach", "threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
+	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "condition": "when", "for": "foreach", "loop": "foreach",
+	"threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
 	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name"}
 
 // hostCall are the words for calls of host functions, which pipelines do not have.

@@ -43,10 +43,13 @@ const (
 	nodeNodes
 	nodeRank
 	nodeUse
+	nodeRepeat
+	nodeIf
+	nodeElse
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
 
 // maxStream is the largest stream that a node can be bound to.
 const maxStream = 1<<16 - 1
@@ -81,12 +84,16 @@ func (p *parser) nodeItems(n *yaml.Node) {
 			continue
 		}
 		switch {
+		case isControl(&f):
+			p.controlItem(item, &f)
+		case f[nodeElse].value != nil:
+			p.mistake(position(f[nodeElse].key), "", "else belongs to an if")
 		case f[nodeForeach].value == nil && f[nodeNodes].value == nil:
 			p.node(item, &f)
 		case f[nodeNodes].value == nil:
 			p.foreach(f[nodeForeach].value, &yaml.Node{}, func() int64 { return 1 }, func() { p.node(item, &f) })
 		case f[nodeForeach].value == nil:
-			p.mistake(position(f[nodeNodes].key), "", "nodes: inside of a node belongs to a foreach")
+			p.mistake(position(f[nodeNodes].key), "", "nodes: inside of a node belongs to a foreach, a repeat or an if")
 		default:
 			p.repeatedNodes(&f)
 		}
@@ -151,6 +158,10 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 		node.Name, named = p.fullName(f[nodeName].value, name)
 	}
 	ok := p.common(&node, f)
+	if isControl(f) {
+		p.control(item, f, node, named && ok)
+		return
+	}
 	action := p.action(item, f, name)
 	if action < 0 {
 		return
@@ -188,6 +199,12 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 		p.mistake(position(item), "", "file has more than %d nodes, the limit", int64(MaxNodes))
 		return
 	}
+	p.append(f, name, node, accesses)
+}
+
+// append adds a complete node.
+func (p *parser) append(f *[nodeKeyCount]field, name string, node Node, accesses []Access) {
+	pl := p.pipeline
 	id := NodeID(len(pl.Nodes))
 	p.nodes[name] = id
 	pl.Nodes = append(pl.Nodes, node)
@@ -201,6 +218,9 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 // unused checks the keys of a node that its when: leaves out. It ignores the values, which may be invalid: that may be why the node is left out.
 func (p *parser) unused(item *yaml.Node, f *[nodeKeyCount]field, name string) {
 	p.passed = true
+	if isControl(f) {
+		return
+	}
 	var c [2]field
 	switch action := p.action(item, f, name); action {
 	case nodeMemcpy:
@@ -245,6 +265,10 @@ func (p *parser) nodeName(item *yaml.Node, f *[nodeKeyCount]field) (string, bool
 // freshNode takes a node's name. Until the node is complete it counts as broken.
 func (p *parser) freshNode(at *yaml.Node, name string) bool {
 	id, ok := p.nodes[name]
+	if !ok && p.levels.taken(name) {
+		p.mistake(position(at), "", "node %q is declared twice%s; names are unique in the whole file, bodies included", shorten(name), p.repetition())
+		return false
+	}
 	if !ok {
 		p.nodes[name] = broken
 		return true
@@ -290,7 +314,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		return -1 // that key was meant as the action
 	}
 	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, or a communication such as allreduce", "node %q has no action", shorten(name))
+		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, repeat, if, or a communication such as allreduce", "node %q has no action", shorten(name))
 		return -1
 	}
 	isKernel, isMap := action == nodeKernel, action == nodeMap
@@ -471,6 +495,10 @@ func (p *parser) readAfter() {
 				}
 			case !ok:
 				if _, out := p.leftOut[name]; out || p.inBrokenUse(name) || hasPrefixOf(name, p.leftOutUses) {
+					continue
+				}
+				if p.levels.taken(name) {
+					p.mistake(position(at), "let the loop or branch itself come after it, or before", "after: does not cross the border of a body, and %q is on the other side", shorten(name))
 					continue
 				}
 				hint := ""

@@ -218,9 +218,11 @@ const (
 	Kernel                  // Launch
 	Map                     // Launch, with Launch.Map set
 	Communicate             // Communication
+	Repeat                  // Control: a loop
+	Branch                  // Control: a branch
 )
 
-var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication"}
+var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication", "repeat", "if"}
 
 // String returns the word that a pipeline file uses.
 func (k Kind) String() string { return words.Name(k, "Kind", kindNames) }
@@ -274,6 +276,7 @@ type Node struct {
 	Set           *Set
 	Launch        *Launch
 	Communication *Communication
+	Control       *Control
 	After         []NodeID // explicit predecessors
 	Pos           Pos
 }

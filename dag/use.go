@@ -63,6 +63,10 @@ type boundName struct {
 
 // use reads an item of nodes that uses another file.
 func (p *parser) use(item *yaml.Node, f *[nodeKeyCount]field) {
+	if len(p.levels.open) > 0 {
+		p.mistake(position(f[nodeUse].key), "write the nodes out", "a body cannot use another file")
+		return
+	}
 	ok := true
 	for k := range f {
 		if f[k].value != nil && !slices.Contains([]int{nodeName, nodeUse, nodeWith, nodeWhen, nodeForeach}, k) {

@@ -52,10 +52,12 @@ func (c *checker) pipeline(p *Pipeline) {
 		c.buffer(&p.Buffers[i], untouched)
 	}
 	c.saves(p)
+	p.inheritAll()
 	c.streams(p)
 	for i := range p.Nodes {
 		c.node(p, NodeID(i))
 	}
+	c.bodies(p)
 }
 
 func (c *checker) names(what string, n int, name func(i int32) string) {
@@ -219,8 +221,12 @@ func (w *Work) problem() error {
 // planned, not run.
 func (p *Pipeline) actionProblem(n *Node) error {
 	switch {
-	case n.Kind > Communicate:
+	case n.Kind > Branch:
 		return fmt.Errorf("unknown kind %d", uint8(n.Kind))
+	case n.Control != nil && n.Kind != Repeat && n.Kind != Branch:
+		return fmt.Errorf("it is a %s, but has a Control", n.Kind)
+	case n.Control == nil && (n.Kind == Repeat || n.Kind == Branch):
+		return fmt.Errorf("it is a %s, but has no Control; declare it with Builder.Repeat or Builder.If", n.Kind)
 	case n.Copy != nil && n.Kind != Memcpy:
 		return fmt.Errorf("it is a %s, but has a Copy", n.Kind)
 	case n.Set != nil && n.Kind != Memset:
@@ -245,6 +251,8 @@ func (p *Pipeline) actionProblem(n *Node) error {
 		return p.rangeProblem(n.Set.Dst)
 	case n.Launch != nil:
 		return p.launchProblem(n.Kind, n.Launch)
+	case n.Control != nil:
+		return n.Control.problem(p, n)
 	}
 	return nil
 }

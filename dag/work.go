@@ -52,6 +52,9 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	if n.Communication != nil {
 		parts = append(parts, n.Communication.workParts()...)
 	}
+	if n.Control != nil {
+		parts = n.Control.workParts(n.Kind)
+	}
 	if n.HasCost {
 		parts = append(parts, fmt.Sprintf("cost=%v us", n.CostUS))
 	}

@@ -39,6 +39,9 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if plan, err = r.fitMemory(p, plan); err != nil {
 		return nil, err
 	}
+	if plan.Bodies, err = r.bodies(); err != nil {
+		return nil, err
+	}
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
 	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {

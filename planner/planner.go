@@ -25,6 +25,7 @@ type (
 	Op        = plan.Op
 	OpKind    = plan.OpKind
 	Placement = plan.Placement
+	Body      = plan.Body
 	Replay    = plan.Replay
 	ReplayOp  = plan.ReplayOp
 	Stats     = plan.Stats

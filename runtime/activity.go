@@ -149,7 +149,7 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 // recordedReplay makes the program's replay anew while CUPTI records. One thread submits it, so that calls are numbered in the order of the
 // list. A graph is made again, because CUPTI may not see a graph that was made earlier.
 func (p *Program) recordedReplay(in *instance) (submit, done func() error, err error) {
-	list, err := p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0]})
+	list, err := p.encode(in, in.lowered.commands, cudart.ListOptions{Origin: in.streams[0]})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,6 +55,12 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	case n.Set != nil:
 		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
 		return fmt.Appendf(text, "%s %d %d\n", place(n.Set.Dst.Buffer), n.Set.Dst.Hi-n.Set.Dst.Lo, width)
+	case n.Control != nil:
+		text = fmt.Appendf(text, "%s\n", n.Control.Action(n.Kind))
+		for _, body := range n.Control.Bodies {
+			text = fmt.Appendf(text, "%s %s\n", body.Hash(), body.WorkHash())
+		}
+		return text
 	case n.Launch == nil:
 		return fmt.Appendf(text, "%q %v\n", n.Name, n.Work)
 	}

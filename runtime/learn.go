@@ -139,6 +139,8 @@ func (p *Program) CanLearn() error {
 		return errors.New("replays are put into the caller's stream")
 	case p.options.Unsafe:
 		return errors.New("the plan leaves hazards unenforced, so that plans may differ in their results")
+	case p.bodies != nil:
+		return errors.New("the pipeline has loops or branches")
 	case p.options.DebugProgress:
 		return errors.New("progress is tracked for debugging")
 	case p.mode == Built:

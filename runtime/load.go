@@ -40,24 +40,18 @@ type loadedAt struct {
 func (p *Program) load(ctx context.Context) error {
 	l := &loader{program: p, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
 	l.wantSymbols()
-	for i := range p.graph.Nodes {
-		n := &p.graph.Nodes[i]
-		if n.Launch != nil {
-			if code, own := n.Launch.Kernel.(coded); !own {
-				l.need(n.Device, n.Launch.Kernel.Entry())
-			} else if k, ok := n.Launch.Kernel.(expressed); ok && k.Expression() != "" && !slices.Contains(l.wanted[code.Module()], k.Expression()) {
-				l.wanted[code.Module()] = append(l.wanted[code.Module()], k.Expression())
-			}
-		}
-		if p.needsWideSet(n) {
-			l.need(n.Device, wideFill)
-		}
+	family := p.family()
+	for _, q := range family {
+		l.needs(q.graph)
 	}
 	for l.flight = 0; l.flight < p.options.Inflight; l.flight++ {
-		p.code = append(p.code, &loadedCode{kernels: make([]cudart.Kernel, p.graph.Len()), symbols: map[dag.BufferID]cudart.Ptr{}})
-		for i := range p.graph.Nodes {
-			if err := l.node(ctx, dag.NodeID(i)); err != nil {
-				return fmt.Errorf("node %q: %w", p.graph.Nodes[i].Name, err)
+		symbols := map[dag.BufferID]cudart.Ptr{}
+		for _, q := range family {
+			q.code = append(q.code, &loadedCode{kernels: make([]cudart.Kernel, q.graph.Len()), symbols: symbols})
+			for i := range q.graph.Nodes {
+				if err := l.node(ctx, q, dag.NodeID(i)); err != nil {
+					return fmt.Errorf("node %q: %w", q.graph.Nodes[i].Name, err)
+				}
 			}
 		}
 		if err := l.findSymbols(ctx); err != nil {
@@ -70,6 +64,23 @@ func (p *Program) load(ctx context.Context) error {
 	return nil
 }
 
+// needs notes what the nodes of a graph launch.
+func (l *loader) needs(g *dag.Graph) {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Launch != nil {
+			if code, own := n.Launch.Kernel.(coded); !own {
+				l.need(n.Device, n.Launch.Kernel.Entry())
+			} else if k, ok := n.Launch.Kernel.(expressed); ok && k.Expression() != "" && !slices.Contains(l.wanted[code.Module()], k.Expression()) {
+				l.wanted[code.Module()] = append(l.wanted[code.Module()], k.Expression())
+			}
+		}
+		if needsWideSet(g, n) {
+			l.need(n.Device, wideFill)
+		}
+	}
+}
+
 func (l *loader) need(device int32, entry string) {
 	if l.library[device] == nil {
 		l.library[device] = map[string]bool{}
@@ -77,10 +88,9 @@ func (l *loader) need(device int32, entry string) {
 	l.library[device][entry] = true
 }
 
-func (l *loader) node(ctx context.Context, id dag.NodeID) error {
-	p := l.program
+func (l *loader) node(ctx context.Context, p *Program, id dag.NodeID) error {
 	n := &p.graph.Nodes[id]
-	if p.needsWideSet(n) && p.setKernel[n.Device] == nil {
+	if needsWideSet(p.graph, n) && p.setKernel[n.Device] == nil {
 		k, err := l.kernel(ctx, nil, n.Device, wideFill)
 		if err != nil {
 			return err
@@ -162,10 +172,10 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 const wideFill = "dagrun_fill_f64"
 
 // needsWideSet reports whether a node sets eight-byte elements whose bytes have no shorter period.
-func (p *Program) needsWideSet(n *dag.Node) bool {
+func needsWideSet(g *dag.Graph, n *dag.Node) bool {
 	if n.Kind != dag.Memset {
 		return false
 	}
-	_, width := pattern(p.graph.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
+	_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
 	return width > 4
 }

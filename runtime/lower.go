@@ -90,6 +90,9 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 		return c, nil
 	case dag.Kernel, dag.Map:
 		return c, p.launchCommand(in, id, &c)
+	case dag.Repeat, dag.Branch:
+		c.Kind = cudart.Empty // where the passes of its bodies are submitted
+		return c, nil
 	}
 	return c, fmt.Errorf("a %s can be planned, but not run", n.Kind)
 }

@@ -60,7 +60,7 @@ func (p *Program) alone(ctx context.Context) (*alone, error) {
 		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
 			continue
 		}
-		list, err := p.platform.Encode([]cudart.Command{*c}, cudart.ListOptions{Origin: c.Stream})
+		list, err := p.encode(a.in, []cudart.Command{*c}, cudart.ListOptions{Origin: c.Stream})
 		if err != nil {
 			a.close()
 			return nil, fmt.Errorf("node %q: %w", c.Label, err)
@@ -76,7 +76,7 @@ func (a *alone) run(ctx context.Context, i, replay int) error {
 		return context.Cause(ctx)
 	}
 	s := &a.steps[i]
-	err := s.list.Submit()
+	err := submitList(ctx, s.list)
 	if err == nil {
 		err = s.command.Stream.Synchronize(ctx)
 	}

@@ -65,6 +65,7 @@ type Program struct {
 	modules   []cudart.Module
 	code      []*loadedCode // by replay in flight, or one that all share
 	launches  []*dag.Launch // by node, as updated; the graph itself is never changed
+	bodies    [][]*Program  // by node: of loops and branches; nil if there are none
 	instances []*instance
 	next      int // the instance that the next replay uses
 	mode      Mode
@@ -96,17 +97,18 @@ type Program struct {
 
 // instance holds what one replay in flight needs for itself.
 type instance struct {
-	flight  int // which of the replays in flight it is
-	memory  *storage
-	streams []cudart.Stream
-	adopted bool // streams[0] is the caller's
-	events  []cudart.Event
-	fork    cudart.Event
-	join    []cudart.Event
-	lowered *lowered
-	list    cudart.List
-	graph   cudart.Graph
-	built   []int // by node: its command in a graph built node by node
+	flight   int // which of the replays in flight it is
+	memory   *storage
+	streams  []cudart.Stream
+	adopted  bool // streams[0] is the caller's
+	events   []cudart.Event
+	fork     cudart.Event
+	join     []cudart.Event
+	controls []*control // by node; nil if there are none
+	lowered  *lowered
+	list     cudart.List
+	graph    cudart.Graph
+	built    []int // by node: its command in a graph built node by node
 	// progress is a pinned word for each node, which becomes 1 when the node has finished; 0 without Options.DebugProgress.
 	progress cudart.Ptr
 	begin    cudart.Event // timed, around a replay
@@ -154,12 +156,12 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 		options.Inflight = 1
 	}
 	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
-		launches: make([]*dag.Launch, g.Len()), setKernel: map[int32]cudart.Kernel{}}
+		setKernel: map[int32]cudart.Kernel{}}
+	p.takeLaunches()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	for i := range g.Nodes {
-		p.launches[i] = g.Nodes[i].Launch
 		p.ranked = p.ranked || g.Nodes[i].Priority != dag.Normal
 		p.low = p.low || g.Nodes[i].Priority == dag.Low
 	}
@@ -193,6 +195,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.checkHost(); err != nil {
 		return err
 	}
+	p.makeBodies()
 	if err := p.load(ctx); err != nil {
 		return err
 	}
@@ -282,6 +285,16 @@ func (p *Program) checkDevices() error {
 			return fmt.Errorf("the plan uses device %d, but there are only %d (%s)", s.Device, len(devices), p.platform.Name())
 		}
 	}
+	for _, q := range p.family() {
+		if err := q.enablePeers(devices); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enablePeers enables access between devices where nodes need it.
+func (p *Program) enablePeers(devices []cudart.Info) error {
 	for i := range p.graph.Nodes {
 		n := &p.graph.Nodes[i]
 		if n.Kind == dag.Memcpy {
@@ -369,11 +382,14 @@ func (p *Program) equip(in *instance) error {
 	if err := p.newEvents(in); err != nil {
 		return err
 	}
+	if err := p.equipControls(in); err != nil {
+		return err
+	}
 	var err error
 	if in.lowered, err = p.lower(in); err != nil {
 		return err
 	}
-	in.list, err = p.platform.Encode(in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
+	in.list, err = p.encode(in, in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
 	return err
 }
 
@@ -526,6 +542,11 @@ func (in *instance) strip() error {
 	}
 	if in.graph != nil {
 		note(in.graph.Close())
+	}
+	for _, c := range in.controls {
+		if c != nil {
+			c.strip(note)
+		}
 	}
 	if in.list != nil {
 		note(in.list.Close())

@@ -26,11 +26,11 @@ func (p *Program) Replay(ctx context.Context) error {
 		return err
 	}
 	in.loose = true
-	return p.replay(in)
+	return p.replay(ctx, in)
 }
 
 // replay submits in, which is the next instance.
-func (p *Program) replay(in *instance) error {
+func (p *Program) replay(ctx context.Context, in *instance) error {
 	p.next++
 	if p.next == len(p.instances) {
 		p.next = 0
@@ -38,14 +38,15 @@ func (p *Program) replay(in *instance) error {
 	p.dirty = true
 	p.latest.Store(in)
 	p.replays.Add(1)
-	return p.submit(in)
+	return p.submit(ctx, in)
 }
 
-func (p *Program) submit(in *instance) error {
+func (p *Program) submit(ctx context.Context, in *instance) error {
+	in.forget()
 	if in.graph != nil && p.mode != Streams {
 		return in.graph.Launch(in.streams[0])
 	}
-	return in.list.Submit()
+	return submitList(ctx, in.list)
 }
 
 // OnDone calls f once everything replayed so far has finished, with the first error of that work. It returns at once; f runs on a
@@ -206,6 +207,12 @@ func (p *Program) makeGraphs(mode Mode) error {
 
 // chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
 func (p *Program) chooseMode(ctx context.Context) error {
+	if p.bodies != nil && p.options.Mode != Streams {
+		p.mode = Streams
+		p.choice = noGraph
+		p.log.Info("chose how to replay", "mode", p.mode.String(), "because", noGraph)
+		return nil
+	}
 	switch p.options.Mode {
 	case Streams:
 		return nil

@@ -74,7 +74,7 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 	if before != nil {
 		before(t)
 	}
-	if err := p.replay(in); err != nil {
+	if err := p.replay(ctx, in); err != nil {
 		return err
 	}
 	submitted = true

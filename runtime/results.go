@@ -19,6 +19,7 @@ type Results struct {
 	Saved     []Saved    `json:"saved"`
 	Checks    []Check    `json:"checks"`
 	Checksums []Checksum `json:"checksums"`
+	Loops     []Loop     `json:"loops,omitempty"`
 }
 
 // Saved is a file that was written.
@@ -48,6 +49,20 @@ func (r *Results) Failed() []Check {
 	return failed
 }
 
+// FailedLoops returns the loops that did not converge, or did not make the passes that were expected.
+func (r *Results) FailedLoops() []Loop {
+	if r == nil {
+		return nil
+	}
+	var failed []Loop
+	for _, l := range r.Loops {
+		if !l.OK {
+			failed = append(failed, l)
+		}
+	}
+	return failed
+}
+
 // ErrNotSaved marks a result that could not be written to its file.
 var ErrNotSaved = errors.New("result not saved")
 
@@ -55,7 +70,11 @@ var ErrNotSaved = errors.New("result not saved")
 // saved too, so that it can be examined.
 func (p *Program) Finish(ctx context.Context) (*Results, error) {
 	r := &Results{Saved: []Saved{}, Checks: []Check{}, Checksums: []Checksum{}}
-	err := p.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
+	var err error
+	if r.Loops, err = p.Loops(ctx); err != nil {
+		return r, err
+	}
+	err = p.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
 		var summing sync.WaitGroup // a checksum takes one core, and the check uses the others meanwhile
 		var sum [sha256.Size]byte
 		summing.Go(func() { sum = sha256.Sum256(memory) })

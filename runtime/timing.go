@@ -118,7 +118,7 @@ func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) (e
 				return err
 			}
 			start := time.Now()
-			if err := p.submit(in); err != nil {
+			if err := p.submit(ctx, in); err != nil {
 				return err
 			}
 			submit = append(submit, float64(time.Since(start).Nanoseconds())/1e3)

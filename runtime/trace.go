@@ -159,7 +159,7 @@ func (t *tracer) prepare() error {
 		return err
 	}
 	if p.mode == Streams {
-		t.list, err = p.platform.Encode(t.commands(), options)
+		t.list, err = p.encode(in, t.commands(), options)
 		return err
 	}
 	t.graph, err = p.buildTracedGraph(in, t.before, t.after)
@@ -196,7 +196,7 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if t.graph != nil {
 		err = t.graph.Launch(t.in.streams[0])
 	} else {
-		err = t.list.Submit()
+		err = submitList(ctx, t.list)
 	}
 	if err != nil {
 		return nil, err

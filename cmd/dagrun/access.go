@@ -47,12 +47,12 @@ func unconfirmedModules(g *dag.Graph) []unconfirmed {
 func kernelAccesses(g *dag.Graph) []kernelAccess {
 	list := []kernelAccess{}
 	known := map[string]int{}
-	for i := range g.Nodes {
-		l := g.Nodes[i].Launch
+	for _, n := range allNodes(g) {
+		l := n.Launch
 		if l == nil || l.Module < 0 || l.Map != nil {
 			continue
 		}
-		k := kernelAccess{Kernel: l.Name, Node: g.Nodes[i].Name, Nodes: 1, Arguments: argumentAccesses(l), Variables: variableAccesses(l)}
+		k := kernelAccess{Kernel: l.Name, Node: n.Name, Nodes: 1, Arguments: argumentAccesses(l), Variables: variableAccesses(l)}
 		if f, ok := l.Kernel.(dag.FloatAtomics); ok {
 			k.Atomics = f.FloatAtomics()
 		}

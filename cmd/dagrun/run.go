@@ -238,6 +238,7 @@ type runReport struct {
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
 	Checksums  []runtime.Checksum   `json:"checksums"`
+	Loops      []runtime.Loop       `json:"loops,omitempty"`
 	Verified   []runtime.Check      `json:"verified,omitempty"`
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 	Learning   *learnReport         `json:"learning,omitempty"`
@@ -327,7 +328,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
 		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
-		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
+		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
 	report.Rank = a.rankReport()
 	if p.platform.noGPU != nil {
@@ -338,7 +339,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		report.Memory = &memory
 	}
 	report.Differs, report.eachNode = differs, own.verify == verifyNodes
-	report.OK = len(results.Failed()) == 0 && differs == nil
+	report.OK = len(results.Failed())+len(results.FailedLoops()) == 0 && differs == nil
 	for _, c := range report.Verified {
 		report.OK = report.OK && c.OK
 	}
@@ -426,6 +427,7 @@ func (a *app) printRunText(r *runReport) {
 		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
 			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}
+	a.printLoops(r.Loops)
 	a.printChecks(r.Checks, "matches")
 	a.printChecks(r.Verified, "agrees with")
 	switch {

@@ -30,8 +30,8 @@ const (
 func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 	s := sanitize{chosen: a.flags.sanitize != sanitizeAuto}
 	threads := uint64(0)
-	for i := range g.Nodes {
-		l := g.Nodes[i].Launch
+	for _, n := range allNodes(g) {
+		l := n.Launch
 		if l == nil || l.Module < 0 {
 			continue
 		}

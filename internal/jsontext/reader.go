@@ -475,6 +475,29 @@ func (r *Reader) Skip() {
 	r.number()
 }
 
+// mostNested is how deep SkipAll follows lists and objects in each other.
+const mostNested = 1000
+
+// SkipAll skips a value of any kind.
+func (r *Reader) SkipAll() { r.skipAll(0) }
+
+func (r *Reader) skipAll(depth int) {
+	if depth > mostNested {
+		r.fail("nested deeper than %d", mostNested)
+		return
+	}
+	switch r.Peek() {
+	case '{':
+		r.Entries(func(string) { r.skipAll(depth + 1) })
+	case '[':
+		r.List(func(int) { r.skipAll(depth + 1) })
+	case 't', 'f':
+		r.Bool()
+	default:
+		r.Skip()
+	}
+}
+
 // Choice reads one of the given strings.
 func (r *Reader) Choice(of ...string) int {
 	r.Peek()

@@ -62,6 +62,9 @@ func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
 		if !known && node.HasCost {
 			us, known = node.CostUS, true
 		}
+		if !known && node.Control != nil {
+			us, known = m.control(node, p), true
+		}
 		if !known {
 			us = m.model(g, int32(i))
 		}

@@ -61,16 +61,25 @@ func planLimit(g *dag.Graph) int64 {
 		work += len(m.Name) + len(m.Path)
 	}
 	items := int64(g.Len() + len(g.Edges()) + len(g.Buffers))
-	return min(maxPlanBytes, 1<<20+items*int64(1024+16*longest)+16*int64(work))
+	limit := 1<<20 + items*int64(1024+16*longest) + 16*int64(work)
+	for i := range g.Nodes {
+		if c := g.Nodes[i].Control; c != nil {
+			for _, body := range c.Bodies {
+				limit = min(maxPlanBytes, limit+planLimit(body)+int64(64*len(c.Condition.String())))
+			}
+		}
+	}
+	return min(maxPlanBytes, limit)
 }
 
 // planDecoder fills a plan from a file.
 type planDecoder struct {
 	jsontext.Reader
-	g     *dag.Graph
-	p     *Plan
-	hash  string // structure hash of g
-	nodes map[string]int32
+	g      *dag.Graph
+	p      *Plan
+	hash   string // structure hash of g
+	within bool   // the plan of a body, inside of another
+	nodes  map[string]int32
 
 	misfits  bool    // the error names something that g does not have
 	launched []int32 // by node: 1 + the stream that launches it, 0 for none
@@ -92,7 +101,7 @@ type planDecoder struct {
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event", "work"}
 	edgeKeys   = []string{"from", "to", "why", "bytes"}
@@ -115,7 +124,7 @@ func (d *planDecoder) read() {
 		d.workOf[i] = -1
 	}
 	p := d.p
-	d.Object(planKeys, 6, func(key int) {
+	d.Object(planKeys, 7, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -158,6 +167,8 @@ func (d *planDecoder) read() {
 			d.keptSeen = true
 			p.Kept = []dag.BufferID{}
 			d.List(d.kept)
+		case "bodies":
+			d.List(d.body)
 		case "costs":
 			p.Costs = make([]Cost, 0, d.g.Len())
 			d.List(d.cost)
@@ -166,7 +177,7 @@ func (d *planDecoder) read() {
 			d.readStats()
 		}
 	})
-	if d.Err == nil {
+	if d.Err == nil && !d.within {
 		d.End()
 	}
 	d.settle()
@@ -542,7 +553,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 6, func(key int) {
+	r.Object(planKeys, 7, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At
@@ -627,6 +638,8 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 			r.List(func(int) { r.Object(costKeys, 0, func(int) { r.Skip() }) })
 		case "works":
 			r.List(func(int) { r.List(func(int) { r.Skip() }) })
+		case "bodies":
+			r.List(func(int) { r.SkipAll() })
 		default:
 			r.Skip()
 		}

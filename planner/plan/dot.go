@@ -26,6 +26,7 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 		d.node("  ", int32(i), colour(int(EngineOf(g, dag.NodeID(i))), light))
 	}
 	d.edges()
+	d.bodies()
 	d.WriteString("}\n")
 	return d.Flush()
 }
@@ -49,6 +50,7 @@ func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 	if err := d.waits(p); err != nil {
 		return err
 	}
+	d.bodies()
 	d.WriteString("}\n")
 	return d.Flush()
 }
@@ -57,6 +59,7 @@ func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 type dotWriter struct {
 	*bufio.Writer
 	g       *dag.Graph
+	path    []int // of a body: the node and body around it, outermost first
 	scratch []byte
 }
 
@@ -92,11 +95,13 @@ func (d *dotWriter) label(text string) {
 
 func (d *dotWriter) id(kind byte, parts ...int) {
 	d.scratch = append(d.scratch[:0], kind)
-	for k, n := range parts {
-		if k > 0 {
-			d.scratch = append(d.scratch, '_')
+	for _, list := range [][]int{d.path, parts} {
+		for _, n := range list {
+			if len(d.scratch) > 1 {
+				d.scratch = append(d.scratch, '_')
+			}
+			d.scratch = strconv.AppendInt(d.scratch, int64(n), 10)
 		}
-		d.scratch = strconv.AppendInt(d.scratch, int64(n), 10)
 	}
 	d.Write(d.scratch)
 }

@@ -23,10 +23,19 @@ func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
 	if w == nil {
 		return words.ErrNoWriter
 	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	if err := p.encode(out, g); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	return out.Flush()
+}
+
+func (p *Plan) encode(out *bufio.Writer, g *dag.Graph) error {
 	if err := p.checkNodes(g); err != nil {
 		return err
 	}
-	e := &planEncoder{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
+	e := &planEncoder{Writer: out, g: g}
 	e.names = make([]int32, 1, g.Len()+1)
 	for i := range g.Nodes {
 		e.quoted = jsontext.AppendString(e.quoted, g.Nodes[i].Name)
@@ -38,8 +47,7 @@ func (p *Plan) EncodeJSON(w io.Writer, g *dag.Graph) error {
 	if err := e.takeWork(p); err != nil {
 		return err
 	}
-	e.plan(p)
-	return e.Flush()
+	return e.plan(p)
 }
 
 // planEncoder writes text; bufio keeps the first error for Flush.
@@ -121,7 +129,7 @@ func (p *Plan) checkNodes(g *dag.Graph) error {
 	return nil
 }
 
-func (e *planEncoder) plan(p *Plan) {
+func (e *planEncoder) plan(p *Plan) error {
 	e.WriteString("{\n  \"version\": ")
 	e.int(planVersion)
 	e.field("name", p.Name)
@@ -200,9 +208,13 @@ func (e *planEncoder) plan(p *Plan) {
 		e.string(e.g.Buffers[b].Name)
 	}
 	e.WriteByte(']')
+	if err := e.bodies(p); err != nil {
+		return err
+	}
 	e.costs(p)
 	e.stats(p)
-	e.WriteString("\n}\n")
+	e.WriteString("\n}")
+	return nil
 }
 
 // costs writes the assumed duration of each node, in declaration order.

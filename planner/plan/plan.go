@@ -58,6 +58,7 @@ type Plan struct {
 	Events    int32          // event objects needed
 	Memory    []Placement    // every device buffer, by buffer id
 	Kept      []dag.BufferID // device buffers that share their bytes with no other for the whole program, ascending
+	Bodies    []Body         // of loops and branches, by node, then body
 	Costs     []Cost         // what each node was taken to take, by node; empty for plans made by hand
 	Stats     Stats
 }

@@ -25,7 +25,6 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		return fmt.Errorf("the timeline has %d nodes, the graph %d", len(t.Nodes), g.Len())
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	reasons := newWaitReasons(g, p)
 	nodes, streams := words.Count(g.Len(), "node", "nodes"), words.Count(len(p.Streams), "stream", "streams")
 	fmt.Fprintf(out, "%s: %s on %s", p.Name, nodes, streams)
 	switch {
@@ -42,6 +41,17 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 		fmt.Fprintf(out, "%s\n", p.Note)
 	}
 
+	p.writeStreams(out, g, t)
+	if err := p.writeBodies(out, g); err != nil {
+		return err
+	}
+	p.writeTotals(out, g, t)
+	return out.Flush()
+}
+
+// writeStreams writes the ops of each stream.
+func (p *Plan) writeStreams(out *bufio.Writer, g *dag.Graph, t *Timeline) {
+	reasons := newWaitReasons(g, p)
 	const widest = 32 // longer names misalign only their own line
 	column := 0
 	for i := range g.Nodes {
@@ -88,8 +98,6 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 			out.WriteByte('\n')
 		}
 	}
-	p.writeTotals(out, g, t)
-	return out.Flush()
 }
 
 func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
@@ -167,6 +175,8 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 		return "kernel " + node.Launch.Name
 	case node.Communication != nil:
 		return communicationText(g, node.Communication)
+	case node.Control != nil:
+		return node.Control.Action(node.Kind)
 	}
 	return node.Kind.String()
 }

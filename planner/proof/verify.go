@@ -22,6 +22,9 @@ import (
 // plan happens to order. They are checked last: an error that matches [ErrRace] means that everything else is correct. [Violations] lists
 // all of them.
 //
+// The same holds for the plan of each body of a loop or branch, which shares the memory of the plan around it. Each pass must end on the
+// body's first stream before the next begins there, and the node must declare what its bodies do.
+//
 // A plan may come from anywhere: ids out of range are reported too. The proof holds for the byte ranges that the
 // graph declares.
 func Verify(g *dag.Graph, p *plan.Plan) error {
@@ -33,6 +36,9 @@ func Verify(g *dag.Graph, p *plan.Plan) error {
 	if words := cap(c.schedule.cursors) + cap(c.clocks.streams) + cap(c.clocks.events); g.Len() <= mostKept && len(g.Buffers) <= mostKept && words <= 32*mostKept {
 		c.clocks.p, c.walk.g, c.walk.s = nil, nil, nil
 		proofs.Put(c)
+	}
+	if v == nil {
+		v = checkBodies(g, p)
 	}
 	return violationError(v)
 }

@@ -61,17 +61,18 @@ func declarations(root *node) []declaration {
 			return
 		}
 		for _, e := range n.entries {
-			if inner := e.value.get("nodes"); inner != nil {
-				nodes(inner)
-			} else if name := e.value.get("name"); name != nil && name.kind == scalar {
+			name := e.value.get("name")
+			if name != nil && name.kind == scalar {
 				detail := ""
-				for _, action := range []string{"memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv"} {
+				for _, action := range []string{"memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "repeat", "if"} {
 					if value := e.value.get(action); value != nil {
 						detail = strings.TrimSpace(action + " " + value.text)
 					}
 				}
 				found = append(found, declaration{"node", name.text, detail, [2]int{name.from, name.to}, [2]int{min(e.value.from, name.from), max(e.value.to, name.to)}})
 			}
+			nodes(e.value.get("nodes"))
+			nodes(e.value.get("else"))
 		}
 	}
 	nodes(root.get("nodes"))

@@ -1,0 +1,36 @@
+// Loops and branches on the command line: what they did, and the nodes in them.
+
+package main
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// printLoops prints what loops and branches did in the last replay.
+func (a *app) printLoops(loops []runtime.Loop) {
+	width := 0
+	for _, l := range loops {
+		width = max(width, words.Width(words.Line(l.Node)))
+	}
+	for _, l := range loops {
+		switch name := words.Pad(words.Line(l.Node), width); {
+		case !l.OK:
+			_ = a.stdout.printf("  %s  %s  %s\n", a.paint(a.stdout, red, "FAIL"), name, l.Text())
+		case !a.flags.quiet:
+			_ = a.stdout.printf("  %s    %s  %s\n", a.paint(a.stdout, green, "ok"), name, l.Text())
+		}
+	}
+}
+
+// allNodes returns the nodes of a graph and of all bodies in it.
+func allNodes(g *dag.Graph) []*dag.Node {
+	var nodes []*dag.Node
+	g.EachGraph(func(g *dag.Graph, _ []string) {
+		for i := range g.Nodes {
+			nodes = append(nodes, &g.Nodes[i])
+		}
+	})
+	return nodes
+}

@@ -1,0 +1,145 @@
+// Loops and branches declared by Go calls.
+
+package dag
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag/expr"
+)
+
+// Loop says how often the body of Builder.Repeat runs. Of Times, Until and While exactly one must be given; the other fields belong to
+// Until and While.
+type Loop struct {
+	Times  int64  // that many passes, 0 included if Until and While are ""
+	Until  string // a condition such as "d_rr < 1e-6": tested after each pass, the loop ends once it holds
+	While  string // a condition that is tested before each pass: the loop ends once it does not hold
+	Most   int64  // the most passes
+	Every  int64  // test only every so many passes, and after the last; 0: 1
+	OrStop bool   // it is no failure that Most passes were not enough
+	Expect *int64 // how many passes the last replay must have made; nil: not checked
+}
+
+// Repeat declares a loop. What body declares becomes the body of the loop: its nodes have ids of their own, which count from 0 and are
+// valid inside of body only, for After too. Buffers belong to the whole pipeline, wherever they are declared. All nodes of a body run on
+// one device, with the priority of the loop.
+func (b *Builder) Repeat(name string, loop Loop, body func()) NodeID {
+	c := &Control{Times: loop.Times, Every: max(loop.Every, 1), OrStop: loop.OrStop, Expect: loop.Expect}
+	node := Node{Name: name, Kind: Repeat, Control: c}
+	text := loop.Until
+	if loop.While != "" {
+		text, c.While = loop.While, true
+	}
+	switch tested := text != ""; {
+	case loop.Until != "" && loop.While != "", tested && loop.Times != 0:
+		b.wrong("node", name, "a loop has one of Times, Until and While", "")
+	case !tested && (loop.Most != 0 || loop.Every != 0 || loop.OrStop || loop.Expect != nil):
+		b.wrong("node", name, "Most, Every, OrStop and Expect belong to a loop with Until or While", "")
+	case tested && loop.Most < 1:
+		b.wrong("node", name, "a loop with Until or While needs Most: how many passes it may take", "")
+	case tested && loop.Every < 0:
+		b.wrong("node", name, fmt.Sprintf("the condition is tested every %d passes; the number must be at least 1", loop.Every), "")
+	case tested:
+		c.Times = loop.Most
+		b.condition(name, c, text)
+	}
+	return b.control(node, body)
+}
+
+// If declares a branch: on the device, then runs if the condition holds, and otherwise, which may be nil, if it does not. For their
+// nodes the same holds as for those of Repeat.
+func (b *Builder) If(name, condition string, then, otherwise func()) NodeID {
+	c := &Control{Every: 1}
+	b.condition(name, c, condition)
+	if otherwise == nil {
+		return b.control(Node{Name: name, Kind: Branch, Control: c}, then)
+	}
+	return b.control(Node{Name: name, Kind: Branch, Control: c}, then, otherwise)
+}
+
+func (b *Builder) condition(name string, c *Control, text string) {
+	condition, err := newCondition(text, goConditionNames{b})
+	if err != nil {
+		b.wrong("node", name, fmt.Sprintf("condition %q: %v", text, err), "")
+		return
+	}
+	c.Condition = condition
+}
+
+// control declares a node with bodies.
+func (b *Builder) control(node Node, bodies ...func()) NodeID {
+	ok := node.Kind == Repeat || node.Control.Condition != nil
+	for _, body := range bodies {
+		if body == nil {
+			b.wrong("node", node.Name, "there is no function that declares its body", "")
+			ok = false
+			continue
+		}
+		node.Control.declared = append(node.Control.declared, b.body(body))
+	}
+	if !ok {
+		return b.Node(Node{Name: node.Name})
+	}
+	node.Device = node.Control.declared[0].firstDevice()
+	return b.Node(node)
+}
+
+// body collects what a function declares.
+func (b *Builder) body(declare func()) *Pipeline {
+	p := &b.pipeline
+	around := Pipeline{Nodes: p.Nodes, accesses: p.accesses, accessStart: p.accessStart}
+	p.Nodes, p.accesses, p.accessStart = nil, nil, []int32{0}
+	b.depth++
+	if b.depth > MaxBodyDepth {
+		b.wrong("pipeline", p.Name, fmt.Sprintf("loops and branches are nested deeper than %d", MaxBodyDepth), "")
+	} else {
+		declare()
+	}
+	b.depth--
+	body := &Pipeline{Nodes: p.Nodes, accesses: p.accesses, accessStart: p.accessStart}
+	p.Nodes, p.accesses, p.accessStart = around.Nodes, around.accesses, around.accessStart
+	return body
+}
+
+// goConditionNames gives the names of a condition of a Go call: those of buffers.
+type goConditionNames struct{ *Builder }
+
+// Variable finds nothing: a Go program writes numbers into the text.
+func (goConditionNames) Variable(string) (expr.Value, bool) { return expr.Value{}, false }
+
+// Length is the first dimension of a buffer.
+func (s goConditionNames) Length(buffer string) (int64, bool) { return builderScope(s).Length(buffer) }
+
+func (s goConditionNames) isBuffer(name string) bool { return s.bufferNamed(name) >= 0 }
+
+func (s goConditionNames) operand(text string) (Range, DType, error) {
+	slice, err := expr.ParseSlice(text)
+	if err != nil {
+		return Range{}, InvalidDType, err
+	}
+	name, err := slice.Name.Expand(s)
+	if err != nil {
+		return Range{}, InvalidDType, err
+	}
+	id := s.bufferNamed(name)
+	if id < 0 {
+		return Range{}, InvalidDType, fmt.Errorf("unknown buffer %q", name)
+	}
+	buffer := s.pipeline.Buffers[id]
+	if buffer.Place == Host {
+		return Range{}, InvalidDType, fmt.Errorf("%q is in host memory; a condition reads device buffers", name)
+	}
+	r := s.Whole(id)
+	if slice.Kind != expr.Whole {
+		length := int64(-1)
+		if len(buffer.Shape) > 0 {
+			length = buffer.Shape[0]
+		}
+		lo, hi, err := slice.Range(s, name, length)
+		if err != nil {
+			return Range{}, InvalidDType, err
+		}
+		r = Range{id, lo * rowBytes(&buffer), hi * rowBytes(&buffer)}
+	}
+	return r, buffer.DType, nil
+}

@@ -1,0 +1,275 @@
+// The proof of loops and branches: the plan of every body, that each pass ends before the next begins, and that the node around a body
+// declares what the body does. Derives everything from the accesses of the innermost nodes.
+
+package proof
+
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// checkBodies returns the first fault of the bodies of a graph.
+func checkBodies(g *dag.Graph, p *plan.Plan) *Violation {
+	if !g.HasControl() {
+		if len(p.Bodies) > 0 {
+			return newViolation(plan.ErrOtherGraph, "the plan has the bodies of loops or branches, but the graph has none").fix("plan this graph again")
+		}
+		return nil
+	}
+	b := &bodyProof{users: make([]int32, len(g.Buffers))}
+	b.count(g, b.users)
+	return b.graph(g, p)
+}
+
+// bodyProof is the state of checkBodies.
+type bodyProof struct {
+	users []int32 // by buffer: how many accesses of nodes that do something, in all bodies
+}
+
+// count adds the accesses to each buffer by nodes other than loops and branches, and by conditions.
+func (b *bodyProof) count(g *dag.Graph, users []int32) {
+	for i := range g.Nodes {
+		c := g.Nodes[i].Control
+		if c == nil {
+			for _, a := range g.Accesses(dag.NodeID(i)) {
+				users[a.Buffer]++
+			}
+			continue
+		}
+		b.countControl(c, users)
+	}
+}
+
+func (b *bodyProof) countControl(c *dag.Control, users []int32) {
+	if c.Condition != nil {
+		for _, r := range c.Condition.Operands {
+			users[r.Buffer]++
+		}
+	}
+	for _, body := range c.Bodies {
+		b.count(body, users)
+	}
+}
+
+// graph checks the bodies of one level.
+func (b *bodyProof) graph(g *dag.Graph, p *plan.Plan) *Violation {
+	next := 0
+	for i := range g.Nodes {
+		c := g.Nodes[i].Control
+		if c == nil {
+			continue
+		}
+		id := dag.NodeID(i)
+		for k, body := range c.Bodies {
+			if next >= len(p.Bodies) || p.Bodies[next].Node != id || int(p.Bodies[next].Body) != k || p.Bodies[next].Plan == nil {
+				return newViolation(plan.ErrPlanShape, "the plan has no schedule for body %d of %q", k, plan.NodeName(g, id)).node(g, id).fix("plan this graph again")
+			}
+			if v := b.body(body, p.Bodies[next].Plan); v != nil {
+				v.Problem = "in " + plan.NodeName(g, id) + ": " + v.Problem
+				return v
+			}
+			next++
+		}
+		if v := b.declared(g, id); v != nil {
+			return v
+		}
+	}
+	if next < len(p.Bodies) {
+		return newViolation(plan.ErrPlanShape, "the plan has the schedules of %d bodies, the graph has %d", len(p.Bodies), next).fix("plan this graph again")
+	}
+	return nil
+}
+
+// body checks one pass, and the step to the next: all of a pass lies between the beginning and the end of the body's first stream.
+func (b *bodyProof) body(g *dag.Graph, p *plan.Plan) *Violation {
+	if v := checkPresent(g, p); v != nil {
+		return v
+	}
+	if len(p.Memory) > 0 || len(p.Kept) > 0 {
+		return newViolation(plan.ErrMemory, "a body has a memory layout of its own").fix("plan this graph again")
+	}
+	var c proof
+	if v := c.schedule.read(g, p); v != nil {
+		return v
+	}
+	c.clocks.follow(p, &c.schedule)
+	if _, v := checkConflicts(g, p, &c.schedule, &order{p, &c.schedule, &c.clocks, &c.walk}); v != nil {
+		return v
+	}
+	r := p.Replay(1)
+	for _, check := range []func(*dag.Graph, *plan.Plan, *plan.Replay) *Violation{checkReplayOps, checkFork, checkJoin} {
+		if v := check(g, p, r); v != nil {
+			return v
+		}
+	}
+	return b.graph(g, p)
+}
+
+// certainty is what a body or node does with bytes: which it may read before it has certainly written them, which it may write, and
+// which it certainly writes.
+type certainty struct{ reads, may, must byteSet }
+
+// declared checks that the accesses of a loop or branch cover what its bodies do.
+func (b *bodyProof) declared(g *dag.Graph, id dag.NodeID) *Violation {
+	c := g.Nodes[id].Control
+	does := controlCertainty(&g.Nodes[id])
+	var reads, writes, only byteSet
+	for _, a := range g.Accesses(id) {
+		if a.Mode&dag.Read != 0 {
+			reads.add(a.Range)
+		}
+		if a.Mode&dag.Write != 0 {
+			writes.add(a.Range)
+		}
+		if a.Mode == dag.Write {
+			only.add(a.Range)
+		}
+	}
+	if r, ok := does.reads.outside(&reads); ok {
+		return undeclared(g, id, r, "reads")
+	}
+	if r, ok := does.may.outside(&writes); ok {
+		return undeclared(g, id, r, "writes")
+	}
+	users := make([]int32, len(g.Buffers))
+	b.countControl(c, users)
+	for _, r := range only {
+		buffer := &g.Buffers[r.Buffer]
+		inside := buffer.InArena() && buffer.Init == nil && buffer.Save == "" && buffer.Expect == nil && users[r.Buffer] == b.users[r.Buffer]
+		if inside || buffer.InArena() && buffer.Scratch {
+			continue
+		}
+		if left, ok := (byteSet{r}).outside(&does.must); ok {
+			v := newViolation(ErrHazard, "%q counts as writing %s, but a run may leave that unwritten", plan.NodeName(g, id), g.RangeText(left)).node(g, id)
+			v.Buffer, v.BufferName = left.Buffer, plan.BufferName(g, left.Buffer)
+			return v
+		}
+	}
+	return nil
+}
+
+func undeclared(g *dag.Graph, id dag.NodeID, r dag.Range, does string) *Violation {
+	v := newViolation(ErrHazard, "a body of %q %s %s, which %q does not declare", plan.NodeName(g, id), does, g.RangeText(r), plan.NodeName(g, id)).node(g, id)
+	v.Buffer, v.BufferName = r.Buffer, plan.BufferName(g, r.Buffer)
+	return v
+}
+
+// controlCertainty follows the bodies of a loop or branch.
+func controlCertainty(n *dag.Node) certainty {
+	c := n.Control
+	var all certainty
+	for k, body := range c.Bodies {
+		one := graphCertainty(body)
+		for _, r := range one.reads {
+			all.reads.add(r)
+		}
+		for _, r := range one.may {
+			all.may.add(r)
+		}
+		if k == 0 {
+			all.must = one.must
+		} else {
+			all.must = all.must.both(&one.must)
+		}
+	}
+	mayNotRun := n.Kind == dag.Branch && len(c.Bodies) < 2 || n.Kind == dag.Repeat && (c.While || c.Times < 1)
+	if mayNotRun {
+		all.must = nil
+	}
+	if c.Condition != nil {
+		for _, r := range c.Condition.Operands {
+			if n.Kind == dag.Branch || c.While {
+				all.reads.add(r)
+				continue
+			}
+			for _, left := range (byteSet{r}).without(&all.must) {
+				all.reads.add(left)
+			}
+		}
+	}
+	return all
+}
+
+// graphCertainty follows one pass of a body, in declared order.
+func graphCertainty(g *dag.Graph) certainty {
+	var all certainty
+	for i := range g.Nodes {
+		one := certainty{}
+		if g.Nodes[i].Control != nil {
+			one = controlCertainty(&g.Nodes[i])
+		} else {
+			for _, a := range g.Accesses(dag.NodeID(i)) {
+				if a.Mode&dag.Read != 0 {
+					one.reads.add(a.Range)
+				}
+				if a.Mode&dag.Write != 0 {
+					one.may.add(a.Range)
+					one.must.add(a.Range)
+				}
+			}
+		}
+		for _, r := range one.reads.without(&all.must) {
+			all.reads.add(r)
+		}
+		for _, r := range one.may {
+			all.may.add(r)
+		}
+		for _, r := range one.must {
+			all.must.add(r)
+		}
+	}
+	return all
+}
+
+// byteSet is a set of bytes: ranges by buffer and place, disjoint, neighbours joined.
+type byteSet []dag.Range
+
+func (s *byteSet) add(r dag.Range) {
+	if r.Lo >= r.Hi {
+		return
+	}
+	list := *s
+	first := 0
+	for first < len(list) && (list[first].Buffer < r.Buffer || list[first].Buffer == r.Buffer && list[first].Hi < r.Lo) {
+		first++
+	}
+	end := first
+	for end < len(list) && list[end].Buffer == r.Buffer && list[end].Lo <= r.Hi {
+		r.Lo, r.Hi = min(r.Lo, list[end].Lo), max(r.Hi, list[end].Hi)
+		end++
+	}
+	*s = slices.Replace(list, first, end, r)
+}
+
+// without returns the bytes that another set does not have.
+func (s byteSet) without(other *byteSet) byteSet {
+	var rest byteSet
+	for _, r := range s {
+		for _, o := range *other {
+			if o.Buffer != r.Buffer || o.Hi <= r.Lo || r.Hi <= o.Lo {
+				continue
+			}
+			rest.add(dag.Range{Buffer: r.Buffer, Lo: r.Lo, Hi: o.Lo})
+			r.Lo = min(o.Hi, r.Hi)
+		}
+		rest.add(r)
+	}
+	return rest
+}
+
+// both returns the bytes that both sets have.
+func (s byteSet) both(other *byteSet) byteSet {
+	missing := s.without(other)
+	return s.without(&missing)
+}
+
+// outside returns the first bytes that another set does not have.
+func (s byteSet) outside(other *byteSet) (dag.Range, bool) {
+	rest := s.without(other)
+	if len(rest) == 0 {
+		return dag.Range{}, false
+	}
+	return rest[0], true
+}

@@ -1,0 +1,97 @@
+// What loops and branches did in the last replay, and whether that is what the pipeline expects.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// Loop is what a loop or branch did in the last replay. One in the body of another may have run several times in it.
+type Loop struct {
+	Node      string `json:"node"`
+	Kind      string `json:"kind"` // repeat or if
+	Runs      int64  `json:"runs"`
+	Passes    int64  `json:"passes"`    // of a repeat, over all runs
+	Most      int64  `json:"most"`      // passes of one run
+	Missed    int64  `json:"missed"`    // runs that took Most passes although the condition asked for more
+	Then      int64  `json:"then"`      // of an if: runs in which the condition held
+	Otherwise int64  `json:"otherwise"` // and in which it did not
+	Expected  *int64 `json:"expected,omitempty"`
+	OK        bool   `json:"ok"`
+	text      string
+}
+
+// Text says what the loop or branch did, such as "37 passes, at most 500".
+func (l Loop) Text() string { return l.text }
+
+// Loops returns what the loops and branches did in the last replay, those of a body after the one around it. It waits for that replay.
+func (p *Program) Loops(ctx context.Context) ([]Loop, error) {
+	if err := p.usable(ctx); err != nil {
+		return nil, err
+	}
+	if p.bodies == nil {
+		return nil, nil
+	}
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	return appendLoops(nil, p.last()), nil
+}
+
+func appendLoops(list []Loop, in *instance) []Loop {
+	for _, c := range in.controls {
+		if c == nil {
+			continue
+		}
+		list = append(list, c.loop())
+		for _, body := range c.bodies {
+			list = appendLoops(list, body.in)
+		}
+	}
+	return list
+}
+
+func (c *control) loop() Loop {
+	n := c.node
+	l := Loop{Node: c.name, Kind: n.Kind.String(), Runs: c.runs, Passes: c.passes, Most: n.Control.Times, Missed: c.missed,
+		Then: c.chosen[0], Otherwise: c.chosen[1], Expected: n.Control.Expect, OK: true}
+	within := ""
+	if c.runs != 1 {
+		within = fmt.Sprintf(" in %s", words.Count(c.runs, "run", "runs"))
+	}
+	switch {
+	case n.Kind == dag.Branch && c.runs == 1:
+		l.text = "the condition did not hold"
+		if c.chosen[0] == 1 {
+			l.text = "the condition held"
+		}
+	case n.Kind == dag.Branch:
+		l.text = fmt.Sprintf("the condition held in %d of %s", c.chosen[0], words.Count(c.runs, "run", "runs"))
+	case n.Control.Condition == nil:
+		l.text = words.Count(c.passes, "pass", "passes") + within
+	case c.missed > 0 && !n.Control.OrStop:
+		l.OK = false
+		l.text = fmt.Sprintf("stopped after %s%s, before its condition (%s) was met", words.Count(c.passes, "pass", "passes"), within, c.tested())
+	case c.missed > 0:
+		l.text = fmt.Sprintf("stopped after %s%s", words.Count(c.passes, "pass", "passes"), within)
+	default:
+		l.text = fmt.Sprintf("%s%s of at most %d", words.Count(c.passes, "pass", "passes"), within, n.Control.Times)
+	}
+	if want := n.Control.Expect; want != nil && *want != c.passes {
+		l.OK = false
+		l.text += fmt.Sprintf("; expected %d", *want)
+	}
+	return l
+}
+
+// tested is the test as written, with its word.
+func (c *control) tested() string {
+	if c.node.Control.While {
+		return "while " + c.node.Control.Condition.Text
+	}
+	return "until " + c.node.Control.Condition.Text
+}
