@@ -239,6 +239,9 @@ const conditionFunctions = "abs, ceil, floor, max, min and sqrt"
 
 // Kind returns how a term of the condition's expression is computed.
 func (c *Condition) Kind(t *expr.Term) NumberKind {
+	if c == nil {
+		return FloatNumber
+	}
 	k, _ := c.kind(t)
 	return k
 }
@@ -257,6 +260,9 @@ func (c *Condition) operand(name string) int {
 
 // kind checks a term too.
 func (c *Condition) kind(t *expr.Term) (NumberKind, error) {
+	if t == nil {
+		return FloatNumber, errors.New("a term of the expression is nil")
+	}
 	kinds := make([]NumberKind, len(t.Args))
 	exact := true
 	for k, a := range t.Args {

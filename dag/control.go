@@ -104,13 +104,15 @@ func (g *Graph) HasControl() bool {
 // EachGraph calls visit with the graph and, after it, with every body of its loops and branches, outer ones first. The path is the names
 // of the nodes around it.
 func (g *Graph) EachGraph(visit func(g *Graph, path []string)) {
-	if g == nil || g.Pipeline == nil || visit == nil {
-		return
+	if visit != nil {
+		g.eachGraph(visit, nil)
 	}
-	g.eachGraph(visit, nil)
 }
 
 func (g *Graph) eachGraph(visit func(*Graph, []string), path []string) {
+	if g == nil || g.Pipeline == nil {
+		return
+	}
 	visit(g, path)
 	for i := range g.Nodes {
 		c := g.Nodes[i].Control

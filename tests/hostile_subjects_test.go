@@ -92,7 +92,7 @@ func (h *hostile) functions() []namedFunction {
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
-		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "kernels.ModuleOpener": kernels.ModuleOpener,
+		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
@@ -166,7 +166,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
 
 	// Values that functions return together with an error, and values that anybody can write down.
-	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil),
+	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil),
@@ -213,7 +213,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	require.NoError(t, err)
 	catalog := library.Catalog{}
 	docs := library.Docs()
-	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
+	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
 		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{})
 	for t := range h.pool { // cached before the pool was complete
