@@ -314,6 +314,19 @@ func countdown(t *testing.T, loop dag.Loop) *dag.Graph {
 	return g
 }
 
+// The nodes of a body are encoded once, so memory that they use cannot be replaced.
+func TestStorageOfLoopsIsNotMoved(t *testing.T) {
+	g := countdown(t, dag.Loop{Times: 3})
+	plan, err := planner.New(t.Context(), g, planner.Options{KeepAll: true})
+	require.NoError(t, err)
+	program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, program.Close()) }()
+	err = program.SetStorage("x", 4096, 8)
+	require.ErrorIs(t, err, runtime.ErrUpdate)
+	require.EqualError(t, err, `update refused: buffer "x" is used in "halve", whose nodes keep the memory they were made for`)
+}
+
 func loopsOf(t *testing.T, g *dag.Graph) ([]runtime.Loop, *runtime.Results) {
 	t.Helper()
 	ctx := context.Background()

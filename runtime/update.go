@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -148,7 +149,7 @@ func (p *Program) node(name string) (int32, bool) {
 
 // SetStorage moves a declared buffer to other memory for all later replays: device memory of the same device for a device buffer, pinned or
 // pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The caller keeps owning the memory. A buffer that
-// shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan was
+// shares bytes with others in the plan, or that a loop or branch uses, cannot be moved, and the memory must not overlap that of another buffer of the program: the plan was
 // not proved for that.
 func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
 	if err := p.usable(context.Background()); err != nil {
@@ -168,6 +169,11 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	if other, shared := p.sharesBytes(dag.BufferID(id)); shared {
 		return refuse("buffer %q shares bytes with %q in the plan; plan it with planner.Options.Keep to move it", buffer, p.graph.Buffers[other].Name)
 	}
+	for i := range p.graph.Nodes {
+		if n := &p.graph.Nodes[i]; n.Control != nil && uses(p.graph.Accesses(dag.NodeID(i)), dag.BufferID(id)) {
+			return refuse("buffer %q is used in %q, whose nodes keep the memory they were made for", buffer, n.Name)
+		}
+	}
 	in := p.instances[0]
 	for i := range p.graph.Buffers {
 		at, size := in.memory.address[i], cudart.Ptr(p.graph.Buffers[i].Bytes)
@@ -177,17 +183,18 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	}
 	in.memory.address[id] = address
 	for i := range p.graph.Nodes {
-		for _, a := range p.graph.Accesses(dag.NodeID(i)) {
-			if a.Buffer != dag.BufferID(id) {
-				continue
-			}
-			if err := p.refresh(in, dag.NodeID(i)); err != nil {
-				return err
-			}
-			break
+		if !uses(p.graph.Accesses(dag.NodeID(i)), dag.BufferID(id)) {
+			continue
+		}
+		if err := p.refresh(in, dag.NodeID(i)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func uses(accesses []dag.Access, id dag.BufferID) bool {
+	return slices.ContainsFunc(accesses, func(a dag.Access) bool { return a.Buffer == id })
 }
 
 // sharesBytes finds another buffer that shares bytes with this one in the plan.
