@@ -221,7 +221,7 @@ func (b *Builder) Communicate(name string, c Communication) NodeID {
 		return b.Node(node)
 	}
 	c.DType = b.pipeline.Buffers[first.Buffer].DType
-	if err, hint := b.pipeline.communicationProblem(&c); err != nil {
+	if hint, err := b.pipeline.communicationProblem(&c); err != nil {
 		b.wrong("node", name, err.Error(), hint)
 		return b.Node(node)
 	}

@@ -135,9 +135,9 @@ func (p *Pipeline) communicationWork(c *Communication) Work {
 }
 
 // communicationProblem says what is wrong with a communication, and what to do about it.
-func (p *Pipeline) communicationProblem(c *Communication) (err error, hint string) {
+func (p *Pipeline) communicationProblem(c *Communication) (hint string, err error) {
 	if c.Verb > Exchange || c.Reduction > Avg || !c.DType.known() {
-		return fmt.Errorf("unknown communication: %s of %s, %s", c.Verb, c.DType, c.Reduction), ""
+		return "", fmt.Errorf("unknown communication: %s of %s, %s", c.Verb, c.DType, c.Reduction)
 	}
 	ranges := []Range{c.From, c.To}
 	if c.Verb == Exchange {
@@ -146,25 +146,25 @@ func (p *Pipeline) communicationProblem(c *Communication) (err error, hint strin
 			ranges = append(ranges, t.Range)
 		}
 		if len(ranges) == 0 {
-			return errors.New("an exchange needs at least one send or recv"), ""
+			return "", errors.New("an exchange needs at least one send or recv")
 		}
 	}
 	for _, r := range ranges {
 		if err := p.rangeProblem(r); err != nil {
-			return err, ""
+			return "", err
 		}
 		b := &p.Buffers[r.Buffer]
 		switch {
 		case b.Place == Host:
-			return fmt.Errorf("%q is in host memory; ranks exchange device memory", b.Name), "copy it to a device buffer first"
+			return "copy it to a device buffer first", fmt.Errorf("%q is in host memory; ranks exchange device memory", b.Name)
 		case b.Device != p.Buffers[ranges[0].Buffer].Device:
-			return fmt.Errorf("%q and %q are on two devices", p.Buffers[ranges[0].Buffer].Name, b.Name), "one rank has one device"
+			return "one rank has one device", fmt.Errorf("%q and %q are on two devices", p.Buffers[ranges[0].Buffer].Name, b.Name)
 		case c.Verb != Exchange && b.DType != c.DType:
-			return fmt.Errorf("%q is of type %s and %q of type %s", p.Buffers[ranges[0].Buffer].Name, p.Buffers[ranges[0].Buffer].DType, b.Name, b.DType), ""
+			return "", fmt.Errorf("%q is of type %s and %q of type %s", p.Buffers[ranges[0].Buffer].Name, p.Buffers[ranges[0].Buffer].DType, b.Name, b.DType)
 		}
 	}
 	if c.Verb == Exchange {
-		return p.exchangeProblem(c), ""
+		return "", p.exchangeProblem(c)
 	}
 	return p.collectiveProblem(c)
 }
@@ -184,50 +184,50 @@ func (p *Pipeline) exchangeProblem(c *Communication) error {
 	return nil
 }
 
-func (p *Pipeline) collectiveProblem(c *Communication) (err error, hint string) {
+func (p *Pipeline) collectiveProblem(c *Communication) (hint string, err error) {
 	ranks := p.ranks()
 	group := c.Among.Members(ranks)
 	last := int64(group.First) + int64(group.Count-1)*int64(group.Step)
 	switch {
 	case group.Count < 1 || group.Step < 1 || group.First < 0 || last >= int64(ranks):
-		return fmt.Errorf("among [%d, %d, %d] is no group of ranks 0 to %d", group.First, group.Count, group.Step, ranks-1), "write among: [first, count, step]"
+		return "write among: [first, count, step]", fmt.Errorf("among [%d, %d, %d] is no group of ranks 0 to %d", group.First, group.Count, group.Step, ranks-1)
 	case group.Index(p.Rank) < 0:
-		return fmt.Errorf("rank %d is not in among [%d, %d, %d]", p.Rank, group.First, group.Count, group.Step), ""
+		return "", fmt.Errorf("rank %d is not in among [%d, %d, %d]", p.Rank, group.First, group.Count, group.Step)
 	}
 	reduces := c.Verb == AllReduce || c.Verb == Reduce || c.Verb == ReduceScatter
 	switch {
 	case reduces != (c.Reduction != NoReduction):
-		return fmt.Errorf("%s with op %s", c.Verb, c.Reduction), "only allreduce, reduce and reducescatter have an op"
+		return "only allreduce, reduce and reducescatter have an op", fmt.Errorf("%s with op %s", c.Verb, c.Reduction)
 	case reduces && slices.Contains([]DType{Bool, I16, U16}, c.DType):
-		return fmt.Errorf("%s cannot combine elements of type %s", c.Verb, c.DType), "it combines f16, bf16, f32, f64, i8, i32, i64, u8, u32 and u64"
+		return "it combines f16, bf16, f32, f64, i8, i32, i64, u8, u32 and u64", fmt.Errorf("%s cannot combine elements of type %s", c.Verb, c.DType)
 	case c.Reduction == Avg && !c.DType.Float():
-		return fmt.Errorf("op avg needs a floating-point type, not %s", c.DType), "use op: sum"
+		return "use op: sum", fmt.Errorf("op avg needs a floating-point type, not %s", c.DType)
 	case (c.Verb == Broadcast || c.Verb == Reduce) && group.Index(c.Root) < 0:
-		return fmt.Errorf("root %d is not one of the ranks that take part", c.Root), ""
+		return "", fmt.Errorf("root %d is not one of the ranks that take part", c.Root)
 	case c.Verb == Broadcast && c.From != c.To:
-		return errors.New("a broadcast works in place: write inout"), ""
+		return "", errors.New("a broadcast works in place: write inout")
 	}
 	from, to, count := c.From.Bytes(), c.To.Bytes(), int64(group.Count)
 	name := func(r Range) string { return p.rangeText(r) }
 	elements := func(bytes int64) string { return words.Count(bytes/c.DType.Size(), "element", "elements") }
 	switch {
 	case c.Verb == AllGather && to != from*count:
-		return fmt.Errorf("allgather: %s has %s, and %s with %s each need %s in %s", name(c.To), elements(to), words.Count(count, "rank", "ranks"), elements(from), elements(from*count), name(c.To)), ""
+		return "", fmt.Errorf("allgather: %s has %s, and %s with %s each need %s in %s", name(c.To), elements(to), words.Count(count, "rank", "ranks"), elements(from), elements(from*count), name(c.To))
 	case c.Verb == ReduceScatter && from != to*count:
-		return fmt.Errorf("reducescatter: %s has %s, and %s with %s each need %s in %s", name(c.From), elements(from), words.Count(count, "rank", "ranks"), elements(to), elements(to*count), name(c.From)), ""
+		return "", fmt.Errorf("reducescatter: %s has %s, and %s with %s each need %s in %s", name(c.From), elements(from), words.Count(count, "rank", "ranks"), elements(to), elements(to*count), name(c.From))
 	case c.Verb == AllToAll && (from != to || from/c.DType.Size()%count != 0):
-		return fmt.Errorf("alltoall: %s has %s and %s has %s; both need the same number, a multiple of %d", name(c.From), elements(from), name(c.To), elements(to), count), ""
+		return "", fmt.Errorf("alltoall: %s has %s and %s has %s; both need the same number, a multiple of %d", name(c.From), elements(from), name(c.To), elements(to), count)
 	case slices.Contains([]Verb{AllReduce, Reduce}, c.Verb) && from != to:
-		return fmt.Errorf("%s: %s has %s and %s has %s", c.Verb, name(c.From), elements(from), name(c.To), elements(to)), ""
+		return "", fmt.Errorf("%s: %s has %s and %s has %s", c.Verb, name(c.From), elements(from), name(c.To), elements(to))
 	}
 	if c.From.Buffer != c.To.Buffer || c.From.Lo >= c.To.Hi || c.To.Lo >= c.From.Hi || c.From == c.To && c.Verb != AllToAll {
-		return nil, ""
+		return "", nil
 	}
 	part := int64(group.Index(p.Rank))
 	if c.Verb == AllGather && c.From.Lo == c.To.Lo+part*from || c.Verb == ReduceScatter && c.To.Lo == c.From.Lo+part*to {
-		return nil, "" // in place, as NCCL allows it
+		return "", nil // in place, as NCCL allows it
 	}
-	return fmt.Errorf("%s: %s and %s overlap", c.Verb, name(c.From), name(c.To)), "use two buffers"
+	return "use two buffers", fmt.Errorf("%s: %s and %s overlap", c.Verb, name(c.From), name(c.To))
 }
 
 // chain orders all communication of this rank, in the order of declaration, by adding to After. All ranks must communicate in one order,

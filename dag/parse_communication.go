@@ -12,10 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// rankNames are what expressions know without a declaration. A param, variable or buffer of the same name hides them.
-var rankNames = []string{"rank", "ranks", "local_rank"}
-
-// rankVariable returns the value of a name of rankNames.
+// rankVariable returns the value of a name that expressions know without a declaration. A param, variable or buffer of the same name hides
+// it.
 func (o *Options) rankVariable(name string) (expr.Value, bool) {
 	switch name {
 	case "rank":
@@ -80,7 +78,7 @@ func (p *parser) communication(node *Node, item *yaml.Node, f *[nodeKeyCount]fie
 	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 && group.First >= 0 && last < int64(p.pipeline.ranks()) {
 		return nil, false, true
 	}
-	if err, hint := p.pipeline.communicationProblem(c); err != nil {
+	if hint, err := p.pipeline.communicationProblem(c); err != nil {
 		p.mistake(position(at), hint, "%s%s", err, p.repetition())
 		return nil, true, false
 	}

@@ -236,7 +236,7 @@ func (p *Pipeline) actionProblem(n *Node) error {
 	case n.Communication != nil && n.Kind != Communicate:
 		return fmt.Errorf("it is a %s, but has a Communication", n.Kind)
 	case n.Communication != nil:
-		err, _ := p.communicationProblem(n.Communication)
+		_, err := p.communicationProblem(n.Communication)
 		return err
 	case n.Copy != nil:
 		for _, r := range []Range{n.Copy.Dst, n.Copy.Src} {

@@ -39,12 +39,12 @@ type statement struct {
 	x, y place
 	k    int32
 
-	times, every  int64
-	tested        int // an element of a buffer with contents
-	buffer        int
-	least         bool // the condition is element >= k, otherwise element < k
-	then, or      []statement
-	hasOr, orStop bool
+	times, every int64
+	tested       int // an element of a buffer with contents
+	buffer       int
+	least        bool // the condition is element >= k, otherwise element < k
+	then, or     []statement
+	hasOr        bool
 }
 
 // nest makes random statements.

@@ -142,9 +142,7 @@ func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	after, needed := w.after, w.needed
 	for i := range g.Nodes {
 		needed[i] = declared{int32(len(after)), len(g.Accesses(dag.NodeID(i))) > 0}
-		for _, from := range g.Nodes[i].After { // most lists are so short that calling for a copy takes longer
-			after = append(after, from)
-		}
+		after = append(after, g.Nodes[i].After...)
 	}
 	needed[g.Len()].after = int32(len(after))
 	w.after = after
