@@ -189,7 +189,11 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	}
 	p := &prepared{name: name, graph: g, platform: platform, options: options}
 	modes := []runtime.Mode{runtime.Captured, runtime.Streams}
-	if a.flags.graph {
+	switch {
+	case g.HasControl():
+		a.noteStreams(g, modes[0])
+		modes = modes[1:]
+	case a.flags.graph:
 		modes = modes[:1]
 	}
 	for _, mode := range modes {

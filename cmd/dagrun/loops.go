@@ -34,3 +34,10 @@ func allNodes(g *dag.Graph) []*dag.Node {
 	})
 	return nodes
 }
+
+// noteStreams tells someone who asked for a graph that the pipeline runs as streams.
+func (a *app) noteStreams(g *dag.Graph, mode runtime.Mode) {
+	if g.HasControl() && (mode == runtime.Captured || mode == runtime.Built) {
+		a.note("it runs as streams, not as a graph: the host tests the conditions of loops and branches")
+	}
+}

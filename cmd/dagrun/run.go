@@ -189,6 +189,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
 		return err
 	}
+	a.noteStreams(p.graph, options.Mode)
 	options.DebugProgress = own.follow
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {

@@ -161,6 +161,7 @@ func (a *app) recorder() runtime.Recorder {
 
 func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
 	options := a.programOptions(nil)
+	a.noteStreams(p.graph, options.Mode)
 	if p.platform.Name() == "cuda" {
 		options.Recorder = recorder
 	}
