@@ -361,16 +361,8 @@ func (p *Program) newInstance(flight int) (in *instance, err error) {
 
 // equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
 func (p *Program) equip(in *instance) error {
-	for i, s := range p.plan.Streams {
-		if i == 0 && p.options.Origin != nil {
-			in.streams, in.adopted = append(in.streams, p.options.Origin), true
-			continue
-		}
-		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
-		if err != nil {
-			return err
-		}
-		in.streams = append(in.streams, stream)
+	if err := p.newStreams(in, p.options.Origin); err != nil {
+		return err
 	}
 	if len(in.streams) == 0 { // a pipeline without nodes still needs a stream to be replayed on
 		stream, err := p.platform.NewStream(0, dag.Normal)
@@ -379,6 +371,27 @@ func (p *Program) equip(in *instance) error {
 		}
 		in.streams = append(in.streams, stream)
 	}
+	return p.encodeOn(in, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
+}
+
+// newStreams gives an instance the plan's streams. The first is origin, if there is one.
+func (p *Program) newStreams(in *instance, origin cudart.Stream) error {
+	for i, s := range p.plan.Streams {
+		if i == 0 && origin != nil {
+			in.streams, in.adopted = append(in.streams, origin), true
+			continue
+		}
+		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
+		if err != nil {
+			return err
+		}
+		in.streams = append(in.streams, stream)
+	}
+	return nil
+}
+
+// encodeOn gives an instance that has its streams its events and encoded commands.
+func (p *Program) encodeOn(in *instance, options cudart.ListOptions) error {
 	if err := p.newEvents(in); err != nil {
 		return err
 	}
@@ -389,7 +402,7 @@ func (p *Program) equip(in *instance) error {
 	if in.lowered, err = p.lower(in); err != nil {
 		return err
 	}
-	in.list, err = p.encode(in, in.lowered.commands, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
+	in.list, err = p.encode(in, in.lowered.commands, options)
 	return err
 }
 

@@ -252,30 +252,10 @@ func (p *Program) equipTest(in *instance, c *control) error {
 
 // equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it.
 func (p *Program) equipBody(in *instance, origin cudart.Stream) error {
-	in.adopted = true
-	for i, s := range p.plan.Streams {
-		if i == 0 {
-			in.streams = append(in.streams, origin)
-			continue
-		}
-		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
-		if err != nil {
-			return err
-		}
-		in.streams = append(in.streams, stream)
-	}
-	if err := p.newEvents(in); err != nil {
+	if err := p.newStreams(in, origin); err != nil {
 		return err
 	}
-	if err := p.equipControls(in); err != nil {
-		return err
-	}
-	var err error
-	if in.lowered, err = p.lower(in); err != nil {
-		return err
-	}
-	in.list, err = p.encode(in, in.lowered.commands, cudart.ListOptions{Origin: origin})
-	return err
+	return p.encodeOn(in, cudart.ListOptions{Origin: origin})
 }
 
 // strip frees what a loop or branch has. Its stream has no more work by then.

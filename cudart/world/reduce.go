@@ -18,7 +18,7 @@ func combine(op dag.Reduction, t dag.DType, out []byte, parts [][]byte) {
 		case t == dag.F64:
 			v := f64(parts[0], at)
 			for _, p := range parts[1:] {
-				v = floats(op, v, f64(p, at))
+				v = combined(op, v, f64(p, at))
 			}
 			if op == dag.Avg {
 				v /= float64(len(parts))
@@ -27,7 +27,7 @@ func combine(op dag.Reduction, t dag.DType, out []byte, parts [][]byte) {
 		case t.Float():
 			v := f32(t, parts[0], at)
 			for _, p := range parts[1:] {
-				v = floats(op, v, f32(t, p, at))
+				v = combined(op, v, f32(t, p, at))
 			}
 			if op == dag.Avg {
 				v /= float32(len(parts))
@@ -36,32 +36,20 @@ func combine(op dag.Reduction, t dag.DType, out []byte, parts [][]byte) {
 		case t.Signed():
 			v := signed(parts[0], at, size)
 			for _, p := range parts[1:] {
-				v = integers(op, v, signed(p, at, size))
+				v = combined(op, v, signed(p, at, size))
 			}
 			put(out, at, size, uint64(v))
 		default:
 			v := bits(parts[0], at, size)
 			for _, p := range parts[1:] {
-				v = integers(op, v, bits(p, at, size))
+				v = combined(op, v, bits(p, at, size))
 			}
 			put(out, at, size, v)
 		}
 	}
 }
 
-func floats[T float32 | float64](op dag.Reduction, a, b T) T {
-	switch op {
-	case dag.Prod:
-		return a * b
-	case dag.Min:
-		return min(a, b)
-	case dag.Max:
-		return max(a, b)
-	}
-	return a + b
-}
-
-func integers[T int64 | uint64](op dag.Reduction, a, b T) T {
+func combined[T float32 | float64 | int64 | uint64](op dag.Reduction, a, b T) T {
 	switch op {
 	case dag.Prod:
 		return a * b
