@@ -65,7 +65,9 @@ func (p *peer) receive(label string, messages [][]byte) error {
 
 // connect makes the mesh: each rank calls those before it and is called by those after it.
 func (w *World) connect(listener net.Listener, key string, within time.Duration) error {
+	w.mu.Lock()
 	w.peers = make([]*peer, w.place.Ranks)
+	w.mu.Unlock()
 	deadline := time.Now().Add(within)
 	type came struct {
 		peer *peer
@@ -114,7 +116,9 @@ func (w *World) connect(listener net.Listener, key string, within time.Duration)
 				return fmt.Errorf("rank %d came twice", a.peer.rank)
 			}
 			_ = a.peer.conn.SetDeadline(time.Time{})
+			w.mu.Lock() // the store may tell of a failure meanwhile
 			w.peers[a.peer.rank] = a.peer
+			w.mu.Unlock()
 		case <-w.failed:
 			return w.Cause()
 		case <-time.After(time.Until(deadline)):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -105,8 +106,9 @@ func (w *World) Fail(err error) {
 	if w.failed != nil {
 		close(w.failed)
 	}
+	peers := slices.Clone(w.peers)
 	w.mu.Unlock()
-	for _, p := range w.peers {
+	for _, p := range peers {
 		if p != nil {
 			p.conn.Close()
 		}
