@@ -8,8 +8,20 @@ func (c *Command) Call() string {
 	case LaunchKernel:
 		return "cuLaunchKernel"
 	case CopyMemory:
+		if c.Rows > 1 {
+			return "cuMemcpy2DAsync"
+		}
 		return "cuMemcpyAsync"
 	case SetMemory:
+		if c.Rows > 1 {
+			switch c.Width {
+			case 2:
+				return "cuMemsetD2D16Async"
+			case 4:
+				return "cuMemsetD2D32Async"
+			}
+			return "cuMemsetD2D8Async"
+		}
 		switch c.Width {
 		case 2:
 			return "cuMemsetD16Async"

@@ -179,7 +179,9 @@ type Command struct {
 	Dst, Src                 Ptr   // CopyMemory; SetMemory: Dst
 	DstDevice, SrcDevice     int32 // -1: host
 	SrcPageable, DstPageable bool
-	Bytes                    int64
+	Bytes                    int64  // of all rows
+	Rows                     int64  // rows of equal length; 0 and 1: all bytes follow each other
+	DstPitch, SrcPitch       int64  // bytes from one row to the next, if there are several
 	Pattern                  uint32 // SetMemory
 	Width                    uint8  // SetMemory: 1, 2 or 4 bytes of Pattern
 
@@ -193,7 +195,9 @@ type Command struct {
 type Value struct {
 	Pointer bool
 	Ptr     Ptr
-	Bytes   int64 // size of the memory at Ptr that belongs to the argument
+	Bytes   int64 // size of the memory at Ptr that belongs to the argument; of a tile: from its first byte to its last
+	Row     int64 // of a tile: the bytes of a row that belong to the argument; 0: all do
+	Pitch   int64 // of a tile: the bytes from one row to the next
 	Bits    uint64
 	Size    uint8 // bytes of a scalar: 1, 2, 4, 8
 }
@@ -201,7 +205,9 @@ type Value struct {
 // Access is a declared access of memory.
 type Access struct {
 	Ptr    Ptr
-	Bytes  int64
+	Bytes  int64 // of all rows
+	Rows   int64 // rows of equal length; 0 and 1: all bytes follow each other
+	Pitch  int64 // bytes from one row to the next, if there are several
 	Write  bool
 	Name   string // of the buffer, for messages
 	Offset int64  // of Ptr in that buffer, for messages

@@ -130,25 +130,17 @@ func (b *Builder) Expect(buffer BufferID, expect Expect) { b.BufferAt(buffer).Ex
 
 // Whole is all of a buffer.
 func (b *Builder) Whole(buffer BufferID) Range {
-	return Range{buffer, 0, b.BufferAt(buffer).Bytes}
+	return Range{Buffer: buffer, Lo: 0, Hi: b.BufferAt(buffer).Bytes}
 }
 
 // Slice is elements lo (included) to hi (excluded) of a buffer, counted along its first dimension.
 func (b *Builder) Slice(buffer BufferID, lo, hi int64) Range {
-	r, err := sliceOf(buffer, b.BufferAt(buffer), lo, hi)
-	if err != nil {
-		b.wrong("buffer", b.BufferAt(buffer).Name, err.Error(), "")
-	}
-	return r
+	return b.strip(buffer, b.span(buffer, 0, lo, hi))
 }
 
 // Part is part i of k even parts of a buffer's first dimension; where it does not divide, the first parts are one longer.
 func (b *Builder) Part(buffer BufferID, i, k int64) Range {
-	r, err := partOf(buffer, b.BufferAt(buffer), i, k)
-	if err != nil {
-		b.wrong("buffer", b.BufferAt(buffer).Name, err.Error(), "")
-	}
-	return r
+	return b.strip(buffer, b.part(buffer, 0, i, k, 0))
 }
 
 // In, Out and InOut are accesses of a whole buffer. For a slice see Range.In, Range.Out and Range.InOut.
@@ -194,6 +186,10 @@ func (b *Builder) Memset(name string, dst Range, value any) NodeID {
 	bits, err := scalarBits(buffer.DType, v)
 	if err != nil {
 		b.wrong("node", name, "memset: the value "+err.Error(), "")
+		return b.Node(node)
+	}
+	if err := b.pipeline.setProblem(dst, bits); err != nil {
+		b.wrong("node", name, "memset: "+err.Error(), "copy a tile of a buffer that has the value")
 		return b.Node(node)
 	}
 	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), buffer.Device

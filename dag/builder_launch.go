@@ -243,22 +243,19 @@ func (b *Builder) bufferNamed(name string) BufferID {
 	return -1
 }
 
-// builderScope gives the lengths of buffers to len in map expressions.
+// builderScope gives the shapes of buffers to len in map expressions.
 type builderScope struct{ *Builder }
 
 // Variable finds nothing: numbers come through with.
 func (builderScope) Variable(string) (expr.Value, bool) { return expr.Value{}, false }
 
-// Length is the first dimension of a buffer.
-func (s builderScope) Length(buffer string) (int64, bool) {
+// Shape is that of a buffer.
+func (s builderScope) Shape(buffer string) ([]int64, bool) {
 	id := s.bufferNamed(buffer)
 	if id < 0 {
-		return 0, false
+		return nil, false
 	}
-	if shape := s.pipeline.Buffers[id].Shape; len(shape) > 0 {
-		return shape[0], true
-	}
-	return -1, true
+	return s.pipeline.Buffers[id].Shape, true
 }
 
 // didYouMean is a hint at the candidate nearest to a name, or "".

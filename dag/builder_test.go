@@ -164,7 +164,7 @@ func TestBuilderMistakes(t *testing.T) {
 			"buffer \"d\": part 0 of 0 of d: there must be at least one part\n" +
 			"buffer \"s\": s is a scalar and cannot be sliced"},
 		{"ranges by hand", func(b *Builder, d, e, h BufferID) {
-			b.Task("t", Range{d, 0, 33}.In(), Range{9, 0, 1}.In(), Range{d, 4, 0}.Out(), Access{Range{d, 0, 4}, 0})
+			b.Task("t", Range{Buffer: d, Lo: 0, Hi: 33}.In(), Range{Buffer: 9, Lo: 0, Hi: 1}.In(), Range{Buffer: d, Lo: 4, Hi: 0}.Out(), Access{Range{Buffer: d, Lo: 0, Hi: 4}, 0})
 		}, "node \"t\": bytes 0 to 33 of \"d\" go past its end (32 bytes)\n" +
 			"node \"t\": there is no buffer with id 9\n" +
 			"node \"t\": bytes 4 to 0 of \"d\" are not a range\n" +
@@ -264,23 +264,23 @@ func TestKernelAccesses(t *testing.T) {
 	require.NoError(t, err)
 
 	// Of each slice, only the elements that the kernel touches become accesses.
-	require.Equal(t, []Access{{Range{x, 0, 1200}, Read}, {Range{y, 2000, 3200}, ReadWrite}}, g.Accesses(k))
+	require.Equal(t, []Access{{Range{Buffer: x, Lo: 0, Hi: 1200}, Read}, {Range{Buffer: y, Lo: 2000, Hi: 3200}, ReadWrite}}, g.Accesses(k))
 	require.Equal(t, &Launch{Name: "saxpy", Module: -1, Kernel: kernelsForTests["saxpy"], Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{256, 1, 1}, Args: []Arg{
 		{DType: I64, Bits: 300},
 		{DType: F32, Bits: uint64(math.Float32bits(2.5))},
-		{IsBuffer: true, Mode: Read, DType: F32, Range: Range{x, 0, 4000}},
-		{IsBuffer: true, Mode: ReadWrite, DType: F32, Range: Range{y, 2000, 4000}},
+		{IsBuffer: true, Mode: Read, DType: F32, Range: Range{Buffer: x, Lo: 0, Hi: 4000}},
+		{IsBuffer: true, Mode: ReadWrite, DType: F32, Range: Range{Buffer: y, Lo: 2000, Hi: 4000}},
 	}}, g.Nodes[k].Launch)
 	require.Equal(t, Work{Flops: 300, Blocks: 2, Threads: 256}, g.Nodes[k].Work)
 
 	// Scratch is a hidden buffer that the node writes.
 	scratch := int32(len(g.Buffers) - 1)
 	require.Equal(t, Buffer{Name: "sum$scratch", Place: Device, DType: U8, Scratch: true, Shape: []int64{1024}, Bytes: 1024}, g.Buffers[scratch])
-	require.Equal(t, []Access{{Range{y, 0, 4000}, Read}, {Range{r, 8, 12}, Write}, {Range{BufferID(scratch), 0, 1024}, Write}}, g.Accesses(s))
-	require.Equal(t, Range{BufferID(scratch), 0, 1024}, g.Nodes[s].Launch.Args[3].Range)
+	require.Equal(t, []Access{{Range{Buffer: y, Lo: 0, Hi: 4000}, Read}, {Range{Buffer: r, Lo: 8, Hi: 12}, Write}, {Range{Buffer: BufferID(scratch), Lo: 0, Hi: 1024}, Write}}, g.Accesses(s))
+	require.Equal(t, Range{Buffer: BufferID(scratch), Lo: 0, Hi: 1024}, g.Nodes[s].Launch.Args[3].Range)
 
 	// A user's kernel says nothing about its accesses; {out: y} narrows a plain pointer to writing.
-	require.Equal(t, []Access{{Range{x, 0, 40}, Read}, {Range{y, 0, 40}, Write}}, g.Accesses(u))
+	require.Equal(t, []Access{{Range{Buffer: x, Lo: 0, Hi: 40}, Read}, {Range{Buffer: y, Lo: 0, Hi: 40}, Write}}, g.Accesses(u))
 	require.Equal(t, [3]uint32{4, 2, 1}, g.Nodes[u].Launch.Grid)
 	require.Equal(t, [3]uint32{64, 1, 1}, g.Nodes[u].Launch.Block)
 	require.Equal(t, Work{Blocks: 8, Threads: 64, Shared: 128}, g.Nodes[u].Work)
@@ -288,7 +288,7 @@ func TestKernelAccesses(t *testing.T) {
 
 	require.Equal(t, uint64(0xffffffff), g.Nodes[o].Launch.Args[1].Bits)
 	require.Zero(t, g.Nodes[o].Launch.Grid[0])
-	require.Equal(t, []Access{{Range{r, 0, 16}, ReadWrite}}, g.Accesses(o))
+	require.Equal(t, []Access{{Range{Buffer: r, Lo: 0, Hi: 16}, ReadWrite}}, g.Accesses(o))
 }
 
 // What the code of a kernel shows is used where the file says nothing, and confirms what the file says.
@@ -330,12 +330,12 @@ func TestMapLaunch(t *testing.T) {
 	require.Equal(t, []string{"a", "x", "out"}, launch.Map.Expr.Variables())
 	require.Equal(t, []Arg{
 		{DType: I64, Bits: 200},
-		{IsBuffer: true, Mode: Write, DType: F64, Range: Range{y, 800, 2400}},
-		{IsBuffer: true, Mode: Read, DType: F32, Range: Range{x, 3200, 4000}},
-		{IsBuffer: true, Mode: Read, DType: F64, Range: Range{y, 800, 2400}},
+		{IsBuffer: true, Mode: Write, DType: F64, Range: Range{Buffer: y, Lo: 800, Hi: 2400}},
+		{IsBuffer: true, Mode: Read, DType: F32, Range: Range{Buffer: x, Lo: 3200, Hi: 4000}},
+		{IsBuffer: true, Mode: Read, DType: F64, Range: Range{Buffer: y, Lo: 800, Hi: 2400}},
 		{DType: F64, Bits: math.Float64bits(2)},
 	}, launch.Args)
-	require.Equal(t, []Access{{Range{x, 0, 4000}, Write}, {Range{x, 0, 4000}, Read}}, g.Accesses(whole))
+	require.Equal(t, []Access{{Range{Buffer: x, Lo: 0, Hi: 4000}, Write}, {Range{Buffer: x, Lo: 0, Hi: 4000}, Read}}, g.Accesses(whole))
 	require.Equal(t, []Edge{{From: m, To: whole, Buffer: x, Why: WAR, Lo: 3200, Hi: 4000}}, g.Edges())
 }
 
@@ -381,7 +381,7 @@ func TestDevicesFollowBuffers(t *testing.T) {
 	}
 	require.Equal(t, []int32{1, 1, 0, 1, 1, 0, 1}, devices)
 	require.True(t, g.Nodes[nodes[5]].Peer)
-	require.Equal(t, &Set{Range{e, 0, 32}, uint64(math.Float32bits(1))}, g.Nodes[nodes[3]].Set)
+	require.Equal(t, &Set{Range{Buffer: e, Lo: 0, Hi: 32}, uint64(math.Float32bits(1))}, g.Nodes[nodes[3]].Set)
 }
 
 func TestPartsAreEven(t *testing.T) {
@@ -405,10 +405,13 @@ func TestRangeText(t *testing.T) {
 	d, s := b.Device("d", F32, 4, 4), b.Device("s", F32)
 	p := &b.pipeline
 	require.Equal(t, "d", p.RangeText(b.Whole(d)))
-	require.Equal(t, "d(1..3)", p.RangeText(Range{d, 16, 48}))
-	require.Equal(t, "d[4:16]", p.RangeText(Range{d, 4, 16}))
+	require.Equal(t, "d(1..3)", p.RangeText(Range{Buffer: d, Lo: 16, Hi: 48}))
+	require.Equal(t, "d(0..1)(1..4)", p.RangeText(Range{Buffer: d, Lo: 4, Hi: 16}))
+	require.Equal(t, "d[4:20]", p.RangeText(Range{Buffer: d, Lo: 4, Hi: 20}))
+	require.Equal(t, "d[5:16]", p.RangeText(Range{Buffer: d, Lo: 5, Hi: 16}))
+	require.Equal(t, "d(1..3)(0..2)", p.RangeText(b.Tile(d, 1, 3, 0, 2)))
 	require.Equal(t, "s", p.RangeText(b.Whole(s)))
-	require.Equal(t, "s[0:2]", p.RangeText(Range{s, 0, 2}))
+	require.Equal(t, "s[0:2]", p.RangeText(Range{Buffer: s, Lo: 0, Hi: 2}))
 }
 
 func TestSuggest(t *testing.T) {

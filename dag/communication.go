@@ -157,6 +157,8 @@ func (p *Pipeline) communicationProblem(c *Communication) (hint string, err erro
 		switch {
 		case b.Place == Host:
 			return "copy it to a device buffer first", fmt.Errorf("%q is in host memory; ranks exchange device memory", b.Name)
+		case r.Tile():
+			return "copy the tile to a buffer of its own", fmt.Errorf("ranks exchange elements that follow each other, %s is a tile", p.rangeText(r))
 		case b.Device != p.Buffers[ranges[0].Buffer].Device:
 			return "one rank has one device", fmt.Errorf("%q and %q are on two devices", p.Buffers[ranges[0].Buffer].Name, b.Name)
 		case c.Verb != Exchange && b.DType != c.DType:

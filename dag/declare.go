@@ -94,12 +94,17 @@ func bufferBytes(t DType, shape []int64) (int64, error) {
 
 // copyProblem says what is wrong with a copy, or nil.
 func (p *Pipeline) copyProblem(dst, src Range) error {
-	to, from := dst.Hi-dst.Lo, src.Hi-src.Lo
+	to, from := dst.Bytes(), src.Bytes()
+	toRows, _ := dst.Box()
+	fromRows, _ := src.Box()
+	if to == from && toRows != fromRows && toRows > 1 && fromRows > 1 {
+		return fmt.Errorf("the tiles differ: %s has %s, %s has %d", p.rangeText(src), words.Count(fromRows, "row", "rows"), p.rangeText(dst), toRows)
+	}
 	if to != from {
 		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst), words.Count(to, "byte", "bytes"))
 	}
-	if dst.Buffer == src.Buffer && dst.Lo < src.Hi && src.Lo < dst.Hi {
-		return fmt.Errorf("source and destination overlap in %s", p.rangeText(Range{dst.Buffer, max(dst.Lo, src.Lo), min(dst.Hi, src.Hi)}))
+	if dst.Overlaps(src) {
+		return fmt.Errorf("source and destination overlap in %s", p.rangeText(p.overlap(dst, src)))
 	}
 	return nil
 }
@@ -114,7 +119,7 @@ func (p *Pipeline) copyDevice(dst, src Range) int32 {
 }
 
 // RangeText writes a range the way a pipeline file does: d_x, or d_x(4..8) in units of the first dimension; where it does not
-// fall on whole rows, as d_x[16:20] in bytes.
+// fall on whole rows, as d_x[16:20] in bytes. A tile is a(0..8)(16..32).
 func (p *Pipeline) RangeText(r Range) string { return p.rangeText(r) }
 
 func (p *Pipeline) rangeText(r Range) string {
@@ -122,8 +127,11 @@ func (p *Pipeline) rangeText(r Range) string {
 		return "nothing"
 	}
 	b := &p.Buffers[r.Buffer]
-	if r.Lo == 0 && r.Hi == b.Bytes {
+	if r.Lo == 0 && r.Hi == b.Bytes && r.Pitch == 0 {
 		return b.Name
+	}
+	if rows, columns, ok := tileSpans(b, r); ok {
+		return fmt.Sprintf("%s(%d..%d)(%d..%d)", b.Name, rows.Lo, rows.Hi, columns.Lo, columns.Hi)
 	}
 	if row := rowBytes(b); row > 0 && r.Lo%row == 0 && r.Hi%row == 0 {
 		return fmt.Sprintf("%s(%d..%d)", b.Name, r.Lo/row, r.Hi/row)

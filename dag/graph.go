@@ -33,6 +33,7 @@ type Edge struct {
 	Buffer   BufferID
 	Why      Why
 	Declared bool  // To names From in its After, whatever Why says
+	Tile     bool  // the bytes are a tile: Graph.EdgeRange says which
 	Lo, Hi   int64 // the bytes of Buffer that both touch (the hull, where there are several ranges)
 }
 
@@ -191,7 +192,24 @@ func (g *Graph) EdgeText(e Edge) string {
 	if e.Why == After || g == nil {
 		return e.Why.String()
 	}
-	return e.Why.String() + " " + g.rangeText(Range{e.Buffer, e.Lo, e.Hi})
+	return e.Why.String() + " " + g.rangeText(g.EdgeRange(e))
+}
+
+// EdgeRange returns the bytes of an edge's Buffer that it is about: the smallest range or tile around those that both ends touch.
+func (g *Graph) EdgeRange(e Edge) Range {
+	if e.Why == After || g == nil || g.Pipeline == nil {
+		return Range{Buffer: -1}
+	}
+	return g.rangeOf(e.Buffer, e.Tile, e.Lo, e.Hi)
+}
+
+// rangeOf is the range of bytes lo to hi, or the tile of which they are the hull.
+func (p *Pipeline) rangeOf(id BufferID, tile bool, lo, hi int64) Range {
+	r := Range{Buffer: id, Lo: lo, Hi: hi}
+	if tile && id >= 0 && int(id) < len(p.Buffers) {
+		r.Pitch = int32(rowBytes(&p.Buffers[id]))
+	}
+	return r
 }
 
 // Topological returns all nodes in an order in which every dependency goes forward; of the nodes that are ready the

@@ -86,7 +86,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "up": there is no buffer with id 9`, func(p *Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
 		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
 		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
-		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *Pipeline) { p.Nodes[1].Set.Dst = Range{1, 5, 3} }},
+		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *Pipeline) { p.Nodes[1].Set.Dst = Range{Buffer: 1, Lo: 5, Hi: 3} }},
 		{`node "saxpy": its launch has no kernel`, func(p *Pipeline) { p.Nodes[2].Launch = &Launch{} }},
 		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *Pipeline) { p.Nodes[2].Launch.Module = 3 }},
 		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},

@@ -37,6 +37,9 @@ func (g *Graph) Hash() string {
 		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
 		for _, a := range accesses {
 			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
+			if a.Pitch != 0 {
+				h.numbers(int64(a.Pitch))
+			}
 		}
 		for _, from := range n.After {
 			h.numbers(int64(from))

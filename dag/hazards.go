@@ -14,6 +14,8 @@ import "github.com/dagrun/dagrun/internal/crowd"
 // hazards derives the edges of a pipeline. Nodes are walked in declaration order, so edges come out grouped by Edge.To.
 type hazards struct {
 	pipeline *Pipeline
+	tilings  []*tiling // by buffer, nil where its positions are bytes; nil: no buffer has tiles
+	spans    []stretch // of the last access asked about
 	buffers  []bufferState
 	cuts     []cuts // of the buffers whose accesses differ in range
 	cells    []cell // of the buffers that need no ledger
@@ -74,12 +76,14 @@ func (h *hazards) survey(joined []bool) {
 				continue
 			}
 			b := &h.buffers[a.Buffer]
-			if b.cell < 0 {
-				b.cell, b.lo, b.hi = 0, a.Lo, a.Hi
-			} else if !b.varied && (a.Lo != b.lo || a.Hi != b.hi) {
-				b.varied = true
-				b.cuts = int32(varied)
-				varied++
+			for _, run := range h.runs(&a) {
+				if b.cell < 0 {
+					b.cell, b.lo, b.hi = 0, run.lo, run.hi
+				} else if !b.varied && (run.lo != b.lo || run.hi != b.hi) {
+					b.varied = true
+					b.cuts = int32(varied)
+					varied++
+				}
 			}
 			if a.Mode&Write != 0 {
 				b.lastWrite = int32(i)
@@ -89,11 +93,11 @@ func (h *hazards) survey(joined []bool) {
 	positions := make([][]int64, varied)
 	counts := make([]int32, varied)
 	if varied > 0 {
-		h.eachVaried(func(k int32, a *Access) { counts[k] += 2 })
+		h.eachVaried(func(k int32, run stretch) { counts[k] += 2 })
 		for k, n := range counts {
 			positions[k] = make([]int64, 0, n)
 		}
-		h.eachVaried(func(k int32, a *Access) { positions[k] = append(positions[k], a.Lo, a.Hi) })
+		h.eachVaried(func(k int32, run stretch) { positions[k] = append(positions[k], run.lo, run.hi) })
 	}
 	h.cuts = make([]cuts, varied)
 	overlap := make([]bool, varied)
@@ -102,10 +106,10 @@ func (h *hazards) survey(joined []bool) {
 		positions[k] = nil
 	}
 	if varied > 0 {
-		h.eachVaried(func(k int32, a *Access) {
+		h.eachVaried(func(k int32, run stretch) {
 			if !overlap[k] {
 				c := &h.cuts[k]
-				overlap[k] = c.bounds[c.find(a.Lo)+1] != a.Hi
+				overlap[k] = c.bounds[c.find(run.lo)+1] != run.hi
 			}
 		})
 	}
@@ -135,12 +139,14 @@ func (h *hazards) survey(joined []bool) {
 	}
 }
 
-// eachVaried visits the accesses of buffers whose accesses differ in range.
-func (h *hazards) eachVaried(visit func(cuts int32, a *Access)) {
+// eachVaried visits what is accessed of buffers whose accesses differ in range.
+func (h *hazards) eachVaried(visit func(cuts int32, run stretch)) {
 	accesses := h.pipeline.accesses
 	for k := range accesses {
 		if a := &accesses[k]; a.Lo < a.Hi && h.buffers[a.Buffer].varied {
-			visit(h.buffers[a.Buffer].cuts, a)
+			for _, run := range h.runs(a) {
+				visit(h.buffers[a.Buffer].cuts, run)
+			}
 		}
 	}
 }
@@ -149,6 +155,9 @@ func (h *hazards) eachVaried(visit func(cuts int32, a *Access)) {
 // go through joins from the start. It returns the first node that names itself in its After, or -1.
 func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) {
 	h.pipeline = p
+	if err := h.tiles(); err != nil {
+		return -1, err
+	}
 	h.survey(joined)
 	h.sweep.lists, h.sweep.visitor = &h.readers, h
 	h.last = make([]int32, len(p.Nodes))
@@ -161,12 +170,16 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 		accesses := p.Accesses(NodeID(i))
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Read != 0 && a.Lo < a.Hi {
-				h.reads(a)
+				for _, run := range h.runs(a) {
+					h.reads(a, run)
+				}
 			}
 		}
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Write != 0 && a.Lo < a.Hi {
-				h.writes(a)
+				for _, run := range h.runs(a) {
+					h.writes(a, run)
+				}
 			}
 		}
 		for _, from := range p.Nodes[i].After {
@@ -181,6 +194,7 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 		}
 	}
 	h.lastWriters()
+	h.inBytes()
 	return selfish, nil
 }
 
@@ -210,23 +224,23 @@ func (h *hazards) lastWriters() {
 	}
 }
 
-// locate finds the state of an accessed range: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
-func (h *hazards) locate(a *Access, b *bufferState) (c *cell, lo, hi int32) {
-	h.buffer = int32(a.Buffer)
+// locate finds the state of what is accessed: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
+func (h *hazards) locate(buffer BufferID, run stretch, b *bufferState) (c *cell, lo, hi int32) {
+	h.buffer = int32(buffer)
 	if b.ledger >= 0 {
 		h.inside = h.ledgers[b.ledger]
-		return nil, h.inside.find(a.Lo), h.inside.find(a.Hi)
+		return nil, h.inside.find(run.lo), h.inside.find(run.hi)
 	}
 	k := b.cell
 	if b.cuts >= 0 {
-		k += h.cuts[b.cuts].find(a.Lo)
+		k += h.cuts[b.cuts].find(run.lo)
 	}
 	return &h.cells[k], 0, 0
 }
 
-func (h *hazards) reads(a *Access) {
+func (h *hazards) reads(a *Access, run stretch) {
 	b := &h.buffers[a.Buffer]
-	c, lo, hi := h.locate(a, b)
+	c, lo, hi := h.locate(a.Buffer, run, b)
 	// Remember a reader only if a later node writes the buffer. One that overwrites what it reads need not be remembered either:
 	// if it follows a writer, their edge is RAW already, which is stronger than the WAW that its write would add.
 	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
@@ -249,19 +263,19 @@ func (h *hazards) reads(a *Access) {
 	switch c.writer {
 	case h.node:
 	case nobody:
-		h.unwrittenRead(a.Lo, a.Hi)
+		h.unwrittenRead(run.lo, run.hi)
 		b.carried = b.carried || a.Mode&Write != 0
 	default:
-		h.edge(c.writer, RAW, a.Lo, a.Hi)
+		h.edge(c.writer, RAW, run.lo, run.hi)
 	}
 	if remember {
 		c.readers = h.readers.push(c.readers, h.node)
 	}
 }
 
-func (h *hazards) writes(a *Access) {
+func (h *hazards) writes(a *Access, run stretch) {
 	b := &h.buffers[a.Buffer]
-	c, lo, hi := h.locate(a, b)
+	c, lo, hi := h.locate(a.Buffer, run, b)
 	if c == nil {
 		h.sweep.ledger = h.inside
 		h.sweep.run(lo, hi)
@@ -287,14 +301,14 @@ func (h *hazards) writes(a *Access) {
 	if c.readers != 0 {
 		for k := c.readers; k != 0; k = h.readers.entries[k].next {
 			if reader := h.readers.entries[k].node; reader != h.node {
-				h.edge(reader, WAR, a.Lo, a.Hi)
+				h.edge(reader, WAR, run.lo, run.hi)
 			}
 		}
 		h.readers.release(c.readers)
 		c.readers = 0
 		b.carried = b.carried || c.writer == nobody
 	} else if c.writer != nobody && c.writer != h.node {
-		h.edge(c.writer, WAW, a.Lo, a.Hi)
+		h.edge(c.writer, WAW, run.lo, run.hi)
 	}
 	c.writer = h.node
 }
@@ -343,8 +357,9 @@ func (h *hazards) read(lo, hi, reader int32) {
 		h.strain()
 	}
 	if reader != h.node {
-		first, end := h.inside.bytes(lo, hi)
-		h.edge(reader, WAR, first, end)
+		if first, end := h.inside.bytes(lo, hi); first < end { // else the reader has read the last cell too
+			h.edge(reader, WAR, first, end)
+		}
 	}
 }
 
@@ -358,7 +373,11 @@ func (h *hazards) unwrittenRead(lo, hi int64) {
 	}
 	for k := len(h.unwritten) - 1; k >= 0 && h.unwritten[k].Node == NodeID(h.node); k-- {
 		if u := &h.unwritten[k]; u.Buffer == BufferID(h.buffer) {
-			u.Lo, u.Hi = min(u.Lo, lo), max(u.Hi, hi)
+			if t := h.tiling(u.Buffer); t != nil {
+				u.Lo, u.Hi, u.Tile = t.hull(u.Lo, u.Hi, u.Tile, lo, hi, false)
+			} else {
+				u.Lo, u.Hi = min(u.Lo, lo), max(u.Hi, hi)
+			}
 			return
 		}
 	}
@@ -375,9 +394,13 @@ func (h *hazards) edge(from int32, why Why, lo, hi int64) {
 	case e == nil:
 		h.append(Edge{From: NodeID(from), To: NodeID(h.node), Buffer: BufferID(h.buffer), Why: why, Lo: lo, Hi: hi})
 	case why < e.Why || why == e.Why && BufferID(h.buffer) < e.Buffer:
-		e.Why, e.Buffer, e.Lo, e.Hi = why, BufferID(h.buffer), lo, hi
+		e.Why, e.Buffer, e.Lo, e.Hi, e.Tile = why, BufferID(h.buffer), lo, hi, false
 	case why == e.Why && BufferID(h.buffer) == e.Buffer:
-		e.Lo, e.Hi = min(e.Lo, lo), max(e.Hi, hi)
+		if t := h.tiling(e.Buffer); t != nil {
+			e.Lo, e.Hi, e.Tile = t.hull(e.Lo, e.Hi, e.Tile, lo, hi, false)
+		} else {
+			e.Lo, e.Hi = min(e.Lo, lo), max(e.Hi, hi)
+		}
 	}
 }
 

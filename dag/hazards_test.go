@@ -51,7 +51,7 @@ func drawTasks(t *rapid.T, b *Builder) {
 				}
 			}
 			mode := Mode(rapid.IntRange(1, 3).Draw(t, "mode"))
-			accesses = append(accesses, Access{Range{BufferID(buffers[k]), lo, hi}, mode})
+			accesses = append(accesses, Access{Range{Buffer: BufferID(buffers[k]), Lo: lo, Hi: hi}, mode})
 		}
 		id := b.Task(fmt.Sprintf("n%d", i), accesses...)
 		if i > 0 && rapid.IntRange(0, 4).Draw(t, "declare") == 0 {
@@ -68,7 +68,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 	conflict = map[[2]int32]bool{}
 	touches := func(i, buffer int32, x int64, mode Mode) bool {
 		for _, a := range p.Accesses(NodeID(i)) {
-			if a.Buffer == BufferID(buffer) && a.Lo <= x && x < a.Hi && a.Mode&mode != 0 {
+			if a.Buffer == BufferID(buffer) && holds(a.Range, x) && a.Mode&mode != 0 {
 				return true
 			}
 		}
@@ -80,7 +80,7 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 		if !ok || why < e.Why || why == e.Why && BufferID(buffer) < e.Buffer {
 			e = Edge{From: NodeID(from), To: NodeID(to), Buffer: BufferID(buffer), Why: why, Lo: x, Hi: x + 1}
 		} else if why == e.Why && BufferID(buffer) == e.Buffer {
-			e.Lo, e.Hi = min(e.Lo, x), max(e.Hi, x+1)
+			e.Lo, e.Hi, e.Tile = widen(p, e.Buffer, e.Lo, e.Hi, e.Tile, x)
 		}
 		edges[key] = e
 	}
@@ -103,9 +103,9 @@ func bruteForce(p *Pipeline) (edges map[[2]int32]Edge, conflict map[[2]int32]boo
 						add(writer, i, buffer, RAW, x)
 						used[writer] = true
 					} else if first.Node < 0 || NodeID(i) < first.Node {
-						first = UnwrittenRead{BufferID(buffer), NodeID(i), x, x + 1}
+						first = UnwrittenRead{Buffer: BufferID(buffer), Node: NodeID(i), Lo: x, Hi: x + 1}
 					} else if NodeID(i) == first.Node {
-						first.Lo, first.Hi = min(first.Lo, x), max(first.Hi, x+1)
+						first.Lo, first.Hi, first.Tile = widen(p, first.Buffer, first.Lo, first.Hi, first.Tile, x)
 					}
 					readers = append(readers, i)
 				}
@@ -242,7 +242,7 @@ func FuzzHazards(f *testing.F) {
 		var accesses []Access
 		for i := 0; i+2 < len(data) && i < 120; i += 3 {
 			lo, hi := int64(data[i])%17, int64(data[i+1])%17
-			a := Access{Range{BufferID(buffers[data[i+2]&1]), min(lo, hi), max(lo, hi)}, Mode(data[i+2]>>1%3 + 1)}
+			a := Access{Range{Buffer: BufferID(buffers[data[i+2]&1]), Lo: min(lo, hi), Hi: max(lo, hi)}, Mode(data[i+2]>>1%3 + 1)}
 			accesses = append(accesses, a)
 			if data[i+2]&64 == 0 || bits.OnesCount8(data[i]) > 6 {
 				b.Task(fmt.Sprintf("n%d", i), accesses...)

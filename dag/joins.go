@@ -23,6 +23,7 @@ import "github.com/dagrun/dagrun/internal/crowd"
 type Join struct {
 	Buffer BufferID
 	Why    Why   // RAW: the nodes before it are the last writers of the bytes; WAR: they have read them
+	Tile   bool  // the bytes are a tile: rows of a row's length, from byte Lo to byte Hi
 	Lo, Hi int64 // the bytes
 }
 
@@ -75,7 +76,7 @@ func (h *hazards) crowd() []bool {
 // newJoin adds a join for cells [lo, hi) of h.inside and returns its id.
 func (h *hazards) newJoin(why Why, lo, hi int32) int32 {
 	first, end := h.inside.bytes(lo, hi)
-	h.joins.list = append(h.joins.list, Join{BufferID(h.buffer), why, first, end})
+	h.joins.list = append(h.joins.list, Join{Buffer: BufferID(h.buffer), Why: why, Lo: first, Hi: end})
 	h.joins.node = append(h.joins.node, h.node)
 	h.last = append(h.last, 0)
 	if crowd.Current().Lose {

@@ -37,7 +37,7 @@ func drawOverlaps(t *rapid.T, b *Builder, most int) {
 				hi = rapid.Int64Range(lo, bytes).Draw(t, "hi")
 			}
 			mode := []Mode{Read, Read, Write, Write, Read | Write}[rapid.IntRange(0, 4).Draw(t, "mode")]
-			accesses = append(accesses, Access{Range{buffers[rapid.IntRange(0, len(buffers)-1).Draw(t, "buffer")], lo, hi}, mode})
+			accesses = append(accesses, Access{Range{Buffer: buffers[rapid.IntRange(0, len(buffers)-1).Draw(t, "buffer")], Lo: lo, Hi: hi}, mode})
 		}
 		b.Task(fmt.Sprintf("n%d", i), accesses...)
 	}
@@ -192,13 +192,13 @@ var crowdedShapes = []struct {
 		for i := range int64(n) {
 			var accesses []Access
 			for r := range int64(rows) {
-				accesses = append(accesses, Access{Range{x, r*int64(n) + i, r*int64(n) + i + 1}, Write})
+				accesses = append(accesses, Access{Range{Buffer: x, Lo: r*int64(n) + i, Hi: r*int64(n) + i + 1}, Write})
 			}
 			b.Task(fmt.Sprintf("w%d", i), accesses...)
 		}
 		for i := range int64(n) {
 			lo := i % (rows / 2)
-			b.Task(fmt.Sprintf("r%d", i), Access{Range{x, lo * int64(n), (lo + rows/2) * int64(n)}, Read})
+			b.Task(fmt.Sprintf("r%d", i), Access{Range{Buffer: x, Lo: lo * int64(n), Hi: (lo + rows/2) * int64(n)}, Read})
 		}
 	}},
 	{"random", func(b *Builder, n int) {
@@ -210,7 +210,7 @@ var crowdedShapes = []struct {
 			if i%2 == 0 {
 				mode, hi = Write, lo+1
 			}
-			b.Task(fmt.Sprintf("n%d", i), Access{Range{x, min(lo, hi), max(lo, hi)}, mode})
+			b.Task(fmt.Sprintf("n%d", i), Access{Range{Buffer: x, Lo: min(lo, hi), Hi: max(lo, hi)}, mode})
 		}
 	}},
 }

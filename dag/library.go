@@ -71,6 +71,7 @@ type KernelParam struct {
 	DType   DType // of the scalar, or of the elements; InvalidDType: untyped pointer or unknown scalar of Size bytes
 	Buffer  bool
 	Scratch bool // given by dagrun, never written in args:
+	Tile    bool // Buffer: it may be a tile
 	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
 	Code    CodeUse

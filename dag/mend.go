@@ -111,6 +111,7 @@ func (p *parser) typeHint(node *Node, spec *launchSpec) string {
 			for i := range other.Args {
 				if a := &other.Args[i]; a.IsBuffer && a.Range.Buffer == id {
 					a.Range.Lo, a.Range.Hi = a.Range.Lo/was.DType.Size()*t.Size(), a.Range.Hi/was.DType.Size()*t.Size()
+					a.Range.Pitch = int32(int64(a.Range.Pitch) / was.DType.Size() * t.Size())
 				}
 			}
 			buffer.DType, buffer.Bytes = t, was.Bytes/was.DType.Size()*t.Size()

@@ -179,6 +179,10 @@ func (p *parser) freshBuffer(key *yaml.Node, name string) bool {
 		p.mistake(position(key), "", "%s", err)
 		return false
 	}
+	if strings.HasSuffix(name, ")") {
+		p.mistake(position(key), "call it "+renamed(name), "the name of buffer %q ends in a parenthesis, so that it would read as a slice", name)
+		return false
+	}
 	if first, ok := p.params[name]; ok {
 		p.mistake(position(key), "", "%q is a param already (line %d)", name, first.pos.Line)
 		p.buffers[name] = broken
@@ -467,7 +471,7 @@ func (s elementScope) Variable(name string) (expr.Value, bool) {
 	return s.p.Variable(name)
 }
 
-func (s elementScope) Length(buffer string) (int64, bool) { return s.p.Length(buffer) }
+func (s elementScope) Shape(buffer string) ([]int64, bool) { return s.p.Shape(buffer) }
 
 // perElement reads an expression over the index i of an element.
 func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, bool) {

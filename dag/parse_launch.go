@@ -416,5 +416,5 @@ func (m *mapNames) ok(a argSpec, ok bool) (argSpec, bool) {
 // lengthScope knows the lengths of buffers only: the variables of a map stay free.
 type lengthScope struct{ p *parser }
 
-func (s lengthScope) Variable(string) (expr.Value, bool)         { return expr.Value{}, false }
-func (s lengthScope) Length(buffer string) (n int64, known bool) { return s.p.Length(buffer) }
+func (s lengthScope) Variable(string) (expr.Value, bool)              { return expr.Value{}, false }
+func (s lengthScope) Shape(buffer string) (shape []int64, known bool) { return s.p.Shape(buffer) }

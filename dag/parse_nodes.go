@@ -457,6 +457,10 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 		p.mistake(position(s[1].value), "", "value %s", err)
 		return nil, false
 	}
+	if err := p.pipeline.setProblem(dst, bits); err != nil {
+		p.mistake(position(s[0].value), "copy a tile of a buffer that has the value", "%s", err)
+		return nil, false
+	}
 	node.Device, node.Set = b.Device, &Set{dst, bits}
 	node.Work = setWork(dst)
 	return append(accesses, Access{dst, Write}), true

@@ -84,20 +84,17 @@ func (p *parser) Variable(name string) (expr.Value, bool) {
 	return p.options.rankVariable(name)
 }
 
-// Length makes the parser the scope of its expressions.
-func (p *parser) Length(buffer string) (int64, bool) {
+// Shape makes the parser the scope of its expressions.
+func (p *parser) Shape(buffer string) ([]int64, bool) {
 	id, ok := p.buffers[buffer]
 	switch {
 	case !ok:
-		return 0, false
+		return nil, false
 	case id == broken:
 		p.usesUnknown = true
-		return 1, true
+		return []int64{1, 1}, true
 	}
-	if shape := p.pipeline.Buffers[id].Shape; len(shape) > 0 {
-		return shape[0], true
-	}
-	return -1, true
+	return p.pipeline.Buffers[id].Shape, true
 }
 
 // string returns the text of a scalar as it stands.

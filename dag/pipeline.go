@@ -293,10 +293,12 @@ type Work struct {
 	US float64
 }
 
-// Range is a half-open range of bytes of a buffer.
+// Range is a half-open range of bytes of a buffer, or a tile: of each row of its first dimension the same columns. Make one
+// with Builder.Tile: a range has a Pitch only where it has several rows and some bytes between them.
 type Range struct {
 	Buffer BufferID
-	Lo, Hi int64
+	Pitch  int32 // of a tile: the bytes from one row to the next, which are those of a row of the buffer; otherwise 0
+	Lo, Hi int64 // of a tile: from the first byte of its first row to the end of its last row
 }
 
 // Copy moves Src to Dst, equal in size.

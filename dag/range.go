@@ -17,43 +17,10 @@ func (r Range) Out() Access { return Access{r, Write} }
 // InOut is a node's reading and writing of the range.
 func (r Range) InOut() Access { return Access{r, ReadWrite} }
 
-// Bytes returns the size of the range.
-func (r Range) Bytes() int64 { return r.Hi - r.Lo }
-
-// sliceOf is lo..hi of a buffer along its first dimension.
-func sliceOf(id BufferID, b *Buffer, lo, hi int64) (Range, error) {
-	switch {
-	case len(b.Shape) == 0:
-		return Range{Buffer: id}, fmt.Errorf("%s is a scalar and cannot be sliced", b.Name)
-	case lo < 0 || hi < 0:
-		return Range{Buffer: id}, fmt.Errorf("slice %d..%d of %s: bounds must not be negative", lo, hi, b.Name)
-	case lo > hi:
-		return Range{Buffer: id}, fmt.Errorf("slice %d..%d of %s is reversed", lo, hi, b.Name)
-	case hi > b.Shape[0]:
-		return Range{Buffer: id}, fmt.Errorf("slice %d..%d of %s goes past its end (%d)", lo, hi, b.Name, b.Shape[0])
-	}
-	row := rowBytes(b)
-	return Range{id, lo * row, hi * row}, nil
-}
-
-// partOf is part i of k even parts of a buffer's first dimension.
-func partOf(id BufferID, b *Buffer, i, k int64) (Range, error) {
-	switch {
-	case len(b.Shape) == 0:
-		return Range{Buffer: id}, fmt.Errorf("%s is a scalar and cannot be sliced", b.Name)
-	case k < 1:
-		return Range{Buffer: id}, fmt.Errorf("part %d of %d of %s: there must be at least one part", i, k, b.Name)
-	case i < 0 || i >= k:
-		return Range{Buffer: id}, fmt.Errorf("part %d of %d of %s: parts count from 0 to %d", i, k, b.Name, k-1)
-	}
-	size, longer := b.Shape[0]/k, b.Shape[0]%k
-	lo := i*size + min(i, longer)
-	hi := lo + size
-	if i < longer {
-		hi++
-	}
-	row := rowBytes(b)
-	return Range{id, lo * row, hi * row}, nil
+// Bytes returns the size of the range: of a tile that of all its rows.
+func (r Range) Bytes() int64 {
+	rows, width := r.Box()
+	return rows * width
 }
 
 // rangeProblem says what is wrong with a range made by hand, or nil.
@@ -67,6 +34,8 @@ func (p *Pipeline) rangeProblem(r Range) error {
 		return fmt.Errorf("bytes %d to %d of %q are not a range", r.Lo, r.Hi, b.Name)
 	case r.Hi > b.Bytes:
 		return fmt.Errorf("bytes %d to %d of %q go past its end (%s)", r.Lo, r.Hi, b.Name, words.Count(b.Bytes, "byte", "bytes"))
+	case r.Pitch != 0:
+		return tileProblem(b, r)
 	}
 	return nil
 }

@@ -371,6 +371,12 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	default:
 		mode = a.Mode
 	}
+	if a.Range.Tile() && !param.Tile && (r.spec.Module < 0 || r.spec.Map != nil) {
+		r.argProblem(k, "needs elements that follow each other, %s is a tile", r.pipeline.rangeText(a.Range))
+		last := &r.problems[len(r.problems)-1]
+		last.Hint = "copy the tile to a buffer of its own"
+		return
+	}
 	if problem := contradiction(param, mode, a.Mode != 0, b.Name); problem != "" {
 		r.argProblem(k, "%s", problem)
 		return
@@ -503,7 +509,7 @@ func (r *resolution) describe() {
 		if !a.IsBuffer || r.params[k].Scratch || k >= len(info.Extents) || info.Extents[k] < 0 {
 			continue
 		}
-		if have := (a.Range.Hi - a.Range.Lo) / a.DType.Size(); info.Extents[k] > have {
+		if have := a.Range.Bytes() / a.DType.Size(); info.Extents[k] > have {
 			r.argProblem(k, "touches %d elements, %s has %d", info.Extents[k], r.pipeline.rangeText(a.Range), have)
 		}
 	}
@@ -603,5 +609,5 @@ func (r *resolution) scratch(k int) Range {
 	}
 	p := r.pipeline
 	p.Buffers = append(p.Buffers, Buffer{Name: name, Place: Device, DType: U8, Scratch: true, Device: r.device, Shape: []int64{size}, Bytes: size, Pos: r.node.Pos})
-	return Range{BufferID(len(p.Buffers) - 1), 0, size}
+	return Range{Buffer: BufferID(len(p.Buffers) - 1), Lo: 0, Hi: size}
 }

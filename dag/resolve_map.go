@@ -90,10 +90,10 @@ func (r *resolution) findMap(library Library) bool {
 }
 
 func (r *resolution) elements(a *argSpec) int64 {
-	return (a.Range.Hi - a.Range.Lo) / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
+	return a.Range.Bytes() / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
 }
 
 // partOverlap reports whether two ranges share bytes without being the same.
 func partOverlap(a, b Range) bool {
-	return a.Buffer == b.Buffer && a.Lo < b.Hi && b.Lo < a.Hi && a != b
+	return a.Overlaps(b) && a != b
 }

@@ -28,11 +28,17 @@ func (p *parser) reference(n *yaml.Node, what string) (Range, bool) {
 	return p.sliced(n, s)
 }
 
+// renamed is a name without the parentheses that would read as a slice.
+func renamed(name string) string {
+	name = strings.NewReplacer("(", ".", ")", "", " ", "").Replace(name)
+	return strings.Trim(name, ".")
+}
+
 func (p *parser) whole(id BufferID) (Range, bool) {
 	if id == broken {
 		return Range{}, false
 	}
-	return Range{id, 0, p.pipeline.Buffers[id].Bytes}, true
+	return Range{Buffer: id, Lo: 0, Hi: p.pipeline.Buffers[id].Bytes}, true
 }
 
 func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
@@ -54,11 +60,7 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 		return p.whole(id)
 	}
 	b := &p.pipeline.Buffers[id]
-	length := int64(-1)
-	if len(b.Shape) > 0 {
-		length = b.Shape[0]
-	}
-	lo, hi, err := s.Range(p, name, length)
+	rows, columns, err := s.Extent(p, name, b.Shape)
 	if p.usesUnknown {
 		return Range{}, false
 	}
@@ -70,8 +72,12 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 		p.exprMistakeAt(n, err, p.repetition())
 		return Range{}, false
 	}
-	row := rowBytes(b)
-	return Range{id, lo * row, hi * row}, true
+	r, err := extentOf(id, b, rows, columns)
+	if err != nil {
+		p.exprMistakeAt(n, err, p.repetition())
+		return Range{}, false
+	}
+	return r, true
 }
 
 func (p *parser) unknownBuffer(n *yaml.Node, name string) {

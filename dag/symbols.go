@@ -196,7 +196,7 @@ func (r *resolution) symbols(accesses []Access) []Access {
 			p.Buffers = append(p.Buffers, Buffer{Name: hiddenName(p, name, r.device), Place: Device, DType: U8, Scratch: true, Device: r.device, Symbol: name, Initialised: true,
 				Shape: []int64{use.Symbol.Bytes}, Bytes: use.Symbol.Bytes, Pos: r.node.Pos})
 		}
-		accesses = append(accesses, Access{Range{id, 0, p.Buffers[id].Bytes}, use.Mode})
+		accesses = append(accesses, Access{Range{Buffer: id, Lo: 0, Hi: p.Buffers[id].Bytes}, use.Mode})
 	}
 	return accesses
 }

@@ -6,6 +6,7 @@ package dag
 type UnwrittenRead struct {
 	Buffer BufferID
 	Node   NodeID // the first node that reads such bytes
+	Tile   bool   // the bytes are a tile, as those of an Edge are
 	Lo, Hi int64  // which bytes (the hull)
 }
 

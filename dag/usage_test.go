@@ -25,8 +25,8 @@ func TestCarriedIsExactToTheByte(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, []BufferID{x, acc}, g.Carried())
-	require.Equal(t, []UnwrittenRead{{x, 1, 8, 12}, {in, 0, 0, 16}, {acc, 1, 0, 16}, {part, 3, 0, 4}}, g.ReadFirst())
-	require.Equal(t, []UnwrittenRead{{x, 1, 8, 12}, {acc, 1, 0, 16}, {part, 3, 0, 4}}, g.Unwritten())
+	require.Equal(t, []UnwrittenRead{{Buffer: x, Node: 1, Lo: 8, Hi: 12}, {Buffer: in, Node: 0, Lo: 0, Hi: 16}, {Buffer: acc, Node: 1, Lo: 0, Hi: 16}, {Buffer: part, Node: 3, Lo: 0, Hi: 4}}, g.ReadFirst())
+	require.Equal(t, []UnwrittenRead{{Buffer: x, Node: 1, Lo: 8, Hi: 12}, {Buffer: acc, Node: 1, Lo: 0, Hi: 16}, {Buffer: part, Node: 3, Lo: 0, Hi: 4}}, g.Unwritten())
 }
 
 func TestUnused(t *testing.T) {

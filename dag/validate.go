@@ -248,7 +248,10 @@ func (p *Pipeline) actionProblem(n *Node) error {
 			return fmt.Errorf("memcpy: %w", err)
 		}
 	case n.Set != nil:
-		return p.rangeProblem(n.Set.Dst)
+		if err := p.rangeProblem(n.Set.Dst); err != nil {
+			return err
+		}
+		return p.setProblem(n.Set.Dst, n.Set.Bits)
 	case n.Launch != nil:
 		return p.launchProblem(n.Kind, n.Launch)
 	case n.Control != nil:

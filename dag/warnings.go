@@ -16,7 +16,7 @@ func (p *parser) warn(g *Graph) {
 	later := g.laterWriters(unwritten)
 	for k, u := range unwritten {
 		b := &g.Buffers[u.Buffer]
-		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(Range{u.Buffer, u.Lo, u.Hi}))
+		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)))
 		switch {
 		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
 		case reader.Control.MayOnly(Range{u.Buffer, u.Lo, u.Hi}):
@@ -73,7 +73,7 @@ func (g *Graph) laterWriters(reads []UnwrittenRead) []NodeID {
 	for i := range g.Nodes {
 		for _, a := range g.Accesses(NodeID(i)) {
 			k := ofBuffer[a.Buffer] - 1
-			if k >= 0 && writers[k] < 0 && reads[k].Node < NodeID(i) && a.Mode&Write != 0 && a.Lo < reads[k].Hi && reads[k].Lo < a.Hi {
+			if k >= 0 && writers[k] < 0 && reads[k].Node < NodeID(i) && a.Mode&Write != 0 && a.Overlaps(g.rangeOf(a.Buffer, reads[k].Tile, reads[k].Lo, reads[k].Hi)) {
 				writers[k] = NodeID(i)
 			}
 		}

@@ -20,7 +20,7 @@ func (p *parser) warnPartlySaved(g *Graph) {
 	}
 	for _, a := range g.accesses {
 		if list, saved := written[a.Buffer]; saved && a.Mode&Write != 0 && a.Lo < a.Hi {
-			written[a.Buffer] = append(list, a.Range)
+			written[a.Buffer] = appendRows(list, a.Range)
 		}
 	}
 	for k := range g.Buffers {
@@ -36,15 +36,25 @@ func (p *parser) warnPartlySaved(g *Graph) {
 	}
 }
 
+// appendRows adds the rows of a tile to some ranges, or a range that is no tile.
+func appendRows(list []Range, r Range) []Range {
+	rows, width := r.Box()
+	for k := range rows {
+		at := r.Lo + k*int64(r.Pitch)
+		list = append(list, Range{Buffer: r.Buffer, Lo: at, Hi: at + width})
+	}
+	return list
+}
+
 // firstGap returns the first bytes of a buffer that none of some ranges covers; an empty range: there are none.
 func firstGap(id BufferID, bytes int64, covered []Range) Range {
 	slices.SortFunc(covered, func(a, b Range) int { return cmp.Compare(a.Lo, b.Lo) })
 	end := int64(0)
 	for _, r := range covered {
 		if r.Lo > end {
-			return Range{id, end, r.Lo}
+			return Range{Buffer: id, Lo: end, Hi: r.Lo}
 		}
 		end = max(end, r.Hi)
 	}
-	return Range{id, end, bytes}
+	return Range{Buffer: id, Lo: end, Hi: bytes}
 }

@@ -385,15 +385,26 @@ func (y *yamlWriter) reference(r Range) string {
 	if b.Scratch {
 		y.fail("%q is scratch and cannot be named in a file", b.Name)
 	}
-	if r.Lo == 0 && r.Hi == b.Bytes {
+	if strings.HasSuffix(b.Name, ")") {
+		y.fail("the name of buffer %q would read as a slice", b.Name)
+	}
+	if r.Lo == 0 && r.Hi == b.Bytes && r.Pitch == 0 {
 		return yamlText(b.Name)
 	}
 	row := rowBytes(b)
+	if rows, columns, ok := tileSpans(b, r); ok {
+		return y.slice(b, fmt.Sprintf("(%d..%d)(%d..%d)", rows.Lo, rows.Hi, columns.Lo, columns.Hi))
+	}
 	if row == 0 || r.Lo%row != 0 || r.Hi%row != 0 {
 		y.fail("bytes %d to %d of %q do not fall on whole rows", r.Lo, r.Hi, b.Name)
 		return ""
 	}
-	text := fmt.Sprintf("%s(%d..%d)", dollars(b.Name), r.Lo/row, r.Hi/row)
+	return y.slice(b, fmt.Sprintf("(%d..%d)", r.Lo/row, r.Hi/row))
+}
+
+// slice writes a slice of a buffer, given as it follows the name.
+func (y *yamlWriter) slice(b *Buffer, bounds string) string {
+	text := dollars(b.Name) + bounds
 	if s, err := expr.ParseSlice(text); err != nil {
 		y.fail("a slice of %q cannot be written: %v", b.Name, err)
 	} else if name, plain := s.Name.Plain(); !plain || name != b.Name {

@@ -150,7 +150,7 @@ func TestWriteYAMLRefuses(t *testing.T) {
 		declare func(b *Builder, d BufferID)
 	}{
 		{`node "t": a task cannot be written in a file`, func(b *Builder, d BufferID) { b.Task("t", b.In(d)) }},
-		{`node "c": bytes 4 to 8 of "d" do not fall on whole rows`, func(b *Builder, d BufferID) { b.Memset("c", Range{d, 4, 8}, 0) }},
+		{`node "c": bytes 5 to 8 of "d" do not fall on whole rows`, func(b *Builder, d BufferID) { b.Memset("c", Range{Buffer: d, Lo: 5, Hi: 8}, 0) }},
 		{`node "c": a slice of "end " would read as one of "end"`, func(b *Builder, d BufferID) { b.Memset("c", b.Slice(b.Device("end ", F32, 4), 0, 1), 0) }},
 		{`node "k": its kernel has no name`, func(b *Builder, d BufferID) {
 			b.Node(Node{Name: "k", Kind: Kernel, Launch: &Launch{Module: -1, Kernel: kernel}})

@@ -71,17 +71,21 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 			continue
 		}
 		lo, hi := access.Lo/size, (access.Hi+size-1)/size
+		elements := access.Bytes() / size
+		if !access.Tile() {
+			elements = hi - lo
+		}
 		err := p.contents(ctx, int32(access.Buffer), func(mine []byte) error {
 			return want.contents(ctx, int32(access.Buffer), func(theirs []byte) error {
 				part := *b
-				part.Shape = []int64{hi - lo}
-				part.Bytes = (hi - lo) * size
+				part.Shape = []int64{elements}
+				part.Bytes = elements * size
 				rtol, atol := tolerance(b)
 				if e := b.Expect; e != nil && e.Norm != dag.NoNorm { // that tolerance is for all elements together
 					rtol, atol = elementTolerance(b.DType)
 				}
-				c := Check{Buffer: b.Name, Elements: hi - lo, Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
-				if err := c.compareWith(ctx, &part, mine[lo*size:hi*size], theirs[lo*size:hi*size]); err != nil {
+				c := Check{Buffer: b.Name, Elements: elements, Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+				if err := c.compareWith(ctx, &part, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err
 				}
 				if !c.OK {
@@ -95,4 +99,17 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 		}
 	}
 	return nil, nil
+}
+
+// rowsOf returns the rows of a tile one behind the other, given the bytes from its first to its last.
+func rowsOf(hull []byte, r dag.Range) []byte {
+	if !r.Tile() {
+		return hull
+	}
+	_, width := r.Box()
+	rows := make([]byte, 0, r.Bytes())
+	for at := int64(0); at < int64(len(hull)); at += int64(r.Pitch) {
+		rows = append(rows, hull[at:at+width]...)
+	}
+	return rows
 }

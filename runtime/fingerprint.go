@@ -51,10 +51,10 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	text := fmt.Appendf(nil, "node 1\n%v %v\n", n.Kind, n.Priority)
 	switch {
 	case n.Copy != nil:
-		return fmt.Appendf(text, "%s to %s %d\n", place(n.Copy.Src.Buffer), place(n.Copy.Dst.Buffer), n.Copy.Src.Hi-n.Copy.Src.Lo)
+		return fmt.Appendf(text, "%s to %s %d%s\n", place(n.Copy.Src.Buffer), place(n.Copy.Dst.Buffer), n.Copy.Src.Bytes(), tileText(n.Copy.Src, n.Copy.Dst))
 	case n.Set != nil:
 		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
-		return fmt.Appendf(text, "%s %d %d\n", place(n.Set.Dst.Buffer), n.Set.Dst.Hi-n.Set.Dst.Lo, width)
+		return fmt.Appendf(text, "%s %d %d%s\n", place(n.Set.Dst.Buffer), n.Set.Dst.Bytes(), width, tileText(n.Set.Dst))
 	case n.Control != nil:
 		text = fmt.Appendf(text, "%s\n", n.Control.Action(n.Kind))
 		for _, body := range n.Control.Bodies {
@@ -78,7 +78,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	for k := range l.Args {
 		a := &l.Args[k]
 		if a.IsBuffer {
-			text = fmt.Appendf(text, "%s %v %v %d\n", place(a.Range.Buffer), a.DType, a.Mode, a.Range.Hi-a.Range.Lo)
+			text = fmt.Appendf(text, "%s %v %v %d%s\n", place(a.Range.Buffer), a.DType, a.Mode, a.Range.Bytes(), tileText(a.Range))
 		} else {
 			text = fmt.Appendf(text, "%v %x\n", a.DType, a.Bits)
 		}
@@ -145,3 +145,14 @@ var processor = sync.OnceValue(func() string {
 	}
 	return goruntime.GOARCH
 })
+
+// tileText tells the rows of ranges that are tiles; how far apart they are matters to caches.
+func tileText(ranges ...dag.Range) (text string) {
+	for _, r := range ranges {
+		if r.Tile() {
+			rows, _ := r.Box()
+			text += fmt.Sprintf(" rows %d of %d", rows, r.Pitch)
+		}
+	}
+	return text
+}

@@ -107,6 +107,27 @@ func (p *Program) copyRange(in *instance, to, from dag.Range, c *cudart.Command)
 	c.Dst, c.DstDevice, c.DstPageable = in.at(to), deviceOf(dst), dst.Pageable
 	c.Src, c.SrcDevice, c.SrcPageable = in.at(from), deviceOf(src), src.Pageable
 	c.Bytes = from.Bytes()
+	c.Rows, c.DstPitch, c.SrcPitch = rows(to, from)
+}
+
+// rows returns how many rows a copy has, and how far apart they are at both ends. Where one end is a tile, the other may have its rows one
+// behind the other.
+func rows(dst, src dag.Range) (n, dstPitch, srcPitch int64) {
+	toRows, width := dst.Box()
+	fromRows, _ := src.Box()
+	if n = max(toRows, fromRows); n <= 1 {
+		return 0, 0, 0
+	}
+	if !dst.Tile() {
+		width = dst.Bytes() / n
+	}
+	pitch := func(r dag.Range) int64 {
+		if r.Tile() {
+			return int64(r.Pitch)
+		}
+		return width
+	}
+	return n, pitch(dst), pitch(src)
 }
 
 // pattern returns the shortest pattern that gives the element when repeated, and its width in bytes.
@@ -126,9 +147,10 @@ func pattern(size int64, bits uint64) (uint64, int64) {
 func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error {
 	b := &p.graph.Buffers[n.Set.Dst.Buffer]
 	bits, width := pattern(b.DType.Size(), n.Set.Bits)
-	bytes := n.Set.Dst.Hi - n.Set.Dst.Lo
+	bytes := n.Set.Dst.Bytes()
 	if width <= 4 {
 		c.Kind, c.Dst, c.DstDevice, c.Bytes, c.Pattern, c.Width = cudart.SetMemory, in.at(n.Set.Dst), deviceOf(b), bytes, uint32(bits), uint8(width)
+		c.Rows, c.DstPitch, _ = rows(n.Set.Dst, n.Set.Dst)
 		return nil
 	}
 	kernel, err := kernels.Library().Kernel("fill", []dag.DType{dag.InvalidDType, dag.InvalidDType, dag.F64})
@@ -178,7 +200,12 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 		if a.Lo == a.Hi {
 			continue
 		}
-		list = append(list, cudart.Access{Ptr: in.at(a.Range), Bytes: a.Hi - a.Lo, Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name})
+		access := cudart.Access{Ptr: in.at(a.Range), Bytes: a.Bytes(), Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name}
+		if a.Tile() {
+			access.Rows, _ = a.Box()
+			access.Pitch = int64(a.Pitch)
+		}
+		list = append(list, access)
 	}
 	return list
 }
@@ -186,7 +213,12 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 // value returns the value of an argument, with addresses in this instance's memory.
 func (in *instance) value(a dag.Arg) cudart.Value {
 	if a.IsBuffer {
-		return cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8}
+		v := cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8}
+		if a.Range.Tile() {
+			_, v.Row = a.Range.Box()
+			v.Pitch = int64(a.Range.Pitch)
+		}
+		return v
 	}
 	return cudart.Value{Bits: a.Bits, Size: uint8(a.DType.Size())}
 }

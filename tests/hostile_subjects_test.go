@@ -62,7 +62,7 @@ func (h *hostile) functions() []namedFunction {
 		"exchange.FromGraph": exchange.FromGraph[string, int], "exchange.Directed": exchange.Directed,
 
 		"expr.Functions": expr.Functions, "expr.IsKeyword": expr.IsKeyword, "expr.LooksLikeSlice": expr.LooksLikeSlice, "expr.Rand": expr.Rand,
-		"expr.ValidName": expr.ValidName, "expr.Integral": expr.Integral, "expr.Parse": expr.Parse, "expr.ParseMap": expr.ParseMap,
+		"expr.PartOf": expr.PartOf, "expr.ValidName": expr.ValidName, "expr.Integral": expr.Integral, "expr.Parse": expr.Parse, "expr.ParseMap": expr.ParseMap,
 		"expr.ParseSlice": expr.ParseSlice, "expr.RightBounds": expr.RightBounds, "expr.ParseTemplate": expr.ParseTemplate, "expr.BoolValue": expr.BoolValue,
 		"expr.FloatValue": expr.FloatValue, "expr.Fraction": expr.Fraction, "expr.Int": expr.Int,
 
@@ -205,7 +205,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	require.NoError(t, err)
 	add(e, &expr.Expr{}, (*expr.Expr)(nil), &expr.Expr{Root: &expr.Term{Op: expr.Add}}, &expr.Expr{Root: &expr.Term{Op: 99}}, &expr.Expr{Root: &expr.Term{Op: expr.Call, Name: "max"}},
 		&expr.Expr{Root: &expr.Term{Op: expr.Call, Name: "len", Args: []*expr.Term{nil}}}, compiled, &expr.Function{}, (*expr.Function)(nil), slice, &expr.Slice{}, (*expr.Slice)(nil),
-		template, &expr.Template{}, (*expr.Template)(nil), expr.Int(3), expr.FloatValue(2.5), expr.BoolValue(true), expr.Value{}, &expr.Error{}, expr.Empty{})
+		template, &expr.Template{}, (*expr.Template)(nil), expr.Int(3), expr.FloatValue(2.5), expr.BoolValue(true), expr.Value{}, &expr.Error{}, expr.Empty{}, expr.Span{})
 
 	device, err := host.Open(host.Options{Memory: 1 << 20})
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
-		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{})
+		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1})
 	for t := range h.pool { // cached before the pool was complete
 		if t.Kind() == reflect.Interface {
 			delete(h.pool, t)

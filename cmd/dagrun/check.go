@@ -112,12 +112,30 @@ func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit
 
 // race is a pair of accesses that nothing orders.
 type race struct {
-	First  raceSide `json:"first"`
-	Second raceSide `json:"second"`
-	Buffer string   `json:"buffer"`
-	Bytes  [2]int64 `json:"bytes"`
-	Why    string   `json:"why"`
-	Fix    string   `json:"fix"`
+	First  raceSide   `json:"first"`
+	Second raceSide   `json:"second"`
+	Buffer string     `json:"buffer"`
+	Bytes  [2]int64   `json:"bytes"`
+	Box    [][2]int64 `json:"box,omitempty"`
+	Why    string     `json:"why"`
+	Fix    string     `json:"fix"`
+}
+
+// place says what both sides touch.
+func (r *race) place() string {
+	if r.Box != nil {
+		return fmt.Sprintf("%s(%d..%d)(%d..%d)", r.Buffer, r.Box[0][0], r.Box[0][1], r.Box[1][0], r.Box[1][1])
+	}
+	return fmt.Sprintf("%s[%d:%d]", r.Buffer, r.Bytes[0], r.Bytes[1])
+}
+
+// boxOf returns the rows and columns of the tile that a race is about, nil if it is about no tile.
+func boxOf(g *dag.Graph, v *planner.Violation) [][2]int64 {
+	rows, columns, ok := g.TileBox(g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi}))
+	if !ok {
+		return nil
+	}
+	return [][2]int64{rows, columns}
 }
 
 type raceSide struct {
@@ -224,7 +242,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		report.Races = append(report.Races, race{
 			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
 			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},
-			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Why: v.Why.String(), Fix: v.Line,
+			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Box: boxOf(g, v), Why: v.Why.String(), Fix: v.Line,
 		})
 	}
 	return &report, nil
@@ -232,7 +250,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		_ = a.stdout.printf("%s on %s[%d:%d]: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.Buffer, race.Bytes[0], race.Bytes[1], race.Why)
+		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place(), race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
 			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}

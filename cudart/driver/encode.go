@@ -94,6 +94,9 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		if c.Bytes < 0 {
 			return c.wrong(i, "a copy of %d bytes is not possible", c.Bytes)
 		}
+		if problem := c.RowProblem(); problem != "" {
+			return c.wrong(i, "a copy of %s", problem)
+		}
 		for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
 			if number >= 0 {
 				if _, err := p.device(number); err != nil {
@@ -112,6 +115,9 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		}
 		if c.Bytes < 0 || c.Bytes%int64(c.Width) != 0 {
 			return c.wrong(i, "a set of %d bytes in elements of %d", c.Bytes, c.Width)
+		}
+		if problem := c.RowProblem(); problem != "" {
+			return c.wrong(i, "a set of %s", problem)
 		}
 	case cudart.RecordEvent, cudart.WaitEvent:
 		e, ok := c.Event.(*event)
@@ -363,6 +369,15 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			l.rows[at.row].fn = rowNothing
 		}
 	case cudart.CopyMemory:
+		if c.Rows > 1 && c.Bytes > 0 {
+			args, err := e.copyRows(c)
+			if err != nil {
+				return err
+			}
+			at.args = args
+			l.add(p, cuMemcpy2DAsync, owner, uintptr(unsafe.Pointer(unsafe.SliceData(args))), c.stream.handle)
+			break
+		}
 		f, args, err := p.copyCall(c)
 		if err != nil {
 			return err
@@ -372,6 +387,17 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			l.rows[at.row].fn = rowNothing
 		}
 	case cudart.SetMemory:
+		if c.Rows > 1 && c.Bytes > 0 {
+			f := cuMemsetD2D8Async
+			switch c.Width {
+			case 2:
+				f = cuMemsetD2D16Async
+			case 4:
+				f = cuMemsetD2D32Async
+			}
+			l.add(p, f, owner, uintptr(c.Dst), uintptr(c.DstPitch), uintptr(c.Pattern), uintptr(c.Target().Width()/int64(c.Width)), uintptr(c.Rows), c.stream.handle)
+			break
+		}
 		f := cuMemsetD8Async
 		switch c.Width {
 		case 2:

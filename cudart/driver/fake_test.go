@@ -241,6 +241,21 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	case cuMemcpyAsync, cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync:
 		copy(fakeBytes(a[0], a[2]), fakeBytes(a[1], a[2]))
 		d.node()
+	case cuMemcpy2DAsync:
+		w := unsafe.Slice((*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&a[0]))), copy2DWords)
+		for row := range w[15] {
+			copy(fakeBytes(uintptr(w[10]|w[11])+uintptr(row*w[13]), uintptr(w[14])), fakeBytes(uintptr(w[3]|w[4])+uintptr(row*w[6]), uintptr(w[14])))
+		}
+		d.node()
+	case cuMemsetD2D8Async:
+		for row := range a[4] {
+			for i := range fakeBytes(a[0]+row*a[1], a[3]) {
+				fakeBytes(a[0]+row*a[1], a[3])[i] = byte(a[2])
+			}
+		}
+		d.node()
+	case cuMemsetD2D16Async, cuMemsetD2D32Async:
+		d.node()
 	case cuMemsetD8Async:
 		for i := range fakeBytes(a[0], a[2]) {
 			fakeBytes(a[0], a[2])[i] = byte(a[1])

@@ -155,6 +155,10 @@ func (l *list) SetCopy(index int, dst, src cudart.Ptr) error {
 	}
 	c.Dst, c.Src = dst, src
 	at := &l.code.places[index]
+	if c.Kind == cudart.CopyMemory && at.args != nil {
+		fillCopyRows(at.args, &c.Command)
+		return nil
+	}
 	submitter := l.code.submitters[at.submitter]
 	r := &submitter.rows[at.row]
 	r.arg[0] = uintptr(dst)

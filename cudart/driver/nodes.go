@@ -217,6 +217,10 @@ func (s *nodeScratch) fillKernel(c *checked) {
 
 func (g *graph) copyParams(s *nodeScratch, c *checked) error {
 	m := memcpy3D{width: uint64(c.Bytes), height: 1, depth: 1}
+	if c.Rows > 1 {
+		m.width, m.height = uint64(c.Target().Width()), uint64(c.Rows)
+		m.srcPitch, m.dstPitch = uint64(c.SrcPitch), uint64(c.DstPitch)
+	}
 	device := uint32(memoryDevice)
 	if c.DstDevice >= 0 && c.SrcDevice >= 0 && c.DstDevice != c.SrcDevice {
 		device = memoryUnified // the addresses determine the devices; the node has only one context
@@ -233,6 +237,9 @@ func (g *graph) copyParams(s *nodeScratch, c *checked) error {
 
 func (g *graph) setParams(s *nodeScratch, c *checked) error {
 	s.set = memsetNodeParams{dst: c.Dst, value: c.Pattern, elementSize: uint32(c.Width), width: uint64(c.Bytes / int64(c.Width)), height: 1}
+	if c.Rows > 1 {
+		s.set.width, s.set.height, s.set.pitch = uint64(c.Target().Width()/int64(c.Width)), uint64(c.Rows), uint64(c.DstPitch)
+	}
 	return g.p.prepare(g.where(c))
 }
 

@@ -39,6 +39,10 @@ const (
 	cuMemcpyHtoDAsync
 	cuMemcpyDtoHAsync
 	cuMemcpyDtoDAsync
+	cuMemcpy2DAsync
+	cuMemsetD2D8Async
+	cuMemsetD2D16Async
+	cuMemsetD2D32Async
 	cuMemsetD8Async
 	cuMemsetD16Async
 	cuMemsetD32Async
@@ -141,6 +145,10 @@ var table = [functionCount]entry{
 	cuMemcpyHtoDAsync:           {"cuMemcpyHtoDAsync_v2", 3020, false, "CUdeviceptr, const void*, size_t, CUstream", 0},
 	cuMemcpyDtoHAsync:           {"cuMemcpyDtoHAsync_v2", 3020, false, "void*, CUdeviceptr, size_t, CUstream", 0},
 	cuMemcpyDtoDAsync:           {"cuMemcpyDtoDAsync_v2", 3020, false, "CUdeviceptr, CUdeviceptr, size_t, CUstream", 0},
+	cuMemcpy2DAsync:             {"cuMemcpy2DAsync_v2", 3020, false, "const CUDA_MEMCPY2D_v2*, CUstream", 0},
+	cuMemsetD2D8Async:           {"cuMemsetD2D8Async", 3020, false, "CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream", 0},
+	cuMemsetD2D16Async:          {"cuMemsetD2D16Async", 3020, false, "CUdeviceptr, size_t, unsigned short, size_t, size_t, CUstream", 0},
+	cuMemsetD2D32Async:          {"cuMemsetD2D32Async", 3020, false, "CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream", 0},
 	cuMemsetD8Async:             {"cuMemsetD8Async", 3020, false, "CUdeviceptr, unsigned char, size_t, CUstream", 0},
 	cuMemsetD16Async:            {"cuMemsetD16Async", 3020, false, "CUdeviceptr, unsigned short, size_t, CUstream", 0},
 	cuMemsetD32Async:            {"cuMemsetD32Async", 3020, false, "CUdeviceptr, unsigned, size_t, CUstream", 0},

@@ -37,6 +37,8 @@ type command struct {
 	dst, src cudart.Ptr
 	devices  [2]int32 // of dst and src, as declared
 	bytes    int64
+	rows     int64    // of a copy or a set; 0 or 1: none
+	pitches  [2]int64 // of dst and src
 	pattern  uint32
 	uses     []use
 	talk     *cudart.Communication
@@ -47,8 +49,8 @@ type command struct {
 type use struct {
 	memory *memory // nil: there was no allocation when it was looked up
 	ptr    cudart.Ptr
-	bytes  int64
-	arg    int // the argument's index, destination or source
+	bytes  int64 // from the first byte to the last
+	arg    int   // the argument's index, destination or source
 }
 
 // fail returns an error that names the command.
@@ -70,7 +72,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 	*c = command{
 		platform: p, kind: from.Kind, name: from.Call(), priority: from.Priority, width: from.Width, node: from.Node, index: index, label: from.Label,
 		dst: from.Dst, src: from.Src, devices: [2]int32{from.DstDevice, from.SrcDevice}, bytes: from.Bytes, pattern: from.Pattern,
-		accesses: from.Accesses,
+		accesses: from.Accesses, rows: from.Rows, pitches: [2]int64{from.DstPitch, from.SrcPitch},
 	}
 	if c.kind == cudart.SetMemory && c.width != 1 && c.width != 2 && c.width != 4 {
 		c.width = 1
@@ -112,6 +114,9 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		return c.setArgs(from.Grid, from.Args)
 	case cudart.CopyMemory, cudart.SetMemory:
 		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)
+		if problem := from.RowProblem(); problem != "" && c.bytes >= 0 {
+			return c.fail(invalidValue, "%s", problem)
+		}
 		return c.setCopy(from.Dst, from.Src)
 	case cudart.Communicate:
 		return c.setCommunication(from.Communication)
@@ -153,7 +158,7 @@ func (c *command) changeArgs(grid [3]uint32, args []cudart.Value) *cudart.Error 
 	for i := range c.accesses {
 		a := &c.accesses[i]
 		for j, v := range old {
-			if v.Pointer && args[j].Pointer && a.Ptr >= v.Ptr && a.Ptr+cudart.Ptr(a.Bytes) <= v.Ptr+cudart.Ptr(v.Bytes) {
+			if v.Pointer && args[j].Pointer && a.Ptr >= v.Ptr && a.Ptr+cudart.Ptr(a.Strip().Span()) <= v.Ptr+cudart.Ptr(v.Bytes) {
 				a.Ptr += args[j].Ptr - v.Ptr
 				break
 			}
@@ -177,11 +182,11 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 	if c.nothing = c.bytes == 0; c.nothing {
 		return nil
 	}
-	c.uses = append(c.uses, use{ptr: dst, bytes: c.bytes, arg: destination})
+	c.uses = append(c.uses, use{ptr: dst, bytes: c.strip(0).Span(), arg: destination})
 	if c.kind == cudart.CopyMemory {
-		c.uses = append(c.uses, use{ptr: src, bytes: c.bytes, arg: source})
+		c.uses = append(c.uses, use{ptr: src, bytes: c.strip(1).Span(), arg: source})
 	}
-	if c.kind == cudart.CopyMemory && c.platform.order != nil && dst < src+cudart.Ptr(c.bytes) && src < dst+cudart.Ptr(c.bytes) {
+	if c.kind == cudart.CopyMemory && c.platform.order != nil && c.strip(0).Overlaps(c.strip(1)) {
 		return c.fail(invalidValue, "source and destination overlap; on a device the result of such a copy is undefined")
 	}
 	c.resolve()
@@ -206,9 +211,17 @@ func (c *command) setCopy(dst, src cudart.Ptr) *cudart.Error {
 	return nil
 }
 
+// strip returns the destination of a copy or a set, 0, or the source, 1.
+func (c *command) strip(side int) cudart.Strip {
+	return cudart.Strip{Ptr: [2]cudart.Ptr{c.dst, c.src}[side], Bytes: c.bytes, Rows: c.rows, Pitch: c.pitches[side]}
+}
+
 // moves returns the actual accesses of a copy or a set, with the names of the declared ones.
 func (c *command) moves() []cudart.Access {
-	moves := []cudart.Access{{Ptr: c.src, Bytes: c.bytes}, {Ptr: c.dst, Bytes: c.bytes, Write: true}}
+	moves := []cudart.Access{
+		{Ptr: c.src, Bytes: c.bytes, Rows: c.rows, Pitch: c.pitches[1]},
+		{Ptr: c.dst, Bytes: c.bytes, Rows: c.rows, Pitch: c.pitches[0], Write: true},
+	}
 	if c.kind == cudart.SetMemory {
 		moves = moves[1:]
 	}
@@ -317,7 +330,7 @@ func (c *command) execute(w *worker) {
 	case cudart.LaunchKernel:
 		crashed = c.launch(w)
 	case cudart.CopyMemory, cudart.SetMemory:
-		crashed = w.split(c, (c.bytes+copyPart-1)/copyPart)
+		crashed = w.split(c, c.parts())
 	}
 	if c.platform.options.Sanitize != simt.CheckNothing {
 		c.markWritten()
@@ -350,9 +363,12 @@ func (c *command) markWritten() {
 			m.written.Mark(uint64(u.ptr), u.bytes)
 		default:
 			for _, a := range c.accesses {
-				lo, hi := max(a.Ptr, u.ptr), min(a.Ptr+cudart.Ptr(a.Bytes), u.ptr+cudart.Ptr(u.bytes))
-				if a.Write && lo < hi {
-					m.written.Mark(uint64(lo), int64(hi-lo))
+				strip := a.Strip()
+				for k := range max(strip.Rows, 1) {
+					lo, hi := max(strip.Row(k), u.ptr), min(strip.Row(k)+cudart.Ptr(strip.Width()), u.ptr+cudart.Ptr(u.bytes))
+					if a.Write && lo < hi {
+						m.written.Mark(uint64(lo), int64(hi-lo))
+					}
 				}
 			}
 		}
@@ -387,22 +403,46 @@ func guardSpans(c *command, n *int64) (crashed *crash) {
 // copyPart is how many bytes of a copy are one part.
 const copyPart = 1 << 20
 
+// parts is how many parts a copy or a set has: of a tile, as many rows as make a part.
+func (c *command) parts() int64 {
+	if c.rows > 1 {
+		n := c.rowsOfPart()
+		return (c.rows + n - 1) / n
+	}
+	return (c.bytes + copyPart - 1) / copyPart
+}
+
+func (c *command) rowsOfPart() int64 { return max(copyPart/max(c.bytes/c.rows, 1), 1) }
+
 // part implements part.
 func (c *command) part(lo, hi int64) {
-	switch c.kind {
-	case cudart.LaunchKernel:
+	switch {
+	case c.kind == cudart.LaunchKernel:
 		c.kernel.reference.Run(&c.call, lo, hi)
-	case cudart.CopyMemory:
-		copy(c.bytesOf(0, lo, hi), c.bytesOf(1, lo, hi))
-	case cudart.SetMemory:
-		set(c.bytesOf(0, lo, hi), c.pattern, c.width)
+	case c.rows > 1:
+		n, width := c.rowsOfPart(), c.bytes/c.rows
+		for row := lo * n; row < min(hi*n, c.rows); row++ {
+			if c.kind == cudart.CopyMemory {
+				copy(c.bytesOf(0, row*c.pitches[0], width), c.bytesOf(1, row*c.pitches[1], width))
+			} else {
+				set(c.bytesOf(0, row*c.pitches[0], width), c.pattern, c.width)
+			}
+		}
+	default:
+		start := lo * copyPart
+		n := min(hi*copyPart, c.bytes) - start
+		if c.kind == cudart.CopyMemory {
+			copy(c.bytesOf(0, start, n), c.bytesOf(1, start, n))
+		} else {
+			set(c.bytesOf(0, start, n), c.pattern, c.width)
+		}
 	}
 }
 
-func (c *command) bytesOf(use int, lo, hi int64) []byte {
+// bytesOf returns some bytes of the destination, use 0, or the source, use 1.
+func (c *command) bytesOf(use int, start, bytes int64) []byte {
 	u := &c.uses[use]
-	start, end := lo*copyPart, min(hi*copyPart, c.bytes)
-	return unsafe.Slice((*byte)(unsafe.Add(u.memory.at(u.ptr), start)), end-start)
+	return unsafe.Slice((*byte)(unsafe.Add(u.memory.at(u.ptr), start)), bytes)
 }
 
 // set fills b with the low bytes of a pattern, little-endian.

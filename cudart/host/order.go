@@ -169,14 +169,17 @@ func (o *order) check(c *command, e epoch, now clock) error {
 		if a.Bytes <= 0 || c.nothing {
 			continue
 		}
-		m, _ := c.platform.memory.misuse(a.Ptr, a.Bytes)
+		strip := a.Strip()
+		m, _ := c.platform.memory.misuse(a.Ptr, strip.Span())
 		if m == nil {
 			continue // this is reported when the command runs
 		}
 		e.access = int32(i)
-		lo := int64(a.Ptr - m.base)
-		if found := m.shadow.access(lo, lo+a.Bytes, e, a.Write, o, now); found.with.by != nil {
-			return race(found, e, m)
+		for row := range max(strip.Rows, 1) {
+			lo := int64(strip.Row(row) - m.base)
+			if found := m.shadow.access(lo, lo+strip.Width(), e, a.Write, o, now); found.with.by != nil {
+				return race(found, e, m)
+			}
 		}
 	}
 	return nil

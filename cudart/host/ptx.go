@@ -110,7 +110,7 @@ func (c *command) interpret(w *worker) *crash {
 func (c *command) onlyReads(u use) bool {
 	reads := false
 	for _, a := range c.accesses {
-		if a.Ptr < u.ptr+cudart.Ptr(u.bytes) && u.ptr < a.Ptr+cudart.Ptr(a.Bytes) {
+		if a.Ptr < u.ptr+cudart.Ptr(u.bytes) && u.ptr < a.Ptr+cudart.Ptr(a.Strip().Span()) {
 			if a.Write {
 				return false
 			}
@@ -128,6 +128,9 @@ func (c *command) declared(argument int) string {
 		}
 		for _, a := range c.accesses {
 			if a.Name != "" && a.Ptr >= u.ptr && a.Ptr < u.ptr+cudart.Ptr(u.bytes) {
+				if a.Rows > 1 {
+					return fmt.Sprintf("; argument %d is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", argument, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
+				}
 				return fmt.Sprintf("; argument %d is bytes %d to %d of %s in the file", argument, a.Offset, a.Offset+a.Bytes, a.Name)
 			}
 		}

@@ -40,7 +40,7 @@ func checkTerm(t *Term, left *int, measured bool) error {
 	case int(t.Op) >= len(operators):
 		return fmt.Errorf("a term of the expression has the unknown operator %d", t.Op)
 	case t.Op == Buffer && !measured:
-		return errors.New("a buffer stands outside of len in the expression")
+		return errors.New("a buffer stands outside of len, rows, cols and ld in the expression")
 	case t.Op == Buffer:
 		return t.Slice.check(left)
 	case t.Op == Literal || t.Op == Variable:
@@ -52,9 +52,9 @@ func checkTerm(t *Term, left *int, measured bool) error {
 		if k < 0 {
 			return fmt.Errorf("the expression calls the unknown function %q", shorten(t.Name))
 		}
-		least, most, measured = functions[k].least, functions[k].most, t.Name == "len"
+		least, most, measured = functions[k].least, functions[k].most, measures(t.Name)
 		if measured && len(t.Args) == 1 && t.Args[0] != nil && t.Args[0].Op != Buffer {
-			return errors.New("the argument of len in the expression is not a buffer")
+			return fmt.Errorf("the argument of %s in the expression is not a buffer", t.Name)
 		}
 	}
 	if n := len(t.Args); n < least || n > most {
@@ -69,22 +69,24 @@ func checkTerm(t *Term, left *int, measured bool) error {
 }
 
 func (s *Slice) check(left *int) error {
-	switch {
-	case s == nil || s.Name == nil:
+	if s == nil || s.Name == nil {
 		return errors.New("a slice names no buffer")
-	case s.Kind > Part:
-		return fmt.Errorf("a slice of %q is of unknown kind %d", shorten(s.Name.Text), s.Kind)
-	case s.Kind == Part && (s.Lo == nil || s.Hi == nil):
-		return fmt.Errorf("a part of %q lacks its number or how many there are", shorten(s.Name.Text))
 	}
-	for _, t := range []*Term{s.Lo, s.Hi} {
-		if t != nil {
-			if err := checkTerm(t, left, false); err != nil {
-				return err
-			}
+	if s.Columns != nil && (s.Kind == Whole || s.Columns.Kind == Whole) {
+		return fmt.Errorf("a slice of %q has columns, but one of its dimensions is not sliced", shorten(s.Name.Text))
+	}
+	for _, a := range []*Axis{&s.Axis, s.Columns} {
+		switch {
+		case a == nil:
+		case a.Kind > Part:
+			return fmt.Errorf("a slice of %q is of unknown kind %d", shorten(s.Name.Text), a.Kind)
+		case a.Kind == Part && (a.Lo == nil || a.Hi == nil):
+			return fmt.Errorf("a part of %q lacks its number or how many there are", shorten(s.Name.Text))
+		case a.Kind != Part && a.Halo != nil:
+			return fmt.Errorf("a slice of %q has a halo, but is not a part", shorten(s.Name.Text))
 		}
 	}
-	return nil
+	return s.eachTerm(func(t *Term) error { return checkTerm(t, left, false) })
 }
 
 // checkAlone is check for a slice outside of an expression.

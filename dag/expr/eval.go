@@ -11,8 +11,8 @@ import (
 type Scope interface {
 	// Variable returns the value of a param or a loop variable.
 	Variable(name string) (Value, bool)
-	// Length returns how many elements a buffer has along its first dimension, -1 for a buffer of no dimensions.
-	Length(buffer string) (n int64, ok bool)
+	// Shape returns the shape of a buffer: no dimensions for a single element.
+	Shape(buffer string) (shape []int64, ok bool)
 }
 
 // Empty is a Scope without names.
@@ -21,8 +21,8 @@ type Empty struct{}
 // Variable finds nothing.
 func (Empty) Variable(string) (Value, bool) { return Value{}, false }
 
-// Length finds nothing.
-func (Empty) Length(string) (int64, bool) { return 0, false }
+// Shape finds nothing.
+func (Empty) Shape(string) ([]int64, bool) { return nil, false }
 
 // Eval computes the expression. The error is an *Error, except for an expression in which Check finds a fault.
 func (e *Expr) Eval(scope Scope) (Value, error) {
@@ -138,8 +138,8 @@ func notTruth(t *Term, v Value) *Error {
 }
 
 func call(t *Term, scope Scope) (Value, error) {
-	if t.Name == "len" {
-		return length(t.Args[0], scope)
+	if measures(t.Name) {
+		return measure(t.Name, t.Args[0], scope)
 	}
 	if t.Name == "select" { // only one of the two values is computed
 		first, err := truth(t.Args[0], scope)
@@ -256,25 +256,54 @@ func random(t *Term, args []Value) (Value, error) {
 	return Int(Rand(n[0], n[1], n[2])), nil
 }
 
-func length(t *Term, scope Scope) (Value, error) {
+// measures reports whether a function measures a buffer or a slice of one.
+func measures(function string) bool {
+	switch function {
+	case "len", "rows", "cols", "ld":
+		return true
+	}
+	return false
+}
+
+// measure computes len, rows, cols or ld of a buffer or a slice.
+func measure(function string, t *Term, scope Scope) (Value, error) {
 	name, err := t.Slice.Name.Expand(scope)
 	if err != nil {
 		return Value{}, err
 	}
-	n, ok := scope.Length(name)
-	if !ok {
+	shape, ok := scope.Shape(name)
+	switch {
+	case !ok:
 		err := errorAt(t.Offset, "", "unknown buffer %q", shorten(name))
 		err.Unknown, err.Name = UnknownBuffer, name
 		return Value{}, err
-	}
-	if n < 0 {
+	case len(shape) == 0 && function == "len":
 		return Value{}, errorAt(t.Offset, "", "%s is a single element, it has no length", name)
+	case len(shape) == 0 && function == "rows":
+		return Value{}, errorAt(t.Offset, "", "%s is a single element, it has no rows", name)
+	case len(shape) < 2 && function != "len" && function != "rows":
+		return Value{}, errorAt(t.Offset, "", "%s has fewer than two dimensions, so it has no rows of columns", name)
 	}
-	lo, hi, err := t.Slice.Range(scope, name, n)
+	rows, columns, err := t.Slice.Extent(scope, name, shape)
 	if err != nil {
 		return Value{}, err
 	}
-	return Int(hi - lo), nil
+	n, factors := rows.Len(), []int64(nil)
+	switch {
+	case function == "cols":
+		n = columns.Len()
+	case function == "ld":
+		n, factors = 1, shape[1:]
+	case function == "len" && t.Slice.Columns != nil: // of a tile: all of its elements
+		factors = append([]int64{columns.Len()}, shape[2:]...)
+	}
+	for _, f := range factors {
+		if f > 0 && n > math.MaxInt64/f {
+			return Value{}, errorAt(t.Offset, "", "%s of %s does not fit in 64 bits", function, name)
+		}
+		n *= f
+	}
+	return Int(n), nil
 }
 
 // Bind puts the values of all variables but the free ones in their place, and those of len, and folds what is constant then.
@@ -317,8 +346,8 @@ func (b *binder) bind(t *Term, surely bool) (*Term, error) {
 		}
 		return nil, unknownVariable(t)
 	}
-	if t.Op == Call && t.Name == "len" {
-		v, err := length(t.Args[0], b.scope)
+	if t.Op == Call && measures(t.Name) {
+		v, err := measure(t.Name, t.Args[0], b.scope)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 type params map[string]int64
 
 func (p params) Variable(name string) (expr.Value, bool) { v, ok := p[name]; return expr.Int(v), ok }
-func (p params) Length(string) (int64, bool)             { return 0, false }
+func (p params) Shape(string) ([]int64, bool)            { return nil, false }
 
 func Example() {
 	e, err := expr.Parse("ceil(n / 256) + 1/3 + 2/3")

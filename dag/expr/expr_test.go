@@ -16,10 +16,20 @@ import (
 type names struct {
 	variables map[string]Value
 	lengths   map[string]int64
+	shapes    map[string][]int64
 }
 
 func (s names) Variable(name string) (Value, bool) { v, ok := s.variables[name]; return v, ok }
-func (s names) Length(name string) (int64, bool)   { n, ok := s.lengths[name]; return n, ok }
+func (s names) Shape(name string) ([]int64, bool) {
+	n, ok := s.lengths[name]
+	if shape, two := s.shapes[name]; two {
+		return shape, true
+	}
+	if n < 0 {
+		return nil, ok
+	}
+	return []int64{n}, ok
+}
 
 var scope = names{
 	variables: map[string]Value{
@@ -27,6 +37,7 @@ var scope = names{
 		"largest": Int(math.MaxInt64), "least": Int(math.MinInt64), "zero": Int(0),
 	},
 	lengths: map[string]int64{"x": 10, "part.3": 4, "one": -1, "max": 5, "a.0.b_1": 12},
+	shapes:  map[string][]int64{"a": {8, 6}, "cube": {8, 6, 5}},
 }
 
 func must(v Value, err error) Value {
@@ -112,7 +123,8 @@ func TestErrors(t *testing.T) {
 		{".5", 0, `unexpected "."; write a digit before the point`},
 		{"1e400", 0, "number 1e400 is too large for a 64-bit float"},
 		{"1_000", 0, `bad number "1_000"; write 1000`},
-		{"0x10", 0, `bad number "0x10"; write 16`},
+		{"0xfg", 0, `bad number "0xfg"; a hexadecimal number has digits 0 to 9 and a to f`},
+		{"0x8000000000000000", 0, `integer 0x8000000000000000 does not fit in 64 bits`},
 		{"2n", 0, `bad number "2n"; write 2*n`},
 		{"1e", 0, `bad number "1e"; write 1*e`},
 		{"9223372036854775808", 0, "integer 9223372036854775808 does not fit in 64 bits"},
@@ -266,11 +278,12 @@ func TestSlices(t *testing.T) {
 		for i := range k {
 			s, err := ParseSlice(fmt.Sprintf("x(%d of %d)", i, k))
 			require.NoError(t, err)
-			lo, hi, err := s.Range(scope, "x", 10)
+			rows, columns, err := s.Extent(scope, "x", []int64{10})
 			require.NoError(t, err)
-			require.Equal(t, at, lo)
-			require.Contains(t, []int64{10 / k, (10 + k - 1) / k}, hi-lo)
-			at = hi
+			require.Equal(t, Span{0, 1}, columns)
+			require.Equal(t, at, rows.Lo)
+			require.Contains(t, []int64{10 / k, (10 + k - 1) / k}, rows.Len())
+			at = rows.Hi
 		}
 		require.EqualValues(t, 10, at)
 	}
@@ -282,7 +295,7 @@ func TestSlices(t *testing.T) {
 		"(0..4)":      `0: a buffer's name is missing`,
 		"x(0..4,2)":   `6: unexpected ","; expected ")" here`,
 		"a b(1..2)":   ``,
-		"f(x)(1..2)":  ``,
+		"f(x)(1..2)":  `1: bad slice of "f"; write x(lo..hi), x(..hi), x(lo..) or x(i of k)`,
 		"d.$(i+1)":    ``,
 		"x.$i.(0..2)": ``,
 	} {

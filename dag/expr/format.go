@@ -102,20 +102,31 @@ func (s *Slice) String() string {
 
 func (s *Slice) print(b *strings.Builder) {
 	b.WriteString(s.Name.Text)
-	if s.Kind == Whole {
+	s.Axis.print(b)
+	if s.Columns != nil {
+		s.Columns.print(b)
+	}
+}
+
+func (a *Axis) print(b *strings.Builder) {
+	if a.Kind == Whole {
 		return
 	}
 	b.WriteByte('(')
-	if s.Lo != nil {
-		s.Lo.print(b, 0)
+	if a.Lo != nil {
+		a.Lo.print(b, 0)
 	}
-	if s.Kind == Part {
+	if a.Kind == Part {
 		b.WriteString(" of ")
 	} else {
 		b.WriteString("..")
 	}
-	if s.Hi != nil {
-		s.Hi.print(b, 0)
+	if a.Hi != nil {
+		a.Hi.print(b, 0)
+	}
+	if a.Halo != nil {
+		b.WriteString(" halo ")
+		a.Halo.print(b, 0)
 	}
 	b.WriteByte(')')
 }

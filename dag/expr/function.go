@@ -90,7 +90,7 @@ type oneVariable struct {
 }
 
 func (s oneVariable) Variable(name string) (Value, bool) { return Int(s.value), name == s.name }
-func (s oneVariable) Length(string) (int64, bool)        { return 0, false }
+func (s oneVariable) Shape(string) ([]int64, bool)       { return nil, false }
 
 // asFloat evaluates any code as a float.
 func (c *code) asFloat(i int64) (float64, bool) {

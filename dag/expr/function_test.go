@@ -117,7 +117,7 @@ func TestRandomFunctionsAgreeWithEval(t *testing.T) {
 }
 
 func FuzzExpr(f *testing.F) {
-	for _, s := range []string{"1/(i+1)", "len(x(i of 4)) * 2.5e-3", "not a and b or c < 3", "rand(1, i, 10)", "pow(i, -3) % 7", "x[0:4]", "${i}", "-9223372036854775808", "len(a.$(i+1).$$(..4))", "\xff", "((((", "1e999", "y = a*x"} {
+	for _, s := range []string{"1/(i+1)", "len(x(i of 4)) * 2.5e-3", "not a and b or c < 3", "rand(1, i, 10)", "pow(i, -3) % 7", "x[0:4]", "${i}", "-9223372036854775808", "len(a.$(i+1).$$(..4))", "a(i of 4 halo 1)(..4)", "cols(a(..)(1 of 2 halo n)) + ld(a) + 0x1F", "\xff", "((((", "1e999", "y = a*x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -125,7 +125,8 @@ func FuzzExpr(f *testing.F) {
 			_, _ = template.Expand(scope)
 		}
 		if s, err := ParseSlice(text); err == nil {
-			_, _, _ = s.Range(scope, "x", 10)
+			_, _, _ = s.Extent(scope, "x", []int64{10})
+			_, _, _ = s.Extent(scope, "a", []int64{10, 7})
 			_, err := ParseSlice(s.String())
 			require.NoError(t, err, "%q printed as %q", text, s)
 		}

@@ -3,6 +3,7 @@
 package expr
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -173,9 +174,12 @@ func (l *lexer) next() (token, *Error) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number reads 12, 1.5, 1e6 or 2.5e-3. The .. of a slice is not part of a number.
+// number reads 12, 0xff, 1.5, 1e6 or 2.5e-3. The .. of a slice is not part of a number.
 func (l *lexer) number() (token, *Error) {
 	start, text := l.pos, l.text
+	if l.at("0x") || l.at("0X") {
+		return l.hexadecimal()
+	}
 	pos := start
 	digits := func() {
 		for pos < len(text) && isDigit(text[pos]) {
@@ -243,13 +247,29 @@ func (l *lexer) number() (token, *Error) {
 	return t, nil
 }
 
+// hexadecimal reads 0xff.
+func (l *lexer) hexadecimal() (token, *Error) {
+	start, end := l.pos, l.pos+2
+	for end < len(l.text) && (isDigit(l.text[end]) || nameEnd(l.text, end) > end) {
+		end = max(end+1, nameEnd(l.text, end))
+	}
+	literal := l.text[start:end]
+	n, err := strconv.ParseInt(literal[2:], 16, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return token{}, errorAt(start, "", "integer %s does not fit in 64 bits", shorten(literal))
+	case err != nil && strings.Contains(literal, "_"):
+		return token{}, errorAt(start, "write "+strings.ReplaceAll(literal, "_", ""), "bad number %q", shorten(literal))
+	case err != nil:
+		return token{}, errorAt(start, "a hexadecimal number has digits 0 to 9 and a to f", "bad number %q", shorten(literal))
+	}
+	l.pos = end
+	return token{kind: tokenNumber, offset: start, text: literal, value: Int(n)}, nil
+}
+
 func badNumber(offset int, digits, all string) *Error {
 	hint := ""
 	switch {
-	case strings.HasPrefix(all, "0x") || strings.HasPrefix(all, "0X"):
-		if n, err := strconv.ParseInt(all, 0, 64); err == nil {
-			hint = "write " + strconv.FormatInt(n, 10)
-		}
 	case strings.Contains(all, "_") && strings.Trim(all, "0123456789_") == "":
 		hint = "write " + strings.ReplaceAll(all, "_", "")
 	default:

@@ -324,9 +324,10 @@ type function struct {
 }
 
 var functions = []function{
-	{"abs", 1, 1, false}, {"ceil", 1, 1, false}, {"cos", 1, 1, true}, {"exp", 1, 1, true}, {"floor", 1, 1, false},
-	{"len", 1, 1, false}, {"log", 1, 1, true}, {"log2", 1, 1, false}, {"max", 1, 1 << 10, false}, {"min", 1, 1 << 10, false},
-	{"pow", 2, 2, false}, {"rand", 3, 3, false}, {"select", 3, 3, false}, {"sin", 1, 1, true}, {"sqrt", 1, 1, false}, {"tanh", 1, 1, true},
+	{"abs", 1, 1, false}, {"ceil", 1, 1, false}, {"cols", 1, 1, false}, {"cos", 1, 1, true}, {"exp", 1, 1, true}, {"floor", 1, 1, false},
+	{"ld", 1, 1, false}, {"len", 1, 1, false}, {"log", 1, 1, true}, {"log2", 1, 1, false}, {"max", 1, 1 << 10, false}, {"min", 1, 1 << 10, false},
+	{"pow", 2, 2, false}, {"rand", 3, 3, false}, {"rows", 1, 1, false}, {"select", 3, 3, false},
+	{"sin", 1, 1, true}, {"sqrt", 1, 1, false}, {"tanh", 1, 1, true},
 }
 
 // Functions returns the names of the functions; with elementwise those of map expressions.
@@ -369,7 +370,7 @@ func (p *parser) call(name token) (*Term, *Error) {
 	}
 	defer func() { p.depth-- }()
 	t := &Term{Op: Call, Name: f.name, Offset: name.offset}
-	if f.name == "len" {
+	if measures(f.name) {
 		// The lexer stands behind the opening parenthesis.
 		s, err := p.slice()
 		if err != nil {

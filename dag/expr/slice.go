@@ -1,4 +1,4 @@
-// Buffers with a slice, x(lo..hi) and x(i of k), and names with variables, up.$i.
+// Buffers with a slice, x(lo..hi) and a(i of k)(j of k halo 1), and names with variables, up.$i.
 
 package expr
 
@@ -14,15 +14,22 @@ type SliceKind uint8
 const (
 	Whole  SliceKind = iota // x
 	Bounds                  // x(Lo..Hi), each may be missing
-	Part                    // x(Lo of Hi)
+	Part                    // x(Lo of Hi), x(Lo of Hi halo Halo)
 )
 
-// Slice is a buffer, or some of it along its first dimension.
+// Slice is a buffer, or some of it along its first dimension and its second.
 type Slice struct {
-	Name   *Template
+	Name    *Template
+	Axis          // along the first dimension
+	Columns *Axis // along the second; nil: all of it
+	Offset  int   // of the name, in the text
+}
+
+// Axis is a slice along one dimension.
+type Axis struct {
 	Kind   SliceKind
 	Lo, Hi *Term // nil where left out
-	Offset int   // of the name, in the text
+	Halo   *Term // Part: how many elements more on each side; nil: none
 }
 
 // Template is text with variables: up.$i, $(i+1), $$ for a dollar.
@@ -37,7 +44,7 @@ type part struct {
 }
 
 // ParseSlice reads a buffer with an optional slice. Unlike in len(...), the name may hold any characters: what stands in front of
-// the last parentheses, if those hold a slice.
+// the parentheses at the end.
 func ParseSlice(text string) (*Slice, error) {
 	if len(text) > MaxText {
 		return nil, errorAt(0, "", "text of %d bytes is over the limit of %d", len(text), MaxText)
@@ -60,14 +67,27 @@ func ParseSlice(text string) (*Slice, error) {
 		return s, nil
 	}
 	p := &parser{lexer: lexer{text: text, pos: open}}
-	if err := p.bounds(s); err != nil {
+	if err := p.slices(s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// sliceStart returns where the parentheses at the end of text open, or -1 if there are none or they belong to a $(i+1).
+// sliceStart returns where the first of the parentheses at the end of text opens, or -1 if there are none or they belong to a $(i+1).
 func sliceStart(text string) int {
+	first := -1
+	for {
+		open := lastParentheses(text)
+		if open < 0 {
+			return first
+		}
+		first = open
+		text = strings.TrimRight(text[:open], " ")
+	}
+}
+
+// lastParentheses returns where the parentheses at the end of text open, or -1 if there are none or they belong to a $(i+1).
+func lastParentheses(text string) int {
 	if !strings.HasSuffix(text, ")") {
 		return -1
 	}
@@ -114,11 +134,31 @@ func (p *parser) slice() (*Slice, *Error) {
 	if !p.at("(") {
 		return s, nil
 	}
-	return s, p.bounds(s)
+	return s, p.slices(s)
 }
 
-// bounds reads (lo..hi) or (i of k) into s.
-func (p *parser) bounds(s *Slice) (err *Error) {
+// slices reads the slices along the first dimension and, if there is one, along the second.
+func (p *parser) slices(s *Slice) *Error {
+	if err := p.bounds(s, &s.Axis); err != nil {
+		return err
+	}
+	p.skipSpace()
+	if !p.at("(") {
+		return nil
+	}
+	s.Columns = new(Axis)
+	if err := p.bounds(s, s.Columns); err != nil {
+		return err
+	}
+	p.skipSpace()
+	if p.at("(") {
+		return errorAt(p.pos, "leave the third slice out: what follows the second dimension is whole", "a slice of %q has at most two dimensions", shorten(s.Name.Text))
+	}
+	return nil
+}
+
+// bounds reads (lo..hi), (i of k) or (i of k halo h) of the slice s into a.
+func (p *parser) bounds(s *Slice, a *Axis) (err *Error) {
 	open := p.pos
 	if err := p.deeper(open); err != nil {
 		return err
@@ -132,33 +172,44 @@ func (p *parser) bounds(s *Slice) (err *Error) {
 		return err
 	}
 	if !p.symbol("..") {
-		if s.Lo, err = p.or(); err != nil {
+		if a.Lo, err = p.or(); err != nil {
 			return err
 		}
 	}
 	switch {
 	case p.symbol(".."):
-		s.Kind = Bounds
+		a.Kind = Bounds
 		if err := p.advance(); err != nil {
 			return err
 		}
 		if !p.symbol(")") {
-			if s.Hi, err = p.or(); err != nil {
+			if a.Hi, err = p.or(); err != nil {
 				return err
 			}
 		}
 	case p.word("of"):
-		s.Kind = Part
+		a.Kind = Part
 		if err := p.advance(); err != nil {
 			return err
 		}
-		if s.Hi, err = p.or(); err != nil {
+		if a.Hi, err = p.or(); err != nil {
 			return err
+		}
+		if p.word("halo") {
+			if err := p.advance(); err != nil {
+				return err
+			}
+			if a.Halo, err = p.or(); err != nil {
+				return err
+			}
 		}
 	case p.token.kind == tokenEnd:
 		return p.unexpected("\")\"")
 	default:
 		return errorAt(open, "write x(lo..hi), x(..hi), x(lo..) or x(i of k)", "bad slice of %q", shorten(s.Name.Text))
+	}
+	if p.word("halo") && a.Kind == Bounds {
+		return errorAt(p.token.offset, "write x(i of k halo h), or move the bounds", "a halo goes with a part")
 	}
 	if !p.symbol(")") {
 		return p.unexpected("\")\"")
@@ -212,14 +263,42 @@ func cutBounds(inside string) (lo, hi string, mark int) {
 	return strings.TrimSpace(inside), "", -1
 }
 
+// cutDimensions splits the inside of a slice at a comma between two dimensions, as in "i of k, 0:4".
+func cutDimensions(inside string) (rows, columns string, ok bool) {
+	depth := 0
+	for at := range len(inside) {
+		switch inside[at] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth != 0 {
+				continue
+			}
+			rows, columns = strings.TrimSpace(inside[:at]), strings.TrimSpace(inside[at+1:])
+			_, _, first := cutBounds(rows)
+			_, _, second := cutBounds(columns)
+			return rows, columns, first >= 0 && second >= 0 && boundMarks[second].text != ","
+		}
+	}
+	return "", "", false
+}
+
 // wrongBounds reports whether the bounds are written as in another language.
 func wrongBounds(inside string) bool {
+	if _, _, two := cutDimensions(inside); two {
+		return true
+	}
 	_, _, mark := cutBounds(inside)
 	return mark >= 0 && boundMarks[mark].text != " of " && boundMarks[mark].text != ".."
 }
 
 // RightBounds turns the inside of a slice that is written as in another language into the right form: "0:4" into "(0..4)".
 func RightBounds(inside string) string {
+	if rows, columns, ok := cutDimensions(inside); ok {
+		return RightBounds(rows) + RightBounds(columns)
+	}
 	lo, hi, mark := cutBounds(inside)
 	switch {
 	case mark < 0 && lo == "":
@@ -396,87 +475,8 @@ func (s *Slice) walk(visit func(*Term)) {
 			walk(p.term, visit)
 		}
 	}
-	for _, t := range []*Term{s.Lo, s.Hi} {
-		if t != nil {
-			walk(t, visit)
-		}
-	}
-}
-
-// Range evaluates the slice of a buffer whose first dimension is length, or -1 where it has none: elements lo (included) to
-// hi (excluded) along that dimension. Errors carry the place of the bound. Name is for messages.
-func (s *Slice) Range(scope Scope, name string, length int64) (lo, hi int64, err error) {
-	if err := s.checkAlone(); err != nil {
-		return 0, 0, err
-	}
-	if scope == nil {
-		return 0, 0, errors.New("there is no scope to look names up in")
-	}
-	if s.Kind == Whole {
-		return 0, max(length, 0), nil
-	}
-	if length < 0 {
-		return 0, 0, errorAt(s.Offset, "", "%s is a single element, it has no slices", name)
-	}
-	lo, hi = 0, length
-	if s.Lo != nil {
-		if lo, err = evalInt(s.Lo, scope, "a slice"); err != nil {
-			return 0, 0, err
-		}
-	}
-	if s.Hi != nil {
-		if hi, err = evalInt(s.Hi, scope, "a slice"); err != nil {
-			return 0, 0, err
-		}
-	}
-	if s.Kind == Part {
-		part, parts := lo, hi
-		if parts < 1 {
-			return 0, 0, errorAt(s.Hi.Offset, s.swapped(part > 0 || s.Hi.Op != Literal), "%s cannot be cut into %d parts", name, parts)
-		}
-		if part < 0 || part >= parts {
-			return 0, 0, errorAt(s.Lo.Offset, s.swapped(part > parts), "part %d of %d: parts are numbered 0 to %d", part, parts, parts-1)
-		}
-		size, longer := length/parts, length%parts
-		lo = part*size + min(part, longer)
-		hi = lo + size
-		if part < longer {
-			hi++
-		}
-		return lo, hi, nil
-	}
-	offset := func(t *Term) int {
-		if t == nil {
-			return s.Offset
-		}
-		return t.Offset
-	}
-	switch {
-	case lo < 0:
-		return 0, 0, errorAt(offset(s.Lo), "", "slice of %s starts at %d, before its first element", name, lo)
-	case hi > length:
-		return 0, 0, errorAt(offset(s.Hi), "", "slice %d..%d is outside %s, which has %d", lo, hi, name, length)
-	case lo > length:
-		return 0, 0, errorAt(offset(s.Lo), "", "slice %d..%d is outside %s, which has %d", lo, hi, name, length)
-	case lo > hi:
-		return 0, 0, errorAt(offset(s.Lo), s.swapped(s.Lo != nil && s.Hi != nil), "slice %d..%d of %s is reversed", lo, hi, name)
-	}
-	return lo, hi, nil
-}
-
-// swapped is the hint to swap the bounds, if they are likely to be the wrong way round.
-func (s *Slice) swapped(likely bool) string {
-	if !likely {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("write " + s.Name.Text + "(")
-	s.Hi.print(&b, 0)
-	if s.Kind == Part {
-		b.WriteString(" of ")
-	} else {
-		b.WriteString("..")
-	}
-	s.Lo.print(&b, 0)
-	return b.String() + ")"
+	s.eachTerm(func(t *Term) error {
+		walk(t, visit)
+		return nil
+	})
 }

@@ -51,7 +51,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 			continue
 		}
 		size := k.params[i].DType.Size()
-		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; n > have {
+		if have := args[i].Range.Bytes() / size; n > have {
 			return info, launch.Wrong(p.name, "needs %s (%s), but its slice has only %d", launch.CountElements(n), p.extent.text, have)
 		}
 		info.Extents[i] = n

@@ -144,7 +144,7 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		if single {
 			count = min(n, 1)
 		}
-		if have := (args[i].Range.Hi - args[i].Range.Lo) / size; count > have {
+		if have := args[i].Range.Bytes() / size; count > have {
 			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(count), have)
 		}
 		info.Extents[i] = count

@@ -279,9 +279,9 @@ func (k *kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	for i, a := range args {
 		if a.IsBuffer {
 			info.Extents[i] = -1
-			info.Work.Bytes += a.Range.Hi - a.Range.Lo
+			info.Work.Bytes += a.Range.Bytes()
 			if a.Mode == dag.ReadWrite {
-				info.Work.Bytes += a.Range.Hi - a.Range.Lo
+				info.Work.Bytes += a.Range.Bytes()
 			}
 		}
 	}

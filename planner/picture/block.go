@@ -118,9 +118,9 @@ func (b *block) detail(g *dag.Graph) string {
 func sizeOf(g *dag.Graph, i int32) int64 {
 	switch n := &g.Nodes[i]; {
 	case n.Copy != nil:
-		return n.Copy.Dst.Hi - n.Copy.Dst.Lo
+		return n.Copy.Dst.Bytes()
 	case n.Set != nil:
-		return n.Set.Dst.Hi - n.Set.Dst.Lo
+		return n.Set.Dst.Bytes()
 	default:
 		return n.Work.Bytes
 	}

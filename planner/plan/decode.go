@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
@@ -104,7 +105,7 @@ var (
 	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event", "work"}
-	edgeKeys   = []string{"from", "to", "why", "bytes"}
+	edgeKeys   = []string{"from", "to", "why", "bytes", "box"}
 	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
 	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
 		"peak_device_bytes", "sum_device_bytes", "lower_bound_by", "above_lower_bound"}
@@ -306,7 +307,8 @@ func (d *planDecoder) edges() {
 		at := d.At
 		var e dag.Edge
 		why, bytes, spans := "", [2]int64{}, 0
-		d.Object(edgeKeys, 1, func(key int) {
+		var box []int64
+		d.Object(edgeKeys, 2, func(key int) {
 			switch edgeKeys[key] {
 			case "from":
 				e.From = d.end()
@@ -321,6 +323,10 @@ func (d *planDecoder) edges() {
 						bytes[k] = v
 					}
 					spans = k + 1
+				})
+			case "box":
+				d.List(func(int) {
+					d.List(func(int) { box = append(box, d.Int(0, math.MaxInt64)) })
 				})
 			}
 		})
@@ -342,6 +348,11 @@ func (d *planDecoder) edges() {
 			d.misfit(at, "dependency %d, %s, has no bytes in this graph", index, d.edgeText(o, why))
 		case o.Buffer >= 0 && (spans != 2 || bytes != want):
 			d.misfit(at, "dependency %d, %s, has the bytes %d in this graph", index, d.edgeText(o, why), want)
+		case box != nil:
+			rows, columns, ok := d.g.TileBox(d.g.EdgeRange(*o))
+			if own := []int64{rows[0], rows[1], columns[0], columns[1]}; !ok || !slices.Equal(box, own) {
+				d.misfit(at, "dependency %d, %s, has another box in this graph", index, d.edgeText(o, why))
+			}
 		}
 	})
 	if d.Err == nil && count < len(own) {
@@ -586,7 +597,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 		case "edges":
 			r.List(func(int) {
 				var e dag.OutlineEdge
-				r.Object(edgeKeys, 1, func(key int) {
+				r.Object(edgeKeys, 2, func(key int) {
 					switch edgeKeys[key] {
 					case "from":
 						e.From = outlineEnd(r)
@@ -594,6 +605,8 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 						e.To = outlineEnd(r)
 					case "why":
 						e.Why = r.Text()
+					case "box":
+						r.Skip()
 					default:
 						r.List(func(k int) {
 							if v := r.Int(0, math.MaxInt64); k == 0 {

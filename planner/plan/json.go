@@ -340,6 +340,17 @@ func (e *planEncoder) edge(edge *dag.Edge) {
 		e.WriteString(", ")
 		e.int(edge.Hi)
 		e.WriteByte(']')
+		if rows, columns, ok := e.g.TileBox(e.g.EdgeRange(*edge)); ok {
+			e.WriteString(`, "box": [[`)
+			e.int(rows[0])
+			e.WriteString(", ")
+			e.int(rows[1])
+			e.WriteString("], [")
+			e.int(columns[0])
+			e.WriteString(", ")
+			e.int(columns[1])
+			e.WriteString("]]")
+		}
 	}
 	e.WriteByte('}')
 }

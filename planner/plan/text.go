@@ -285,7 +285,7 @@ func (r *waitReasons) touches(node dag.NodeID, e *dag.Edge) bool {
 		mode = dag.Write
 	}
 	for _, a := range r.g.Accesses(node) {
-		if a.Buffer == e.Buffer && a.Mode&mode != 0 && a.Lo < e.Hi && e.Lo < a.Hi {
+		if a.Mode&mode != 0 && a.Overlaps(r.g.EdgeRange(*e)) {
 			return true
 		}
 	}

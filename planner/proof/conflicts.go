@@ -66,8 +66,8 @@ func checkEdges(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (v *Violation
 func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
 	for _, a := range g.Accesses(dag.NodeID(from)) {
 		for _, b := range g.Accesses(dag.NodeID(to)) {
-			lo, hi := max(a.Lo, b.Lo), min(a.Hi, b.Hi)
-			if a.Buffer != b.Buffer || lo >= hi || (a.Mode|b.Mode)&dag.Write == 0 {
+			both, ok := shared(a.Range, b.Range)
+			if !ok || (a.Mode|b.Mode)&dag.Write == 0 {
 				continue
 			}
 			why := dag.WAW
@@ -77,7 +77,7 @@ func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
 			case a.Mode&dag.Write == 0:
 				why = dag.WAR
 			}
-			return dag.Edge{From: dag.NodeID(from), To: dag.NodeID(to), Buffer: a.Buffer, Why: why, Lo: lo, Hi: hi}
+			return dag.Edge{From: dag.NodeID(from), To: dag.NodeID(to), Buffer: a.Buffer, Why: why, Tile: both.Pitch != 0, Lo: both.Lo, Hi: both.Hi}
 		}
 	}
 	return dag.Edge{From: dag.NodeID(from), To: dag.NodeID(to), Buffer: -1, Why: dag.After, Declared: true}
@@ -87,6 +87,7 @@ func conflictOf(g *dag.Graph, from, to int32) dag.Edge {
 type accessWalk struct {
 	g         *dag.Graph
 	s         *schedule
+	bands     []rowBands // by buffer; nil: no buffer has tiles
 	buffers   []byteRuns
 	readers   []reader
 	free      int32  // the first of the readers that may be reused, linked by next; plus 1
@@ -134,7 +135,7 @@ var nobody = pair{-1, -1}
 // follow sets the walk up for a graph.
 func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	n := len(g.Buffers)
-	*w = accessWalk{g: g, s: s, buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n),
+	*w = accessWalk{g: g, s: s, bands: lines(g), buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n),
 		needed: sized(w.needed, g.Len()+1), after: w.after[:0]}
 	for k := range w.buffers {
 		w.buffers[k] = byteRuns{first: byteRun{lo: lowest, hi: highest, writer: -1}}
@@ -322,15 +323,22 @@ func (w *accessWalk) afterAll(node, list int32) pair {
 }
 
 func (w *accessWalk) read(node int32, a *dag.Access) pair {
-	b := &w.buffers[a.Buffer]
-	at := b.from(w, a.Lo, a.Hi)
+	if w.bands == nil {
+		return w.readBytes(node, a.Buffer, a.Lo, a.Hi)
+	}
+	return w.bands[a.Buffer].runs(a, func(lo, hi int64) pair { return w.readBytes(node, a.Buffer, lo, hi) })
+}
+
+func (w *accessWalk) readBytes(node int32, buffer dag.BufferID, lo, hi int64) pair {
+	b := &w.buffers[buffer]
+	at := b.from(w, lo, hi)
 	if b.chunks == nil {
-		return w.readRun(node, a.Buffer, &b.first)
+		return w.readRun(node, buffer, &b.first)
 	}
 	for {
 		if at.index == 0 {
-			if c := &b.chunks[at.chunk]; len(c.runs) > fewRuns && c.end() <= a.Hi {
-				if bad := w.readChunk(node, a.Buffer, c); bad.to >= 0 || c.end() == a.Hi {
+			if c := &b.chunks[at.chunk]; len(c.runs) > fewRuns && c.end() <= hi {
+				if bad := w.readChunk(node, buffer, c); bad.to >= 0 || c.end() == hi {
 					return bad
 				}
 				at.chunk++
@@ -338,7 +346,7 @@ func (w *accessWalk) read(node int32, a *dag.Access) pair {
 			}
 		}
 		r := b.at(at)
-		if bad := w.readRun(node, a.Buffer, r); bad.to >= 0 || r.hi >= a.Hi {
+		if bad := w.readRun(node, buffer, r); bad.to >= 0 || r.hi >= hi {
 			return bad
 		}
 		at = b.next(at)
@@ -376,10 +384,17 @@ func (w *accessWalk) readChunk(node int32, buffer dag.BufferID, c *runChunk) pai
 }
 
 func (w *accessWalk) write(node int32, a *dag.Access) pair {
-	b := &w.buffers[a.Buffer]
-	first := b.from(w, a.Lo, a.Hi)
+	if w.bands == nil {
+		return w.writeBytes(node, a.Buffer, a.Lo, a.Hi)
+	}
+	return w.bands[a.Buffer].runs(a, func(lo, hi int64) pair { return w.writeBytes(node, a.Buffer, lo, hi) })
+}
+
+func (w *accessWalk) writeBytes(node int32, buffer dag.BufferID, lo, hi int64) pair {
+	b := &w.buffers[buffer]
+	first := b.from(w, lo, hi)
 	if b.chunks == nil {
-		bad := w.overwrite(node, a.Buffer, &b.first, false)
+		bad := w.overwrite(node, buffer, &b.first, false)
 		b.first.writer = node
 		return bad
 	}
@@ -391,7 +406,7 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 			w.unknow(c)
 			switch {
 			case c.readers == 0:
-			case at.index == 0 && c.end() <= a.Hi:
+			case at.index == 0 && c.end() <= hi:
 				readers = c.readers
 				if bad := w.afterAll(node, readers); bad.to >= 0 {
 					return bad
@@ -402,15 +417,15 @@ func (w *accessWalk) write(node int32, a *dag.Access) pair {
 			}
 		}
 		r := b.at(at)
-		if bad := w.overwrite(node, a.Buffer, r, readers > 0); bad.to >= 0 {
+		if bad := w.overwrite(node, buffer, r, readers > 0); bad.to >= 0 {
 			return bad
 		}
-		if r.hi >= a.Hi {
+		if r.hi >= hi {
 			break
 		}
 		at = b.next(at)
 	}
-	b.join(first, a.Hi, node)
+	b.join(first, hi, node)
 	return nobody
 }
 

@@ -41,6 +41,7 @@ type Violation struct {
 	BufferName   string
 	OtherName    string
 	Lo, Hi       int64 // half-open bytes of Buffer; for ErrMemory bytes of the arena
+	Tile         bool  // the bytes are a tile, of which these are the hull
 	Why          dag.Why
 	Access       dag.Mode // what Node does with the bytes
 	BeforeAccess dag.Mode
@@ -104,8 +105,11 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 	reason := "after"
 	if e.Buffer >= 0 {
 		v.Buffer, v.BufferName, v.Lo, v.Hi = e.Buffer, plan.BufferName(g, e.Buffer), e.Lo, e.Hi
+		v.Tile = e.Tile
 		v.BeforeAccess, v.Access = modeOn(g, e.From, e), modeOn(g, e.To, e)
-		reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi)
+		if reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi); e.Tile {
+			reason = g.EdgeText(e)
+		}
 		if g.Sync == dag.SyncExplicit {
 			v.Fault = ErrRace
 		}
@@ -131,7 +135,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 func modeOn(g *dag.Graph, node dag.NodeID, e dag.Edge) dag.Mode {
 	var mode dag.Mode
 	for _, a := range g.Accesses(node) {
-		if a.Buffer == e.Buffer && a.Lo < e.Hi && e.Lo < a.Hi {
+		if _, ok := shared(a.Range, g.EdgeRange(e)); ok {
 			mode |= a.Mode
 		}
 	}

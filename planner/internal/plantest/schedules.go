@@ -85,7 +85,8 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 	b := dag.New("drawn")
 	var buffers []dag.BufferID
 	for i := range Between(rng, 1, 6) {
-		buffers = append(buffers, b.Device(fmt.Sprintf("d%d", i), dag.U8, int64([]int{64, 300, 512, 1000}[rng.IntN(4)])))
+		shape := [][]int64{{64}, {300}, {512}, {1000}, {8, 8}, {10, 30}}[rng.IntN(6)]
+		buffers = append(buffers, b.Device(fmt.Sprintf("d%d", i), dag.U8, shape...))
 	}
 	written := make([]bool, len(buffers))
 	for i := range Between(rng, 1, maxNodes) {
@@ -96,11 +97,16 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 			// Buffers that are read before they are written keep their bytes, so most buffers are written first.
 			if written[k] || rng.IntN(16) == 0 {
 				access.Mode = dag.Mode(Between(rng, 1, 3))
+				tiled := len(b.BufferAt(buffers[k]).Shape) == 2
 				switch rng.IntN(3) {
 				case 0:
 					access.Hi /= 2
 				case 1:
 					access.Lo = access.Hi / 2
+				case 2:
+					if tiled {
+						access.Range = b.HaloTile(buffers[k], int64(rng.IntN(2)), 2, int64(rng.IntN(3)), 3, int64(rng.IntN(2)))
+					}
 				}
 			}
 			written[k] = true

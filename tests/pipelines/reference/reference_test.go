@@ -45,7 +45,7 @@ func (s scope) Variable(name string) (expr.Value, bool) {
 	v, ok := s[name]
 	return expr.Int(v), ok
 }
-func (s scope) Length(string) (int64, bool) { return 0, false }
+func (s scope) Shape(string) ([]int64, bool) { return nil, false }
 
 func TestBlackScholesPolynomial(t *testing.T) {
 	file, err := os.ReadFile("../../../pipelines/bs.yaml")

@@ -1,0 +1,211 @@
+// Hazards of tiles: lays the boxes that the accesses of a buffer cut it into out in one line, so that the derivation sees ranges only.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A buffer with a tile among its accesses is cut into bands: at each row where some access begins or ends. What an access touches of a
+// band is the same for all rows of the band, so one line stands for them all, and the lines follow each other. A tile becomes a run in
+// each of its bands, whole rows become one run. Bands are of columns instead where that makes fewer runs.
+
+// tiling is how the bytes of a buffer are laid out in a line.
+type tiling struct {
+	pitch   int64 // bytes of a row of the buffer
+	columns bool  // bands are of columns; a line is then as long as a column
+	line    int64 // bytes from one band to the next
+	bands   cuts
+}
+
+// stretch is a run of positions in the line.
+type stretch struct{ lo, hi int64 }
+
+// maxTileRuns is how many runs the accesses of one buffer may have.
+const maxTileRuns = 1 << 26
+
+// TileLimitError is the error for a buffer that is cut into too many pieces.
+type TileLimitError struct {
+	Buffer string
+	Pieces int64
+	Limit  int64
+}
+
+func (e *TileLimitError) Error() string {
+	return fmt.Sprintf("the tiles of %q cut each other into %d pieces, the limit is %d; cut its rows and columns in fewer places",
+		e.Buffer, e.Pieces, e.Limit)
+}
+
+// tiles lays out the buffers that have tiles among their accesses.
+func (h *hazards) tiles() error {
+	accesses := h.pipeline.accesses
+	if !slices.ContainsFunc(accesses, func(a Access) bool { return a.Pitch != 0 }) {
+		return nil
+	}
+	h.tilings = make([]*tiling, len(h.pipeline.Buffers))
+	for k := range accesses {
+		if a := &accesses[k]; a.Pitch != 0 && h.tilings[a.Buffer] == nil {
+			h.tilings[a.Buffer] = &tiling{pitch: int64(a.Pitch)}
+		}
+	}
+	tops, sides := make([][]int64, len(h.tilings)), make([][]int64, len(h.tilings))
+	for k := range accesses {
+		a := &accesses[k]
+		if t := h.tilings[a.Buffer]; t != nil && a.Lo < a.Hi {
+			b := boxesIn(a.Range, t.pitch)
+			for _, x := range b.list[:b.count] {
+				tops[a.Buffer] = append(tops[a.Buffer], x.top, x.bottom)
+				sides[a.Buffer] = append(sides[a.Buffer], x.left, x.right)
+			}
+		}
+	}
+	byRow, byColumn := make([]tiling, len(h.tilings)), make([]tiling, len(h.tilings))
+	for k, t := range h.tilings {
+		if t == nil {
+			continue
+		}
+		byRow[k], byColumn[k] = *t, *t
+		byRow[k].line, byRow[k].bands = t.pitch, newCuts(tops[k])
+		byColumn[k].columns, byColumn[k].bands = true, newCuts(sides[k])
+		byColumn[k].line = byRow[k].bands.bounds[byRow[k].bands.cells()]
+	}
+	rowRuns, columnRuns := make([]int64, len(h.tilings)), make([]int64, len(h.tilings))
+	for k := range accesses {
+		a := &accesses[k]
+		if h.tilings[a.Buffer] == nil || a.Lo >= a.Hi {
+			continue
+		}
+		rowRuns[a.Buffer] += byRow[a.Buffer].count(a.Range)
+		columnRuns[a.Buffer] += byColumn[a.Buffer].count(a.Range)
+	}
+	for k, t := range h.tilings {
+		if t == nil {
+			continue
+		}
+		*t = byRow[k]
+		if columnRuns[k] < rowRuns[k] {
+			*t = byColumn[k]
+		}
+		if runs := min(rowRuns[k], columnRuns[k]); runs > maxTileRuns {
+			return &TileLimitError{h.pipeline.Buffers[k].Name, runs, maxTileRuns}
+		}
+	}
+	return nil
+}
+
+// flip swaps rows and columns.
+func (b box) flip() box { return box{b.left, b.right, b.top, b.bottom} }
+
+// each visits the runs of a range, as bands and positions in their lines. A run over several bands covers their lines.
+func (t *tiling) each(r Range, visit func(first, end int32, left, right int64)) {
+	b := boxesIn(r, t.pitch)
+	for _, x := range b.list[:b.count] {
+		if t.columns {
+			x = x.flip()
+		}
+		first, end := t.bands.find(x.top), t.bands.find(x.bottom)
+		if x.left == 0 && x.right == t.line {
+			visit(first, end, x.left, x.right)
+			continue
+		}
+		for ; first < end; first++ {
+			visit(first, first+1, x.left, x.right)
+		}
+	}
+}
+
+// count returns how many runs a range has.
+func (t *tiling) count(r Range) (n int64) {
+	b := boxesIn(r, t.pitch)
+	for _, x := range b.list[:b.count] {
+		if t.columns {
+			x = x.flip()
+		}
+		if n++; x.left != 0 || x.right != t.line {
+			n += int64(t.bands.find(x.bottom)-t.bands.find(x.top)) - 1
+		}
+	}
+	return n
+}
+
+// runs returns what an access touches, in the positions that the derivation works with: its bytes, or its runs.
+func (h *hazards) runs(a *Access) []stretch {
+	h.spans = h.spans[:0]
+	if h.tilings == nil || h.tilings[a.Buffer] == nil {
+		h.spans = append(h.spans, stretch{a.Lo, a.Hi})
+		return h.spans
+	}
+	t := h.tilings[a.Buffer]
+	t.each(a.Range, func(first, end int32, left, right int64) {
+		h.spans = append(h.spans, stretch{int64(first)*t.line + left, int64(end-1)*t.line + right})
+	})
+	return h.spans
+}
+
+// boxAt returns the box around a run of positions, in bands.
+func (t *tiling) boxAt(lo, hi int64, tile bool) box {
+	b := box{lo / t.line, (hi-1)/t.line + 1, lo % t.line, (hi-1)%t.line + 1}
+	if b.bottom-b.top > 1 && !tile {
+		b.left, b.right = 0, t.line
+	}
+	return b
+}
+
+// positions is a box in bands, as an edge holds it until the end.
+func (t *tiling) positions(b box) (lo, hi int64, tile bool) {
+	return b.top*t.line + b.left, (b.bottom-1)*t.line + b.right, b.bottom-b.top > 1 && b.right-b.left < t.line
+}
+
+// hull widens a range of positions of a buffer with tiles.
+func (t *tiling) hull(lo, hi int64, tile bool, otherLo, otherHi int64, other bool) (int64, int64, bool) {
+	return t.positions(t.boxAt(lo, hi, tile).hull(t.boxAt(otherLo, otherHi, other)))
+}
+
+// bytes turns positions into bytes of the buffer.
+func (t *tiling) bytes(lo, hi int64, tile bool) (int64, int64, bool) {
+	b := t.boxAt(lo, hi, tile)
+	b.top, b.bottom = t.bands.bounds[b.top], t.bands.bounds[b.bottom]
+	if t.columns {
+		b = b.flip()
+	}
+	r := rangeOf(0, t.pitch, b)
+	return r.Lo, r.Hi, r.Pitch != 0
+}
+
+// tiling returns the layout of a buffer's line, nil where positions are bytes.
+func (h *hazards) tiling(buffer BufferID) *tiling {
+	if h.tilings == nil || buffer < 0 {
+		return nil
+	}
+	return h.tilings[buffer]
+}
+
+// inBytes turns the positions of all that was found into bytes.
+func (h *hazards) inBytes() {
+	if h.tilings == nil {
+		return
+	}
+	for _, log := range []*edgeLog{&h.log, &h.joins.edges} {
+		for _, block := range log.blocks {
+			for k := range block {
+				e := &block[k]
+				if t := h.tiling(e.Buffer); t != nil {
+					e.Lo, e.Hi, e.Tile = t.bytes(e.Lo, e.Hi, e.Tile)
+				}
+			}
+		}
+	}
+	for k := range h.joins.list {
+		j := &h.joins.list[k]
+		if t := h.tiling(j.Buffer); t != nil {
+			j.Lo, j.Hi, j.Tile = t.bytes(j.Lo, j.Hi, j.Tile)
+		}
+	}
+	for k := range h.unwritten {
+		u := &h.unwritten[k]
+		if t := h.tiling(u.Buffer); t != nil {
+			u.Lo, u.Hi, u.Tile = t.bytes(u.Lo, u.Hi, u.Tile)
+		}
+	}
+}
