@@ -154,6 +154,9 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 		if place == dag.Device {
 			buffer.Device = int32(rng.IntN(devices))
 		}
+		if rng.IntN(3) == 0 {
+			buffer.Shape = []int64{int64(2 + rng.IntN(20)), int64(2 + rng.IntN(20))}
+		}
 		if rng.IntN(12) == 0 {
 			buffer.Init = &dag.Init{}
 		}
@@ -176,7 +179,7 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 		if i%3 == 0 && rng.IntN(10) == 0 && devices == 1 && n.Priority == dag.Normal {
 			n.Stream = dag.OnStream(int32(rng.IntN(2)))
 		}
-		b.Node(n, sliced(rng, accesses)...)
+		b.Node(n, sliced(rng, b, accesses)...)
 	}
 	g, err := b.Graph()
 	if err != nil {
@@ -200,10 +203,14 @@ func drawSubject(t *testing.T, rng *rand.Rand) (*subject, bool) {
 	return s, true
 }
 
-// sliced narrows accesses to a part of their buffer, and sometimes leaves the whole buffer.
-func sliced(rng *rand.Rand, accesses []dag.Access) []dag.Access {
+// sliced narrows accesses to a part or a tile of their buffer, and sometimes leaves the whole buffer.
+func sliced(rng *rand.Rand, b *dag.Builder, accesses []dag.Access) []dag.Access {
 	for k := range accesses {
-		if a := &accesses[k]; rng.IntN(2) == 0 {
+		a := &accesses[k]
+		if shape := b.BufferAt(a.Buffer).Shape; len(shape) == 2 && rng.IntN(3) > 0 {
+			top, left := rng.Int64N(shape[0]), rng.Int64N(shape[1])
+			a.Range = b.Tile(a.Buffer, top, top+1+rng.Int64N(shape[0]-top), left, left+1+rng.Int64N(shape[1]-left))
+		} else if rng.IntN(2) == 0 {
 			a.Lo = rng.Int64N(a.Hi)
 			a.Hi = a.Lo + 1 + rng.Int64N(a.Hi-a.Lo)
 		}

@@ -165,7 +165,7 @@ func plainlyOrdered(s *subject, before reach) bool {
 func plainlyConflict(g *dag.Graph, i, j int32) bool {
 	for _, a := range g.Accesses(dag.NodeID(i)) {
 		for _, b := range g.Accesses(dag.NodeID(j)) {
-			if a.Buffer == b.Buffer && max(a.Lo, b.Lo) < min(a.Hi, b.Hi) && (a.Mode == dag.Write || b.Mode == dag.Write || a.Mode == dag.ReadWrite || b.Mode == dag.ReadWrite) {
+			if a.Buffer == b.Buffer && plainlyMeet(a.Range, b.Range) && (a.Mode == dag.Write || b.Mode == dag.Write || a.Mode == dag.ReadWrite || b.Mode == dag.ReadWrite) {
 				return true
 			}
 		}
@@ -235,6 +235,24 @@ func plainlyDone(g *dag.Graph, before reach, one, other int32) bool {
 	return true
 }
 
+// plainlyHolds reports whether a byte of its buffer is in a range, given one between its first and its last.
+func plainlyHolds(r dag.Range, at int64) bool {
+	if r.Pitch == 0 {
+		return r.Lo <= at && at < r.Hi
+	}
+	column := at % int64(r.Pitch)
+	return r.Lo <= at && at < r.Hi && column >= r.Lo%int64(r.Pitch) && column <= (r.Hi-1)%int64(r.Pitch)
+}
+
+func plainlyMeet(a, b dag.Range) bool {
+	for at := max(a.Lo, b.Lo); at < min(a.Hi, b.Hi); at++ {
+		if plainlyHolds(a, at) && plainlyHolds(b, at) {
+			return true
+		}
+	}
+	return false
+}
+
 func plainlyTouches(g *dag.Graph, node int, buffer int32) bool {
 	return slices.ContainsFunc(g.Accesses(dag.NodeID(node)), func(a dag.Access) bool { return a.Buffer == dag.BufferID(buffer) && a.Lo < a.Hi })
 }
@@ -255,15 +273,17 @@ func plainlyEarly(g *dag.Graph, buffer int32) (early, carried bool) {
 	for i := range g.Nodes {
 		for _, a := range g.Accesses(dag.NodeID(i)) {
 			for at := a.Lo; at < a.Hi && a.Buffer == dag.BufferID(buffer) && a.Mode != dag.Write; at++ {
-				if !written[at] {
+				if plainlyHolds(a.Range, at) && !written[at] {
 					early, read[at] = true, true
 				}
 			}
 		}
 		for _, a := range g.Accesses(dag.NodeID(i)) {
 			for at := a.Lo; at < a.Hi && a.Buffer == dag.BufferID(buffer) && a.Mode != dag.Read; at++ {
-				written[at] = true
-				carried = carried || read[at]
+				if plainlyHolds(a.Range, at) {
+					written[at] = true
+					carried = carried || read[at]
+				}
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func drawExplicit(t *testing.T, rng *rand.Rand) *dag.Graph {
 			}
 		}
 		access := dag.Access{Range: b.Whole(buffers[rng.IntN(len(buffers))]), Mode: dag.Mode(1 + rng.IntN(3))}
-		b.Node(n, sliced(rng, []dag.Access{access})...)
+		b.Node(n, sliced(rng, b, []dag.Access{access})...)
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
