@@ -107,8 +107,7 @@ type goConditionNames struct{ *Builder }
 // Variable finds nothing: a Go program writes numbers into the text.
 func (goConditionNames) Variable(string) (expr.Value, bool) { return expr.Value{}, false }
 
-// Length is the first dimension of a buffer.
-func (s goConditionNames) Length(buffer string) (int64, bool) { return builderScope(s).Length(buffer) }
+func (s goConditionNames) Shape(buffer string) ([]int64, bool) { return builderScope(s).Shape(buffer) }
 
 func (s goConditionNames) isBuffer(name string) bool { return s.bufferNamed(name) >= 0 }
 
@@ -131,15 +130,13 @@ func (s goConditionNames) operand(text string) (Range, DType, error) {
 	}
 	r := s.Whole(id)
 	if slice.Kind != expr.Whole {
-		length := int64(-1)
-		if len(buffer.Shape) > 0 {
-			length = buffer.Shape[0]
-		}
-		lo, hi, err := slice.Range(s, name, length)
+		rows, columns, err := slice.Extent(s, name, buffer.Shape)
 		if err != nil {
 			return Range{}, InvalidDType, err
 		}
-		r = Range{id, lo * rowBytes(&buffer), hi * rowBytes(&buffer)}
+		if r, err = extentOf(id, &buffer, rows, columns); err != nil {
+			return Range{}, InvalidDType, err
+		}
 	}
 	return r, buffer.DType, nil
 }

@@ -297,6 +297,9 @@ func (s *settling) control(n *Node) error {
 		if err := s.pipeline(body); err != nil {
 			return err
 		}
+		if node, problem := body.tileInBody(); node != nil {
+			return fmt.Errorf("node %q: %s", node.Name, problem)
+		}
 		g, err := deriveGraph(body)
 		if err != nil {
 			return err
@@ -423,11 +426,28 @@ func (c *checker) bodies(p *Pipeline) {
 					names[body.Nodes[k].Name] = true
 					c.node(body, NodeID(k))
 				}
+				if node, problem := body.tileInBody(); node != nil {
+					c.wrong("node", node.Name, problem, noTileHint)
+				}
 				check(body, depth+1)
 			}
 		}
 	}
 	check(p, 0)
 }
+
+// tileInBody finds a node of a body that uses a tile. What loops and branches do with bytes is known by ranges of whole rows only.
+func (p *Pipeline) tileInBody() (node *Node, problem string) {
+	for i := range p.Nodes {
+		for _, a := range p.Accesses(NodeID(i)) {
+			if a.Tile() {
+				return &p.Nodes[i], fmt.Sprintf("it uses the tile %s, and nodes of loops and branches cannot use tiles", p.rangeText(a.Range))
+			}
+		}
+	}
+	return nil, ""
+}
+
+const noTileHint = "slice whole rows, or copy the tile to a buffer of its own"
 
 const explicitControl = "loops and branches need sync: auto"

@@ -90,6 +90,9 @@ func (p *parser) finishBodies() {
 		p.swap(body)
 		p.readAfter()
 		p.checkStreams()
+		if node, problem := p.pipeline.tileInBody(); node != nil {
+			p.mistake(node.Pos, noTileHint, "node %q: %s", shorten(node.Name), problem)
+		}
 		p.swap(body)
 	}
 	p.levels.open = nil
@@ -339,7 +342,7 @@ type fileConditionNames struct {
 }
 
 func (c *fileConditionNames) Variable(name string) (expr.Value, bool) { return c.p.Variable(name) }
-func (c *fileConditionNames) Length(buffer string) (int64, bool)      { return c.p.Length(buffer) }
+func (c *fileConditionNames) Shape(buffer string) ([]int64, bool)     { return c.p.Shape(buffer) }
 
 func (c *fileConditionNames) isBuffer(name string) bool {
 	_, ok := c.p.buffers[name]

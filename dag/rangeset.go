@@ -37,10 +37,10 @@ func (s *rangeSet) addExcept(r Range, other *rangeSet) {
 	at := r.Lo
 	list := other.of[r.Buffer]
 	for k := sort.Search(len(list), func(k int) bool { return list[k].hi > r.Lo }); k < len(list) && list[k].lo < r.Hi; k++ {
-		s.add(Range{r.Buffer, at, min(list[k].lo, r.Hi)})
+		s.add(Range{Buffer: r.Buffer, Lo: at, Hi: min(list[k].lo, r.Hi)})
 		at = max(at, list[k].hi)
 	}
-	s.add(Range{r.Buffer, at, r.Hi})
+	s.add(Range{Buffer: r.Buffer, Lo: at, Hi: r.Hi})
 }
 
 // addAll adds another set.
@@ -56,7 +56,7 @@ func (s *rangeSet) intersect(other *rangeSet) {
 	for _, r := range s.ranges() {
 		list := other.of[r.Buffer]
 		for k := sort.Search(len(list), func(k int) bool { return list[k].hi > r.Lo }); k < len(list) && list[k].lo < r.Hi; k++ {
-			both.add(Range{r.Buffer, max(r.Lo, list[k].lo), min(r.Hi, list[k].hi)})
+			both.add(Range{Buffer: r.Buffer, Lo: max(r.Lo, list[k].lo), Hi: min(r.Hi, list[k].hi)})
 		}
 	}
 	*s = both
@@ -84,7 +84,7 @@ func (s *rangeSet) ranges() []Range {
 	var list []Range
 	for _, b := range s.buffers() {
 		for _, p := range s.of[b] {
-			list = append(list, Range{b, p.lo, p.hi})
+			list = append(list, Range{Buffer: b, Lo: p.lo, Hi: p.hi})
 		}
 	}
 	return list
@@ -103,13 +103,13 @@ func (e *effect) cut(b BufferID, visit func(r Range, reads, may, must bool)) {
 	var lo int64
 	var reads, may, must bool
 	for k := range at {
-		r := Range{b, at[k], at[k]}
+		r := Range{Buffer: b, Lo: at[k], Hi: at[k]}
 		if k+1 < len(at) {
 			r.Hi = at[k+1]
 		}
 		nextReads, nextMay, nextMust := e.reads.meets(r), e.may.meets(r), e.must.meets(r)
 		if k > 0 && (r.Hi == r.Lo || nextReads != reads || nextMay != may || nextMust != must) {
-			visit(Range{b, lo, at[k]}, reads, may, must)
+			visit(Range{Buffer: b, Lo: lo, Hi: at[k]}, reads, may, must)
 			lo = at[k]
 		}
 		if k == 0 {

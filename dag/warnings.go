@@ -19,7 +19,7 @@ func (p *parser) warn(g *Graph) {
 		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)))
 		switch {
 		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
-		case reader.Control.MayOnly(Range{u.Buffer, u.Lo, u.Hi}):
+		case reader.Control.MayOnly(Range{Buffer: u.Buffer, Lo: u.Lo, Hi: u.Hi}):
 			p.warning(reader.Pos, fmt.Sprintf("give %s an init", shorten(b.Name)), "%q writes %s only if its condition says so, and nothing writes it before", shorten(reader.Name), text)
 		case later[k] < 0:
 			p.warning(b.Pos, "give it an init", "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))

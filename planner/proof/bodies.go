@@ -206,7 +206,9 @@ func graphCertainty(g *dag.Graph) certainty {
 				}
 				if a.Mode&dag.Write != 0 {
 					one.may.add(a.Range)
-					one.must.add(a.Range)
+					if a.Pitch == 0 { // a tile leaves bytes between its rows
+						one.must.add(a.Range)
+					}
 				}
 			}
 		}
@@ -226,7 +228,9 @@ func graphCertainty(g *dag.Graph) certainty {
 // byteSet is a set of bytes: ranges by buffer and place, disjoint, neighbours joined.
 type byteSet []dag.Range
 
+// add puts the bytes of a range into the set, and for a tile also those between its rows.
 func (s *byteSet) add(r dag.Range) {
+	r.Pitch = 0
 	if r.Lo >= r.Hi {
 		return
 	}
