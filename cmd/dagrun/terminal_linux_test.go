@@ -247,13 +247,15 @@ func TestColours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			console := newConsole(t, 200)
 			require.Equal(t, c.status, console.run(t, nil, c.environment, c.args...))
-			shown, erased := screen(t, console.written.String())
+			shown, _ := screen(t, console.written.String()) // on a slow machine progress was shown and cleared
 			require.NotEmpty(t, shown)
-			require.Empty(t, erased, "nothing took a second")
 			if c.want == "" {
-				require.NotContains(t, console.written.String(), "\x1b")
+				require.NotRegexp(t, colour, console.written.String())
 			} else {
 				require.Contains(t, console.written.String(), c.want)
+			}
+			if slices.Contains(c.environment, "TERM=dumb") {
+				require.NotContains(t, console.written.String(), "\x1b")
 			}
 		})
 	}
