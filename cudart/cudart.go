@@ -173,6 +173,7 @@ type Command struct {
 	Kernel      Kernel // LaunchKernel
 	Grid, Block [3]uint32
 	Shared      uint32
+	Cooperative bool // all blocks run at once
 	Args        []Value
 	Priority    dag.Priority // of the graph node
 

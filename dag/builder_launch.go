@@ -19,7 +19,7 @@ import (
 // numbers.
 type Args []any
 
-// LaunchOption is how a kernel is launched; see Grid, Block, Shared, RunOn and WithPeers.
+// LaunchOption is how a kernel is launched; see Grid, Block, Shared, Cooperative, RunOn and WithPeers.
 type LaunchOption func(*launchSpec, *Node) error
 
 // Grid sets the number of blocks in one to three dimensions. With zero in one of them nothing is launched.
@@ -59,6 +59,14 @@ func Shared(bytes int) LaunchOption {
 			return fmt.Errorf("shared: %d is not a size", bytes)
 		}
 		s.Shared, s.HasShared = uint32(bytes), true
+		return nil
+	}
+}
+
+// Cooperative makes all blocks run at once, so that the kernel can wait for its whole grid. The grid must fit on the device.
+func Cooperative() LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		s.Cooperative = true
 		return nil
 	}
 }

@@ -62,6 +62,14 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		v, fine := p.between(n, "shared", 0, 1<<30)
 		spec.Shared, spec.HasShared, ok = uint32(v), true, ok && fine
 	}
+	if n := f[nodeCooperative].value; n != nil {
+		v, fine := p.truth(n, "cooperative")
+		if v && spec.Module == -1 {
+			p.mistake(position(f[nodeCooperative].key), "", "cooperative belongs to a kernel of a module; no kernel of the library waits for its whole grid")
+			fine = false
+		}
+		spec.Cooperative, ok = v, ok && fine
+	}
 	if !ok {
 		return nil, false
 	}

@@ -32,6 +32,7 @@ const (
 	nodeGrid
 	nodeBlock
 	nodeShared
+	nodeCooperative
 	nodeAfter
 	nodeStream
 	nodePriority
@@ -49,7 +50,7 @@ const (
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
 
 // maxStream is the largest stream that a node can be bound to.
 const maxStream = 1<<16 - 1
@@ -319,7 +320,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 	}
 	isKernel, isMap := action == nodeKernel, action == nodeMap
 	foreign := false
-	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeWith, nodePeer, nodeRank} {
+	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeWith, nodePeer, nodeRank} {
 		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || k == nodeRank && (action == nodeSend || action == nodeReceive)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])

@@ -319,7 +319,9 @@ type Launch struct {
 	Grid   [3]uint32 // blocks, never zero, except that a launch of nothing has Grid[0] == 0
 	Block  [3]uint32 // threads; Block[0] == 0: chosen from occupancy when the device is known
 	Shared uint32    // dynamic shared memory
-	Map    *MapSpec
+	// Cooperative says that all blocks must run at once, so that the kernel can wait for its whole grid.
+	Cooperative bool
+	Map         *MapSpec
 }
 
 // Arg is one argument of a launch.

@@ -28,8 +28,9 @@ type launchSpec struct {
 	Shared uint32
 	Device int32 // -1: not given
 
-	HasGrid   bool // Grid is given although Grid[0] is zero: a launch of nothing
-	HasShared bool
+	Cooperative bool
+	HasGrid     bool // Grid is given although Grid[0] is zero: a launch of nothing
+	HasShared   bool
 	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
 	Map *MapSpec
@@ -525,7 +526,7 @@ func (r *resolution) describe() {
 // finish fills the node in.
 func (r *resolution) finish() []Access {
 	launch := &Launch{Module: r.spec.Module, Kernel: r.kernel, Args: r.args, Map: r.spec.Map,
-		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared}
+		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared, Cooperative: r.spec.Cooperative}
 	if launch.Map != nil {
 		launch.Module = -1
 	} else {

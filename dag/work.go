@@ -123,6 +123,9 @@ func (l *Launch) workParts() []string {
 		}
 	}
 	parts = append(parts, fmt.Sprintf("grid=%v", l.Grid), fmt.Sprintf("block=%v", l.Block))
+	if l.Cooperative {
+		parts = append(parts, "cooperative")
+	}
 	if l.Shared > 0 {
 		parts = append(parts, fmt.Sprintf("shared=%d", l.Shared))
 	}

@@ -345,6 +345,9 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	if l.Shared != hint.Shared {
 		y.add(", shared: ", strconv.FormatUint(uint64(l.Shared), 10))
 	}
+	if l.Cooperative {
+		y.add(", cooperative: true")
+	}
 	return y.launchDevice(l)
 }
 

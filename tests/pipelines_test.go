@@ -41,7 +41,7 @@ var racy = map[string][]flagged{
 }
 
 // needCompiler are the pipelines with CUDA C of their own.
-var needCompiler = []string{"custom", "edges", "smooth"}
+var needCompiler = []string{"custom", "edges", "residual", "smooth"}
 
 // haveCompiler reports whether the CPU device can run CUDA C here. Where a compiler is required, it must be able to.
 func haveCompiler() bool {

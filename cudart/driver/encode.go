@@ -168,6 +168,11 @@ func (p *Platform) checkLaunch(c *checked, i int) error {
 			return c.wrong(i, "%v", err)
 		}
 	}
+	if c.Cooperative {
+		if err := k.fitsTogether(c.Grid, uint32(threads), c.Shared); err != nil {
+			return c.wrong(i, "%v", err)
+		}
+	}
 	return nil
 }
 
@@ -363,7 +368,11 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			return err
 		}
 		at.args = args
-		l.add(p, cuLaunchKernel, owner, c.kernel.handle, uintptr(c.Grid[0]), uintptr(c.Grid[1]), uintptr(c.Grid[2]),
+		launch := cuLaunchKernel
+		if c.Cooperative { // takes the same arguments, but for the last, which is 0
+			launch = cuLaunchCooperativeKernel
+		}
+		l.add(p, launch, owner, c.kernel.handle, uintptr(c.Grid[0]), uintptr(c.Grid[1]), uintptr(c.Grid[2]),
 			uintptr(c.Block[0]), uintptr(c.Block[1]), uintptr(c.Block[2]), uintptr(c.Shared), c.stream.handle, params, 0)
 		if nothing(c.Grid) {
 			l.rows[at.row].fn = rowNothing

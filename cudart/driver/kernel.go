@@ -127,3 +127,21 @@ func (k *kernel) SetMaxShared(bytes uint32) error {
 	k.dynamic = bytes
 	return nil
 }
+
+// fitsTogether refuses a cooperative launch whose blocks cannot all run at once.
+func (k *kernel) fitsTogether(grid [3]uint32, threads, shared uint32) error {
+	s, err := k.p.sequence(k.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, s.out(0), k.handle, uintptr(threads), uintptr(shared))
+	if err := s.run(); err != nil {
+		return fmt.Errorf("kernel %s: %w", k.entry, err)
+	}
+	most := uint64(uint32(s.outs[0])) * uint64(k.d.info.Multiprocessors)
+	if blocks := uint64(grid[0]) * uint64(grid[1]) * uint64(grid[2]); blocks > most {
+		return fmt.Errorf("kernel %s: a cooperative launch of %d blocks of %d threads; at most %d such blocks run at once on device %d", k.entry, blocks, threads, most, k.d.number)
+	}
+	return nil
+}

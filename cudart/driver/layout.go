@@ -59,6 +59,7 @@ const (
 	memHostPortable       = 1
 	captureThreadLocal    = 1
 	instantiatePriorities = 8
+	attributeCooperative  = 2
 	attributePriority     = 8
 	memoryHost            = 1
 	memoryDevice          = 2

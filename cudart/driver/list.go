@@ -109,6 +109,9 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	r := &l.code.submitters[at.submitter].rows[at.row]
 	r.arg[1], r.arg[2], r.arg[3] = uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2])
 	r.fn = l.p.lib.address[cuLaunchKernel]
+	if c.Cooperative {
+		r.fn = l.p.lib.address[cuLaunchCooperativeKernel]
+	}
 	if nothing(grid) {
 		r.fn = rowNothing
 	}
@@ -125,6 +128,11 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 	}
 	if err := checkGrid(c.kernel, grid); err != nil {
 		return c.wrong(index, "%v", err)
+	}
+	if c.Cooperative {
+		if err := c.kernel.fitsTogether(grid, c.Block[0]*c.Block[1]*c.Block[2], c.Shared); err != nil {
+			return c.wrong(index, "%v", err)
+		}
 	}
 	copy(c.Args, args)
 	c.Grid = grid

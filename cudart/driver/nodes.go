@@ -177,6 +177,12 @@ func (g *graph) addNode(s *nodeScratch, c *checked, priorities bool) (function, 
 	case c.Kind == cudart.LaunchKernel:
 		s.fillKernel(c)
 		code := call(cuGraphAddKernelNode, uintptr(unsafe.Pointer(&s.kernel)))
+		if code == 0 && c.Cooperative {
+			s.priority = kernelNodeAttribute{priority: 1} // the attribute's value, an int
+			if code := uint32(dl.Call(lib.address[cuGraphKernelNodeSetAttribute], s.node, attributeCooperative, uintptr(unsafe.Pointer(&s.priority)))); code != 0 {
+				return cuGraphKernelNodeSetAttribute, code, nil
+			}
+		}
 		if code != 0 || !priorities || lib.version < 11070 {
 			return cuGraphAddKernelNode, code, nil
 		}

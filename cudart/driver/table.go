@@ -73,6 +73,7 @@ const (
 	cuFuncLoad
 	cuFuncGetParamInfo
 	cuLaunchKernel
+	cuLaunchCooperativeKernel
 	cuOccupancyMaxPotentialBlockSize
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuGraphCreate
@@ -180,6 +181,8 @@ var table = [functionCount]entry{
 	cuFuncGetParamInfo:          {"cuFuncGetParamInfo", 12040, true, "CUfunction, size_t, size_t*, size_t*", 0},
 	cuLaunchKernel: {"cuLaunchKernel", 4000, false,
 		"CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**", 0},
+	cuLaunchCooperativeKernel: {"cuLaunchCooperativeKernel", 9000, false,
+		"CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**", 0},
 	cuOccupancyMaxPotentialBlockSize: {"cuOccupancyMaxPotentialBlockSize", 6050, false,
 		"int*, int*, CUfunction, CUoccupancyB2DSize, size_t, int", 0},
 	cuOccupancyMaxActiveBlocksPerMultiprocessor: {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false, "int*, CUfunction, int, size_t", 0},

@@ -21,6 +21,7 @@ type command struct {
 	kind     cudart.CommandKind
 	priority dag.Priority
 	width    uint8
+	together bool // a cooperative launch
 	blocking bool // a copy that the submitting goroutine waits for
 	nothing  bool // a launch of no blocks, or a copy or a set of no bytes
 	pageable bool // a copy that was declared to touch pageable memory
@@ -111,6 +112,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 			c.device = k.module.device
 		}
 		c.call = kernels.Call{Shared: from.Shared, Block: from.Block}
+		c.together = from.Cooperative
 		return c.setArgs(from.Grid, from.Args)
 	case cudart.CopyMemory, cudart.SetMemory:
 		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)

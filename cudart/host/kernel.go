@@ -154,6 +154,12 @@ func (k *kernel) refuse(c *command) *cudart.Error {
 	if c.call.Shared > sharedMax {
 		return c.fail(invalidValue, "%d bytes of shared memory; a block has at most %d", c.call.Shared, sharedMax)
 	}
+	if grid := c.call.Grid; c.together {
+		blocks, most := uint64(grid[0])*uint64(grid[1])*uint64(grid[2]), simt.MostTogether(c.call.Block)
+		if blocks > most {
+			return c.fail(cooperativeTooLarge, "a cooperative launch of %d blocks of %d threads; at most %d such blocks run at once", blocks, threads, most)
+		}
+	}
 	if k.module.device != c.device {
 		return c.fail(invalidHandle, "the kernel was loaded on device %d", k.module.device.id)
 	}

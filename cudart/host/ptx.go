@@ -75,7 +75,7 @@ func (i interpreted) part(lo, hi int64) {
 // interpret runs a launch from the kernel's PTX.
 func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
-	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits}
 		if v.Pointer {
@@ -145,7 +145,11 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 		simt.Overflowed: illegalAddress, simt.BadCall: launchFailed, simt.Stopped: launchFailed,
 		simt.Uninitialised: launchFailed, simt.Race: launchFailed, simt.Endless: launchTimeout, simt.Undeclared: illegalAddress, simt.Diverged: launchFailed,
 	}[fault.Kind]
-	return c.fail(status, "%v%s", fault, c.declared(fault.Argument))
+	way := ""
+	if fault.Kind == simt.OutOfBounds && fault.Argument <= 0 && c.kernel.interpreter.Meets() && !c.together {
+		way = "; a kernel that waits for its whole grid needs cooperative: true"
+	}
+	return c.fail(status, "%v%s%s", fault, c.declared(fault.Argument), way)
 }
 
 // notRunnable returns the error for code that the CPU device cannot run.

@@ -28,6 +28,7 @@ const (
 	misalignedAddress    status = 716
 	launchFailed         status = 719
 	notSupported         status = 801
+	cooperativeTooLarge  status = 720
 	captureUnsupported   status = 900
 	captureInvalidated   status = 901
 	captureMerge         status = 902
@@ -73,6 +74,8 @@ func (s status) describe() (name, text string) {
 		return "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"
 	case notSupported:
 		return "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"
+	case cooperativeTooLarge:
+		return "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"
 	case captureUnsupported:
 		return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"
 	case captureInvalidated:

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -27,6 +28,7 @@ type Arg struct {
 type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32 // dynamic shared memory
+	Cooperative bool   // all blocks run at once, so that the kernel may wait for its whole grid
 	Args        []Arg
 	// Reach reports whether the kernel may access memory that belongs to no argument; nil: it may not.
 	Reach func(address uint64, bytes int) bool
@@ -60,6 +62,7 @@ type Run struct {
 	next        atomic.Uint64
 	stop        atomic.Bool
 	fence       atomic.Uint32
+	meeting     []uint64 // of a cooperative launch: what its blocks count in when they meet
 	steps       atomic.Uint64
 	readOnly    []span
 	numbered    []span // arguments by number
@@ -111,6 +114,11 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 				r.readOnly = append(r.readOnly, span{a.Bits, a.Bits + uint64(a.Bytes)})
 			}
 		}
+	}
+	if l.Cooperative {
+		r.meeting = make([]uint64, 8)
+		lo := uint64(uintptr(unsafe.Pointer(&r.meeting[0])))
+		r.ranges = append(r.ranges, span{lo, lo + uint64(8*len(r.meeting))})
 	}
 	r.ranges = append(r.ranges, k.program.ranges...)
 	slices.SortStableFunc(r.ranges, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
@@ -236,11 +244,17 @@ func (r *Run) take(spare *[]*block) *block {
 	return b
 }
 
+// MostTogether is how many blocks of a size can run at once, as on a large GPU.
+func MostTogether(block [3]uint32) uint64 {
+	threads := uint64(block[0]) * uint64(block[1]) * uint64(block[2])
+	return residentThreads / max((threads+warpSize-1)/warpSize*warpSize, warpSize)
+}
+
 // crowded reports whether as many blocks are running as a large GPU holds at once. A kernel cannot rely on more.
 func (r *Run) crowded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.suspended) >= residentThreads/((r.threads+warpSize-1)/warpSize*warpSize)
+	return uint64(len(r.suspended)) >= MostTogether(r.block)
 }
 
 // newBlock makes a block, which is reused for later blocks.
@@ -400,6 +414,14 @@ func (b *block) special(w *warp, s specialSlot) *lanes {
 		return same(uint64(r.Shared))
 	case ptx.TotalSmemSize, ptx.AggrSmemSize:
 		return same(uint64(r.sharedBytes))
+	}
+	if s.special == ptx.Envreg && len(r.meeting) > 0 {
+		switch at := uint64(uintptr(unsafe.Pointer(&r.meeting[0]))); s.part {
+		case workspaceHigh:
+			return same(at >> 32)
+		case workspaceLow:
+			return same(at & 0xffffffff)
+		}
 	}
 	return same(0) // smid, gridid, envreg, the rank in a cluster of one
 }

@@ -127,8 +127,18 @@ func (c *compiler) special(o ptx.Operand) int {
 		c.refuse("a clock can only be moved to a register")
 		return c.scratch
 	}
+	if s == ptx.Envreg {
+		part = int(o.Value)
+		c.kernel.meets = c.kernel.meets || part == workspaceHigh || part == workspaceLow
+	}
 	return c.slotOf(extra{special: specialSlot{s, part}})
 }
+
+// The registers that hold the halves of the address where the blocks of a cooperative launch meet.
+const (
+	workspaceHigh = 1
+	workspaceLow  = 2
+)
 
 // target returns the slot that an instruction writes.
 func (c *compiler) target(o ptx.Operand) int {

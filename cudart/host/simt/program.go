@@ -152,6 +152,7 @@ type Kernel struct {
 	open      int64 // where dynamic shared memory starts
 	stack     int64 // local memory of a lane
 	limits    ptx.Limits
+	meets     bool // it asks where the blocks of a cooperative launch meet
 }
 
 // param is the place of a parameter in the bytes that a launch passes.
@@ -202,6 +203,9 @@ func (k *Kernel) ParamSizes() []int {
 	}
 	return sizes
 }
+
+// Meets reports whether the kernel asks where the blocks of a cooperative launch meet. Without such a launch it must not wait there.
+func (k *Kernel) Meets() bool { return k.meets }
 
 // SharedBytes returns how much shared memory a block needs in addition to the launch's dynamic shared memory.
 func (k *Kernel) SharedBytes() int64 { return k.shared }

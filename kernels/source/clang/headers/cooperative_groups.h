@@ -1,4 +1,4 @@
-// Groups of threads: blocks, tiles of a warp, the active lanes. A grid group has no sync(), because that needs a cooperative launch.
+// Groups of threads: blocks, tiles of a warp, the active lanes, and the grid, which can wait for itself in a cooperative launch.
 #pragma once
 
 #define __DAGRUN_GROUP static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
@@ -94,8 +94,30 @@ class thread_block : public thread_group {
 __DAGRUN_GROUP thread_block this_thread_block() { return thread_block(); }
 
 class grid_group {
+  // Cooperative launches give the address of a few words in two registers; word 1 is for the barrier.
+  static __DAGRUN_METHOD unsigned *workspace() {
+    unsigned high, low;
+    asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+    asm("mov.u32 %0, %%envreg2;" : "=r"(low));
+    return (unsigned *)((unsigned long long)high << 32 | low);
+  }
+
  public:
-  static __DAGRUN_METHOD bool is_valid() { return false; }
+  static __DAGRUN_METHOD bool is_valid() { return workspace() != nullptr; }
+  // Each block adds 1, and the first one what is missing to 2^31: when all have come, the top bit has changed.
+  static __DAGRUN_METHOD void sync() {
+    __syncthreads();
+    if (__dagrun::thread() == 0) {
+      unsigned *count = workspace() + 1;
+      unsigned mine = __dagrun::block() == 0 ? 0x80000000u - (unsigned)(num_blocks() - 1) : 1u;
+      __threadfence();
+      unsigned before = atomicAdd(count, mine);
+      while (((*(volatile unsigned *)count ^ before) & 0x80000000u) == 0) {
+      }
+      __threadfence();
+    }
+    __syncthreads();
+  }
   static __DAGRUN_METHOD unsigned long long size() { return (unsigned long long)__dagrun::threads() * num_blocks(); }
   static __DAGRUN_METHOD unsigned long long num_threads() { return size(); }
   static __DAGRUN_METHOD unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
