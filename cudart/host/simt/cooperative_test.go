@@ -59,6 +59,9 @@ again:
 }
 `
 
+// onHeap keeps the memory of a launch where it is: what no variable of the package refers to can be on a stack, which moves.
+var onHeap [][]uint32
+
 func meeting(t *testing.T, blocks uint32, fail uint64, check Check) ([]uint32, *Fault) {
 	t.Helper()
 	m, err := ptx.Parse(meetingPTX)
@@ -69,6 +72,7 @@ func meeting(t *testing.T, blocks uint32, fail uint64, check Check) ([]uint32, *
 	require.NoError(t, err)
 	require.True(t, k.Meets())
 	x, y := make([]uint32, blocks), make([]uint32, blocks)
+	onHeap = [][]uint32{x, y}
 	pointer := func(to []uint32) Arg {
 		return Arg{Bits: uint64(uintptr(unsafe.Pointer(&to[0]))), Pointer: true, Bytes: int64(4 * len(to))}
 	}
