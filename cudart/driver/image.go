@@ -8,11 +8,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // The head of a fatbin: magic, version (16 bits), bytes of the head (16 bits), bytes of what follows (64 bits).
@@ -100,19 +97,6 @@ func targetNumber(target string) int {
 		return 0
 	}
 	return n
-}
-
-// writableGlobalsOfPTX warns about __device__ variables that kernels may write: all launches share them, and no declaration shows it.
-func writableGlobalsOfPTX(module string, m *ptx.Module) []string {
-	if !slices.ContainsFunc(m.Globals, func(id ptx.VariableID) bool { return m.Variables[id].Space == ptx.Global }) {
-		return nil // the library has none, so it need not be analysed at each start
-	}
-	names := access.WrittenGlobals(m, access.AnalyseAll(m))
-	if names == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("module %s has writable globals (%s); kernels that use them depend on each other in ways that no buffer shows",
-		module, strings.Join(names, ", "))}
 }
 
 // writableGlobalsOfCubin warns about the sections that hold __device__ variables.

@@ -92,9 +92,11 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 		// If only the driver can read the PTX, the driver lists its entries.
 		if parsed, err := ptx.Parse(string(image)); err == nil {
 			m.entries, m.params = ptxEntries(parsed)
-			m.warnings = writableGlobalsOfPTX(code.Name, parsed)
 		}
 	case kernels.Cubin:
+		if code.Kind == kernels.Source {
+			break // whose text shows its variables
+		}
 		m.warnings = writableGlobalsOfCubin(code.Name, image)
 	}
 	if log != "" {
