@@ -27,6 +27,8 @@ func Run(t *testing.T, p cudart.Platform) {
 	}{
 		{"memory", memory}, {"misused memory", misusedMemory}, {"copies", copies}, {"sets", sets}, {"pageable memory", pageable},
 		{"registered memory", registered}, {"peers", peers},
+		{"copies of tiles", tileCopies}, {"sets of tiles", tileSets}, {"tiles between peers", tilePeers}, {"changes of tiles", tileChanges},
+		{"misused tiles", misusedTiles},
 		{"stream order", streamOrder}, {"queries", queries}, {"cancelled wait", cancelledWait}, {"adopted streams", adoptedStreams},
 		{"closed streams", closedStreams}, {"many launches", manyLaunches}, {"several goroutines", severalGoroutines},
 		{"wait takes the record before it", waitTakesRecord}, {"record moves an event", recordMovesEvent},

@@ -8,6 +8,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,8 @@ type fakeDriver struct {
 	nodes    int
 	queues   []string // what queuesVariable was at cuInit, and whenever a context was made
 	foreign  uintptr  // a context of the first device that is not its primary one, and that streams say they belong to
+	records  [][]byte // parameters of graph nodes for copies and sets, as they were when the call was made
+	update   uint32   // result of an update of a graph; 0: it succeeds
 	bad      []string // misuse
 }
 
@@ -290,7 +293,20 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		d.gone(a[0], cuGraphInstantiateWithFlags)
 	case cuGraphGetNodes:
 		poke(a[2], uint64(d.nodes))
+	case cuGraphExecMemcpyNodeSetParams, cuGraphExecMemsetNodeSetParams: // only nodes of one row can be changed
+		if height := map[function]uintptr{cuGraphExecMemcpyNodeSetParams: 184, cuGraphExecMemsetNodeSetParams: 32}[f]; peek[uint64](a[2]+height) != 1 {
+			return codeInvalidValue
+		}
+		d.records = append(d.records, slices.Clone(fakeBytes(a[2], table[f].record)))
+	case cuGraphExecUpdate:
+		if d.update != 0 {
+			poke(a[3], d.update)
+			return codeGraphUpdateFailure
+		}
 	case cuGraphAddKernelNode, cuGraphAddMemcpyNode, cuGraphAddMemsetNode, cuGraphAddEmptyNode, cuGraphAddEventRecordNode:
+		if f == cuGraphAddMemcpyNode || f == cuGraphAddMemsetNode {
+			d.records = append(d.records, slices.Clone(fakeBytes(a[4], table[f].record)))
+		}
 		d.nodes++
 		d.next += 0x100
 		poke(a[0], d.next)

@@ -19,10 +19,12 @@ type graph struct {
 	template uintptr   // the CUgraph whose nodes can be changed, or 0
 	nodes    []uintptr // by command
 	commands []checked
+	deps     [][]int32 // of a graph that can be changed and has nodes of several rows
 	count    int
 	memory   arena
 	launch   *launch
 	scratch  *nodeScratch // for a graph that can be changed
+	priority bool         // the nodes have priorities
 	closed   bool
 }
 
@@ -63,7 +65,7 @@ func (g *graph) instantiate(template uintptr, priorities bool) error {
 	if err := s.run(); err != nil {
 		return err
 	}
-	g.exec, g.count = uintptr(s.outs[0]), int(s.outs[1])
+	g.exec, g.count, g.priority = uintptr(s.outs[0]), int(s.outs[1]), priorities
 	memory, err := g.memory.take(int(unsafe.Sizeof(launch{})), cacheLine)
 	if err != nil {
 		g.p.dispose(g.d, cuGraphExecDestroy, g.exec)
@@ -173,6 +175,9 @@ func (g *graph) Update(from cudart.List) error {
 	s.call(cuGraphExecUpdate, g.exec, template, s.out(0), s.out(1))
 	if err := s.run(); err != nil {
 		if failure, ok := err.(*cudart.Error); ok && failure.Code == codeGraphUpdateFailure {
+			if reason := s.outs[1]; (reason == updateParametersChanged || reason == updateNotSupported) && hasRows(l.commands) {
+				return g.replaceBy(template, d)
+			}
 			failure.Detail = updateResult(uint32(s.outs[1]))
 		}
 		return err

@@ -64,10 +64,14 @@ const (
 	memoryHost            = 1
 	memoryDevice          = 2
 	memoryUnified         = 4
-	jitInfoLog            = 3
-	jitInfoLogBytes       = 4
-	jitErrorLog           = 5
-	jitErrorLogBytes      = 6
+
+	updateParametersChanged = 5 // of CUgraphExecUpdateResult
+	updateNotSupported      = 6
+
+	jitInfoLog       = 3
+	jitInfoLogBytes  = 4
+	jitErrorLog      = 5
+	jitErrorLogBytes = 6
 
 	functionMaxThreads    = 0
 	functionSharedStatic  = 1

@@ -30,6 +30,10 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 	if origin != nil {
 		d = origin.d
 	}
+	return p.build(list, deps, d, options.Priorities)
+}
+
+func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities bool) (*graph, error) {
 	s, err := p.sequence(d)
 	if err != nil {
 		return nil, err
@@ -45,8 +49,11 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 	for i := range list {
 		list[i].Args = slices.Clone(list[i].Args)
 	}
-	if err = g.addNodes(deps, options.Priorities); err == nil {
-		err = g.instantiate(template, options.Priorities)
+	if hasRows(list) {
+		g.deps = deps
+	}
+	if err = g.addNodes(deps, priorities); err == nil {
+		err = g.instantiate(template, priorities)
 	}
 	if err != nil {
 		p.dispose(d, cuGraphDestroy, template)
@@ -225,7 +232,8 @@ func (g *graph) copyParams(s *nodeScratch, c *checked) error {
 	m := memcpy3D{width: uint64(c.Bytes), height: 1, depth: 1}
 	if c.Rows > 1 {
 		m.width, m.height = uint64(c.Target().Width()), uint64(c.Rows)
-		m.srcPitch, m.dstPitch = uint64(c.SrcPitch), uint64(c.DstPitch)
+		m.srcPitch, m.srcHeight = uint64(c.SrcPitch), m.height
+		m.dstPitch, m.dstHeight = uint64(c.DstPitch), m.height
 	}
 	device := uint32(memoryDevice)
 	if c.DstDevice >= 0 && c.SrcDevice >= 0 && c.DstDevice != c.SrcDevice {
@@ -354,6 +362,9 @@ func (g *graph) SetCopy(index int, dst, src cudart.Ptr) error {
 	c.Dst, c.Src = dst, src
 	if c.Bytes == 0 {
 		return nil
+	}
+	if c.Rows > 1 {
+		return g.rebuild()
 	}
 	scratch := g.scratch
 	s, err := g.p.sequence(g.d)

@@ -1,8 +1,47 @@
-// Copies and sets of tiles: the records that the driver takes for memory of several rows.
+// Copies and sets of tiles: the records that the driver takes for memory of several rows, and graphs whose tiles move.
 
 package driver
 
-import "github.com/dagrun/dagrun/cudart"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+func hasRows(list []checked) bool {
+	return slices.ContainsFunc(list, func(c checked) bool { return c.Rows > 1 })
+}
+
+// rebuild makes the graph again from its commands. The driver lets the addresses of a node change only if the node has one row. Launches
+// that were submitted run to their end, but launches of the new graph wait for them only on the same stream. g.mu is held.
+func (g *graph) rebuild() error {
+	next, err := g.p.build(g.commands, g.deps, g.d, g.priority)
+	if err != nil {
+		return err
+	}
+	return g.take(next)
+}
+
+// replaceBy replaces a captured graph that cannot be updated. g.mu is held.
+func (g *graph) replaceBy(template uintptr, d *device) error {
+	next := &graph{p: g.p, d: d}
+	if err := next.instantiate(template, g.priority); err != nil {
+		return err
+	}
+	return g.take(next)
+}
+
+// take exchanges the driver's objects with another graph's and closes that graph.
+func (g *graph) take(next *graph) error {
+	g.d, next.d = next.d, g.d
+	g.exec, next.exec = next.exec, g.exec
+	g.template, next.template = next.template, g.template
+	g.nodes, next.nodes = next.nodes, g.nodes
+	g.memory, next.memory = next.memory, g.memory
+	g.launch, next.launch = next.launch, g.launch
+	g.count = next.count
+	return next.Close()
+}
 
 // copy2DWords is how many words CUDA_MEMCPY2D_v2 has. Its members are words of eight bytes, the memory types with four bytes of padding.
 const copy2DWords = 16

@@ -146,7 +146,7 @@ var table = [functionCount]entry{
 	cuMemcpyHtoDAsync:           {"cuMemcpyHtoDAsync_v2", 3020, false, "CUdeviceptr, const void*, size_t, CUstream", 0},
 	cuMemcpyDtoHAsync:           {"cuMemcpyDtoHAsync_v2", 3020, false, "void*, CUdeviceptr, size_t, CUstream", 0},
 	cuMemcpyDtoDAsync:           {"cuMemcpyDtoDAsync_v2", 3020, false, "CUdeviceptr, CUdeviceptr, size_t, CUstream", 0},
-	cuMemcpy2DAsync:             {"cuMemcpy2DAsync_v2", 3020, false, "const CUDA_MEMCPY2D_v2*, CUstream", 0},
+	cuMemcpy2DAsync:             {"cuMemcpy2DAsync_v2", 3020, false, "const CUDA_MEMCPY2D_v2*, CUstream", 8 * copy2DWords},
 	cuMemsetD2D8Async:           {"cuMemsetD2D8Async", 3020, false, "CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream", 0},
 	cuMemsetD2D16Async:          {"cuMemsetD2D16Async", 3020, false, "CUdeviceptr, size_t, unsigned short, size_t, size_t, CUstream", 0},
 	cuMemsetD2D32Async:          {"cuMemsetD2D32Async", 3020, false, "CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream", 0},
