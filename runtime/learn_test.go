@@ -248,7 +248,7 @@ func TestPlansWiderThanTheQueuesAreTriedAsGraphsOnly(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	widest := func(queues int, modes ...runtime.Mode) map[runtime.Mode]int {
-		learned, err := runtime.Learn(context.Background(), g, &queued{platform, queues}, runtime.LearnOptions{Plan: planner.Options{Streams: 4}, Replays: 2000, For: 10 * time.Second, Thorough: true, Modes: modes})
+		learned, err := runtime.Learn(context.Background(), g, &queued{platform, queues}, runtime.LearnOptions{Plan: planner.Options{Streams: 4}, Replays: 2000, For: 10 * time.Minute, Thorough: true, Modes: modes})
 		require.NoError(t, err)
 		widest := map[runtime.Mode]int{}
 		for _, w := range learned.Ways {

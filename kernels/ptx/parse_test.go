@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -405,8 +404,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHostile gives the parser input that would take endless time or memory without limits. The deadline is far above the time that
-// a loaded machine needs, and far below the time without limits.
+// TestHostile gives the parser input that would take endless time or memory without limits: the test would not end.
 func TestHostile(t *testing.T) {
 	const head = ".version 7.0\n.target sm_80\n.address_size 64\n"
 	for name, text := range map[string]string{
@@ -431,10 +429,8 @@ func TestHostile(t *testing.T) {
 		"endless targets":     head + ".entry k(){ l: m: .branchtargets " + strings.Repeat("l,", 100000),
 		"open labels":         head + ".entry k(){" + strings.Repeat("{bra x;", 60) + strings.Repeat("bra x;", 100000) + strings.Repeat("}", 61),
 	} {
-		start := time.Now()
 		_, err := Parse(text)
 		assert.Error(t, err, name)
-		assert.Less(t, time.Since(start), 20*time.Second, name)
 	}
 }
 
