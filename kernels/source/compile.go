@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/internal/launch"
@@ -21,52 +19,6 @@ import (
 
 // ErrNoCompiler is the error where nothing that compiles CUDA C is installed.
 var ErrNoCompiler = errors.New("there is no compiler for CUDA C")
-
-// CompileError is the error for a source that does not compile.
-type CompileError struct {
-	Name     string
-	Log      string // the compiler's messages, with the user's files and lines
-	Compiler string // whose they are
-	Others   []string
-}
-
-func (e *CompileError) Error() string {
-	text := fmt.Sprintf("%s does not compile (%s):\n%s", e.Name, e.Compiler, e.Log)
-	for _, other := range e.Others {
-		text += "\n" + other
-	}
-	return text
-}
-
-// Target says what code is wanted for.
-type Target struct {
-	Capability [2]int // of the device; zero stands for the CPU device
-	PTX        bool   // PTX is wanted, also where a compiler makes code for the device itself
-}
-
-// Compiled is a source's code.
-type Compiled struct {
-	Kind         launch.Kind // PTX or Cubin
-	Code         []byte
-	Symbols      map[string]string // of the kernels in Build.Names
-	Compiler     string            // such as "clang 14.0.6"
-	Architecture string
-	Log          string   // warnings
-	Skipped      []string // why compilers that come first were not used
-	Cached       bool
-}
-
-// Origin says in a line how the code came about.
-func (c *Compiled) Origin() string {
-	text := "compiled for " + c.Architecture + " by " + c.Compiler
-	if c.Cached {
-		text += " earlier, from the cache"
-	}
-	if len(c.Skipped) > 0 {
-		text += " (" + strings.Join(c.Skipped, "; ") + ")"
-	}
-	return text
-}
 
 // Compilers are those that may be installed; each is looked for when it is first needed. The zero value looks everywhere.
 type Compilers struct {
@@ -80,28 +32,6 @@ var newestPTX = [2]int{9, 0}
 
 // mostAttempts is how often a source is compiled with more and more of its host code left out.
 const mostAttempts = 12
-
-// job is one source on its way through the compilers.
-type job struct {
-	*Compilers
-	module *launch.Module
-	target Target
-	main   *file
-	files  []*file // that it includes, of the user's
-	found  []foundHeader
-}
-
-func newJob(c *Compilers, m *launch.Module, target Target, p *preprocessor) *job {
-	j := &job{Compilers: c, module: m, target: target, main: withoutHostCode(m.Name, m.Code, p.macros), found: p.found}
-	seen := map[string]bool{}
-	for _, h := range p.found {
-		if !seen[h.path] {
-			seen[h.path] = true
-			j.files = append(j.files, withoutHostCode(h.path, p.texts[h.path], p.macros))
-		}
-	}
-	return j
-}
 
 // Compile compiles a module's source with the compiler that its Build asks for, or the first that manages. Several compilations may
 // run at once.
@@ -134,8 +64,8 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 		if wanted != "" && wanted != "auto" && wanted != name {
 			continue
 		}
-		j := newJob(c, m, target, p)
-		r, err := j.with(ctx, name)
+		j := newJob(m, target, p)
+		r, err := c.with(ctx, name, j)
 		switch {
 		case err == nil:
 			r.Skipped = skipped
@@ -166,23 +96,20 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 		m.Name, ErrNoCompiler)
 }
 
-// errNotInstalled is the error of a compiler that is not there.
-var errNotInstalled = errors.New("not installed")
-
 // with compiles with one compiler. Host code that it trips over is left out, and it tries again.
-func (j *job) with(ctx context.Context, name string) (*Compiled, error) {
+func (c *Compilers) with(ctx context.Context, name string, j *job) (*Compiled, error) {
 	switch name {
 	case "nvrtc":
-		return j.retrying(ctx, j.nvrtc)
+		return retrying(ctx, j, c.nvrtc)
 	case "clang":
-		return j.retrying(ctx, j.clang)
+		return retrying(ctx, j, c.clang)
 	}
-	return j.nvcc(ctx)
+	return c.NVCC.compile(ctx, j)
 }
 
-func (j *job) retrying(ctx context.Context, compile func(context.Context) (*Compiled, error)) (*Compiled, error) {
+func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (*Compiled, error)) (*Compiled, error) {
 	for attempt := 1; ; attempt++ {
-		r, err := compile(ctx)
+		r, err := compile(ctx, j)
 		var wrong *CompileError
 		if !errors.As(err, &wrong) || attempt == mostAttempts || !j.hide(wrong.Log) {
 			return r, err
@@ -190,59 +117,12 @@ func (j *job) retrying(ctx context.Context, compile func(context.Context) (*Comp
 	}
 }
 
-// errorPlace is where compilers say that an error is: file(3): error, or file:3:7: error.
-var errorPlace = regexp.MustCompile(`(?m)^(.+?)(?:\((\d+)\)|:(\d+):\d+): (?:catastrophic |fatal )?error`)
-
-// hide leaves out the host code that errors are in; false where there is none.
-func (j *job) hide(log string) bool {
-	hidden := false
-	for _, m := range errorPlace.FindAllStringSubmatch(log, -1) {
-		line, err := strconv.ParseInt(m[2]+m[3], 10, 32)
-		if err != nil {
-			continue
-		}
-		path := m[1]
-		for _, h := range j.found {
-			if h.name == path {
-				path = h.path
-				break
-			}
-		}
-		for _, f := range append([]*file{j.main}, j.files...) {
-			if filepath.Clean(f.path) == filepath.Clean(path) && f.hideAt(int32(line)) {
-				hidden = true
-			}
-		}
-	}
-	return hidden
-}
-
-// result is what a compiler gave, with the symbols in the order of the names.
-func (j *job) result(compiled *Compiled, symbols []string) *Compiled {
-	compiled.Symbols = map[string]string{}
-	for i, name := range j.module.Build.Names {
-		if i < len(symbols) {
-			compiled.Symbols[name] = symbols[i]
-		}
-	}
-	return compiled
-}
-
-// definitions are the options that define macros.
-func (j *job) definitions() []string {
-	var list []string
-	for _, d := range j.module.Build.Define {
-		list = append(list, "-D"+d.Name+"="+d.Value)
-	}
-	return list
-}
-
-func (j *job) nvrtc(ctx context.Context) (*Compiled, error) {
-	c, err := j.NVRTC.Get()
+func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
+	library, err := c.NVRTC.Get()
 	if err != nil {
 		return nil, fmt.Errorf("nvrtc is %w", errNotInstalled)
 	}
-	major, minor := c.Version()
+	major, minor := library.Version()
 	name := fmt.Sprintf("nvrtc %d.%d", major, minor)
 	source := nvrtc.Source{Name: j.module.Name, Path: j.module.Path, Code: j.main.text, Capability: j.target.Capability, PTX: j.target.PTX, Names: j.module.Build.Names}
 	source.Options = append(j.definitions(), "--device-as-default-execution-space", "--generate-line-info")
@@ -260,7 +140,7 @@ func (j *job) nvrtc(ctx context.Context) (*Compiled, error) {
 		source.Options = append(source.Options, "--include-path="+folder)
 	}
 	source.Headers = j.headers()
-	r, err := c.Compile(ctx, source)
+	r, err := library.Compile(ctx, source)
 	var wrong *nvrtc.CompileError
 	switch {
 	case errors.As(err, &wrong):
@@ -275,34 +155,12 @@ func (j *job) nvrtc(ctx context.Context) (*Compiled, error) {
 	return j.result(&Compiled{Kind: kind, Code: r.Code, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, r.Symbols), nil
 }
 
-// headers are what NVRTC gets in the place of files: headers that it lacks, and those of the user's that have host code.
-func (j *job) headers() []nvrtc.Header {
-	var list []nvrtc.Header
-	given := map[string]bool{}
-	if slices.ContainsFunc(j.files, func(f *file) bool { return f.changed }) {
-		for _, h := range j.found {
-			for _, f := range j.files {
-				if f.path == h.path && !given[h.name] {
-					given[h.name] = true
-					list = append(list, nvrtc.Header{Name: h.name, Code: f.text})
-				}
-			}
-		}
-	}
-	for _, h := range standardHeaders {
-		if !given[h.Name] {
-			list = append(list, h)
-		}
-	}
-	return list
-}
-
-func (j *job) clang(ctx context.Context) (*Compiled, error) {
-	c, err := j.Clang.Get()
+func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
+	program, err := c.Clang.Get()
 	if err != nil {
 		return nil, fmt.Errorf("clang is %w", errNotInstalled)
 	}
-	name := "clang " + c.Version()
+	name := "clang " + program.Version()
 	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(j.main.text), namesTable(j.module.Build.Names)...),
 		Capability: j.target.Capability}
 	source.Options = append(j.definitions(), "-ferror-limit=200")
@@ -317,7 +175,7 @@ func (j *job) clang(ctx context.Context) (*Compiled, error) {
 			source.Overlay = append(source.Overlay, clang.Overlaid{Path: f.path, Code: f.text})
 		}
 	}
-	r, err := c.Compile(ctx, source)
+	r, err := program.Compile(ctx, source)
 	var wrong *clang.CompileError
 	switch {
 	case errors.As(err, &wrong):

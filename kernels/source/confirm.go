@@ -9,7 +9,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // Confirm implements [dag.Confirmer]. PTX shows what kernels do as soon as it is opened, and cubins never.
@@ -81,58 +80,29 @@ func (k *kernel) confirm(e *sourceKernel) {
 	k.floatAtomics = e.floatAtomics
 }
 
-// read takes the code of the kernel.
-func (k *kernel) read(text *ptx.Module, symbol string) {
-	for _, id := range text.Entries() {
-		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.params) {
-			k.code, k.id, k.left = text, id, map[string]leaving{}
-		}
-	}
+// shape is what a launch of a kernel takes of a multiprocessor.
+type shape struct {
+	symbol string
+	shared int64
 }
 
-// leaving is the answer of Leaves.
-type leaving struct {
-	arg     int
-	problem string
-}
-
-// mostLaunches is how many different launches of a kernel are followed; large pipelines repeat few.
-const mostLaunches = 256
-
-// Leaves implements [dag.SliceChecker]: the threads at the corners of the launch are followed as far as their numbers are known.
-func (k *kernel) Leaves(l *dag.Launch) (arg int, problem string) {
-	if k.code == nil || len(l.Args) != len(k.params) {
-		return -1, ""
-	}
-	known := access.Launch{Grid: l.Grid, Block: l.Block, Scalars: map[int]uint64{}}
-	bytes := map[int]int64{}
-	key := fmt.Append(nil, l.Grid, l.Block)
-	for i := range l.Args {
-		a := &l.Args[i]
-		if a.IsBuffer {
-			bytes[i] = a.Range.Hi - a.Range.Lo
-			key = fmt.Append(key, " ", bytes[i])
+// sharedBytes is the static shared memory of an entry: its own variables, and those of the module.
+func sharedBytes(m *ptx.Module, entry string) int64 {
+	for _, id := range m.Entries() {
+		if m.Functions[id].Name != entry {
 			continue
 		}
-		known.Scalars[i] = a.Bits
-		key = fmt.Append(key, " ", a.Bits)
-	}
-	if seen, ok := k.left[string(key)]; ok {
-		return seen.arg, seen.problem
-	}
-	if len(k.left) >= mostLaunches {
-		return -1, ""
-	}
-	answer := leaving{arg: -1}
-	if w, ok := access.Escape(k.code, k.id, known, bytes); ok {
-		does := "reads"
-		if w.Write {
-			does = "writes"
+		total := int64(0)
+		for i := range m.Variables {
+			v := &m.Variables[i]
+			if v.Space == ptx.Shared && (v.Owner == id || v.Owner == ptx.NoFunction) {
+				if align := int64(v.Align); align > 1 {
+					total = (total + align - 1) / align * align
+				}
+				total += v.Size
+			}
 		}
-		answer = leaving{w.Param, fmt.Sprintf("is exceeded: thread %s of block %s %s bytes %d to %d (%s)", place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
+		return total
 	}
-	k.left[string(key)] = answer
-	return answer.arg, answer.problem
+	return -1
 }
-
-func place3(at [3]uint32) string { return fmt.Sprintf("(%d, %d, %d)", at[0], at[1], at[2]) }

@@ -323,3 +323,11 @@ func normalArgument(s string) string {
 	}
 	return strings.ReplaceAll(canonical(s), " *", "*")
 }
+
+// variableName is a variable's name as C++ has it.
+func variableName(symbol string) string {
+	if d, ok := demangle(symbol); ok {
+		return d.name
+	}
+	return symbol
+}

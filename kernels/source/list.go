@@ -85,12 +85,6 @@ func (m *Module) List() (list []Info, note string, err error) {
 	return list, note, err
 }
 
-// shape is what a launch of a kernel takes of a multiprocessor.
-type shape struct {
-	symbol string
-	shared int64
-}
-
 // callName is the shortest name that finds a kernel.
 func (m *Module) callName(k *sourceKernel) string {
 	if k.compiled != nil {
@@ -130,25 +124,4 @@ func (k *sourceKernel) display() string {
 		return "template " + k.templateText() + " " + text
 	}
 	return text
-}
-
-// sharedBytes is the static shared memory of an entry: its own variables, and those of the module.
-func sharedBytes(m *ptx.Module, entry string) int64 {
-	for _, id := range m.Entries() {
-		if m.Functions[id].Name != entry {
-			continue
-		}
-		total := int64(0)
-		for i := range m.Variables {
-			v := &m.Variables[i]
-			if v.Space == ptx.Shared && (v.Owner == id || v.Owner == ptx.NoFunction) {
-				if align := int64(v.Align); align > 1 {
-					total = (total + align - 1) / align * align
-				}
-				total += v.Size
-			}
-		}
-		return total
-	}
-	return -1
 }

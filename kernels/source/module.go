@@ -1,49 +1,24 @@
-// Package source reads users' files of kernels: CUDA C, PTX, cubins and fat binaries. It finds out which parameters each kernel has. What a
-// launch accesses is declared by the user or shown by PTX.
+// An open file of kernels, and the kernels that pipelines asked it for.
+
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
-)
-
-// Options are what [Open] may need beyond the file itself.
-type Options struct {
-	// References holds Go versions of the module's kernels by name, for the CPU device.
-	References map[string]launch.Reference
-	// ReadFile reads a file that a source includes. Its path is relative to what the source's own path is relative to. If it is nil,
-	// includes are ignored, and the types and macros in them are unknown.
-	ReadFile func(path string) ([]byte, error)
-	// Compilers make code of CUDA C when kernels are confirmed; nil: they are not.
-	Compilers *Compilers
-	// Context ends compilations; nil: nothing does.
-	Context context.Context
-	// Build says how CUDA C is compiled. Its Names are ignored: the kernels that are launched decide.
-	Build launch.Build
-}
-
-// mostSource is how large a file of CUDA C or PTX may be. People write kilobytes, and templates make megabytes of PTX.
-const (
-	mostSource = 8 << 20
-	mostPTX    = 256 << 20
+	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // Module is a user's file of kernels. It implements [dag.Library].
 type Module struct {
+	declaredKernels
 	module  *launch.Module
-	found   []sourceKernel
-	types   map[string][]token
 	globals []string
 	symbols []dag.Symbol
 	units   units
@@ -56,126 +31,6 @@ type Module struct {
 	known map[string]*kernel // by the names that were asked for
 	asked []string           // variables that are buffers
 	sizes map[string]int64   // of variables, by compiled code
-}
-
-// Open lists the kernels of a file. Its kind is recognised by the contents and by the path's ending. Nothing is compiled or loaded.
-func Open(name, path string, code []byte, options Options) (*Module, error) {
-	build := options.Build
-	build.Names = nil
-	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*kernel{}}
-	m.compilers, m.ctx = options.Compilers, options.Context
-	if m.ctx == nil {
-		m.ctx = context.Background()
-	}
-	if path == "" {
-		m.module.Name = name
-	}
-	if err := m.read(path, code, &options); err != nil {
-		return nil, fmt.Errorf("module %q: %w", name, err)
-	}
-	for entry := range options.References {
-		if k, err := m.Kernel(entry, nil); err != nil || k.Entry() != entry {
-			return nil, fmt.Errorf("module %q: there is a Go version of %q, but no such kernel in %s", name, entry, path)
-		}
-	}
-	return m, nil
-}
-
-// read finds the kernels.
-func (m *Module) read(path string, code []byte, options *Options) (err error) {
-	m.module.Kind = kindOf(path, code)
-	if m.module.Kind != launch.Source && (len(m.module.Build.Define) > 0 || len(m.module.Build.Include) > 0 || len(m.module.Build.Options) > 0) {
-		return fmt.Errorf("%s is compiled already; include, define and options are for CUDA C", path)
-	}
-	switch m.module.Kind {
-	case launch.Cubin:
-		m.found, m.globals, err = parseCubin(code)
-	case launch.Fatbin:
-		m.found, m.globals, err = parseFatbin(code)
-	case launch.PTX:
-		if err := readable(code, mostPTX); err != nil {
-			return fmt.Errorf("%s %w", path, err)
-		}
-		text, err := ptx.Parse(string(code))
-		if err != nil {
-			return fmt.Errorf("%s:%w", path, err)
-		}
-		m.text = text
-		m.found, m.globals = entriesOf(text)
-		m.symbols = symbolsOfPTX(text)
-	default:
-		return m.readSource(path, code, options)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if len(m.found) == 0 {
-		return fmt.Errorf("%s has no kernel: an entry is needed", path)
-	}
-	for i := range m.found {
-		m.found[i] = compiledKernel(m.found[i])
-	}
-	return nil
-}
-
-// compiledKernel reads what a kernel's symbol says.
-func compiledKernel(k sourceKernel) sourceKernel {
-	k.symbol = k.name
-	if d, ok := demangle(k.symbol); ok {
-		k.name, k.compiled = d.name, &d
-	} else {
-		k.compiled = &mangledName{name: k.name}
-	}
-	return k
-}
-
-// readSource finds the kernels of CUDA C.
-func (m *Module) readSource(path string, code []byte, options *Options) error {
-	if err := readable(code, mostSource); err != nil {
-		return fmt.Errorf("%s %w", path, err)
-	}
-	if err := checkBuild(&m.module.Build); err != nil {
-		return err
-	}
-	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile})
-	if p.err != nil {
-		return p.err
-	}
-	source := parseCUDA(p)
-	m.found, m.globals, m.types, m.symbols, m.units = source.kernels, source.globals, source.types, source.symbols, source.units
-	if len(m.found) == 0 {
-		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)
-	}
-	return nil
-}
-
-// readable refuses what is not text, before anything spends time on it.
-func readable(code []byte, most int) error {
-	if len(code) > most {
-		return fmt.Errorf("has %s, and files of kernels have at most %s", words.Bytes(int64(len(code))), words.Bytes(int64(most)))
-	}
-	if at := bytes.IndexByte(code, 0); at >= 0 {
-		return fmt.Errorf("is not text: line %d has a zero byte", bytes.Count(code[:at], []byte{'\n'})+1)
-	}
-	return nil
-}
-
-func kindOf(path string, code []byte) launch.Kind {
-	switch {
-	case bytes.HasPrefix(code, []byte("\x7fELF")):
-		return launch.Cubin
-	case bytes.HasPrefix(code, []byte{0x50, 0xed, 0x55, 0xba}):
-		return launch.Fatbin
-	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".ptx":
-		return launch.PTX
-	case ".cubin":
-		return launch.Cubin
-	case ".fatbin":
-		return launch.Fatbin
-	}
-	return launch.Source
 }
 
 // Module is the code itself.
@@ -286,4 +141,99 @@ func (k *kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 	}
 	return info, nil
+}
+
+// leaving is the answer of Leaves.
+type leaving struct {
+	arg     int
+	problem string
+}
+
+// read takes the code of the kernel.
+func (k *kernel) read(text *ptx.Module, symbol string) {
+	for _, id := range text.Entries() {
+		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.params) {
+			k.code, k.id, k.left = text, id, map[string]leaving{}
+		}
+	}
+}
+
+// mostLaunches is how many different launches of a kernel are followed; large pipelines repeat few.
+const mostLaunches = 256
+
+// Leaves implements [dag.SliceChecker]: the threads at the corners of the launch are followed as far as their numbers are known.
+func (k *kernel) Leaves(l *dag.Launch) (arg int, problem string) {
+	if k.code == nil || len(l.Args) != len(k.params) {
+		return -1, ""
+	}
+	known := access.Launch{Grid: l.Grid, Block: l.Block, Scalars: map[int]uint64{}}
+	bytes := map[int]int64{}
+	key := fmt.Append(nil, l.Grid, l.Block)
+	for i := range l.Args {
+		a := &l.Args[i]
+		if a.IsBuffer {
+			bytes[i] = a.Range.Hi - a.Range.Lo
+			key = fmt.Append(key, " ", bytes[i])
+			continue
+		}
+		known.Scalars[i] = a.Bits
+		key = fmt.Append(key, " ", a.Bits)
+	}
+	if seen, ok := k.left[string(key)]; ok {
+		return seen.arg, seen.problem
+	}
+	if len(k.left) >= mostLaunches {
+		return -1, ""
+	}
+	answer := leaving{arg: -1}
+	if w, ok := access.Escape(k.code, k.id, known, bytes); ok {
+		does := "reads"
+		if w.Write {
+			does = "writes"
+		}
+		answer = leaving{w.Param, fmt.Sprintf("is exceeded: thread %s of block %s %s bytes %d to %d (%s)", place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
+	}
+	k.left[string(key)] = answer
+	return answer.arg, answer.problem
+}
+
+func place3(at [3]uint32) string { return fmt.Sprintf("(%d, %d, %d)", at[0], at[1], at[2]) }
+
+// find returns the kernel that a name stands for. In CUDA C a template's arguments make a kernel of it.
+func (m *Module) find(name string) (*kernel, error) {
+	if k := m.known[name]; k != nil {
+		return k, nil
+	}
+	declared, w, err := m.match(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.take(name, declared, w)
+}
+
+// take makes a launchable kernel of one that was found.
+func (m *Module) take(name string, k *sourceKernel, w written) (*kernel, error) {
+	if k.err != nil {
+		return nil, fmt.Errorf("%s: %w", m.module.Path, k.err)
+	}
+	made := &kernel{owner: m, name: name, entry: k.symbol, params: k.params, floatAtomics: k.floatAtomics, declared: k}
+	if k.compiled == nil {
+		means, err := k.bind(w.args)
+		if err != nil {
+			return nil, err
+		}
+		params, err := k.parameters(means, m.types)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.module.Path, err)
+		}
+		made.params = params
+		if k.symbol == "" {
+			made.entry = m.expression(k, w.args)
+		}
+	}
+	if m.text != nil {
+		made.read(m.text, k.symbol)
+	}
+	m.known[name] = made
+	return made, nil
 }

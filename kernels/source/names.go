@@ -64,28 +64,32 @@ func named(name, base string) bool {
 	return name == base || strings.HasSuffix(name, "::"+base)
 }
 
-// find returns the kernel that a name stands for. In CUDA C a template's arguments make a kernel of it.
-func (m *Module) find(name string) (*kernel, error) {
-	if k := m.known[name]; k != nil {
-		return k, nil
-	}
-	for i := range m.found {
-		if k := &m.found[i]; k.symbol == name && k.template == nil {
-			return m.take(name, k, nil)
+// declaredKernels are the kernels of a file, to be found by name.
+type declaredKernels struct {
+	path  string // of the file, for messages
+	found []sourceKernel
+	types map[string][]token // what typedefs and the like stand for
+}
+
+// match returns the kernel that a name stands for. A symbol says all; otherwise what was written has the arguments of a template too.
+func (d *declaredKernels) match(name string) (*sourceKernel, written, error) {
+	for i := range d.found {
+		if k := &d.found[i]; k.symbol == name && k.template == nil {
+			return k, written{}, nil
 		}
 	}
 	w, err := readName(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.module.Path, err)
+		return nil, w, fmt.Errorf("%s: %w", d.path, err)
 	}
-	if d, ok := demangle(name); ok {
-		w = written{d.name, d.args, d.params}
+	if symbol, ok := demangle(name); ok {
+		w = written{symbol.name, symbol.args, symbol.params}
 	}
 	var fit []*sourceKernel
 	for _, exact := range []bool{true, false} {
-		for i := range m.found {
-			k := &m.found[i]
-			if (k.name == w.base || !exact && named(k.name, w.base)) && m.suits(k, &w) {
+		for i := range d.found {
+			k := &d.found[i]
+			if (k.name == w.base || !exact && named(k.name, w.base)) && d.suits(k, &w) {
 				fit = append(fit, k)
 			}
 		}
@@ -95,19 +99,19 @@ func (m *Module) find(name string) (*kernel, error) {
 	}
 	switch {
 	case len(fit) == 0:
-		return nil, m.unknown(name, &w)
+		return nil, w, d.unknown(name, &w)
 	case len(fit) > 1:
 		var all []string
 		for _, k := range fit {
 			all = append(all, k.listed())
 		}
-		return nil, fmt.Errorf("%s: %q is ambiguous: it may be %s; add the types in parentheses, as in %q", m.module.Path, name, strings.Join(all, " or "), shortSignature(fit[0]))
+		return nil, w, fmt.Errorf("%s: %q is ambiguous: it may be %s; add the types in parentheses, as in %q", d.path, name, strings.Join(all, " or "), shortSignature(fit[0]))
 	}
-	return m.take(name, fit[0], &w)
+	return fit[0], w, nil
 }
 
 // suits reports whether a kernel of the right name has the arguments and types that were written.
-func (m *Module) suits(k *sourceKernel, w *written) bool {
+func (d *declaredKernels) suits(k *sourceKernel, w *written) bool {
 	if k.compiled != nil { // of compiled code: one instance
 		if w.args != nil && !slices.EqualFunc(w.args, k.compiled.args, sameArgument) {
 			return false
@@ -128,8 +132,8 @@ func (m *Module) suits(k *sourceKernel, w *written) bool {
 		return k.template != nil
 	}
 	for i, given := range w.params {
-		have := takeApart(substitute(k.raw[i], inner), m.types)
-		want := takeApart(append(tokensOf(given), token{text: "x"}), m.types)
+		have := takeApart(substitute(k.raw[i], inner), d.types)
+		want := takeApart(append(tokensOf(given), token{text: "x"}), d.types)
 		if canonical(textOf(have.words)) != canonical(textOf(want.words)) || have.stars != want.stars || have.stars > 0 && have.constant != want.constant {
 			return false
 		}
@@ -143,15 +147,15 @@ func tokensOf(text string) []token {
 }
 
 // unknown explains why a name stands for no kernel.
-func (m *Module) unknown(name string, w *written) error {
+func (d *declaredKernels) unknown(name string, w *written) error {
 	var near []string
-	for i := range m.found {
-		if k := &m.found[i]; named(k.name, w.base) {
+	for i := range d.found {
+		if k := &d.found[i]; named(k.name, w.base) {
 			near = append(near, k.listed())
 		}
 	}
 	if len(near) > 0 {
-		return fmt.Errorf("%s: no kernel fits %q; there is %s", m.module.Path, name, strings.Join(near, " and "))
+		return fmt.Errorf("%s: no kernel fits %q; there is %s", d.path, name, strings.Join(near, " and "))
 	}
 	return fmt.Errorf("%w %q", dag.ErrUnknownKernel, name)
 }
@@ -225,37 +229,6 @@ func substitute(d []token, means map[string][]token) []token {
 	return out
 }
 
-// take makes a launchable kernel of one that was found.
-func (m *Module) take(name string, k *sourceKernel, w *written) (*kernel, error) {
-	if k.err != nil {
-		return nil, fmt.Errorf("%s: %w", m.module.Path, k.err)
-	}
-	made := &kernel{owner: m, name: name, entry: k.symbol, params: k.params, floatAtomics: k.floatAtomics, declared: k}
-	if k.compiled == nil {
-		var args []string
-		if w != nil {
-			args = w.args
-		}
-		means, err := k.bind(args)
-		if err != nil {
-			return nil, err
-		}
-		params, err := k.parameters(means, m.types)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.module.Path, err)
-		}
-		made.params = params
-		if k.symbol == "" {
-			made.entry = m.expression(k, args)
-		}
-	}
-	if m.text != nil {
-		made.read(m.text, k.symbol)
-	}
-	m.known[name] = made
-	return made, nil
-}
-
 // parameters are those of a kernel, for what its template's parameters stand for.
 func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][]token) ([]dag.KernelParam, error) {
 	var params []dag.KernelParam
@@ -278,14 +251,14 @@ func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][
 }
 
 // expression is how C++ names a kernel: its name, and a cast where it is overloaded.
-func (m *Module) expression(k *sourceKernel, args []string) string {
+func (d *declaredKernels) expression(k *sourceKernel, args []string) string {
 	name := k.name
 	if k.template != nil {
 		name += "<" + strings.Join(args, ", ") + ">"
 	}
 	overloads := 0
-	for i := range m.found {
-		if m.found[i].name == k.name {
+	for i := range d.found {
+		if d.found[i].name == k.name {
 			overloads++
 		}
 	}

@@ -58,8 +58,7 @@ func (n *NVCC) get() bool {
 	return n.found != ""
 }
 
-func (j *job) nvcc(ctx context.Context) (*Compiled, error) {
-	n := &j.NVCC
+func (n *NVCC) compile(ctx context.Context, j *job) (*Compiled, error) {
 	if !n.get() {
 		return nil, fmt.Errorf("nvcc is %w", errNotInstalled)
 	}
@@ -162,9 +161,9 @@ var (
 
 // symbolsOf finds the symbols of kernels among the entries of PTX.
 func symbolsOf(text string, names []string) ([]string, error) {
-	m := &Module{module: &launch.Module{Kind: launch.PTX}, known: map[string]*kernel{}}
+	var entries declaredKernels
 	for _, found := range entryName.FindAllStringSubmatch(text, -1) {
-		m.found = append(m.found, compiledKernel(sourceKernel{name: found[1]}))
+		entries.found = append(entries.found, compiledKernel(sourceKernel{name: found[1]}))
 	}
 	var symbols []string
 	for _, name := range names {
@@ -175,11 +174,11 @@ func symbolsOf(text string, names []string) ([]string, error) {
 		if cast := overloaded.FindStringSubmatch(name); cast != nil {
 			name = cast[2] + "(" + cast[1] + ")"
 		}
-		k, err := m.find(name)
+		k, _, err := entries.match(name)
 		if err != nil {
 			return nil, err
 		}
-		symbols = append(symbols, k.entry)
+		symbols = append(symbols, k.symbol)
 	}
 	return symbols, nil
 }

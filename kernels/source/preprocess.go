@@ -4,11 +4,13 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
@@ -629,3 +631,20 @@ func (c *conditionParser) unary() int64 {
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
+
+// readable refuses what is not text, before anything spends time on it.
+func readable(code []byte, most int) error {
+	if len(code) > most {
+		return fmt.Errorf("has %s, and files of kernels have at most %s", words.Bytes(int64(len(code))), words.Bytes(int64(most)))
+	}
+	if at := bytes.IndexByte(code, 0); at >= 0 {
+		return fmt.Errorf("is not text: line %d has a zero byte", bytes.Count(code[:at], []byte{'\n'})+1)
+	}
+	return nil
+}
+
+// mostSource is how large a file of CUDA C or PTX may be. People write kilobytes, and templates make megabytes of PTX.
+const (
+	mostSource = 8 << 20
+	mostPTX    = 256 << 20
+)

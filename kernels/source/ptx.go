@@ -1,9 +1,10 @@
-// Entries of a user's PTX: their names and the sizes of their parameters, and the variables that all launches share.
+// Entries of a user's PTX: their names, the sizes of their parameters, and the variables that they use.
 
 package source
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/ptx"
@@ -59,4 +60,47 @@ func codeUse(use access.Use) dag.CodeUse {
 		code.Why = fmt.Sprintf("%s (%s)", use.Why, use.UndecidedAt)
 	}
 	return code
+}
+
+// symbolsOfPTX lists the variables of PTX that launches share.
+func symbolsOfPTX(m *ptx.Module) []dag.Symbol {
+	var list []dag.Symbol
+	for _, id := range m.Globals {
+		if v := &m.Variables[id]; sharedVariable(v) {
+			list = append(list, symbolOf(v))
+		}
+	}
+	return list
+}
+
+// usesInPTX are the variables that an entry uses by what its code shows.
+func usesInPTX(m *ptx.Module, report *access.Report) []dag.SymbolUse {
+	var uses []dag.SymbolUse
+	for _, s := range report.Symbols {
+		v := &m.Variables[s.Variable]
+		if !sharedVariable(v) || !s.Reads && !s.Writes && !s.Undecided {
+			continue
+		}
+		use := dag.SymbolUse{Symbol: symbolOf(v), Evidence: dag.Proved}
+		switch {
+		case v.Space == ptx.Const, s.Reads && !s.Writes && !s.Undecided:
+			use.Mode = dag.Read
+		default:
+			use.Mode = dag.ReadWrite
+			if s.Undecided {
+				use.Evidence = dag.Declared
+			}
+		}
+		uses = append(uses, use)
+	}
+	return uses
+}
+
+// sharedVariable reports whether launches share a variable. Texts of printf are constants of the compiler's.
+func sharedVariable(v *ptx.Variable) bool {
+	return (v.Space == ptx.Global || v.Space == ptx.Const) && !strings.HasPrefix(v.Name, "$str")
+}
+
+func symbolOf(v *ptx.Variable) dag.Symbol {
+	return dag.Symbol{Name: v.Name, Bytes: v.Size, Constant: v.Space == ptx.Const, Initialised: len(v.Init) > 0 || len(v.Relocate) > 0}
 }

@@ -3,51 +3,17 @@
 
 package source
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/dagrun/dagrun/dag"
-)
-
-// sourceKernel is a kernel as its source declares it, or as compiled code has it.
-type sourceKernel struct {
-	name     string       // with its namespaces: "ns::scan"
-	symbol   string       // its name in compiled code, where that is known
-	compiled *mangledName // what the symbol says; nil: it was read from CUDA C
-	file     string
-	line     int32
-	template []templateParam // nil: it is no template
-	raw      [][]token       // its parameters in CUDA C
-	params   []dag.KernelParam
-	err      error // why it cannot be launched
-
-	floatAtomics string          // the place where its code adds floats atomically, if any
-	registers    int             // of a thread, where a cubin says it
-	symbols      []dag.SymbolUse // of PTX: variables that it uses
-}
-
-// templateParam is a parameter of a template: a type, or a value.
-type templateParam struct {
-	name     string
-	kind     string // "typename", or the type of a value
-	standard []token
-	pack     bool
-}
-
 // cudaSource is what a source declares.
 type cudaSource struct {
 	kernels []sourceKernel
 	globals []string // writable variables, in order
 	types   map[string][]token
-
-	symbols   []dag.Symbol     // variables that launches share, in order
-	units     units            // what the text of each declaration names
-	constants map[string]int64 // integers
+	declaredVariables
 }
 
 func parseCUDA(p *preprocessor) cudaSource {
-	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, units: units{}, constants: map[string]int64{}}}
+	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}}}
+	parser.out.units, parser.out.constants = units{}, map[string]int64{}
 	parser.scope(false, "")
 	return parser.out
 }
@@ -96,9 +62,9 @@ func (p *signatureParser) scope(c bool, space string) {
 			d := p.declaration()
 			text := p.in[start:p.at]
 			p.take(d, c, space)
-			p.note(d, text)
+			p.out.note(d, text)
 			if hasToken(d, "__device__") || hasToken(d, "__constant__") || hasToken(d, "__managed__") {
-				p.symbols(d, text, space)
+				p.out.declare(d, text, space, p.files, p.out.types)
 			}
 		}
 	}
@@ -152,14 +118,6 @@ func (p *signatureParser) declaration() []token {
 	return p.in[start:]
 }
 
-// isType reports whether a declaration that has braces declares a type.
-func isType(d []token) bool {
-	if len(d) > 0 && d[0].text == "template" {
-		_, d = templateHeader(d)
-	}
-	return len(d) > 0 && slices.Contains([]string{"struct", "class", "union", "enum", "typedef"}, d[0].text) && !hasToken(d, "__global__")
-}
-
 func (p *signatureParser) skipBraces() {
 	depth := 0
 	for ; p.at < len(p.in); p.at++ {
@@ -173,32 +131,6 @@ func (p *signatureParser) skipBraces() {
 			}
 		}
 	}
-}
-
-// initialises reports whether a declaration has an initialiser: an = that is not the default of a template's or function's parameter.
-func initialises(d []token) bool {
-	angles := 0
-	for _, t := range d {
-		switch t.text {
-		case "<":
-			angles++
-		case ">":
-			angles--
-		case "=":
-			if angles <= 0 {
-				return true
-			}
-		case "(":
-			if angles <= 0 {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-func hasToken(d []token, text string) bool {
-	return slices.ContainsFunc(d, func(t token) bool { return t.text == text })
 }
 
 // take interprets one declaration.
@@ -268,99 +200,6 @@ func (p *signatureParser) variable(d []token, space string) {
 	}
 }
 
-// withoutAttributes drops __attribute__((...)), __align__(...), alignas(...), __launch_bounds__(...) and [[...]].
-func withoutAttributes(d []token) []token {
-	var out []token
-	for i := 0; i < len(d); i++ {
-		switch d[i].text {
-		case "__attribute__", "__align__", "alignas", "__launch_bounds__", "__declspec", "__maxnreg__", "__cluster_dims__", "__block_size__":
-			if i+1 < len(d) && d[i+1].text == "(" {
-				if _, end := arguments(d, i+1); end > 0 {
-					i = end
-				}
-			}
-			continue
-		case "[":
-			if i+1 < len(d) && d[i+1].text == "[" {
-				for i < len(d) && d[i].text != "]" {
-					i++
-				}
-				i++
-				continue
-			}
-		}
-		out = append(out, d[i])
-	}
-	return out
-}
-
-// templateHeader splits "template <...> rest". The parameters are nil for "template <>" and for "template" without "<".
-func templateHeader(d []token) (params []templateParam, rest []token) {
-	if len(d) < 2 || d[1].text != "<" {
-		return nil, d[min(1, len(d)):]
-	}
-	parts, end := angled(d, 1)
-	if end < 0 {
-		return nil, nil
-	}
-	for _, part := range parts {
-		if len(part) == 0 {
-			continue
-		}
-		var param templateParam
-		for k, t := range part {
-			if t.text == "=" {
-				param.standard, part = part[k+1:], part[:k]
-				break
-			}
-		}
-		var kind []token
-		for _, t := range part {
-			if t.text == "." {
-				param.pack = true
-				continue
-			}
-			kind = append(kind, t)
-		}
-		if n := len(kind) - 1; n > 0 && kind[n].word() && !completes(kind[n].text) {
-			param.name, kind = kind[n].text, kind[:n]
-		}
-		param.kind = textOf(kind)
-		if param.kind == "class" {
-			param.kind = "typename"
-		}
-		params = append(params, param)
-	}
-	return params, d[end+1:]
-}
-
-// angled reads "<a, b, c>" and returns the index of its end, or -1.
-func angled(in []token, open int) ([][]token, int) {
-	parts, angles, others := [][]token{nil}, 0, 0
-	for i := open; i < len(in); i++ {
-		switch t := in[i].text; {
-		case t == "(" || t == "[" || t == "{":
-			others++
-		case t == ")" || t == "]" || t == "}":
-			others--
-		case others > 0:
-		case t == "<":
-			if angles++; angles == 1 {
-				continue
-			}
-		case t == ">":
-			if angles--; angles == 0 {
-				return parts, i
-			}
-		case t == "," && angles == 1:
-			parts = append(parts, nil)
-			continue
-		}
-		parts[len(parts)-1] = append(parts[len(parts)-1], in[i])
-	}
-	return nil, -1
-}
-
 func (p *signatureParser) kernel(d []token, c bool, space string) {
 	var k sourceKernel
 	for len(d) > 0 && d[0].text == "template" {
@@ -415,29 +254,4 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 		}
 	}
 	p.out.kernels = append(p.out.kernels, k)
-}
-
-// sameParameters reports whether two kernels of one name are one kernel, declared and defined.
-func sameParameters(a, b *sourceKernel) bool {
-	if len(a.raw) != len(b.raw) || len(a.template) != len(b.template) {
-		return false
-	}
-	for i := range a.raw {
-		if a.typeOf(i) != b.typeOf(i) {
-			return false
-		}
-	}
-	return true
-}
-
-// textOf writes tokens as one would.
-func textOf(d []token) string {
-	var b strings.Builder
-	for i, t := range d {
-		if i > 0 && !slices.Contains([]string{"(", "<", "::", "*", "&", "["}, d[i-1].text) && !slices.Contains([]string{",", ")", ">", "::", "<", "[", "]", "("}, t.text) {
-			b.WriteByte(' ')
-		}
-		b.WriteString(t.text)
-	}
-	return b.String()
 }

@@ -1,0 +1,155 @@
+// One source on its way through a compiler: what the compiler gets, and what it gives back.
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+)
+
+// CompileError is the error for a source that does not compile.
+type CompileError struct {
+	Name     string
+	Log      string // the compiler's messages, with the user's files and lines
+	Compiler string // whose they are
+	Others   []string
+}
+
+func (e *CompileError) Error() string {
+	text := fmt.Sprintf("%s does not compile (%s):\n%s", e.Name, e.Compiler, e.Log)
+	for _, other := range e.Others {
+		text += "\n" + other
+	}
+	return text
+}
+
+// Target says what code is wanted for.
+type Target struct {
+	Capability [2]int // of the device; zero stands for the CPU device
+	PTX        bool   // PTX is wanted, also where a compiler makes code for the device itself
+}
+
+// Compiled is a source's code.
+type Compiled struct {
+	Kind         launch.Kind // PTX or Cubin
+	Code         []byte
+	Symbols      map[string]string // of the kernels in Build.Names
+	Compiler     string            // such as "clang 14.0.6"
+	Architecture string
+	Log          string   // warnings
+	Skipped      []string // why compilers that come first were not used
+	Cached       bool
+}
+
+// Origin says in a line how the code came about.
+func (c *Compiled) Origin() string {
+	text := "compiled for " + c.Architecture + " by " + c.Compiler
+	if c.Cached {
+		text += " earlier, from the cache"
+	}
+	if len(c.Skipped) > 0 {
+		text += " (" + strings.Join(c.Skipped, "; ") + ")"
+	}
+	return text
+}
+
+// job is one source on its way through the compilers.
+type job struct {
+	module *launch.Module
+	target Target
+	main   *file
+	files  []*file // that it includes, of the user's
+	found  []foundHeader
+}
+
+func newJob(m *launch.Module, target Target, p *preprocessor) *job {
+	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p.macros), found: p.found}
+	seen := map[string]bool{}
+	for _, h := range p.found {
+		if !seen[h.path] {
+			seen[h.path] = true
+			j.files = append(j.files, withoutHostCode(h.path, p.texts[h.path], p.macros))
+		}
+	}
+	return j
+}
+
+// errNotInstalled is the error of a compiler that is not there.
+var errNotInstalled = errors.New("not installed")
+
+// errorPlace is where compilers say that an error is: file(3): error, or file:3:7: error.
+var errorPlace = regexp.MustCompile(`(?m)^(.+?)(?:\((\d+)\)|:(\d+):\d+): (?:catastrophic |fatal )?error`)
+
+// hide leaves out the host code that errors are in; false where there is none.
+func (j *job) hide(log string) bool {
+	hidden := false
+	for _, m := range errorPlace.FindAllStringSubmatch(log, -1) {
+		line, err := strconv.ParseInt(m[2]+m[3], 10, 32)
+		if err != nil {
+			continue
+		}
+		path := m[1]
+		for _, h := range j.found {
+			if h.name == path {
+				path = h.path
+				break
+			}
+		}
+		for _, f := range append([]*file{j.main}, j.files...) {
+			if filepath.Clean(f.path) == filepath.Clean(path) && f.hideAt(int32(line)) {
+				hidden = true
+			}
+		}
+	}
+	return hidden
+}
+
+// result is what a compiler gave, with the symbols in the order of the names.
+func (j *job) result(compiled *Compiled, symbols []string) *Compiled {
+	compiled.Symbols = map[string]string{}
+	for i, name := range j.module.Build.Names {
+		if i < len(symbols) {
+			compiled.Symbols[name] = symbols[i]
+		}
+	}
+	return compiled
+}
+
+// definitions are the options that define macros.
+func (j *job) definitions() []string {
+	var list []string
+	for _, d := range j.module.Build.Define {
+		list = append(list, "-D"+d.Name+"="+d.Value)
+	}
+	return list
+}
+
+// headers are what NVRTC gets in the place of files: headers that it lacks, and those of the user's that have host code.
+func (j *job) headers() []nvrtc.Header {
+	var list []nvrtc.Header
+	given := map[string]bool{}
+	if slices.ContainsFunc(j.files, func(f *file) bool { return f.changed }) {
+		for _, h := range j.found {
+			for _, f := range j.files {
+				if f.path == h.path && !given[h.name] {
+					given[h.name] = true
+					list = append(list, nvrtc.Header{Name: h.name, Code: f.text})
+				}
+			}
+		}
+	}
+	for _, h := range standardHeaders {
+		if !given[h.Name] {
+			list = append(list, h)
+		}
+	}
+	return list
+}
