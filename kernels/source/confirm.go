@@ -25,9 +25,9 @@ func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
 // confirm compiles kernels and takes over what their code shows. shown has those that were found, by their entries.
 func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[string]shape, err error) {
 	source := *m.module
-	var wanted []*kernel
+	var wanted []*userKernel
 	for _, k := range kernels {
-		own, ok := k.(*kernel)
+		own, ok := k.(*userKernel)
 		if !ok || own.owner != m {
 			return "", nil, fmt.Errorf("%T is no kernel of %s", k, m.module.Name)
 		}
@@ -52,7 +52,7 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 	}
 	entries, _ := entriesOf(text)
 	shown = map[string]shape{}
-	confirmed := map[ptx.FunctionID]*kernel{}
+	confirmed := map[ptx.FunctionID]*userKernel{}
 	for _, k := range wanted {
 		symbol := k.entry
 		if s := compiled.Symbols[k.entry]; s != "" {
@@ -71,7 +71,7 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 }
 
 // confirm takes over what the code of the kernel shows.
-func (k *kernel) confirm(e *sourceKernel) {
+func (k *userKernel) confirm(e *sourceKernel) {
 	for i := range k.params {
 		if k.params[i].Buffer {
 			k.params[i].Code = e.params[i].Code

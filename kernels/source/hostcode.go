@@ -18,8 +18,8 @@ type span struct {
 	device, hidden bool
 }
 
-// file is one of the user's files: what a compiler gets of it.
-type file struct {
+// userFile is one of the user's files: what a compiler gets of it.
+type userFile struct {
 	path    string
 	text    []byte
 	spans   []span
@@ -28,7 +28,7 @@ type file struct {
 
 // blank replaces bytes by spaces, except for line breaks and directives other than includes: conditions must stay balanced, and
 // device code may use what is defined here.
-func (f *file) blank(from, to int32) {
+func (f *userFile) blank(from, to int32) {
 	f.changed = true
 	for lineStart := from; lineStart < to; {
 		end := lineStart
@@ -65,7 +65,7 @@ func startsLine(text []byte, at int32) bool {
 }
 
 // hide leaves a declaration out.
-func (f *file) hide(s *span) {
+func (f *userFile) hide(s *span) {
 	if !s.hidden {
 		s.hidden = true
 		f.blank(s.from, s.to)
@@ -73,7 +73,7 @@ func (f *file) hide(s *span) {
 }
 
 // hideAt leaves out the declarations of host code at a line; false where there is none.
-func (f *file) hideAt(line int32) bool {
+func (f *userFile) hideAt(line int32) bool {
 	found := false
 	for i := range f.spans {
 		if s := &f.spans[i]; s.first <= line && line <= s.last && !s.hidden && !s.device {
@@ -86,8 +86,8 @@ func (f *file) hideAt(line int32) bool {
 
 // withoutHostCode reads a file into declarations and leaves out what is certainly host code. Macros are those of the whole
 // translation unit: marks hide behind them.
-func withoutHostCode(path string, text []byte, macros map[string]*macro) *file {
-	f := &file{path: path, text: slices.Clone(text)}
+func withoutHostCode(path string, text []byte, macros map[string]*macro) *userFile {
+	f := &userFile{path: path, text: slices.Clone(text)}
 	s := &splitter{in: tokens(string(text), 0), file: f, macros: macros, marks: markers(macros)}
 	s.scope(0)
 	for i := range f.spans {
@@ -121,7 +121,7 @@ func markers(macros map[string]*macro) map[string]bool {
 type splitter struct {
 	in     []token
 	at     int
-	file   *file
+	file   *userFile
 	macros map[string]*macro
 	marks  map[string]bool
 	depth  int   // of braces

@@ -65,8 +65,8 @@ func (c *Compiled) Origin() string {
 type job struct {
 	module *launch.Module
 	target Target
-	main   *file
-	files  []*file // that it includes, of the user's
+	main   *userFile
+	files  []*userFile // that it includes, of the user's
 	found  []foundHeader
 }
 
@@ -103,7 +103,7 @@ func (j *job) hide(log string) bool {
 				break
 			}
 		}
-		for _, f := range append([]*file{j.main}, j.files...) {
+		for _, f := range append([]*userFile{j.main}, j.files...) {
 			if filepath.Clean(f.path) == filepath.Clean(path) && f.hideAt(int32(line)) {
 				hidden = true
 			}
@@ -136,7 +136,7 @@ func (j *job) definitions() []string {
 func (j *job) headers() []nvrtc.Header {
 	var list []nvrtc.Header
 	given := map[string]bool{}
-	if slices.ContainsFunc(j.files, func(f *file) bool { return f.changed }) {
+	if slices.ContainsFunc(j.files, func(f *userFile) bool { return f.changed }) {
 		for _, h := range j.found {
 			for _, f := range j.files {
 				if f.path == h.path && !given[h.name] {

@@ -28,9 +28,9 @@ type Module struct {
 	ctx       context.Context
 
 	mu    sync.Mutex
-	known map[string]*kernel // by the names that were asked for
-	asked []string           // variables that are buffers
-	sizes map[string]int64   // of variables, by compiled code
+	known map[string]*userKernel // by the names that were asked for
+	asked []string               // variables that are buffers
+	sizes map[string]int64       // of variables, by compiled code
 }
 
 // Module is the code itself.
@@ -88,8 +88,8 @@ func (m *Module) Map(*dag.MapSpec) (dag.LaunchKernel, error) {
 	return nil, errors.New("a user's module makes no kernels from expressions")
 }
 
-// kernel is a kernel of a user's module.
-type kernel struct {
+// userKernel is a kernel of a user's module.
+type userKernel struct {
 	owner        *Module
 	declared     *sourceKernel
 	name         string // as it was asked for
@@ -105,10 +105,10 @@ type kernel struct {
 
 // Entry is the kernel's symbol. CUDA C that is not extern "C" gets its symbols only when it is compiled: there it is a C++
 // expression, which compiled code has a symbol for.
-func (k *kernel) Entry() string { return k.entry }
+func (k *userKernel) Entry() string { return k.entry }
 
 // Expression is how C++ names the kernel where it has no symbol before it is compiled, otherwise "".
-func (k *kernel) Expression() string {
+func (k *userKernel) Expression() string {
 	if k.declared.symbol != "" {
 		return ""
 	}
@@ -117,16 +117,16 @@ func (k *kernel) Expression() string {
 
 // Params returns the parameters as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
 // only the sizes are known, and for PTX what the code shows.
-func (k *kernel) Params() []dag.KernelParam { return k.params }
+func (k *userKernel) Params() []dag.KernelParam { return k.params }
 
 // FloatAtomics implements [dag.FloatAtomics]. It is known only for PTX.
-func (k *kernel) FloatAtomics() string { return k.floatAtomics }
+func (k *userKernel) FloatAtomics() string { return k.floatAtomics }
 
 // Module is the code that the kernel is in.
-func (k *kernel) Module() *launch.Module { return k.owner.module }
+func (k *userKernel) Module() *launch.Module { return k.owner.module }
 
 // Describe assumes that each buffer's whole slice is accessed. The user must give grid and block.
-func (k *kernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+func (k *userKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	if len(args) != len(k.params) {
 		return dag.LaunchInfo{}, fmt.Errorf("takes %d arguments, got %d", len(k.params), len(args))
 	}
@@ -150,7 +150,7 @@ type leaving struct {
 }
 
 // read takes the code of the kernel.
-func (k *kernel) read(text *ptx.Module, symbol string) {
+func (k *userKernel) read(text *ptx.Module, symbol string) {
 	for _, id := range text.Entries() {
 		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.params) {
 			k.code, k.id, k.left = text, id, map[string]leaving{}
@@ -162,7 +162,7 @@ func (k *kernel) read(text *ptx.Module, symbol string) {
 const mostLaunches = 256
 
 // Leaves implements [dag.SliceChecker]: the threads at the corners of the launch are followed as far as their numbers are known.
-func (k *kernel) Leaves(l *dag.Launch) (arg int, problem string) {
+func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 	if k.code == nil || len(l.Args) != len(k.params) {
 		return -1, ""
 	}
@@ -200,7 +200,7 @@ func (k *kernel) Leaves(l *dag.Launch) (arg int, problem string) {
 func place3(at [3]uint32) string { return fmt.Sprintf("(%d, %d, %d)", at[0], at[1], at[2]) }
 
 // find returns the kernel that a name stands for. In CUDA C a template's arguments make a kernel of it.
-func (m *Module) find(name string) (*kernel, error) {
+func (m *Module) find(name string) (*userKernel, error) {
 	if k := m.known[name]; k != nil {
 		return k, nil
 	}
@@ -212,11 +212,11 @@ func (m *Module) find(name string) (*kernel, error) {
 }
 
 // take makes a launchable kernel of one that was found.
-func (m *Module) take(name string, k *sourceKernel, w written) (*kernel, error) {
+func (m *Module) take(name string, k *sourceKernel, w written) (*userKernel, error) {
 	if k.err != nil {
 		return nil, fmt.Errorf("%s: %w", m.module.Path, k.err)
 	}
-	made := &kernel{owner: m, name: name, entry: k.symbol, params: k.params, floatAtomics: k.floatAtomics, declared: k}
+	made := &userKernel{owner: m, name: name, entry: k.symbol, params: k.params, floatAtomics: k.floatAtomics, declared: k}
 	if k.compiled == nil {
 		means, err := k.bind(w.args)
 		if err != nil {

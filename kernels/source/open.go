@@ -34,7 +34,7 @@ type Options struct {
 func Open(name, path string, code []byte, options Options) (*Module, error) {
 	build := options.Build
 	build.Names = nil
-	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*kernel{}}
+	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*userKernel{}}
 	m.path = path
 	m.compilers, m.ctx = options.Compilers, options.Context
 	if m.ctx == nil {

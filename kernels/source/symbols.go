@@ -71,7 +71,7 @@ func (m *Module) ask(name string) {
 }
 
 // SymbolUses implements [dag.SymbolUser].
-func (k *kernel) SymbolUses() []dag.SymbolUse {
+func (k *userKernel) SymbolUses() []dag.SymbolUse {
 	m := k.owner
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (k *kernel) SymbolUses() []dag.SymbolUse {
 }
 
 // usesOf finds the variables that the text of a kernel leads to.
-func (m *Module) usesOf(k *kernel) []dag.SymbolUse {
+func (m *Module) usesOf(k *userKernel) []dag.SymbolUse {
 	reached := map[string]bool{}
 	m.units.reach(alwaysUsed, reached)
 	m.units.reach(k.declared.name[strings.LastIndexByte(k.declared.name, ':')+1:], reached)
@@ -125,7 +125,7 @@ func (m *Module) usesOf(k *kernel) []dag.SymbolUse {
 
 // confirmSymbols takes over the sizes of variables from compiled code, and refuses kernels whose code writes variables that their text
 // does not show. The module is locked.
-func (m *Module) confirmSymbols(text *ptx.Module, compiled *Compiled, confirmed map[ptx.FunctionID]*kernel) error {
+func (m *Module) confirmSymbols(text *ptx.Module, compiled *Compiled, confirmed map[ptx.FunctionID]*userKernel) error {
 	name := func(v *ptx.Variable) string {
 		for _, s := range m.symbols {
 			if compiled.Symbols["&"+s.Name] == v.Name || variableName(v.Name) == s.Name {

@@ -71,7 +71,7 @@ func usesText(t *testing.T, m *Module, name string) string {
 	k, err := m.Kernel(name, nil)
 	require.NoError(t, err, name)
 	var uses []string
-	for _, u := range k.(*kernel).SymbolUses() {
+	for _, u := range k.(*userKernel).SymbolUses() {
 		uses = append(uses, fmt.Sprintf("%s %s %s", u.Symbol.Name, u.Mode, u.Evidence))
 	}
 	return strings.Join(uses, ", ")
