@@ -308,3 +308,38 @@ func (o Operand) Float() float64 {
 	}
 	return float64(o.Value)
 }
+
+// Roles says what the instruction does with each of its operands, in order. The slice is shared: do not write to it.
+func (in *Instruction) Roles() []Role {
+	roles := in.Form.letters
+	switch in.Form.Op {
+	case OpMbarrier, OpCall:
+		// Forms without a target start at the address.
+		if len(in.Operands) > 0 && len(roles) > 1 && roles[0] == Target && in.Operands[0].Kind == Address {
+			roles = roles[1:]
+		}
+	}
+	return roles[:min(len(roles), len(in.Operands))]
+}
+
+// Role is what the instruction does with operand i.
+func (in *Instruction) Role(i int) Role {
+	if roles := in.Roles(); i < len(roles) {
+		return roles[i]
+	}
+	return Source
+}
+
+type symbolKind uint8
+
+const (
+	noSymbol symbolKind = iota
+	variableSymbol
+	functionSymbol
+	registerSymbol // id: parser.declared
+)
+
+type symbol struct {
+	kind symbolKind
+	id   int32
+}

@@ -258,3 +258,37 @@ func negate(op byte, c constant) constant {
 	}
 	return c
 }
+
+// integer reads a constant expression that is an integer.
+func (p *parser) integer() int64 {
+	pos := p.token.pos
+	if t := p.token; t.kind == numberToken && t.end-t.start < 10 { // the usual case, for .loc
+		v := int64(0)
+		for _, c := range []byte(p.text[t.start:t.end]) {
+			if c < '0' || c > '9' {
+				v = -1
+				break
+			}
+			v = v*10 + int64(c-'0')
+		}
+		if v >= 0 && p.text[t.start] != '0' {
+			p.next()
+			if p.token.kind != markToken || binding(p.operator()) == 0 {
+				return v
+			}
+			p.at, p.token = t.end, t
+			p.line, p.lineStart = t.pos.Line, t.start-int(t.pos.Column)+1
+		}
+	}
+	c := p.expression(1)
+	if p.err == nil && c.kind != Integer {
+		p.fail(pos, "expected an integer")
+	}
+	return c.value
+}
+
+// integerAt is like integer, and also returns its place.
+func (p *parser) integerAt() (Position, int64) {
+	pos := p.token.pos
+	return pos, p.integer()
+}

@@ -126,3 +126,84 @@ func newForm(id int32, text string) *Form {
 func quiet(word string) bool {
 	return strings.HasPrefix(word, "L1::") || strings.HasPrefix(word, "L2::") || word == "L1" || word == "L2"
 }
+
+// roles are an instruction form's letters: those of its opcode, but for words whose operands depend on modifiers.
+func (f *Form) roles() string {
+	switch f.Op {
+	case OpCp:
+		switch {
+		case f.hasText("prefetch") && f.Has(ModTensor):
+			return "m"
+		case f.hasText("prefetch"):
+			return "ns"
+		case f.Has(ModCommitGroup), f.Has(ModWaitGroup), f.Has(ModWaitAll):
+			return "s"
+		case f.hasText("mbarrier") && !f.Has(ModBulk): // cp.async.mbarrier.arrive
+			return "x"
+		case f.Has(ModTensor) && len(f.Spaces) > 0 && (f.Spaces[0] == Shared || f.Spaces[0] == SharedCluster):
+			return "wmx"
+		case f.Has(ModTensor):
+			return "mr"
+		case f.hasText("reduce"):
+			return "xrs"
+		case f.Has(ModBulk) && len(f.Spaces) > 0 && f.Spaces[0] == Global:
+			return "wrs"
+		case f.Has(ModBulk):
+			return "wrsx"
+		}
+	case OpMultimem:
+		if f.Has(ModLdReduce) {
+			return "dr"
+		}
+		if f.Has(ModSt) {
+			return "ws"
+		}
+		if f.hasText("cp") {
+			return "wrs"
+		}
+	case OpMbarrier:
+		switch {
+		case f.Has(ModInit), f.Has(ModInval), f.Has(ModExpectTx), f.Has(ModCompleteTx):
+			return "xs"
+		case f.Has(ModPendingCount):
+			return "ds"
+		}
+		return "dxs" // arrive, arrive_drop, test_wait, try_wait; without a target the parser's operands start at the address
+	case OpSt:
+		if f.Has(ModAsync) {
+			return "wsx"
+		}
+		if f.Has(ModBulk) {
+			return "wss"
+		}
+	case OpRed:
+		if f.Has(ModAsync) {
+			return "xsx"
+		}
+	case OpWmma:
+		switch {
+		case f.Has(ModLoad):
+			return "drs"
+		case f.Has(ModStore):
+			return "wss"
+		}
+	case OpTensormap:
+		if f.hasText("cp_fenceproxy") {
+			return "wrs"
+		}
+	case OpTcgen05:
+		switch {
+		case f.Has(ModLd):
+			return "ds"
+		case f.hasText("alloc"):
+			return "ws"
+		case f.Has(ModCommit):
+			return "x"
+		}
+	case OpClusterlaunchcontrol:
+		if f.hasText("query_cancel") {
+			return "ds"
+		}
+	}
+	return opcodes[f.Op].operands
+}

@@ -207,6 +207,9 @@ func (l *lexer) number(at int) int {
 	return at
 }
 
+// maxWord is how many bytes an instruction's name may have.
+const maxWord = 256
+
 // instructionWord reads on after a word: the dotted words that follow it. The result has no white space.
 func (l *lexer) instructionWord() string {
 	start, text := l.token.start, l.text
