@@ -118,3 +118,57 @@ func (e *encoded) fillCapture(list []checked, origin *stream) error {
 	}
 	return nil
 }
+
+// Update replaces the graph by the capture of a list with the same shape.
+func (g *graph) Update(from cudart.List) error {
+	l, ok := from.(*list)
+	if !ok || l.p != g.p {
+		return fmt.Errorf("the list to update from is not one of this platform's")
+	}
+	l.mu.Lock()
+	template, d, err := l.capture(cudart.GraphOptions{})
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	defer g.p.dispose(d, cuGraphDestroy, template)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return fmt.Errorf("update of a closed graph")
+	}
+	s, err := g.p.sequence(g.d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(cuGraphExecUpdate, g.exec, template, s.out(0), s.out(1))
+	if err := s.run(); err != nil {
+		if failure, ok := err.(*cudart.Error); ok && failure.Code == codeGraphUpdateFailure {
+			if reason := s.outs[1]; (reason == updateParametersChanged || reason == updateNotSupported) && hasRows(l.commands) {
+				return g.replaceBy(template, d)
+			}
+			failure.Detail = updateResult(uint32(s.outs[1]))
+		}
+		return err
+	}
+	return nil
+}
+
+// updateResult tells why a graph cannot be updated (CUgraphExecUpdateResult).
+func updateResult(result uint32) string {
+	reasons := [...]string{
+		1: "the update failed",
+		2: "the graphs differ in shape",
+		3: "a node changed its kind",
+		4: "a kernel node changed its function in a way that this driver cannot update",
+		5: "a node's parameters changed in a way that cannot be updated",
+		6: "a node is of a kind that cannot be updated",
+		7: "a kernel node changed its function in a way that cannot be updated",
+		8: "a node's attributes changed in a way that cannot be updated",
+	}
+	if int(result) < len(reasons) && reasons[result] != "" {
+		return reasons[result] + "; make a new graph instead"
+	}
+	return fmt.Sprintf("the update was refused with %d; make a new graph instead", result)
+}

@@ -1,4 +1,4 @@
-// Encoding: turns commands into rows, once. Every command is checked here, before anything is launched.
+// Encoding: turns commands into rows, once.
 
 package driver
 
@@ -10,17 +10,6 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 )
-
-// submitter is the table of one submitting thread.
-type submitter struct {
-	walk     *walk
-	rows     []row
-	epilogue []row
-	calls    []function // by row; functionCount for rows that do not call the driver
-	owner    []int32    // by row: the command, -1 for rows that belong to none
-	ends     []function // by epilogue row
-	device   *device    // the device whose context is current after the rows so far
-}
 
 // place tells where a command's row is.
 type place struct {
@@ -35,178 +24,6 @@ type encoded struct {
 	submitters []*submitter
 	places     []place
 	stop       *uint64
-}
-
-// checked is a command with its interfaces resolved.
-type checked struct {
-	cudart.Command
-	stream *stream
-	kernel *kernel
-	event  *event
-}
-
-// check resolves and checks commands. For a graph that is built node by node, streams are ignored.
-func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, error) {
-	list := make([]checked, len(commands))
-	for i := range commands {
-		c := &list[i]
-		c.Command = commands[i]
-		if streams && c.Kind != cudart.RangePush && c.Kind != cudart.RangePop {
-			s, ok := c.Stream.(*stream)
-			if !ok || s.p != p {
-				return nil, c.wrong(i, "its stream is not one of this platform's")
-			}
-			if s.closed.Load() {
-				return nil, c.wrong(i, "its stream is closed")
-			}
-			c.stream = s
-		}
-		if err := p.checkOne(c, i, streams); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-func (c *checked) wrong(index int, format string, args ...any) error {
-	if c.Label != "" {
-		return fmt.Errorf("node %q: %s", c.Label, fmt.Sprintf(format, args...))
-	}
-	return fmt.Errorf("command %d: %s", index, fmt.Sprintf(format, args...))
-}
-
-func (p *Platform) checkOne(c *checked, i int, streams bool) error {
-	switch c.Kind {
-	case cudart.LaunchKernel:
-		k, ok := c.Kernel.(*kernel)
-		if !ok || k.p != p {
-			return c.wrong(i, "its kernel is not one of this platform's")
-		}
-		if k.m.closed.Load() {
-			return c.wrong(i, "the module of kernel %s is closed", k.entry)
-		}
-		c.kernel = k
-		if c.stream != nil && c.stream.d != k.d {
-			return c.wrong(i, "kernel %s is loaded on device %d and its stream is on device %d", k.entry, k.d.number, c.stream.d.number)
-		}
-		return p.checkLaunch(c, i)
-	case cudart.CopyMemory:
-		if c.Bytes < 0 {
-			return c.wrong(i, "a copy of %d bytes is not possible", c.Bytes)
-		}
-		if problem := c.RowProblem(); problem != "" {
-			return c.wrong(i, "a copy of %s", problem)
-		}
-		for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
-			if number >= 0 {
-				if _, err := p.device(number); err != nil {
-					return c.wrong(i, "%v", err)
-				}
-			}
-		}
-	case cudart.SetMemory:
-		if c.DstDevice >= 0 {
-			if _, err := p.device(c.DstDevice); err != nil {
-				return c.wrong(i, "%v", err)
-			}
-		}
-		if c.Width != 1 && c.Width != 2 && c.Width != 4 {
-			return c.wrong(i, "a set of elements of %d bytes; 1, 2 and 4 are possible", c.Width)
-		}
-		if c.Bytes < 0 || c.Bytes%int64(c.Width) != 0 {
-			return c.wrong(i, "a set of %d bytes in elements of %d", c.Bytes, c.Width)
-		}
-		if problem := c.RowProblem(); problem != "" {
-			return c.wrong(i, "a set of %s", problem)
-		}
-	case cudart.RecordEvent, cudart.WaitEvent:
-		e, ok := c.Event.(*event)
-		if !ok || e.p != p {
-			return c.wrong(i, "its event is not one of this platform's")
-		}
-		if e.closed.Load() {
-			return c.wrong(i, "its event is closed")
-		}
-		c.event = e
-		if c.Kind == cudart.RecordEvent && c.stream != nil && c.stream.d != e.d {
-			return c.wrong(i, "an event of device %d recorded on a stream of device %d", e.d.number, c.stream.d.number)
-		}
-	case cudart.Communicate:
-		return c.wrong(i, "GPUs do not communicate yet; --backend cpu runs this")
-	case cudart.Empty, cudart.RangePush, cudart.RangePop:
-	default:
-		return c.wrong(i, "unknown kind of command %d", c.Kind)
-	}
-	return nil
-}
-
-// checkLaunch finds mistakes in a launch, including those that the driver would not report.
-func (p *Platform) checkLaunch(c *checked, i int) error {
-	k := c.kernel
-	if err := checkArgs(k, c.Args); err != nil {
-		return c.wrong(i, "%v", err)
-	}
-	info := &k.d.info
-	threads := uint64(c.Block[0]) * uint64(c.Block[1]) * uint64(c.Block[2])
-	if threads == 0 {
-		return c.wrong(i, "kernel %s: a block of %dx%dx%d threads", k.entry, c.Block[0], c.Block[1], c.Block[2])
-	}
-	if threads > uint64(k.attributes.MaxThreads) {
-		return c.wrong(i, "kernel %s: a block of %d threads; the kernel runs with at most %d on device %d (%d registers a thread)",
-			k.entry, threads, k.attributes.MaxThreads, k.d.number, k.attributes.Registers)
-	}
-	for axis, name := range [3]string{"x", "y", "z"} {
-		if int64(c.Block[axis]) > int64(info.MaxBlock[axis]) {
-			return c.wrong(i, "kernel %s: a block of %d threads in %s; device %d allows %d", k.entry, c.Block[axis], name, k.d.number, info.MaxBlock[axis])
-		}
-	}
-	if err := checkGrid(k, c.Grid); err != nil {
-		return c.wrong(i, "%v", err)
-	}
-	if c.Shared > 0 {
-		if err := k.SetMaxShared(c.Shared); err != nil {
-			return c.wrong(i, "%v", err)
-		}
-	}
-	if c.Cooperative {
-		if err := k.fitsTogether(c.Grid, uint32(threads), c.Shared); err != nil {
-			return c.wrong(i, "%v", err)
-		}
-	}
-	return nil
-}
-
-func checkGrid(k *kernel, grid [3]uint32) error {
-	for axis, name := range [3]string{"x", "y", "z"} {
-		if int64(grid[axis]) > int64(k.d.info.MaxGrid[axis]) {
-			return fmt.Errorf("kernel %s: a grid of %d blocks in %s; device %d allows %d", k.entry, grid[axis], name, k.d.number, k.d.info.MaxGrid[axis])
-		}
-	}
-	return nil
-}
-
-// checkArgs compares arguments with what the driver knows about the parameters.
-func checkArgs(k *kernel, args []cudart.Value) error {
-	sizes := k.attributes.ParamSizes
-	if sizes == nil {
-		return nil
-	}
-	if len(args) != len(sizes) {
-		return fmt.Errorf("kernel %s takes %d arguments, but %d are given", k.entry, len(sizes), len(args))
-	}
-	for i, v := range args {
-		if size := valueBytes(v); size != sizes[i] {
-			return fmt.Errorf("kernel %s: argument %d has %d bytes, but its parameter has %d", k.entry, i, size, sizes[i])
-		}
-	}
-	return nil
-}
-
-func valueBytes(v cudart.Value) int {
-	if v.Pointer {
-		return 8
-	}
-	return int(v.Size)
 }
 
 // encoding makes a table. fill adds its submitters.
@@ -323,39 +140,6 @@ func bridges(list []checked, origin *stream) []bridgedStream {
 	return found
 }
 
-// enter makes a device's context current.
-func (l *submitter) enter(p *Platform, d *device) {
-	if l.device != d {
-		l.add(p, cuCtxSetCurrent, -1, d.context.Load())
-		l.device = d
-	}
-}
-
-func (l *submitter) add(p *Platform, f function, owner int32, args ...uintptr) {
-	r := row{fn: p.lib.address[f]}
-	copy(r.arg[:], args)
-	l.rows = append(l.rows, r)
-	l.calls = append(l.calls, f)
-	l.owner = append(l.owner, owner)
-}
-
-func (l *submitter) builtin(code uintptr, owner int32, args ...uintptr) {
-	r := row{fn: code}
-	copy(r.arg[:], args)
-	l.rows = append(l.rows, r)
-	l.calls = append(l.calls, functionCount)
-	l.owner = append(l.owner, owner)
-}
-
-// finally adds an epilogue row that runs if the row at guard was passed.
-func (l *submitter) finally(p *Platform, f function, guard int, args ...uintptr) {
-	r := row{fn: p.lib.address[f]}
-	copy(r.arg[:rowGuard], args)
-	r.arg[rowGuard] = uintptr(guard)
-	l.epilogue = append(l.epilogue, r)
-	l.ends = append(l.ends, f)
-}
-
 // command appends a command's row.
 func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 	p, owner := e.p, int32(i)
@@ -379,7 +163,7 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 		}
 	case cudart.CopyMemory:
 		if c.Rows > 1 && c.Bytes > 0 {
-			args, err := e.copyRows(c)
+			args, err := p.copyRows(&e.memory, c)
 			if err != nil {
 				return err
 			}
@@ -443,8 +227,6 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 	}
 	return nil
 }
-
-func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }
 
 // copyCall chooses the function for a copy. The direction is known, so the driver need not look up the addresses.
 func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
@@ -566,7 +348,7 @@ func (e *encoded) outcome(list []checked) error {
 	}
 	for _, l := range e.submitters {
 		if i := l.walk.failedEpilogue(); i >= 0 {
-			failure := e.p.fail(e.firstDevice(list), l.ends[i], l.walk.epilogueCode)
+			failure := e.firstDevice(list).fail(e.p.lib, l.ends[i], l.walk.epilogueCode)
 			if failure.Code == codeCaptureUnjoined {
 				failure.Detail = "a stream that joined the capture was not joined back; every stream must join back into the origin"
 			}
@@ -588,10 +370,10 @@ func (e *encoded) firstDevice(list []checked) *device {
 func (e *encoded) rowFailure(list []checked, l *submitter, i int, code uint64) error {
 	owner := l.owner[i]
 	if owner < 0 {
-		return e.p.fail(e.firstDevice(list), l.calls[i], code)
+		return e.firstDevice(list).fail(e.p.lib, l.calls[i], code)
 	}
 	c := &list[owner]
-	failure := e.p.fail(c.stream.d, l.calls[i], code)
+	failure := c.stream.d.fail(e.p.lib, l.calls[i], code)
 	failure.Label, failure.Node, failure.Index = c.Label, c.Node, int(owner)
 	switch {
 	case sticky(code):

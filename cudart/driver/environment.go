@@ -3,8 +3,6 @@
 package driver
 
 import (
-	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/dagrun/dagrun/internal/dl"
@@ -15,33 +13,6 @@ const (
 	mostQueues     = 32
 	usualQueues    = "8" // what CUDA makes if the variable is not set
 )
-
-// queues returns the value that the driver should find in queuesVariable.
-func (o Options) queues() string {
-	if o.Queues != 0 {
-		return strconv.Itoa(o.Queues)
-	}
-	if value, ok := getenv(queuesVariable); ok {
-		return value
-	}
-	return strconv.Itoa(mostQueues)
-}
-
-// Queues returns how many hardware queues are asked for, 0 if the environment holds something that is no number.
-func (p *Platform) Queues() int {
-	n, err := strconv.Atoi(p.queues)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func checkQueues(queues int) error {
-	if queues < 0 || queues > mostQueues {
-		return fmt.Errorf("driver: %d queues were requested; 1 to %d are possible, and 0 leaves the choice to the environment", queues, mostQueues)
-	}
-	return nil
-}
 
 // environmentChanges is held while C's environment differs from the caller's.
 var environmentChanges sync.Mutex

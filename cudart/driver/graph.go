@@ -138,70 +138,16 @@ func (g *graph) submit(on cudart.Stream, f function) error {
 		if i == launchGraph {
 			call = f
 		}
-		return g.p.fail(g.d, call, w.code)
+		return g.d.fail(g.p.lib, call, w.code)
 	}
 	if w.failedEpilogue() >= 0 {
-		return g.p.fail(g.d, cuCtxPopCurrent, w.epilogueCode)
+		return g.d.fail(g.p.lib, cuCtxPopCurrent, w.epilogueCode)
 	}
 	return nil
 }
 
 // Nodes returns the number of nodes.
 func (g *graph) Nodes() int { return g.count }
-
-// Update replaces the graph by the capture of a list with the same shape.
-func (g *graph) Update(from cudart.List) error {
-	l, ok := from.(*list)
-	if !ok || l.p != g.p {
-		return fmt.Errorf("the list to update from is not one of this platform's")
-	}
-	l.mu.Lock()
-	template, d, err := l.capture(cudart.GraphOptions{})
-	l.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	defer g.p.dispose(d, cuGraphDestroy, template)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return fmt.Errorf("update of a closed graph")
-	}
-	s, err := g.p.sequence(g.d)
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	s.call(cuGraphExecUpdate, g.exec, template, s.out(0), s.out(1))
-	if err := s.run(); err != nil {
-		if failure, ok := err.(*cudart.Error); ok && failure.Code == codeGraphUpdateFailure {
-			if reason := s.outs[1]; (reason == updateParametersChanged || reason == updateNotSupported) && hasRows(l.commands) {
-				return g.replaceBy(template, d)
-			}
-			failure.Detail = updateResult(uint32(s.outs[1]))
-		}
-		return err
-	}
-	return nil
-}
-
-// updateResult tells why a graph cannot be updated (CUgraphExecUpdateResult).
-func updateResult(result uint32) string {
-	reasons := [...]string{
-		1: "the update failed",
-		2: "the graphs differ in shape",
-		3: "a node changed its kind",
-		4: "a kernel node changed its function in a way that this driver cannot update",
-		5: "a node's parameters changed in a way that cannot be updated",
-		6: "a node is of a kind that cannot be updated",
-		7: "a kernel node changed its function in a way that cannot be updated",
-		8: "a node's attributes changed in a way that cannot be updated",
-	}
-	if int(result) < len(reasons) && reasons[result] != "" {
-		return reasons[result] + "; make a new graph instead"
-	}
-	return fmt.Sprintf("the update was refused with %d; make a new graph instead", result)
-}
 
 // Close destroys the graph.
 func (g *graph) Close() error {
@@ -222,4 +168,38 @@ func (g *graph) Close() error {
 		err = e
 	}
 	return err
+}
+
+// replaceBy replaces a captured graph that cannot be updated. g.mu is held.
+func (g *graph) replaceBy(template uintptr, d *device) error {
+	next := &graph{p: g.p, d: d}
+	if err := next.instantiate(template, g.priority); err != nil {
+		return err
+	}
+	return g.take(next)
+}
+
+// take exchanges the driver's objects with another graph's and closes that graph.
+func (g *graph) take(next *graph) error {
+	g.d, next.d = next.d, g.d
+	g.exec, next.exec = next.exec, g.exec
+	g.template, next.template = next.template, g.template
+	g.nodes, next.nodes = next.nodes, g.nodes
+	g.memory, next.memory = next.memory, g.memory
+	g.launch, next.launch = next.launch, g.launch
+	g.count = next.count
+	return next.Close()
+}
+
+// nodeScratch holds what the calls for one node read and write. A graph owns it, so that it is on the heap and does not move.
+type nodeScratch struct {
+	kernel   kernelNodeParams
+	copy     memcpy3D
+	set      memsetNodeParams
+	priority kernelNodeAttribute
+	node     uintptr
+	popped   uintptr
+	before   []uintptr
+	values   []uint64
+	params   []uintptr
 }

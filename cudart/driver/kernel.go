@@ -5,6 +5,7 @@ package driver
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -13,7 +14,7 @@ import (
 // kernel is a CUfunction.
 type kernel struct {
 	p          *Platform
-	m          *module
+	closed     *atomic.Bool // its module is closed
 	d          *device
 	entry      string
 	handle     uintptr

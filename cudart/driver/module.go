@@ -166,7 +166,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 		}
 		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
 	}
-	k := &kernel{p: m.p, m: m, d: m.d, entry: entry, handle: handle}
+	k := &kernel{p: m.p, closed: &m.closed, d: m.d, entry: entry, handle: handle}
 	params, known := m.params[entry]
 	if !known {
 		params = -1

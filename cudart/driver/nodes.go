@@ -66,19 +66,6 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	return g, nil
 }
 
-// nodeScratch holds what the calls for one node read and write. A graph owns it, so that it is on the heap and does not move.
-type nodeScratch struct {
-	kernel   kernelNodeParams
-	copy     memcpy3D
-	set      memsetNodeParams
-	priority kernelNodeAttribute
-	node     uintptr
-	popped   uintptr
-	before   []uintptr
-	values   []uint64
-	params   []uintptr
-}
-
 // addNodes adds a node for every command, on a thread on which the context is current.
 func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	p, lib := g.p, g.p.lib
@@ -86,7 +73,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	defer runtime.UnlockOSThread()
 	scratch := g.scratch
 	if code := uint32(dl.Call(lib.address[cuCtxPushCurrent], g.d.context.Load())); code != 0 {
-		return p.fail(g.d, cuCtxPushCurrent, uint64(code))
+		return g.d.fail(p.lib, cuCtxPushCurrent, uint64(code))
 	}
 	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
 	var later [][2]int32 // edges from nodes that are made after the node that waits for them
@@ -108,7 +95,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 			return err
 		}
 		if code != 0 {
-			failure := p.fail(g.d, f, uint64(code))
+			failure := g.d.fail(p.lib, f, uint64(code))
 			failure.Label, failure.Node, failure.Index = c.Label, c.Node, i
 			return failure
 		}
@@ -127,7 +114,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	}
 	if code := uint32(dl.Call(lib.address[cuGraphAddDependencies], g.template, uintptr(unsafe.Pointer(&scratch.before[0])),
 		uintptr(unsafe.Pointer(&scratch.params[0])), uintptr(len(later)))); code != 0 {
-		return p.fail(g.d, cuGraphAddDependencies, uint64(code))
+		return g.d.fail(p.lib, cuGraphAddDependencies, uint64(code))
 	}
 	return nil
 }
@@ -384,4 +371,14 @@ func (g *graph) SetCopy(index int, dst, src cudart.Ptr) error {
 		s.callPointers(cuGraphExecMemcpyNodeSetParams, g.exec, g.nodes[index], unsafe.Pointer(&scratch.copy), g.where(c).context.Load())
 	}
 	return g.named(s.run(), index)
+}
+
+// rebuild makes the graph again from its commands. The driver lets the addresses of a node change only if the node has one row. Launches
+// that were submitted run to their end, but launches of the new graph wait for them only on the same stream. g.mu is held.
+func (g *graph) rebuild() error {
+	next, err := g.p.build(g.commands, g.deps, g.d, g.priority)
+	if err != nil {
+		return err
+	}
+	return g.take(next)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -35,21 +36,6 @@ type Platform struct {
 type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64 }
 
 var errClosed = errors.New("the platform is closed")
-
-// device is one GPU and, once something is made on it, its primary context.
-type device struct {
-	number int32
-	handle int32
-	info   cudart.Info
-
-	mu       sync.Mutex
-	context  atomic.Uintptr
-	retained bool
-	least    int32 // stream priorities
-	greatest int32
-
-	fault atomic.Pointer[cudart.Error] // the first fault that made the context unusable
-}
 
 func newPlatform(lib *library, queues string) (*Platform, error) {
 	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
@@ -210,8 +196,7 @@ func (p *Platform) Prepare(number int32) error {
 
 // adoptContext makes a context the one that is used on a device. The caller holds d.mu.
 func (p *Platform) adoptContext(d *device, context uintptr) error {
-	s := p.sequences.Get().(*sequence)
-	s.begin(p, d, context)
+	s := p.sequenceIn(context, d)
 	defer s.release()
 	s.call(cuCtxGetStreamPriorityRange, s.out(0), s.out(1))
 	if err := s.run(); err != nil {
@@ -220,21 +205,6 @@ func (p *Platform) adoptContext(d *device, context uintptr) error {
 	d.least, d.greatest = int32(s.outs[0]), int32(s.outs[1])
 	d.context.Store(context)
 	return nil
-}
-
-// faulted returns the error of every call after a fault.
-func (d *device) faulted() error {
-	if first := d.fault.Load(); first != nil {
-		return fmt.Errorf("device %d: %w: %w", d.number, cudart.ErrPoisoned, first)
-	}
-	return nil
-}
-
-func onDevice(err error, d *device) error {
-	if e, ok := err.(*cudart.Error); ok && d != nil {
-		e.Device = d.number
-	}
-	return err
 }
 
 // MemoryInfo tells how much of a device's memory is free, for this process and others.
@@ -348,4 +318,32 @@ func (p *Platform) Close() error {
 		d.mu.Unlock()
 	}
 	return first
+}
+
+// Queues returns how many hardware queues are asked for, 0 if the environment holds something that is no number.
+func (p *Platform) Queues() int {
+	n, err := strconv.Atoi(p.queues)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// sequence starts a sequence on a device, or without a context if d is nil.
+func (p *Platform) sequence(d *device) (*sequence, error) {
+	context := uintptr(0)
+	if d != nil {
+		if err := p.prepare(d); err != nil {
+			return nil, err
+		}
+		context = d.context.Load()
+	}
+	return p.sequenceIn(context, d), nil
+}
+
+// sequenceIn starts a sequence in a context, or without one if that is 0.
+func (p *Platform) sequenceIn(context uintptr, d *device) *sequence {
+	s := p.sequences.Get().(*sequence)
+	s.begin(p.lib, d, context, &p.sequences)
+	return s
 }

@@ -3,9 +3,8 @@
 package driver
 
 import (
+	"sync"
 	"unsafe"
-
-	"github.com/dagrun/dagrun/cudart"
 )
 
 const sequenceRows = 12
@@ -22,26 +21,14 @@ type sequence struct {
 	outs     [4]uint64
 	popped   uint64
 	held     []unsafe.Pointer
-	p        *Platform
+	lib      *library
 	d        *device
+	home     *sync.Pool
 }
 
-// sequence starts a sequence on a device, or without a context if d is nil.
-func (p *Platform) sequence(d *device) (*sequence, error) {
-	context := uintptr(0)
-	if d != nil {
-		if err := p.prepare(d); err != nil {
-			return nil, err
-		}
-		context = d.context.Load()
-	}
-	s := p.sequences.Get().(*sequence)
-	s.begin(p, d, context)
-	return s, nil
-}
-
-func (s *sequence) begin(p *Platform, d *device, context uintptr) {
-	s.p, s.d = p, d
+// begin takes an empty sequence into use, in a context unless that is 0. home takes it back.
+func (s *sequence) begin(lib *library, d *device, context uintptr, home *sync.Pool) {
+	s.lib, s.d, s.home = lib, d, home
 	s.outs = [4]uint64{}
 	s.reset()
 	if context != 0 {
@@ -56,7 +43,7 @@ func (s *sequence) reset() { s.count, s.last = 0, 0 }
 // call appends a call.
 func (s *sequence) call(f function, args ...uintptr) {
 	r := &s.rows[s.count]
-	*r = row{fn: s.p.lib.address[f]}
+	*r = row{fn: s.lib.address[f]}
 	copy(r.arg[:], args)
 	s.calls[s.count] = f
 	s.count++
@@ -65,7 +52,7 @@ func (s *sequence) call(f function, args ...uintptr) {
 // callPointers appends a call with arguments that may be addresses of Go memory. The sequence keeps that memory alive.
 func (s *sequence) callPointers(f function, args ...any) {
 	r := &s.rows[s.count]
-	*r = row{fn: s.p.lib.address[f]}
+	*r = row{fn: s.lib.address[f]}
 	for i, a := range args {
 		switch a := a.(type) {
 		case uintptr:
@@ -84,7 +71,7 @@ func (s *sequence) callPointers(f function, args ...any) {
 // finally appends a call that is made even after an error, if the row that was appended last had run.
 func (s *sequence) finally(f function, args ...uintptr) {
 	r := &s.epilogue[s.last]
-	*r = row{fn: s.p.lib.address[f]}
+	*r = row{fn: s.lib.address[f]}
 	copy(r.arg[:rowGuard], args)
 	r.arg[rowGuard] = uintptr(unsafe.Pointer(&s.rows[s.count-1]))
 	s.ends[s.last] = f
@@ -97,7 +84,7 @@ func (s *sequence) out(i int) uintptr { return uintptr(unsafe.Pointer(&s.outs[i]
 // run makes the calls. It stores a fault that makes the context unusable.
 func (s *sequence) run() error {
 	if code, f := s.callAll(); code != 0 {
-		return s.p.fail(s.d, f, code)
+		return s.d.fail(s.lib, f, code)
 	}
 	return nil
 }
@@ -118,21 +105,9 @@ func (s *sequence) callAll() (uint64, function) {
 	return 0, 0
 }
 
-// fail returns the error of a failed call on a device, and stores a fault.
-func (p *Platform) fail(d *device, f function, code uint64) *cudart.Error {
-	e := p.lib.failure(f, code)
-	if d != nil {
-		e.Device = d.number
-		if sticky(code) {
-			d.fault.CompareAndSwap(nil, e)
-		}
-	}
-	return e
-}
-
 func (s *sequence) release() {
 	s.d = nil
 	clear(s.held)
 	s.held = s.held[:0]
-	s.p.sequences.Put(s)
+	s.home.Put(s)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -102,8 +101,7 @@ func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 
 // deviceOf finds the device of a context and makes the context the one used on it.
 func (p *Platform) deviceOf(context uintptr) (*device, error) {
-	s := p.sequences.Get().(*sequence)
-	s.begin(p, nil, context)
+	s := p.sequenceIn(context, nil)
 	defer s.release()
 	s.call(cuCtxGetDevice, s.out(0))
 	if err := s.run(); err != nil {
@@ -179,60 +177,12 @@ func (s *stream) Synchronize(ctx context.Context) error {
 
 var errStreamClosed = errors.New("the stream is closed")
 
-// wait waits for a stream or an event. If ctx can end, it polls at growing intervals, each at most a 256th of the time waited so far, and
-// returns the context's error if that comes first.
-func (p *Platform) wait(ctx context.Context, d *device, synchronize, query function, handle uintptr) error {
-	if ctx == nil || ctx.Done() == nil {
-		s, err := p.sequence(d)
-		if err != nil {
-			return err
-		}
-		defer s.release()
-		s.call(synchronize, handle)
-		return s.run()
-	}
-	began := time.Now()
-	for {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		done, err := p.query(d, query, handle)
-		if done || err != nil {
-			return err
-		}
-		pause := min(time.Since(began)/256, time.Millisecond)
-		if pause < 50*time.Microsecond {
-			runtime.Gosched()
-			continue
-		}
-		time.Sleep(pause)
-	}
-}
-
 // Query reports whether the stream is empty.
 func (s *stream) Query() (bool, error) {
 	if s.closed.Load() {
 		return false, errStreamClosed
 	}
 	return s.p.query(s.d, cuStreamQuery, s.handle)
-}
-
-// query asks whether a stream or an event is done.
-func (p *Platform) query(d *device, f function, handle uintptr) (bool, error) {
-	s, err := p.sequence(d)
-	if err != nil {
-		return false, err
-	}
-	defer s.release()
-	s.call(f, handle)
-	switch code, failed := s.callAll(); code {
-	case 0:
-		return true, nil
-	case codeNotReady:
-		return false, nil
-	default:
-		return false, p.fail(d, failed, code)
-	}
 }
 
 // Close destroys the stream, unless the caller owns it.

@@ -4,21 +4,11 @@
 package driver
 
 import (
-	"runtime"
 	"slices"
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
 )
-
-// patience is how often a thread checks for the next replay before it sleeps: about 100 microseconds of an idle core, while waking a thread
-// takes 5 to 50. On x86, PAUSE takes about 40 ns; on ARM, YIELD takes almost no time.
-func patience() uint64 {
-	if runtime.GOARCH == "arm64" {
-		return 100_000
-	}
-	return 3000
-}
 
 const (
 	parked = 1 << 63    // flag in a start word: the thread is asleep

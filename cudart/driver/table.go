@@ -215,3 +215,6 @@ func (f function) name() string {
 	}
 	return s
 }
+
+// copy2DWords is how many words CUDA_MEMCPY2D_v2 has. Its members are words of eight bytes, the memory types with four bytes of padding.
+const copy2DWords = 16

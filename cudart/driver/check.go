@@ -1,0 +1,188 @@
+// Checks every command of a list or graph before anything is launched.
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// checked is a command with its interfaces resolved.
+type checked struct {
+	cudart.Command
+	stream *stream
+	kernel *kernel
+	event  *event
+}
+
+// check resolves and checks commands. For a graph that is built node by node, streams are ignored.
+func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, error) {
+	list := make([]checked, len(commands))
+	for i := range commands {
+		c := &list[i]
+		c.Command = commands[i]
+		if streams && c.Kind != cudart.RangePush && c.Kind != cudart.RangePop {
+			s, ok := c.Stream.(*stream)
+			if !ok || s.p != p {
+				return nil, c.wrong(i, "its stream is not one of this platform's")
+			}
+			if s.closed.Load() {
+				return nil, c.wrong(i, "its stream is closed")
+			}
+			c.stream = s
+		}
+		if err := p.checkOne(c, i, streams); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (c *checked) wrong(index int, format string, args ...any) error {
+	if c.Label != "" {
+		return fmt.Errorf("node %q: %s", c.Label, fmt.Sprintf(format, args...))
+	}
+	return fmt.Errorf("command %d: %s", index, fmt.Sprintf(format, args...))
+}
+
+func (p *Platform) checkOne(c *checked, i int, streams bool) error {
+	switch c.Kind {
+	case cudart.LaunchKernel:
+		k, ok := c.Kernel.(*kernel)
+		if !ok || k.p != p {
+			return c.wrong(i, "its kernel is not one of this platform's")
+		}
+		if k.closed.Load() {
+			return c.wrong(i, "the module of kernel %s is closed", k.entry)
+		}
+		c.kernel = k
+		if c.stream != nil && c.stream.d != k.d {
+			return c.wrong(i, "kernel %s is loaded on device %d and its stream is on device %d", k.entry, k.d.number, c.stream.d.number)
+		}
+		return p.checkLaunch(c, i)
+	case cudart.CopyMemory:
+		if c.Bytes < 0 {
+			return c.wrong(i, "a copy of %d bytes is not possible", c.Bytes)
+		}
+		if problem := c.RowProblem(); problem != "" {
+			return c.wrong(i, "a copy of %s", problem)
+		}
+		for _, number := range [2]int32{c.DstDevice, c.SrcDevice} {
+			if number >= 0 {
+				if _, err := p.device(number); err != nil {
+					return c.wrong(i, "%v", err)
+				}
+			}
+		}
+	case cudart.SetMemory:
+		if c.DstDevice >= 0 {
+			if _, err := p.device(c.DstDevice); err != nil {
+				return c.wrong(i, "%v", err)
+			}
+		}
+		if c.Width != 1 && c.Width != 2 && c.Width != 4 {
+			return c.wrong(i, "a set of elements of %d bytes; 1, 2 and 4 are possible", c.Width)
+		}
+		if c.Bytes < 0 || c.Bytes%int64(c.Width) != 0 {
+			return c.wrong(i, "a set of %d bytes in elements of %d", c.Bytes, c.Width)
+		}
+		if problem := c.RowProblem(); problem != "" {
+			return c.wrong(i, "a set of %s", problem)
+		}
+	case cudart.RecordEvent, cudart.WaitEvent:
+		e, ok := c.Event.(*event)
+		if !ok || e.p != p {
+			return c.wrong(i, "its event is not one of this platform's")
+		}
+		if e.closed.Load() {
+			return c.wrong(i, "its event is closed")
+		}
+		c.event = e
+		if c.Kind == cudart.RecordEvent && c.stream != nil && c.stream.d != e.d {
+			return c.wrong(i, "an event of device %d recorded on a stream of device %d", e.d.number, c.stream.d.number)
+		}
+	case cudart.Communicate:
+		return c.wrong(i, "GPUs do not communicate yet; --backend cpu runs this")
+	case cudart.Empty, cudart.RangePush, cudart.RangePop:
+	default:
+		return c.wrong(i, "unknown kind of command %d", c.Kind)
+	}
+	return nil
+}
+
+// checkLaunch finds mistakes in a launch, including those that the driver would not report.
+func (p *Platform) checkLaunch(c *checked, i int) error {
+	k := c.kernel
+	if err := checkArgs(k, c.Args); err != nil {
+		return c.wrong(i, "%v", err)
+	}
+	info := &k.d.info
+	threads := uint64(c.Block[0]) * uint64(c.Block[1]) * uint64(c.Block[2])
+	if threads == 0 {
+		return c.wrong(i, "kernel %s: a block of %dx%dx%d threads", k.entry, c.Block[0], c.Block[1], c.Block[2])
+	}
+	if threads > uint64(k.attributes.MaxThreads) {
+		return c.wrong(i, "kernel %s: a block of %d threads; the kernel runs with at most %d on device %d (%d registers a thread)",
+			k.entry, threads, k.attributes.MaxThreads, k.d.number, k.attributes.Registers)
+	}
+	for axis, name := range [3]string{"x", "y", "z"} {
+		if int64(c.Block[axis]) > int64(info.MaxBlock[axis]) {
+			return c.wrong(i, "kernel %s: a block of %d threads in %s; device %d allows %d", k.entry, c.Block[axis], name, k.d.number, info.MaxBlock[axis])
+		}
+	}
+	if err := checkGrid(k, c.Grid); err != nil {
+		return c.wrong(i, "%v", err)
+	}
+	if c.Shared > 0 {
+		if err := k.SetMaxShared(c.Shared); err != nil {
+			return c.wrong(i, "%v", err)
+		}
+	}
+	if c.Cooperative {
+		if err := k.fitsTogether(c.Grid, uint32(threads), c.Shared); err != nil {
+			return c.wrong(i, "%v", err)
+		}
+	}
+	return nil
+}
+
+func checkGrid(k *kernel, grid [3]uint32) error {
+	for axis, name := range [3]string{"x", "y", "z"} {
+		if int64(grid[axis]) > int64(k.d.info.MaxGrid[axis]) {
+			return fmt.Errorf("kernel %s: a grid of %d blocks in %s; device %d allows %d", k.entry, grid[axis], name, k.d.number, k.d.info.MaxGrid[axis])
+		}
+	}
+	return nil
+}
+
+// checkArgs compares arguments with what the driver knows about the parameters.
+func checkArgs(k *kernel, args []cudart.Value) error {
+	sizes := k.attributes.ParamSizes
+	if sizes == nil {
+		return nil
+	}
+	if len(args) != len(sizes) {
+		return fmt.Errorf("kernel %s takes %d arguments, but %d are given", k.entry, len(sizes), len(args))
+	}
+	for i, v := range args {
+		if size := valueBytes(v); size != sizes[i] {
+			return fmt.Errorf("kernel %s: argument %d has %d bytes, but its parameter has %d", k.entry, i, size, sizes[i])
+		}
+	}
+	return nil
+}
+
+func valueBytes(v cudart.Value) int {
+	if v.Pointer {
+		return 8
+	}
+	return int(v.Size)
+}
+
+func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }
+
+func hasRows(list []checked) bool {
+	return slices.ContainsFunc(list, func(c checked) bool { return c.Rows > 1 })
+}

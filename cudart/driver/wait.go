@@ -1,0 +1,57 @@
+// Waiting for streams and events.
+
+package driver
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// wait waits for a stream or an event. If ctx can end, it polls at growing intervals, each at most a 256th of the time waited so far, and
+// returns the context's error if that comes first.
+func (p *Platform) wait(ctx context.Context, d *device, synchronize, query function, handle uintptr) error {
+	if ctx == nil || ctx.Done() == nil {
+		s, err := p.sequence(d)
+		if err != nil {
+			return err
+		}
+		defer s.release()
+		s.call(synchronize, handle)
+		return s.run()
+	}
+	began := time.Now()
+	for {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		done, err := p.query(d, query, handle)
+		if done || err != nil {
+			return err
+		}
+		pause := min(time.Since(began)/256, time.Millisecond)
+		if pause < 50*time.Microsecond {
+			runtime.Gosched()
+			continue
+		}
+		time.Sleep(pause)
+	}
+}
+
+// query asks whether a stream or an event is done.
+func (p *Platform) query(d *device, f function, handle uintptr) (bool, error) {
+	s, err := p.sequence(d)
+	if err != nil {
+		return false, err
+	}
+	defer s.release()
+	s.call(f, handle)
+	switch code, failed := s.callAll(); code {
+	case 0:
+		return true, nil
+	case codeNotReady:
+		return false, nil
+	default:
+		return false, d.fail(p.lib, failed, code)
+	}
+}
