@@ -113,12 +113,16 @@ func DeviceKey(platform cudart.Platform) string {
 	if platform == nil {
 		return ""
 	}
+	return devicesKey(platform, platform.Devices())
+}
+
+func devicesKey(platform cudart.Platform, infos []cudart.Info) string {
 	var parts []string
-	for _, info := range platform.Devices() {
+	for _, info := range infos {
 		parts = append(parts, fmt.Sprintf("%s %s", info.Name, info.UUID))
 	}
 	text := fmt.Sprintf("%s: %s", platform.Name(), strings.Join(parts, ", "))
-	if infos := platform.Devices(); len(infos) > 0 {
+	if len(infos) > 0 {
 		text += fmt.Sprintf(", driver %s", infos[0].Driver)
 		if platform.Name() == "cpu" {
 			text += fmt.Sprintf(", %s, %d of %d cores, %d workers", processor(), goruntime.GOMAXPROCS(0), goruntime.NumCPU(), infos[0].Multiprocessors)

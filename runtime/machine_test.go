@@ -5,6 +5,8 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // said is a platform of which only the description is used.
@@ -62,6 +65,50 @@ func TestMeasureMachine(t *testing.T) {
 	require.Positive(t, m.BothWays)
 	require.Zero(t, cpu.Live())
 	require.NoError(t, cpu.Close())
+}
+
+// A kept machine is found for the same device only, and ignored if it is no machine.
+func TestKeptMachine(t *testing.T) {
+	open := func(o host.Options) *host.Platform {
+		platform, err := host.Open(o)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, platform.Close()) })
+		return platform
+	}
+	one, two, other := open(host.Options{Workers: 3}), open(host.Options{Workers: 3, Devices: 2}), open(host.Options{Workers: 7})
+	folder := cache.Open(t.TempDir())
+	kept := func(platform *host.Platform) *planner.Machine {
+		m, err := runtime.KeptMachine(platform, folder)
+		require.NoError(t, err)
+		return m
+	}
+	require.Nil(t, kept(one))
+	m := runtime.MachineOf(one)
+	m.LaunchUS, m.HostToDevice = 1.25, 31_000
+	require.NoError(t, runtime.KeepMachine(t.Context(), one, folder, m))
+	require.Equal(t, m, kept(one))
+	require.Equal(t, m, kept(two), "its first device is the same")
+	require.Nil(t, kept(other))
+
+	wrong := *m
+	wrong.HostToDevice = -1
+	require.ErrorContains(t, runtime.KeepMachine(t.Context(), one, folder, &wrong), "host_to_device")
+	require.Equal(t, m, kept(one))
+	files, err := filepath.Glob(filepath.Join(folder.Path(), "machines", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
+	_, err = runtime.KeptMachine(one, folder)
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is no file of dagrun's")
+	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
+	_, err = runtime.KeptMachine(one, folder)
+	require.ErrorIs(t, err, planner.ErrBadMachine)
+	require.ErrorContains(t, err, "the figures kept for "+one.Devices()[0].Name+" are ignored: ")
+
+	m, err = runtime.KeptMachine(nil, folder)
+	require.NoError(t, err)
+	require.Nil(t, m)
+	require.NoError(t, runtime.KeepMachine(t.Context(), one, nil, runtime.MachineOf(one)))
 }
 
 func TestMeasureMachineStops(t *testing.T) {

@@ -93,7 +93,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
-		"runtime.Recall": runtime.Recall, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
+		"runtime.Recall": runtime.Recall, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,

@@ -177,7 +177,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
-	options, err := a.planOptions(ctx, runtime.MachineOf(platform))
+	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}

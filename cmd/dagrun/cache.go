@@ -18,8 +18,8 @@ func (a *app) cacheCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
 		Short: "Show what was learned from runs, or forget it",
-		Long: `Show what earlier runs learned: how long nodes take on which device, and which plan was
-best for which pipeline.
+		Long: `Show what earlier runs learned: how long nodes take on which device, which plan was best for
+which pipeline, and the figures of devices that "dagrun devices --measure" measured.
 
 Nothing in the cache is needed: what is missing is learned again. It is in the folder
 that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your cache folder.`,
@@ -81,11 +81,16 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		return a.stdout.printf("the cache is off\n")
 	case cleared:
 		return a.stdout.printf("%s: cleared\n", words.Line(c.Folder))
-	case len(c.Devices)+len(c.Choices) == 0:
+	case len(c.Devices)+len(c.Choices)+c.Machines == 0:
 		return a.stdout.printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}
 	if err := a.stdout.printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
 		return err
+	}
+	if c.Machines > 0 {
+		if err := a.stdout.printf("figures of %s, from dagrun devices --measure\n", counted(c.Machines, "device")); err != nil {
+			return err
+		}
 	}
 	if len(c.Devices) > 0 {
 		table := newTable("durations of", "nodes")

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 func (a *app) devicesCommand() *cobra.Command {
@@ -31,9 +32,11 @@ capability, copy engines, which GPUs can access each other's memory, driver, com
 NVIDIA's management library is installed, temperature, power and load.
 
 --measure times copies, launches, waits and kernels on the device for some seconds and prints a
-machine file for --machine.`,
+machine file for --machine. The figures are kept, and later runs on this device are planned with them;
+--cache-dir off keeps nothing.`,
 		Example: `  dagrun devices
   dagrun devices --backend cpu:2
+  dagrun devices --measure -o here.json      measure the device, for runs from now on and for --machine
   dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,6 +58,7 @@ machine file for --machine.`,
 	}
 	a.outputFlags(c)
 	a.deviceFlags(c)
+	a.cacheFlag(c)
 	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
 	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file` instead of printing it")
 	return c
@@ -248,7 +252,7 @@ func nonZero(n int) string {
 	return strconv.Itoa(n)
 }
 
-// measureDevice prints the machine file of the first device.
+// measureDevice prints the machine file of the first device, and keeps it for later runs.
 func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	platform, err := a.openPlatform(1, mostQueues)
 	if err != nil {
@@ -263,6 +267,9 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 		return err
 	}
 	a.progress.clear()
+	if err := runtime.KeepMachine(ctx, platform.Platform, cache.Open(a.flags.cacheDir), machine); err != nil && ctx.Err() == nil {
+		a.warn("the figures are not kept for later runs: %v", err)
+	}
 	a.answered = true
 	if out == "" {
 		return machine.Encode(a.stdout)

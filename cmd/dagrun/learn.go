@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -68,6 +70,21 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 		l.way = l.recalled.Best(f.iterations + f.warmup)
 	}
 	return l
+}
+
+// machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
+func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
+	if a.flags.learn != learnOff && a.flags.machine == "" {
+		kept, err := runtime.KeptMachine(platform, cache.Open(a.flags.cacheDir))
+		if err != nil {
+			a.warn("%v", err)
+		}
+		if kept != nil {
+			a.log.Info("planning with the figures that were measured on this device")
+			return kept
+		}
+	}
+	return runtime.MachineOf(platform)
 }
 
 func (a *app) memoryMode() runtime.MemoryMode {

@@ -129,7 +129,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 			return nil, errors.Join(err, platform.Close())
 		}
 	}
-	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err == nil {
+	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err == nil {
 		err = a.planPrepared(ctx, p, own)
 	}
 	if err != nil {

@@ -138,7 +138,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	defer func() { err = closing(err, platform) }()
 	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()
 	p := &prepared{name: name, graph: g, platform: platform}
-	if p.options, err = a.planOptions(ctx, runtime.MachineOf(platform)); err != nil {
+	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
 		return nil, err
 	}
 	a.matchProfile(g, p.options.Profile)

@@ -292,3 +292,40 @@ func TestNotes(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, text)
 }
+
+func TestMachines(t *testing.T) {
+	folder := Open(t.TempDir())
+	machine := func(device string) string {
+		text, err := folder.Machine(device)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Empty(t, machine("gpu"))
+	require.NoError(t, folder.KeepMachine(ctx, "gpu", []byte("slow")))
+	require.NoError(t, folder.KeepMachine(ctx, "gpu", []byte("fast")))
+	require.NoError(t, folder.KeepMachine(ctx, "another gpu", []byte("faster")))
+	require.Equal(t, "fast", machine("gpu"))
+	require.Equal(t, "faster", machine("another gpu"))
+	require.EqualError(t, folder.KeepMachine(ctx, "gpu", make([]byte, 64<<10+1)), "a machine file of 65537 bytes: at most 65536 are possible")
+	contents, err := folder.Contents()
+	require.NoError(t, err)
+	require.Equal(t, 2, contents.Machines)
+	for k := range 40 {
+		require.NoError(t, folder.KeepMachine(ctx, fmt.Sprint(k), []byte("x")))
+	}
+	files, err := filepath.Glob(filepath.Join(folder.Path(), "machines", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, mostDevices)
+	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
+	contents, err = folder.Contents()
+	require.NoError(t, err)
+	require.Equal(t, mostDevices-1, contents.Machines)
+	require.Equal(t, []string{files[0] + " is ignored: not usable: it is no file of dagrun's"}, contents.Ignored)
+	require.NoError(t, folder.Clear())
+	require.Empty(t, machine("39"))
+	var none *Folder
+	require.NoError(t, none.KeepMachine(ctx, "gpu", []byte("fast")))
+	text, err := none.Machine("gpu")
+	require.NoError(t, err)
+	require.Nil(t, text)
+}

@@ -15,12 +15,13 @@ import (
 
 // Contents is what a cache holds.
 type Contents struct {
-	Folder  string           `json:"folder"`
-	Devices []DeviceContents `json:"durations"` // the least recently used first
-	Choices []ChoiceContents `json:"choices"`
-	Notes   int              `json:"notes"` // short texts: which pipelines use many streams
-	Bytes   int64            `json:"bytes"`
-	Ignored []string         `json:"ignored"` // files that cannot be used, and why
+	Folder   string           `json:"folder"`
+	Devices  []DeviceContents `json:"durations"` // the least recently used first
+	Choices  []ChoiceContents `json:"choices"`
+	Notes    int              `json:"notes"`    // short texts: which pipelines use many streams
+	Machines int              `json:"machines"` // devices that "dagrun devices --measure" measured
+	Bytes    int64            `json:"bytes"`
+	Ignored  []string         `json:"ignored"` // files that cannot be used, and why
 }
 
 // DeviceContents is what is known of one device.
@@ -121,20 +122,32 @@ func (f *Folder) Contents() (*Contents, error) {
 		}
 		c.Choices = append(c.Choices, row)
 	}
-	folder = filepath.Join(f.path, notesKind)
-	if found, err = list(folder); err != nil {
+	if c.Notes, err = c.count(notesKind); err != nil {
 		return nil, err
+	}
+	if c.Machines, err = c.count(machinesKind); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// count counts the usable files of a kind.
+func (c *Contents) count(kind string) (usable int, err error) {
+	folder := filepath.Join(c.Folder, kind)
+	found, err := list(folder)
+	if err != nil {
+		return 0, err
 	}
 	for _, file := range found {
 		c.Bytes += file.Size()
 		name := filepath.Join(folder, file.Name())
-		if _, err := read(notesKind, name); err != nil {
+		if _, err := read(kind, name); err != nil {
 			c.ignore(name, err)
 			continue
 		}
-		c.Notes++
+		usable++
 	}
-	return c, nil
+	return usable, nil
 }
 
 func (c *Contents) ignore(name string, err error) {
@@ -149,7 +162,7 @@ func (f *Folder) Clear() error {
 		return nil
 	}
 	var errs []error
-	for _, kind := range []string{durationsKind, choicesKind, notesKind} {
+	for _, kind := range []string{durationsKind, choicesKind, notesKind, machinesKind} {
 		if err := os.RemoveAll(filepath.Join(f.path, kind)); err != nil {
 			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(f.path, kind), files.Reason(err)))
 		}

@@ -47,8 +47,8 @@ func (f *Folder) KeepNote(ctx context.Context, key string, note []byte) error {
 		}
 		return nil
 	}
-	if len(note) > mostNoteBytes {
-		return fmt.Errorf("a note of %d bytes: at most %d are possible", len(note), mostNoteBytes)
+	if err := checkSize("note", note, mostNoteBytes); err != nil {
+		return err
 	}
 	if kept, err := read(notesKind, name); err == nil && string(kept) == string(note) {
 		return nil
@@ -57,4 +57,11 @@ func (f *Folder) KeepNote(ctx context.Context, key string, note []byte) error {
 		return err
 	}
 	return trim(filepath.Dir(name), mostNotes, mostBytes)
+}
+
+func checkSize(what string, body []byte, most int) error {
+	if len(body) > most {
+		return fmt.Errorf("a %s of %d bytes: at most %d are possible", what, len(body), most)
+	}
+	return nil
 }
