@@ -13,14 +13,6 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// Recorder records when kernels, copies and sets ran, and on which streams. *cupti.Library implements it.
-type Recorder interface {
-	Enable() error
-	Disable() error
-	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
-	Flush(want int) ([]cupti.Record, error)
-}
-
 // expected is a command of a replay that produces a record.
 type expected struct {
 	node   int32 // -1 for a command that belongs to no node

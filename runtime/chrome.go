@@ -5,25 +5,15 @@ package runtime
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/proof"
-)
-
-// The processes of a Chrome trace, which are its groups of tracks.
-const (
-	chromeHost      = 1
-	chromeStreams   = 2
-	chromeEngines   = 3
-	chromePredicted = 4
 )
 
 // replayGap is the space between replays in the trace, in microseconds. They were measured one by one.
@@ -76,25 +66,6 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	}
 	c.WriteString("]}\n")
 	return c.Flush()
-}
-
-type chromeWriter struct {
-	*bufio.Writer
-	g     *dag.Graph
-	plan  *planner.Plan
-	some  bool
-	flows int
-	lanes []int // of the replay being written, by node: its track among those of its engine, counted from 0
-}
-
-// event writes one entry of traceEvents; fields are JSON without the braces.
-func (c *chromeWriter) event(format string, args ...any) {
-	if c.some {
-		c.WriteByte(',')
-	}
-	c.some = true
-	c.WriteByte('\n')
-	fmt.Fprintf(c, format, args...)
 }
 
 func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
@@ -236,16 +207,4 @@ func (c *chromeWriter) arrow(from, to *Span, base float64) {
 
 func finite(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-}
-
-// micro formats a time in microseconds, rounded to nanoseconds.
-func micro(us float64) string { return strconv.FormatFloat(us, 'f', 3, 64) }
-
-// quoted returns a value as JSON, with maps sorted. Numbers in it must be finite.
-func quoted(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings, finite numbers and maps of them always have a JSON form
-	}
-	return string(text)
 }

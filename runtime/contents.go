@@ -339,3 +339,22 @@ func (p *Program) Address(buffer dag.BufferID) cudart.Ptr {
 	}
 	return p.instances[p.next].memory.address[buffer]
 }
+
+// keepSymbols remembers what variables without an init hold before the first replay, where replays change them.
+func (p *Program) keepSymbols(ctx context.Context) error {
+	for _, id := range p.graph.Carried() {
+		b := &p.graph.Buffers[id]
+		if b.Symbol == "" || b.Init != nil || b.Bytes == 0 {
+			continue
+		}
+		memory := make([]byte, b.Bytes)
+		if err := p.Read(ctx, id, memory); err != nil {
+			return err
+		}
+		if p.initialKept == nil {
+			p.initialKept = map[dag.BufferID][]byte{}
+		}
+		p.initialKept[id] = memory
+	}
+	return nil
+}

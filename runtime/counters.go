@@ -26,12 +26,3 @@ func (p *Program) Counters() Counters {
 		DeviceBytes: p.deviceBytes, HostBytes: p.hostBytes,
 	}
 }
-
-// size fills in the counters for the size of the program, when it is made.
-func (p *Program) size() {
-	for _, in := range p.instances {
-		p.deviceBytes += in.memory.device
-		p.hostBytes += in.memory.host
-	}
-	p.waits = p.plan.Stats.Waits + len(p.plan.Fork()) + len(p.plan.Join())
-}

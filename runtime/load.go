@@ -12,11 +12,9 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// coded is a kernel that has its own module: a kernel from a user's file, or an elementwise expression.
-type coded interface{ Module() *kernels.Module }
 
 // loader loads modules for one program.
 type loader struct {
@@ -178,4 +176,47 @@ func needsWideSet(g *dag.Graph, n *dag.Node) bool {
 	}
 	_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
 	return width > 4
+}
+
+// wantSymbols notes the variables that are buffers, so that compilers keep them and tell their names.
+func (l *loader) wantSymbols() {
+	p := l.program
+	for i := range p.graph.Buffers {
+		m, name := p.symbolModule(&p.graph.Buffers[i])
+		if m == nil {
+			continue
+		}
+		l.shared[m] = true
+		if text := symbolName(m, name); m.Kind == kernels.Source && !slices.Contains(l.wanted[m], text) {
+			l.wanted[m] = append(l.wanted[m], text)
+		}
+	}
+}
+
+// findSymbols gives every buffer that is a variable its address.
+func (l *loader) findSymbols(ctx context.Context) error {
+	p := l.program
+	for i := range p.graph.Buffers {
+		b := &p.graph.Buffers[i]
+		m, name := p.symbolModule(b)
+		if b.Symbol == "" {
+			continue
+		}
+		if m == nil {
+			return fmt.Errorf("buffer %q: module of the variable %s has no code", b.Name, b.Symbol)
+		}
+		loaded, err := l.module(ctx, m, b.Device)
+		if err != nil {
+			return fmt.Errorf("buffer %q: %w", b.Name, err)
+		}
+		address, size, err := loaded.Global(symbolName(m, name))
+		if err != nil {
+			return fmt.Errorf("buffer %q: %w", b.Name, err)
+		}
+		if size != b.Bytes {
+			return fmt.Errorf("buffer %q has %s, but the variable %s has %d", b.Name, words.Count(b.Bytes, "byte", "bytes"), b.Symbol, size)
+		}
+		p.code[l.flight].symbols[dag.BufferID(i)] = address
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-// The program: a graph, a plan and a platform, ready to run. It owns all its resources; Close frees them.
+// The program: a graph, a plan and a platform, ready to run, and what each replay in flight has of its own.
 
 package runtime
 
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -138,272 +139,9 @@ func (p *Program) usable(ctx context.Context) error {
 	return nil
 }
 
-// New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
-func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
-	switch {
-	case ctx == nil:
-		return nil, errNoContext
-	case g == nil:
-		return nil, errors.New("a program needs a graph")
-	case g.Check() != nil:
-		return nil, fmt.Errorf("a program needs a graph: %w", g.Check())
-	case plan == nil:
-		return nil, errors.New("a program needs a plan")
-	case platform == nil:
-		return nil, errors.New("a program needs a platform to run on")
-	}
-	if options.Inflight == 0 {
-		options.Inflight = 1
-	}
-	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
-		setKernel: map[int32]cudart.Kernel{}}
-	p.takeLaunches()
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
-	for i := range g.Nodes {
-		p.ranked = p.ranked || g.Nodes[i].Priority != dag.Normal
-		p.low = p.low || g.Nodes[i].Priority == dag.Low
-	}
-	if err := p.prepare(ctx); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
-}
-
-func (p *Program) prepare(ctx context.Context) error {
-	if err := planner.Verify(p.graph, p.plan); err != nil && !p.tolerates(err) {
-		return err
-	}
-	if err := p.checkOptions(); err != nil {
-		return err
-	}
-	if err := p.checkWork(); err != nil {
-		return err
-	}
-	p.ops = p.plan.Replay(p.options.Inflight)
-	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
-		return err
-	}
-	p.report("prepare devices", 0, 0)
-	if err := p.checkDevices(); err != nil {
-		return err
-	}
-	if err := checkFits(p.platform, p.graph, p.plan, p.options.Memory, p.options.Inflight); err != nil {
-		return err
-	}
-	if err := p.checkHost(); err != nil {
-		return err
-	}
-	p.makeBodies()
-	if err := p.load(ctx); err != nil {
-		return err
-	}
-	p.report("allocate memory", 0, 0)
-	for flight := range p.options.Inflight {
-		in, err := p.newInstance(flight)
-		if in != nil {
-			p.instances = append(p.instances, in)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	p.size()
-	if err := p.initialise(ctx); err != nil {
-		return err
-	}
-	return p.chooseMode(ctx)
-}
-
-// checkWork refuses a plan that was made for nodes that do other work.
-func (p *Program) checkWork() error {
-	if p.plan.Work == "" || p.plan.Work == p.graph.WorkHash() {
-		return nil
-	}
-	if old := p.plan.WorkDone; old != nil {
-		if difference := p.graph.WorkDifferenceFrom(old); difference != "" {
-			return fmt.Errorf("%w: %s when it was planned: plan again", planner.ErrOtherGraph, difference)
-		}
-	}
-	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", planner.ErrOtherGraph)
-}
-
 // tolerates reports whether Options.Unsafe allows a violation: a race in a plan that is otherwise correct.
 func (p *Program) tolerates(err error) bool {
 	return p.options.Unsafe && errors.Is(err, planner.ErrRace)
-}
-
-func (p *Program) checkOptions() error {
-	switch o := &p.options; {
-	case o.Mode > Auto:
-		return fmt.Errorf("unknown mode: %s", o.Mode)
-	case o.Memory > Separate:
-		return fmt.Errorf("unknown memory mode: MemoryMode(%d)", uint8(o.Memory))
-	case o.Threads < 0 || o.Threads > 1024:
-		return fmt.Errorf("%d threads: the number must be 1 to 1024", o.Threads)
-	case len(p.platform.Devices()) == 0:
-		return fmt.Errorf("%s has no device: %w", p.platform.Name(), cudart.ErrNoDevice)
-	}
-	if p.options.Threads > 1 {
-		if err := planner.VerifySingleUse(p.graph, p.plan); err != nil {
-			return fmt.Errorf("submitting from %d threads needs a plan with one event per record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
-		}
-	}
-	if p.options.Inflight < 0 || p.options.Inflight > 1024 {
-		return fmt.Errorf("%d replays in flight: the number must be 1 to 1024", p.options.Inflight)
-	}
-	if p.options.Inflight > 1 {
-		if carried := p.graph.Carried(); len(carried) > 0 {
-			return &CarriedError{Buffer: p.graph.Buffers[carried[0]].Name, Inflight: p.options.Inflight}
-		}
-		if len(p.options.Bind) > 0 {
-			return errors.New("buffers bound to the caller's memory cannot be given to several replays in flight")
-		}
-		if p.options.Origin != nil {
-			return errors.New("several replays in flight cannot share the caller's stream")
-		}
-	}
-	return nil
-}
-
-// CarriedError is returned if several replays in flight are requested for a pipeline whose replays depend on each other.
-type CarriedError struct {
-	Buffer   string
-	Inflight int
-}
-
-func (e *CarriedError) Error() string {
-	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay depends on the one before it", e.Inflight, e.Buffer)
-}
-
-// checkDevices refuses device numbers that the platform does not have, and enables access between devices where nodes need it.
-func (p *Program) checkDevices() error {
-	devices := p.platform.Devices()
-	for _, s := range p.plan.Streams {
-		if int(s.Device) >= len(devices) {
-			return fmt.Errorf("the plan uses device %d, but there are only %d (%s)", s.Device, len(devices), p.platform.Name())
-		}
-	}
-	for _, q := range p.family() {
-		if err := q.enablePeers(devices); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// enablePeers enables access between devices where nodes need it.
-func (p *Program) enablePeers(devices []cudart.Info) error {
-	for i := range p.graph.Nodes {
-		n := &p.graph.Nodes[i]
-		if n.Kind == dag.Memcpy {
-			dst, src := &p.graph.Buffers[n.Copy.Dst.Buffer], &p.graph.Buffers[n.Copy.Src.Buffer]
-			if a, b := deviceOf(dst), deviceOf(src); a >= 0 && b >= 0 && a != b && devices[a].Peers[b] && devices[b].Peers[a] {
-				if err := p.platform.EnablePeer(a, b); err != nil {
-					return err
-				}
-				if err := p.platform.EnablePeer(b, a); err != nil {
-					return err
-				}
-			}
-		}
-		if n.Peer {
-			for _, a := range p.graph.Accesses(dag.NodeID(i)) {
-				if b := &p.graph.Buffers[a.Buffer]; b.Place == dag.Device && b.Device != n.Device {
-					if err := p.platform.EnablePeer(n.Device, b.Device); err != nil {
-						return fmt.Errorf("node %q: %w", n.Name, err)
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (p *Program) newInstance(flight int) (in *instance, err error) {
-	in = &instance{flight: flight}
-	bound := map[dag.BufferID][]byte{}
-	for i := range p.graph.Buffers {
-		b := &p.graph.Buffers[i]
-		memory, ok := p.options.Bind[b.Name]
-		if !ok {
-			continue
-		}
-		if b.Place != dag.Host {
-			return in, fmt.Errorf("bind %q: only host buffers can be bound", b.Name)
-		}
-		if int64(len(memory)) != b.Bytes {
-			return in, fmt.Errorf("bind %q: the memory has %d bytes, but the buffer has %d", b.Name, len(memory), b.Bytes)
-		}
-		bound[dag.BufferID(i)] = memory
-	}
-	for name := range p.options.Bind {
-		if _, ok := p.Buffer(name); !ok {
-			return in, fmt.Errorf("bind %q: the pipeline has no such buffer", name)
-		}
-	}
-	if in.memory, err = newStorage(p.platform, p.graph, p.plan, p.options.Memory, bound); err != nil {
-		return in, err
-	}
-	for id, address := range p.codeOf(in).symbols {
-		in.memory.address[id] = address
-	}
-	if p.options.DebugProgress {
-		if in.progress, err = p.platform.AllocHost(4*int64(max(1, p.graph.Len())), false); err != nil {
-			return in, err
-		}
-		in.memory.owned = append(in.memory.owned, in.progress)
-		clear(p.platform.HostBytes(in.progress, 4*int64(p.graph.Len())))
-	}
-	return in, p.equip(in)
-}
-
-// equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
-func (p *Program) equip(in *instance) error {
-	if err := p.newStreams(in, p.options.Origin); err != nil {
-		return err
-	}
-	if len(in.streams) == 0 { // a pipeline without nodes still needs a stream to be replayed on
-		stream, err := p.platform.NewStream(0, dag.Normal)
-		if err != nil {
-			return err
-		}
-		in.streams = append(in.streams, stream)
-	}
-	return p.encodeOn(in, cudart.ListOptions{Origin: in.streams[0], Threads: p.options.Threads})
-}
-
-// newStreams gives an instance the plan's streams. The first is origin, if there is one.
-func (p *Program) newStreams(in *instance, origin cudart.Stream) error {
-	for i, s := range p.plan.Streams {
-		if i == 0 && origin != nil {
-			in.streams, in.adopted = append(in.streams, origin), true
-			continue
-		}
-		stream, err := p.platform.NewStream(s.Device, p.priority(s.Priority))
-		if err != nil {
-			return err
-		}
-		in.streams = append(in.streams, stream)
-	}
-	return nil
-}
-
-// encodeOn gives an instance that has its streams its events and encoded commands.
-func (p *Program) encodeOn(in *instance, options cudart.ListOptions) error {
-	if err := p.newEvents(in); err != nil {
-		return err
-	}
-	if err := p.equipControls(in); err != nil {
-		return err
-	}
-	var err error
-	if in.lowered, err = p.lower(in); err != nil {
-		return err
-	}
-	in.list, err = p.encode(in, in.lowered.commands, options)
-	return err
 }
 
 // priority is the priority that a node or a stream gets on the device. CUDA has no level below that of streams without a priority, so
@@ -413,42 +151,6 @@ func (p *Program) priority(asked dag.Priority) dag.Priority {
 		return dag.Low
 	}
 	return asked
-}
-
-// newEvents makes the plan's events, each on the device of the stream that records it, and those of fork, join and timing.
-func (p *Program) newEvents(in *instance) error {
-	devices := make([]int32, p.plan.Events)
-	for _, s := range p.plan.Streams {
-		for _, op := range s.Ops {
-			if op.Kind == planner.Record {
-				devices[op.Event] = s.Device
-			}
-		}
-	}
-	for _, device := range devices {
-		e, err := p.platform.NewEvent(device, false)
-		if err != nil {
-			return err
-		}
-		in.events = append(in.events, e)
-	}
-	origin := in.streams[0].Device()
-	var err error
-	if in.fork, err = p.platform.NewEvent(origin, false); err != nil {
-		return err
-	}
-	for _, s := range p.plan.Join() {
-		e, err := p.platform.NewEvent(p.plan.Streams[s].Device, false)
-		if err != nil {
-			return err
-		}
-		in.join = append(in.join, e)
-	}
-	if in.begin, err = p.platform.NewEvent(origin, true); err != nil {
-		return err
-	}
-	in.end, err = p.platform.NewEvent(origin, true)
-	return err
 }
 
 // Buffer returns the id of the buffer of that name.
@@ -507,73 +209,84 @@ func (p *Program) Warnings() []string {
 	return p.warnings
 }
 
-// Close waits for submitted work and frees everything. It takes no context, because memory in use by the device cannot be freed. Calling
-// it again does nothing. Closing nil, which New returns with an error, does nothing either.
-func (p *Program) Close() error {
-	if p == nil {
-		return nil
-	}
-	if p.closed {
-		return p.closeErr
-	}
-	p.closed = true
-	var errs []error
-	p.endTurns()
-	p.callbacks.Wait()
-	for _, in := range p.instances {
-		errs = append(errs, in.close())
-	}
-	for _, m := range p.modules {
-		errs = append(errs, m.Close())
-	}
-	p.closeErr = errors.Join(errs...)
-	return p.closeErr
+// control runs one loop or branch of one instance.
+type control struct {
+	name   string
+	node   *dag.Node
+	stream cudart.Stream
+	bodies []*controlBody
+	test   cudart.List // copies the operands to words; nil without a condition
+	words  []byte      // eight bytes for each operand
+	memory cudart.Ptr  // of words
+
+	platform cudart.Platform
+	passes   int64 // in the latest replay, over all times that it ran
+	runs     int64
+	missed   int64 // runs that ended although the condition did not hold
+	chosen   [2]int64
 }
 
-// close frees in the reverse order of creation. A poisoned context refuses every call; that error was reported when it happened.
-func (in *instance) close() error {
-	err := in.strip()
-	if in.memory == nil {
-		return err
-	}
-	if closeErr := in.memory.close(); !errors.Is(closeErr, cudart.ErrPoisoned) {
-		err = errors.Join(err, closeErr)
-	}
-	return err
+// controlBody is a body as a program of its own, over the memory of the one around it.
+type controlBody struct {
+	program *Program
+	in      *instance
 }
 
-// strip waits for an instance's work and frees everything but its memory.
-func (in *instance) strip() error {
-	var errs []error
-	note := func(err error) {
-		if err != nil && !errors.Is(err, cudart.ErrPoisoned) {
-			errs = append(errs, err)
+// family returns the program and those of all its bodies.
+func (p *Program) family() []*Program {
+	all := []*Program{p}
+	for _, bodies := range p.bodies {
+		for _, body := range bodies {
+			all = append(all, body.family()...)
 		}
 	}
-	for _, s := range in.streams {
-		note(s.Synchronize(context.Background()))
-	}
-	if in.graph != nil {
-		note(in.graph.Close())
-	}
-	for _, c := range in.controls {
-		if c != nil {
-			c.strip(note)
-		}
-	}
-	if in.list != nil {
-		note(in.list.Close())
-	}
-	events := append(append([]cudart.Event{}, in.events...), in.join...)
-	for _, e := range append(events, in.fork, in.begin, in.end) {
-		if e != nil {
-			note(e.Close())
-		}
-	}
-	for i, s := range in.streams {
-		if i > 0 || !in.adopted {
-			note(s.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return all
 }
+
+// noGraph says why a program with loops or branches is not made a graph.
+const noGraph = "streams: loops and branches are tested by the host"
+
+// Recorder records when kernels, copies and sets ran, and on which streams. *cupti.Library implements it.
+type Recorder interface {
+	Enable() error
+	Disable() error
+	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
+	Flush(want int) ([]cupti.Record, error)
+}
+
+// tracer holds what a traced replay needs in addition: a timed event before and after every node.
+type tracer struct {
+	program *Program
+	in      *instance
+	base    []cudart.Event // by device: the zero of its clock
+	before  []cudart.Event // by node
+	after   []cudart.Event
+	origin  cudart.List // records base while everything is idle
+	list    cudart.List // streams: the commands with their events
+	graph   cudart.Graph
+}
+
+// Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.
+type Turn struct {
+	// Number counts the turns of a program from 0.
+	Number  uint64
+	program *Program
+	in      *instance
+	then    func(*Turn, error)
+	idle    chan struct{} // holds one token while no turn uses the instance
+}
+
+// lowered holds the commands of one replay and the index of each node's command.
+type lowered struct {
+	commands []cudart.Command
+	index    []int32 // by node: its command
+}
+
+// loadedCode is what one replay in flight has of the modules. Where no buffer is a variable of a module, all replays share it.
+type loadedCode struct {
+	kernels []cudart.Kernel // by node; nil if it launches none
+	symbols map[dag.BufferID]cudart.Ptr
+}
+
+// codeOf returns the code of a replay in flight.
+func (p *Program) codeOf(in *instance) *loadedCode { return p.code[min(in.flight, len(p.code)-1)] }

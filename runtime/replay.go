@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -182,94 +181,16 @@ func (p *Program) checkReplays(ctx context.Context, what string, replays, least 
 	return nil
 }
 
-// makeGraphs gives every instance its own executable graph, because launches of one graph never overlap.
-func (p *Program) makeGraphs(mode Mode) error {
-	for _, in := range p.instances {
-		if in.graph != nil {
-			continue
-		}
-		options := cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked}
-		var err error
-		if mode == Built {
-			in.graph, err = p.buildGraph(in, options)
-		} else {
-			in.graph, err = in.list.Capture(options)
-		}
-		if err != nil {
-			return err
-		}
-		if err := in.graph.Upload(in.streams[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
-func (p *Program) chooseMode(ctx context.Context) error {
-	if p.bodies != nil && p.options.Mode != Streams {
-		p.mode = Streams
-		p.choice = noGraph
-		p.log.Info("chose how to replay", "mode", p.mode.String(), "because", noGraph)
+// await waits until no turn uses an instance, its then included.
+func (in *instance) await(ctx context.Context) error {
+	if in.turn.idle == nil {
 		return nil
 	}
-	switch p.options.Mode {
-	case Streams:
+	select {
+	case <-in.turn.idle:
+		in.turn.idle <- struct{}{}
 		return nil
-	case Captured, Built:
-		return p.makeGraphs(p.options.Mode)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	if p.options.Recorder != nil { // recording would slow down the measurement
-		if err := p.options.Recorder.Disable(); err != nil {
-			return err
-		}
-	}
-	if err := p.makeGraphs(Captured); err != nil {
-		return err
-	}
-	p.mode = Streams
-	streams, err := p.probe(ctx)
-	if err != nil {
-		return err
-	}
-	p.mode = Captured
-	graph, err := p.probe(ctx)
-	if err != nil {
-		return err
-	}
-	p.mode = Captured
-	if streams <= graph {
-		p.mode = Streams
-	}
-	p.choice = fmt.Sprintf("%s: a replay took %.1f us as streams, %.1f us as a graph", p.mode, streams, graph)
-	p.log.Info("chose how to replay", "mode", p.mode.String(), "streams_us", streams, "graph_us", graph)
-	return p.Restore(ctx)
-}
-
-// probe returns how many microseconds a replay takes: the best of a few short runs.
-func (p *Program) probe(ctx context.Context) (float64, error) {
-	const rounds, moment = 5, 4 * time.Millisecond
-	if err := p.Run(ctx, 2*len(p.instances)); err != nil {
-		return 0, err
-	}
-	best, replays := 0.0, len(p.instances)
-	for round := 0; round < rounds; round++ {
-		start := time.Now()
-		for range replays {
-			if err := p.Replay(ctx); err != nil {
-				return 0, err
-			}
-		}
-		if err := p.Synchronize(ctx); err != nil {
-			return 0, err
-		}
-		took := time.Since(start)
-		if us := float64(took.Nanoseconds()) / 1e3 / float64(replays); round == 0 || us < best {
-			best = us
-		}
-		if took < moment {
-			replays = min(replays*4, 1<<14)
-		}
-	}
-	return best, nil
 }

@@ -10,16 +10,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.
-type Turn struct {
-	// Number counts the turns of a program from 0.
-	Number  uint64
-	program *Program
-	in      *instance
-	then    func(*Turn, error)
-	idle    chan struct{} // holds one token while no turn uses the instance
-}
-
 // Host returns the memory of a host buffer in this replay: its input before the replay, its result after it.
 func (t *Turn) Host(buffer dag.BufferID) []byte {
 	if t == nil || !t.program.isBuffer(int32(buffer)) {
@@ -123,19 +113,5 @@ func (p *Program) finish(t *Turn) {
 func (p *Program) endTurns() {
 	if p.turns != nil {
 		close(p.turns)
-	}
-}
-
-// await waits until no turn uses an instance, its then included.
-func (in *instance) await(ctx context.Context) error {
-	if in.turn.idle == nil {
-		return nil
-	}
-	select {
-	case <-in.turn.idle:
-		in.turn.idle <- struct{}{}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -41,18 +41,6 @@ type Span struct {
 	End    float64    `json:"end_us"`
 }
 
-// tracer holds what a traced replay needs in addition: a timed event before and after every node.
-type tracer struct {
-	program *Program
-	in      *instance
-	base    []cudart.Event // by device: the zero of its clock
-	before  []cudart.Event // by node
-	after   []cudart.Event
-	origin  cudart.List // records base while everything is idle
-	list    cudart.List // streams: the commands with their events
-	graph   cudart.Graph
-}
-
 // Trace runs the given number of replays, measures when each node ran, and restores the initial contents.
 //
 // With Options.Recorder, the times come from CUPTI: those of the kernels, copies and sets themselves, in the program's own replay with
