@@ -363,10 +363,14 @@ func besideOthers(spans []Span) []bool {
 
 // profile returns the known durations and the medians of the measured ones.
 func (l *learner) profile() *planner.Profile {
-	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}}
+	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
 	for i, samples := range l.learned.Samples {
 		if len(samples) > 0 {
-			profile.Nodes[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+			took := Summarize(slices.Clone(samples))
+			name := l.p.graph.Nodes[i].Name
+			if profile.Nodes[name] = took.Median; took.Count > 1 {
+				profile.Spreads[name] = took.Spread
+			}
 		}
 	}
 	for i, samples := range l.learned.Shares {

@@ -67,7 +67,7 @@ func (r *Recalled) warn(err error) {
 
 // know makes a profile of durations. A single replay is a process's first one, in which nodes take longer, for reasons of their own.
 func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, replays int) {
-	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}}
+	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
 	for i := range r.graph.Nodes {
 		node := &r.graph.Nodes[i]
 		samples := durations[r.prints[i]]
@@ -75,7 +75,8 @@ func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, rep
 			samples = first
 		}
 		if len(samples) >= usedSamples && !node.HasCost {
-			profile.Nodes[node.Name] = Summarize(slices.Clone(samples)).Median
+			took := Summarize(slices.Clone(samples))
+			profile.Nodes[node.Name], profile.Spreads[node.Name] = took.Median, took.Spread
 			if shares := durations[sharePrint(r.prints[i])]; len(shares) > 0 {
 				profile.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
 			}

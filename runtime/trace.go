@@ -259,9 +259,9 @@ func (t *tracer) close() error {
 	return errors.Join(errs...)
 }
 
-// Profile returns the median duration of every node, for the planner. It is empty unless the trace was made by this program.
+// Profile returns the median duration of every node and its spread, for the planner. It is empty unless the trace was made by this program.
 func (t *Trace) Profile(p *Program) *planner.Profile {
-	profile := &planner.Profile{Nodes: map[string]float64{}}
+	profile := &planner.Profile{Nodes: map[string]float64{}, Spreads: map[string]float64{}}
 	if t == nil || p == nil || p.platform == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r TracedReplay) bool { return len(r.Spans) != p.graph.Len() }) {
 		return profile
 	}
@@ -272,7 +272,10 @@ func (t *Trace) Profile(p *Program) *planner.Profile {
 			s := &t.Replays[r].Spans[i]
 			samples[r] = s.End - s.Start
 		}
-		profile.Nodes[p.graph.Nodes[i].Name] = Summarize(append([]float64(nil), samples...)).Median
+		took := Summarize(slices.Clone(samples))
+		if profile.Nodes[p.graph.Nodes[i].Name] = took.Median; took.Count > 1 {
+			profile.Spreads[p.graph.Nodes[i].Name] = took.Spread
+		}
 	}
 	return profile
 }

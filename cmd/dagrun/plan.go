@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,7 @@ an H200 unless told, and no device is opened.`,
 			}
 			switch {
 			case explain:
-				return a.printExplanation(g, plan)
+				return a.printExplanation(g, plan, options.Profile)
 			case compare:
 				return nil
 			}
@@ -116,7 +117,7 @@ type explained struct {
 	Waits int    `json:"waits"` // that lead from one to the other
 }
 
-func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
+func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) error {
 	enforcements, err := planner.Explain(g, plan)
 	if err != nil {
 		return err
@@ -138,12 +139,12 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 			Dependencies []explained    `json:"dependencies"`
 			Costs        []nodeCost     `json:"costs"`
 			Access       []kernelAccess `json:"kernel_access"`
-		}{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan), kernelAccesses(g)})
+		}{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan, profile), kernelAccesses(g)})
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	if err := a.printCosts(g, plan); err != nil {
+	if err := a.printCosts(nodeCosts(g, plan, profile)); err != nil {
 		return err
 	}
 	a.printAccess(kernelAccesses(g))
@@ -152,27 +153,48 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan) error {
 
 // nodeCost is the assumed duration of a node, in JSON.
 type nodeCost struct {
-	Node   string  `json:"node"`
-	US     float64 `json:"us"`
-	Source string  `json:"source"`
+	Node   string   `json:"node"`
+	US     float64  `json:"us"`
+	Spread *float64 `json:"spread_us,omitempty"` // standard deviation of what was measured, if the profile tells
+	Source string   `json:"source"`
 }
 
-func nodeCosts(g *dag.Graph, plan *planner.Plan) []nodeCost {
+// nodeCosts lists the costs of a plan. The profile that it was made with may be nil.
+func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nodeCost {
 	list := make([]nodeCost, 0, len(plan.Costs))
 	for i, c := range plan.Costs {
-		list = append(list, nodeCost{g.Nodes[i].Name, c.US, c.Source.String()})
+		cost := nodeCost{Node: g.Nodes[i].Name, US: c.US, Source: c.Source.String()}
+		if profile != nil && c.Source == planner.MeasuredCost {
+			if spread, ok := profile.Spreads[cost.Node]; ok {
+				cost.Spread = &spread
+			}
+		}
+		list = append(list, cost)
 	}
 	return list
 }
 
 // printCosts lists the assumed duration of each node and its source. Older plan files do not contain these.
-func (a *app) printCosts(g *dag.Graph, plan *planner.Plan) error {
-	if len(plan.Costs) == 0 {
+func (a *app) printCosts(costs []nodeCost) error {
+	if len(costs) == 0 {
 		return nil
 	}
-	table := newTable("node", "cost us", "cost from")
-	for _, c := range nodeCosts(g, plan) {
-		table.row(c.Node, fixed(c.US), c.Source)
+	spread := slices.ContainsFunc(costs, func(c nodeCost) bool { return c.Spread != nil })
+	columns := []string{"node", "cost us"}
+	if spread {
+		columns = append(columns, "spread us")
+	}
+	table := newTable(append(columns, "cost from")...)
+	for _, c := range costs {
+		cells := []string{c.Node, fixed(c.US)}
+		if spread {
+			text := ""
+			if c.Spread != nil {
+				text = fixed(*c.Spread)
+			}
+			cells = append(cells, text)
+		}
+		table.row(append(cells, c.Source)...)
 	}
 	if err := a.stdout.printf("\n"); err != nil {
 		return err

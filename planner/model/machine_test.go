@@ -102,7 +102,7 @@ func TestProfile(t *testing.T) {
 		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
 		{`profile: 1:1: key "version" is missing`, `{"nodes_us": {}, "machine": ""}`},
 		{`profile: 1:52: nodes_us: key "b" is there twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
-		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us, shares`, `{"version": 1, "nodes": {}}`},
+		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us, shares, spreads_us`, `{"version": 1, "nodes": {}}`},
 		{`profile: 1:13: version: this is version 3; only versions 1 to 2 can be read`, `{"version": 3, "machine": "", "nodes_us": {}}`},
 		{`profile: 1:69: shares.b: 1.5 is out of range: it must be from 0 to 1`, `{"version": 2, "machine": "", "nodes_us": {"b": 1}, "shares": {"b": 1.5}}`},
 		{`profile: 1:42: nodes_us: expected an object, found a list`, `{"version": 1, "machine":"", "nodes_us": []}`},
@@ -176,4 +176,17 @@ func TestH200ReproducesItsMeasurements(t *testing.T) {
 		require.NoError(t, err)
 		assert.InEpsilon(t, c.measured, timeline.MakespanUS/float64(g.Len()), 0.25, c.what)
 	}
+}
+
+func TestProfilesHoldSpreads(t *testing.T) {
+	p := &model.Profile{Machine: "gpu", Nodes: map[string]float64{"a": 10, "b": 20}, Spreads: map[string]float64{"b": 0.5, "a": 1}}
+	var b bytes.Buffer
+	require.NoError(t, p.Encode(&b))
+	require.Equal(t, "{\n  \"version\": 2,\n  \"machine\": \"gpu\",\n  \"nodes_us\": {\n    \"a\": 10,\n    \"b\": 20\n  },\n  \"spreads_us\": {\n    \"a\": 1,\n    \"b\": 0.5\n  }\n}\n", b.String())
+	again, err := model.DecodeProfile(&b)
+	require.NoError(t, err)
+	require.Equal(t, p, again)
+	merged := p.Merge(&model.Profile{Nodes: map[string]float64{"b": 21, "c": 3}, Spreads: map[string]float64{"c": 0.1}})
+	require.Equal(t, map[string]float64{"a": 1, "c": 0.1}, merged.Spreads, "the spread of b was that of another duration")
+	require.EqualError(t, (&model.Profile{Spreads: map[string]float64{"b": -2, "a": math.Inf(1)}}).Validate(), `bad profile: node "a" has a spread of +Inf us: it must be from 0 to 1e+15`)
 }

@@ -24,13 +24,16 @@ type Profile struct {
 	// Shares are fractions of its device that a node takes while it runs alone, where that was measured. They count only on a machine with
 	// cores; elsewhere the fraction follows from the blocks of a kernel.
 	Shares map[string]float64
+	// Spreads are the standard deviations of the measurements of which Nodes holds the medians, in microseconds, where there were several.
+	// They are for people, and planned with by nobody.
+	Spreads map[string]float64
 }
 
 // ErrBadProfile is returned (wrapped) for a profile with an impossible duration, or a file that is not a profile.
 var ErrBadProfile = errors.New("bad profile")
 
 const (
-	profileVersion  = 2 // version 1 has no shares
+	profileVersion  = 2 // version 1 has durations only
 	maxProfileBytes = 1 << 30
 )
 
@@ -55,6 +58,14 @@ func (p *Profile) Validate() error {
 			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.Spreads)) {
+		switch us := p.Spreads[name]; {
+		case !(us >= 0 && us <= maxDurationUS):
+			return fmt.Errorf("%w: node %q has a spread of %v us: it must be from 0 to %g", ErrBadProfile, name, us, maxDurationUS)
+		case !utf8.ValidString(name):
+			return fmt.Errorf("%w: the name %q is not valid UTF-8", ErrBadProfile, name)
+		}
+	}
 	if !utf8.ValidString(p.Machine) {
 		return fmt.Errorf("%w: the machine's name %q is not valid UTF-8", ErrBadProfile, p.Machine)
 	}
@@ -70,14 +81,17 @@ func (p *Profile) Encode(w io.Writer) error {
 		return err
 	}
 	version := 1
-	if len(p.Shares) > 0 {
+	if len(p.Shares)+len(p.Spreads) > 0 {
 		version = profileVersion
 	}
 	text := strconv.AppendInt([]byte("{\n  \"version\": "), int64(version), 10)
 	text = jsontext.AppendString(append(text, ",\n  \"machine\": "...), p.Machine)
 	text = appendFigures(append(text, ",\n  \"nodes_us\": "...), p.Nodes)
-	if version > 1 {
+	if len(p.Shares) > 0 {
 		text = appendFigures(append(text, ",\n  \"shares\": "...), p.Shares)
+	}
+	if len(p.Spreads) > 0 {
+		text = appendFigures(append(text, ",\n  \"spreads_us\": "...), p.Spreads)
 	}
 	_, err := w.Write(append(text, "\n}\n"...))
 	return err
@@ -106,9 +120,9 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{Nodes: map[string]float64{}}
-	keys := []string{"version", "machine", "nodes_us", "shares"}
+	keys := []string{"version", "machine", "nodes_us", "shares", "spreads_us"}
 	reader := jsontext.Reader{Data: data, Kind: ErrBadProfile}
-	reader.Object(keys, 1, func(key int) {
+	reader.Object(keys, 2, func(key int) {
 		switch keys[key] {
 		case "version":
 			at := reader.At
@@ -122,6 +136,9 @@ func DecodeProfile(r io.Reader) (*Profile, error) {
 		case "shares":
 			p.Shares = map[string]float64{}
 			reader.Entries(func(name string) { p.Shares[name] = reader.Float(1) })
+		case "spreads_us":
+			p.Spreads = map[string]float64{}
+			reader.Entries(func(name string) { p.Spreads[name] = reader.Float(maxDurationUS) })
 		}
 	})
 	if reader.Err == nil {
@@ -153,6 +170,17 @@ func (p *Profile) Merge(later *Profile) *Profile {
 			merged.Shares = map[string]float64{}
 		}
 		maps.Copy(merged.Shares, later.Shares)
+	}
+	if len(p.Spreads)+len(later.Spreads) > 0 {
+		merged.Spreads = maps.Clone(later.Spreads)
+		if merged.Spreads == nil {
+			merged.Spreads = map[string]float64{}
+		}
+		for name, us := range p.Spreads {
+			if _, newer := later.Nodes[name]; !newer {
+				merged.Spreads[name] = us
+			}
+		}
 	}
 	return merged
 }
