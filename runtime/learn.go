@@ -269,8 +269,8 @@ func (l *learner) measureNodes(ctx context.Context) error {
 				continue
 			}
 			l.learned.Samples[i] = append(l.learned.Samples[i], us)
-			if cores := float64(l.o.Plan.Machine.Cores); oneByOne && replay.helped != nil && us > 0 && cores > 0 {
-				l.learned.Shares[i] = append(l.learned.Shares[i], min(1, (1+replay.helped[i]/us)/cores))
+			if cores := float64(l.o.Plan.Machine.Cores); oneByOne && replay.HelpedUS != nil && us > 0 && cores > 0 {
+				l.learned.Shares[i] = append(l.learned.Shares[i], min(1, (1+replay.HelpedUS[i]/us)/cores))
 			}
 		}
 	}

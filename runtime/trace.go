@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ type TracedReplay struct {
 	Spans    []Span  `json:"spans"`     // by node id
 	SubmitUS float64 `json:"submit_us"` // host time for submitting everything
 
-	helped []float64 // by node: microseconds that other cores worked on it too; nil if the device does not tell
+	HelpedUS []float64 `json:"helped_us,omitempty"` // by node: what other cores of a CPU worked on it too; nil if the device does not tell
 }
 
 // Span is one node's time on its device.
@@ -201,9 +202,9 @@ func (t *tracer) read(r *TracedReplay) error {
 	p := t.program
 	r.Spans = make([]Span, p.graph.Len())
 	if p.platform.Name() == "cpu" {
-		r.helped = make([]float64, p.graph.Len())
+		r.HelpedUS = make([]float64, p.graph.Len())
 	}
-	first := 0.0
+	first := math.Inf(1)
 	for s := range p.plan.Streams {
 		base := t.base[t.in.streams[s].Device()]
 		for _, op := range p.plan.Streams[s].Ops {
@@ -220,15 +221,13 @@ func (t *tracer) read(r *TracedReplay) error {
 			}
 			if after, ok := t.after[op.Node].(interface {
 				Helped(earlier cudart.Event) (float64, error)
-			}); ok && r.helped != nil {
-				if r.helped[op.Node], err = after.Helped(t.before[op.Node]); err != nil {
+			}); ok && r.HelpedUS != nil {
+				if r.HelpedUS[op.Node], err = after.Helped(t.before[op.Node]); err != nil {
 					return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
 				}
 			}
 			r.Spans[op.Node] = Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
-			if first == 0 || start < first {
-				first = start
-			}
+			first = min(first, start)
 		}
 	}
 	for i := range r.Spans {

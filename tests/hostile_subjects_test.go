@@ -25,6 +25,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -88,6 +89,8 @@ func (h *hostile) functions() []namedFunction {
 
 		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
 		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+
+		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,
 
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
@@ -181,7 +184,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
-		&picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
+		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
 	for _, value := range []any{plan.Plan{}, plan.Timeline{}, plan.Replay{}, model.Machine{}, model.Profile{}, proof.Violation{}, planner.Comparison{}, planner.MemoryCapError{}} {
 		for range 3 {
 			made := reflect.New(reflect.TypeOf(value))

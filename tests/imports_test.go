@@ -154,7 +154,8 @@ var plannerImports = map[string][]string{
 	"planner/internal/plantest/planned":   {"dag", "planner/internal/place", "planner/model", "planner/plan"},
 	"planner": {"dag", "internal/jsontext", "internal/words", "planner/internal/effort", "planner/internal/layout", "planner/internal/place",
 		"planner/model", "planner/plan", "planner/proof"},
-	"planner/picture": {"dag", "internal/words", "planner"},
+	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
+	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
 }
 
 func TestPlannerPackagesImportOnlyWhatTheyMay(t *testing.T) {

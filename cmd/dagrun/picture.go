@@ -276,23 +276,27 @@ func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Tim
 	return schedule.WriteGantt(a.stdout, picture.GanttOptions{Width: a.chartWidth(), ASCII: ascii})
 }
 
-// savePage writes the page with the timeline; trace may be nil.
-func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, trace *runtime.Trace, device string) error {
+// savePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
+func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine, measured *picture.Course, against *picture.Other) error {
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {
 		return err
 	}
-	var course *picture.Course
-	if trace != nil {
-		course = &picture.Course{Mode: trace.Mode, Source: trace.Source, Device: device, PlainUS: trace.PlainUS, TracedUS: trace.TracedUS}
-		for k := range trace.Replays {
-			replay := &trace.Replays[k]
-			spans := make([]picture.Span, len(replay.Spans))
-			for i := range replay.Spans {
-				spans[i] = picture.Span{Start: replay.Spans[i].Start, End: replay.Spans[i].End}
-			}
-			course.Replays = append(course.Replays, picture.Replay{Spans: spans, SubmitUS: replay.SubmitUS})
+	return writeOut(ctx, name, func(w io.Writer) error {
+		return schedule.WritePage(w, picture.PageOptions{Machine: machine, Measured: measured, Against: against})
+	})
+}
+
+// courseOf is a trace as a page shows it.
+func courseOf(trace *runtime.Trace, device string, machine *planner.Machine) *picture.Course {
+	course := &picture.Course{Mode: trace.Mode, Source: trace.Source, Device: device, PlainUS: trace.PlainUS, TracedUS: trace.TracedUS, Machine: machine}
+	for k := range trace.Replays {
+		replay := &trace.Replays[k]
+		spans := make([]picture.Span, len(replay.Spans))
+		for i := range replay.Spans {
+			spans[i] = picture.Span{Start: replay.Spans[i].Start, End: replay.Spans[i].End}
 		}
+		course.Replays = append(course.Replays, picture.Replay{Spans: spans, SubmitUS: replay.SubmitUS, HelpedUS: replay.HelpedUS})
 	}
-	return writeOut(ctx, name, func(w io.Writer) error { return schedule.WritePage(w, course) })
+	return course
 }

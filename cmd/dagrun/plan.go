@@ -17,7 +17,7 @@ import (
 
 func (a *app) planCommand() *cobra.Command {
 	var compare, explain, ascii bool
-	var save, html string
+	var save, html, against string
 	c := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show the schedule: streams, ops, and why each wait is there",
@@ -31,6 +31,7 @@ an H200 unless told, and no device is opened.`,
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
   dagrun plan pipelines/saxpy.yaml --save-plan p.json  keep it; run it with --plan p.json
   dagrun plan pipelines/saxpy.yaml --html saxpy.html  a page to look at
+  dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
 		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
@@ -52,6 +53,10 @@ an H200 unless told, and no device is opened.`,
 			if err != nil {
 				return err
 			}
+			other, err := a.against(ctx, g, against, html, options)
+			if err != nil {
+				return err
+			}
 			if save != "" {
 				if err := a.savePlan(ctx, save, plan, g); err != nil {
 					return err
@@ -63,7 +68,7 @@ an H200 unless told, and no device is opened.`,
 				return err
 			}
 			if html != "" {
-				if err := savePage(ctx, html, g, plan, timeline, nil, ""); err != nil {
+				if err := savePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
 					return err
 				}
 				if err := a.wrote(html); err != nil {
@@ -88,6 +93,7 @@ an H200 unless told, and no device is opened.`,
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
+	c.Flags().StringVar(&against, "against", "", againstUsage)
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c
 }

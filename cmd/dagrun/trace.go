@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -24,7 +27,7 @@ import (
 const mostTraced = 40
 
 func (a *app) traceCommand() *cobra.Command {
-	var out, html string
+	var out, html, against string
 	c := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "Measure when each node runs; a timeline for Perfetto",
@@ -32,12 +35,20 @@ func (a *app) traceCommand() *cobra.Command {
 beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chrome://tracing.
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
-The table shows the last replay. It also prints the overhead of measuring: a traced replay takes
-longer than a plain one.`,
+
+The last replay is explained: what binds it (submission, an engine, or a chain of nodes), its
+critical path, why engines were idle, which waits held, and how much memory was in use. The table
+shows its nodes. The overhead of measuring is printed too: a traced replay takes longer than a
+plain one.
+
+--html writes a page with all of it. --against FILE compares on that page with an earlier run, as
+--output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of
+that strategy.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
-  dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .replays[-1].spans`,
+  dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .analysis.binds
+  dagrun trace pipelines/chunks.yaml --html chunks.html --against serial`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
@@ -49,7 +60,7 @@ longer than a plain one.`,
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
 			defer done()
-			return a.tracePipeline(ctx, args[0], out, html)
+			return a.tracePipeline(ctx, args[0], out, html, against)
 		},
 	}
 	a.outputFlags(c)
@@ -62,6 +73,7 @@ longer than a plain one.`,
 	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
+	f.StringVar(&against, "against", "", againstUsage)
 	return c
 }
 
@@ -84,12 +96,15 @@ type traceReport struct {
 	Device    string       `json:"device"`
 	File      string       `json:"file"`
 	Page      string       `json:"page,omitempty"`
+	Cores     int          `json:"cores,omitempty"`
 	Predicted float64      `json:"predicted_us"`
 	Nodes     []tracedNode `json:"nodes"`
 	*runtime.Trace
+	Analysis *analysis.Analysis `json:"analysis"`
+	Plan     json.RawMessage    `json:"plan"`
 }
 
-func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err error) {
+func (a *app) tracePipeline(ctx context.Context, name, out, html, against string) (err error) {
 	recorder := a.recorder()
 	p, err := a.prepare(ctx, name, nil, func(g *dag.Graph) error {
 		if out == "" {
@@ -112,12 +127,17 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 	if err != nil {
 		return err
 	}
+	other, err := a.against(ctx, p.graph, against, html, p.options)
+	if err != nil {
+		return err
+	}
 	trace, err := a.measureTrace(ctx, p, recorder)
 	if err != nil {
 		return a.pinFault(ctx, p, err, &runFlags{})
 	}
+	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
 	if html != "" {
-		if err := savePage(ctx, html, p.graph, p.plan, predicted, trace, p.platform.Devices()[0].Name); err != nil {
+		if err := savePage(ctx, html, p.graph, p.plan, predicted, p.options.Machine, courseOf(trace, device, machine), other); err != nil {
 			return err
 		}
 	}
@@ -129,9 +149,17 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html string) (err er
 	if err := writeOut(ctx, out, write); err != nil {
 		return err
 	}
-	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
+	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
 		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace}
+	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
+		return err
+	}
 	if a.flags.output == "json" {
+		var plan bytes.Buffer
+		if err := p.plan.EncodeJSON(&plan, p.graph); err != nil {
+			return err
+		}
+		report.Plan = plan.Bytes()
 		return a.answer(report)
 	}
 	return a.printTrace(report, p.platform)
@@ -204,6 +232,12 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 		}
 		_ = a.stdout.printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
 			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"), measuredBy(r.Trace))
+		for _, line := range r.Analysis.Lines() {
+			if err := a.stdout.printf("%s\n", line); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(a.stdout)
 		table := newTable("start us", "end us", "takes us", "predicted us", "stream", "node")
 		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {
 			n := &r.Nodes[i]

@@ -26,6 +26,17 @@ func Bytes(n int64) string {
 	return strings.TrimSuffix(number, ".") + " " + units[unit]
 }
 
+// Time formats a time in microseconds: 3.2 us, 47.1 us, 12.5 ms.
+func Time(us float64) string {
+	switch {
+	case us >= 1e6:
+		return strconv.FormatFloat(us/1e6, 'g', 4, 64) + " s"
+	case us >= 1e4:
+		return strconv.FormatFloat(us/1e3, 'g', 4, 64) + " ms"
+	}
+	return strconv.FormatFloat(us, 'g', 4, 64) + " us"
+}
+
 // Count formats a number with its noun: 1 node, 2 nodes.
 func Count[N int | int32 | int64](n N, one, many string) string {
 	if n == 1 {

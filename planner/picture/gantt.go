@@ -149,7 +149,7 @@ func (s *Schedule) ganttAxis(out *bufio.Writer, margin, columns int, k *strokes)
 	for n := 0; ; n++ {
 		v := float64(n) * step
 		at := int(math.Round(v / s.timeline.MakespanUS * float64(columns)))
-		text := timeText(v)
+		text := words.Time(v)
 		if v > s.timeline.MakespanUS || at+len(text) > columns {
 			break
 		}

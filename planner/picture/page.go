@@ -7,6 +7,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/analysis"
 )
 
 //go:embed page.html
@@ -37,40 +40,48 @@ type Course struct {
 	Mode     string // "streams", "graph"
 	Source   string // how it was measured
 	Device   string
-	PlainUS  float64 // duration of a replay without tracing; 0 if unknown
-	TracedUS float64 // duration with tracing
+	PlainUS  float64          // duration of a replay without tracing; 0 if unknown
+	TracedUS float64          // duration with tracing
+	Machine  *planner.Machine // that it ran on, as runtime.MachineOf describes it; nil: an H200
 	Replays  []Replay
 }
 
 // Replay is one measured replay.
 type Replay struct {
-	Spans    []Span  // by node
-	SubmitUS float64 // how long the host took to submit
+	Spans    []Span    // by node
+	SubmitUS float64   // how long the host took to submit
+	HelpedUS []float64 // by node: what other cores of a CPU worked on it; nil if unknown
 }
 
 // Span is when a node ran, in microseconds from the start of its replay.
 type Span struct{ Start, End float64 }
 
+// PageOptions say what a page shows besides the schedule.
+type PageOptions struct {
+	Machine  *planner.Machine // that the predictions are for; nil: an H200
+	Measured *Course          // a run of the schedule; nil for none
+	Against  *Other           // what to compare with; nil for nothing
+}
+
+// Other is another plan of the same graph, or a run of one.
+type Other struct {
+	Name     string
+	Schedule *Schedule
+	Measured *Course // nil for none
+}
+
 // pageData is the data for the page's script. Arrays by field, instead of one object per node, keep large pages small.
 type pageData struct {
-	Name      string         `json:"name"`
-	Strategy  string         `json:"strategy"`
-	Machine   string         `json:"machine"`
-	Graph     bool           `json:"graph"`
-	Makespan  float64        `json:"makespan"`
-	Bound     float64        `json:"bound"`
-	Streams   []string       `json:"streams"`
-	Engines   []string       `json:"engines"`
-	Causes    []string       `json:"causes"`
-	Texts     []string       `json:"texts"` // reasons for dependencies, which refer to them by index
-	Nodes     pageNodes      `json:"nodes"`
-	Edges     pageEdges      `json:"edges"`
-	Waits     []pageWait     `json:"waits"`
-	Path      []dag.NodeID   `json:"path"`
-	Gaps      []pageGap      `json:"gaps"`
-	Memory    []pageMemory   `json:"memory"`
-	Measured  *pageCourse    `json:"measured,omitempty"`
-	Predicted pagePrediction `json:"predicted"`
+	Name    string       `json:"name"`
+	Engines []string     `json:"engines"`
+	Causes  []string     `json:"causes"`
+	Texts   []string     `json:"texts"` // reasons for dependencies, which refer to them by index
+	Nodes   pageNodes    `json:"nodes"`
+	Edges   pageEdges    `json:"edges"`
+	Plans   []pagePlan   `json:"plans"` // the schedule, and the one to compare with
+	Courses []pageCourse `json:"courses"`
+	Upper   int          `json:"upper"` // the course that is shown at first in the upper rows
+	Lower   int          `json:"lower"` // and in the lower ones; -1 for none
 }
 
 type pageNodes struct {
@@ -79,19 +90,42 @@ type pageNodes struct {
 	Kind   []string `json:"kind"`
 	Engine []int32  `json:"engine"`
 	Device []int32  `json:"device"`
-	Stream []int32  `json:"stream"`
 	Bytes  []int64  `json:"bytes"`
 	Flops  []int64  `json:"flops"`
 	Line   []int32  `json:"line"`
-	Cost   []string `json:"cost,omitempty"` // where the cost of each node comes from
 }
 
-type pagePrediction struct {
-	Start []float64 `json:"start"`
-	End   []float64 `json:"end"`
-	Alone []float64 `json:"alone"`
-	By    []int32   `json:"by"`
-	Cause []int32   `json:"cause"`
+type pagePlan struct {
+	Summary string     `json:"summary"`
+	Streams []string   `json:"streams"`
+	Stream  []int32    `json:"stream"` // by node
+	Waits   []pageWait `json:"waits"`  // in submission order
+	Cost    []string   `json:"cost,omitempty"`
+}
+
+// pageCourse is one timeline: predicted or measured.
+type pageCourse struct {
+	Title    string         `json:"title"`
+	Short    string         `json:"short"` // for column heads and row labels
+	Measured bool           `json:"measured"`
+	Plan     int            `json:"plan"`
+	Makespan float64        `json:"makespan"`
+	Start    []float64      `json:"start"`
+	End      []float64      `json:"end"`
+	Alone    []float64      `json:"alone,omitempty"`
+	By       []int32        `json:"by"`
+	Cause    []int32        `json:"cause"`
+	Path     []dag.NodeID   `json:"path"`
+	Gaps     []pageGap      `json:"gaps"`
+	Held     []float64      `json:"held"` // by wait of the plan
+	Memory   []pageMemory   `json:"memory"`
+	Lines    []analysisLine `json:"lines"`
+}
+
+// analysisLine is one finding: "bound by", and what.
+type analysisLine struct {
+	Head string `json:"head"`
+	Text string `json:"text"`
 }
 
 // pageEdges are the dependencies by later node: those of node i are from[start[i]] to from[start[i+1]-1].
@@ -124,34 +158,19 @@ type pageMemory struct {
 	Bytes  []int64   `json:"bytes"`
 }
 
-type pageCourse struct {
-	Mode    string       `json:"mode"`
-	Source  string       `json:"source"`
-	Device  string       `json:"device"`
-	Plain   float64      `json:"plain"`
-	Traced  float64      `json:"traced"`
-	Replays []pageReplay `json:"replays"`
-}
-
-type pageReplay struct {
-	Submit float64   `json:"submit"`
-	Start  []float64 `json:"start"`
-	End    []float64 `json:"end"`
-}
-
 // nano rounds a time to nanoseconds: measurements are not more precise, and pages stay small.
 func nano(us float64) float64 { return math.Round(us*1e3) / 1e3 }
 
 // maxGaps is how many idle gaps a page lists, the longest first.
 const maxGaps = 200
 
-// WritePage writes a self-contained HTML page: the timeline of the schedule, with a measured run (nil: none)
-// below the predicted one.
-func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
+// WritePage writes a self-contained HTML page: the timeline of the schedule, with a measured run below the predicted one, and with another
+// plan or run to compare with.
+func (s *Schedule) WritePage(w io.Writer, o PageOptions) error {
 	if err := s.drawable(w); err != nil {
 		return err
 	}
-	data, err := s.pageData(measured)
+	data, err := s.pageData(o)
 	if err != nil {
 		return err
 	}
@@ -185,43 +204,111 @@ func (s *Schedule) WritePage(w io.Writer, measured *Course) error {
 	return out.Flush()
 }
 
-func (s *Schedule) pageData(measured *Course) (*pageData, error) {
-	g, t, n := s.graph, s.timeline, s.graph.Len()
-	d := &pageData{Name: clean(g.Name), Strategy: s.plan.Strategy, Machine: clean(t.Machine), Graph: t.Graph, Makespan: nano(t.MakespanUS),
-		Bound: nano(s.plan.Stats.LowerBoundUS), Path: s.path, Waits: []pageWait{}, Gaps: []pageGap{}, Memory: []pageMemory{}}
-	for k := range s.plan.Streams {
-		d.Streams = append(d.Streams, s.streamText(k))
-	}
+func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
+	g := s.graph
+	d := &pageData{Name: clean(g.Name), Upper: 0, Lower: -1}
 	for e := planner.Compute; e <= planner.HostCopy; e++ {
 		d.Engines = append(d.Engines, e.String())
 	}
 	for c := planner.NoCause; c <= planner.AfterIssue; c++ {
 		d.Causes = append(d.Causes, c.String())
 	}
-	for i := range int32(n) {
-		node, span := &g.Nodes[i], &t.Nodes[i]
+	for i := range int32(g.Len()) {
+		node, span := &g.Nodes[i], &s.timeline.Nodes[i]
 		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
 		d.Nodes.Action = append(d.Nodes.Action, clean(planner.Action(g, dag.NodeID(i))))
 		d.Nodes.Kind = append(d.Nodes.Kind, clean(kindText(g, i)))
 		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
 		d.Nodes.Device = append(d.Nodes.Device, span.Device)
-		d.Nodes.Stream = append(d.Nodes.Stream, span.Stream)
 		d.Nodes.Bytes = append(d.Nodes.Bytes, sizeOf(g, i))
 		d.Nodes.Flops = append(d.Nodes.Flops, node.Work.Flops)
 		d.Nodes.Line = append(d.Nodes.Line, node.Pos.Line)
-		if len(s.plan.Costs) == n {
-			d.Nodes.Cost = append(d.Nodes.Cost, s.plan.Costs[i].Source.String())
-		}
-		d.Predicted.Start = append(d.Predicted.Start, nano(span.Start))
-		d.Predicted.End = append(d.Predicted.End, nano(span.End))
-		d.Predicted.Alone = append(d.Predicted.Alone, nano(span.Alone))
-		d.Predicted.By = append(d.Predicted.By, int32(span.By))
-		d.Predicted.Cause = append(d.Predicted.Cause, int32(span.Cause))
 	}
 	s.pageEdges(d)
+	if err := s.addPlan(d, "", o.Machine, o.Measured); err != nil {
+		return nil, err
+	}
+	if o.Measured != nil {
+		d.Lower = len(d.Courses) - 1
+	}
+	other := o.Against
+	if other == nil {
+		return d, nil
+	}
+	if other.Schedule == nil || other.Schedule.graph == nil {
+		return nil, errors.New("there is no schedule to compare with; make it with New")
+	}
+	if other.Schedule.graph.Hash() != g.Hash() {
+		return nil, errors.New("the schedule to compare with is one of another graph")
+	}
+	d.Lower = len(d.Courses) - 1
+	if err := other.Schedule.addPlan(d, clean(other.Name)+": ", o.Machine, other.Measured); err != nil {
+		return nil, fmt.Errorf("%s: %w", other.Name, err)
+	}
+	d.Upper = len(d.Courses) - 1
+	return d, nil
+}
+
+// addPlan adds the plan, its prediction, and the replays of a run.
+func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Machine, measured *Course) error {
+	p := pagePlan{Summary: prefix + clean(s.pageSummary(measured)), Waits: []pageWait{}}
+	for k := range s.plan.Streams {
+		p.Streams = append(p.Streams, s.streamText(k))
+	}
+	for i := range s.timeline.Nodes {
+		p.Stream = append(p.Stream, s.timeline.Nodes[i].Stream)
+		if len(s.plan.Costs) == s.graph.Len() {
+			p.Cost = append(p.Cost, s.plan.Costs[i].Source.String())
+		}
+	}
 	for k := range s.waits {
 		w := &s.waits[k]
-		d.Waits = append(d.Waits, pageWait{w.from, w.to, w.event, clean(s.reason(w))})
+		p.Waits = append(p.Waits, pageWait{w.from, w.to, w.event, clean(s.reason(w))})
+	}
+	d.Plans = append(d.Plans, p)
+	c := pageCourse{Title: prefix + "predicted", Short: prefix + "predicted"}
+	for i := range s.timeline.Nodes {
+		c.Alone = append(c.Alone, nano(s.timeline.Nodes[i].Alone))
+	}
+	if err := s.addCourse(d, c, s.timeline, analysis.Run{Machine: predictedOn}); err != nil || measured == nil {
+		return err
+	}
+	for k := range measured.Replays {
+		r := &measured.Replays[k]
+		if len(r.Spans) != s.graph.Len() {
+			return fmt.Errorf("replay %d has %d spans for a graph of %d nodes", k, len(r.Spans), s.graph.Len())
+		}
+		times := &analysis.Replay{Start: make([]float64, len(r.Spans)), End: make([]float64, len(r.Spans)), SubmitUS: r.SubmitUS, Graph: measured.Mode != "streams"}
+		for i, span := range r.Spans {
+			times.Start[i], times.End[i] = span.Start, span.End
+		}
+		t, err := analysis.Measured(s.graph, s.plan, measured.Machine, times)
+		if err != nil {
+			return fmt.Errorf("replay %d: %w", k, err)
+		}
+		run := analysis.Run{Machine: measured.Machine, SubmitUS: r.SubmitUS, HelpedUS: r.HelpedUS}
+		c := pageCourse{Title: fmt.Sprintf("%smeasured, replay %d of %d", prefix, k+1, len(measured.Replays)), Short: prefix + "measured", Measured: true}
+		if err := s.addCourse(d, c, t, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCourse adds a timeline of the last plan of the page, with its analysis.
+func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run analysis.Run) error {
+	a, err := analysis.Of(s.graph, s.plan, t, run)
+	if err != nil {
+		return err
+	}
+	c.Plan, c.Makespan, c.Path = len(d.Plans)-1, nano(t.MakespanUS), t.CriticalPath()
+	c.Gaps, c.Held, c.Memory, c.Lines = []pageGap{}, []float64{}, []pageMemory{}, []analysisLine{}
+	for i := range t.Nodes {
+		span := &t.Nodes[i]
+		c.Start = append(c.Start, nano(span.Start))
+		c.End = append(c.End, nano(span.End))
+		c.By = append(c.By, int32(span.By))
+		c.Cause = append(c.Cause, int32(span.Cause))
 	}
 	atLeast := 0.0
 	_, gaps := t.Engines(0)
@@ -230,33 +317,55 @@ func (s *Schedule) pageData(measured *Course) (*pageData, error) {
 		_, gaps = t.Engines(atLeast)
 	}
 	for _, gap := range gaps {
-		d.Gaps = append(d.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
+		c.Gaps = append(c.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
 	}
-	for _, o := range planner.OccupancyOf(g, s.plan, t) {
+	for _, us := range analysis.HeldUS(s.graph, s.plan, t) {
+		c.Held = append(c.Held, nano(us))
+	}
+	for _, o := range planner.OccupancyOf(s.graph, s.plan, t) {
 		m := pageMemory{Device: o.Device, Arena: o.Arena, Kept: o.Kept}
 		for _, step := range o.Steps {
 			m.US = append(m.US, nano(step.US))
 			m.Bytes = append(m.Bytes, step.Bytes)
 		}
-		d.Memory = append(d.Memory, m)
+		c.Memory = append(c.Memory, m)
+	}
+	for _, line := range a.Lines() {
+		head, text, _ := strings.Cut(line, ": ")
+		c.Lines = append(c.Lines, analysisLine{clean(head), clean(text)})
+	}
+	d.Courses = append(d.Courses, c)
+	return nil
+}
+
+// pageSummary is the plan, and its run, in a line.
+func (s *Schedule) pageSummary(measured *Course) string {
+	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream", "streams") + ", " + words.Count(len(s.waits), "wait", "waits")
+	if s.plan.Strategy != "" {
+		text += "; strategy " + s.plan.Strategy
+	}
+	text += "; predicted " + words.Time(s.timeline.MakespanUS)
+	if s.timeline.Machine != "" {
+		text += " on " + s.timeline.Machine
+	}
+	if s.timeline.Graph {
+		text += " as one graph"
+	}
+	if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
+		text += ", lower bound " + words.Time(bound)
 	}
 	if measured == nil {
-		return d, nil
+		return text + "."
 	}
-	d.Measured = &pageCourse{Mode: measured.Mode, Source: measured.Source, Device: clean(measured.Device), Plain: nano(measured.PlainUS), Traced: nano(measured.TracedUS)}
-	for k := range measured.Replays {
-		replay := &measured.Replays[k]
-		if len(replay.Spans) != n {
-			return nil, fmt.Errorf("replay %d has %d spans for a graph of %d nodes", k, len(replay.Spans), n)
-		}
-		r := pageReplay{Submit: nano(replay.SubmitUS)}
-		for _, span := range replay.Spans {
-			r.Start = append(r.Start, nano(span.Start))
-			r.End = append(r.End, nano(span.End))
-		}
-		d.Measured.Replays = append(d.Measured.Replays, r)
+	text += "; measured as " + measured.Mode
+	if measured.Device != "" {
+		text += " on " + measured.Device
 	}
-	return d, nil
+	text += ": " + words.Time(measured.TracedUS) + " traced"
+	if measured.PlainUS > 0 {
+		text += ", " + words.Time(measured.PlainUS) + " without tracing"
+	}
+	return text + "."
 }
 
 func (s *Schedule) pageEdges(d *pageData) {

@@ -3,10 +3,14 @@
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const nodes = data.nodes, count = nodes.name.length;
-const measured = data.measured ? data.measured.replays : [];
-const predicted = data.predicted;
-const critical = new Uint8Array(count);
-for (const i of data.path) critical[i] = 1;
+const courses = data.courses;
+for (const c of courses) {
+  c.streams = data.plans[c.plan].streams;
+  c.stream = data.plans[c.plan].stream;
+  c.waits = data.plans[c.plan].waits;
+  c.critical = new Uint8Array(count);
+  for (const i of c.path) c.critical[i] = 1;
+}
 const engineWords = {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
 const glyphs = {compute: "▪", h2d: "↑", d2h: "↓", peer: "↔", d2d: "↺", host: "⌂"};
 const canvas = $("timeline"), scroller = $("scroller"), memory = $("memory"), tip = $("tip");
@@ -22,13 +26,11 @@ const bytes = (n) => { // as the command prints them
 const isolate = (s) => "\u2068" + s + "\u2069";
 const element = (tag, text, className) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (className) e.className = className; return e; };
 
-let replay = measured.length ? measured.length - 1 : -1;
+let upper = courses[data.upper], lower = data.lower < 0 ? null : courses[data.lower]; // the timelines that are shown, one below the other
+const main = () => lower || upper, shownCourses = () => lower ? [upper, lower] : [upper];
 let selected = -1, hovered = -1, from = 0, to = 1, rows = [], total = 0, end = 1;
 
-// Rows: each stream and each engine has one row for the predicted run and one for the measured run. An engine that runs several
-// nodes at once gets several rows.
-function course(k) { return k < 0 ? predicted : measured[k]; }
-
+// Rows: each stream and each engine has one row for each timeline that is shown. An engine that runs several nodes at once gets several rows.
 function pack(ids, c) {
   const tracks = [];
   for (const i of ids) {
@@ -47,35 +49,44 @@ function layout() {
   rows = [];
   let y = axisHeight;
   const add = (key, label, ids, gaps, several) => {
-    for (const k of replay < 0 ? [-1] : [-1, replay]) {
-      const c = course(k);
-      const sorted = Array.from(ids).sort((a, b) => c.start[a] - c.start[b] || a - b);
+    let first = true;
+    for (const c of shownCourses()) {
+      const sorted = ids(c).sort((a, b) => c.start[a] - c.start[b] || a - b);
       (several ? pack(sorted, c) : [sorted]).forEach((track, n) => {
         const reach = new Float64Array(track.length);
         track.forEach((i, at) => { reach[at] = Math.max(at ? reach[at - 1] : 0, c.end[i]); });
-        rows.push({key, label: n ? "" : label, kind: n ? "" : replay < 0 ? "" : k < 0 ? "predicted" : "measured", measured: k >= 0, ids: track, reach, course: c, y, gaps: k < 0 && !n ? gaps : []});
+        rows.push({key, label: first ? label : "", kind: n || !lower ? "" : c.short, below: c === lower, ids: track, reach, course: c, y, gaps: n ? [] : gaps(c)});
+        first = false;
         y += rowHeight + rowGap;
       });
     }
     y += sectionGap;
   };
-  const byStream = data.streams.map(() => []), byEngine = new Map();
+  const byStream = new Map(), byEngine = new Map();
+  for (const c of shownCourses()) {
+    const lists = c.streams.map(() => []);
+    for (let i = 0; i < count; i++) lists[c.stream[i]].push(i);
+    byStream.set(c, lists);
+  }
   for (let i = 0; i < count; i++) {
-    byStream[nodes.stream[i]].push(i);
     const key = nodes.device[i] * 16 + nodes.engine[i];
     if (!byEngine.has(key)) byEngine.set(key, []);
     byEngine.get(key).push(i);
   }
-  byStream.forEach((ids, s) => add("s" + s, data.streams[s], ids, [], false));
+  const most = Math.max(...shownCourses().map((c) => c.streams.length));
+  for (let s = 0; s < most; s++) {
+    const named = shownCourses().find((c) => s < c.streams.length);
+    add("s" + s, named.streams[s], (c) => byStream.get(c)[s] || [], () => [], false);
+  }
   const many = nodes.device.some((d) => d !== 0);
   for (const key of [...byEngine.keys()].sort((a, b) => a - b)) {
     const device = key >> 4, engine = key & 15;
-    add("e" + key, "engine " + data.engines[engine] + (many ? ", device " + device : ""), byEngine.get(key),
-      data.gaps.filter((g) => g.device === device && g.engine === engine), true);
+    add("e" + key, "engine " + data.engines[engine] + (many ? ", device " + device : ""), () => byEngine.get(key).slice(),
+      (c) => c.gaps.filter((g) => g.device === device && g.engine === engine), true);
   }
   total = y;
   end = 0;
-  for (const k of replay < 0 ? [-1] : [-1, replay]) for (const e of course(k).end) end = Math.max(end, e);
+  for (const c of shownCourses()) for (const e of c.end) end = Math.max(end, e);
   end = end || 1;
   $("room").style.height = Math.max(0, total - scroller.clientHeight) + "px";
   scroller.style.height = Math.min(total + 4, Math.min(innerHeight * 0.62, 640)) + "px";
@@ -146,7 +157,7 @@ function drawSpan(pen, row, i, x, y, w) {
   pen.fillStyle = colors[engine];
   pen.fillRect(x, y, w, rowHeight);
   if (w > 2.5) {
-    const thick = critical[i] && !row.measured;
+    const thick = row.course.critical[i];
     pen.strokeStyle = thick ? colors.critical : colors.box;
     pen.lineWidth = thick ? 2.5 : 1;
     pen.strokeRect(x + pen.lineWidth / 2, y + pen.lineWidth / 2, w - pen.lineWidth, rowHeight - pen.lineWidth);
@@ -154,7 +165,7 @@ function drawSpan(pen, row, i, x, y, w) {
   } else {
     pen.fillStyle = colors.box; // a fill this thin would be hard to see
     pen.fillRect(x, y + 1, Math.min(w, 1), rowHeight - 2);
-    if (critical[i] && !row.measured) {
+    if (row.course.critical[i]) {
       pen.fillStyle = colors.critical;
       pen.fillRect(x - 0.5, y, w + 1, 5);
     }
@@ -168,7 +179,7 @@ function drawSpan(pen, row, i, x, y, w) {
   const left = Math.max(x, gutter), room = Math.min(x + w, width) - left - 8;
   if (room > 12) {
     pen.fillStyle = colors.text;
-    const mark = glyphs[engine] + (critical[i] && !row.measured ? "★" : "");
+    const mark = glyphs[engine] + (row.course.critical[i] ? "★" : "");
     pen.font = "12px Helvetica,Arial,sans-serif";
     const head = pen.measureText(mark + " ").width;
     pen.fillText(mark, left + 4, y + 16);
@@ -179,18 +190,18 @@ function drawSpan(pen, row, i, x, y, w) {
 
 function drawRow(pen, row, top) {
   const y = row.y - top;
-  pen.fillStyle = row.measured ? colors.page : colors.panel;
+  pen.fillStyle = row.below ? colors.page : colors.panel;
   pen.fillRect(gutter, y, width - gutter, rowHeight);
-  if (row.measured) {
+  if (row.below) {
     pen.strokeStyle = colors.line;
     pen.strokeRect(gutter + 0.5, y + 0.5, width - gutter - 1, rowHeight - 1);
   }
   pen.fillStyle = colors.text;
   pen.font = "bold 12px Helvetica,Arial,sans-serif";
-  if (row.kind !== "measured") pen.fillText(cutText(pen, row.label, gutter - 78), 8, y + 16);
+  if (row.label) pen.fillText(cutText(pen, row.label, gutter - 78), 8, y + 16);
   pen.fillStyle = colors.soft;
   pen.font = "11px Helvetica,Arial,sans-serif";
-  pen.fillText(row.kind, gutter - 62, y + 16);
+  pen.fillText(cutText(pen, row.kind, row.label ? 58 : gutter - 16), row.label || pen.measureText(row.kind).width < 58 ? gutter - 62 : 8, y + 16);
   pen.save();
   pen.beginPath();
   pen.rect(gutter, y - 2, width - gutter, rowHeight + 4);
@@ -243,9 +254,9 @@ function drawSpans(pen, row, top) {
   pen.restore();
 }
 
-function rowOf(i, section, wantMeasured) {
-  const key = section === "e" ? "e" + (nodes.device[i] * 16 + nodes.engine[i]) : "s" + nodes.stream[i];
-  return rows.find((r) => r.key === key && r.measured === wantMeasured && r.ids.includes(i));
+function rowOf(i, section, c) {
+  const key = section === "e" ? "e" + (nodes.device[i] * 16 + nodes.engine[i]) : "s" + c.stream[i];
+  return rows.find((r) => r.key === key && r.course === c && r.ids.includes(i));
 }
 
 function arrow(pen, x1, y1, x2, y2, color, thick) {
@@ -266,26 +277,37 @@ function arrow(pen, x1, y1, x2, y2, color, thick) {
 }
 
 const mostArrows = 80;
-let predictedRow = [];
+// waitsAt are the waits of a node, found once for as long as it is selected.
+function waitsAt(c, i) {
+  if (c.at !== i) {
+    c.at = i;
+    c.atWaits = c.waits.map((_, k) => k).filter((k) => c.waits[k].to === i || c.waits[k].from === i).slice(0, mostArrows);
+  }
+  return c.atWaits;
+}
+
+// drawArrows draws the waits of each timeline that is shown; those that held their stream are thicker.
 function drawArrows(pen, top) {
   pen.save();
   pen.beginPath();
   pen.rect(gutter, axisHeight - 4, width - gutter, height);
   pen.clip();
-  const seen = [];
-  for (const w of data.waits) {
-    if (w.to < 0 || predicted.start[w.to] < from || predicted.end[w.from] > to) continue;
-    seen.push(w);
-    if (seen.length > mostArrows) break;
+  for (const c of shownCourses()) {
+    const seen = [];
+    for (let k = 0; k < c.waits.length && seen.length <= mostArrows; k++) {
+      const w = c.waits[k];
+      if (w.to >= 0 && c.start[w.to] >= from && c.end[w.from] <= to) seen.push(k);
+    }
+    const list = seen.length <= mostArrows ? seen : waitsAt(c, selected);
+    for (const k of list) {
+      const w = c.waits[k];
+      if (w.to < 0) continue;
+      const r1 = c.rows[c.stream[w.from]], r2 = c.rows[c.stream[w.to]];
+      if (!r1 || !r2 || r1 === r2) continue;
+      const down = r2.y > r1.y, chosen = w.to === selected || w.from === selected;
+      arrow(pen, xOf(c.end[w.from]), r1.y - top + (down ? rowHeight : 0), xOf(c.start[w.to]), r2.y - top + (down ? 0 : rowHeight), colors.accent, chosen ? 2.5 : c.held[k] > 0 ? 1.6 : 0.7);
+    }
   }
-  const list = seen.length > mostArrows ? data.waits.filter((w) => w.to === selected || w.from === selected).slice(0, mostArrows) : seen;
-  const draw = (a, b, thick) => {
-    const r1 = predictedRow[nodes.stream[a]], r2 = predictedRow[nodes.stream[b]];
-    if (r1 === undefined || r2 === undefined || r1 === r2) return;
-    const down = r2.y > r1.y;
-    arrow(pen, xOf(predicted.end[a]), r1.y - top + (down ? rowHeight : 0), xOf(predicted.start[b]), r2.y - top + (down ? 0 : rowHeight), colors.accent, thick);
-  };
-  for (const w of list) if (w.to >= 0) draw(w.from, w.to, w.to === selected || w.from === selected ? 2.5 : 1.2);
   pen.restore();
 }
 
@@ -315,35 +337,47 @@ function draw() {
   canvas.dataset.from = from.toFixed(4);
   canvas.dataset.to = to.toFixed(4);
   canvas.dataset.selected = selected;
-  canvas.dataset.replay = replay;
+  canvas.dataset.replay = replays().indexOf(lower);
   drawMemory();
 }
 
+// drawMemory fills what is alive in the lower timeline, or in the only one; the other one is an outline.
 function drawMemory() {
-  if (!data.memory.length) return;
-  const each = 92, w = memory.clientWidth, pen = size(memory, w, each * data.memory.length + 18);
+  const shown = main().memory;
+  if (!shown.length) return;
+  const each = 92, w = memory.clientWidth, pen = size(memory, w, each * shown.length + 18);
   const x = (t) => gutter + (t - from) / (to - from) * (w - gutter - 8);
-  data.memory.forEach((m, k) => {
-    const most = Math.max(m.arena, ...m.bytes, 1), y0 = k * each + each - 6, scale = (each - 22) / most;
+  shown.forEach((m, k) => {
+    const beside = lower ? upper.memory.find((o) => o.device === m.device) : undefined;
+    const most = Math.max(m.arena, 1, highest(m), beside ? Math.max(beside.arena, highest(beside)) : 0), y0 = k * each + each - 6, scale = (each - 22) / most;
+    const outline = (m, until) => {
+      pen.beginPath();
+      pen.moveTo(x(0), y0);
+      m.us.forEach((t, n) => {
+        const y = y0 - m.bytes[n] * scale, next = n + 1 < m.us.length ? m.us[n + 1] : until;
+        pen.lineTo(x(t), y);
+        pen.lineTo(x(next), y);
+      });
+      pen.lineTo(x(until), y0);
+      pen.closePath();
+    };
     pen.fillStyle = colors.panel;
     pen.fillRect(gutter, y0 - (each - 14), w - gutter - 8, each - 14);
     pen.save();
     pen.beginPath();
     pen.rect(gutter, y0 - each, w - gutter - 8, each + 1);
     pen.clip();
-    pen.beginPath();
-    pen.moveTo(x(0), y0);
-    m.us.forEach((t, n) => {
-      const y = y0 - m.bytes[n] * scale, next = n + 1 < m.us.length ? m.us[n + 1] : data.makespan;
-      pen.lineTo(x(t), y);
-      pen.lineTo(x(next), y);
-    });
-    pen.lineTo(x(data.makespan), y0);
-    pen.closePath();
+    outline(m, main().makespan);
     pen.fillStyle = colors.h2d;
     pen.fill();
     pen.strokeStyle = colors.accent;
     pen.stroke();
+    if (beside) {
+      outline(beside, upper.makespan);
+      pen.strokeStyle = colors.soft;
+      pen.setLineDash([2, 3]);
+      pen.stroke();
+    }
     pen.setLineDash([6, 4]);
     pen.strokeStyle = colors.critical;
     pen.beginPath();
@@ -354,8 +388,8 @@ function drawMemory() {
     if (selected >= 0) {
       pen.strokeStyle = colors.text;
       pen.beginPath();
-      pen.moveTo(x(predicted.start[selected]), y0 - each + 8);
-      pen.lineTo(x(predicted.start[selected]), y0);
+      pen.moveTo(x(main().start[selected]), y0 - each + 8);
+      pen.lineTo(x(main().start[selected]), y0);
       pen.stroke();
     }
     pen.restore();
@@ -365,53 +399,41 @@ function drawMemory() {
     pen.font = "11px Helvetica,Arial,sans-serif";
     pen.fillStyle = colors.soft;
     pen.fillText("arena " + bytes(m.arena) + " - -", 8, y0 - 34);
-    pen.fillText("alive at most " + bytes(Math.max(...m.bytes)), 8, y0 - 19);
+    pen.fillText("alive at most " + bytes(highest(m)), 8, y0 - 19);
   });
 }
+const highest = (m) => m.bytes.reduce((a, b) => Math.max(a, b), 0);
 
 // Words.
-function cause(i) {
-  const by = predicted.by[i], name = data.causes[predicted.cause[i]];
+function cause(c, i) {
+  const by = c.by[i], name = data.causes[c.cause[i]];
   if (name === "start") return ["started at once", -1];
-  return [name === "host" && by < 0 ? "started as soon as the host had submitted it" : "waited for " + name, by];
+  if (by < 0) return [name === "host" ? "started as soon as the host had submitted it" : "waited for " + name, -1];
+  const text = dependency(by, i), gap = c.start[i] - c.end[by];
+  return [(c.measured && gap >= 0.5 ? time(gap) + " after it: " : "") + "waited for " + name + (text ? " (" + text + ")" : ""), by];
 }
 
-// measuredCause finds what ended last before a node's measured start: a dependency, the node before it on its stream, or the
-// copy before it on its engine.
-function measuredCause(i) {
-  const c = measured[replay];
-  let best = -1, why = "";
-  const see = (q, text) => {
-    if (q !== i && c.end[q] <= c.start[i] + 0.5 && (best < 0 || c.end[q] > c.end[best])) { best = q; why = text; }
-  };
-  for (let k = data.edges.start[i]; k < data.edges.start[i + 1]; k++) see(data.edges.from[k], data.texts[data.edges.text[k]]);
-  for (const [section, text] of [["s", "stream order"], ["e", "engine"]]) {
-    if (section === "e" && data.engines[nodes.engine[i]] === "compute") continue;
-    const row = rowOf(i, section, true);
-    const at = row ? row.ids.indexOf(i) : -1;
-    if (at > 0) see(row.ids[at - 1], text);
-  }
-  if (best < 0) return ["nothing that it needs ran before it", -1];
-  const gap = c.start[i] - c.end[best];
-  return [time(Math.max(0, gap)) + " after its " + (why === "stream order" ? "stream" : why === "engine" ? "engine" : "dependency") + " was free (" + why + ")", best];
+// dependency is the reason why a node depends on another, or "".
+function dependency(before, i) {
+  for (let k = data.edges.start[i]; k < data.edges.start[i + 1]; k++) if (data.edges.from[k] === before) return data.texts[data.edges.text[k]];
+  return "";
 }
 
 function facts(i) {
-  const list = [["name", nodes.name[i]], ["does", nodes.action[i]], ["stream", data.streams[nodes.stream[i]]],
+  const places = shownCourses().map((c) => c.streams[c.stream[i]]);
+  const list = [["name", nodes.name[i]], ["does", nodes.action[i]], ["stream", places[0] === places[places.length - 1] ? places[0] : places.join("; below: ")],
     ["engine", data.engines[nodes.engine[i]] + ", device " + nodes.device[i]]];
   if (nodes.bytes[i]) list.push(["bytes", bytes(nodes.bytes[i])]);
   if (nodes.flops[i]) list.push(["operations", nodes.flops[i].toLocaleString("en")]);
   if (nodes.line[i]) list.push(["line", String(nodes.line[i])]);
-  const d = predicted.end[i] - predicted.start[i];
-  list.push(["predicted", time(d) + ", from " + fixed(predicted.start[i]) + " to " + fixed(predicted.end[i]) + " us" + (predicted.alone[i] < d * 0.999 ? "; " + time(predicted.alone[i]) + " alone" : "") + (nodes.cost ? "; cost: " + nodes.cost[i] : "")]);
-  list.push(["reason for its start", cause(i)[0], cause(i)[1]]);
-  if (replay >= 0) {
-    const c = measured[replay], m = c.end[i] - c.start[i];
-    const rate = nodes.bytes[i] && m > 0 ? ", " + (nodes.bytes[i] / m / 1e3).toFixed(1) + " GB/s" : "";
-    list.push(["measured", time(m) + ", from " + fixed(c.start[i]) + " to " + fixed(c.end[i]) + " us" + rate]);
-    list.push(["reason for its measured start", ...measuredCause(i)]);
+  for (const c of shownCourses()) {
+    const d = c.end[i] - c.start[i], cost = data.plans[c.plan].cost;
+    const rate = c.measured && nodes.bytes[i] && d > 0 ? ", " + (nodes.bytes[i] / d / 1e3).toFixed(1) + " GB/s" : "";
+    list.push([c.title, time(d) + ", from " + fixed(c.start[i]) + " to " + fixed(c.end[i]) + " us" + rate + (c.alone && c.alone[i] < d * 0.999 ? "; " + time(c.alone[i]) + " alone" : "") + (cost && !c.measured ? "; cost: " + cost[i] : "")]);
+    list.push([c.measured ? "reason for its measured start" : "reason for its start", ...cause(c, i)]);
   }
-  if (critical[i]) list.push(["critical path", "★ yes, in the prediction"]);
+  const on = shownCourses().filter((c) => c.critical[i]);
+  if (on.length) list.push(["critical path", "★ yes, " + on.map((c) => c.title).join(" and ")]);
   return list;
 }
 
@@ -432,16 +454,18 @@ function showNode() {
     }
     dl.append(dd);
   }
-  const waits = data.waits.filter((w) => w.to === selected);
-  if (waits.length) {
-    dl.append(element("dt", "waits for"));
+  for (const c of shownCourses()) {
+    const waits = c.waits.map((_, k) => k).filter((k) => c.waits[k].to === selected);
+    if (!waits.length) continue;
+    dl.append(element("dt", "waits, " + c.title));
     const dd = element("dd");
-    for (const w of waits) {
+    for (const k of waits) {
+      const w = c.waits[k];
       const button = element("button", nodes.name[w.from], "link");
       button.type = "button";
       button.addEventListener("click", () => select(w.from, true));
       const line = element("div");
-      line.append("event " + w.event + ": ", button, " (", element("bdi", w.why), ")");
+      line.append("event " + w.event + ": ", button, " (", element("bdi", w.why), ")", c.held[k] > 0 ? "; held the stream for " + time(c.held[k]) : "; held nothing");
       dd.append(line);
     }
     dl.append(dd);

@@ -5,7 +5,7 @@ function select(i, show) {
   selected = i;
   if (i >= 0 && show) reveal(i);
   const name = i >= 0 ? "Timeline. " + nodes.name[i] + ", " + facts(i).slice(1).map((f) => f[0] + " " + f[1] + (f[2] >= 0 ? " " + nodes.name[f[2]] : "")).join("; ")
-    : "Timeline of " + count + " nodes on " + data.streams.length + " streams";
+    : "Timeline of " + count + " nodes on " + upper.streams.length + " streams";
   canvas.setAttribute("aria-label", name);
   showNode();
   drawTable(show);
@@ -13,12 +13,12 @@ function select(i, show) {
 }
 
 function reveal(i) {
-  const c = course(replay), s = Math.min(c.start[i], predicted.start[i]), e = Math.max(c.end[i], predicted.end[i]);
+  const s = Math.min(upper.start[i], main().start[i]), e = Math.max(upper.end[i], main().end[i]);
   if (s < from || e > to) {
     const span = Math.max(to - from, (e - s) * 1.4);
     view((s + e) / 2 - span / 2, (s + e) / 2 + span / 2);
   }
-  const row = rowOf(i, "s", false);
+  const row = rowOf(i, "s", upper);
   if (row && (row.y < scroller.scrollTop + axisHeight || row.y + 2 * rowHeight > scroller.scrollTop + scroller.clientHeight)) scroller.scrollTop = row.y - scroller.clientHeight / 2;
 }
 
@@ -33,44 +33,59 @@ function view(a, b) {
 }
 function zoom(factor, at) { view(at - (at - from) * factor, at + (to - at) * factor); }
 function fit() { view(-end * 0.02, end * 1.02); }
-const center = () => selected >= 0 ? (predicted.start[selected] + predicted.end[selected]) / 2 : (from + to) / 2;
+const center = () => selected >= 0 ? (upper.start[selected] + upper.end[selected]) / 2 : (from + to) / 2;
 
-function setReplay(k) {
-  if (!measured.length) return;
-  replay = Math.max(0, Math.min(measured.length - 1, k));
+// show chooses the timelines of the upper and the lower rows; null below for only one.
+function show(above, below) {
   const before = end;
+  upper = above;
+  lower = below;
   layout();
-  predictedRows();
-  $("replay").textContent = "replay " + (replay + 1) + " of " + measured.length;
-  $("replay-before").disabled = replay === 0;
-  $("replay-next").disabled = replay === measured.length - 1;
-  if (to - from > before) fit();
+  streamRows();
+  if (to - from > before || to > end * 1.02) fit();
+  for (const [list, c] of [["upper", upper], ["lower", lower]]) $(list).value = c ? courses.indexOf(c) : "";
+  const all = replays(), at = all.indexOf(lower);
+  $("replays").hidden = at < 0;
+  $("replay").textContent = "replay " + (at + 1) + " of " + all.length;
+  $("replay-before").disabled = at <= 0;
+  $("replay-next").disabled = at === all.length - 1;
+  explain();
+  buildTable();
+  listGaps();
+  listWaits();
+  sayMemory();
   sortTable();
   select(selected, false);
 }
-function predictedRows() { predictedRow = data.streams.map((_, s) => rows.find((r) => r.key === "s" + s && !r.measured)); }
+// replays are the measured replays of the run that is shown below.
+function replays() { return lower && lower.measured ? courses.filter((c) => c.measured && c.plan === lower.plan) : []; }
+function step(by) {
+  const all = replays(), next = all[all.indexOf(lower) + by];
+  if (next) show(upper, next);
+}
+function streamRows() { for (const c of shownCourses()) c.rows = c.streams.map((_, s) => rows.find((r) => r.key === "s" + s && r.course === c)); }
 
 function nextCritical() {
-  const at = data.path.indexOf(selected);
-  if (data.path.length) select(data.path[(at + 1) % data.path.length], true);
+  const path = main().path;
+  if (path.length) select(path[(path.indexOf(selected) + 1) % path.length], true);
 }
 
 function inRow(step) {
   if (selected < 0) { if (count) select(firstVisible(), true); return; }
-  const row = rowOf(selected, "s", false), at = row.ids.indexOf(selected) + step;
+  const row = rowOf(selected, "s", upper), at = row.ids.indexOf(selected) + step;
   if (at >= 0 && at < row.ids.length) select(row.ids[at], true);
 }
 function firstVisible() {
-  const spot = drawn.find((d) => !d.row.measured && d.x + d.w >= gutter);
+  const spot = drawn.find((d) => !d.row.below && d.x + d.w >= gutter);
   return spot ? spot.node : 0;
 }
 function otherRow(step) {
   if (selected < 0) { inRow(0); return; }
-  const t = predicted.start[selected];
-  for (let s = nodes.stream[selected] + step; s >= 0 && s < data.streams.length; s += step) {
-    const ids = predictedRow[s].ids;
+  const t = upper.start[selected];
+  for (let s = upper.stream[selected] + step; s >= 0 && s < upper.streams.length; s += step) {
+    const ids = upper.rows[s].ids;
     if (!ids.length) continue;
-    select(ids.reduce((a, b) => Math.abs(predicted.start[b] - t) < Math.abs(predicted.start[a] - t) ? b : a), true);
+    select(ids.reduce((a, b) => Math.abs(upper.start[b] - t) < Math.abs(upper.start[a] - t) ? b : a), true);
     return;
   }
 }
@@ -82,9 +97,9 @@ canvas.addEventListener("keydown", (e) => {
     ArrowLeft: () => e.shiftKey ? move(-0.2) : inRow(-1), ArrowRight: () => e.shiftKey ? move(0.2) : inRow(1),
     ArrowUp: () => otherRow(-1), ArrowDown: () => otherRow(1), PageUp: () => move(-0.9), PageDown: () => move(0.9),
     "+": () => zoom(0.6, center()), "=": () => zoom(0.6, center()), "-": () => zoom(1 / 0.6, center()), _: () => zoom(1 / 0.6, center()),
-    Home: fit, End: () => { let last = 0; for (let i = 1; i < count; i++) if (predicted.end[i] > predicted.end[last]) last = i; if (count) select(last, true); },
-    Enter: () => { if (selected >= 0 && predicted.by[selected] >= 0) select(predicted.by[selected], true); },
-    c: nextCritical, "[": () => setReplay(replay - 1), "]": () => setReplay(replay + 1), Escape: () => { tip.hidden = true; select(-1); },
+    Home: fit, End: () => { let last = 0; for (let i = 1; i < count; i++) if (main().end[i] > main().end[last]) last = i; if (count) select(last, true); },
+    Enter: () => { if (selected >= 0 && main().by[selected] >= 0) select(main().by[selected], true); },
+    c: nextCritical, "[": () => step(-1), "]": () => step(1), Escape: () => { tip.hidden = true; select(-1); },
   };
   const act = keys[e.key];
   if (!act) return;
@@ -106,7 +121,8 @@ function hit(e) {
 function gapAt(e) {
   const box = canvas.getBoundingClientRect(), t = tOf(e.clientX - box.left), y = e.clientY - box.top + scroller.scrollTop;
   const row = rows.find((r) => y >= r.y && y <= r.y + rowHeight);
-  return row && e.clientX - box.left > gutter ? row.gaps.find((g) => t >= g.start && t <= g.end) : undefined;
+  const gap = row && e.clientX - box.left > gutter ? row.gaps.find((g) => t >= g.start && t <= g.end) : undefined;
+  return gap && {course: row.course, gap};
 }
 function showTip(e, text) {
   tip.textContent = text;
@@ -136,7 +152,7 @@ canvas.addEventListener("pointermove", (e) => {
   if (node !== hovered) { hovered = node; redraw(); }
   const gap = spot ? undefined : gapAt(e);
   if (node >= 0) showTip(e, facts(node).map((f) => f[0] + ": " + isolate(f[1]) + (f[2] >= 0 ? " " + isolate(nodes.name[f[2]]) : "")).join("\n"));
-  else if (gap) showTip(e, gapText(gap));
+  else if (gap) showTip(e, gapText(gap.course, gap.gap));
   else tip.hidden = true;
 });
 canvas.addEventListener("pointerup", (e) => {
@@ -170,26 +186,55 @@ canvas.addEventListener("wheel", (e) => {
 }, {passive: false});
 scroller.addEventListener("scroll", redraw);
 for (const event of ["scroll", "blur", "pointercancel"]) addEventListener(event, () => { tip.hidden = true; }, true);
-addEventListener("resize", () => { layout(); predictedRows(); redraw(); drawTable(false); });
+addEventListener("resize", () => { layout(); streamRows(); redraw(); drawTable(false); });
 
-function gapText(g) {
-  const [why, by] = cause(g.next);
+function gapText(c, g) {
+  const [why, by] = cause(c, g.next);
   return "engine " + data.engines[g.engine] + " idle " + time(g.end - g.start) + ", from " + fixed(g.start) + " us\nended by " + isolate(nodes.name[g.next]) + "\nwhich " + why.replace("started at once", "was ready at once") + (by >= 0 ? ": " + isolate(nodes.name[by]) : "");
 }
 
+// nodeCell is a table cell with a button that selects a node.
+function nodeCell(i) {
+  const cell = element("td");
+  if (i < 0) return cell;
+  const button = element("button", nodes.name[i], "link");
+  button.type = "button";
+  button.addEventListener("click", () => { select(i, true); canvas.focus(); });
+  cell.append(button);
+  return cell;
+}
+
+// listGaps fills the table of idle engines, of the lower timeline or of the only one.
 function listGaps() {
-  const body = $("gaps").tBodies[0];
-  const gaps = data.gaps.slice().sort((a, b) => (b.end - b.start) - (a.end - a.start));
-  if (!gaps.length) { $("gaps-section").hidden = true; return; }
+  const c = main(), gaps = c.gaps.slice().sort((a, b) => (b.end - b.start) - (a.end - a.start));
   const many = nodes.device.some((d) => d !== 0);
-  for (const g of gaps) {
-    const tr = element("tr"), [why, by] = cause(g.next);
-    tr.append(element("td", data.engines[g.engine] + (many ? ", device " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)));
-    const cell = element("td"), button = element("button", nodes.name[g.next], "link");
-    button.type = "button";
-    button.addEventListener("click", () => { select(g.next, true); canvas.focus(); });
-    cell.append(button);
-    tr.append(cell, element("td", why.replace("waited for ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
-    body.append(tr);
-  }
+  $("gaps-section").hidden = !gaps.length;
+  $("h-gaps").textContent = "Idle engines, " + c.title;
+  $("gaps").tBodies[0].replaceChildren(...gaps.map((g) => {
+    const tr = element("tr"), [why, by] = cause(c, g.next);
+    tr.append(element("td", data.engines[g.engine] + (many ? ", device " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)),
+      nodeCell(g.next), element("td", why.replace("waited for ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
+    return tr;
+  }));
+}
+
+// listWaits fills the table of the waits that held their streams, the longest first.
+const mostWaits = 200;
+function listWaits() {
+  const c = main(), held = c.waits.map((_, k) => k).filter((k) => c.held[k] > 0).sort((a, b) => c.held[b] - c.held[a] || a - b);
+  const same = lower && upper.plan === lower.plan;
+  $("waits-section").hidden = !c.waits.length;
+  $("h-waits").textContent = "Waits that held, " + c.title;
+  const sum = held.reduce((s, k) => s + c.held[k], 0);
+  $("waits-text").textContent = held.length + " of " + c.waits.length + " waits held a stream" + (held.length ? ", " + time(sum) + " in all" + (held.length > mostWaits ? "; the longest " + mostWaits + ":" : ":") : ".");
+  $("waits").hidden = !held.length;
+  $("waits-beside").hidden = !same;
+  $("waits-beside").textContent = same ? upper.short + " us" : "";
+  $("waits").tBodies[0].replaceChildren(...held.slice(0, mostWaits).map((k) => {
+    const w = c.waits[k], tr = element("tr");
+    tr.append(element("td", fixed(c.held[k])));
+    if (same) tr.append(element("td", fixed(upper.held[k])));
+    tr.append(element("td", w.to < 0 ? "" : c.streams[c.stream[w.to]]), nodeCell(w.to), nodeCell(w.from), element("td", w.why));
+    return tr;
+  }));
 }

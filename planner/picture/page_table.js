@@ -4,21 +4,27 @@ const lineHeight = 26;
 const head = $("head"), body = $("body"), lines = $("rows"), table = $("table");
 let order = [], sortBy = "", ascending = true;
 const take = (c, i) => c.end[i] - c.start[i];
-const columns = [
-  {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (critical[i] ? "★ " : "") + nodes.name[i]},
-  {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => nodes.kind[i]},
-  {name: "stream", wide: "76px", number: true, least: 76, value: (i) => nodes.stream[i]},
-  {name: "engine", wide: "84px", least: 84, value: (i) => data.engines[nodes.engine[i]]},
-  {name: "predicted start", wide: "132px", least: 132, number: true, value: (i) => predicted.start[i], text: (i) => fixed(predicted.start[i])},
-  {name: "predicted us", wide: "112px", least: 112, number: true, value: (i) => take(predicted, i), text: (i) => fixed(take(predicted, i))},
-  ...(measured.length ? [
-    {name: "measured start", wide: "132px", least: 132, number: true, value: (i) => measured[replay].start[i], text: (i) => fixed(measured[replay].start[i])},
-    {name: "measured us", wide: "112px", least: 112, number: true, value: (i) => take(measured[replay], i), text: (i) => fixed(take(measured[replay], i))},
-    {name: "difference us", wide: "116px", least: 116, number: true, value: (i) => take(measured[replay], i) - take(predicted, i), text: (i) => fixed(take(measured[replay], i) - take(predicted, i))},
-  ] : []),
-  {name: "waited for", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[predicted.cause[i]], text: (i) => { const by = predicted.by[i]; return data.causes[predicted.cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
-];
+let columns = [];
+function tableColumns() {
+  const beside = lower && lower.plan !== upper.plan;
+  const times = (c) => [
+    {name: c.short + " start", wide: "132px", least: 132, number: true, value: (i) => c.start[i], text: (i) => fixed(c.start[i])},
+    {name: c.short + " us", wide: "112px", least: 112, number: true, value: (i) => take(c, i), text: (i) => fixed(take(c, i))},
+  ];
+  const stream = (c, name) => ({name, wide: "76px", number: true, least: 76, value: (i) => c.stream[i]});
+  return [
+    {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (main().critical[i] ? "★ " : "") + nodes.name[i]},
+    {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => nodes.kind[i]},
+    stream(upper, "stream"), ...(beside ? [stream(lower, "below")] : []),
+    {name: "engine", wide: "84px", least: 84, value: (i) => data.engines[nodes.engine[i]]},
+    ...times(upper),
+    ...(lower ? [...times(lower), {name: "difference us", wide: "116px", least: 116, number: true, value: (i) => take(lower, i) - take(upper, i), text: (i) => fixed(take(lower, i) - take(upper, i))}] : []),
+    {name: "waited for", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.causes[main().cause[i]], text: (i) => { const by = main().by[i]; return data.causes[main().cause[i]] + (by >= 0 ? ": " + nodes.name[by] : ""); }},
+  ];
+}
 function buildTable() {
+  const kept = columns.map((c) => c.name);
+  columns = tableColumns();
   document.documentElement.style.setProperty("--columns", columns.map((c) => c.wide).join(" "));
   document.documentElement.style.setProperty("--least", columns.reduce((s, c) => s + c.least, 20) + "px");
   table.setAttribute("aria-rowcount", count + 1);
@@ -36,8 +42,8 @@ function buildTable() {
     c.cell = cell;
     c.button = button;
   }
-  head.append(row);
-  sortBy = measured.length ? "measured start" : "predicted start";
+  head.replaceChildren(row);
+  if (!columns.some((c) => c.name === sortBy) || kept.length === 0) sortBy = main().short + " start";
 }
 let words = "";
 function sortTable() {
@@ -100,16 +106,30 @@ table.addEventListener("keydown", (e) => {
 // The rest.
 function summarize() {
   $("name").textContent = data.name;
-  let text = count + " nodes on " + data.streams.length + (data.streams.length === 1 ? " stream" : " streams") + ", " + data.waits.length + (data.waits.length === 1 ? " wait" : " waits");
-  if (data.strategy) text += "; strategy " + data.strategy;
-  text += "; predicted " + time(data.makespan) + (data.machine ? " on " + data.machine : "") + (data.graph ? " as one graph" : "");
-  if (data.bound) text += ", lower bound " + time(data.bound);
-  if (data.measured) {
-    const m = data.measured;
-    text += "; measured as " + m.mode + (m.device ? " on " + m.device : "") + ": " + time(m.traced) + " traced";
-    if (m.plain) text += ", " + time(m.plain) + " without tracing";
+  $("summary").replaceChildren(...data.plans.map((p) => element("span", p.summary)));
+  for (const list of ["upper", "lower"]) {
+    if (list === "lower") $(list).append(new Option("nothing", ""));
+    courses.forEach((c, k) => $(list).append(new Option(c.title, k)));
+    $(list).addEventListener("change", () => show(courses[$("upper").value], $("lower").value === "" ? null : courses[$("lower").value]));
   }
-  $("summary").textContent = text + ".";
+  $("choice").hidden = courses.length < 2;
+}
+// explain says what binds each timeline that is shown, the lower one first: it is the measured one.
+function explain() {
+  $("findings").replaceChildren(...(lower ? [lower, upper] : [upper]).map((c) => {
+    const box = element("div"), list = element("dl");
+    for (const line of c.lines) list.append(element("dt", line.head), element("dd", line.text));
+    box.append(element("h3", c.title + ": " + time(c.makespan)), list);
+    return box;
+  }));
+}
+function sayMemory() {
+  const c = main();
+  $("memory-section").hidden = !c.memory.length;
+  $("h-memory").textContent = "Device memory, " + c.title;
+  $("memory-text").textContent = c.memory.map((m) => "Device " + m.device + ": at most " + bytes(highest(m)) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ") +
+    (lower && upper.memory.length ? " The dotted line is " + upper.title + ", at most " + upper.memory.map((m) => bytes(highest(m))).join(" and ") + "." : "");
+  memory.setAttribute("aria-label", $("memory-text").textContent);
 }
 function buildLegend() {
   const seen = new Set(nodes.engine);
@@ -123,7 +143,7 @@ function buildLegend() {
   const item = element("li"), sample = element("i", "★");
   sample.style.border = "2.5px solid var(--critical)";
   sample.style.lineHeight = "10px";
-  item.append(sample, "critical path (predicted)");
+  item.append(sample, "critical path");
   $("legend").append(item, element("li", "→ wait: from record to wait"), element("li", "╌ engine idle"));
 }
 function setTheme(name) {
@@ -138,8 +158,8 @@ $("zoom-in").addEventListener("click", () => zoom(0.6, center()));
 $("zoom-out").addEventListener("click", () => zoom(1 / 0.6, center()));
 $("fit").addEventListener("click", fit);
 $("critical").addEventListener("click", nextCritical);
-$("replay-before").addEventListener("click", () => setReplay(replay - 1));
-$("replay-next").addEventListener("click", () => setReplay(replay + 1));
+$("replay-before").addEventListener("click", () => step(-1));
+$("replay-next").addEventListener("click", () => step(1));
 $("find").addEventListener("input", (e) => {
   words = e.target.value.trim().toLowerCase();
   sortTable();
@@ -166,21 +186,12 @@ addEventListener("afterprint", () => setTheme(screenTheme));
 
 summarize();
 buildLegend();
-buildTable();
-listGaps();
-if (data.memory.length) {
-  $("memory-text").textContent = data.memory.map((m) => "Device " + m.device + ": at most " + bytes(Math.max(...m.bytes)) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ");
-  memory.setAttribute("aria-label", $("memory-text").textContent);
-} else $("memory-section").hidden = true;
-$("replays").hidden = !measured.length;
 document.documentElement.dataset.theme = darkly.matches ? "dark" : "light";
 readColors();
 layout();
-predictedRows();
-from = -end * 0.02;
-to = end * 1.02;
-if (measured.length) setReplay(replay);
-else { sortTable(); select(-1, false); }
+fit();
+show(upper, lower);
 draw();
 layout();
+streamRows();
 draw();

@@ -435,7 +435,7 @@ stream 1  |second---..............................
 
 func writePage(t testing.TB, s *Schedule, c *Course) string {
 	var b bytes.Buffer
-	require.NoError(t, s.WritePage(&b, c))
+	require.NoError(t, s.WritePage(&b, PageOptions{Measured: c}))
 	return b.String()
 }
 
@@ -463,16 +463,40 @@ func TestPageHoldsEverything(t *testing.T) {
 	require.NotContains(t, page, "{{")
 	d := pageOf(t, page)
 	require.Len(t, d.Nodes.Name, n)
-	require.Len(t, d.Predicted.Start, n)
-	require.Len(t, d.Measured.Replays, 2)
-	require.Len(t, d.Measured.Replays[1].End, n)
-	require.Len(t, d.Waits, len(s.waits))
-	require.Equal(t, s.path, d.Path)
+	require.Len(t, d.Courses, 3, "the prediction and two replays")
+	require.Equal(t, []int{0, 2}, []int{d.Upper, d.Lower})
+	require.Len(t, d.Plans, 1)
+	require.Len(t, d.Plans[0].Waits, len(s.waits))
+	require.Equal(t, s.path, d.Courses[0].Path)
+	for _, c := range d.Courses {
+		require.Len(t, c.Start, n)
+		require.Len(t, c.End, n)
+		require.Len(t, c.Held, len(s.waits))
+		require.NotEmpty(t, c.Path)
+		require.NotEmpty(t, c.Gaps)
+		require.Len(t, c.Memory, 1)
+		require.True(t, strings.HasPrefix(c.Lines[0].Head, "bound by "), c.Lines[0].Head)
+	}
 	require.Len(t, d.Edges.Start, n+1)
 	require.Len(t, d.Edges.From, len(s.graph.Edges()))
-	require.NotEmpty(t, d.Gaps)
-	require.Len(t, d.Memory, 1)
-	require.ErrorContains(t, s.WritePage(io.Discard, &Course{Replays: []Replay{{Spans: spans[1:]}}}), "replay 0 has 10 spans for a graph of 11 nodes")
+	require.ErrorContains(t, s.WritePage(io.Discard, PageOptions{Measured: &Course{Replays: []Replay{{Spans: spans[1:]}}}}), "replay 0 has 10 spans for a graph of 11 nodes")
+}
+
+func TestPageComparesTwoPlans(t *testing.T) {
+	g := pipeline(t, 5, plainName)
+	s, serial := schedule(t, g, "list"), schedule(t, g, "serial")
+	var b bytes.Buffer
+	require.NoError(t, s.WritePage(&b, PageOptions{Against: &Other{Name: "serial.json", Schedule: serial}}))
+	d := pageOf(t, b.String())
+	require.Len(t, d.Plans, 2)
+	require.Len(t, d.Plans[1].Streams, 1)
+	require.Equal(t, []int{1, 0}, []int{d.Upper, d.Lower}, "what it is compared with is above")
+	require.Equal(t, "serial.json: predicted", d.Courses[1].Title)
+	require.Equal(t, nano(serial.timeline.MakespanUS), d.Courses[1].Makespan)
+	require.Contains(t, d.Plans[1].Summary, "serial.json: 11 nodes on 1 stream, 0 waits; strategy serial")
+	require.EqualError(t, s.WritePage(io.Discard, PageOptions{Against: &Other{Schedule: schedule(t, pipeline(t, 3, plainName), "list")}}),
+		"the schedule to compare with is one of another graph")
+	require.EqualError(t, s.WritePage(io.Discard, PageOptions{Against: &Other{}}), "there is no schedule to compare with; make it with New")
 }
 
 func TestNewRefusesWhatDoesNotFit(t *testing.T) {
@@ -487,9 +511,9 @@ func TestNewRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	assert.Equal(t, "3.25 us", timeText(3.25))
-	assert.Equal(t, "12.35 ms", timeText(12345.6))
-	assert.Equal(t, "2 s", timeText(2e6))
+	assert.Equal(t, "3.25 us", words.Time(3.25))
+	assert.Equal(t, "12.35 ms", words.Time(12345.6))
+	assert.Equal(t, "2 s", words.Time(2e6))
 	assert.Equal(t, "1 byte", words.Bytes(1))
 	assert.Equal(t, "1.5 KiB", words.Bytes(1536))
 	assert.Equal(t, "4 MiB", words.Bytes(4<<20))
@@ -573,7 +597,7 @@ func BenchmarkSVG(b *testing.B) {
 func BenchmarkPage(b *testing.B) {
 	s := schedule(b, pipeline(b, 5000, plainName), "list")
 	for b.Loop() {
-		if err := s.WritePage(io.Discard, nil); err != nil {
+		if err := s.WritePage(io.Discard, PageOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

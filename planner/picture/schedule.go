@@ -204,12 +204,12 @@ func (s *Schedule) manyDevices() bool {
 // summary is a schedule in one line.
 func (s *Schedule) summary() string {
 	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream", "streams") + ", " + words.Count(len(s.waits), "wait", "waits")
-	text += "; predicted " + timeText(s.timeline.MakespanUS)
+	text += "; predicted " + words.Time(s.timeline.MakespanUS)
 	if s.timeline.Machine != "" {
 		text += " on " + s.timeline.Machine
 	}
 	if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
-		text += "; lower bound " + timeText(bound)
+		text += "; lower bound " + words.Time(bound)
 	}
 	return text
 }
@@ -229,7 +229,7 @@ func (s *Schedule) nodeTitle(i int32) string {
 	if bytes := s.graph.Nodes[i].Work.Bytes; bytes > 0 {
 		text += "\n" + words.Bytes(bytes)
 	}
-	text += fmt.Sprintf("\npredicted %s, from %s to %s on stream %d", timeText(span.End-span.Start), timeText(span.Start), timeText(span.End), span.Stream)
+	text += fmt.Sprintf("\npredicted %s, from %s to %s on stream %d", words.Time(span.End-span.Start), words.Time(span.Start), words.Time(span.End), span.Stream)
 	text += "\n" + s.causeText(span)
 	if s.critical[i] {
 		text += "\n" + criticalMark + " on the critical path"

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -187,7 +188,7 @@ func (l *streamRows) duration(b *block) string {
 	for _, i := range b.nodes {
 		sum += l.s.timeline.Nodes[i].End - l.s.timeline.Nodes[i].Start
 	}
-	return timeText(sum)
+	return words.Time(sum)
 }
 
 // maxListed is the maximum number of nodes named in the title of a block.
@@ -198,7 +199,7 @@ func (l *streamRows) blockTitle(b *block) string {
 		return l.s.nodeTitle(b.nodes[0])
 	}
 	from, until := l.s.timeline.Nodes[b.nodes[0]].Start, l.s.timeline.Nodes[b.nodes[len(b.nodes)-1]].End
-	text := fmt.Sprintf("%s\n%d nodes, from %s to %s:", b.name(l.s.graph), len(b.nodes), timeText(from), timeText(until))
+	text := fmt.Sprintf("%s\n%d nodes, from %s to %s:", b.name(l.s.graph), len(b.nodes), words.Time(from), words.Time(until))
 	for at, i := range b.nodes {
 		if at == maxListed {
 			return text + fmt.Sprintf("\nand %d more", len(b.nodes)-at)
@@ -229,7 +230,7 @@ func (l *streamRows) drawAxis(k *svgWriter) {
 		}
 		x := rowLabel + v*l.plot/l.end
 		k.line(x, top, x, bottom, "tick")
-		text := timeText(v)
+		text := words.Time(v)
 		if l.axis == Level {
 			text = fmt.Sprintf("level %d", n*int(step))
 		}

@@ -3,7 +3,6 @@
 package picture
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -14,17 +13,6 @@ import (
 
 // criticalMark precedes the names of nodes on the critical path, so that they can be recognised without colour.
 const criticalMark = "★"
-
-// timeText writes a time for people: 3.2 us, 47.1 us, 1.25 ms.
-func timeText(us float64) string {
-	switch {
-	case us >= 1e6:
-		return strconv.FormatFloat(us/1e6, 'g', 4, 64) + " s"
-	case us >= 1e4:
-		return strconv.FormatFloat(us/1e3, 'g', 4, 64) + " ms"
-	}
-	return strconv.FormatFloat(us, 'g', 4, 64) + " us"
-}
 
 // kindText says in a word or two what a node is: h2d, set, scale, map.
 func kindText(g *dag.Graph, i int32) string {

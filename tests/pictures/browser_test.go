@@ -24,6 +24,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/planner/picture"
 )
 
@@ -148,7 +149,7 @@ func (d *drawing) page(t *testing.T, replays int) string {
 	if replays > 0 {
 		course = d.course(replays)
 	}
-	require.NoError(t, d.schedule.WritePage(&b, course))
+	require.NoError(t, d.schedule.WritePage(&b, picture.PageOptions{Measured: course}))
 	return b.String()
 }
 
@@ -288,6 +289,10 @@ type pageFound struct {
 	Headers, Sorted                                                           []string
 	Path                                                                      []int
 	ByTime, ByName, TableActive, Found, Themed                                bool
+	Waits, WantWaits                                                          int
+	Findings, Choices, Restored, Swapped, SwappedHeads                        []string
+	WantFindings, FirstSection                                                string
+	Single                                                                    []any
 	WheelScrolls, TipGone, Matches, FoundNext, FoundWraps                     bool
 	Contrast                                                                  map[string]float64
 	Start, ZoomedIn, Home, First, Second, Down, End, Enter, Escape            moment
@@ -295,9 +300,28 @@ type pageFound struct {
 	Clicked, Wheel, Dragged                                                   moment
 }
 
+// measured is the timeline of the last replay of the made-up measurement, or the prediction if there is none.
+func (d *drawing) measured(t *testing.T, replays int) *planner.Timeline {
+	if replays == 0 {
+		return d.timeline
+	}
+	r := &analysis.Replay{SubmitUS: 5}
+	for _, span := range d.course(replays).Replays[replays-1].Spans {
+		r.Start, r.End = append(r.Start, span.Start), append(r.End, span.End)
+	}
+	timeline, err := analysis.Measured(d.graph, d.plan, nil, r)
+	require.NoError(t, err)
+	return timeline
+}
+
 func checkPage(t *testing.T, d *drawing, replays int) {
 	var got pageFound
 	test(t, d.page(t, replays), selfTest, &got, "1300,1000")
+	checkFound(t, d, replays, &got)
+}
+
+func checkFound(t *testing.T, d *drawing, replays int, found *pageFound) {
+	got := *found
 	require.Empty(t, got.Error)
 	require.Empty(t, got.Errors)
 	assert.Equal(t, d.graph.Len(), got.Nodes)
@@ -317,7 +341,10 @@ func checkPage(t *testing.T, d *drawing, replays int) {
 	if len(d.plan.Streams) > 1 {
 		assert.NotEqual(t, d.timeline.Nodes[got.Second.Selected].Stream, d.timeline.Nodes[got.Down.Selected].Stream, "down goes to another stream")
 	}
-	path := d.timeline.CriticalPath()
+	path := d.measured(t, replays).CriticalPath()
+	for k := range path {
+		assert.Equal(t, int(path[k]), got.Path[k])
+	}
 	assert.Equal(t, int(path[len(path)-1]), got.End.Selected, "End goes to the node that ends last")
 	assert.Contains(t, got.NodeText, "reason for its start")
 	assert.Contains(t, got.NodeText, "critical path")
@@ -362,6 +389,23 @@ func checkPage(t *testing.T, d *drawing, replays int) {
 	assert.True(t, got.FoundNext, "Enter goes to the next match")
 	assert.True(t, got.FoundWraps, "the match before the first is the last")
 	assert.Equal(t, got.WantGaps, got.Gaps)
+	assert.Equal(t, got.WantWaits, got.Waits, "the waits that held are listed")
+	assert.Equal(t, "What binds the schedule", got.FirstSection)
+	require.NotEmpty(t, got.Findings)
+	assert.Contains(t, got.Findings[0], "bound by ")
+	assert.Contains(t, got.Findings[0], got.WantFindings)
+	if replays > 0 {
+		last := fmt.Sprintf("measured, replay %d of %d", replays, replays)
+		assert.Len(t, got.Choices, replays+1)
+		assert.Contains(t, got.Findings[0], "measured, replay ")
+		assert.Contains(t, got.Findings[1], "predicted: ")
+		assert.Equal(t, []any{[]any{"predicted"}, "", 1.0}, got.Single)
+		assert.Equal(t, []string{last, "predicted"}, got.Swapped)
+		assert.Equal(t, []string{last, "predicted"}, got.Restored)
+		assert.Contains(t, got.SwappedHeads, "predicted us")
+	} else {
+		assert.Equal(t, []string{"predicted"}, got.Choices)
+	}
 	assert.Positive(t, got.Memory)
 	assert.Contains(t, got.MemoryText, "Device 0: at most ")
 	assert.Greater(t, got.Reach, 10)
@@ -382,6 +426,75 @@ func TestPageInABrowser(t *testing.T) {
 	t.Run("predicted only", func(t *testing.T) { checkPage(t, all[1], 0) })
 	large := draw(t, "stencil-3360", stencil(t, 42, 80), "list")
 	t.Run("10080 spans", func(t *testing.T) { checkPage(t, large, 2) })
+}
+
+// Two plans on one page: the serial one above, the one with streams below, measured.
+func TestPageThatComparesInABrowser(t *testing.T) {
+	browser(t)
+	d, serial := draw(t, "chunks", chunks(t, 6), "list"), draw(t, "chunks", chunks(t, 6), "serial")
+	var page bytes.Buffer
+	require.NoError(t, d.schedule.WritePage(&page, picture.PageOptions{Measured: d.course(2),
+		Against: &picture.Other{Name: "serial.json", Schedule: serial.schedule, Measured: serial.course(1)}}))
+	var got struct {
+		Error                                   string
+		Errors, Choices, Heads, Rows, Summary   []string
+		UpperStreams, LowerStreams, Selected    int
+		Findings, NodeText, ReplayText, Waits   string
+		Overlaps                                int
+		PageWidth, WindowWidth, ReplaysOfSerial int
+	}
+	test(t, page.String(), `(async () => {
+const out = {}, $ = (id) => document.getElementById(id), canvas = $("timeline"), data = JSON.parse($("data").textContent);
+const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+const pick = async (id, value) => { $(id).value = value; $(id).dispatchEvent(new Event("change")); await frame(); };
+try {
+  await frame();
+  out.choices = [...$("upper").options].map((o) => o.textContent);
+  out.heads = [...document.querySelectorAll("#head [role=columnheader]")].map((h) => h.textContent);
+  out.rows = [...new Set(canvas.drawn.map((d) => d.row.course.title))].sort();
+  out.upperStreams = new Set(canvas.drawn.filter((d) => !d.row.below && d.row.key[0] === "s").map((d) => d.row.key)).size;
+  out.lowerStreams = new Set(canvas.drawn.filter((d) => d.row.below && d.row.key[0] === "s").map((d) => d.row.key)).size;
+  out.summary = [...document.querySelectorAll("#summary span")].map((e) => e.textContent);
+  out.findings = $("findings").textContent;
+  out.replayText = $("replay").textContent;
+  out.waits = $("waits-text").textContent;
+  canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "End", bubbles: true, cancelable: true}));
+  await frame();
+  out.selected = +canvas.dataset.selected;
+  out.nodeText = $("node").textContent;
+  await pick("lower", data.courses.length - 1);
+  out.replaysOfSerial = $("replay").textContent === "replay 1 of 1" ? 1 : 0;
+  let overlaps = 0;
+  const last = new Map();
+  for (const d of canvas.drawn) { const before = last.get(d.row); if (before && before.x + before.w > d.x + 0.51) overlaps++; last.set(d.row, d); }
+  out.overlaps = overlaps;
+  out.pageWidth = document.documentElement.scrollWidth;
+  out.windowWidth = innerWidth;
+} catch (e) { out.error = String(e && e.stack || e); }
+out.errors = window.pageErrors;
+const pre = document.createElement("pre");
+pre.id = "selftest";
+pre.textContent = JSON.stringify(out);
+document.body.append(pre);
+})();`, &got, "1300,1000")
+	require.Empty(t, got.Error)
+	require.Empty(t, got.Errors)
+	require.Equal(t, []string{"predicted", "measured, replay 1 of 2", "measured, replay 2 of 2", "serial.json: predicted", "serial.json: measured, replay 1 of 1"}, got.Choices)
+	require.Equal(t, []string{"measured, replay 2 of 2", "serial.json: measured, replay 1 of 1"}, got.Rows)
+	require.Equal(t, []string{"node", "kind", "stream", "below", "engine", "serial.json: measured start", "serial.json: measured us", "measured start ▲", "measured us", "difference us", "waited for"}, got.Heads)
+	require.Equal(t, 1, got.UpperStreams)
+	require.Equal(t, len(d.plan.Streams), got.LowerStreams)
+	require.Len(t, got.Summary, 2)
+	require.Contains(t, got.Summary[1], "serial.json: 18 nodes on 1 stream, 0 waits; strategy serial; predicted ")
+	require.Contains(t, got.Findings, "measured, replay 2 of 2: ")
+	require.Contains(t, got.Findings, "serial.json: measured, replay 1 of 1: ")
+	require.Equal(t, "replay 2 of 2", got.ReplayText)
+	path := d.measured(t, 2).CriticalPath()
+	require.Equal(t, int(path[len(path)-1]), got.Selected)
+	require.Contains(t, got.NodeText, "stream 0; below: stream ")
+	require.Equal(t, 1, got.ReplaysOfSerial)
+	require.Zero(t, got.Overlaps)
+	require.LessOrEqual(t, got.PageWidth, got.WindowWidth)
 }
 
 func TestScreenshots(t *testing.T) {

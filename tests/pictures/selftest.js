@@ -41,7 +41,8 @@ try {
   out.down = state();
   await key("End");
   out.end = state();
-  out.endBy = data.predicted.by[out.end.selected];
+  const upper = data.courses[data.upper], main = data.lower < 0 ? upper : data.courses[data.lower];
+  out.endBy = main.by[out.end.selected];
   out.label = canvas.getAttribute("aria-label");
   out.nodeText = $("node").textContent;
   await key("Enter");
@@ -50,7 +51,7 @@ try {
   out.escape = state();
   await key("c");
   out.critical = state();
-  out.path = data.path.slice(0, 3);
+  out.path = main.path;
   await key("+");
   await key("+");
   out.beforePan = state();
@@ -102,7 +103,8 @@ try {
   const headers = [...document.querySelectorAll("#head [role=columnheader]")];
   out.headers = headers.map((h) => h.textContent);
   out.sorted = headers.filter((h) => h.getAttribute("aria-sort") !== "none").map((h) => h.textContent + ":" + h.getAttribute("aria-sort"));
-  const starts = data.measured ? data.measured.replays[state().replay].start : data.predicted.start;
+  const measured = data.courses.filter((c) => c.measured && c.plan === 0);
+  const starts = measured.length ? measured[state().replay].start : main.start;
   const ids = () => rows().map((r) => +r.id.slice(3));
   out.byTime = ids().every((id, k, all) => !k || starts[all[k - 1]] <= starts[id]);
   headers[0].querySelector("button").click();
@@ -132,7 +134,30 @@ try {
   $("find").value = "";
   $("find").dispatchEvent(new Event("input"));
   out.gaps = document.querySelectorAll("#gaps tbody tr").length;
-  out.wantGaps = data.gaps.length;
+  const now = measured.length ? measured[state().replay] : main;
+  out.wantGaps = now.gaps.length;
+  out.waits = document.querySelectorAll("#waits tbody tr").length;
+  out.wantWaits = Math.min(200, now.held.filter((us) => us > 0).length);
+  out.findings = [...document.querySelectorAll("#findings > div")].map((box) => box.querySelector("h3").textContent + " | " + box.querySelector("dt").textContent + ": " + box.querySelector("dd").textContent);
+  out.wantFindings = now.lines[0].head + ": " + now.lines[0].text;
+  out.firstSection = document.querySelector("main > section h2").textContent;
+
+  // The lists of timelines: another one below, the same twice, only one.
+  const pick = async (id, value) => { $(id).value = value; $(id).dispatchEvent(new Event("change")); await frame(); };
+  out.choices = [...$("upper").options].map((o) => o.textContent);
+  const kinds = () => [...new Set(canvas.drawn.map((d) => d.row.course.title))].sort();
+  await key("Home");
+  if (data.courses.length > 1) {
+    await pick("lower", "");
+    out.single = [kinds(), $("lower").value, document.querySelectorAll("#findings > div").length];
+    await pick("upper", data.courses.length - 1);
+    await pick("lower", 0);
+    out.swapped = kinds();
+    out.swappedHeads = [...document.querySelectorAll("#head [role=columnheader]")].map((h) => h.textContent);
+    await pick("upper", data.upper);
+    await pick("lower", data.lower);
+  }
+  out.restored = kinds();
   out.memory = $("memory").clientHeight;
   out.memoryText = $("memory-text").textContent;
 
