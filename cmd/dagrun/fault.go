@@ -27,7 +27,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	told := errors.As(err, &device)
 	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
 	named := told && device.Label != "" && p.platform.Name() == "cpu" // the CPU device reports the faulty node itself
-	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || ctx.Err() != nil {
+	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || a.place.Ranks > 1 || ctx.Err() != nil {
 		return err
 	}
 	self, findErr := a.self()

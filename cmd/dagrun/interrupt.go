@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -73,11 +74,15 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	}
 	ctx, cancel := context.WithTimeout(parent, a.flags.timeout)
 	done := make(chan struct{})
-	last := time.AfterFunc(a.flags.timeout+grace, func() {
+	patience := grace
+	if a.place.Ranks > 1 {
+		patience += world.TimeoutPatience // the ranks find out which of them the others wait for
+	}
+	last := time.AfterFunc(a.flags.timeout+patience, func() {
 		select {
 		case <-done:
 		default:
-			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.flags.timeout, a.working(), grace, a.progress.where()))
+			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.flags.timeout, a.working(), patience, a.progress.where()))
 		}
 	})
 	return ctx, func() {

@@ -82,7 +82,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	}
 	a.progress.report("wait for the other ranks", 0, 0)
 	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: true,
-		Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
+		Timeout: a.flags.timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
 		Expected: func(rank int) (world.Expected, error) {
 			other, err := a.reread(rank)
 			if err != nil {
@@ -91,7 +91,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 			return world.Expected{Hash: rankHash(other), Outline: func() []string { return outlineOf(other) }}, nil
 		}})
 	if errors.Is(err, world.ErrRank) {
-		return withStatus(statusDevice, err)
+		return rankFailure(err)
 	}
 	if err != nil {
 		return err
@@ -214,6 +214,17 @@ func outlineOf(g *dag.Graph) []string {
 	return lines
 }
 
+// rankEnd is how long a rank may take to end after another one has failed.
+const rankEnd = 10 * time.Second
+
+// rankFailure gives the failure of another rank its exit status.
+func rankFailure(err error) error {
+	if of := (*world.RankError)(nil); errors.As(err, &of) && of.TimedOut {
+		return withStatus(statusTimeout, of)
+	}
+	return withStatus(statusDevice, err)
+}
+
 // amongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
 func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) error {
 	if a.place.Ranks <= 1 {
@@ -221,34 +232,52 @@ func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) e
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.joined = func(w *world.World) {
-		go func() {
-			select {
-			case <-w.Failed():
-				cancel(w.Cause())
-			case <-inner.Done():
-			}
-		}()
-	}
+	ended := make(chan struct{})
+	defer close(ended)
+	a.joined = func(w *world.World) { go a.endTogether(ctx, w, cancel, ended) }
 	err := run(inner)
 	var seen *reported
 	if errors.As(err, &seen) && seen.status == statusExpectation {
 		if other := a.world.Leave(nil); other != nil { // wrong results are no failure of the others
-			return withStatus(statusDevice, other)
+			return rankFailure(other)
 		}
 		return err
 	}
 	cause := a.world.Cause()
 	other := a.world.Leave(err)
 	switch {
-	case ctx.Err() != nil:
-		return err
-	case errors.Is(cause, world.ErrRank), cause != nil && err != nil:
-		return withStatus(statusDevice, cause)
+	case errors.Is(cause, world.ErrRank):
+		return rankFailure(cause)
+	case ctx.Err() != nil && err != nil:
+		return ctx.Err()
+	case cause != nil && err != nil:
+		return rankFailure(cause)
 	case err == nil && other != nil:
-		return withStatus(statusDevice, other)
+		return rankFailure(other)
 	}
 	return err
+}
+
+// endTogether ends this rank's work when another one fails, and all communication when this one is interrupted or times out.
+func (a *app) endTogether(ctx context.Context, w *world.World, cancel context.CancelCauseFunc, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-w.Failed():
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			w.TimedOut()
+		} else {
+			w.Fail(ctx.Err())
+		}
+	}
+	cancel(w.Cause())
+	select {
+	case <-ended:
+	case <-time.After(rankEnd):
+		err := rankFailure(w.Cause())
+		a.die(statusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, a.working(), rankEnd, a.progress.where()))
+	}
 }
 
 // rankPrefix says which rank an error is of, unless the error names ranks itself.

@@ -190,23 +190,32 @@ func (w *World) pass(label string, self int32, list []message) error {
 	if w == nil {
 		return fmt.Errorf("there are no other ranks to communicate with")
 	}
-	w.mu.Lock()
-	w.current = label
-	w.mu.Unlock()
+	open := map[int32]int{}
 	for rank := range byRank {
 		if rank < 0 || int(rank) >= len(w.peers) || w.peers[rank] == nil {
 			return fmt.Errorf("there is no connection to rank %d", rank)
 		}
+		open[rank] = 2
 	}
+	w.begins(label, open)
 	var all sync.WaitGroup
 	for rank, both := range byRank {
 		peer := w.peers[rank]
-		all.Go(func() { w.note(rank, peer.send(label, both[0])) })
-		all.Go(func() { w.note(rank, peer.receive(label, both[1])) })
+		all.Go(func() { w.complete(rank, peer.send(label, both[0])) })
+		all.Go(func() { w.complete(rank, peer.receive(label, both[1])) })
 	}
 	all.Wait()
-	w.mu.Lock()
-	w.current = ""
-	w.mu.Unlock()
+	w.ends()
 	return w.Cause()
+}
+
+// complete notes that the messages to or from a rank are complete, or why they are not.
+func (w *World) complete(rank int32, err error) {
+	if err != nil {
+		w.note(rank, err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[rank]--
 }

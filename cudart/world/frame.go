@@ -21,10 +21,9 @@ const (
 	mostBytes     = 256 << 20 // of a frame of a rank that has proved the secret
 	firstBytes    = 4 << 10   // of a frame before that
 	firstTime     = 5 * time.Second
-	silence       = 20 * time.Second // without a word from the other side, it counts as lost
+	silence       = time.Minute // without a word from the other side, it counts as lost
 	beat          = 4 * time.Second
-	reasonTime    = time.Second // how long a lost connection waits for the store's reason
-	protocol      = "dagrun ranks 1"
+	protocol      = "dagrun ranks 2"
 	defaultArrive = 60 * time.Second
 )
 
@@ -47,6 +46,7 @@ type frame struct {
 	Cause    *RankError      `json:"cause,omitempty"`
 	Text     string          `json:"text,omitempty"`
 	All      []string        `json:"all,omitempty"` // by rank
+	State    *State          `json:"state,omitempty"`
 }
 
 // link is one side of a connection that carries frames.

@@ -21,6 +21,8 @@ type JoinOptions struct {
 	Mesh    bool          // connect every two ranks, for the communication of the CPU device
 	Hash    string        // of this rank's graph
 	Outline func() []string
+	Timeout time.Duration // after which ctx ends, for messages
+	Text    func() string // how far this rank has come, for the others when one of them times out: "after 3 of 10 replays"
 	// Of rank 0: what graph each rank must have, and what is decided for all of them.
 	Expected func(rank int) (Expected, error)
 	Decision json.RawMessage
@@ -38,18 +40,20 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	if host := hostOf(o.Place.Rendezvous); o.Secret == "" && !isLoopback(host) {
 		return nil, nil, fmt.Errorf("the ranks meet at %s, which other machines can reach: set DAGRUN_SECRET to the same text on all ranks", o.Place.Rendezvous)
 	}
-	w = &World{place: o.Place, failed: make(chan struct{}), answers: make(chan frame, 16)}
+	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), told: make(chan struct{}), answers: make(chan frame, 16)}
 	defer func() {
 		if err != nil {
 			if w.server != nil { // the others must hear why before the store closes
-				w.server.abort(&RankError{Rank: 0, Ranks: o.Place.Ranks, What: "has ended before the others were finished"})
+				w.server.abort(&RankError{Rank: 0, Ranks: o.Place.Ranks, What: wordsOf(err)})
 				w.linger()
+			} else if w.store != nil && !errors.Is(err, ErrRank) {
+				_ = w.store.send(frame{Kind: "done", Text: wordsOf(err)})
 			}
 			w.close()
 			w = nil
 		}
 	}()
-	address := ""
+	address, reaching := "", ctx
 	if o.Place.Rank == 0 {
 		listener, err := listen(o.Place, o.Secret)
 		if err != nil {
@@ -57,10 +61,10 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 		}
 		w.server = newStore(listener, &o)
 		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		address = net.JoinHostPort("127.0.0.1", port)
+		address, reaching = net.JoinHostPort("127.0.0.1", port), context.WithoutCancel(ctx) // its own store is there at once
 	}
 	deadline := time.Now().Add(o.Arrive)
-	if err := w.reach(ctx, o, address, deadline); err != nil {
+	if err := w.reach(reaching, o, address, deadline); err != nil {
 		return w, nil, err
 	}
 	member := Member{Rank: o.Place.Rank, Pid: os.Getpid(), Device: o.Device}
@@ -83,6 +87,10 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	go w.listen(o.Outline)
 	go w.beat()
 	f, err := w.await(ctx, "go", o.Arrive+2*silence)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		w.TimedOut()
+		return w, nil, w.Cause()
+	}
 	if err != nil {
 		return w, nil, err
 	}
@@ -118,7 +126,11 @@ func (w *World) reach(ctx context.Context, o JoinOptions, address string, deadli
 		}
 	}
 	var last error
-	for attempt := 0; time.Now().Before(deadline); attempt++ {
+	timedOut := false
+	for attempt := 0; time.Now().Before(deadline) && !timedOut; attempt++ {
+		if timedOut = errors.Is(ctx.Err(), context.DeadlineExceeded); timedOut {
+			break
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -135,7 +147,7 @@ func (w *World) reach(ctx context.Context, o JoinOptions, address string, deadli
 				return fmt.Errorf("rank 0 at %s does not let rank %d in: %w", o.Place.Rendezvous, o.Place.Rank, err)
 			}
 		}
-		if last == nil || err != nil {
+		if !errors.Is(last, errSecret) { // another port may refuse the connection because nobody is there
 			last = err
 		}
 		if attempt%len(addresses) == len(addresses)-1 {
@@ -145,19 +157,25 @@ func (w *World) reach(ctx context.Context, o JoinOptions, address string, deadli
 			}
 		}
 	}
-	return &RankError{Rank: 0, Ranks: o.Place.Ranks, What: fmt.Sprintf("could not be reached at %s within %s: %v", o.Place.Rendezvous, seconds(o.Arrive), last)}
+	within := o.Arrive
+	if timedOut {
+		within = o.Timeout
+	}
+	e := w.blames(0, "could not be reached at %s within %s", o.Place.Rendezvous, seconds(within))
+	if last != nil {
+		e.What += ": " + last.Error()
+	}
+	e.TimedOut = timedOut
+	return e
 }
 
 // listen hands out what the store says, until the connection ends.
 func (w *World) listen(outline func() []string) {
+	defer close(w.told)
 	for {
 		f, err := w.store.receive(mostBytes, silence)
 		if err != nil {
-			host := ""
-			if len(w.members) > 0 {
-				host = w.members[0].Host
-			}
-			w.Fail(&RankError{0, w.place.Ranks, host, lostText(err)})
+			w.Fail(w.blames(0, "%s", lostText(err)))
 			return
 		}
 		switch f.Kind {
@@ -165,6 +183,11 @@ func (w *World) listen(outline func() []string) {
 			if f.Cause != nil {
 				w.Fail(f.Cause)
 			}
+			_ = w.store.send(frame{Kind: "heard"})
+			return
+		case "state?":
+			state := w.State()
+			_ = w.store.send(frame{Kind: "state", State: &state})
 		case "outline?":
 			lines := []string{}
 			if outline != nil {
@@ -175,6 +198,10 @@ func (w *World) listen(outline func() []string) {
 			select {
 			case w.answers <- f:
 			case <-w.failed:
+			}
+			if f.Kind == "over" { // what ends the connection now is no failure
+				_ = w.store.send(frame{Kind: "heard"})
+				return
 			}
 		}
 	}
@@ -224,17 +251,22 @@ func (w *World) Barrier(ctx context.Context, name, text string) ([]string, error
 		return nil, errNoWorld
 	}
 	if err := w.store.send(frame{Kind: "barrier", Name: name, Text: text}); err != nil {
-		<-w.settled()
-		return nil, errors.Join(w.Cause())
+		w.hear() // the store has said why it cannot be reached, or its connection has ended
+		w.Fail(w.blames(0, "%s", lostText(err)))
+		return nil, w.Cause()
 	}
+	w.waitsAt(name)
+	defer w.waitsAt("")
 	f, err := w.await(ctx, "passed", 0)
 	return f.All, err
 }
 
-// settled is closed once it is known why the store cannot be reached.
-func (w *World) settled() <-chan struct{} {
-	w.Fail(&RankError{Rank: 0, Ranks: w.place.Ranks, What: "has ended before the others were finished"})
-	return w.failed
+// hear waits for the store's last word.
+func (w *World) hear() {
+	select {
+	case <-w.told:
+	case <-after(silence):
+	}
 }
 
 // leaveTime is how long a rank that is finished waits for the others.
@@ -255,15 +287,19 @@ func (w *World) Leave(err error) error {
 		if err == nil {
 			err = cause
 		}
-		_ = w.store.send(frame{Kind: "done", Text: err.Error()})
+		if w.store.send(frame{Kind: "done", Text: wordsOf(err)}) == nil {
+			w.hear()
+		}
 		w.linger()
 		w.close()
 		return nil
 	}
 	if cause == nil && err == nil {
-		if w.store.send(frame{Kind: "done"}) == nil {
-			_, cause = w.await(context.Background(), "over", leaveTime)
+		w.waitsAt("finished")
+		if w.store.send(frame{Kind: "done"}) != nil {
+			w.hear()
 		}
+		_, cause = w.await(context.Background(), "over", leaveTime)
 	}
 	w.linger()
 	w.mu.Lock()
@@ -273,14 +309,27 @@ func (w *World) Leave(err error) error {
 	return cause
 }
 
-// linger gives the store of rank 0 the time to tell all ranks why they end.
+// wordsOf is how a rank ended, for the others.
+func wordsOf(err error) string {
+	var of *RankError
+	switch {
+	case errors.As(err, &of), err == nil:
+		return "has ended before the others were finished"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timed out"
+	case errors.Is(err, context.Canceled):
+		return "was interrupted"
+	}
+	return "failed: " + err.Error()
+}
+
+// linger keeps the store of rank 0 open until all ranks have heard why they end.
 func (w *World) linger() {
 	if w.server == nil {
 		return
 	}
 	select {
-	case <-w.server.over:
-	case <-time.After(silence):
+	case <-w.server.quiet:
+	case <-after(silence):
 	}
-	time.Sleep(50 * time.Millisecond)
 }

@@ -82,28 +82,22 @@ func (w *World) connect(listener net.Listener, key string, within time.Duration)
 		}()
 	}
 	stop := make(chan struct{})
+	var unknown lobby
+	defer unknown.close()
 	defer close(stop)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				l := &link{conn: conn}
-				rank, err := l.challenge(key, "mesh")
-				if err != nil || rank <= w.place.Rank || rank >= w.place.Ranks {
-					conn.Close()
-					return
-				}
-				select {
-				case arrivals <- came{&peer{rank, conn}, nil}:
-				case <-stop:
-					conn.Close()
-				}
-			}()
+	go unknown.serve(listener, func(l *link) {
+		rank, err := l.challenge(key, "mesh")
+		unknown.leave(l.conn)
+		if err != nil || rank <= w.place.Rank || rank >= w.place.Ranks {
+			l.conn.Close()
+			return
 		}
-	}()
+		select {
+		case arrivals <- came{&peer{rank, l.conn}, nil}:
+		case <-stop:
+			l.conn.Close()
+		}
+	})
 	defer listener.Close()
 	for range w.place.Rank + expected {
 		select {
@@ -124,7 +118,7 @@ func (w *World) connect(listener net.Listener, key string, within time.Duration)
 		case <-time.After(time.Until(deadline)):
 			for rank, p := range w.peers {
 				if p == nil && rank != w.place.Rank {
-					return &RankError{rank, w.place.Ranks, w.members[rank].Host, fmt.Sprintf("did not connect to rank %d within %s", w.place.Rank, seconds(within))}
+					return w.blames(rank, "did not connect to rank %d within %s", w.place.Rank, seconds(within))
 				}
 			}
 			return errors.New("the ranks did not connect in time")
@@ -141,7 +135,7 @@ func (w *World) call(rank int, key string, deadline time.Time) (*peer, error) {
 		}
 		conn.Close()
 	}
-	return nil, &RankError{rank, w.place.Ranks, w.members[rank].Host, fmt.Sprintf("cannot be reached from rank %d at %s: %v", w.place.Rank, w.members[rank].Listen, err)}
+	return nil, w.blames(rank, "cannot be reached from rank %d at %s: %v", w.place.Rank, w.members[rank].Listen, err)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }

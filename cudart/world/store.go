@@ -32,67 +32,46 @@ type store struct {
 	check    func() error
 	session  string
 
+	unknown lobby
+
 	mu       sync.Mutex
-	pending  []net.Conn // those that have not proved the secret yet, the oldest first
-	links    []*link    // by rank
+	links    []*link // by rank
 	members  []Member
 	hashes   []string
 	outlines map[int]chan []string
 	arrived  int
 	waiting  map[string]map[int]string // by barrier: who is there, with what
 	done     []bool
+	heard    []bool        // by rank: it has heard the store's last word, or its connection has ended
 	over     chan struct{} // closed when all have left, or failed
+	quiet    chan struct{} // closed when all have heard so
 	closed   bool
 	cause    *RankError
 	begun    bool // everybody has arrived
+	refused  string
+	asked    bool             // a rank has given up waiting
+	states   chan statedState // of ranks that were asked what they wait for
 }
-
-// mostPending is how many connections may be proving the secret at once. A flood then pushes out the oldest, which has had its time.
-const mostPending = 256
 
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
 	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
 		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
-		done: make([]bool, n), over: make(chan struct{})}
-	go s.accept()
+		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
+	go s.unknown.serve(listener, s.serve)
 	go s.beat()
 	time.AfterFunc(o.Arrive, s.late)
 	return s
 }
 
-func (s *store) accept() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		s.mu.Lock()
-		if len(s.pending) >= mostPending {
-			s.pending[0].Close()
-			s.pending = s.pending[1:]
-		}
-		s.pending = append(s.pending, conn)
-		s.mu.Unlock()
-		go s.serve(&link{conn: conn})
-	}
-}
-
-// proven takes a connection off the list of those that have proved nothing.
-func (s *store) proven(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, c := range s.pending {
-		if c == conn {
-			s.pending = append(s.pending[:k:k], s.pending[k+1:]...)
-			return
-		}
-	}
-}
-
 func (s *store) serve(l *link) {
 	rank, err := l.challenge(s.secret, "store")
-	s.proven(l.conn)
+	s.unknown.leave(l.conn)
+	if errors.Is(err, errSecret) {
+		s.mu.Lock()
+		s.refused = fmt.Sprintf("a process at %s that says it is rank %d has another DAGRUN_SECRET", hostOf(l.conn.RemoteAddr().String()), rank)
+		s.mu.Unlock()
+	}
 	if err == nil && (rank < 0 || rank >= s.place.Ranks) {
 		_ = l.send(frame{Kind: "abort", Cause: &RankError{Rank: rank, Ranks: s.place.Ranks, What: fmt.Sprintf("is not one of 0 to %d", s.place.Ranks-1)}})
 		err = errGarbage
@@ -109,6 +88,7 @@ func (s *store) serve(l *link) {
 	if !s.join(rank, l, f) {
 		return
 	}
+	defer s.hears(rank)
 	for {
 		f, err := l.receive(mostBytes, silence)
 		if err != nil {
@@ -116,7 +96,7 @@ func (s *store) serve(l *link) {
 			gone := !s.done[rank]
 			s.mu.Unlock()
 			if gone {
-				s.abort(&RankError{rank, s.place.Ranks, s.members[rank].Host, lostText(err)})
+				s.abort(s.blames(rank, "%s", lostText(err)))
 			}
 			return
 		}
@@ -148,6 +128,47 @@ func (s *store) handle(rank int, l *link, f frame) {
 		s.barrier(rank, f.Name, f.Text)
 	case "done":
 		s.leave(rank, f.Text)
+	case "heard":
+		s.hears(rank)
+	case "stuck":
+		go s.stuck(rank, f.Text)
+	case "state":
+		if f.State != nil {
+			select {
+			case s.states <- statedState{rank, f.State}:
+			default:
+			}
+		}
+	}
+}
+
+// blames makes the error of a rank that has come.
+func (s *store) blames(rank int, format string, args ...any) *RankError {
+	return &RankError{Rank: rank, Ranks: s.place.Ranks, Host: s.members[rank].Host, What: fmt.Sprintf(format, args...)}
+}
+
+// hears notes that a rank has heard the store's last word, or never will.
+func (s *store) hears(rank int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard[rank] = true
+	s.quieten()
+}
+
+// quieten closes quiet once nobody is left who must hear why the ranks end. The caller holds mu.
+func (s *store) quieten() {
+	if !s.closed {
+		return
+	}
+	for rank, l := range s.links {
+		if l != nil && !s.heard[rank] {
+			return
+		}
+	}
+	select {
+	case <-s.quiet:
+	default:
+		close(s.quiet)
 	}
 }
 
@@ -158,9 +179,9 @@ func (s *store) join(rank int, l *link, f frame) bool {
 	switch {
 	case cause != nil:
 	case s.links[rank] != nil:
-		cause = &RankError{rank, s.place.Ranks, f.Member.Host, fmt.Sprintf("came twice, from host %s (process %d) and from host %s (process %d)", s.members[rank].Host, s.members[rank].Pid, f.Member.Host, f.Member.Pid)}
+		cause = s.blames(rank, "came twice, from host %s (process %d) and from host %s (process %d)", s.members[rank].Host, s.members[rank].Pid, f.Member.Host, f.Member.Pid)
 	case f.Ranks != s.place.Ranks:
-		cause = &RankError{rank, s.place.Ranks, f.Member.Host, fmt.Sprintf("was told that there are %d ranks, and rank 0 that there are %d", f.Ranks, s.place.Ranks)}
+		cause = &RankError{Rank: rank, Ranks: s.place.Ranks, Host: f.Member.Host, What: fmt.Sprintf("was told that there are %d ranks, and rank 0 that there are %d", f.Ranks, s.place.Ranks)}
 	}
 	if cause != nil {
 		s.mu.Unlock()
@@ -189,7 +210,7 @@ func (s *store) start() {
 	}
 	if s.check != nil {
 		if err := s.check(); err != nil {
-			s.abort(&RankError{Rank: 0, Ranks: s.place.Ranks, Host: s.members[0].Host, What: "refuses the pipeline: " + err.Error()})
+			s.abort(s.blames(0, "refuses the pipeline: %v", err))
 			return
 		}
 	}
@@ -200,17 +221,17 @@ func (s *store) disagreement() *RankError {
 	devices := map[string]int{}
 	for rank, m := range s.members {
 		if first, ok := devices[m.Device]; ok && m.Device != "" {
-			return &RankError{rank, s.place.Ranks, m.Host, fmt.Sprintf("uses the same GPU as rank %d (%s); give each rank its own, as the launchers do", first, m.Device)}
+			return s.blames(rank, "uses the same GPU as rank %d (%s); give each rank its own, as the launchers do", first, m.Device)
 		}
 		devices[m.Device] = rank
 	}
-	for rank, m := range s.members {
+	for rank := range s.members {
 		want, err := s.expected(rank)
 		if err != nil {
-			return &RankError{rank, s.place.Ranks, m.Host, fmt.Sprintf("cannot run the pipeline of rank 0: %v", err)}
+			return s.blames(rank, "cannot run the pipeline of rank 0: %v", err)
 		}
 		if want.Hash != s.hashes[rank] {
-			return &RankError{rank, s.place.Ranks, m.Host, "runs another pipeline: " + s.difference(rank, want.Outline())}
+			return s.blames(rank, "runs another pipeline: %s", s.difference(rank, want.Outline()))
 		}
 	}
 	return nil
@@ -287,7 +308,7 @@ func (s *store) barrier(rank int, name, text string) {
 // leave notes that a rank is finished; text says why it failed, if it did.
 func (s *store) leave(rank int, text string) {
 	if text != "" {
-		s.abort(&RankError{rank, s.place.Ranks, s.members[rank].Host, "failed: " + text})
+		s.abort(s.blames(rank, "%s", text))
 		return
 	}
 	s.mu.Lock()
@@ -309,12 +330,21 @@ func (s *store) end() {
 	if !s.closed {
 		s.closed = true
 		close(s.over)
+		s.quieten()
 	}
 }
 
 // late ends the wait for ranks that have not come.
 func (s *store) late() {
+	if cause := s.missing("within " + seconds(s.within)); cause != nil {
+		s.abort(cause)
+	}
+}
+
+// missing names the first rank that has not come, or returns nil.
+func (s *store) missing(until string) *RankError {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	missing, count := -1, 0
 	for rank, l := range s.links {
 		if l == nil {
@@ -324,15 +354,17 @@ func (s *store) late() {
 			}
 		}
 	}
-	s.mu.Unlock()
 	if missing < 0 {
-		return
+		return nil
 	}
 	more := ""
 	if count > 1 {
 		more = fmt.Sprintf(", nor did %d more", count-1)
 	}
-	s.abort(&RankError{Rank: missing, Ranks: s.place.Ranks, What: fmt.Sprintf("did not arrive within %s%s", seconds(s.within), more)})
+	if s.refused != "" {
+		more += "; " + s.refused
+	}
+	return &RankError{Rank: missing, Ranks: s.place.Ranks, What: fmt.Sprintf("did not arrive %s%s", until, more)}
 }
 
 // abort tells all ranks why they must end. Only the first cause counts.
@@ -376,15 +408,13 @@ func (s *store) beat() {
 func (s *store) close() {
 	s.end()
 	s.listener.Close()
+	s.unknown.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.links {
 		if l != nil {
 			l.conn.Close()
 		}
-	}
-	for _, conn := range s.pending {
-		conn.Close()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // World is one rank's connection to the others. All methods may be called from any goroutine. A nil World is that of the only rank.
@@ -18,11 +19,16 @@ type World struct {
 	server  *store // of rank 0
 	peers   []*peer
 
+	timeout time.Duration // after which the caller gives up, for messages
+	text    func() string // how far this rank has come
+
 	mu      sync.Mutex
-	current string // the node that communicates
+	now     State         // what this rank waits for
+	open    map[int32]int // by rank: messages to and from it that are not complete
 	cause   error
 	ending  bool          // Leave has begun, so that lost connections are no failure
 	failed  chan struct{} // closed at the first failure
+	told    chan struct{} // closed when the store has said its last word
 	answers chan frame    // of the store
 }
 
@@ -43,6 +49,7 @@ type RankError struct {
 	Rank, Ranks int
 	Host        string
 	What        string // "did not arrive within 60 s"
+	TimedOut    bool   // a rank gave up waiting for it
 }
 
 func (e *RankError) Error() string {
@@ -82,16 +89,6 @@ func (w *World) Failed() <-chan struct{} {
 	return w.failed
 }
 
-// Current is the node that communicates now, or "".
-func (w *World) Current() string {
-	if w == nil {
-		return ""
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.current
-}
-
 // Fail ends all communication of this rank, now and later, because of an error. Only the first counts.
 func (w *World) Fail(err error) {
 	if w == nil || err == nil {
@@ -115,11 +112,17 @@ func (w *World) Fail(err error) {
 	}
 }
 
+// blames makes the error of a rank.
+func (w *World) blames(rank int, format string, args ...any) *RankError {
+	e := &RankError{Rank: rank, Ranks: w.place.Ranks, What: fmt.Sprintf(format, args...)}
+	if rank < len(w.members) {
+		e.Host = w.members[rank].Host
+	}
+	return e
+}
+
 // note makes a lost connection to a rank a failure. The store says why a rank failed, so its word is waited for.
 func (w *World) note(rank int32, err error) {
-	if err == nil {
-		return
-	}
 	var lost *mismatchError
 	if errors.As(err, &lost) {
 		w.Fail(err)
@@ -127,8 +130,8 @@ func (w *World) note(rank int32, err error) {
 	}
 	select {
 	case <-w.failed:
-	case <-after(reasonTime):
-		w.Fail(&RankError{int(rank), w.place.Ranks, w.members[rank].Host, "has ended"})
+	case <-after(silence):
+		w.Fail(w.blames(int(rank), "has lost its connection to rank %d", w.place.Rank))
 	}
 }
 

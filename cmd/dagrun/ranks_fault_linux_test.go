@@ -1,0 +1,386 @@
+// Faults of ranks as processes: one is killed at each stage, comes with another file or a wrong secret, or finds its port taken. All
+// others end with the cause, and no file is half written. Each stage is observed: by a line, a connection, unread bytes or a pipe.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+const rankFile = `version: 1
+name: ranks
+buffers:
+  x: {place: device, dtype: f32, shape: [1024], init: 1}
+  out: {place: host, dtype: f32, shape: [1024], save: out.$rank.npy}
+  part: {place: host, dtype: f32, shape: [100000], init: 2, save: part.$rank.npy}
+  rest: {place: host, dtype: f32, shape: [1024], init: 3, save: rest.$rank.npy}
+nodes:
+  - {name: first, allreduce: {inout: x, op: sum}}
+  - {name: down, memcpy: {from: x, to: out}}
+`
+
+// hangFile lets all ranks but rank 2 wait in "sum", while rank 2 runs a kernel for ten minutes.
+const hangFile = `version: 1
+name: ranks
+buffers:
+  x: {place: device, dtype: f32, shape: [1024], init: 1}
+  out: {place: host, dtype: f32, shape: [1024], save: out.$rank.npy}
+nodes:
+  - {name: first, allreduce: {inout: x, op: sum}}
+  - {name: slow, kernel: spin, args: [600000000], after: [first], when: rank == 2}
+  - {name: sum, allreduce: {inout: x, op: sum}, after: [slow]}
+  - {name: down, memcpy: {from: x, to: out}}
+`
+
+// crew is the ranks of a test. Those that still run at its end are killed.
+type crew struct {
+	t      *testing.T
+	self   string
+	dir    string
+	ranks  int
+	at     string // where rank 0's store is
+	secret string
+}
+
+func newCrew(t *testing.T, ranks int, file string) *crew {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	c := &crew{t: t, self: selfAsCommand(t), dir: t.TempDir(), ranks: ranks, at: l.Addr().String(), secret: "one of us"}
+	c.write("ranks.yaml", file)
+	return c
+}
+
+func (c *crew) write(name, text string) {
+	require.NoError(c.t, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644))
+}
+
+// process is a rank.
+type process struct {
+	c      *crew
+	rank   int
+	cmd    *exec.Cmd
+	mu     sync.Mutex
+	stderr bytes.Buffer
+	ended  chan struct{}
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.Write(b)
+}
+
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// start runs a rank, which meets the others at an address.
+func (c *crew) start(rank int, at string, args ...string) *process {
+	p := &process{c: c, rank: rank, ended: make(chan struct{})}
+	p.cmd = exec.Command(c.self, append([]string{"run", "--backend", "cpu", "--arrive", "10m"}, args...)...)
+	p.cmd.Dir, p.cmd.Stderr = c.dir, p
+	p.cmd.Env = append(os.Environ(), "DAGRUN_RANK="+strconv.Itoa(rank), "DAGRUN_RANKS="+strconv.Itoa(c.ranks), "DAGRUN_RENDEZVOUS="+at, "DAGRUN_SECRET="+c.secret,
+		cache.Variable+"="+cache.Off, "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
+	require.NoError(c.t, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // the status is looked at later
+	}()
+	c.t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends a rank as an administrator or the kernel might.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// ends waits for a rank's end and checks its status and its last line.
+func (p *process) ends(status int, want string) {
+	p.c.t.Helper()
+	<-p.ended
+	lines := strings.Split(strings.TrimSpace(p.said()), "\n")
+	require.Regexp(p.c.t, "^dagrun: "+want+"$", lines[len(lines)-1], "rank %d", p.rank)
+	require.Equal(p.c.t, status, p.cmd.ProcessState.ExitCode(), "rank %d: %s", p.rank, p.said())
+}
+
+// waitFor waits for a condition, or fails if a rank ends before.
+func (c *crew) waitFor(what string, condition func() bool, of ...*process) {
+	c.t.Helper()
+	for !condition() {
+		for _, p := range of {
+			select {
+			case <-p.ended:
+				c.t.Fatalf("rank %d ended before %s: %s", p.rank, what, p.said())
+			default:
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (c *crew) host() string {
+	name, err := os.Hostname()
+	require.NoError(c.t, err)
+	return regexp.QuoteMeta(name)
+}
+
+// whole checks that each saved file is complete, and returns their names.
+func (c *crew) whole() []string {
+	entries, err := os.ReadDir(c.dir)
+	require.NoError(c.t, err)
+	var names []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) == ".yaml" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(c.dir, e.Name()))
+		require.NoError(c.t, err)
+		require.Greater(c.t, len(data), 10, "%s", e.Name())
+		header := 10 + int(binary.LittleEndian.Uint16(data[8:]))
+		elements := 1024
+		if strings.HasPrefix(e.Name(), "part.") {
+			elements = 100000
+		}
+		require.Equal(c.t, header+4*elements, len(data), "%s is half written", e.Name())
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// gate passes on what a rank and the store say to each other, and tells when the rank has joined.
+type gate struct {
+	net.Listener
+	joined chan struct{}
+}
+
+func (c *crew) gate() *gate {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { l.Close() })
+	g := &gate{l, make(chan struct{})}
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go g.pass(from, c.at)
+		}
+	}()
+	return g
+}
+
+func (g *gate) pass(from net.Conn, at string) {
+	defer from.Close()
+	to, err := net.Dial("tcp", at)
+	if err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(from, to) // until one side ends
+		from.Close()
+	}()
+	defer to.Close()
+	for r := bufio.NewReader(from); ; {
+		var head [4]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
+		}
+		data := make([]byte, binary.BigEndian.Uint32(head[:]))
+		if _, err := io.ReadFull(r, data); err != nil {
+			return
+		}
+		if _, err := to.Write(append(head[:], data...)); err != nil {
+			return
+		}
+		if bytes.Contains(data, []byte(`"kind":"join"`)) {
+			close(g.joined)
+		}
+	}
+}
+
+func TestARankKilledBeforeTheRendezvous(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer elsewhere.Close()
+	killed := c.start(1, elsewhere.Addr().String(), "ranks.yaml")
+	conn, err := elsewhere.Accept() // it is about to meet the others
+	require.NoError(t, err)
+	defer conn.Close()
+	killed.kill()
+	other := c.start(2, c.at, "ranks.yaml", "-v")
+	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 2") }, other)
+	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10s")
+	first.ends(statusDevice, `rank 1 of 3 did not arrive within 10 s(, nor did 1 more)?`)
+	other.ends(statusDevice, `rank 1 of 3 did not arrive within 10 s`)
+	require.Empty(t, c.whole())
+}
+
+func TestARankKilledInTheRendezvous(t *testing.T) {
+	c := newCrew(t, 4, rankFile) // rank 2 never comes
+	gates := map[int]*gate{1: c.gate(), 3: c.gate()}
+	first := c.start(0, c.at, "ranks.yaml")
+	killed, other := c.start(1, gates[1].Addr().String(), "ranks.yaml"), c.start(3, gates[3].Addr().String(), "ranks.yaml")
+	<-gates[1].joined
+	<-gates[3].joined
+	killed.kill()
+	want := fmt.Sprintf(`rank 1 of 4 \(host %s\) has ended before the others were finished`, c.host())
+	first.ends(statusDevice, want)
+	other.ends(statusDevice, want)
+	require.Empty(t, c.whole())
+}
+
+// unread counts a process's connections with bytes that it has not read.
+func unread(t *testing.T, pid int) int {
+	own := map[string]bool{}
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	require.NoError(t, err)
+	for _, e := range entries {
+		if link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, e.Name())); err == nil {
+			if inode, ok := strings.CutPrefix(link, "socket:["); ok {
+				own[strings.TrimSuffix(inode, "]")] = true
+			}
+		}
+	}
+	table, err := os.ReadFile("/proc/net/tcp")
+	require.NoError(t, err)
+	n := 0
+	for _, line := range strings.Split(string(table), "\n")[1:] {
+		// sl local remote state tx:rx tr:when retransmits uid timeout inode
+		f := strings.Fields(line)
+		if len(f) > 9 && own[f[9]] && f[3] == "01" && !strings.HasSuffix(f[4], ":00000000") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestARankKilledInACollective(t *testing.T) {
+	c := newCrew(t, 4, hangFile)
+	var all []*process
+	for rank := range 4 {
+		all = append(all, c.start(rank, c.at, "ranks.yaml"))
+	}
+	// Ranks 0, 1 and 3 have sent their elements to rank 2, which does not read them.
+	c.waitFor("they wait in a collective", func() bool { return unread(t, all[2].cmd.Process.Pid) == 3 }, all...)
+	all[1].kill()
+	want := fmt.Sprintf(`rank 1 of 4 \(host %s\) has ended before the others were finished`, c.host())
+	all[0].ends(statusDevice, want)
+	all[3].ends(statusDevice, want)
+	all[2].ends(statusDevice, want+`(; the device did not finish within another 10s, (at|after) .*)?`)
+	require.Empty(t, c.whole())
+}
+
+func TestARankKilledWhileSaving(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	pipe := filepath.Join(c.dir, "part.1.npy")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o644))
+	var all []*process
+	for rank := range 3 {
+		all = append(all, c.start(rank, c.at, "ranks.yaml"))
+	}
+	r, err := os.Open(pipe) // returns when rank 1 begins to save
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = io.ReadFull(r, make([]byte, 1024)) // more than a pipe holds is to come
+	require.NoError(t, err)
+	all[1].kill()
+	want := fmt.Sprintf(`rank 1 of 3 \(host %s\) has ended before the others were finished`, c.host())
+	all[0].ends(statusDevice, want)
+	all[2].ends(statusDevice, want)
+	names := c.whole()
+	require.Contains(t, names, "out.1.npy", "it was saved before")
+	require.NotContains(t, names, "rest.1.npy", "it was to be saved later")
+}
+
+func TestARankWithAnotherFile(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	c.write("other.yaml", strings.Replace(rankFile, "name: first", "name: sum.3", 1))
+	all := []*process{c.start(0, c.at, "ranks.yaml"), c.start(1, c.at, "ranks.yaml"), c.start(2, c.at, "other.yaml")}
+	for _, p := range all {
+		p.ends(statusDevice, fmt.Sprintf(`rank 2 of 3 \(host %s\) runs another pipeline: node 0 is "sum.3", here "first"`, c.host()))
+	}
+	require.Empty(t, c.whole())
+}
+
+func TestRanksThatFindTheirPortTaken(t *testing.T) {
+	c := newCrew(t, 2, rankFile)
+	taken, err := net.Listen("tcp", c.at)
+	require.NoError(t, err)
+	defer taken.Close()
+	go func() {
+		for {
+			conn, err := taken.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("SSH-2.0-somebody-else\r\n"))
+			conn.Close()
+		}
+	}()
+	first, other := c.start(0, c.at, "ranks.yaml"), c.start(1, c.at, "ranks.yaml", "--arrive", "2s")
+	first.ends(statusWrong, fmt.Sprintf(`rank 0 of 2: rank 0 cannot serve the other ranks at %s: .*address already in use`, regexp.QuoteMeta(c.at)))
+	other.ends(statusDevice, fmt.Sprintf(`rank 0 of 2 could not be reached at %s within 2 s: .*`, regexp.QuoteMeta(c.at)))
+}
+
+func TestARankWithAnotherSecret(t *testing.T) {
+	c := newCrew(t, 2, rankFile)
+	c.secret = "one of them"
+	other := c.start(1, c.at, "ranks.yaml", "-v")
+	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 1") }, other)
+	c.secret = "one of us"
+	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10s")
+	other.ends(statusWrong, fmt.Sprintf(`rank 1 of 2: rank 0 at %s does not let rank 1 in: it has another DAGRUN_SECRET`, regexp.QuoteMeta(c.at)))
+	first.ends(statusDevice, `rank 1 of 2 did not arrive within 10 s; a process at 127\.0\.0\.1 that says it is rank 1 has another DAGRUN_SECRET`)
+}
+
+// Whoever times out first, all ranks end with the status of a timeout and name a rank.
+func TestRanksThatTimeOut(t *testing.T) {
+	c := newCrew(t, 4, hangFile)
+	var all []*process
+	for rank := range 4 {
+		all = append(all, c.start(rank, c.at, "ranks.yaml", "--timeout", "5s"))
+	}
+	for _, p := range all {
+		p.ends(statusTimeout, `rank \d of 4 (\(host .*\) .*timeout of 5s: it is .*|.*timed out after 5s.*|could not be reached at .* within 5 s.*)`)
+	}
+	require.Empty(t, c.whole())
+}
+
+func TestAnInterruptedRankEndsTheOthers(t *testing.T) {
+	c := newCrew(t, 2, strings.Replace(hangFile, "rank == 2", "rank == 9", 1))
+	all := []*process{c.start(0, c.at, "ranks.yaml", "-v", "--iterations", "1000000000"), c.start(1, c.at, "ranks.yaml", "-v", "--iterations", "1000000000")}
+	for _, p := range all {
+		c.waitFor("it replays", func() bool { return strings.Contains(p.said(), "dagrun: ready: ") }, all...)
+	}
+	require.NoError(t, all[1].cmd.Process.Signal(os.Interrupt))
+	all[1].ends(statusInterrupted, `rank 1 of 2: interrupted(; the device did not finish within 2s)?, (at|after) .*`)
+	all[0].ends(statusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) (was interrupted|has ended before the others were finished)`, c.host()))
+	require.Empty(t, c.whole())
+}

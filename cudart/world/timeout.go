@@ -1,0 +1,170 @@
+// Timeouts: what each rank waits for, and which rank the others wait for when one of them gives up.
+
+package world
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is what a rank is doing.
+type State struct {
+	Node    string  `json:"node,omitempty"`    // the communication that it is in, or ""
+	For     []int32 `json:"for,omitempty"`     // the ranks whose messages are not complete there
+	Last    string  `json:"last,omitempty"`    // the communication before
+	Barrier string  `json:"barrier,omitempty"` // where it waits for all others, after its last communication
+	Text    string  `json:"text,omitempty"`    // how far it has come: "after 3 of 10 replays"
+}
+
+// statedState is the state of a rank.
+type statedState struct {
+	rank  int
+	state *State
+}
+
+// answerTime is how long ranks may take to say what they wait for.
+const answerTime = 20 * time.Second
+
+// TimeoutPatience is how long TimedOut may take to find out which rank is waited for.
+const TimeoutPatience = answerTime + 5*time.Second
+
+// State returns what this rank is doing.
+func (w *World) State() State {
+	if w == nil {
+		return State{}
+	}
+	w.mu.Lock()
+	s := w.now
+	for rank, n := range w.open {
+		if n > 0 {
+			s.For = append(s.For, rank)
+		}
+	}
+	w.mu.Unlock()
+	slices.Sort(s.For)
+	if w.text != nil {
+		s.Text = w.text()
+	}
+	return s
+}
+
+// TimedOut gives up waiting: rank 0 finds out which rank the others wait for, and ends all of them with that cause, which Cause returns
+// then.
+func (w *World) TimedOut() {
+	if w == nil || w.store == nil {
+		return
+	}
+	if w.store.send(frame{Kind: "stuck", Text: w.timeout.String()}) == nil {
+		select {
+		case <-w.failed:
+		case <-after(TimeoutPatience):
+		}
+	}
+	e := w.blames(0, "does not answer rank %d, which has timed out after %s", w.place.Rank, w.timeout)
+	e.TimedOut = true
+	w.Fail(e)
+}
+
+// begins notes that a node communicates with ranks, each of which has a number of messages to complete.
+func (w *World) begins(node string, messages map[int32]int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now.Node, w.open = node, messages
+}
+
+func (w *World) ends() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now.Last, w.now.Node, w.open = w.now.Node, "", nil
+}
+
+func (w *World) waitsAt(barrier string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now.Barrier = barrier
+}
+
+// stuck ends all ranks because one gave up waiting after a time, with the rank that the others wait for as the cause.
+func (s *store) stuck(reporter int, after string) {
+	s.mu.Lock()
+	first, begun := !s.asked, s.begun
+	s.asked = true
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	cause := s.missing(fmt.Sprintf("before rank %d timed out after %s", reporter, after))
+	if begun || cause == nil {
+		cause = s.awaited(s.ask(), reporter, after)
+	}
+	cause.TimedOut = true
+	s.abort(cause)
+}
+
+// ask returns what each rank waits for, nil for those that do not answer in time.
+func (s *store) ask() []*State {
+	states := make([]*State, s.place.Ranks)
+	s.all(frame{Kind: "state?"})
+	late := time.After(answerTime)
+	for range states {
+		select {
+		case said := <-s.states:
+			states[said.rank] = said.state
+		case <-s.over:
+			return states
+		case <-late:
+			return states
+		}
+	}
+	return states
+}
+
+// awaited follows who waits for whom, from the lowest rank that waits to one that does not.
+func (s *store) awaited(states []*State, reporter int, after string) *RankError {
+	waits := make([][]int32, len(states))
+	for rank, state := range states {
+		switch {
+		case state == nil:
+		case state.Barrier != "":
+			for other, its := range states {
+				if its == nil || its.Barrier != state.Barrier {
+					waits[rank] = append(waits[rank], int32(other))
+				}
+			}
+		default:
+			waits[rank] = slices.DeleteFunc(slices.Clone(state.For), func(other int32) bool { return other < 0 || int(other) >= len(states) })
+		}
+	}
+	from := slices.IndexFunc(waits, func(list []int32) bool { return len(list) > 0 })
+	if from < 0 {
+		if silent := slices.Index(states, nil); silent >= 0 {
+			return s.blames(silent, "does not answer rank %d, which has timed out after %s", reporter, after)
+		}
+		return s.blames(reporter, "timed out after %s, %s%s", after, states[reporter].Text, lastText(states[reporter]))
+	}
+	seen := make([]bool, len(states))
+	at := from
+	for !seen[at] && len(waits[at]) > 0 {
+		seen[at] = true
+		from, at = at, int(waits[at][0])
+	}
+	where := fmt.Sprintf("has not come to %q, where rank %d waited for it until the timeout of %s", states[from].Node, from, after)
+	if states[from].Barrier != "" {
+		where = fmt.Sprintf("has not finished, and rank %d waited for it until the timeout of %s", from, after)
+	}
+	switch {
+	case states[at] == nil:
+		return s.blames(at, "%s: it does not answer", where)
+	case states[at].Node != "":
+		return s.blames(at, "%s: it is in %q", where, states[at].Node)
+	}
+	return s.blames(at, "%s: it is %s%s", where, states[at].Text, lastText(states[at]))
+}
+
+func lastText(s *State) string {
+	if s.Last == "" {
+		return ", and has not communicated yet"
+	}
+	return fmt.Sprintf(", and communicated last in %q", s.Last)
+}
