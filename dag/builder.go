@@ -183,7 +183,7 @@ func (b *Builder) Memset(name string, dst Range, value any) NodeID {
 		b.wrong("node", name, fmt.Sprintf("memset: a %T is not a number", value), "")
 		return b.Node(node)
 	}
-	bits, err := scalarBits(buffer.DType, v)
+	bits, err := setBits(buffer.DType, v)
 	if err != nil {
 		b.wrong("node", name, "memset: the value "+err.Error(), "")
 		return b.Node(node)

@@ -214,7 +214,7 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 		return argSpec{}, errors.New("the id of a node is not an argument")
 	case Scalar:
 		v, ok := numberOf(a.Value)
-		if !ok || a.DType == InvalidDType || int(a.DType) >= len(dtypes) {
+		if !ok || !a.DType.isNumber() {
 			return argSpec{}, fmt.Errorf("a %T is not a number of a known type", a.Value)
 		}
 		return argSpec{Value: v, DType: a.DType}, nil

@@ -200,7 +200,7 @@ func (p *Pipeline) collectiveProblem(c *Communication) (hint string, err error) 
 	switch {
 	case reduces != (c.Reduction != NoReduction):
 		return "only allreduce, reduce and reducescatter have an op", fmt.Errorf("%s with op %s", c.Verb, c.Reduction)
-	case reduces && slices.Contains([]DType{Bool, I16, U16}, c.DType):
+	case reduces && (!c.DType.isNumber() || slices.Contains([]DType{Bool, I16, U16}, c.DType)):
 		return "it combines f16, bf16, f32, f64, i8, i32, i64, u8, u32 and u64", fmt.Errorf("%s cannot combine elements of type %s", c.Verb, c.DType)
 	case c.Reduction == Avg && !c.DType.Float():
 		return "use op: sum", fmt.Errorf("op avg needs a floating-point type, not %s", c.DType)

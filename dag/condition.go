@@ -128,6 +128,8 @@ func operandProblem(text string, r Range, dtype DType) string {
 	switch {
 	case r.Hi-r.Lo != dtype.Size():
 		return fmt.Sprintf("a condition reads single elements, and %s has %d; write a slice such as x(0..1)", text, (r.Hi-r.Lo)/max(dtype.Size(), 1))
+	case !dtype.isNumber():
+		return fmt.Sprintf("%s is of type %s; conditions compute with single numbers", text, dtype)
 	case dtype == U64:
 		return fmt.Sprintf("%s is of type u64, which conditions cannot compute with; use i64", text)
 	}

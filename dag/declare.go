@@ -79,7 +79,7 @@ func elements(shape []int64) (int64, error) {
 
 // bufferBytes returns the size of a buffer.
 func bufferBytes(t DType, shape []int64) (int64, error) {
-	if t == InvalidDType || int(t) >= len(dtypes) {
+	if !t.known() {
 		return 0, errors.New("the element type is missing")
 	}
 	n, err := elements(shape)

@@ -10,8 +10,12 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// FromFloat returns the bits of v as an element. Integers truncate toward zero and saturate; NaN becomes 0.
+// FromFloat returns the bits of v as an element. Integers truncate toward zero and saturate; NaN becomes 0. An element of several numbers has
+// no such bits: use those of its Component.
 func (t DType) FromFloat(v float64) uint64 {
+	if !t.isNumber() {
+		return 0
+	}
 	switch t {
 	case F16:
 		return uint64(HalfFromFloat32(float32(v)))

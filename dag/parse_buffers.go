@@ -295,16 +295,21 @@ func (p *parser) dtype(n *yaml.Node) DType {
 func dtypeHint(s string) string {
 	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64", "half": "f16", "float16": "f16", "fp16": "f16",
 		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-		"char": "i8", "byte": "u8", "short": "i16", "long": "i64", "boolean": "bool"}
-	if _, ok := ParseDType(strings.ToLower(s)); ok {
-		return fmt.Sprintf("did you mean %q?", strings.ToLower(s))
-	} else if near, ok := other[strings.ToLower(s)]; ok {
+		"char": "i8", "uchar": "u8", "byte": "u8", "short": "i16", "ushort": "u16", "long": "i64", "ulong": "u64", "longlong": "i64", "ulonglong": "u64", "boolean": "bool",
+		"complex64": "c64", "complex128": "c128", "complex": "c64", "cucomplex": "c64", "cufloatcomplex": "c64", "cudoublecomplex": "c128"}
+	lower := strings.ToLower(s)
+	base := strings.TrimRight(lower, "234")
+	if _, ok := ParseDType(lower); ok {
+		return fmt.Sprintf("did you mean %q?", lower)
+	} else if near, ok := other[lower]; ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	} else if near, ok := ParseDType(other[base] + "x" + lower[len(base):]); ok { // float4
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	if near := words.Suggest(strings.ToLower(s), DTypes()); near != "" {
+	if near := words.Suggest(lower, DTypes()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "there are " + strings.Join(DTypes(), ", ")
+	return "there are " + strings.Join(DTypes()[:C128], ", ") + ", and vectors such as f32x4"
 }
 
 func (p *parser) shape(n *yaml.Node) ([]int64, bool) {
@@ -346,6 +351,10 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		return p.initValue(n, b, sound)
 	}
+	if n.Kind == yaml.SequenceNode && b.DType.Components() > 1 {
+		values, ok := p.components(n, b, "init")
+		return &Init{Kind: InitValue, Values: values}, sound && ok
+	}
 	if n.Kind != yaml.MappingNode {
 		p.wrongKind(n, "init", "zeros, a number, or one of {ramp: }, {uniform: }, {normal: }, {expr: }, {file: }")
 		return nil, false
@@ -366,7 +375,7 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	case initRamp:
 		in.Kind = InitRamp
 		in.A, in.B, ok = p.pair(value, "ramp", "start", "step")
-		ok = ok && (b.DType.Float() || p.exactPair(value, "ramp", "start", "step"))
+		ok = ok && (b.DType.Component().Float() || p.exactPair(value, "ramp", "start", "step"))
 	case initUniform:
 		in.Kind = InitUniform
 		if in.A, in.B, ok = p.pair(value, "uniform", "lowest", "highest"); ok && in.A > in.B {
@@ -405,7 +414,7 @@ func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	if !ok {
 		return nil, false
 	}
-	if _, err := scalarBits(b.DType, v); err != nil {
+	if _, err := scalarBits(b.DType.Component(), v); err != nil {
 		p.mistake(position(n), "", "init %s", err)
 		return nil, false
 	}
@@ -506,7 +515,7 @@ func (p *parser) perElement(n *yaml.Node, what string, b *Buffer) (*expr.Expr, b
 	}
 	// Evaluate the first and the last element now, so that errors there are reported before anything runs.
 	at := int64(0)
-	if count := b.Bytes / b.DType.Size(); err == nil && count > 0 {
+	if count := b.Bytes / b.DType.Component().Size(); err == nil && count > 0 {
 		if _, err = f.Value(0); err == nil {
 			at = count - 1
 			_, err = f.Value(at)
@@ -599,12 +608,20 @@ func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 		e.File, ok = p.dataFile(value, "file")
 	case expectValue:
 		e.Kind = ExpectValue
-		e.Value, ok = p.number(value, "value")
+		if value.Kind == yaml.SequenceNode && b.DType.Components() > 1 {
+			e.Values, ok = p.components(value, b, "value")
+		} else {
+			e.Value, ok = p.number(value, "value")
+		}
 	case expectSum:
 		e.Kind = ExpectSum
 		e.Value, ok = p.number(value, "sum")
 		if _, truth := e.Value.Bool(); truth {
 			p.mistake(position(value), "", "sum must be a number, not %s", e.Value)
+			ok = false
+		}
+		if b.DType.Complex() {
+			p.mistake(position(value), "use value, expr or file", "complex numbers cannot be compared by their sum")
 			ok = false
 		}
 	case expectExpr:
@@ -658,7 +675,7 @@ func (p *parser) judgement(e *Expect, f *[expectKeyCount]field) bool {
 // defaultTolerance is the relative tolerance where a file gives none: results of integer kernels are exact, those of floating
 // point depend on the order of operations.
 func defaultTolerance(t DType) float64 {
-	switch t {
+	switch t.Component() {
 	case F16, BF16:
 		return 1e-2
 	case F32:

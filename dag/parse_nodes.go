@@ -446,7 +446,7 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 		return nil, false
 	}
 	b := &p.pipeline.Buffers[dst.Buffer]
-	bits, err := scalarBits(b.DType, value)
+	bits, err := setBits(b.DType, value)
 	switch {
 	case b.Place == Host:
 		p.mistake(position(s[0].value), "fill it with init, or copy to it", "memset cannot fill %q, which is in host memory", b.Name)

@@ -155,10 +155,12 @@ const (
 type Init struct {
 	Kind  InitKind
 	Value expr.Value // InitValue
-	A, B  float64
-	Seed  uint64
-	Expr  *expr.Expr // InitExpr; free variable i, params already bound
-	File  string
+	// Values are the components of every element of a vector or of complex numbers, in place of Value.
+	Values []expr.Value
+	A, B   float64
+	Seed   uint64
+	Expr   *expr.Expr // InitExpr; free variable i, params already bound
+	File   string
 }
 
 // ExpectKind says what a buffer is compared with.
@@ -176,8 +178,9 @@ const (
 type Expect struct {
 	Kind       ExpectKind
 	File       string
-	Value      expr.Value // ExpectValue, ExpectSum
-	Expr       *expr.Expr // ExpectExpr; free variable i
+	Value      expr.Value   // ExpectValue, ExpectSum
+	Values     []expr.Value // ExpectValue: as Init.Values
+	Expr       *expr.Expr   // ExpectExpr; free variable i
 	RTol, ATol float64
 	Norm       Norm  // if not NoNorm, the norm of all differences passes if it is <= ATol + RTol * the norm of what is expected
 	Differing  int64 // so many elements may not pass; without a norm

@@ -281,7 +281,7 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	}
 	r.kernel, r.params = kernel, kernel.Params()
 	for k := range r.params {
-		if p := &r.params[k]; p.DType > Bool || p.Mode > ReadWrite || p.Size < 0 {
+		if p := &r.params[k]; p.DType != InvalidDType && !p.DType.known() || p.Mode > ReadWrite || p.Size < 0 {
 			r.problem(launchKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
 			return
 		}
@@ -340,9 +340,14 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	case !param.Buffer && !unknown:
 		r.argProblem(k, "must be a number (%s), got the buffer %q", param.DType, b.Name)
 		return
-	case param.DType != InvalidDType && param.DType != b.DType:
+	case param.DType != InvalidDType && param.DType != b.DType && r.spec.Module < 0:
 		r.argProblem(k, "has elements of type %s, %q has %s", param.DType, b.Name, b.DType)
 		return
+	case param.DType != InvalidDType:
+		if problem := r.pipeline.reinterpreted(a, param.DType); problem != "" {
+			r.argProblem(k, "%s", problem)
+			return
+		}
 	}
 	mode, inferred := param.Mode, false
 	switch {
@@ -472,6 +477,9 @@ func numberOf(v any) (expr.Value, bool) {
 
 // scalarBits converts a value to an element type, if it can hold it.
 func scalarBits(t DType, v expr.Value) (uint64, error) {
+	if !t.isNumber() {
+		return 0, fmt.Errorf("is the number %s, an element of type %s has %d", number(v), t, t.Components())
+	}
 	if t.Float() {
 		bits := t.FromFloat(v.Float())
 		if math.IsInf(t.ToFloat(bits), 0) {

@@ -61,6 +61,12 @@ func (r *resolution) findMap(library Library) bool {
 	n := r.elements(out)
 	m.OutType = r.pipeline.Buffers[out.Range.Buffer].DType
 	m.InTypes, m.Single = make([]DType, len(m.Inputs)), nil
+	for i := range 1 + len(m.Inputs) {
+		if b := &r.pipeline.Buffers[r.spec.Args[i].Range.Buffer]; !b.DType.isNumber() {
+			r.problem(launchArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType), "use a kernel, or a buffer of "+b.DType.Component().String())
+			return false
+		}
+	}
 	for i := range m.Inputs {
 		in := &r.spec.Args[1+i]
 		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType

@@ -116,7 +116,7 @@ func (s *Symbol) text() string {
 // problem says in what a buffer differs from the symbol that it stands for, or "".
 func (s *Symbol) problem(b *Buffer) string {
 	switch {
-	case s.DType != InvalidDType && b.DType != s.DType && !b.Scratch:
+	case s.DType != InvalidDType && !sameComponents(b.DType, s.DType) && !b.Scratch:
 		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", shorten(b.Name), b.DType, s.text(), s.DType)
 	case s.Bytes > 0 && b.Bytes != s.Bytes:
 		return fmt.Sprintf("buffer %q has %s, %s has %d", shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s.text(), s.Bytes)

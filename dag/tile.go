@@ -188,7 +188,7 @@ func (p *Pipeline) overlap(a, b Range) Range {
 
 // setProblem says what is wrong with a memset, or nil. The devices fill the rows of a tile with patterns of up to four bytes.
 func (p *Pipeline) setProblem(dst Range, bits uint64) error {
-	if b := &p.Buffers[dst.Buffer]; dst.Tile() && b.DType.Size() == 8 && bits>>32 != bits&math.MaxUint32 {
+	if b := &p.Buffers[dst.Buffer]; dst.Tile() && b.DType.Component().Size() == 8 && bits>>32 != bits&math.MaxUint32 {
 		return fmt.Errorf("%s is a tile of %s, which can only be filled with a value whose upper and lower four bytes are the same, such as 0", p.rangeText(dst), b.DType)
 	}
 	return nil

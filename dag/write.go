@@ -172,7 +172,7 @@ func (y *yamlWriter) init(in *Init) string {
 	}
 	switch in.Kind {
 	case InitValue:
-		return y.value(in.Value)
+		return y.values(in.Value, in.Values)
 	case InitRamp:
 		return pair("ramp") + "}"
 	case InitUniform:
@@ -195,6 +195,18 @@ func (y *yamlWriter) value(v expr.Value) string {
 	return v.String()
 }
 
+// values writes the components of an element where they are given, else the one value.
+func (y *yamlWriter) values(v expr.Value, components []expr.Value) string {
+	if components == nil {
+		return y.value(v)
+	}
+	texts := make([]string, len(components))
+	for k := range components {
+		texts[k] = y.value(components[k])
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
 func (y *yamlWriter) expect(b *Buffer) string {
 	e := b.Expect
 	text := "{"
@@ -202,7 +214,7 @@ func (y *yamlWriter) expect(b *Buffer) string {
 	case ExpectFile:
 		text += "file: " + yamlText(dollars(e.File))
 	case ExpectValue:
-		text += "value: " + y.value(e.Value)
+		text += "value: " + y.values(e.Value, e.Values)
 	case ExpectSum:
 		text += "sum: " + y.value(e.Value)
 	case ExpectExpr:
@@ -237,7 +249,7 @@ func (y *yamlWriter) node(n *Node) {
 		device = y.p.copyDevice(n.Copy.Dst, n.Copy.Src)
 	case n.Set != nil:
 		b := &y.p.Buffers[n.Set.Dst.Buffer]
-		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType, n.Set.Bits), "}")
+		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType.Component(), n.Set.Bits), "}")
 		device = b.Device
 	case n.Communication != nil:
 		device, priority = y.communication(n.Communication), High

@@ -69,6 +69,6 @@ func (c *Check) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*c = Check{d.Buffer, d.OK, d.Elements, d.Wrong, d.First, float64(d.Worst), d.Against, float64(d.RTol), float64(d.ATol),
-		d.Allowed, d.Norm, float64(d.Distance), float64(d.WantNorm)}
+		d.Allowed, d.Norm, float64(d.Distance), float64(d.WantNorm), false}
 	return nil
 }

@@ -80,12 +80,13 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 				part := *b
 				part.Shape = []int64{elements}
 				part.Bytes = elements * size
+				numbers := asNumbers(&part)
 				rtol, atol := tolerance(b)
 				if e := b.Expect; e != nil && e.Norm != dag.NoNorm { // that tolerance is for all elements together
 					rtol, atol = elementTolerance(b.DType)
 				}
-				c := Check{Buffer: b.Name, Elements: elements, Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
-				if err := c.compareWith(ctx, &part, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
+				c := Check{Buffer: b.Name, Elements: count(numbers.Shape), complex: b.DType.Complex(), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+				if err := c.compareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err
 				}
 				if !c.OK {

@@ -44,19 +44,23 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 		clear(memory)
 		return nil
 	}
-	init, t := b.Init, b.DType
+	init, t := b.Init, b.DType.Component()
 	if init.Kind == dag.InitFile {
-		if err := readArray(ctx, inDir(dir, init.File), t, b.Shape, memory); err != nil {
+		if err := readArray(ctx, inDir(dir, init.File), b.DType, b.Shape, memory); err != nil {
 			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
 		}
 		return nil
 	}
-	n := count(b.Shape)
+	n := count(b.Shape) * int64(b.DType.Components())
 	var at func(i int64) (uint64, error)
 	switch init.Kind {
 	case dag.InitValue:
-		bits := t.FromValue(init.Value)
-		at = func(int64) (uint64, error) { return bits, nil }
+		values := components(b.DType, init.Value, init.Values)
+		bits := make([]uint64, len(values))
+		for k := range values {
+			bits[k] = t.FromValue(values[k])
+		}
+		at = func(i int64) (uint64, error) { return bits[i%int64(len(bits))], nil }
 	case dag.InitRamp:
 		at = ramp(t, init.A, init.B)
 	case dag.InitUniform:

@@ -19,7 +19,7 @@ import (
 type Check struct {
 	Buffer   string  `json:"buffer"`
 	OK       bool    `json:"ok"`
-	Elements int64   `json:"elements"`
+	Elements int64   `json:"elements"`        // numbers compared: an element of a vector or complex type has several
 	Wrong    int64   `json:"wrong"`           // elements outside the tolerance
 	First    string  `json:"first,omitempty"` // the first of them, for people
 	Worst    float64 `json:"worst_error"`     // the largest finite |got-want|
@@ -30,19 +30,23 @@ type Check struct {
 	Norm     string  `json:"norm,omitempty"`              // l1, l2 or max if the difference is judged as a whole; Wrong is then 0 or 1
 	Distance float64 `json:"distance,omitempty"`          // Norm: of the difference
 	WantNorm float64 `json:"want_norm,omitempty"`         // Norm: of what is expected
+
+	complex bool // elements are the parts of complex numbers
 }
 
 // checkExpect compares a buffer's contents with its expectation. An expected file is read into scratch, which must have its size.
 func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory, scratch []byte) (Check, error) {
 	e := b.Expect
-	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol}
+	declared := b
+	b = asNumbers(b)
+	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol, complex: declared.DType.Complex()}
 	c.judgeBy(e)
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
 	case dag.ExpectFile:
 		want := scratch[:b.Bytes]
-		if err := readArray(ctx, inDir(dir, e.File), b.DType, b.Shape, want); err != nil {
+		if err := readArray(ctx, inDir(dir, e.File), declared.DType, declared.Shape, want); err != nil {
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = e.File
@@ -70,13 +74,21 @@ func checkExpect(ctx context.Context, dir string, b *dag.Buffer, memory, scratch
 			return wantedValue(v), at(i, err)
 		})
 	}
-	c.Against = "value " + formatValue(e.Value)
+	c.Against = "value " + formatComponents(e.Value, e.Values)
+	values := components(declared.DType, e.Value, e.Values)
+	n := int64(len(values))
 	if b.DType.Float() {
-		want := e.Value.Float()
-		return c, c.compareFloats(ctx, b, memory, func(int64) (float64, error) { return want, nil })
+		want := make([]float64, n)
+		for k := range values {
+			want[k] = values[k].Float()
+		}
+		return c, c.compareFloats(ctx, b, memory, func(i int64) (float64, error) { return want[i%n], nil })
 	}
-	want := wantedValue(e.Value)
-	return c, c.compareIntegers(ctx, b, memory, func(int64) (wantedInteger, error) { return want, nil })
+	want := make([]wantedInteger, n)
+	for k := range values {
+		want[k] = wantedValue(values[k])
+	}
+	return c, c.compareIntegers(ctx, b, memory, func(i int64) (wantedInteger, error) { return want[i%n], nil })
 }
 
 // judgeBy takes from an expectation how differences are judged, apart from the tolerances.
@@ -103,7 +115,11 @@ func (c *Check) compareFloats(ctx context.Context, b *dag.Buffer, memory []byte,
 	if c.Norm != "" {
 		return c.compareNorm(ctx, floatElement(b, memory, want))
 	}
-	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareFloatRange(b, memory, lo, hi, want) })
+	scale := want
+	if c.complex {
+		scale = magnitudes(want)
+	}
+	return c.compare(ctx, func(part *Check, lo, hi int64) error { return part.compareFloatRange(b, memory, lo, hi, want, scale) })
 }
 
 // compareIntegers checks every element of an integer type against want, which several goroutines call. Nothing is rounded.
@@ -173,7 +189,7 @@ func (c *Check) compareIntegerRange(b *dag.Buffer, memory []byte, lo, hi int64, 
 	return nil
 }
 
-func (c *Check) compareFloatRange(b *dag.Buffer, memory []byte, lo, hi int64, expected func(i int64) (float64, error)) error {
+func (c *Check) compareFloatRange(b *dag.Buffer, memory []byte, lo, hi int64, expected, scale func(i int64) (float64, error)) error {
 	for i := lo; i < hi; i++ {
 		got := b.DType.ToFloat(b.DType.Load(memory, i))
 		want, err := expected(i)
@@ -186,7 +202,11 @@ func (c *Check) compareFloatRange(b *dag.Buffer, memory []byte, lo, hi int64, ex
 		diff := math.Abs(got - want)
 		if diff <= math.MaxFloat64 {
 			c.Worst = max(c.Worst, diff)
-			if diff <= c.ATol+c.RTol*math.Abs(want) {
+			size, err := scale(i)
+			if err != nil {
+				return err
+			}
+			if diff <= c.ATol+c.RTol*math.Abs(size) {
 				continue
 			}
 		}

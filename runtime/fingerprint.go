@@ -53,7 +53,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	case n.Copy != nil:
 		return fmt.Appendf(text, "%s to %s %d%s\n", place(n.Copy.Src.Buffer), place(n.Copy.Dst.Buffer), n.Copy.Src.Bytes(), tileText(n.Copy.Src, n.Copy.Dst))
 	case n.Set != nil:
-		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
+		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Component().Size(), n.Set.Bits)
 		return fmt.Appendf(text, "%s %d %d%s\n", place(n.Set.Dst.Buffer), n.Set.Dst.Bytes(), width, tileText(n.Set.Dst))
 	case n.Control != nil:
 		text = fmt.Appendf(text, "%s\n", n.Control.Action(n.Kind))

@@ -174,7 +174,7 @@ func needsWideSet(g *dag.Graph, n *dag.Node) bool {
 	if n.Kind != dag.Memset {
 		return false
 	}
-	_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Size(), n.Set.Bits)
+	_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Component().Size(), n.Set.Bits)
 	return width > 4
 }
 

@@ -111,7 +111,7 @@ func pattern(size int64, bits uint64) (uint64, int64) {
 // setCommand uses the driver's own call if the pattern has 4 bytes or fewer, or else the library's fill.
 func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error {
 	b := &p.graph.Buffers[n.Set.Dst.Buffer]
-	bits, width := pattern(b.DType.Size(), n.Set.Bits)
+	bits, width := pattern(b.DType.Component().Size(), n.Set.Bits)
 	bytes := n.Set.Dst.Bytes()
 	if width <= 4 {
 		c.Kind, c.Dst, c.DstDevice, c.Bytes, c.Pattern, c.Width = cudart.SetMemory, in.at(n.Set.Dst), deviceOf(b), bytes, uint32(bits), uint8(width)

@@ -25,6 +25,7 @@ var npyDescr = map[dag.DType]string{
 	dag.F16: "<f2", dag.BF16: "|V2", dag.F32: "<f4", dag.F64: "<f8",
 	dag.I8: "|i1", dag.I16: "<i2", dag.I32: "<i4", dag.I64: "<i8",
 	dag.U8: "|u1", dag.U16: "<u2", dag.U32: "<u4", dag.U64: "<u8", dag.Bool: "|b1",
+	dag.C64: "<c8", dag.C128: "<c16",
 }
 
 // readArray reads a file into memory. Its element type and number of elements must match the buffer, and for .npy also its shape.
@@ -59,11 +60,15 @@ func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if want := npyDescr[t]; descr != want && !(len(descr) == 3 && descr[1:] == want[1:] && t.Size() == 1) {
+	want, dims, err := npyOf(t, shape)
+	if err != nil {
+		return err
+	}
+	if descr != want && !(len(descr) == 3 && len(want) == 3 && descr[1:] == want[1:] && t.Component().Size() == 1) {
 		return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)", path, descr, t, want)
 	}
-	if !sameShape(got, shape) {
-		return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(shape))
+	if !sameShape(got, dims) {
+		return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(dims))
 	}
 	return nil
 }
@@ -151,7 +156,11 @@ func shapeText(shape []int64) string {
 func writeArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
 	return files.Save(ctx, path, func(w io.Writer) error {
 		if strings.EqualFold(filepath.Ext(path), ".npy") {
-			if _, err := w.Write(npyHeader(t, shape)); err != nil {
+			header, err := npyHeader(t, shape)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(header); err != nil {
 				return err
 			}
 		}
@@ -160,8 +169,12 @@ func writeArray(ctx context.Context, path string, t dag.DType, shape []int64, me
 	})
 }
 
-func npyHeader(t dag.DType, shape []int64) []byte {
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", npyDescr[t], shapeText(shape))
+func npyHeader(t dag.DType, shape []int64) ([]byte, error) {
+	descr, dims, err := npyOf(t, shape)
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shapeText(dims))
 	pad := 64 - (10+len(text)+1)%64
 	if pad == 64 {
 		pad = 0
@@ -171,5 +184,5 @@ func npyHeader(t dag.DType, shape []int64) []byte {
 	b.WriteString(npyMagic + "\x01\x00")
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
 	b.WriteString(text)
-	return b.Bytes()
+	return b.Bytes(), nil
 }

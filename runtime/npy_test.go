@@ -33,7 +33,8 @@ func TestArraysReadBackAsWritten(t *testing.T) {
 }
 
 func TestArrayHeaderIsNumPys(t *testing.T) {
-	got := npyHeader(dag.F32, []int64{3, 5})
+	got, err := npyHeader(dag.F32, []int64{3, 5})
+	require.NoError(t, err)
 	require.Equal(t, "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), }", string(got[:10+59]))
 	require.Zero(t, len(got)%64)
 	require.Equal(t, byte('\n'), got[len(got)-1])

@@ -177,11 +177,12 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		}
 		return want.contents(ctx, int32(id), func(other []byte) error {
 			rtol, atol := tolerance(b)
-			c := Check{Buffer: b.Name, Elements: count(b.Shape), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+			numbers := asNumbers(b)
+			c := Check{Buffer: b.Name, Elements: count(numbers.Shape), complex: b.DType.Complex(), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
 			if b.Expect != nil {
 				c.judgeBy(b.Expect)
 			}
-			err := c.compareWith(ctx, b, memory, other)
+			err := c.compareWith(ctx, numbers, memory, other)
 			checks = append(checks, c)
 			return err
 		})
@@ -199,7 +200,7 @@ func tolerance(b *dag.Buffer) (rtol, atol float64) {
 
 // elementTolerance allows for another order of operations.
 func elementTolerance(t dag.DType) (rtol, atol float64) {
-	switch t {
+	switch t.Component() {
 	case dag.F16:
 		return 2e-3, 1e-4
 	case dag.BF16:

@@ -97,7 +97,7 @@ func TestSignaturesOfCUDA(t *testing.T) {
 		"scale":        "n i32, alpha f32, x f32 in, y f32 inout",
 		"inside":       "n u64, w f64, bytes u8 inout, k u64, m u64, i i32",
 		"nothing":      "",
-		"arrays":       "x f32 inout, y i32 in, raw invalid inout, v invalid in, pp invalid inout, flag bool",
+		"arrays":       "x f32 inout, y i32 in, raw invalid inout, v f32x4 in, pp invalid inout, flag bool",
 		"copy_double":  "n i64, x f64 in, y f64 inout",
 		"chosen":       "a i32",
 		"named":        "n i32, x f32 inout",

@@ -2,7 +2,10 @@
 
 package source
 
-import "github.com/dagrun/dagrun/kernels/source/nvrtc"
+import (
+	"github.com/dagrun/dagrun/kernels/source/clang"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+)
 
 // standardHeaders are for NVRTC. clang has headers of its own from dagrun, and nvcc those of the host.
 var standardHeaders = []nvrtc.Header{
@@ -21,6 +24,7 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "cufft.h", Code: []byte(transformTypes)},
 	{Name: "cufftXt.h", Code: []byte(transformTypes)},
 	{Name: "cassert", Code: []byte("#pragma once\n")},
+	{Name: "cuComplex.h", Code: clang.Header("cuComplex.h")},
 }
 
 const fixedWidths = `#pragma once

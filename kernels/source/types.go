@@ -5,6 +5,7 @@ package source
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -18,7 +19,21 @@ var cudaTypes = map[string]dag.DType{
 	"int": dag.I32, "int32_t": dag.I32, "unsigned int": dag.U32, "uint32_t": dag.U32, "uint": dag.U32,
 	"long": dag.I64, "long long": dag.I64, "int64_t": dag.I64, "ptrdiff_t": dag.I64, "ssize_t": dag.I64,
 	"unsigned long": dag.U64, "unsigned long long": dag.U64, "uint64_t": dag.U64, "size_t": dag.U64, "ulong": dag.U64,
-	"void": dag.InvalidDType,
+	"void":      dag.InvalidDType,
+	"cuComplex": dag.C64, "cuFloatComplex": dag.C64, "cuDoubleComplex": dag.C128,
+	"complex < float >": dag.C64, "complex < double >": dag.C128, // of std and cuda::std
+	"thrust :: complex < float >": dag.C64, "thrust :: complex < double >": dag.C128,
+	"half2": dag.Vector(dag.F16, 2), "__half2": dag.Vector(dag.F16, 2), "__nv_bfloat162": dag.Vector(dag.BF16, 2), "nv_bfloat162": dag.Vector(dag.BF16, 2),
+}
+
+func init() {
+	for name, t := range map[string]dag.DType{"char": dag.I8, "uchar": dag.U8, "short": dag.I16, "ushort": dag.U16, "int": dag.I32, "uint": dag.U32, "long": dag.I64,
+		"ulong": dag.U64, "longlong": dag.I64, "ulonglong": dag.U64, "float": dag.F32, "double": dag.F64} {
+		cudaTypes[name+"1"] = t
+		for n := 2; n <= 4; n++ {
+			cudaTypes[name+strconv.Itoa(n)] = dag.Vector(t, n)
+		}
+	}
 }
 
 // qualifiers say nothing about which type it is.
@@ -121,11 +136,13 @@ func (p *parameter) resolve(aliases map[string][]token) {
 func (p *parameter) dtype() (dag.DType, bool) {
 	var words []string
 	for _, t := range p.words {
-		if t.text != "std" && t.text != "cuda" && t.text != "::" {
-			words = append(words, t.text)
-		}
+		words = append(words, t.text)
 	}
-	t, ok := cudaTypes[canonical(strings.Join(words, " "))]
+	text := strings.Join(words, " ")
+	for _, space := range []string{":: ", "cuda :: ", "std :: "} {
+		text = strings.TrimPrefix(text, space)
+	}
+	t, ok := cudaTypes[canonical(text)]
 	return t, ok && !p.structure
 }
 
@@ -149,7 +166,7 @@ func (p *parameter) describe(index int) (dag.KernelParam, error) {
 		}
 		return param, nil
 	}
-	if !known || dtype == dag.InvalidDType {
+	if !known || dtype == dag.InvalidDType || dtype.Components() > 1 {
 		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers and pointers can be passed, structures cannot", name, textOf(p.words))
 	}
 	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil

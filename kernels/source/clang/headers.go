@@ -48,6 +48,15 @@ func eachHeader(visit func(path string, text []byte) error) error {
 	return nil
 }
 
+// Header returns the text of one of the headers, nil if there is none of that name.
+func Header(name string) []byte {
+	text, err := headers.ReadFile("headers/" + name)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // headersHash is a part of the cache's key.
 var headersHash = sync.OnceValue(func() string {
 	h := sha256.New()

@@ -1,0 +1,67 @@
+// Elements that consist of several numbers, vectors and complex numbers: their values in a file, and what can be done with them.
+
+package dag
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
+
+// components reads the value of an element, one number for each of its components: [0, 0, 0, 1].
+func (p *parser) components(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
+	if want := b.DType.Components(); len(n.Content) != want {
+		p.mistake(position(n), "", "%s has %s, an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
+		return nil, false
+	}
+	values, ok := make([]expr.Value, len(n.Content)), true
+	for k, item := range n.Content {
+		v, fine := p.number(item, "a component")
+		if fine {
+			if _, err := scalarBits(b.DType.Component(), v); err != nil && what == "init" {
+				p.mistake(position(item), "", "a component %s", err)
+				fine = false
+			}
+		}
+		values[k], ok = v, ok && fine
+	}
+	return values, ok
+}
+
+// componentsProblem says what is wrong with the components of a value, or nil.
+func componentsProblem(what string, t DType, given []expr.Value) error {
+	if given != nil && (len(given) != t.Components() || len(given) == 1) {
+		return fmt.Errorf("%s: %s for elements of %s, which have %d", what, words.Count(int64(len(given)), "component", "components"), t, t.Components())
+	}
+	return nil
+}
+
+// setBits is what a memset repeats: the bits of a component.
+func setBits(t DType, v expr.Value) (uint64, error) {
+	bits, err := scalarBits(t.Component(), v)
+	if err == nil && t.Complex() && bits != 0 {
+		return 0, fmt.Errorf("is %s; complex numbers can only be filled with 0", number(v))
+	}
+	return bits, err
+}
+
+// reinterpreted says why memory of a buffer cannot be used as elements of another type, or "". Types that are laid out as the same numbers
+// stand for each other, as a reinterpret_cast makes them: a float4* can point to f32, and a float* to c64.
+func (p *Pipeline) reinterpreted(a *argSpec, want DType) string {
+	b := &p.Buffers[a.Range.Buffer]
+	if want == b.DType {
+		return ""
+	}
+	if !sameComponents(want, b.DType) {
+		return fmt.Sprintf("has elements of type %s, %q has %s", want, b.Name, b.DType)
+	}
+	if a.Range.Lo%want.Align() != 0 {
+		return fmt.Sprintf("has elements of type %s, which begin at multiples of %d bytes; %s begins at byte %d of %q", want, want.Align(), p.rangeText(a.Range), a.Range.Lo, b.Name)
+	}
+	if a.Range.Bytes()%want.Size() != 0 {
+		return fmt.Sprintf("has elements of type %s (%d bytes); %s has %s", want, want.Size(), p.rangeText(a.Range), words.Count(a.Range.Bytes(), "byte", "bytes"))
+	}
+	return ""
+}
