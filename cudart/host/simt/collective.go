@@ -107,11 +107,11 @@ func match(all bool, d, p, a, n int) op {
 	}
 }
 
-// reduce is redux: every lane gets the combination of all values.
-func reduce(f combine, d, a int) op {
+// reduce is redux: every lane gets the combination of all values. start gives what it starts with, from the value of one lane.
+func reduce(f combine, d, a int, start func(uint64) uint64) op {
 	return func(x *exec, m uint32) {
 		first := bits.TrailingZeros32(m) & 31
-		v := x.s[a][first]
+		v := start(x.s[a][first])
 		for left := m & (m - 1); left != 0; left &= left - 1 {
 			v = uint64(uint32(f(v, x.s[a][bits.TrailingZeros32(left)&31], 0)))
 		}

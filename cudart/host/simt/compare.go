@@ -137,19 +137,25 @@ func (c *compiler) setHalves(truth uint64) op {
 	o, f := c.in.Operands, c.in.Form
 	test := c.comparison(halfOf(f.LastType()))
 	truth &= 0xffff
-	if len(o) > 3 {
-		c.refuse("a third operand of this comparison is not supported")
-		return nil
+	d, a, b := c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32)
+	with := c.combinePredicate(3)
+	return func(x *exec, m uint32) {
+		low, high := compareHalves(x, m, a, b, test, with)
+		for ; m != 0; m &= m - 1 {
+			i := firstLane(m)
+			x.s[d][i] = truth*uint64(low>>i&1) | truth<<16*uint64(high>>i&1)
+		}
 	}
-	return func2(func(a, b uint64) (r uint64) {
-		if test(a&0xffff, b&0xffff) {
-			r = truth
-		}
-		if test(a>>16&0xffff, b>>16&0xffff) {
-			r |= truth << 16
-		}
-		return r
-	}).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32))
+}
+
+// compareHalves returns the lanes for which a test holds of the lower halves, and those for which it holds of the upper ones.
+func compareHalves(x *exec, m uint32, a, b int, test func(a, b uint64) bool, with func(x *exec, yes uint32) uint32) (low, high uint32) {
+	low = compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a&0xffff, b&0xffff) })
+	high = compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a>>16&0xffff, b>>16&0xffff) })
+	if with != nil {
+		low, high = with(x, low), with(x, high)
+	}
+	return low, high
 }
 
 // halfOf is the type of each half of a pair.
@@ -167,11 +173,7 @@ func (c *compiler) setPredicateHalves(p, q int) op {
 	a, b := c.source(o[1], ptx.B32), c.source(o[2], ptx.B32)
 	with := c.combinePredicate(3)
 	return func(x *exec, m uint32) {
-		low := compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a&0xffff, b&0xffff) })
-		high := compareLanes(x, m, a, b, func(a, b uint64) bool { return test(a>>16&0xffff, b>>16&0xffff) })
-		if with != nil {
-			low, high = with(x, low), with(x, high)
-		}
+		low, high := compareHalves(x, m, a, b, test, with)
 		x.p[p] = x.p[p]&^m | low&m
 		if q >= 0 {
 			x.p[q] = x.p[q]&^m | high&m

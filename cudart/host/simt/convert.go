@@ -243,6 +243,57 @@ func (f format) narrowTiny(v float64, relu bool) uint64 {
 	return sign | 14<<3 | (n - 8)
 }
 
+// packedFormats are those of four and six bits, which have neither infinities nor NaN. They lie in pairs: of four bits in a
+// byte, of six bits in two bytes with zeros above each.
+var packedFormats = map[ptx.Type]struct {
+	format
+	step int // bits from one number to the next
+}{
+	ptx.E2M1X2: {format{2, 1}, 4},
+	ptx.E2M3X2: {format{2, 3}, 8},
+	ptx.E3M2X2: {format{3, 2}, 8},
+}
+
+// finite is the value of a number in a format without infinities.
+func (f format) finite(v uint64) float64 {
+	bias := 1<<(f.exponent-1) - 1
+	e, m := int(v>>f.fraction&(1<<f.exponent-1)), v&(1<<f.fraction-1)
+	x := math.Ldexp(float64(m), 1-bias-f.fraction)
+	if e > 0 {
+		x = math.Ldexp(float64(m|1<<f.fraction), e-bias-f.fraction)
+	}
+	if v>>(f.exponent+f.fraction)&1 != 0 {
+		return -x
+	}
+	return x
+}
+
+// toFinite rounds to a format without infinities: to nearest, ties to even; what is too large, and NaN, becomes the greatest number.
+func (f format) toFinite(v float64, relu bool) uint64 {
+	greatest := uint64(1)<<(f.exponent+f.fraction) - 1
+	switch {
+	case v != v:
+		return greatest
+	case relu && v < 0:
+		return 0
+	}
+	sign := uint64(0)
+	if math.Signbit(v) {
+		sign, v = greatest+1, -v
+	}
+	best := uint64(0)
+	for code := range greatest + 1 {
+		near, far := math.Abs(f.finite(code)-v), math.Abs(f.finite(best)-v)
+		if near < far || near == far && code&1 == 0 {
+			best = code
+		}
+	}
+	if v > f.finite(greatest) {
+		best = greatest
+	}
+	return sign | best
+}
+
 // tinyConversion is a cvt between two numbers of eight bits and two f16, or rounds to tf32; nil if it is neither.
 func tinyConversion(f *ptx.Form) func1 {
 	if len(f.Types) != 2 {
@@ -259,6 +310,13 @@ func tinyConversion(f *ptx.Form) func1 {
 	if s, ok := tinyOf(to); ok && from == ptx.F16X2 {
 		return func(a uint64) uint64 {
 			return s.narrowTiny(half.widen(a>>16&0xffff), relu)<<8 | s.narrowTiny(half.widen(a&0xffff), relu)
+		}
+	}
+	if s, ok := packedFormats[from]; ok && to == ptx.F16X2 {
+		return func(a uint64) uint64 {
+			mask := uint64(2)<<(s.exponent+s.fraction) - 1
+			low := half.narrow(s.finite(a&mask), rounding{relu: relu})
+			return half.narrow(s.finite(a>>s.step&mask), rounding{relu: relu})<<16 | low
 		}
 	}
 	if to == ptx.TF32 && from == ptx.F32 {
@@ -297,6 +355,12 @@ func packing(f *ptx.Form) func2 {
 		relu := f.Has(ptx.ModRelu)
 		return func(a, b uint64) uint64 {
 			return s.narrowTiny(float64(float32Of(a)), relu)<<8 | s.narrowTiny(float64(float32Of(b)), relu)
+		}
+	}
+	if s, small := packedFormats[f.Types[0]]; small {
+		relu := f.Has(ptx.ModRelu)
+		return func(a, b uint64) uint64 {
+			return s.toFinite(float64(float32Of(a)), relu)<<s.step | s.toFinite(float64(float32Of(b)), relu)
 		}
 	}
 	s, ok := formatOf(f.Types[0])

@@ -14,14 +14,15 @@ type rounding struct {
 	ftz  bool
 	sat  bool
 	relu bool
+	most bool // .satfinite: the greatest number instead of infinity
 }
 
 func roundingOf(f *ptx.Form) rounding {
-	return rounding{mode: f.First(ptx.ModRn, ptx.ModRz, ptx.ModRm, ptx.ModRp, ptx.ModRna), ftz: f.Has(ptx.ModFtz), sat: f.Has(ptx.ModSat), relu: f.Has(ptx.ModRelu)}
+	return rounding{mode: f.First(ptx.ModRn, ptx.ModRz, ptx.ModRm, ptx.ModRp, ptx.ModRna), ftz: f.Has(ptx.ModFtz), sat: f.Has(ptx.ModSat), relu: f.Has(ptx.ModRelu), most: f.Has(ptx.ModSatfinite)}
 }
 
 // plain reports whether results only round to nearest even.
-func (r rounding) plain() bool { return !r.directed() && !r.ftz && !r.sat && !r.relu }
+func (r rounding) plain() bool { return !r.directed() && !r.ftz && !r.sat && !r.relu && !r.most }
 
 func (r rounding) directed() bool {
 	return r.mode == ptx.ModRz || r.mode == ptx.ModRm || r.mode == ptx.ModRp
@@ -240,6 +241,9 @@ func (f format) narrow(v float64, r rounding) uint64 {
 	}
 	infinite := uint64(1<<f.exponent-1) << f.fraction
 	if math.IsInf(v, 0) {
+		if r.most {
+			infinite--
+		}
 		return sign | infinite
 	}
 	if v == 0 {
@@ -278,7 +282,7 @@ func (f format) narrow(v float64, r rounding) uint64 {
 	}
 	if out >= infinite {
 		out = infinite
-		if r.mode == ptx.ModRz || r.mode == ptx.ModRm && sign == 0 || r.mode == ptx.ModRp && sign != 0 {
+		if r.most || r.mode == ptx.ModRz || r.mode == ptx.ModRm && sign == 0 || r.mode == ptx.ModRp && sign != 0 {
 			out--
 		}
 	}
@@ -316,6 +320,10 @@ func (o operation) exactly(a, b float64) (v, rest float64) {
 
 // floatBinary is add, sub, mul or div of a type.
 func floatBinary(t ptx.Type, o operation, r rounding) func2 {
+	if t == ptx.F32X2 {
+		one := floatBinary(ptx.F32, o, r)
+		return func(a, b uint64) uint64 { return one(lowWord(a), lowWord(b)) | one(a>>32, b>>32)<<32 }
+	}
 	if f, small := formatOf(t); small {
 		one := func(a, b uint64) uint64 {
 			v, rest := o.exactly(f.widen(a), f.widen(b))
@@ -355,8 +363,15 @@ func floatBinary(t ptx.Type, o operation, r rounding) func2 {
 	}
 }
 
+// lowWord is the lower half of a 64-bit value.
+func lowWord(v uint64) uint64 { return uint64(uint32(v)) }
+
 // floatFused is fma (and mad on floats).
 func floatFused(t ptx.Type, r rounding) func3 {
+	if t == ptx.F32X2 {
+		one := floatFused(ptx.F32, r)
+		return func(a, b, c uint64) uint64 { return one(lowWord(a), lowWord(b), lowWord(c)) | one(a>>32, b>>32, c>>32)<<32 }
+	}
 	if f, small := formatOf(t); small {
 		one := func(a, b, c uint64) uint64 { return f.narrow(fusedExact(f.widen(a), f.widen(b), f.widen(c)), r) }
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
@@ -393,9 +408,28 @@ func floatFused(t ptx.Type, r rounding) func3 {
 	}
 }
 
+// magnitudes says whether min and max compare magnitudes, and which sign their result has.
+type magnitudes uint8
+
+const (
+	noMagnitudes       magnitudes = iota
+	plainMagnitudes               // .abs
+	magnitudesWithSign            // .xorsign.abs: the product of the signs
+)
+
+func magnitudesOf(f *ptx.Form) magnitudes {
+	switch {
+	case f.Has(ptx.ModXorsign):
+		return magnitudesWithSign
+	case f.Has(ptx.ModAbs):
+		return plainMagnitudes
+	}
+	return noMagnitudes
+}
+
 // floatMinMax is min or max. A number wins over NaN, unless spread is set, and -0 is less than 0.
-func floatMinMax(t ptx.Type, least, spread, ftz, magnitude bool) func2 {
-	pick := func(a, b float64) float64 {
+func floatMinMax(t ptx.Type, least, spread, ftz bool, of magnitudes) func2 {
+	choose := func(a, b float64) float64 {
 		switch {
 		case a != a && b != b:
 			return math.NaN()
@@ -415,6 +449,16 @@ func floatMinMax(t ptx.Type, least, spread, ftz, magnitude bool) func2 {
 		}
 		return math.Max(a, b)
 	}
+	pick := choose
+	if of != noMagnitudes {
+		pick = func(a, b float64) float64 {
+			v := choose(math.Abs(a), math.Abs(b))
+			if of == magnitudesWithSign && math.Signbit(a) != math.Signbit(b) {
+				v = -v
+			}
+			return v
+		}
+	}
 	if f, small := formatOf(t); small {
 		one := func(a, b uint64) uint64 { return f.narrow(pick(f.widen(a), f.widen(b)), rounding{}) }
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
@@ -430,14 +474,7 @@ func floatMinMax(t ptx.Type, least, spread, ftz, magnitude bool) func2 {
 		if ftz {
 			p, q = flush(p), flush(q)
 		}
-		v := pick(float64(p), float64(q))
-		if magnitude { // .xorsign.abs
-			v = math.Copysign(pick(math.Abs(float64(p)), math.Abs(float64(q))), 1)
-			if math.Signbit(float64(p)) != math.Signbit(float64(q)) {
-				v = -v
-			}
-		}
-		return bits32(float32(v))
+		return bits32(float32(pick(float64(p), float64(q))))
 	}
 }
 

@@ -9,12 +9,35 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
+// fewestOperands is how many operands an instruction has at least, of those whose number is not looked at elsewhere.
+var fewestOperands = map[ptx.Opcode]int{
+	ptx.OpMov: 2, ptx.OpCvta: 2, ptx.OpCvt: 2, ptx.OpSetp: 3, ptx.OpSet: 3, ptx.OpSelp: 4, ptx.OpSlct: 4, ptx.OpAnd: 3, ptx.OpOr: 3, ptx.OpXor: 3, ptx.OpNot: 2,
+	ptx.OpAdd: 3, ptx.OpSub: 3, ptx.OpMad: 4, ptx.OpAddc: 3, ptx.OpSubc: 3, ptx.OpMadc: 4, ptx.OpShfl: 4, ptx.OpVote: 2, ptx.OpMatch: 3, ptx.OpRedux: 3, ptx.OpElect: 2,
+	ptx.OpActivemask: 1, ptx.OpBfi: 5, ptx.OpLop3: 5, ptx.OpIsspacep: 2, ptx.OpTestp: 2, ptx.OpCopysign: 3, ptx.OpVideo: 3, ptx.OpMma: 4, ptx.OpMovmatrix: 2,
+	ptx.OpCreatepolicy: 1, ptx.OpDp4a: 4, ptx.OpDp2a: 4, ptx.OpLd: 2, ptx.OpLdu: 2, ptx.OpSt: 2, ptx.OpAtom: 3, ptx.OpRed: 2, ptx.OpLdmatrix: 2, ptx.OpStmatrix: 2,
+	ptx.OpMapa: 3, ptx.OpGetctarank: 2, ptx.OpAlloca: 2, ptx.OpStacksave: 1, ptx.OpStackrestore: 1, ptx.OpWmma: 2, ptx.OpMbarrier: 1,
+}
+
+// readsItsOwnWord says that the compiler of an instruction looks at every part of its word itself, so that parts which the parser does not
+// name need not stop it.
+func readsItsOwnWord(op ptx.Opcode) bool {
+	switch op {
+	case ptx.OpWmma, ptx.OpMma, ptx.OpCp, ptx.OpSt, ptx.OpRed, ptx.OpFence, ptx.OpCreatepolicy, ptx.OpPmevent:
+		return true
+	}
+	return false
+}
+
 // instruction compiles c.in. It returns nil if the instruction does nothing, or cannot be run, which refuse has stored.
 func (c *compiler) instruction() op {
 	in := c.in
 	f := in.Form
-	if !f.Known {
+	if !f.Known && !readsItsOwnWord(f.Op) {
 		c.refuse("")
+		return nil
+	}
+	if len(in.Operands) < fewestOperands[f.Op] {
+		c.refuse("an operand is missing")
 		return nil
 	}
 	switch f.Op.Class() {
@@ -105,9 +128,12 @@ func (c *compiler) instruction() op {
 			}
 		}
 	case ptx.OpLop3:
-		if len(o) != 5 || o[4].Kind != ptx.Integer || f.Type() != ptx.B32 {
+		if len(o) < 5 || o[4].Kind != ptx.Integer || f.Type() != ptx.B32 {
 			c.refuse("this form of lop3 is not supported")
 			return nil
+		}
+		if len(o) == 6 {
+			return c.lookupWithPredicate()
 		}
 		return lookup(uint32(o[4].Value)).op(c.target(o[0]), c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
 	case ptx.OpIsspacep:
@@ -151,7 +177,7 @@ func (c *compiler) arithmetic() op {
 	o, f := c.in.Operands, c.in.Form
 	t := f.Type()
 	_, small := formatOf(t)
-	float := t == ptx.F32 || t == ptx.F64 || small
+	float := t == ptx.F32 || t == ptx.F64 || t == ptx.F32X2 || small
 	if t.Float() && !float {
 		c.refuse("")
 		return nil
@@ -206,6 +232,35 @@ func (c *compiler) arithmetic() op {
 	return nil
 }
 
+// lookupWithPredicate compiles lop3.and and lop3.or: a predicate tells whether the result is not 0, combined with another one.
+func (c *compiler) lookupWithPredicate() op {
+	o, f := c.in.Operands, c.in.Form
+	d, p := c.pair(o[0])
+	with := c.truth(o[5])
+	both := f.Has(ptx.ModAnd)
+	if p < 0 || !both && !f.Has(ptx.ModOr) {
+		c.refuse("this form of lop3 is not supported")
+		return nil
+	}
+	compute := lookup(uint32(o[4].Value)).op(d, c.source(o[1], ptx.B32), c.source(o[2], ptx.B32), c.source(o[3], ptx.B32))
+	return func(x *exec, m uint32) {
+		other := with(x) // before the predicate is written, which may be the same
+		compute(x, m)
+		yes := uint32(0)
+		for left := m; left != 0; left &= left - 1 {
+			if i := firstLane(left); uint32(x.s[d][i]) != 0 {
+				yes |= 1 << i
+			}
+		}
+		if both {
+			yes &= other
+		} else {
+			yes |= other
+		}
+		x.p[p] = x.p[p]&^m | yes&m
+	}
+}
+
 // floatPair returns an instruction of two sources on floats.
 func (c *compiler) floatPair(t ptx.Type) func2 {
 	f := c.in.Form
@@ -220,7 +275,7 @@ func (c *compiler) floatPair(t ptx.Type) func2 {
 	case ptx.OpDiv:
 		return floatBinary(t, division, r)
 	case ptx.OpMin, ptx.OpMax:
-		return floatMinMax(t, f.Op == ptx.OpMin, f.Has(ptx.ModNaN), r.ftz, f.Has(ptx.ModXorsign))
+		return floatMinMax(t, f.Op == ptx.OpMin, f.Has(ptx.ModNaN), r.ftz, magnitudesOf(f))
 	}
 	return nil
 }
@@ -298,7 +353,17 @@ func (c *compiler) moveVector() op {
 	if t == ptx.B128 {
 		t = ptx.B64
 	}
-	to, from := c.slots(o[0], c.target), c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
+	to := c.slots(o[0], c.target)
+	var from []int
+	if o[1].Kind == ptx.SpecialKind && o[1].Part == ptx.Whole {
+		for _, part := range []ptx.Part{ptx.X, ptx.Y, ptx.Z, ptx.W}[:min(len(to), 4)] {
+			component := o[1]
+			component.Part = part
+			from = append(from, c.source(component, t))
+		}
+	} else {
+		from = c.slots(o[1], func(e ptx.Operand) int { return c.source(e, t) })
+	}
 	if len(to) != len(from) || len(to) > 8 {
 		c.refuse("the two sides of the move have different lengths")
 		return nil
@@ -425,7 +490,7 @@ func (c *compiler) convert() op {
 		return nil
 	}
 	g := conversion(f)
-	if g == nil {
+	if g == nil || len(o) > 2 || f.Has(ptx.ModRs) {
 		c.refuse("")
 		return nil
 	}
@@ -545,9 +610,17 @@ func (c *compiler) reduceLanes() op {
 	o, f := c.in.Operands, c.in.Form
 	t := f.Type()
 	g := combiner(f.First(ptx.ModAdd, ptx.ModMin, ptx.ModMax, ptx.ModAnd, ptx.ModOr, ptx.ModXor), t)
-	if g == nil || t.Float() {
+	switch least := f.Has(ptx.ModMin); {
+	case t == ptx.F32 && (least || f.Has(ptx.ModMax)):
+		of := magnitudesOf(f)
+		two := floatMinMax(t, least, f.Has(ptx.ModNaN), false, of)
+		g = func(a, b, _ uint64) uint64 { return two(a, b) }
+		if of == plainMagnitudes { // also of one lane
+			return reduce(g, c.target(o[0]), c.source(o[1], t), func(v uint64) uint64 { return two(v, v) })
+		}
+	case g == nil || t.Bits() != 32 || t.Float():
 		c.refuse("")
 		return nil
 	}
-	return reduce(g, c.target(o[0]), c.source(o[1], t))
+	return reduce(g, c.target(o[0]), c.source(o[1], t), func(v uint64) uint64 { return v })
 }

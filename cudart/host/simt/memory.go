@@ -541,7 +541,7 @@ func combiner(mod ptx.Mod, t ptx.Type) combine {
 		}
 	case ptx.ModMin, ptx.ModMax:
 		if t.Float() {
-			f := floatMinMax(t, mod == ptx.ModMin, false, false, false)
+			f := floatMinMax(t, mod == ptx.ModMin, false, false, noMagnitudes)
 			return func(old, b, _ uint64) uint64 { return f(old, b) }
 		}
 		return func(old, b, _ uint64) uint64 {

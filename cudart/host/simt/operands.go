@@ -123,7 +123,7 @@ func (c *compiler) special(o ptx.Operand) int {
 	}
 	s := ptx.Special(o.Index)
 	switch s {
-	case ptx.Clock, ptx.ClockHi, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo, ptx.GlobaltimerHi, ptx.Pm, ptx.Pm64:
+	case ptx.Clock, ptx.ClockHi, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo, ptx.GlobaltimerHi:
 		c.refuse("a clock can only be moved to a register")
 		return c.scratch
 	}
