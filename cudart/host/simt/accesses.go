@@ -15,7 +15,12 @@ func (c *compiler) sync() op {
 				x.warpBarrier(m)
 			}
 		}
+	case ptx.OpMbarrier:
+		return c.mbarrier()
 	case ptx.OpMembar, ptx.OpFence:
+		if !hasOnly(f, "proxy", "alias", "async", "global", "mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster") {
+			break
+		}
 		cta := f.Has(ptx.ModCta)
 		return func(x *exec, m uint32) {
 			fence(&x.block.run.fence)
@@ -23,7 +28,11 @@ func (c *compiler) sync() op {
 				x.fenceLanes(m, cta)
 			}
 		}
-	case ptx.OpNanosleep, ptx.OpGriddepcontrol, ptx.OpPmevent, ptx.OpSetmaxnreg:
+	case ptx.OpPmevent:
+		if hasOnly(f, "mask") {
+			return nil
+		}
+	case ptx.OpNanosleep, ptx.OpGriddepcontrol, ptx.OpSetmaxnreg:
 		return nil
 	}
 	c.refuse("")
@@ -75,7 +84,13 @@ func (c *compiler) memory() op {
 		if t == ptx.B128 {
 			t = ptx.B64
 		}
-		if t.Size() == 0 || t.Bits() > 64 || f.Has(ptx.ModAsync) || f.Has(ptx.ModBulk) {
+		switch {
+		case f.Has(ptx.ModAsync):
+			return c.storeAsync()
+		case f.Has(ptx.ModBulk):
+			return c.storeBulk()
+		}
+		if t.Size() == 0 || t.Bits() > 64 || !f.Known {
 			break
 		}
 		at := c.locate(o[0], f)
@@ -87,6 +102,9 @@ func (c *compiler) memory() op {
 		}
 		return fastStore(at, sources, t.Size(), store(at, sources, t.Size(), write))
 	case ptx.OpAtom, ptx.OpRed:
+		if f.Has(ptx.ModAsync) {
+			return c.storeAsync()
+		}
 		return c.atomic()
 	case ptx.OpPrefetch, ptx.OpPrefetchu, ptx.OpApplypriority, ptx.OpDiscard:
 		return nil
@@ -128,7 +146,7 @@ func (c *compiler) atomic() op {
 	o, f := c.in.Operands, c.in.Form
 	t := f.Type()
 	g := combiner(f.First(ptx.ModAnd, ptx.ModOr, ptx.ModXor, ptx.ModExch, ptx.ModCas, ptx.ModInc, ptx.ModDec, ptx.ModMin, ptx.ModMax, ptx.ModAdd), t)
-	if g == nil || t.Size() < 2 || t.Size() > 8 || f.Vector > 1 || t == ptx.F32X2 || f.Has(ptx.ModAsync) {
+	if g == nil || t.Size() < 2 || t.Size() > 8 || f.Vector > 1 || t == ptx.F32X2 || !f.Known {
 		c.refuse("")
 		return nil
 	}
@@ -144,27 +162,4 @@ func (c *compiler) atomic() op {
 		third = c.source(o[2], t)
 	}
 	return atomics(at, target, b, third, t.Size(), g)
-}
-
-// copy compiles cp.async. It copies at once, so waits for it do nothing.
-func (c *compiler) copy() op {
-	o, f := c.in.Operands, c.in.Form
-	switch {
-	case f.Has(ptx.ModBulk), f.Has(ptx.ModTensor), !f.Has(ptx.ModAsync):
-	case f.Has(ptx.ModCommitGroup), f.Has(ptx.ModWaitGroup), f.Has(ptx.ModWaitAll):
-		return nil
-	case len(o) >= 3 && o[2].Kind == ptx.Integer:
-		to := c.locateIn(o[0], ptx.Shared, writes)
-		from := c.locateIn(o[1], ptx.Global, 0)
-		used := -1
-		if len(o) > 3 {
-			if c.isPredicate(o[3]) {
-				break
-			}
-			used = c.source(o[3], ptx.U32)
-		}
-		return copyAsync(to, from, int(o[2].Value), used)
-	}
-	c.refuse("")
-	return nil
 }

@@ -13,7 +13,7 @@ func alone(in *ptx.Instruction) bool {
 	switch f := in.Form; f.Op {
 	case ptx.OpShfl, ptx.OpVote, ptx.OpMatch, ptx.OpElect:
 		return f.Has(ptx.ModSync) || f.Op == ptx.OpElect
-	case ptx.OpRedux, ptx.OpMma, ptx.OpMovmatrix, ptx.OpStmatrix:
+	case ptx.OpRedux, ptx.OpMma, ptx.OpWmma, ptx.OpMovmatrix, ptx.OpLdmatrix, ptx.OpStmatrix:
 		return true
 	case ptx.OpBar:
 		return f.Has(ptx.ModWarp)
@@ -117,7 +117,7 @@ func (c *compiler) guardOf(in *ptx.Instruction) guard {
 func (c *compiler) need() func(x *exec, m uint32) uint32 {
 	in := c.in
 	switch in.Form.Op {
-	case ptx.OpMma, ptx.OpMovmatrix, ptx.OpStmatrix:
+	case ptx.OpMma, ptx.OpWmma, ptx.OpMovmatrix, ptx.OpLdmatrix, ptx.OpStmatrix:
 		return func(*exec, uint32) uint32 { return fullMask }
 	}
 	o := in.Operands[len(in.Operands)-1]
@@ -174,11 +174,7 @@ func (c *compiler) barrier() *barrierOp {
 	f := in.Form
 	o := &barrierOp{count: -1, source: -1, reduce: ptx.ModOther, arrive: f.Has(ptx.ModArrive)}
 	if f.Has(ptx.ModCluster) {
-		if !f.Has(ptx.ModArrive) { // for a cluster of one block, this is a barrier of the block
-			o.name = c.constant(0)
-			return o
-		}
-		c.refuse("clusters are not supported")
+		o.cluster = true
 		return o
 	}
 	operands := in.Operands

@@ -149,6 +149,10 @@ func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
 	case 0:
 		x.noteGlobal(address&plainMask, size, lane, kind)
 	case inShared:
+		if address&inWindow>>rankShift != 0 {
+			x.noteElsewhere(address, size, lane, kind)
+			return
+		}
 		x.noteShared(address&inWindow, size, lane, kind)
 	case inLocal:
 		at := int64(lane)*x.block.run.kernel.stack + int64(address&inWindow)

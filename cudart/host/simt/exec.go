@@ -152,17 +152,19 @@ type group struct {
 
 // warp is 32 lanes of a block.
 type warp struct {
-	index  int
-	live   uint32
-	groups []group
-	idle   bool // all its groups poll memory that other threads write
-	top    *frame
-	local  []byte // 32 stacks, one after the other
-	valid  []byte // by byte of local: not 0 once it was written; nil where nothing is checked
-	lane   lanes
-	tid    [3]lanes
-	x      exec
-	slots  []lanes // of the top frame
+	index int
+	live  uint32
+	// Lanes that have arrived at the barrier of the cluster, since it last opened and before.
+	arrived, met uint32
+	groups       []group
+	idle         bool // all its groups poll memory that other threads write
+	top          *frame
+	local        []byte // 32 stacks, one after the other
+	valid        []byte // by byte of local: not 0 once it was written; nil where nothing is checked
+	lane         lanes
+	tid          [3]lanes
+	x            exec
+	slots        []lanes // of the top frame
 }
 
 // newFrame makes the frame of a call.
@@ -205,6 +207,7 @@ func (w *warp) newFrame(b *block, fn *function, parent *frame, c *call, back int
 // begin prepares a warp for a block.
 func (w *warp) begin(b *block, index, threads int) {
 	w.index = index
+	w.arrived, w.met = 0, 0
 	w.live = fullMask
 	if left := threads - index*warpSize; left < warpSize {
 		w.live = 1<<left - 1
@@ -485,6 +488,10 @@ func (w *warp) end(g *group, b *basic, mask uint32) bool {
 	case endTrap:
 		x.fail(Trapped, bits.TrailingZeros32(taken), "the kernel stopped itself (trap)")
 	case endBarrier:
+		if b.bar.cluster {
+			x.block.meet(w, g, b.bar, taken)
+			break
+		}
 		x.block.arrive(w, g, b.bar, taken)
 	}
 	return false
@@ -494,9 +501,11 @@ func (w *warp) end(g *group, b *basic, mask uint32) bool {
 func (w *warp) leave(g *group) {
 	w.live &^= g.mask
 	w.x.block.alive -= bits.OnesCount32(g.mask)
+	ended := g.mask
 	g.mask = 0
 	w.wake()
 	w.x.block.settle()
+	w.x.block.cluster.leave(w, ended)
 }
 
 // jumpTable sends each lane to its entry of a table.
@@ -529,6 +538,8 @@ func (w *warp) jumpTable(g *group, b *basic, mask uint32) {
 // block is one block that runs.
 type block struct {
 	run     *Run
+	cluster *cluster
+	rank    int // in the cluster
 	index   [3]uint32
 	threads int
 	alive   int
@@ -537,7 +548,9 @@ type block struct {
 	polling bool // all its warps poll memory that other threads write, so other blocks run first
 	bars    [barriers]barrier
 	ctaid   [3]lanes
-	other   map[specialSlot]*lanes
+	// The index of its cluster.
+	clusterid [3]lanes
+	other     map[specialSlot]*lanes
 
 	// What is checked needs the rest.
 	number   uint64 // in the grid
@@ -566,6 +579,7 @@ type barrierOp struct {
 	name    int // slot
 	count   int // slot, or -1
 	arrive  bool
+	cluster bool    // the barrier of the cluster
 	reduce  ptx.Mod // ModPopc, ModAnd, ModOr; ModOther: none
 	target  int     // slot or predicate of the result
 	source  int     // predicate, -1: constant
@@ -715,9 +729,8 @@ func (o *barrierOp) result(g *group, bar *barrier) {
 	}
 }
 
-// turn runs each warp for a while, and reports whether the block has ended.
-func (b *block) turn() (ended bool) {
-	ran := false
+// turn runs each warp for a while, and reports whether the block has ended and whether any warp ran.
+func (b *block) turn() (ended, ran bool) {
 	b.polling = true
 	for _, w := range b.warps {
 		if len(w.groups) > 0 && w.run(warpTurn) {
@@ -725,13 +738,7 @@ func (b *block) turn() (ended bool) {
 			b.polling = b.polling && w.idle
 		}
 	}
-	if b.alive == 0 {
-		return true
-	}
-	if !ran {
-		b.stuck()
-	}
-	return false
+	return b.alive == 0, ran
 }
 
 // stuck reports threads that wait for others that will never arrive.
@@ -743,6 +750,10 @@ func (b *block) stuck() {
 			x.frame = g.frame
 			bb := &g.frame.fn.blocks[g.pc]
 			lane := bits.TrailingZeros32(g.mask)
+			if g.waiting == clusterPlace {
+				x.at = bb.last
+				x.fail(Stuck, lane, "the threads at the barrier of the cluster wait forever: only %d of %d arrived", b.cluster.arrived, b.cluster.alive())
+			}
 			if g.waiting >= 0 {
 				bar := &b.bars[g.waiting]
 				want := b.alive

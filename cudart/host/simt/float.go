@@ -370,7 +370,9 @@ func lowWord(v uint64) uint64 { return uint64(uint32(v)) }
 func floatFused(t ptx.Type, r rounding) func3 {
 	if t == ptx.F32X2 {
 		one := floatFused(ptx.F32, r)
-		return func(a, b, c uint64) uint64 { return one(lowWord(a), lowWord(b), lowWord(c)) | one(a>>32, b>>32, c>>32)<<32 }
+		return func(a, b, c uint64) uint64 {
+			return one(lowWord(a), lowWord(b), lowWord(c)) | one(a>>32, b>>32, c>>32)<<32
+		}
 	}
 	if f, small := formatOf(t); small {
 		one := func(a, b, c uint64) uint64 { return f.narrow(fusedExact(f.widen(a), f.widen(b), f.widen(c)), r) }

@@ -22,7 +22,7 @@ var fewestOperands = map[ptx.Opcode]int{
 // name need not stop it.
 func readsItsOwnWord(op ptx.Opcode) bool {
 	switch op {
-	case ptx.OpWmma, ptx.OpMma, ptx.OpCp, ptx.OpSt, ptx.OpRed, ptx.OpFence, ptx.OpCreatepolicy, ptx.OpPmevent:
+	case ptx.OpWmma, ptx.OpCp, ptx.OpSt, ptx.OpRed, ptx.OpFence, ptx.OpPmevent:
 		return true
 	}
 	return false
@@ -39,6 +39,9 @@ func (c *compiler) instruction() op {
 	if len(in.Operands) < fewestOperands[f.Op] {
 		c.refuse("an operand is missing")
 		return nil
+	}
+	if f.Op == ptx.OpWmma {
+		return c.wmma()
 	}
 	switch f.Op.Class() {
 	case ptx.Memory:
@@ -153,6 +156,10 @@ func (c *compiler) instruction() op {
 	case ptx.OpCopysign:
 		sign := uint64(1) << (f.Type().Bits() - 1)
 		return func2(func(a, b uint64) uint64 { return b&^sign | a&sign }).op(c.target(o[0]), c.source(o[1], f.Type()), c.source(o[2], f.Type()))
+	case ptx.OpMapa:
+		return c.mapAddress()
+	case ptx.OpGetctarank:
+		return c.rankOf()
 	case ptx.OpVideo:
 		return c.video()
 	case ptx.OpMma:

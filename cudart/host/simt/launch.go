@@ -59,6 +59,8 @@ type Run struct {
 	ranges      []span
 	sharedBytes int64
 	blocks      uint64
+	cluster     [3]uint32
+	clusters    uint64
 	next        atomic.Uint64
 	stop        atomic.Bool
 	fence       atomic.Uint32
@@ -70,7 +72,7 @@ type Run struct {
 	board       board
 
 	mu        sync.Mutex
-	suspended []*block
+	suspended []*cluster
 	fault     *Fault
 	faulty    uint64        // the block that it is of
 	broken    atomic.Uint64 // that block plus one; 0: there is no fault
@@ -88,6 +90,11 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 	}
 	r.threads = int(threads)
 	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
+	if err := k.checkCluster(l.Grid); err != nil {
+		return nil, err
+	}
+	r.cluster = k.clusterSize()
+	r.clusters = r.blocks / uint64(r.cluster[0]*r.cluster[1]*r.cluster[2])
 	if len(l.Args) != len(k.params) {
 		return nil, fmt.Errorf("kernel %q takes %d arguments, but %d are given", k.entry.f.Name, len(k.params), len(l.Args))
 	}
@@ -174,21 +181,21 @@ func (r *Run) WorkFor(d time.Duration) {
 }
 
 func (r *Run) work(more func() bool) {
-	var spare []*block
+	var spare []*cluster
 	for !r.stop.Load() && more() {
-		b := r.take(&spare)
-		if b == nil {
+		c := r.take(&spare)
+		if c == nil {
 			return
 		}
-		ended, fault := b.runTurns()
+		ended, fault := c.runTurns(r)
 		switch {
 		case fault != nil:
-			r.failed(b, fault)
+			r.failed(c.running, fault)
 		case ended:
-			spare = append(spare, b)
+			spare = append(spare, c)
 		default:
 			r.mu.Lock()
-			r.suspended = append(r.suspended, b)
+			r.suspended = append(r.suspended, c)
 			r.mu.Unlock()
 		}
 	}
@@ -214,24 +221,24 @@ func (b *block) over() bool {
 	return b.number >= broken-1 || b.grace < 0
 }
 
-// take chooses the next block: a new one, or, if there is none or a GPU could not hold more blocks at once, the one that has waited longest.
-func (r *Run) take(spare *[]*block) *block {
+// take chooses the next cluster: a new one, or, if there is none or a GPU could not hold more blocks at once, the one that has waited longest.
+func (r *Run) take(spare *[]*cluster) *cluster {
 	n := uint64(0)
 	for r.broken.Load() == 0 && !r.crowded() {
 		n = r.next.Load()
-		if n >= r.blocks {
+		if n >= r.clusters {
 			break
 		}
 		if r.next.CompareAndSwap(n, n+1) {
-			var b *block
+			var c *cluster
 			if k := len(*spare); k > 0 {
-				b = (*spare)[k-1]
+				c = (*spare)[k-1]
 				*spare = (*spare)[:k-1]
 			} else {
-				b = r.newBlock()
+				c = r.newCluster()
 			}
-			b.begin(n)
-			return b
+			c.begin(r, n)
+			return c
 		}
 	}
 	r.mu.Lock()
@@ -239,9 +246,9 @@ func (r *Run) take(spare *[]*block) *block {
 	if len(r.suspended) == 0 {
 		return nil
 	}
-	b := r.suspended[0]
+	c := r.suspended[0]
 	r.suspended = r.suspended[1:]
-	return b
+	return c
 }
 
 // MostTogether is how many blocks of a size can run at once, as on a large GPU.
@@ -254,7 +261,7 @@ func MostTogether(block [3]uint32) uint64 {
 func (r *Run) crowded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return uint64(len(r.suspended)) >= MostTogether(r.block)
+	return uint64(len(r.suspended)) >= MostTogether(r.block)/max(r.blocks/max(r.clusters, 1), 1)
 }
 
 // newBlock makes a block, which is reused for later blocks.
@@ -276,6 +283,7 @@ func (b *block) begin(n uint64) {
 	for axis := range 3 {
 		for i := range warpSize {
 			b.ctaid[axis][i] = uint64(b.index[axis])
+			b.clusterid[axis][i] = uint64(b.cluster.index[axis])
 		}
 	}
 	b.alive = b.threads
@@ -297,8 +305,8 @@ func (r *Run) blockIndex(n uint64) [3]uint32 {
 	return [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
 }
 
-// runTurns runs the block for a while.
-func (b *block) runTurns() (ended bool, fault *Fault) {
+// runTurns runs the cluster for a while.
+func (c *cluster) runTurns(r *Run) (ended bool, fault *Fault) {
 	defer func() {
 		if v := recover(); v != nil {
 			f, ok := v.(*Fault)
@@ -309,30 +317,46 @@ func (b *block) runTurns() (ended bool, fault *Fault) {
 		}
 	}()
 	for range blockTurn {
-		ended := b.turn()
-		b.countSteps()
+		ended := c.turn()
+		c.countSteps(r)
 		if ended {
-			return true, b.pending
+			return true, c.pending()
 		}
-		if b.run.stop.Load() || b.over() {
+		if r.stop.Load() || c.blocks[0].over() {
 			return true, nil // also where it polls: what it waits for may be a block that has failed
 		}
-		if b.polling {
+		if c.polling() {
 			return false, nil
 		}
 	}
 	return false, nil
 }
 
-// countSteps hands what the warps have counted to the launch.
-func (b *block) countSteps() {
-	total := uint64(0)
-	for _, w := range b.warps {
-		total += w.x.steps
-		w.x.steps = 0
+// pending is the first fault that was kept until the blocks end.
+func (c *cluster) pending() *Fault {
+	for _, b := range c.blocks {
+		if b.pending != nil {
+			c.running = b
+			return b.pending
+		}
 	}
-	if r := b.run; r.steps.Add(total) > r.MaxSteps && r.MaxSteps > 0 && b.alive > 0 {
-		b.endless()
+	return nil
+}
+
+// countSteps hands what the warps have counted to the launch.
+func (c *cluster) countSteps(r *Run) {
+	total := uint64(0)
+	for _, b := range c.blocks {
+		for _, w := range b.warps {
+			total += w.x.steps
+			w.x.steps = 0
+		}
+	}
+	if r.steps.Add(total) > r.MaxSteps && r.MaxSteps > 0 {
+		for _, b := range c.blocks {
+			c.running = b
+			b.endless()
+		}
 	}
 }
 
@@ -374,12 +398,24 @@ func (b *block) special(w *warp, s specialSlot) *lanes {
 	switch s.special {
 	case ptx.Tid:
 		return &w.tid[axis]
-	case ptx.Ctaid, ptx.ClusterID:
+	case ptx.Ctaid:
 		return &b.ctaid[axis]
+	case ptx.ClusterID:
+		return &b.clusterid[axis]
+	case ptx.ClusterCtaid:
+		return same(uint64(b.place()[axis]))
+	case ptx.ClusterCtarank:
+		return same(uint64(b.rank))
+	case ptx.ClusterNctaid:
+		return same(uint64(r.cluster[axis]))
+	case ptx.ClusterNctarank:
+		return same(uint64(len(b.cluster.blocks)))
 	case ptx.Ntid:
 		return same(uint64(r.block[axis]))
-	case ptx.Nctaid, ptx.NclusterID:
+	case ptx.Nctaid:
 		return same(uint64(r.grid[axis]))
+	case ptx.NclusterID:
+		return same(uint64(r.grid[axis] / r.cluster[axis]))
 	case ptx.Laneid:
 		return &w.lane
 	case ptx.Warpid:
@@ -390,7 +426,7 @@ func (b *block) special(w *warp, s specialSlot) *lanes {
 		return l
 	case ptx.Nwarpid:
 		return same(uint64(len(b.warps)))
-	case ptx.Nsmid, ptx.ClusterNctaid, ptx.ClusterNctarank:
+	case ptx.Nsmid:
 		return same(1)
 	case ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt:
 		l := &lanes{}
@@ -423,5 +459,5 @@ func (b *block) special(w *warp, s specialSlot) *lanes {
 			return same(at & 0xffffffff)
 		}
 	}
-	return same(0) // smid, gridid, envreg, the rank in a cluster of one
+	return same(0) // smid, gridid, envreg, performance counters
 }

@@ -135,7 +135,7 @@ func pointer(address uint64) unsafe.Pointer {
 // sharedAt checks an access to the block's shared memory.
 func (x *exec) sharedAt(offset uint64, size, lane int) unsafe.Pointer {
 	if n := uint64(len(x.block.shared)); offset >= n || uint64(size) > n-offset {
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, int64(offset), n)
+		return x.elsewhere(offset, size, lane)
 	}
 	return unsafe.Pointer(&x.block.shared[offset])
 }
@@ -562,14 +562,21 @@ func combiner(mod ptx.Mod, t ptx.Type) combine {
 }
 
 // copyAsync is cp.async: it copies at once, which is one of the times at which it may.
-func copyAsync(target, source located, size int, used int) op {
+func copyAsync(target, source located, size int, used int, ignored func(x *exec) uint32) op {
 	return func(x *exec, m uint32) {
+		none := uint32(0)
+		if ignored != nil {
+			none = ignored(x)
+		}
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			a, b := x.s[target.base][i]+target.offset, x.s[source.base][i]+source.offset
 			n := size
 			if used >= 0 {
 				n = int(min(uint32(x.s[used][i]), uint32(size)))
+			}
+			if none>>i&1 != 0 {
+				n = 0
 			}
 			if a&uint64(size-1) != 0 {
 				x.misaligned(a, size, i)

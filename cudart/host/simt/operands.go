@@ -185,6 +185,15 @@ func (c *compiler) truth(o ptx.Operand) func(x *exec) uint32 {
 		}
 		return func(*exec) uint32 { return mask }
 	}
+	if o.Kind == ptx.SpecialKind && ptx.Special(o.Index) == ptx.IsExplicitCluster {
+		explicit := c.kernel.limits.RequiredCluster != [3]int32{}
+		return func(*exec) uint32 {
+			if explicit {
+				return fullMask
+			}
+			return 0
+		}
+	}
 	p := c.predicate(o)
 	if o.Negated {
 		return func(x *exec) uint32 { return ^x.p[p] }

@@ -332,21 +332,25 @@ func (x *exec) warpBarrier(m uint32) {
 	}
 }
 
+// joinAll orders all threads of the block after all that they have done.
+func (b *block) joinAll() {
+	b.base = b.tick()
+	var all []seen
+	for _, w := range b.warps {
+		o := &w.x.check.order
+		o.promote(o.waits)
+		for lane := range o.acquired {
+			all = add(all, o.acquired[lane]...)
+			o.acquired[lane] = nil
+		}
+	}
+	b.acquired = add(b.acquired, all...)
+}
+
 // opened orders the threads of a barrier of the block: those that waited after all that came.
 func (b *block) opened(bar *barrier, name int) {
-	now := b.tick()
 	if !bar.arrive && (!bar.counts || bar.want >= b.alive) {
-		b.base = now
-		var all []seen
-		for _, w := range b.warps {
-			o := &w.x.check.order
-			o.promote(o.waits)
-			for lane := range o.acquired {
-				all = add(all, o.acquired[lane]...)
-				o.acquired[lane] = nil
-			}
-		}
-		b.acquired = add(b.acquired, all...)
+		b.joinAll()
 		return
 	}
 	if b.pairs == nil {

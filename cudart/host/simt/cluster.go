@@ -1,0 +1,286 @@
+// Clusters: blocks that run together, wait for each other and reach each other's shared memory. Every block belongs to one, most often to
+// one of its own. The blocks of a cluster take turns in one worker, so nothing here is shared between goroutines.
+
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+const (
+	mostCluster = 16 // blocks
+	// An address in the shared memory of another block of the cluster has the block's rank plus one above the offset.
+	rankShift    = 24
+	inShare      = uint64(1)<<rankShift - 1
+	mostRanks    = 1<<(32-rankShift) - 1
+	clusterPlace = barriers // what a group that waits for the cluster has in place of a barrier's number
+)
+
+// cluster is blocks that run together.
+type cluster struct {
+	size    [3]uint32
+	index   [3]uint32 // in the grid of clusters
+	blocks  []*block  // by rank
+	arrived int       // threads, since the cluster's barrier last opened
+
+	running *block // that has run last
+
+	releases *releases // what its blocks knew when it opened, where that is checked
+}
+
+// clusterSize is how many blocks a cluster of the kernel has on each axis.
+func (k *Kernel) clusterSize() [3]uint32 {
+	size := [3]uint32{1, 1, 1}
+	for i, n := range k.limits.RequiredCluster {
+		if n > 0 {
+			size[i] = uint32(n)
+		}
+	}
+	return size
+}
+
+// checkCluster returns what is wrong with the clusters of a launch.
+func (k *Kernel) checkCluster(grid [3]uint32) error {
+	size := k.clusterSize()
+	if n := uint64(size[0]) * uint64(size[1]) * uint64(size[2]); n > mostCluster {
+		return fmt.Errorf("kernel %q: a cluster of %d blocks; at most %d are possible", k.entry.f.Name, n, mostCluster)
+	}
+	for i, axis := range [3]string{"x", "y", "z"} {
+		if grid[i]%size[i] != 0 {
+			return fmt.Errorf("kernel %q: grid.%s is %d, which is not a multiple of the %d blocks of a cluster", k.entry.f.Name, axis, grid[i], size[i])
+		}
+	}
+	return nil
+}
+
+// newCluster makes a cluster, which is reused for later ones.
+func (r *Run) newCluster() *cluster {
+	c := &cluster{size: r.cluster}
+	for range c.size[0] * c.size[1] * c.size[2] {
+		b := r.newBlock()
+		b.cluster, b.rank = c, len(c.blocks)
+		c.blocks = append(c.blocks, b)
+	}
+	return c
+}
+
+// begin prepares the blocks of cluster n of the launch.
+func (c *cluster) begin(r *Run, n uint64) {
+	across := [2]uint64{uint64(r.grid[0] / c.size[0]), uint64(r.grid[1] / c.size[1])}
+	c.index = [3]uint32{uint32(n % across[0]), uint32(n / across[0] % across[1]), uint32(n / across[0] / across[1])}
+	c.arrived = 0
+	c.releases = nil
+	for _, b := range c.blocks {
+		at := b.place()
+		x, y, z := c.index[0]*c.size[0]+at[0], c.index[1]*c.size[1]+at[1], c.index[2]*c.size[2]+at[2]
+		b.begin((uint64(z)*uint64(r.grid[1])+uint64(y))*uint64(r.grid[0]) + uint64(x))
+	}
+}
+
+// place is where a block is in its cluster.
+func (b *block) place() [3]uint32 {
+	n, rank := b.cluster.size, uint32(b.rank)
+	return [3]uint32{rank % n[0], rank / n[0] % n[1], rank / n[0] / n[1]}
+}
+
+// turn runs each block for a while, and reports whether all have ended.
+func (c *cluster) turn() (ended bool) {
+	ended = true
+	ran := false
+	for _, b := range c.blocks {
+		if b.alive == 0 {
+			continue
+		}
+		c.running = b
+		over, moved := b.turn()
+		ended, ran = ended && over, ran || moved
+	}
+	if !ended && !ran {
+		for _, b := range c.blocks {
+			c.running = b
+			b.stuck()
+		}
+	}
+	return ended
+}
+
+// polling says whether all blocks that go on only look at memory that other threads write.
+func (c *cluster) polling() bool {
+	for _, b := range c.blocks {
+		if b.alive > 0 && !b.polling {
+			return false
+		}
+	}
+	return true
+}
+
+// alive is how many threads have not ended.
+func (c *cluster) alive() (n int) {
+	for _, b := range c.blocks {
+		n += b.alive
+	}
+	return n
+}
+
+// meet makes lanes arrive at the cluster's barrier, or wait there.
+func (b *block) meet(w *warp, g *group, o *barrierOp, mask uint32) {
+	x := &w.x
+	if o.arrive {
+		if again := w.arrived & mask; again != 0 {
+			x.fail(Stuck, firstLane(again), "this thread arrives at the barrier of its cluster a second time without having waited there")
+		}
+		w.arrived |= mask
+		w.met &^= mask
+		b.cluster.arrived += bits.OnesCount32(mask)
+		g.pc++
+		b.cluster.settle()
+		return
+	}
+	if never := mask &^ (w.arrived | w.met); never != 0 {
+		x.fail(Stuck, firstLane(never), "this thread waits at the barrier of its cluster without having arrived there")
+	}
+	w.met &^= mask &^ w.arrived
+	through := mask &^ w.arrived
+	if through == mask {
+		g.pc++
+		return
+	}
+	if through != 0 {
+		w.groups = append(w.groups, group{frame: g.frame, pc: g.pc + 1, mask: through, age: g.age, waiting: -1})
+	}
+	for i := range w.groups { // g may have moved
+		if h := &w.groups[i]; h.mask == mask && h.waiting < 0 {
+			h.mask, h.waiting = mask&^through, clusterPlace
+			return
+		}
+	}
+}
+
+// leave takes ended lanes from those that have arrived.
+func (c *cluster) leave(w *warp, mask uint32) {
+	c.arrived -= bits.OnesCount32(w.arrived & mask)
+	w.arrived &^= mask
+	c.settle()
+}
+
+// settle opens the barrier if all threads of the cluster have arrived.
+func (c *cluster) settle() {
+	if c.arrived == 0 || c.arrived < c.alive() {
+		return
+	}
+	c.arrived = 0
+	c.opened()
+	for _, b := range c.blocks {
+		for _, w := range b.warps {
+			w.met |= w.arrived
+			w.arrived = 0
+			for i := range w.groups {
+				if g := &w.groups[i]; g.waiting == clusterPlace && g.mask != 0 {
+					w.met &^= g.mask
+					g.waiting = -1
+					g.pc++
+				}
+			}
+		}
+	}
+}
+
+// opened orders the threads of the cluster, where that is checked.
+func (c *cluster) opened() {
+	if c.blocks[0].history == nil {
+		return
+	}
+	if c.releases == nil {
+		c.releases = &releases{byBlock: map[uint32][]int32{}}
+	}
+	for _, b := range c.blocks {
+		if b.pending != nil {
+			panic(b.pending)
+		}
+		b.joinAll()
+		c.releases.append(released{fenced: fenced{time: b.base, base: b.base, acquired: b.acquired}, block: uint32(b.number) + 1})
+	}
+	for _, b := range c.blocks {
+		b.acquired = add(b.acquired, seen{c.releases, len(c.releases.log)})
+	}
+}
+
+// peer is the block of the cluster that a shared address belongs to, and the offset in its memory; nil if there is none.
+func (b *block) peer(address uint64) (*block, uint64) {
+	rank := address & inWindow >> rankShift
+	switch {
+	case rank == 0:
+		return b, address & inShare
+	case rank <= uint64(len(b.cluster.blocks)):
+		return b.cluster.blocks[rank-1], address & inShare
+	}
+	return nil, 0
+}
+
+// elsewhere finds the memory of an access that lies outside the block's own shared memory: in that of another block, or nowhere.
+func (x *exec) elsewhere(address uint64, size, lane int) unsafe.Pointer {
+	other, offset := x.block.peer(address)
+	n := uint64(len(x.block.shared))
+	if other == nil || offset >= n || uint64(size) > n-offset {
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, int64(address&inShare|address>>32<<32), n)
+	}
+	if other.alive == 0 && other != x.block {
+		x.fail(OutOfBounds, lane, "an access of %d bytes to the shared memory of block %s of the cluster, all of whose threads have ended", size, triple(other.index))
+	}
+	return unsafe.Pointer(&other.shared[offset])
+}
+
+// noteElsewhere enters an access to the shared memory of another block: only that it was written.
+func (x *exec) noteElsewhere(address uint64, size, lane int, kind uint8) {
+	other, offset := x.block.peer(address)
+	valid := other.history.valid[offset : offset+uint64(size)]
+	if kind&(writes|updates) != writes && !anyOf(valid) {
+		x.undefined(lane, inShared, offset, size)
+	}
+	if kind&writes != 0 {
+		for i := range valid {
+			valid[i] = 1
+		}
+	}
+}
+
+// mapAddress compiles mapa: the address of the same place in another block of the cluster.
+func (c *compiler) mapAddress() op {
+	o, f := c.in.Operands, c.in.Form
+	t := f.Type()
+	d, a, rank := c.target(o[0]), c.source(o[1], t), c.source(o[2], ptx.U32)
+	plain := f.Space() != ptx.Generic
+	return func(x *exec, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			i := firstLane(m)
+			v, k := x.s[a][i], uint64(uint32(x.s[rank][i]))
+			if !plain && v&^inWindow != inShared {
+				x.fail(OutOfBounds, i, "mapa of the address %#x, which is not in shared memory", v)
+			}
+			if k >= uint64(len(x.block.cluster.blocks)) {
+				x.fail(OutOfBounds, i, "mapa to block %d of the cluster, which has %d", k, len(x.block.cluster.blocks))
+			}
+			x.s[d][i] = v&^(mostRanks<<rankShift) | (k+1)<<rankShift
+		}
+	}
+}
+
+// rankOf compiles getctarank: the rank of the block that a shared address belongs to.
+func (c *compiler) rankOf() op {
+	o := c.in.Operands
+	d, a := c.target(o[0]), c.source(o[1], c.in.Form.Type())
+	return func(x *exec, m uint32) {
+		for ; m != 0; m &= m - 1 {
+			i := firstLane(m)
+			rank := x.s[a][i] & inWindow >> rankShift
+			if rank == 0 {
+				rank = uint64(x.block.rank) + 1
+			}
+			x.s[d][i] = rank - 1
+		}
+	}
+}
