@@ -75,7 +75,7 @@ func clampInteger(v uint64, signed bool, to ptx.Type) uint64 {
 // widened returns the value of a float register as a float64, which is always exact.
 func widened(t ptx.Type, ftz bool) func(uint64) float64 {
 	if s, small := formatOf(t); small {
-		return s.widen
+		return s.widen // cvt flushes only denormals of f32
 	}
 	if t == ptx.F64 {
 		return float64Of
@@ -89,6 +89,7 @@ func widened(t ptx.Type, ftz bool) func(uint64) float64 {
 // narrowed rounds a float64 to a float type.
 func narrowed(t ptx.Type, r rounding) func(float64) uint64 {
 	if s, small := formatOf(t); small {
+		r.ftz = false
 		return func(v float64) uint64 { return s.narrow(v, r) }
 	}
 	if t == ptx.F64 {

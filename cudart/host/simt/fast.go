@@ -12,7 +12,7 @@ import (
 // fast2 is a quick version of an instruction with two sources, or the general one.
 func fast2(f *ptx.Form, d, a, b int, general op) op {
 	t := f.Type()
-	if f.Has(ptx.ModSat) || f.Has(ptx.ModCc) || f.Has(ptx.ModHi) {
+	if f.Has(ptx.ModSat) || f.Has(ptx.ModCc) || f.Has(ptx.ModHi) || f.Has(ptx.ModRelu) {
 		return general
 	}
 	var loop func(o ptx.Opcode, D, A, B *lanes) bool

@@ -219,6 +219,14 @@ func (f format) widen(v uint64) float64 {
 	return x
 }
 
+// read is widen, but .ftz takes denormals as zero.
+func (f format) read(v uint64, r rounding) float64 {
+	if r.ftz && v>>f.fraction&(1<<f.exponent-1) == 0 {
+		v &= 1 << (f.exponent + f.fraction)
+	}
+	return f.widen(v)
+}
+
 // narrow rounds to a small float.
 func (f format) narrow(v float64, r rounding) uint64 {
 	if v != v {
@@ -280,6 +288,9 @@ func (f format) narrow(v float64, r rounding) uint64 {
 	} else {
 		out = m
 	}
+	if r.ftz && out>>f.fraction == 0 {
+		out = 0
+	}
 	if out >= infinite {
 		out = infinite
 		if r.most || r.mode == ptx.ModRz || r.mode == ptx.ModRm && sign == 0 || r.mode == ptx.ModRp && sign != 0 {
@@ -326,7 +337,7 @@ func floatBinary(t ptx.Type, o operation, r rounding) func2 {
 	}
 	if f, small := formatOf(t); small {
 		one := func(a, b uint64) uint64 {
-			v, rest := o.exactly(f.widen(a), f.widen(b))
+			v, rest := o.exactly(f.read(a, r), f.read(b, r))
 			return f.narrow(toOdd(v, rest), r)
 		}
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
@@ -335,11 +346,15 @@ func floatBinary(t ptx.Type, o operation, r rounding) func2 {
 		return func(a, b uint64) uint64 { return one(a&0xffff, b&0xffff) }
 	}
 	if t == ptx.F64 {
-		return func(a, b uint64) uint64 {
-			v, rest := o.exactly(float64Of(a), float64Of(b))
-			if r.directed() {
-				v = directed64(v, rest, r.mode)
+		if r.directed() {
+			return func(a, b uint64) uint64 {
+				p, q := float64Of(a), float64Of(b)
+				v, _ := o.exactly(p, q)
+				return bits64(directed64(r.zero(o, v, p, q), o.missing(p, q, v), r.mode))
 			}
+		}
+		return func(a, b uint64) uint64 {
+			v, _ := o.exactly(float64Of(a), float64Of(b))
 			return bits64(v)
 		}
 	}
@@ -359,8 +374,20 @@ func floatBinary(t ptx.Type, o operation, r rounding) func2 {
 		if r.ftz {
 			p, q = flush(p), flush(q)
 		}
-		return narrow32(toOdd(o.exactly(float64(p), float64(q))), r)
+		v, rest := o.exactly(float64(p), float64(q))
+		return narrow32(toOdd(r.zero(o, v, float64(p), float64(q)), rest), r)
 	}
+}
+
+// zero gives a sum that is zero its sign: rounding down, it is negative unless both terms are positive zeros.
+func (r rounding) zero(o operation, v, a, b float64) float64 {
+	if o == subtraction {
+		b = -b
+	}
+	if v == 0 && r.mode == ptx.ModRm && o <= subtraction && (math.Signbit(a) || math.Signbit(b)) {
+		return math.Copysign(0, -1)
+	}
+	return v
 }
 
 // lowWord is the lower half of a 64-bit value.
@@ -375,7 +402,7 @@ func floatFused(t ptx.Type, r rounding) func3 {
 		}
 	}
 	if f, small := formatOf(t); small {
-		one := func(a, b, c uint64) uint64 { return f.narrow(fusedExact(f.widen(a), f.widen(b), f.widen(c)), r) }
+		one := func(a, b, c uint64) uint64 { return f.narrow(fusedExact(f.read(a, r), f.read(b, r), f.read(c, r)), r) }
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
 			return func(a, b, c uint64) uint64 {
 				return one(a&0xffff, b&0xffff, c&0xffff) | one(a>>16&0xffff, b>>16&0xffff, c>>16&0xffff)<<16
@@ -388,10 +415,11 @@ func floatFused(t ptx.Type, r rounding) func3 {
 			p, q, s := float64Of(a), float64Of(b), float64Of(c)
 			v := math.FMA(p, q, s)
 			if r.directed() {
-				product := p * q
-				low := math.FMA(p, q, -product)
-				high, rest := sum(product, s)
-				v = directed64(v, (high-v)+(rest+low), r.mode)
+				if rest := missingFused(p, q, s, v); rest != 0 {
+					v = directed64(v, rest, r.mode)
+				} else {
+					v = r.zero(addition, v, p*q, s)
+				}
 			}
 			return bits64(v)
 		}
@@ -406,7 +434,8 @@ func floatFused(t ptx.Type, r rounding) func3 {
 		if r.ftz {
 			p, q, s = flush(p), flush(q), flush(s)
 		}
-		return narrow32(fusedExact(float64(p), float64(q), float64(s)), r)
+		v := fusedExact(float64(p), float64(q), float64(s))
+		return narrow32(r.zero(addition, v, float64(p)*float64(q), float64(s)), r)
 	}
 }
 
@@ -461,8 +490,9 @@ func floatMinMax(t ptx.Type, least, spread, ftz bool, of magnitudes) func2 {
 			return v
 		}
 	}
+	r := rounding{ftz: ftz}
 	if f, small := formatOf(t); small {
-		one := func(a, b uint64) uint64 { return f.narrow(pick(f.widen(a), f.widen(b)), rounding{}) }
+		one := func(a, b uint64) uint64 { return f.narrow(pick(f.read(a, r), f.read(b, r)), r) }
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
 			return halves(one)
 		}
@@ -537,9 +567,10 @@ func wideUnary(f *ptx.Form, r rounding) func1 {
 			return func(a uint64) uint64 { return bits64(1/float64Of(a&^0xffffffff)) &^ 0xffffffff }
 		}
 		return func(a uint64) uint64 {
-			v, rest := division.exactly(1, float64Of(a))
+			x := float64Of(a)
+			v := 1 / x
 			if r.directed() {
-				v = directed64(v, rest, r.mode)
+				v = directed64(v, division.missing(1, x, v), r.mode)
 			}
 			return bits64(v)
 		}
@@ -569,10 +600,20 @@ func smallUnary(f *ptx.Form, s format, t ptx.Type, r rounding) func1 {
 		if t == ptx.F16X2 || t == ptx.BF16X2 {
 			sign = 0x80008000
 		}
+		g := func(a uint64) uint64 { return a &^ sign }
 		if f.Op == ptx.OpNeg {
-			return func(a uint64) uint64 { return a ^ sign }
+			g = func(a uint64) uint64 { return a ^ sign }
 		}
-		return func(a uint64) uint64 { return a &^ sign }
+		if !r.ftz {
+			return g
+		}
+		flushed := func(a uint64) uint64 {
+			if a>>s.fraction&(1<<s.exponent-1) == 0 {
+				return a & 0x8000
+			}
+			return a
+		}
+		return func(a uint64) uint64 { return g(flushed(a&0xffff) | flushed(a>>16&0xffff)<<16) }
 	case ptx.OpEx2:
 		g = math.Exp2
 	case ptx.OpTanh:
@@ -580,7 +621,7 @@ func smallUnary(f *ptx.Form, s format, t ptx.Type, r rounding) func1 {
 	default:
 		return nil
 	}
-	one := func(a uint64) uint64 { return s.narrow(g(s.widen(a)), r) }
+	one := func(a uint64) uint64 { return s.narrow(g(s.read(a, r)), r) }
 	if t == ptx.F16X2 || t == ptx.BF16X2 {
 		return func(a uint64) uint64 { return one(a&0xffff) | one(a>>16&0xffff)<<16 }
 	}
@@ -591,7 +632,7 @@ func smallUnary(f *ptx.Form, s format, t ptx.Type, r rounding) func1 {
 func floatCompare(mod ptx.Mod, t ptx.Type, ftz bool) func(a, b uint64) bool {
 	in := float64Of
 	if f, small := formatOf(t); small {
-		in = f.widen
+		in = func(v uint64) float64 { return f.read(v, rounding{ftz: ftz}) }
 	} else if t == ptx.F32 {
 		in = func(v uint64) float64 {
 			if ftz {

@@ -1,10 +1,12 @@
-// Tests of matrix instructions together: mma multiplies what ldmatrix loads; and of conversions of small floats in both directions.
+// Tests of matrix instructions: mma of what ldmatrix loads, wmma; and of conversions of small floats in both directions.
 
 package simt_test
 
 import (
+	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -130,5 +132,172 @@ func TestPartsOfWords(t *testing.T) {
 		out, fault := run(t, p, block(32), 32)
 		require.Nil(t, fault, "%v", fault)
 		require.Equal(t, c.want, out[7], "%s: %#x", c.code, out[7])
+	}
+}
+
+// wholeMatrix is a matrix of small integers, by rows.
+func wholeMatrix(rows, columns, seed int) []float64 {
+	m := make([]float64, rows*columns)
+	for i := range m {
+		m[i] = float64((i*7+seed)%11 - 5)
+	}
+	return m
+}
+
+// wmmaType is how numbers of a type lie in memory and registers.
+type wmmaType struct {
+	name  string
+	bytes int
+	put   func(p unsafe.Pointer, v float64)
+	get   func(p unsafe.Pointer) float64
+	reg   string
+}
+
+var wmmaTypes = map[string]wmmaType{
+	"f16":  {"f16", 2, func(p unsafe.Pointer, v float64) { *(*uint16)(p) = half(int(v)) }, func(p unsafe.Pointer) float64 { return float64(smallInteger(*(*uint16)(p))) }, "%r"},
+	"bf16": {"bf16", 2, func(p unsafe.Pointer, v float64) { *(*uint16)(p) = uint16(math.Float32bits(float32(v)) >> 16) }, nil, "%r"},
+	"tf32": {"tf32", 4, func(p unsafe.Pointer, v float64) { *(*float32)(p) = float32(v) }, nil, "%r"},
+	"f32":  {"f32", 4, func(p unsafe.Pointer, v float64) { *(*float32)(p) = float32(v) }, func(p unsafe.Pointer) float64 { return float64(*(*float32)(p)) }, "%f"},
+	"f64":  {"f64", 8, func(p unsafe.Pointer, v float64) { *(*float64)(p) = v }, func(p unsafe.Pointer) float64 { return *(*float64)(p) }, "%g"},
+	"s8":   {"s8", 1, func(p unsafe.Pointer, v float64) { *(*int8)(p) = int8(v) }, nil, "%r"},
+	"s32":  {"s32", 4, func(p unsafe.Pointer, v float64) { *(*int32)(p) = int32(v) }, func(p unsafe.Pointer) float64 { return float64(*(*int32)(p)) }, "%r"},
+}
+
+// smallInteger is the value of an f16 that is a whole number below 2048.
+func smallInteger(v uint16) int {
+	if v&0x7fff == 0 {
+		return 0
+	}
+	n := int(v&0x3ff|0x400) << 5 >> (5 + 25 - int(v>>10&31))
+	if v>>15 != 0 {
+		return -n
+	}
+	return n
+}
+
+func TestProductsByWmma(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k        int
+		a, b           string
+		c, d           string
+		na, nb, nc, nd int // registers
+		word           string
+	}{
+		{16, 16, 16, "f16", "f16", "f32", "f32", 8, 8, 8, 8, ".f32.f32"},
+		{32, 8, 16, "f16", "f16", "f16", "f32", 8, 8, 4, 8, ".f32.f16"},
+		{8, 32, 16, "f16", "f16", "f16", "f16", 8, 8, 4, 4, ".f16.f16"},
+		{16, 16, 16, "bf16", "bf16", "f32", "f32", 4, 4, 8, 8, ".f32.bf16.bf16.f32"},
+		{16, 16, 8, "tf32", "tf32", "f32", "f32", 4, 4, 8, 8, ".f32.tf32.tf32.f32"},
+		{32, 8, 16, "s8", "s8", "s32", "s32", 4, 1, 8, 8, ".s32.s8.s8.s32"},
+		{8, 8, 4, "f64", "f64", "f64", "f64", 1, 1, 2, 2, ".f64.f64.f64.f64"},
+	} {
+		for _, layout := range []string{"row", "col"} {
+			shape := fmt.Sprintf("m%dn%dk%d", c.m, c.n, c.k)
+			list := func(t string, first, n int) string {
+				var all []string
+				for i := range n {
+					all = append(all, fmt.Sprintf("%s%d", wmmaTypes[t].reg, first+i))
+				}
+				return "{" + strings.Join(all, ", ") + "}"
+			}
+			other := map[string]string{"row": "col", "col": "row"}[layout]
+			ld := func(l string, rows, columns int) int { // with two elements between
+				if l == "row" {
+					return columns + 2
+				}
+				return rows + 2
+			}
+			p := program(t, fmt.Sprintf(`.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)
+{ .reg .b32 %%r<64>, %%ld; .reg .b64 %%rd<9>; .reg .f32 %%f<64>; .reg .f64 %%g<64>;
+ld.param.u64 %%rd1, [a]; ld.param.u64 %%rd2, [b]; ld.param.u64 %%rd3, [c]; ld.param.u64 %%rd4, [d]; mov.u32 %%ld, %d;
+wmma.load.a.sync.aligned.%s.%s.global.%s %s, [%%rd1], %%ld;
+wmma.load.b.sync.aligned.%s.%s.%s %s, [%%rd2], %d;
+wmma.load.c.sync.aligned.%s.%s.global.%s %s, [%%rd3], %d;
+wmma.mma.sync.aligned.%s.%s.%s%s%s %s, %s, %s, %s;
+wmma.store.d.sync.aligned.%s.%s.global.%s [%%rd4], %s, %d;
+ret; }`, ld(layout, c.m, c.k), layout, shape, c.a, list(c.a, 0, c.na), other, shape, c.b, list(c.b, 10, c.nb), ld(other, c.k, c.n), layout, shape, c.c, list(c.c, 20, c.nc),
+				ld(layout, c.m, c.n), layout, other, shape, map[bool]string{true: ".rn"}[c.a == "f64"], c.word, list(c.d, 30, c.nd), list(c.a, 0, c.na), list(c.b, 10, c.nb), list(c.c, 20, c.nc),
+				other, shape, c.d, list(c.d, 30, c.nd), ld(other, c.m, c.n)))
+			store := func(name, l string, rows, columns int, values []float64) ([]uint64, simt.Arg) {
+				memory := onHeap[uint64](2048)
+				for i := range rows * columns {
+					row, column := i/columns, i%columns
+					at := row*ld(l, rows, columns) + column
+					if l == "col" {
+						at = column*ld(l, rows, columns) + row
+					}
+					wmmaTypes[name].put(unsafe.Add(unsafe.Pointer(&memory[0]), at*wmmaTypes[name].bytes), values[i])
+				}
+				return memory, simt.Arg{Bits: uint64(uintptr(unsafe.Pointer(&memory[0]))), Pointer: true, Bytes: 8 * 2048}
+			}
+			left, right, added := wholeMatrix(c.m, c.k, 1), wholeMatrix(c.k, c.n, 2), wholeMatrix(c.m, c.n, 3)
+			ma, aa := store(c.a, layout, c.m, c.k, left)
+			mb, ab := store(c.b, other, c.k, c.n, right)
+			mc, ac := store(c.c, layout, c.m, c.n, added)
+			md, ad := store(c.d, other, c.m, c.n, added)
+			fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Check: simt.CheckFull, Args: []simt.Arg{aa, ab, ac, ad}})
+			require.Nil(t, fault, "%v", fault)
+			for i := range c.m * c.n {
+				row, column := i/c.n, i%c.n
+				want := added[i]
+				for k := range c.k {
+					want += left[row*c.k+k] * right[k*c.n+column]
+				}
+				at := row*ld(other, c.m, c.n) + column
+				if other == "col" {
+					at = column*ld(other, c.m, c.n) + row
+				}
+				require.Equal(t, want, wmmaTypes[c.d].get(unsafe.Add(unsafe.Pointer(&md[0]), at*wmmaTypes[c.d].bytes)), "%s.%s%s: row %d, column %d", shape, layout, c.word, row, column)
+			}
+			runtime.KeepAlive([]any{ma, mb, mc})
+		}
+	}
+}
+
+// The fragments of mma.m8n8k4 of f16 as PTX draws them: quads 0 to 3 of the lower half with those of the upper one.
+func TestProductsByQuads(t *testing.T) {
+	for _, layouts := range [][2]string{{"row", "col"}, {"row", "row"}, {"col", "row"}, {"col", "col"}} {
+		p := program(t, `.visible .entry k(.param .u64 in, .param .u64 out)
+{ .reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .f32 %f<40>;
+ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 16, %rd1; mad.wide.u32 %rd2, %r1, 32, %rd2;
+ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; mov.f32 %f1, 0f00000000;
+mma.sync.aligned.m8n8k4.`+layouts[0]+"."+layouts[1]+`.f32.f16.f16.f32 {%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17}, {%r2, %r3}, {%r4, %r5}, {%f1, %f1, %f1, %f1, %f1, %f1, %f1, %f1};
+st.global.v4.f32 [%rd2], {%f10, %f11, %f12, %f13}; st.global.v4.f32 [%rd2+16], {%f14, %f15, %f16, %f17};
+ret; }`)
+		in, out := onHeap[uint16](32*8), onHeap[float32](32*8)
+		var left, right [4][8][8]float32 // by rows
+		for lane := range 32 {
+			quad, upper := lane%16/4, lane/16*4
+			for i := range 4 {
+				a, b := (lane*5+i*3)%9-4, (lane*3+i*7)%11-5
+				in[lane*8+i], in[lane*8+4+i] = half(a), half(b)
+				if layouts[0] == "row" {
+					left[quad][lane%4+upper][i] = float32(a)
+				} else {
+					left[quad][i+upper][lane%4] = float32(a)
+				}
+				if layouts[1] == "col" {
+					right[quad][i][lane%4+upper] = float32(b)
+				} else {
+					right[quad][lane%4][i+upper] = float32(b)
+				}
+			}
+		}
+		arg := func(p unsafe.Pointer, n int64) simt.Arg {
+			return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
+		}
+		fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Args: []simt.Arg{arg(unsafe.Pointer(&in[0]), 512), arg(unsafe.Pointer(&out[0]), 1024)}})
+		require.Nil(t, fault, "%v", fault)
+		for lane := range 32 {
+			for i := range 8 {
+				row, column := lane&1+i&2+lane/16*4, i&4+lane&2+i&1
+				want := float32(0)
+				for k := range 4 {
+					want += left[lane%16/4][row][k] * right[lane%16/4][k][column]
+				}
+				require.Equal(t, want, out[lane*8+i], "%v: lane %d, element %d", layouts, lane, i)
+			}
+		}
+		runtime.KeepAlive(in)
 	}
 }
