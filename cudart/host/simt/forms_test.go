@@ -149,6 +149,9 @@ mad.wide.u32 %in, %me, 24, %in; mad.wide.u32 %out, %me, 8, %out;
 		{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: int64(8 * len(out))}, {Bits: uint64(len(values))}}})
 	require.Nil(t, fault, "%s: %v", code, fault)
 	for i, v := range values {
+		if testing.Short() && len(values) > 100 && i%7 != 0 { // the definitions take their time
+			continue
+		}
 		if want, defined := f.want(v); defined && out[i] != want {
 			t.Fatalf("%s of %#x, %#x, %#x is %#x, not %#x", code, v[0], v[1], v[2], out[i], want)
 		}

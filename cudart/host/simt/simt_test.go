@@ -280,11 +280,11 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 }
 
 func TestWhatCannotRunIsRefusedBeforeItStarts(t *testing.T) {
-	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, {%r1,%r2}, {%r5,%r6}, {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};"))
+	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r5,%r6}, {%f1,%f2,%f3,%f4}, %r7, 0;"))
 	_, err := p.Kernel("k")
 	var unsupported *simt.UnsupportedError
 	require.True(t, errors.As(err, &unsupported))
-	require.EqualError(t, err, `test.ptx:10:6: kernel "k" uses mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32, which the CPU device cannot run: the fragments of this mma have other sizes`)
+	require.EqualError(t, err, `test.ptx:10:6: kernel "k" uses mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32, which the CPU device cannot run: this form of mma is not supported`)
 	_, err = p.Kernel("other")
 	require.EqualError(t, err, `test.ptx has no kernel "other"`)
 }
