@@ -99,11 +99,15 @@ func (p *process) said() string {
 
 // start runs a rank, which meets the others at an address.
 func (c *crew) start(rank int, at string, args ...string) *process {
+	return c.startWith(rank, []string{"DAGRUN_RANK=" + strconv.Itoa(rank), "DAGRUN_RANKS=" + strconv.Itoa(c.ranks), "DAGRUN_RENDEZVOUS=" + at, "DAGRUN_SECRET=" + c.secret}, args...)
+}
+
+// startWith runs a rank with the variables of a launcher.
+func (c *crew) startWith(rank int, variables []string, args ...string) *process {
 	p := &process{c: c, rank: rank, ended: make(chan struct{})}
 	p.cmd = exec.Command(c.self, append([]string{"run", "--backend", "cpu", "--arrive", "10m"}, args...)...)
 	p.cmd.Dir, p.cmd.Stderr = c.dir, p
-	p.cmd.Env = append(os.Environ(), "DAGRUN_RANK="+strconv.Itoa(rank), "DAGRUN_RANKS="+strconv.Itoa(c.ranks), "DAGRUN_RENDEZVOUS="+at, "DAGRUN_SECRET="+c.secret,
-		cache.Variable+"="+cache.Off, "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
+	p.cmd.Env = append(append(os.Environ(), cache.Variable+"="+cache.Off, "GORACE=atexit_sleep_ms=0", "NO_COLOR=1", "NCCL_NVLS_ENABLE=0"), variables...)
 	require.NoError(c.t, p.cmd.Start())
 	go func() {
 		defer close(p.ended)
