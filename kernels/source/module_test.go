@@ -80,6 +80,7 @@ namespace deep { extern "C" __global__ void named(imported n, float *x) {} }
 __global__ void mangled(int n) {}
 template <int K> __global__ void templated(int n) {}
 extern "C" __global__ void structure(Point p, int n) {}
+__global__ void times(clock_t t, uintptr_t address, const cufftComplex *z, thrust::complex<double> *w, cuda::std::complex<float> *v) {}
 extern "C" __global__ void reference(int &n) {}
 `
 
@@ -92,7 +93,7 @@ func TestSignaturesOfCUDA(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	assert.Equal(t, launch.Source, m.Module().Kind)
-	assert.Equal(t, []string{"arrays", "chosen", "copy_double", "deep::named", "inside", "mangled", "nothing", "reference", "scale", "structure", "templated"}, m.Names())
+	assert.Equal(t, []string{"arrays", "chosen", "copy_double", "deep::named", "inside", "mangled", "nothing", "reference", "scale", "structure", "templated", "times"}, m.Names())
 	for name, want := range map[string]string{
 		"scale":        "n i32, alpha f32, x f32 in, y f32 inout",
 		"inside":       "n u64, w f64, bytes u8 inout, k u64, m u64, i i32",
@@ -105,6 +106,7 @@ func TestSignaturesOfCUDA(t *testing.T) {
 		"mangled":      "n i32",
 		"_Z7mangledi":  "n i32",
 		"templated<3>": "n i32",
+		"times":        "t i64, address u64, z c64 in, w c128 inout, v c64 inout",
 	} {
 		k, err := m.Kernel(name, nil)
 		require.NoError(t, err, name)

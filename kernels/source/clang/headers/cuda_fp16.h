@@ -18,6 +18,8 @@ struct __align__(2) __half {
 };
 struct __align__(4) __half2 {
   __half x, y;
+  __half2() = default;
+  __DAGRUN_MEMBER __half2(__half x, __half y) : x(x), y(y) {}
 };
 typedef __half half;
 typedef __half2 half2;
