@@ -97,7 +97,7 @@ func (c *command) interpret(w *worker) *crash {
 		c.device.poison(c.fail(invalidValue, "%v", err))
 		return nil
 	}
-	if crashed := w.split(interpreted{run}, int64(w.pool.workers)); crashed != nil {
+	if crashed := w.split(interpreted{run}, int64(max(w.pool.workers, 2))); crashed != nil {
 		return crashed
 	}
 	if fault := run.Fault(); fault != nil {

@@ -330,12 +330,11 @@ func newBench(t testing.TB, p cudart.Platform, room int64) *bench {
 	return b
 }
 
-// run launches a few times, from the same contents but with the scratch that the previous launch left, and returns every buffer's
-// bytes after each launch.
-func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]byte {
-	offsets := make([]int64, len(l.buffers))
+// place copies a launch's buffers to the host's memory, and returns where they are and the launch itself.
+func (b *bench) place(t testing.TB, l *launch, k cudart.Kernel) (offsets []int64, command cudart.Command) {
+	offsets = make([]int64, len(l.buffers))
 	total := int64(0)
-	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: b.stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
+	command = cudart.Command{Kind: cudart.LaunchKernel, Stream: b.stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	hostBytes := b.p.HostBytes(b.host, b.room)
 	for i, m := range l.buffers {
 		if m == nil {
@@ -349,6 +348,14 @@ func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]
 		total += (int64(len(m.bytes)) + 255) / 256 * 256
 		require.LessOrEqual(t, total, b.room)
 	}
+	return offsets, command
+}
+
+// run launches a few times, from the same contents but with the scratch that the previous launch left, and returns every buffer's
+// bytes after each launch.
+func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]byte {
+	offsets, command := b.place(t, l, k)
+	hostBytes := b.p.HostBytes(b.host, b.room)
 	var results [][][]byte
 	for round := range rounds {
 		var commands []cudart.Command
