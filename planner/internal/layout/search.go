@@ -21,16 +21,19 @@ import (
 const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take; see [pack.Budget] for how long those are. With normal effort 300
-// buffers take at most about 60 ms, and none take more than 0.2 s. Where streams cross, ejection finds lower layouts than the search from the bottom up; on
-// one stream it is the other way round.
+// buffers take about 20 ms. Where streams cross, the search from the bottom up finds the lowest layouts of few buffers only, and of many,
+// ejection finds lower ones; on one stream either may find the lower one.
 func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	n := int64(buffers)
 	b := pack.Budget{Orders: min(4_000_000, 300_000+8_000*n), Eject: min(3_000_000, 8_000*n), Search: min(400_000, 40_000+600*n)}
 	switch {
+	case hard == effort.Quick && crossed:
+		b.Search = max(0, 100_000-500*n)
 	case hard == effort.Normal && crossed:
-		b.Eject, b.Search = min(30_000_000, max(4_000_000, 40*n*n)), min(3_000_000, max(1_000_000, 10*n*n))
+		b.Orders = 2_000 * n
+		b.Eject, b.Search = min(60_000_000, max(4_000_000, 50*n*n)), max(0, 1_000_000-5_000*n)
 	case hard == effort.Normal: // both are needed: on some instances only one of them finds a low layout
-		b.Orders, b.Eject, b.Search = 2_000*n, min(6_000_000, 16_000*n), min(9_000_000, 16_000*n)
+		b.Orders, b.Eject, b.Search = 2_000*n, min(12_000_000, 32_000*n), min(9_000_000, 16_000*n)
 	case hard == effort.Thorough && crossed:
 		b.Eject, b.Search = 1_200_000_000, 300_000_000
 	case hard == effort.Thorough:

@@ -79,7 +79,7 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 	}
 	l.fixed(budget.Orders)
 	r.take(l.best, l.peak)
-	if !l.done() {
+	if !l.done() && budget.Search > 0 {
 		p.complete()
 		r.Bound = p.Bound()
 	}

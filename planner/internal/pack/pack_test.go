@@ -235,35 +235,56 @@ func TestEjectionLowersLayouts(t *testing.T) {
 	require.Greater(t, lowered, 40)
 }
 
+// freely puts a random half of a problem's buffers in places, below a capacity that has room for all.
+func freely(rng *rand.Rand, v *lives) *ejector {
+	e := newEjector(v.problem())
+	for k := range e.hard {
+		e.hard[k] = 1 + rng.Int64N(4)
+		e.weigh(int32(k))
+	}
+	offsets := side(v.size)
+	sum := offsets[len(offsets)-1] + v.size[len(offsets)-1]
+	e.start(offsets, sum)
+	for _, k := range rng.Perm(len(v.size)) {
+		if rng.IntN(2) == 0 {
+			e.remove(int32(k))
+			e.update()
+		}
+	}
+	return e
+}
+
 // The search sums up along edges how much is in the way; this test compares that with a sum buffer by buffer, at every offset.
 func TestTheEasiestPlaceHasTheLeastInTheWay(t *testing.T) {
-	for seed := range 300 {
+	crossed := 0
+	for seed := range 1000 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 11))
-		v := randomTangle(rng, 12, 9)
-		e := newEjector(v.problem())
-		for k := range e.hard {
-			e.hard[k] = int32(1 + rng.IntN(4))
-		}
-		offsets := make([]int64, len(v.size))
-		for k := range offsets {
-			offsets[k] = rng.Int64N(20)
-		}
-		e.start(offsets, 24)
+		v := randomTangle(rng, 14, 9)
+		e := freely(rng, v)
 		k := int32(rng.IntN(len(v.size)))
 		if e.placed[k] {
 			e.remove(k)
+			e.update()
 		}
-		e.lows, e.highs = e.inTheWay(k, e.byLow, e.lows), e.inTheWay(k, e.byHigh, e.highs)
-		cost := func(at int64) int32 {
-			sum := int32(0)
+		// Lower the capacity as far as what is placed fits.
+		e.capacity = 0
+		for _, x := range e.tops {
+			e.capacity = max(e.capacity, x.at)
+		}
+		e.capacity = max(e.capacity, v.size[k])
+		e.changed[0], e.from, e.to = ^uint64(0), 0, len(e.order)
+		e.update()
+		e.lows, e.highs = e.inTheWay(k, e.order, e.lows), e.inTheWay(k, e.tops, e.highs)
+		cost := func(at int64) int64 {
+			sum := int64(0)
 			for q := range int32(len(v.size)) {
-				if q != k && e.placed[q] && !v.apart(k, q) && e.offset[q] < at+v.size[k] && at < e.offset[q]+v.size[q] {
-					sum += e.hard[q]
+				if q != k && e.placed[q] && !v.apart(k, q) && e.low[q] < at+v.size[k] && at < e.top[q] {
+					sum += e.weight[q]
 				}
 			}
 			return sum
 		}
-		least, free := int32(1<<30), int64(-1)
+		least, free := int64(1<<30), int64(-1)
 		for at := range e.capacity - v.size[k] + 1 {
 			least = min(least, cost(at))
 			if cost(at) == 0 && free < 0 {
@@ -274,6 +295,53 @@ func TestTheEasiestPlaceHasTheLeastInTheWay(t *testing.T) {
 		at := e.easiest(k)
 		require.Equal(t, least, cost(at), "seed %d", seed)
 		require.LessOrEqual(t, at+v.size[k], e.capacity)
+		if least > 0 {
+			crossed++
+		}
+	}
+	require.Greater(t, crossed, 100)
+}
+
+// Begins and ends are computed anew only where they may have changed; this test compares them with those computed from nothing, and checks
+// that both are layouts.
+func TestPlacesStayLayoutsWhilePutAndEjected(t *testing.T) {
+	for seed := range 300 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 12))
+		v := randomStreams(rng, 30, 3, 20)
+		if seed%2 == 0 {
+			v = randomTangle(rng, 70, 20)
+		}
+		n := len(v.size)
+		p := v.problem()
+		given := Lower(ctx, p, side(v.size), 0, Budget{Orders: 10_000})
+		e := newEjector(p)
+		e.start(given.Offsets, given.Peak-given.Peak/10)
+		for range 60 {
+			if e.place(1); len(e.out) == 0 {
+				break
+			}
+			require.Len(t, e.order, n-len(e.out))
+			begins, ends := slices.Clone(e.low), slices.Clone(e.top)
+			for i := range e.changed {
+				e.changed[i] = ^uint64(0)
+			}
+			e.from, e.to = 0, len(e.order)
+			e.update()
+			require.Len(t, e.tops, len(e.order))
+			for _, a := range e.order {
+				require.Equal(t, begins[a.buffer], e.low[a.buffer], "seed %d", seed)
+				require.Equal(t, ends[a.buffer], e.top[a.buffer], "seed %d", seed)
+				require.LessOrEqual(t, e.top[a.buffer]-v.size[a.buffer], e.low[a.buffer])
+				require.LessOrEqual(t, e.low[a.buffer]+v.size[a.buffer], e.capacity)
+				for _, b := range e.order {
+					if a.buffer < b.buffer && !v.apart(a.buffer, b.buffer) {
+						apart := func(lo []int64, x, y int32) bool { return lo[x]+v.size[x] <= lo[y] || lo[y]+v.size[y] <= lo[x] }
+						require.True(t, apart(e.low, a.buffer, b.buffer))
+						require.True(t, e.top[a.buffer] <= e.top[b.buffer]-v.size[b.buffer] || e.top[b.buffer] <= e.top[a.buffer]-v.size[a.buffer])
+					}
+				}
+			}
+		}
 	}
 }
 
