@@ -26,9 +26,12 @@ func drawPlan(t *rapid.T, maxNodes int) (*dag.Graph, *Plan) {
 	}
 	rng := plantest.DrawSource(t)
 	o := Options{
-		Strategy:        []string{"auto", "list", "roundrobin", "serial", "list"}[rng.IntN(5)],
+		Strategy:        []string{"auto", "list", "roundrobin", "serial", "list", "cover"}[rng.IntN(6)],
 		Streams:         plantest.Between(rng, 1, 5),
 		SingleUseEvents: rng.IntN(4) == 0,
+	}
+	if o.Strategy == "cover" {
+		o.Streams = 0 // it needs as many streams as there are nodes that can run at once
 	}
 	p, err := New(context.Background(), g, o)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -40,6 +42,80 @@ func TestNoPlanRunsUnproved(t *testing.T) {
 		}
 	}
 	require.Greater(t, waits, 20)
+}
+
+// looping has independent nodes in the body of a loop and of a branch in it.
+const looping = `version: 1
+name: looping
+params: {n: 4096}
+buffers:
+  a: {place: device, dtype: f32, shape: [n], init: 1}
+  b: {place: device, dtype: f32, shape: [n], init: 2}
+  c: {place: device, dtype: f32, shape: [n], init: 0}
+  out: {place: host, dtype: f32, shape: [n]}
+nodes:
+  - name: loop
+    repeat: {times: 3}
+    nodes:
+      - {name: a, kernel: scale, args: [n, 2, a]}
+      - {name: b, kernel: scale, args: [n, 3, b]}
+      - {name: both, kernel: add, args: [n, a, b, c]}
+      - name: choose
+        if: c(0..1) > 0
+        nodes:
+          - {name: up, kernel: scale, args: [n, 0.5, a]}
+          - {name: down, kernel: scale, args: [n, 0.25, b]}
+          - {name: again, kernel: add, args: [n, a, b, c]}
+  - {name: get, memcpy: {from: c, to: out}}
+`
+
+// Nor does a plan with such a fault in the body of a loop or branch.
+func TestNoBodyRunsUnproved(t *testing.T) {
+	p, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer p.Close()
+	g, err := dag.Parse([]byte(looping), dag.Options{Library: kernels.Library()})
+	require.NoError(t, err)
+	right, err := planner.New(context.Background(), g, planner.Options{Strategy: "roundrobin", Streams: 3})
+	require.NoError(t, err)
+	program, err := runtime.New(context.Background(), g, right, p, runtime.Options{})
+	require.NoError(t, err)
+	require.NoError(t, program.Close())
+	var waits []int // by body
+	eachBody(right, func(body *planner.Plan, with func(*planner.Plan) *planner.Plan) {
+		waits = append(waits, 0)
+		for stream := range body.Streams {
+			for at, op := range body.Streams[stream].Ops {
+				if op.Kind != planner.Wait {
+					continue
+				}
+				waits[len(waits)-1]++
+				wrong := with(withoutOp(body, int32(stream), at))
+				_, err := runtime.New(context.Background(), g, wrong, p, runtime.Options{})
+				require.ErrorIs(t, err, planner.ErrHazard, "stream %d of a body without op %d", stream, at)
+				require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
+			}
+		}
+	})
+	require.Len(t, waits, 2)
+	require.Positive(t, waits[0])
+	require.Positive(t, waits[1])
+}
+
+// eachBody calls a function with the plan of every body, and with what puts another plan in its place.
+func eachBody(p *planner.Plan, do func(body *planner.Plan, with func(*planner.Plan) *planner.Plan)) {
+	for i := range p.Bodies {
+		with := func(other *planner.Plan) *planner.Plan {
+			c := *p
+			c.Bodies = slices.Clone(p.Bodies)
+			c.Bodies[i].Plan = other
+			return &c
+		}
+		do(p.Bodies[i].Plan, with)
+		eachBody(p.Bodies[i].Plan, func(inner *planner.Plan, within func(*planner.Plan) *planner.Plan) {
+			do(inner, func(other *planner.Plan) *planner.Plan { return with(within(other)) })
+		})
+	}
 }
 
 // A plan whose buffers overwrite each other does not run either, even if races are allowed.
