@@ -92,7 +92,7 @@ func (p *parser) afterPattern(id NodeID, pattern string) (problem, hint string) 
 			return "", ""
 		}
 		if len(found) == 1 {
-			return fmt.Sprintf("no node but %q itself matches %q", shorten(p.pipeline.Nodes[id].Name), shorten(pattern)), ""
+			return fmt.Sprintf("only %q itself matches %q", shorten(p.pipeline.Nodes[id].Name), shorten(pattern)), ""
 		}
 		return fmt.Sprintf("no node matches %q", shorten(pattern)), p.nearPattern(pattern)
 	}

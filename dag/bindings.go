@@ -65,7 +65,7 @@ func (p *parser) bindAll(flag string, bindings []FileBinding, bind func(b *Buffe
 			refuse(p.hostBufferHint(f.Buffer), "unknown buffer %q", shorten(f.Buffer))
 		case id == broken: // it has a mistake of its own
 		case p.pipeline.Buffers[id].Place == Device:
-			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file is bound to a host buffer", shorten(f.Buffer), onLine(p.pipeline.Buffers[id].Pos))
+			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", shorten(f.Buffer), onLine(p.pipeline.Buffers[id].Pos))
 		default:
 			bind(&p.pipeline.Buffers[id], f.File, relativeTo(p.options.Dir, f.File))
 		}

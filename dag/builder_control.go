@@ -91,7 +91,7 @@ func (b *Builder) body(declare func()) *Pipeline {
 	p.Nodes, p.accesses, p.accessStart = nil, nil, []int32{0}
 	b.depth++
 	if b.depth > MaxBodyDepth {
-		b.wrong("pipeline", p.Name, fmt.Sprintf("loops and branches are nested deeper than %d", MaxBodyDepth), "")
+		b.wrong("pipeline", p.Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
 	} else {
 		declare()
 	}

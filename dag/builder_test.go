@@ -52,7 +52,7 @@ func TestBuilderMistakes(t *testing.T) {
 			`node "k": argument x of kernel "picky" cannot be f64`},
 		{"wrong element type", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(b.Device("f", F64, 8)), b.Whole(d)})
-		}, `node "k": argument x of kernel "saxpy" has elements of type f32, "f" has f64`},
+		}, `node "k": argument x of kernel "saxpy" has elements of type f32, but "f" has f64`},
 		{"extent beyond the slice", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{5, 2, b.Slice(d, 0, 4), b.Slice(d, 4, 8)})
 		},
@@ -75,13 +75,13 @@ func TestBuilderMistakes(t *testing.T) {
 			`node "k": kernel "mine.blur" needs a grid; write grid: and the number of blocks`},
 		{"opaque arguments say nothing", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "mine.opaque", Args{b.Whole(d), 3}, Grid(1)) },
 			"node \"k\": argument 1 of kernel \"mine.opaque\" must say how \"d\" is used; write {in: d}, {out: d} or {inout: d}\n" +
-				"node \"k\": argument 2 of kernel \"mine.opaque\" must say the type of the number 3; write {f32: 3}, {i32: 3} or another type"},
+				"node \"k\": argument 2 of kernel \"mine.opaque\" does not say the type of the number 3; write {f32: 3}, {i32: 3} or another type"},
 		{"what the code shows to be wrong", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4).Out(), b.Part(d, 1, 4).In(), b.Part(d, 2, 4).In()}, Grid(1))
 		},
-			"node \"k\": argument 1 of kernel \"mine.seen\" is never written, which the file declares {out: d}\n" +
-				"node \"k\": argument 2 of kernel \"mine.seen\" is written (seen.cu:3), which the file declares {in: d}\n" +
-				"node \"k\": argument 3 of kernel \"mine.seen\" is written (seen.cu:4), which the file declares {in: d}"},
+			"node \"k\": argument 1 of kernel \"mine.seen\" is never written, but the file declares {out: d}\n" +
+				"node \"k\": argument 2 of kernel \"mine.seen\" is written (seen.cu:3), but the file declares {in: d}\n" +
+				"node \"k\": argument 3 of kernel \"mine.seen\" is written (seen.cu:4), but the file declares {in: d}"},
 		{"what the code does not show", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "mine.seen", Args{b.Part(d, 0, 4), b.Part(d, 1, 4), b.Part(d, 2, 4)}, Grid(1))
 		}, `node "k": argument 3 of kernel "mine.seen" must say how "d" is used, which the code does not show: an address is loaded from memory (seen.cu:2); write {in: d}, {out: d} or {inout: d}`},
@@ -89,10 +89,10 @@ func TestBuilderMistakes(t *testing.T) {
 			b.Kernel("k", "mine.opaque", Args{Scalar{F32, 1.5}, b.In(d)}, Grid(1))
 		},
 			"node \"k\": argument 1 of kernel \"mine.opaque\" has 8 bytes, f32 has 4\n" +
-				"node \"k\": argument 2 of kernel \"mine.opaque\" has 4 bytes, a buffer's address has 8"},
+				"node \"k\": argument 2 of kernel \"mine.opaque\" has 4 bytes, but a buffer's address has 8"},
 		{"typed number against the signature", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{Scalar{I32, 4}, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
-		}, `node "k": argument n of kernel "saxpy" is of type i64, the number is given as i32`},
+		}, `node "k": argument n of kernel "saxpy" is of type i64, but the number is given as i32`},
 		{"not an argument", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "tiny", Args{"seven", nil}) },
 			"node \"k\": argument 1 of kernel \"tiny\": a string is neither a Range or Access nor a number\n" +
 				"node \"k\": argument 2 of kernel \"tiny\": a <nil> is neither a Range or Access nor a number"},

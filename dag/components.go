@@ -13,7 +13,7 @@ import (
 // components reads the value of an element, one number for each of its components: [0, 0, 0, 1].
 func (p *parser) components(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
 	if want := b.DType.Components(); len(n.Content) != want {
-		p.mistake(position(n), "", "%s has %s, an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
+		p.mistake(position(n), "", "%s has %s, but an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
 		return nil, false
 	}
 	values, ok := make([]expr.Value, len(n.Content)), true
@@ -55,7 +55,7 @@ func (p *Pipeline) reinterpreted(a *argSpec, want DType) string {
 		return ""
 	}
 	if !sameComponents(want, b.DType) {
-		return fmt.Sprintf("has elements of type %s, %q has %s", want, b.Name, b.DType)
+		return fmt.Sprintf("has elements of type %s, but %q has %s", want, b.Name, b.DType)
 	}
 	if a.Range.Lo%want.Align() != 0 {
 		return fmt.Sprintf("has elements of type %s, which begin at multiples of %d bytes; %s begins at byte %d of %q", want, want.Align(), p.rangeText(a.Range), a.Range.Lo, b.Name)

@@ -408,7 +408,7 @@ func (c *checker) bodies(p *Pipeline) {
 				continue
 			}
 			if depth >= MaxBodyDepth {
-				c.wrong("node", level.Nodes[i].Name, fmt.Sprintf("loops and branches are nested deeper than %d", MaxBodyDepth), "")
+				c.wrong("node", level.Nodes[i].Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
 				continue
 			}
 			if p.Sync == SyncExplicit {

@@ -272,7 +272,7 @@ func (p *parser) diagnostic(pos Pos, severity Severity, hint, format string, arg
 // itself; the rest of the file is still read.
 func (p *parser) admissible(n *yaml.Node, depth int) bool {
 	if depth > maxNesting {
-		p.mistake(position(n), "", "lists and mappings are nested deeper than %d", maxNesting)
+		p.mistake(position(n), "", "lists and mappings are nested deeper than %d levels", maxNesting)
 		return false
 	}
 	switch {
@@ -480,7 +480,7 @@ func (p *parser) wrongKind(n *yaml.Node, what, wanted string) {
 		return // reported already
 	}
 	if isNull(n) {
-		p.mistake(position(n), "", "%s is empty, it must be %s", what, wanted)
+		p.mistake(position(n), "", "%s is empty; it must be %s", what, wanted)
 		return
 	}
 	p.mistake(position(n), "", "%s must be %s, not %s", what, wanted, kindText(n))

@@ -171,7 +171,7 @@ func (p *parser) control(item *yaml.Node, f *[nodeKeyCount]field, node Node, ok 
 // body reads the nodes of a body. It returns nil if some are wrong.
 func (p *parser) body(f field, owner string) *Pipeline {
 	if len(p.levels.open) >= MaxBodyDepth {
-		p.mistake(position(f.key), "", "loops and branches are nested deeper than %d", MaxBodyDepth)
+		p.mistake(position(f.key), "", "loops and branches are nested deeper than %d levels", MaxBodyDepth)
 		return nil
 	}
 	l := &level{nodes: map[string]NodeID{}, leftOut: map[string]struct{}{}, pipeline: Pipeline{accessStart: []int32{0}}}

@@ -382,7 +382,7 @@ func (p *parser) cost(n *yaml.Node, node *Node) bool {
 				hint = fmt.Sprintf("write {us: %s}", shorten(n.Value))
 			}
 		}
-		p.mistake(position(n), hint, "cost must say its unit")
+		p.mistake(position(n), hint, "cost needs a unit")
 		return false
 	}
 	if !p.fields(n, &costKeys, f[:]) {

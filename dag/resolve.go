@@ -335,13 +335,13 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	unknown := !param.Buffer && param.DType == InvalidDType
 	switch {
 	case unknown && param.Size != 8:
-		r.argProblem(k, "has %s, a buffer's address has 8", words.Count(int64(param.Size), "byte", "bytes"))
+		r.argProblem(k, "has %s, but a buffer's address has 8", words.Count(int64(param.Size), "byte", "bytes"))
 		return
 	case !param.Buffer && !unknown:
 		r.argProblem(k, "must be a number (%s), got the buffer %q", param.DType, b.Name)
 		return
 	case param.DType != InvalidDType && param.DType != b.DType && r.spec.Module < 0:
-		r.argProblem(k, "has elements of type %s, %q has %s", param.DType, b.Name, b.DType)
+		r.argProblem(k, "has elements of type %s, but %q has %s", param.DType, b.Name, b.DType)
 		return
 	case param.DType != InvalidDType:
 		if problem := r.pipeline.reinterpreted(a, param.DType); problem != "" {
@@ -378,7 +378,7 @@ func (r *resolution) buffer(k int, a *argSpec) {
 		mode = a.Mode
 	}
 	if a.Range.Tile() && !param.Tile && (r.spec.Module < 0 || r.spec.Map != nil) {
-		r.argProblem(k, "needs elements that follow each other, %s is a tile", r.pipeline.rangeText(a.Range))
+		r.argProblem(k, "needs contiguous elements, but %s is a tile", r.pipeline.rangeText(a.Range))
 		last := &r.problems[len(r.problems)-1]
 		last.Hint = "copy the tile to a buffer of its own"
 		return
@@ -394,11 +394,11 @@ func (r *resolution) buffer(k int, a *argSpec) {
 func contradiction(param *KernelParam, mode Mode, declared bool, buffer string) string {
 	switch code := &param.Code; {
 	case mode == Read && code.Mode&Write != 0 && declared:
-		return fmt.Sprintf("is written (%s), which the file declares {in: %s}", code.Written, buffer)
+		return fmt.Sprintf("is written (%s), but the file declares {in: %s}", code.Written, buffer)
 	case mode == Read && code.Mode&Write != 0:
 		return fmt.Sprintf("is written (%s), although its type is a pointer to const", code.Written)
 	case mode == Write && code.Decided && code.Mode&Write == 0:
-		return fmt.Sprintf("is never written, which the file declares {out: %s}", buffer)
+		return fmt.Sprintf("is never written, but the file declares {out: %s}", buffer)
 	}
 	return ""
 }
@@ -420,14 +420,14 @@ func (r *resolution) number(k int, a *argSpec) {
 		r.argProblem(k, "must be a buffer, got the number %v", number(a.Value))
 		return
 	case t == InvalidDType && param.DType == InvalidDType:
-		r.argProblem(k, "must say the type of the number %v", number(a.Value))
+		r.argProblem(k, "does not say the type of the number %v", number(a.Value))
 		last := &r.problems[len(r.problems)-1]
 		last.Hint = fmt.Sprintf("write {f32: %[1]s}, {i32: %[1]s} or another type", number(a.Value))
 		return
 	case t == InvalidDType:
 		t = param.DType
 	case param.DType != InvalidDType && t != param.DType:
-		r.argProblem(k, "is of type %s, the number is given as %s", param.DType, t)
+		r.argProblem(k, "is of type %s, but the number is given as %s", param.DType, t)
 		return
 	case param.DType == InvalidDType && int64(param.Size) != t.Size():
 		r.argProblem(k, "has %s, %s has %d", words.Count(int64(param.Size), "byte", "bytes"), t, t.Size())
@@ -478,7 +478,7 @@ func numberOf(v any) (expr.Value, bool) {
 // scalarBits converts a value to an element type, if it can hold it.
 func scalarBits(t DType, v expr.Value) (uint64, error) {
 	if !t.isNumber() {
-		return 0, fmt.Errorf("is the number %s, an element of type %s has %d", number(v), t, t.Components())
+		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", number(v), t, t.Components())
 	}
 	if t.Float() {
 		bits := t.FromFloat(v.Float())

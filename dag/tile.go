@@ -285,7 +285,7 @@ func (b *Builder) sliced(buffer *Buffer, dimension int) bool {
 	}
 	problem := buffer.Name + " is a scalar and cannot be sliced"
 	if len(buffer.Shape) == 1 {
-		problem = buffer.Name + " has one dimension, it has no columns"
+		problem = buffer.Name + " has one dimension, so it has no columns"
 	}
 	b.wrong("buffer", buffer.Name, problem, "")
 	return false

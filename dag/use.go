@@ -342,7 +342,7 @@ func (p *parser) agreeOnSync(root *yaml.Node, f field) {
 		}
 	}
 	if sync != p.pipeline.Sync {
-		p.mistake(position(at), "both files need the same", "sync is %s here, and %s in the file that uses this one", sync, p.pipeline.Sync)
+		p.mistake(position(at), "both files need the same", "sync is %s here, but %s in the file that uses this one", sync, p.pipeline.Sync)
 	}
 }
 

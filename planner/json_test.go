@@ -197,8 +197,8 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`2:14: version: malformed number`, replace(`"version": 1`, `"version": 01`)},
 		{`2:14: version: expected a number, found a string`, replace(`"version": 1`, `"version": "1"`)},
 		{`2:14: version: expected a number, found 'n'`, replace(`"version": 1`, `"version": null`)},
-		{`3:3: key "version" is there twice`, replace(`"version": 1`, "\"version\": 1,\n  \"version\": 1")},
-		{`3:11: name: the string has no end`, replace(`"saxpy"`, `"saxpy`)[:len("{\n  \"version\": 1,\n  \"name\": \"sax")]},
+		{`3:3: key "version" is given twice`, replace(`"version": 1`, "\"version\": 1,\n  \"version\": 1")},
+		{`3:11: name: the string is not closed`, replace(`"saxpy"`, `"saxpy`)[:len("{\n  \"version\": 1,\n  \"name\": \"sax")]},
 		{`3:12: name: bad escape in a string`, replace(`"saxpy"`, `"\x41"`)},
 		{`3:12: name: half a surrogate pair in a string`, replace(`"saxpy"`, `"\ud800x"`)},
 		{`3:11: name: the string is not valid UTF-8`, replace(`"saxpy"`, "\"\xff\"")},
@@ -224,7 +224,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 		{`stats.makespan_us: -1 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "-1")},
 		{`stats.makespan_us: 1e999 is out of range: it must be from 0 to 1.7976931348623157e+308`, lie(good, "makespan_us", "1e999")},
 		{`stats.peak_device_bytes: 99999999999999999999 is out of range: it must be from 0 to 9223372036854775807`, lie(good, "peak_device_bytes", "99999999999999999999")},
-		{`the file goes on after its end`, good + "{}"},
+		{`there is more text after the end`, good + "{}"},
 	} {
 		_, err := DecodePlan(strings.NewReader(c.text), g)
 		require.ErrorContains(t, err, c.want)

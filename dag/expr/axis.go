@@ -56,7 +56,7 @@ func (s *Slice) Extent(scope Scope, name string, shape []int64) (rows, columns S
 		return rows, columns, err
 	}
 	if len(shape) == 1 {
-		return rows, columns, errorAt(s.Offset, "slice it once, or declare it with a shape of two dimensions", "%s has one dimension, it has no columns", name)
+		return rows, columns, errorAt(s.Offset, "slice it once, or declare it with a shape of two dimensions", "%s has one dimension, so it has no columns", name)
 	}
 	columns, err = s.along(s.Columns, scope, name, shape[1])
 	return rows, columns, err

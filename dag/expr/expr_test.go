@@ -177,10 +177,10 @@ func TestErrors(t *testing.T) {
 		{"len(x(0..4)", 11, `expression ends where ")" is expected`},
 		{"len(part.${i})", 9, "a variable is not written with braces; write $i"},
 		{"and", 0, `unexpected "and"; expected a number or a name here`},
-		{strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101), 100, "expression is nested deeper than 100"},
-		{strings.Repeat("-", 101) + "n", 100, "expression is nested deeper than 100"},
-		{strings.Repeat("not ", 101) + "n", 400, "expression is nested deeper than 100"},
-		{strings.Repeat("abs(", 101) + "n" + strings.Repeat(")", 101), 400, "expression is nested deeper than 100"},
+		{strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101), 100, "expression is nested deeper than 100 levels"},
+		{strings.Repeat("-", 101) + "n", 100, "expression is nested deeper than 100 levels"},
+		{strings.Repeat("not ", 101) + "n", 400, "expression is nested deeper than 100 levels"},
+		{strings.Repeat("abs(", 101) + "n" + strings.Repeat(")", 101), 400, "expression is nested deeper than 100 levels"},
 		{strings.Repeat("1+", 1<<15) + "1", 0, "expression of 65537 bytes is over the limit of 65536"},
 	} {
 		_, err := evaluate(c.text)

@@ -132,7 +132,7 @@ func (p *parser) unexpected(wanted string) *Error {
 
 func (p *parser) deeper(offset int) *Error {
 	if p.depth++; p.depth > MaxDepth {
-		return errorAt(offset, "", "expression is nested deeper than %d", MaxDepth)
+		return errorAt(offset, "", "expression is nested deeper than %d levels", MaxDepth)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (r *Reader) take(c byte) bool {
 // End checks that nothing follows the document.
 func (r *Reader) End() {
 	if r.Peek() != 0 || r.At < len(r.Data) {
-		r.fail("the file goes on after its end")
+		r.fail("there is more text after the end")
 	}
 }
 
@@ -171,7 +171,7 @@ func (r *Reader) Object(keys []string, optional int, value func(key int)) {
 			r.FailAt(at, r.Kind, "unknown key %q; the keys are %s", Clip(name), strings.Join(keys, ", "))
 			return
 		case seen>>key&1 != 0:
-			r.FailAt(at, r.Kind, "key %q is there twice", name)
+			r.FailAt(at, r.Kind, "key %q is given twice", name)
 			return
 		}
 		seen |= 1 << key
@@ -218,7 +218,7 @@ func (r *Reader) Entries(value func(name string)) {
 		at := r.At
 		name := r.Text()
 		if r.Err == nil && seen[name] {
-			r.FailAt(at, r.Kind, "key %q is there twice", Clip(name))
+			r.FailAt(at, r.Kind, "key %q is given twice", Clip(name))
 		}
 		seen[name] = true
 		if r.Err != nil || !r.take(':') {
@@ -314,7 +314,7 @@ func (r *Reader) Bytes() []byte {
 			return nil
 		}
 	}
-	r.fail("the string has no end")
+	r.fail("the string is not closed")
 	return nil
 }
 
@@ -365,7 +365,7 @@ func (r *Reader) escaped(start int) []byte {
 		}
 		r.text = utf8.AppendRune(r.text, x)
 	}
-	r.fail("the string has no end")
+	r.fail("the string is not closed")
 	return nil
 }
 
@@ -483,7 +483,7 @@ func (r *Reader) SkipAll() { r.skipAll(0) }
 
 func (r *Reader) skipAll(depth int) {
 	if depth > mostNested {
-		r.fail("nested deeper than %d", mostNested)
+		r.fail("nested deeper than %d levels", mostNested)
 		return
 	}
 	switch r.Peek() {

@@ -57,7 +57,7 @@ func TestMachineRefusals(t *testing.T) {
 		{`machine: 1:1: key "version" is missing`, "{}"},
 		{"machine: 2:14: version: this is version 2; only version 1 can be read", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
 		{`machine: 1:1: key "gap_us" is missing`, strings.Replace(good, "  \"gap_us\": 1.6,\n", "", 1)},
-		{`machine: 5:3: key "unit" is there twice`, strings.Replace(good, `"unit": false`, "\"unit\": false,\n  \"unit\": true", 1)},
+		{`machine: 5:3: key "unit" is given twice`, strings.Replace(good, `"unit": false`, "\"unit\": false,\n  \"unit\": true", 1)},
 		{`machine: 4:11: unit: expected true or false, found a number`, strings.Replace(good, `"unit": false`, `"unit": 0`, 1)},
 		{`machine: 5:16: launch_us: -1 is out of range: it must be from 0 to 1e+15`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
 		{`machine: 26:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
@@ -66,7 +66,7 @@ func TestMachineRefusals(t *testing.T) {
 		{`bad machine "h200": both_ways is 1.5: it is a fraction of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
 		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
 		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
-		{"machine: 31:1: the file goes on after its end", good + "x"},
+		{"machine: 31:1: there is more text after the end", good + "x"},
 	} {
 		_, err := model.DecodeMachine(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want)
@@ -101,7 +101,7 @@ func TestProfile(t *testing.T) {
 	for _, c := range []struct{ want, text string }{
 		{`profile: 1:57: nodes_us.a: -1 is out of range: it must be from 0 to 1e+15`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "a": -1, "c": -2}}`},
 		{`profile: 1:1: key "version" is missing`, `{"nodes_us": {}, "machine": ""}`},
-		{`profile: 1:52: nodes_us: key "b" is there twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
+		{`profile: 1:52: nodes_us: key "b" is given twice`, `{"version": 1, "machine": "", "nodes_us": {"b": 1, "b": 1}}`},
 		{`profile: 1:16: unknown key "nodes"; the keys are version, machine, nodes_us, shares, spreads_us`, `{"version": 1, "nodes": {}}`},
 		{`profile: 1:13: version: this is version 3; only versions 1 to 2 can be read`, `{"version": 3, "machine": "", "nodes_us": {}}`},
 		{`profile: 1:69: shares.b: 1.5 is out of range: it must be from 0 to 1`, `{"version": 2, "machine": "", "nodes_us": {"b": 1}, "shares": {"b": 1.5}}`},

@@ -84,5 +84,5 @@ func TestWrongCostsAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.message)
 	}
 	p.Costs = p.Costs[:1]
-	require.EqualError(t, p.EncodeJSON(&text, g), "malformed plan: costs of 1 nodes, the graph has 4")
+	require.EqualError(t, p.EncodeJSON(&text, g), "malformed plan: costs for 1 nodes, but the graph has 4")
 }

@@ -491,7 +491,7 @@ func (d *planDecoder) settle() {
 		return
 	}
 	if n := len(p.Costs); p.Costs != nil && n != g.Len() && d.hash == p.Graph {
-		d.FailAt(0, ErrPlanShape, "there are costs of %d nodes, the graph has %d", n, g.Len())
+		d.FailAt(0, ErrPlanShape, "there are costs for %d nodes, but the graph has %d", n, g.Len())
 		return
 	}
 	if p.Work == "" {

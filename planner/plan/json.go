@@ -78,7 +78,7 @@ func (e *planEncoder) check(p *Plan) error {
 		}
 	}
 	if n := len(p.Costs); n > 0 && n != e.g.Len() {
-		return fmt.Errorf("%w: costs of %d nodes, the graph has %d", ErrPlanShape, n, e.g.Len())
+		return fmt.Errorf("%w: costs for %d nodes, but the graph has %d", ErrPlanShape, n, e.g.Len())
 	}
 	for i, c := range p.Costs {
 		if !(c.US >= 0) || math.IsInf(c.US, 0) || int(c.Source) >= len(costSources) {
