@@ -65,6 +65,12 @@ type LaunchKernel interface {
 	Describe(args []Arg) (LaunchInfo, error)
 }
 
+// TileKernel is implemented by kernels that have another form for launches in which some argument is a tile.
+type TileKernel interface {
+	// OnTiles returns that form, or nil. Its first parameters are those of the kernel.
+	OnTiles() LaunchKernel
+}
+
 // KernelParam is one parameter of a kernel.
 type KernelParam struct {
 	Name    string
@@ -75,7 +81,13 @@ type KernelParam struct {
 	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
 	Code    CodeUse
+	// LengthOf makes it the row length of the argument of another parameter, in elements; 0 where that is no tile. It is 1 + that
+	// parameter's index, and dagrun gives it.
+	LengthOf int32
 }
+
+// hidden reports whether dagrun gives the parameter its argument.
+func (p *KernelParam) hidden() bool { return p.Scratch || p.LengthOf > 0 }
 
 // CodeUse is what a kernel's code shows that it may do with the memory behind an argument. The zero value shows nothing.
 type CodeUse struct {

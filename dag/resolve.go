@@ -191,8 +191,18 @@ func (r *resolution) find(library Library) bool {
 		r.notFound(library, err)
 		return false
 	}
-	r.take(kernel, r.place)
+	r.take(onTiles(kernel, r.written), r.place)
 	return len(r.problems) == 0
+}
+
+// onTiles returns the form of a kernel for some arguments.
+func onTiles(kernel LaunchKernel, args []argSpec) LaunchKernel {
+	if k, ok := kernel.(TileKernel); ok && slices.ContainsFunc(args, func(a argSpec) bool { return a.IsBuffer && a.Range.Tile() }) {
+		if tiles := k.OnTiles(); tiles != nil {
+			return tiles
+		}
+	}
+	return kernel
 }
 
 // place is where the argument of a parameter was written: an index into spec.Args.
@@ -290,7 +300,7 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	r.origin = make([]int, len(r.params))
 	given := 0
 	for k := range r.params {
-		if r.origin[k] = -1; r.params[k].Scratch {
+		if r.origin[k] = -1; r.params[k].hidden() {
 			continue
 		}
 		r.origin[k] = origin(given)
@@ -317,6 +327,11 @@ func (r *resolution) arguments() bool {
 	for k := range r.params {
 		if r.params[k].Scratch {
 			r.args[k] = Arg{IsBuffer: true, Mode: Write, DType: U8, Range: Range{Buffer: -1}}
+			continue
+		}
+		if of := r.params[k].LengthOf; of > 0 {
+			a := &r.args[of-1]
+			r.args[k] = Arg{DType: I64, Bits: uint64(int64(a.Range.Pitch) / a.DType.Size())}
 			continue
 		}
 		if a := &r.written[next]; a.IsBuffer {

@@ -339,6 +339,9 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 			args[k].Range = Range{Buffer: -1}
 			continue
 		}
+		if params[k].LengthOf > 0 {
+			continue
+		}
 		y.add(separator, y.arg(&args[k], &params[k]))
 		separator = ", "
 	}

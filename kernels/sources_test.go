@@ -22,6 +22,9 @@ func tableParams(t *testing.T) map[string][]dag.KernelParam {
 			k, err := kernels.Library().Kernel(d.Name, v.Elems)
 			require.NoError(t, err)
 			params[v.Entry] = k.Params()
+			if tiles := k.(dag.TileKernel).OnTiles(); tiles != nil {
+				params[tiles.Entry()] = tiles.Params()
+			}
 		}
 	}
 	return params

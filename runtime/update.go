@@ -34,7 +34,7 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if launch == nil {
 		return refuse("node %q is a %s, not a kernel", node, p.graph.Nodes[id].Kind)
 	}
-	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer {
+	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Kernel.Params()[argument].LengthOf > 0 {
 		return refuse("argument %d of node %q is not a scalar", argument, node)
 	}
 	args := append([]dag.Arg(nil), launch.Args...)

@@ -231,6 +231,7 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
 		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}, {Name: "chunks", Value: "3"}}},
 		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
+		{"tiled-cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "n", Value: "64"}}},
 		{"gemm", []dag.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},
 		{"strassen", []dag.Override{{Name: "n", Value: "144"}}},
 		{"heat", []dag.Override{{Name: "slabs", Value: "2"}, {Name: "rows", Value: "10"}, {Name: "cols", Value: "7"}, {Name: "steps", Value: "5"}}},

@@ -66,6 +66,7 @@ type paramDocument struct {
 	Access string `json:"access,omitempty"` // "in", "out" or "inout" of a buffer
 	Extent string `json:"extent,omitempty"` // elements of a buffer
 	Range  string `json:"range,omitempty"`  // of a number
+	Tile   bool   `json:"tile,omitempty"`   // the buffer may be a tile
 }
 
 func newKernelDocument(d kernels.Doc) kernelDocument {
@@ -74,7 +75,7 @@ func newKernelDocument(d kernels.Doc) kernelDocument {
 		k.Types = []string{}
 	}
 	for _, p := range d.Params {
-		document := paramDocument{Name: p.Name, Type: p.Type, Extent: p.Extent, Range: p.Range}
+		document := paramDocument{Name: p.Name, Type: p.Type, Extent: p.Extent, Range: p.Range, Tile: p.Tile}
 		if p.Buffer {
 			document.Access = p.Mode.String()
 		}
@@ -155,6 +156,9 @@ func (a *app) printKernel(d kernels.Doc) error {
 		access, size := "", p.Range
 		if p.Buffer {
 			access, size = p.Mode.String(), p.Extent
+		}
+		if p.Tile {
+			size += ", also a tile"
 		}
 		table.row(p.Name, p.Type, access, size)
 		args = append(args, p.Name)

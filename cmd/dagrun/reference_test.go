@@ -154,6 +154,9 @@ func TestKernelsPage(t *testing.T) {
 			access, size := "", p.Range
 			if p.Buffer {
 				access, size = p.Mode.String(), "`"+p.Extent+"`"
+				if p.Tile {
+					size += ", also a tile"
+				}
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, p.Type, access, size)
 		}

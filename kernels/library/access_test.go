@@ -3,6 +3,7 @@
 package library
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,12 +14,23 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
+// withTiles adds the kernels for launches on tiles.
+func withTiles(versions []*libraryKernel) []*libraryKernel {
+	all := slices.Clone(versions)
+	for _, k := range versions {
+		if k.tiles != nil {
+			all = append(all, k.tiles)
+		}
+	}
+	return all
+}
+
 func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 	m, err := ptx.Parse(string(Module().Code))
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	for _, name := range kernelTable().names {
-		for _, k := range kernelTable().byName[name] {
+		for _, k := range withTiles(kernelTable().byName[name]) {
 			if seen[k.entry] {
 				continue
 			}
@@ -54,7 +66,7 @@ func TestRangesHoldWhatTheTableSays(t *testing.T) {
 	require.NoError(t, err)
 	launches, known, inside := 0, 0, 0
 	for _, name := range kernelTable().names {
-		for _, k := range kernelTable().byName[name] {
+		for _, k := range withTiles(kernelTable().byName[name]) {
 			const size = 1000
 			args, launch := make([]dag.Arg, len(k.params)), access.Launch{Scalars: map[int]uint64{}}
 			for i, p := range k.params {

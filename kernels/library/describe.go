@@ -51,10 +51,16 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 			continue
 		}
 		size := k.params[i].DType.Size()
-		if have := args[i].Range.Bytes() / size; n > have {
+		if args[i].Range.Tile() {
+			if err := k.checkTile(i, v); err != nil {
+				return info, err
+			}
+		} else if have := args[i].Range.Bytes() / size; n > have {
 			return info, launch.Wrong(p.name, "needs %s (%s), but its slice has only %d", launch.CountElements(n), p.extent.text, have)
 		}
-		info.Extents[i] = n
+		if info.Extents[i] = n; args[i].Range.Tile() {
+			info.Extents[i] = -1
+		}
 		info.Work.Bytes += n * size
 		if p.mode&dag.Write != 0 {
 			writes, writesNothing = true, writesNothing && n == 0
@@ -98,9 +104,13 @@ func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
 				continue
 			}
 			a, b := args[i].Range, args[j].Range
-			a.Hi = a.Lo + extents[i]*k.params[i].DType.Size()
-			b.Hi = b.Lo + extents[j]*k.params[j].DType.Size()
-			if a.Buffer != b.Buffer || a.Lo >= b.Hi || b.Lo >= a.Hi || a.Lo == a.Hi || b.Lo == b.Hi {
+			if extents[i] >= 0 {
+				a.Hi = a.Lo + extents[i]*k.params[i].DType.Size()
+			}
+			if extents[j] >= 0 {
+				b.Hi = b.Lo + extents[j]*k.params[j].DType.Size()
+			}
+			if !a.Overlaps(b) {
 				continue
 			}
 			if k.row.inPlace && q.mode == dag.Read && a == b {

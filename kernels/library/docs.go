@@ -28,6 +28,7 @@ type ParamDoc struct {
 	Buffer bool
 	Extent string // of a buffer: the number of elements, as a formula over the other arguments
 	Range  string // "1..512" of an integer, "" for any
+	Tile   bool   // the buffer may be a tile
 }
 
 // Variant is the kernel for one choice of element types.
@@ -58,6 +59,7 @@ func Docs() []Doc {
 					pd.Range += fmt.Sprint(p.max)
 				}
 			}
+			pd.Tile = slices.ContainsFunc(r.matrices, func(m matrix) bool { return m.param == p.name })
 			d.Params = append(d.Params, pd)
 		}
 		for _, k := range versions {

@@ -27,6 +27,9 @@ var references = sync.OnceValue(func() map[string]launch.Reference {
 	for _, versions := range kernelTable().byName {
 		for _, k := range versions {
 			all[k.entry] = k.reference
+			if k.tiles != nil {
+				all[k.tiles.entry] = k.tiles.reference
+			}
 		}
 	}
 	return all

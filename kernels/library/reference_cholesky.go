@@ -10,16 +10,17 @@ import (
 func potrf[C numbers.Element](*libraryKernel) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		n := launch.Integer(c.Args[0])
-		a := launch.Slice[C](c.Args[1], n*n)
+		ld := rowLength(c, 2, n)
+		a := launch.Slice[C](c.Args[1], spread(n, n, ld))
 		for p := range n {
-			pivot := numbers.Sqrt(a[p*n+p])
-			a[p*n+p] = pivot
+			pivot := numbers.Sqrt(a[p*ld+p])
+			a[p*ld+p] = pivot
 			for i := p + 1; i < n; i++ {
-				a[i*n+p] /= pivot
+				a[i*ld+p] /= pivot
 			}
 			for i := p + 1; i < n; i++ {
 				for j := p + 1; j <= i; j++ {
-					a[i*n+j] = numbers.FMA(-a[i*n+p], a[j*n+p], a[i*n+j])
+					a[i*ld+j] = numbers.FMA(-a[i*ld+p], a[j*ld+p], a[i*ld+j])
 				}
 			}
 		}
@@ -31,15 +32,16 @@ func trsm[C numbers.Element](*libraryKernel) launch.Reference {
 		Spans: func(c *launch.Call) int64 { return launch.Integer(c.Args[0]) },
 		Run: func(c *launch.Call, lo, hi int64) {
 			m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-			l, x := launch.Slice[C](c.Args[2], n*n), launch.Slice[C](c.Args[3], m*n)
+			ldl, ldx := rowLength(c, 4, n), rowLength(c, 5, n)
+			l, x := launch.Slice[C](c.Args[2], spread(n, n, ldl)), launch.Slice[C](c.Args[3], spread(m, n, ldx))
 			for i := lo; i < hi; i++ {
-				r := x[i*n : (i+1)*n]
+				r := x[i*ldx : i*ldx+n]
 				for j := range n {
 					s := r[j]
 					for p := range j {
-						s = numbers.FMA(-r[p], l[j*n+p], s)
+						s = numbers.FMA(-r[p], l[j*ldl+p], s)
 					}
-					r[j] = s / l[j*n+j]
+					r[j] = s / l[j*ldl+j]
 				}
 			}
 		},

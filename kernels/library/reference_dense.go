@@ -13,6 +13,8 @@ type matrices[C numbers.Element] struct {
 	ta, tb  bool
 	m, n, k int64
 	a, b    []C
+	lda     int64 // elements from one row of a to the next
+	ldb     int64
 }
 
 const gemmRows = 8 // rows in a span
@@ -25,7 +27,7 @@ func (p *matrices[C]) rowsOf(lo, hi int64, acc []C) {
 		for i := lo; i < hi; i++ {
 			row := acc[(i-lo)*n : (i-lo+1)*n]
 			for j := int64(0); j < n; j++ {
-				b, s := p.b[j*k:(j+1)*k], C(0)
+				b, s := p.b[j*p.ldb:j*p.ldb+k], C(0)
 				for q := range k {
 					s = numbers.FMA(p.at(i, q), b[q], s)
 				}
@@ -37,7 +39,7 @@ func (p *matrices[C]) rowsOf(lo, hi int64, acc []C) {
 	for i := lo; i < hi; i++ {
 		row := acc[(i-lo)*n : (i-lo+1)*n]
 		for q := range k {
-			x, b := p.at(i, q), p.b[q*n:(q+1)*n]
+			x, b := p.at(i, q), p.b[q*p.ldb:q*p.ldb+n]
 			for j := range row {
 				row[j] = numbers.FMA(x, b[j], row[j])
 			}
@@ -47,33 +49,49 @@ func (p *matrices[C]) rowsOf(lo, hi int64, acc []C) {
 
 func (p *matrices[C]) at(i, q int64) C {
 	if p.ta {
-		return p.a[q*p.m+i]
+		return p.a[q*p.lda+i]
 	}
-	return p.a[i*p.k+q]
+	return p.a[i*p.lda+q]
 }
 
-// operand returns a matrix's elements in the type that is computed in; f16, bf16 and mixed types are widened.
-func operand[C numbers.Element](t dag.DType, a launch.Arg, n int64) []C {
-	var to []C
+// operand returns a matrix's elements in the type that is computed in, and the elements from one row to the next; f16, bf16 and mixed
+// types are widened, row by row, because what lies between the rows of a tile belongs to others.
+func operand[C numbers.Element](t dag.DType, a launch.Arg, rows, cols, ld int64) (to []C, apart int64) {
 	switch t {
-	case dag.F16, dag.BF16:
-		widen := dag.HalfToFloat32
-		if t == dag.BF16 {
-			widen = dag.BFloatToFloat32
-		}
-		to = make([]C, n)
-		for i, h := range launch.Slice[uint16](a, n) {
-			to[i] = C(widen(h))
-		}
+	case dag.F16:
+		return widenedRows[C](launch.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.HalfToFloat32(h)) }), cols
+	case dag.BF16:
+		return widenedRows[C](launch.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.BFloatToFloat32(h)) }), cols
 	case dag.I32:
-		to = make([]C, n)
-		for i, v := range launch.Slice[int32](a, n) {
-			to[i] = C(v)
+		return widenedRows[C](launch.Slice[int32](a, spread(rows, cols, ld)), rows, cols, ld, func(v int32) C { return C(v) }), cols
+	}
+	return launch.Slice[C](a, spread(rows, cols, ld)), ld
+}
+
+func widenedRows[C, T any](from []T, rows, cols, ld int64, widen func(T) C) []C {
+	to := make([]C, 0, rows*cols)
+	for i := range rows {
+		if cols > 0 {
+			for _, v := range from[i*ld : i*ld+cols] {
+				to = append(to, widen(v))
+			}
 		}
-	default:
-		to = launch.Slice[C](a, n)
 	}
 	return to
+}
+
+// operands reads both factors. The arguments of their row lengths begin at an index.
+func (p *matrices[C]) operands(c *launch.Call, ta dag.DType, a launch.Arg, tb dag.DType, b launch.Arg, lengths int) {
+	rows, cols := p.m, p.k
+	if p.ta {
+		rows, cols = cols, rows
+	}
+	p.a, p.lda = operand[C](ta, a, rows, cols, rowLength(c, lengths, cols))
+	rows, cols = p.k, p.n
+	if p.tb {
+		rows, cols = cols, rows
+	}
+	p.b, p.ldb = operand[C](tb, b, rows, cols, rowLength(c, lengths+1, cols))
 }
 
 func storing[C numbers.Element](t dag.DType, a launch.Arg, n int64) (load func(i int64) C, store func(i int64, v C)) {
@@ -118,11 +136,11 @@ func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 	t := k.types.T
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
-		p.a, p.b = operand[C](t, c.Args[6], p.m*p.k), operand[C](t, c.Args[7], p.k*p.n)
-		alpha, beta := launch.Scalar[C](c.Args[5]), launch.Scalar[C](c.Args[8])
-		load, store := storing[C](t, c.Args[9], p.m*p.n)
+		p.operands(c, t, c.Args[6], t, c.Args[7], 10)
+		alpha, beta, ld := launch.Scalar[C](c.Args[5]), launch.Scalar[C](c.Args[8]), rowLength(c, 12, p.n)
+		load, store := storing[C](t, c.Args[9], spread(p.m, p.n, ld))
 		products(p, false, func(i, j int64, sum C) {
-			store(i*p.n+j, scaledSum(alpha, sum, beta, func() C { return load(i*p.n + j) }))
+			store(i*ld+j, scaledSum(alpha, sum, beta, func() C { return load(i*ld + j) }))
 		}).Run(c, 0, 1)
 	}}
 }
@@ -130,9 +148,10 @@ func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
-		p.a, p.b = operand[C](k.types.X, c.Args[5], p.m*p.k), operand[C](k.types.T, c.Args[6], p.k*p.n)
-		_, store := storing[C](k.types.T, c.Args[7], p.m*p.n)
-		products(p, false, func(i, j int64, sum C) { store(i*p.n+j, sum) }).Run(c, 0, 1)
+		p.operands(c, k.types.X, c.Args[5], k.types.T, c.Args[6], 8)
+		ld := rowLength(c, 10, p.n)
+		_, store := storing[C](k.types.T, c.Args[7], spread(p.m, p.n, ld))
+		products(p, false, func(i, j int64, sum C) { store(i*ld+j, sum) }).Run(c, 0, 1)
 	}}
 }
 
@@ -140,8 +159,10 @@ func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
 func matmulStandardised[C numbers.Element](k *libraryKernel) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		p := &matrices[C]{tb: launch.Integer(c.Args[0]) != 0, m: launch.Integer(c.Args[1]), n: launch.Integer(c.Args[2]), k: launch.Integer(c.Args[3])}
-		a, mean, inverse := operand[C](k.types.X, c.Args[4], p.m*p.k), launch.Slice[C](c.Args[5], p.k), launch.Slice[C](c.Args[6], p.k)
-		p.a, p.b = make([]C, p.m*p.k), operand[C](k.types.T, c.Args[7], p.k*p.n)
+		p.operands(c, k.types.X, c.Args[4], k.types.T, c.Args[7], len(c.Args))
+		mean, inverse := launch.Slice[C](c.Args[5], p.k), launch.Slice[C](c.Args[6], p.k)
+		a := p.a
+		p.a = make([]C, p.m*p.k)
 		for i, v := range a {
 			p.a[i] = C((v - mean[int64(i)%p.k]) * inverse[int64(i)%p.k])
 		}
@@ -153,10 +174,11 @@ func matmulStandardised[C numbers.Element](k *libraryKernel) launch.Reference {
 func syrk[C numbers.Element](*libraryKernel) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		n, k := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-		a, to := launch.Slice[C](c.Args[3], n*k), launch.Slice[C](c.Args[5], n*n)
+		lda, ldc := rowLength(c, 6, k), rowLength(c, 7, n)
+		a, to := launch.Slice[C](c.Args[3], spread(n, k, lda)), launch.Slice[C](c.Args[5], spread(n, n, ldc))
 		alpha, beta := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[4])
-		products(&matrices[C]{tb: true, m: n, n: n, k: k, a: a, b: a}, true, func(i, j int64, sum C) {
-			to[i*n+j] = scaledSum(alpha, sum, beta, func() C { return to[i*n+j] })
+		products(&matrices[C]{tb: true, m: n, n: n, k: k, a: a, b: a, lda: lda, ldb: lda}, true, func(i, j int64, sum C) {
+			to[i*ldc+j] = scaledSum(alpha, sum, beta, func() C { return to[i*ldc+j] })
 		}).Run(c, 0, 1)
 	}}
 }
@@ -197,11 +219,12 @@ func transposing[T any](*libraryKernel) launch.Reference {
 		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
 		Run: func(c *launch.Call, lo, hi int64) {
 			rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-			x, y := launch.Slice[T](c.Args[2], rows*cols), launch.Slice[T](c.Args[3], rows*cols)
+			ldx, ldy := rowLength(c, 4, cols), rowLength(c, 5, rows)
+			x, y := launch.Slice[T](c.Args[2], spread(rows, cols, ldx)), launch.Slice[T](c.Args[3], spread(cols, rows, ldy))
 			from, to := lo*span, min(hi*span, rows)
 			for j := range cols {
 				for i := from; i < to; i++ {
-					y[j*rows+i] = x[i*cols+j]
+					y[j*ldy+i] = x[i*ldx+j]
 				}
 			}
 		},

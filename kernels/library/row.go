@@ -20,6 +20,7 @@ type row struct {
 	inPlace   bool     // an output may be exactly one of the inputs
 	check     func(v scalars) error
 	us        func(v scalars) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
+	matrices  []matrix                // the buffers that may be tiles, in the order of the signature
 	versions  []version
 }
 
@@ -62,6 +63,7 @@ type libraryKernel struct {
 	given      []dag.KernelParam // the parameters that a user gives arguments for: all except scratch
 	flops      *formula
 	reference  launch.Reference
+	tiles      *libraryKernel // the kernel for launches on tiles, nil if there is none
 }
 
 // Entry implements [dag.LaunchKernel].

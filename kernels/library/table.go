@@ -73,6 +73,9 @@ func newTable(rows []row) (*table, error) {
 				}
 			}
 			k.reference = v.run(k)
+			if r.matrices != nil {
+				k.tiles = k.onTiles(v.run)
+			}
 			versions = append(versions, k)
 		}
 		if len(versions) == 0 {

@@ -109,6 +109,8 @@ type memory struct {
 	size  int64  // of the slice
 	elem  dag.DType
 	name  string
+	rows  int64 // of a tile, 0 for any other slice
+	pitch int64 // bytes from one of them to the next
 }
 
 // launch is one kernel with its arguments, ready to run anywhere.
@@ -173,7 +175,7 @@ func (l *launch) describe(t testing.TB, name string, s sizes, skew, limit int64,
 		if p.Scratch {
 			at = guard
 		}
-		m := &memory{make([]byte, at+size+guard), at, size, p.DType, p.Name}
+		m := &memory{make([]byte, at+size+guard), at, size, p.DType, p.Name, 0, 0}
 		const pattern = 1 << 16
 		for j := range min(pattern, len(m.bytes)) {
 			m.bytes[j] = byte(random.Uint32())
@@ -343,8 +345,13 @@ func (b *bench) place(t testing.TB, l *launch, k cudart.Kernel) (offsets []int64
 		}
 		offsets[i] = total
 		copy(hostBytes[total:], m.bytes)
-		command.Args = append(command.Args, cudart.Value{Pointer: true, Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size})
-		command.Accesses = append(command.Accesses, cudart.Access{Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size, Write: l.params[i].Mode&dag.Write != 0, Name: m.name})
+		value := cudart.Value{Pointer: true, Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size}
+		access := cudart.Access{Ptr: value.Ptr, Bytes: m.size, Write: l.params[i].Mode&dag.Write != 0, Name: m.name}
+		if m.rows > 0 {
+			value.Row, value.Pitch = m.size-(m.rows-1)*m.pitch, m.pitch
+			access.Bytes, access.Rows, access.Pitch = m.rows*value.Row, m.rows, m.pitch
+		}
+		command.Args, command.Accesses = append(command.Args, value), append(command.Accesses, access)
 		total += (int64(len(m.bytes)) + 255) / 256 * 256
 		require.LessOrEqual(t, total, b.room)
 	}

@@ -1,5 +1,6 @@
 // Dense row-major matrices: products, matrix times vector, transposition.
 #include "warp.cuh"
+#include "matrix.cuh"
 
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
@@ -22,40 +23,40 @@ template <class C> struct Standardised {
 };
 
 // take reads four consecutive elements of a row, and zeros outside the matrix.
-template <class T> DEVICE void take(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
+template <class T, class L> DEVICE void take(const T *p, L ld, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
   if (row < rows && aligned && col + 4 <= cols) {
-    four<T> v = *(const four<T> *)(p + row * cols + col);
+    four<T> v = *(const four<T> *)(p + row * ld(cols) + col);
 #pragma unroll
     for (int k = 0; k < 4; k++) to[k] = widen(v.v[k]);
     return;
   }
 #pragma unroll
-  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? widen(p[row * cols + col + k]) : (typename computed<T>::type)0;
+  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? widen(p[row * ld(cols) + col + k]) : (typename computed<T>::type)0;
 }
 
-template <class C, class T, class S = AsItIs>
-DEVICE void fetch(const T *p, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to, S see = S()) {
+template <class C, class T, class L, class S = AsItIs>
+DEVICE void fetch(const T *p, L ld, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to, S see = S()) {
   typename computed<T>::type v[4];
-  take(p, row, rows, col, cols, aligned, v);
+  take(p, ld, row, rows, col, cols, aligned, v);
   see.columns(col, cols);
 #pragma unroll
   for (int k = 0; k < 4; k++) to[k] = see((C)v[k], k);
 }
 
-template <class T> DEVICE bool aligned_rows(const T *p, i64 cols) {
-  return ((u64)p & (alignof(four<T>) - 1)) == 0 && cols % 4 == 0;
+template <class T> DEVICE bool aligned_rows(const T *p, i64 ld) {
+  return ((u64)p & (alignof(four<T>) - 1)) == 0 && ld % 4 == 0;
 }
 
 // A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
 const int threads = 256, depth = 16;
 
 // Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result.
-template <int own, class C, class TA, class TB, class S, class F>
-DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
+template <int own, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / threads;
   i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
   int ty = thread_x() / 16, tx = thread_x() % 16;
-  bool whole_a = aligned_rows(a, ta ? m : k), whole_b = aligned_rows(b, tb ? k : n);
+  bool whole_a = aligned_rows(a, lda(ta ? m : k)), whole_b = aligned_rows(b, ldb(tb ? k : n));
   for (i64 t = block_x(); t < tiles; t += blocks_x()) {
     i64 row = t / columns * tile, col = t % columns * tile;
     if (lower && col >= row + tile) continue;
@@ -70,8 +71,8 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 #pragma unroll
         for (int u = 0; u < loads; u++) {
           int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
-          fetch(a, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
-          fetch(b, tb ? col + down : from + far, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
+          fetch(a, lda, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
+          fetch(b, ldb, tb ? col + down : from + far, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
         }
       if (from > 0)
 #pragma unroll
@@ -130,10 +131,10 @@ template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[nar
   }
 }
 
-template <int wide, class C, class TA, class TB, class S, class F>
-DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, C (*as)[narrow_pitch], C (*bs)[narrow_columns], F finish) {
+template <int wide, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C (*as)[narrow_pitch], C (*bs)[narrow_columns], F finish) {
   const int loads = narrow_depth / 4, apart = threads / loads;
-  bool whole = aligned_rows(a, k);
+  bool whole = aligned_rows(a, lda(k));
   int down = thread_x() / loads, along = thread_x() % loads * 4, own_p = thread_x() / narrow_columns, own_j = thread_x() % narrow_columns;
   for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
     C acc[wide], w;
@@ -141,21 +142,21 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 #pragma unroll
     for (int j = 0; j < wide; j++) acc[j] = (C)0;
     bool inside = whole && row + threads <= m;
-    const TA *own = a + (row + down) * k + along;
+    const TA *own = a + (row + down) * lda(k) + along;
     auto load = [&](i64 from) {
       if (inside && from + narrow_depth <= k) {
 #pragma unroll
         for (int u = 0; u < loads; u++) {
-          four<TA> q = *(const four<TA> *)(own + from + u * (apart * k));
+          four<TA> q = *(const four<TA> *)(own + from + u * (apart * lda(k)));
 #pragma unroll
           for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
         }
       } else {
 #pragma unroll
-        for (int u = 0; u < loads; u++) take(a, row + down + u * apart, m, from + along, k, whole, v[u]);
+        for (int u = 0; u < loads; u++) take(a, lda, row + down + u * apart, m, from + along, k, whole, v[u]);
       }
       i64 at = from + own_p;
-      w = at < k && own_j < n ? (C)widen(tb ? b[own_j * k + at] : b[at * n + own_j]) : (C)0;
+      w = at < k && own_j < n ? (C)widen(tb ? b[own_j * ldb(k) + at] : b[at * ldb(n) + own_j]) : (C)0;
     };
     load(0);
     for (i64 from = 0; from < k; from += narrow_depth) {
@@ -185,8 +186,8 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *
 }
 
 // Chooses one of the three ways by the same rule as multiplied() in table_dense.go.
-template <class C, class TA, class TB, class S, class F>
-DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const TB *b, S see, bool lower, F finish) {
+template <class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
   const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * narrow_pitch + narrow_depth * narrow_columns) * sizeof(C);
   const bool narrows = sizeof(C) == 4;
@@ -195,42 +196,61 @@ DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, const T
   if (narrows && !lower && !ta && n <= narrow_columns) {
     C(*bs)[narrow_columns] = (C(*)[narrow_columns])memory;
     C(*as)[narrow_pitch] = (C(*)[narrow_pitch])(bs + narrow_depth);
-    if (n <= 12) return narrow_product<12>(tb, m, n, k, a, b, see, as, bs, finish);
-    narrow_product<16>(tb, m, n, k, a, b, see, as, bs, finish);
+    if (n <= 12) return narrow_product<12>(tb, m, n, k, a, lda, b, ldb, see, as, bs, finish);
+    narrow_product<16>(tb, m, n, k, a, lda, b, ldb, see, as, bs, finish);
     return;
   }
   if (sizeof(C) == 4 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
     C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
-    tiled<large>(ta, tb, m, n, k, a, b, see, lower, as, as + depth, finish);
+    tiled<large>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + depth, finish);
     return;
   }
   C(*as)[68] = (C(*)[68])memory;
-  tiled<4>(ta, tb, m, n, k, a, b, see, lower, as, as + depth, finish);
+  tiled<4>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + depth, finish);
 }
 
+// Kernels whose names have _ld take tiles: the elements from one row to the next come last.
+template <class S, class T, class LA, class LB, class LC> DEVICE void gemm(bool ta, bool tb, i64 m, i64 n, i64 k, S alpha, const T *a, LA lda, const T *b, LB ldb, S beta, T *c, LC ldc) {
+  multiply<S>(ta, tb, m, n, k, a, lda, b, ldb, AsItIs(), false, [=](i64 i, i64 j, S sum) {
+    T *to = c + i * ldc(n) + j;
+    narrow(*to, beta == (S)0 ? alpha * sum : alpha * sum + beta * widen(*to));
+  });
+}
 #define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
-  multiply<s>(ta, tb, m, n, k, a, b, AsItIs(), false, [=](i64 i, i64 j, s sum) { \
-    t *to = c + i * n + j; \
-    narrow(*to, beta == (s)0 ? alpha * sum : alpha * sum + beta * widen(*to)); \
-  }); \
+  gemm<s>(ta, tb, m, n, k, alpha, a, Dense(), b, Dense(), beta, c, Dense()); \
+} \
+extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
+  gemm<s>(ta, tb, m, n, k, alpha, a, Apart{lda}, b, Apart{ldb}, beta, c, Apart{ldc}); \
 }
 GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
 
+template <class S, class TA, class T, class LA, class LB, class LC> DEVICE void matmul(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T *b, LB ldb, T *c, LC ldc) {
+  multiply<S>(ta, tb, m, n, k, a, lda, b, ldb, AsItIs(), false, [=](i64 i, i64 j, S sum) { narrow(c[i * ldc(n) + j], sum); });
+}
 #define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
-  multiply<s>(ta, tb, m, n, k, a, b, AsItIs(), false, [=](i64 i, i64 j, s sum) { narrow(c[i * n + j], sum); }); \
+  matmul<s>(ta, tb, m, n, k, a, Dense(), b, Dense(), c, Dense()); \
+} \
+extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_ld_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c, i64 lda, i64 ldb, i64 ldc) { \
+  matmul<s>(ta, tb, m, n, k, a, Apart{lda}, b, Apart{ldb}, c, Apart{ldc}); \
 }
 MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
 
 #define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
-  multiply<t>(false, tb, m, n, k, a, b, Standardised<t>{mean, inverse, {}, {}}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
+  multiply<t>(false, tb, m, n, k, a, Dense(), b, Dense(), Standardised<t>{mean, inverse, {}, {}}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
 }
 MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MATMUL_STANDARDISED(i32_f32, i32, f32)
 
+template <class T, class LA, class LC> DEVICE void syrk(i64 n, i64 k, T alpha, const T *a, LA lda, T beta, T *c, LC ldc) {
+  multiply<T>(false, true, n, n, k, a, lda, a, lda, AsItIs(), true, [=](i64 i, i64 j, T sum) {
+    T *to = c + i * ldc(n) + j;
+    *to = beta == (T)0 ? alpha * sum : alpha * sum + beta * *to;
+  });
+}
 #define SYRK(t) extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
-  multiply<t>(false, true, n, n, k, a, a, AsItIs(), true, [=](i64 i, i64 j, t sum) { \
-    t *to = c + i * n + j; \
-    *to = beta == (t)0 ? alpha * sum : alpha * sum + beta * *to; \
-  }); \
+  syrk<t>(n, k, alpha, a, Dense(), beta, c, Dense()); \
+} \
+extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
+  syrk<t>(n, k, alpha, a, Apart{lda}, beta, c, Apart{ldc}); \
 }
 SYRK(f32) SYRK(f64)
 
@@ -242,8 +262,8 @@ SYRK(f32) SYRK(f64)
     t s[4] = {0, 0, 0, 0}; \
     _Pragma("unroll 4") for (i64 j = lane * 4; j < n; j += 128) { \
       t p[4], q[4]; \
-      fetch(a, row, m, j, n, whole, p); \
-      fetch(x, 0, 1, j, n, whole, q); \
+      fetch(a, Dense(), row, m, j, n, whole, p); \
+      fetch(x, Dense(), 0, 1, j, n, whole, q); \
       _Pragma("unroll") for (int e = 0; e < 4; e++) s[e] = fused(p[e], q[e], s[e]); \
     } \
     t sum = (s[0] + s[1]) + (s[2] + s[3]); \
@@ -253,7 +273,7 @@ SYRK(f32) SYRK(f64)
 }
 GEMV(f32) GEMV(f64)
 
-template <class T> DEVICE void transpose(i64 rows, i64 cols, const T *x, T *y) {
+template <class T, class L> DEVICE void transpose(i64 rows, i64 cols, const T *x, L ldx, T *y, L ldy) {
   static __shared__ T tile[32][33];
   i64 across = (cols + 31) / 32, tiles = (rows + 31) / 32 * across;
   u32 lane = thread_x() & 31, strip = thread_x() >> 5;
@@ -261,13 +281,14 @@ template <class T> DEVICE void transpose(i64 rows, i64 cols, const T *x, T *y) {
     i64 row = t / across * 32, col = t % across * 32;
 #pragma unroll
     for (u32 k = 0, i = strip; k < 4; k++, i += 8)
-      if (row + i < rows && col + lane < cols) tile[i][lane] = x[(row + i) * cols + col + lane];
+      if (row + i < rows && col + lane < cols) tile[i][lane] = x[(row + i) * ldx(cols) + col + lane];
     barrier();
 #pragma unroll
     for (u32 k = 0, i = strip; k < 4; k++, i += 8)
-      if (col + i < cols && row + lane < rows) y[(col + i) * rows + row + lane] = tile[lane][i];
+      if (col + i < cols && row + lane < rows) y[(col + i) * ldy(rows) + row + lane] = tile[lane][i];
     barrier();
   }
 }
-#define TRANSPOSE(t, m) KERNEL(transpose_##t)(i64 rows, i64 cols, const t *x, t *y) { transpose(rows, cols, (const m *)x, (m *)y); }
+#define TRANSPOSE(t, m) KERNEL(transpose_##t)(i64 rows, i64 cols, const t *x, t *y) { transpose(rows, cols, (const m *)x, Dense(), (m *)y, Dense()); } \
+KERNEL(transpose_ld_##t)(i64 rows, i64 cols, const t *x, t *y, i64 ldx, i64 ldy) { transpose(rows, cols, (const m *)x, Apart{ldx}, (m *)y, Apart{ldy}); }
 TRANSPOSE(f16, u16) TRANSPOSE(bf16, u16) TRANSPOSE(f32, u32) TRANSPOSE(f64, u64) TRANSPOSE(i32, u32)
