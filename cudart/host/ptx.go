@@ -79,11 +79,11 @@ func (c *command) interpret(w *worker) *crash {
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits}
 		if v.Pointer {
-			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes}
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch}
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
-					a.ReadOnly = c.onlyReads(u)
+					a.ReadOnly = c.onlyReads(stripOf(v))
 					if w := u.memory.written; w != nil && !slices.Contains(launch.Written, w) {
 						launch.Written = append(launch.Written, w)
 					}
@@ -106,11 +106,20 @@ func (c *command) interpret(w *worker) *crash {
 	return nil
 }
 
+// stripOf is the memory of an argument.
+func stripOf(v cudart.Value) cudart.Strip {
+	if v.Row <= 0 || v.Pitch <= 0 || v.Bytes <= v.Row {
+		return cudart.Strip{Ptr: v.Ptr, Bytes: v.Bytes}
+	}
+	rows := (v.Bytes-v.Row)/v.Pitch + 1
+	return cudart.Strip{Ptr: v.Ptr, Bytes: rows * v.Row, Rows: rows, Pitch: v.Pitch}
+}
+
 // onlyReads says whether an argument's memory was declared, and not to be written.
-func (c *command) onlyReads(u use) bool {
+func (c *command) onlyReads(memory cudart.Strip) bool {
 	reads := false
 	for _, a := range c.accesses {
-		if a.Ptr < u.ptr+cudart.Ptr(u.bytes) && u.ptr < a.Ptr+cudart.Ptr(a.Strip().Span()) {
+		if a.Strip().Overlaps(memory) {
 			if a.Write {
 				return false
 			}
@@ -126,14 +135,21 @@ func (c *command) declared(argument int) string {
 		if u.arg != argument || argument < 0 {
 			continue
 		}
-		for _, a := range c.accesses {
-			if a.Name != "" && a.Ptr >= u.ptr && a.Ptr < u.ptr+cudart.Ptr(u.bytes) {
-				if a.Rows > 1 {
-					return fmt.Sprintf("; argument %d is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", argument, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
-				}
-				return fmt.Sprintf("; argument %d is bytes %d to %d of %s in the file", argument, a.Offset, a.Offset+a.Bytes, a.Name)
-			}
+		inside := func(a cudart.Access) bool {
+			return a.Name != "" && a.Ptr >= u.ptr && a.Ptr < u.ptr+cudart.Ptr(u.bytes)
 		}
+		at := slices.IndexFunc(c.accesses, func(a cudart.Access) bool { return a.Ptr == u.ptr && inside(a) })
+		if at < 0 {
+			at = slices.IndexFunc(c.accesses, inside)
+		}
+		if at < 0 {
+			continue
+		}
+		a := &c.accesses[at]
+		if a.Rows > 1 {
+			return fmt.Sprintf("; argument %d is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", argument, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
+		}
+		return fmt.Sprintf("; argument %d is bytes %d to %d of %s in the file", argument, a.Offset, a.Offset+a.Bytes, a.Name)
 	}
 	return ""
 }

@@ -318,12 +318,14 @@ func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 // mustBeWritable reports a write to memory that only arguments hold which the launch was declared to read.
 func (x *exec) mustBeWritable(address uint64, size, lane int) {
 	r := x.block.run
-	if !slices.ContainsFunc(r.readOnly, func(s span) bool { return address >= s.lo && address < s.hi }) {
+	if !slices.ContainsFunc(r.readOnly, func(m memory) bool { return m.has(address) }) {
 		return
 	}
-	for _, a := range r.Args {
-		if a.Pointer && !a.ReadOnly && address >= a.Bits && address < a.Bits+uint64(a.Bytes) {
-			return
+	for i := range r.Args {
+		if a := &r.Args[i]; a.Pointer && !a.ReadOnly {
+			if m := a.memory(); m.has(address) {
+				return
+			}
 		}
 	}
 	x.fail(Undeclared, lane, "writes %s, which the launch was declared only to read", x.describe(0, address, size))

@@ -18,7 +18,9 @@ import (
 type Arg struct {
 	Bits    uint64
 	Pointer bool
-	Bytes   int64 // for a pointer: the size of its memory
+	Bytes   int64 // for a pointer: the size of its memory; of a tile: from its first byte to its last
+	Row     int64 // of a tile: the bytes of each row that belong to it; 0: all do
+	Pitch   int64 // of a tile: the bytes from one row to the next
 	// ReadOnly says that the launch was declared to write none of it.
 	ReadOnly bool
 	Struct   []byte // for a struct by value: its bytes, instead of Bits
@@ -66,8 +68,8 @@ type Run struct {
 	fence       atomic.Uint32
 	meeting     []uint64 // of a cooperative launch: what its blocks count in when they meet
 	steps       atomic.Uint64
-	readOnly    []span
-	numbered    []span // arguments by number
+	readOnly    []memory
+	numbered    []memory // arguments by number
 	history     history
 	board       board
 
@@ -110,7 +112,7 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		}
 		passed := a.Bits
 		if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
-			passed = r.number(span{a.Bits, a.Bits + uint64(a.Bytes)})
+			passed = r.number(a.memory())
 		}
 		for j := range min(len(to), 8) {
 			to[j] = byte(passed >> (8 * j))
@@ -118,7 +120,7 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		if a.Pointer && a.Bytes > 0 {
 			r.ranges = append(r.ranges, span{a.Bits, a.Bits + uint64(a.Bytes)})
 			if a.ReadOnly {
-				r.readOnly = append(r.readOnly, span{a.Bits, a.Bits + uint64(a.Bytes)})
+				r.readOnly = append(r.readOnly, a.memory())
 			}
 		}
 	}
@@ -141,9 +143,12 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 }
 
 // number is the address of an argument with its number; arguments that begin at the same place share one, so that they compare equal.
-func (r *Run) number(s span) uint64 {
+func (r *Run) number(s memory) uint64 {
 	for i, other := range r.numbered {
 		if other.lo == s.lo {
+			if other.row != s.row || other.pitch != s.pitch {
+				r.numbered[i].row = 0 // the rows of neither hold the other
+			}
 			r.numbered[i].hi = max(other.hi, s.hi)
 			return s.lo | uint64(i+1)<<numberShift
 		}

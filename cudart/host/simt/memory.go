@@ -77,13 +77,42 @@ func (x *exec) numbered(address uint64, size, lane int, near *span) unsafe.Point
 	if number > uint64(len(args)) {
 		x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
 	}
-	s := args[number-1]
-	if plain >= s.lo && plain+uint64(size) <= s.hi {
-		*near = span{s.lo | number<<numberShift, s.hi + number<<numberShift}
-		return pointer(plain)
+	s := &args[number-1]
+	if plain < s.lo || plain+uint64(size) > s.hi {
+		x.outside(plain, size, lane, s.span, s.away(plain))
+		return nil
 	}
-	x.outside(plain, size, lane, s, s.away(plain))
-	return nil
+	at := s.at(plain)
+	if plain+uint64(size) > at.hi {
+		x.fail(OutOfBounds, lane, "an access of %d bytes, %d bytes into row %d of %s, whose rows have %d bytes, %d apart",
+			size, plain-at.lo, (at.lo-s.lo)/s.pitch, x.owner(s.span), s.row, s.pitch)
+	}
+	*near = span{at.lo | number<<numberShift, at.hi + number<<numberShift}
+	return pointer(plain)
+}
+
+// memory is what belongs to an argument: a span, or rows of a span.
+type memory struct {
+	span
+	row, pitch uint64 // the bytes of a row, and from one row to the next; row 0: all of the span
+}
+
+func (a *Arg) memory() memory {
+	return memory{span{a.Bits, a.Bits + uint64(a.Bytes)}, uint64(a.Row), uint64(a.Pitch)}
+}
+
+// at returns the row that an address in the span lies in or after, or the span.
+func (m *memory) at(address uint64) span {
+	if m.row == 0 {
+		return m.span
+	}
+	lo := address - (address-m.lo)%m.pitch
+	return span{lo, lo + m.row}
+}
+
+// has reports whether a byte belongs to the argument.
+func (m *memory) has(address uint64) bool {
+	return address >= m.lo && address < m.hi && address < m.at(address).hi
 }
 
 // withoutNumber is an address as memory may hold it: another launch has other numbers.
