@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -62,16 +61,4 @@ func magnitudes(want func(i int64) (float64, error)) func(i int64) (float64, err
 		}
 		return math.Hypot(part, other), nil
 	}
-}
-
-// npyOf is how NumPy sees a buffer: it has complex numbers, and an array of vectors is one of numbers with a last dimension for the components.
-func npyOf(t dag.DType, shape []int64) (descr string, dims []int64, err error) {
-	if n := t.Components(); n > 1 && !t.Complex() {
-		t, shape = t.Component(), append(slices.Clone(shape), int64(n))
-	}
-	descr, ok := npyDescr[t]
-	if !ok {
-		return "", nil, fmt.Errorf("elements of type %s cannot be in a .npy file", t)
-	}
-	return descr, shape, nil
 }

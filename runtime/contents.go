@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 
@@ -361,4 +362,12 @@ func (p *Program) keepSymbols(ctx context.Context) error {
 		p.initialKept[id] = memory
 	}
 	return nil
+}
+
+// inDir resolves a name of the pipeline file against the file's directory.
+func inDir(dir, name string) string {
+	if filepath.IsAbs(name) || dir == "" {
+		return name
+	}
+	return filepath.Join(dir, name)
 }

@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	rounds       = 3                    // in which a way to replay is timed
-	roundTime    = 2 * time.Millisecond // of one round at least, where there are replays enough
-	mostTried    = 12                   // ways to replay that are timed
-	largestTried = 2000                 // nodes of graphs for which more plans are made than the one that auto chooses
-	hopeless     = 2.0                  // times the best prediction: not tried
-	disturbed    = 0.2                  // spread of rounds, as a part of their median, above which something else seems to use the device
+	rounds       = 3    // in which a way to replay is timed
+	mostTried    = 12   // ways to replay that are timed
+	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
+	hopeless     = 2.0  // times the best prediction: not tried
+	disturbed    = 0.2  // spread of rounds, as a part of their median, above which something else seems to use the device
 )
 
 // compare makes plans with the durations known by now and times the most promising ones.
@@ -57,8 +56,6 @@ func (l *learner) compare(ctx context.Context) error {
 	l.sort()
 	return l.fit()
 }
-
-func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads} }
 
 func (l *learner) sort() {
 	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
@@ -235,15 +232,6 @@ func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 		l.best = w.Each.Median
 	}
 	return nil
-}
-
-// roundOf is how many replays of so many microseconds make a round.
-func (l *learner) roundOf(us float64) int {
-	long := roundTime
-	if l.o.Thorough {
-		long *= 10
-	}
-	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
 }
 
 // finals times the best ways again, in turn, so that changes over time affect all of them alike.

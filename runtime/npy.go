@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -185,4 +186,16 @@ func npyHeader(t dag.DType, shape []int64) ([]byte, error) {
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
 	b.WriteString(text)
 	return b.Bytes(), nil
+}
+
+// npyOf is how NumPy sees a buffer: it has complex numbers, and an array of vectors is one of numbers with a last dimension for the components.
+func npyOf(t dag.DType, shape []int64) (descr string, dims []int64, err error) {
+	if n := t.Components(); n > 1 && !t.Complex() {
+		t, shape = t.Component(), append(slices.Clone(shape), int64(n))
+	}
+	descr, ok := npyDescr[t]
+	if !ok {
+		return "", nil, fmt.Errorf("elements of type %s cannot be in a .npy file", t)
+	}
+	return descr, shape, nil
 }

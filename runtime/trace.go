@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -24,22 +23,6 @@ type Trace struct {
 	Replays  []TracedReplay `json:"replays"`
 	PlainUS  float64        `json:"plain_us"`  // device time of a replay without tracing, median
 	TracedUS float64        `json:"traced_us"` // the same with tracing; the difference is the overhead
-}
-
-// TracedReplay is one replay.
-type TracedReplay struct {
-	Spans    []Span  `json:"spans"`     // by node id
-	SubmitUS float64 `json:"submit_us"` // host time for submitting everything
-
-	HelpedUS []float64 `json:"helped_us,omitempty"` // by node: what other cores of a CPU worked on it too; nil if the device does not tell
-}
-
-// Span is one node's time on its device.
-type Span struct {
-	Node   dag.NodeID `json:"node"`
-	Stream int32      `json:"stream"`
-	Start  float64    `json:"start_us"`
-	End    float64    `json:"end_us"`
 }
 
 // Trace runs the given number of replays, measures when each node ran, and restores the initial contents.

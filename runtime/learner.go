@@ -1,0 +1,117 @@
+// What learning is asked for, what it has found so far, and what it answers.
+
+package runtime
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+// LearnOptions limits what is learned, and how many replays and how much time that takes.
+type LearnOptions struct {
+	// Plan holds the options for planning. Strategy, Streams and other options are respected: only "auto" tries several strategies.
+	// Durations in Plan.Profile take precedence over measured ones.
+	Plan planner.Options
+	// Known are durations that were learned before, by node name; nodes in it are not measured again. It may be nil. Recall finds
+	// them.
+	Known *planner.Profile
+	// Replays is how many replays may be used.
+	Replays int
+	// For limits the time of learning; when it is over, learning ends after the plan that it is timing. 0 means that learning may take
+	// 100 ms, or a fifth of the time of all the replays, longer than its replays would have taken with the best plan.
+	For time.Duration
+	// Modes are the modes to choose from: Streams, Captured or both. Empty means both.
+	Modes []Mode
+	// Threads is how many threads submit streams; 0 lets learning choose.
+	Threads int
+	// Thorough also measures plans that are predicted to be much slower.
+	Thorough bool
+	// Progress is called before each step, and may be nil.
+	Progress func(stage string, done, total int)
+}
+
+// Learned is the result of learning.
+type Learned struct {
+	Profile *planner.Profile // what was known, and the medians of what was measured
+	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
+	Shares  [][]float64      // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
+	First   []float64        // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
+	Ways    []LearnedWay     // what was measured, the best first
+	Replays int              // how many were used
+	Unquiet string           // why measurements cannot be relied on, in words; "" if they can
+}
+
+// LearnedWay is one plan and one way to replay it.
+type LearnedWay struct {
+	Plan      *planner.Plan
+	Mode      Mode // Streams or Captured
+	Threads   int
+	Each      Series  // of a replay, where many follow each other
+	BuildUS   float64 // what it took to make the graph, or 0
+	Predicted float64 // microseconds
+}
+
+// learner learns from one program.
+type learner struct {
+	p       *Program
+	o       LearnOptions
+	known   *planner.Profile
+	was     way // how the program replayed
+	left    int // replays
+	began   time.Time
+	best    float64 // microseconds of the best replay so far, 0 before any
+	learned Learned
+}
+
+func (l *learner) report(stage string) {
+	if l.o.Progress != nil {
+		l.o.Progress(stage, l.o.Replays-l.left, l.o.Replays)
+	}
+}
+
+// profile returns the known durations and the medians of the measured ones.
+func (l *learner) profile() *planner.Profile {
+	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
+	for i, samples := range l.learned.Samples {
+		if len(samples) > 0 {
+			took := Summarize(slices.Clone(samples))
+			name := l.p.graph.Nodes[i].Name
+			if profile.Nodes[name] = took.Median; took.Count > 1 {
+				profile.Spreads[name] = took.Spread
+			}
+		}
+	}
+	for i, samples := range l.learned.Shares {
+		if len(samples) > 0 {
+			profile.Shares[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+		}
+	}
+	return MergeProfiles(profile, l.known)
+}
+
+func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads} }
+
+// roundTime is how long a round takes at least, if there are enough replays.
+const roundTime = 2 * time.Millisecond
+
+// roundOf is how many replays of so many microseconds make a round.
+func (l *learner) roundOf(us float64) int {
+	long := roundTime
+	if l.o.Thorough {
+		long *= 10
+	}
+	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
+}
+
+// MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
+func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
+	switch {
+	case earlier == nil:
+		return later
+	case later == nil:
+		return earlier
+	}
+	return earlier.Merge(later)
+}
