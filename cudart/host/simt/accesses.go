@@ -161,5 +161,6 @@ func (c *compiler) atomic() op {
 	if len(o) > 2 {
 		third = c.source(o[2], t)
 	}
-	return atomics(at, target, b, third, t.Size(), g)
+	adds := f.Has(ptx.ModAdd) && t.Size() == 4 && (t == ptx.U32 || t == ptx.S32)
+	return atomics(at, target, b, third, t.Size(), adds, g)
 }

@@ -216,6 +216,9 @@ func (w *warp) begin(b *block, index, threads int) {
 		w.x = exec{warp: w, block: b}
 		for i := range w.lane {
 			w.lane[i] = uint64(i)
+			for axis, at := range b.thread(index*warpSize + i) {
+				w.tid[axis][i] = uint64(at)
+			}
 		}
 		w.top = w.newFrame(b, b.run.kernel.entry, nil, nil, 0)
 		w.local = make([]byte, warpSize*b.run.kernel.stack)
@@ -234,12 +237,6 @@ func (w *warp) begin(b *block, index, threads int) {
 	if w.x.check != nil {
 		w.x.check.block = uint32(b.number) + 1
 		w.x.check.order.begin()
-	}
-	for i := range warpSize {
-		t := b.thread(index*warpSize + i)
-		for axis := range 3 {
-			w.tid[axis][i] = uint64(t[axis])
-		}
 	}
 	w.groups = append(w.groups[:0], group{frame: w.top, mask: w.live, waiting: -1})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // nearby is how many instructions remember the memory of their last access. A power of two.
-const nearby = 8
+const nearby = 32
 
 // global checks an access to global memory. near is the memory of this instruction's last access.
 func (x *exec) global(address uint64, size, lane int, near *span) unsafe.Pointer {
@@ -267,122 +267,6 @@ func load(at located, targets []int, size int, read func(unsafe.Pointer, int) ui
 	}
 }
 
-// fastLoad is load of words of 4 and 8 bytes from shared and global memory by a whole warp.
-func fastLoad(at located, targets []int, size int, general op) op {
-	for _, d := range targets {
-		if d == at.base {
-			return general
-		}
-	}
-	if len(targets) != 1 || size != 4 && size != 8 || at.kind&silent != 0 {
-		return general
-	}
-	d, base, offset, last := targets[0], at.base, at.offset, uint64(size)
-	switch {
-	case at.space == ptx.Shared && size == 4:
-		return func(x *exec, m uint32) {
-			memory := x.block.shared
-			if m != fullMask || len(memory) < 4 {
-				general(x, m)
-				return
-			}
-			if x.check != nil {
-				if !x.readShared(x.s[base], offset) {
-					general(x, m)
-					return
-				}
-				x.loaded(targets, m)
-			}
-			from, to, start, end := x.s[base], x.s[d], unsafe.Pointer(unsafe.SliceData(memory)), uint64(len(memory))-4
-			for i := range to {
-				a := (from[i] + offset) & inWindow
-				if a&3 != 0 || a > end {
-					general(x, m)
-					return
-				}
-				to[i] = uint64(*(*uint32)(unsafe.Add(start, a)))
-			}
-		}
-	case at.space == ptx.Global && size == 4:
-		return func(x *exec, m uint32) {
-			if m != fullMask || x.check != nil {
-				general(x, m)
-				return
-			}
-			from, to, near := x.s[base], x.s[d], x.near[at.near]
-			for i := range to {
-				a := from[i] + offset
-				if a&3 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < last {
-					general(x, m)
-					return
-				}
-				to[i] = uint64(*(*uint32)(pointer(a)))
-			}
-		}
-	case at.space == ptx.Global:
-		return func(x *exec, m uint32) {
-			if m != fullMask || x.check != nil {
-				general(x, m)
-				return
-			}
-			from, to, near := x.s[base], x.s[d], x.near[at.near]
-			for i := range to {
-				a := from[i] + offset
-				if a&7 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < last {
-					general(x, m)
-					return
-				}
-				to[i] = *(*uint64)(pointer(a))
-			}
-		}
-	}
-	return general
-}
-
-// fastStore is store of words of 4 bytes to shared and global memory by a whole warp.
-func fastStore(at located, sources []int, size int, general op) op {
-	if len(sources) != 1 || size != 4 || at.kind&silent != 0 {
-		return general
-	}
-	base, offset, source := at.base, at.offset, sources[0]
-	switch at.space {
-	case ptx.Shared:
-		return func(x *exec, m uint32) {
-			memory := x.block.shared
-			if m != fullMask || x.check != nil || len(memory) < 4 {
-				general(x, m)
-				return
-			}
-			to, from, start, end := x.s[base], x.s[source], unsafe.Pointer(unsafe.SliceData(memory)), uint64(len(memory))-4
-			for i := range to {
-				a := (to[i] + offset) & inWindow
-				if a&3 != 0 || a > end {
-					general(x, m)
-					return
-				}
-				*(*uint32)(unsafe.Add(start, a)) = uint32(from[i])
-			}
-		}
-	case ptx.Global:
-		return func(x *exec, m uint32) {
-			if m != fullMask || x.check != nil {
-				general(x, m)
-				return
-			}
-			to, from, near := x.s[base], x.s[source], x.near[at.near]
-			for i := range to {
-				a := to[i] + offset
-				if a&3 != 0 || a-near.lo >= near.hi-near.lo || near.hi-a < 4 {
-					general(x, m)
-					return
-				}
-				*(*uint32)(pointer(a)) = uint32(from[i])
-			}
-		}
-	}
-	return general
-}
-
 // read is a value of 1, 2, 4 or 8 bytes.
 func read(p unsafe.Pointer, size int) uint64 {
 	switch size {
@@ -496,10 +380,38 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 // combine computes the new value of an atomic operation from the old value and the operands.
 type combine func(old, b, c uint64) uint64
 
+// addWords is an addition of integers of 4 bytes, of which only the bounds are checked. No other worker runs at the same time on shared memory.
+func (x *exec) addWords(at *located, target, b int, shared bool, m uint32) {
+	from, second := x.s[at.base], x.s[b]
+	for ; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m) & 31
+		a := from[i] + at.offset
+		if a&3 != 0 {
+			x.misaligned(a, 4, i)
+		}
+		p, v := (*uint32)(at.find(x, a, 4, i)), uint32(second[i])
+		var old uint32
+		if shared {
+			old = *p
+			*p = old + v
+		} else {
+			old = atomic.AddUint32(p, v) - v
+		}
+		if target >= 0 {
+			x.s[target][i] = uint64(old)
+		}
+	}
+}
+
 // atomics is atom (with a target) and red (target -1).
-func atomics(at located, target, b, c, size int, f combine) op {
+func atomics(at located, target, b, c, size int, adds bool, f combine) op {
+	shared := at.space == ptx.Shared
 	return func(x *exec, m uint32) {
 		x.polls = true
+		if adds && x.check == nil {
+			x.addWords(&at, target, b, shared, m)
+			return
+		}
 		from, second := x.s[at.base], x.s[b]
 		third := second
 		if c >= 0 {

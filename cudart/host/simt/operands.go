@@ -285,6 +285,7 @@ type located struct {
 	window uint64 // of its generic addresses; 0: an address says it itself
 	near   int    // which of the remembered places is its own
 	kind   uint8
+	same   bool // all lanes have one address
 }
 
 func (c *compiler) locate(o ptx.Operand, f *ptx.Form) located {
@@ -299,6 +300,9 @@ func (c *compiler) locateIn(o ptx.Operand, space ptx.Space, kind uint8) located 
 	}
 	if space == ptx.Const {
 		l.window = inParam // nothing is noted of either
+	}
+	if k := base - c.fn.slots; k >= 0 && k < len(c.fn.extras) {
+		l.same = c.fn.extras[k].constant != nil
 	}
 	if space == ptx.Param {
 		l.find = func(x *exec, address uint64, size, lane int) unsafe.Pointer { return x.paramAt(address, size, lane) }
