@@ -15,6 +15,7 @@ import "github.com/dagrun/dagrun/internal/crowd"
 type hazards struct {
 	pipeline *Pipeline
 	tilings  []*tiling // by buffer, nil where its positions are bytes; nil: no buffer has tiles
+	patches  []patch   // by access, of the buffers whose cells are a grid
 	spans    []stretch // of the last access asked about
 	buffers  []bufferState
 	cuts     []cuts // of the buffers whose accesses differ in range
@@ -71,12 +72,23 @@ func (h *hazards) survey(joined []bool) {
 	}
 	varied := 0
 	for i := range p.Nodes {
-		for _, a := range p.Accesses(NodeID(i)) {
+		base := int(p.accessStart[i])
+		for k, a := range p.Accesses(NodeID(i)) {
 			if a.Lo >= a.Hi {
 				continue
 			}
 			b := &h.buffers[a.Buffer]
-			for _, run := range h.runs(&a) {
+			if a.Mode&Write != 0 {
+				b.lastWrite = int32(i)
+			}
+			if t := h.tiling(a.Buffer); t != nil && t.grid {
+				if b.cell < 0 {
+					b.cell, b.varied, b.cuts = 0, true, int32(varied)
+					varied++
+				}
+				continue
+			}
+			for _, run := range h.runs(base+k, &a) {
 				if b.cell < 0 {
 					b.cell, b.lo, b.hi = 0, run.lo, run.hi
 				} else if !b.varied && (run.lo != b.lo || run.hi != b.hi) {
@@ -85,9 +97,6 @@ func (h *hazards) survey(joined []bool) {
 					varied++
 				}
 			}
-			if a.Mode&Write != 0 {
-				b.lastWrite = int32(i)
-			}
 		}
 	}
 	positions := make([][]int64, varied)
@@ -95,15 +104,24 @@ func (h *hazards) survey(joined []bool) {
 	if varied > 0 {
 		h.eachVaried(func(k int32, run stretch) { counts[k] += 2 })
 		for k, n := range counts {
-			positions[k] = make([]int64, 0, n)
+			if n > 0 {
+				positions[k] = make([]int64, 0, n)
+			}
 		}
 		h.eachVaried(func(k int32, run stretch) { positions[k] = append(positions[k], run.lo, run.hi) })
 	}
 	h.cuts = make([]cuts, varied)
 	overlap := make([]bool, varied)
 	for k := range h.cuts {
-		h.cuts[k] = newCuts(positions[k])
-		positions[k] = nil
+		if positions[k] != nil {
+			h.cuts[k] = newCuts(positions[k])
+			positions[k] = nil
+		}
+	}
+	for k, t := range h.tilings {
+		if c := h.buffers[k].cuts; t != nil && t.grid && c >= 0 {
+			h.cuts[c], overlap[c] = everyCut(int64(t.bands.cells())*t.line), t.overlap
+		}
 	}
 	if varied > 0 {
 		h.eachVaried(func(k int32, run stretch) {
@@ -139,12 +157,15 @@ func (h *hazards) survey(joined []bool) {
 	}
 }
 
-// eachVaried visits what is accessed of buffers whose accesses differ in range.
+// eachVaried visits what is accessed of buffers whose accesses differ in range and whose cells are not a grid.
 func (h *hazards) eachVaried(visit func(cuts int32, run stretch)) {
 	accesses := h.pipeline.accesses
 	for k := range accesses {
 		if a := &accesses[k]; a.Lo < a.Hi && h.buffers[a.Buffer].varied {
-			for _, run := range h.runs(a) {
+			if t := h.tiling(a.Buffer); t != nil && t.grid {
+				continue
+			}
+			for _, run := range h.runs(k, a) {
 				visit(h.buffers[a.Buffer].cuts, run)
 			}
 		}
@@ -167,17 +188,17 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 	h.usual = crowd.Current().Usual
 	for i := range p.Nodes {
 		h.node, h.first = int32(i), h.log.len
-		accesses := p.Accesses(NodeID(i))
+		accesses, base := p.Accesses(NodeID(i)), int(p.accessStart[i])
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Read != 0 && a.Lo < a.Hi {
-				for _, run := range h.runs(a) {
+				for _, run := range h.runs(base+k, a) {
 					h.reads(a, run)
 				}
 			}
 		}
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Write != 0 && a.Lo < a.Hi {
-				for _, run := range h.runs(a) {
+				for _, run := range h.runs(base+k, a) {
 					h.writes(a, run)
 				}
 			}

@@ -10,14 +10,29 @@ import (
 // A buffer with a tile among its accesses is cut into bands: at each row where some access begins or ends. What an access touches of a
 // band is the same for all rows of the band, so one line stands for them all, and the lines follow each other. A tile becomes a run in
 // each of its bands, whole rows become one run. Bands are of columns instead where that makes fewer runs.
+//
+// Where there are few enough of them, every line is cut at the same places too, wherever some access begins or ends. Then the cells are a
+// grid, whose numbers are the positions in the line: they follow from the bands and columns of an access, which are looked up once.
 
 // tiling is how the bytes of a buffer are laid out in a line.
 type tiling struct {
 	pitch   int64 // bytes of a row of the buffer
 	columns bool  // bands are of columns; a line is then as long as a column
-	line    int64 // bytes from one band to the next
+	line    int64 // positions from one band to the next
 	bands   cuts
+	grid    bool // positions are numbers of cells, not bytes
+	across  cuts // of a grid: where all lines are cut
+	overlap bool // of a grid: some access has more than one cell
 }
+
+// patch is what an access covers of a grid: bands and cells of their lines.
+type patch struct{ first, end, left, right int32 }
+
+// irregular marks an access that is no single patch.
+const irregular = -1
+
+// mostCells is how many cells a grid may have if the accesses have so many runs. A test changes it.
+var mostCells = func(runs int64) int64 { return max(runs, 1<<16) }
 
 // stretch is a run of positions in the line.
 type stretch struct{ lo, hi int64 }
@@ -65,6 +80,8 @@ func (h *hazards) tiles() error {
 		if t == nil {
 			continue
 		}
+		// The ends of lines are cuts too, so that what covers whole lines has all of their cells.
+		tops[k], sides[k] = append(tops[k], 0), append(sides[k], 0, t.pitch)
 		byRow[k], byColumn[k] = *t, *t
 		byRow[k].line, byRow[k].bands = t.pitch, newCuts(tops[k])
 		byColumn[k].columns, byColumn[k].bands = true, newCuts(sides[k])
@@ -87,11 +104,44 @@ func (h *hazards) tiles() error {
 		if columnRuns[k] < rowRuns[k] {
 			*t = byColumn[k]
 		}
-		if runs := min(rowRuns[k], columnRuns[k]); runs > maxTileRuns {
+		runs := min(rowRuns[k], columnRuns[k])
+		if runs > maxTileRuns {
 			return &TileLimitError{h.pipeline.Buffers[k].Name, runs, maxTileRuns}
+		}
+		t.across = byColumn[k].bands
+		if t.columns {
+			t.across = byRow[k].bands
+		}
+		if int64(t.bands.cells())*int64(t.across.cells()) <= mostCells(runs) {
+			t.grid, t.line = true, int64(t.across.cells())
+		}
+	}
+	h.patches = make([]patch, len(accesses))
+	for k := range accesses {
+		if t := h.tilings[accesses[k].Buffer]; t != nil && t.grid {
+			h.patches[k] = t.patch(accesses[k].Range)
 		}
 	}
 	return nil
+}
+
+// patch looks up what a range covers of a grid.
+func (t *tiling) patch(r Range) patch {
+	b := boxesIn(r, t.pitch)
+	switch b.count {
+	case 0:
+		return patch{}
+	case 1:
+		x := b.list[0]
+		if t.columns {
+			x = x.flip()
+		}
+		p := patch{t.bands.find(x.top), t.bands.find(x.bottom), t.across.find(x.left), t.across.find(x.right)}
+		t.overlap = t.overlap || p.right-p.left > 1 || p.end-p.first > 1 && int64(p.right-p.left) == t.line
+		return p
+	}
+	t.overlap = true
+	return patch{first: irregular}
 }
 
 // flip swaps rows and columns.
@@ -105,6 +155,9 @@ func (t *tiling) each(r Range, visit func(first, end int32, left, right int64)) 
 			x = x.flip()
 		}
 		first, end := t.bands.find(x.top), t.bands.find(x.bottom)
+		if t.grid {
+			x.left, x.right = int64(t.across.find(x.left)), int64(t.across.find(x.right))
+		}
 		if x.left == 0 && x.right == t.line {
 			visit(first, end, x.left, x.right)
 			continue
@@ -130,13 +183,25 @@ func (t *tiling) count(r Range) (n int64) {
 }
 
 // runs returns what an access touches, in the positions that the derivation works with: its bytes, or its runs.
-func (h *hazards) runs(a *Access) []stretch {
+func (h *hazards) runs(k int, a *Access) []stretch {
 	h.spans = h.spans[:0]
 	if h.tilings == nil || h.tilings[a.Buffer] == nil {
 		h.spans = append(h.spans, stretch{a.Lo, a.Hi})
 		return h.spans
 	}
 	t := h.tilings[a.Buffer]
+	if p := &h.patches[k]; t.grid && p.first != irregular {
+		at := int64(p.first) * t.line
+		if p.left == 0 && int64(p.right) == t.line {
+			h.spans = append(h.spans, stretch{at, int64(p.end) * t.line})
+			return h.spans
+		}
+		for range p.end - p.first {
+			h.spans = append(h.spans, stretch{at + int64(p.left), at + int64(p.right)})
+			at += t.line
+		}
+		return h.spans
+	}
 	t.each(a.Range, func(first, end int32, left, right int64) {
 		h.spans = append(h.spans, stretch{int64(first)*t.line + left, int64(end-1)*t.line + right})
 	})
@@ -166,6 +231,9 @@ func (t *tiling) hull(lo, hi int64, tile bool, otherLo, otherHi int64, other boo
 func (t *tiling) bytes(lo, hi int64, tile bool) (int64, int64, bool) {
 	b := t.boxAt(lo, hi, tile)
 	b.top, b.bottom = t.bands.bounds[b.top], t.bands.bounds[b.bottom]
+	if t.grid {
+		b.left, b.right = t.across.bounds[b.left], t.across.bounds[b.right]
+	}
 	if t.columns {
 		b = b.flip()
 	}

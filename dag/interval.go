@@ -17,6 +17,7 @@ type cuts struct {
 	unit int64
 	mark []uint64
 	rank []int32 // positions marked before each word of mark
+	all  bool    // every position is a cut
 }
 
 // bitmapSpread is how many multiples of the unit there may be for each access before sorting is the leaner way.
@@ -55,11 +56,23 @@ func newCuts(positions []int64) cuts {
 	return c
 }
 
+// everyCut is the cuts at each position from 0 to last.
+func everyCut(last int64) cuts {
+	c := cuts{bounds: make([]int64, last+1), all: true}
+	for k := range c.bounds {
+		c.bounds[k] = int64(k)
+	}
+	return c
+}
+
 // cells returns the number of cells.
 func (c *cuts) cells() int32 { return int32(len(c.bounds)) - 1 }
 
 // find returns the number of a position that newCuts was given.
 func (c *cuts) find(x int64) int32 {
+	if c.all {
+		return int32(x)
+	}
 	if c.unit == 0 {
 		return int32(sort.Search(len(c.bounds), func(i int) bool { return c.bounds[i] >= x }))
 	}

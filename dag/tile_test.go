@@ -91,6 +91,18 @@ func TestHazardsOfTilesAgreeWithBruteForce(t *testing.T) {
 	})
 }
 
+// Where the cells of a grid would be too many, each line is cut on its own.
+func TestHazardsOfTilesWithoutAGridAgreeWithBruteForce(t *testing.T) {
+	limit := mostCells
+	defer func() { mostCells = limit }()
+	mostCells = func(int64) int64 { return 0 }
+	rapid.Check(t, func(t *rapid.T) {
+		b := New("random")
+		drawTiles(t, b)
+		checkHazards(t, b)
+	})
+}
+
 func TestRangesOverlapAsTheirBytesDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New("random")
