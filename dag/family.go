@@ -68,19 +68,20 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), ranks) {
 		workers.Go(func() {
+			memory := newParserMemory()
 			for {
 				rank := int(next.Add(1)) - 1
 				if rank >= ranks || failed.Load() { // ranks are handed out in order, so those below one that failed are being read
 					return
 				}
-				p, err := declaredOn(source, root, options, rank)
+				p, err := declaredOn(source, root, options, rank, memory)
 				members[rank].err = err
 				if err != nil {
 					failed.Store(true)
+					continue
 				}
-				if err == nil {
-					members[rank].fold(p)
-				}
+				members[rank].fold(p)
+				memory.takeBack(p)
 			}
 		})
 	}
@@ -103,7 +104,7 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 		if !known {
 			class = int32(len(f.Classes))
 			classes[m.hash] = class
-			p, err := declaredOn(source, root, options, rank)
+			p, err := declaredOn(source, root, options, rank, newParserMemory())
 			if err != nil {
 				return nil, &RankParseError{rank, ranks, err}
 			}
@@ -141,10 +142,34 @@ func (p *parser) root(source []byte) *yaml.Node {
 	return nil
 }
 
-func declaredOn(source []byte, root *yaml.Node, options Options, rank int) (*parser, error) {
+// parserMemory is what one reading of a file leaves to the next by the same goroutine: parsed texts, which are the same on all ranks, and the
+// memory of nodes that nobody looks at any more.
+type parserMemory struct {
+	cache    map[string]*parsedText
+	names    map[string]NodeID
+	nodes    []Node
+	accesses []Access
+	starts   []int32
+}
+
+func newParserMemory() *parserMemory {
+	return &parserMemory{cache: map[string]*parsedText{}, names: map[string]NodeID{}}
+}
+
+// lend gives a pipeline that has no nodes yet the memory of the one before.
+func (m *parserMemory) lend(to *Pipeline) {
+	to.Nodes, to.accesses, to.accessStart = m.nodes[:0], m.accesses[:0], append(m.starts[:0], 0)
+}
+
+// takeBack ends the use of a pipeline.
+func (m *parserMemory) takeBack(p *parser) {
+	m.nodes, m.accesses, m.starts = p.pipeline.Nodes, p.pipeline.accesses, p.pipeline.accessStart
+}
+
+func declaredOn(source []byte, root *yaml.Node, options Options, rank int, memory *parserMemory) (*parser, error) {
 	options.Rank = rank
 	p := newParser(options)
-	p.shared = true
+	p.shared, p.memory, p.cache = true, memory, memory.cache
 	t, bad := newText(source)
 	if bad != nil {
 		return nil, errors.New(bad.message)

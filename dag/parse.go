@@ -109,8 +109,9 @@ type parser struct {
 	counting    bool            // repetitions are only being counted; mistakes are reported when they are read again
 	idle        bool            // in a foreach that repeats nothing: see idleBody
 	idled       map[*yaml.Node]struct{}
-	shared      bool // the tree is read for other ranks too
-	passed      bool // values were skipped because what they belong to does not exist with these params
+	shared      bool          // the tree is read for other ranks too
+	memory      *parserMemory // of the rank that was read before; nil: there is none
+	passed      bool          // values were skipped because what they belong to does not exist with these params
 }
 
 // broken is the id of a buffer, node or module with a mistake. Nothing but its name is known.
@@ -130,6 +131,9 @@ func (p *parser) parse(source []byte) *Graph {
 func (p *parser) declare(root *yaml.Node) bool {
 	p.uses.outermost = outermostPath(&p.options)
 	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
+	if p.memory != nil {
+		p.memory.lend(p.pipeline)
+	}
 	p.budget = MaxNodes
 	if !p.version(root) {
 		return false

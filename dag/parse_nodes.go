@@ -64,6 +64,10 @@ type pendingAfter struct {
 
 func (p *parser) readNodes(f field) {
 	p.nodes = map[string]NodeID{}
+	if p.memory != nil {
+		p.nodes = p.memory.names
+		clear(p.nodes)
+	}
 	p.leftOut = map[string]struct{}{}
 	if isNull(f.value) {
 		return

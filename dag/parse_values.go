@@ -39,7 +39,7 @@ const cacheSize = 4096
 
 func (p *parser) cached(s string) *parsedText {
 	const short = 8
-	if len(p.loops) == 0 && len(s) > short {
+	if len(p.loops) == 0 && len(s) > short && p.memory == nil {
 		return &parsedText{} // most likely read once
 	}
 	if c, ok := p.cache[s]; ok {
