@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	random "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -263,14 +264,17 @@ func passedOn(c *cobra.Command) []string {
 	return args
 }
 
-// freePort is a port of this machine that is free now.
+// freePort is a port of this machine that is free now. It is not one that the system gives to outgoing connections, which could take it
+// before rank 0 listens there.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	const first, count, attempts = 20000, 12000, 100
+	for range attempts {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+random.IntN(count)))
+		if l, err := net.Listen("tcp", at); err == nil {
+			return at, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("found no free port among %d to %d; add --rendezvous HOST:PORT", first, first+count-1)
 }
 
 // prefixed writes whole lines, each with a prefix.

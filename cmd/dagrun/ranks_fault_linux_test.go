@@ -63,10 +63,9 @@ type crew struct {
 
 func newCrew(t *testing.T, ranks int, file string) *crew {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freePort()
 	require.NoError(t, err)
-	defer l.Close()
-	c := &crew{t: t, self: selfAsCommand(t), dir: t.TempDir(), ranks: ranks, at: l.Addr().String(), secret: "one of us"}
+	c := &crew{t: t, self: selfAsCommand(t), dir: t.TempDir(), ranks: ranks, at: at, secret: "one of us"}
 	c.write("ranks.yaml", file)
 	return c
 }
@@ -238,11 +237,12 @@ func TestARankKilledBeforeTheRendezvous(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	killed.kill()
-	other := c.start(2, c.at, "ranks.yaml", "-v")
+	other := c.start(2, c.at, "ranks.yaml", "-v", "--arrive", "1m")
 	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 2") }, other)
 	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10s")
 	first.ends(statusDevice, `rank 1 of 3 did not arrive within 10 s(, nor did 1 more)?`)
-	other.ends(statusDevice, `rank 1 of 3 did not arrive within 10 s`)
+	// The other hears so too, unless this machine was so slow that it came after rank 0's time was over.
+	other.ends(statusDevice, fmt.Sprintf(`(rank 1 of 3 did not arrive within 10 s|rank 0 of 3 could not be reached at %s within 60 s: .*)`, regexp.QuoteMeta(c.at)))
 	require.Empty(t, c.whole())
 }
 
@@ -359,9 +359,12 @@ func TestARankWithAnotherSecret(t *testing.T) {
 	other := c.start(1, c.at, "ranks.yaml", "-v")
 	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 1") }, other)
 	c.secret = "one of us"
-	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10s")
+	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10m")
 	other.ends(statusWrong, fmt.Sprintf(`rank 1 of 2: rank 0 at %s does not let rank 1 in: it has another DAGRUN_SECRET`, regexp.QuoteMeta(c.at)))
-	first.ends(statusDevice, `rank 1 of 2 did not arrive within 10 s; a process at 127\.0\.0\.1 that says it is rank 1 has another DAGRUN_SECRET`)
+	right := c.start(1, c.at, "ranks.yaml") // the right one can still come
+	<-right.ended
+	<-first.ended
+	require.True(t, right.cmd.ProcessState.Success() && first.cmd.ProcessState.Success(), "%s%s", right.said(), first.said())
 }
 
 // Whoever times out first, all ranks end with the status of a timeout and name a rank.
@@ -372,7 +375,7 @@ func TestRanksThatTimeOut(t *testing.T) {
 		all = append(all, c.start(rank, c.at, "ranks.yaml", "--timeout", "5s"))
 	}
 	for _, p := range all {
-		p.ends(statusTimeout, `rank \d of 4 (\(host .*\) .*timeout of 5s: it is .*|.*timed out after 5s.*|could not be reached at .* within 5 s.*)`)
+		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
 	}
 	require.Empty(t, c.whole())
 }

@@ -5,9 +5,12 @@ package world
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +20,17 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// freeAddress is an address of this machine that nobody listens on now.
+var addresses atomic.Int64
+
+// freeAddress is an address of this machine that nobody listens on now. Its port is not one that outgoing connections get.
 func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for {
+		at := net.JoinHostPort("127.0.0.1", jobPort(fmt.Sprint(os.Getpid(), addresses.Add(1))))
+		if l, err := net.Listen("tcp", at); err == nil {
+			require.NoError(t, l.Close())
+			return at
+		}
+	}
 }
 
 func joining(at string, rank, ranks int) JoinOptions {
