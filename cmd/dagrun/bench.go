@@ -47,11 +47,7 @@ streams replays graphs more slowly.`,
 			return a.benchAll(ctx, args[0], saveProfile)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.planFlags(c, "")
-	a.deviceFlags(c)
+	a.deviceRunFlags(c)
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
 	f.IntVar(&values.warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")

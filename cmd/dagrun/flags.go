@@ -67,6 +67,15 @@ func (a *app) values(c *cobra.Command) *flags {
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
 
+// deviceRunFlags are what all commands take that run a pipeline on a device.
+func (a *app) deviceRunFlags(c *cobra.Command) {
+	a.outputFlags(c)
+	a.paramFlags(c)
+	a.loadFlags(c)
+	a.planFlags(c, "")
+	a.deviceFlags(c)
+}
+
 func (a *app) outputFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.output, "output", "text", "output `format`: text or json")

@@ -31,12 +31,8 @@ type runFlags struct {
 
 func (a *app) runCommand(c *cobra.Command) {
 	var own runFlags
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
+	a.deviceRunFlags(c)
 	a.saveFlags(c)
-	a.planFlags(c, "")
-	a.deviceFlags(c)
 	a.replayFlags(c)
 	a.learnFlags(c)
 	a.rankFlags(c)

@@ -63,11 +63,7 @@ that strategy.`,
 			return a.tracePipeline(ctx, args[0], out, html, against)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.planFlags(c, "")
-	a.deviceFlags(c)
+	a.deviceRunFlags(c)
 	f, values := c.Flags(), a.values(c)
 	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
 	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")

@@ -47,11 +47,7 @@ is tuned, and the last line says which is best.`,
 			return a.tune(ctx, args[0], long)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.planFlags(c, "")
-	a.deviceFlags(c)
+	a.deviceRunFlags(c)
 	a.cacheFlag(c)
 	c.Flags().DurationVar(&long, "for", 10*time.Second, "how `long` to search, for all values of a sweep together")
 	return c
