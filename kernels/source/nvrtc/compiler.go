@@ -65,46 +65,22 @@ type Compiler struct {
 type Options struct {
 	// Cache is the folder of compiled code; "" is dagrun/nvrtc in os.UserCacheDir, "off" disables the cache.
 	Cache string
-	// Toolkit is the CUDA toolkit whose headers sources may include; "" is CUDA_HOME, CUDA_PATH or /usr/local/cuda.
+	// Toolkit is the CUDA toolkit whose headers sources may include; "" is CUDA_HOME, CUDA_PATH or
+	// /usr/local/cuda, and where there is none, what conda or pip has installed.
 	Toolkit string
 }
 
-// Open finds libnvrtc, first with the dynamic loader's search path, then in the toolkit.
+// Open finds libnvrtc, first with the dynamic loader's search path, then in the toolkit or among the packages of conda and pip.
 func Open(options Options) (*Compiler, error) {
-	toolkit := findToolkit(options.Toolkit)
-	lib, err := dl.Open(candidates(toolkit)...)
+	where := find(options.Toolkit, "/usr/local/cuda", os.Getenv)
+	lib, err := dl.Open(where.candidates()...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; install the CUDA toolkit (or its libnvrtc), or compile to PTX beforehand", ErrNoCompiler, err)
 	}
-	return open(lib.Symbol, toolkit, options.Cache)
+	return open(lib.Symbol, where.include, options.Cache)
 }
 
-func candidates(toolkit string) []string {
-	files := []string{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}
-	if toolkit != "" {
-		for _, folder := range []string{"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"} {
-			for _, file := range files[:4] {
-				files = append(files, filepath.Join(toolkit, folder, file))
-			}
-		}
-	}
-	return files
-}
-
-// findToolkit returns the folder of the CUDA toolkit, or "".
-func findToolkit(given string) string {
-	for _, folder := range []string{given, os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
-		if folder == "" {
-			continue
-		}
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			return folder
-		}
-	}
-	return ""
-}
-
-func open(resolve dl.Resolver, toolkit, cacheFolder string) (*Compiler, error) {
+func open(resolve dl.Resolver, include []string, cacheFolder string) (*Compiler, error) {
 	c := new(Compiler)
 	if missing := resolve.Fill(c.address[:], names[:]); missing != "" {
 		return nil, fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, missing)
@@ -125,13 +101,7 @@ func open(resolve dl.Resolver, toolkit, cacheFolder string) (*Compiler, error) {
 		c.architectures = append(c.architectures, int(a))
 	}
 	slices.Sort(c.architectures)
-	if toolkit != "" {
-		for _, folder := range []string{"include", "include/cccl"} {
-			if info, err := os.Stat(filepath.Join(toolkit, folder)); err == nil && info.IsDir() {
-				c.include = append(c.include, filepath.Join(toolkit, folder))
-			}
-		}
-	}
+	c.include = include
 	c.cache = cache.Open("nvrtc", cacheFolder)
 	return c, nil
 }

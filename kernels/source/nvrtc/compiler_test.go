@@ -131,7 +131,7 @@ func (k *fakeCompiler) serve(f function, a [6]uintptr) uintptr {
 }
 
 func (k *fakeCompiler) open(t *testing.T, cache string) *Compiler {
-	c, err := open(k.resolve, "", cache)
+	c, err := open(k.resolve, nil, cache)
 	require.NoError(t, err)
 	return c
 }
@@ -341,7 +341,7 @@ func TestOpenFailures(t *testing.T) {
 			return 0, errors.New("no such symbol")
 		}
 		return k.resolve(name)
-	}, "", "off")
+	}, nil, "off")
 	require.ErrorIs(t, err, ErrNoCompiler)
 	require.EqualError(t, err, "no CUDA C compiler (libnvrtc): the library has no nvrtcGetCUBIN; CUDA 11.2 or newer is needed")
 }
@@ -349,15 +349,15 @@ func TestOpenFailures(t *testing.T) {
 func TestToolkit(t *testing.T) {
 	t.Setenv("CUDA_HOME", "")
 	t.Setenv("CUDA_PATH", t.TempDir())
-	require.Equal(t, os.Getenv("CUDA_PATH"), findToolkit(""))
+	require.Equal(t, toolkit(os.Getenv("CUDA_PATH")), find("", "", os.Getenv))
 	home := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(home, "include", "cccl"), 0o755))
 	t.Setenv("CUDA_HOME", home)
-	require.Equal(t, home, findToolkit("/does/not/exist"))
+	p := find("/does/not/exist", "", os.Getenv)
 	k := newFake(t)
-	c, err := open(k.resolve, findToolkit(""), "off")
+	c, err := open(k.resolve, p.include, "off")
 	require.NoError(t, err)
 	compile(t, c, Source{Path: "here/x.cu"})
 	require.Equal(t, []string{"--gpu-architecture=sm_90", "--include-path=here", "--include-path=" + home + "/include", "--include-path=" + home + "/include/cccl"}, k.options)
-	require.Contains(t, candidates(home), home+"/lib64/libnvrtc.so.12")
+	require.Contains(t, p.candidates(), home+"/lib64/libnvrtc.so.12")
 }
