@@ -124,16 +124,19 @@ func (p *parser) unsettled(pattern string) bool {
 	return slices.ContainsFunc(append(p.brokenUses, p.leftOutUses...), func(prefix string) bool { return strings.HasPrefix(pattern, p.prefixed(prefix)) })
 }
 
-// nearPattern suggests a pattern of the names that are there, numbers made *.
+// nearPattern suggests a pattern of the names that are there, numbers made *, or of how they begin.
 func (p *parser) nearPattern(pattern string) string {
 	near := p.near(pattern, func() []string {
 		var all []string
 		seen := map[string]struct{}{}
 		for i := range p.pipeline.Nodes {
 			candidate := numbersAsStars(p.pipeline.Nodes[i].Name)
-			if _, old := seen[candidate]; !old {
-				seen[candidate] = struct{}{}
-				all = append(all, candidate)
+			begin, _, repeated := strings.Cut(candidate, "*")
+			for _, one := range []string{candidate, begin + "*"} {
+				if _, old := seen[one]; !old && (repeated || one == candidate) {
+					seen[one] = struct{}{}
+					all = append(all, one)
+				}
 			}
 		}
 		return all

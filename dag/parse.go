@@ -330,7 +330,7 @@ func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 		at := set.find(key.Value)
 		if name, rest, ok := gluedKey(key, value); ok && at < 0 {
 			if at = set.find(name); at >= 0 {
-				p.reportGlued(key, name, rest)
+				p.reportGlued(key, name, rest.Value)
 				value = rest
 			}
 		}
@@ -375,6 +375,10 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 			p.unknownKeys = true
 			return
 		}
+		if _, _, ok := gluedMapping(key.Value, set); ok {
+			p.unknownKeys = true
+			continue
+		}
 		meant := foreignKeys[key.Value]
 		if set.find(meant) < 0 && !(set == &nodeKeys && hostCall[key.Value]) {
 			meant = words.Suggest(key.Value, set.keys)
@@ -391,6 +395,9 @@ func (p *parser) takeMisspelt(n *yaml.Node, set *keySet, out []field) {
 func (p *parser) hasStrangeKey(item *yaml.Node) bool {
 	for k := 0; k+1 < len(item.Content); k += 2 {
 		key := item.Content[k].Value
+		if _, _, glued := gluedMapping(key, &nodeKeys); glued {
+			return true
+		}
 		if nodeKeys.find(key) < 0 && (hostCall[key] || nodeKeys.find(foreignKeys[key]) < 0 && words.Suggest(key, nodeKeys.keys) == "") {
 			return true
 		}
@@ -413,18 +420,18 @@ func gluedKey(key, value *yaml.Node) (name string, rest *yaml.Node, ok bool) {
 }
 
 // reportGlued reports a key that gluedKey has split.
-func (p *parser) reportGlued(key *yaml.Node, name string, rest *yaml.Node) {
+func (p *parser) reportGlued(key *yaml.Node, name, rest string) {
 	what := "a colon is missing after %q"
 	if key.Value[len(name)] == ':' {
 		what = "a space is missing after the colon of %q"
 	}
-	p.mistake(position(key), fmt.Sprintf("write %s: %s", name, shorten(rest.Value)), what, name)
+	p.mistake(position(key), fmt.Sprintf("write %s: %s", name, shorten(rest)), what, name)
 }
 
 // isEntry reports keys that cannot be one, and those that hold their value too, of a mapping whose keys are names of the user's.
 func (p *parser) isEntry(key, value *yaml.Node) bool {
 	if name, rest, ok := gluedKey(key, value); ok {
-		p.reportGlued(key, name, rest)
+		p.reportGlued(key, name, rest.Value)
 		return false
 	}
 	return p.isKey(key)
@@ -460,6 +467,10 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	if !p.mistakes.wants(position(key)) {
 		return
 	}
+	if name, begin, ok := gluedMapping(key.Value, set); ok {
+		p.reportGlued(key, name, begin+": ...")
+		return
+	}
 	hint := "it may have " + strings.Join(set.keys, ", ")
 	if foreign := foreignKeys[key.Value]; set.find(foreign) >= 0 {
 		hint = fmt.Sprintf("did you mean %q?", foreign)
@@ -472,6 +483,16 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 		hint += "; or is it indented wrongly?"
 	}
 	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)
+}
+
+// gluedMapping splits a key that holds the begin of its value too, because a colon or the space behind it is missing: foreach:{i: 4}.
+func gluedMapping(key string, set *keySet) (name, begin string, ok bool) {
+	at := strings.IndexAny(key, ":{[ ")
+	if at < 1 || set.find(key[:at]) < 0 {
+		return "", "", false
+	}
+	begin = strings.TrimLeft(strings.TrimPrefix(key[at:], ":"), " ")
+	return key[:at], begin, begin != "" && (begin[0] == '{' || begin[0] == '[')
 }
 
 func (p *parser) duplicateKey(key, first *yaml.Node) {

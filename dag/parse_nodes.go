@@ -5,6 +5,7 @@ package dag
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -98,7 +99,9 @@ func (p *parser) nodeItems(n *yaml.Node) {
 		case f[nodeNodes].value == nil:
 			p.foreach(f[nodeForeach].value, &yaml.Node{}, func() int64 { return 1 }, func() { p.node(item, &f) })
 		case f[nodeForeach].value == nil:
-			p.mistake(position(f[nodeNodes].key), "", "nodes: inside of a node belongs to a foreach, a repeat or an if")
+			if !p.hasStrangeKey(item) { // else it may be the foreach
+				p.mistake(position(f[nodeNodes].key), "", "nodes: inside of a node belongs to a foreach, a repeat or an if")
+			}
 		default:
 			p.repeatedNodes(&f)
 		}
@@ -525,6 +528,9 @@ func (p *parser) readAfter() {
 }
 
 func (p *parser) nearNode(name string) string {
+	if all := strings.Fields(name); len(all) > 1 && !slices.ContainsFunc(all, func(one string) bool { _, ok := p.nodes[one]; return !ok }) {
+		return "a comma is missing between names: write " + strings.Join(all, ", ")
+	}
 	near := p.near(name, func() []string {
 		names := make([]string, len(p.pipeline.Nodes))
 		for k := range names {
