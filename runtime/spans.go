@@ -14,8 +14,8 @@ type TracedReplay struct {
 
 // Span is one node's time on its device.
 type Span struct {
-	Node   dag.NodeID `json:"node"`
-	Stream int32      `json:"stream"`
-	Start  float64    `json:"start_us"`
-	End    float64    `json:"end_us"`
+	Node   dag.NodeID `json:"node"`     // its number, from 0
+	Stream int32      `json:"stream"`   // that it ran on
+	Start  float64    `json:"start_us"` // from the start of the first node
+	End    float64    `json:"end_us"`   // from the start of the first node
 }

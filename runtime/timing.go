@@ -14,12 +14,12 @@ import (
 
 // Series summarizes one measured quantity, in microseconds.
 type Series struct {
-	Count  int     `json:"count"`
-	Min    float64 `json:"min_us"`
-	Median float64 `json:"median_us"`
-	P99    float64 `json:"p99_us"`
-	Mean   float64 `json:"mean_us"`
-	Spread float64 `json:"stddev_us"`
+	Count  int     `json:"count"`     // of samples
+	Min    float64 `json:"min_us"`    // the shortest
+	Median float64 `json:"median_us"` // of all samples
+	P99    float64 `json:"p99_us"`    // the 99th percentile
+	Mean   float64 `json:"mean_us"`   // of all samples
+	Spread float64 `json:"stddev_us"` // standard deviation
 }
 
 // Summarize returns the Series of samples, and sorts them.

@@ -20,7 +20,7 @@ type Trace struct {
 	Source string `json:"source"` // how it was measured: "cupti" or "events"
 	// Fallback tells why CUPTI was not used although Options.Recorder is set.
 	Fallback string         `json:"fallback,omitempty"`
-	Replays  []TracedReplay `json:"replays"`
+	Replays  []TracedReplay `json:"replays"`   // in the order in which they ran
 	PlainUS  float64        `json:"plain_us"`  // device time of a replay without tracing, median
 	TracedUS float64        `json:"traced_us"` // the same with tracing; the difference is the overhead
 }

@@ -11,19 +11,19 @@ import (
 
 // kernelAccess is what a kernel does with its arguments, for all nodes that launch it alike.
 type kernelAccess struct {
-	Kernel    string           `json:"kernel"`
-	Node      string           `json:"node"` // the first one
-	Nodes     int              `json:"nodes"`
-	Arguments []argumentAccess `json:"arguments"`
+	Kernel    string           `json:"kernel"`                  // its name
+	Node      string           `json:"node"`                    // the first one
+	Nodes     int              `json:"nodes"`                   // how many launch it
+	Arguments []argumentAccess `json:"arguments"`               // one for each buffer argument
 	Variables []argumentAccess `json:"variables,omitempty"`     // of the module
 	Atomics   string           `json:"float_atomics,omitempty"` // where it adds floats atomically
 }
 
 type argumentAccess struct {
-	Name   string `json:"name"`
-	Mode   string `json:"mode"`
-	Access string `json:"access"` // "declared", "inferred" or "proved"
-	Why    string `json:"why,omitempty"`
+	Name   string `json:"name"`           // of the argument
+	Mode   string `json:"mode"`           // in, out or inout
+	Access string `json:"access"`         // "declared", "inferred" or "proved"
+	Why    string `json:"why,omitempty"`  // if it was declared: why the code does not tell
 	Hint   string `json:"hint,omitempty"` // if the kernel needs less access than is declared
 }
 

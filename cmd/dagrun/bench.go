@@ -64,53 +64,53 @@ const allStrategies = "all"
 
 // benchRow is one plan, replayed one way.
 type benchRow struct {
-	Strategy  string          `json:"strategy"` // "auto" for what dagrun FILE does
-	Asked     int             `json:"asked_streams"`
-	Streams   int             `json:"streams"`
-	Waits     int             `json:"waits"`
-	Replay    string          `json:"replay"` // "streams" or "graph"
-	Memory    int64           `json:"peak_device_bytes"`
-	Predicted float64         `json:"predicted_us"`
-	Timing    *runtime.Timing `json:"timing"`
+	Strategy  string          `json:"strategy"`          // "auto" for what dagrun FILE does
+	Asked     int             `json:"asked_streams"`     // how many streams per device the strategy was allowed
+	Streams   int             `json:"streams"`           // how many it used
+	Waits     int             `json:"waits"`             // of the plan
+	Replay    string          `json:"replay"`            // "streams" or "graph"
+	Memory    int64           `json:"peak_device_bytes"` // of all devices
+	Predicted float64         `json:"predicted_us"`      // of one replay
+	Timing    *runtime.Timing `json:"timing"`            // of the timed replays
 
 	plan *planner.Plan
 }
 
 // benchReport is the JSON document of bench.
 type benchReport struct {
-	Version    int        `json:"version"`
-	Command    string     `json:"command"`
-	Name       string     `json:"name"`
-	Backend    string     `json:"backend"`
-	Device     string     `json:"device"`
-	Machine    string     `json:"machine"`
-	Nodes      int        `json:"nodes"`
-	Iterations int        `json:"iterations"`
-	Warmup     int        `json:"warmup"`
-	Rows       []benchRow `json:"rows"`
-	Refused    []refusal  `json:"refused"`
-	Best       int        `json:"best"` // index of the row with the least wall time
-	BestLine   string     `json:"best_command"`
-	Profile    string     `json:"profile,omitempty"`
-	Params     []string   `json:"params,omitempty"` // those that are swept
+	Version    int        `json:"version"`           // 1
+	Command    string     `json:"command"`           // bench
+	Name       string     `json:"name"`              // the pipeline
+	Backend    string     `json:"backend"`           // cuda or cpu
+	Device     string     `json:"device"`            // the first device
+	Machine    string     `json:"machine"`           // that the plans are for
+	Nodes      int        `json:"nodes"`             // of the pipeline
+	Iterations int        `json:"iterations"`        // timed replays of each row
+	Warmup     int        `json:"warmup"`            // replays before those
+	Rows       []benchRow `json:"rows"`              // one for each plan and kind of replay
+	Refused    []refusal  `json:"refused"`           // plans that could not be made
+	Best       int        `json:"best"`              // index of the row with the least wall time
+	BestLine   string     `json:"best_command"`      // the command line that runs the best row
+	Profile    string     `json:"profile,omitempty"` // the file of --save-profile
+	Params     []string   `json:"params,omitempty"`  // those that are swept
 
 	place string
 }
 
 // sweepReport is the JSON document of bench for a sweep.
 type sweepReport struct {
-	Version  int            `json:"version"`
-	Command  string         `json:"command"`
-	Points   []*benchReport `json:"points"`
-	Best     int            `json:"best"` // index of the point with the row of the least wall time
-	BestLine string         `json:"best_command"`
+	Version  int            `json:"version"`      // 1
+	Command  string         `json:"command"`      // bench
+	Points   []*benchReport `json:"points"`       // one for each combination of params
+	Best     int            `json:"best"`         // index of the point with the row of the least wall time
+	BestLine string         `json:"best_command"` // the command line that runs the best row of the best point
 }
 
 // refusal is a strategy that found no plan.
 type refusal struct {
-	Strategy string `json:"strategy"`
-	Streams  int    `json:"streams"`
-	Reason   string `json:"reason"`
+	Strategy string `json:"strategy"` // that made no plan
+	Streams  int    `json:"streams"`  // that it was allowed per device
+	Reason   string `json:"reason"`   // why not
 }
 
 // benchAll measures every point of a sweep, or the only one.

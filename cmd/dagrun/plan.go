@@ -113,13 +113,23 @@ func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *
 	return a.write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
+// explanation is the JSON document of plan --explain.
+type explanation struct {
+	Version      int            `json:"version"`       // 1
+	Command      string         `json:"command"`       // plan --explain
+	Name         string         `json:"name"`          // the pipeline
+	Dependencies []explained    `json:"dependencies"`  // how each is enforced
+	Costs        []nodeCost     `json:"costs"`         // what each node was taken to take
+	Access       []kernelAccess `json:"kernel_access"` // what kernels of modules read and write
+}
+
 // explained is one dependency in JSON.
 type explained struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Why   string `json:"why"`
-	How   string `json:"how"`
-	Text  string `json:"text"`
+	From  string `json:"from"`  // the earlier node
+	To    string `json:"to"`    // the later node
+	Why   string `json:"why"`   // the data, or after
+	How   string `json:"how"`   // same stream, wait, already ordered, or not enforced
+	Text  string `json:"text"`  // the same in a sentence
 	Waits int    `json:"waits"` // that lead from one to the other
 }
 
@@ -138,14 +148,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planne
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
 	if a.flags.output == "json" {
-		return a.answer(struct {
-			Version      int            `json:"version"`
-			Command      string         `json:"command"`
-			Name         string         `json:"name"`
-			Dependencies []explained    `json:"dependencies"`
-			Costs        []nodeCost     `json:"costs"`
-			Access       []kernelAccess `json:"kernel_access"`
-		}{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan, profile), kernelAccesses(g)})
+		return a.answer(explanation{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan, profile), kernelAccesses(g)})
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
@@ -159,10 +162,10 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planne
 
 // nodeCost is the assumed duration of a node, in JSON.
 type nodeCost struct {
-	Node   string   `json:"node"`
-	US     float64  `json:"us"`
+	Node   string   `json:"node"`                // its name
+	US     float64  `json:"us"`                  // how long it was taken to take
 	Spread *float64 `json:"spread_us,omitempty"` // standard deviation of what was measured, if the profile tells
-	Source string   `json:"source"`
+	Source string   `json:"source"`              // where that comes from
 }
 
 // nodeCosts lists the costs of a plan. The profile that it was made with may be nil.

@@ -75,29 +75,29 @@ that strategy.`,
 
 // tracedNode is one node in the table: medians over the replays.
 type tracedNode struct {
-	Node      string  `json:"node"`
-	Stream    int32   `json:"stream"`
-	Start     float64 `json:"start_us"`
-	End       float64 `json:"end_us"`
-	US        float64 `json:"duration_us"`
-	Predicted float64 `json:"predicted_duration_us"`
+	Node      string  `json:"node"`                  // its name
+	Stream    int32   `json:"stream"`                // that it ran on
+	Start     float64 `json:"start_us"`              // from the start of the first node
+	End       float64 `json:"end_us"`                // from the start of the first node
+	US        float64 `json:"duration_us"`           // measured
+	Predicted float64 `json:"predicted_duration_us"` // predicted
 }
 
 // traceReport is the JSON document of trace.
 type traceReport struct {
-	Version   int          `json:"version"`
-	Command   string       `json:"command"`
-	Name      string       `json:"name"`
-	Backend   string       `json:"backend"`
-	Device    string       `json:"device"`
-	File      string       `json:"file"`
-	Page      string       `json:"page,omitempty"`
-	Cores     int          `json:"cores,omitempty"`
-	Predicted float64      `json:"predicted_us"`
-	Nodes     []tracedNode `json:"nodes"`
+	Version   int          `json:"version"`         // 1
+	Command   string       `json:"command"`         // trace
+	Name      string       `json:"name"`            // the pipeline
+	Backend   string       `json:"backend"`         // cuda or cpu
+	Device    string       `json:"device"`          // the first device
+	File      string       `json:"file"`            // the timeline that was written
+	Page      string       `json:"page,omitempty"`  // the page of --html
+	Cores     int          `json:"cores,omitempty"` // of a CPU that ran everything
+	Predicted float64      `json:"predicted_us"`    // what the plan was predicted to take
+	Nodes     []tracedNode `json:"nodes"`           // of the last replay, by start
 	*runtime.Trace
-	Analysis *analysis.Analysis `json:"analysis"`
-	Plan     json.RawMessage    `json:"plan"`
+	Analysis *analysis.Analysis `json:"analysis"` // of the last replay
+	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
 }
 
 func (a *app) tracePipeline(ctx context.Context, name, out, html, against string) (err error) {

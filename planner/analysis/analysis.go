@@ -17,16 +17,16 @@ import (
 
 // Analysis explains a timeline. Its lists name nodes, so that it can be read without the graph.
 type Analysis struct {
-	MakespanUS float64      `json:"makespan_us"`
+	MakespanUS float64      `json:"makespan_us"`   // from the start of the first node to the end of the last
 	Binds      Bound        `json:"binds"`         // what the makespan is closest to
 	Bounds     []Bound      `json:"bounds"`        // all that were looked at, the closest first
 	Path       []Step       `json:"critical_path"` // in order of time
 	Waited     []Waited     `json:"waited"`        // what the nodes of the critical path waited for after the node before, the longest first
-	Engines    []EngineUse  `json:"engines"`
-	Idle       []Idle       `json:"idle"`  // the longest first, at most MostListed
-	Waits      []Held       `json:"waits"` // those that held their stream, the longest first, at most MostListed
-	WaitsHeld  WaitsHeld    `json:"waits_held"`
-	Memory     []MemoryUsed `json:"memory"`
+	Engines    []EngineUse  `json:"engines"`       // those that ran anything
+	Idle       []Idle       `json:"idle"`          // the longest first, at most MostListed
+	Waits      []Held       `json:"waits"`         // those that held their stream, the longest first, at most MostListed
+	WaitsHeld  WaitsHeld    `json:"waits_held"`    // how many waits held, and for how long in all
+	Memory     []MemoryUsed `json:"memory"`        // by device
 }
 
 // afterLast is the cause of idle time after an engine's last node.
@@ -46,70 +46,70 @@ const (
 
 // Bound is a time that the run cannot be shorter than, unless what it names changes.
 type Bound struct {
-	What   string   `json:"what"`
-	US     float64  `json:"us"`
-	Part   float64  `json:"part"` // of the makespan
-	Device int32    `json:"device"`
-	Engine string   `json:"engine,omitempty"`
-	Nodes  []string `json:"nodes,omitempty"` // of a chain
-	Text   string   `json:"text"`
+	What   string   `json:"what"`             // submission, engine, cores, chain or schedule
+	US     float64  `json:"us"`               // the time
+	Part   float64  `json:"part"`             // of the makespan
+	Device int32    `json:"device"`           // of an engine
+	Engine string   `json:"engine,omitempty"` // its name
+	Nodes  []string `json:"nodes,omitempty"`  // of a chain
+	Text   string   `json:"text"`             // the same in a sentence
 }
 
 // Step is one node of the critical path.
 type Step struct {
-	Node     string  `json:"node"`
-	Start    float64 `json:"start_us"`
-	End      float64 `json:"end_us"`
+	Node     string  `json:"node"`      // its name
+	Start    float64 `json:"start_us"`  // from the start of the first node
+	End      float64 `json:"end_us"`    // from the start of the first node
 	WaitedUS float64 `json:"waited_us"` // since the end of the step before
-	Cause    string  `json:"cause"`
+	Cause    string  `json:"cause"`     // what it waited for: start (nothing), stream order, wait, engine, host or issue
 }
 
 // Waited is time on the critical path during which no node of it ran.
 type Waited struct {
-	Cause string  `json:"cause"`
-	US    float64 `json:"us"`
+	Cause string  `json:"cause"` // as of a step
+	US    float64 `json:"us"`    // the sum
 }
 
 // EngineUse is the use of one engine during a run.
 type EngineUse struct {
-	Device int32    `json:"device"`
-	Engine string   `json:"engine"`
-	Nodes  int      `json:"nodes"`
-	BusyUS float64  `json:"busy_us"`
-	Part   float64  `json:"part"`
-	Idle   []Waited `json:"idle"` // by what the node that ended the idle time had waited for, the longest first; "end" is after the last node
+	Device int32    `json:"device"`  // its number
+	Engine string   `json:"engine"`  // compute, h2d, d2h, peer, d2d or host
+	Nodes  int      `json:"nodes"`   // that it ran
+	BusyUS float64  `json:"busy_us"` // while it ran at least one
+	Part   float64  `json:"part"`    // of the makespan
+	Idle   []Waited `json:"idle"`    // by what the node that ended the idle time had waited for, the longest first; "end" is after the last node
 }
 
 // Idle is a time in which an engine had nothing to run before its next node.
 type Idle struct {
-	Device int32   `json:"device"`
-	Engine string  `json:"engine"`
-	Start  float64 `json:"start_us"`
-	End    float64 `json:"end_us"`
-	Next   string  `json:"next"`
+	Device int32   `json:"device"`       // its number
+	Engine string  `json:"engine"`       // its name
+	Start  float64 `json:"start_us"`     // the end of the node before
+	End    float64 `json:"end_us"`       // the start of the next node
+	Next   string  `json:"next"`         // the node that ended it
 	Cause  string  `json:"cause"`        // what Next waited for
 	By     string  `json:"by,omitempty"` // the node that it waited for
 }
 
 // Held is a wait that held its stream back.
 type Held struct {
-	Event  int32   `json:"event"`
+	Event  int32   `json:"event"`  // that was waited for
 	From   string  `json:"from"`   // the node that was waited for
 	Before string  `json:"before"` // the first node after the wait
 	Stream int32   `json:"stream"` // the stream that waited
-	US     float64 `json:"us"`
+	US     float64 `json:"us"`     // from when the stream could have gone on without it
 }
 
 // WaitsHeld counts waits.
 type WaitsHeld struct {
-	Waits int     `json:"waits"`
-	Held  int     `json:"held"`
-	US    float64 `json:"us"` // the sum over all that held
+	Waits int     `json:"waits"` // of the plan
+	Held  int     `json:"held"`  // those that held their stream
+	US    float64 `json:"us"`    // the sum over all that held
 }
 
 // MemoryUsed is the memory of one device.
 type MemoryUsed struct {
-	Device int32 `json:"device"`
+	Device int32 `json:"device"`      // its number
 	Peak   int64 `json:"peak_bytes"`  // alive at one time
 	Arena  int64 `json:"arena_bytes"` // what the layout takes
 }
