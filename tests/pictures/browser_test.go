@@ -35,7 +35,7 @@ var selfTest string
 var svgTest string
 
 // browser finds Chromium. DAGRUN_BROWSER names it and makes it required, as .ci/run does.
-func browser(t *testing.T) string {
+func browser(t testing.TB) string {
 	if name := os.Getenv("DAGRUN_BROWSER"); name != "" {
 		path, err := exec.LookPath(name)
 		require.NoError(t, err, "DAGRUN_BROWSER is set, so the browser must be there")
@@ -50,11 +50,17 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// visit opens a file and returns what Chromium prints.
-func visit(t *testing.T, file string, arguments ...string) []byte {
+// visit opens a file with a virtual clock, which ends when the page is done, and returns what Chromium prints.
+func visit(t testing.TB, file string, arguments ...string) []byte {
+	t.Helper()
+	return visitNow(t, file, append([]string{"--virtual-time-budget=20000"}, arguments...)...)
+}
+
+// visitNow opens a file with the real clock: what Chromium prints is the page as it is when it has loaded.
+func visitNow(t testing.TB, file string, arguments ...string) []byte {
 	t.Helper()
 	arguments = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
-		"--user-data-dir=" + t.TempDir(), "--force-device-scale-factor=1", "--virtual-time-budget=20000"}, arguments...)
+		"--user-data-dir=" + t.TempDir(), "--force-device-scale-factor=1"}, arguments...)
 	command := exec.CommandContext(t.Context(), browser(t), append(arguments, "file://"+file)...)
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
@@ -118,7 +124,7 @@ type drawing struct {
 	schedule *picture.Schedule
 }
 
-func draw(t *testing.T, name string, g *dag.Graph, strategy string) *drawing {
+func draw(t testing.TB, name string, g *dag.Graph, strategy string) *drawing {
 	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: strategy})
 	require.NoError(t, err)
 	timeline, err := planner.Simulate(g, plan, planner.H200(), nil)
@@ -163,7 +169,7 @@ func chunks(t *testing.T, k int) *dag.Graph {
 }
 
 // stencil is steps of nodes, each of which needs its neighbours of the step before.
-func stencil(t *testing.T, wide, steps int) *dag.Graph {
+func stencil(t testing.TB, wide, steps int) *dag.Graph {
 	b := dag.New("stencil")
 	var before []dag.BufferID
 	for s := range steps {
