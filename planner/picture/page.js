@@ -28,7 +28,7 @@ const element = (tag, text, className) => { const e = document.createElement(tag
 
 let upper = courses[data.upper], lower = data.lower < 0 ? null : courses[data.lower]; // the timelines that are shown, one below the other
 const main = () => lower || upper, shownCourses = () => lower ? [upper, lower] : [upper];
-let selected = -1, hovered = -1, from = 0, to = 1, rows = [], total = 0, end = 1;
+let selected = -1, hovered = -1, from = 0, to = Infinity, rows = [], total = 0, end = 1;
 
 // Rows: each stream and each engine has one row for each timeline that is shown. An engine that runs several nodes at once gets several rows.
 function pack(ids, c) {
@@ -88,8 +88,13 @@ function layout() {
   end = 0;
   for (const c of shownCourses()) for (const e of c.end) end = Math.max(end, e);
   end = end || 1;
+  fitWindow();
+}
+
+// fitWindow gives the timeline the height that its rows and the window allow.
+function fitWindow() {
+  scroller.style.height = Math.min(total + 4, innerHeight * 0.62, 640) + "px";
   $("room").style.height = Math.max(0, total - scroller.clientHeight) + "px";
-  scroller.style.height = Math.min(total + 4, Math.min(innerHeight * 0.62, 640)) + "px";
 }
 
 // Drawing.

@@ -185,8 +185,9 @@ canvas.addEventListener("wheel", (e) => {
   zoom(Math.exp(Math.max(-200, Math.min(200, e.deltaY * unit)) * 0.0022), tOf(e.clientX - canvas.getBoundingClientRect().left));
 }, {passive: false});
 scroller.addEventListener("scroll", redraw);
-for (const event of ["scroll", "blur", "pointercancel"]) addEventListener(event, () => { tip.hidden = true; }, true);
-addEventListener("resize", () => { layout(); streamRows(); redraw(); drawTable(false); });
+for (const event of ["blur", "pointercancel"]) addEventListener(event, () => { tip.hidden = true; }, true);
+addEventListener("scroll", (e) => { if (e.target.contains(canvas)) tip.hidden = true; }, true); // a list that scrolls moves nothing under the pointer
+addEventListener("resize", () => { fitWindow(); redraw(); drawTable(false); });
 
 function gapText(c, g) {
   const [why, by] = cause(c, g.next);

@@ -68,8 +68,11 @@ try {
   await key("Escape");
   const wide = canvas.drawn.filter((d) => d.y > 30 && d.y < canvas.clientHeight - 30).sort((a, b) => b.w - a.w)[0];
   const middle = {x: Math.max(190, wide.x + wide.w / 2), y: wide.y + wide.h / 2};
-  mouse("pointermove", middle);
-  await frame();
+  // The event of an earlier scroll may come late and hide what the first move shows.
+  for (let k = 0; k < 20 && $("tip").hidden; k++) {
+    mouse("pointermove", middle);
+    await frame();
+  }
   out.tip = $("tip").hidden ? "" : $("tip").textContent;
   mouse("pointerdown", middle);
   mouse("pointerup", middle);
