@@ -114,7 +114,10 @@ func (b *Builder) BufferAt(buffer BufferID) *Buffer {
 }
 
 // OnDevice moves a device buffer to another device. It must come before the first use of the buffer.
-func (b *Builder) OnDevice(buffer BufferID, device int32) { b.BufferAt(buffer).Device = device }
+func (b *Builder) OnDevice(buffer BufferID, device int32) {
+	at := b.BufferAt(buffer)
+	at.Device, at.Fixed = device, true
+}
 
 // Pageable makes a host buffer ordinary memory, copies of which are not asynchronous.
 func (b *Builder) Pageable(buffer BufferID) { b.BufferAt(buffer).Pageable = true }

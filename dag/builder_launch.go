@@ -73,11 +73,11 @@ func Cooperative() LaunchOption {
 
 // RunOn sets the device that the kernel runs on. Without it that is where its buffers are.
 func RunOn(device int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
+	return func(s *launchSpec, n *Node) error {
 		if device < 0 || device > math.MaxInt32 {
 			return fmt.Errorf("device %d; it must not be negative", device)
 		}
-		s.Device = int32(device)
+		s.Device, n.Fixed = int32(device), true
 		return nil
 	}
 }

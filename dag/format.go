@@ -38,7 +38,7 @@ var (
 		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},
 	}
-	fileOrder = []string{"version", "name", "sync", "params", "modules", "buffers", "nodes"}
+	fileOrder = []string{"version", "name", "sync", "devices", "params", "modules", "buffers", "nodes"}
 )
 
 // Format returns a pipeline file in canonical form: one form for all files that mean the same, in which comments keep their

@@ -37,6 +37,8 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
 	Rank, Ranks, LocalRank int
+	// Devices, if not 0, takes the place of the file's devices: how many the work may be spread over, or AllDevices.
+	Devices int
 }
 
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
@@ -117,7 +119,7 @@ type parser struct {
 // broken is the id of a buffer, node or module with a mistake. Nothing but its name is known.
 const broken = -1
 
-var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync"}}
+var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync", "devices"}}
 
 func (p *parser) parse(source []byte) *Graph {
 	root := p.root(source)
@@ -138,13 +140,14 @@ func (p *parser) declare(root *yaml.Node) bool {
 	if !p.version(root) {
 		return false
 	}
-	var f [7]field
+	var f [8]field
 	if !p.fields(root, &fileKeys, f[:]) {
 		return false
 	}
 	unknownKeys := p.unknownKeys
 	p.name(f[1])
 	p.readParams(f[2])
+	p.devices(f[7])
 	p.readModules(f[3])
 	p.readBuffers(f[4])
 	p.sync(f[6])

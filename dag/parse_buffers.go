@@ -225,7 +225,7 @@ func (p *parser) where(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field) bo
 	}
 	if device := f[bufferDevice]; device.value != nil {
 		n, fine := p.between(device.value, "device", 0, MaxDevices-1)
-		b.Device, ok = int32(n), ok && fine
+		b.Device, b.Fixed, ok = int32(n), true, ok && fine
 		if b.Place == Host && f[bufferPlace].value != nil {
 			p.mistake(position(device.key), "", "a host buffer has no device")
 			ok = false

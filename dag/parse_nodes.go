@@ -369,7 +369,7 @@ func (p *parser) common(node *Node, f *[nodeKeyCount]field) bool {
 		case nodeDevice:
 			var v int64
 			v, fine = p.between(n, "device", 0, MaxDevices-1)
-			node.Device = int32(v)
+			node.Device, node.Fixed = int32(v), true
 		case nodePeer:
 			node.Peer, fine = p.truth(n, "peer")
 		}
@@ -426,7 +426,7 @@ func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]
 		return nil, false
 	}
 	device := p.pipeline.copyDevice(dst, src)
-	if node.Device >= 0 && node.Device != device {
+	if node.Device >= 0 && node.Device != device && !(p.pipeline.roams(src.Buffer) || p.pipeline.roams(dst.Buffer)) {
 		to, from := &p.pipeline.Buffers[dst.Buffer], &p.pipeline.Buffers[src.Buffer]
 		if (to.Place == Device || from.Place == Device) && !(to.Place == Device && to.Device == node.Device) && !(from.Place == Device && from.Device == node.Device) {
 			p.mistake(position(f[nodeDevice].value), "", "neither side of the copy is on device %d", node.Device)
@@ -458,7 +458,7 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 	case b.Place == Host:
 		p.mistake(position(s[0].value), "fill it with init, or copy to it", "memset cannot fill %q, which is in host memory", b.Name)
 		return nil, false
-	case node.Device >= 0 && node.Device != b.Device:
+	case node.Device >= 0 && node.Device != b.Device && !p.pipeline.roams(dst.Buffer):
 		p.mistake(position(f[nodeDevice].value), "", "memset is to run on device %d, but %q is on device %d", node.Device, b.Name, b.Device)
 		return nil, false
 	case err != nil:
@@ -469,7 +469,10 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 		p.mistake(position(s[0].value), "copy a tile of a buffer that has the value", "%s", err)
 		return nil, false
 	}
-	node.Device, node.Set = b.Device, &Set{dst, bits}
+	if node.Device < 0 || !p.pipeline.roams(dst.Buffer) {
+		node.Device = b.Device
+	}
+	node.Set = &Set{dst, bits}
 	node.Work = setWork(dst)
 	return append(accesses, Access{dst, Write}), true
 }
@@ -560,7 +563,7 @@ func (p *parser) checkStreams() {
 		}
 		earlier := &p.pipeline.Nodes[id]
 		switch {
-		case earlier.Device != node.Device:
+		case earlier.Device != node.Device && p.pipeline.Devices == 0: // spreading keeps the nodes of a stream together
 			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, shorten(earlier.Name), earlier.Device, shorten(node.Name), node.Device)
 		case earlier.Priority != node.Priority:
 			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, shorten(earlier.Name), earlier.Priority, shorten(node.Name), node.Priority)

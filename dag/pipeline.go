@@ -27,6 +27,9 @@ type Pipeline struct {
 	Nodes   []Node
 	// Ranks is how many ranks run the file, each with a pipeline of its own, and Rank is the one that this pipeline is for. 0 ranks is one.
 	Rank, Ranks int32
+	// Devices is over how many devices the work may be spread: 0 leaves everything on the device that it names, AllDevices takes as many as
+	// there are. What is not Fixed may then run on any of them.
+	Devices int32
 	// MaxEdges is how many edges the graph may have before it is refused with an EdgeLimitError; 0 stands for the constant MaxEdges.
 	MaxEdges int
 
@@ -127,6 +130,7 @@ type Buffer struct {
 	Pageable bool  // host memory that is not pinned: copies from it are not asynchronous
 	Scratch  bool  // made by dagrun for one kernel; has no name a user wrote
 	Device   int32 // device number where Place is Device
+	Fixed    bool  // Device was asked for: spreading over several devices leaves the buffer there
 	Shape    []int64
 	Bytes    int64
 	Init     *Init   // contents before the first replay; nil: unspecified
@@ -271,6 +275,7 @@ type Node struct {
 	Priority      Priority
 	Peer          bool    // its kernel may touch another device's buffers
 	HasCost       bool    // CostUS was declared
+	Fixed         bool    // Device was asked for: spreading over several devices leaves the node there
 	Stream        Binding // the stream it must run on; the zero Binding leaves the choice to the planner
 	Device        int32   // where it runs; for a memcpy, the device whose copy engine does it
 	CostUS        float64 // declared duration in microseconds

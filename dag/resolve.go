@@ -153,6 +153,9 @@ func (r *resolution) devices() {
 			r.problem(launchArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
 			continue
 		}
+		if r.pipeline.roams(a.Range.Buffer) {
+			continue
+		}
 		if first < 0 {
 			first = b.Device
 		}

@@ -298,6 +298,7 @@ func (p *parser) readUsed(file *usedFile) {
 	p.readModules(f[3])
 	p.readBuffers(f[4])
 	p.agreeOnSync(root, f[6])
+	p.usedDevices(f[7])
 	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
 	} else if f[5].value != nil {

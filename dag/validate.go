@@ -174,7 +174,7 @@ func (c *checker) streams(p *Pipeline) {
 		}
 		if earlier := first[stream]; earlier == nil {
 			first[stream] = n
-		} else if earlier.Device != n.Device {
+		} else if earlier.Device != n.Device && p.Devices == 0 {
 			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
 		} else if earlier.Priority != n.Priority {
 			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")

@@ -72,6 +72,9 @@ func (y *yamlWriter) head() {
 	if y.p.Sync != SyncAuto {
 		y.add("sync: ", y.p.Sync.String(), "\n")
 	}
+	if y.p.Devices != 0 {
+		y.add("devices: ", devicesText(y.p.Devices), "\n")
+	}
 	for i, param := range y.p.Params {
 		if i == 0 {
 			y.add("params:\n")
@@ -140,7 +143,7 @@ func (y *yamlWriter) buffers() {
 			y.add(strconv.FormatInt(n, 10))
 		}
 		y.add("]")
-		if b.Device != 0 {
+		if b.Device != 0 || b.Fixed {
 			y.add(", device: ", strconv.Itoa(int(b.Device)))
 		}
 		if b.Pageable {
@@ -280,7 +283,7 @@ func (y *yamlWriter) node(n *Node) {
 	if n.HasCost {
 		y.add(", cost: {us: ", y.float(n.CostUS), "}")
 	}
-	if n.Device != device {
+	if n.Device != device || n.Fixed {
 		y.add(", device: ", strconv.Itoa(int(n.Device)))
 	}
 	if n.Peer {
@@ -312,6 +315,11 @@ func (y *yamlWriter) mapping(l *Launch) int32 {
 }
 
 func (y *yamlWriter) launchDevice(l *Launch) int32 {
+	for i := range l.Args { // the first buffer that has to be where it is decides
+		if a := &l.Args[i]; y.p.Devices != 0 && a.IsBuffer && !y.p.Buffers[a.Range.Buffer].Scratch && !y.p.roams(a.Range.Buffer) {
+			return y.p.Buffers[a.Range.Buffer].Device
+		}
+	}
 	for i := range l.Args {
 		if a := &l.Args[i]; a.IsBuffer && !y.p.Buffers[a.Range.Buffer].Scratch {
 			return y.p.Buffers[a.Range.Buffer].Device

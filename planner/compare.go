@@ -26,7 +26,9 @@ type Comparison struct {
 	Nodes   int
 	Edges   int
 	Rows    []Row // by strategy, then by compute streams asked for
-	Best    int   // index of the row with the least makespan, then waits, then streams; -1 if there is no plan
+	// Spreads compares the policies that choose devices, for a graph that is spread over several; see CompareSpreads.
+	Spreads []SpreadTry
+	Best    int // index of the row with the least makespan, then waits, then streams; -1 if there is no plan
 }
 
 // Row is one plan.
@@ -185,6 +187,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		out.Write(bytes.TrimRight(text.Bytes(), " "))
 		out.WriteByte('\n')
 	}
+	c.writeSpreads(out)
 	return out.Flush()
 }
 
@@ -196,6 +199,7 @@ type comparisonFile struct {
 	Edges   int       `json:"edges"`
 	Best    *int      `json:"best"` // null if there is no plan
 	Rows    []rowFile `json:"rows"`
+	Spreads []tryFile `json:"spreads,omitempty"`
 }
 
 type rowFile struct {
@@ -229,6 +233,9 @@ func (c *Comparison) EncodeJSON(w io.Writer) error {
 			row.Refused = r.Refused.Error()
 		}
 		f.Rows = append(f.Rows, row)
+	}
+	for _, t := range c.Spreads {
+		f.Spreads = append(f.Spreads, tryFile(t))
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

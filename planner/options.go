@@ -18,6 +18,8 @@ type Options struct {
 	MemoryCap       int64          // bytes per device; 0: no cap
 	KeepAll         bool           // no two buffers share bytes (--verify, --memory separate)
 	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
+	Devices         int            // for SpreadGraph: how many devices there are; 0: 1
+	Spread          string         // for SpreadGraph: "auto" (also ""), or one of SpreadPolicies
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 }
 

@@ -149,11 +149,12 @@ var plannerImports = map[string][]string{
 	"planner/internal/layout": {"dag", "planner/internal/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",
 		"planner/internal/scratch", "planner/plan"},
 	"planner/internal/place":              {"dag", "planner/internal/effort", "planner/internal/planted", "planner/internal/scratch", "planner/internal/shop", "planner/model", "planner/plan"},
+	"planner/internal/spread":             {"dag", "planner/internal/effort", "planner/internal/planted", "planner/model", "planner/plan"},
 	"planner/internal/plantest":           {"dag", "planner/model", "planner/plan"},
 	"planner/internal/plantest/instances": {},
 	"planner/internal/plantest/planned":   {"dag", "planner/internal/place", "planner/model", "planner/plan"},
 	"planner": {"dag", "internal/jsontext", "internal/words", "planner/internal/effort", "planner/internal/layout", "planner/internal/place",
-		"planner/model", "planner/plan", "planner/proof"},
+		"planner/internal/spread", "planner/model", "planner/plan", "planner/proof"},
 	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
 	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
 }

@@ -14,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
 )
 
 // app is the state that every command has: its input and output, and the shared flags.
@@ -34,9 +36,13 @@ type app struct {
 	unfinished     func() []string                      // with --debug-progress: the nodes that a hang left
 	running        func() []string                      // while nodes are measured: those that have begun and not ended
 	sanitize       sanitize                             // of the command's kernels
+	links          *host.Links                          // of CPU devices; nil: copies take what they take
 	printing       sync.Mutex                           // of what kernels print
 	place          world.Place                          // which rank this is; the zero value is the only one
 	joined         func(*world.World)                   // called when the other ranks have been met
+	spread         *planner.Spread                      // the pipeline over several devices; nil: it is planned as declared
+	spreads        bool                                 // over a number of devices that was asked for
+	declared       *dag.Graph                           // before it was spread
 	world          *world.World                         // the other ranks; nil: there are none
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
 	family         func(ranks int) (*dag.Family, error) // those of all ranks

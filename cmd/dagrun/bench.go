@@ -168,12 +168,21 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err := a.checkOutputs(g, []namedFile{{role: "--save-profile", name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
-	platform, err := a.openPlatform(devicesOf(g), mostQueues)
+	declared := g
+	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
 	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	if err != nil {
+		return nil, err
+	}
+	if a.flags.plan != "" {
+		g, err = a.spreadAsPlanned(ctx, g)
+	} else {
+		g, err = a.spreadOver(ctx, g, options, len(platform.Devices()))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +192,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, graph: g, platform: platform, options: options}
+	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
 	modes := []runtime.Mode{runtime.Captured, runtime.Streams}
 	switch {
 	case g.HasControl():

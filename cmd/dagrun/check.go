@@ -200,6 +200,9 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 	if err := a.checkOutputs(g, nil, a.savedFiles(g)); err != nil {
 		return nil, err
 	}
+	if g, err = a.spreadUnseen(ctx, g); err != nil {
+		return nil, err
+	}
 	plan, options, err := a.planned(ctx, g)
 	if err != nil {
 		return nil, err

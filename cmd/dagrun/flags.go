@@ -37,6 +37,9 @@ type flags struct {
 	plan       string
 	profile    string
 	memoryCap  string
+	devices    string
+	spread     string
+	links      bool
 	output     string
 	color      string
 	quiet      bool
@@ -103,12 +106,15 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f.StringVar(&values.machine, "machine", machine, usage)
 	f.StringVar(&values.plan, "plan", "", "use the plan in this JSON `file` instead of planning")
 	f.StringVar(&values.profile, "profile", "", "plan with the measured durations in this `file`, from bench --save-profile")
+	f.StringVar(&values.devices, "devices", "", "spread the work over `N` devices, or all (default: as the file says)")
+	f.StringVar(&values.spread, "spread", "auto", "the `policy` that chooses the devices: auto, heft, mintransfer, roundrobin, owner, chains or one")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
 func (a *app) deviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
+	f.BoolVar(&values.links, "simulate-links", false, "on CPU devices, let copies take at least as long as on the machine that is planned for, one at a time on each link")
 	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 }
 
@@ -193,6 +199,8 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--output", output, "text", "json"),
 		oneOf("--color", color, "auto", "always", "never"),
 		oneOf("--strategy", f.strategy, strategiesOf(c)...),
+		oneOf("--spread", f.spread, planner.SpreadPolicies()...),
+		checkDevices(f.devices),
 		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
 		oneOf("--graph", f.replay, graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
@@ -260,6 +268,8 @@ func (f *flags) planned(strategy string, streams int) []string {
 		add("--effort", f.effort, planner.Normal.String())
 	}
 	add("--machine", f.machine, "")
+	add("--devices", f.devices, "")
+	add("--spread", f.spread, "auto")
 	add("--profile", f.profile, "")
 	add("--memory-cap", f.memoryCap, "")
 	add("--memory", f.memory, "arena")

@@ -74,7 +74,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges}
+	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
 	if name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
@@ -116,6 +116,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 	if err != nil {
 		return nil, err
 	}
+	plan.Spread = a.spread
 	a.log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
 		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
 	if plan.Note != "" {
@@ -144,6 +145,9 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 		a.progress.beginUntil(a.stdout)
 		g, err := a.loadGraph(c.Context(), args[0])
 		if err != nil {
+			return err
+		}
+		if g, err = a.spreadUnseen(c.Context(), g); err != nil {
 			return err
 		}
 		return do(c.Context(), g)

@@ -110,6 +110,7 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 }
 
 func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
+	plan.Spread = a.spread
 	return a.write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
@@ -220,6 +221,12 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {
 		return err
+	}
+	if a.spread != nil {
+		options.Devices = a.spread.Devices
+		if comparison.Spreads, err = planner.CompareSpreads(ctx, a.declared, options); err != nil {
+			return err
+		}
 	}
 	if a.flags.output == "json" {
 		a.answered = true

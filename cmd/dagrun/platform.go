@@ -53,6 +53,12 @@ func checkBackend(backend string) error {
 // queues, as in driver.Options; the environment takes precedence.
 func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	a.progress.report("open the device", 0, 0)
+	if a.flags.links {
+		var err error
+		if a.links, err = a.simulatedLinks(); err != nil {
+			return nil, err
+		}
+	}
 	n, err := cpuDevices(a.flags.backend, devices)
 	if err != nil {
 		return nil, err
@@ -62,7 +68,10 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		return enough(cpu, devices)
+		return enough(cpu, devices, a.spreads)
+	}
+	if a.flags.links {
+		return nil, errLinksGPU
 	}
 	p, err := driver.Open(driver.Options{Queues: queues})
 	switch {
@@ -74,7 +83,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		}
 		found := p.Devices()
 		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver)
-		return enough(&opened{Platform: p, where: found[0].Name}, devices)
+		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
 	case a.flags.backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)
 	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
@@ -99,7 +108,7 @@ func unpackLibrary(g *dag.Graph) {
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links})
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +139,15 @@ func (a *app) kernelPrints(text string) {
 }
 
 // enough refuses a platform with fewer devices than the pipeline names.
-func enough(o *opened, devices int) (*opened, error) {
+func enough(o *opened, devices int, spread bool) (*opened, error) {
 	have := len(o.Devices())
 	if devices <= have {
 		return o, nil
+	}
+	if spread {
+		err := fmt.Errorf("the pipeline is to be spread over %s, but there is only %s; --devices %d spreads it over what there is, --backend cpu:%d runs it on as many CPU devices",
+			counted(devices, "device"), counted(have, "device"), have, devices)
+		return nil, errors.Join(err, o.Close())
 	}
 	err := fmt.Errorf("the pipeline uses device %d, but there is only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, counted(have, "device"), devices)
 	return nil, errors.Join(err, o.Close())

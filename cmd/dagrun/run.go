@@ -85,6 +85,7 @@ func (a *app) runCommand(c *cobra.Command) {
 type prepared struct {
 	name     string
 	graph    *dag.Graph
+	declared *dag.Graph // differs from graph if that is spread over several devices
 	platform *opened
 	options  planner.Options
 	plan     *planner.Plan
@@ -103,13 +104,17 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	}
 	a.sanitize = a.sanitizeFor(g)
 	unpackLibrary(g)
-	p := &prepared{name: name, graph: g}
+	p := &prepared{name: name, graph: g, declared: g}
 	if a.flags.plan != "" {
+		if p.graph, err = a.spreadAsPlanned(ctx, g); err != nil {
+			return nil, err
+		}
+		g = p.graph
 		if p.plan, err = a.loadPlan(ctx, g, planner.Options{}); err != nil {
 			return nil, err
 		}
 	}
-	platform, err := a.openPlatform(devicesOf(g), a.queuesFor(p, own))
+	platform, err := a.openPlatform(a.devicesFor(g), a.queuesFor(p, own))
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +131,9 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		}
 	}
 	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err == nil {
+		p.graph, err = a.spreadOver(ctx, p.graph, p.options, len(platform.Devices()))
+	}
+	if err == nil {
 		err = a.planPrepared(ctx, p, own)
 	}
 	if err != nil {

@@ -127,16 +127,21 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	platform, err := a.openPlatform(devicesOf(g), mostQueues)
+	declared := g
+	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
 	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()
-	p := &prepared{name: name, graph: g, platform: platform}
-	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
+	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	if err != nil {
 		return nil, err
 	}
+	if g, err = a.spreadOver(ctx, g, options, len(platform.Devices())); err != nil {
+		return nil, err
+	}
+	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
 	a.matchProfile(g, p.options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
 	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn = graphAuto, 1, 1, learnAgain
@@ -154,12 +159,12 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	}
 	defer func() { err = closing(err, program) }()
 	a.running = program.Running
-	options := l.options
-	options.Replays, options.For, options.Thorough = tuneReplays, long, true
+	learn := l.options
+	learn.Replays, learn.For, learn.Thorough = tuneReplays, long, true
 	if long >= worthThorough {
-		options.Plan.Effort = planner.Thorough
+		learn.Plan.Effort = planner.Thorough
 	}
-	learned, err := program.Learn(ctx, options)
+	learned, err := program.Learn(ctx, learn)
 	if err != nil {
 		return nil, err
 	}

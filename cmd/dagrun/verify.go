@@ -33,17 +33,17 @@ const (
 	verifyNodes   = "nodes"
 )
 
-// referenceOn makes a program of p's pipeline that runs serially, in which every buffer has its own bytes.
-func (a *app) referenceOn(ctx context.Context, p *prepared, platform cudart.Platform) (*runtime.Program, error) {
-	plan, err := planner.New(ctx, p.graph, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
+// referenceOn makes a program of a graph of p's pipeline that runs serially, in which every buffer has its own bytes.
+func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platform cudart.Platform) (*runtime.Program, error) {
+	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	unsafe, err := racesAllowed(p.name, p.graph, plan, true)
+	unsafe, err := racesAllowed(p.name, g, plan, true)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, p.graph, plan, platform, runtime.Options{Unsafe: unsafe, Logger: a.log})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: unsafe, Logger: a.log})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -57,12 +57,12 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 		return nil, err
 	}
 	defer func() { err = closing(err, cpu) }()
-	got, err := a.referenceOn(ctx, p, p.platform.Platform)
+	got, err := a.referenceOn(ctx, p, p.graph, p.platform.Platform)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, got) }()
-	want, err := a.referenceOn(ctx, p, cpu)
+	want, err := a.referenceOn(ctx, p, p.graph, cpu)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: devicesOf(p.graph), MaxSteps: a.flags.steps})
+	cpu, err := host.Open(host.Options{Devices: devicesOf(p.declared), MaxSteps: a.flags.steps})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, cpu) }()
-	reference, err := a.referenceOn(ctx, p, cpu)
+	reference, err := a.referenceOn(ctx, p, p.declared, cpu)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	MaxSteps uint64
 	// PTX runs every kernel from its PTX, those with a Go version too.
 	PTX bool
+	// Links makes copies take as long as over links; nil: they take what they take.
+	Links *Links
 	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
 	Print func(text string)
 }
@@ -83,6 +85,7 @@ type device struct {
 	limit int64
 	used  atomic.Int64
 	fault atomic.Pointer[cudart.Error]
+	links links
 	told  atomic.Bool // whether the fault itself was returned to someone
 }
 
@@ -100,12 +103,20 @@ func Open(options Options) (*Platform, error) {
 	if options.Workers > maxWorkers {
 		return nil, fmt.Errorf("CPU device: %d workers; up to %d are possible", options.Workers, maxWorkers)
 	}
+	if options.Links != nil {
+		if err := options.Links.check(); err != nil {
+			return nil, err
+		}
+	}
 	if options.Workers == 0 && options.Perturb != 0 {
 		// With few workers, what runs first depends on the order in which streams are served, and that is what Perturb changes.
 		options.Workers = [...]int{1, 2, 4}[options.Perturb%3]
 	}
 	if options.Workers == 0 {
 		options.Workers = max(4, runtime.GOMAXPROCS(0))
+		if options.Links != nil { // copies on their way keep workers busy
+			options.Workers += 3 * options.Devices
+		}
 	}
 	if options.Memory == 0 {
 		options.Memory = physicalMemory() / int64(options.Devices)
@@ -158,7 +169,7 @@ func (p *Platform) Conditions() string {
 	for _, c := range []struct {
 		name string
 		set  bool
-	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"perturbed", o.Perturb != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
+	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"links simulated", o.Links != nil}, {"perturbed", o.Perturb != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
 		if c.set {
 			text += ", " + c.name
 		}

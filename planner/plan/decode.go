@@ -102,7 +102,7 @@ type planDecoder struct {
 }
 
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies"}
+	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies", "spread"}
 	streamKeys = []string{"id", "device", "priority", "ops"}
 	opKeys     = []string{"op", "node", "event", "work"}
 	edgeKeys   = []string{"from", "to", "why", "bytes", "box"}
@@ -144,6 +144,8 @@ func (d *planDecoder) read() {
 				d.List(func(int) { parts = append(parts, d.Text()) })
 				d.works = append(d.works, parts)
 			})
+		case "spread":
+			p.Spread = readSpread(&d.Reader)
 		case "strategy":
 			p.Strategy = d.Label()
 		case "requested_strategy":

@@ -144,6 +144,7 @@ func (e *planEncoder) plan(p *Plan) error {
 	}
 	e.field("work", work)
 	e.work()
+	e.spread(p.Spread)
 	e.field("strategy", p.Strategy)
 	e.field("requested_strategy", p.Requested)
 	e.field("machine", p.Machine)

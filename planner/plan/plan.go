@@ -60,6 +60,7 @@ type Plan struct {
 	Kept      []dag.BufferID // device buffers that share their bytes with no other for the whole program, ascending
 	Bodies    []Body         // of loops and branches, by node, then body
 	Costs     []Cost         // what each node was taken to take, by node; empty for plans made by hand
+	Spread    *Spread        // how the graph was spread over devices, for texts and files; nil if it is as declared
 	Stats     Stats
 }
 

@@ -40,6 +40,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	if p.Note != "" {
 		fmt.Fprintf(out, "%s\n", p.Note)
 	}
+	p.writeSpread(out)
 
 	p.writeStreams(out, g, t)
 	if err := p.writeBodies(out, g); err != nil {

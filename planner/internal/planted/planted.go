@@ -17,6 +17,12 @@ const (
 	Edges           // an edge of the graph is left out
 	Fork            // a stream does not wait for the origin at the start
 	Join            // the origin does not wait for a stream at the end
+
+	Missing // a copy between devices is left out
+	Stale   // what a device holds still counts as current after another one has written it
+	Late    // a copy between devices comes after the node that it is for
+	Source  // a copy between devices comes from a third one
+	Carried // every device counts as holding what one replay leaves to the next
 )
 
 // current is written only by tests, and never while a plan is being made.

@@ -1,0 +1,107 @@
+// --devices and --spread: one pipeline over several devices.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// assumedDevices is how many devices "all" stands for where no device is opened.
+const assumedDevices = 2
+
+// deviceCount is --devices as dag.Options has it.
+func deviceCount(text string) int {
+	if text == "all" {
+		return dag.AllDevices
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+func checkDevices(text string) error {
+	if n := deviceCount(text); text != "" && text != "all" && (n < 1 || n > dag.MostDevices) {
+		return fmt.Errorf("--devices %q: want 1 to %d, or all", text, dag.MostDevices)
+	}
+	return nil
+}
+
+// devicesFor returns how many devices have to be opened for a graph as declared.
+func (a *app) devicesFor(g *dag.Graph) int {
+	a.spreads = g.Devices > 0
+	return max(devicesOf(g), int(g.Devices))
+}
+
+var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend cpu, or cpu:N")
+
+// simulatedLinks are the links of the machine that --machine names, an H200 unless told.
+func (a *app) simulatedLinks() (*host.Links, error) {
+	m, err := loadMachine(context.Background(), a.flags.machine)
+	if err != nil {
+		return nil, err
+	}
+	return &host.Links{LatencyUS: m.CopyUS, HostToDevice: m.HostToDevice, DeviceToHost: m.DeviceToHost, DeviceToDevice: m.PeerToPeer}, nil
+}
+
+// spreadUnseen spreads a graph for a command that opens no device.
+func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
+	if a.flags.plan != "" {
+		return a.spreadAsPlanned(ctx, g)
+	}
+	options, err := a.planOptions(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.spreadOver(ctx, g, options, assumedDevices)
+}
+
+// spreadOver spreads a graph that says so over the devices that there are, or that it asks for.
+func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, available int) (*dag.Graph, error) {
+	if a.flags.plan != "" {
+		return g, nil // the plan has decided
+	}
+	a.spread = nil
+	if g.Devices == 0 {
+		return g, nil
+	}
+	o.Devices, o.Spread = int(g.Devices), a.flags.spread
+	if g.Devices == dag.AllDevices {
+		o.Devices = available
+	}
+	a.progress.report("choose devices", 0, 0)
+	s, err := planner.SpreadGraph(ctx, g, o)
+	if err != nil {
+		return nil, err
+	}
+	a.spread, a.declared = s, g
+	a.log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
+	for _, t := range s.Stats.Tried {
+		a.log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
+	}
+	return s.Graph, nil
+}
+
+// spreadAsPlanned spreads a graph as the plan that --plan names says.
+func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
+	a.spread = nil
+	recorded, err := decodeFile(ctx, a.flags.plan, planner.DecodeSpread)
+	if err != nil || recorded == nil {
+		return g, err
+	}
+	if recorded.Original != g.Hash() || len(recorded.At) != g.Len() {
+		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.flags.plan, planner.ErrOtherGraph)
+	}
+	s, err := planner.SpreadAt(g, planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}, recorded.At)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.flags.plan, err)
+	}
+	s.Policy, s.Stats.OneUS = recorded.Policy, recorded.Stats.OneUS
+	a.spread, a.declared = s, g
+	return s.Graph, nil
+}

@@ -1,0 +1,91 @@
+// Several devices: over how many of them a pipeline may be spread, and what may be moved there.
+
+package dag
+
+import (
+	"fmt"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// AllDevices is the value of Pipeline.Devices for as many devices as there are.
+const AllDevices = -1
+
+// MostDevices is over how many devices a pipeline can be spread.
+const MostDevices = 64
+
+// roams reports whether a buffer may be placed on any device.
+func (p *Pipeline) roams(id BufferID) bool {
+	b := &p.Buffers[id]
+	return p.Devices != 0 && b.Place == Device && !b.Fixed && b.Symbol == ""
+}
+
+// devicesText is how a file says over how many devices a pipeline may be spread.
+func devicesText(devices int32) string {
+	if devices == AllDevices {
+		return "all"
+	}
+	return strconv.Itoa(int(devices))
+}
+
+// devices reads over how many devices the work may be spread. An option takes the place of what the file says.
+func (p *parser) devices(f field) {
+	asked, pos := p.options.Devices, Pos{1, 1}
+	if f.value != nil {
+		pos = position(f.value)
+		said, ok := p.deviceCount(f.value)
+		if !ok {
+			return
+		}
+		if asked == 0 {
+			asked = said
+		}
+	}
+	if asked < AllDevices || asked > MostDevices {
+		p.mistake(pos, "", "a pipeline can be spread over 1 to %d devices, not %d", MostDevices, asked)
+		return
+	}
+	if asked != 0 && asked != 1 && p.options.Ranks > 1 {
+		p.mistake(pos, "leave out devices, or run one process without ranks", "each of several ranks has one device; spreading over devices is for one process")
+		return
+	}
+	p.pipeline.Devices = int32(asked)
+}
+
+func (p *parser) deviceCount(n *yaml.Node) (int, bool) {
+	if n.Kind == yaml.ScalarNode && n.Value == "all" {
+		return AllDevices, true
+	}
+	v, ok := p.between(n, "devices", 1, MostDevices)
+	return int(v), ok
+}
+
+// usedDevices refuses devices in a file that another file uses.
+func (p *parser) usedDevices(f field) {
+	if f.value != nil {
+		p.mistake(position(f.key), "write it in the file that uses this one", "devices is said once, for the whole pipeline")
+	}
+}
+
+// Devices says over how many devices the pipeline may be spread, or AllDevices. It comes before the first kernel.
+func (b *Builder) Devices(devices int) {
+	if devices < AllDevices || devices > MostDevices {
+		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("it can be spread over 1 to %d devices, not %d", MostDevices, devices), "")
+		return
+	}
+	b.pipeline.Devices = int32(devices)
+}
+
+// Empty returns a builder for another version of the graph: with its name, parameters, modules and settings, and no buffers or nodes yet.
+func (g *Graph) Empty() *Builder {
+	b := New("")
+	if g == nil || g.Pipeline == nil {
+		b.wrong("pipeline", "", "there is no graph to make another version of", "")
+		return b
+	}
+	p := *g.Pipeline
+	p.Buffers, p.Nodes, p.accesses, p.accessStart, p.Devices = nil, nil, nil, []int32{0}, 0
+	b.pipeline = p
+	return b
+}

@@ -1,0 +1,115 @@
+// Pieces: which bytes of a buffer a device has memory for.
+
+package spread
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// alignment of pieces: addresses in a piece are aligned as in the whole buffer, which the planner aligns to this.
+const alignment = 256
+
+// piece is a range of bytes of a buffer on a device.
+type piece struct {
+	lo, hi int64
+	id     dag.BufferID // in the graph that is being made
+}
+
+// use is a range of a buffer that a step uses on a device.
+type use struct {
+	buffer dag.BufferID
+	device int32
+	lo, hi int64
+}
+
+// pieces holds the pieces of all buffers: those of buffer b on device d are list[b*devices+d], by lo.
+type pieces struct {
+	devices int
+	list    [][]piece
+}
+
+func (w *walker) pieces() *pieces {
+	p, g := w.p, w.p.Graph
+	var uses []use
+	add := func(r dag.Range, device int32) {
+		uses = append(uses, use{r.Buffer, device, r.Lo, max(r.Hi, r.Lo)})
+	}
+	for k := range w.steps {
+		s := &w.steps[k]
+		if s.node == plan.Inserted {
+			add(dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}, s.from)
+			add(dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}, s.to)
+			continue
+		}
+		node, at := &g.Nodes[s.node], w.at[s.node]
+		if node.Copy != nil {
+			add(node.Copy.Src, p.where(node.Copy.Src.Buffer, s.source))
+			add(node.Copy.Dst, p.where(node.Copy.Dst.Buffer, at))
+			continue
+		}
+		for _, a := range g.Accesses(s.node) {
+			add(a.Range, p.where(a.Buffer, at))
+		}
+		if node.Launch != nil {
+			for _, a := range node.Launch.Args {
+				if a.IsBuffer {
+					add(a.Range, p.where(a.Range.Buffer, at))
+				}
+			}
+		}
+	}
+	slices.SortFunc(uses, func(a, b use) int {
+		return cmp.Or(cmp.Compare(a.buffer, b.buffer), cmp.Compare(a.device, b.device), cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi))
+	})
+	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}
+	for _, u := range uses {
+		b := &g.Buffers[u.buffer]
+		lo, hi := min(u.lo, b.Bytes)/alignment*alignment, min(max(u.hi, u.lo+1)+alignment-1, b.Bytes+alignment-1)/alignment*alignment
+		hi = min(hi, b.Bytes)
+		if lo == b.Bytes && lo > 0 { // an empty slice at the end
+			lo -= min(lo, alignment)
+			hi = b.Bytes
+		}
+		if p.stays[u.buffer] || p.whole(u.buffer) && (w.homes[u.buffer] == u.device || p.constant(u.buffer) && b.Init != nil) {
+			lo, hi = 0, b.Bytes
+		}
+		at := &all.list[int(u.buffer)*p.Devices+int(u.device)]
+		if last := len(*at) - 1; last >= 0 && lo <= (*at)[last].hi {
+			(*at)[last].hi = max((*at)[last].hi, hi)
+			continue
+		}
+		*at = append(*at, piece{lo: lo, hi: hi})
+	}
+	for k := range g.Buffers {
+		if at := all.of(dag.BufferID(k), w.homes[k]); len(*at) == 0 && (p.whole(dag.BufferID(k)) || !all.any(dag.BufferID(k))) {
+			*at = []piece{{lo: 0, hi: g.Buffers[k].Bytes}}
+		}
+	}
+	return all
+}
+
+func (p *pieces) of(b dag.BufferID, device int32) *[]piece {
+	return &p.list[int(b)*p.devices+int(device)]
+}
+
+func (p *pieces) any(b dag.BufferID) bool {
+	for d := range p.devices {
+		if len(p.list[int(b)*p.devices+d]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// find maps a range of the original to the piece on a device that has it.
+func (p *pieces) find(r dag.Range, device int32) dag.Range {
+	list := *p.of(r.Buffer, device)
+	k := sort.Search(len(list), func(k int) bool { return list[k].hi > r.Lo })
+	k = min(k, len(list)-1) // an empty range can lie at the very end
+	return dag.Range{Buffer: list[k].id, Lo: r.Lo - list[k].lo, Hi: r.Hi - list[k].lo}
+}

@@ -1,0 +1,194 @@
+// The transformation: from a graph and a device for every node to a graph over several devices.
+
+package spread
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// Transform makes the graph of a placement: a device for every node.
+func Transform(p *Problem, at []int32) (*plan.Spread, error) {
+	if err := p.check(at); err != nil {
+		return nil, err
+	}
+	w := walk(p, at)
+	m := &making{walker: w, pieces: w.pieces(), b: p.Graph.Empty(), names: map[string]bool{}}
+	m.s = &plan.Spread{Devices: p.Devices, Original: p.Graph.Hash(), At: slices.Clone(at)}
+	for k := range p.Graph.Buffers {
+		m.names[p.Graph.Buffers[k].Name] = true
+	}
+	for k := range p.Graph.Buffers {
+		m.buffer(dag.BufferID(k))
+	}
+	clear(m.names)
+	for i := range p.Graph.Nodes {
+		m.names[p.Graph.Nodes[i].Name] = true
+	}
+	m.ids = make([]dag.NodeID, p.Graph.Len())
+	for k := range w.steps {
+		if s := &w.steps[k]; s.node == plan.Inserted {
+			m.copy(s)
+		} else {
+			m.node(s)
+		}
+	}
+	for i := range p.Graph.Nodes {
+		for _, before := range p.Graph.Nodes[i].After {
+			m.b.After(m.ids[i], m.ids[before])
+		}
+	}
+	var err error
+	if m.s.Graph, err = m.b.Graph(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
+	}
+	return m.s, nil
+}
+
+// making is the state of a transformation.
+type making struct {
+	*walker
+	pieces *pieces
+	b      *dag.Builder
+	s      *plan.Spread
+	ids    []dag.NodeID // by node of the original
+	names  map[string]bool
+}
+
+// buffer declares the pieces of a buffer. The one at home comes first and has the name.
+func (m *making) buffer(id dag.BufferID) {
+	b := &m.p.Graph.Buffers[id]
+	order := []int32{m.homes[id]}
+	for d := range int32(m.p.Devices) {
+		if d != m.homes[id] {
+			order = append(order, d)
+		}
+	}
+	first := true
+	for _, d := range order {
+		list := *m.pieces.of(id, d)
+		for k := range list {
+			piece := *b
+			piece.Device, piece.Fixed = d, false
+			if b.Place == dag.Host {
+				piece.Device = 0
+			}
+			m.shape(&piece, b, list[k])
+			if !first {
+				piece.Save, piece.Expect = "", nil
+				piece.Name = m.unique(m.rangeName(b, list[k]) + "@" + strconv.Itoa(int(d)))
+				if !m.p.constant(id) {
+					piece.Init = nil
+				}
+			}
+			list[k].id = m.b.Buffer(piece)
+			m.s.Buffers = append(m.s.Buffers, plan.Piece{Buffer: id, Lo: list[k].lo})
+			first = false
+		}
+	}
+}
+
+// shape gives a piece its shape: rows of the buffer where it has whole rows, otherwise a list of elements.
+func (m *making) shape(piece, b *dag.Buffer, p piece) {
+	bytes := p.hi - p.lo
+	if bytes == b.Bytes {
+		return
+	}
+	if len(b.Shape) > 0 && b.Shape[0] > 0 {
+		if row := b.Bytes / b.Shape[0]; row > 0 && p.lo%row == 0 && p.hi%row == 0 {
+			piece.Shape = slices.Clone(b.Shape)
+			piece.Shape[0] = bytes / row
+			return
+		}
+	}
+	piece.Shape = []int64{bytes / b.DType.Size()}
+}
+
+// rangeName is what to call bytes of a buffer, as pipeline files do.
+func (m *making) rangeName(b *dag.Buffer, p piece) string {
+	if p.lo == 0 && p.hi == b.Bytes {
+		return b.Name
+	}
+	if len(b.Shape) > 0 && b.Shape[0] > 0 {
+		if row := b.Bytes / b.Shape[0]; row > 0 && p.lo%row == 0 && p.hi%row == 0 {
+			return fmt.Sprintf("%s(%d..%d)", b.Name, p.lo/row, p.hi/row)
+		}
+	}
+	return fmt.Sprintf("%s[%d:%d]", b.Name, p.lo, p.hi)
+}
+
+// unique makes a name that nothing else has. It adds a number where the name is taken.
+func (m *making) unique(name string) string {
+	const room = 16 // for the number
+	for len(name) > dag.MaxName-room {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	full := name
+	for k := 2; m.names[full]; k++ {
+		full = fmt.Sprintf("%s #%d", name, k)
+	}
+	m.names[full] = true
+	return full
+}
+
+// copy declares a copy between devices.
+func (m *making) copy(s *step) {
+	b := &m.p.Graph.Buffers[s.buffer]
+	r := dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}
+	name := m.unique(fmt.Sprintf("%s %d->%d", m.rangeName(b, piece{lo: s.lo, hi: s.hi}), s.from, s.to))
+	id := m.b.Copy(name, m.pieces.find(r, s.to), m.pieces.find(r, s.from))
+	m.b.Priority(id, s.priority)
+	m.s.Nodes = append(m.s.Nodes, plan.Inserted)
+	m.s.Stats.Copies++
+	m.s.Stats.Bytes += s.hi - s.lo
+}
+
+// node declares a node of the original, on its device.
+func (m *making) node(s *step) {
+	g, at := m.p.Graph, m.at[s.node]
+	node := g.Nodes[s.node]
+	accesses := slices.Clone(g.Accesses(s.node))
+	for k := range accesses {
+		device := at
+		if node.Copy != nil && accesses[k].Range == node.Copy.Src && accesses[k].Mode == dag.Read {
+			device = s.source
+		}
+		accesses[k].Range = m.pieces.find(accesses[k].Range, m.p.where(accesses[k].Buffer, device))
+	}
+	node.Device, node.After, node.Fixed = at, nil, false
+	switch {
+	case node.Copy != nil:
+		from, to := m.p.where(node.Copy.Src.Buffer, s.source), m.p.where(node.Copy.Dst.Buffer, at)
+		src, dst := &g.Buffers[node.Copy.Src.Buffer], &g.Buffers[node.Copy.Dst.Buffer]
+		node.Copy = &dag.Copy{Src: m.pieces.find(node.Copy.Src, from), Dst: m.pieces.find(node.Copy.Dst, to)}
+		switch declared := &g.Nodes[s.node]; {
+		case declared.Fixed, src.Place == dag.Host && dst.Place == dag.Host:
+			node.Device = declared.Device
+		case src.Place == dag.Device:
+			node.Device = from
+		default:
+			node.Device = to
+		}
+	case node.Set != nil:
+		set := *node.Set
+		set.Dst = m.pieces.find(set.Dst, m.p.where(set.Dst.Buffer, at))
+		node.Set = &set
+	case node.Launch != nil:
+		launch := *node.Launch
+		launch.Args = slices.Clone(launch.Args)
+		for k := range launch.Args {
+			if a := &launch.Args[k]; a.IsBuffer {
+				a.Range = m.pieces.find(a.Range, m.p.where(a.Range.Buffer, at))
+			}
+		}
+		node.Launch = &launch
+	}
+	m.ids[s.node] = m.b.Node(node, accesses...)
+	m.s.Nodes = append(m.s.Nodes, s.node)
+}

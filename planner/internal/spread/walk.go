@@ -1,0 +1,199 @@
+// The walk: follows the contents of buffers through the declared order, and finds the copies that a placement needs.
+
+package spread
+
+import (
+	"math/bits"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/planted"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// step is a node of the graph that is being made: a node of the original, or a copy between devices.
+type step struct {
+	node     dag.NodeID // plan.Inserted for a copy
+	source   int32      // of a copy of the original: the device that it reads from
+	buffer   dag.BufferID
+	lo, hi   int64
+	from, to int32
+	priority dag.Priority
+}
+
+// walker follows contents.
+type walker struct {
+	p     *Problem
+	at    []int32
+	homes []int32 // by buffer: the device that has all of it
+	runs  []runs  // by buffer; nil where they do not matter
+	steps []step
+	moved []step // the copies for the node that is being visited
+}
+
+// walk lists the steps of a placement.
+func walk(p *Problem, at []int32) *walker {
+	g := p.Graph
+	w := &walker{p: p, at: at, homes: homes(p, at), runs: make([]runs, len(g.Buffers)), steps: make([]step, 0, g.Len()+g.Len()/4)}
+	for k := range g.Buffers {
+		b := dag.BufferID(k)
+		if p.stays[b] || g.Buffers[k].Bytes == 0 {
+			continue
+		}
+		holders := uint64(0)
+		switch {
+		case p.constant(b), planted.Is(planted.Carried) && p.whole(b):
+			holders = 1<<p.Devices - 1
+			if p.Devices == 64 {
+				holders = ^uint64(0)
+			}
+		case p.whole(b):
+			holders = 1 << w.homes[k]
+		default:
+			continue
+		}
+		w.runs[k] = runs{{lo: 0, hi: g.Buffers[k].Bytes, holders: holders}}
+	}
+	for i := range g.Nodes {
+		w.visit(dag.NodeID(i))
+	}
+	w.finish()
+	w.plant()
+	return w
+}
+
+// visit lists the copies that a node needs, and the node.
+func (w *walker) visit(i dag.NodeID) {
+	node, at := &w.p.Graph.Nodes[i], w.at[i]
+	accesses := w.p.Graph.Accesses(i)
+	own := step{node: i, source: at}
+	w.moved = w.moved[:0]
+	if node.Copy != nil {
+		own.source = w.source(node, at)
+	} else {
+		for _, a := range accesses {
+			if a.Mode&dag.Read != 0 {
+				w.need(a.Range, at, node.Priority)
+			}
+		}
+	}
+	w.steps = append(w.steps, w.moved...)
+	w.steps = append(w.steps, own)
+	for _, a := range accesses {
+		if a.Mode&dag.Write != 0 && !w.p.stays[a.Buffer] && a.Lo < a.Hi {
+			w.write(a.Range, at)
+		}
+	}
+}
+
+func (w *walker) write(r dag.Range, at int32) {
+	holders := uint64(1) << at
+	if planted.Is(planted.Stale) {
+		holders |= w.runs[r.Buffer].common(r.Lo, r.Hi)
+	}
+	w.runs[r.Buffer].write(r.Lo, r.Hi, holders)
+}
+
+// source returns the device that a copy of the original reads from: one that has all of the source, if possible its own.
+func (w *walker) source(node *dag.Node, at int32) int32 {
+	src := node.Copy.Src
+	if w.p.stays[src.Buffer] || src.Lo >= src.Hi {
+		return w.p.where(src.Buffer, at)
+	}
+	holders := w.runs[src.Buffer].common(src.Lo, src.Hi)
+	switch {
+	case holders>>at&1 != 0:
+		return at
+	case holders != 0 && !node.Fixed:
+		return int32(bits.TrailingZeros64(holders))
+	}
+	w.need(src, at, node.Priority)
+	return at
+}
+
+// need makes a device hold a range.
+func (w *walker) need(r dag.Range, to int32, priority dag.Priority) {
+	if w.p.stays[r.Buffer] || r.Lo >= r.Hi {
+		return
+	}
+	list := &w.runs[r.Buffer]
+	first, end := list.cut(r.Lo, r.Hi)
+	for k := first; k < end; k++ {
+		x := &(*list)[k]
+		if x.holders>>to&1 != 0 {
+			continue
+		}
+		from := x.send(to, w.p.Devices)
+		if from < 0 {
+			continue
+		}
+		// Neighbours that come from the same device come together.
+		if n := len(w.moved); n > 0 && w.moved[n-1].buffer == r.Buffer && w.moved[n-1].hi == x.lo && w.moved[n-1].from == from && w.moved[n-1].to == to {
+			w.moved[n-1].hi = x.hi
+			continue
+		}
+		w.moved = append(w.moved, step{node: plan.Inserted, buffer: r.Buffer, lo: x.lo, hi: x.hi, from: from, to: to, priority: priority})
+	}
+}
+
+// finish brings home what the next replay, or whoever reads the results, expects there.
+func (w *walker) finish() {
+	w.moved = w.moved[:0]
+	for k := range w.runs {
+		b := dag.BufferID(k)
+		if w.runs[k] == nil || w.p.constant(b) || !w.p.early[b] && !w.p.keep[b] {
+			continue
+		}
+		w.need(dag.Range{Buffer: b, Lo: 0, Hi: w.p.Graph.Buffers[k].Bytes}, w.homes[k], dag.Normal)
+	}
+	w.steps = append(w.steps, w.moved...)
+}
+
+// plant makes the mistakes that tests ask for.
+func (w *walker) plant() {
+	for k := len(w.steps) - 1; k >= 0; k-- {
+		s := &w.steps[k]
+		if s.node != plan.Inserted {
+			continue
+		}
+		switch {
+		case planted.Is(planted.Missing):
+			w.steps = append(w.steps[:k], w.steps[k+1:]...)
+			return
+		case planted.Is(planted.Late) && k+1 < len(w.steps) && w.steps[k+1].node != plan.Inserted:
+			w.steps[k], w.steps[k+1] = w.steps[k+1], w.steps[k]
+			return
+		case planted.Is(planted.Source):
+			for d := range int32(w.p.Devices) {
+				if d != s.from && d != s.to {
+					s.from = d
+					return
+				}
+			}
+		}
+	}
+}
+
+// homes returns the device of each buffer that holds all of it where that is needed: the one whose nodes use the most of its bytes.
+func homes(p *Problem, at []int32) []int32 {
+	g := p.Graph
+	used := make([]int64, len(g.Buffers)*p.Devices)
+	for i := range g.Nodes {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
+			used[int(a.Buffer)*p.Devices+int(at[i])] += a.Hi - a.Lo
+		}
+	}
+	list := make([]int32, len(g.Buffers))
+	for k := range g.Buffers {
+		if p.stays[k] {
+			list[k] = g.Buffers[k].Device
+			continue
+		}
+		best := int64(0)
+		for d := range p.Devices {
+			if n := used[k*p.Devices+d]; n > best {
+				best, list[k] = n, int32(d)
+			}
+		}
+	}
+	return list
+}

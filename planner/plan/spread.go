@@ -1,0 +1,58 @@
+// Spreads: graphs over several devices that were made from a graph for one.
+
+package plan
+
+import "github.com/dagrun/dagrun/dag"
+
+// Inserted is the original of a node that the original graph does not have: a copy between devices.
+const Inserted dag.NodeID = -1
+
+// Spread is a graph over several devices and how it follows from the graph that was declared.
+type Spread struct {
+	Graph     *dag.Graph
+	Devices   int
+	Policy    string // that chose the devices
+	Requested string // the policy that was asked for, such as auto
+	// Original is the hash of the graph that was declared, and At where its nodes run. Together they determine the rest.
+	Original string
+	At       []int32
+	Nodes    []dag.NodeID   // by node of Graph: the node of the original, or Inserted
+	Buffers  []Piece        // by buffer of Graph
+	Kept     []dag.BufferID // buffers of the original that are read after the last replay, besides those that are saved or compared
+	Stats    SpreadStats
+}
+
+// Piece says of a buffer which bytes of the original it stands for: its own first byte is byte Lo of Buffer.
+type Piece struct {
+	Buffer dag.BufferID
+	Lo     int64
+}
+
+// SpreadStats are the statistics of a spread. Times are predictions, in microseconds.
+type SpreadStats struct {
+	Copies int   // inserted
+	Bytes  int64 // that they move in a replay
+	OneUS  float64
+	Tried  []SpreadTry // what auto compared
+}
+
+// SpreadTry is one way to place the nodes.
+type SpreadTry struct {
+	Policy     string
+	Copies     int
+	Bytes      int64
+	MakespanUS float64
+	PeakBytes  int64 // of the device that needs the most
+	Refused    string
+}
+
+// OnDevice counts the nodes of the original on a device.
+func (s *Spread) OnDevice(device int32) int {
+	n := 0
+	for _, at := range s.At {
+		if at == device {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,279 @@
+// The proof of a spread: every read of a node sees the bytes that it would see in the graph that was declared.
+
+package proof
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// ErrSpread: a graph over several devices computes something else than the graph that it was made from.
+var ErrSpread = errors.New("wrong spread over devices")
+
+// Spread proves that a graph over several devices gives the results of the graph it was made from, bit by bit, in every replay. The error is
+// a *Violation that matches ErrSpread; its ids are those of the graph over several devices.
+//
+// It uses nothing but the two graphs and the list of which nodes and buffers stand for which. Every node of the original must be there once,
+// in the declared order, with the same work on the same bytes; all others must be copies between pieces of one buffer. Then both graphs are
+// followed in declared order, which every correct plan keeps. For each byte of each piece the proof knows which node wrote the version that
+// it holds; a read must find the version that it finds in the original. The same is followed over replays: a piece begins a replay with what
+// the last one left in it. In the end everything that is saved, compared or kept must hold the last version.
+func Spread(original *dag.Graph, s *plan.Spread) error {
+	if err := original.Check(); err != nil {
+		return err
+	}
+	if s == nil || s.Graph.Check() != nil {
+		return newViolation(ErrSpread, "there is no graph over several devices")
+	}
+	c := &spreadCheck{original: original, s: s, g: s.Graph}
+	for _, check := range []func() *Violation{c.pieces, c.nodes, c.results, c.replays} {
+		if v := check(); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// spreadCheck is the state of Spread.
+type spreadCheck struct {
+	original *dag.Graph
+	s        *plan.Spread
+	g        *dag.Graph
+	final    []dag.BufferID // by buffer of the original: the piece that must hold the last version in the end, or -1
+	ids      []dag.NodeID   // by node of the original
+	wanted   []byteVersions // by buffer of the original
+	held     []byteVersions // by buffer of g
+	good     [][]extent     // by buffer of g: the bytes that begin a replay with what the original begins it with
+}
+
+func (c *spreadCheck) wrong(format string, args ...any) *Violation {
+	return newViolation(ErrSpread, format, args...)
+}
+
+// pieces checks that every buffer stands for bytes of a buffer of the original that it can stand for.
+func (c *spreadCheck) pieces() *Violation {
+	if len(c.s.Buffers) != len(c.g.Buffers) || len(c.s.Nodes) != c.g.Len() {
+		return c.wrong("it stands for %d buffers and %d nodes, but has %d and %d", len(c.s.Buffers), len(c.s.Nodes), len(c.g.Buffers), c.g.Len())
+	}
+	if c.g.Sync != c.original.Sync || !sameModules(c.g, c.original) {
+		return c.wrong("its modules or its sync are not those of the pipeline")
+	}
+	count := make([]int, len(c.original.Buffers))
+	for k := range c.g.Buffers {
+		at, b := c.s.Buffers[k], &c.g.Buffers[k]
+		if at.Buffer < 0 || int(at.Buffer) >= len(c.original.Buffers) {
+			return c.wrong("buffer %q stands for buffer %d, but there are %d", b.Name, at.Buffer, len(c.original.Buffers))
+		}
+		o := &c.original.Buffers[at.Buffer]
+		count[at.Buffer]++
+		inside := at.Lo >= 0 && b.Bytes >= 0 && at.Lo <= o.Bytes && b.Bytes <= o.Bytes-at.Lo
+		whole := at.Lo == 0 && b.Bytes == o.Bytes
+		switch {
+		case !inside:
+			return c.wrong("buffer %q stands for bytes %d to %d of %q, which has %d", b.Name, at.Lo, at.Lo+b.Bytes, o.Name, o.Bytes)
+		case b.DType != o.DType, b.Symbol != o.Symbol, b.Scratch != o.Scratch:
+			return c.wrong("buffer %q is of another kind than %q, for which it stands", b.Name, o.Name)
+		case o.Place == dag.Host && (b.Place != dag.Host || b.Pageable != o.Pageable || !whole || count[at.Buffer] > 1):
+			return c.wrong("host buffer %q must stay as it is", o.Name)
+		case o.Place == dag.Device && (o.Fixed || o.Symbol != "") && b.Place == dag.Device && (b.Device != o.Device || !whole || count[at.Buffer] > 1):
+			return c.wrong("buffer %q must stay as it is on device %d", o.Name, o.Device)
+		case b.Place == dag.Device && (b.Device < 0 || int(b.Device) >= c.s.Devices):
+			return c.wrong("buffer %q is on device %d of %d", b.Name, b.Device, c.s.Devices)
+		case b.Init != nil && (!whole || !reflect.DeepEqual(b.Init, o.Init)):
+			return c.wrong("buffer %q does not begin as %q does", b.Name, o.Name)
+		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || b.Place != o.Place || !slices.Equal(b.Shape, o.Shape)):
+			return c.wrong("buffer %q is saved or compared in place of %q, but is not the same", b.Name, o.Name)
+		}
+	}
+	return nil
+}
+
+func sameModules(a, b *dag.Graph) bool {
+	return slices.EqualFunc(a.Modules, b.Modules, func(x, y dag.Module) bool { return x.Name == y.Name && x.Path == y.Path })
+}
+
+// results finds the piece of each buffer that is read after the last replay.
+func (c *spreadCheck) results() *Violation {
+	c.final = make([]dag.BufferID, len(c.original.Buffers))
+	for k := range c.original.Buffers {
+		o := &c.original.Buffers[k]
+		c.final[k] = -1
+		kept := slices.Contains(c.s.Kept, dag.BufferID(k))
+		if o.Save == "" && o.Expect == nil && !kept {
+			continue
+		}
+		for j, at := range c.s.Buffers {
+			b := &c.g.Buffers[j]
+			if at.Buffer != dag.BufferID(k) || b.Save != o.Save || b.Expect != o.Expect || b.Name != o.Name || at.Lo != 0 || b.Bytes != o.Bytes {
+				continue
+			}
+			c.final[k] = dag.BufferID(j)
+			break
+		}
+		if c.final[k] < 0 {
+			return c.wrong("no buffer holds the result %q", o.Name)
+		}
+		for j, at := range c.s.Buffers {
+			if b := &c.g.Buffers[j]; at.Buffer == dag.BufferID(k) && dag.BufferID(j) != c.final[k] && (b.Save != "" || b.Expect != nil) {
+				return c.wrong("buffers %q and %q are both saved or compared in place of %q", c.g.Buffers[c.final[k]].Name, b.Name, o.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// replays follows both graphs, replay after replay, until nothing new can happen.
+func (c *spreadCheck) replays() *Violation {
+	// Two or three replays are enough unless contents wander from device to device.
+	const most = 16
+	c.good = make([][]extent, len(c.g.Buffers))
+	for k := range c.g.Buffers {
+		b, o := &c.g.Buffers[k], &c.original.Buffers[c.s.Buffers[k].Buffer]
+		if b.Bytes > 0 && (b.Init != nil) == (o.Init != nil) {
+			c.good[k] = []extent{{0, b.Bytes}}
+		}
+	}
+	for range most {
+		next, v := c.replay()
+		if v != nil {
+			return v
+		}
+		settled := true
+		for k := range next {
+			settled = settled && covers(next[k], c.good[k])
+		}
+		if settled {
+			return nil
+		}
+		c.good = next
+	}
+	return c.wrong("after %d replays, contents still wander from device to device", most)
+}
+
+// replay follows one replay and returns which bytes begin the next with what the original begins it with.
+func (c *spreadCheck) replay() ([][]extent, *Violation) {
+	c.wanted, c.held = make([]byteVersions, len(c.original.Buffers)), make([]byteVersions, len(c.g.Buffers))
+	for k := range c.original.Buffers {
+		c.wanted[k].set(0, c.original.Buffers[k].Bytes, atStart)
+	}
+	for k := range c.g.Buffers {
+		c.held[k].set(0, c.g.Buffers[k].Bytes, noVersion)
+		for _, e := range c.good[k] {
+			c.held[k].set(e.lo, e.hi, atStart)
+		}
+	}
+	for i := range c.g.Nodes {
+		if v := c.follow(dag.NodeID(i)); v != nil {
+			return nil, v
+		}
+	}
+	for k, id := range c.final {
+		if id < 0 {
+			continue
+		}
+		if at, want, has := c.differs(dag.BufferID(k), 0, c.original.Buffers[k].Bytes, id); at.lo < at.hi {
+			v := c.wrong("%s ends with %s on %s, but in the pipeline with %s", c.original.RangeText(dag.Range{Buffer: dag.BufferID(k), Lo: at.lo, Hi: at.hi}), c.versionText(has), c.placeText(id), c.versionText(want))
+			v.Buffer, v.BufferName, v.Lo, v.Hi = id, c.g.Buffers[id].Name, at.lo, at.hi
+			return nil, v
+		}
+	}
+	next := make([][]extent, len(c.g.Buffers))
+	for k := range c.g.Buffers {
+		at := c.s.Buffers[k]
+		next[k] = sameVersions(&c.wanted[at.Buffer], at.Lo, &c.held[k], c.g.Buffers[k].Bytes)
+	}
+	return next, nil
+}
+
+// follow checks what a node reads, and notes what it writes.
+func (c *spreadCheck) follow(i dag.NodeID) *Violation {
+	from := c.s.Nodes[i]
+	if from == plan.Inserted {
+		move := c.g.Nodes[i].Copy
+		c.held[move.Dst.Buffer].take(move.Dst.Lo, &c.held[move.Src.Buffer], move.Src.Lo, move.Dst.Hi-move.Dst.Lo)
+		return nil
+	}
+	accesses, declared := c.g.Accesses(i), c.original.Accesses(from)
+	for k, a := range accesses {
+		if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
+			continue
+		}
+		o := declared[k]
+		at, want, has := c.differs(o.Buffer, o.Lo, o.Hi, a.Buffer)
+		if at.lo >= at.hi {
+			continue
+		}
+		v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", c.g.Nodes[i].Name, c.original.RangeText(dag.Range{Buffer: o.Buffer, Lo: at.lo, Hi: at.hi}),
+			c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(c.g, i)
+		v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
+		v.Lo, v.Hi = at.lo-c.s.Buffers[a.Buffer].Lo, at.hi-c.s.Buffers[a.Buffer].Lo
+		return v
+	}
+	for k, a := range accesses {
+		if a.Mode&dag.Write != 0 && a.Lo < a.Hi {
+			c.held[a.Buffer].set(a.Lo, a.Hi, int32(from))
+			c.wanted[declared[k].Buffer].set(declared[k].Lo, declared[k].Hi, int32(from))
+		}
+	}
+	return nil
+}
+
+// differs finds the first bytes of lo..hi of a buffer of the original whose version differs from the one that a piece holds.
+func (c *spreadCheck) differs(b dag.BufferID, lo, hi int64, piece dag.BufferID) (at extent, want, has int32) {
+	offset := c.s.Buffers[piece].Lo
+	for lo < hi {
+		w, wEnd := c.wanted[b].at(lo)
+		h, hEnd := c.held[piece].at(lo - offset)
+		end := min(hi, wEnd, hEnd+offset)
+		if w != h {
+			return extent{lo, end}, w, h
+		}
+		lo = end
+	}
+	return extent{}, 0, 0
+}
+
+func (c *spreadCheck) placeText(id dag.BufferID) string {
+	if c.g.Buffers[id].Place == dag.Host {
+		return "the host"
+	}
+	return "device " + number(c.g.Buffers[id].Device)
+}
+
+func (c *spreadCheck) versionText(version int32) string {
+	switch {
+	case version == noVersion:
+		return "bytes that nothing brought there"
+	case version == atStart:
+		return "what was there when the replay began"
+	}
+	return "what \"" + c.original.Nodes[version].Name + "\" wrote"
+}
+
+// extent is a half-open range of bytes.
+type extent struct{ lo, hi int64 }
+
+// covers reports whether all bytes of inner are in outer; both are in order.
+func covers(outer, inner []extent) bool {
+	k := 0
+	for _, e := range inner {
+		for k < len(outer) && outer[k].hi <= e.lo {
+			k++
+		}
+		if k == len(outer) || outer[k].lo > e.lo || outer[k].hi < e.hi {
+			return false
+		}
+	}
+	return true
+}
+
+// The versions of bytes besides those that nodes write.
+const (
+	atStart   int32 = -1 // what the original begins the replay with
+	noVersion int32 = math.MinInt32
+)

@@ -1,0 +1,90 @@
+// Versions of bytes: which node wrote what a range of bytes holds.
+
+package proof
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+)
+
+// versionRun is a range of bytes with one version.
+type versionRun struct {
+	lo, hi  int64
+	version int32
+}
+
+// byteVersions are the versions of all bytes of a buffer, in order and without gaps.
+type byteVersions struct{ runs []versionRun }
+
+// index finds the run of a byte.
+func (v *byteVersions) index(at int64) int {
+	return sort.Search(len(v.runs), func(k int) bool { return v.runs[k].hi > at })
+}
+
+// at returns the version of a byte, and where its run ends.
+func (v *byteVersions) at(byte int64) (version int32, end int64) {
+	r := v.runs[v.index(byte)]
+	return r.version, r.hi
+}
+
+// set gives lo..hi a version.
+func (v *byteVersions) set(lo, hi int64, version int32) {
+	if lo >= hi {
+		return
+	}
+	first := v.index(lo)
+	end := first
+	fresh := make([]versionRun, 0, 3)
+	if first < len(v.runs) && v.runs[first].lo < lo {
+		left := v.runs[first]
+		left.hi = lo
+		fresh = append(fresh, left)
+	}
+	fresh = append(fresh, versionRun{lo, hi, version})
+	for end < len(v.runs) && v.runs[end].hi <= hi {
+		end++
+	}
+	if end < len(v.runs) && v.runs[end].lo < hi {
+		right := v.runs[end]
+		right.lo = hi
+		fresh = append(fresh, right)
+		end++
+	}
+	v.runs = slices.Replace(v.runs, first, end, fresh...)
+}
+
+// take copies the versions of bytes of another buffer, or of this one.
+func (v *byteVersions) take(to int64, other *byteVersions, from, bytes int64) {
+	var moved []versionRun
+	for at := from; at < from+bytes; {
+		version, end := other.at(at)
+		end = min(end, from+bytes)
+		moved = append(moved, versionRun{at - from + to, end - from + to, version})
+		at = end
+	}
+	for _, r := range moved {
+		v.set(r.lo, r.hi, r.version)
+	}
+}
+
+// sameVersions returns the bytes of a piece, which begins at byte offset of a buffer, that hold the buffer's versions.
+func sameVersions(buffer *byteVersions, offset int64, piece *byteVersions, bytes int64) []extent {
+	var same []extent
+	for at := int64(0); at < bytes; {
+		want, wantEnd := buffer.at(at + offset)
+		has, hasEnd := piece.at(at)
+		end := min(bytes, wantEnd-offset, hasEnd)
+		if want == has {
+			if last := len(same) - 1; last >= 0 && same[last].hi == at {
+				same[last].hi = end
+			} else {
+				same = append(same, extent{at, end})
+			}
+		}
+		at = end
+	}
+	return same
+}
+
+func number(n int32) string { return strconv.Itoa(int(n)) }

@@ -1,0 +1,248 @@
+// Spreading a graph over several devices: makes placements, transforms the graph, proves the result and keeps the fastest.
+
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/internal/spread"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
+)
+
+// A graph over several devices, made from one that was declared.
+type (
+	Spread      = plan.Spread
+	SpreadTry   = plan.SpreadTry
+	SpreadStats = plan.SpreadStats
+	Piece       = plan.Piece
+)
+
+// Inserted is the original of a node that SpreadGraph inserted: a copy between devices.
+const Inserted = plan.Inserted
+
+var (
+	// ErrSpread is matched by the error for a graph over several devices that does something else than the original.
+	ErrSpread = proof.ErrSpread
+	// ErrCannotSpread is matched by the error for a graph that cannot be spread.
+	ErrCannotSpread = spread.ErrCannot
+)
+
+// SpreadPolicies lists the names that Options.Spread accepts.
+func SpreadPolicies() []string { return spread.Names() }
+
+// SpreadGraph makes a graph over Options.Devices devices from one that says which of its buffers and nodes may be on any: those that are not
+// Fixed. Each device gets memory for what its nodes use, and copies between devices are inserted. [VerifySpread] has proved that the results are
+// the same, bit by bit. Plan and run the Graph of the result like any other.
+//
+// With the policy auto, several placements are planned and simulated, and the fastest is kept: that of a search, or of any of the policies. All
+// work stays on one device if that is fastest. A placement that needs more memory than Options.MemoryCap, or than a device of the machine has,
+// is not taken.
+//
+// Errors match ErrCannotSpread, ErrBadOption, ErrMemoryCap or the context's error.
+func SpreadGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) {
+	s, err := newSpreading(ctx, g, o)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := spread.Candidates(ctx, s.problem, s.r.o.Machine, s.r.durations, s.r.o.Streams, s.policy, s.r.o.Effort)
+	if err != nil {
+		return nil, err
+	}
+	if len(candidates) == 1 {
+		return s.take(&candidates[0])
+	}
+	return s.choose(candidates)
+}
+
+// SpreadAt makes the graph of a placement: a device for every node.
+func SpreadAt(g *dag.Graph, o Options, at []int32) (*Spread, error) {
+	s, err := newSpreading(context.Background(), g, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.take(&spread.Candidate{Policy: s.policy, At: at})
+}
+
+// DecodeSpread reads from the JSON of a plan how its graph was spread; see [plan.DecodeSpread]. SpreadAt makes the graph again.
+func DecodeSpread(r io.Reader) (*Spread, error) { return plan.DecodeSpread(r) }
+
+// VerifySpread proves a graph over several devices; see [proof.Spread].
+func VerifySpread(original *dag.Graph, s *Spread) error { return proof.Spread(original, s) }
+
+// spreading is the state of SpreadGraph.
+type spreading struct {
+	ctx     context.Context
+	r       *request
+	problem *spread.Problem
+	policy  string
+	limit   int64 // bytes of a device; 0: none
+}
+
+func newSpreading(ctx context.Context, g *dag.Graph, o Options) (*spreading, error) {
+	r, err := newRequest(ctx, g, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &spreading{ctx: ctx, r: r, policy: o.Spread, limit: o.MemoryCap}
+	if s.policy == "" {
+		s.policy = spread.Auto
+	}
+	if !slices.Contains(spread.Names(), s.policy) {
+		return nil, fmt.Errorf("unknown policy %q: the policies are %s: %w", s.policy, strings.Join(spread.Names(), ", "), place.ErrBadOption)
+	}
+	if s.limit == 0 {
+		s.limit = r.o.Machine.DeviceBytes
+	}
+	keep := make([]bool, len(g.Buffers))
+	for _, b := range o.Keep {
+		if b < 0 || int(b) >= len(keep) {
+			return nil, fmt.Errorf("Options.Keep names buffer %d, but the graph has only %d buffers: %w", b, len(g.Buffers), place.ErrBadOption)
+		}
+		keep[b] = true
+	}
+	s.problem, err = spread.NewProblem(g, max(1, o.Devices), keep)
+	return s, err
+}
+
+// take makes and proves the graph of a placement.
+func (s *spreading) take(c *spread.Candidate) (*Spread, error) {
+	made, err := spread.Transform(s.problem, c.At)
+	if err != nil {
+		return nil, err
+	}
+	made.Policy, made.Requested, made.Kept = c.Policy, s.policy, slices.Clone(s.r.o.Keep)
+	if err := proof.Spread(s.r.g, made); err != nil {
+		return nil, fmt.Errorf("planner: the %s spread is wrong: %w", c.Policy, err)
+	}
+	return made, s.ctx.Err()
+}
+
+// mostSimulated is the size of the largest graph for which all candidates are planned and simulated.
+const mostSimulated = 2_000
+
+// choose plans and simulates candidates, the most promising first, and keeps the fastest.
+func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
+	if s.r.g.Len() > mostSimulated {
+		candidates = fewest(candidates)
+	}
+	var best *Spread
+	var bestPlan *Plan
+	var tries []SpreadTry
+	var refused error
+	one := 0.0
+	for k := range candidates {
+		c := &candidates[k]
+		made, err := s.take(c)
+		if err != nil {
+			return nil, err
+		}
+		try := SpreadTry{Policy: c.Policy, Copies: made.Stats.Copies, Bytes: made.Stats.Bytes}
+		p, err := s.plan(made)
+		if err != nil && !errors.Is(err, ErrMemoryCap) {
+			return nil, err
+		}
+		if err != nil {
+			try.Refused, refused = err.Error(), err
+		} else {
+			try.MakespanUS, try.PeakBytes = p.Stats.MakespanUS, peakOf(p)
+			if c.Policy == spread.One {
+				one = p.Stats.MakespanUS
+			}
+			if best == nil || betterSpread(p, made, bestPlan, best) {
+				best, bestPlan = made, p
+			}
+		}
+		tries = append(tries, try)
+	}
+	if best == nil {
+		return nil, refused
+	}
+	best.Stats.Tried, best.Stats.OneUS = tries, one
+	return best, nil
+}
+
+// CompareSpreads plans and simulates what each policy makes of a graph. A policy whose placement cannot be planned has Refused set.
+func CompareSpreads(ctx context.Context, g *dag.Graph, o Options) ([]SpreadTry, error) {
+	var tries []SpreadTry
+	for _, policy := range spread.Names() {
+		o.Spread = policy
+		s, err := newSpreading(ctx, g, o)
+		if err != nil {
+			return nil, err
+		}
+		made, err := SpreadGraph(ctx, g, o)
+		try := SpreadTry{Policy: policy}
+		var p *Plan
+		if err == nil {
+			try.Copies, try.Bytes = made.Stats.Copies, made.Stats.Bytes
+			p, err = s.plan(made)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			try.Refused = err.Error()
+		default:
+			try.MakespanUS, try.PeakBytes = p.Stats.MakespanUS, peakOf(p)
+		}
+		tries = append(tries, try)
+	}
+	return tries, nil
+}
+
+// fewest leaves the two best candidates by estimate, and the one that stays on one device.
+func fewest(candidates []spread.Candidate) []spread.Candidate {
+	list := slices.Clone(candidates[:min(2, len(candidates))])
+	for _, c := range candidates[len(list):] {
+		if c.Policy == spread.One {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// plan plans a graph over several devices as it will be planned, and refuses one that a device has too little memory for.
+func (s *spreading) plan(made *Spread) (*Plan, error) {
+	o := s.r.o
+	if !s.r.limited {
+		o.Streams = 0
+	}
+	o.Keep = nil
+	p, err := New(s.ctx, made.Graph, o)
+	if err != nil {
+		return nil, err
+	}
+	if most := peakOf(p); s.limit > 0 && most > s.limit {
+		return nil, fmt.Errorf("a device needs %d bytes, and has %d: %w", most, s.limit, ErrMemoryCap)
+	}
+	return p, nil
+}
+
+// peakOf returns the bytes that the device needs which needs the most.
+func peakOf(p *Plan) int64 {
+	most := int64(0)
+	for _, m := range p.Memory {
+		most = max(most, m.Offset+m.Bytes)
+	}
+	return most
+}
+
+// betterSpread prefers the shorter time by the model, then fewer copies.
+func betterSpread(p *Plan, s *Spread, other *Plan, old *Spread) bool {
+	a, b := p.Stats.MakespanUS, other.Stats.MakespanUS
+	if near := 1e-9 * b; a < b-near || a > b+near {
+		return a < b
+	}
+	if s.Stats.Copies != old.Stats.Copies {
+		return s.Stats.Copies < old.Stats.Copies
+	}
+	return s.Policy == spread.One && old.Policy != spread.One
+}

@@ -1,0 +1,363 @@
+// Tests of spreading: the proof agrees with brute force on random spreads and on spreads with mistakes, and no policy changes a result.
+
+package planner
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/planted"
+	"github.com/dagrun/dagrun/planner/internal/spread"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
+)
+
+// drawSpreadable makes a random graph of tasks and copies on small buffers: with contents from outside, results, state, and nodes and
+// buffers that must stay where they are.
+func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
+	t.Helper()
+	b := dag.New("random")
+	var list []dag.BufferID
+	for k := range 2 + random.IntN(3) {
+		buffer := dag.Buffer{Name: fmt.Sprintf("b%d", k), Place: dag.Device, DType: dag.U8, Shape: []int64{int64(1 + random.IntN(6))}}
+		if random.IntN(3) == 0 {
+			buffer.Shape[0] = int64(300 + random.IntN(900)) // several pieces
+		}
+		switch random.IntN(6) {
+		case 0:
+			buffer.Init = &dag.Init{Kind: dag.InitRamp}
+		case 1:
+			buffer.Save = fmt.Sprintf("b%d.npy", k)
+		case 2:
+			buffer.Place = dag.Host
+		case 3:
+			buffer.Device, buffer.Fixed = int32(random.IntN(devices)), true
+		}
+		list = append(list, b.Buffer(buffer))
+	}
+	some := func(id dag.BufferID) dag.Range {
+		n := b.BufferAt(id).Bytes
+		lo := random.Int64N(n)
+		hi := lo + 1 + random.Int64N(n-lo)
+		if random.IntN(2) == 0 {
+			lo, hi = 0, n
+		}
+		return dag.Range{Buffer: id, Lo: lo, Hi: hi}
+	}
+	for i := range 3 + random.IntN(8) {
+		name := fmt.Sprintf("n%d", i)
+		if random.IntN(3) == 0 {
+			src, dst := some(list[random.IntN(len(list))]), some(list[random.IntN(len(list))])
+			n := min(src.Hi-src.Lo, dst.Hi-dst.Lo)
+			src.Hi, dst.Hi = src.Lo+n, dst.Lo+n
+			if src.Buffer != dst.Buffer {
+				b.Copy(name, dst, src)
+				continue
+			}
+		}
+		var accesses []dag.Access
+		home := int32(-1)
+		for range 1 + random.IntN(3) {
+			id := list[random.IntN(len(list))]
+			at := b.BufferAt(id)
+			if at.Place == dag.Host || at.Fixed && home >= 0 && home != at.Device {
+				continue
+			}
+			if at.Fixed {
+				home = at.Device
+			}
+			accesses = append(accesses, dag.Access{Range: some(id), Mode: dag.Mode(1 + random.IntN(3))})
+		}
+		node := dag.Node{Name: name, Kind: dag.Task, HasCost: true, CostUS: float64(1 + random.IntN(20))}
+		if home >= 0 {
+			node.Device = home
+		} else if random.IntN(8) == 0 {
+			node.Device, node.Fixed = int32(random.IntN(devices)), true
+		}
+		b.Node(node, accesses...)
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+// drawPlacement puts every node somewhere it can be.
+func drawPlacement(random *rand.Rand, p *spread.Problem) []int32 {
+	at := slices.Clone(p.Fixed)
+	for i := range at {
+		if at[i] == spread.Free {
+			at[i] = int32(random.IntN(p.Devices))
+		}
+	}
+	return at
+}
+
+// bytesOf is a plain interpreter: memory holds a number for every byte, and what a node writes depends on all that it reads.
+type bytesOf struct {
+	memory [][]uint64
+}
+
+func mix(values ...uint64) uint64 {
+	h := fnv.New64a()
+	var text [8]byte
+	for _, v := range values {
+		for k := range text {
+			text[k] = byte(v >> (8 * k))
+		}
+		h.Write(text[:])
+	}
+	return h.Sum64()
+}
+
+// startOf are the first contents of bytes of the original.
+func startOf(b dag.BufferID, byte int64) uint64 { return mix(1, uint64(b), uint64(byte)) }
+
+// run does a node's work. The offsets are those of its buffers in the buffers that they stand for.
+func (m *bytesOf) run(node dag.NodeID, accesses []dag.Access, offset func(dag.BufferID) int64, copied bool) uint64 {
+	digest := mix(2, uint64(node))
+	var read []uint64
+	for _, a := range accesses {
+		if a.Mode&dag.Read != 0 {
+			for k := a.Lo; k < a.Hi; k++ {
+				read = append(read, m.memory[a.Buffer][k])
+				digest = mix(digest, m.memory[a.Buffer][k])
+			}
+		}
+	}
+	for j, a := range accesses {
+		if a.Mode&dag.Write == 0 {
+			continue
+		}
+		for k := a.Lo; k < a.Hi; k++ {
+			if copied {
+				m.memory[a.Buffer][k] = read[k-a.Lo]
+			} else {
+				m.memory[a.Buffer][k] = mix(digest, uint64(j), uint64(k+offset(a.Buffer)))
+			}
+		}
+	}
+	return digest
+}
+
+// plainlyEqual reports whether a spread does what the original does, by running both for some replays. A copy of the original stands for work
+// like any other, so that bytes of different buffers are never equal.
+func plainlyEqual(original *dag.Graph, s *plan.Spread) bool {
+	var one, many bytesOf
+	for k := range original.Buffers {
+		memory := make([]uint64, original.Buffers[k].Bytes)
+		for j := range memory {
+			memory[j] = startOf(dag.BufferID(k), int64(j))
+		}
+		one.memory = append(one.memory, memory)
+	}
+	for k, at := range s.Buffers {
+		memory := make([]uint64, s.Graph.Buffers[k].Bytes)
+		for j := range memory {
+			if memory[j] = startOf(at.Buffer, at.Lo+int64(j)); (s.Graph.Buffers[k].Init == nil) != (original.Buffers[at.Buffer].Init == nil) {
+				memory[j] = mix(3, uint64(k), uint64(j))
+			}
+		}
+		many.memory = append(many.memory, memory)
+	}
+	for range 6 {
+		var wanted []uint64
+		for i := range original.Nodes {
+			wanted = append(wanted, one.run(dag.NodeID(i), original.Accesses(dag.NodeID(i)), func(dag.BufferID) int64 { return 0 }, false))
+		}
+		for i, from := range s.Nodes {
+			accesses := s.Graph.Accesses(dag.NodeID(i))
+			digest := many.run(from, accesses, func(b dag.BufferID) int64 { return s.Buffers[b].Lo }, from == plan.Inserted)
+			if from != plan.Inserted && digest != wanted[from] {
+				return false
+			}
+		}
+		for k, at := range s.Buffers {
+			if b := &s.Graph.Buffers[k]; b.Save != "" && !slices.Equal(many.memory[k], one.memory[at.Buffer]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// mutate makes one random mistake in the copies that were inserted. It returns nil where there is nothing to change.
+func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
+	t.Helper()
+	type item struct {
+		node     dag.Node
+		accesses []dag.Access
+		from     dag.NodeID
+	}
+	var items []item
+	var inserted []int
+	for i := range s.Graph.Nodes {
+		node := s.Graph.Nodes[i]
+		node.After = nil
+		items = append(items, item{node, s.Graph.Accesses(dag.NodeID(i)), s.Nodes[i]})
+		if s.Nodes[i] == plan.Inserted {
+			inserted = append(inserted, i)
+		}
+	}
+	if len(inserted) == 0 {
+		return nil
+	}
+	k := inserted[random.IntN(len(inserted))]
+	change := func(src, dst dag.Range) {
+		items[k].node.Copy = &dag.Copy{Src: src, Dst: dst}
+		items[k].accesses = []dag.Access{src.In(), dst.Out()}
+	}
+	move := *items[k].node.Copy
+	switch random.IntN(5) {
+	case 0: // a missing copy
+		items = slices.Delete(items, k, k+1)
+	case 1: // a late one
+		it := items[k]
+		items = slices.Delete(items, k, k+1)
+		items = slices.Insert(items, k+random.IntN(len(items)-k+1), it)
+	case 2: // an early one
+		it := items[k]
+		items = slices.Delete(items, k, k+1)
+		items = slices.Insert(items, random.IntN(k+1), it)
+	case 3: // another source
+		at := s.Buffers[move.Src.Buffer]
+		var others []dag.Range
+		for j, other := range s.Buffers {
+			lo := move.Src.Lo + at.Lo - other.Lo
+			r := dag.Range{Buffer: dag.BufferID(j), Lo: lo, Hi: lo + move.Src.Hi - move.Src.Lo}
+			if other.Buffer == at.Buffer && r.Buffer != move.Src.Buffer && r.Buffer != move.Dst.Buffer && r.Lo >= 0 && r.Hi <= s.Graph.Buffers[j].Bytes {
+				others = append(others, r)
+			}
+		}
+		if len(others) == 0 {
+			return nil
+		}
+		change(others[random.IntN(len(others))], move.Dst)
+	default: // too short
+		if move.Src.Hi-move.Src.Lo < 2 {
+			return nil
+		}
+		move.Src.Hi--
+		move.Dst.Hi--
+		change(move.Src, move.Dst)
+	}
+	b := s.Graph.Empty()
+	for k := range s.Graph.Buffers {
+		b.Buffer(s.Graph.Buffers[k])
+	}
+	changed := *s
+	changed.Nodes = nil
+	for _, it := range items {
+		if it.from == plan.Inserted {
+			it.node.Device = s.Graph.Buffers[it.node.Copy.Src.Buffer].Device
+		}
+		b.Node(it.node, it.accesses...)
+		changed.Nodes = append(changed.Nodes, it.from)
+	}
+	var err error
+	changed.Graph, err = b.Graph()
+	require.NoError(t, err)
+	return &changed
+}
+
+// spreadCases is how many random spreads are tried.
+func spreadCases() uint64 {
+	if os.Getenv("DAGRUN_LONG") == "" {
+		return 1_500
+	}
+	return 10_000
+}
+
+func TestSpreadsAgreeWithBruteForce(t *testing.T) {
+	refused, right := 0, 0
+	for seed := range spreadCases() {
+		random := rand.New(rand.NewPCG(seed, 17))
+		devices := 1 + random.IntN(4)
+		g := drawSpreadable(t, random, devices)
+		p, err := spread.NewProblem(g, devices, nil)
+		require.NoError(t, err)
+		s, err := spread.Transform(p, drawPlacement(random, p))
+		require.NoError(t, err, "seed %d", seed)
+		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
+		require.True(t, plainlyEqual(g, s), "seed %d: the spread is wrong, but was proved", seed)
+		for range 4 {
+			changed := mutate(t, random, s)
+			if changed == nil {
+				continue
+			}
+			err := proof.Spread(g, changed)
+			require.Equal(t, plainlyEqual(g, changed), err == nil, "seed %d: %v", seed, err)
+			if err != nil {
+				require.ErrorIs(t, err, proof.ErrSpread)
+				refused++
+			} else {
+				right++
+			}
+		}
+	}
+	require.Greater(t, refused, int(spreadCases()))
+	require.Greater(t, right, int(spreadCases())/20)
+	t.Logf("%d spreads with a mistake were refused, %d are right all the same", refused, right)
+}
+
+func TestPlantedFaultsOfSpreadsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault planted.Fault
+	}{{"a missing copy", planted.Missing}, {"a stale replica", planted.Stale}, {"a late copy", planted.Late}, {"a wrong source", planted.Source},
+		{"a carried value from the wrong replica", planted.Carried}} {
+		t.Run(c.name, func(t *testing.T) {
+			refused := 0
+			for seed := range uint64(400) {
+				random := rand.New(rand.NewPCG(seed, 23))
+				g := drawSpreadable(t, random, 3)
+				p, err := spread.NewProblem(g, 3, nil)
+				require.NoError(t, err)
+				at := drawPlacement(random, p)
+				remove := planted.Plant(c.fault)
+				s, err := spread.Transform(p, at)
+				remove()
+				require.NoError(t, err)
+				err = proof.Spread(g, s)
+				require.Equal(t, plainlyEqual(g, s), err == nil, "seed %d: %v", seed, err)
+				if err != nil {
+					refused++
+				}
+			}
+			require.Greater(t, refused, 20)
+		})
+	}
+}
+
+func TestEveryPolicyIsProvedAndAutoIsTheFastest(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 29))
+		devices := 2 + random.IntN(3)
+		g := drawSpreadable(t, random, devices)
+		least := 0.0
+		for _, policy := range SpreadPolicies()[1:] {
+			s, err := SpreadGraph(context.Background(), g, Options{Devices: devices, Spread: policy, Machine: Unit()})
+			require.NoError(t, err)
+			p, err := New(context.Background(), s.Graph, Options{Machine: Unit()})
+			require.NoError(t, err)
+			if least == 0 || p.Stats.MakespanUS < least {
+				least = p.Stats.MakespanUS
+			}
+		}
+		s, err := SpreadGraph(context.Background(), g, Options{Devices: devices, Machine: Unit()})
+		require.NoError(t, err)
+		again, err := SpreadGraph(context.Background(), g, Options{Devices: devices, Machine: Unit()})
+		require.NoError(t, err)
+		require.Equal(t, s.At, again.At)
+		p, err := New(context.Background(), s.Graph, Options{Machine: Unit()})
+		require.NoError(t, err)
+		require.LessOrEqual(t, p.Stats.MakespanUS, least+1e-9, "seed %d", seed)
+	}
+}
