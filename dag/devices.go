@@ -57,6 +57,10 @@ func (p *parser) deviceCount(n *yaml.Node) (int, bool) {
 	if n.Kind == yaml.ScalarNode && n.Value == "all" {
 		return AllDevices, true
 	}
+	if _, known := p.params[n.Value]; n.Kind == yaml.ScalarNode && plainKey.MatchString(n.Value) && !known {
+		p.mistake(position(n), "", "devices must be a number or all, not %q", shorten(n.Value))
+		return 0, false
+	}
 	v, ok := p.between(n, "devices", 1, MostDevices)
 	return int(v), ok
 }

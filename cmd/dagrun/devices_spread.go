@@ -74,6 +74,9 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, a
 	if g.Devices == dag.AllDevices {
 		o.Devices = available
 	}
+	if o.Devices == 1 {
+		return g, nil
+	}
 	a.progress.report("choose devices", 0, 0)
 	s, err := planner.SpreadGraph(ctx, g, o)
 	if err != nil {

@@ -34,11 +34,11 @@ func TestCopiesTakeTheTimeOfTheirLink(t *testing.T) {
 	}
 	s, err := p.NewStream(0, dag.Normal)
 	require.NoError(t, err)
-	list, err := p.NewList([]cudart.Command{
+	list, err := p.Encode([]cudart.Command{
 		{Kind: cudart.CopyMemory, Stream: s, Dst: device[0], Src: from, Bytes: bytes, DstDevice: 0, SrcDevice: -1},
 		{Kind: cudart.CopyMemory, Stream: s, Dst: device[1], Src: device[0], Bytes: bytes, DstDevice: 1, SrcDevice: 0},
 		{Kind: cudart.CopyMemory, Stream: s, Dst: to, Src: device[1], Bytes: bytes, DstDevice: -1, SrcDevice: 1},
-	})
+	}, cudart.ListOptions{})
 	require.NoError(t, err)
 	began := time.Now()
 	require.NoError(t, list.Submit())
