@@ -31,6 +31,9 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 		if random.IntN(3) == 0 {
 			buffer.Shape[0] = int64(300 + random.IntN(900)) // several pieces
 		}
+		if random.IntN(3) == 0 { // rows, for tiles
+			buffer.Shape = []int64{int64(1 + random.IntN(5)), int64(1 + random.IntN(4))}
+		}
 		switch random.IntN(6) {
 		case 0:
 			buffer.Init = &dag.Init{Kind: dag.InitRamp}
@@ -45,6 +48,10 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 	}
 	some := func(id dag.BufferID) dag.Range {
 		n := b.BufferAt(id).Bytes
+		if shape := b.BufferAt(id).Shape; len(shape) == 2 && random.IntN(3) > 0 {
+			top, left := random.Int64N(shape[0]), random.Int64N(shape[1])
+			return b.Tile(id, top, top+1+random.Int64N(shape[0]-top), left, left+1+random.Int64N(shape[1]-left))
+		}
 		lo := random.Int64N(n)
 		hi := lo + 1 + random.Int64N(n-lo)
 		if random.IntN(2) == 0 {
@@ -56,9 +63,12 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 		name := fmt.Sprintf("n%d", i)
 		if random.IntN(3) == 0 {
 			src, dst := some(list[random.IntN(len(list))]), some(list[random.IntN(len(list))])
-			n := min(src.Hi-src.Lo, dst.Hi-dst.Lo)
-			src.Hi, dst.Hi = src.Lo+n, dst.Lo+n
-			if src.Buffer != dst.Buffer {
+			if src.Pitch == 0 && dst.Pitch == 0 {
+				n := min(src.Hi-src.Lo, dst.Hi-dst.Lo)
+				src.Hi, dst.Hi = src.Lo+n, dst.Lo+n
+			}
+			rows, width := src.Box()
+			if toRows, toWidth := dst.Box(); src.Buffer != dst.Buffer && (rows == toRows || rows == 1 || toRows == 1) && rows*width == toRows*toWidth {
 				b.Copy(name, dst, src)
 				continue
 			}
@@ -117,6 +127,18 @@ func mix(values ...uint64) uint64 {
 	return h.Sum64()
 }
 
+// bytesIn lists the bytes of a range, row by row if it is a tile.
+func bytesIn(r dag.Range) []int64 {
+	var list []int64
+	rows, width := r.Box()
+	for row := range rows {
+		for k := range width {
+			list = append(list, r.Lo+row*int64(r.Pitch)+k)
+		}
+	}
+	return list
+}
+
 // startOf are the first contents of bytes of the original.
 func startOf(b dag.BufferID, byte int64) uint64 { return mix(1, uint64(b), uint64(byte)) }
 
@@ -126,7 +148,7 @@ func (m *bytesOf) run(node dag.NodeID, accesses []dag.Access, offset func(dag.Bu
 	var read []uint64
 	for _, a := range accesses {
 		if a.Mode&dag.Read != 0 {
-			for k := a.Lo; k < a.Hi; k++ {
+			for _, k := range bytesIn(a.Range) {
 				read = append(read, m.memory[a.Buffer][k])
 				digest = mix(digest, m.memory[a.Buffer][k])
 			}
@@ -136,9 +158,9 @@ func (m *bytesOf) run(node dag.NodeID, accesses []dag.Access, offset func(dag.Bu
 		if a.Mode&dag.Write == 0 {
 			continue
 		}
-		for k := a.Lo; k < a.Hi; k++ {
+		for n, k := range bytesIn(a.Range) {
 			if copied {
-				m.memory[a.Buffer][k] = read[k-a.Lo]
+				m.memory[a.Buffer][k] = read[n]
 			} else {
 				m.memory[a.Buffer][k] = mix(digest, uint64(j), uint64(k+offset(a.Buffer)))
 			}
@@ -231,7 +253,7 @@ func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
 		var others []dag.Range
 		for j, other := range s.Buffers {
 			lo := move.Src.Lo + at.Lo - other.Lo
-			r := dag.Range{Buffer: dag.BufferID(j), Lo: lo, Hi: lo + move.Src.Hi - move.Src.Lo}
+			r := dag.Range{Buffer: dag.BufferID(j), Pitch: move.Src.Pitch, Lo: lo, Hi: lo + move.Src.Hi - move.Src.Lo}
 			if other.Buffer == at.Buffer && r.Buffer != move.Src.Buffer && r.Buffer != move.Dst.Buffer && r.Lo >= 0 && r.Hi <= s.Graph.Buffers[j].Bytes {
 				others = append(others, r)
 			}
@@ -241,11 +263,15 @@ func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
 		}
 		change(others[random.IntN(len(others))], move.Dst)
 	default: // too short
-		if move.Src.Hi-move.Src.Lo < 2 {
+		if rows, width := move.Src.Box(); rows == 1 && width > 1 {
+			move.Src.Hi--
+			move.Dst.Hi--
+		} else if rows > 2 {
+			move.Src.Hi -= int64(move.Src.Pitch)
+			move.Dst.Hi -= int64(move.Dst.Pitch)
+		} else {
 			return nil
 		}
-		move.Src.Hi--
-		move.Dst.Hi--
 		change(move.Src, move.Dst)
 	}
 	b := s.Graph.Empty()
@@ -270,7 +296,7 @@ func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
 // spreadCases is how many random spreads are tried.
 func spreadCases() uint64 {
 	if os.Getenv("DAGRUN_LONG") == "" {
-		return 1_500
+		return 1_000
 	}
 	return 10_000
 }

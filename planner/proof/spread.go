@@ -31,7 +31,7 @@ func Spread(original *dag.Graph, s *plan.Spread) error {
 		return newViolation(ErrSpread, "there is no graph over several devices")
 	}
 	c := &spreadCheck{original: original, s: s, g: s.Graph}
-	for _, check := range []func() *Violation{c.pieces, c.nodes, c.results, c.replays} {
+	for _, check := range []func() *Violation{c.pieces, c.nodes, c.results, c.findBands, c.replays} {
 		if v := check(); v != nil {
 			return v
 		}
@@ -48,7 +48,9 @@ type spreadCheck struct {
 	ids      []dag.NodeID   // by node of the original
 	wanted   []byteVersions // by buffer of the original
 	held     []byteVersions // by buffer of g
-	good     [][]extent     // by buffer of g: the bytes that begin a replay with what the original begins it with
+	bands    []bandTable    // by buffer of the original
+	list     []extent
+	good     [][]extent // by buffer of g: the bytes that begin a replay with what the original begins it with
 }
 
 func (c *spreadCheck) wrong(format string, args ...any) *Violation {
@@ -135,7 +137,7 @@ func (c *spreadCheck) replays() *Violation {
 	for k := range c.g.Buffers {
 		b, o := &c.g.Buffers[k], &c.original.Buffers[c.s.Buffers[k].Buffer]
 		if b.Bytes > 0 && (b.Init != nil) == (o.Init != nil) {
-			c.good[k] = []extent{{0, b.Bytes}}
+			c.good[k] = []extent{c.placeOf(dag.BufferID(k))}
 		}
 	}
 	for range most {
@@ -159,10 +161,11 @@ func (c *spreadCheck) replays() *Violation {
 func (c *spreadCheck) replay() ([][]extent, *Violation) {
 	c.wanted, c.held = make([]byteVersions, len(c.original.Buffers)), make([]byteVersions, len(c.g.Buffers))
 	for k := range c.original.Buffers {
-		c.wanted[k].set(0, c.original.Buffers[k].Bytes, atStart)
+		c.wanted[k].set(0, c.bands[k].size(c.original.Buffers[k].Bytes), atStart)
 	}
 	for k := range c.g.Buffers {
-		c.held[k].set(0, c.g.Buffers[k].Bytes, noVersion)
+		place := c.placeOf(dag.BufferID(k))
+		c.held[k].set(place.lo, place.hi, noVersion)
 		for _, e := range c.good[k] {
 			c.held[k].set(e.lo, e.hi, atStart)
 		}
@@ -176,16 +179,17 @@ func (c *spreadCheck) replay() ([][]extent, *Violation) {
 		if id < 0 {
 			continue
 		}
-		if at, want, has := c.differs(dag.BufferID(k), 0, c.original.Buffers[k].Bytes, id); at.lo < at.hi {
-			v := c.wrong("%s ends with %s on %s, but in the pipeline with %s", c.original.RangeText(dag.Range{Buffer: dag.BufferID(k), Lo: at.lo, Hi: at.hi}), c.versionText(has), c.placeText(id), c.versionText(want))
-			v.Buffer, v.BufferName, v.Lo, v.Hi = id, c.g.Buffers[id].Name, at.lo, at.hi
+		all := extent{0, c.bands[k].size(c.original.Buffers[k].Bytes)}
+		if at, want, has := c.differs(dag.BufferID(k), all, id); at.lo < at.hi {
+			r := c.bands[k].rangeOf(dag.BufferID(k), at)
+			v := c.wrong("%s ends with %s on %s, but in the pipeline with %s", c.original.RangeText(r), c.versionText(has), c.placeText(id), c.versionText(want))
+			v.Buffer, v.BufferName, v.Lo, v.Hi = id, c.g.Buffers[id].Name, r.Lo, r.Hi
 			return nil, v
 		}
 	}
 	next := make([][]extent, len(c.g.Buffers))
 	for k := range c.g.Buffers {
-		at := c.s.Buffers[k]
-		next[k] = sameVersions(&c.wanted[at.Buffer], at.Lo, &c.held[k], c.g.Buffers[k].Bytes)
+		next[k] = sameVersions(&c.wanted[c.s.Buffers[k].Buffer], &c.held[k], c.placeOf(dag.BufferID(k)))
 	}
 	return next, nil
 }
@@ -195,7 +199,9 @@ func (c *spreadCheck) follow(i dag.NodeID) *Violation {
 	from := c.s.Nodes[i]
 	if from == plan.Inserted {
 		move := c.g.Nodes[i].Copy
-		c.held[move.Dst.Buffer].take(move.Dst.Lo, &c.held[move.Src.Buffer], move.Src.Lo, move.Dst.Hi-move.Dst.Lo)
+		for _, e := range c.extents(c.declared(move.Src)) {
+			c.held[move.Dst.Buffer].take(&c.held[move.Src.Buffer], e)
+		}
 		return nil
 	}
 	accesses, declared := c.g.Accesses(i), c.original.Accesses(from)
@@ -203,33 +209,35 @@ func (c *spreadCheck) follow(i dag.NodeID) *Violation {
 		if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
 			continue
 		}
-		o := declared[k]
-		at, want, has := c.differs(o.Buffer, o.Lo, o.Hi, a.Buffer)
-		if at.lo >= at.hi {
-			continue
+		for _, e := range c.extents(declared[k].Range) {
+			at, want, has := c.differs(declared[k].Buffer, e, a.Buffer)
+			if at.lo >= at.hi {
+				continue
+			}
+			r := c.bands[declared[k].Buffer].rangeOf(declared[k].Buffer, at)
+			v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", c.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(c.g, i)
+			v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
+			v.Lo, v.Hi = r.Lo-c.s.Buffers[a.Buffer].Lo, r.Hi-c.s.Buffers[a.Buffer].Lo
+			return v
 		}
-		v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", c.g.Nodes[i].Name, c.original.RangeText(dag.Range{Buffer: o.Buffer, Lo: at.lo, Hi: at.hi}),
-			c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(c.g, i)
-		v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
-		v.Lo, v.Hi = at.lo-c.s.Buffers[a.Buffer].Lo, at.hi-c.s.Buffers[a.Buffer].Lo
-		return v
 	}
 	for k, a := range accesses {
 		if a.Mode&dag.Write != 0 && a.Lo < a.Hi {
-			c.held[a.Buffer].set(a.Lo, a.Hi, int32(from))
-			c.wanted[declared[k].Buffer].set(declared[k].Lo, declared[k].Hi, int32(from))
+			for _, e := range c.extents(declared[k].Range) {
+				c.held[a.Buffer].set(e.lo, e.hi, int32(from))
+				c.wanted[declared[k].Buffer].set(e.lo, e.hi, int32(from))
+			}
 		}
 	}
 	return nil
 }
 
-// differs finds the first bytes of lo..hi of a buffer of the original whose version differs from the one that a piece holds.
-func (c *spreadCheck) differs(b dag.BufferID, lo, hi int64, piece dag.BufferID) (at extent, want, has int32) {
-	offset := c.s.Buffers[piece].Lo
-	for lo < hi {
+// differs finds the first places of an extent of a buffer of the original whose version differs from the one that a piece holds.
+func (c *spreadCheck) differs(b dag.BufferID, e extent, piece dag.BufferID) (at extent, want, has int32) {
+	for lo := e.lo; lo < e.hi; {
 		w, wEnd := c.wanted[b].at(lo)
-		h, hEnd := c.held[piece].at(lo - offset)
-		end := min(hi, wEnd, hEnd+offset)
+		h, hEnd := c.held[piece].at(lo)
+		end := min(e.hi, wEnd, hEnd)
 		if w != h {
 			return extent{lo, end}, w, h
 		}

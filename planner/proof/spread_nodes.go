@@ -53,7 +53,7 @@ func (c *spreadCheck) inserted(i dag.NodeID) *Violation {
 		return c.wrong("%q is not in the pipeline, and is no copy", node.Name).node(c.g, i)
 	}
 	src, dst := c.s.Buffers[move.Src.Buffer], c.s.Buffers[move.Dst.Buffer]
-	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo {
+	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo || move.Src.Pitch != move.Dst.Pitch {
 		return c.wrong("%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst)).node(c.g, i)
 	}
 	return c.copyDevice(i)
@@ -72,7 +72,7 @@ func (c *spreadCheck) copyDevice(i dag.NodeID) *Violation {
 // same reports whether a range stands for a range of the original.
 func (c *spreadCheck) same(r, declared dag.Range) bool {
 	at := c.s.Buffers[r.Buffer]
-	return at.Buffer == declared.Buffer && r.Lo+at.Lo == declared.Lo && r.Hi+at.Lo == declared.Hi
+	return at.Buffer == declared.Buffer && r.Lo+at.Lo == declared.Lo && r.Hi+at.Lo == declared.Hi && r.Pitch == declared.Pitch
 }
 
 // node checks that node k does what node i of the original does.

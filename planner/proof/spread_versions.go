@@ -54,13 +54,13 @@ func (v *byteVersions) set(lo, hi int64, version int32) {
 	v.runs = slices.Replace(v.runs, first, end, fresh...)
 }
 
-// take copies the versions of bytes of another buffer, or of this one.
-func (v *byteVersions) take(to int64, other *byteVersions, from, bytes int64) {
+// take copies the versions of an extent from another piece of the same buffer.
+func (v *byteVersions) take(other *byteVersions, e extent) {
 	var moved []versionRun
-	for at := from; at < from+bytes; {
+	for at := e.lo; at < e.hi; {
 		version, end := other.at(at)
-		end = min(end, from+bytes)
-		moved = append(moved, versionRun{at - from + to, end - from + to, version})
+		end = min(end, e.hi)
+		moved = append(moved, versionRun{at, end, version})
 		at = end
 	}
 	for _, r := range moved {
@@ -68,13 +68,13 @@ func (v *byteVersions) take(to int64, other *byteVersions, from, bytes int64) {
 	}
 }
 
-// sameVersions returns the bytes of a piece, which begins at byte offset of a buffer, that hold the buffer's versions.
-func sameVersions(buffer *byteVersions, offset int64, piece *byteVersions, bytes int64) []extent {
+// sameVersions returns the places of a piece that hold the buffer's versions.
+func sameVersions(buffer, piece *byteVersions, all extent) []extent {
 	var same []extent
-	for at := int64(0); at < bytes; {
-		want, wantEnd := buffer.at(at + offset)
+	for at := all.lo; at < all.hi; {
+		want, wantEnd := buffer.at(at)
 		has, hasEnd := piece.at(at)
-		end := min(bytes, wantEnd-offset, hasEnd)
+		end := min(all.hi, wantEnd, hasEnd)
 		if want == has {
 			if last := len(same) - 1; last >= 0 && same[last].hi == at {
 				same[last].hi = end

@@ -79,7 +79,7 @@ func (e *estimator) rank() {
 	for i := range n {
 		for _, id := range e.flows.reads[e.flows.start[i]:e.flows.start[i+1]] {
 			d := &e.flows.data[id]
-			moved[i] = max(moved[i], e.copyUS+float64(d.hi-d.lo)/e.rate)
+			moved[i] = max(moved[i], e.copyUS+float64(d.bytes)/e.rate)
 		}
 	}
 	sequence := g.Sequence()
@@ -159,7 +159,7 @@ func (e *estimator) makespan(at []int32) float64 {
 	})
 	for _, f := range e.flows.final {
 		if from, to := at[f.writer], e.homes[f.buffer]; from != to {
-			end = max(end, e.transfer(e.finish[f.writer], from, to, f.hi-f.lo, true))
+			end = max(end, e.transfer(e.finish[f.writer], from, to, f.bytes, true))
 		}
 	}
 	return end
@@ -265,7 +265,7 @@ func (e *estimator) arrives(id, d int32, at []int32, commit bool) float64 {
 	if e.stamp[k] == e.run {
 		return e.arrival[k]
 	}
-	end := e.transfer(ready, from, d, x.hi-x.lo, commit)
+	end := e.transfer(ready, from, d, x.bytes, commit)
 	if commit {
 		e.stamp[k], e.arrival[k] = e.run, end
 	}

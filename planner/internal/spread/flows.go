@@ -14,7 +14,8 @@ import (
 type datum struct {
 	writer int32 // -1: what the replay began with
 	buffer dag.BufferID
-	lo, hi int64
+	lo, hi int64 // places in the buffer's space
+	bytes  int64
 }
 
 // span is a range of bytes with its last writer, or -1.
@@ -39,9 +40,10 @@ func findFlows(p *Problem) *flows {
 	f := &flows{start: make([]int32, 1, g.Len()+1), lead: slices.Repeat([]int32{-1}, g.Len())}
 	last := make([][]span, len(g.Buffers))
 	for k := range g.Buffers {
-		last[k] = []span{{0, g.Buffers[k].Bytes, -1}}
+		last[k] = []span{{0, p.spaces[k].size(g.Buffers[k].Bytes), -1}}
 	}
 	ids := map[datum]int32{}
+	var list []interval
 	for i := range g.Nodes {
 		accesses := g.Accesses(dag.NodeID(i))
 		for _, a := range accesses {
@@ -50,35 +52,23 @@ func findFlows(p *Problem) *flows {
 				continue
 			}
 			if p.written[b] && (p.early[b] || p.keep[b]) {
-				f.used = append(f.used, use{b, int32(i), a.Lo, a.Hi})
+				f.used = append(f.used, use{b, int32(i), 0, a.Range.Bytes()})
 			}
 			if a.Mode&dag.Read == 0 {
 				continue
 			}
-			for _, s := range last[b][spanAt(last[b], a.Lo):] {
-				if s.lo >= a.Hi {
-					break
-				}
-				if s.writer < 0 && p.constant(b) {
-					continue
-				}
-				d := datum{s.writer, b, max(s.lo, a.Lo), min(s.hi, a.Hi)}
-				if d.lo >= d.hi {
-					continue
-				}
-				id, known := ids[d]
-				if !known {
-					id = int32(len(f.data))
-					ids[d] = id
-					f.data = append(f.data, d)
-				}
-				f.reads = append(f.reads, id)
+			list = p.spaces[b].of(a.Range, list[:0])
+			for _, x := range list {
+				f.read(p, ids, b, last[b], x)
 			}
 		}
 		f.start = append(f.start, int32(len(f.reads)))
 		for _, a := range accesses {
 			if a.Mode&dag.Write != 0 && a.Lo < a.Hi && !p.stays[a.Buffer] {
-				last[a.Buffer] = overwrite(last[a.Buffer], span{a.Lo, a.Hi, int32(i)})
+				list = p.spaces[a.Buffer].of(a.Range, list[:0])
+				for _, x := range list {
+					last[a.Buffer] = overwrite(last[a.Buffer], span{x.lo, x.hi, int32(i)})
+				}
 			}
 		}
 	}
@@ -86,13 +76,34 @@ func findFlows(p *Problem) *flows {
 		if b := dag.BufferID(k); !p.stays[b] && p.written[b] && (p.early[b] || p.keep[b]) {
 			for _, s := range last[k] {
 				if s.writer >= 0 {
-					f.final = append(f.final, datum{s.writer, b, s.lo, s.hi})
+					f.final = append(f.final, datum{s.writer, b, s.lo, s.hi, p.spaces[b].bytes(interval{s.lo, s.hi})})
 				}
 			}
 		}
 	}
 	f.follow(p)
 	return f
+}
+
+// read notes the data of an interval that a node reads. Neighbours by one writer in several bands stay apart.
+func (f *flows) read(p *Problem, ids map[datum]int32, b dag.BufferID, last []span, x interval) {
+	for _, s := range last[spanAt(last, x.lo):] {
+		if s.lo >= x.hi {
+			return
+		}
+		if s.writer < 0 && p.constant(b) {
+			continue
+		}
+		d := datum{writer: s.writer, buffer: b, lo: max(s.lo, x.lo), hi: min(s.hi, x.hi)}
+		d.bytes = p.spaces[b].bytes(interval{d.lo, d.hi})
+		id, known := ids[d]
+		if !known {
+			id = int32(len(f.data))
+			ids[d] = id
+			f.data = append(f.data, d)
+		}
+		f.reads = append(f.reads, id)
+	}
 }
 
 // follow finds the nodes that need no device of their own: a download happens where the data is, an upload or a fill where it is first used.

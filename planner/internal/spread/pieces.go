@@ -42,8 +42,8 @@ func (w *walker) pieces() *pieces {
 	for k := range w.steps {
 		s := &w.steps[k]
 		if s.node == plan.Inserted {
-			add(dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}, s.from)
-			add(dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}, s.to)
+			add(s.moved, s.from)
+			add(s.moved, s.to)
 			continue
 		}
 		node, at := &g.Nodes[s.node], w.at[s.node]
@@ -69,12 +69,7 @@ func (w *walker) pieces() *pieces {
 	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}
 	for _, u := range uses {
 		b := &g.Buffers[u.buffer]
-		lo, hi := min(u.lo, b.Bytes)/alignment*alignment, min(max(u.hi, u.lo+1)+alignment-1, b.Bytes+alignment-1)/alignment*alignment
-		hi = min(hi, b.Bytes)
-		if lo == b.Bytes && lo > 0 { // an empty slice at the end
-			lo -= min(lo, alignment)
-			hi = b.Bytes
-		}
+		lo, hi := bounds(u, b.Bytes, p.spaces[u.buffer].pitch)
 		if p.stays[u.buffer] || p.whole(u.buffer) && (w.homes[u.buffer] == u.device || p.constant(u.buffer) && b.Init != nil) {
 			lo, hi = 0, b.Bytes
 		}
@@ -91,6 +86,21 @@ func (w *walker) pieces() *pieces {
 		}
 	}
 	return all
+}
+
+// bounds are those of the piece that a use needs: aligned, and of whole rows if the buffer is used in tiles.
+func bounds(u use, bytes, pitch int64) (lo, hi int64) {
+	unit := int64(alignment)
+	if pitch > 0 {
+		for unit = pitch; unit%alignment != 0; unit += pitch {
+		}
+	}
+	lo = min(u.lo, bytes) / unit * unit
+	hi = min(bytes, (max(u.hi, u.lo+1)+unit-1)/unit*unit)
+	if lo == bytes && lo > 0 { // an empty slice at the end
+		lo = (bytes - 1) / unit * unit
+	}
+	return lo, hi
 }
 
 func (p *pieces) of(b dag.BufferID, device int32) *[]piece {
@@ -111,5 +121,5 @@ func (p *pieces) find(r dag.Range, device int32) dag.Range {
 	list := *p.of(r.Buffer, device)
 	k := sort.Search(len(list), func(k int) bool { return list[k].hi > r.Lo })
 	k = min(k, len(list)-1) // an empty range can lie at the very end
-	return dag.Range{Buffer: list[k].id, Lo: r.Lo - list[k].lo, Hi: r.Hi - list[k].lo}
+	return dag.Range{Buffer: list[k].id, Pitch: r.Pitch, Lo: r.Lo - list[k].lo, Hi: r.Hi - list[k].lo}
 }

@@ -67,7 +67,7 @@ func minTransfer(e *estimator) []int32 {
 				x := &e.flows.data[id]
 				for d := range e.p.Devices {
 					if x.writer >= 0 && !there[int(id)*e.p.Devices+d] && at[x.writer] != int32(d) && !e.movable(x.writer) {
-						lacks[d] += x.hi - x.lo
+						lacks[d] += x.bytes
 					}
 				}
 			}

@@ -27,6 +27,7 @@ type Problem struct {
 	stays   []bool // by buffer: it is not copied, because it is host memory or its device was asked for
 	keep    []bool // by buffer: its contents are of use after the last replay
 	written []bool // by buffer: some node writes it
+	spaces  []space
 	early   []bool // by buffer: some byte is read before it is written, so it needs its contents when a replay begins
 }
 
@@ -71,6 +72,7 @@ func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {
 			return nil, fmt.Errorf("%w: buffer %q is on device %d, and there are %d devices", ErrCannot, b.Name, b.Device, devices)
 		}
 	}
+	p.spaces = findSpaces(p)
 	if err := p.fix(); err != nil {
 		return nil, err
 	}

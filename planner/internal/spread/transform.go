@@ -81,7 +81,7 @@ func (m *making) buffer(id dag.BufferID) {
 			m.shape(&piece, b, list[k])
 			if !first {
 				piece.Save, piece.Expect = "", nil
-				piece.Name = m.unique(m.rangeName(b, list[k]) + "@" + strconv.Itoa(int(d)))
+				piece.Name = m.unique(m.p.Graph.RangeText(dag.Range{Buffer: id, Lo: list[k].lo, Hi: list[k].hi}) + "@" + strconv.Itoa(int(d)))
 				if !m.p.constant(id) {
 					piece.Init = nil
 				}
@@ -109,19 +109,6 @@ func (m *making) shape(piece, b *dag.Buffer, p piece) {
 	piece.Shape = []int64{bytes / b.DType.Size()}
 }
 
-// rangeName is what to call bytes of a buffer, as pipeline files do.
-func (m *making) rangeName(b *dag.Buffer, p piece) string {
-	if p.lo == 0 && p.hi == b.Bytes {
-		return b.Name
-	}
-	if len(b.Shape) > 0 && b.Shape[0] > 0 {
-		if row := b.Bytes / b.Shape[0]; row > 0 && p.lo%row == 0 && p.hi%row == 0 {
-			return fmt.Sprintf("%s(%d..%d)", b.Name, p.lo/row, p.hi/row)
-		}
-	}
-	return fmt.Sprintf("%s[%d:%d]", b.Name, p.lo, p.hi)
-}
-
 // unique makes a name that nothing else has. It adds a number where the name is taken.
 func (m *making) unique(name string) string {
 	const room = 16 // for the number
@@ -139,14 +126,12 @@ func (m *making) unique(name string) string {
 
 // copy declares a copy between devices.
 func (m *making) copy(s *step) {
-	b := &m.p.Graph.Buffers[s.buffer]
-	r := dag.Range{Buffer: s.buffer, Lo: s.lo, Hi: s.hi}
-	name := m.unique(fmt.Sprintf("%s %d->%d", m.rangeName(b, piece{lo: s.lo, hi: s.hi}), s.from, s.to))
-	id := m.b.Copy(name, m.pieces.find(r, s.to), m.pieces.find(r, s.from))
+	name := m.unique(fmt.Sprintf("%s %d->%d", m.p.Graph.RangeText(s.moved), s.from, s.to))
+	id := m.b.Copy(name, m.pieces.find(s.moved, s.to), m.pieces.find(s.moved, s.from))
 	m.b.Priority(id, s.priority)
 	m.s.Nodes = append(m.s.Nodes, plan.Inserted)
 	m.s.Stats.Copies++
-	m.s.Stats.Bytes += s.hi - s.lo
+	m.s.Stats.Bytes += s.moved.Bytes()
 }
 
 // node declares a node of the original, on its device.

@@ -14,8 +14,7 @@ import (
 type step struct {
 	node     dag.NodeID // plan.Inserted for a copy
 	source   int32      // of a copy of the original: the device that it reads from
-	buffer   dag.BufferID
-	lo, hi   int64
+	moved    dag.Range  // of a copy
 	from, to int32
 	priority dag.Priority
 }
@@ -28,6 +27,7 @@ type walker struct {
 	runs  []runs  // by buffer; nil where they do not matter
 	steps []step
 	moved []step // the copies for the node that is being visited
+	list  []interval
 }
 
 // walk lists the steps of a placement.
@@ -51,7 +51,7 @@ func walk(p *Problem, at []int32) *walker {
 		default:
 			continue
 		}
-		w.runs[k] = runs{{lo: 0, hi: g.Buffers[k].Bytes, holders: holders}}
+		w.runs[k] = runs{{lo: 0, hi: p.spaces[k].size(g.Buffers[k].Bytes), holders: holders}}
 	}
 	for i := range g.Nodes {
 		w.visit(dag.NodeID(i))
@@ -86,11 +86,19 @@ func (w *walker) visit(i dag.NodeID) {
 }
 
 func (w *walker) write(r dag.Range, at int32) {
-	holders := uint64(1) << at
-	if planted.Is(planted.Stale) {
-		holders |= w.runs[r.Buffer].common(r.Lo, r.Hi)
+	for _, x := range w.intervals(r) {
+		holders := uint64(1) << at
+		if planted.Is(planted.Stale) {
+			holders |= w.runs[r.Buffer].common(x.lo, x.hi)
+		}
+		w.runs[r.Buffer].write(x.lo, x.hi, holders)
 	}
-	w.runs[r.Buffer].write(r.Lo, r.Hi, holders)
+}
+
+// intervals are those of a range; they are valid until the next call.
+func (w *walker) intervals(r dag.Range) []interval {
+	w.list = w.p.spaces[r.Buffer].of(r, w.list[:0])
+	return w.list
 }
 
 // source returns the device that a copy of the original reads from: one that has all of the source, if possible its own.
@@ -99,7 +107,10 @@ func (w *walker) source(node *dag.Node, at int32) int32 {
 	if w.p.stays[src.Buffer] || src.Lo >= src.Hi {
 		return w.p.where(src.Buffer, at)
 	}
-	holders := w.runs[src.Buffer].common(src.Lo, src.Hi)
+	holders := ^uint64(0)
+	for _, x := range w.intervals(src) {
+		holders &= w.runs[src.Buffer].common(x.lo, x.hi)
+	}
 	switch {
 	case holders>>at&1 != 0:
 		return at
@@ -115,24 +126,41 @@ func (w *walker) need(r dag.Range, to int32, priority dag.Priority) {
 	if w.p.stays[r.Buffer] || r.Lo >= r.Hi {
 		return
 	}
-	list := &w.runs[r.Buffer]
-	first, end := list.cut(r.Lo, r.Hi)
-	for k := first; k < end; k++ {
-		x := &(*list)[k]
-		if x.holders>>to&1 != 0 {
-			continue
+	list, s := &w.runs[r.Buffer], &w.p.spaces[r.Buffer]
+	for _, x := range w.intervals(r) {
+		first, end := list.cut(x.lo, x.hi)
+		for k := first; k < end; k++ {
+			run := &(*list)[k]
+			if run.holders>>to&1 != 0 {
+				continue
+			}
+			from := run.send(to, w.p.Devices)
+			if from < 0 {
+				continue
+			}
+			for _, moved := range s.ranges(r.Buffer, interval{run.lo, run.hi}) {
+				w.move(step{node: plan.Inserted, moved: moved, from: from, to: to, priority: priority})
+			}
 		}
-		from := x.send(to, w.p.Devices)
-		if from < 0 {
-			continue
-		}
-		// Neighbours that come from the same device come together.
-		if n := len(w.moved); n > 0 && w.moved[n-1].buffer == r.Buffer && w.moved[n-1].hi == x.lo && w.moved[n-1].from == from && w.moved[n-1].to == to {
-			w.moved[n-1].hi = x.hi
-			continue
-		}
-		w.moved = append(w.moved, step{node: plan.Inserted, buffer: r.Buffer, lo: x.lo, hi: x.hi, from: from, to: to, priority: priority})
 	}
+}
+
+// move adds a copy. Neighbours that come from the same device come together.
+func (w *walker) move(s step) {
+	for k := len(w.moved) - 1; k >= 0; k-- {
+		last := &w.moved[k]
+		if last.moved.Buffer != s.moved.Buffer {
+			break
+		}
+		if last.from != s.from || last.to != s.to {
+			continue
+		}
+		if joined, ok := w.p.spaces[s.moved.Buffer].below(last.moved, s.moved); ok {
+			last.moved = joined
+			return
+		}
+	}
+	w.moved = append(w.moved, s)
 }
 
 // finish brings home what the next replay, or whoever reads the results, expects there.
@@ -179,7 +207,7 @@ func homes(p *Problem, at []int32) []int32 {
 	used := make([]int64, len(g.Buffers)*p.Devices)
 	for i := range g.Nodes {
 		for _, a := range g.Accesses(dag.NodeID(i)) {
-			used[int(a.Buffer)*p.Devices+int(at[i])] += a.Hi - a.Lo
+			used[int(a.Buffer)*p.Devices+int(at[i])] += a.Range.Bytes()
 		}
 	}
 	list := make([]int32, len(g.Buffers))
