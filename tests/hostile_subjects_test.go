@@ -78,6 +78,9 @@ func (h *hostile) functions() []namedFunction {
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
 		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Violations": planner.Violations,
 
+		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt,
+		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
+		"plan.DecodeSpread": plan.DecodeSpread, "proof.Spread": proof.Spread,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 
@@ -181,6 +184,9 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 		made.Elem().Set(h.value(made.Type().Elem(), 5))
 		h.add(made)
 	}
+	spread, err := planner.SpreadGraph(ctx, g, planner.Options{Devices: 2, Spread: "roundrobin"})
+	require.NoError(t, err)
+	add(spread, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: spread.Graph}, plan.Spread{})
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},

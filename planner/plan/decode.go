@@ -125,7 +125,7 @@ func (d *planDecoder) read() {
 		d.workOf[i] = -1
 	}
 	p := d.p
-	d.Object(planKeys, 7, func(key int) {
+	d.Object(planKeys, 8, func(key int) {
 		switch planKeys[key] {
 		case "version":
 			d.Version(planVersion)
@@ -566,7 +566,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
 	theirs, at := "", 0
-	r.Object(planKeys, 7, func(key int) {
+	r.Object(planKeys, 8, func(key int) {
 		switch planKeys[key] {
 		case "graph":
 			at = r.At

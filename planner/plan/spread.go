@@ -49,6 +49,9 @@ type SpreadTry struct {
 // OnDevice counts the nodes of the original on a device.
 func (s *Spread) OnDevice(device int32) int {
 	n := 0
+	if s == nil {
+		return n
+	}
 	for _, at := range s.At {
 		if at == device {
 			n++

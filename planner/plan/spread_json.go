@@ -81,7 +81,7 @@ func DecodeSpread(r io.Reader) (*Spread, error) {
 	}
 	reader := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
 	var s *Spread
-	reader.Object(planKeys, 7, func(key int) {
+	reader.Object(planKeys, 8, func(key int) {
 		if planKeys[key] == "spread" {
 			s = readSpread(reader)
 		} else {
