@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,45 +129,106 @@ func (s *spreading) take(c *spread.Candidate) (*Spread, error) {
 // mostSimulated is the size of the largest graph for which all candidates are planned and simulated.
 const mostSimulated = 2_000
 
-// choose plans and simulates candidates, the most promising first, and keeps the fastest.
+// choose plans and simulates candidates, the most promising first, and keeps the fastest. All are planned with little effort first; the best few
+// and the one that stays on one device then with all that was asked for.
 func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
+	if s.r.g.Len() > mostTried {
+		if made, err := s.take(&candidates[0]); err != nil || s.fits(made) {
+			return made, err
+		}
+	}
 	if s.r.g.Len() > mostSimulated {
 		candidates = fewest(candidates)
 	}
-	var best *Spread
-	var bestPlan *Plan
+	var judged []judgedSpread
 	var tries []SpreadTry
 	var refused error
-	one := 0.0
 	for k := range candidates {
-		c := &candidates[k]
-		made, err := s.take(c)
-		if err != nil {
-			return nil, err
-		}
-		try := SpreadTry{Policy: c.Policy, Copies: made.Stats.Copies, Bytes: made.Stats.Bytes}
-		p, err := s.plan(made)
+		j, err := s.judge(&candidates[k])
 		if err != nil && !errors.Is(err, ErrMemoryCap) {
 			return nil, err
 		}
 		if err != nil {
-			try.Refused, refused = err.Error(), err
-		} else {
-			try.MakespanUS, try.PeakBytes = p.Stats.MakespanUS, peakOf(p)
-			if c.Policy == spread.One {
-				one = p.Stats.MakespanUS
-			}
-			if best == nil || betterSpread(p, made, bestPlan, best) {
-				best, bestPlan = made, p
-			}
+			tries = append(tries, SpreadTry{Policy: candidates[k].Policy, Refused: err.Error()})
+			refused = err
+			continue
 		}
-		tries = append(tries, try)
+		judged = append(judged, *j)
 	}
-	if best == nil {
+	if len(judged) == 0 {
 		return nil, refused
 	}
-	best.Stats.Tried, best.Stats.OneUS = tries, one
+	slices.SortStableFunc(judged, compareSpreads)
+	if s.r.o.Effort > Quick && s.r.g.Len() <= mostSimulated {
+		const finalists = 2
+		for k := range judged {
+			if k < finalists || judged[k].made.Policy == spread.One {
+				p, err := s.plan(judged[k].made, s.r.o.Effort)
+				if err != nil {
+					return nil, err
+				}
+				judged[k].us, judged[k].peak = min(judged[k].us, p.Stats.MakespanUS), peakOf(p)
+			}
+		}
+		slices.SortStableFunc(judged, compareSpreads)
+	}
+	best := judged[0].made
+	for _, j := range judged {
+		tries = append(tries, SpreadTry{Policy: j.made.Policy, Copies: j.made.Stats.Copies, Bytes: j.made.Stats.Bytes, MakespanUS: j.us, PeakBytes: j.peak})
+		if j.made.Policy == spread.One {
+			best.Stats.OneUS = j.us
+		}
+	}
+	best.Stats.Tried = tries
 	return best, nil
+}
+
+// fits reports whether the buffers of every device fit side by side.
+func (s *spreading) fits(made *Spread) bool {
+	bytes := make([]int64, made.Devices)
+	for k := range made.Graph.Buffers {
+		if b := &made.Graph.Buffers[k]; b.InArena() {
+			bytes[b.Device] += plan.AlignUp(b.Bytes)
+		}
+	}
+	return s.limit == 0 || slices.Max(bytes) <= s.limit
+}
+
+// judgedSpread is a graph over several devices with what its plan promises.
+type judgedSpread struct {
+	made *Spread
+	us   float64
+	peak int64
+}
+
+// judge makes the graph of a candidate and plans it with little effort.
+func (s *spreading) judge(c *spread.Candidate) (*judgedSpread, error) {
+	made, err := s.take(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.plan(made, Quick)
+	if err != nil {
+		return nil, err
+	}
+	return &judgedSpread{made, p.Stats.MakespanUS, peakOf(p)}, nil
+}
+
+// compareSpreads puts the shorter time by the model first, then fewer copies, then one device.
+func compareSpreads(a, b judgedSpread) int {
+	if near := 1e-9 * b.us; a.us < b.us-near || a.us > b.us+near {
+		return cmp.Compare(a.us, b.us)
+	}
+	if c := cmp.Compare(a.made.Stats.Copies, b.made.Stats.Copies); c != 0 {
+		return c
+	}
+	one := func(j judgedSpread) int {
+		if j.made.Policy == spread.One {
+			return 0
+		}
+		return 1
+	}
+	return one(a) - one(b)
 }
 
 // CompareSpreads plans and simulates what each policy makes of a graph. A policy whose placement cannot be planned has Refused set.
@@ -183,7 +245,7 @@ func CompareSpreads(ctx context.Context, g *dag.Graph, o Options) ([]SpreadTry, 
 		var p *Plan
 		if err == nil {
 			try.Copies, try.Bytes = made.Stats.Copies, made.Stats.Bytes
-			p, err = s.plan(made)
+			p, err = s.plan(made, s.r.o.Effort)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -209,13 +271,13 @@ func fewest(candidates []spread.Candidate) []spread.Candidate {
 	return list
 }
 
-// plan plans a graph over several devices as it will be planned, and refuses one that a device has too little memory for.
-func (s *spreading) plan(made *Spread) (*Plan, error) {
+// plan plans a graph over several devices with some effort, and refuses one that a device has too little memory for.
+func (s *spreading) plan(made *Spread, effort Effort) (*Plan, error) {
 	o := s.r.o
 	if !s.r.limited {
 		o.Streams = 0
 	}
-	o.Keep = nil
+	o.Keep, o.Effort = nil, effort
 	p, err := New(s.ctx, made.Graph, o)
 	if err != nil {
 		return nil, err
@@ -233,16 +295,4 @@ func peakOf(p *Plan) int64 {
 		most = max(most, m.Offset+m.Bytes)
 	}
 	return most
-}
-
-// betterSpread prefers the shorter time by the model, then fewer copies.
-func betterSpread(p *Plan, s *Spread, other *Plan, old *Spread) bool {
-	a, b := p.Stats.MakespanUS, other.Stats.MakespanUS
-	if near := 1e-9 * b; a < b-near || a > b+near {
-		return a < b
-	}
-	if s.Stats.Copies != old.Stats.Copies {
-		return s.Stats.Copies < old.Stats.Copies
-	}
-	return s.Policy == spread.One && old.Policy != spread.One
 }
