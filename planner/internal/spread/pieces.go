@@ -63,9 +63,7 @@ func (w *walker) pieces() *pieces {
 			}
 		}
 	}
-	slices.SortFunc(uses, func(a, b use) int {
-		return cmp.Or(cmp.Compare(a.buffer, b.buffer), cmp.Compare(a.device, b.device), cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi))
-	})
+	uses = sorted(uses, len(g.Buffers), p.Devices)
 	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}
 	for _, u := range uses {
 		b := &g.Buffers[u.buffer]
@@ -86,6 +84,31 @@ func (w *walker) pieces() *pieces {
 		}
 	}
 	return all
+}
+
+// sorted orders uses by buffer, device and first byte. Most buffers have few uses on each device, so that little is left to compare once the uses
+// are dealt out to them.
+func sorted(uses []use, buffers, devices int) []use {
+	start := make([]int32, buffers*devices+1)
+	at := func(u *use) int { return int(u.buffer)*devices + int(u.device) }
+	for k := range uses {
+		start[at(&uses[k])+1]++
+	}
+	for k := range buffers * devices {
+		start[k+1] += start[k]
+	}
+	list, next := make([]use, len(uses)), slices.Clone(start)
+	for k := range uses {
+		to := &next[at(&uses[k])]
+		list[*to] = uses[k]
+		*to++
+	}
+	for k := range buffers * devices {
+		if group := list[start[k]:start[k+1]]; len(group) > 1 {
+			slices.SortFunc(group, func(a, b use) int { return cmp.Compare(a.lo, b.lo) })
+		}
+	}
+	return list
 }
 
 // bounds are those of the piece that a use needs: aligned, and of whole rows if the buffer is used in tiles.
