@@ -85,7 +85,7 @@ func TestImpossibleChoicesAreRefused(t *testing.T) {
 		// The same with a correct checksum, from someone who knows the format.
 		body, err := json.Marshal(choiceFile{choiceVersion, "key", *c})
 		require.NoError(t, err)
-		require.NoError(t, write(ctx, choicesKind, f.choice("key"), body))
+		require.NoError(t, write(ctx, choicesKind, f.entry(choicesKind, "key"), body))
 		found, err := f.Choice("key")
 		require.ErrorIs(t, err, ErrDamaged)
 		require.Nil(t, found)
@@ -131,7 +131,7 @@ func TestForeignFilesAreSkippedAndNamed(t *testing.T) {
 	require.ErrorContains(t, err, "it is larger than 16 MiB")
 	require.NoError(t, os.Remove(large.Name()))
 	// A folder in the place of a choice's file.
-	require.NoError(t, os.MkdirAll(f.choice("key"), 0o700))
+	require.NoError(t, os.MkdirAll(f.entry(choicesKind, "key"), 0o700))
 	_, err = f.Choice("key")
 	require.ErrorContains(t, err, "it is no regular file")
 	require.ErrorContains(t, f.KeepChoice(ctx, "key", choice("{}")), "it is no regular file")

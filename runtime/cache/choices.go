@@ -48,10 +48,6 @@ type choiceFile struct {
 	Choice
 }
 
-func (f *Folder) choice(key string) string {
-	return filepath.Join(f.path, choicesKind, Fingerprint([]byte(key)))
-}
-
 // check refuses a choice that no dagrun could have made.
 func (c *Choice) check() error {
 	if len(c.Ways) == 0 || len(c.Ways) > mostWays || c.Tried < 0 {
@@ -75,7 +71,7 @@ func (f *Folder) Choice(key string) (*Choice, error) {
 	if f == nil {
 		return nil, nil
 	}
-	name := f.choice(key)
+	name := f.entry(choicesKind, key)
 	body, err := read(choicesKind, name)
 	if err != nil {
 		return nil, skipped(name, err)
@@ -118,7 +114,7 @@ func (f *Folder) KeepChoice(ctx context.Context, key string, c *Choice) error {
 	if err := encoder.Encode(choiceFile{choiceVersion, key, *c}); err != nil {
 		return err
 	}
-	name := f.choice(key)
+	name := f.entry(choicesKind, key)
 	if body.Len() > mostFileBytes-1024 {
 		return fmt.Errorf("cannot write %s: the plan takes %s, and files of the cache at most %s", name, words.Bytes(int64(body.Len())), words.Bytes(mostFileBytes))
 	}
@@ -133,7 +129,7 @@ func (f *Folder) ForgetChoice(key string) error {
 	if f == nil {
 		return nil
 	}
-	name := f.choice(key)
+	name := f.entry(choicesKind, key)
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove %s: %w", name, err)
 	}

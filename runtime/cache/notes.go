@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 const (
@@ -17,30 +16,15 @@ const (
 	mostNoteBytes = 64 << 10
 )
 
-func (f *Folder) note(key string) string {
-	return filepath.Join(f.path, notesKind, Fingerprint([]byte(key)))
-}
-
 // Note returns the note kept under a key, nil if there is none. The error says why a file is ignored.
-func (f *Folder) Note(key string) ([]byte, error) {
-	if f == nil {
-		return nil, nil
-	}
-	name := f.note(key)
-	body, err := read(notesKind, name)
-	if err != nil {
-		return nil, skipped(name, err)
-	}
-	touch(name)
-	return body, nil
-}
+func (f *Folder) Note(key string) ([]byte, error) { return f.text(notesKind, key) }
 
 // KeepNote keeps a note under a key, replacing an earlier one. An empty note removes it. A note that is kept already is not written again.
 func (f *Folder) KeepNote(ctx context.Context, key string, note []byte) error {
 	if f == nil {
 		return nil
 	}
-	name := f.note(key)
+	name := f.entry(notesKind, key)
 	if len(note) == 0 {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove %s: %w", name, err)
@@ -53,15 +37,5 @@ func (f *Folder) KeepNote(ctx context.Context, key string, note []byte) error {
 	if kept, err := read(notesKind, name); err == nil && string(kept) == string(note) {
 		return nil
 	}
-	if err := write(ctx, notesKind, name, note); err != nil {
-		return err
-	}
-	return trim(filepath.Dir(name), mostNotes, mostBytes)
-}
-
-func checkSize(what string, body []byte, most int) error {
-	if len(body) > most {
-		return fmt.Errorf("a %s of %d bytes: at most %d are possible", what, len(body), most)
-	}
-	return nil
+	return f.keepText(ctx, notesKind, key, note, mostNotes)
 }
