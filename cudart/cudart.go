@@ -201,6 +201,8 @@ type Value struct {
 	Pitch   int64 // of a tile: the bytes from one row to the next
 	Bits    uint64
 	Size    uint8 // bytes of a scalar: 1, 2, 4, 8
+	// Texture says that the kernel reads the memory of a pointer through a texture object. The kernel is passed the object's handle.
+	Texture *Texture
 }
 
 // Access is a declared access of memory.

@@ -79,7 +79,7 @@ func (c *command) interpret(w *worker) *crash {
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits}
 		if v.Pointer {
-			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch}
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture}
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
@@ -160,6 +160,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 		simt.OutOfBounds: illegalAddress, simt.Misaligned: misalignedAddress, simt.Trapped: launchFailed, simt.Stuck: launchFailed,
 		simt.Overflowed: illegalAddress, simt.BadCall: launchFailed, simt.Stopped: launchFailed,
 		simt.Uninitialised: launchFailed, simt.Race: launchFailed, simt.Endless: launchTimeout, simt.Undeclared: illegalAddress, simt.Diverged: launchFailed,
+		simt.BadTexture: launchFailed,
 	}[fault.Kind]
 	way := ""
 	if fault.Kind == simt.OutOfBounds && fault.Argument <= 0 && c.kernel.interpreter.Meets() && !c.together {

@@ -120,6 +120,8 @@ func (c *compiler) memory() op {
 		}
 	case ptx.OpCp:
 		return c.copy()
+	case ptx.OpTex:
+		return c.fetch()
 	}
 	c.refuse("")
 	return nil

@@ -26,6 +26,7 @@ const (
 	Race          // two accesses that nothing orders, of which one writes
 	Endless       // the launch ran more instructions than it may
 	Diverged      // a barrier that threads of a warp or block did not reach together
+	BadTexture    // a fetch from what is no texture, or another kind of texture
 )
 
 // Fault is an error of a running kernel.

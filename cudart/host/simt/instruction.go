@@ -15,14 +15,14 @@ var fewestOperands = map[ptx.Opcode]int{
 	ptx.OpAdd: 3, ptx.OpSub: 3, ptx.OpMad: 4, ptx.OpAddc: 3, ptx.OpSubc: 3, ptx.OpMadc: 4, ptx.OpShfl: 4, ptx.OpVote: 2, ptx.OpMatch: 3, ptx.OpRedux: 3, ptx.OpElect: 2,
 	ptx.OpActivemask: 1, ptx.OpBfi: 5, ptx.OpLop3: 5, ptx.OpIsspacep: 2, ptx.OpTestp: 2, ptx.OpCopysign: 3, ptx.OpVideo: 3, ptx.OpMma: 4, ptx.OpMovmatrix: 2,
 	ptx.OpCreatepolicy: 1, ptx.OpDp4a: 4, ptx.OpDp2a: 4, ptx.OpLd: 2, ptx.OpLdu: 2, ptx.OpSt: 2, ptx.OpAtom: 3, ptx.OpRed: 2, ptx.OpLdmatrix: 2, ptx.OpStmatrix: 2,
-	ptx.OpMapa: 3, ptx.OpGetctarank: 2, ptx.OpAlloca: 2, ptx.OpStacksave: 1, ptx.OpStackrestore: 1, ptx.OpWmma: 2, ptx.OpMbarrier: 1,
+	ptx.OpTex: 2, ptx.OpMapa: 3, ptx.OpGetctarank: 2, ptx.OpAlloca: 2, ptx.OpStacksave: 1, ptx.OpStackrestore: 1, ptx.OpWmma: 2, ptx.OpMbarrier: 1,
 }
 
 // readsItsOwnWord says that the compiler of an instruction looks at every part of its word itself, so that parts which the parser does not
 // name need not stop it.
 func readsItsOwnWord(op ptx.Opcode) bool {
 	switch op {
-	case ptx.OpWmma, ptx.OpCp, ptx.OpSt, ptx.OpRed, ptx.OpFence, ptx.OpPmevent:
+	case ptx.OpTex, ptx.OpWmma, ptx.OpCp, ptx.OpSt, ptx.OpRed, ptx.OpFence, ptx.OpPmevent:
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -24,6 +25,8 @@ type Arg struct {
 	// ReadOnly says that the launch was declared to write none of it.
 	ReadOnly bool
 	Struct   []byte // for a struct by value: its bytes, instead of Bits
+	// Texture says that the kernel reads the memory of the pointer through a texture object, whose handle is passed instead of the pointer.
+	Texture *cudart.Texture
 }
 
 // Launch describes what to run.
@@ -70,6 +73,7 @@ type Run struct {
 	steps       atomic.Uint64
 	readOnly    []memory
 	numbered    []memory // arguments by number
+	textures    []texture
 	history     history
 	board       board
 
@@ -111,7 +115,15 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 			continue
 		}
 		passed := a.Bits
-		if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
+		if a.Texture != nil {
+			if !a.Pointer || p.size != 8 {
+				return nil, fmt.Errorf("kernel %q: argument %s cannot be a texture", k.entry.f.Name, parameterName(k, i))
+			}
+			var err error
+			if passed, err = r.addTexture(&a, i); err != nil {
+				return nil, fmt.Errorf("kernel %q: the texture of argument %s: %v", k.entry.f.Name, parameterName(k, i), err)
+			}
+		} else if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
 			passed = r.number(a.memory())
 		}
 		for j := range min(len(to), 8) {
