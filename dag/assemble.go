@@ -1,11 +1,29 @@
-// From a pipeline to its graph: builds the adjacency, in both directions, from the derived edges.
+// From a pipeline to its graph: the bodies of loops and branches first, then the edges and the adjacency in both directions.
 
 package dag
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 )
+
+// Graph checks the pipeline and derives its dependencies. The pipeline must not change afterwards. The error joins everything that
+// is wrong: *DeclarationError, and where nothing else is wrong a *CycleError.
+func (p *Pipeline) Graph() (*Graph, error) {
+	if p == nil {
+		return nil, &DeclarationError{What: "pipeline", Message: "there is none: it is nil"}
+	}
+	var c checker
+	c.pipeline(p)
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, err
+	}
+	p.chain()
+	return newGraph(p)
+}
 
 // newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid, and of the bodies in it.
 func newGraph(p *Pipeline) (*Graph, error) {
@@ -116,4 +134,150 @@ func (g *Graph) connect(logs ...*edgeLog) {
 	}
 	copy(g.predStart[1:], g.predStart[:n])
 	g.predStart[0] = 0
+}
+
+// settle makes graphs of all bodies, the innermost first, and finds the accesses of the nodes that they belong to.
+func (p *Pipeline) settle() error {
+	if !p.hasControl() {
+		return nil
+	}
+	s := settling{root: p, home: make([][]*Control, len(p.Buffers)), seen: make([]bool, len(p.Buffers))}
+	s.locate(p, nil)
+	return s.pipeline(p)
+}
+
+// settling is the state of settle.
+type settling struct {
+	root *Pipeline
+	home [][]*Control // by buffer: the loops and branches that all its accesses are in, outermost first
+	seen []bool
+}
+
+// locate finds the home of each buffer.
+func (s *settling) locate(p *Pipeline, path []*Control) {
+	note := func(b BufferID) {
+		if !s.seen[b] {
+			s.seen[b], s.home[b] = true, slices.Clone(path)
+			return
+		}
+		k := 0
+		for k < len(s.home[b]) && k < len(path) && s.home[b][k] == path[k] {
+			k++
+		}
+		s.home[b] = s.home[b][:k]
+	}
+	for i := range p.Nodes {
+		c := p.Nodes[i].Control
+		if c == nil {
+			for _, a := range p.Accesses(NodeID(i)) {
+				note(a.Buffer)
+			}
+			continue
+		}
+		inner := append(slices.Clip(path), c)
+		if c.Condition != nil {
+			for _, r := range c.Condition.Operands {
+				note(r.Buffer)
+			}
+		}
+		for _, body := range c.declared {
+			s.locate(body, inner)
+		}
+	}
+}
+
+// pipeline settles the loops and branches of one level and gives them their accesses.
+func (s *settling) pipeline(p *Pipeline) error {
+	accesses := make([]Access, 0, len(p.accesses))
+	start := make([]int32, 1, len(p.Nodes)+1)
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		own := p.Accesses(NodeID(i))
+		if n.Control != nil {
+			if err := s.control(n); err != nil {
+				return err
+			}
+			own = s.seenFromOutside(n.Control)
+		}
+		accesses = append(accesses, own...)
+		if len(accesses) > math.MaxInt32 {
+			return fmt.Errorf("there are more than %d accesses", math.MaxInt32)
+		}
+		start = append(start, int32(len(accesses)))
+	}
+	p.accesses, p.accessStart = accesses, start
+	return nil
+}
+
+// control makes the graphs of a node's bodies.
+func (s *settling) control(n *Node) error {
+	c := n.Control
+	for k, body := range c.declared {
+		body.Name, body.Sync, body.Dir, body.Rank, body.Ranks = n.Name, s.root.Sync, s.root.Dir, s.root.Rank, s.root.Ranks
+		body.Params, body.Modules, body.Buffers, body.MaxEdges = s.root.Params, s.root.Modules, s.root.Buffers, s.root.MaxEdges
+		if err := s.pipeline(body); err != nil {
+			return err
+		}
+		if node, problem := body.tileInBody(); node != nil {
+			return fmt.Errorf("node %q: %s", node.Name, problem)
+		}
+		g, err := deriveGraph(body)
+		if err != nil {
+			return err
+		}
+		c.Bodies = append(c.Bodies, g)
+		e := body.effect()
+		switch {
+		case k == 0:
+			c.effect = e
+		default:
+			c.effect.reads.addAll(&e.reads)
+			c.effect.may.addAll(&e.may)
+			c.effect.must.intersect(&e.must)
+		}
+	}
+	c.declared = nil
+	if n.Kind == Branch && len(c.Bodies) == 1 || n.Kind == Repeat && (c.While || c.Times == 0) {
+		c.effect.must = rangeSet{}
+	}
+	if c.Condition != nil {
+		for _, r := range c.Condition.Operands {
+			if n.Kind == Branch || c.While {
+				c.effect.reads.add(r)
+			} else {
+				c.effect.reads.addExcept(r, &c.effect.must) // the test comes after a pass
+			}
+		}
+	}
+	return nil
+}
+
+// seenFromOutside returns the accesses of a loop or branch as one node. Bytes that are possibly not written keep their old contents, so
+// they count as read, unless nothing outside could see the difference: in scratch, and in buffers that are used inside only.
+func (s *settling) seenFromOutside(c *Control) []Access {
+	var list []Access
+	add := func(r Range, mode Mode) {
+		if r.Lo < r.Hi {
+			list = append(list, Access{r, mode})
+		}
+	}
+	for _, b := range slices.Compact(slices.Sorted(slices.Values(append(c.effect.reads.buffers(), c.effect.may.buffers()...)))) {
+		c.effect.cut(b, func(r Range, reads, may, must bool) {
+			switch {
+			case !may && reads:
+				add(r, Read)
+			case may && !reads && (must || s.unseen(b, c)):
+				add(r, Write)
+			case may:
+				add(r, ReadWrite)
+			}
+		})
+	}
+	return list
+}
+
+// unseen reports whether the contents of a buffer are of no use outside a loop or branch.
+func (s *settling) unseen(id BufferID, c *Control) bool {
+	b := &s.root.Buffers[id]
+	return b.InArena() && (b.Scratch || b.Init == nil && b.Save == "" && b.Expect == nil && slices.Contains(s.home[id], c))
 }

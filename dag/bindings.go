@@ -8,12 +8,6 @@ import (
 	"strings"
 )
 
-// FileBinding binds a file to a host buffer, in place of the init or save that the pipeline file declares: --load x=input.npy.
-type FileBinding struct {
-	Buffer string
-	File   string // .npy or .bin; from the working directory, not from Options.Dir
-}
-
 // bindFiles applies Options.Load and Options.Save once all buffers are known.
 func (p *parser) bindFiles() {
 	p.bindAll("load", p.options.Load, func(b *Buffer, _, path string) {

@@ -21,23 +21,6 @@ type Builder struct {
 	depth    int // of the bodies that are being declared
 }
 
-// DeclarationError is one thing wrong with a declaration made by Go calls.
-type DeclarationError struct {
-	What    string // "pipeline", "module", "buffer" or "node"
-	Name    string // of the node or buffer
-	Message string
-	Hint    string // a way out, or ""
-}
-
-// Error is such as: node "saxpy": unknown kernel "saxpi"; did you mean "saxpy"?
-func (e *DeclarationError) Error() string {
-	text := fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Message)
-	if e.Hint != "" {
-		text += "; " + e.Hint
-	}
-	return text
-}
-
 // New starts a pipeline.
 func New(name string) *Builder {
 	return &Builder{pipeline: Pipeline{Name: name, accessStart: []int32{0}}}
@@ -130,26 +113,6 @@ func (b *Builder) Save(buffer BufferID, file string) { b.BufferAt(buffer).Save =
 
 // Expect sets what the buffer must hold after a run.
 func (b *Builder) Expect(buffer BufferID, expect Expect) { b.BufferAt(buffer).Expect = &expect }
-
-// Whole is all of a buffer.
-func (b *Builder) Whole(buffer BufferID) Range {
-	return Range{Buffer: buffer, Lo: 0, Hi: b.BufferAt(buffer).Bytes}
-}
-
-// Slice is elements lo (included) to hi (excluded) of a buffer, counted along its first dimension.
-func (b *Builder) Slice(buffer BufferID, lo, hi int64) Range {
-	return b.strip(buffer, b.span(buffer, 0, lo, hi))
-}
-
-// Part is part i of k even parts of a buffer's first dimension; where it does not divide, the first parts are one longer.
-func (b *Builder) Part(buffer BufferID, i, k int64) Range {
-	return b.strip(buffer, b.part(buffer, 0, i, k, 0))
-}
-
-// In, Out and InOut are accesses of a whole buffer. For a slice see Range.In, Range.Out and Range.InOut.
-func (b *Builder) In(buffer BufferID) Access    { return b.Whole(buffer).In() }
-func (b *Builder) Out(buffer BufferID) Access   { return b.Whole(buffer).Out() }
-func (b *Builder) InOut(buffer BufferID) Access { return b.Whole(buffer).InOut() }
 
 // Task declares an opaque node: it can be planned, not run.
 func (b *Builder) Task(name string, accesses ...Access) NodeID {
@@ -280,4 +243,26 @@ func (b *Builder) Graph() (*Graph, error) {
 		return nil, err
 	}
 	return newGraph(&p)
+}
+
+// Devices says over how many devices the pipeline may be spread, or AllDevices. It comes before the first kernel.
+func (b *Builder) Devices(devices int) {
+	if devices < AllDevices || devices > MostDevices {
+		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("it can be spread over 1 to %d devices, not %d", MostDevices, devices), "")
+		return
+	}
+	b.pipeline.Devices = int32(devices)
+}
+
+// Empty returns a builder for another version of the graph: with its name, parameters, modules and settings, and no buffers or nodes yet.
+func (g *Graph) Empty() *Builder {
+	b := New("")
+	if g == nil || g.Pipeline == nil {
+		b.wrong("pipeline", "", "there is no graph to make another version of", "")
+		return b
+	}
+	p := *g.Pipeline
+	p.Buffers, p.Nodes, p.accesses, p.accessStart, p.Devices = nil, nil, nil, []int32{0}, 0
+	b.pipeline = p
+	return b
 }

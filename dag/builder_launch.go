@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
@@ -264,12 +263,4 @@ func (s builderScope) Shape(buffer string) ([]int64, bool) {
 		return nil, false
 	}
 	return s.pipeline.Buffers[id].Shape, true
-}
-
-// didYouMean is a hint at the candidate nearest to a name, or "".
-func didYouMean(name string, candidates []string) string {
-	if near := words.Suggest(name, candidates); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return ""
 }

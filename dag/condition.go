@@ -13,18 +13,6 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// Condition is a truth value that is computed from single elements of device buffers while a pipeline runs.
-//
-// Integers are computed exactly, in 64 bits that wrap around; everything that a float or a division enters is computed in 64-bit floats,
-// each operation rounded on its own. A comparison with a NaN is false, != included.
-type Condition struct {
-	Text string     // as written
-	Expr *expr.Expr // with the values of params; its variables are named by OperandName
-	// Operands are the elements that it reads, each of one element.
-	Operands []Range
-	Types    []DType // of Operands
-}
-
 // operandMark starts the names of operands: a letter that nobody types.
 const operandMark = "ⁿ"
 

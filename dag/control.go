@@ -1,11 +1,10 @@
-// Loops and branches: nodes whose bodies are graphs of their own, and what such a node reads and writes as seen from outside.
+// Loops and branches as seen from outside: what they do with bytes, and what can be wrong with them. assemble.go makes graphs of their bodies.
 
 package dag
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/internal/words"
@@ -16,37 +15,6 @@ const MaxPasses = 1 << 40
 
 // MaxBodyDepth is how deep loops and branches may be nested in each other.
 const MaxBodyDepth = 16
-
-// Control makes a node a loop (Repeat) or a branch (Branch). Builder.Repeat and Builder.If make one; its bodies are complete once the
-// graph is.
-//
-// To the nodes around it, a loop or branch is a single node with the accesses of its bodies together. Bytes that may or may not be
-// written count as read and written: afterwards they hold either the new contents or the old.
-type Control struct {
-	// Times is how many passes a loop without Condition makes, and how many one with a Condition makes at most.
-	Times int64
-	// Condition ends a loop once it holds (until), or, with While, once it does not. It chooses the body of a branch. nil: a loop of
-	// exactly Times passes.
-	Condition *Condition
-	While     bool   // the loop tests before each pass; otherwise after it
-	Every     int64  // the loop tests only every so many passes, and after the last; at least 1
-	OrStop    bool   // it is no failure that Times passes were not enough
-	Expect    *int64 // how many passes the last replay must have made; nil: not checked
-
-	// Bodies are over the buffers of the pipeline. A loop has one body. A branch has one, or a second that runs if the condition does
-	// not hold. All nodes of the bodies run on the node's device.
-	Bodies []*Graph
-
-	declared []*Pipeline // the bodies until the graph is made
-	effect   effect
-}
-
-// effect is what a loop or branch does with bytes.
-type effect struct {
-	reads rangeSet // before it has certainly written them
-	may   rangeSet // written in some run
-	must  rangeSet // written in every run
-}
 
 // MayOnly reports whether a loop or branch possibly leaves some of the bytes of r unwritten that it writes at other times, and reads none
 // of them itself.
@@ -215,122 +183,6 @@ func (p *Pipeline) hasControl() bool {
 	return false
 }
 
-// settle makes graphs of all bodies, the innermost first, and finds the accesses of the nodes that they belong to.
-func (p *Pipeline) settle() error {
-	if !p.hasControl() {
-		return nil
-	}
-	s := settling{root: p, home: make([][]*Control, len(p.Buffers)), seen: make([]bool, len(p.Buffers))}
-	s.locate(p, nil)
-	return s.pipeline(p)
-}
-
-// settling is the state of settle.
-type settling struct {
-	root *Pipeline
-	home [][]*Control // by buffer: the loops and branches that all its accesses are in, outermost first
-	seen []bool
-}
-
-// locate finds the home of each buffer.
-func (s *settling) locate(p *Pipeline, path []*Control) {
-	note := func(b BufferID) {
-		if !s.seen[b] {
-			s.seen[b], s.home[b] = true, slices.Clone(path)
-			return
-		}
-		k := 0
-		for k < len(s.home[b]) && k < len(path) && s.home[b][k] == path[k] {
-			k++
-		}
-		s.home[b] = s.home[b][:k]
-	}
-	for i := range p.Nodes {
-		c := p.Nodes[i].Control
-		if c == nil {
-			for _, a := range p.Accesses(NodeID(i)) {
-				note(a.Buffer)
-			}
-			continue
-		}
-		inner := append(slices.Clip(path), c)
-		if c.Condition != nil {
-			for _, r := range c.Condition.Operands {
-				note(r.Buffer)
-			}
-		}
-		for _, body := range c.declared {
-			s.locate(body, inner)
-		}
-	}
-}
-
-// pipeline settles the loops and branches of one level and gives them their accesses.
-func (s *settling) pipeline(p *Pipeline) error {
-	accesses := make([]Access, 0, len(p.accesses))
-	start := make([]int32, 1, len(p.Nodes)+1)
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		own := p.Accesses(NodeID(i))
-		if n.Control != nil {
-			if err := s.control(n); err != nil {
-				return err
-			}
-			own = s.seenFromOutside(n.Control)
-		}
-		accesses = append(accesses, own...)
-		if len(accesses) > math.MaxInt32 {
-			return fmt.Errorf("there are more than %d accesses", math.MaxInt32)
-		}
-		start = append(start, int32(len(accesses)))
-	}
-	p.accesses, p.accessStart = accesses, start
-	return nil
-}
-
-// control makes the graphs of a node's bodies.
-func (s *settling) control(n *Node) error {
-	c := n.Control
-	for k, body := range c.declared {
-		body.Name, body.Sync, body.Dir, body.Rank, body.Ranks = n.Name, s.root.Sync, s.root.Dir, s.root.Rank, s.root.Ranks
-		body.Params, body.Modules, body.Buffers, body.MaxEdges = s.root.Params, s.root.Modules, s.root.Buffers, s.root.MaxEdges
-		if err := s.pipeline(body); err != nil {
-			return err
-		}
-		if node, problem := body.tileInBody(); node != nil {
-			return fmt.Errorf("node %q: %s", node.Name, problem)
-		}
-		g, err := deriveGraph(body)
-		if err != nil {
-			return err
-		}
-		c.Bodies = append(c.Bodies, g)
-		e := body.effect()
-		switch {
-		case k == 0:
-			c.effect = e
-		default:
-			c.effect.reads.addAll(&e.reads)
-			c.effect.may.addAll(&e.may)
-			c.effect.must.intersect(&e.must)
-		}
-	}
-	c.declared = nil
-	if n.Kind == Branch && len(c.Bodies) == 1 || n.Kind == Repeat && (c.While || c.Times == 0) {
-		c.effect.must = rangeSet{}
-	}
-	if c.Condition != nil {
-		for _, r := range c.Condition.Operands {
-			if n.Kind == Branch || c.While {
-				c.effect.reads.add(r)
-			} else {
-				c.effect.reads.addExcept(r, &c.effect.must) // the test comes after a pass
-			}
-		}
-	}
-	return nil
-}
-
 // effect finds what a body does with bytes in one pass. Its nodes are taken in the order of declaration, which all accesses to the same
 // bytes keep.
 func (p *Pipeline) effect() effect {
@@ -360,82 +212,6 @@ func (p *Pipeline) effect() effect {
 	return e
 }
 
-// seenFromOutside returns the accesses of a loop or branch as one node. Bytes that are possibly not written keep their old contents, so
-// they count as read, unless nothing outside could see the difference: in scratch, and in buffers that are used inside only.
-func (s *settling) seenFromOutside(c *Control) []Access {
-	var list []Access
-	add := func(r Range, mode Mode) {
-		if r.Lo < r.Hi {
-			list = append(list, Access{r, mode})
-		}
-	}
-	for _, b := range slices.Compact(slices.Sorted(slices.Values(append(c.effect.reads.buffers(), c.effect.may.buffers()...)))) {
-		c.effect.cut(b, func(r Range, reads, may, must bool) {
-			switch {
-			case !may && reads:
-				add(r, Read)
-			case may && !reads && (must || s.unseen(b, c)):
-				add(r, Write)
-			case may:
-				add(r, ReadWrite)
-			}
-		})
-	}
-	return list
-}
-
-// unseen reports whether the contents of a buffer are of no use outside a loop or branch.
-func (s *settling) unseen(id BufferID, c *Control) bool {
-	b := &s.root.Buffers[id]
-	return b.InArena() && (b.Scratch || b.Init == nil && b.Save == "" && b.Expect == nil && slices.Contains(s.home[id], c))
-}
-
-// bodies checks the nodes of all bodies that have no graph yet.
-func (c *checker) bodies(p *Pipeline) {
-	var check func(*Pipeline, int)
-	names := map[string]bool{}
-	for i := range p.Nodes {
-		if p.Nodes[i].Control != nil && len(names) == 0 {
-			for k := range p.Nodes {
-				names[p.Nodes[k].Name] = true
-			}
-		}
-	}
-	check = func(level *Pipeline, depth int) {
-		for i := range level.Nodes {
-			control := level.Nodes[i].Control
-			if control == nil {
-				continue
-			}
-			if depth >= MaxBodyDepth {
-				c.wrong("node", level.Nodes[i].Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
-				continue
-			}
-			if p.Sync == SyncExplicit {
-				c.wrong("node", level.Nodes[i].Name, explicitControl, "use SyncAuto")
-			}
-			for _, body := range control.declared {
-				body.Buffers, body.Modules = p.Buffers, p.Modules
-				c.streams(body)
-				for k := range body.Nodes {
-					if name := body.Nodes[k].Name; names[name] {
-						c.wrong("node", name, "the name is taken", "names of nodes are unique in the whole pipeline, bodies included")
-					} else if err := checkName(name); err != nil {
-						c.wrong("node", name, err.Error(), "")
-					}
-					names[body.Nodes[k].Name] = true
-					c.node(body, NodeID(k))
-				}
-				if node, problem := body.tileInBody(); node != nil {
-					c.wrong("node", node.Name, problem, noTileHint)
-				}
-				check(body, depth+1)
-			}
-		}
-	}
-	check(p, 0)
-}
-
 // tileInBody finds a node of a body that uses a tile. What loops and branches do with bytes is known by ranges of whole rows only.
 func (p *Pipeline) tileInBody() (node *Node, problem string) {
 	for i := range p.Nodes {
@@ -451,3 +227,32 @@ func (p *Pipeline) tileInBody() (node *Node, problem string) {
 const noTileHint = "slice whole rows, or copy the tile to a buffer of its own"
 
 const explicitControl = "loops and branches need sync: auto"
+
+// cut calls visit for the pieces of a buffer that the effect treats alike, ascending, neighbours that are alike as one.
+func (e *effect) cut(b BufferID, visit func(r Range, reads, may, must bool)) {
+	var at []int64
+	for _, set := range []*rangeSet{&e.reads, &e.may, &e.must} {
+		for _, p := range set.of[b] {
+			at = append(at, p.lo, p.hi)
+		}
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	var lo int64
+	var reads, may, must bool
+	for k := range at {
+		r := Range{Buffer: b, Lo: at[k], Hi: at[k]}
+		if k+1 < len(at) {
+			r.Hi = at[k+1]
+		}
+		nextReads, nextMay, nextMust := e.reads.meets(r), e.may.meets(r), e.must.meets(r)
+		if k > 0 && (r.Hi == r.Lo || nextReads != reads || nextMay != may || nextMust != must) {
+			visit(Range{Buffer: b, Lo: lo, Hi: at[k]}, reads, may, must)
+			lo = at[k]
+		}
+		if k == 0 {
+			lo = at[0]
+		}
+		reads, may, must = nextReads, nextMay, nextMust
+	}
+}

@@ -1,4 +1,4 @@
-// Checks of single declarations: names, sizes, copies. Files and Go calls use the same ones.
+// Checks of single declarations: names, sizes, ranges, copies. Files and Go calls use the same ones.
 
 package dag
 
@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
@@ -145,4 +146,116 @@ func rowBytes(b *Buffer) int64 {
 		return 0
 	}
 	return b.Bytes / b.Shape[0]
+}
+
+// shapeList writes a shape as a pipeline file does.
+func shapeList(shape []int64) string {
+	sizes := make([]string, len(shape))
+	for k, n := range shape {
+		sizes[k] = fmt.Sprint(n)
+	}
+	return "[" + strings.Join(sizes, ", ") + "]"
+}
+
+// TileBox returns the rows of a tile and its columns, in steps along the first dimension and along the second; false for any other range.
+func (p *Pipeline) TileBox(r Range) (rows, columns [2]int64, ok bool) {
+	if p == nil || r.Pitch == 0 || p.rangeProblem(r) != nil {
+		return rows, columns, false
+	}
+	y, x, ok := tileSpans(&p.Buffers[r.Buffer], r)
+	return [2]int64{y.Lo, y.Hi}, [2]int64{x.Lo, x.Hi}, ok
+}
+
+// overlap is the smallest range or tile around the bytes that two ranges share.
+func (p *Pipeline) overlap(a, b Range) Range {
+	row := rowBytes(&p.Buffers[a.Buffer])
+	if a.Pitch == 0 && b.Pitch == 0 || row == 0 {
+		return Range{Buffer: a.Buffer, Lo: max(a.Lo, b.Lo), Hi: min(a.Hi, b.Hi)}
+	}
+	var shared box
+	first, second := boxesIn(a, row), boxesIn(b, row)
+	for _, x := range first.list[:first.count] {
+		for _, y := range second.list[:second.count] {
+			switch z := x.intersect(y); {
+			case z.empty():
+			case shared.empty():
+				shared = z
+			default:
+				shared = shared.hull(z)
+			}
+		}
+	}
+	return rangeOf(a.Buffer, row, shared)
+}
+
+// setProblem says what is wrong with a memset, or nil. The devices fill the rows of a tile with patterns of up to four bytes.
+func (p *Pipeline) setProblem(dst Range, bits uint64) error {
+	if b := &p.Buffers[dst.Buffer]; dst.Tile() && b.DType.Component().Size() == 8 && bits>>32 != bits&math.MaxUint32 {
+		return fmt.Errorf("%s is a tile of %s, which can only be filled with a value whose upper and lower four bytes are the same, such as 0", p.rangeText(dst), b.DType)
+	}
+	return nil
+}
+
+// tileProblem says what is wrong with a tile made by hand, or nil.
+func tileProblem(b *Buffer, r Range) error {
+	row := rowBytes(b)
+	if int64(r.Pitch) != row {
+		return fmt.Errorf("a tile of %q has rows %d bytes apart, but a row has %d", b.Name, r.Pitch, row)
+	}
+	if made := boxesIn(r, row); r.Lo >= r.Hi || r.Lo%row > (r.Hi-1)%row || rangeOf(r.Buffer, row, made.list[0]) != r {
+		return fmt.Errorf("bytes %d to %d of %q are not a tile", r.Lo, r.Hi, b.Name)
+	}
+	return nil
+}
+
+// tileSpans returns the rows and columns of a range that is not whole rows; false if it has no such form.
+func tileSpans(b *Buffer, r Range) (rows, columns expr.Span, ok bool) {
+	row := rowBytes(b)
+	if len(b.Shape) < 2 || row == 0 || r.Lo >= r.Hi || r.Pitch == 0 && r.Lo%row == 0 && r.Hi%row == 0 {
+		return rows, columns, false
+	}
+	made, column := boxesIn(r, row), row/b.Shape[1]
+	x := made.list[0]
+	if made.count != 1 || x.left%column != 0 || x.right%column != 0 {
+		return rows, columns, false
+	}
+	return expr.Span{Lo: x.top, Hi: x.bottom}, expr.Span{Lo: x.left / column, Hi: x.right / column}, true
+}
+
+// MaxDevices is one more than the largest device number.
+const MaxDevices = 1024
+
+// rangeProblem says what is wrong with a range made by hand, or nil.
+func (p *Pipeline) rangeProblem(r Range) error {
+	if r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
+		return fmt.Errorf("there is no buffer with id %d", r.Buffer)
+	}
+	b := &p.Buffers[r.Buffer]
+	switch {
+	case r.Lo < 0 || r.Lo > r.Hi:
+		return fmt.Errorf("bytes %d to %d of %q are not a range", r.Lo, r.Hi, b.Name)
+	case r.Hi > b.Bytes:
+		return fmt.Errorf("bytes %d to %d of %q go past its end (%s)", r.Lo, r.Hi, b.Name, words.Count(b.Bytes, "byte", "bytes"))
+	case r.Pitch != 0:
+		return tileProblem(b, r)
+	}
+	return nil
+}
+
+// copyWork and setWork are what a memcpy and a memset ask of the machine: every byte is read and written, or written.
+func copyWork(src Range) Work { return Work{Bytes: src.Bytes()} }
+
+func setWork(dst Range) Work { return Work{Bytes: dst.Bytes()} }
+
+// extentOf is the range of some rows, and of each some positions along the second dimension.
+func extentOf(id BufferID, b *Buffer, rows, columns expr.Span) (Range, error) {
+	row := rowBytes(b)
+	if len(b.Shape) < 2 || b.Shape[1] == 0 || columns == (expr.Span{Lo: 0, Hi: b.Shape[1]}) {
+		return Range{Buffer: id, Lo: rows.Lo * row, Hi: rows.Hi * row}, nil
+	}
+	if row > maxPitch {
+		return Range{Buffer: id}, fmt.Errorf("a row of %s has %d bytes; its columns can only be sliced up to %d", b.Name, row, maxPitch)
+	}
+	column := row / b.Shape[1]
+	return rangeOf(id, row, box{rows.Lo, rows.Hi, columns.Lo * column, columns.Hi * column}), nil
 }

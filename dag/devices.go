@@ -3,7 +3,6 @@
 package dag
 
 import (
-	"fmt"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
@@ -70,26 +69,4 @@ func (p *parser) usedDevices(f field) {
 	if f.value != nil {
 		p.mistake(position(f.key), "write it in the file that uses this one", "devices is said once, for the whole pipeline")
 	}
-}
-
-// Devices says over how many devices the pipeline may be spread, or AllDevices. It comes before the first kernel.
-func (b *Builder) Devices(devices int) {
-	if devices < AllDevices || devices > MostDevices {
-		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("it can be spread over 1 to %d devices, not %d", MostDevices, devices), "")
-		return
-	}
-	b.pipeline.Devices = int32(devices)
-}
-
-// Empty returns a builder for another version of the graph: with its name, parameters, modules and settings, and no buffers or nodes yet.
-func (g *Graph) Empty() *Builder {
-	b := New("")
-	if g == nil || g.Pipeline == nil {
-		b.wrong("pipeline", "", "there is no graph to make another version of", "")
-		return b
-	}
-	p := *g.Pipeline
-	p.Buffers, p.Nodes, p.accesses, p.accessStart, p.Devices = nil, nil, nil, []int32{0}, 0
-	b.pipeline = p
-	return b
 }

@@ -216,3 +216,22 @@ func (f *findings) diagnostics(t *text) Diagnostics {
 	}
 	return Diagnostics{List: f.list, More: f.more}
 }
+
+// Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
+type Pos struct{ Line, Column int32 }
+
+// onLine names a place of the same file, where there is one.
+func onLine(pos Pos) string {
+	if pos.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", pos.Line)
+}
+
+// didYouMean is a hint at the candidate nearest to a name, or "".
+func didYouMean(name string, candidates []string) string {
+	if near := words.Suggest(name, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}

@@ -9,53 +9,6 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Why is the reason for an edge. If a pair of nodes has several, the first in this order is kept.
-type Why uint8
-
-const (
-	RAW   Why = iota // the later node reads what the earlier wrote
-	WAW              // both write
-	WAR              // the later node overwrites what the earlier read
-	After            // declared with after:
-)
-
-var whyNames = []string{"RAW", "WAW", "WAR", "after"}
-
-func (w Why) String() string { return words.Name(w, "Why", whyNames) }
-
-// Edge is a dependency: To must not start before From has finished. For After, Buffer is -1. Of several buffers with the same
-// reason it names the one declared first.
-//
-// Where many nodes and many others would all depend on each other, edges lead to and from a [Join] instead, whose id counts on from
-// those of the nodes.
-type Edge struct {
-	From, To NodeID
-	Buffer   BufferID
-	Why      Why
-	Declared bool  // To names From in its After, whatever Why says
-	Tile     bool  // the bytes are a tile: Graph.EdgeRange says which
-	Lo, Hi   int64 // the bytes of Buffer that both touch (the hull, where there are several ranges)
-}
-
-// Graph is a checked pipeline with its dependencies.
-type Graph struct {
-	*Pipeline
-	edges     []Edge   // by From, then To
-	succStart []int32  // edges of node i: edges[succStart[i]:succStart[i+1]]
-	succ      []NodeID // successor nodes, parallel to edges
-	predStart []int32
-	pred      []NodeID // predecessor nodes, ascending
-	predEdge  []int32  // their edges
-	topo      []NodeID
-	joins     []Join
-	sequence  []NodeID // topo with the joins
-	buffers   int      // how many there were
-	carried   []BufferID
-	unwritten []UnwrittenRead
-	unread    []NodeID
-	warnings  Diagnostics
-}
-
 // Warnings returns what Parse found legal but probably not meant, in file order. A graph made by Go calls has none.
 func (g *Graph) Warnings() *Diagnostics {
 	if g == nil {

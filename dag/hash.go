@@ -1,4 +1,4 @@
-// Hashes of a graph: one of what makes a plan correct, one of what makes it fast. Also the first difference between two graphs.
+// Hashes of a graph: one of what makes a plan correct, one of what makes it fast.
 
 package dag
 
@@ -6,10 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"math"
-	"slices"
+	"strings"
 )
 
 // Hash returns "sha256:" and a hash of the structure: nodes, the ranges they use, buffers and dependencies. A plan is correct for
@@ -158,143 +157,47 @@ func (h *hasher) flush() {
 	h.buffer = h.buffer[:0]
 }
 
-// FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
-// `node "up_x" is new`, or "" if both their hashes are equal. Differences of structure come before those of work. A program that keeps
-// plans for its graphs can tell with it why a plan no longer fits. For a plan from a file, see DifferenceFrom.
-func (g *Graph) FirstDifference(old *Graph) string {
-	if g.Check() != nil || old.Check() != nil {
+// hashStructure adds what makes a plan correct.
+func (c *Control) hashStructure(h *hasher) {
+	if c == nil {
+		return
+	}
+	h.numbers(int64(len(c.Bodies)), flag(c.While), flag(c.Condition != nil), flag(c.Times == 0))
+	if c.Condition != nil {
+		for _, r := range c.Condition.Operands {
+			h.numbers(int64(r.Buffer), r.Lo, r.Hi)
+		}
+	}
+	for _, body := range c.Bodies {
+		h.text(body.Hash())
+	}
+}
+
+// hashWork adds what the node does.
+func (c *Control) hashWork(h *hasher) {
+	if c == nil {
+		return
+	}
+	h.numbers(c.Times, c.Every)
+	h.text(c.Condition.bound())
+	for _, body := range c.Bodies {
+		h.text(body.WorkHash())
+	}
+}
+
+// bound is the condition with the values of params in it.
+func (c *Condition) bound() string {
+	if c == nil {
 		return ""
 	}
-	if g.Sync != old.Sync {
-		return fmt.Sprintf("sync is %s, it was %s", g.Sync, old.Sync)
-	}
-	if d := firstDifferentName("buffer", len(g.Buffers), len(old.Buffers), func(k int32) string { return g.Buffers[k].Name }, func(k int32) string { return old.Buffers[k].Name }); d != "" {
-		return d
-	}
-	if d := firstDifferentName("node", len(g.Nodes), len(old.Nodes), func(k int32) string { return g.Nodes[k].Name }, func(k int32) string { return old.Nodes[k].Name }); d != "" {
-		return d
-	}
-	for k := range g.Buffers {
-		if d := bufferDifference(&g.Buffers[k], &old.Buffers[k]); d != "" {
-			return fmt.Sprintf("buffer %q %s", g.Buffers[k].Name, d)
-		}
-	}
-	for i := range g.Nodes {
-		if d := g.nodeDifference(old, NodeID(i)); d != "" {
-			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
-		}
-	}
-	return g.WorkDifferenceFrom(old.WorkOutline())
+	return strings.ReplaceAll(c.Expr.String(), operandMark, "operand ")
 }
 
-// firstDifferentName names the first id at which the names differ: something new, something gone, or another order.
-func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) string) string {
-	for k := range int32(max(n, oldN)) {
-		if int(k) < min(n, oldN) && name(k) == oldName(k) {
-			continue
-		}
-		is, was := newNameIndex(n), newNameIndex(oldN)
-		for k := range int32(n) {
-			is.add(k, name)
-		}
-		for k := range int32(oldN) {
-			was.add(k, oldName)
-		}
-		switch {
-		case int(k) < n && was.find(name(k), oldName) < 0:
-			return fmt.Sprintf("%s %q is new", what, name(k))
-		case int(k) < oldN && is.find(oldName(k), name) < 0:
-			return fmt.Sprintf("%s %q is gone", what, oldName(k))
-		case int(k) < min(n, oldN):
-			return fmt.Sprintf("%s %q stands where %q stood", what, name(k), oldName(k))
-		}
+// facts is what makes two communications of the same accesses different.
+func (c *Communication) facts() []int64 {
+	list := []int64{int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(c.Root), int64(c.Among.First), int64(c.Among.Count), int64(c.Among.Step)}
+	for _, t := range c.Transfers {
+		list = append(list, flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
 	}
-	return ""
-}
-
-func bufferDifference(b, old *Buffer) string {
-	was := func(what string, is, was any) string { return fmt.Sprintf("has %s %v, it had %v", what, is, was) }
-	switch {
-	case b.Place != old.Place:
-		return fmt.Sprintf("is in %s memory, it was in %s memory", b.Place, old.Place)
-	case b.DType != old.DType:
-		return fmt.Sprintf("is of type %s, it was of %s", b.DType, old.DType)
-	case !slices.Equal(b.Shape, old.Shape):
-		return was("shape", b.Shape, old.Shape)
-	case b.Device != old.Device:
-		return fmt.Sprintf("is on device %d, it was on %d", b.Device, old.Device)
-	case b.Pageable != old.Pageable:
-		return changed(b.Pageable, "pageable")
-	case b.Scratch != old.Scratch:
-		return changed(b.Scratch, "scratch")
-	case b.Symbol != old.Symbol:
-		return fmt.Sprintf("stands for the variable %q, it stood for %q", b.Symbol, old.Symbol)
-	}
-	for _, part := range []struct {
-		name    string
-		is, was bool
-	}{{"init", b.Init != nil, old.Init != nil}, {"save", b.Save != "", old.Save != ""}, {"expect", b.Expect != nil, old.Expect != nil}} {
-		switch {
-		case part.is && !part.was:
-			return "has " + part.name + ", it had none"
-		case part.was && !part.is:
-			return "has no " + part.name + ", it had one"
-		}
-	}
-	return ""
-}
-
-func changed(is bool, what string) string {
-	if is {
-		return "is " + what + ", it was not"
-	}
-	return "is not " + what + ", it was"
-}
-
-func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
-	n, o := &g.Nodes[i], &old.Nodes[i]
-	switch {
-	case n.Kind != o.Kind:
-		return fmt.Sprintf("is a %s, it was a %s", n.Kind, o.Kind)
-	case n.Device != o.Device:
-		return fmt.Sprintf("runs on device %d, it ran on %d", n.Device, o.Device)
-	case n.Stream != o.Stream:
-		return fmt.Sprintf("is bound to %s, it was bound to %s", streamText(n.Stream.Number()), streamText(o.Stream.Number()))
-	case n.Priority != o.Priority:
-		return fmt.Sprintf("has priority %s, it had %s", n.Priority, o.Priority)
-	case n.Peer != o.Peer:
-		return changed(n.Peer, "allowed to use peers")
-	}
-	for k, a := range g.Accesses(i) {
-		if before := old.Accesses(i); k >= len(before) {
-			return fmt.Sprintf("uses %s (%s), it did not", g.rangeText(a.Range), a.Mode)
-		} else if a != before[k] {
-			return fmt.Sprintf("uses %s (%s) where it used %s (%s)", g.rangeText(a.Range), a.Mode, old.rangeText(before[k].Range), before[k].Mode)
-		}
-	}
-	if before := old.Accesses(i); len(before) > len(g.Accesses(i)) {
-		gone := before[len(g.Accesses(i))]
-		return fmt.Sprintf("does not use %s (%s), it did", old.rangeText(gone.Range), gone.Mode)
-	}
-	if !slices.Equal(n.After, o.After) {
-		for _, from := range n.After {
-			if !slices.Contains(o.After, from) {
-				return fmt.Sprintf("comes after %q, it did not", g.Nodes[from].Name)
-			}
-		}
-		for _, from := range o.After {
-			if !slices.Contains(n.After, from) {
-				return fmt.Sprintf("does not come after %q, it did", old.Nodes[from].Name)
-			}
-		}
-		return "lists what it comes after in another order"
-	}
-	return n.Control.difference(o.Control)
-}
-
-func streamText(stream int32) string {
-	if stream < 0 {
-		return "no stream"
-	}
-	return fmt.Sprintf("stream %d", stream)
+	return list
 }

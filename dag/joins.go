@@ -17,16 +17,6 @@ import "github.com/dagrun/dagrun/internal/crowd"
 //
 // A path through joins always leads from a node to one that depends on it by the rule in hazards.go: joins order nothing else.
 
-// Join replaces the edges from each node of one group to each node of another, if all nodes of the second depend on all nodes of the
-// first for bytes of one buffer. It is no node: it does not run, and no wait is inserted for it. A node with an edge from a join comes
-// after every node with a path to that join, through other joins too.
-type Join struct {
-	Buffer BufferID
-	Why    Why   // RAW: the nodes before it are the last writers of the bytes; WAR: they have read them
-	Tile   bool  // the bytes are a tile: rows of a row's length, from byte Lo to byte Hi
-	Lo, Hi int64 // the bytes
-}
-
 // joinLog holds the joins and the edges that lead to them, by join.
 type joinLog struct {
 	list  []Join

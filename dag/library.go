@@ -1,11 +1,13 @@
-// The interface between dag and the packages that implement kernels.
+// The interface between dag and the packages that implement kernels, and what a launch consists of.
 
 package dag
 
 import (
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
@@ -178,4 +180,61 @@ func (in *LaunchInfo) problem(params []KernelParam) string {
 		}
 	}
 	return ""
+}
+
+// MapSpec is an elementwise computation: Out = Expr(Inputs..., Scalars...). The launch's Args are: n (i64), the output, the inputs, the scalars (f64).
+type MapSpec struct {
+	Text    string // as written, "y = a*x + b"
+	Expr    *expr.Expr
+	Out     string
+	OutType DType
+	Inputs  []string
+	InTypes []DType
+	// Single marks the inputs of one element, which goes with every element of the others; nil: there are none.
+	Single  []bool
+	Scalars []string
+}
+
+// Launch is a kernel with its arguments. Args are in the kernel's own order and include scratch.
+type Launch struct {
+	Name   string       // the kernel as written, "saxpy" or "mine.blur"; "" for a map
+	Module int32        // index into Pipeline.Modules; -1: the library that came with dagrun
+	Kernel LaunchKernel // the resolved kernel
+	Args   []Arg
+	Grid   [3]uint32 // blocks, never zero, except that a launch of nothing has Grid[0] == 0
+	Block  [3]uint32 // threads; Block[0] == 0: chosen from occupancy when the device is known
+	Shared uint32    // dynamic shared memory
+	// Cooperative says that all blocks must run at once, so that the kernel can wait for its whole grid.
+	Cooperative bool
+	Map         *MapSpec
+}
+
+// Arg is one argument of a launch.
+type Arg struct {
+	IsBuffer bool
+	Inferred bool   // IsBuffer: Mode comes from the kernel's code, not from a declaration
+	Mode     Mode   // IsBuffer
+	DType    DType  // of the element or of the scalar
+	Range    Range  // IsBuffer: the slice that is passed
+	Bits     uint64 // scalar: its value as the bits of DType
+}
+
+// Work is what a node moves and computes. Figures that are not known are 0.
+type Work struct {
+	Bytes   int64 // read and written
+	Flops   int64
+	Blocks  int64 // of its grid
+	Threads int32 // of a block
+	Shared  int32 // bytes of a block
+	// US is the least time in microseconds that the node takes on any machine because its arguments say so, as for spin. It is 0 if the
+	// duration depends on bytes and operations only.
+	US float64
+}
+
+// problem says what is wrong with a node's work, or nil.
+func (w *Work) problem() error {
+	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) {
+		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v us) must not be negative", w.Bytes, w.Flops, w.Blocks, w.Threads, w.Shared, w.US)
+	}
+	return nil
 }

@@ -19,15 +19,6 @@ func (p *parser) declared(id BufferID) string {
 	return fmt.Sprintf("%s is %s %s on line %d%s", shorten(b.Name), b.DType, shapeList(b.Shape), b.Pos.Line, file)
 }
 
-// shapeList writes a shape as a pipeline file does.
-func shapeList(shape []int64) string {
-	sizes := make([]string, len(shape))
-	for k, n := range shape {
-		sizes[k] = fmt.Sprint(n)
-	}
-	return "[" + strings.Join(sizes, ", ") + "]"
-}
-
 // declaredBoth is declared of the two buffers of a copy.
 func (p *parser) declaredBoth(src, dst BufferID) string {
 	if src == dst {

@@ -13,34 +13,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// FormatVersion is the version of the file format that this package reads and writes.
-const FormatVersion = 1
-
-// Override is a param given on the command line: -p n=4096.
-type Override struct {
-	Name  string
-	Value string // an expression without variables
-}
-
-// Options says how a file is read.
-type Options struct {
-	Name    string        // of the file, for messages; also the pipeline's name where the file gives none
-	Dir     string        // what relative file names start from; becomes Pipeline.Dir
-	Params  []Override    // the last of a name counts
-	Load    []FileBinding // replace a host buffer's init
-	Save    []FileBinding // replace a host buffer's save
-	Library Library       // the kernels that come with dagrun; nil: none
-	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
-	OpenModule func(m Module) (Library, error)
-	MaxEdges   int // becomes Pipeline.MaxEdges
-	// ReadFile reads a file that the pipeline file uses, by its path from the working directory. nil: a file with use: is refused.
-	ReadFile func(name string) ([]byte, error)
-	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
-	Rank, Ranks, LocalRank int
-	// Devices, if not 0, takes the place of the file's devices: how many the work may be spread over, or AllDevices.
-	Devices int
-}
-
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
 // graph is then nil. What is legal but probably not meant is in Graph.Warnings.
 func Parse(source []byte, options Options) (*Graph, error) {
@@ -537,12 +509,3 @@ func kindText(n *yaml.Node) string {
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// shorten keeps messages readable where the text is not.
-func shorten(s string) string {
-	const longest = 60
-	if len(s) <= longest {
-		return s
-	}
-	return strings.ToValidUTF8(s[:longest-3], "") + "..."
-}

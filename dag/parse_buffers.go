@@ -14,9 +14,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// MaxDevices is one more than the largest device number.
-const MaxDevices = 1024
-
 // The places of bufferKeys.
 const (
 	bufferPlace = iota

@@ -26,18 +26,6 @@ func (o *Options) rankVariable(name string) (expr.Value, bool) {
 	return expr.Value{}, false
 }
 
-// problem says what is wrong with the ranks of the options, or nil.
-func (o *Options) problem() error {
-	ranks := max(o.Ranks, 1)
-	switch {
-	case o.Ranks < 0 || o.Ranks > MaxRanks:
-		return fmt.Errorf("%d ranks: there can be 1 to %d", o.Ranks, MaxRanks)
-	case o.Rank < 0 || o.Rank >= ranks || o.LocalRank < 0 || o.LocalRank >= ranks:
-		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", o.Rank, o.LocalRank, ranks)
-	}
-	return nil
-}
-
 // collectiveKeys are the keys of each collective. All but among must be given, where inout stands for from and to.
 var collectiveKeys = map[Verb]*keySet{
 	AllReduce:     {"allreduce", []string{"inout", "from", "to", "op", "among"}},

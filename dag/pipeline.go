@@ -1,20 +1,13 @@
-// The pipeline as declared, with all expressions evaluated and all repetitions expanded.
+// The pipeline as declared, with all expressions evaluated and all repetitions expanded. Graph's data is here too, since the bodies of loops are graphs.
 
 package dag
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
 )
-
-// NodeID is a node: its place in the order of declaration, from 0.
-type NodeID int32
-
-// BufferID is a buffer: its place in the order of declaration, from 0.
-type BufferID int32
 
 // Pipeline is a declaration of GPU work: buffers and the nodes that use them, in declaration order.
 type Pipeline struct {
@@ -35,21 +28,6 @@ type Pipeline struct {
 
 	accesses    []Access // of all nodes, one after the other
 	accessStart []int32  // len(Nodes)+1
-}
-
-// Graph checks the pipeline and derives its dependencies. The pipeline must not change afterwards. The error joins everything that
-// is wrong: *DeclarationError, and where nothing else is wrong a *CycleError.
-func (p *Pipeline) Graph() (*Graph, error) {
-	if p == nil {
-		return nil, &DeclarationError{What: "pipeline", Message: "there is none: it is nil"}
-	}
-	var c checker
-	c.pipeline(p)
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, err
-	}
-	p.chain()
-	return newGraph(p)
 }
 
 // Accesses returns what node i reads and writes, and nothing for a node that the pipeline does not have. Callers must not change it.
@@ -289,26 +267,6 @@ type Node struct {
 	Pos           Pos
 }
 
-// Work is what a node moves and computes. Figures that are not known are 0.
-type Work struct {
-	Bytes   int64 // read and written
-	Flops   int64
-	Blocks  int64 // of its grid
-	Threads int32 // of a block
-	Shared  int32 // bytes of a block
-	// US is the least time in microseconds that the node takes on any machine because its arguments say so, as for spin. It is 0 if the
-	// duration depends on bytes and operations only.
-	US float64
-}
-
-// Range is a half-open range of bytes of a buffer, or a tile: of each row of its first dimension the same columns. Make one
-// with Builder.Tile: a range has a Pitch only where it has several rows and some bytes between them.
-type Range struct {
-	Buffer BufferID
-	Pitch  int32 // of a tile: the bytes from one row to the next, which are those of a row of the buffer; otherwise 0
-	Lo, Hi int64 // of a tile: from the first byte of its first row to the end of its last row
-}
-
 // Copy moves Src to Dst, equal in size.
 type Copy struct{ Dst, Src Range }
 
@@ -318,62 +276,64 @@ type Set struct {
 	Bits uint64
 }
 
-// Launch is a kernel with its arguments. Args are in the kernel's own order and include scratch.
-type Launch struct {
-	Name   string       // the kernel as written, "saxpy" or "mine.blur"; "" for a map
-	Module int32        // index into Pipeline.Modules; -1: the library that came with dagrun
-	Kernel LaunchKernel // the resolved kernel
-	Args   []Arg
-	Grid   [3]uint32 // blocks, never zero, except that a launch of nothing has Grid[0] == 0
-	Block  [3]uint32 // threads; Block[0] == 0: chosen from occupancy when the device is known
-	Shared uint32    // dynamic shared memory
-	// Cooperative says that all blocks must run at once, so that the kernel can wait for its whole grid.
-	Cooperative bool
-	Map         *MapSpec
+// Control makes a node a loop (Repeat) or a branch (Branch). Builder.Repeat and Builder.If make one; its bodies are complete once the
+// graph is.
+//
+// To the nodes around it, a loop or branch is a single node with the accesses of its bodies together. Bytes that may or may not be
+// written count as read and written: afterwards they hold either the new contents or the old.
+type Control struct {
+	// Times is how many passes a loop without Condition makes, and how many one with a Condition makes at most.
+	Times int64
+	// Condition ends a loop once it holds (until), or, with While, once it does not. It chooses the body of a branch. nil: a loop of
+	// exactly Times passes.
+	Condition *Condition
+	While     bool   // the loop tests before each pass; otherwise after it
+	Every     int64  // the loop tests only every so many passes, and after the last; at least 1
+	OrStop    bool   // it is no failure that Times passes were not enough
+	Expect    *int64 // how many passes the last replay must have made; nil: not checked
+
+	// Bodies are over the buffers of the pipeline. A loop has one body. A branch has one, or a second that runs if the condition does
+	// not hold. All nodes of the bodies run on the node's device.
+	Bodies []*Graph
+
+	declared []*Pipeline // the bodies until the graph is made
+	effect   effect
 }
 
-// Arg is one argument of a launch.
-type Arg struct {
-	IsBuffer bool
-	Inferred bool   // IsBuffer: Mode comes from the kernel's code, not from a declaration
-	Mode     Mode   // IsBuffer
-	DType    DType  // of the element or of the scalar
-	Range    Range  // IsBuffer: the slice that is passed
-	Bits     uint64 // scalar: its value as the bits of DType
+// Condition is a truth value that is computed from single elements of device buffers while a pipeline runs.
+//
+// Integers are computed exactly, in 64 bits that wrap around; everything that a float or a division enters is computed in 64-bit floats,
+// each operation rounded on its own. A comparison with a NaN is false, != included.
+type Condition struct {
+	Text string     // as written
+	Expr *expr.Expr // with the values of params; its variables are named by OperandName
+	// Operands are the elements that it reads, each of one element.
+	Operands []Range
+	Types    []DType // of Operands
 }
 
-// MapSpec is an elementwise computation: Out = Expr(Inputs..., Scalars...). The launch's Args are: n (i64), the output, the inputs, the scalars (f64).
-type MapSpec struct {
-	Text    string // as written, "y = a*x + b"
-	Expr    *expr.Expr
-	Out     string
-	OutType DType
-	Inputs  []string
-	InTypes []DType
-	// Single marks the inputs of one element, which goes with every element of the others; nil: there are none.
-	Single  []bool
-	Scalars []string
+// effect is what a loop or branch does with bytes.
+type effect struct {
+	reads rangeSet // before it has certainly written them
+	may   rangeSet // written in some run
+	must  rangeSet // written in every run
 }
 
-// Mode says what a node does with a byte range.
-type Mode uint8
-
-const (
-	Read      Mode = 1
-	Write     Mode = 2 // every byte is written before it is read
-	ReadWrite Mode = 3
-)
-
-var modeNames = []string{"none", "in", "out", "inout"}
-
-// String returns the word that a pipeline file uses.
-func (m Mode) String() string { return words.Name(m, "Mode", modeNames) }
-
-// Access is one node's use of a byte range of a buffer.
-type Access struct {
-	Range
-	Mode Mode
+// Graph is a checked pipeline with its dependencies.
+type Graph struct {
+	*Pipeline
+	edges     []Edge   // by From, then To
+	succStart []int32  // edges of node i: edges[succStart[i]:succStart[i+1]]
+	succ      []NodeID // successor nodes, parallel to edges
+	predStart []int32
+	pred      []NodeID // predecessor nodes, ascending
+	predEdge  []int32  // their edges
+	topo      []NodeID
+	joins     []Join
+	sequence  []NodeID // topo with the joins
+	buffers   int      // how many there were
+	carried   []BufferID
+	unwritten []UnwrittenRead
+	unread    []NodeID
+	warnings  Diagnostics
 }
-
-// Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
-type Pos struct{ Line, Column int32 }

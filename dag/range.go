@@ -1,12 +1,55 @@
-// Ranges: slices and parts of buffers as bytes, and accesses of them.
+// Ids of nodes and buffers, ranges of bytes, and accesses of them.
 
 package dag
 
-import (
-	"fmt"
+import "github.com/dagrun/dagrun/internal/words"
 
-	"github.com/dagrun/dagrun/internal/words"
+// NodeID is a node: its place in the order of declaration, from 0.
+type NodeID int32
+
+// BufferID is a buffer: its place in the order of declaration, from 0.
+type BufferID int32
+
+// Range is a half-open range of bytes of a buffer, or a tile: of each row of its first dimension the same columns. Make one
+// with Builder.Tile: a range has a Pitch only where it has several rows and some bytes between them.
+type Range struct {
+	Buffer BufferID
+	Pitch  int32 // of a tile: the bytes from one row to the next, which are those of a row of the buffer; otherwise 0
+	Lo, Hi int64 // of a tile: from the first byte of its first row to the end of its last row
+}
+
+// Tile reports whether the range has bytes between its rows that are not part of it.
+func (r Range) Tile() bool { return r.Pitch != 0 }
+
+// Box returns how many rows a tile has, and the bytes of each. Any other range is one row.
+func (r Range) Box() (rows, width int64) {
+	if r.Pitch <= 0 || r.Hi <= r.Lo {
+		return 1, r.Hi - r.Lo
+	}
+	pitch := int64(r.Pitch)
+	rows = (r.Hi-1)/pitch - r.Lo/pitch + 1
+	return rows, r.Hi - r.Lo - (rows-1)*pitch
+}
+
+// Mode says what a node does with a byte range.
+type Mode uint8
+
+const (
+	Read      Mode = 1
+	Write     Mode = 2 // every byte is written before it is read
+	ReadWrite Mode = 3
 )
+
+var modeNames = []string{"none", "in", "out", "inout"}
+
+// String returns the word that a pipeline file uses.
+func (m Mode) String() string { return words.Name(m, "Mode", modeNames) }
+
+// Access is one node's use of a byte range of a buffer.
+type Access struct {
+	Range
+	Mode Mode
+}
 
 // In is a node's reading of the range.
 func (r Range) In() Access { return Access{r, Read} }
@@ -22,24 +65,3 @@ func (r Range) Bytes() int64 {
 	rows, width := r.Box()
 	return rows * width
 }
-
-// rangeProblem says what is wrong with a range made by hand, or nil.
-func (p *Pipeline) rangeProblem(r Range) error {
-	if r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
-		return fmt.Errorf("there is no buffer with id %d", r.Buffer)
-	}
-	b := &p.Buffers[r.Buffer]
-	switch {
-	case r.Lo < 0 || r.Lo > r.Hi:
-		return fmt.Errorf("bytes %d to %d of %q are not a range", r.Lo, r.Hi, b.Name)
-	case r.Hi > b.Bytes:
-		return fmt.Errorf("bytes %d to %d of %q go past its end (%s)", r.Lo, r.Hi, b.Name, words.Count(b.Bytes, "byte", "bytes"))
-	case r.Pitch != 0:
-		return tileProblem(b, r)
-	}
-	return nil
-}
-
-// copyWork and setWork are what a memcpy and a memset ask of the machine: every byte is read and written, or written.
-func copyWork(src Range) Work { return Work{Bytes: src.Bytes()} }
-func setWork(dst Range) Work  { return Work{Bytes: dst.Bytes()} }

@@ -89,32 +89,3 @@ func (s *rangeSet) ranges() []Range {
 	}
 	return list
 }
-
-// cut calls visit for the pieces of a buffer that the effect treats alike, ascending, neighbours that are alike as one.
-func (e *effect) cut(b BufferID, visit func(r Range, reads, may, must bool)) {
-	var at []int64
-	for _, set := range []*rangeSet{&e.reads, &e.may, &e.must} {
-		for _, p := range set.of[b] {
-			at = append(at, p.lo, p.hi)
-		}
-	}
-	slices.Sort(at)
-	at = slices.Compact(at)
-	var lo int64
-	var reads, may, must bool
-	for k := range at {
-		r := Range{Buffer: b, Lo: at[k], Hi: at[k]}
-		if k+1 < len(at) {
-			r.Hi = at[k+1]
-		}
-		nextReads, nextMay, nextMust := e.reads.meets(r), e.may.meets(r), e.must.meets(r)
-		if k > 0 && (r.Hi == r.Lo || nextReads != reads || nextMay != may || nextMust != must) {
-			visit(Range{Buffer: b, Lo: lo, Hi: at[k]}, reads, may, must)
-			lo = at[k]
-		}
-		if k == 0 {
-			lo = at[0]
-		}
-		reads, may, must = nextReads, nextMay, nextMust
-	}
-}

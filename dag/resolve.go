@@ -8,62 +8,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
-)
-
-// launchSpec is a kernel or map node as it was written.
-type launchSpec struct {
-	Label  string // the kernel as written, "mine.blur"
-	Kernel string // its name in its library, "blur"
-	Module int32  // index into Pipeline.Modules; -1: the library that came with dagrun
-	Args   []argSpec
-	Names  []string  // of Args where they are given by name; nil: by position
-	Grid   [3]uint32 // all zero: not given
-	Block  [3]uint32 // all zero: not given
-	Shared uint32
-	Device int32 // -1: not given
-
-	Cooperative bool
-	HasGrid     bool // Grid is given although Grid[0] is zero: a launch of nothing
-	HasShared   bool
-	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
-	// complete but for OutType and InTypes; Kernel and Module are not looked at.
-	Map *MapSpec
-
-	origin []int // once it is resolved: which of Args each parameter got; -1: none
-}
-
-// argSpec is one argument as it was written.
-type argSpec struct {
-	IsBuffer bool
-	Range    Range      // IsBuffer
-	Mode     Mode       // IsBuffer; 0: as the signature says
-	Value    expr.Value // a number
-	DType    DType      // of the number; InvalidDType: as the signature says
-}
-
-// launchProblem is something wrong with a launchSpec.
-type launchProblem struct {
-	Part    launchPart
-	Arg     int    // index into Args; -1 where Part is not launchArg
-	Message string // complete, kernel and argument named
-	Hint    string // what to do, or ""
-}
-
-// launchPart says where in a node the problem lies.
-type launchPart uint8
-
-const (
-	launchKernel launchPart = iota // its name, or the launch as a whole
-	launchArgs                     // the list of arguments
-	launchArg                      // one argument
-	launchGrid
-	launchDevice
 )
 
 // resolveLaunch finds the kernel and makes node.Launch, node.Work and node.Device, and the node's accesses. A kernel that wants
@@ -101,43 +49,6 @@ func (r *resolution) resolves(library Library) bool {
 		r.describe()
 	}
 	return len(r.problems) == 0
-}
-
-type resolution struct {
-	pipeline *Pipeline
-	node     *Node
-	spec     *launchSpec
-	what     string // "kernel "saxpy"" or "map"
-	device   int32
-	written  []argSpec // spec.Args in the order of the parameters, for a map with the count in front
-	order    []int     // which of spec.Args they are; nil: as written
-	kernel   LaunchKernel
-	params   []KernelParam
-	origin   []int // per parameter: index into spec.Args; -1: not written by the user
-	args     []Arg
-	info     LaunchInfo
-	problems []launchProblem
-}
-
-func (r *resolution) problem(part launchPart, arg int, message, hint string) {
-	r.problems = append(r.problems, launchProblem{part, arg, message, hint})
-}
-
-// argProblem is a problem of parameter k.
-func (r *resolution) argProblem(k int, format string, a ...any) {
-	message := fmt.Sprintf("argument %s of %s %s", r.paramName(k), r.what, fmt.Sprintf(format, a...))
-	if r.origin[k] < 0 {
-		r.problem(launchArgs, -1, message, "")
-		return
-	}
-	r.problem(launchArg, r.origin[k], message, "")
-}
-
-func (r *resolution) paramName(k int) string {
-	if name := r.params[k].Name; name != "" {
-		return name
-	}
-	return fmt.Sprint(k + 1)
 }
 
 // devices checks where the buffers live and decides where the node runs.
@@ -286,43 +197,6 @@ func (r *resolution) libraryError(err error) {
 	r.problem(launchArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
 }
 
-// take notes the kernel and which written argument each parameter gets.
-func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
-	if kernel == nil {
-		r.problem(launchKernel, -1, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
-		return
-	}
-	r.kernel, r.params = kernel, kernel.Params()
-	for k := range r.params {
-		if p := &r.params[k]; p.DType != InvalidDType && !p.DType.known() || p.Mode > ReadWrite || p.Size < 0 {
-			r.problem(launchKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
-			return
-		}
-	}
-	var names []string
-	r.origin = make([]int, len(r.params))
-	given := 0
-	for k := range r.params {
-		if r.origin[k] = -1; r.params[k].hidden() {
-			continue
-		}
-		r.origin[k] = origin(given)
-		names = append(names, r.paramName(k))
-		given++
-	}
-	if given == len(r.written) {
-		return
-	}
-	count := fmt.Sprintf("%d arguments (%s)", given, strings.Join(names, ", "))
-	switch given {
-	case 0:
-		count = "no arguments"
-	case 1:
-		count = "1 argument (" + names[0] + ")"
-	}
-	r.problem(launchArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
-}
-
 // arguments makes the kernel's arguments from the written ones.
 func (r *resolution) arguments() bool {
 	r.args = make([]Arg, len(r.params))
@@ -457,66 +331,6 @@ func (r *resolution) number(k int, a *argSpec) {
 		return
 	}
 	r.args[k] = Arg{DType: t, Bits: bits}
-}
-
-// number writes a value as the user would: an integral float without its point.
-func number(v expr.Value) string {
-	if n, ok := v.Int(); ok {
-		return fmt.Sprint(n)
-	}
-	if v.Kind() == expr.Float {
-		return fmt.Sprint(v.Float())
-	}
-	return v.String()
-}
-
-// numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one, and neither is an id.
-func numberOf(v any) (expr.Value, bool) {
-	switch v.(type) {
-	case NodeID, BufferID:
-		return expr.Value{}, false
-	}
-	switch v := reflect.ValueOf(v); {
-	case !v.IsValid():
-	case v.CanInt():
-		return expr.Int(v.Int()), true
-	case v.CanUint():
-		return expr.Int(int64(v.Uint())), v.Uint() <= math.MaxInt64
-	case v.CanFloat():
-		return expr.FloatValue(v.Float()), true
-	case v.Kind() == reflect.Bool:
-		if v.Bool() {
-			return expr.Int(1), true
-		}
-		return expr.Int(0), true
-	}
-	return expr.Value{}, false
-}
-
-// scalarBits converts a value to an element type, if it can hold it.
-func scalarBits(t DType, v expr.Value) (uint64, error) {
-	if !t.isNumber() {
-		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", number(v), t, t.Components())
-	}
-	if t.Float() {
-		bits := t.FromFloat(v.Float())
-		if math.IsInf(t.ToFloat(bits), 0) {
-			return 0, fmt.Errorf("is %s, which does not fit in %s", number(v), t)
-		}
-		return bits, nil
-	}
-	n, ok := v.Int()
-	if v.Kind() == expr.Bool {
-		n, ok = int64(v.Float()), true
-	}
-	if !ok {
-		return 0, fmt.Errorf("must be an integer (%s), got %s", t, number(v))
-	}
-	bits, ok := t.fromInt(n)
-	if !ok {
-		return 0, fmt.Errorf("is %d, which does not fit in %s", n, t)
-	}
-	return bits, nil
 }
 
 // describe asks the kernel what the launch touches.

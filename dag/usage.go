@@ -2,14 +2,6 @@
 
 package dag
 
-// UnwrittenRead is the first read of a buffer's bytes that no earlier node wrote.
-type UnwrittenRead struct {
-	Buffer BufferID
-	Node   NodeID // the first node that reads such bytes
-	Tile   bool   // the bytes are a tile, as those of an Edge are
-	Lo, Hi int64  // which bytes (the hull)
-}
-
 // Carried returns the buffers of which some byte is read before it is written in a replay, and written later in it, ascending:
 // their contents pass from one replay to the next. Bytes that a replay only reads are not carried.
 func (g *Graph) Carried() []BufferID {

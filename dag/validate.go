@@ -211,14 +211,6 @@ func (c *checker) node(p *Pipeline, id NodeID) {
 	c.problem("node", n.Name, p.actionProblem(n))
 }
 
-// problem says what is wrong with a node's work, or nil.
-func (w *Work) problem() error {
-	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) {
-		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v us) must not be negative", w.Bytes, w.Flops, w.Blocks, w.Threads, w.Shared, w.US)
-	}
-	return nil
-}
-
 // actionProblem says what is wrong with what a node does, or nil. A node of any kind may lack its Copy, Set or Launch: it can then be
 // planned, not run.
 func (p *Pipeline) actionProblem(n *Node) error {
@@ -295,4 +287,67 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 		}
 	}
 	return nil
+}
+
+// DeclarationError is one thing wrong with a declaration made by Go calls.
+type DeclarationError struct {
+	What    string // "pipeline", "module", "buffer" or "node"
+	Name    string // of the node or buffer
+	Message string
+	Hint    string // a way out, or ""
+}
+
+// Error is such as: node "saxpy": unknown kernel "saxpi"; did you mean "saxpy"?
+func (e *DeclarationError) Error() string {
+	text := fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Message)
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// bodies checks the nodes of all bodies that have no graph yet.
+func (c *checker) bodies(p *Pipeline) {
+	var check func(*Pipeline, int)
+	names := map[string]bool{}
+	for i := range p.Nodes {
+		if p.Nodes[i].Control != nil && len(names) == 0 {
+			for k := range p.Nodes {
+				names[p.Nodes[k].Name] = true
+			}
+		}
+	}
+	check = func(level *Pipeline, depth int) {
+		for i := range level.Nodes {
+			control := level.Nodes[i].Control
+			if control == nil {
+				continue
+			}
+			if depth >= MaxBodyDepth {
+				c.wrong("node", level.Nodes[i].Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
+				continue
+			}
+			if p.Sync == SyncExplicit {
+				c.wrong("node", level.Nodes[i].Name, explicitControl, "use SyncAuto")
+			}
+			for _, body := range control.declared {
+				body.Buffers, body.Modules = p.Buffers, p.Modules
+				c.streams(body)
+				for k := range body.Nodes {
+					if name := body.Nodes[k].Name; names[name] {
+						c.wrong("node", name, "the name is taken", "names of nodes are unique in the whole pipeline, bodies included")
+					} else if err := checkName(name); err != nil {
+						c.wrong("node", name, err.Error(), "")
+					}
+					names[body.Nodes[k].Name] = true
+					c.node(body, NodeID(k))
+				}
+				if node, problem := body.tileInBody(); node != nil {
+					c.wrong("node", node.Name, problem, noTileHint)
+				}
+				check(body, depth+1)
+			}
+		}
+	}
+	check(p, 0)
 }

@@ -35,14 +35,6 @@ func (p *parser) warn(g *Graph) {
 	}
 }
 
-// onLine names a place of the same file, where there is one.
-func onLine(pos Pos) string {
-	if pos.Line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (line %d)", pos.Line)
-}
-
 // orderedByAfter marks the nodes that after: orders and no data does.
 func (g *Graph) orderedByAfter() []bool {
 	const declared, data = 1, 2

@@ -72,15 +72,6 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	return parts
 }
 
-// facts is what makes two communications of the same accesses different.
-func (c *Communication) facts() []int64 {
-	list := []int64{int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(c.Root), int64(c.Among.First), int64(c.Among.Count), int64(c.Among.Step)}
-	for _, t := range c.Transfers {
-		list = append(list, flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
-	}
-	return list
-}
-
 func (c *Communication) workParts() []string {
 	parts := []string{"communication=" + c.Verb.String()}
 	if c.Reduction != NoReduction {
@@ -178,4 +169,44 @@ func partsDifference(parts, old []string) (is, was string) {
 func partName(part string) string {
 	name, _, _ := strings.Cut(part, "=")
 	return name
+}
+
+// firstDifferentName names the first id at which the names differ: something new, something gone, or another order.
+func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) string) string {
+	for k := range int32(max(n, oldN)) {
+		if int(k) < min(n, oldN) && name(k) == oldName(k) {
+			continue
+		}
+		is, was := newNameIndex(n), newNameIndex(oldN)
+		for k := range int32(n) {
+			is.add(k, name)
+		}
+		for k := range int32(oldN) {
+			was.add(k, oldName)
+		}
+		switch {
+		case int(k) < n && was.find(name(k), oldName) < 0:
+			return fmt.Sprintf("%s %q is new", what, name(k))
+		case int(k) < oldN && is.find(oldName(k), name) < 0:
+			return fmt.Sprintf("%s %q is gone", what, oldName(k))
+		case int(k) < min(n, oldN):
+			return fmt.Sprintf("%s %q stands where %q stood", what, name(k), oldName(k))
+		}
+	}
+	return ""
+}
+
+// workParts says what the node does, each part as name=value.
+func (c *Control) workParts(kind Kind) []string {
+	var parts []string
+	if kind == Repeat {
+		parts = append(parts, fmt.Sprintf("passes=%d", c.Times), fmt.Sprintf("tested every=%d", c.Every))
+	}
+	if c.Condition != nil {
+		parts = append(parts, "condition="+c.Condition.bound())
+	}
+	for k, body := range c.Bodies {
+		parts = append(parts, fmt.Sprintf("work of body %d=%s", k, body.WorkHash()))
+	}
+	return parts
 }

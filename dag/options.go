@@ -1,0 +1,51 @@
+// What a caller says about reading a pipeline file.
+
+package dag
+
+import "fmt"
+
+// Override is a param given on the command line: -p n=4096.
+type Override struct {
+	Name  string
+	Value string // an expression without variables
+}
+
+// Options says how a file is read.
+type Options struct {
+	Name    string        // of the file, for messages; also the pipeline's name where the file gives none
+	Dir     string        // what relative file names start from; becomes Pipeline.Dir
+	Params  []Override    // the last of a name counts
+	Load    []FileBinding // replace a host buffer's init
+	Save    []FileBinding // replace a host buffer's save
+	Library Library       // the kernels that come with dagrun; nil: none
+	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
+	OpenModule func(m Module) (Library, error)
+	MaxEdges   int // becomes Pipeline.MaxEdges
+	// ReadFile reads a file that the pipeline file uses, by its path from the working directory. nil: a file with use: is refused.
+	ReadFile func(name string) ([]byte, error)
+	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
+	Rank, Ranks, LocalRank int
+	// Devices, if not 0, takes the place of the file's devices: how many the work may be spread over, or AllDevices.
+	Devices int
+}
+
+// FileBinding binds a file to a host buffer, in place of the init or save that the pipeline file declares: --load x=input.npy.
+type FileBinding struct {
+	Buffer string
+	File   string // .npy or .bin; from the working directory, not from Options.Dir
+}
+
+// problem says what is wrong with the ranks of the options, or nil.
+func (o *Options) problem() error {
+	ranks := max(o.Ranks, 1)
+	switch {
+	case o.Ranks < 0 || o.Ranks > MaxRanks:
+		return fmt.Errorf("%d ranks: there can be 1 to %d", o.Ranks, MaxRanks)
+	case o.Rank < 0 || o.Rank >= ranks || o.LocalRank < 0 || o.LocalRank >= ranks:
+		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", o.Rank, o.LocalRank, ranks)
+	}
+	return nil
+}
+
+// FormatVersion is the version of the file format that this package reads and writes.
+const FormatVersion = 1
