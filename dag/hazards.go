@@ -11,57 +11,6 @@ import "github.com/dagrun/dagrun/internal/crowd"
 //
 // A node reads before it writes; it never depends on itself.
 
-// hazards derives the edges of a pipeline. Nodes are walked in declaration order, so edges come out grouped by Edge.To.
-type hazards struct {
-	pipeline *Pipeline
-	tilings  []*tiling // by buffer, nil where its positions are bytes; nil: no buffer has tiles
-	patches  []patch   // by access, of the buffers whose cells are a grid
-	spans    []stretch // of the last access asked about
-	buffers  []bufferState
-	cuts     []cuts // of the buffers whose accesses differ in range
-	cells    []cell // of the buffers that need no ledger
-	ledgers  []*ledger
-	readers  readerList
-	sweep    sweep
-
-	log    edgeLog
-	last   []int32 // by node or join: 1 + the index in log of the latest edge from it
-	joins  joinLog
-	excess int64   // how many more last writers and readers the accesses have met than usual
-	usual  int64   // how many are usual for one access
-	node   int32   // the node being walked
-	first  int32   // index in log of its first edge
-	buffer int32   // the access being walked
-	inside *ledger // the ledger of its buffer
-
-	unwritten []UnwrittenRead
-	used      []bool // by node: what it wrote is read by a later node or after the replay
-	backward  bool   // some edge points to an earlier node, which only After can cause
-}
-
-// question is what the writers of cells are wanted for.
-type question uint8
-
-const (
-	readsFrom  question = iota // the node reads the cells
-	overwrites                 // the node writes cells that nobody has read since they were written
-	carries                    // the node writes cells that were read: had any node written them before the read?
-	lasts                      // the end of the replay: whose values remain?
-)
-
-// bufferState is what is known of a buffer in advance and while walking.
-type bufferState struct {
-	lo, hi    int64 // of its first access
-	lastWrite int32 // the last node that writes any of it, -1: none
-	ledger    int32 // index of its ledger, -1: none
-	cell      int32 // index of its first cell; -1: never accessed
-	cuts      int32 // index of its cuts, -1: it has one cell
-	varied    bool  // accesses differ in range
-	joined    bool  // its dependencies go through joins
-	readFirst bool  // some byte was read that nothing had written
-	carried   bool  // some such byte was written later
-}
-
 // survey decides for each buffer how it is kept track of: buffers that are always accessed as a whole, and those whose slices
 // never overlap in part, need no tree.
 func (h *hazards) survey(joined []bool) {
@@ -384,47 +333,6 @@ func (h *hazards) read(lo, hi, reader int32) {
 	}
 }
 
-// unwrittenRead notes that the node reads bytes that nothing wrote before.
-func (h *hazards) unwrittenRead(lo, hi int64) {
-	b := &h.buffers[h.buffer]
-	if !b.readFirst {
-		b.readFirst = true
-		h.unwritten = append(h.unwritten, UnwrittenRead{Buffer: BufferID(h.buffer), Node: NodeID(h.node), Lo: lo, Hi: hi})
-		return
-	}
-	for k := len(h.unwritten) - 1; k >= 0 && h.unwritten[k].Node == NodeID(h.node); k-- {
-		if u := &h.unwritten[k]; u.Buffer == BufferID(h.buffer) {
-			if t := h.tiling(u.Buffer); t != nil {
-				u.Lo, u.Hi, u.Tile = t.hull(u.Lo, u.Hi, u.Tile, lo, hi, false)
-			} else {
-				u.Lo, u.Hi = min(u.Lo, lo), max(u.Hi, hi)
-			}
-			return
-		}
-	}
-}
-
-// edge notes a hazard between an earlier node and this one. Of a pair's hazards the strongest reason stays, then the buffer
-// declared first, with the hull of its bytes.
-func (h *hazards) edge(from int32, why Why, lo, hi int64) {
-	if why == RAW && from < int32(len(h.used)) {
-		h.used[from] = true
-	}
-	e := h.between(from)
-	switch {
-	case e == nil:
-		h.append(Edge{From: NodeID(from), To: NodeID(h.node), Buffer: BufferID(h.buffer), Why: why, Lo: lo, Hi: hi})
-	case why < e.Why || why == e.Why && BufferID(h.buffer) < e.Buffer:
-		e.Why, e.Buffer, e.Lo, e.Hi, e.Tile = why, BufferID(h.buffer), lo, hi, false
-	case why == e.Why && BufferID(h.buffer) == e.Buffer:
-		if t := h.tiling(e.Buffer); t != nil {
-			e.Lo, e.Hi, e.Tile = t.hull(e.Lo, e.Hi, e.Tile, lo, hi, false)
-		} else {
-			e.Lo, e.Hi = min(e.Lo, lo), max(e.Hi, hi)
-		}
-	}
-}
-
 // declared notes an explicit dependency of this node, after its hazards.
 func (h *hazards) declared(from int32) {
 	if e := h.between(from); e != nil {
@@ -433,44 +341,4 @@ func (h *hazards) declared(from int32) {
 	}
 	h.append(Edge{From: NodeID(from), To: NodeID(h.node), Buffer: -1, Why: After, Declared: true})
 	h.backward = h.backward || from > h.node
-}
-
-// between returns the edge from a node to this one, if there is one by now.
-func (h *hazards) between(from int32) *Edge {
-	if k := h.last[from] - 1; k >= h.first {
-		return h.log.at(k)
-	}
-	return nil
-}
-
-func (h *hazards) append(e Edge) {
-	h.log.append(e)
-	h.last[e.From] = h.log.len
-}
-
-// edgeLog is a list of edges that grows without being moved: a slice's doubling would need three times the memory.
-type edgeLog struct {
-	blocks [][]Edge
-	len    int32
-}
-
-const (
-	edgeBlockBits = 14
-	edgeBlock     = 1 << edgeBlockBits
-)
-
-func (l *edgeLog) at(k int32) *Edge { return &l.blocks[k>>edgeBlockBits][k&(edgeBlock-1)] }
-
-func (l *edgeLog) append(e Edge) {
-	k := l.len & (edgeBlock - 1)
-	if k == 0 {
-		size := edgeBlock
-		if l.len == 0 {
-			size = 64
-		}
-		l.blocks = append(l.blocks, make([]Edge, 0, size))
-	}
-	b := &l.blocks[len(l.blocks)-1]
-	*b = append(*b, e)
-	l.len++
 }

@@ -14,28 +14,11 @@ import (
 // Where there are few enough of them, every line is cut at the same places too, wherever some access begins or ends. Then the cells are a
 // grid, whose numbers are the positions in the line: they follow from the bands and columns of an access, which are looked up once.
 
-// tiling is how the bytes of a buffer are laid out in a line.
-type tiling struct {
-	pitch   int64 // bytes of a row of the buffer
-	columns bool  // bands are of columns; a line is then as long as a column
-	line    int64 // positions from one band to the next
-	bands   cuts
-	grid    bool // positions are numbers of cells, not bytes
-	across  cuts // of a grid: where all lines are cut
-	overlap bool // of a grid: some access has more than one cell
-}
-
-// patch is what an access covers of a grid: bands and cells of their lines.
-type patch struct{ first, end, left, right int32 }
-
 // irregular marks an access that is no single patch.
 const irregular = -1
 
 // mostCells is how many cells a grid may have if the accesses have so many runs. A test changes it.
 var mostCells = func(runs int64) int64 { return max(runs, 1<<16) }
-
-// stretch is a run of positions in the line.
-type stretch struct{ lo, hi int64 }
 
 // maxTileRuns is how many runs the accesses of one buffer may have.
 const maxTileRuns = 1 << 26

@@ -8,6 +8,8 @@ import (
 	"sort"
 )
 
+const nobody int32 = -1 // no writer so far
+
 // cuts maps the byte positions at which a buffer's accesses begin or end to dense numbers: cell c is the bytes from bounds[c]
 // to bounds[c+1], and no access begins or ends inside a cell.
 type cuts struct {

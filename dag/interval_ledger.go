@@ -4,8 +4,6 @@ package dag
 
 import "math/bits"
 
-const nobody int32 = -1 // no writer so far
-
 // readerList holds linked lists of nodes in one array: head 0 is the empty list.
 type readerList struct {
 	entries []readerEntry

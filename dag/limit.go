@@ -3,7 +3,6 @@
 package dag
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -24,25 +23,6 @@ func (p *Pipeline) mostEdges() int32 {
 // bytesPerEdge is the memory that an edge takes while a graph is made: the edge itself in the log and in the graph, and its entries of
 // the adjacency.
 const bytesPerEdge = 2*32 + 3*4
-
-// ErrTooManyEdges is what every EdgeLimitError is.
-var ErrTooManyEdges = errors.New("too many dependencies")
-
-// EdgeLimitError says that the dependencies of a pipeline would take too much memory.
-type EdgeLimitError struct {
-	Buffer   BufferID // most of them are for its bytes; -1: most are declared with after
-	Edges    int64    // how many of them, up to the limit
-	Accesses int      // of the buffer
-	Node     NodeID   // the node at which the limit was reached
-	Pos      Pos      // of the buffer, or else of the node
-	problem  string
-	hint     string
-}
-
-func (e *EdgeLimitError) Error() string { return e.problem + "; " + e.hint }
-
-// Is makes errors.Is(err, ErrTooManyEdges) true.
-func (e *EdgeLimitError) Is(target error) bool { return target == ErrTooManyEdges }
 
 // tooManyEdges blames the buffer that most of the edges so far are for.
 func (h *hazards) tooManyEdges() error {
