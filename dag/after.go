@@ -12,13 +12,6 @@ import (
 // maxPatternEdges is the most dependencies that the patterns of one file may stand for: a few lines could ask for trillions.
 const maxPatternEdges = MaxNodes
 
-// afterPatterns finds the nodes that patterns stand for.
-type afterPatterns struct {
-	sorted []NodeID            // nodes by name
-	found  map[string][]NodeID // by pattern: its nodes in declaration order
-	edges  int64
-}
-
 // matchName reports whether a name fits a pattern, in which * stands for any run of characters.
 func matchName(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")

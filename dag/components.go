@@ -7,28 +7,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
-	"gopkg.in/yaml.v3"
 )
-
-// components reads the value of an element, one number for each of its components: [0, 0, 0, 1].
-func (p *parser) components(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
-	if want := b.DType.Components(); len(n.Content) != want {
-		p.mistake(position(n), "", "%s has %s, but an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
-		return nil, false
-	}
-	values, ok := make([]expr.Value, len(n.Content)), true
-	for k, item := range n.Content {
-		v, fine := p.number(item, "a component")
-		if fine {
-			if _, err := scalarBits(b.DType.Component(), v); err != nil && what == "init" {
-				p.mistake(position(item), "", "a component %s", err)
-				fine = false
-			}
-		}
-		values[k], ok = v, ok && fine
-	}
-	return values, ok
-}
 
 // componentsProblem says what is wrong with the components of a value, or nil.
 func componentsProblem(what string, t DType, given []expr.Value) error {

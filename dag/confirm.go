@@ -6,17 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/internal/words"
-	"gopkg.in/yaml.v3"
 )
-
-// launched is a launch of a module's kernel, and where its parts are written.
-type launched struct {
-	launch *Launch
-	spec   *launchSpec
-	nodes  []*yaml.Node // of spec.Args
-	kernel *yaml.Node
-	where  string // the repetition
-}
 
 // confirm asks the modules what the code of the kernels that are launched does.
 func (p *parser) confirm() {

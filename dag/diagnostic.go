@@ -208,15 +208,6 @@ func (f *findings) trim() {
 	}
 }
 
-// diagnostics returns the findings in file order, with the lines of the file.
-func (f *findings) diagnostics(t *text) Diagnostics {
-	f.trim()
-	for k := range f.list {
-		f.list[k].Source = t.line(f.list[k].Pos.Line)
-	}
-	return Diagnostics{List: f.list, More: f.more}
-}
-
 // Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
 type Pos struct{ Line, Column int32 }
 

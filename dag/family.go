@@ -119,53 +119,6 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 	return f, nil
 }
 
-// root reads the tree of a file, or returns nil where it is not one of a pipeline.
-func (p *parser) root(source []byte) *yaml.Node {
-	t, bad := newText(source)
-	p.text = t
-	if err := p.options.problem(); err != nil {
-		p.mistake(Pos{}, "", "%s", err)
-		return nil
-	}
-	var root *yaml.Node
-	if bad == nil {
-		root, bad = t.document()
-	}
-	switch {
-	case bad != nil:
-		p.problem(bad)
-	case root == nil || isNull(root):
-		p.problem(&problem{pos: Pos{1, 1}, message: "file is empty", hint: `a pipeline begins with "version: 1"`})
-	case p.admissible(root, 1):
-		return root
-	}
-	return nil
-}
-
-// parserMemory is what one reading of a file leaves to the next by the same goroutine: parsed texts, which are the same on all ranks, and the
-// memory of nodes that nobody looks at any more.
-type parserMemory struct {
-	cache    map[string]*parsedText
-	names    map[string]NodeID
-	nodes    []Node
-	accesses []Access
-	starts   []int32
-}
-
-func newParserMemory() *parserMemory {
-	return &parserMemory{cache: map[string]*parsedText{}, names: map[string]NodeID{}}
-}
-
-// lend gives a pipeline that has no nodes yet the memory of the one before.
-func (m *parserMemory) lend(to *Pipeline) {
-	to.Nodes, to.accesses, to.accessStart = m.nodes[:0], m.accesses[:0], append(m.starts[:0], 0)
-}
-
-// takeBack ends the use of a pipeline.
-func (m *parserMemory) takeBack(p *parser) {
-	m.nodes, m.accesses, m.starts = p.pipeline.Nodes, p.pipeline.accesses, p.pipeline.accessStart
-}
-
 func declaredOn(source []byte, root *yaml.Node, options Options, rank int, memory *parserMemory) (*parser, error) {
 	options.Rank = rank
 	p := newParser(options)

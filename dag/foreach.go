@@ -12,19 +12,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// lookup returns the value of a key in a mapping, or nil. For peeking only: it reports nothing.
-func lookup(n *yaml.Node, key string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		if n.Content[k].Value == key {
-			return n.Content[k+1]
-		}
-	}
-	return nil
-}
-
 // foreach runs body once for every combination of the variables, the last one fastest. Size says how many nodes or buffers one
 // repetition makes, so that too many are refused before the first is made, and rest is what it makes them from.
 func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
@@ -279,19 +266,4 @@ func mentions(n *yaml.Node, name string) bool {
 		}
 	}
 	return false
-}
-
-// repetition says for messages where in the repetitions they arose: " (i = 3, j = 0)".
-func (p *parser) repetition() string {
-	if len(p.loops) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	for k := range p.loops {
-		if k > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s = %s", p.loops[k].name, p.loops[k].value)
-	}
-	return " (" + b.String() + ")"
 }

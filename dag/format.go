@@ -90,13 +90,6 @@ func (p *parser) scalarKeys(n *yaml.Node) {
 	}
 }
 
-// trivia is what a line of the source holds beside content.
-type trivia struct {
-	comment string // with its #; "": none
-	column  int32  // of the comment, from 1
-	content bool
-}
-
 // formatter is one formatting of one file.
 type formatter struct {
 	*text

@@ -546,12 +546,6 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 	return p.fromRoot(path), true
 }
 
-// savePlace is where a buffer's save is declared.
-type savePlace struct {
-	buffer string
-	pos    Pos
-}
-
 // save reads the file that a buffer is saved to, which must not be another one's too. Sound is handed on, as by init.
 func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
 	path, ok := p.dataFile(n, "save")
@@ -681,4 +675,24 @@ func defaultTolerance(t DType) float64 {
 		return 1e-9
 	}
 	return 0
+}
+
+// components reads the value of an element, one number for each of its components: [0, 0, 0, 1].
+func (p *parser) components(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
+	if want := b.DType.Components(); len(n.Content) != want {
+		p.mistake(position(n), "", "%s has %s, but an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
+		return nil, false
+	}
+	values, ok := make([]expr.Value, len(n.Content)), true
+	for k, item := range n.Content {
+		v, fine := p.number(item, "a component")
+		if fine {
+			if _, err := scalarBits(b.DType.Component(), v); err != nil && what == "init" {
+				p.mistake(position(item), "", "a component %s", err)
+				fine = false
+			}
+		}
+		values[k], ok = v, ok && fine
+	}
+	return values, ok
 }

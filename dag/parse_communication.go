@@ -6,25 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/dagrun/dagrun/dag/expr"
 	"gopkg.in/yaml.v3"
 )
-
-// rankVariable returns the value of a name that expressions know without a declaration. A param, variable or buffer of the same name hides
-// it.
-func (o *Options) rankVariable(name string) (expr.Value, bool) {
-	switch name {
-	case "rank":
-		return expr.Int(int64(o.Rank)), true
-	case "ranks":
-		return expr.Int(int64(max(o.Ranks, 1))), true
-	case "local_rank":
-		return expr.Int(int64(o.LocalRank)), true
-	}
-	return expr.Value{}, false
-}
 
 // collectiveKeys are the keys of each collective. All but among must be given, where inout stands for from and to.
 var collectiveKeys = map[Verb]*keySet{
@@ -195,39 +179,4 @@ func (p *parser) transfer(item, buffer, rank *yaml.Node, receive bool) (Transfer
 	}
 	v, fine := p.between(rank, "rank", math.MinInt32, math.MaxInt32)
 	return Transfer{receive, int32(v), r}, ok && fine
-}
-
-// communication writes a communication node's own part and returns where it runs by default.
-func (y *yamlWriter) communication(c *Communication) int32 {
-	if c.Verb == Exchange {
-		items := make([]string, len(c.Transfers))
-		for i, t := range c.Transfers {
-			word := "send"
-			if t.Receive {
-				word = "recv"
-			}
-			items[i] = fmt.Sprintf("%s: %s, rank: %d", word, y.reference(t.Range), t.Rank)
-		}
-		if c.Single && len(items) == 1 {
-			y.add(items[0])
-		} else {
-			y.add("exchange: [{", strings.Join(items, "}, {"), "}]")
-		}
-		return y.p.Buffers[c.Transfers[0].Range.Buffer].Device
-	}
-	parts := []string{"from: " + y.reference(c.From), "to: " + y.reference(c.To)}
-	if c.From == c.To && collectiveKeys[c.Verb].find("inout") >= 0 {
-		parts = []string{"inout: " + y.reference(c.From)}
-	}
-	if c.Reduction != NoReduction {
-		parts = append(parts, "op: "+c.Reduction.String())
-	}
-	if c.Verb == Reduce || c.Verb == Broadcast {
-		parts = append(parts, fmt.Sprintf("root: %d", c.Root))
-	}
-	if !c.Among.All() {
-		parts = append(parts, fmt.Sprintf("among: [%d, %d, %d]", c.Among.First, c.Among.Count, c.Among.Step))
-	}
-	y.add(c.Verb.String(), ": {", strings.Join(parts, ", "), "}")
-	return y.p.Buffers[c.From.Buffer].Device
 }

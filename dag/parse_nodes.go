@@ -1,67 +1,15 @@
-// Nodes of a pipeline file: copies, fills, and the keys that every node may have. Kernels and maps are in parse_launch.go.
+// Nodes of a pipeline file, with the bodies of loops and branches and the files that it uses: each of them holds nodes again.
 
 package dag
 
 import (
 	"fmt"
-	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
-
-// The places of nodeKeys.
-const (
-	nodeName = iota
-	nodeMemcpy
-	nodeMemset
-	nodeKernel
-	nodeMap
-	nodeAllReduce
-	nodeReduce
-	nodeBroadcast
-	nodeAllGather
-	nodeReduceScatter
-	nodeAllToAll
-	nodeExchange
-	nodeSend
-	nodeReceive
-	nodeTemplate
-	nodeArgs
-	nodeWith
-	nodeGrid
-	nodeBlock
-	nodeShared
-	nodeCooperative
-	nodeAfter
-	nodeStream
-	nodePriority
-	nodeCost
-	nodeDevice
-	nodePeer
-	nodeWhen
-	nodeForeach
-	nodeNodes
-	nodeRank
-	nodeUse
-	nodeRepeat
-	nodeIf
-	nodeElse
-	nodeKeyCount
-)
-
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
-
-// maxStream is the largest stream that a node can be bound to.
-const maxStream = 1<<16 - 1
-
-// pendingAfter is an after: list that waits for all names to be known.
-type pendingAfter struct {
-	node  NodeID
-	list  *yaml.Node
-	names []string
-}
 
 func (p *parser) readNodes(f field) {
 	p.nodes = map[string]NodeID{}
@@ -238,22 +186,6 @@ func (p *parser) unused(item *yaml.Node, f *[nodeKeyCount]field, name string) {
 	}
 }
 
-// pairOf reads a mapping that needs both of its keys.
-func (p *parser) pairOf(n *yaml.Node, set *keySet, c *[2]field, hint string) bool {
-	if !p.fields(n, set, c[:]) {
-		return false
-	}
-	for k := range c {
-		if c[k].value == nil {
-			if !p.unknownKeys {
-				p.mistake(position(n), hint, "%s has no %s", set.what, set.keys[k])
-			}
-			return false
-		}
-	}
-	return true
-}
-
 func (p *parser) nodeName(item *yaml.Node, f *[nodeKeyCount]field) (string, bool) {
 	if f[nodeName].value == nil {
 		p.mistake(position(item), "", "node has no name")
@@ -290,191 +222,6 @@ func (p *parser) freshNode(at *yaml.Node, name string) bool {
 		p.mistake(position(at), "", "node %q is declared twice%s; the first is on line %d", shorten(name), p.repetition(), p.pipeline.Nodes[id].Pos.Line)
 	}
 	return false
-}
-
-// condition evaluates a when.
-func (p *parser) condition(n *yaml.Node) (value, ok bool) {
-	v, ok := p.number(n, "when")
-	if !ok {
-		return false, false
-	}
-	value, ok = v.Bool()
-	if !ok {
-		p.mistake(position(n), "compare it, as in n > 0", "when must be true or false, not the number %s", v)
-	}
-	return value, ok
-}
-
-// action returns which of the actions the node has, or -1.
-func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) int {
-	action := -1
-	for k := nodeMemcpy; k <= nodeReceive; k++ {
-		switch {
-		case f[k].value == nil:
-		case action < 0:
-			action = k
-		default:
-			p.mistake(position(f[k].key), "make it two nodes", "node %q has two actions, %s and %s", shorten(name), nodeKeys.keys[action], nodeKeys.keys[k])
-			return -1
-		}
-	}
-	if action < 0 && p.hasStrangeKey(item) {
-		return -1 // that key was meant as the action
-	}
-	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, repeat, if, or a communication such as allreduce", "node %q has no action", shorten(name))
-		return -1
-	}
-	isKernel, isMap := action == nodeKernel, action == nodeMap
-	foreign := false
-	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeWith, nodePeer, nodeRank} {
-		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || k == nodeRank && (action == nodeSend || action == nodeReceive)
-		if f[k].value != nil && !allowed {
-			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
-			foreign = true
-		}
-	}
-	if foreign {
-		return -1
-	}
-	return action
-}
-
-// common reads what every node may say beside its action.
-func (p *parser) common(node *Node, f *[nodeKeyCount]field) bool {
-	ok := true
-	node.Device = -1
-	for _, k := range [...]int{nodeStream, nodePriority, nodeCost, nodeDevice, nodePeer} {
-		n := f[k].value
-		if n == nil {
-			continue
-		}
-		fine := true
-		switch k {
-		case nodeStream:
-			var v int64
-			v, fine = p.between(n, "stream", 0, maxStream)
-			node.Stream = OnStream(int32(v))
-		case nodePriority:
-			switch p.word(n, "priority", "high", "normal", "low") {
-			case "high":
-				node.Priority = High
-			case "low":
-				node.Priority = Low
-			case "":
-				fine = false
-			}
-		case nodeCost:
-			fine = p.cost(n, node)
-		case nodeDevice:
-			var v int64
-			v, fine = p.between(n, "device", 0, MaxDevices-1)
-			node.Device, node.Fixed = int32(v), true
-		case nodePeer:
-			node.Peer, fine = p.truth(n, "peer")
-		}
-		ok = ok && fine
-	}
-	return ok
-}
-
-var costKeys = keySet{"cost", []string{"us"}}
-
-func (p *parser) cost(n *yaml.Node, node *Node) bool {
-	var f [1]field
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		hint := "write {us: 12.5}"
-		if e, err := p.parsedExpr(n.Value); err == nil {
-			if _, err = e.Eval(p); err == nil {
-				hint = fmt.Sprintf("write {us: %s}", shorten(n.Value))
-			}
-		}
-		p.mistake(position(n), hint, "cost needs a unit")
-		return false
-	}
-	if !p.fields(n, &costKeys, f[:]) {
-		return false
-	}
-	if f[0].value == nil {
-		p.mistake(position(n), "write {us: 12.5}", "cost is empty")
-		return false
-	}
-	us, ok := p.float(f[0].value, "us")
-	if ok && us < 0 {
-		p.mistake(position(f[0].value), "", "us must not be negative, but is %v", us)
-		return false
-	}
-	node.CostUS, node.HasCost = us, ok
-	return ok
-}
-
-var copyKeys = keySet{"memcpy", []string{"from", "to"}}
-
-func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]Access, bool) {
-	n := f[nodeMemcpy].value
-	var c [2]field
-	if !p.pairOf(n, &copyKeys, &c, "write {from: x, to: d_x}") {
-		return nil, false
-	}
-	src, ok1 := p.reference(c[0].value, "from")
-	dst, ok2 := p.reference(c[1].value, "to")
-	if !ok1 || !ok2 {
-		return nil, false
-	}
-	if err := p.pipeline.copyProblem(dst, src); err != nil {
-		p.mistake(position(n), p.declaredBoth(src.Buffer, dst.Buffer), "%s%s", err, p.repetition())
-		return nil, false
-	}
-	device := p.pipeline.copyDevice(dst, src)
-	if node.Device >= 0 && node.Device != device && !(p.pipeline.roams(src.Buffer) || p.pipeline.roams(dst.Buffer)) {
-		to, from := &p.pipeline.Buffers[dst.Buffer], &p.pipeline.Buffers[src.Buffer]
-		if (to.Place == Device || from.Place == Device) && !(to.Place == Device && to.Device == node.Device) && !(from.Place == Device && from.Device == node.Device) {
-			p.mistake(position(f[nodeDevice].value), "", "neither side of the copy is on device %d", node.Device)
-			return nil, false
-		}
-		device = node.Device
-	}
-	node.Device, node.Copy = device, &Copy{dst, src}
-	node.Work = copyWork(src)
-	return append(accesses, Access{src, Read}, Access{dst, Write}), true
-}
-
-var setKeys = keySet{"memset", []string{"to", "value"}}
-
-func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]Access, bool) {
-	n := f[nodeMemset].value
-	var s [2]field
-	if !p.pairOf(n, &setKeys, &s, "write {to: d_x, value: 0}") {
-		return nil, false
-	}
-	dst, ok1 := p.reference(s[0].value, "to")
-	value, ok2 := p.number(s[1].value, "value")
-	if !ok1 || !ok2 {
-		return nil, false
-	}
-	b := &p.pipeline.Buffers[dst.Buffer]
-	bits, err := setBits(b.DType, value)
-	switch {
-	case b.Place == Host:
-		p.mistake(position(s[0].value), "fill it with init, or copy to it", "memset cannot fill %q, which is in host memory", b.Name)
-		return nil, false
-	case node.Device >= 0 && node.Device != b.Device && !p.pipeline.roams(dst.Buffer):
-		p.mistake(position(f[nodeDevice].value), "", "memset is to run on device %d, but %q is on device %d", node.Device, b.Name, b.Device)
-		return nil, false
-	case err != nil:
-		p.mistake(position(s[1].value), "", "value %s", err)
-		return nil, false
-	}
-	if err := p.pipeline.setProblem(dst, bits); err != nil {
-		p.mistake(position(s[0].value), "copy a tile of a buffer that has the value", "%s", err)
-		return nil, false
-	}
-	if node.Device < 0 || !p.pipeline.roams(dst.Buffer) {
-		node.Device = b.Device
-	}
-	node.Set = &Set{dst, bits}
-	node.Work = setWork(dst)
-	return append(accesses, Access{dst, Write}), true
 }
 
 // after notes the names of a node's explicit predecessors, which may be declared later.
@@ -571,21 +318,296 @@ func (p *parser) checkStreams() {
 	}
 }
 
-// size3 reads one to three expressions.
-func (p *parser) size3(n *yaml.Node, what string, least int64, most [3]int64) ([3]uint32, bool) {
-	size := [3]uint32{1, 1, 1}
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
+// isControl reports whether a node is a loop or a branch.
+func isControl(f *[nodeKeyCount]field) bool {
+	return f[nodeRepeat].value != nil || f[nodeIf].value != nil
+}
+
+// controlItem reads a loop or branch, which a foreach may repeat.
+func (p *parser) controlItem(item *yaml.Node, f *[nodeKeyCount]field) {
+	if f[nodeForeach].value == nil {
+		p.node(item, f)
+		return
 	}
-	if len(items) < 1 || len(items) > 3 {
-		p.mistake(position(n), "", "%s must be one to three numbers, not %d", what, len(items))
-		return size, false
+	inner := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, k := range [...]int{nodeNodes, nodeElse} {
+		if n := f[k].value; n != nil && n.Kind == yaml.SequenceNode {
+			inner.Content = append(inner.Content, n.Content...)
+		}
+	}
+	p.foreach(f[nodeForeach].value, inner, func() int64 { return 1 + p.countItems(inner) }, func() { p.node(item, f) })
+}
+
+// swap exchanges the parser's list of nodes with another.
+func (p *parser) swap(l *level) {
+	pl := p.pipeline
+	pl.Nodes, l.pipeline.Nodes = l.pipeline.Nodes, pl.Nodes
+	pl.accesses, l.pipeline.accesses = l.pipeline.accesses, pl.accesses
+	pl.accessStart, l.pipeline.accessStart = l.pipeline.accessStart, pl.accessStart
+	p.nodes, l.nodes = l.nodes, p.nodes
+	p.leftOut, l.leftOut = l.leftOut, p.leftOut
+	p.pending, l.pending = l.pending, p.pending
+	p.patterns, l.patterns = l.patterns, p.patterns
+}
+
+// control reads a loop or a branch.
+func (p *parser) control(item *yaml.Node, f *[nodeKeyCount]field, node Node, ok bool) {
+	if p.within != nil {
+		p.mistake(position(item), "put the loop or branch into the outer file", "a file that another file uses cannot have loops or branches")
+		return
+	}
+	node.Kind, node.Control = Repeat, &Control{Every: 1}
+	key := nodeRepeat
+	if f[nodeIf].value != nil {
+		node.Kind, key = Branch, nodeIf
+	}
+	if f[nodeRepeat].value != nil && f[nodeIf].value != nil {
+		p.mistake(position(f[nodeIf].key), "put one into the other", "node %q has two actions, repeat and if", shorten(node.Name))
+		return
+	}
+	for k := nodeMemcpy; k <= nodeShared; k++ {
+		if f[k].value != nil {
+			p.mistake(position(f[k].key), "write it on a node of its body", "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
+			ok = false
+		}
+	}
+	for _, k := range [...]int{nodePeer, nodeDevice, nodeRank, nodeUse} {
+		if f[k].value != nil {
+			p.mistake(position(f[k].key), "write it on the nodes of its body", "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
+			ok = false
+		}
+	}
+	if f[nodeElse].value != nil && key != nodeIf {
+		p.mistake(position(f[nodeElse].key), "", "else belongs to an if")
+		ok = false
+	}
+	if f[nodeNodes].value == nil {
+		if !p.unknownKeys {
+			p.mistake(position(item), "write its nodes as a list under nodes", "the %s %q has no nodes", nodeKeys.keys[key], shorten(node.Name))
+		}
+		return
+	}
+	c := node.Control
+	if key == nodeRepeat {
+		ok = p.repeat(f[nodeRepeat].value, &node) && ok
+	} else if c.Condition = p.test(f[nodeIf].value); c.Condition == nil {
+		ok = false
+	}
+	for _, k := range [...]int{nodeNodes, nodeElse} {
+		if f[k].value != nil {
+			body := p.body(f[k], node.Name)
+			ok = ok && body != nil
+			c.declared = append(c.declared, body)
+		}
+	}
+	if !ok {
+		return
+	}
+	node.Device = c.declared[0].firstDevice()
+	for _, body := range c.declared {
+		body.inherit(node.Priority)
+	}
+	if err := c.problem(p.pipeline, &node); err != nil {
+		p.mistake(node.Pos, "", "%s %q: %s", nodeKeys.keys[key], shorten(node.Name), err)
+		return
+	}
+	p.warnCondition(f[nodeRepeat].value, &node)
+	if len(p.pipeline.Nodes)+p.levels.nodes >= MaxNodes {
+		p.mistake(position(item), "", "file has more than %d nodes, the limit", int64(MaxNodes))
+		return
+	}
+	p.append(f, node.Name, node, nil)
+}
+
+// body reads the nodes of a body. It returns nil if some are wrong.
+func (p *parser) body(f field, owner string) *Pipeline {
+	if len(p.levels.open) >= MaxBodyDepth {
+		p.mistake(position(f.key), "", "loops and branches are nested deeper than %d levels", MaxBodyDepth)
+		return nil
+	}
+	l := &level{nodes: map[string]NodeID{}, leftOut: map[string]struct{}{}, pipeline: Pipeline{accessStart: []int32{0}}}
+	before := len(p.mistakes.list)
+	p.swap(l) // l holds the list around now
+	p.levels.open = append(p.levels.open, l)
+	p.nodeItems(f.value)
+	p.levels.open = p.levels.open[:len(p.levels.open)-1]
+	fine := len(p.mistakes.list) == before && !p.anyBroken()
+	if fine && len(p.pipeline.Nodes) == 0 {
+		p.mistake(position(f.key), "", "the body of %q has no nodes%s", shorten(owner), p.repetition())
+		fine = false
+	}
+	p.swap(l)
+	if p.levels.names == nil {
+		p.levels.names = map[string]struct{}{}
+	}
+	for name := range l.nodes {
+		p.levels.names[name] = struct{}{}
+	}
+	p.levels.nodes += len(l.pipeline.Nodes)
+	if !fine {
+		return nil
+	}
+	// The lists of nodes and accesses are complete; what after: lists add goes into the nodes themselves.
+	p.levels.finished = append(p.levels.finished, l)
+	body := &Pipeline{Nodes: l.pipeline.Nodes, accesses: l.pipeline.accesses, accessStart: l.pipeline.accessStart}
+	return body
+}
+
+// anyBroken reports whether a node of the list has a mistake.
+func (p *parser) anyBroken() bool {
+	for _, id := range p.nodes {
+		if id == broken {
+			return true
+		}
+	}
+	return false
+}
+
+// use reads an item of nodes that uses another file.
+func (p *parser) use(item *yaml.Node, f *[nodeKeyCount]field) {
+	if len(p.levels.open) > 0 {
+		p.mistake(position(f[nodeUse].key), "write the nodes out", "a body cannot use another file")
+		return
 	}
 	ok := true
-	for k, item := range items {
-		v, fine := p.between(item, what+"."+"xyz"[k:k+1], least, min(most[k], math.MaxUint32))
-		size[k], ok = uint32(v), ok && fine
+	for k := range f {
+		if f[k].value != nil && !slices.Contains([]int{nodeName, nodeUse, nodeWith, nodeWhen, nodeForeach}, k) {
+			p.mistake(position(f[k].key), "write it on the nodes of that file", "a use takes no %s", f[k].key.Value)
+			ok = false
+		}
 	}
-	return size, ok
+	if f[nodeName].value == nil {
+		p.mistake(position(item), "the names of its nodes and buffers begin with it", "use has no name")
+		return
+	}
+	if p.idle {
+		return
+	}
+	name, named := p.nodeName(item, f)
+	if !named {
+		return
+	}
+	if f[nodeWhen].value != nil {
+		wanted, fine := p.condition(f[nodeWhen].value)
+		if fine && !wanted {
+			p.passed = true
+			p.leftOutUses = append(p.leftOutUses, name+".")
+			return
+		}
+		ok = ok && fine
+	}
+	ok = p.freshUse(f[nodeName].value, name) && ok
+	file, path := p.usedFile(f[nodeUse].value)
+	with, fine := p.boundNames(f[nodeWith].value)
+	if !ok || file == nil || !fine || !p.readUse(item, f[nodeUse].value, name, path, file, with) {
+		p.brokenUses = append(p.brokenUses, name+".")
+	}
+}
+
+// freshUse takes the name of a use.
+func (p *parser) freshUse(at *yaml.Node, name string) bool {
+	first, taken := p.useNames[name]
+	switch {
+	case taken && first == position(at):
+		p.mistake(first, "put a variable of the foreach in it, as in "+shorten(name)+".$i", "each repetition is named %q", shorten(name))
+	case taken:
+		p.mistake(position(at), "", "the name %q is given to two uses%s; the first is on line %d", shorten(name), p.repetition(), first.Line)
+	default:
+		if p.useNames == nil {
+			p.useNames = map[string]Pos{}
+		}
+		p.useNames[name] = position(at)
+	}
+	return !taken
+}
+
+// readUse reads a file for one use. It reports whether the file has no mistake.
+func (p *parser) readUse(item, at *yaml.Node, name, path string, file *usedFile, with []boundName) bool {
+	pl := p.pipeline
+	firstModule := len(pl.Modules)
+	options := p.options
+	options.Name, options.Params, options.Load, options.Save = p.shownPath(path), nil, nil, nil
+	q := newParser(options)
+	q.pipeline, q.uses, q.path, q.saves = pl, p.uses, path, p.saves
+	q.within = &within{user: p, at: item, name: name, prefix: p.prefixed(name) + ".", folder: filepath.Dir(path), with: with, mistakes: p.mistakes.count(), firstNode: len(pl.Nodes), firstBuffer: len(pl.Buffers)}
+	q.mistakes, q.warnings, q.cache, q.text = file.mistakes, file.warnings, file.cache, file.text
+	q.budget, q.suggested = p.budget, p.suggested
+	q.readUsed(file)
+	file.mistakes, file.warnings = q.mistakes, q.warnings
+	p.budget, p.suggested, p.passed = q.budget, q.suggested, p.passed || q.passed
+	if int64(len(pl.Buffers)) > MaxNodes {
+		p.mistake(position(at), "", "the pipeline has more than %d buffers, the limit", int64(MaxNodes))
+	}
+	// From here on, they are what the use has made.
+	for i := q.within.firstNode; i < len(pl.Nodes); i++ {
+		pl.Nodes[i].Pos = position(item)
+	}
+	for i := q.within.firstBuffer; i < len(pl.Buffers); i++ {
+		pl.Buffers[i].Pos = position(item)
+	}
+	for i := firstModule; i < len(pl.Modules); i++ {
+		pl.Modules[i].Pos = position(item)
+	}
+	p.adopt(q, at)
+	return q.mistakes.count() == 0 && p.mistakes.count() == q.within.mistakes
+}
+
+// readUsed reads the parts of a file that is used by another one.
+func (p *parser) readUsed(file *usedFile) {
+	if file.text == nil {
+		file.root = p.usedRoot(file)
+	}
+	root := file.root
+	if root == nil || !p.version(root) {
+		return
+	}
+	f := make([]field, len(fileKeys.keys))
+	if !p.fields(root, &fileKeys, f) {
+		return
+	}
+	unknownKeys := p.unknownKeys
+	p.readParams(f[2])
+	p.readModules(f[3])
+	p.readBuffers(f[4])
+	p.agreeOnSync(root, f[6])
+	p.usedDevices(f[7])
+	if f[5].value == nil && !unknownKeys {
+		p.mistake(position(root), "", "nodes are missing")
+	} else if f[5].value != nil {
+		p.readNodes(f[5])
+	}
+	p.readAfter()
+	p.confirm()
+	if p.mistakes.count() == 0 && p.within.user.mistakes.count() == p.within.mistakes {
+		p.allBound()
+	}
+}
+
+// finishBodies resolves the after: lists of all bodies, once every name is known.
+func (p *parser) finishBodies() {
+	if len(p.levels.finished) == 0 {
+		return
+	}
+	if p.pipeline.Sync == SyncExplicit {
+		for i := range p.pipeline.Nodes {
+			if n := &p.pipeline.Nodes[i]; n.Control != nil {
+				p.mistake(n.Pos, "leave sync out", "%s", explicitControl)
+				return
+			}
+		}
+	}
+	top := &level{}
+	p.swap(top)
+	p.levels.open = []*level{top}
+	for _, body := range p.levels.finished {
+		p.swap(body)
+		p.readAfter()
+		p.checkStreams()
+		if node, problem := p.pipeline.tileInBody(); node != nil {
+			p.mistake(node.Pos, noTileHint, "node %q: %s", shorten(node.Name), problem)
+		}
+		p.swap(body)
+	}
+	p.levels.open = nil
+	p.swap(top)
 }

@@ -48,30 +48,6 @@ func (p *parser) readParams(f field) {
 	}
 }
 
-// usableName checks the name of a param, a loop variable or a module: one that expressions can hold and that is not taken.
-func (p *parser) usableName(n *yaml.Node, name, what string) bool {
-	switch {
-	case len(name) > MaxName:
-		p.mistake(position(n), "", "the name has %d bytes; at most %d are allowed", len(name), MaxName)
-		return false
-	case expr.IsKeyword(name):
-		p.mistake(position(n), "", "%q is a keyword of expressions and cannot name a %s", name, what)
-		return false
-	case !expr.ValidName(name):
-		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", shorten(name), what)
-		return false
-	}
-	if first, ok := p.params[name]; ok && what != "module" {
-		if what == "param" {
-			p.mistake(position(n), "", "key %q is given twice; the first is on line %d", name, first.pos.Line)
-		} else {
-			p.mistake(position(n), "", "%q is a param already (line %d)", name, first.pos.Line)
-		}
-		return false
-	}
-	return true
-}
-
 // override returns what -p gives for a param, of the type that its default has.
 func (p *parser) override(name string, standard expr.Value) (expr.Value, bool) {
 	given := -1
@@ -107,27 +83,6 @@ func (p *parser) override(name string, standard expr.Value) (expr.Value, bool) {
 		return refuse(hint, "%s", problem)
 	}
 	return v, true
-}
-
-// fit gives the value of a param the type that its default has, or says what keeps it from that.
-func fit(name string, standard, v expr.Value) (fitted expr.Value, problem, hint string) {
-	if (v.Kind() == expr.Bool) != (standard.Kind() == expr.Bool) {
-		if v.Kind() == expr.Bool {
-			return v, name + " is a number", ""
-		}
-		return v, name + " is true or false", ""
-	}
-	if _, integer := standard.Int(); integer && standard.Kind() == expr.Rational {
-		n, ok := v.Int()
-		if !ok {
-			return v, name + " is an integer", fmt.Sprintf("write %s: %s.0 in the file for a param with fractions", name, standard)
-		}
-		return expr.Int(n), "", ""
-	}
-	if standard.Kind() == expr.Float {
-		return expr.FloatValue(v.Float()), "", ""
-	}
-	return v, "", ""
 }
 
 func (p *parser) unknownOverrides() {

@@ -17,23 +17,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// binding is a param or a loop variable with its value.
-type binding struct {
-	name   string
-	value  expr.Value
-	broken bool
-	pos    Pos
-}
-
-// parsedText is a text that was parsed before, as what it was parsed.
-type parsedText struct {
-	expr     *expr.Expr
-	exprErr  error
-	template *expr.Template
-	slice    *expr.Slice
-	sliceErr error
-}
-
 // cacheSize bounds the cache of parsed texts: repetitions meet the same few texts over and over, a long file never.
 const cacheSize = 4096
 
@@ -397,4 +380,106 @@ func (p *parser) inside(n *yaml.Node, offset int) Pos {
 	}
 	pos.Column += int32(quote + utf8.RuneCountInString(n.Value[:offset]))
 	return pos
+}
+
+// repetition says for messages where in the repetitions they arose: " (i = 3, j = 0)".
+func (p *parser) repetition() string {
+	if len(p.loops) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for k := range p.loops {
+		if k > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s = %s", p.loops[k].name, p.loops[k].value)
+	}
+	return " (" + b.String() + ")"
+}
+
+// usableName checks the name of a param, a loop variable or a module: one that expressions can hold and that is not taken.
+func (p *parser) usableName(n *yaml.Node, name, what string) bool {
+	switch {
+	case len(name) > MaxName:
+		p.mistake(position(n), "", "the name has %d bytes; at most %d are allowed", len(name), MaxName)
+		return false
+	case expr.IsKeyword(name):
+		p.mistake(position(n), "", "%q is a keyword of expressions and cannot name a %s", name, what)
+		return false
+	case !expr.ValidName(name):
+		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", shorten(name), what)
+		return false
+	}
+	if first, ok := p.params[name]; ok && what != "module" {
+		if what == "param" {
+			p.mistake(position(n), "", "key %q is given twice; the first is on line %d", name, first.pos.Line)
+		} else {
+			p.mistake(position(n), "", "%q is a param already (line %d)", name, first.pos.Line)
+		}
+		return false
+	}
+	return true
+}
+
+// lookup returns the value of a key in a mapping, or nil. For peeking only: it reports nothing.
+func lookup(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		if n.Content[k].Value == key {
+			return n.Content[k+1]
+		}
+	}
+	return nil
+}
+
+// rankVariable returns the value of a name that expressions know without a declaration. A param, variable or buffer of the same name hides
+// it.
+func (o *Options) rankVariable(name string) (expr.Value, bool) {
+	switch name {
+	case "rank":
+		return expr.Int(int64(o.Rank)), true
+	case "ranks":
+		return expr.Int(int64(max(o.Ranks, 1))), true
+	case "local_rank":
+		return expr.Int(int64(o.LocalRank)), true
+	}
+	return expr.Value{}, false
+}
+
+// version reads what a file says of its format. What a newer one means cannot be known: then nothing else of it is judged.
+func (p *parser) version(root *yaml.Node) bool {
+	written := lookup(root, "version")
+	if root.Kind != yaml.MappingNode {
+		return true
+	}
+	if written == nil && misspeltVersion(root) {
+		return true
+	}
+	if written == nil {
+		p.mistake(position(root), `write "version: 1" as the first line`, "version is missing")
+		return true
+	}
+	n, ok := p.integer(written, "version")
+	switch {
+	case !ok:
+		return true
+	case n > FormatVersion:
+		p.mistake(position(written), "", "version %d is newer than this dagrun, which reads version %d", n, FormatVersion)
+		return false
+	case n < FormatVersion:
+		p.mistake(position(written), "write 1", "there is no version %d", n)
+	}
+	return true
+}
+
+// misspeltVersion reports whether a key is a misspelt version, which is then reported as an unknown key.
+func misspeltVersion(root *yaml.Node) bool {
+	for k := 0; k < len(root.Content); k += 2 {
+		if words.Suggest(root.Content[k].Value, fileKeys.keys) == "version" {
+			return true
+		}
+	}
+	return false
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/words"
-	"gopkg.in/yaml.v3"
 )
 
 // Symbol is a variable of a module: __constant__ or __device__ in CUDA C, .const or .global in PTX.
@@ -124,49 +123,6 @@ func (s *Symbol) problem(b *Buffer) string {
 	return ""
 }
 
-// symbol reads which variable a buffer of a file stands for. Its place, type and shape are known already.
-func (p *parser) symbol(n *yaml.Node, b *Buffer) bool {
-	text, ok := p.expanded(n, "symbol")
-	if !ok {
-		return false
-	}
-	if module, _, _ := strings.Cut(text, "."); p.modules[module] == broken {
-		if _, known := p.modules[module]; known {
-			return false // the module's mistake has been reported
-		}
-	}
-	b.Symbol = text
-	if module, name, dotted := strings.Cut(text, "."); dotted {
-		if id, known := p.modules[module]; known { // a used file's module has another name in the pipeline
-			b.Symbol = p.pipeline.Modules[id].Name + "." + name
-		}
-	}
-	if message, hint := p.pipeline.bindSymbol(b); message != "" {
-		p.mistake(position(n), hint, "%s%s", message, p.repetition())
-		return false
-	}
-	return true
-}
-
-// confirmSymbols compares the sizes of buffers with those of compiled code, which may only now be known.
-func (p *parser) confirmSymbols() {
-	for i := range p.pipeline.Buffers {
-		b := &p.pipeline.Buffers[i]
-		module, name, _ := strings.Cut(b.Symbol, ".")
-		for k := range p.pipeline.Modules {
-			table, ok := p.pipeline.Modules[k].Library.(Symbols)
-			if b.Symbol == "" || !ok || p.pipeline.Modules[k].Name != module {
-				continue
-			}
-			if s, err := table.Symbol(name); err == nil {
-				if problem := s.problem(b); problem != "" {
-					p.mistake(b.Pos, "", "%s", problem)
-				}
-			}
-		}
-	}
-}
-
 // symbolBuffer is the buffer that stands for a variable on a device, or -1.
 func (p *Pipeline) symbolBuffer(symbol string, device int32) BufferID {
 	for i := range p.Buffers {
@@ -223,41 +179,5 @@ func (r *resolution) symbolsKnown() {
 		name := use.Symbol.Name[strings.LastIndex(use.Symbol.Name, ":")+1:]
 		r.problem(launchKernel, -1, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.text()),
 			fmt.Sprintf("declare it under buffers: %s: {place: device, symbol: %s.%s, dtype: ..., shape: [...]}", name, module, use.Symbol.Name))
-	}
-}
-
-// unfilled warns about variables that kernels read and nothing fills: neither their code nor an init nor a node.
-func (p *parser) unfilled(g *Graph) {
-	warned := map[string]bool{}
-	written := make([]bool, len(g.Buffers))
-	for i := range g.Nodes {
-		for _, a := range g.Accesses(NodeID(i)) {
-			written[a.Buffer] = written[a.Buffer] || a.Mode&Write != 0
-		}
-	}
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		if n.Launch == nil || n.Launch.Module < 0 || n.Launch.Map != nil {
-			continue
-		}
-		user, ok := n.Launch.Kernel.(SymbolUser)
-		if !ok {
-			continue
-		}
-		for _, use := range user.SymbolUses() {
-			name := g.Modules[n.Launch.Module].Name + "." + use.Symbol.Name
-			if use.Symbol.Initialised || use.Mode&Write != 0 && !use.Symbol.Constant || warned[name] {
-				continue
-			}
-			id := g.symbolBuffer(name, n.Device)
-			switch {
-			case id < 0:
-				warned[name] = true
-				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.text())
-			case g.Buffers[id].Init == nil && !written[id]:
-				warned[name] = true
-				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", shorten(g.Buffers[id].Name), shorten(n.Name))
-			}
-		}
 	}
 }

@@ -494,3 +494,38 @@ func yamlText(s string) string {
 	}
 	return s
 }
+
+// communication writes a communication node's own part and returns where it runs by default.
+func (y *yamlWriter) communication(c *Communication) int32 {
+	if c.Verb == Exchange {
+		items := make([]string, len(c.Transfers))
+		for i, t := range c.Transfers {
+			word := "send"
+			if t.Receive {
+				word = "recv"
+			}
+			items[i] = fmt.Sprintf("%s: %s, rank: %d", word, y.reference(t.Range), t.Rank)
+		}
+		if c.Single && len(items) == 1 {
+			y.add(items[0])
+		} else {
+			y.add("exchange: [{", strings.Join(items, "}, {"), "}]")
+		}
+		return y.p.Buffers[c.Transfers[0].Range.Buffer].Device
+	}
+	parts := []string{"from: " + y.reference(c.From), "to: " + y.reference(c.To)}
+	if c.From == c.To && collectiveKeys[c.Verb].find("inout") >= 0 {
+		parts = []string{"inout: " + y.reference(c.From)}
+	}
+	if c.Reduction != NoReduction {
+		parts = append(parts, "op: "+c.Reduction.String())
+	}
+	if c.Verb == Reduce || c.Verb == Broadcast {
+		parts = append(parts, fmt.Sprintf("root: %d", c.Root))
+	}
+	if !c.Among.All() {
+		parts = append(parts, fmt.Sprintf("among: [%d, %d, %d]", c.Among.First, c.Among.Count, c.Among.Step))
+	}
+	y.add(c.Verb.String(), ": {", strings.Join(parts, ", "), "}")
+	return y.p.Buffers[c.From.Buffer].Device
+}
