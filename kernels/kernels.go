@@ -131,6 +131,9 @@ func OpenModule(name, path string, code []byte, options OpenOptions) (*UserModul
 	return source.Open(name, path, code, options)
 }
 
+// CubinParameters tells how many parameters each kernel of a cubin takes, as far as it says so.
+func CubinParameters(code []byte) map[string]int { return source.CubinParameters(code) }
+
 // Uniform returns number i of a seed, in [0, 1), with all 53 bits of a float64.
 func Uniform(seed, i uint64) float64 { return numbers.Uniform(seed, i) }
 

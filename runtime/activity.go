@@ -18,7 +18,8 @@ type expected struct {
 	node   int32 // -1 for a command that belongs to no node
 	stream int32
 	kind   cupti.Kind
-	name   string
+	name   string // of the kernel, or how C++ names it
+	mapped bool   // the kernel's symbol is only known to the compiler: any, but always the same
 	bytes  int64
 }
 
@@ -33,6 +34,8 @@ func (p *Program) expectedRecords(in *instance) []expected {
 			e.kind, e.name = cupti.Kernel, wideFill // a set of eight-byte patterns
 			if l := p.launches[c.Node]; l != nil {
 				e.name = l.Kernel.Entry()
+				k, ok := l.Kernel.(expressed)
+				e.mapped = ok && k.Expression() != ""
 			}
 		case cudart.CopyMemory:
 			e.kind, e.bytes = cupti.Copy, c.Bytes
@@ -58,10 +61,18 @@ func matchRecords(want []expected, got []cupti.Record, graph bool, name func(nod
 	}
 	numbers := map[int32]uint32{} // by stream of the plan: CUPTI's number
 	starts := map[int32]uint64{}
+	symbols := map[string]string{} // of kernels that are named as C++ does
 	for i := range want {
 		e, r := &want[i], &got[i]
+		kernel := e.name
+		if e.mapped {
+			if symbols[e.name] == "" {
+				symbols[e.name] = r.Name
+			}
+			kernel = symbols[e.name]
+		}
 		switch {
-		case r.Kind != e.kind, e.name != "" && r.Name != "" && r.Name != e.name, r.Bytes != e.bytes:
+		case r.Kind != e.kind, kernel != "" && r.Name != "" && r.Name != kernel, r.Bytes != e.bytes:
 			return fmt.Errorf("record %d (kind %d, %q, %d bytes) does not belong to node %q", i, r.Kind, r.Name, r.Bytes, name(dag.NodeID(e.node)))
 		case graph != (r.GraphNode != 0):
 			return fmt.Errorf("record %d, of node %q, was not made by this replay", i, name(dag.NodeID(e.node)))

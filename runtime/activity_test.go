@@ -121,6 +121,24 @@ func TestRecordsBecomeSpans(t *testing.T) {
 	}
 }
 
+func TestRecordsOfKernelsThatCompilersName(t *testing.T) {
+	want := []expected{
+		{node: 0, kind: cupti.Kernel, name: "filters::mean<8>", mapped: true},
+		{node: 1, kind: cupti.Kernel, name: "twice", mapped: true},
+		{node: 2, kind: cupti.Kernel, name: "filters::mean<8>", mapped: true},
+	}
+	name := func(node dag.NodeID) string { return fmt.Sprint("node ", node) }
+	records := func(names ...string) (all []cupti.Record) {
+		for i, n := range names {
+			all = append(all, cupti.Record{Kind: cupti.Kernel, Name: n, Start: uint64(i), End: uint64(i)})
+		}
+		return all
+	}
+	require.NoError(t, matchRecords(want, records("_ZN7filters4meanILi8EEEv", "_Z5twicev", "_ZN7filters4meanILi8EEEv"), false, name))
+	require.EqualError(t, matchRecords(want, records("_ZN7filters4meanILi8EEEv", "_Z5twicev", "_Z5twicev"), false, name),
+		`record 2 (kind 1, "_Z5twicev", 0 bytes) does not belong to node "node 2"`)
+}
+
 func TestRecordsThatDoNotFitAreNotUsed(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -116,6 +116,7 @@ func (l *learner) run(ctx context.Context) error {
 	if err := l.measureNodes(ctx); err != nil {
 		return err
 	}
+	l.step("measured nodes")
 	l.learned.Profile = l.profile()
 	if l.left >= FewestToCompare && l.p.graph.Len() > 0 {
 		if err := l.compare(ctx); err != nil {
@@ -175,10 +176,13 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	replays, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	replays, took, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err
+	}
+	if first {
+		l.once = took
 	}
 	gap := stampUS
 	if p.platform.Name() != "cpu" {

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
@@ -18,7 +21,11 @@ import (
 
 const (
 	rounds       = 3    // in which a way to replay is timed
+	warmUp       = 2    // replays of a way before it is timed: the first pays for what is done once
 	mostTried    = 12   // ways to replay that are timed
+	mostFinal    = 4    // ways to replay that are timed again, in turn
+	finalWithin  = 1.25 // times the best way: timed again
+	inHeats      = 0.6  // the part of learning's time in which ways are timed for the first time
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried
 	disturbed    = 0.2  // spread of rounds, as a part of their median, above which something else seems to use the device
@@ -27,23 +34,30 @@ const (
 // compare makes plans with the durations known by now and times the most promising ones.
 func (l *learner) compare(ctx context.Context) error {
 	l.report("plan with what was learned")
-	ways, err := l.candidates(ctx)
+	ways, awaited, err := l.candidates(ctx)
+	if awaited != nil {
+		defer awaited.cancel()
+	}
 	if err != nil || len(ways) == 0 {
 		return err
 	}
-	const perWay = 2 + rounds
-	tried := map[Mode]bool{} // the most promising way of each mode is timed however long that takes
-	for k := range ways {
-		if l.left < perWay || tried[ways[k].Mode] && l.over() {
-			continue
-		}
-		tried[ways[k].Mode] = true
-		l.report(StageLearn)
-		if err := l.try(ctx, &ways[k]); err != nil {
+	l.step("planned")
+	share := l.left / 2 / (len(ways) + len(l.o.Modes)) // half of the replays are kept for the best ways
+	if err := l.heats(ctx, ways, share); err != nil {
+		return err
+	}
+	l.step("timed most ways to replay")
+	if awaited != nil && (awaited.made() || !l.over(inHeats)) {
+		plan, err := awaited.plan()
+		if err != nil {
 			return err
 		}
-		if ways[k].Each.Count > 0 {
-			l.learned.Ways = append(l.learned.Ways, ways[k])
+		more, err := l.waysOf(plan)
+		if err != nil {
+			return err
+		}
+		if err := l.heats(ctx, l.promising(l.unlike(more)), share); err != nil {
+			return err
 		}
 	}
 	if len(l.learned.Ways) == 0 {
@@ -53,55 +67,93 @@ func (l *learner) compare(ctx context.Context) error {
 	if err := l.finals(ctx); err != nil {
 		return err
 	}
+	l.step("timed the best ways again")
 	l.sort()
 	return l.fit()
+}
+
+// heats times ways for the first time, with so many replays each.
+func (l *learner) heats(ctx context.Context, ways []LearnedWay, share int) error {
+	const fewest = warmUp + rounds
+	for k := range ways {
+		first := !slices.ContainsFunc(l.learned.Ways, func(w LearnedWay) bool { return w.Mode == ways[k].Mode })
+		if l.left < fewest || !first && l.over(inHeats) { // the most promising way of each mode is timed however long that takes
+			continue
+		}
+		l.report(StageLearn)
+		if err := l.try(ctx, &ways[k], max(1, (share-warmUp)/rounds)); err != nil {
+			return err
+		}
+		if ways[k].Each.Count > 0 {
+			l.learned.Ways = append(l.learned.Ways, ways[k])
+		}
+	}
+	return nil
 }
 
 func (l *learner) sort() {
 	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
 }
 
-// over reports whether learning has used up its time.
-func (l *learner) over() bool {
+// over reports whether learning has used up so much of its time.
+func (l *learner) over(part float64) bool {
+	spent := func(most time.Duration) time.Duration { return time.Duration(part * float64(most)) }
 	if l.o.For > 0 {
-		return time.Since(l.began) > l.o.For
+		return time.Since(l.began) > spent(l.o.For)
 	}
 	used := l.o.Replays - l.left
-	extra := time.Since(l.began) - time.Duration(float64(used)*l.best*1e3)
-	return extra > max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5))
+	extra := time.Since(l.began) - l.once - time.Duration(float64(used)*l.best*1e3)
+	return extra > spent(max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5)))
 }
 
 // candidates returns the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers
-// a process that has used several streams replays graphs more slowly.
-func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
-	plans, err := l.plans(ctx)
+// a process that has used several streams replays graphs more slowly. If awaited is not nil, it is making another plan meanwhile.
+func (l *learner) candidates(ctx context.Context) (ways []LearnedWay, awaited *awaitedPlan, err error) {
+	plans, awaited, err := l.plans(ctx)
 	if err != nil {
-		return nil, err
+		return nil, awaited, err
 	}
-	var ways []LearnedWay
-	best := math.Inf(1)
 	for _, plan := range plans {
-		for _, mode := range l.o.Modes {
-			if mode == Streams && len(l.o.Modes) > 1 && len(plan.Streams) > l.queues() {
-				continue
-			}
-			counts := []int{max(1, l.o.Threads)}
-			if n := l.threads(plan); mode == Captured {
-				counts = []int{1}
-			} else if n > 1 {
-				counts = append(counts, n)
-			}
-			for _, threads := range counts {
-				w := LearnedWay{Plan: plan, Mode: mode, Threads: threads}
-				t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
-				if err != nil {
-					return nil, err
-				}
-				w.Predicted = t.MakespanUS
-				ways = append(ways, w)
-				best = min(best, w.Predicted)
-			}
+		more, err := l.waysOf(plan)
+		if err != nil {
+			return nil, awaited, err
 		}
+		ways = append(ways, more...)
+	}
+	return l.promising(ways), awaited, nil
+}
+
+// waysOf returns the ways to replay a plan, with predictions.
+func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
+	var ways []LearnedWay
+	for _, mode := range l.o.Modes {
+		if mode == Streams && len(l.o.Modes) > 1 && len(plan.Streams) > l.queues() {
+			continue
+		}
+		counts := []int{max(1, l.o.Threads)}
+		if n := l.threads(plan); mode == Captured {
+			counts = []int{1}
+		} else if n > 1 {
+			counts = append(counts, n)
+		}
+		for _, threads := range counts {
+			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads}
+			t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
+			if err != nil {
+				return nil, err
+			}
+			w.Predicted = t.MakespanUS
+			ways = append(ways, w)
+		}
+	}
+	return ways, nil
+}
+
+// promising leaves out what is predicted to be much slower than the best, unless learning is thorough, and puts graphs first.
+func (l *learner) promising(ways []LearnedWay) []LearnedWay {
+	best := math.Inf(1)
+	for k := range ways {
+		best = min(best, ways[k].Predicted)
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
 	if !l.o.Thorough {
@@ -112,7 +164,16 @@ func (l *learner) candidates(ctx context.Context) ([]LearnedWay, error) {
 		})
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
-	return ways, nil
+	return ways
+}
+
+// unlike leaves out the ways that have been timed already.
+func (l *learner) unlike(ways []LearnedWay) []LearnedWay {
+	return slices.DeleteFunc(ways, func(w LearnedWay) bool {
+		return slices.ContainsFunc(l.learned.Ways, func(timed LearnedWay) bool {
+			return timed.Mode == w.Mode && timed.Threads == w.Threads && samePlan(timed.Plan, w.Plan)
+		})
+	})
 }
 
 // queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
@@ -138,60 +199,119 @@ func (l *learner) singleUse() bool {
 	return l.o.Threads > 1 || l.o.Threads == 0 && l.p.platform.Name() != "cpu"
 }
 
-// plans makes different plans of the graph with the learned durations.
-func (l *learner) plans(ctx context.Context) ([]*planner.Plan, error) {
+// awaitedPlan is a plan in the making: what auto chooses with all the effort asked for.
+type awaitedPlan struct {
+	stop   func()
+	done   chan struct{}
+	result *planner.Plan
+	err    error
+}
+
+func (l *learner) await(ctx context.Context, o planner.Options) *awaitedPlan {
+	ctx, stop := context.WithCancel(ctx)
+	a := &awaitedPlan{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.result, a.err = planner.New(ctx, l.p.graph, o)
+	}()
+	return a
+}
+
+// made reports whether there is a plan already.
+func (a *awaitedPlan) made() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// plan waits for the plan.
+func (a *awaitedPlan) plan() (*planner.Plan, error) {
+	<-a.done
+	return a.result, a.err
+}
+
+// cancel ends the planning, if it is still going on.
+func (a *awaitedPlan) cancel() {
+	a.stop()
+	<-a.done
+}
+
+// plans makes different plans of the graph with the learned durations, side by side. On a device of its own, replays are timed while auto
+// looks for a better plan; on the CPU device, that would disturb them.
+func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, error) {
 	o := l.o.Plan
 	o.Profile = l.learned.Profile
 	o.SingleUseEvents = o.SingleUseEvents || l.singleUse()
-	auto, err := planner.New(ctx, l.p.graph, o)
-	if err != nil {
-		return nil, err
+	var asked []planner.Options
+	ask := func(strategy string, streams int) {
+		o.Strategy, o.Streams = strategy, streams
+		asked = append(asked, o)
 	}
-	plans := []*planner.Plan{auto}
-	if o.Strategy != "auto" && o.Strategy != "" || l.p.graph.Len() > largestTried {
-		return plans, nil
-	}
-	type asked struct {
-		strategy string
-		streams  int
-	}
-	most := o.Streams
-	if most == 0 {
-		most = 8
-	}
-	var all []asked
-	for s := most; s >= 1; s /= 2 {
-		all = append(all, asked{"list", s})
-	}
-	all = append(all, asked{"cover", o.Streams}, asked{"roundrobin", most}, asked{"heft", most}, asked{"serial", 1})
-	if l.o.Thorough {
-		for s := most / 2; s >= 2; s /= 2 {
-			all = append(all, asked{"roundrobin", s}, asked{"heft", s})
-		}
-	} else {
+	given, most := o.Strategy, o.Streams
+	several := (given == "auto" || given == "") && l.p.graph.Len() <= largestTried
+	var awaited *awaitedPlan
+	if several && l.p.platform.Name() != "cpu" && !l.o.Thorough {
+		awaited = l.await(ctx, o)
 		o.Effort = planner.Quick
 	}
-	for _, a := range all {
-		o.Strategy, o.Streams = a.strategy, a.streams
-		plan, err := planner.New(ctx, l.p.graph, o)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	ask(given, most)
+	if several {
+		if most == 0 {
+			most = 8
 		}
-		if err != nil {
-			continue // a strategy that refuses the graph is not tried
+		if !l.o.Thorough {
+			o.Effort = planner.Quick
 		}
-		same := func(other *planner.Plan) bool {
-			return reflect.DeepEqual(other.Streams, plan.Streams) && reflect.DeepEqual(other.Order, plan.Order)
+		for s := most; s >= 1; s /= 2 {
+			ask("list", s)
 		}
-		if !slices.ContainsFunc(plans, same) {
+		ask("cover", l.o.Plan.Streams)
+		ask("roundrobin", most)
+		ask("heft", most)
+		ask("serial", 1)
+		if l.o.Thorough {
+			for s := most / 2; s >= 2; s /= 2 {
+				ask("roundrobin", s)
+				ask("heft", s)
+			}
+		}
+	}
+	made := make([]*planner.Plan, len(asked))
+	var group errgroup.Group
+	group.SetLimit(goruntime.GOMAXPROCS(0))
+	for k := range asked {
+		group.Go(func() (err error) {
+			if made[k], err = planner.New(ctx, l.p.graph, asked[k]); k > 0 {
+				return nil // a strategy that refuses the graph is not tried
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, awaited, err
+	}
+	if ctx.Err() != nil {
+		return nil, awaited, context.Cause(ctx)
+	}
+	var plans []*planner.Plan
+	for _, plan := range made {
+		if plan != nil && !slices.ContainsFunc(plans, func(other *planner.Plan) bool { return samePlan(other, plan) }) {
 			plans = append(plans, plan)
 		}
 	}
-	return plans, nil
+	return plans, awaited, nil
 }
 
-// try times one way to replay. A way that the device refuses is left out: there may be no room for another arena, or no way to capture.
-func (l *learner) try(ctx context.Context, w *LearnedWay) error {
+// samePlan reports whether two plans of a graph issue the same nodes to the same streams in the same order.
+func samePlan(a, b *planner.Plan) bool {
+	return reflect.DeepEqual(a.Streams, b.Streams) && reflect.DeepEqual(a.Order, b.Order)
+}
+
+// try times one way to replay in rounds of at most so many replays. A way that the device refuses is left out: there may be no room for another arena, or no way to capture.
+func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	start := time.Now()
 	if err := l.p.adopt(ctx, w.way()); err != nil {
 		if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
@@ -203,15 +323,15 @@ func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 	if w.Mode == Captured {
 		w.BuildUS = float64(time.Since(start).Nanoseconds()) / 1e3
 	}
-	warm, one := min(2, l.left), 0.0
-	for range warm { // the first pays for what is done once
+	one := 0.0
+	for range min(warmUp, l.left) {
 		us, err := l.p.timeReplays(ctx, 1)
 		if l.left--; err != nil {
 			return err
 		}
 		one = us
 	}
-	each := max(1, min(l.roundOf(one), l.left/(2*mostTried)/rounds))
+	each := min(l.roundOf(one), most)
 	var samples []float64
 	for range rounds {
 		n := min(each, l.left)
@@ -238,24 +358,27 @@ func (l *learner) try(ctx context.Context, w *LearnedWay) error {
 func (l *learner) finals(ctx context.Context) error {
 	ways := l.learned.Ways
 	close := 1
-	for close < min(3, len(ways)) && ways[close].Each.Median <= 1.1*ways[0].Each.Median {
+	for close < min(mostFinal, len(ways)) && ways[close].Each.Median <= finalWithin*ways[0].Each.Median {
 		close++
 	}
 	samples := make([][]float64, close)
 	if close > 1 {
-		each := l.roundOf(ways[0].Each.Median)
+		each := min(l.roundOf(ways[0].Each.Median), l.left/close/rounds-1)
 		for range rounds {
 			for k := range close {
-				n := min(each, l.left/2)
-				if n == 0 || l.over() {
+				if each < 1 || l.over(1) {
 					break
 				}
 				if err := l.p.adopt(ctx, ways[k].way()); err != nil {
 					return err
 				}
-				us, err := l.p.timeReplays(ctx, n)
-				if l.left -= n; err != nil {
-					return err
+				var us float64
+				for _, n := range []int{1, each} { // the first replay after a change is slower
+					var err error
+					us, err = l.p.timeReplays(ctx, n)
+					if l.left -= n; err != nil {
+						return err
+					}
 				}
 				samples[k] = append(samples[k], us)
 			}

@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// traceCounted replays n times with a timed event before and after every node. The replays count: nothing is restored.
-func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*TracedReplay, err error) {
+// traceCounted replays n times with a timed event before and after every node, and returns how long the first took too. The replays count:
+// nothing is restored.
+func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*TracedReplay, first time.Duration, err error) {
+	began := time.Now()
 	t := &tracer{program: p, in: p.instances[0]}
 	defer func() {
 		p.tracing.Store(nil)
 		err = errors.Join(err, t.close())
 	}()
 	if err := t.prepare(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	p.tracing.Store(t)
 	for i := range n {
@@ -29,11 +31,13 @@ func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress
 		if err != nil {
 			names := p.Running()
 			p.stuck.Store(&names)
-			return nil, err
+			return nil, 0, err
 		}
-		all = append(all, replay)
+		if all = append(all, replay); i == 0 {
+			first = time.Since(began)
+		}
 	}
-	return all, nil
+	return all, first, nil
 }
 
 // StageLearn is the stage of Options.Progress during the replays of learning.

@@ -61,7 +61,8 @@ type learner struct {
 	was     way // how the program replayed
 	left    int // replays
 	began   time.Time
-	best    float64 // microseconds of the best replay so far, 0 before any
+	once    time.Duration // what the first replay took, which learning does not add: most of it is done once
+	best    float64       // microseconds of the best replay so far, 0 before any
 	learned Learned
 }
 
@@ -69,6 +70,11 @@ func (l *learner) report(stage string) {
 	if l.o.Progress != nil {
 		l.o.Progress(stage, l.o.Replays-l.left, l.o.Replays)
 	}
+}
+
+// step says in the log when a step of learning ended.
+func (l *learner) step(what string) {
+	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "first_replay", l.once.Round(100*time.Microsecond), "replays_left", l.left)
 }
 
 // profile returns the known durations and the medians of the measured ones.

@@ -23,7 +23,7 @@ type module struct {
 	name     string
 	handle   uintptr
 	entries  []string       // of PTX, for messages
-	params   map[string]int // of PTX: how many parameters each kernel has
+	params   map[string]int // how many parameters each kernel has, as far as the code tells
 	warnings []string
 	closed   atomic.Bool
 	origin   string            // how the source was compiled
@@ -94,6 +94,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 			m.entries, m.params = ptxEntries(parsed)
 		}
 	case kernels.Cubin:
+		m.params = kernels.CubinParameters(image)
 		if code.Kind == kernels.Source {
 			break // whose text shows its variables
 		}

@@ -83,6 +83,22 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 	return entries, globals, nil
 }
 
+// CubinParameters tells how many parameters each kernel of a cubin takes; nothing of kernels whose parameters it does not list, or of
+// damaged files.
+func CubinParameters(code []byte) map[string]int {
+	entries, _, err := parseCubin(code)
+	if err != nil {
+		return nil
+	}
+	counts := map[string]int{}
+	for _, k := range entries {
+		if k.params != nil {
+			counts[k.name] = len(k.params)
+		}
+	}
+	return counts
+}
+
 // eachRecord reads records of .nv.info: a format byte, an attribute byte, then a value of two bytes, or a size and so many bytes.
 func eachRecord(data []byte, order binary.ByteOrder, visit func(attribute byte, data []byte)) {
 	for len(data) >= 4 {

@@ -204,6 +204,15 @@ func TestSignaturesOfPTX(t *testing.T) {
 	assert.EqualError(t, err, `module "mine": there is a Go version of "g", but no such kernel in f.cu`)
 }
 
+func TestParametersOfCubinsAreCounted(t *testing.T) {
+	code := testCubin()
+	assert.Equal(t, map[string]int{"blur": 2}, CubinParameters(code))
+	for n := range code {
+		CubinParameters(code[:n]) // must not panic
+	}
+	assert.Nil(t, CubinParameters([]byte("no ELF")))
+}
+
 // testCubin makes an ELF file as NVIDIA's tools do, with one kernel of two parameters and a variable.
 func testCubin() []byte {
 	names := "\x00.shstrtab\x00.strtab\x00.symtab\x00.text.blur\x00.nv.info.blur\x00.nv.global\x00.nv.info\x00"
