@@ -4,7 +4,6 @@ package shop
 
 import (
 	"context"
-	"math"
 	"slices"
 )
 
@@ -21,6 +20,9 @@ type improver struct {
 	critical []held  // operations of the critical path that were delayed only by their lane, the last first
 	undo     []int32 // what the order held from undoFrom on
 	undoFrom int
+	current  marks  // of the order
+	next     marks  // of the order that is tried
+	spots    []spot // of the order, by operation
 }
 
 // held is an operation that started when the one before it on its lane ended.
@@ -46,7 +48,8 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 		h.members = jobs.members(s.best)
 	}
 	h.number(0, n)
-	makespan := s.place(h.order, math.Inf(1))
+	h.current, h.next, h.spots = newMarks(s), newMarks(s), make([]spot, n)
+	makespan := h.placeAll()
 	h.trace(makespan)
 	past := slices.Repeat([]float64{makespan}, max(leastPast, min(mostPast, s.steps/n/patience)))
 	for round := 0; s.steps >= n && !s.done(); round++ {
@@ -59,8 +62,7 @@ func (s *search) improve(ctx context.Context, jobs Grouping) {
 			s.steps-- // count failed attempts too, so that the search ends
 			continue
 		}
-		reached := s.place(h.order, limit)
-		if reached <= limit {
+		if reached, ok := h.try(limit); ok {
 			makespan = reached
 			h.trace(makespan)
 			if makespan < s.makespan {
@@ -87,24 +89,24 @@ func (h *improver) trace(makespan float64) {
 	h.critical = h.critical[:0]
 	at := int32(-1)
 	for _, i := range s.latest {
-		if i >= 0 && s.end[i] == makespan {
+		if i >= 0 && s.spots[i].end == makespan {
 			at = i
 		}
 	}
 	for at >= 0 {
 		i := at
 		at = -1
-		if q := s.before[i]; q >= 0 && s.end[q] == s.begin[i] {
+		if q := s.spots[i].before; q >= 0 && s.spots[q].end == s.spots[i].begin {
 			h.critical = append(h.critical, held{i, q})
 			at = q
 			continue
 		}
 		for _, q := range s.w.preds(i) {
-			if at < 0 || s.end[q] > s.end[at] {
+			if at < 0 || s.spots[q].end > s.spots[at].end {
 				at = q
 			}
 		}
-		if at >= 0 && s.w.Issue > 0 && s.end[at]+s.w.Lag < s.begin[i] {
+		if at >= 0 && s.w.Issue > 0 && s.spots[at].end+s.w.Lag < s.spots[i].begin {
 			at = -1 // it was delayed by the host
 		}
 	}

@@ -86,12 +86,16 @@ type search struct {
 	makespan float64 // of it
 
 	// These belong to the order that was placed last.
-	begin  []float64
-	end    []float64
-	lane   []int32
-	before []int32 // the operation before it on its lane, -1 for none
+	spots  []spot // by operation
 	free   []float64
 	latest []int32 // by lane: its last operation, -1 for none
+}
+
+// spot is where an operation runs.
+type spot struct {
+	begin, end float64
+	lane       int32
+	before     int32 // the operation before it on its lane, -1 for none
 }
 
 // Links holds the operations that depend on each operation.
@@ -128,7 +132,7 @@ func newSearch(w *Work, steps int) *search {
 		lanes += max(1, room)
 	}
 	s.lanes[len(w.Room)] = lanes
-	s.begin, s.end, s.lane, s.before = make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)
+	s.spots = make([]spot, n)
 	s.free, s.latest = make([]float64, lanes), make([]int32, lanes)
 	s.tail = make([]float64, n)
 	return s
@@ -160,31 +164,45 @@ func (s *search) offer(order []int32) float64 {
 // place gives each operation, in order, a lane and the earliest possible start there, and returns the makespan. It gives up, and returns
 // infinity, as soon as the makespan is certain to exceed the limit.
 func (s *search) place(order []int32, limit float64) float64 {
-	w := s.w
 	clear(s.free)
 	for k := range s.latest {
 		s.latest[k] = -1
 	}
-	makespan, issued := 0.0, 0.0
-	for k, i := range order {
-		issued += w.Issue
+	makespan, _ := s.placeFrom(order, 0, progress{}, limit, nil)
+	return makespan
+}
+
+// progress is what is known before one place of an order, besides the lanes.
+type progress struct{ makespan, issued float64 }
+
+// placeFrom places what an order has from one place on, and also returns the place at which it gave up. Steps are counted as if it had
+// started at the first place, so that results do not depend on how much was known already. It notes the lanes in marks, if there are any.
+func (s *search) placeFrom(order []int32, from int, at progress, limit float64, marks *marks) (makespan float64, stopped int) {
+	w := s.w
+	for k := from; k < len(order); k++ {
+		if marks != nil && k%marks.stride == 0 {
+			marks.note(s, k, at)
+		}
+		i := order[k]
+		at.issued += w.Issue
 		m := w.Machine[i]
 		first, after := s.lanes[m], s.lanes[m+1]
-		ready, from := issued, int32(-1)
-		for _, q := range w.preds(i) {
-			if e := s.end[q]; e > ready || from < 0 {
-				ready, from = max(ready, e), q
+		ready, last := at.issued, int32(-1)
+		preds := w.preds(i)
+		for _, q := range preds {
+			if e := s.spots[q].end; e > ready || last < 0 {
+				ready, last = max(ready, e), q
 			}
 		}
 		on := first
 		if after-first > 1 {
-			on = s.choose(first, after, ready, from)
+			on = s.choose(first, after, ready, last)
 		}
 		if w.Lag > 0 {
-			ready = issued
-			for _, q := range w.preds(i) {
-				e := s.end[q]
-				if s.lane[q] != on {
+			ready = at.issued
+			for _, q := range preds {
+				e := s.spots[q].end
+				if s.spots[q].lane != on {
 					e += w.Lag
 				}
 				ready = max(ready, e)
@@ -194,29 +212,32 @@ func (s *search) place(order []int32, limit float64) float64 {
 		end := begin + w.US[i]
 		if end+s.tail[i] > limit {
 			s.steps -= k
-			return math.Inf(1)
+			return math.Inf(1), k
 		}
-		s.begin[i], s.end[i], s.lane[i], s.before[i] = begin, end, on, s.latest[on]
+		s.spots[i] = spot{begin, end, on, s.latest[on]}
 		s.free[on], s.latest[on] = end, i
-		makespan = max(makespan, end)
+		at.makespan = max(at.makespan, end)
 	}
 	s.steps -= len(order)
-	return makespan
+	return at.makespan, len(order)
 }
 
 // choose returns the lane for an operation that is ready at a given time: the lane of the operation that it waited for last, if that lane is
 // free again; or else the lane that has been free for the shortest time; or else the lane that becomes free first.
 func (s *search) choose(first, after int32, ready float64, from int32) int32 {
 	if from >= 0 {
-		if k := s.lane[from]; k >= first && k < after && s.latest[k] == from {
+		if k := s.spots[from].lane; k >= first && k < after && s.latest[k] == from {
 			return k
 		}
 	}
-	best := first
-	for k := first + 1; k < after; k++ {
-		f, b := s.free[k], s.free[best]
-		if f <= ready && (b > ready || f > b) || f > ready && f < b {
-			best = k
+	// The order of times that are not negative is that of their bits. Compared so, no branch has to be predicted.
+	at := int64(math.Float64bits(ready))
+	best, least := first, uint64(math.MaxUint64)
+	for k, free := range s.free[first:after] {
+		idle := at - int64(math.Float64bits(free))
+		idle ^= int64(uint64(idle>>63) >> 1) // below all that are idle, those that become free first
+		if uint64(idle) < least {
+			best, least = first+int32(k), uint64(idle)
 		}
 	}
 	return best
@@ -232,11 +253,11 @@ func (s *search) schedule() Schedule {
 	}
 	order := slices.Clone(s.best)
 	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.begin[a], s.begin[b]), cmp.Compare(rank[a], rank[b]))
+		return cmp.Or(cmp.Compare(s.spots[a].begin, s.spots[b].begin), cmp.Compare(rank[a], rank[b]))
 	})
 	lane := make([]int32, n)
-	for i, k := range s.lane {
-		lane[i] = k - s.lanes[s.w.Machine[i]]
+	for i := range s.spots {
+		lane[i] = s.spots[i].lane - s.lanes[s.w.Machine[i]]
 	}
 	return Schedule{Order: order, Lane: lane, Makespan: makespan}
 }
