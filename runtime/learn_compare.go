@@ -42,7 +42,7 @@ func (l *learner) compare(ctx context.Context) error {
 		return err
 	}
 	l.step("planned")
-	share := l.left / 2 / (len(ways) + len(l.o.Modes)) // half of the replays are kept for the best ways
+	share := l.left * 3 / 4 / (len(ways) + len(l.o.Modes)) // a quarter of the replays is kept for the best ways
 	if err := l.heats(ctx, ways, share); err != nil {
 		return err
 	}
@@ -269,14 +269,14 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 			ask("list", s)
 		}
 		ask("cover", l.o.Plan.Streams)
-		ask("roundrobin", most)
-		ask("heft", most)
 		ask("serial", 1)
+		fewest := most / 2
 		if l.o.Thorough {
-			for s := most / 2; s >= 2; s /= 2 {
-				ask("roundrobin", s)
-				ask("heft", s)
-			}
+			fewest = 2
+		}
+		for s := most; s >= max(2, fewest); s /= 2 {
+			ask("roundrobin", s)
+			ask("heft", s)
 		}
 	}
 	made := make([]*planner.Plan, len(asked))

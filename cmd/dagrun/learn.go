@@ -95,14 +95,14 @@ func (a *app) memoryMode() runtime.MemoryMode {
 }
 
 // replays returns how many replays of a stage may be used for learning: none if plans have been compared before, or if this is not the
-// stage that has enough replays.
+// stage that has enough replays. Contents are restored after the warm-up, so that learning may lengthen it.
 func (l *learning) replays(warmup, iterations int, warming bool) int {
 	const enough = 16
 	switch {
 	case l == nil || l.way != nil || l.learned != nil:
 		return 0
 	case warming && warmup >= enough:
-		return warmup
+		return warmup + iterations
 	case !warming:
 		return iterations
 	}
