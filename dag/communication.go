@@ -2,7 +2,11 @@
 
 package dag
 
-import "github.com/dagrun/dagrun/internal/words"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // MaxRanks is how many ranks a pipeline may have.
 const MaxRanks = 1 << 16
@@ -81,4 +85,26 @@ type Communication struct {
 	From, To  Range      // not for Exchange
 	Transfers []Transfer // Exchange
 	Single    bool       // an Exchange of one transfer that was written as a send or a receive
+}
+
+// Partners lists the ranks that a communication involves, in ascending order, out of so many.
+func (c *Communication) Partners(ranks int32) []int32 {
+	if c == nil {
+		return nil
+	}
+	var list []int32
+	if c.Verb != Exchange {
+		group := c.Among.Members(ranks)
+		for k := range group.Count {
+			list = append(list, group.First+k*group.Step)
+		}
+		return list
+	}
+	for _, t := range c.Transfers {
+		if t.Rank >= 0 && t.Rank < ranks && !slices.Contains(list, t.Rank) {
+			list = append(list, t.Rank)
+		}
+	}
+	slices.Sort(list)
+	return list
 }

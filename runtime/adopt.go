@@ -78,7 +78,7 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 // equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
 func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *planner.Plan) error {
 	for _, from := range was {
-		in := &instance{flight: from.flight, memory: from.memory, progress: from.progress}
+		in := &instance{flight: from.flight, memory: from.memory, progress: from.progress, communicated: from.communicated}
 		if !from.memory.holds(p.graph, wasPlan, p.plan) {
 			memory, err := p.move(ctx, from.memory)
 			if err != nil {

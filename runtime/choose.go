@@ -42,13 +42,21 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.mode = Captured
-	if streams <= graph {
-		p.mode = Streams
+	mode, err := p.agreed(ctx, int(fasterMode(streams, graph)))
+	if err != nil {
+		return err
 	}
+	p.mode = Mode(mode)
 	p.choice = fmt.Sprintf("%s: a replay took %.1f us as streams, %.1f us as a graph", p.mode, streams, graph)
 	p.log.Info("chose how to replay", "mode", p.mode.String(), "streams_us", streams, "graph_us", graph)
 	return p.Restore(ctx)
+}
+
+func fasterMode(streams, graph float64) Mode {
+	if streams <= graph {
+		return Streams
+	}
+	return Captured
 }
 
 // probe returns how many microseconds a replay takes: the best of a few short runs.
@@ -74,6 +82,10 @@ func (p *Program) probe(ctx context.Context) (float64, error) {
 		}
 		if took < moment {
 			replays = min(replays*4, 1<<14)
+		}
+		var err error
+		if replays, err = p.agreed(ctx, replays); err != nil {
+			return 0, err
 		}
 	}
 	return best, nil

@@ -1,8 +1,11 @@
-// Lowering of communication: what a node does together with other ranks, with addresses in an instance's memory.
+// Communication with other ranks: its commands, with addresses in an instance's memory, and how far the device is with it.
 
 package runtime
 
 import (
+	"context"
+	"strconv"
+
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 )
@@ -55,4 +58,68 @@ func (p *Program) aloneCommand(in *instance, from *dag.Communication, c *cudart.
 	}
 	p.copyRange(in, dst, src, c)
 	return true
+}
+
+// followCommunication makes the word that the device writes before and after each communication.
+func (p *Program) followCommunication(in *instance) (err error) {
+	if !p.options.FollowCommunication || p.graph.Ranks <= 1 {
+		return nil
+	}
+	if in.communicated, err = p.platform.AllocHost(4, false); err != nil {
+		return err
+	}
+	in.memory.owned = append(in.memory.owned, in.communicated)
+	clear(p.platform.HostBytes(in.communicated, 4))
+	return nil
+}
+
+func (in *instance) communicationMark(label string, on cudart.Stream, value uint32) cudart.Command {
+	return cudart.Command{Kind: cudart.SetMemory, Stream: on, Label: label, Node: -1, Dst: in.communicated, DstDevice: -1, Bytes: 4, Pattern: value, Width: 4}
+}
+
+// Communicating returns the node that communicates with other ranks right now, and the one that did so before, -1 for none. It may be called
+// from any goroutine, also while the device hangs. Options.FollowCommunication must be set.
+func (p *Program) Communicating() (now, last dag.NodeID) {
+	if p == nil {
+		return -1, -1
+	}
+	in := p.latest.Load()
+	if in == nil || in.communicated == 0 {
+		return -1, -1
+	}
+	word := p.platform.HostBytes(in.communicated, 4)
+	if word == nil { // the program has been closed
+		return -1, -1
+	}
+	at := int(dag.U32.Load(word, 0))
+	var nodes []dag.NodeID
+	for i := range p.graph.Nodes {
+		if p.graph.Nodes[i].Kind == dag.Communicate {
+			nodes = append(nodes, dag.NodeID(i))
+		}
+	}
+	// The plan submits communications in the order of the graph, because each waits for the one before it.
+	if at == 0 || at > 2*len(nodes) {
+		return -1, -1
+	}
+	k := (at - 1) / 2
+	if at%2 == 0 {
+		return -1, nodes[k]
+	}
+	if k == 0 && p.replays.Load() <= 1 {
+		return nodes[k], -1
+	}
+	return nodes[k], nodes[(k+len(nodes)-1)%len(nodes)]
+}
+
+// agreed returns the number that rank 0 passes to it.
+func (p *Program) agreed(ctx context.Context, own int) (int, error) {
+	if p.options.Agree == nil || p.graph.Ranks <= 1 {
+		return own, nil
+	}
+	text, err := p.options.Agree(ctx, strconv.Itoa(own))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
 }

@@ -226,6 +226,9 @@ func (p *Program) newInstance(flight int) (in *instance, err error) {
 		in.memory.owned = append(in.memory.owned, in.progress)
 		clear(p.platform.HostBytes(in.progress, 4*int64(p.graph.Len())))
 	}
+	if err := p.followCommunication(in); err != nil {
+		return in, err
+	}
 	return in, p.equip(in)
 }
 

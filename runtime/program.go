@@ -51,6 +51,12 @@ type Options struct {
 	HostReserve int64
 	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
 	DebugProgress bool
+	// FollowCommunication makes the device write a word before and after each communication with other ranks, so that Communicating works
+	// while the device hangs. It costs two memsets for each communication.
+	FollowCommunication bool
+	// Agree returns what rank 0 passed to it, on all ranks, so that all do the same number of replays where times decide. nil: there is one
+	// rank.
+	Agree func(ctx context.Context, own string) (string, error)
 }
 
 // Program replays a plan. Its methods, except Counters, must not be called concurrently; different programs may run at the same time on
@@ -112,6 +118,8 @@ type instance struct {
 	built    []int // by node: its command in a graph built node by node
 	// progress is a pinned word for each node, which becomes 1 when the node has finished; 0 without Options.DebugProgress.
 	progress cudart.Ptr
+	// communicated is a pinned word: 2k+1 since the k-th communication began, 2k+2 since it ended; 0 without Options.FollowCommunication.
+	communicated cudart.Ptr
 	begin    cudart.Event // timed, around a replay
 	end      cudart.Event
 	turn     Turn

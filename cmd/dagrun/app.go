@@ -44,6 +44,7 @@ type app struct {
 	spreads        bool                                 // over a number of devices that was asked for
 	declared       *dag.Graph                           // before it was spread
 	world          *world.World                         // the other ranks; nil: there are none
+	followed       bool                                 // the device notes how far communication with other ranks is
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
 	family         func(ranks int) (*dag.Family, error) // those of all ranks
 	answered       bool                                 // a JSON document has been written

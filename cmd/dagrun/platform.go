@@ -73,7 +73,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	if a.flags.links {
 		return nil, errLinksGPU
 	}
-	p, err := driver.Open(driver.Options{Queues: queues})
+	p, err := driver.Open(driver.Options{Queues: queues, Choose: a.chooseGPU()})
 	switch {
 	case err == nil:
 		if queues == usualQueues { // with more, C's environment changes meanwhile, which other code may read

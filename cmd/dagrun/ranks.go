@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
+	"github.com/dagrun/dagrun/runtime"
 )
 
 // rankFlags says by hand what a launcher says in the environment.
@@ -62,7 +64,39 @@ func (a *app) decide() decision {
 }
 
 // connected is a platform that communicates with other ranks.
-type connected interface{ Connect(w *world.World) }
+type connected interface {
+	Connect(ctx context.Context, w *world.World, groups []dag.Among) error
+}
+
+// chooseGPU returns how a rank finds its GPU: the only one that it sees, or else that of its number on this machine. It returns nil without
+// other ranks.
+func (a *app) chooseGPU() func(count int) ([]int, error) {
+	if a.place.Ranks <= 1 {
+		return nil
+	}
+	return func(count int) ([]int, error) {
+		switch local := a.place.LocalRank; {
+		case count == 1:
+			return []int{0}, nil
+		case local >= count:
+			return nil, fmt.Errorf("rank %d has number %d on this machine, whose %d GPUs have the numbers 0 to %d: every rank needs a GPU of its own, so start at most %d ranks here, or add --backend cpu",
+				a.place.Rank, local, count, count-1, count)
+		default:
+			return []int{local}, nil
+		}
+	}
+}
+
+// groupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
+func groupsOf(g *dag.Graph) []dag.Among {
+	list := []dag.Among{}
+	for i := range g.Nodes {
+		if c := g.Nodes[i].Communication; c != nil && c.Verb != dag.Exchange && !c.Among.All() && !slices.Contains(list, c.Among) {
+			list = append(list, c.Among)
+		}
+	}
+	return list
+}
 
 // joinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
 func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own *runFlags) error {
@@ -74,14 +108,18 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	}
 	to, ok := platform.Platform.(connected)
 	if !ok {
-		return fmt.Errorf("%d ranks cannot run on GPUs yet; --backend cpu runs them on the CPU", a.place.Ranks)
+		return fmt.Errorf("%d ranks cannot run on %s", a.place.Ranks, platform.Name())
 	}
 	decided, err := json.Marshal(a.decide())
 	if err != nil {
 		return err
 	}
+	onCPU, gpu := platform.Name() == "cpu", ""
+	if !onCPU {
+		gpu = platform.Devices()[0].UUID
+	}
 	a.progress.report("wait for the other ranks", 0, 0)
-	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: true,
+	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: onCPU, Device: gpu,
 		Timeout: a.flags.timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
 		Expected: func(rank int) (world.Expected, error) {
 			other, err := a.reread(rank)
@@ -105,8 +143,9 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	f := a.flags
 	f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
 	f.effort, f.machine, f.memory, f.memoryCap, f.threads = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads
-	to.Connect(w)
-	return nil
+	a.followed = !onCPU && a.flags.timeout > 0
+	a.progress.report("connect the ranks", 0, 0)
+	return to.Connect(ctx, w, groupsOf(g))
 }
 
 // proveRanks proves that all ranks can communicate.
@@ -299,4 +338,34 @@ func (a *app) rankReport() *rankReport {
 		return nil
 	}
 	return &rankReport{a.place.Rank, a.place.Ranks}
+}
+
+// followCommunication lets the other ranks ask where this one communicates, if its device knows.
+func (a *app) followCommunication(program *runtime.Program, g *dag.Graph) {
+	if a.world == nil || !a.followed {
+		return
+	}
+	name := func(id dag.NodeID) string {
+		if id < 0 {
+			return ""
+		}
+		return g.Nodes[id].Name
+	}
+	a.world.Follow(func() world.State {
+		now, last := program.Communicating()
+		s := world.State{Node: name(now), Last: name(last), Mutual: true}
+		if now >= 0 {
+			s.For = g.Nodes[now].Communication.Partners(int32(a.place.Ranks))
+		}
+		return s
+	})
+}
+
+// agree returns what rank 0 passes to it, on all ranks.
+func (a *app) agree(ctx context.Context, own string) (string, error) {
+	texts, err := a.world.Barrier(ctx, "agree", own)
+	if err != nil {
+		return "", err
+	}
+	return texts[0], nil
 }

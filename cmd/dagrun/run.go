@@ -194,7 +194,10 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 		return err
 	}
 	a.noteStreams(p.graph, options.Mode)
-	options.DebugProgress = own.follow
+	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
+	if a.world != nil {
+		options.Agree = a.agree
+	}
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {
 		return a.pinFault(ctx, p, err, own)
@@ -267,6 +270,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.follow {
 		a.unfinished = program.Unfinished
 	}
+	a.followCommunication(program, p.graph)
 	a.log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)

@@ -104,7 +104,9 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 			return c.wrong(i, "an event of device %d recorded on a stream of device %d", e.d.number, c.stream.d.number)
 		}
 	case cudart.Communicate:
-		return c.wrong(i, "GPUs do not communicate yet; --backend cpu runs this")
+		if problem := p.communicationProblem(c.Communication, c.stream); problem != "" {
+			return c.wrong(i, "%s", problem)
+		}
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.wrong(i, "unknown kind of command %d", c.Kind)

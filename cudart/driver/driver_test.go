@@ -121,8 +121,8 @@ func TestPropertiesNeedNoContext(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// world holds what a program usually makes: two devices, streams, events, memory, a kernel.
-type world struct {
+// bench holds what a program usually makes: two devices, streams, events, memory, a kernel.
+type bench struct {
 	p              *Platform
 	origin, second cudart.Stream
 	event, joined  cudart.Event
@@ -131,8 +131,8 @@ type world struct {
 	kernel         cudart.Kernel
 }
 
-func newWorld(p *Platform) (w *world, err error) {
-	w = &world{p: p}
+func newBench(p *Platform) (w *bench, err error) {
+	w = &bench{p: p}
 	defer func() {
 		if err != nil {
 			w.close()
@@ -163,7 +163,7 @@ func newWorld(p *Platform) (w *world, err error) {
 	return
 }
 
-func (w *world) close() error {
+func (w *bench) close() error {
 	var errs []error
 	for _, c := range []interface{ Close() error }{w.origin, w.second, w.event, w.joined, w.module} {
 		if c != nil {
@@ -178,13 +178,13 @@ func (w *world) close() error {
 	return errors.Join(errs...)
 }
 
-func (w *world) launch(stream cudart.Stream, label string) cudart.Command {
+func (w *bench) launch(stream cudart.Stream, label string) cudart.Command {
 	return cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: label, Kernel: w.kernel, Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{64, 1, 1},
 		Args: []cudart.Value{{Pointer: true, Ptr: w.device, Bytes: 1024}, {Bits: 7, Size: 4}}}
 }
 
 // commands fork from the origin, work on two streams and join.
-func (w *world) commands() []cudart.Command {
+func (w *bench) commands() []cudart.Command {
 	return []cudart.Command{
 		{Kind: cudart.CopyMemory, Stream: w.origin, Label: "up", Node: 0, Dst: w.device, Src: w.host, SrcDevice: -1, Bytes: 1024},
 		{Kind: cudart.RecordEvent, Stream: w.origin, Event: w.event, Node: -1},
@@ -204,7 +204,7 @@ var submitCalls = []string{"cuCtxPushCurrent", "cuMemcpyHtoDAsync", "cuEventReco
 func TestSubmit(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	require.Equal(t, cudart.Live{Memory: 2, Streams: 2, Events: 2, Modules: 1}, p.Live())
 	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin})
@@ -246,7 +246,7 @@ func TestReplaysAllocateNothing(t *testing.T) {
 	d := newFakeDriver(t)
 	d.quiet = true
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	l, err := p.Encode([]cudart.Command{{Kind: cudart.Empty, Stream: w.origin}}, cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
@@ -326,7 +326,7 @@ func lifetime(d *fakeDriver, threads int) error {
 		return err
 	}
 	p.cores = 8
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	if err != nil {
 		return errors.Join(err, p.Close())
 	}
@@ -339,7 +339,7 @@ func lifetime(d *fakeDriver, threads int) error {
 	return errors.Join(err, p.Close())
 }
 
-func use(p *Platform, w *world, threads int) error {
+func use(p *Platform, w *bench, threads int) error {
 	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin, Threads: threads})
 	if err != nil {
 		return err
@@ -380,7 +380,7 @@ func use(p *Platform, w *world, threads int) error {
 func TestErrorsNameTheCommand(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	p.cores = 2
 	for _, threads := range []int{1, 2} {
@@ -404,7 +404,7 @@ func TestErrorsNameTheCommand(t *testing.T) {
 func TestAfterAFaultTheDeviceIsUnusable(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	l, err := p.Encode(w.commands(), cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
@@ -448,7 +448,7 @@ func TestALostContextIsReleasedWhateverItAnswers(t *testing.T) {
 func TestChecksBeforeLaunch(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	cases := []struct {
 		change func(*cudart.Command)
@@ -648,7 +648,7 @@ func TestLoadFailuresSayWhatToDo(t *testing.T) {
 func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	l, err := p.Encode(w.commands()[:7], cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
@@ -677,7 +677,7 @@ func TestCaptureOfAnUnjoinedStream(t *testing.T) {
 func TestGraphsWaitInAnyOrder(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	nodes := []cudart.Command{{Kind: cudart.Empty}, {Kind: cudart.Empty}, {Kind: cudart.Empty, Label: "c"}}
 	from := d.mark()
@@ -763,7 +763,7 @@ func BenchmarkEncode(b *testing.B) {
 	d := newFakeDriver(b)
 	d.quiet = true
 	p := d.open(b)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(b, err)
 	var commands []cudart.Command
 	for len(commands) < n {

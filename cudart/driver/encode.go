@@ -206,6 +206,8 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 		l.add(p, cuEventRecord, owner, c.event.handle, c.stream.handle)
 	case cudart.WaitEvent:
 		l.add(p, cuStreamWaitEvent, owner, c.stream.handle, c.event.handle, 0)
+	case cudart.Communicate:
+		p.communicate(l, owner, c)
 	case cudart.RangePush:
 		if p.ranges.push == 0 {
 			at.row = -1
@@ -369,6 +371,9 @@ func (e *encoded) firstDevice(list []checked) *device {
 
 func (e *encoded) rowFailure(list []checked, l *submitter, i int, code uint64) error {
 	owner := l.owner[i]
+	if f := l.calls[i]; f > functionCount {
+		return e.p.communicationFailure(&list[owner], owner, f, code)
+	}
 	if owner < 0 {
 		return e.firstDevice(list).fail(e.p.lib, l.calls[i], code)
 	}

@@ -24,6 +24,8 @@ type Options struct {
 	// CUDA's own default is 8, but a plan with copies, or several replays in flight, has more streams than that. 0 means the value of
 	// CUDA_DEVICE_MAX_CONNECTIONS, or 32 if that is not set. A process that has used CUDA before keeps its number of queues.
 	Queues int
+	// Choose returns which of the devices that the driver sees are used, and in which order. nil means all of them.
+	Choose func(count int) ([]int, error)
 }
 
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
@@ -63,7 +65,7 @@ func open(resolve dl.Resolver, options Options) (*Platform, error) {
 		}
 		return nil, failure
 	}
-	return newPlatform(lib, queues)
+	return newPlatform(lib, queues, options.Choose)
 }
 
 // queues returns the value that the driver should find in queuesVariable.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type Platform struct {
 	queues    string // value of queuesVariable when the driver starts and when it makes a context
 	patience  uint64 // of submitting threads
 	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
+	comms     *communicators // with other ranks; nil without
 	closed    atomic.Bool
 }
 
@@ -37,7 +39,7 @@ type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64
 
 var errClosed = errors.New("the platform is closed")
 
-func newPlatform(lib *library, queues string) (*Platform, error) {
+func newPlatform(lib *library, queues string, choose func(count int) ([]int, error)) (*Platform, error) {
 	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
@@ -50,10 +52,14 @@ func newPlatform(lib *library, queues string) (*Platform, error) {
 	if count == 0 {
 		return nil, fmt.Errorf("%w: the driver (CUDA %s) sees no GPU; is CUDA_VISIBLE_DEVICES set?", cudart.ErrNoDevice, versionText(lib.version))
 	}
-	for i := range count {
-		d := &device{number: i}
+	ordinals, err := chosen(int(count), choose)
+	if err != nil {
+		return nil, err
+	}
+	for i, ordinal := range ordinals {
+		d := &device{number: int32(i)}
 		s.reset()
-		s.call(cuDeviceGet, s.out(0), uintptr(i))
+		s.call(cuDeviceGet, s.out(0), uintptr(ordinal))
 		if err := s.run(); err != nil {
 			return nil, err
 		}
@@ -67,6 +73,32 @@ func newPlatform(lib *library, queues string) (*Platform, error) {
 	}
 	p.ranges = injectedRanges()
 	return p, nil
+}
+
+// chosen returns the numbers that the driver gives to the devices to use.
+func chosen(count int, choose func(count int) ([]int, error)) ([]int, error) {
+	if choose == nil {
+		choose = func(count int) ([]int, error) {
+			all := make([]int, count)
+			for i := range all {
+				all[i] = i
+			}
+			return all, nil
+		}
+	}
+	ordinals, err := choose(count)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ordinals) == 0:
+		return nil, fmt.Errorf("%w: none of the driver's %d was chosen", cudart.ErrNoDevice, count)
+	}
+	for k, ordinal := range ordinals {
+		if ordinal < 0 || ordinal >= count || slices.Contains(ordinals[:k], ordinal) {
+			return nil, fmt.Errorf("driver: the devices %v were chosen; want different ones of 0 to %d", ordinals, count-1)
+		}
+	}
+	return ordinals, nil
 }
 
 // describe reads a device's properties, none of which needs a context.
@@ -305,6 +337,12 @@ func (p *Platform) Close() error {
 		return nil
 	}
 	var first error
+	if p.comms != nil {
+		var ended bool
+		if ended, first = p.comms.close(); !ended {
+			return first
+		}
+	}
 	for _, d := range p.devices {
 		d.mu.Lock()
 		if d.retained {

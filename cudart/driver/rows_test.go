@@ -27,7 +27,7 @@ func layoutOf(size int, words map[int]uint64, halves map[int]uint32) []byte {
 }
 
 // tileCopies are copies of 3 rows of 40 bytes, 128 and 64 bytes apart, in every direction.
-func tileCopies(w *world, far cudart.Ptr) []cudart.Command {
+func tileCopies(w *bench, far cudart.Ptr) []cudart.Command {
 	c := cudart.Command{Kind: cudart.CopyMemory, Stream: w.origin, Bytes: 120, Rows: 3, DstPitch: 128, SrcPitch: 64}
 	up, down, on, across, stay := c, c, c, c, c
 	up.Dst, up.Src, up.SrcDevice = w.device+8, w.host+16, -1
@@ -47,7 +47,7 @@ const (
 func TestRowsOfCopiesInStreams(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	far, err := p.Alloc(1, 1024)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestRowsOfCopiesInStreams(t *testing.T) {
 }
 
 // tileSets are sets of 5 rows of 24 bytes, 64 apart, by patterns of 1, 2 and 4 bytes.
-func tileSets(w *world) []cudart.Command {
+func tileSets(w *bench) []cudart.Command {
 	var sets []cudart.Command
 	for _, width := range []uint8{1, 2, 4} {
 		sets = append(sets, cudart.Command{Kind: cudart.SetMemory, Stream: w.origin, Dst: w.device + 16, Bytes: 120, Rows: 5, DstPitch: 64, Pattern: 7, Width: width})
@@ -96,7 +96,7 @@ func tileSets(w *world) []cudart.Command {
 func TestRowsOfSetsInStreams(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	l, err := p.Encode(tileSets(w), cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestRowsOfSetsInStreams(t *testing.T) {
 func TestRowsInGraphs(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	far, err := p.Alloc(1, 1024)
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func count(names []string, name string) int {
 func TestGraphsWithoutTilesAreChangedInPlace(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	up := cudart.Command{Kind: cudart.CopyMemory, Stream: w.origin, Dst: w.device, Src: w.host, SrcDevice: -1, Bytes: 1024, Rows: 1, DstPitch: 1024, SrcPitch: 1024}
 	g, err := p.BuildGraph([]cudart.Command{up}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
@@ -200,7 +200,7 @@ func TestGraphsWithoutTilesAreChangedInPlace(t *testing.T) {
 func TestCapturedGraphsWhoseTilesMove(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	tiles, err := p.Encode(tileSets(w), cudart.ListOptions{Origin: w.origin})
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestCapturedGraphsWhoseTilesMove(t *testing.T) {
 func TestRowsThatCannotBe(t *testing.T) {
 	d := newFakeDriver(t)
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	good := tileCopies(w, 0)[0]
 	for want, change := range map[string]func(*cudart.Command){

@@ -7,7 +7,7 @@ type submitter struct {
 	walk     *walk
 	rows     []row
 	epilogue []row
-	calls    []function // by row; functionCount for rows that do not call the driver
+	calls    []function // by row; functionCount for rows that do not call the driver; above it, those of ncclCall
 	owner    []int32    // by row: the command, -1 for rows that belong to none
 	ends     []function // by epilogue row
 	device   *device    // the device whose context is current after the rows so far

@@ -77,7 +77,10 @@ type Platform struct {
 }
 
 // Connect makes communication go to the other ranks of a world. It must come before the first command is encoded.
-func (p *Platform) Connect(w *world.World) { p.world = w }
+func (p *Platform) Connect(_ context.Context, w *world.World, _ []dag.Among) error {
+	p.world = w
+	return nil
+}
 
 // device is the state of one device's context.
 type device struct {

@@ -104,12 +104,8 @@ func (m *Memory) check(c *cudart.Communication) error {
 		}
 		return nil
 	}
-	n, size := int(c.Group.Count), int(c.DType.Size())
-	src, dst := len(m.Src), len(m.Dst)
-	root := c.Verb != dag.Broadcast && c.Verb != dag.Reduce || c.Group.Index(c.Root) >= 0
-	fits := map[dag.Verb]bool{dag.Broadcast: src == dst, dag.AllReduce: src == dst, dag.Reduce: src == dst, dag.AllGather: dst == src*n, dag.ReduceScatter: src == dst*n, dag.AllToAll: src == dst && n > 0 && src%n == 0}
-	if n < 1 || n > dag.MaxRanks || c.Group.Index(c.Rank) < 0 || !root || size < 1 || src%size != 0 || dst%size != 0 || !fits[c.Verb] {
-		return fmt.Errorf("%s of %d bytes to %d on rank %d of the group %v is not possible", c.Verb, src, dst, c.Rank, c.Group)
+	if problem := c.SizeProblem(int64(len(m.Src)), int64(len(m.Dst))); problem != "" {
+		return errors.New(problem)
 	}
 	return nil
 }

@@ -268,6 +268,10 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		{[]*State{idle, idle, nil}, `rank 2 of 3 (host c) does not answer rank 1, which has timed out after 5s`},
 		{[]*State{idle, idle, idle}, `rank 1 of 3 (host b) timed out after 5s, after 1 of 2 replays, and communicated last in "x"`},
 		{[]*State{{Node: "x", For: []int32{9, -1, 2}}, idle, idle}, `rank 2 of 3 (host c) has not come to "x", where rank 0 waited for it until the timeout of 5s: it is after 1 of 2 replays, and communicated last in "x"`},
+		// GPUs do not tell whose messages are missing: of two ranks in each other's list, both have come.
+		{[]*State{{Node: "x", For: []int32{0, 1, 2}, Mutual: true}, {Node: "x", For: []int32{0, 1, 2}, Mutual: true}, idle}, `rank 2 of 3 (host c) has not come to "x", where rank 0 waited for it until the timeout of 5s: it is after 1 of 2 replays, and communicated last in "x"`},
+		{[]*State{{Node: "x", For: []int32{1}, Mutual: true}, {Node: "x", For: []int32{0, 2}, Mutual: true}, idle}, `rank 2 of 3 (host c) has not come to "x", where rank 1 waited for it until the timeout of 5s: it is after 1 of 2 replays, and communicated last in "x"`},
+		{[]*State{{Node: "x", For: []int32{0, 1, 2}, Mutual: true, Text: "after 0 of 1 replay"}, {Node: "x", For: []int32{0, 1, 2}, Mutual: true, Text: "after 0 of 1 replay"}, {Node: "x", For: []int32{0, 1, 2}, Mutual: true}}, `rank 1 of 3 (host b) timed out after 5s, after 0 of 1 replay, in "x", to which all ranks have come`},
 	} {
 		require.EqualError(t, s.awaited(c.states, 1, "5s"), c.want)
 	}

@@ -40,7 +40,7 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	if host := hostOf(o.Place.Rendezvous); o.Secret == "" && !isLoopback(host) {
 		return nil, nil, fmt.Errorf("the ranks meet at %s, which other machines can reach: set DAGRUN_SECRET to the same text on all ranks", o.Place.Rendezvous)
 	}
-	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), told: make(chan struct{}), answers: make(chan frame, 16)}
+	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), left: make(chan struct{}), told: make(chan struct{}), answers: make(chan frame, 16)}
 	defer func() {
 		if err != nil {
 			if w.server != nil { // the others must hear why before the store closes
@@ -211,6 +211,8 @@ func (w *World) beat() {
 	for {
 		select {
 		case <-w.failed:
+			return
+		case <-w.left:
 			return
 		case <-time.After(beat):
 			if w.store.send(frame{Kind: "beat"}) != nil {

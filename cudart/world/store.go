@@ -220,8 +220,11 @@ func (s *store) start() {
 func (s *store) disagreement() *RankError {
 	devices := map[string]int{}
 	for rank, m := range s.members {
+		if first := s.members[0]; (m.Device == "") != (first.Device == "") {
+			return s.blames(rank, "runs on %s, and rank 0 (host %s) on %s; --backend cpu runs all ranks on the CPU", deviceText(m), first.Host, deviceText(first))
+		}
 		if first, ok := devices[m.Device]; ok && m.Device != "" {
-			return s.blames(rank, "uses the same GPU as rank %d (%s); give each rank its own, as the launchers do", first, m.Device)
+			return s.blames(rank, "uses the same GPU as rank %d (%s), but NCCL needs one for each rank: start fewer ranks, or add --backend cpu", first, m.Device)
 		}
 		devices[m.Device] = rank
 	}
@@ -235,6 +238,13 @@ func (s *store) disagreement() *RankError {
 		}
 	}
 	return nil
+}
+
+func deviceText(m Member) string {
+	if m.Device == "" {
+		return "the CPU"
+	}
+	return "a GPU"
 }
 
 // difference asks a rank for its nodes and names the first that differs.

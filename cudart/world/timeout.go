@@ -15,6 +15,9 @@ type State struct {
 	Last    string  `json:"last,omitempty"`    // the communication before
 	Barrier string  `json:"barrier,omitempty"` // where it waits for all others, after its last communication
 	Text    string  `json:"text,omitempty"`    // how far it has come: "after 3 of 10 replays"
+	// Mutual says that For is who takes part, because the device does not tell whose messages are missing: of two ranks that are in each
+	// other's list, both have come.
+	Mutual bool `json:"mutual,omitempty"`
 }
 
 // statedState is the state of a rank.
@@ -41,12 +44,26 @@ func (w *World) State() State {
 			s.For = append(s.For, rank)
 		}
 	}
+	follow := w.follow
 	w.mu.Unlock()
+	if follow != nil && s.Barrier == "" && s.Node == "" {
+		s = follow()
+	}
 	slices.Sort(s.For)
 	if w.text != nil {
 		s.Text = w.text()
 	}
 	return s
+}
+
+// Follow makes State ask where this rank communicates, where a device knows that and not World.
+func (w *World) Follow(state func() State) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.follow = state
 }
 
 // TimedOut gives up waiting: rank 0 finds out which rank the others wait for, and ends all of them with that cause, which Cause returns
@@ -133,13 +150,18 @@ func (s *store) awaited(states []*State, reporter int, after string) *RankError 
 				}
 			}
 		default:
-			waits[rank] = slices.DeleteFunc(slices.Clone(state.For), func(other int32) bool { return other < 0 || int(other) >= len(states) })
+			waits[rank] = slices.DeleteFunc(slices.Clone(state.For), func(other int32) bool {
+				return other < 0 || int(other) >= len(states) || int(other) == rank || state.Mutual && states[other] != nil && slices.Contains(states[other].For, int32(rank))
+			})
 		}
 	}
 	from := slices.IndexFunc(waits, func(list []int32) bool { return len(list) > 0 })
 	if from < 0 {
 		if silent := slices.Index(states, nil); silent >= 0 {
 			return s.blames(silent, "does not answer rank %d, which has timed out after %s", reporter, after)
+		}
+		if of := states[reporter]; of.Node != "" {
+			return s.blames(reporter, "timed out after %s, %s, in %q, to which all ranks have come", after, of.Text, of.Node)
 		}
 		return s.blames(reporter, "timed out after %s, %s%s", after, states[reporter].Text, lastText(states[reporter]))
 	}

@@ -25,9 +25,12 @@ type World struct {
 	mu      sync.Mutex
 	now     State         // what this rank waits for
 	open    map[int32]int // by rank: messages to and from it that are not complete
+	follow  func() State  // nil if World does the communication itself
 	cause   error
 	ending  bool          // Leave has begun, so that lost connections are no failure
 	failed  chan struct{} // closed at the first failure
+	left    chan struct{} // closed with the connections
+	leaving sync.Once
 	told    chan struct{} // closed when the store has said its last word
 	answers chan frame    // of the store
 }
@@ -137,6 +140,7 @@ func (w *World) note(rank int32, err error) {
 
 // close gives up all connections.
 func (w *World) close() {
+	w.leaving.Do(func() { close(w.left) })
 	for _, p := range w.peers {
 		if p != nil {
 			p.conn.Close()

@@ -178,7 +178,7 @@ func TestRanksThatDoNotFitAreNamed(t *testing.T) {
 			}
 		}, `) runs another pipeline: node 1, "sum", is op=max, here communication`},
 		"one GPU for two": {func(o *JoinOptions) { o.Device = [...]string{"GPU-0", "GPU-1", "GPU-1"}[o.Place.Rank] },
-			`) uses the same GPU as rank 1 (GPU-1); give each rank its own, as the launchers do`},
+			`) uses the same GPU as rank 1 (GPU-1), but NCCL needs one for each rank: start fewer ranks, or add --backend cpu`},
 		"a pipeline that is refused": {func(o *JoinOptions) { o.Check = func() error { return errGarbage } }, ") refuses the pipeline: " + errGarbage.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 	return purego.Dlsym(l.handle, name)
 }
 
-// Call calls a C function with at most 15 integer or pointer arguments. It locks the goroutine to its thread only during the call.
+// Call calls a C function with at most 32 integer or pointer arguments. It locks the goroutine to its thread only during the call.
 //
 //go:uintptrescapes
 func Call(fn uintptr, args ...uintptr) uintptr {
