@@ -21,6 +21,9 @@ func (c *Communication) Problem() string {
 
 // SizeProblem says what is wrong with a collective of so many bytes, "" if nothing is.
 func (c *Communication) SizeProblem(src, dst int64) string {
+	if c == nil {
+		return "there is no communication to do"
+	}
 	n, size := int64(c.Group.Count), c.DType.Size()
 	reduces := c.Reduction != dag.NoReduction
 	fits := false

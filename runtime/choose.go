@@ -5,9 +5,11 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
@@ -20,7 +22,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	}
 	switch p.options.Mode {
 	case Streams:
-		return nil
+		return p.connectRanks()
 	case Captured, Built:
 		return p.makeGraphs(p.options.Mode)
 	}
@@ -50,6 +52,20 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	p.choice = fmt.Sprintf("%s: a replay took %.1f us as streams, %.1f us as a graph", p.mode, streams, graph)
 	p.log.Info("chose how to replay", "mode", p.mode.String(), "streams_us", streams, "graph_us", graph)
 	return p.Restore(ctx)
+}
+
+// connectRanks captures a replay and drops the graph. NCCL makes its connections at the first call of each kind, which takes a tenth of
+// a second; a capture makes the calls without running anything, so that the first replay takes no longer than others.
+func (p *Program) connectRanks() error {
+	if p.graph.Ranks <= 1 || p.platform.Name() != "cuda" || !slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate }) {
+		return nil
+	}
+	in := p.instances[0]
+	g, err := in.list.Capture(cudart.GraphOptions{Origin: in.streams[0]})
+	if err != nil {
+		return err
+	}
+	return g.Close()
 }
 
 func fasterMode(streams, graph float64) Mode {

@@ -175,7 +175,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
-		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil),
+		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},
 		(*world.World)(nil), &world.World{}, &world.RankError{}, &dag.RankParseError{}, (*dag.RankParseError)(nil), &dag.Family{}, (*dag.Family)(nil), &ranks.Violation{},
 		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
