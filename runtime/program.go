@@ -120,10 +120,10 @@ type instance struct {
 	progress cudart.Ptr
 	// communicated is a pinned word: 2k+1 since the k-th communication began, 2k+2 since it ended; 0 without Options.FollowCommunication.
 	communicated cudart.Ptr
-	begin    cudart.Event // timed, around a replay
-	end      cudart.Event
-	turn     Turn
-	loose    bool // a Replay used it, and nobody has waited for that yet
+	begin        cudart.Event // timed, around a replay
+	end          cudart.Event
+	turn         Turn
+	loose        bool // a Replay used it, and nobody has waited for that yet
 }
 
 // ErrClosed is the error of using a program after Close.

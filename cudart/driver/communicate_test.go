@@ -381,7 +381,16 @@ func TestARankFailsWhileTheyConnect(t *testing.T) {
 	}()
 	require.ErrorContains(t, x.connect(t, n, nil), "failed: no driver")
 	require.NoError(t, x.p.Close())
-	require.Equal(t, 1, fakeNow.Load().retained[10], "the context was taken from the thread that is still inside NCCL")
+	d := fakeNow.Load()
+	require.Equal(t, 1, d.retained[10], "the context was taken from the thread that is still inside NCCL")
 	x.leave(x.w.Cause())
 	close(n.hang)
+	left := func() int { // contexts that threads have pushed
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.stacks)
+	}
+	for left() > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -27,9 +27,9 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	compilers kernels.Compilers
-	queues    string // value of queuesVariable when the driver starts and when it makes a context
-	patience  uint64 // of submitting threads
-	cores     int    // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
+	queues    string         // value of queuesVariable when the driver starts and when it makes a context
+	patience  uint64         // of submitting threads
+	cores     int            // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
 	comms     *communicators // with other ranks; nil without
 	closed    atomic.Bool
 }
