@@ -142,6 +142,8 @@ type KernelAttributes struct {
 	Local         int
 	PTXVersion    int
 	BinaryVersion int
+	// WaitsFirst says that the loaded code waits for the launches before it (griddepcontrol.wait) before it does anything else.
+	WaitsFirst bool
 	// ParamSizes are the sizes of the parameters in bytes, nil if they are not known.
 	ParamSizes []int
 }
@@ -174,8 +176,11 @@ type Command struct {
 	Grid, Block [3]uint32
 	Shared      uint32
 	Cooperative bool // all blocks run at once
-	Args        []Value
-	Priority    dag.Priority // of the graph node
+	// Early says that the launch may begin before the launch before it has ended: in a list the one just before it on its stream, in a graph
+	// the one that it depends on, if that is all. Its kernel must wait for it (KernelAttributes.WaitsFirst).
+	Early    bool
+	Args     []Value
+	Priority dag.Priority // of the graph node
 
 	Dst, Src                 Ptr   // CopyMemory; SetMemory: Dst
 	DstDevice, SrcDevice     int32 // -1: host

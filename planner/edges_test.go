@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -183,4 +184,40 @@ func TestVerifyEdgesAgreesWithBruteForce(t *testing.T) {
 	})
 	require.Positive(t, verdicts[true])
 	require.Positive(t, verdicts[false])
+}
+
+func TestVerifyEarlyNamesEachFault(t *testing.T) {
+	b := dag.New("early")
+	d := b.Device("d", dag.U8, 512)
+	for _, name := range []string{"a", "b", "c"} {
+		b.Task(name, b.InOut(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p, err := New(context.Background(), g, Options{Strategy: "serial"})
+	require.NoError(t, err)
+	g.Nodes[0].Kind, g.Nodes[1].Kind, g.Nodes[2].Kind = dag.Kernel, dag.Kernel, dag.Memset
+	yes := func(dag.NodeID) bool { return true }
+	edges := []GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}}
+	require.NoError(t, VerifyEarly(g, p, nil, []dag.NodeID{1}, yes))
+	require.NoError(t, VerifyEarly(g, p, edges, []dag.NodeID{1}, yes))
+	for _, c := range []struct {
+		edges []GraphEdge
+		early dag.NodeID
+		waits func(dag.NodeID) bool
+		text  string
+	}{
+		{nil, 1, func(dag.NodeID) bool { return false }, `"b" begins before the end of "a", but its code does not first wait for that: launch "b" when all before it has ended`},
+		{nil, 1, nil, `"b" begins before the end of "a", but its code does not first wait for that: launch "b" when all before it has ended`},
+		{nil, 0, yes, `"a" begins early, but no launch comes just before it on its stream: launch "a" when all before it has ended`},
+		{nil, 2, yes, `"c" begins early, but it is not a kernel: launch "c" when all before it has ended`},
+		{[]GraphEdge{{From: GraphRoot, To: 1}, {From: 0, To: 1}}, 1, yes, `"b" begins early, but it does not depend on one other node alone: launch "b" when all before it has ended`},
+		{edges, 0, yes, `"a" begins early, but it does not depend on one other node alone: launch "a" when all before it has ended`},
+		{edges, 3, yes, `node 3 begins early, but the graph has 3 nodes`},
+	} {
+		require.EqualError(t, VerifyEarly(g, p, c.edges, []dag.NodeID{c.early}, c.waits), c.text)
+	}
+	require.ErrorIs(t, VerifyEarly(g, p, nil, []dag.NodeID{2}, yes), ErrEarly)
+	g.Nodes[0].Kind = dag.Memcpy
+	require.EqualError(t, VerifyEarly(g, p, nil, []dag.NodeID{1}, yes), `"b" begins before the end of "a", which is not a kernel: launch "b" when all before it has ended`)
 }

@@ -120,6 +120,7 @@ var (
 	ErrDeadlock    = proof.ErrDeadlock
 	ErrHazard      = proof.ErrHazard
 	ErrRace        = proof.ErrRace
+	ErrEarly       = proof.ErrEarly
 
 	ErrUnknownStrategy = place.ErrUnknownStrategy
 	ErrTooManyStreams  = place.ErrTooManyStreams
@@ -211,6 +212,11 @@ func OccupancyOf(g *dag.Graph, p *Plan, t *Timeline) []Occupancy { return model.
 
 // Verify proves that a plan is correct for a graph; see [proof.Verify].
 func Verify(g *dag.Graph, p *Plan) error { return proof.Verify(g, p) }
+
+// VerifyEarly proves that launches may begin before the one before them has ended; see [proof.VerifyEarly].
+func VerifyEarly(g *dag.Graph, p *Plan, edges []GraphEdge, early []dag.NodeID, waits func(dag.NodeID) bool) error {
+	return proof.VerifyEarly(g, p, edges, early, waits)
+}
 
 // VerifyEdges proves that a CUDA graph with these edges is correct; see [proof.VerifyEdges].
 func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {

@@ -165,7 +165,9 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 		var s *graphShape
 		if s, err = p.shape(); err == nil {
 			commands, deps := p.graphCommands(in, s, nil, nil)
-			graph, err = p.platform.BuildGraph(commands, deps, options)
+			if err = p.overlapGraph(s.edges, commands, deps); err == nil {
+				graph, err = p.platform.BuildGraph(commands, deps, options)
+			}
 		}
 	} else {
 		graph, err = list.Capture(options)

@@ -19,6 +19,7 @@ type way struct {
 	plan    *planner.Plan
 	mode    Mode // Streams or Captured
 	threads int
+	overlap bool // launches overlap
 }
 
 // adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
@@ -42,7 +43,13 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	if err := p.Synchronize(ctx); err != nil {
 		return err
 	}
-	wasPlan, wasOps, wasMode, wasThreads, was := p.plan, p.ops, p.mode, p.options.Threads, p.instances
+	if w.overlap {
+		if err := p.loadWaiting(ctx); err != nil {
+			return err
+		}
+	}
+	wasPlan, wasOps, wasMode, wasThreads, wasOverlap, was := p.plan, p.ops, p.mode, p.options.Threads, p.overlap, p.instances
+	p.useCode(w.overlap)
 	p.plan, p.ops, p.mode, p.options.Threads = w.plan, ops, w.mode, w.threads
 	p.instances = make([]*instance, 0, len(was))
 	err := p.equipAgain(ctx, was, wasPlan)
@@ -59,6 +66,7 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 			was[k].memory.lay(wasPlan)
 		}
 		p.plan, p.ops, p.mode, p.options.Threads, p.instances = wasPlan, wasOps, wasMode, wasThreads, was
+		p.useCode(wasOverlap)
 		return errors.Join(errs...)
 	}
 	var errs []error

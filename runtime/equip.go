@@ -55,6 +55,7 @@ func (p *Program) encodeOn(in *instance, options cudart.ListOptions) error {
 		return err
 	}
 	in.list, err = p.encode(in, in.lowered.commands, options)
+	p.countEarly(in.lowered.commands)
 	return err
 }
 
@@ -96,6 +97,9 @@ func (p *Program) newEvents(in *instance) error {
 
 // encode prepares commands for submission, the bodies of loops and branches included.
 func (p *Program) encode(in *instance, commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	if err := p.overlapStreams(commands); err != nil {
+		return nil, err
+	}
 	if in.controls == nil {
 		return p.platform.Encode(commands, options)
 	}

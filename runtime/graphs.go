@@ -13,6 +13,7 @@ type graphShape struct {
 	place []int // by node
 	order []int32
 	deps  [][]int32 // by node: predecessor nodes, planner.GraphRoot for the root
+	edges []planner.GraphEdge
 	root  bool
 }
 
@@ -25,7 +26,7 @@ func (p *Program) shape() (*graphShape, error) {
 	if err := planner.VerifyEdges(p.graph, p.plan, edges); err != nil && !p.tolerates(err) {
 		return nil, err
 	}
-	s := &graphShape{place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
+	s := &graphShape{edges: edges, place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
 	for _, e := range edges {
 		s.deps[e.To] = append(s.deps[e.To], int32(e.From))
 		s.root = s.root || e.From == planner.GraphRoot
@@ -48,6 +49,10 @@ func (p *Program) buildGraph(in *instance, options cudart.GraphOptions) (cudart.
 		return nil, err
 	}
 	commands, deps := p.graphCommands(in, s, nil, nil)
+	if err := p.overlapGraph(s.edges, commands, deps); err != nil {
+		return nil, err
+	}
+	p.countEarly(commands)
 	in.built = s.place
 	return p.platform.BuildGraph(commands, deps, options)
 }
@@ -76,6 +81,7 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 	end := make([]int32, p.graph.Len()) // by node: the command that its successors wait for
 	for _, node := range s.order {
 		c := in.lowered.commands[in.lowered.index[node]]
+		c.Early = false // overlapGraph decides
 		var waits []int32
 		for _, from := range s.deps[node] {
 			if dag.NodeID(from) == planner.GraphRoot {

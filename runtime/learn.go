@@ -72,7 +72,7 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	if o.Plan.Machine == nil {
 		o.Plan.Machine = MachineOf(p.platform)
 	}
-	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads)}, left: o.Replays, began: time.Now()}
+	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays, began: time.Now()}
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	if err := l.run(ctx); err != nil {
@@ -168,7 +168,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if serial, err := planner.New(ctx, p.graph, options); err == nil {
 		due := float64(l.o.Replays) * p.plan.Stats.MakespanUS
 		if float64(n)*(serial.Stats.MakespanUS-p.plan.Stats.MakespanUS) <= max(1e5, due/5) {
-			if err := p.adopt(ctx, way{serial, Streams, 1}); err != nil {
+			if err := p.adopt(ctx, way{serial, Streams, 1, p.overlap}); err != nil {
 				return err
 			}
 			oneByOne = true

@@ -64,12 +64,15 @@ func (l *learner) compare(ctx context.Context) error {
 		return nil
 	}
 	l.sort()
+	if err := l.overlap(ctx); err != nil {
+		return err
+	}
 	if err := l.finals(ctx); err != nil {
 		return err
 	}
 	l.step("timed the best ways again")
 	l.sort()
-	return l.fit()
+	return l.fitPlain()
 }
 
 // heats times ways for the first time, with so many replays each.
@@ -137,7 +140,7 @@ func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
 			counts = append(counts, n)
 		}
 		for _, threads := range counts {
-			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads}
+			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.overlap}
 			t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
 			if err != nil {
 				return nil, err

@@ -82,7 +82,7 @@ func TestTheFitFindsWhatEventsAddToDurations(t *testing.T) {
 		l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
 		l.learned.Samples = [][]float64{{c.duration + c.added}, {c.duration + c.added}}
 		truth := &planner.Profile{Nodes: map[string]float64{"k0": c.duration, "k1": c.duration}}
-		for _, w := range []way{{one, Captured, 1}, {two, Captured, 1}, {one, Streams, 1}} {
+		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
 			timeline, err := predict(g, w, machine, truth)
 			require.NoError(t, err)
 			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: timeline.MakespanUS}})
@@ -113,7 +113,7 @@ func TestSeveralThreadsArePredictedToSubmitFaster(t *testing.T) {
 	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", SingleUseEvents: true})
 	require.NoError(t, err)
 	took := func(threads int, mode Mode) float64 {
-		timeline, err := predict(g, way{plan, mode, threads}, planner.H200(), nil)
+		timeline, err := predict(g, way{plan: plan, mode: mode, threads: threads}, planner.H200(), nil)
 		require.NoError(t, err)
 		return timeline.MakespanUS
 	}

@@ -26,6 +26,8 @@ type LearnOptions struct {
 	Modes []Mode
 	// Threads is how many threads submit streams; 0 lets learning choose.
 	Threads int
+	// Overlap says whether launches overlap; with OverlapAuto, the best ways to replay are also timed with launches that overlap.
+	Overlap Overlap
 	// Thorough also measures plans that are predicted to be much slower.
 	Thorough bool
 	// Progress is called before each step, and may be nil.
@@ -48,6 +50,7 @@ type LearnedWay struct {
 	Plan      *planner.Plan
 	Mode      Mode // Streams or Captured
 	Threads   int
+	Overlap   bool    // launches overlap
 	Each      Series  // of a replay, where many follow each other
 	BuildUS   float64 // what it took to make the graph, or 0
 	Predicted float64 // microseconds
@@ -97,7 +100,7 @@ func (l *learner) profile() *planner.Profile {
 	return MergeProfiles(profile, l.known)
 }
 
-func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads} }
+func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads, w.Overlap} }
 
 // roundTime is how long a round takes at least, if there are enough replays.
 const roundTime = 2 * time.Millisecond

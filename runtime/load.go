@@ -24,6 +24,8 @@ type loader struct {
 	modules map[loadedAt]cudart.Module
 	shared  map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
 	flight  int
+	waiting bool              // kernels are loaded so that they wait for the launches before them
+	plain   map[loadedAt]bool // modules that have no such form
 }
 
 // expressed is a kernel that compiled code has under another name.
@@ -35,17 +37,28 @@ type loadedAt struct {
 	flight int // of modules with variables
 }
 
-func (p *Program) load(ctx context.Context) error {
-	l := &loader{program: p, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+// load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
+// code has such a form.
+func (p *Program) load(ctx context.Context, waiting bool) error {
+	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
 	l.wantSymbols()
 	family := p.family()
 	for _, q := range family {
 		l.needs(q.graph)
 	}
+	if first := p.loaded; first == nil {
+		p.loaded = l
+	} else { // variables of modules are memory, of which there is only one
+		for at, loaded := range first.modules {
+			if l.shared[at.module] {
+				l.modules[at], l.plain[at] = loaded, true
+			}
+		}
+	}
 	for l.flight = 0; l.flight < p.options.Inflight; l.flight++ {
 		symbols := map[dag.BufferID]cudart.Ptr{}
 		for _, q := range family {
-			q.code = append(q.code, &loadedCode{kernels: make([]cudart.Kernel, q.graph.Len()), symbols: symbols})
+			q.code = append(q.code, &loadedCode{kernels: make([]cudart.Kernel, q.graph.Len()), symbols: symbols, waits: make([]bool, q.graph.Len())})
 			for i := range q.graph.Nodes {
 				if err := l.node(ctx, q, dag.NodeID(i)); err != nil {
 					return fmt.Errorf("node %q: %w", q.graph.Nodes[i].Name, err)
@@ -57,6 +70,14 @@ func (p *Program) load(ctx context.Context) error {
 		}
 		if len(l.shared) == 0 { // all replays in flight share the code
 			break
+		}
+	}
+	for _, q := range family {
+		q.overlap = waiting
+		if waiting {
+			q.codes[1] = q.code
+		} else {
+			q.codes[0] = q.code
 		}
 	}
 	return nil
@@ -112,6 +133,7 @@ func (l *loader) node(ctx context.Context, p *Program, id dag.NodeID) error {
 		}
 	}
 	p.code[l.flight].kernels[id] = k
+	p.code[l.flight].waits[id] = l.waiting && launched(n) && !l.plain[l.at(own, n.Device)]
 	return nil
 }
 
@@ -127,10 +149,7 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 // module loads a module on a device, if that has not been done.
 func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (cudart.Module, error) {
 	p := l.program
-	at := loadedAt{module: m, device: device}
-	if l.shared[m] {
-		at.flight = l.flight
-	}
+	at := l.at(m, device)
 	loaded, ok := l.modules[at]
 	if !ok {
 		if m == nil {
@@ -149,7 +168,7 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 		p.report("load "+m.Name, len(l.modules), 0)
 		start := time.Now()
 		var err error
-		if loaded, err = p.platform.Load(ctx, device, m); err != nil {
+		if loaded, err = l.load(ctx, at, m); err != nil {
 			return nil, err
 		}
 		attrs := []any{"module", m.Name, "device", device, "in", time.Since(start).Round(10 * time.Microsecond)}
@@ -164,6 +183,31 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 		}
 	}
 	return loaded, nil
+}
+
+func (l *loader) at(m *kernels.Module, device int32) loadedAt {
+	at := loadedAt{module: m, device: device}
+	if l.shared[m] {
+		at.flight = l.flight
+	}
+	return at
+}
+
+// load loads a module, in the form whose kernels wait if that is wanted and possible.
+func (l *loader) load(ctx context.Context, at loadedAt, m *kernels.Module) (cudart.Module, error) {
+	p := l.program
+	if l.waiting {
+		form, ok := waiting(m)
+		if ok {
+			loaded, err := p.platform.Load(ctx, at.device, form)
+			if err == nil || ctx.Err() != nil {
+				return loaded, err
+			}
+			p.log.Info("launches do not overlap", "module", m.Name, "because", err.Error())
+		}
+		l.plain[at] = true
+	}
+	return p.platform.Load(ctx, at.device, m)
 }
 
 // wideFill is the library's fill for eight-byte elements, given as the bits of an f64. The driver sets elements of at most 4 bytes.

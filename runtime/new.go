@@ -71,7 +71,12 @@ func (p *Program) prepare(ctx context.Context) error {
 		return err
 	}
 	p.makeBodies()
-	if err := p.load(ctx); err != nil {
+	if p.options.Overlap == OverlapOn {
+		if err := CanOverlap(p.platform); err != nil {
+			return err
+		}
+	}
+	if err := p.load(ctx, p.options.Overlap == OverlapOn); err != nil {
 		return err
 	}
 	p.report("allocate memory", 0, 0)
@@ -108,6 +113,8 @@ func (p *Program) checkOptions() error {
 	switch o := &p.options; {
 	case o.Mode > Auto:
 		return fmt.Errorf("unknown mode: %s", o.Mode)
+	case o.Overlap > OverlapAuto:
+		return fmt.Errorf("unknown choice: %s", o.Overlap)
 	case o.Memory > Separate:
 		return fmt.Errorf("unknown memory mode: MemoryMode(%d)", uint8(o.Memory))
 	case o.Threads < 0 || o.Threads > 1024:

@@ -40,5 +40,5 @@ func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*
 	if machine == nil {
 		machine = MachineOf(p.platform)
 	}
-	return predict(p.graph, way{p.plan, p.mode, p.options.Threads}, machine, profile)
+	return predict(p.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, machine, profile)
 }

@@ -47,6 +47,9 @@ type Options struct {
 	Recorder Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
 	Logger   *slog.Logger  // decisions; nil: none
 	Progress func(stage string, done, total int)
+	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
+	// until Learn has measured that it is faster.
+	Overlap Overlap
 	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
 	HostReserve int64
 	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
@@ -69,19 +72,24 @@ type Program struct {
 	options  Options
 	log      *slog.Logger
 
-	modules   []cudart.Module
-	code      []*loadedCode // by replay in flight, or one that all share
-	launches  []*dag.Launch // by node, as updated; the graph itself is never changed
-	bodies    [][]*Program  // by node: of loops and branches; nil if there are none
-	instances []*instance
-	next      int // the instance that the next replay uses
-	mode      Mode
-	choice    string // why Auto chose
-	dirty     bool   // a replay has run since buffers had their initial contents
-	warnings  []string
-	setKernel map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
-	ranked    bool                    // nodes have priorities other than normal
-	low       bool                    // and some of them low
+	modules        []cudart.Module
+	code           []*loadedCode    // in use: by replay in flight, or one that all share
+	codes          [2][]*loadedCode // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
+	overlap        bool             // launches overlap: the code in use is the latter
+	early          int              // launches of a replay that begin before the one before them has ended
+	loaded         *loader          // of what was loaded first
+	launches       []*dag.Launch    // by node, as updated; the graph itself is never changed
+	bodies         [][]*Program     // by node: of loops and branches; nil if there are none
+	instances      []*instance
+	next           int // the instance that the next replay uses
+	mode           Mode
+	choice         string // why Auto chose
+	dirty          bool   // a replay has run since buffers had their initial contents
+	warnings       []string
+	symbolsWritten map[dag.BufferID]bool   // variables of modules that launches write; nil until needed
+	setKernel      map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
+	ranked         bool                    // nodes have priorities other than normal
+	low            bool                    // and some of them low
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
@@ -294,6 +302,7 @@ type lowered struct {
 type loadedCode struct {
 	kernels []cudart.Kernel // by node; nil if it launches none
 	symbols map[dag.BufferID]cudart.Ptr
+	waits   []bool // by node: its kernel was loaded in the form that waits for the launches before it
 }
 
 // codeOf returns the code of a replay in flight.

@@ -101,7 +101,7 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 		return "" // what cannot be written is refused when it is planned with
 	}
 	plan := fmt.Sprintf("%s %d %v %d %v %v %v", o.Plan.Strategy, o.Plan.Streams, o.Plan.Effort, o.Plan.MemoryCap, o.Plan.KeepAll, o.Plan.Keep, o.Plan.SingleUseEvents)
-	replay := fmt.Sprintf("%v %d %d", o.Modes, o.Threads, memory)
+	replay := fmt.Sprintf("%v %d %d %v", o.Modes, o.Threads, memory, o.Overlap)
 	prints := fmt.Sprint(r.prints)
 	return cache.Key("choice 1", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
 }
@@ -139,7 +139,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
 			}
 		}
-		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}}
+		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}}
 		if w.Graph {
 			way.Mode = Captured
 		}
@@ -216,7 +216,7 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
 			return err
 		}
-		choice.Ways = append(choice.Ways, cache.Way{Graph: mode == Captured, Threads: w.Threads, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
+		choice.Ways = append(choice.Ways, cache.Way{Graph: mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
 	}
 	return r.folder.KeepChoice(ctx, r.key, choice)
 }

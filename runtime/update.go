@@ -108,7 +108,7 @@ func (p *Program) refresh(in *instance, id dag.NodeID) error {
 	if c.Kind != old.Kind {
 		return refuse("node %q would launch nothing; give it a size above 0", p.graph.Nodes[id].Name)
 	}
-	c.Stream = old.Stream
+	c.Stream, c.Early = old.Stream, old.Early
 	*old = c
 	if err := setCommand(in.list, index, &c); err != nil {
 		return err

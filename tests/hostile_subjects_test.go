@@ -69,7 +69,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
 		"planner.MachineNames": planner.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "planner.Predict": planner.Predict,
-		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges,
+		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges, "planner.VerifyEarly": planner.VerifyEarly,
 		"planner.VerifyReplay": planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
 		"planner.LowerBound": planner.LowerBound, "planner.LowerBoundGraph": planner.LowerBoundGraph, "planner.Compare": planner.Compare,
 		"planner.ParseEffort": planner.ParseEffort, "planner.Explain": planner.Explain, "planner.EngineOf": planner.EngineOf,
@@ -91,7 +91,7 @@ func (h *hostile) functions() []namedFunction {
 		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,
 
 		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
-		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
 
 		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,
 
@@ -113,7 +113,7 @@ func (h *hostile) functions() []namedFunction {
 			}
 			return err
 		},
-		"runtime.Summarize": runtime.Summarize, "runtime.CompareResults": runtime.CompareResults, "runtime.Generate": runtime.Generate, "runtime.CheckArrayFile": runtime.CheckArrayFile, "runtime.MachineOf": runtime.MachineOf,
+		"runtime.Summarize": runtime.Summarize, "runtime.CompareResults": runtime.CompareResults, "runtime.Generate": runtime.Generate, "runtime.CheckArrayFile": runtime.CheckArrayFile, "runtime.MachineOf": runtime.MachineOf, "runtime.CanOverlap": runtime.CanOverlap,
 
 		"host.Open": func(o host.Options) error {
 			platform, err := host.Open(o)

@@ -312,7 +312,7 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
 	flags := *a.flags
 	defer func() { *a.flags = flags }()
-	a.flags.strategy, a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.memory = "auto", graphAuto, 1, 1, "arena"
+	a.flags.strategy, a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.memory, a.flags.overlap = "auto", graphAuto, 1, 1, "arena", graphAuto
 	if a.flags.graph {
 		a.flags.replay = graphOn
 	}

@@ -54,6 +54,7 @@ type flags struct {
 	warmup     int
 	inflight   int
 	threads    int
+	overlap    string
 	memory     string
 	timeout    time.Duration
 	ranks      world.Flags
@@ -126,6 +127,7 @@ func (a *app) replayFlags(c *cobra.Command) {
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads (default: as learned, or 1)")
+	f.StringVar(&values.overlap, "overlap", graphAuto, "let launches begin before the one before them has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
 	f.StringVar(&values.memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
 }
 
@@ -203,6 +205,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		checkDevices(f.devices),
 		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
+		oneOf("--overlap", f.overlap, graphAuto, graphOn, graphOff),
 		oneOf("--graph", f.replay, graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
 		oneOf("--learn", f.learn, learnAuto, learnOff, learnAgain),
 		checkBackend(f.backend),

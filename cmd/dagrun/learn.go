@@ -53,6 +53,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	if !f.threaded {
 		l.options.Threads = 0
 	}
+	l.options.Overlap = a.overlap()
 	switch f.replay {
 	case graphOn, graphCaptured:
 		l.options.Modes = []runtime.Mode{runtime.Captured}
@@ -126,7 +127,7 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, 
 	}
 	l.learned = learned
 	for _, w := range learned.Ways {
-		a.log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads,
+		a.log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads, "overlap", w.Overlap,
 			"us", fmt.Sprintf("%.1f", w.Each.Median), "predicted_us", fmt.Sprintf("%.1f", w.Predicted))
 	}
 	if err := l.recalled.Keep(ctx, learned, l.again); err != nil && ctx.Err() == nil {
@@ -168,13 +169,14 @@ type wayReport struct {
 	Waits     int            `json:"waits"`
 	Replay    string         `json:"replay"`
 	Threads   int            `json:"threads"`
+	Overlap   bool           `json:"overlap,omitempty"` // launches overlap
 	Each      runtime.Series `json:"each"`
 	BuildUS   float64        `json:"build_us"`
 	Predicted float64        `json:"predicted_us"`
 }
 
 func reportWay(w *runtime.LearnedWay) wayReport {
-	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Each, w.BuildUS, w.Predicted}
+	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.BuildUS, w.Predicted}
 }
 
 // text is the way in words, without times.
@@ -185,6 +187,9 @@ func (w *wayReport) text() string {
 	}
 	if w.Threads > 1 {
 		text += fmt.Sprintf(", submitted by %d threads", w.Threads)
+	}
+	if w.Overlap {
+		text += ", with launches that overlap"
 	}
 	return text
 }

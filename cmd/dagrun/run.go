@@ -163,9 +163,13 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 // programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
 	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
+	o.Overlap = a.overlap()
 	switch {
 	case l != nil && l.way != nil:
-		o.Mode, o.Threads = l.way.Mode, l.way.Threads
+		o.Mode, o.Threads, o.Overlap = l.way.Mode, l.way.Threads, runtime.OverlapOff
+		if l.way.Overlap {
+			o.Overlap = runtime.OverlapOn
+		}
 	case a.flags.graph, a.flags.replay == graphCaptured, a.flags.replay == graphOn:
 		o.Mode = runtime.Captured
 	case a.flags.replay == graphBuilt:
@@ -240,6 +244,7 @@ type runReport struct {
 	Iterations int                  `json:"iterations"`
 	Warmup     int                  `json:"warmup"`
 	Inflight   int                  `json:"inflight"`
+	Early      int                  `json:"early_launches,omitempty"` // launches of a replay that begin before the one before them has ended
 	TookUS     float64              `json:"took_us"`
 	EachUS     float64              `json:"each_us"`
 	Predicted  float64              `json:"predicted_us"`
@@ -339,6 +344,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
+	report.Early, _ = program.Overlaps()
 	report.Rank = a.rankReport()
 	if p.platform.noGPU != nil {
 		report.NoGPU = p.platform.noGPU.Error()
@@ -432,6 +438,9 @@ func (a *app) printRunText(r *runReport) {
 		mode := ""
 		if r.Replay != runtime.Streams.String() {
 			mode = ", as a " + r.Replay
+		}
+		if r.Early > 0 {
+			mode += fmt.Sprintf(", %d of its launches begin early", r.Early)
 		}
 		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
 			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))

@@ -144,7 +144,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
 	a.matchProfile(g, p.options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
-	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn = graphAuto, 1, 1, learnAgain
+	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn, a.flags.overlap = graphAuto, 1, 1, learnAgain, graphAuto
 	l := a.learningOf(p, &runFlags{})
 	plan, err := planner.New(ctx, g, p.options)
 	if err != nil {
@@ -228,7 +228,7 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		if w.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", w.Each.Median/w.Predicted)
 		}
-		table.row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.Replay, strconv.Itoa(w.Threads), fixed(w.Each.Median), fixed(w.Each.Spread), fixed(w.Predicted), ratio)
+		table.row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.replayText(), strconv.Itoa(w.Threads), fixed(w.Each.Median), fixed(w.Each.Spread), fixed(w.Predicted), ratio)
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err

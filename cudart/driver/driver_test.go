@@ -32,7 +32,7 @@ func TestStructureSizes(t *testing.T) {
 		cuGraphAddMemcpyNode: unsafe.Sizeof(memcpy3D{}), cuGraphExecMemcpyNodeSetParams: unsafe.Sizeof(memcpy3D{}),
 		cuGraphAddMemsetNode: unsafe.Sizeof(memsetNodeParams{}), cuGraphExecMemsetNodeSetParams: unsafe.Sizeof(memsetNodeParams{}),
 		cuGraphKernelNodeSetAttribute: unsafe.Sizeof(kernelNodeAttribute{}),
-		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4, cuMemcpy2DAsync: 128,
+		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4, cuMemcpy2DAsync: 128, cuLaunchKernelEx: unsafe.Offsetof(launchConfig{}.list), cuGraphAddDependencies2: 8,
 	}
 	for f := range functionCount {
 		require.Equal(t, sizes[f], table[f].record, table[f].symbol)

@@ -15,6 +15,7 @@ import (
 type place struct {
 	submitter, row int32 // row is -1 if the command needs none
 	args           []uint64
+	config         *launchConfig // of a launch with attributes
 }
 
 // encoded holds submitters and their memory.
@@ -23,12 +24,13 @@ type encoded struct {
 	memory     arena
 	submitters []*submitter
 	places     []place
+	early      []bool // by command: a launch that begins early; nil if there is none
 	stop       *uint64
 }
 
 // encoding makes a table. fill adds its submitters.
 func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded, error) {
-	e := &encoded{p: p, places: make([]place, len(list))}
+	e := &encoded{p: p, places: make([]place, len(list)), early: early(list)}
 	var err error
 	if e.stop, err = e.memory.word(); err == nil {
 		err = fill(e)
@@ -152,6 +154,15 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			return err
 		}
 		at.args = args
+		if c.Early {
+			if at.config, err = e.extended(l, owner, c, params, e.early != nil && e.early[i]); err != nil {
+				return err
+			}
+			if nothing(c.Grid) {
+				l.rows[at.row].fn = rowNothing
+			}
+			break
+		}
 		launch := cuLaunchKernel
 		if c.Cooperative { // takes the same arguments, but for the last, which is 0
 			launch = cuLaunchCooperativeKernel

@@ -264,7 +264,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 			fakeBytes(a[0], a[2])[i] = byte(a[1])
 		}
 		d.node()
-	case cuMemsetD16Async, cuMemsetD32Async, cuLaunchKernel:
+	case cuMemsetD16Async, cuMemsetD32Async, cuLaunchKernel, cuLaunchKernelEx:
 		d.node()
 	case cuStreamCreateWithPriority, cuEventCreate, cuModuleLoadDataEx:
 		poke(a[0], d.made(f))

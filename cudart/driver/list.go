@@ -101,19 +101,30 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	if err != nil {
 		return err
 	}
+	was := nothing(c.Grid)
 	if err := changeLaunch(c, index, grid, args); err != nil {
 		return err
 	}
 	at := &l.code.places[index]
 	setArgs(at.args, args)
 	r := &l.code.submitters[at.submitter].rows[at.row]
-	r.arg[1], r.arg[2], r.arg[3] = uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2])
-	r.fn = l.p.lib.address[cuLaunchKernel]
-	if c.Cooperative {
+	switch {
+	case at.config != nil:
+		at.config.grid = grid
+		r.fn = l.p.lib.address[cuLaunchKernelEx]
+	case c.Cooperative:
 		r.fn = l.p.lib.address[cuLaunchCooperativeKernel]
+	default:
+		r.fn = l.p.lib.address[cuLaunchKernel]
+	}
+	if at.config == nil {
+		r.arg[1], r.arg[2], r.arg[3] = uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2])
 	}
 	if nothing(grid) {
 		r.fn = rowNothing
+	}
+	if nothing(grid) != was {
+		l.code.begin(l.commands)
 	}
 	return nil
 }

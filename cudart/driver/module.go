@@ -22,8 +22,9 @@ type module struct {
 	d        *device
 	name     string
 	handle   uintptr
-	entries  []string       // of PTX, for messages
-	params   map[string]int // how many parameters each kernel has, as far as the code tells
+	entries  []string        // of PTX, for messages
+	params   map[string]int  // how many parameters each kernel has, as far as the code tells
+	waiting  map[string]bool // of PTX: the kernels that wait for the launches before them before they do anything else
 	warnings []string
 	closed   atomic.Bool
 	origin   string            // how the source was compiled
@@ -63,6 +64,11 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
 	}
+	if code.Waiting {
+		if image, err = waiting(code.Name, kind, image); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkImage(image); err != nil {
 		return nil, fmt.Errorf("module %s: %w", code.Name, err)
 	}
@@ -92,6 +98,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 		// If only the driver can read the PTX, the driver lists its entries.
 		if parsed, err := ptx.Parse(string(image)); err == nil {
 			m.entries, m.params = ptxEntries(parsed)
+			m.waiting = earlyEntries(parsed)
 		}
 	case kernels.Cubin:
 		m.params = kernels.CubinParameters(image)
@@ -175,6 +182,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if err := k.read(params); err != nil {
 		return nil, fmt.Errorf("module %s: kernel %s: %w", m.name, entry, err)
 	}
+	k.attributes.WaitsFirst = m.waiting[entry]
 	return k, nil
 }
 

@@ -49,7 +49,7 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	for i := range list {
 		list[i].Args = slices.Clone(list[i].Args)
 	}
-	if hasRows(list) {
+	if hasRows(list) || hasEarly(list) {
 		g.deps = deps
 	}
 	if err = g.addNodes(deps, priorities); err == nil {
@@ -77,6 +77,7 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 	}
 	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
 	var later [][2]int32 // edges from nodes that are made after the node that waits for them
+	var begin [][2]int32 // edges to nodes that begin before the other node has ended
 	for i := range g.commands {
 		c := &g.commands[i]
 		scratch.before = scratch.before[:0]
@@ -84,6 +85,8 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 			switch {
 			case dep < 0 || int(dep) >= len(g.commands) || int(dep) == i:
 				return c.wrong(i, "it waits for command %d, but there are %d commands", dep, len(g.commands))
+			case g.beginsAfter(i, deps[i]):
+				begin = append(begin, [2]int32{dep, int32(i)})
 			case int(dep) > i:
 				later = append(later, [2]int32{dep, int32(i)})
 			default:
@@ -101,11 +104,14 @@ func (g *graph) addNodes(deps [][]int32, priorities bool) error {
 		}
 		g.nodes[i] = scratch.node
 	}
-	if later == nil {
+	if begin == nil && later == nil {
 		return nil
 	}
 	if i := onCycle(deps); i >= 0 {
 		return g.commands[i].wrong(i, "it waits for itself through other nodes")
+	}
+	if err := g.addEarly(begin); err != nil || later == nil {
+		return err
 	}
 	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
 	for _, edge := range later {
@@ -320,7 +326,9 @@ func (g *graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	if err := changeLaunch(c, index, grid, args); err != nil {
 		return err
 	}
-	if now := nothing(grid); now || was {
+	if now := nothing(grid); now != was && hasEarly(g.commands) {
+		return g.rebuild()
+	} else if now || was {
 		if err := g.enable(index, !now); err != nil || now {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 // compileFor compiles a module's source for a device.
 func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Module) (*kernels.Compiled, error) {
-	r, err := p.compilers.Compile(ctx, module, kernels.Target{Capability: d.info.Capability})
+	r, err := p.compilers.Compile(ctx, module, kernels.Target{Capability: d.info.Capability, PTX: module.Waiting})
 	switch {
 	case errors.Is(err, kernels.ErrNoCompiler):
 		return nil, fmt.Errorf("module %w: %w", err, cudart.ErrUnsupported)

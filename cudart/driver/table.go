@@ -74,6 +74,7 @@ const (
 	cuFuncGetParamInfo
 	cuLaunchKernel
 	cuLaunchCooperativeKernel
+	cuLaunchKernelEx
 	cuOccupancyMaxPotentialBlockSize
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuGraphCreate
@@ -85,6 +86,7 @@ const (
 	cuGraphAddEmptyNode
 	cuGraphAddEventRecordNode
 	cuGraphAddDependencies
+	cuGraphAddDependencies2
 	cuGraphKernelNodeSetAttribute
 	cuGraphInstantiateWithFlags
 	cuGraphExecDestroy
@@ -183,6 +185,7 @@ var table = [functionCount]entry{
 		"CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**", 0},
 	cuLaunchCooperativeKernel: {"cuLaunchCooperativeKernel", 9000, false,
 		"CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**", 0},
+	cuLaunchKernelEx: {"cuLaunchKernelEx", 11060, true, "const CUlaunchConfig*, CUfunction, void**, void**", 56},
 	cuOccupancyMaxPotentialBlockSize: {"cuOccupancyMaxPotentialBlockSize", 6050, false,
 		"int*, int*, CUfunction, CUoccupancyB2DSize, size_t, int", 0},
 	cuOccupancyMaxActiveBlocksPerMultiprocessor: {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false, "int*, CUfunction, int, size_t", 0},
@@ -195,6 +198,7 @@ var table = [functionCount]entry{
 	cuGraphAddEmptyNode:            {"cuGraphAddEmptyNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t", 0},
 	cuGraphAddEventRecordNode:      {"cuGraphAddEventRecordNode", 11010, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent", 0},
 	cuGraphAddDependencies:         {"cuGraphAddDependencies", 10000, false, "CUgraph, const CUgraphNode*, const CUgraphNode*, size_t", 0},
+	cuGraphAddDependencies2:        {"cuGraphAddDependencies_v2", 12030, true, "CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, size_t", 8},
 	cuGraphKernelNodeSetAttribute:  {"cuGraphKernelNodeSetAttribute", 11000, false, "CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*", 64},
 	cuGraphInstantiateWithFlags:    {"cuGraphInstantiateWithFlags", 11040, false, "CUgraphExec*, CUgraph, unsigned long long", 0},
 	cuGraphExecDestroy:             {"cuGraphExecDestroy", 10000, false, "CUgraphExec", 0},

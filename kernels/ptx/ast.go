@@ -154,6 +154,7 @@ type Function struct {
 	Linkage   Linkage
 	Alias     FunctionID // the function that .alias names, or NoFunction
 	Position  Position
+	Begin     Position // of the first instruction or label of the body
 	Params    []Parameter
 	Results   []Parameter
 	Limits    Limits

@@ -231,6 +231,9 @@ func (p *parser) limitsOrFail(t token) {
 // statement reads a label or an instruction.
 func (p *parser) statement() {
 	t := p.token
+	if p.function.Begin.Line == 0 {
+		p.function.Begin = t.pos
+	}
 	if t.kind == wordToken {
 		if p.colonAfter(t) {
 			p.label(t)

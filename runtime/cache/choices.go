@@ -30,9 +30,10 @@ type Choice struct {
 type Way struct {
 	Graph    bool            `json:"graph"`
 	Threads  int             `json:"threads"`
-	EachUS   float64         `json:"each_us"`   // of a replay, where many follow each other
-	SpreadUS float64         `json:"spread_us"` // median deviation of that
-	BuildUS  float64         `json:"build_us"`  // before the first replay, beyond what every plan needs
+	Overlap  bool            `json:"overlap,omitempty"` // launches overlap
+	EachUS   float64         `json:"each_us"`           // of a replay, where many follow each other
+	SpreadUS float64         `json:"spread_us"`         // median deviation of that
+	BuildUS  float64         `json:"build_us"`          // before the first replay, beyond what every plan needs
 	Plan     json.RawMessage `json:"plan"`
 }
 

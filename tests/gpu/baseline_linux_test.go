@@ -21,6 +21,8 @@ type work struct {
 	streams, events int64
 	ops             int64
 	op              *op
+	args            int64
+	arg             *uint64
 }
 
 // op is one entry of a schedule as passed to C++.

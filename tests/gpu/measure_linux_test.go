@@ -82,6 +82,15 @@ func figures() []figure {
 			figure{"program-graph-" + shape, "us/node", planWork("schedule-graph", shape), programSide(shape, runtime.Captured, 1)},
 			figure{"program-built-" + shape, "us/node", planWork("schedule-graph", shape), programSide(shape, runtime.Built, 1)})
 	}
+	for _, kernel := range []string{"noop", "spin"} {
+		for _, overlap := range []runtime.Overlap{runtime.OverlapOff, runtime.OverlapOn} {
+			name := map[runtime.Overlap]string{runtime.OverlapOff: "chain-", runtime.OverlapOn: "overlap-"}[overlap] + kernel
+			list = append(list,
+				figure{name + "-stream", "us/launch", chainWork("wide", kernel), chainSide(kernel, runtime.Streams, overlap)},
+				figure{name + "-graph", "us/node", chainWork("chain-graph", kernel), chainSide(kernel, runtime.Captured, overlap)},
+				figure{name + "-built", "us/node", chainWork("chain-graph", kernel), chainSide(kernel, runtime.Built, overlap)})
+		}
+	}
 	return append(list,
 		figure{"copy-up", "GB/s", copyWork("copy-up"), copySide(true)},
 		figure{"copy-down", "GB/s", copyWork("copy-down"), copySide(false)})

@@ -23,6 +23,7 @@ type Module struct {
 	Code       []byte
 	References map[string]Reference // Go versions by entry; the CPU device runs these
 	Build      Build                // how Source is compiled
+	Waiting    bool                 // GPUs load the kernels so that each first waits for the launches before it, which lets launches overlap
 }
 
 // Build says how CUDA C is compiled.

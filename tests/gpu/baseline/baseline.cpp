@@ -16,13 +16,15 @@ struct Op {
   int32_t kind, stream, event;
 };
 
-// A Work describes what a program does. The kernel has no parameters and is launched as one thread.
+// A Work describes what a program does. The kernel is launched as one thread; its parameters have eight bytes each.
 struct Work {
   const char *name;
   const char *ptx, *entry;
   int64_t launches, bytes;
   int64_t streams, events, ops;
   const Op *op;
+  int64_t args;
+  uint64_t *arg;
 };
 
 namespace {
@@ -57,8 +59,11 @@ struct Launches : Program {
   CUfunction function = nullptr;
   std::vector<CUstream> streams;
   int64_t launches;
+  std::vector<uint64_t> values;
+  std::vector<void *> params;
 
-  Launches(const Work &work, int64_t width) : launches(work.launches) {
+  Launches(const Work &work, int64_t width) : launches(work.launches), values(work.arg, work.arg + work.args) {
+    for (auto &value : values) params.push_back(&value);
     CHECK(cuModuleLoadData(&module, work.ptx));
     CHECK(cuModuleGetFunction(&function, module, work.entry));
     for (int64_t i = 0; i < width; i++) {
@@ -72,7 +77,7 @@ struct Launches : Program {
     cuModuleUnload(module);
   }
   void launch(CUstream stream) {
-    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params.data(), nullptr));
   }
 };
 

@@ -1,0 +1,101 @@
+// Whether launches that overlap are faster: times the best ways to replay with them and without, in turn.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// overlap times the best way of each mode again, without overlapping launches and with them, and keeps what is faster.
+func (l *learner) overlap(ctx context.Context) error {
+	if l.o.Overlap != OverlapAuto {
+		return nil
+	}
+	if err := CanOverlap(l.p.platform); err != nil {
+		return nil
+	}
+	tried := map[Mode]bool{}
+	for _, w := range l.learned.Ways { // the best first
+		if tried[w.Mode] || !follows(l.p.graph, w.Plan) || w.Overlap {
+			continue
+		}
+		tried[w.Mode] = true
+		if err := l.overlapWay(ctx, w); err != nil {
+			return err
+		}
+	}
+	l.sort()
+	return nil
+}
+
+// overlapWay times one way in both forms, in rounds that take turns.
+func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
+	forms := [2]LearnedWay{plain, plain}
+	forms[1].Overlap = true
+	var samples [2][]float64
+	each := max(2, min(l.roundOf(plain.Each.Median), l.left/(2*mostTried)/rounds))
+	for range rounds {
+		if l.left < 2*each || l.over(1) && len(samples[0]) > 0 {
+			break
+		}
+		for k := range forms {
+			if err := l.p.adopt(ctx, forms[k].way()); err != nil {
+				if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
+					return err
+				}
+				l.p.log.Info("not compared", "overlap", true, "replay", plain.Mode.String(), "because", err.Error())
+				return nil
+			}
+			if l.p.early == 0 && forms[k].Overlap {
+				return nil // nothing overlaps
+			}
+			if _, err := l.p.timeReplays(ctx, 1); err != nil { // pays for what is done once
+				return err
+			}
+			us, err := l.p.timeReplays(ctx, each-1)
+			if l.left -= each; err != nil {
+				return err
+			}
+			samples[k] = append(samples[k], us)
+		}
+	}
+	if len(samples[1]) == 0 {
+		return nil
+	}
+	forms[1].Each = Summarize(samples[1])
+	l.learned.Ways = append(l.learned.Ways, forms[1])
+	for k := range l.learned.Ways {
+		if w := &l.learned.Ways[k]; w.way() == plain.way() {
+			w.Each = Summarize(samples[0])
+		}
+	}
+	return nil
+}
+
+// fitPlain fits what was measured of nodes to the ways whose launches do not overlap, because the model knows nothing of that.
+func (l *learner) fitPlain() error {
+	all := l.learned.Ways
+	l.learned.Ways = nil
+	for _, w := range all {
+		if !w.Overlap {
+			l.learned.Ways = append(l.learned.Ways, w)
+		}
+	}
+	err := l.fit()
+	predicted := map[way]float64{}
+	for _, w := range l.learned.Ways {
+		predicted[w.way()] = w.Predicted
+	}
+	l.learned.Ways = all
+	for k := range all {
+		w := all[k].way()
+		w.overlap = false
+		if us, ok := predicted[w]; ok {
+			all[k].Predicted = us
+		}
+	}
+	return err
+}

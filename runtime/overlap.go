@@ -1,0 +1,194 @@
+// Launches that overlap: which launches of a replay may begin before the one before them on their stream has ended. Each of them is proved with
+// the code that was loaded.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Overlap says whether launches may begin before the launches before them have ended, to wait in their own code.
+type Overlap uint8
+
+const (
+	OverlapOff  Overlap = iota
+	OverlapOn           // wherever that is proved to keep the order
+	OverlapAuto         // where Learn measures that it is faster
+)
+
+func (o Overlap) String() string {
+	if names := [...]string{"off", "on", "auto"}; int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("Overlap(%d)", uint8(o))
+}
+
+// CanOverlap returns nil if launches on all devices of a platform can overlap, and otherwise why not.
+func CanOverlap(platform cudart.Platform) error {
+	if platform == nil {
+		return errors.New("there is no platform")
+	}
+	p, ok := platform.(interface{ CanOverlap(device int32) error })
+	if !ok {
+		return fmt.Errorf("%w: launches overlap on NVIDIA GPUs only", cudart.ErrUnsupported)
+	}
+	for i := range platform.Devices() {
+		if err := p.CanOverlap(int32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Overlaps reports whether launches overlap, and of how many nodes, in one replay.
+func (p *Program) Overlaps() (nodes int, on bool) {
+	if p == nil {
+		return 0, false
+	}
+	return p.early, p.overlap
+}
+
+// loadWaiting loads the code whose kernels wait for the launches before them, besides the plain code.
+func (p *Program) loadWaiting(ctx context.Context) error {
+	if p.codes[1] != nil {
+		return nil
+	}
+	plain := p.code
+	p.code = nil
+	err := p.load(ctx, true)
+	p.code, p.overlap = plain, false
+	return err
+}
+
+// useCode makes the program use the plain code or that whose kernels wait.
+func (p *Program) useCode(waiting bool) {
+	p.overlap = waiting
+	if waiting {
+		p.code = p.codes[1]
+	} else {
+		p.code = p.codes[0]
+	}
+}
+
+// waiting returns a module in the form that lets launches of its kernels overlap; false if it has none.
+func waiting(m *kernels.Module) (*kernels.Module, bool) {
+	if m.Kind != kernels.PTX && m.Kind != kernels.Source {
+		return m, false
+	}
+	w := *m
+	w.Waiting = true
+	return &w, true
+}
+
+// mayBegin reports whether a command is a launch that may begin early, wherever it stands: its code was loaded so that it waits first, and it
+// uses no variable of a module that launches write, because a constant one may be read as soon as the launch has begun.
+func (p *Program) mayBegin(c *cudart.Command) bool {
+	if !p.overlap || c.Kind != cudart.LaunchKernel || c.Node < 0 || c.Cooperative || !p.code[0].waits[c.Node] {
+		return false
+	}
+	for _, a := range p.graph.Accesses(dag.NodeID(c.Node)) {
+		if p.graph.Buffers[a.Buffer].Symbol != "" && p.writtenSymbols()[a.Buffer] {
+			return false
+		}
+	}
+	return true
+}
+
+func launched(n *dag.Node) bool { return n.Kind == dag.Kernel || n.Kind == dag.Map }
+
+// writtenSymbols are the variables of modules that launches write.
+func (p *Program) writtenSymbols() map[dag.BufferID]bool {
+	if p.symbolsWritten != nil {
+		return p.symbolsWritten
+	}
+	p.symbolsWritten = map[dag.BufferID]bool{}
+	for i := range p.graph.Nodes {
+		if !launched(&p.graph.Nodes[i]) {
+			continue
+		}
+		for _, a := range p.graph.Accesses(dag.NodeID(i)) {
+			if a.Mode&dag.Write != 0 && p.graph.Buffers[a.Buffer].Symbol != "" {
+				p.symbolsWritten[a.Buffer] = true
+			}
+		}
+	}
+	return p.symbolsWritten
+}
+
+// overlapStreams lets launches begin early that come just after another launch on their stream, and proves that they may.
+func (p *Program) overlapStreams(commands []cudart.Command) error {
+	before := map[cudart.Stream]*cudart.Command{}
+	var early []dag.NodeID
+	waits := map[dag.NodeID]bool{}
+	for i := range commands {
+		c := &commands[i]
+		switch c.Kind {
+		case cudart.RangePush, cudart.RangePop:
+			continue
+		case cudart.LaunchKernel:
+			last := before[c.Stream]
+			c.Early = last != nil && last.Kind == cudart.LaunchKernel && last.Node >= 0 && launched(&p.graph.Nodes[last.Node]) && p.mayBegin(c)
+			if c.Early {
+				early = append(early, dag.NodeID(c.Node))
+				waits[dag.NodeID(c.Node)] = c.Kernel.Attributes().WaitsFirst
+			}
+		}
+		before[c.Stream] = c
+	}
+	return p.proveEarly(nil, early, waits)
+}
+
+// overlapGraph lets launches of a graph begin early whose only dependency is another launch, and proves that they may.
+func (p *Program) overlapGraph(edges []planner.GraphEdge, commands []cudart.Command, deps [][]int32) error {
+	var early []dag.NodeID
+	waits := map[dag.NodeID]bool{}
+	for i := range commands {
+		c := &commands[i]
+		c.Early = false
+		if len(deps[i]) != 1 || !p.mayBegin(c) {
+			continue
+		}
+		if from := &commands[deps[i][0]]; from.Kind == cudart.LaunchKernel && from.Node >= 0 && launched(&p.graph.Nodes[from.Node]) {
+			c.Early = true
+			early = append(early, dag.NodeID(c.Node))
+			waits[dag.NodeID(c.Node)] = c.Kernel.Attributes().WaitsFirst
+		}
+	}
+	return p.proveEarly(edges, early, waits)
+}
+
+func (p *Program) proveEarly(edges []planner.GraphEdge, early []dag.NodeID, waits map[dag.NodeID]bool) error {
+	if len(early) == 0 {
+		return nil
+	}
+	return planner.VerifyEarly(p.graph, p.plan, edges, early, func(node dag.NodeID) bool { return waits[node] })
+}
+
+// countEarly notes how many launches of a replay begin early.
+func (p *Program) countEarly(commands []cudart.Command) {
+	p.early = 0
+	for i := range commands {
+		if commands[i].Early {
+			p.early++
+		}
+	}
+}
+
+// follows reports whether a plan has launches that come just after others on their stream.
+func follows(g *dag.Graph, plan *planner.Plan) bool {
+	for _, s := range plan.Streams {
+		for k := 1; k < len(s.Ops); k++ {
+			if a, b := s.Ops[k-1], s.Ops[k]; a.Kind == planner.Launch && b.Kind == planner.Launch && launched(&g.Nodes[a.Node]) && launched(&g.Nodes[b.Node]) {
+				return true
+			}
+		}
+	}
+	return false
+}

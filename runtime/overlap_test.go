@@ -1,0 +1,235 @@
+// Tests of launches that overlap: which ones begin early, and that code which does not wait is refused.
+
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// overlapping is the CPU device in the guise of a GPU on which launches overlap: it loads the code as a GPU does, and tells which
+// kernels of that code wait first. Its launches come one after the other.
+type overlapping struct {
+	cudart.Platform
+	spoil func(text string) string // what happens to code on its way to the device
+	early [][]string               // of each list and graph: the nodes that begin early
+}
+
+func (o *overlapping) CanOverlap(int32) error { return nil }
+
+type overlappingModule struct {
+	cudart.Module
+	waits map[string]bool
+}
+
+type overlappingKernel struct {
+	cudart.Kernel
+	waits bool
+}
+
+func (o *overlapping) Load(ctx context.Context, device int32, m *kernels.Module) (cudart.Module, error) {
+	loaded, err := o.Platform.Load(ctx, device, m)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	if m.Waiting {
+		text, err := ptx.Waiting(string(m.Code))
+		if err != nil {
+			return nil, err
+		}
+		if o.spoil != nil {
+			text = o.spoil(text)
+		}
+		parsed, err := ptx.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range parsed.Entries() {
+			found[parsed.Functions[id].Name] = parsed.WaitsFirst(id)
+		}
+	}
+	return &overlappingModule{loaded, found}, nil
+}
+
+func (m *overlappingModule) Kernel(entry string) (cudart.Kernel, error) {
+	k, err := m.Module.Kernel(entry)
+	if err != nil {
+		return nil, err
+	}
+	return &overlappingKernel{k, m.waits[entry]}, nil
+}
+
+func (k *overlappingKernel) Attributes() cudart.KernelAttributes {
+	a := k.Kernel.Attributes()
+	a.WaitsFirst = k.waits
+	return a
+}
+
+// plain takes the guise off commands.
+func (o *overlapping) plain(commands []cudart.Command) []cudart.Command {
+	var early []string
+	list := slices.Clone(commands)
+	for i := range list {
+		if list[i].Early {
+			early = append(early, list[i].Label)
+		}
+		if k, ok := list[i].Kernel.(*overlappingKernel); ok {
+			list[i].Kernel = k.Kernel
+		}
+	}
+	o.early = append(o.early, early)
+	return list
+}
+
+func (o *overlapping) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	return o.Platform.Encode(o.plain(commands), options)
+}
+
+func (o *overlapping) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
+	return o.Platform.BuildGraph(o.plain(commands), deps, options)
+}
+
+func overlappingDevice(t *testing.T) *overlapping {
+	device, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, device.Close()) })
+	return &overlapping{Platform: device}
+}
+
+// overlapChain copies up, doubles a few times on one stream, joins with a map of another buffer, and copies down.
+func overlapChain(t *testing.T) *dag.Graph {
+	b := dag.New("chain")
+	b.Use(kernels.Library())
+	const n = 64
+	x, y := b.Host("x", dag.F32, n), b.Host("out", dag.F32, n)
+	b.Init(x, dag.Init{Kind: dag.InitRamp, A: 0, B: 1})
+	d, e := b.Device("d", dag.F32, n), b.Device("e", dag.F32, n)
+	b.Stream(b.Copy("up", b.Whole(d), b.Whole(x)), 0)
+	for k := range 3 {
+		b.Stream(b.Kernel(fmt.Sprintf("double%d", k), "scale", dag.Args{n, 2, b.Whole(d)}), 0)
+	}
+	b.Stream(b.Kernel("fill", "fill", dag.Args{n, 1, b.Whole(e)}), 1)
+	b.Stream(b.Kernel("more", "scale", dag.Args{n, 3, b.Whole(e)}), 1)
+	b.Stream(b.Kernel("add", "saxpy", dag.Args{n, 1, b.Whole(e), b.Whole(d)}), 0)
+	b.Stream(b.Kernel("last", "scale", dag.Args{n, 2, b.Whole(d)}), 0)
+	b.Stream(b.Copy("down", b.Whole(y), b.Whole(d)), 0)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+func TestLaunchesOverlapAfterLaunches(t *testing.T) {
+	g := overlapChain(t)
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	results := map[string][]byte{}
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
+		for _, overlap := range []runtime.Overlap{runtime.OverlapOff, runtime.OverlapAuto, runtime.OverlapOn} {
+			device := overlappingDevice(t)
+			p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Mode: mode, Overlap: overlap})
+			require.NoError(t, err)
+			var want []string
+			if overlap == runtime.OverlapOn {
+				want = []string{"double1", "double2", "more", "last"}
+			}
+			nodes, on := p.Overlaps()
+			require.Equal(t, overlap == runtime.OverlapOn, on)
+			require.Equal(t, len(want), nodes)
+			require.ElementsMatch(t, want, device.early[len(device.early)-1], "%s", mode)
+			require.NoError(t, p.Run(context.Background(), 2))
+			id, ok := p.Buffer("out")
+			require.True(t, ok)
+			results[mode.String()+overlap.String()] = slices.Clone(p.Host(id))
+			// Where times are taken around nodes, none begins early.
+			_, err = p.Trace(context.Background(), 1)
+			require.NoError(t, err)
+			require.Empty(t, device.early[len(device.early)-1])
+			require.NoError(t, p.Close())
+		}
+	}
+	for name, got := range results {
+		require.Equal(t, results["streamsoff"], got, name)
+	}
+}
+
+func TestCodeThatDoesNotWaitIsRefused(t *testing.T) {
+	g := overlapChain(t)
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	for _, spoil := range []func(string) string{
+		func(text string) string { return strings.ReplaceAll(text, "griddepcontrol.wait;", "") },
+		func(text string) string {
+			return strings.ReplaceAll(text, "griddepcontrol.wait;", "bar.sync 0; griddepcontrol.wait;")
+		},
+	} {
+		for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
+			device := overlappingDevice(t)
+			device.spoil = spoil
+			_, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Mode: mode, Overlap: runtime.OverlapOn})
+			require.ErrorIs(t, err, planner.ErrEarly)
+			require.EqualError(t, err, `"more" begins before the end of "fill", but its code does not first wait for that: launch "more" when all before it has ended`)
+		}
+	}
+}
+
+func TestOverlapNeedsADevice(t *testing.T) {
+	g := overlapChain(t)
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	device, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer device.Close()
+	_, err = runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: runtime.OverlapOn})
+	require.EqualError(t, err, "not supported: launches overlap on NVIDIA GPUs only")
+	require.ErrorIs(t, err, cudart.ErrUnsupported)
+	_, err = runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: 7})
+	require.EqualError(t, err, "unknown choice: Overlap(7)")
+	require.EqualError(t, runtime.CanOverlap(nil), "there is no platform")
+}
+
+func TestLearningComparesLaunchesThatOverlap(t *testing.T) {
+	g := overlapChain(t)
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	for _, overlap := range []runtime.Overlap{runtime.OverlapOff, runtime.OverlapAuto, runtime.OverlapOn} {
+		device := overlappingDevice(t)
+		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: overlap})
+		require.NoError(t, err)
+		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 4000, Overlap: overlap, Thorough: true})
+		require.NoError(t, err)
+		var with, without int
+		for _, w := range learned.Ways {
+			if w.Overlap {
+				with++
+			} else {
+				without++
+			}
+		}
+		switch overlap {
+		case runtime.OverlapOff:
+			require.Zero(t, with)
+		case runtime.OverlapOn:
+			require.Zero(t, without)
+		case runtime.OverlapAuto:
+			require.Equal(t, 2, with, "the best way as streams and the best as a graph")
+			require.Positive(t, without)
+		}
+		_, on := p.Overlaps()
+		require.Equal(t, learned.Ways[0].Overlap, on)
+		require.NoError(t, p.Close())
+	}
+}
