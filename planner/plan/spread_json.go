@@ -101,7 +101,7 @@ func (p *Plan) writeSpread(out *bufio.Writer) {
 		return
 	}
 	var parts []string
-	for d := range int32(s.Devices) {
+	for d := range int32(min(s.Devices, dag.MostDevices)) {
 		parts = append(parts, fmt.Sprintf("%d on device %d", s.OnDevice(d), d))
 	}
 	policy := s.Policy
