@@ -149,11 +149,11 @@ func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
 	case 0:
 		x.noteGlobal(address&plainMask, size, lane, kind)
 	case inShared:
-		if address&inWindow>>rankShift != 0 {
+		if address = uint64(uint32(address)); address>>rankShift != 0 {
 			x.noteElsewhere(address, size, lane, kind)
 			return
 		}
-		x.noteShared(address&inWindow, size, lane, kind)
+		x.noteShared(address, size, lane, kind)
 	case inLocal:
 		at := int64(lane)*x.block.run.kernel.stack + int64(address&inWindow)
 		valid := x.warp.valid[at : at+int64(size)]
@@ -239,7 +239,7 @@ func (x *exec) readShared(from *lanes, offset uint64) bool {
 	me := x.stampOf(0, 0)
 	base := b.base
 	for i := range from {
-		a := (from[i] + offset) & inWindow
+		a := uint64(uint32(from[i] + offset))
 		word := a >> 2
 		if a&3 != 0 || word >= uint64(len(h.words)) || a+4 > uint64(len(h.valid)) || h.parts[word>>6]>>(word&63)&1 != 0 {
 			return false

@@ -226,7 +226,11 @@ func (x *exec) elsewhere(address uint64, size, lane int) unsafe.Pointer {
 	other, offset := x.block.peer(address)
 	n := uint64(len(x.block.shared))
 	if other == nil || offset >= n || uint64(size) > n-offset {
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, int64(address&inShare|address>>32<<32), n)
+		at := int64(address & inShare)
+		if address>>rankShift&mostRanks == mostRanks { // a negative number of 32 bits
+			at = int64(int32(address))
+		}
+		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, at, n)
 	}
 	if other.alive == 0 && other != x.block {
 		x.fail(OutOfBounds, lane, "an access of %d bytes to the shared memory of block %s of the cluster, all of whose threads have ended", size, triple(other.index))

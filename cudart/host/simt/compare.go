@@ -82,7 +82,7 @@ func (c *compiler) setPredicate() op {
 	test := c.comparison(t)
 	a, b := c.source(o[1], t), c.source(o[2], t)
 	with := c.combinePredicate(3)
-	fast := fastCompare(c.comparisonOf(), t)
+	fast := fastCompare(c.comparisonOf(), t, c.in.Form.Has(ptx.ModFtz))
 	return func(x *exec, m uint32) {
 		var yes uint32
 		if fast != nil {

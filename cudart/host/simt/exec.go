@@ -38,6 +38,7 @@ type exec struct {
 	polls     bool         // since the last jump back it has read what other threads write
 	argument  int          // that a message has named last
 	near      [nearby]span // where the last global accesses were, by instruction
+	spare     lanes        // what a loop over all lanes computes where only some of them run
 }
 
 // ending tells how a basic block ends.

@@ -66,9 +66,14 @@ func (c *compiler) instruction() op {
 		d, a, b, p := c.target(o[0]), c.source(o[1], t), c.source(o[2], t), c.truth(o[3])
 		n := t.Bits()
 		c.operands.copies, c.operands.choose = selects, p
+		keep := truncate(^uint64(0), n)
 		return func(x *exec, m uint32) {
 			D, A, B := x.s[d], x.s[a], x.s[b]
 			yes := p(x)
+			if m == fullMask {
+				fastSelect(D, A, B, yes, keep)
+				return
+			}
 			for ; m != 0; m &= m - 1 {
 				i := bits.TrailingZeros32(m) & 31
 				if yes>>i&1 != 0 {
@@ -206,7 +211,8 @@ func (c *compiler) arithmetic() op {
 			g = floatUnary(f)
 		}
 		if g != nil {
-			return g.op(c.target(o[0]), c.source(o[1], wanted(1)))
+			d, a := c.target(o[0]), c.source(o[1], wanted(1))
+			return fast1(f, d, a, g.op(d, a))
 		}
 	case 3:
 		g := func2(nil)
@@ -232,6 +238,9 @@ func (c *compiler) arithmetic() op {
 		}
 		if g != nil {
 			d, a, b, e := c.target(o[0]), c.source(o[1], wanted(1)), c.source(o[2], wanted(2)), c.source(o[3], wanted(3))
+			if f.Op == ptx.OpBfe && o[2].Kind == ptx.Integer && o[3].Kind == ptx.Integer {
+				return fastExtract(t, d, a, uint32(o[2].Value)&0xff, uint32(o[3].Value)&0xff, g.op(d, a, b, e))
+			}
 			return fast3(f, d, a, b, e, g.op(d, a, b, e))
 		}
 	}
@@ -347,6 +356,12 @@ func (c *compiler) move() op {
 			*D = *A
 			return
 		}
+		if m == fullMask && n == 32 {
+			for i := range D {
+				D[i] = uint64(uint32(A[i]))
+			}
+			return
+		}
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			D[i] = truncate(A[i], n)
@@ -434,11 +449,19 @@ func (c *compiler) convertAddress() op {
 	d, a := c.target(o[0]), c.source(o[1], ptx.B64)
 	if f.Has(ptx.ModTo) {
 		if f.Space() == ptx.Param { // accesses through it treat it as generic
-			return func1(func(a uint64) uint64 { return a }).op(d, a)
+			w = 0
 		}
-		return func1(func(a uint64) uint64 { return a &^ w }).op(d, a)
+		return loop1(func(D, A *lanes) {
+			for i := range D {
+				D[i] = A[i] &^ w
+			}
+		}).op(d, a, func1(func(a uint64) uint64 { return a &^ w }).op(d, a))
 	}
-	return func1(func(a uint64) uint64 { return a | w }).op(d, a)
+	return loop1(func(D, A *lanes) {
+		for i := range D {
+			D[i] = A[i] | w
+		}
+	}).op(d, a, func1(func(a uint64) uint64 { return a | w }).op(d, a))
 }
 
 // isSpace compiles isspacep.
@@ -501,14 +524,19 @@ func (c *compiler) convert() op {
 		c.refuse("")
 		return nil
 	}
-	if to := f.Types[0]; to.Signed() && o[0].Kind == ptx.RegisterKind {
-		n, wide := to.Bits(), c.f.Registers[o[0].Index].Type.Bits()
-		if wide > n {
+	to, wide := f.Types[0], 0
+	if to.Signed() && o[0].Kind == ptx.RegisterKind {
+		n := to.Bits()
+		if wide = c.f.Registers[o[0].Index].Type.Bits(); wide > n {
 			inner := g
 			g = func(a uint64) uint64 { return truncate(uint64(signExtend(inner(a), n)), wide) }
 		}
 	}
-	return g.op(c.target(o[0]), c.source(o[1], f.Types[1]))
+	d, a := c.target(o[0]), c.source(o[1], f.Types[1])
+	if len(f.Types) != 2 {
+		return g.op(d, a)
+	}
+	return fastConvert(f, wide, d, a, g)
 }
 
 // logic compiles and, or, xor and not of predicates.

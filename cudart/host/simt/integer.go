@@ -393,32 +393,27 @@ func integerTernary(f *ptx.Form) func3 {
 	return nil
 }
 
-// extract is bfe.
+// extract is bfe. Bits of the field that lie past the value are those of its sign.
 func extract(a uint64, position, length uint32, n int, signed bool) uint64 {
 	a = truncate(a, n)
-	top := uint32(n - 1)
-	sign := uint64(0)
-	if signed && length > 0 {
-		sign = a >> min(position+length-1, top) & 1
+	field, width := uint64(0), uint32(0)
+	if position < uint32(n) {
+		width = min(length, uint32(n)-position)
+		field = truncate(a>>position, int(width))
 	}
-	d := uint64(0)
-	for i := uint32(0); i < uint32(n); i++ {
-		bit := sign
-		if i < length && position+i <= top {
-			bit = a >> (position + i) & 1
-		}
-		d |= bit << i
+	if signed && length > 0 && a>>min(position+length-1, uint32(n-1))&1 != 0 {
+		field |= ^uint64(0) << width
 	}
-	return d
+	return truncate(field, n)
 }
 
 // insert is bfi: the low bits of a put into b.
 func insert(a, b uint64, position, length uint32, n int) uint64 {
-	a, b = truncate(a, n), truncate(b, n)
-	for i := uint32(0); i < length && position+i < uint32(n); i++ {
-		b = b&^(1<<(position+i)) | a>>i&1<<(position+i)
+	if position >= uint32(n) {
+		return truncate(b, n)
 	}
-	return b
+	field := truncate(^uint64(0), int(min(length, uint32(n)-position))) << position
+	return truncate(b&^field|a<<position&field, n)
 }
 
 // permute is prmt.

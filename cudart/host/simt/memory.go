@@ -209,9 +209,9 @@ type memoryAt func(x *exec, address uint64, size, lane int) unsafe.Pointer
 // finder returns the function that finds the memory of accesses to a space.
 func finder(space ptx.Space, near int) memoryAt {
 	switch space {
-	case ptx.Shared, ptx.SharedCluster:
+	case ptx.Shared, ptx.SharedCluster: // addresses have 32 bits
 		return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
-			return x.sharedAt(address&inWindow, size, lane)
+			return x.sharedAt(uint64(uint32(address)), size, lane)
 		}
 	case ptx.Local:
 		return func(x *exec, address uint64, size, lane int) unsafe.Pointer {
@@ -380,36 +380,11 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 // combine computes the new value of an atomic operation from the old value and the operands.
 type combine func(old, b, c uint64) uint64
 
-// addWords is an addition of integers of 4 bytes, of which only the bounds are checked. No other worker runs at the same time on shared memory.
-func (x *exec) addWords(at *located, target, b int, shared bool, m uint32) {
-	from, second := x.s[at.base], x.s[b]
-	for ; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m) & 31
-		a := from[i] + at.offset
-		if a&3 != 0 {
-			x.misaligned(a, 4, i)
-		}
-		p, v := (*uint32)(at.find(x, a, 4, i)), uint32(second[i])
-		var old uint32
-		if shared {
-			old = *p
-			*p = old + v
-		} else {
-			old = atomic.AddUint32(p, v) - v
-		}
-		if target >= 0 {
-			x.s[target][i] = uint64(old)
-		}
-	}
-}
-
 // atomics is atom (with a target) and red (target -1).
 func atomics(at located, target, b, c, size int, adds bool, f combine) op {
-	shared := at.space == ptx.Shared
 	return func(x *exec, m uint32) {
 		x.polls = true
-		if adds && x.check == nil {
-			x.addWords(&at, target, b, shared, m)
+		if adds && x.check == nil && x.fastAdd(&at, target, b, m) {
 			return
 		}
 		from, second := x.s[at.base], x.s[b]
