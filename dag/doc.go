@@ -11,6 +11,9 @@
 // Where many nodes and many others would all depend on each other, as thousands of writers of slices and thousands of readers of the whole
 // do, edges lead to and from a [Join]: an id from [Graph.Len] on that stands between them. [Graph.IsJoin] tells which ends of edges are.
 //
+// The files refer to each other in one direction. A reader of the YAML side starts with parse.go, one of the Go calls with builder.go;
+// both lead to assemble.go, which makes the graph, from there to hazards.go, which finds the edges, and down to pipeline.go, the data.
+//
 // Nodes and buffers have dense ids in declaration order, each of a type of its own: [NodeID] and [BufferID]. The package does no
 // I/O of its own, knows no device, and imports nothing else of dagrun: what it must know of a kernel comes through [Library].
 package dag
