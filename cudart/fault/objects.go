@@ -9,6 +9,12 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
+// Platform is a platform with one call that fails. Name, Devices, HostBytes and Live do not count as calls.
+type Platform struct {
+	cudart.Platform
+	script *script
+}
+
 type stream struct {
 	cudart.Stream
 	script *script

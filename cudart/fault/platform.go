@@ -11,12 +11,6 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Platform is a platform with one call that fails. Name, Devices, HostBytes and Live do not count as calls.
-type Platform struct {
-	cudart.Platform
-	script *script
-}
-
 // Wrap wraps a platform so that calls fail as planned. Closing the wrapper closes the platform.
 func Wrap(p cudart.Platform, plan Plan) *Platform {
 	return &Platform{p, &script{plan: plan}}

@@ -5,18 +5,9 @@ package host
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/dagrun/dagrun/cudart"
 )
-
-// addresses holds every live allocation.
-type addresses struct {
-	mu      sync.RWMutex
-	sorted  []*memory // by descending address: new mappings mostly lie below older ones, so they are appended
-	graves  []*memory // freed allocations whose addresses are still reserved, oldest first
-	guarded int       // allocations with inaccessible neighbours
-}
 
 // place returns the index in sorted of the allocation with this base, or where it would be inserted.
 func (a *addresses) place(base cudart.Ptr) (int, bool) {
@@ -119,3 +110,16 @@ func (a *addresses) clear() (live int, err error) {
 	a.graves = nil
 	return live, err
 }
+
+const (
+	onDevice   place = iota
+	pinned           // host memory for asynchronous copies
+	pageable         // host memory without asynchronous copies
+	registered       // memory of the caller, pinned
+	variable         // of a loaded module
+)
+
+// allocated reports whether the memory came from Alloc or AllocHost.
+func (m *memory) allocated() bool { return m.place != registered && m.place != variable }
+
+func (m *memory) end() cudart.Ptr { return m.base + cudart.Ptr(m.bytes) }

@@ -8,16 +8,6 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// capture is a graph that is being captured. Platform.capture guards it and the frontiers of its queues.
-type capture struct {
-	origin   *queue
-	queues   []*queue // in the order they joined, the origin first
-	commands []*command
-	deps     [][]int32
-	invalid  bool
-	ended    bool
-}
-
 // BeginCapture makes the stream capture what is submitted to it instead of running it, like cuStreamBeginCapture.
 func (s *stream) BeginCapture() error {
 	const call = "cuStreamBeginCapture"

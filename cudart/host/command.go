@@ -7,66 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// command is an encoded cudart.Command. It does not change after it is submitted: a change makes a new command.
-type command struct {
-	platform *Platform
-	kind     cudart.CommandKind
-	priority dag.Priority
-	width    uint8
-	together bool // a cooperative launch
-	blocking bool // a copy that the submitting goroutine waits for
-	nothing  bool // a launch of no blocks, or a copy or a set of no bytes
-	pageable bool // a copy that was declared to touch pageable memory
-	node     int32
-	index    int
-	name     string // the name of the driver call
-	label    string
-	stream   *stream
-	device   *device // the device that the command runs on; nil for a graph's copies until the graph is made
-	event    *event
-	kernel   *kernel
-	call     kernels.Call
-	args     []cudart.Value
-	dst, src cudart.Ptr
-	devices  [2]int32 // of dst and src, as declared
-	bytes    int64
-	rows     int64    // of a copy or a set; 0 or 1: none
-	pitches  [2]int64 // of dst and src
-	pattern  uint32
-	uses     []use
-	talk     *cudart.Communication
-	accesses []cudart.Access
-}
-
-// use is memory that a command accesses. Its allocation is looked up once, and again if it was freed.
-type use struct {
-	memory *memory // nil: there was no allocation when it was looked up
-	ptr    cudart.Ptr
-	bytes  int64 // from the first byte to the last
-	arg    int   // the argument's index, destination or source
-}
-
-// fail returns an error that names the command.
-func (c *command) fail(s status, detail string, args ...any) *cudart.Error {
-	id := int32(-1)
-	if c.device != nil {
-		id = c.device.id
-	}
-	return c.blame(fail(c.name, s, id, detail, args...))
-}
-
-func (c *command) blame(e *cudart.Error) *cudart.Error {
-	e.Label, e.Node, e.Index = c.label, c.node, c.index
-	return e
-}
 
 // encode fills c from a command, and checks everything that can be checked before it is submitted.
 func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.Error {
@@ -245,12 +192,6 @@ func deviceName(id int32) string {
 	return fmt.Sprintf("on device %d", id)
 }
 
-// The values of use.arg for a copy.
-const (
-	destination = -1
-	source      = -2
-)
-
 func (u use) describe() string {
 	switch u.arg {
 	case destination:
@@ -259,17 +200,6 @@ func (u use) describe() string {
 		return "the source"
 	}
 	return fmt.Sprintf("argument %d", u.arg)
-}
-
-// resolve looks up every range that the command touches.
-func (c *command) resolve() {
-	for i := range c.uses {
-		u := &c.uses[i]
-		u.memory, _ = c.platform.memory.misuse(u.ptr, u.bytes)
-		if u.memory != nil && u.arg >= 0 {
-			c.call.Args[u.arg].Memory = u.memory.at(u.ptr)
-		}
-	}
 }
 
 // usable checks that every range lies in live memory that the command's device may access. Freed memory is looked up again, because the
@@ -493,3 +423,55 @@ func (c *command) near(p cudart.Ptr) string {
 
 // nearby is the distance from an argument within which an address counts as an overrun of the argument.
 const nearby = 1 << 20
+
+// travel waits as long as a copy takes on its link. src and dst are devices, or -1 for the host.
+func (p *Platform) travel(src, dst int32, bytes int64) {
+	l := p.options.Links
+	if l == nil || src == dst || bytes == 0 {
+		return
+	}
+	rate, on := l.DeviceToDevice, max(src, 0)
+	way := 2
+	switch {
+	case src < 0:
+		rate, on, way = l.HostToDevice, dst, 0
+	case dst < 0:
+		rate, way = l.DeviceToHost, 1
+	}
+	us := l.LatencyUS
+	if rate > 0 {
+		us += float64(bytes) / rate
+	}
+	took := time.Duration(min(us, 1e12) * float64(time.Microsecond))
+	at := &p.devices[on].links[way]
+	at.mu.Lock()
+	if now := time.Now(); at.free.Before(now) {
+		at.free = now
+	}
+	at.free = at.free.Add(took)
+	end := at.free
+	at.mu.Unlock()
+	time.Sleep(time.Until(end))
+}
+
+// check checks a command's accesses against earlier ones and records them.
+func (o *order) check(c *command, e epoch, now clock) error {
+	for i, a := range c.accesses {
+		if a.Bytes <= 0 || c.nothing {
+			continue
+		}
+		strip := a.Strip()
+		m, _ := c.platform.memory.misuse(a.Ptr, strip.Span())
+		if m == nil {
+			continue // this is reported when the command runs
+		}
+		e.access = int32(i)
+		for row := range max(strip.Rows, 1) {
+			lo := int64(strip.Row(row) - m.base)
+			if found := m.shadow.access(lo, lo+strip.Width(), e, a.Write, o, now); found.with.by != nil {
+				return race(found, e, m)
+			}
+		}
+	}
+	return nil
+}

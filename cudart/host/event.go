@@ -4,29 +4,10 @@ package host
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 )
-
-// event is a place in a stream.
-type event struct {
-	platform *Platform
-	device   *device
-	timed    bool
-
-	mu      sync.Mutex
-	closed  bool
-	mark    mark
-	version uint64 // number of records
-	stamped uint64 // the version that at belongs to
-	at      time.Time
-	helped  int64    // what the pool's counter was at that time
-	capture *capture // the capture of the last record, which comes after nodes
-	nodes   []int32
-	clock   clock // of the order checker, at the last record; it is replaced, never changed
-}
 
 // NewEvent implements [cudart.Platform].
 func (p *Platform) NewEvent(id int32, timed bool) (cudart.Event, error) {

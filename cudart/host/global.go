@@ -4,21 +4,11 @@ package host
 
 import (
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// globals are the variables of a module that were asked for, by their names in the code.
-type globals struct {
-	mu    sync.Mutex
-	known map[string]*memory
-}
-
-// allocated reports whether the memory came from Alloc or AllocHost.
-func (m *memory) allocated() bool { return m.place != registered && m.place != variable }
 
 // Global implements [cudart.Module].
 func (m *module) Global(name string) (cudart.Ptr, int64, error) {

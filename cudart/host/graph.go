@@ -5,86 +5,10 @@ package host
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 )
-
-// table holds what one launch runs. It does not change while a launch that uses it may be pending.
-type table struct {
-	commands   []*command // each after its dependencies
-	depStart   []int32
-	deps       []int32
-	afterStart []int32
-	afters     []int32
-	stamps     []int32 // the timed records
-}
-
-// before returns the nodes that a node waits for.
-func (t *table) before(n int32) []int32 { return t.deps[t.depStart[n]:t.depStart[n+1]] }
-
-// after returns the nodes that wait for a node.
-func (t *table) after(n int32) []int32 { return t.afters[t.afterStart[n]:t.afterStart[n+1]] }
-
-// newTable checks the dependencies of commands and reverses them. Every command must come after its dependencies.
-func newTable(commands []*command, deps [][]int32) (*table, error) {
-	const call = "cuGraphInstantiate"
-	n := len(commands)
-	t := &table{commands: commands, depStart: make([]int32, n+1), afterStart: make([]int32, n+1)}
-	for i, c := range commands {
-		for _, d := range deps[i] {
-			if d < 0 || int(d) >= i {
-				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d, which does not come before it", d))
-			}
-			if slices.Contains(t.deps[t.depStart[i]:], d) {
-				return nil, c.blame(fail(call, invalidValue, -1, "it depends on command %d twice", d))
-			}
-			t.deps = append(t.deps, d)
-			t.afterStart[d+1]++
-		}
-		t.depStart[i+1] = int32(len(t.deps))
-		if c.kind == cudart.RecordEvent && c.event.timed {
-			t.stamps = append(t.stamps, int32(i))
-		}
-	}
-	for i := range n {
-		t.afterStart[i+1] += t.afterStart[i]
-	}
-	t.afters = make([]int32, len(t.deps))
-	next := slices.Clone(t.afterStart)
-	for i := range int32(n) {
-		for _, d := range t.before(i) {
-			t.afters[next[d]] = i
-			next[d]++
-		}
-	}
-	return t, nil
-}
-
-// Graph implements [cudart.Graph].
-type graph struct {
-	platform   *Platform
-	device     *device
-	priorities bool
-	indexed    bool // made by BuildGraph: nodes are the given commands
-
-	mu       sync.Mutex
-	table    *table
-	launched bool // a launch may still use table
-	last     mark // after the last launch
-	batch    batch
-	closed   bool
-	versions []atomic.Uint64 // of timed events, by node, at the last launch
-	sequence sequence        // of the order checker
-
-	// State of the running launch; the next one starts after it.
-	queue   *queue
-	running *table
-	waits   []atomic.Int32
-	left    atomic.Int32
-}
 
 // BuildGraph implements [cudart.Platform].
 func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
@@ -122,15 +46,6 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 		return nil, err
 	}
 	return p.newGraph(t, d, options.Priorities, true), nil
-}
-
-func (p *Platform) newGraph(t *table, d *device, priorities, indexed bool) *graph {
-	p.graphs.Add(1)
-	n := len(t.commands)
-	return &graph{
-		platform: p, device: d, priorities: priorities, indexed: indexed, table: t, batch: batch{pool: &p.pool},
-		waits: make([]atomic.Int32, n), versions: make([]atomic.Uint64, n), sequence: p.order.newSequence(),
-	}
 }
 
 // Launch implements [cudart.Graph].
@@ -373,4 +288,52 @@ func (g *graph) Close() error {
 	g.platform.order.retire(g.sequence)
 	g.platform.graphs.Add(-1)
 	return nil
+}
+
+// launch checks the commands of a graph that is about to be launched. Launches of one graph are in order.
+func (o *order) launch(g *graph, q *queue) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now, stream := &o.clocks[g.sequence], &o.clocks[q.sequence]
+	now.join(o.host)
+	now.join(*stream)
+	time := now.tick(g.sequence)
+	for n, c := range g.table.commands {
+		if err := o.check(c, epoch{sequence: g.sequence, node: int32(n), time: time, by: c, graph: g.table}, *now); err != nil {
+			return err
+		}
+	}
+	stream.join(*now)
+	return nil
+}
+
+// complete marks all entries before a place as done and notifies waiters.
+func (q *queue) complete(place uint64, w *worker) {
+	q.done.Store(place)
+	if q.waiting.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	kept := q.waiters[:0]
+	for _, o := range q.waiters {
+		switch {
+		case o.place > place:
+			kept = append(kept, o)
+		case o.queue != nil:
+			w.woken = append(w.woken, o.queue)
+		default:
+			o.wake <- struct{}{}
+		}
+	}
+	clear(q.waiters[len(kept):])
+	q.waiters = kept
+	q.waiting.Store(int32(len(kept)))
+	q.mu.Unlock()
+	if len(w.woken) > 0 {
+		w.pool.ready(w.woken)
+		w.woken = w.woken[:0]
+	}
 }

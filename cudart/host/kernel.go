@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
@@ -17,16 +16,6 @@ const (
 	sharedDefault = 48 << 10
 	sharedMax     = 227 << 10
 )
-
-// module is a loaded module. Its kernels are Go references, or run from its PTX.
-type module struct {
-	platform *Platform
-	device   *device
-	source   *kernels.Module
-	closed   atomic.Bool
-	code     code
-	globals  globals
-}
 
 // Load implements [cudart.Platform].
 func (p *Platform) Load(ctx context.Context, id int32, code *kernels.Module) (cudart.Module, error) {
@@ -89,15 +78,6 @@ func (m *module) Close() error {
 	m.globals.remove(&m.platform.memory)
 	m.platform.modules.Add(-1)
 	return nil
-}
-
-// kernel is a kernel that can be launched, in Go or as PTX.
-type kernel struct {
-	module    *module
-	entry     string
-	reference kernels.Reference
-
-	interpreter *simt.Kernel // nil if the reference runs
 }
 
 // Attributes implements [cudart.Kernel].

@@ -1,4 +1,4 @@
-// Simulated links: copies between the host and CPU devices, and between CPU devices, take as long as over real links.
+// Options of the CPU device, and simulated links: copies then take as long as over real links.
 
 package host
 
@@ -7,6 +7,9 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // Links makes copies take time. Rates are bytes per microsecond; a rate of 0 is unlimited. Each device has a link of its own in each direction to
@@ -36,32 +39,32 @@ type link struct {
 // links are those of one device: from the host, to the host, to other devices.
 type links [3]link
 
-// travel waits as long as a copy takes on its link. src and dst are devices, or -1 for the host.
-func (p *Platform) travel(src, dst int32, bytes int64) {
-	l := p.options.Links
-	if l == nil || src == dst || bytes == 0 {
-		return
-	}
-	rate, on := l.DeviceToDevice, max(src, 0)
-	way := 2
-	switch {
-	case src < 0:
-		rate, on, way = l.HostToDevice, dst, 0
-	case dst < 0:
-		rate, way = l.DeviceToHost, 1
-	}
-	us := l.LatencyUS
-	if rate > 0 {
-		us += float64(bytes) / rate
-	}
-	took := time.Duration(min(us, 1e12) * float64(time.Microsecond))
-	at := &p.devices[on].links[way]
-	at.mu.Lock()
-	if now := time.Now(); at.free.Before(now) {
-		at.free = now
-	}
-	at.free = at.free.Add(took)
-	end := at.free
-	at.mu.Unlock()
-	time.Sleep(time.Until(end))
+// Options describes the CPU devices. The zero value is one device with all cores and all memory.
+type Options struct {
+	// Devices is how many devices there are; 0 means 1. All share the workers.
+	Devices int
+	// Memory is the size of each device's memory in bytes; 0 means the machine's memory, divided by Devices.
+	Memory int64
+	// Workers is how many commands run at once. 0 means one per core, but at least 4, so that streams overlap on any machine.
+	Workers int
+	// Perturb, if not 0, is the seed of random disturbances, which help to find missing waits: streams are served in a changing, unfair
+	// order, by few workers (unless Workers is set), and new memory holds garbage. A program without missing waits gives the same results
+	// for every seed.
+	Perturb uint64
+	// CheckOrder makes the device track which command is ordered after which. A command that conflicts with an earlier one, and is not
+	// ordered after it, is refused with a [cudart.RaceError], whatever the timing was. Only the first such error is reliable, because
+	// the refused command is missing afterwards.
+	CheckOrder bool
+	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
+	References map[string]kernels.Reference
+	// Sanitize is what kernels that run from their PTX are checked for, beside the bounds and the alignment of each access.
+	Sanitize simt.Check
+	// MaxSteps is how many instructions a launch that runs from PTX may run, all threads together; 0 sets no limit.
+	MaxSteps uint64
+	// PTX runs every kernel from its PTX, those with a Go version too.
+	PTX bool
+	// Links makes copies take as long as over links; nil: they take what they take.
+	Links *Links
+	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
+	Print func(text string)
 }

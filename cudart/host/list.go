@@ -287,3 +287,47 @@ func (l *list) Close() error {
 	l.platform.lists.Add(-1)
 	return nil
 }
+
+// command checks a command that is about to be submitted to a stream.
+func (o *order) command(c *command, q *queue) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := &o.clocks[q.sequence]
+	now.join(o.host)
+	return o.check(c, epoch{sequence: q.sequence, node: -1, time: now.tick(q.sequence), by: c}, *now)
+}
+
+func (b *batch) flush() {
+	if len(b.queues) > 0 {
+		b.pool.ready(b.queues)
+		b.queues = b.queues[:0]
+	}
+}
+
+// submit appends an entry and returns the place after it.
+func (q *queue) submit(e *entry, b *batch) mark {
+	q.mu.Lock()
+	for q.tail-q.done.Load() >= maxQueued {
+		room := q.tail - maxQueued/2
+		q.mu.Unlock()
+		b.flush()
+		q.finish(context.Background(), room)
+		q.mu.Lock()
+	}
+	if q.tail-q.done.Load() == uint64(len(q.ring)) {
+		q.grow()
+	}
+	q.ring[q.tail&uint64(len(q.ring)-1)] = *e
+	q.tail++
+	m := mark{q, q.tail}
+	wake := !q.active
+	q.active = true
+	q.mu.Unlock()
+	if wake {
+		b.queues = append(b.queues, q)
+	}
+	return m
+}

@@ -5,22 +5,10 @@ package host
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-)
-
-// place is the kind of memory of an allocation.
-type place uint8
-
-const (
-	onDevice   place = iota
-	pinned           // host memory for asynchronous copies
-	pageable         // host memory without asynchronous copies
-	registered       // memory of the caller, pinned
-	variable         // of a loaded module
 )
 
 // alignment of every allocation, as cuMemAlloc's.
@@ -38,26 +26,6 @@ const quarantined = 256
 
 // maxGarbage limits how many bytes of an allocation are filled with garbage while timing is perturbed, so that few pages are touched.
 const maxGarbage = 64 << 20
-
-// memory is one allocation.
-type memory struct {
-	place  place
-	device int32 // -1 for host memory
-	base   cudart.Ptr
-	bytes  int64
-	data   unsafe.Pointer
-	pages  pages
-	owned  []byte // registered: the caller's slice, kept alive
-	front  []byte // guard bands within the pages
-	back   []byte
-	guards bool
-	live   atomic.Bool
-	shadow shadow
-	// written is what anybody has written, on a device whose kernels are checked.
-	written *simt.Written
-}
-
-func (m *memory) end() cudart.Ptr { return m.base + cudart.Ptr(m.bytes) }
 
 // at returns the memory behind an address within the allocation.
 func (m *memory) at(p cudart.Ptr) unsafe.Pointer { return unsafe.Add(m.data, uintptr(p-m.base)) }
@@ -251,4 +219,13 @@ func (p *Platform) HostBytes(ptr cudart.Ptr, bytes int64) []byte {
 		return nil
 	}
 	return unsafe.Slice((*byte)(m.at(ptr)), bytes)
+}
+
+// device returns a device that exists and works.
+func (p *Platform) device(call string, id int32) (*device, error) {
+	if id < 0 || int(id) >= len(p.devices) {
+		return nil, fail(call, invalidDevice, id, "there are %d CPU devices", len(p.devices))
+	}
+	d := p.devices[id]
+	return d, d.check(call)
 }

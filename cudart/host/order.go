@@ -4,26 +4,9 @@ package host
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/dagrun/dagrun/cudart"
 )
-
-// sequence numbers a source of commands that are ordered among themselves: a stream, or the launches of a graph.
-type sequence int32
-
-// epoch is the time of a command on its sequence. All nodes of one graph launch have the same time; the graph orders them.
-type epoch struct {
-	sequence sequence
-	node     int32 // of the graph; -1 on a stream
-	time     uint64
-	by       *command
-	access   int32 // index among the accesses of by
-	graph    *table
-}
-
-// clock holds, for each sequence, the last time that is known to have passed; 0 for sequences beyond its end.
-type clock []uint64
 
 func (c clock) at(l sequence) uint64 {
 	if int(l) < len(c) {
@@ -49,15 +32,6 @@ func (c *clock) tick(l sequence) uint64 {
 	}
 	(*c)[l]++
 	return (*c)[l]
-}
-
-// order keeps vector clocks of the streams, the graphs and the host. A nil order checks nothing.
-type order struct {
-	mu      sync.Mutex
-	clocks  []clock
-	host    clock      // what the host has waited for; everything it submits comes after that
-	retired []sequence // sequences of closed streams and graphs
-	search  search
 }
 
 func newOrder() *order { return &order{} }
@@ -131,60 +105,6 @@ func (o *order) hold(after clock, q *queue) {
 	o.mu.Unlock()
 }
 
-// command checks a command that is about to be submitted to a stream.
-func (o *order) command(c *command, q *queue) error {
-	if o == nil {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now := &o.clocks[q.sequence]
-	now.join(o.host)
-	return o.check(c, epoch{sequence: q.sequence, node: -1, time: now.tick(q.sequence), by: c}, *now)
-}
-
-// launch checks the commands of a graph that is about to be launched. Launches of one graph are in order.
-func (o *order) launch(g *graph, q *queue) error {
-	if o == nil {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now, stream := &o.clocks[g.sequence], &o.clocks[q.sequence]
-	now.join(o.host)
-	now.join(*stream)
-	time := now.tick(g.sequence)
-	for n, c := range g.table.commands {
-		if err := o.check(c, epoch{sequence: g.sequence, node: int32(n), time: time, by: c, graph: g.table}, *now); err != nil {
-			return err
-		}
-	}
-	stream.join(*now)
-	return nil
-}
-
-// check checks a command's accesses against earlier ones and records them.
-func (o *order) check(c *command, e epoch, now clock) error {
-	for i, a := range c.accesses {
-		if a.Bytes <= 0 || c.nothing {
-			continue
-		}
-		strip := a.Strip()
-		m, _ := c.platform.memory.misuse(a.Ptr, strip.Span())
-		if m == nil {
-			continue // this is reported when the command runs
-		}
-		e.access = int32(i)
-		for row := range max(strip.Rows, 1) {
-			lo := int64(strip.Row(row) - m.base)
-			if found := m.shadow.access(lo, lo+strip.Width(), e, a.Write, o, now); found.with.by != nil {
-				return race(found, e, m)
-			}
-		}
-	}
-	return nil
-}
-
 // before reports whether a happened before b. b happens now.
 func (o *order) before(a, b epoch, now clock) bool {
 	if a.by == nil {
@@ -214,13 +134,6 @@ func race(found conflict, second epoch, m *memory) *cudart.RaceError {
 	return r
 }
 
-// search finds paths in graphs without a table of all pairs: commands that conflict mostly have an edge or a short path between them.
-type search struct {
-	seen []uint32 // by node: the search that saw it
-	turn uint32
-	open []int32
-}
-
 // reaches reports whether b depends on a, directly or through others.
 func (s *search) reaches(t *table, a, b int32) bool {
 	if len(s.seen) < len(t.commands) {
@@ -244,3 +157,12 @@ func (s *search) reaches(t *table, a, b int32) bool {
 	}
 	return false
 }
+
+// conflict is an earlier access that a new one is not ordered after, and the bytes that both access.
+type conflict struct {
+	with     epoch
+	from, to int64
+}
+
+// before returns the nodes that a node waits for.
+func (t *table) before(n int32) []int32 { return t.deps[t.depStart[n]:t.depStart[n+1]] }

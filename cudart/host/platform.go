@@ -8,88 +8,22 @@ package host
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// Options describes the CPU devices. The zero value is one device with all cores and all memory.
-type Options struct {
-	// Devices is how many devices there are; 0 means 1. All share the workers.
-	Devices int
-	// Memory is the size of each device's memory in bytes; 0 means the machine's memory, divided by Devices.
-	Memory int64
-	// Workers is how many commands run at once. 0 means one per core, but at least 4, so that streams overlap on any machine.
-	Workers int
-	// Perturb, if not 0, is the seed of random disturbances, which help to find missing waits: streams are served in a changing, unfair
-	// order, by few workers (unless Workers is set), and new memory holds garbage. A program without missing waits gives the same results
-	// for every seed.
-	Perturb uint64
-	// CheckOrder makes the device track which command is ordered after which. A command that conflicts with an earlier one, and is not
-	// ordered after it, is refused with a [cudart.RaceError], whatever the timing was. Only the first such error is reliable, because
-	// the refused command is missing afterwards.
-	CheckOrder bool
-	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
-	References map[string]kernels.Reference
-	// Sanitize is what kernels that run from their PTX are checked for, beside the bounds and the alignment of each access.
-	Sanitize simt.Check
-	// MaxSteps is how many instructions a launch that runs from PTX may run, all threads together; 0 sets no limit.
-	MaxSteps uint64
-	// PTX runs every kernel from its PTX, those with a Go version too.
-	PTX bool
-	// Links makes copies take as long as over links; nil: they take what they take.
-	Links *Links
-	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
-	Print func(text string)
-}
-
-// Platform is a set of CPU devices.
-type Platform struct {
-	options Options
-	infos   []cudart.Info
-	devices []*device
-	memory  addresses
-	pool    pool
-	order   *order // nil unless CheckOrder
-	peers   [][]atomic.Bool
-	capture sync.Mutex // guards every capture
-
-	mu      sync.Mutex
-	closed  bool
-	queues  []*queue // queues that are not closed, or not empty yet
-	made    int32    // number of streams made so far
-	streams atomic.Int64
-	events  atomic.Int64
-	modules atomic.Int64
-	lists   atomic.Int64
-	graphs  atomic.Int64
-	wakers  sync.Pool // channels that goroutines wait on
-	compile compileFunc
-	world   *world.World // nil: this process is the only rank
-}
-
 // Connect makes communication go to the other ranks of a world. It must come before the first command is encoded.
 func (p *Platform) Connect(_ context.Context, w *world.World, _ []dag.Among) error {
 	p.world = w
 	return nil
-}
-
-// device is the state of one device's context.
-type device struct {
-	id    int32
-	limit int64
-	used  atomic.Int64
-	fault atomic.Pointer[cudart.Error]
-	links links
-	told  atomic.Bool // whether the fault itself was returned to someone
 }
 
 // Open starts the CPU devices. Close ends them.
@@ -191,33 +125,6 @@ func (p *Platform) Devices() []cudart.Info {
 	}
 	return infos
 }
-
-// device returns a device that exists and works.
-func (p *Platform) device(call string, id int32) (*device, error) {
-	if id < 0 || int(id) >= len(p.devices) {
-		return nil, fail(call, invalidDevice, id, "there are %d CPU devices", len(p.devices))
-	}
-	d := p.devices[id]
-	return d, d.check(call)
-}
-
-// check returns the error of a device after a fault: the fault itself the first time, later cudart.ErrPoisoned with it.
-func (d *device) check(call string) error {
-	fault := d.fault.Load()
-	switch {
-	case fault == nil:
-		return nil
-	case fault.Code == int(deinitialized):
-		return fail(call, deinitialized, d.id, "the platform is closed")
-	}
-	if d.told.CompareAndSwap(false, true) {
-		return fault
-	}
-	return fmt.Errorf("device %d: %w: %w", d.id, cudart.ErrPoisoned, fault)
-}
-
-// poison makes the context unusable. Only the first fault is kept.
-func (d *device) poison(e *cudart.Error) { d.fault.CompareAndSwap(nil, e) }
 
 // EnablePeer implements [cudart.Platform].
 func (p *Platform) EnablePeer(id, peer int32) error {
@@ -350,15 +257,6 @@ func (p *Platform) newQueue(d *device, priority dag.Priority) *queue {
 // maxWorkers limits the goroutines of a platform: a larger number is a mistake and would take gigabytes.
 const maxWorkers = 4096
 
-// assumedMemory is used if the machine's memory size cannot be found out.
-const assumedMemory = 16 << 30
-
-const (
-	firstHandle     = 0x10000
-	legacyHandle    = 1 // CU_STREAM_LEGACY
-	perThreadHandle = 2 // CU_STREAM_PER_THREAD
-)
-
 // AdoptStream implements [cudart.Platform]. The handles are those of this platform's streams; 0 and 1 name the default stream of
 // device 0, and 2, a stream for each thread, is refused.
 func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
@@ -384,4 +282,68 @@ func (p *Platform) AdoptStream(handle uintptr) (cudart.Stream, error) {
 	q.handle = legacyHandle
 	p.streams.Add(1)
 	return &stream{queue: q, adopted: true}, nil
+}
+
+func (p *pool) start(workers int, seed uint64) {
+	p.workers = workers
+	p.wake.L = &p.mu
+	if seed != 0 {
+		p.random = rand.New(rand.NewPCG(seed, 0))
+	}
+	for i := range workers {
+		w := &worker{pool: p}
+		if seed != 0 {
+			w.order = seed*0x9e3779b97f4a7c15 + uint64(i) | 1
+		}
+		p.group.Go(w.run)
+	}
+}
+
+// Synchronize implements [cudart.Stream].
+func (s *stream) Synchronize(ctx context.Context) error {
+	const call = "cuStreamSynchronize"
+	if err := s.check(call); err != nil {
+		return err
+	}
+	q := s.queue
+	if err := q.refuseCapture(call); err != nil {
+		return err
+	}
+	c := q.platform.order.stands(q)
+	if err := q.finish(ctx, q.submitted()); err != nil {
+		return err
+	}
+	q.platform.order.waited(c)
+	return q.device.check(call)
+}
+
+// Query implements [cudart.Stream].
+func (s *stream) Query() (bool, error) {
+	const call = "cuStreamQuery"
+	if err := s.check(call); err != nil {
+		return false, err
+	}
+	if err := s.queue.refuseCapture(call); err != nil {
+		return false, err
+	}
+	c := s.queue.platform.order.stands(s.queue)
+	if !s.queue.here().reached() {
+		return false, nil
+	}
+	s.queue.platform.order.waited(c)
+	return true, s.queue.device.check(call)
+}
+
+// Close implements [cudart.Stream]. Work already submitted still runs.
+func (s *stream) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.queue.platform.streams.Add(-1)
+	if !s.adopted {
+		s.queue.closed.Store(true)
+		s.queue.platform.order.retire(s.queue.sequence)
+		s.queue.platform.prune()
+	}
+	return nil
 }

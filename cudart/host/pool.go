@@ -1,32 +1,14 @@
-// The workers: choose which queue or graph node is served next, and share the work of one kernel.
+// The pool of workers: chooses which queue or graph node is served next, and shares the work of one kernel.
 
 package host
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/dag"
 )
-
-// task is a queue to serve or a graph node to run.
-type task struct {
-	queue *queue
-	graph *graph
-	node  int32
-}
-
-// tasks is a first-in first-out queue.
-type tasks struct {
-	items []task
-	head  int
-}
 
 func (t *tasks) len() int { return len(t.items) - t.head }
 
@@ -47,26 +29,7 @@ func (t *tasks) pop() task {
 	return x
 }
 
-// levels is the number of priorities, the highest last.
-const levels = 3
-
 func level(p dag.Priority) int { return int(p) + 1 }
-
-type pool struct {
-	workers int
-	group   errgroup.Group
-
-	mu     sync.Mutex
-	wake   sync.Cond
-	tasks  [levels]tasks
-	shared []*share // kernels whose parts any worker may run
-	idle   int
-	closed bool
-	random *rand.Rand // nil unless timing is perturbed
-
-	waiting [levels]atomic.Int32 // by level, how many tasks there are
-	helped  atomic.Int64         // nanoseconds that workers have spent on parts of other workers' commands
-}
 
 // worker runs one thing at a time.
 type worker struct {
@@ -81,21 +44,6 @@ type worker struct {
 func (w *worker) one(q *queue) []*queue {
 	w.queue[0] = q
 	return w.queue[:]
-}
-
-func (p *pool) start(workers int, seed uint64) {
-	p.workers = workers
-	p.wake.L = &p.mu
-	if seed != 0 {
-		p.random = rand.New(rand.NewPCG(seed, 0))
-	}
-	for i := range workers {
-		w := &worker{pool: p}
-		if seed != 0 {
-			w.order = seed*0x9e3779b97f4a7c15 + uint64(i) | 1
-		}
-		p.group.Go(w.run)
-	}
 }
 
 // stop ends the workers. There must be no work left.
@@ -175,48 +123,6 @@ func (p *pool) shouldYield(priority dag.Priority, served int) bool {
 	return served%quantum == 0 || p.random != nil
 }
 
-func (w *worker) run() error {
-	// A kernel that touches a guard page or freed memory panics instead of ending the process.
-	debug.SetPanicOnFault(true)
-	p := w.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for {
-		if w.order != 0 {
-			w.delay()
-		}
-		t, ok := p.take()
-		switch {
-		case ok:
-			p.mu.Unlock()
-			if t.queue != nil {
-				t.queue.serve(w)
-			} else {
-				t.graph.run(t.node, w)
-			}
-			p.mu.Lock()
-		case len(p.shared) > 0:
-			s := p.shared[0]
-			s.helpers.Add(1)
-			p.mu.Unlock()
-			start := time.Now()
-			over := s.work(p)
-			p.helped.Add(time.Since(start).Nanoseconds())
-			p.mu.Lock()
-			if over {
-				p.retire(s)
-			}
-			s.helpers.Done()
-		case p.closed:
-			return nil
-		default:
-			p.idle++
-			p.wake.Wait()
-			p.idle--
-		}
-	}
-}
-
 // delay sometimes lets other workers run first for a while. The caller holds mu.
 func (w *worker) delay() {
 	w.order ^= w.order << 13
@@ -231,19 +137,6 @@ func (w *worker) delay() {
 	}
 	w.pool.mu.Lock()
 }
-
-// share is a command whose parts several workers run.
-type share struct {
-	job     part
-	next    atomic.Int64
-	parts   int64
-	step    int64
-	helpers sync.WaitGroup
-	panic   atomic.Pointer[crash]
-}
-
-// part runs the parts from lo to hi of a command.
-type part interface{ part(lo, hi int64) }
 
 // worthSharing is how long the rest of a command must take to wake other workers for it: waking one takes a few microseconds.
 const worthSharing = 30 * time.Microsecond
@@ -321,12 +214,6 @@ func (p *pool) busy() bool {
 		}
 	}
 	return false
-}
-
-// crash is a panic of a command.
-type crash struct {
-	value any
-	stack []byte
 }
 
 // guard runs parts and returns their panic.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -14,16 +13,6 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
-
-// code is a module's PTX. It is compiled and parsed when one of its kernels is first needed.
-type code struct {
-	once     sync.Once
-	program  *simt.Program
-	warnings []string
-	symbols  map[string]string // of source: where the code has kernels
-	origin   string            // how source became code
-	err      error
-}
 
 // load compiles and reads the code, once.
 func (c *code) load(m *kernels.Module, compile compileFunc) error {

@@ -7,26 +7,7 @@ import (
 	"sort"
 )
 
-// span is a range of bytes with one history.
-type span struct {
-	lo, hi int64
-	write  epoch
-	reads  []epoch // since the write; none of them happened before another
-}
-
-// shadow holds the accessed spans of an allocation, in ascending order, without overlap. They are stored in leaves of limited size, so that
-// in an arena of many small buffers an insertion does not move all spans.
-type shadow struct {
-	leaves [][]span
-}
-
 const leafSpans = 256
-
-// conflict is an earlier access that a new one is not ordered after, and the bytes that both access.
-type conflict struct {
-	with     epoch
-	from, to int64
-}
 
 // access records an access to [lo, hi) and returns the first conflict with an earlier one; with.by is nil if there is none.
 func (s *shadow) access(lo, hi int64, e epoch, write bool, o *order, now clock) conflict {

@@ -1,4 +1,4 @@
-// Checks of expressions made by hand, so that the rest of the package can rely on their form.
+// Checks of expressions made by hand, so that the rest of the package can rely on their form, and walks over them.
 
 package expr
 
@@ -18,14 +18,6 @@ func (e *Expr) Check() error {
 	}
 	left := MaxText // a tree that contains itself, or shares its parts without end, would never be walked to its end
 	return checkTerm(e.Root, &left, false)
-}
-
-// scoped is Check for what looks names up.
-func (e *Expr) scoped(scope Scope) error {
-	if scope == nil {
-		return errors.New("there is no scope to look names up in")
-	}
-	return e.Check()
 }
 
 func checkTerm(t *Term, left *int, measured bool) error {
@@ -93,4 +85,51 @@ func (s *Slice) check(left *int) error {
 func (s *Slice) checkAlone() error {
 	left := MaxText
 	return s.check(&left)
+}
+
+// Walk calls visit for every term of the expression, operands after their operator. It visits nothing of an expression in which
+// Check finds a fault.
+func (e *Expr) Walk(visit func(*Term)) {
+	if visit != nil && e.Check() == nil {
+		walk(e.Root, visit)
+	}
+}
+
+// Variables returns the names of the free variables in order of first appearance.
+func (e *Expr) Variables() []string {
+	var names []string
+	e.Walk(func(t *Term) {
+		if t.Op != Variable {
+			return
+		}
+		for _, n := range names {
+			if n == t.Name {
+				return
+			}
+		}
+		names = append(names, t.Name)
+	})
+	return names
+}
+
+func walk(t *Term, visit func(*Term)) {
+	visit(t)
+	for _, a := range t.Args {
+		walk(a, visit)
+	}
+	if t.Slice != nil {
+		t.Slice.walk(visit)
+	}
+}
+
+func (s *Slice) walk(visit func(*Term)) {
+	for _, p := range s.Name.parts {
+		if p.term != nil {
+			walk(p.term, visit)
+		}
+	}
+	s.eachTerm(func(t *Term) error {
+		walk(t, visit)
+		return nil
+	})
 }

@@ -1,4 +1,4 @@
-// Evaluation, and substitution of variables: exact but slow. function.go must give the same values.
+// Evaluation of expressions and slices, and substitution of variables: exact but slow. function.go must give the same values.
 
 package expr
 
@@ -256,15 +256,6 @@ func random(t *Term, args []Value) (Value, error) {
 	return Int(Rand(n[0], n[1], n[2])), nil
 }
 
-// measures reports whether a function measures a buffer or a slice of one.
-func measures(function string) bool {
-	switch function {
-	case "len", "rows", "cols", "ld":
-		return true
-	}
-	return false
-}
-
 // measure computes len, rows, cols or ld of a buffer or a slice.
 func measure(function string, t *Term, scope Scope) (Value, error) {
 	name, err := t.Slice.Name.Expand(scope)
@@ -374,4 +365,132 @@ func (b *binder) bind(t *Term, surely bool) (*Term, error) {
 		return &bound, nil
 	}
 	return &Term{Op: Literal, Value: v, Offset: t.Offset}, nil
+}
+
+// scoped is Check for what looks names up.
+func (e *Expr) scoped(scope Scope) error {
+	if scope == nil {
+		return errors.New("there is no scope to look names up in")
+	}
+	return e.Check()
+}
+
+// Extent evaluates the slice of a buffer of that shape, nil for a single element: the rows, which are the positions along the first
+// dimension, and the columns, which are those along the second. Columns are all there are unless the slice has a second part; a
+// buffer of one dimension has one. Errors carry the place of the bound. Name is for messages.
+func (s *Slice) Extent(scope Scope, name string, shape []int64) (rows, columns Span, err error) {
+	columns.Hi = 1
+	if err := s.checkAlone(); err != nil {
+		return rows, columns, err
+	}
+	if scope == nil {
+		return rows, columns, errors.New("there is no scope to look names up in")
+	}
+	if len(shape) > 1 {
+		columns.Hi = shape[1]
+	}
+	if len(shape) == 0 {
+		if s.Kind != Whole {
+			return rows, columns, errorAt(s.Offset, "", "%s is a single element, it has no slices", name)
+		}
+		return Span{0, 1}, columns, nil
+	}
+	if rows, err = s.along(&s.Axis, scope, name, shape[0]); err != nil || s.Columns == nil {
+		return rows, columns, err
+	}
+	if len(shape) == 1 {
+		return rows, columns, errorAt(s.Offset, "slice it once, or declare it with a shape of two dimensions", "%s has one dimension, so it has no columns", name)
+	}
+	columns, err = s.along(s.Columns, scope, name, shape[1])
+	return rows, columns, err
+}
+
+// along evaluates one dimension of the slice.
+func (s *Slice) along(a *Axis, scope Scope, name string, length int64) (Span, error) {
+	lo, hi := int64(0), length
+	if a.Kind == Whole {
+		return Span{lo, hi}, nil
+	}
+	var err error
+	if a.Lo != nil {
+		if lo, err = evalInt(a.Lo, scope, "a slice"); err != nil {
+			return Span{}, err
+		}
+	}
+	if a.Hi != nil {
+		if hi, err = evalInt(a.Hi, scope, "a slice"); err != nil {
+			return Span{}, err
+		}
+	}
+	if a.Kind == Part {
+		return s.part(a, scope, name, length, lo, hi)
+	}
+	offset := func(t *Term) int {
+		if t == nil {
+			return s.Offset
+		}
+		return t.Offset
+	}
+	what, has := "slice %d..%d is outside %s, which has %d", "slice of %s starts at %d, before its first element"
+	if a == s.Columns {
+		what, has = "columns %d..%d are outside %s, which has %d", "columns of %s start at %d, before the first"
+	}
+	switch {
+	case lo < 0:
+		return Span{}, errorAt(offset(a.Lo), "", has, name, lo)
+	case hi > length:
+		return Span{}, errorAt(offset(a.Hi), "", what, lo, hi, name, length)
+	case lo > length:
+		return Span{}, errorAt(offset(a.Lo), "", what, lo, hi, name, length)
+	case lo > hi:
+		return Span{}, errorAt(offset(a.Lo), s.swapped(a, a.Lo != nil && a.Hi != nil), "slice %d..%d of %s is reversed", lo, hi, name)
+	}
+	return Span{lo, hi}, nil
+}
+
+// part evaluates part i of k, widened by its halo and clipped to the buffer.
+func (s *Slice) part(a *Axis, scope Scope, name string, length, part, parts int64) (Span, error) {
+	if parts < 1 {
+		return Span{}, errorAt(a.Hi.Offset, s.swapped(a, part > 0 || a.Hi.Op != Literal), "%s cannot be cut into %d parts", name, parts)
+	}
+	if part < 0 || part >= parts {
+		return Span{}, errorAt(a.Lo.Offset, s.swapped(a, part > parts), "part %d of %d: parts are numbered 0 to %d", part, parts, parts-1)
+	}
+	halo := int64(0)
+	if a.Halo != nil {
+		var err error
+		if halo, err = evalInt(a.Halo, scope, "a halo"); err != nil {
+			return Span{}, err
+		}
+		if halo < 0 {
+			return Span{}, errorAt(a.Halo.Offset, "", "a halo of %d; it must not be negative", halo)
+		}
+	}
+	return PartOf(length, part, parts, halo), nil
+}
+
+// Expand puts the variables' values in.
+func (t *Template) Expand(scope Scope) (string, error) {
+	if plain, ok := t.Plain(); ok {
+		return plain, nil
+	}
+	if scope == nil {
+		return "", errors.New("there is no scope to look names up in")
+	}
+	var b []byte
+	for _, p := range t.parts {
+		if p.term == nil {
+			b = append(b, p.literal...)
+			continue
+		}
+		v, err := eval(p.term, scope)
+		if err != nil {
+			return "", err
+		}
+		if n, ok := v.Int(); ok {
+			v = Int(n)
+		}
+		b = append(b, v.String()...)
+	}
+	return string(b), nil
 }

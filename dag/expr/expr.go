@@ -1,4 +1,4 @@
-// The tree of an expression, and the errors of the language.
+// The trees of expressions and slices, and the errors of the language.
 
 // Package expr is the expression language of pipeline files: exact rational arithmetic until a float enters.
 //
@@ -41,31 +41,6 @@ type Term struct {
 	Slice  *Slice  // Slice: the buffer that len measures
 }
 
-// Op is what a Term does.
-type Op uint8
-
-const (
-	Literal Op = iota
-	Variable
-	Call // Name over Args: min max ceil floor abs pow sqrt log2 len rand, and in map expressions exp log sin cos tanh
-	Neg
-	Not
-	Add
-	Sub
-	Mul
-	Div
-	Mod
-	Less
-	LessEq
-	Greater
-	GreaterEq
-	Equal
-	NotEqual
-	And
-	Or
-	Buffer // the argument of len: Slice
-)
-
 // Unknown says which kind of name an Error did not find.
 type Unknown uint8
 
@@ -96,41 +71,6 @@ func errorAt(offset int, hint, format string, args ...any) *Error {
 	return &Error{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Walk calls visit for every term of the expression, operands after their operator. It visits nothing of an expression in which
-// Check finds a fault.
-func (e *Expr) Walk(visit func(*Term)) {
-	if visit != nil && e.Check() == nil {
-		walk(e.Root, visit)
-	}
-}
-
-func walk(t *Term, visit func(*Term)) {
-	visit(t)
-	for _, a := range t.Args {
-		walk(a, visit)
-	}
-	if t.Slice != nil {
-		t.Slice.walk(visit)
-	}
-}
-
-// Variables returns the names of the free variables in order of first appearance.
-func (e *Expr) Variables() []string {
-	var names []string
-	e.Walk(func(t *Term) {
-		if t.Op != Variable {
-			return
-		}
-		for _, n := range names {
-			if n == t.Name {
-				return
-			}
-		}
-		names = append(names, t.Name)
-	})
-	return names
-}
-
 // Constant reports whether the expression is a plain literal, and its value.
 func (e *Expr) Constant() (Value, bool) {
 	if e == nil || e.Root == nil || e.Root.Op != Literal {
@@ -138,3 +78,61 @@ func (e *Expr) Constant() (Value, bool) {
 	}
 	return e.Root.Value, true
 }
+
+var operators = [...]struct {
+	text string
+	bind int
+}{
+	Literal: {"", bindAtom}, Variable: {"", bindAtom}, Call: {"", bindAtom}, Buffer: {"", bindAtom},
+	Neg: {"-", bindSign}, Not: {"not ", bindNot},
+	Add: {" + ", bindSum}, Sub: {" - ", bindSum}, Mul: {" * ", bindProduct}, Div: {" / ", bindProduct}, Mod: {" % ", bindProduct},
+	Less: {" < ", bindCompare}, LessEq: {" <= ", bindCompare}, Greater: {" > ", bindCompare}, GreaterEq: {" >= ", bindCompare},
+	Equal: {" == ", bindCompare}, NotEqual: {" != ", bindCompare}, And: {" and ", bindAnd}, Or: {" or ", bindOr},
+}
+
+// How tightly operators bind.
+const (
+	bindOr = 1 + iota
+	bindAnd
+	bindNot
+	bindCompare
+	bindSum
+	bindProduct
+	bindSign
+	bindAtom
+)
+
+// SliceKind is the form of a slice.
+type SliceKind uint8
+
+// Slice is a buffer, or some of it along its first dimension and its second.
+type Slice struct {
+	Name    *Template
+	Axis          // along the first dimension
+	Columns *Axis // along the second; nil: all of it
+	Offset  int   // of the name, in the text
+}
+
+// Axis is a slice along one dimension.
+type Axis struct {
+	Kind   SliceKind
+	Lo, Hi *Term // nil where left out
+	Halo   *Term // Part: how many elements more on each side; nil: none
+}
+
+type part struct {
+	literal string
+	term    *Term // nil: literal
+}
+
+// Template is text with variables: up.$i, $(i+1), $$ for a dollar.
+type Template struct {
+	Text  string
+	parts []part
+}
+
+const (
+	Whole  SliceKind = iota // x
+	Bounds                  // x(Lo..Hi), each may be missing
+	Part                    // x(Lo of Hi), x(Lo of Hi halo Halo)
+)

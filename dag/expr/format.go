@@ -14,29 +14,6 @@ func (e *Expr) String() string {
 	return b.String()
 }
 
-// How tightly operators bind.
-const (
-	bindOr = 1 + iota
-	bindAnd
-	bindNot
-	bindCompare
-	bindSum
-	bindProduct
-	bindSign
-	bindAtom
-)
-
-var operators = [...]struct {
-	text string
-	bind int
-}{
-	Literal: {"", bindAtom}, Variable: {"", bindAtom}, Call: {"", bindAtom}, Buffer: {"", bindAtom},
-	Neg: {"-", bindSign}, Not: {"not ", bindNot},
-	Add: {" + ", bindSum}, Sub: {" - ", bindSum}, Mul: {" * ", bindProduct}, Div: {" / ", bindProduct}, Mod: {" % ", bindProduct},
-	Less: {" < ", bindCompare}, LessEq: {" <= ", bindCompare}, Greater: {" > ", bindCompare}, GreaterEq: {" >= ", bindCompare},
-	Equal: {" == ", bindCompare}, NotEqual: {" != ", bindCompare}, And: {" and ", bindAnd}, Or: {" or ", bindOr},
-}
-
 func (t *Term) binding() int {
 	if t.Op == Literal {
 		// A folded literal prints as a division or with a sign.
@@ -129,4 +106,22 @@ func (a *Axis) print(b *strings.Builder) {
 		a.Halo.print(b, 0)
 	}
 	b.WriteByte(')')
+}
+
+// swapped is the hint to swap the bounds, if they are likely to be the wrong way round.
+func (s *Slice) swapped(a *Axis, likely bool) string {
+	if !likely {
+		return ""
+	}
+	other, turned := *s, *a
+	turned.Lo, turned.Hi = a.Hi, a.Lo
+	if a == s.Columns {
+		other.Columns = &turned
+	} else {
+		other.Axis = turned
+	}
+	var b strings.Builder
+	b.WriteString("write ")
+	other.print(&b)
+	return b.String()
 }

@@ -1,4 +1,4 @@
-// Values: exact fractions of two int64, floats and truth values, and their arithmetic.
+// Values: exact fractions of two int64, floats and truth values, and their operators.
 
 package expr
 
@@ -416,3 +416,28 @@ func power(a, b Value) (Value, error) {
 		}
 	}
 }
+
+// Op is what a Term does.
+type Op uint8
+
+const (
+	Literal Op = iota
+	Variable
+	Call // Name over Args: min max ceil floor abs pow sqrt log2 len rand, and in map expressions exp log sin cos tanh
+	Neg
+	Not
+	Add
+	Sub
+	Mul
+	Div
+	Mod
+	Less
+	LessEq
+	Greater
+	GreaterEq
+	Equal
+	NotEqual
+	And
+	Or
+	Buffer // the argument of len: Slice
+)

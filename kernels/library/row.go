@@ -9,6 +9,12 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
+// matrix is the shape in which a kernel reads or writes a buffer that may be a tile.
+type matrix struct {
+	param string
+	shape func(v scalars) (rows, cols int64)
+}
+
 // row is one kernel of the library. Its CUDA C is in cuda/, with entries called dagrun_<name>_<types>.
 type row struct {
 	name      string

@@ -8,12 +8,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// matrix is the shape in which a kernel reads or writes a buffer that may be a tile.
-type matrix struct {
-	param string
-	shape func(v scalars) (rows, cols int64)
-}
-
 // shaped is a matrix of rows x cols, by the names of the parameters that count them.
 func shaped(param, rows, cols string) matrix {
 	return matrix{param, func(v scalars) (int64, int64) { return v.of(rows), v.of(cols) }}

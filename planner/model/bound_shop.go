@@ -10,6 +10,23 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
+// Bound holds several lower bounds of the makespan, in microseconds.
+type Bound struct {
+	CriticalPathUS float64     // the longest chain of dependent nodes
+	EngineUS       float64     // the busiest engine's work, plus the least time before and after it
+	StreamsUS      float64     // a device's kernels divided by its compute streams, plus the least time before and after them
+	HostUS         float64     // the time to submit every node
+	Engine         plan.Engine // the busiest engine
+	Device         int32       // its device
+	PairUS         float64     // two engines that nodes use one after the other, by Johnson's rule
+	Before, After  EngineAt    // the two engines
+}
+
+// US returns the largest of the bounds.
+func (b Bound) US() float64 {
+	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS, b.PairUS)
+}
+
 // EngineAt is an engine of a device. HostCopy belongs to the host and counts as device 0.
 type EngineAt struct {
 	Engine plan.Engine

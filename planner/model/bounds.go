@@ -3,6 +3,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -13,35 +14,6 @@ import (
 
 // DefaultStreams is the default number of compute streams of a device. More do not help on one GPU.
 const DefaultStreams = 8
-
-// Bound holds several lower bounds of the makespan, in microseconds.
-type Bound struct {
-	CriticalPathUS float64     // the longest chain of dependent nodes
-	EngineUS       float64     // the busiest engine's work, plus the least time before and after it
-	StreamsUS      float64     // a device's kernels divided by its compute streams, plus the least time before and after them
-	HostUS         float64     // the time to submit every node
-	Engine         plan.Engine // the busiest engine
-	Device         int32       // its device
-	PairUS         float64     // two engines that nodes use one after the other, by Johnson's rule
-	Before, After  EngineAt    // the two engines
-}
-
-// US returns the largest of the bounds.
-func (b Bound) US() float64 {
-	return max(b.CriticalPathUS, b.EngineUS, b.StreamsUS, b.HostUS, b.PairUS)
-}
-
-// LowerBound returns a time that no plan with that many compute streams per device (0: 8) can beat in Simulate. Nodes of different
-// priority never share a stream, and each stream number set by the user is a stream of its own. So a device counts as having that many
-// streams for each priority with unnumbered nodes, plus one for each number. Under sync: explicit, only after: counts as a dependency.
-func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
-	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, false)
-}
-
-// LowerBoundGraph is LowerBound for SimulateGraph.
-func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
-	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, true)
-}
 
 // load is a set of nodes that run one at a time: their work, and the least time before the first and after the last.
 type load struct {
@@ -177,4 +149,23 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	}
 	b.boundEngines(g, m, durations, preds, shop.Ways{Head: head, Tail: tail}, count)
 	return b
+}
+
+// checkTimes returns an error for input from which no times can be computed.
+func checkTimes(g *dag.Graph, m *Machine, durations []float64) error {
+	if err := g.Check(); err != nil {
+		return err
+	}
+	if err := m.inRange(); err != nil {
+		return err
+	}
+	if len(durations) != g.Len() {
+		return fmt.Errorf("there are %d durations for %d nodes", len(durations), g.Len())
+	}
+	for i, us := range durations {
+		if !(us >= 0 && us <= maxDurationUS) {
+			return fmt.Errorf("node %q takes %v us: it must be from 0 to %g", plan.NodeName(g, dag.NodeID(i)), us, maxDurationUS)
+		}
+	}
+	return nil
 }

@@ -1,9 +1,10 @@
-// What loops and branches cost.
+// How long nodes take, loops and branches among them, and the lower bounds and costs that follow.
 
 package model
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // control estimates a loop or branch: each pass takes what no plan of the body on the usual number of streams can beat, and each test
@@ -26,4 +27,53 @@ func (m *Machine) control(n *dag.Node, p *Profile) float64 {
 		us += float64((c.Times+c.Every-1)/max(c.Every, 1)) * test
 	}
 	return us
+}
+
+// Durations returns the times of Costs.
+func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
+	if g.Check() != nil {
+		return nil
+	}
+	m = m.orDefault()
+	times := make([]float64, g.Len())
+	for i := range times {
+		node := &g.Nodes[i]
+		us, known := p.of(node)
+		if !known && node.HasCost {
+			us, known = node.CostUS, true
+		}
+		if !known && node.Control != nil {
+			us, known = m.control(node, p), true
+		}
+		if !known {
+			us = m.model(g, int32(i))
+		}
+		if !(us > 0) {
+			us = 0
+		}
+		times[i] = min(us, maxDurationUS)
+	}
+	return times
+}
+
+// Costs returns how many microseconds each node takes on its engine when nothing else runs, and where that comes from: its time in the
+// profile, else its declared cost, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit
+// machine. There is no formula for tasks and for kernels of the user: a default is returned for them. The profile may be nil.
+func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
+	if g.Check() != nil {
+		return nil
+	}
+	return CostsOf(g, m, p, Durations(g, m, p))
+}
+
+// LowerBound returns a time that no plan with that many compute streams per device (0: 8) can beat in Simulate. Nodes of different
+// priority never share a stream, and each stream number set by the user is a stream of its own. So a device counts as having that many
+// streams for each priority with unnumbered nodes, plus one for each number. Under sync: explicit, only after: counts as a dependency.
+func LowerBound(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, false)
+}
+
+// LowerBoundGraph is LowerBound for SimulateGraph.
+func LowerBoundGraph(g *dag.Graph, m *Machine, p *Profile, streams int) Bound {
+	return LowerBoundWith(g, m.With(p), Durations(g, m, p), streams, true)
 }

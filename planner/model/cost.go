@@ -9,6 +9,18 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
+// Profile holds measured durations by node name. Nodes that are not in it are estimated from the rates of the machine.
+type Profile struct {
+	Machine string
+	Nodes   map[string]float64 // microseconds
+	// Shares are fractions of its device that a node takes while it runs alone, where that was measured. They count only on a machine with
+	// cores; elsewhere the fraction follows from the blocks of a kernel.
+	Shares map[string]float64
+	// Spreads are the standard deviations of the measurements of which Nodes holds the medians, in microseconds, where there were several.
+	// They are for people, and planned with by nobody.
+	Spreads map[string]float64
+}
+
 // The driver runs a memset as a kernel with 16 bytes per thread.
 const (
 	setBytesPerBlock = 16 * setThreads
@@ -16,16 +28,6 @@ const (
 	usualThreads     = 256 // per block, if the size is not known yet
 	maxDurationUS    = 1e15
 )
-
-// Costs returns how many microseconds each node takes on its engine when nothing else runs, and where that comes from: its time in the
-// profile, else its declared cost, else an estimate from its bytes and operations and the rates of the machine, which is 1 on the unit
-// machine. There is no formula for tasks and for kernels of the user: a default is returned for them. The profile may be nil.
-func Costs(g *dag.Graph, m *Machine, p *Profile) []plan.Cost {
-	if g.Check() != nil {
-		return nil
-	}
-	return CostsOf(g, m, p, Durations(g, m, p))
-}
 
 // CostsOf adds to durations, which must be those of [Durations] for the same arguments, where each comes from.
 func CostsOf(g *dag.Graph, m *Machine, p *Profile, durations []float64) []plan.Cost {
@@ -47,33 +49,6 @@ func CostsOf(g *dag.Graph, m *Machine, p *Profile, durations []float64) []plan.C
 		costs[i] = plan.Cost{US: durations[i], Source: source}
 	}
 	return costs
-}
-
-// Durations returns the times of Costs.
-func Durations(g *dag.Graph, m *Machine, p *Profile) []float64 {
-	if g.Check() != nil {
-		return nil
-	}
-	m = m.orDefault()
-	times := make([]float64, g.Len())
-	for i := range times {
-		node := &g.Nodes[i]
-		us, known := p.of(node)
-		if !known && node.HasCost {
-			us, known = node.CostUS, true
-		}
-		if !known && node.Control != nil {
-			us, known = m.control(node, p), true
-		}
-		if !known {
-			us = m.model(g, int32(i))
-		}
-		if !(us > 0) {
-			us = 0
-		}
-		times[i] = min(us, maxDurationUS)
-	}
-	return times
 }
 
 // of returns the measured duration of a node. The profile may be nil.

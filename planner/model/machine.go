@@ -57,16 +57,6 @@ type Machine struct {
 	shares map[string]float64 // by node, from a profile; nil if nothing was measured
 }
 
-// With returns the machine as measured in a profile: with the fractions of its cores that nodes take. It changes neither.
-func (m *Machine) With(p *Profile) *Machine {
-	if m == nil || m.Cores == 0 || p == nil || len(p.Shares) == 0 {
-		return m
-	}
-	measured := *m
-	measured.shares = p.Shares
-	return &measured
-}
-
 var (
 	// ErrUnknownMachine is returned (wrapped) by MachineByName for an unknown name.
 	ErrUnknownMachine = errors.New("unknown machine")

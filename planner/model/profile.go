@@ -17,18 +17,6 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Profile holds measured durations by node name. Nodes that are not in it are estimated from the rates of the machine.
-type Profile struct {
-	Machine string
-	Nodes   map[string]float64 // microseconds
-	// Shares are fractions of its device that a node takes while it runs alone, where that was measured. They count only on a machine with
-	// cores; elsewhere the fraction follows from the blocks of a kernel.
-	Shares map[string]float64
-	// Spreads are the standard deviations of the measurements of which Nodes holds the medians, in microseconds, where there were several.
-	// They are for people, and planned with by nobody.
-	Spreads map[string]float64
-}
-
 // ErrBadProfile is returned (wrapped) for a profile with an impossible duration, or a file that is not a profile.
 var ErrBadProfile = errors.New("bad profile")
 
@@ -206,4 +194,14 @@ func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
 	}
 	slices.Sort(unknown)
 	return unknown, missing
+}
+
+// With returns the machine as measured in a profile: with the fractions of its cores that nodes take. It changes neither.
+func (m *Machine) With(p *Profile) *Machine {
+	if m == nil || m.Cores == 0 || p == nil || len(p.Shares) == 0 {
+		return m
+	}
+	measured := *m
+	measured.shares = p.Shares
+	return &measured
 }

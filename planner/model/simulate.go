@@ -84,25 +84,6 @@ func checkSimulated(g *dag.Graph, p *plan.Plan, m *Machine, durations []float64)
 	return checkTimes(g, m, durations)
 }
 
-// checkTimes returns an error for input from which no times can be computed.
-func checkTimes(g *dag.Graph, m *Machine, durations []float64) error {
-	if err := g.Check(); err != nil {
-		return err
-	}
-	if err := m.inRange(); err != nil {
-		return err
-	}
-	if len(durations) != g.Len() {
-		return fmt.Errorf("there are %d durations for %d nodes", len(durations), g.Len())
-	}
-	for i, us := range durations {
-		if !(us >= 0 && us <= maxDurationUS) {
-			return fmt.Errorf("node %q takes %v us: it must be from 0 to %g", plan.NodeName(g, dag.NodeID(i)), us, maxDurationUS)
-		}
-	}
-	return nil
-}
-
 // simulation is one run of the simulator. Ops are numbered stream by stream. Records also have numbers of their own, in submission
 // order.
 type simulation struct {

@@ -1,4 +1,4 @@
-// The legend: what the colours and patterns of a sheet mean. It lists only those that the sheet uses.
+// The legend of a sheet: what its colours and patterns mean. It lists only those that the sheet uses.
 
 package picture
 
@@ -6,6 +6,22 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/planner"
+)
+
+// Sheet collects pictures.
+type Sheet struct {
+	options   SheetOptions
+	panels    []panel
+	engines   [planner.HostCopy + 1]bool
+	schedules bool
+	waits     bool
+	graphs    bool
+	err       error // of the first picture that could not be added
+}
+
+const (
+	legendRow    = 26.0
+	legendMargin = 14.0
 )
 
 // entry is one line of the legend: a sample of a colour or pattern, and what it means.

@@ -14,42 +14,10 @@ import (
 // DefaultLimit is how many boxes a picture has before neighbours share a box.
 const DefaultLimit = 240
 
-// scale limits the size of a picture.
-type scale struct {
-	boxes   int     // limit of boxes before neighbours share a box
-	inRow   int     // the same for one stream
-	plot    float64 // maximum width of the axis of a schedule
-	columns int     // limit of columns of a declared graph, before neighbouring levels share one
-}
-
 // By default a picture fits a screen. If the caller asks for a number of boxes, the picture may become wider.
 var screen = scale{boxes: DefaultLimit, inRow: 24, plot: 1640, columns: 12}
 
 func asked(boxes int) scale { return scale{boxes: boxes, inRow: boxes, plot: 4800, columns: boxes} }
-
-// SheetOptions says how a sheet is drawn. The zero value draws time from left to right.
-type SheetOptions struct {
-	Axis  Axis
-	Limit int // how many boxes a picture has before neighbours share a box; 0: as many as a screen has room for, at most DefaultLimit
-}
-
-// Sheet collects pictures.
-type Sheet struct {
-	options   SheetOptions
-	panels    []panel
-	engines   [planner.HostCopy + 1]bool
-	schedules bool
-	waits     bool
-	graphs    bool
-	err       error // of the first picture that could not be added
-}
-
-// panel is one picture of a sheet.
-type panel interface {
-	width() float64
-	height() float64
-	draw(k *svgWriter)
-}
 
 // NewSheet starts an empty sheet.
 func NewSheet(o SheetOptions) *Sheet { return &Sheet{options: o} }
@@ -104,11 +72,6 @@ func (s *Sheet) see(g *dag.Graph) {
 		s.engines[planner.EngineOf(g, dag.NodeID(i))] = true
 	}
 }
-
-const (
-	legendRow    = 26.0
-	legendMargin = 14.0
-)
 
 // WriteSVG writes the sheet as one self-contained SVG.
 func (s *Sheet) WriteSVG(w io.Writer) error {

@@ -12,6 +12,20 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
+// SheetOptions says how a sheet is drawn. The zero value draws time from left to right.
+type SheetOptions struct {
+	Axis  Axis
+	Limit int // how many boxes a picture has before neighbours share a box; 0: as many as a screen has room for, at most DefaultLimit
+}
+
+// scale limits the size of a picture.
+type scale struct {
+	boxes   int     // limit of boxes before neighbours share a box
+	inRow   int     // the same for one stream
+	plot    float64 // maximum width of the axis of a schedule
+	columns int     // limit of columns of a declared graph, before neighbouring levels share one
+}
+
 // Axis is what runs from left to right.
 type Axis uint8
 

@@ -10,6 +10,13 @@ import (
 	"strings"
 )
 
+// panel is one picture of a sheet.
+type panel interface {
+	width() float64
+	height() float64
+	draw(k *svgWriter)
+}
+
 // svgWriter writes SVG. Flush returns the first error.
 type svgWriter struct {
 	*bufio.Writer

@@ -1,4 +1,4 @@
-// Costs of nodes: the duration that the planner assumed for each node, and where the number comes from.
+// Costs of nodes: the duration that the planner assumed for each node, where the number comes from, and how far a plan is above its bound.
 
 package plan
 
@@ -70,21 +70,13 @@ func CostText(g *dag.Graph, costs []Cost) string {
 	return text
 }
 
-// cost reads the assumed duration of one node. Entries are in declaration order.
-func (d *planDecoder) cost(i int) {
-	var c Cost
-	d.Object(costKeys, 0, func(key int) {
-		switch costKeys[key] {
-		case "node":
-			at := d.At
-			if node := d.node(); d.Err == nil && int(node) != i {
-				d.FailAt(at, ErrPlanShape, "costs are in declaration order: entry %d is of another node", i)
-			}
-		case "us":
-			c.US = d.Float(math.MaxFloat64)
-		case "source":
-			c.Source = CostSource(d.Choice(costSources...))
-		}
-	})
-	d.p.Costs = append(d.p.Costs, c)
+// aboveBound returns by how much a makespan exceeds a lower bound, as a fraction of the bound.
+func aboveBound(makespan, bound float64) float64 {
+	if bound <= 0 {
+		return 0
+	}
+	if above := makespan/bound - 1; above > 1e-9 { // smaller differences are rounding errors
+		return min(above, math.MaxFloat64)
+	}
+	return 0
 }

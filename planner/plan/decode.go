@@ -13,9 +13,6 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
-const maxPlanBytes = 4 << 30
-
 // DecodePlan reads a plan of g from its JSON form. Errors wrap a *FileError that matches ErrPlanShape, or ErrOtherGraph if the plan
 // was made for another graph; then the error names the first difference. The plan is well-formed, but its schedule may still be wrong:
 // Verify it before running it.
@@ -100,18 +97,6 @@ type planDecoder struct {
 	work     int32   // the highest one used
 	workAt   int
 }
-
-var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies", "spread"}
-	streamKeys = []string{"id", "device", "priority", "ops"}
-	opKeys     = []string{"op", "node", "event", "work"}
-	edgeKeys   = []string{"from", "to", "why", "bytes", "box"}
-	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
-	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
-		"peak_device_bytes", "sum_device_bytes", "lower_bound_by", "above_lower_bound"}
-	costKeys = []string{"node", "us", "source"}
-	forkKeys = []string{"records", "waits"}
-)
 
 func (d *planDecoder) read() {
 	d.nodes = make(map[string]int32, d.g.Len())
@@ -680,4 +665,51 @@ func outlineEnd(r *jsontext.Reader) string {
 		return dag.JoinName(int(r.Int(0, math.MaxInt32)))
 	}
 	return r.Text()
+}
+
+// body reads the plan of one body.
+func (d *planDecoder) body(int) {
+	b := Body{Node: -1}
+	d.Object(bodyKeys, 0, func(key int) {
+		switch bodyKeys[key] {
+		case "node":
+			b.Node = dag.NodeID(d.node())
+		case "body":
+			b.Body = int32(d.Int(0, math.MaxInt32))
+		case "plan":
+			g := bodyOf(d.g, b.Node, b.Body)
+			if g == nil {
+				d.misfit(d.At, "this graph has no such body; node and body must stand before the plan")
+				return
+			}
+			inner := &planDecoder{Reader: d.Reader, g: g, p: &Plan{}, hash: g.Hash(), within: true}
+			at := d.At
+			inner.read()
+			d.Reader, d.misfits = inner.Reader, d.misfits || inner.misfits
+			if d.Err == nil && inner.p.Graph != inner.hash {
+				d.misfit(at, "this is the plan of another body")
+			}
+			b.Plan = inner.p
+		}
+	})
+	d.p.Bodies = append(d.p.Bodies, b)
+}
+
+// cost reads the assumed duration of one node. Entries are in declaration order.
+func (d *planDecoder) cost(i int) {
+	var c Cost
+	d.Object(costKeys, 0, func(key int) {
+		switch costKeys[key] {
+		case "node":
+			at := d.At
+			if node := d.node(); d.Err == nil && int(node) != i {
+				d.FailAt(at, ErrPlanShape, "costs are in declaration order: entry %d is of another node", i)
+			}
+		case "us":
+			c.US = d.Float(math.MaxFloat64)
+		case "source":
+			c.Source = CostSource(d.Choice(costSources...))
+		}
+	})
+	d.p.Costs = append(d.p.Costs, c)
 }

@@ -256,3 +256,31 @@ func colour(k int, s shade) string {
 	}
 	return fmt.Sprintf("#%02x%02x%02x", r, g, b)
 }
+
+// bodies draws each body as a cluster that the node points to.
+func (d *dotWriter) bodies() {
+	for i := range d.g.Nodes {
+		n := &d.g.Nodes[i]
+		if n.Control == nil {
+			continue
+		}
+		for k, g := range n.Control.Bodies {
+			inner := &dotWriter{Writer: d.Writer, g: g, path: append(append([]int{}, d.path...), i, k)}
+			d.WriteString("  subgraph cluster_")
+			inner.id('b')
+			d.WriteString(" {\n    graph [label=")
+			d.label(bodyTitle(d.g, dag.NodeID(i), int32(k)))
+			d.WriteString(", labelloc=t, style=\"dashed,rounded\", color=\"#555555\"];\n")
+			for j := range g.Nodes {
+				inner.node("    ", int32(j), colour(int(EngineOf(g, dag.NodeID(j))), light))
+			}
+			inner.edges()
+			inner.bodies()
+			d.WriteString("  }\n  ")
+			d.id('n', i)
+			d.WriteString(" -> ")
+			inner.id('n', 0)
+			d.WriteString(" [style=dotted, arrowhead=none, color=\"#555555\"];\n")
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
@@ -48,18 +47,6 @@ func (p *Plan) encode(out *bufio.Writer, g *dag.Graph) error {
 		return err
 	}
 	return e.plan(p)
-}
-
-// planEncoder writes text; bufio keeps the first error for Flush.
-type planEncoder struct {
-	*bufio.Writer
-	g       *dag.Graph
-	quoted  []byte  // the nodes' names as JSON, concatenated
-	names   []int32 // where each starts in quoted
-	scratch []byte
-	modules []string // module entries of the work, as in the plan or the graph
-	works   []string // the distinct works, as JSON
-	workOf  []int32  // by node: index into works, -1 for none
 }
 
 // check returns an error for plans that cannot be written as JSON.
@@ -440,12 +427,28 @@ func (e *planEncoder) end(i dag.NodeID) {
 	e.node(int32(i))
 }
 
-func (e *planEncoder) string(s string) {
-	e.scratch = jsontext.AppendString(e.scratch[:0], s)
-	e.Write(e.scratch)
-}
-
-func (e *planEncoder) int(v int64) {
-	e.scratch = strconv.AppendInt(e.scratch[:0], v, 10)
-	e.Write(e.scratch)
+// bodies writes the plans of the bodies, each as a plan of its own.
+func (e *planEncoder) bodies(p *Plan) error {
+	if len(p.Bodies) == 0 {
+		return nil
+	}
+	e.WriteString(",\n  \"bodies\": [")
+	for k, b := range p.Bodies {
+		body := bodyOf(e.g, b.Node, b.Body)
+		if body == nil || b.Plan == nil {
+			return fmt.Errorf("%w: the plan has body %d of node %d, which the graph does not have", ErrPlanShape, b.Body, b.Node)
+		}
+		e.item(k, "    ")
+		e.WriteString(`{"node": `)
+		e.node(int32(b.Node))
+		e.WriteString(`, "body": `)
+		e.int(int64(b.Body))
+		e.WriteString(`, "plan": `)
+		if err := b.Plan.encode(e.Writer, body); err != nil {
+			return err
+		}
+		e.WriteString("}")
+	}
+	e.close(len(p.Bodies))
+	return nil
 }

@@ -76,3 +76,11 @@ type Stats struct {
 	PeakDeviceBytes        int64 // arenas of all devices; buffer sizes are rounded up to multiples of 256 bytes
 	SumDeviceBytes         int64 // the same without sharing of bytes between buffers
 }
+
+// Body is the plan of one body of a loop or branch. Its memory is that of the plan around it, so its Memory and Kept are empty. Its first
+// stream is that of the node itself; it begins there and ends there.
+type Body struct {
+	Node dag.NodeID
+	Body int32 // index into the node's Control.Bodies
+	Plan *Plan
+}

@@ -4,10 +4,11 @@ package plan
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
@@ -137,17 +138,6 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 		}
 		out.WriteByte('\n')
 	}
-}
-
-// aboveBound returns by how much a makespan exceeds a lower bound, as a fraction of the bound.
-func aboveBound(makespan, bound float64) float64 {
-	if bound <= 0 {
-		return 0
-	}
-	if above := makespan/bound - 1; above > 1e-9 { // smaller differences are rounding errors
-		return min(above, math.MaxFloat64)
-	}
-	return 0
 }
 
 func (p *Plan) manyDevices() bool {
@@ -305,4 +295,34 @@ func (r *waitReasons) text(stream, op int32) string {
 		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e), r.g.Nodes[e.From].Name)
 	}
 	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e))
+}
+
+// writeBodies writes the bodies' schedules, indented.
+func (p *Plan) writeBodies(out *bufio.Writer, g *dag.Graph) error {
+	for _, b := range p.Bodies {
+		body := bodyOf(g, b.Node, b.Body)
+		if body == nil || b.Plan == nil {
+			return fmt.Errorf("%w: the plan has body %d of node %d, which the graph does not have", ErrPlanShape, b.Body, b.Node)
+		}
+		if err := b.Plan.checkNodes(body); err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		inner := bufio.NewWriter(&text)
+		b.Plan.writeStreams(inner, body, nil)
+		if err := b.Plan.writeBodies(inner, body); err != nil {
+			return err
+		}
+		if err := inner.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "\nin %s\n", bodyTitle(g, b.Node, b.Body))
+		for _, line := range strings.Split(strings.Trim(text.String(), "\n"), "\n") {
+			if line != "" {
+				line = "  " + line
+			}
+			fmt.Fprintf(out, "%s\n", line)
+		}
+	}
+	return nil
 }

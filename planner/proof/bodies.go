@@ -10,6 +10,13 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
+// proof is the state of Verify.
+type proof struct {
+	schedule schedule
+	clocks   planClocks
+	walk     accessWalk
+}
+
 // checkBodies returns the first fault of the bodies of a graph.
 func checkBodies(g *dag.Graph, p *plan.Plan) *Violation {
 	if !g.HasControl() {

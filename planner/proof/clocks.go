@@ -8,22 +8,6 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// clockWidth is how many source streams one walk follows. Clocks of all streams for all streams would take gigabytes for thousands of
-// streams. A walk for each block of streams takes time only for blocks that are asked about.
-const clockWidth = 64
-
-// clockEntries limits the clocks that a walk keeps to 64 MiB.
-const clockEntries = 1 << 24
-
-// walkWidth returns how many source streams a walk follows if it keeps this many clocks.
-func walkWidth(streams, clocks int) int {
-	width := min(streams, clockWidth)
-	if clocks*width > clockEntries {
-		width = min(width, max(8, clockEntries/clocks))
-	}
-	return width
-}
-
 // clockSource walks launches in submission order, each with what has finished before it starts.
 type clockSource interface {
 	// width is how many source streams one walk follows.
@@ -98,14 +82,6 @@ func (c *planClocks) next() (int32, []int32) {
 	return -1, nil
 }
 
-// raise adds to a clock what another clock knows.
-func raise(clock, other []int32) {
-	clock = clock[:len(other)]
-	for i, done := range other {
-		clock[i] = max(clock[i], done)
-	}
-}
-
 // forEachUnorderedEdge visits the edges between nodes of a graph that are not enforced, in submission order of the later node, and for one
 // node in the order of its predecessors. It stops when visit returns false.
 func forEachUnorderedEdge(g *dag.Graph, p *plan.Plan, s *schedule, source clockSource, visit func(to int32, pred int) bool) {
@@ -167,9 +143,6 @@ func forEachUnorderedEdgeOfMany(g *dag.Graph, p *plan.Plan, s *schedule, source 
 		}
 	}
 }
-
-// pair asks whether from has finished before to starts.
-type pair struct{ from, to int32 }
 
 // unordered returns the indices of the pairs that are not ordered, ascending. Pairs may come in any order.
 func unordered(p *plan.Plan, s *schedule, source clockSource, pairs []pair) []int32 {

@@ -4,7 +4,8 @@
 package proof
 
 import (
-	"math"
+	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -119,16 +120,6 @@ type reader struct {
 	latest int32 // the last of them as declared
 	next   int32 // plus 1
 }
-
-// byteRun is a range of bytes that the same nodes have touched last.
-type byteRun struct {
-	lo, hi  int64
-	writer  int32 // -1 for none
-	readers int32 // plus 1: the first of a list with at most one entry per stream
-}
-
-// The range of all possible bytes.
-const lowest, highest = math.MinInt64, math.MaxInt64
 
 var nobody = pair{-1, -1}
 
@@ -511,4 +502,85 @@ func (w *accessWalk) copied(list int32) int32 {
 		copied = w.newReader(reader{w.readers[k-1].node, w.readers[k-1].latest, copied})
 	}
 	return copied
+}
+
+// from cuts the runs at lo and hi and returns the one that begins at lo.
+func (b *byteRuns) from(w *accessWalk, lo, hi int64) runAt {
+	if b.chunks == nil {
+		if b.first.writer < 0 && b.first.readers == 0 {
+			// The first access: a run for its bytes and one for the rest would only be needed if the others differed.
+			b.first.lo, b.first.hi = lo, hi
+		}
+		if b.first.lo == lo && b.first.hi == hi {
+			return runAt{}
+		}
+		b.spread()
+	}
+	b.cut(w, hi)
+	b.cut(w, lo)
+	return b.find(lo)
+}
+
+// cut makes a run begin at a byte.
+func (b *byteRuns) cut(w *accessWalk, byte int64) {
+	at := b.find(byte)
+	c := &b.chunks[at.chunk]
+	r := &c.runs[at.index]
+	if r.lo == byte {
+		return
+	}
+	upper := byteRun{byte, r.hi, r.writer, w.copied(r.readers)}
+	r.hi = byte
+	c.runs = slices.Insert(c.runs, at.index+1, upper)
+	if half := len(c.runs) / 2; len(c.runs) > runsInChunk {
+		w.unknow(c)
+		rest := runChunk{runs: slices.Clone(c.runs[half:]), readers: w.copied(c.readers)}
+		c.runs = c.runs[:half]
+		b.chunks = slices.Insert(b.chunks, at.chunk+1, rest)
+	}
+}
+
+// hazardViolation reports a dependency that the plan does not enforce.
+func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Violation {
+	from, to := s.spots[e.From], s.spots[e.To]
+	v := newViolation(ErrHazard, "").node(g, e.To)
+	v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
+	v.Stream, v.BeforeStream = to.stream, from.stream
+	v.Op = s.opOf(p, e.To)
+	v.Why = e.Why
+	reason := "after"
+	if e.Buffer >= 0 {
+		v.Buffer, v.BufferName, v.Lo, v.Hi = e.Buffer, plan.BufferName(g, e.Buffer), e.Lo, e.Hi
+		v.Tile = e.Tile
+		v.BeforeAccess, v.Access = modeOn(g, e.From, e), modeOn(g, e.To, e)
+		if reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi); e.Tile {
+			reason = g.EdgeText(e)
+		}
+		if g.Sync == dag.SyncExplicit {
+			v.Fault = ErrRace
+		}
+	}
+	v.Line = afterLine(g, int32(e.To), int32(e.From))
+	if from.stream == to.stream && from.pos > to.pos {
+		v.Problem = fmt.Sprintf("stream %d launches %q before %q, which it depends on (%s)", to.stream, v.NodeName, v.BeforeName, reason)
+		return v.fix("launch %q first", v.BeforeName)
+	}
+	v.Problem = fmt.Sprintf("%q (stream %d) is not ordered after %q (stream %d), which it depends on (%s)",
+		v.NodeName, to.stream, v.BeforeName, from.stream, reason)
+	if g.Sync == dag.SyncExplicit {
+		if from.stream == to.stream {
+			v.Problem = fmt.Sprintf("%q is not ordered after %q, which it depends on (%s), because nodes without stream: may run in any order",
+				v.NodeName, v.BeforeName, reason)
+		}
+		return v.fix("add %q to %q", v.Line, v.NodeName)
+	}
+	return v.fix("stream %d must wait before %q for an event recorded on stream %d after %q", to.stream, v.NodeName, from.stream, v.BeforeName)
+}
+
+// order is the order that must enforce conflicts, as streams and clocks over them.
+type order struct {
+	p      *plan.Plan // for the number of its streams, and for its ops if source does not know them
+	s      *schedule
+	source clockSource
+	walk   *accessWalk // memory to reuse; may be nil
 }

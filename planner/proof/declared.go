@@ -8,14 +8,6 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// order is the order that must enforce conflicts, as streams and clocks over them.
-type order struct {
-	p      *plan.Plan // for the number of its streams, and for its ops if source does not know them
-	s      *schedule
-	source clockSource
-	walk   *accessWalk // memory to reuse; may be nil
-}
-
 // declaredOrder returns the order of an explicit schedule. Each stream that users numbered is a stream. Other nodes form streams in which
 // each node names the one before it in after:. The pairs in more, sorted by submission of the later node, count as ordered.
 func declaredOrder(g *dag.Graph, p *plan.Plan, real *schedule, more []pair) (*order, *ancestry) {

@@ -4,8 +4,19 @@ package proof
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
+
+// byteRun is a range of bytes that the same nodes have touched last.
+type byteRun struct {
+	lo, hi  int64
+	writer  int32 // -1 for none
+	readers int32 // plus 1: the first of a list with at most one entry per stream
+}
+
+// The range of all possible bytes.
+const lowest, highest = math.MinInt64, math.MaxInt64
 
 // runsInChunk is the most runs in one chunk: few enough to move quickly, enough that there are few chunks.
 const runsInChunk = 256
@@ -48,23 +59,6 @@ func (b *byteRuns) next(at runAt) runAt {
 	return runAt{at.chunk + 1, 0}
 }
 
-// from cuts the runs at lo and hi and returns the one that begins at lo.
-func (b *byteRuns) from(w *accessWalk, lo, hi int64) runAt {
-	if b.chunks == nil {
-		if b.first.writer < 0 && b.first.readers == 0 {
-			// The first access: a run for its bytes and one for the rest would only be needed if the others differed.
-			b.first.lo, b.first.hi = lo, hi
-		}
-		if b.first.lo == lo && b.first.hi == hi {
-			return runAt{}
-		}
-		b.spread()
-	}
-	b.cut(w, hi)
-	b.cut(w, lo)
-	return b.find(lo)
-}
-
 // spread puts the single run of a buffer into a chunk, together with the bytes around it.
 func (b *byteRuns) spread() {
 	chunk := make([]byteRun, 0, 8)
@@ -83,25 +77,6 @@ func (b *byteRuns) find(byte int64) runAt {
 	c, _ := slices.BinarySearchFunc(b.chunks, byte, func(chunk runChunk, byte int64) int { return cmp.Compare(chunk.end(), byte+1) })
 	i, _ := slices.BinarySearchFunc(b.chunks[c].runs, byte, func(r byteRun, byte int64) int { return cmp.Compare(r.hi, byte+1) })
 	return runAt{c, i}
-}
-
-// cut makes a run begin at a byte.
-func (b *byteRuns) cut(w *accessWalk, byte int64) {
-	at := b.find(byte)
-	c := &b.chunks[at.chunk]
-	r := &c.runs[at.index]
-	if r.lo == byte {
-		return
-	}
-	upper := byteRun{byte, r.hi, r.writer, w.copied(r.readers)}
-	r.hi = byte
-	c.runs = slices.Insert(c.runs, at.index+1, upper)
-	if half := len(c.runs) / 2; len(c.runs) > runsInChunk {
-		w.unknow(c)
-		rest := runChunk{runs: slices.Clone(c.runs[half:]), readers: w.copied(c.readers)}
-		c.runs = c.runs[:half]
-		b.chunks = slices.Insert(b.chunks, at.chunk+1, rest)
-	}
 }
 
 // join replaces the runs from a place up to a byte by one run that was just written.

@@ -3,7 +3,6 @@
 package proof
 
 import (
-	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -11,9 +10,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 )
-
-// ErrSpread: a graph over several devices computes something else than the graph that it was made from.
-var ErrSpread = errors.New("wrong spread over devices")
 
 // Spread proves that a graph over several devices gives the results of the graph it was made from, bit by bit, in every replay. The error is
 // a *Violation that matches ErrSpread; its ids are those of the graph over several devices.
@@ -37,24 +33,6 @@ func Spread(original *dag.Graph, s *plan.Spread) error {
 		}
 	}
 	return nil
-}
-
-// spreadCheck is the state of Spread.
-type spreadCheck struct {
-	original *dag.Graph
-	s        *plan.Spread
-	g        *dag.Graph
-	final    []dag.BufferID // by buffer of the original: the piece that must hold the last version in the end, or -1
-	ids      []dag.NodeID   // by node of the original
-	wanted   []byteVersions // by buffer of the original
-	held     []byteVersions // by buffer of g
-	bands    []bandTable    // by buffer of the original
-	list     []extent
-	good     [][]extent // by buffer of g: the bytes that begin a replay with what the original begins it with
-}
-
-func (c *spreadCheck) wrong(format string, args ...any) *Violation {
-	return newViolation(ErrSpread, format, args...)
 }
 
 // pieces checks that every buffer stands for bytes of a buffer of the original that it can stand for.
@@ -262,9 +240,6 @@ func (c *spreadCheck) versionText(version int32) string {
 	}
 	return "what \"" + c.original.Nodes[version].Name + "\" wrote"
 }
-
-// extent is a half-open range of bytes.
-type extent struct{ lo, hi int64 }
 
 // covers reports whether all bytes of inner are in outer; both are in order.
 func covers(outer, inner []extent) bool {

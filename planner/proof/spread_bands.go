@@ -8,14 +8,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// bandTable numbers the places of a buffer. A buffer without tiles has one place for each byte. Of one with tiles, a band of rows has as many
-// places as one row has bytes: the versions of all its rows are the same at all times.
-type bandTable struct {
-	pitch  int64
-	starts []int64 // rows
-	rows   int64
-}
-
 // findBands cuts every buffer with tiles where an access or a piece begins or ends.
 func (c *spreadCheck) findBands() *Violation {
 	c.bands = make([]bandTable, len(c.original.Buffers))

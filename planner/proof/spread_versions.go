@@ -8,15 +8,6 @@ import (
 	"strconv"
 )
 
-// versionRun is a range of bytes with one version.
-type versionRun struct {
-	lo, hi  int64
-	version int32
-}
-
-// byteVersions are the versions of all bytes of a buffer, in order and without gaps.
-type byteVersions struct{ runs []versionRun }
-
 // index finds the run of a byte.
 func (v *byteVersions) index(at int64) int {
 	return sort.Search(len(v.runs), func(k int) bool { return v.runs[k].hi > at })

@@ -43,13 +43,6 @@ func Verify(g *dag.Graph, p *plan.Plan) error {
 	return violationError(v)
 }
 
-// proof is the state of Verify.
-type proof struct {
-	schedule schedule
-	clocks   planClocks
-	walk     accessWalk
-}
-
 // proofs keeps the memory of finished proofs for reuse.
 var proofs = sync.Pool{New: func() any { return new(proof) }}
 
@@ -76,14 +69,6 @@ func (c *proof) check(g *dag.Graph, p *plan.Plan) *Violation {
 		return v
 	}
 	return checkMemory(g, p, s, clocks, readFirst)
-}
-
-// violationError returns nil for a nil *Violation, which would otherwise become an error that is not nil.
-func violationError(v *Violation) error {
-	if v == nil {
-		return nil
-	}
-	return v
 }
 
 // checkDeclared returns the first after: of an explicit schedule that is not enforced.

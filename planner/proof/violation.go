@@ -94,43 +94,6 @@ func afterLine(g *dag.Graph, node, before int32) string {
 	return "after: [" + strings.Join(append(names, plan.NodeName(g, dag.NodeID(before))), ", ") + "]"
 }
 
-// hazardViolation reports a dependency that the plan does not enforce.
-func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Violation {
-	from, to := s.spots[e.From], s.spots[e.To]
-	v := newViolation(ErrHazard, "").node(g, e.To)
-	v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
-	v.Stream, v.BeforeStream = to.stream, from.stream
-	v.Op = s.opOf(p, e.To)
-	v.Why = e.Why
-	reason := "after"
-	if e.Buffer >= 0 {
-		v.Buffer, v.BufferName, v.Lo, v.Hi = e.Buffer, plan.BufferName(g, e.Buffer), e.Lo, e.Hi
-		v.Tile = e.Tile
-		v.BeforeAccess, v.Access = modeOn(g, e.From, e), modeOn(g, e.To, e)
-		if reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi); e.Tile {
-			reason = g.EdgeText(e)
-		}
-		if g.Sync == dag.SyncExplicit {
-			v.Fault = ErrRace
-		}
-	}
-	v.Line = afterLine(g, int32(e.To), int32(e.From))
-	if from.stream == to.stream && from.pos > to.pos {
-		v.Problem = fmt.Sprintf("stream %d launches %q before %q, which it depends on (%s)", to.stream, v.NodeName, v.BeforeName, reason)
-		return v.fix("launch %q first", v.BeforeName)
-	}
-	v.Problem = fmt.Sprintf("%q (stream %d) is not ordered after %q (stream %d), which it depends on (%s)",
-		v.NodeName, to.stream, v.BeforeName, from.stream, reason)
-	if g.Sync == dag.SyncExplicit {
-		if from.stream == to.stream {
-			v.Problem = fmt.Sprintf("%q is not ordered after %q, which it depends on (%s), because nodes without stream: may run in any order",
-				v.NodeName, v.BeforeName, reason)
-		}
-		return v.fix("add %q to %q", v.Line, v.NodeName)
-	}
-	return v.fix("stream %d must wait before %q for an event recorded on stream %d after %q", to.stream, v.NodeName, from.stream, v.BeforeName)
-}
-
 // modeOn returns how a node accesses the bytes of an edge.
 func modeOn(g *dag.Graph, node dag.NodeID, e dag.Edge) dag.Mode {
 	var mode dag.Mode
@@ -140,4 +103,12 @@ func modeOn(g *dag.Graph, node dag.NodeID, e dag.Edge) dag.Mode {
 		}
 	}
 	return mode
+}
+
+// violationError returns nil for a nil *Violation, which would otherwise become an error that is not nil.
+func violationError(v *Violation) error {
+	if v == nil {
+		return nil
+	}
+	return v
 }

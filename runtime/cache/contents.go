@@ -5,7 +5,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,25 +37,6 @@ type ChoiceContents struct {
 	At       time.Time `json:"at"`
 	Tried    int       `json:"tried"`
 	EachUS   float64   `json:"each_us"` // of the faster way
-}
-
-// devices are the folders of durations, the least recently used first.
-func (f *Folder) devices() ([]os.FileInfo, error) {
-	entries, err := os.ReadDir(filepath.Join(f.path, durationsKind))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s is ignored: %w", filepath.Join(f.path, durationsKind), files.Reason(err))
-	}
-	var found []os.FileInfo
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.IsDir() {
-			found = append(found, info)
-		}
-	}
-	oldestFirst(found)
-	return found, nil
 }
 
 // Contents lists what is in the cache. A file that cannot be used is listed as ignored.

@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 // Durations are samples of how long nodes took, in microseconds, by fingerprint; one sample for each replay, the latest last.
@@ -254,4 +256,23 @@ func (f *Folder) trimDevices() error {
 		}
 	}
 	return nil
+}
+
+// devices are the folders of durations, the least recently used first.
+func (f *Folder) devices() ([]os.FileInfo, error) {
+	entries, err := os.ReadDir(filepath.Join(f.path, durationsKind))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is ignored: %w", filepath.Join(f.path, durationsKind), files.Reason(err))
+	}
+	var found []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.IsDir() {
+			found = append(found, info)
+		}
+	}
+	oldestFirst(found)
+	return found, nil
 }

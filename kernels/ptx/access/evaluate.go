@@ -313,12 +313,6 @@ func (c *context) either(r ptx.RegisterID) span {
 	return s
 }
 
-// bound is what follows from one exit of a loop: the last iteration, from 0, in which the loop continues there, with the block stay.
-type bound struct {
-	block, stay int32
-	passed      int64
-}
-
 // bounds returns the bounds that follow from the exits of a loop.
 func (e *evaluator) bounds(l *loop) []bound {
 	if known, ok := e.bounded[l]; ok {
@@ -443,4 +437,74 @@ func floor(a, b int64) int64 {
 		q--
 	}
 	return q
+}
+
+// register returns what a register holds when an instruction uses it, on the way to the context's place.
+func (c *context) register(r ptx.RegisterID, used int32) span {
+	e := c.e
+	single := len(e.defs[r]) == 1 && e.f.Code[e.defs[r][0]].Guard == ptx.NoRegister
+	if s, ok := c.known[r]; ok && single {
+		return s
+	}
+	if e.budget--; e.budget < 0 || c.busy[r] || len(e.defs[r]) == 0 {
+		return mixture
+	}
+	c.busy[r] = true
+	var s span
+	if single {
+		s = c.result(e.defs[r][0])
+	} else {
+		s = c.several(r, used)
+	}
+	delete(c.busy, r)
+	for i := range c.conditions {
+		if d := &c.conditions[i]; d.register == r && (single || e.sameValue(r, d.setp, used)) {
+			s = c.apply(s, d)
+		}
+	}
+	if single && (s.ok || len(c.busy) == 0) {
+		c.known[r] = s
+	}
+	return s
+}
+
+// apply narrows a span by a condition.
+func (c *context) apply(s span, d *condition) span {
+	if s.pointer() || c.dead {
+		return s
+	}
+	lo, hi, ok := s.as(d.bits, d.signed)
+	low, high, okay := c.e.plain.operand(d.other, d.setp).as(d.bits, d.signed)
+	if !okay || !ok && d.test != equal && d.test != less && d.test != atMost {
+		return s
+	}
+	lo, hi, possible := d.test.narrow(lo, hi, low, high)
+	if !possible {
+		c.dead = true
+		return s
+	}
+	return between(lo, hi)
+}
+
+// operand returns the value of an operand.
+func (c *context) operand(o ptx.Operand, used int32) span {
+	switch o.Kind {
+	case ptx.RegisterKind:
+		if o.Part != ptx.Whole {
+			return mixture
+		}
+		return c.register(ptx.RegisterID(o.Index), used).plus(exactly(o.Value))
+	case ptx.Integer:
+		return exactly(o.Value)
+	case ptx.VariableKind:
+		if c.e.m.Variables[o.Extra].Space == ptx.Param {
+			return mixture
+		}
+		return span{base: elsewhere}
+	case ptx.SpecialKind:
+		return c.e.special(o)
+	case ptx.Float32, ptx.Float64:
+		return anything
+	}
+	return mixture
 }

@@ -1,17 +1,8 @@
-// Ranges: which bytes of its arguments a kernel accesses in a known launch, if indices follow from threads, blocks, numbers and counting
-// loops.
+// The evaluation of one launch: contexts, conditions of branches, and the ranges found so far.
 
 package access
 
-import (
-	"github.com/dagrun/dagrun/kernels/ptx"
-)
-
-// Launch is what is known about a launch.
-type Launch struct {
-	Grid, Block [3]uint32
-	Scalars     map[int]uint64 // by parameter: the bits of the numbers that are passed
-}
+import "github.com/dagrun/dagrun/kernels/ptx"
 
 // Range is a range of bytes relative to an argument's address. It contains all bytes that are accessed, and may contain more.
 type Range struct {
@@ -29,102 +20,11 @@ type Extent struct {
 
 const maxEvaluations = 1 << 18 // of registers, in one analysis of ranges
 
-// Ranges computes the bytes that an entry accesses through each field. A range is known only if every access that the field
-// may be part of was understood.
-func Ranges(m *ptx.Module, entry ptx.FunctionID, launch Launch) []Extent {
-	report := Analyse(m, entry)
-	extents := make([]Extent, len(report.Fields))
-	for i, f := range report.Fields {
-		extents[i] = Extent{Param: f.Param, Offset: f.Offset}
-	}
-	e := newEvaluator(m, entry, launch, report)
-	if report.Undecided != "" || e == nil {
-		return extents
-	}
-	for i, f := range report.Fields {
-		if f.Decided() {
-			extents[i].Reads.Known, extents[i].Writes.Known = true, true
-		}
-	}
-	for at := range e.f.Code {
-		if !e.reached[at] {
-			continue
-		}
-		in := &e.f.Code[at]
-		for k, role := range in.Roles() {
-			switch role {
-			case ptx.Fetches, ptx.Stores, ptx.Refines, ptx.Follows:
-				return forget(extents) // textures access more than their address shows
-			case ptx.Reads, ptx.Writes, ptx.Updates:
-				if !e.access(extents, int32(at), in, k, role) {
-					return forget(extents)
-				}
-			}
-		}
-	}
-	return extents
-}
-
 func forget(extents []Extent) []Extent {
 	for i := range extents {
 		extents[i] = Extent{Param: extents[i].Param, Offset: extents[i].Offset}
 	}
 	return extents
-}
-
-// access adds one access to the ranges. It returns false if it is not known which argument the access belongs to.
-func (e *evaluator) access(extents []Extent, at int32, in *ptx.Instruction, k int, role ptx.Role) bool {
-	form := in.Form
-	switch form.Space() {
-	case ptx.Shared, ptx.SharedCluster, ptx.Local, ptx.Param:
-		if len(form.Spaces) < 2 {
-			return true
-		}
-	}
-	switch form.Op {
-	case ptx.OpLd, ptx.OpLdu, ptx.OpSt, ptx.OpAtom, ptx.OpRed:
-	default:
-		return false // the size of copies is not in the type
-	}
-	o := in.Operands[k]
-	if o.Variable() != ptx.NoVariable {
-		return e.m.Variables[o.Variable()].Owner == ptx.NoFunction || e.m.Variables[o.Variable()].Space != ptx.Param
-	}
-	c := e.context(at)
-	s := anything
-	if r := o.Register(); r != ptx.NoRegister && !o.Scaled {
-		s = c.register(r, at).plus(exactly(o.Value))
-	}
-	if c.dead {
-		return true // no thread executes this
-	}
-	if s.base < 0 {
-		return s.base == elsewhere
-	}
-	size := int64(form.Type().Size() * form.Vector)
-	x := &extents[s.base]
-	place := e.place(in)
-	widen := func(r *Range, where *Place) {
-		switch {
-		case !r.Known:
-		case !s.ok:
-			*r = Range{}
-		case r.Lo == r.Hi:
-			*r, *where = Range{true, s.lo, s.hi + size}, place
-		default:
-			if s.hi+size > r.Hi || s.lo < r.Lo {
-				*where = place
-			}
-			r.Lo, r.Hi = min(r.Lo, s.lo), max(r.Hi, s.hi+size)
-		}
-	}
-	if role != ptx.Writes {
-		widen(&x.Reads, &x.ReadAt)
-	}
-	if role != ptx.Reads {
-		widen(&x.Writes, &x.WroteAt)
-	}
-	return true
 }
 
 func (e *evaluator) place(in *ptx.Instruction) Place {
@@ -283,53 +183,6 @@ func (c *context) compare(in *ptx.Instruction, at int32, value bool) {
 	}
 }
 
-// register returns what a register holds when an instruction uses it, on the way to the context's place.
-func (c *context) register(r ptx.RegisterID, used int32) span {
-	e := c.e
-	single := len(e.defs[r]) == 1 && e.f.Code[e.defs[r][0]].Guard == ptx.NoRegister
-	if s, ok := c.known[r]; ok && single {
-		return s
-	}
-	if e.budget--; e.budget < 0 || c.busy[r] || len(e.defs[r]) == 0 {
-		return mixture
-	}
-	c.busy[r] = true
-	var s span
-	if single {
-		s = c.result(e.defs[r][0])
-	} else {
-		s = c.several(r, used)
-	}
-	delete(c.busy, r)
-	for i := range c.conditions {
-		if d := &c.conditions[i]; d.register == r && (single || e.sameValue(r, d.setp, used)) {
-			s = c.apply(s, d)
-		}
-	}
-	if single && (s.ok || len(c.busy) == 0) {
-		c.known[r] = s
-	}
-	return s
-}
-
-// apply narrows a span by a condition.
-func (c *context) apply(s span, d *condition) span {
-	if s.pointer() || c.dead {
-		return s
-	}
-	lo, hi, ok := s.as(d.bits, d.signed)
-	low, high, okay := c.e.plain.operand(d.other, d.setp).as(d.bits, d.signed)
-	if !okay || !ok && d.test != equal && d.test != less && d.test != atMost {
-		return s
-	}
-	lo, hi, possible := d.test.narrow(lo, hi, low, high)
-	if !possible {
-		c.dead = true
-		return s
-	}
-	return between(lo, hi)
-}
-
 // sameValue reports whether a register that is written more than once holds the same value where a condition tests it and where
 // it is used: no definition can come between the two.
 func (e *evaluator) sameValue(r ptx.RegisterID, tested, used int32) bool {
@@ -351,29 +204,6 @@ func (e *evaluator) sameValue(r ptx.RegisterID, tested, used int32) bool {
 	return true
 }
 
-// operand returns the value of an operand.
-func (c *context) operand(o ptx.Operand, used int32) span {
-	switch o.Kind {
-	case ptx.RegisterKind:
-		if o.Part != ptx.Whole {
-			return mixture
-		}
-		return c.register(ptx.RegisterID(o.Index), used).plus(exactly(o.Value))
-	case ptx.Integer:
-		return exactly(o.Value)
-	case ptx.VariableKind:
-		if c.e.m.Variables[o.Extra].Space == ptx.Param {
-			return mixture
-		}
-		return span{base: elsewhere}
-	case ptx.SpecialKind:
-		return c.e.special(o)
-	case ptx.Float32, ptx.Float64:
-		return anything
-	}
-	return mixture
-}
-
 func (e *evaluator) special(o ptx.Operand) span {
 	axis := int(o.Part) - int(ptx.X)
 	of := func(n uint32) span { return between(0, max(int64(n), 1)-1) }
@@ -392,4 +222,10 @@ func (e *evaluator) special(o ptx.Operand) span {
 		return exactly(int64(e.launch.Grid[axis]))
 	}
 	return anything
+}
+
+// bound is what follows from one exit of a loop: the last iteration, from 0, in which the loop continues there, with the block stay.
+type bound struct {
+	block, stay int32
+	passed      int64
 }

@@ -8,28 +8,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// visit applies one instruction to the values of its frame.
-func (a *analysis) visit(fr *frame, at int, in *ptx.Instruction) {
-	form := in.Form
-	if form.Op == ptx.OpCall {
-		a.call(fr, at, in)
-		return
-	}
-	if form.Op == ptx.OpUnknown {
-		a.undecide(fr, in, "instruction "+form.Text+" is not known")
-	}
-	switch form.Op.Class() {
-	case ptx.Linear, ptx.Derived, ptx.Fresh:
-		if form.Op != ptx.OpWmma && form.Op != ptx.OpCreatepolicy { // these two have forms that access memory
-			if len(in.Operands) > 0 {
-				a.set(fr, in.Operands[0], a.result(fr, in))
-			}
-			return
-		}
-	}
-	a.memory(fr, at, in)
-}
-
 // set writes a value to a target.
 func (a *analysis) set(fr *frame, o ptx.Operand, v value) {
 	switch o.Kind {

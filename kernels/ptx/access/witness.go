@@ -3,9 +3,13 @@
 
 package access
 
-import (
-	"github.com/dagrun/dagrun/kernels/ptx"
-)
+import "github.com/dagrun/dagrun/kernels/ptx"
+
+// Launch is what is known about a launch.
+type Launch struct {
+	Grid, Block [3]uint32
+	Scalars     map[int]uint64 // by parameter: the bits of the numbers that are passed
+}
 
 // Witness is an access outside an argument.
 type Witness struct {

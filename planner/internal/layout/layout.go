@@ -1,18 +1,14 @@
-// Memory layout: places each device buffer in the arena of its device. Verify proves the result.
+// What a memory layout starts from: the arena of a device, and which buffers are used, kept or shared.
 
 // Package layout decides where buffers lie and which edges a CUDA graph of a plan needs.
 package layout
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/effort"
-	"github.com/dagrun/dagrun/planner/internal/order"
-	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -22,46 +18,6 @@ type arena struct {
 	base    int64   // where the shared bytes start
 	least   int64   // bytes above base for the largest buffer without accesses
 	sharing []int32 // buffers that may share bytes
-}
-
-// Memory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
-// plan's ops must be valid (proof.CheckOps). kept tells for each buffer whether it must keep bytes of its own.
-func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard effort.Effort) error {
-	devices, sum, err := arenaSizes(g)
-	if err != nil {
-		return err
-	}
-	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
-	p.Memory, p.Kept = nil, nil
-	offset := make([]int64, len(g.Buffers))
-	used := usedBuffers(g)
-	var s *order.Schedule
-	for _, device := range devices {
-		a := readArena(g, device, kept, used, offset)
-		end := a.least
-		if len(a.sharing) > 0 {
-			if s == nil {
-				s = order.Read(p, g.Len())
-			}
-			l := readLifetimes(g, p, s, a.sharing, order.Entries)
-			offsets := placeSharing(ctx, l, len(s.Order), hard)
-			if planted.Is(planted.Layout) {
-				clear(offsets)
-			}
-			end = max(end, peakOf(l, offsets))
-			a.setShared(offsets, offset)
-		}
-		p.Stats.PeakDeviceBytes += a.base + end
-	}
-	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.InArena() {
-			if kept[i] {
-				p.Kept = append(p.Kept, dag.BufferID(i))
-			}
-			p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
-		}
-	}
-	return nil
 }
 
 // readArena sets the offsets of buffers that share no bytes, and of buffers without accesses, which may lie anywhere.

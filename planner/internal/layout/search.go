@@ -1,4 +1,4 @@
-// The search for a low layout: one sweep, then a longer search if the sweep needs more bytes than are alive together.
+// Memory layout: one sweep, then a longer search if the sweep needs more bytes than are alive together. Verify proves the result.
 
 package layout
 
@@ -12,9 +12,50 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/pack"
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
+
+// Memory places every device buffer of a plan anew and fills in Memory, Kept, Stats.PeakDeviceBytes and Stats.SumDeviceBytes. The
+// plan's ops must be valid (proof.CheckOps). kept tells for each buffer whether it must keep bytes of its own.
+func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard effort.Effort) error {
+	devices, sum, err := arenaSizes(g)
+	if err != nil {
+		return err
+	}
+	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
+	p.Memory, p.Kept = nil, nil
+	offset := make([]int64, len(g.Buffers))
+	used := usedBuffers(g)
+	var s *order.Schedule
+	for _, device := range devices {
+		a := readArena(g, device, kept, used, offset)
+		end := a.least
+		if len(a.sharing) > 0 {
+			if s == nil {
+				s = order.Read(p, g.Len())
+			}
+			l := readLifetimes(g, p, s, a.sharing, order.Entries)
+			offsets := placeSharing(ctx, l, len(s.Order), hard)
+			if planted.Is(planted.Layout) {
+				clear(offsets)
+			}
+			end = max(end, peakOf(l, offsets))
+			a.setShared(offsets, offset)
+		}
+		p.Stats.PeakDeviceBytes += a.base + end
+	}
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.InArena() {
+			if kept[i] {
+				p.Kept = append(p.Kept, dag.BufferID(i))
+			}
+			p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
+		}
+	}
+	return nil
+}
 
 // searchLimit is the most buffers for which a layout is searched with all pairs in a table. More are placed by one sweep. The gain of a
 // search falls with the number of buffers, so at this limit little is lost.

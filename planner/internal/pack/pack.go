@@ -18,27 +18,6 @@ import (
 	"slices"
 )
 
-// Verdict is the outcome of a search.
-type Verdict uint8
-
-const (
-	// Unknown: nothing was found within the steps, and nothing was proved.
-	Unknown Verdict = iota
-	// Found: a layout within the capacity was found.
-	Found
-	// Impossible: no layout fits the capacity.
-	Impossible
-)
-
-// Result is what a search found.
-type Result struct {
-	Verdict Verdict
-	Offsets []int64 // by buffer; nil if Fit found none
-	Peak    int64   // the end of the layout
-	Bound   int64   // proved: every layout ends here or higher
-	Steps   int64   // taken
-}
-
 // Fit looks for a layout that ends at the capacity or below. It gives up if the context ends.
 func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 	p.complete()
@@ -105,13 +84,6 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 		r.Verdict = Found
 	}
 	return r
-}
-
-// take keeps a layout that ends lower than the one so far.
-func (r *Result) take(offsets []int64, peak int64) {
-	if peak < r.Peak {
-		r.Offsets, r.Peak = offsets, peak
-	}
 }
 
 const (

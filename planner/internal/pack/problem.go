@@ -270,3 +270,31 @@ func peakOf(size, offsets []int64) int64 {
 	}
 	return peak
 }
+
+// Verdict is the outcome of a search.
+type Verdict uint8
+
+const (
+	// Unknown: nothing was found within the steps, and nothing was proved.
+	Unknown Verdict = iota
+	// Found: a layout within the capacity was found.
+	Found
+	// Impossible: no layout fits the capacity.
+	Impossible
+)
+
+// Result is what a search found.
+type Result struct {
+	Verdict Verdict
+	Offsets []int64 // by buffer; nil if Fit found none
+	Peak    int64   // the end of the layout
+	Bound   int64   // proved: every layout ends here or higher
+	Steps   int64   // taken
+}
+
+// take keeps a layout that ends lower than the one so far.
+func (r *Result) take(offsets []int64, peak int64) {
+	if peak < r.Peak {
+		r.Offsets, r.Peak = offsets, peak
+	}
+}

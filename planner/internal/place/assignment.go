@@ -7,28 +7,11 @@ import (
 	"slices"
 )
 
-// Assignment is the result of a strategy. Stream order is submission order, which is topological.
-type Assignment struct {
-	stream  []int32       // of each node
-	order   []int32       // nodes as submitted
-	streams []draftStream // by stream
-	waits   *waitList     // nil: not known yet
-	score   score         // as the strategy predicts it, if it does
-	owner   *lister       // owner of the memory, nil for none
-}
-
 // Release returns the memory to its owner, if any. The assignment must not be used any more.
 func (s *Assignment) Release() {
 	if s.owner != nil {
 		s.owner.release()
 	}
-}
-
-// draftStream is a stream before it has its final number.
-type draftStream struct {
-	pool     int32
-	binding  int32 // index into the problem's bindings, -1 for none
-	computes bool
 }
 
 // fewStreams is how many streams most assignments stay within.

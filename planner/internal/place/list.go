@@ -5,6 +5,7 @@ package place
 import (
 	"math"
 
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -59,12 +60,6 @@ func List(p *Problem, inLine bool) (*Assignment, error) {
 		}
 	}
 	return l.assignment(), nil
-}
-
-// score is what assignments are compared by: makespan, then waits, then records.
-type score struct {
-	makespan       float64
-	waits, records int
 }
 
 // slackFraction is the fraction of a makespan below which a difference is ignored: durations are not known better, and waits cost too.
@@ -127,4 +122,133 @@ func (p *Problem) whole(goal float64) float64 {
 		}
 	}
 	return math.Ceil(goal)
+}
+
+func newLister(p *Problem, window int, inLine bool) *lister {
+	n := p.len()
+	l := listers.Get().(*lister)
+	l.p, l.window, l.inLine, l.sync, l.goal = p, window, inLine, p.sync(), p.whole(p.goal())
+	pools := cap(l.pools)
+	l.pools = scratch.Extended(l.pools, len(p.pools))
+	devices := 0
+	for q := range p.pools {
+		if q > 0 && p.pools[q].device != p.pools[q-1].device {
+			devices++
+		}
+		l.pools[q].device, l.pools[q].copyRoom = devices, 0
+	}
+	l.computeRoom = scratch.Sized(l.computeRoom, devices+1)
+	streams := len(p.bindings)
+	l.copyEngines = l.copyEngines[:0]
+	if p.engine != nil {
+		l.copyEngines = scratch.Extended(l.copyEngines, (devices+1)*int(plan.EngineKinds))
+		used := make([]bool, len(p.pools)*int(plan.EngineKinds))
+		for i, e := range p.engine {
+			if at := int(p.pool[i])*int(plan.EngineKinds) + int(e); e != plan.Compute && !used[at] {
+				used[at] = true
+				l.pools[p.pool[i]].copyRoom += max(1, p.machine.CopyEngines)
+			}
+		}
+		for e := range l.copyEngines {
+			t := &l.copyEngines[e]
+			t.free = t.free[:0]
+			if !p.machine.Unit {
+				t.free = scratch.Sized(t.free, max(1, p.machine.CopyEngines))
+			}
+		}
+	}
+	for q := range l.pools {
+		streams += p.streams + l.pools[q].copyRoom
+	}
+	l.costTable.size(n, window, streams)
+	l.pending, l.entrants = scratch.Sized(l.pending, p.vertices()), scratch.Sized(l.entrants, n)
+	l.direct, l.source, l.alone = scratch.Sized(l.direct, streams), scratch.Sized(l.source, streams), scratch.Zeroed(l.alone, streams)
+	l.placed = scratch.Sized(l.placed, n)
+	// Most heaps stay small: one allocation serves them all.
+	known := cap(l.streams)
+	l.streams = scratch.Extended(l.streams, streams)
+	if few := min(n, heapRoom); streams > known {
+		heaps := make([]urgency, (streams-known)*few)
+		for k := range l.streams[known:] {
+			l.streams[known+k].preferring = heaps[k*few : k*few : (k+1)*few]
+		}
+	}
+	if few := min(n, 4*heapRoom); len(l.pools) > pools {
+		heaps := make([]urgency, (len(l.pools)-pools)*few)
+		for q := range l.pools[pools:] {
+			l.pools[pools+q].ready = heaps[q*few : q*few : (q+1)*few]
+			l.pools[pools+q].idle, l.pools[pools+q].unused = make([]int32, 0, streams), make([]int32, 0, streams)
+		}
+	}
+	l.clock = l.clock[:0]
+	if l.clocked = streams <= mostClocked && (streams <= leastBlock || n*streams <= clockWords); l.clocked {
+		l.width = int32(streams)
+		l.clock = scratch.Sized(l.clock, n*streams)
+		l.recorded = scratch.Sized(l.recorded, n)
+	}
+	return l
+}
+
+// run places every node. Given a score to beat, it stops as soon as the pass can no longer beat it.
+func (l *lister) run(t preference, beat *score) error {
+	l.start(t)
+	p := l.p
+	checked := 0
+	// Where all nodes choose among the same streams, no schedule beats the goal. It is lowered a bit, because sums of durations are rounded.
+	least := 0.0
+	if p.engine == nil && p.bound == nil {
+		least = l.goal * (1 - 1e-9)
+	}
+	for {
+		if l.lost = beat != nil && l.score.beyond(*beat, least); l.lost {
+			return p.ctx.Err()
+		}
+		if p.bound != nil {
+			l.placeBound()
+		}
+		for q := range l.pools {
+			l.placeCompute(int32(q))
+		}
+		for e := range l.copyEngines {
+			l.placeCopies(&l.copyEngines[e])
+		}
+		if len(l.order)-checked >= checkEvery {
+			checked = len(l.order)
+			if err := p.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if p.joined() {
+			if err := p.tooMany(len(l.pred)+len(l.resolver.nodes), len(l.streams)); err != nil {
+				return err
+			}
+		}
+		if len(l.running) == 0 {
+			break
+		}
+		l.now = l.running[0].at
+		for len(l.running) > 0 && l.running[0].at <= l.now {
+			i := l.running[0].node
+			l.running.pop()
+			l.leave(i)
+		}
+	}
+	if len(l.order) != p.len() {
+		panic("planner: list left nodes out")
+	}
+	return p.ctx.Err()
+}
+
+// assignment returns the best outcome. It uses the memory of the lister and is valid until that is released.
+func (l *lister) assignment() *Assignment {
+	o, a := &l.best, &l.made
+	*a = Assignment{stream: scratch.Sized(a.stream, len(o.spots)), order: o.order, streams: o.streams, score: o.score, owner: l}
+	for i := range o.spots {
+		a.stream[i] = o.spots[i].stream
+	}
+	if l.clocked && !l.p.explicit {
+		l.sorted.sort(o.order, o.waitCount, o.waits)
+		a.waits = &l.sorted
+	}
+	return a
 }

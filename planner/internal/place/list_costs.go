@@ -10,20 +10,6 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 )
 
-// costTable holds the cost of each ready node on each idle stream. Its slices keep their lengths through a pass, and rows and
-// columns say how much is in use: storing a shorter slice would take a write barrier.
-type costTable struct {
-	ready   []urgency
-	nodes   []int32 // the nodes that ready belongs to
-	streams []idleStream
-	cost    []int32 // cost of nodes[a] on streams[b]: cost[a*len(streams)+b]
-	rows    int     // entries in use of ready and nodes
-	columns int     // entries in use of streams
-}
-
-// idleStream is a stream and its last node, -1 if it has none.
-type idleStream struct{ stream, tail int32 }
-
 // size allocates the table for a pass.
 func (c *costTable) size(n, window, streams int) {
 	columns := min(streams, mostWeighed+1)

@@ -3,11 +3,6 @@
 
 package place
 
-// pairing tells which node follows which on a stream, -1 for none.
-type pairing struct {
-	next, prev []int32
-}
-
 // match pairs the nodes of each pool for which free is true with nodes that depend on them. Of all such pairings it takes one whose pairs
 // contain the most dependencies of the reduction and, among those, one with the most pairs.
 //
@@ -59,27 +54,6 @@ func match(p *Problem, free func(i int32) bool) (*pairing, error) {
 		return nil, err
 	}
 	return &m.pairing, nil
-}
-
-type matcher struct {
-	pairing
-	p     *Problem
-	n     int32
-	may   []bool
-	start []int32 // the reduction, by predecessor
-	succ  []int32
-	level []int32
-	at    []int32
-	queue []int32
-
-	coveredFrom, coveredTo []bool // by node, whether the vertex cover contains it: as the earlier node of a pair, as the later one
-}
-
-func (m *matcher) succs(i int32) []int32 { return m.succ[m.start[i]:m.start[i+1]] }
-
-// fits reports whether pools and bindings allow two nodes to follow each other on a stream.
-func (m *matcher) fits(a, b int32) bool {
-	return m.may[a] && m.may[b] && m.p.poolOf(a) == m.p.poolOf(b)
 }
 
 // direct augments the matching of the reduction along as many disjoint shortest paths as it finds. It returns false if there was no path.

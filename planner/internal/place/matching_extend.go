@@ -1,6 +1,32 @@
-// The second half of matching: adds pairs of nodes that depend on each other through other nodes. Keeps the number of direct dependencies.
+// Matching: adds pairs of nodes that depend on each other through other nodes. Keeps the number of direct dependencies.
 
 package place
+
+// pairing tells which node follows which on a stream, -1 for none.
+type pairing struct {
+	next, prev []int32
+}
+
+type matcher struct {
+	pairing
+	p     *Problem
+	n     int32
+	may   []bool
+	start []int32 // the reduction, by predecessor
+	succ  []int32
+	level []int32
+	at    []int32
+	queue []int32
+
+	coveredFrom, coveredTo []bool // by node, whether the vertex cover contains it: as the earlier node of a pair, as the later one
+}
+
+func (m *matcher) succs(i int32) []int32 { return m.succ[m.start[i]:m.start[i+1]] }
+
+// fits reports whether pools and bindings allow two nodes to follow each other on a stream.
+func (m *matcher) fits(a, b int32) bool {
+	return m.may[a] && m.may[b] && m.p.poolOf(a) == m.p.poolOf(b)
+}
 
 // extend augments the pairing to the most pairs that the vertex cover allows. That is a maximum flow from the earlier nodes of pairs to the
 // later ones: through a direct dependency with one covered end, or, from a node that is not covered as an earlier one, along dependencies

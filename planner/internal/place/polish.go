@@ -1,4 +1,4 @@
-// Polishing: makes small changes to an assignment, one at a time, so that it needs fewer waits but no more time. Adds no stream.
+// The state of polishing an assignment: its timing, its windows, and what a change would cost.
 
 package place
 
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // polisher tries changes to one assignment, in one window of the order at a time. A change is timed only from the first node that it
@@ -74,37 +75,6 @@ const (
 	leastPast = 50
 )
 
-// Polish returns a better assignment. steps is about how many nodes it may place. It returns nil if there are too many streams for clocks.
-func Polish(p *Problem, a *Assignment, steps int) (*Assignment, error) {
-	if len(a.streams) > 64 {
-		return nil, nil
-	}
-	// A stream without nodes could only be added, and no change adds one.
-	a.number(p)
-	h := newPolisher(p, a)
-	if h.width < 2 || !slices.ContainsFunc(h.order, h.isLoose) {
-		return nil, nil
-	}
-	h.steps = steps
-	n := int32(len(h.order))
-	whole := window{0, n}
-	if windows := h.windows(); !slices.Contains(windows, whole) {
-		// What one window takes is of no use to another where none can take less.
-		makespan, rest := h.score().makespan, 0
-		if longest := h.longest(); makespan > longest*(1+rounding) {
-			rest = steps / 2
-		}
-		if err := h.searchEach(windows, rest); err != nil {
-			return nil, err
-		}
-	}
-	if err := h.search(whole, h.steps); err != nil {
-		return nil, err
-	}
-	order := submissionOrder(p, h.stream, h.order, len(h.streams))
-	return &Assignment{stream: h.stream, order: order, streams: h.streams, score: h.score()}, nil
-}
-
 // window is a part of the order, from one place to before another, that begins after a cut or with the order, and ends likewise.
 type window struct{ lo, hi int32 }
 
@@ -128,71 +98,6 @@ func (h *polisher) longest() float64 {
 		longest = max(longest, h.p.duration[i]+tail)
 	}
 	return longest
-}
-
-// searchEach searches windows one after the other, each with its share of the steps, until only so many are left.
-func (h *polisher) searchEach(windows []window, rest int) error {
-	nodes := 0
-	for _, w := range windows {
-		nodes += int(w.hi - w.lo)
-	}
-	done := int32(0)
-	for _, w := range windows {
-		// What is before follows the streams that it was exchanged to.
-		h.lo, h.hi = done, w.hi
-		h.time()
-		done = w.hi
-		size := int(w.hi - w.lo)
-		if err := h.search(w, (h.steps-rest)*size/nodes); err != nil {
-			return err
-		}
-		nodes -= size
-	}
-	return nil
-}
-
-// search changes what is in a window until the steps are spent, and leaves the best that it came by.
-func (h *polisher) search(w window, steps int) error {
-	h.lo, h.hi = w.lo, w.hi
-	h.time()
-	best := h.score()
-	end := int32(-1) // the stream that what comes after the window follows
-	if int(h.hi) < len(h.order) {
-		end = h.stream[h.order[h.hi-1]]
-	}
-	order := slices.Clone(h.order[h.lo:h.hi])
-	stream := make([]int32, len(order))
-	note := func() {
-		copy(order, h.order[h.lo:h.hi])
-		for k, i := range order {
-			stream[k] = h.stream[i]
-		}
-	}
-	note()
-	h.past = slices.Repeat([]int{best.cost()}, max(leastPast, 2*steps/(len(order)*patience)))
-	h.limit = h.latest()
-	for k, until := 0, h.steps-steps; h.steps > until; k++ {
-		if k%256 == 0 {
-			if err := h.p.ctx.Err(); err != nil {
-				return err
-			}
-		}
-		h.steps-- // count failed attempts too, so that the search ends
-		h.step(k)
-		if sc := h.score(); sc.cost() < best.cost() || sc.makespan < best.makespan*(1-rounding) {
-			best = sc
-			note()
-		}
-	}
-	for k, i := range order {
-		h.order[int(h.lo)+k], h.place[i] = i, h.lo+int32(k)
-		h.stream[i] = stream[k]
-	}
-	h.time()
-	if end >= 0 {
-		h.exchange(end, h.stream[h.order[h.hi-1]], h.hi, int32(len(h.order)))
-	}
-	return nil
 }
 
 // time times all of the window.
@@ -441,4 +346,13 @@ func (h *polisher) keep(round int, from, to int32, undo func()) {
 		undo()
 	}
 	*past = min(*past, cost)
+}
+
+// alike says whether streams can stand in for each other.
+func (h *polisher) alike(a, b int32) bool {
+	return h.streams[a] == h.streams[b] && h.streams[a].binding < 0
+}
+
+func (h *polisher) isLoose(i int32) bool {
+	return h.p.boundOf(i) < 0 && h.p.engineOf(i) == plan.Compute
 }

@@ -2,18 +2,10 @@
 
 package place
 
-import (
-	"github.com/dagrun/dagrun/planner/plan"
-)
-
 // takes reports whether a node may move to a stream: a stream of its pool that already runs kernels and, under sync: explicit, is not bound.
 func (h *polisher) takes(k, i int32) bool {
 	st := &h.streams[k]
 	return st.computes && st.pool == h.p.poolOf(i) && (!h.p.explicit || st.binding < 0)
-}
-
-func (h *polisher) isLoose(i int32) bool {
-	return h.p.boundOf(i) < 0 && h.p.engineOf(i) == plan.Compute
 }
 
 // step tries one change.
@@ -165,11 +157,6 @@ func (h *polisher) cross(round int) {
 	}
 	h.exchange(a, b, from, to)
 	h.keep(round, from, to-1, func() { h.exchange(a, b, from, to) })
-}
-
-// alike says whether streams can stand in for each other.
-func (h *polisher) alike(a, b int32) bool {
-	return h.streams[a] == h.streams[b] && h.streams[a].binding < 0
 }
 
 // exchange puts what two streams run from one place to before another on the other stream.

@@ -15,12 +15,6 @@ const clockWords = 16 << 20
 // leastBlock is the smallest number of streams in a block, so that large graphs on few streams are walked once.
 const leastBlock = 16
 
-// waitList holds the nodes that each node waits for.
-type waitList struct {
-	start []int32 // by node
-	from  []int32
-}
-
 // sort fills the list from waits that are known in submission order.
 func (w *waitList) sort(order, count, from []int32) {
 	w.start, w.from = scratch.Sized(w.start, len(order)+1), scratch.Sized(w.from, len(from))
@@ -232,4 +226,36 @@ func declaredWaits(p *Problem, s *Assignment) *waitList {
 		w.start[i+1] = int32(len(w.from))
 	}
 	return w
+}
+
+// resolved returns the problem without joins for an assignment, in which nodes depend on the last node of each stream only.
+func (p *Problem) resolved(s *Assignment) (*Problem, error) {
+	if !p.joined() {
+		return p, nil
+	}
+	place := make([]int32, p.len())
+	for k, i := range s.order {
+		place[i] = int32(k)
+	}
+	r := p.newResolver(len(s.streams), func(i int32) int32 { return s.stream[i] }, func(a, b int32) bool { return place[a] > place[b] })
+	count := make([]int32, p.len()+1)
+	pred := make([]int32, 0, len(p.pred))
+	for _, i := range s.order {
+		before := r.before(i)
+		count[i+1] = int32(len(before))
+		pred = append(pred, before...)
+		if err := p.tooMany(len(pred)+len(r.nodes), len(s.streams)); err != nil {
+			return nil, err
+		}
+	}
+	q := *p
+	q.adjacency = adjacency{predStart: count, pred: make([]int32, len(pred))}
+	for i := range p.len() {
+		count[i+1] += count[i]
+	}
+	for _, i := range s.order {
+		at := count[i]
+		pred = pred[copy(q.pred[at:count[i+1]], pred):]
+	}
+	return &q, nil
 }

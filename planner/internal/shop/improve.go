@@ -1,4 +1,4 @@
-// Local search: moves one operation, or all operations of a job, earlier or later, and keeps the order unless it is much worse.
+// The whole search for a short schedule, and its local search: moves operations earlier or later, and keeps the order unless it is much worse.
 
 package shop
 
@@ -6,6 +6,27 @@ import (
 	"context"
 	"slices"
 )
+
+// Best searches for a schedule with a small makespan. seeds are orders to start from, at least one; each has all operations and is
+// topological. steps limits how many operations are placed, but the seeds and Johnson's rule are always tried. enough is a makespan at
+// which the search may stop, such as a lower bound; 0 for none.
+func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps int) (Schedule, error) {
+	s := newSearch(w, steps)
+	s.enough = enough * (1 + near)
+	for _, order := range seeds {
+		s.offer(order)
+	}
+	s.measureTails()
+	jobs := Jobs(w)
+	if jobs.Count >= fewestJobs && !s.done() {
+		d := newDispatcher(s, jobs)
+		d.construct(ctx)
+	}
+	if !s.done() {
+		s.improve(ctx, jobs)
+	}
+	return s.schedule(), ctx.Err()
+}
 
 // improver changes an order.
 type improver struct {

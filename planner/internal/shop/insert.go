@@ -94,15 +94,6 @@ func (d *dispatcher) insert(priority []int32, j int32) ([]int32, float64) {
 	return priority, least
 }
 
-const (
-	// taken is how many jobs are removed at a time.
-	taken = 4
-	// tolerance is the fraction of a mean operation by which an order may be worse than the one before.
-	tolerance = 0.1
-	// checkEvery is how many rounds pass between two checks of the context.
-	checkEvery = 16
-)
-
 // rebuild removes a few jobs from an order and inserts each again where it is best, until only leave steps are left.
 func (d *dispatcher) rebuild(ctx context.Context, priority []int32, makespan float64, leave int) {
 	s := d.s

@@ -9,6 +9,15 @@ import (
 	"slices"
 )
 
+const (
+	// taken is how many jobs are removed at a time.
+	taken = 4
+	// tolerance is the fraction of a mean operation by which an order may be worse than the one before.
+	tolerance = 0.1
+	// checkEvery is how many rounds pass between two checks of the context.
+	checkEvery = 16
+)
+
 // flowShop is a simplified form of the work: all jobs pass all stages in one order, and a job is one operation at each stage. A stage with
 // several lanes is free again after the time of the operation divided by the lanes.
 type flowShop struct {

@@ -1,4 +1,4 @@
-// The shop (as in job-shop scheduling): operations that share machines, their schedules, and the whole search for a short one.
+// The shop (as in job-shop scheduling): operations that share machines, their schedules, and the state of a search for a short one.
 
 // Package shop orders operations that share machines. Chains of operations that pass through the same machines, such as the upload,
 // kernel and download of each chunk, are the jobs of a flow shop: they are ordered by Johnson's rule, by insertion and by local
@@ -9,7 +9,6 @@ package shop
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 
@@ -50,27 +49,6 @@ const (
 	// fewestJobs is the least number of jobs that are ordered as jobs.
 	fewestJobs = 3
 )
-
-// Best searches for a schedule with a small makespan. seeds are orders to start from, at least one; each has all operations and is
-// topological. steps limits how many operations are placed, but the seeds and Johnson's rule are always tried. enough is a makespan at
-// which the search may stop, such as a lower bound; 0 for none.
-func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps int) (Schedule, error) {
-	s := newSearch(w, steps)
-	s.enough = enough * (1 + near)
-	for _, order := range seeds {
-		s.offer(order)
-	}
-	s.measureTails()
-	jobs := Jobs(w)
-	if jobs.Count >= fewestJobs && !s.done() {
-		d := newDispatcher(s, jobs)
-		d.construct(ctx)
-	}
-	if !s.done() {
-		s.improve(ctx, jobs)
-	}
-	return s.schedule(), ctx.Err()
-}
 
 // search is the state that all phases share.
 type search struct {

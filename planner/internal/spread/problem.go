@@ -18,19 +18,6 @@ var ErrCannot = errors.New("the pipeline cannot be spread over devices")
 // Free is the device of a node that may run anywhere.
 const Free = -1
 
-// Problem is a graph to spread.
-type Problem struct {
-	Graph   *dag.Graph
-	Devices int
-	Fixed   []int32 // by node: where it has to run, or Free
-
-	stays   []bool // by buffer: it is not copied, because it is host memory or its device was asked for
-	keep    []bool // by buffer: its contents are of use after the last replay
-	written []bool // by buffer: some node writes it
-	spaces  []space
-	early   []bool // by buffer: some byte is read before it is written, so it needs its contents when a replay begins
-}
-
 // NewProblem checks that a graph can be spread over that many devices. keep marks buffers that are read after the last replay, besides those
 // with save or expect; nil marks none.
 func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {

@@ -1,4 +1,4 @@
-// Spaces: the bytes of a buffer in an order in which tiles are few ranges.
+// The graph to spread, and spaces: the bytes of a buffer in an order in which tiles are few ranges.
 
 package spread
 
@@ -8,6 +8,19 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 )
+
+// Problem is a graph to spread.
+type Problem struct {
+	Graph   *dag.Graph
+	Devices int
+	Fixed   []int32 // by node: where it has to run, or Free
+
+	stays   []bool // by buffer: it is not copied, because it is host memory or its device was asked for
+	keep    []bool // by buffer: its contents are of use after the last replay
+	written []bool // by buffer: some node writes it
+	spaces  []space
+	early   []bool // by buffer: some byte is read before it is written, so it needs its contents when a replay begins
+}
 
 // interval is a half-open range of places in a space.
 type interval struct{ lo, hi int64 }

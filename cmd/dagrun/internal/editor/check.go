@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,6 +23,29 @@ import (
 	"github.com/dagrun/dagrun/internal/lsp"
 	"github.com/dagrun/dagrun/kernels"
 )
+
+// Session is a session with one editor.
+type Session struct {
+	client  *lsp.Client
+	version string // of dagrun
+
+	mu        sync.Mutex
+	documents map[string]*document
+	waiting   []string           // documents to check, the first to come first
+	checking  string             // the document that is checked now
+	interrupt context.CancelFunc // ends the reading of files for that check
+	wake      chan struct{}
+
+	modules modules
+}
+
+// document is an open document. Changes replace text; a check keeps the one that it began with.
+type document struct {
+	uri     string
+	version int
+	text    *lsp.Text
+	checked *checked // of the last version that was checked; nil: none yet
+}
 
 // checked is what is known of a version of a document.
 type checked struct {

@@ -18,13 +18,6 @@ import (
 // cursor stands in a text for the word that is completed.
 const cursor = "\x00"
 
-// spot is a place in a file.
-type spot struct {
-	path  []string // keys, and item for items of lists
-	above []*node  // the collections around it, the outermost first
-	key   bool     // it is a key of the innermost one
-}
-
 // word returns the name or number around an offset. Two dots belong to a slice and not to a name.
 func word(source []byte, at int) (from, to int) {
 	part := func(r rune) bool {

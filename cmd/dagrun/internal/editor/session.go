@@ -9,34 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/lsp"
+	"github.com/dagrun/dagrun/kernels"
 )
-
-// document is an open document. Changes replace text; a check keeps the one that it began with.
-type document struct {
-	uri     string
-	version int
-	text    *lsp.Text
-	checked *checked // of the last version that was checked; nil: none yet
-}
-
-// Session is a session with one editor.
-type Session struct {
-	client  *lsp.Client
-	version string // of dagrun
-
-	mu        sync.Mutex
-	documents map[string]*document
-	waiting   []string           // documents to check, the first to come first
-	checking  string             // the document that is checked now
-	interrupt context.CancelFunc // ends the reading of files for that check
-	wake      chan struct{}
-
-	modules modules
-}
 
 // NewSession begins a session. Documents are checked until ctx ends.
 func NewSession(ctx context.Context, client *lsp.Client, version string) *Session {
@@ -239,4 +217,64 @@ func difference(old, new *lsp.Text) []lsp.TextEdit {
 	from, to := span(old)
 	newFrom, newTo := span(new)
 	return []lsp.TextEdit{{Range: old.Range(from, to), NewText: string(new.Source[newFrom:newTo])}}
+}
+
+// definition answers textDocument/definition; null where there is none.
+func (d *document) definition(p lsp.Position) (*lsp.Location, error) {
+	root, place, from, to, ok := d.standing(p)
+	if !ok || place.key {
+		return nil, nil
+	}
+	s := declarationOf(root, place, string(d.text.Source[from:to]))
+	if s == nil {
+		return nil, nil
+	}
+	return &lsp.Location{URI: d.uri, Range: d.text.Range(s.selection[0], s.selection[1])}, nil
+}
+
+// hover answers textDocument/hover; null where there is nothing to say.
+func (d *document) hover(p lsp.Position) (*lsp.Hover, error) {
+	root, place, from, to, ok := d.standing(p)
+	if !ok {
+		return nil, nil
+	}
+	name := string(d.text.Source[from:to])
+	value := ""
+	if place.key {
+		if about := describe(schemasAt(append(slices.Clip(place.path), name))); about != "" {
+			value = fmt.Sprintf("`%s`: %s", name, about)
+		}
+	} else if n := len(place.path); n > 0 && place.path[n-1] == "kernel" {
+		for _, k := range kernels.Docs() {
+			if k.Name == name || k.Alias == name {
+				value = kernelText(k)
+			}
+		}
+	}
+	if s := declarationOf(root, place, name); value == "" && !place.key && s != nil {
+		value = fmt.Sprintf("%s `%s`: %s", s.what, s.name, s.detail)
+		if d.checked != nil {
+			for k := range d.checked.buffers {
+				if b := &d.checked.buffers[k]; s.what == "buffer" && b.Name == s.name {
+					value += fmt.Sprintf(", shape %v, %d bytes", b.Shape, b.Bytes)
+				}
+			}
+		}
+	}
+	if value == "" {
+		return nil, nil
+	}
+	return &lsp.Hover{Contents: lsp.Markup{Kind: "markdown", Value: value}, Range: d.text.Range(from, to)}, nil
+}
+
+// standing returns the word at a position and where it stands.
+func (d *document) standing(p lsp.Position) (root *node, place spot, from, to int, ok bool) {
+	at := d.text.Offset(p)
+	from, to = word(d.text.Source, at)
+	root = outline(d.text.Source)
+	if from == to {
+		return root, place, from, to, false
+	}
+	place, ok = root.find(spot{}, func(start, end int, _ string) bool { return start <= from && to <= end })
+	return root, place, from, to, ok
 }

@@ -1,0 +1,51 @@
+// The proof of a plan that is spread over several devices: what it works on.
+
+package proof
+
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// ErrSpread: a graph over several devices computes something else than the graph that it was made from.
+var ErrSpread = errors.New("wrong spread over devices")
+
+// spreadCheck is the state of Spread.
+type spreadCheck struct {
+	original *dag.Graph
+	s        *plan.Spread
+	g        *dag.Graph
+	final    []dag.BufferID // by buffer of the original: the piece that must hold the last version in the end, or -1
+	ids      []dag.NodeID   // by node of the original
+	wanted   []byteVersions // by buffer of the original
+	held     []byteVersions // by buffer of g
+	bands    []bandTable    // by buffer of the original
+	list     []extent
+	good     [][]extent // by buffer of g: the bytes that begin a replay with what the original begins it with
+}
+
+func (c *spreadCheck) wrong(format string, args ...any) *Violation {
+	return newViolation(ErrSpread, format, args...)
+}
+
+// extent is a half-open range of bytes.
+type extent struct{ lo, hi int64 }
+
+// bandTable numbers the places of a buffer. A buffer without tiles has one place for each byte. Of one with tiles, a band of rows has as many
+// places as one row has bytes: the versions of all its rows are the same at all times.
+type bandTable struct {
+	pitch  int64
+	starts []int64 // rows
+	rows   int64
+}
+
+// byteVersions are the versions of all bytes of a buffer, in order and without gaps.
+type byteVersions struct{ runs []versionRun }
+
+// versionRun is a range of bytes with one version.
+type versionRun struct {
+	lo, hi  int64
+	version int32
+}
