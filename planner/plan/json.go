@@ -106,6 +106,9 @@ func (p *Plan) checkNodes(g *dag.Graph) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
+	if s := p.Spread; s != nil && (s.Devices < 0 || s.Devices > dag.MostDevices) {
+		return fmt.Errorf("%w: the graph is spread over %d devices, and there can be from 1 to %d", ErrPlanShape, s.Devices, dag.MostDevices)
+	}
 	for k := range p.Streams {
 		for i := range p.Streams[k].Ops {
 			switch op := &p.Streams[k].Ops[i]; {
