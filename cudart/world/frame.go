@@ -1,4 +1,4 @@
-// Frames: the messages between a rank and the store. Each is a length and JSON, with a limit on size and time.
+// Frames: the messages between a rank and the store, with what they carry. Each is a length and JSON, with a limit on size and time.
 
 package world
 
@@ -163,4 +163,33 @@ func (l *link) answer(secret, what string, rank int) error {
 		return errSecret
 	}
 	return nil
+}
+
+// State is what a rank is doing.
+type State struct {
+	Node    string  `json:"node,omitempty"`    // the communication that it is in, or ""
+	For     []int32 `json:"for,omitempty"`     // the ranks whose messages are not complete there
+	Last    string  `json:"last,omitempty"`    // the communication before
+	Barrier string  `json:"barrier,omitempty"` // where it waits for all others, after its last communication
+	Text    string  `json:"text,omitempty"`    // how far it has come: "after 3 of 10 replays"
+	// Mutual says that For is who takes part, because the device does not tell whose messages are missing: of two ranks that are in each
+	// other's list, both have come.
+	Mutual bool `json:"mutual,omitempty"`
+}
+
+// Member is a rank as the others know it.
+type Member struct {
+	Rank   int    `json:"rank"`
+	Host   string `json:"host"`
+	Pid    int    `json:"pid"`
+	Device string `json:"device"` // its UUID, "" on the CPU
+	Listen string `json:"listen"` // where it takes connections of other ranks
+}
+
+// RankError is a failure of a rank, as the others report it.
+type RankError struct {
+	Rank, Ranks int
+	Host        string
+	What        string // "did not arrive within 60 s"
+	TimedOut    bool   // a rank gave up waiting for it
 }

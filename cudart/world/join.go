@@ -335,3 +335,30 @@ func (w *World) linger() {
 	case <-after(silence):
 	}
 }
+
+func newStore(listener net.Listener, o *JoinOptions) *store {
+	n := o.Place.Ranks
+	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
+		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
+		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
+	go s.unknown.serve(listener, s.serve)
+	go s.beat()
+	time.AfterFunc(o.Arrive, s.late)
+	return s
+}
+
+// close gives up all connections.
+func (w *World) close() {
+	w.leaving.Do(func() { close(w.left) })
+	for _, p := range w.peers {
+		if p != nil {
+			p.conn.Close()
+		}
+	}
+	if w.store != nil {
+		w.store.conn.Close()
+	}
+	if w.server != nil {
+		w.server.close()
+	}
+}

@@ -11,15 +11,6 @@ import (
 	"time"
 )
 
-// peer is the connection to one rank.
-type peer struct {
-	rank int
-	conn net.Conn
-}
-
-// mismatchError is a message that is not the one that was expected: the ranks do not do the same.
-type mismatchError struct{ what string }
-
 func (e *mismatchError) Error() string { return e.what }
 
 // mostLabel is the longest name of a node in a message's head.

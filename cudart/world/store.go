@@ -3,66 +3,15 @@
 package world
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 )
 
 // derivedPorts is how many ports after the first are tried where another process may own it.
 const derivedPorts = 8
-
-// Expected is what rank 0 knows of the graph that a rank must have, since the file is the same.
-type Expected struct {
-	Hash    string
-	Outline func() []string // a line for each node
-}
-
-// store serves the ranks.
-type store struct {
-	listener net.Listener
-	secret   string
-	place    Place
-	within   time.Duration
-	expected func(rank int) (Expected, error)
-	decision json.RawMessage
-	check    func() error
-	session  string
-
-	unknown lobby
-
-	mu       sync.Mutex
-	links    []*link // by rank
-	members  []Member
-	hashes   []string
-	outlines map[int]chan []string
-	arrived  int
-	waiting  map[string]map[int]string // by barrier: who is there, with what
-	done     []bool
-	heard    []bool        // by rank: it has heard the store's last word, or its connection has ended
-	over     chan struct{} // closed when all have left, or failed
-	quiet    chan struct{} // closed when all have heard so
-	closed   bool
-	cause    *RankError
-	begun    bool // everybody has arrived
-	refused  string
-	asked    bool             // a rank has given up waiting
-	states   chan statedState // of ranks that were asked what they wait for
-}
-
-func newStore(listener net.Listener, o *JoinOptions) *store {
-	n := o.Place.Ranks
-	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
-		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
-		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
-	go s.unknown.serve(listener, s.serve)
-	go s.beat()
-	time.AfterFunc(o.Arrive, s.late)
-	return s
-}
 
 func (s *store) serve(l *link) {
 	rank, err := l.challenge(s.secret, "store")
@@ -140,11 +89,6 @@ func (s *store) handle(rank int, l *link, f frame) {
 			}
 		}
 	}
-}
-
-// blames makes the error of a rank that has come.
-func (s *store) blames(rank int, format string, args ...any) *RankError {
-	return &RankError{Rank: rank, Ranks: s.place.Ranks, Host: s.members[rank].Host, What: fmt.Sprintf(format, args...)}
 }
 
 // hears notes that a rank has heard the store's last word, or never will.
@@ -390,19 +334,6 @@ func (s *store) abort(cause *RankError) {
 	s.end()
 }
 
-func (s *store) all(f frame) {
-	s.mu.Lock()
-	links := append([]*link(nil), s.links...)
-	s.mu.Unlock()
-	var sent sync.WaitGroup
-	for _, l := range links {
-		if l != nil {
-			sent.Go(func() { _ = l.send(f) })
-		}
-	}
-	sent.Wait()
-}
-
 // beat keeps the connections from counting as lost.
 func (s *store) beat() {
 	for {
@@ -476,4 +407,21 @@ func isLoopback(host string) bool {
 		}
 	}
 	return true
+}
+
+// stuck ends all ranks because one gave up waiting after a time, with the rank that the others wait for as the cause.
+func (s *store) stuck(reporter int, after string) {
+	s.mu.Lock()
+	first, begun := !s.asked, s.begun
+	s.asked = true
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	cause := s.missing(fmt.Sprintf("before rank %d timed out after %s", reporter, after))
+	if begun || cause == nil {
+		cause = s.awaited(s.ask(), reporter, after)
+	}
+	cause.TimedOut = true
+	s.abort(cause)
 }

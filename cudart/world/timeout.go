@@ -5,26 +5,9 @@ package world
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
-
-// State is what a rank is doing.
-type State struct {
-	Node    string  `json:"node,omitempty"`    // the communication that it is in, or ""
-	For     []int32 `json:"for,omitempty"`     // the ranks whose messages are not complete there
-	Last    string  `json:"last,omitempty"`    // the communication before
-	Barrier string  `json:"barrier,omitempty"` // where it waits for all others, after its last communication
-	Text    string  `json:"text,omitempty"`    // how far it has come: "after 3 of 10 replays"
-	// Mutual says that For is who takes part, because the device does not tell whose messages are missing: of two ranks that are in each
-	// other's list, both have come.
-	Mutual bool `json:"mutual,omitempty"`
-}
-
-// statedState is the state of a rank.
-type statedState struct {
-	rank  int
-	state *State
-}
 
 // answerTime is how long ranks may take to say what they wait for.
 const answerTime = 20 * time.Second
@@ -102,23 +85,6 @@ func (w *World) waitsAt(barrier string) {
 	w.now.Barrier = barrier
 }
 
-// stuck ends all ranks because one gave up waiting after a time, with the rank that the others wait for as the cause.
-func (s *store) stuck(reporter int, after string) {
-	s.mu.Lock()
-	first, begun := !s.asked, s.begun
-	s.asked = true
-	s.mu.Unlock()
-	if !first {
-		return
-	}
-	cause := s.missing(fmt.Sprintf("before rank %d timed out after %s", reporter, after))
-	if begun || cause == nil {
-		cause = s.awaited(s.ask(), reporter, after)
-	}
-	cause.TimedOut = true
-	s.abort(cause)
-}
-
 // ask returns what each rank waits for, nil for those that do not answer in time.
 func (s *store) ask() []*State {
 	states := make([]*State, s.place.Ranks)
@@ -189,4 +155,22 @@ func lastText(s *State) string {
 		return ", and has not communicated yet"
 	}
 	return fmt.Sprintf(", and communicated last in %q", s.Last)
+}
+
+func (s *store) all(f frame) {
+	s.mu.Lock()
+	links := append([]*link(nil), s.links...)
+	s.mu.Unlock()
+	var sent sync.WaitGroup
+	for _, l := range links {
+		if l != nil {
+			sent.Go(func() { _ = l.send(f) })
+		}
+	}
+	sent.Wait()
+}
+
+// blames makes the error of a rank that has come.
+func (s *store) blames(rank int, format string, args ...any) *RankError {
+	return &RankError{Rank: rank, Ranks: s.place.Ranks, Host: s.members[rank].Host, What: fmt.Sprintf(format, args...)}
 }

@@ -35,25 +35,8 @@ type World struct {
 	answers chan frame    // of the store
 }
 
-// Member is a rank as the others know it.
-type Member struct {
-	Rank   int    `json:"rank"`
-	Host   string `json:"host"`
-	Pid    int    `json:"pid"`
-	Device string `json:"device"` // its UUID, "" on the CPU
-	Listen string `json:"listen"` // where it takes connections of other ranks
-}
-
 // ErrRank is the error of a rank that ends because another one failed.
 var ErrRank = errors.New("another rank failed")
-
-// RankError is a failure of a rank, as the others report it.
-type RankError struct {
-	Rank, Ranks int
-	Host        string
-	What        string // "did not arrive within 60 s"
-	TimedOut    bool   // a rank gave up waiting for it
-}
 
 func (e *RankError) Error() string {
 	if e.Host == "" {
@@ -135,22 +118,6 @@ func (w *World) note(rank int32, err error) {
 	case <-w.failed:
 	case <-after(silence):
 		w.Fail(w.blames(int(rank), "has lost its connection to rank %d", w.place.Rank))
-	}
-}
-
-// close gives up all connections.
-func (w *World) close() {
-	w.leaving.Do(func() { close(w.left) })
-	for _, p := range w.peers {
-		if p != nil {
-			p.conn.Close()
-		}
-	}
-	if w.store != nil {
-		w.store.conn.Close()
-	}
-	if w.server != nil {
-		w.server.close()
 	}
 }
 
