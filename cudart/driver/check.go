@@ -9,14 +9,6 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// checked is a command with its interfaces resolved.
-type checked struct {
-	cudart.Command
-	stream *stream
-	kernel *kernel
-	event  *event
-}
-
 // check resolves and checks commands. For a graph that is built node by node, streams are ignored.
 func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, error) {
 	list := make([]checked, len(commands))

@@ -23,24 +23,6 @@ import (
 // watchEvery is how often errors of communication that is running are looked for.
 const watchEvery = 250 * time.Millisecond
 
-// communicators are this rank's connections to others.
-type communicators struct {
-	lib   *nccl.Library
-	p     *Platform
-	world *world.World
-	d     *device
-	group map[dag.Among]nccl.Comm // this rank's groups of ranks, and all ranks
-	order []nccl.Comm             // as they were made
-
-	end     chan struct{} // closed by Close
-	watched sync.WaitGroup
-
-	mu        sync.Mutex
-	broken    bool // communicators can only be aborted
-	aborted   bool
-	abandoned bool // a call into NCCL does not return
-}
-
 // Connect makes communication go to the other ranks of a world, over NCCL, from this platform's first device. All ranks must call it. groups are the
 // groups of ranks that this rank communicates in, besides all ranks. It must come before the first command is encoded.
 func (p *Platform) Connect(ctx context.Context, w *world.World, groups []dag.Among) error {
@@ -313,4 +295,32 @@ func (c *communicators) close() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.abandoned, err
+}
+
+// Close releases the primary contexts, including those that had a fault, whose memory stays allocated until then. Everything that was made
+// on the platform must be closed first.
+func (p *Platform) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	var first error
+	if p.comms != nil {
+		var ended bool
+		if ended, first = p.comms.close(); !ended {
+			return first
+		}
+	}
+	for _, d := range p.devices {
+		d.mu.Lock()
+		if d.retained {
+			// A context that had a fault may return it once more, but is released all the same.
+			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && d.fault.Load() == nil && first == nil {
+				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
+			}
+		}
+		d.retained = false
+		d.context.Store(0)
+		d.mu.Unlock()
+	}
+	return first
 }

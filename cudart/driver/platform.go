@@ -14,6 +14,9 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/driver/internal/nccl"
+	"github.com/dagrun/dagrun/cudart/world"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -330,34 +333,6 @@ func (p *Platform) Live() cudart.Live {
 	}
 }
 
-// Close releases the primary contexts, including those that had a fault, whose memory stays allocated until then. Everything that was made
-// on the platform must be closed first.
-func (p *Platform) Close() error {
-	if p.closed.Swap(true) {
-		return nil
-	}
-	var first error
-	if p.comms != nil {
-		var ended bool
-		if ended, first = p.comms.close(); !ended {
-			return first
-		}
-	}
-	for _, d := range p.devices {
-		d.mu.Lock()
-		if d.retained {
-			// A context that had a fault may return it once more, but is released all the same.
-			if code := uint32(dl.Call(p.lib.address[cuDevicePrimaryCtxRelease], uintptr(d.handle))); code != 0 && d.fault.Load() == nil && first == nil {
-				first = onDevice(p.lib.failure(cuDevicePrimaryCtxRelease, uint64(code)), d)
-			}
-		}
-		d.retained = false
-		d.context.Store(0)
-		d.mu.Unlock()
-	}
-	return first
-}
-
 // Queues returns how many hardware queues are asked for, 0 if the environment holds something that is no number.
 func (p *Platform) Queues() int {
 	n, err := strconv.Atoi(p.queues)
@@ -384,4 +359,22 @@ func (p *Platform) sequenceIn(context uintptr, d *device) *sequence {
 	s := p.sequences.Get().(*sequence)
 	s.begin(p.lib, d, context, &p.sequences)
 	return s
+}
+
+// communicators are this rank's connections to others.
+type communicators struct {
+	lib   *nccl.Library
+	p     *Platform
+	world *world.World
+	d     *device
+	group map[dag.Among]nccl.Comm // this rank's groups of ranks, and all ranks
+	order []nccl.Comm             // as they were made
+
+	end     chan struct{} // closed by Close
+	watched sync.WaitGroup
+
+	mu        sync.Mutex
+	broken    bool // communicators can only be aborted
+	aborted   bool
+	abandoned bool // a call into NCCL does not return
 }

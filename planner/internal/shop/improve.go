@@ -28,27 +28,6 @@ func Best(ctx context.Context, w *Work, seeds [][]int32, enough float64, steps i
 	return s.schedule(), ctx.Err()
 }
 
-// improver changes an order.
-type improver struct {
-	s        *search
-	jobs     Grouping
-	members  [][]int32 // of each job; nil if only single operations are moved
-	order    []int32
-	place    []int32 // of each operation in the order
-	moved    []int32
-	rest     []int32
-	marked   []bool
-	critical []held  // operations of the critical path that were delayed only by their lane, the last first
-	undo     []int32 // what the order held from undoFrom on
-	undoFrom int
-	current  marks  // of the order
-	next     marks  // of the order that is tried
-	spots    []spot // of the order, by operation
-}
-
-// held is an operation that started when the one before it on its lane ended.
-type held struct{ op, before int32 }
-
 // An order may not be worse than the one of some rounds ago (late acceptance). That number of rounds is the total number divided by
 // patience, within limits: the longer the search may take, the longer it should accept worse orders.
 const (

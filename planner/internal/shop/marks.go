@@ -4,14 +4,6 @@ package shop
 
 import "math"
 
-// marks are the lanes before every stride-th place of an order.
-type marks struct {
-	stride, lanes int
-	at            []progress // by mark
-	free          []float64  // by mark, of each lane
-	latest        []int32    // likewise
-}
-
 // leastStride is the least number of places between marks. With more lanes marks are further apart, so that they cost less than placing.
 const leastStride = 16
 
@@ -21,14 +13,6 @@ func newMarks(s *search) marks {
 	count := s.w.Len()/m.stride + 1
 	m.at, m.free, m.latest = make([]progress, count), make([]float64, count*m.lanes), make([]int32, count*m.lanes)
 	return m
-}
-
-// note keeps the lanes before a place.
-func (m *marks) note(s *search, place int, at progress) {
-	k := place / m.stride
-	m.at[k] = at
-	copy(m.free[k*m.lanes:], s.free)
-	copy(m.latest[k*m.lanes:], s.latest)
 }
 
 // take copies the marks after a place.
@@ -85,4 +69,25 @@ func (h *improver) firstChange() int {
 		}
 	}
 	return h.undoFrom + len(h.undo)
+}
+
+// held is an operation that started when the one before it on its lane ended.
+type held struct{ op, before int32 }
+
+// improver changes an order.
+type improver struct {
+	s        *search
+	jobs     Grouping
+	members  [][]int32 // of each job; nil if only single operations are moved
+	order    []int32
+	place    []int32 // of each operation in the order
+	moved    []int32
+	rest     []int32
+	marked   []bool
+	critical []held  // operations of the critical path that were delayed only by their lane, the last first
+	undo     []int32 // what the order held from undoFrom on
+	undoFrom int
+	current  marks  // of the order
+	next     marks  // of the order that is tried
+	spots    []spot // of the order, by operation
 }

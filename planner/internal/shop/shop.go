@@ -239,3 +239,19 @@ func (s *search) schedule() Schedule {
 	}
 	return Schedule{Order: order, Lane: lane, Makespan: makespan}
 }
+
+// marks are the lanes before every stride-th place of an order.
+type marks struct {
+	stride, lanes int
+	at            []progress // by mark
+	free          []float64  // by mark, of each lane
+	latest        []int32    // likewise
+}
+
+// note keeps the lanes before a place.
+func (m *marks) note(s *search, place int, at progress) {
+	k := place / m.stride
+	m.at[k] = at
+	copy(m.free[k*m.lanes:], s.free)
+	copy(m.latest[k*m.lanes:], s.latest)
+}
