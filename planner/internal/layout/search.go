@@ -1,4 +1,5 @@
-// Memory layout: one sweep, then a longer search if the sweep needs more bytes than are alive together. Verify proves the result.
+// Memory layout: one sweep, then layouts in parts and a longer search if the sweep needs more bytes than are alive together. Verify proves
+// the result.
 
 package layout
 
@@ -57,8 +58,8 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 	return nil
 }
 
-// searchLimit is the most buffers for which a layout is searched with all pairs in a table. More are placed by one sweep. The gain of a
-// search falls with the number of buffers, so at this limit little is lost.
+// searchLimit is the most buffers for which a layout is searched with all pairs in a table. More are placed by a sweep and in parts, which
+// for so many buffers comes as low as the steps of a search allow.
 const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take; see [pack.Budget] for how long those are. With normal effort 300
@@ -86,11 +87,14 @@ func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 // placeSharing finds offsets for buffers that may share bytes.
 func placeSharing(ctx context.Context, l *lifetimes, nodes int, hard effort.Effort) []int64 {
 	least, _ := l.busiest(nodes)
-	swept := sweepLayout(l, nodes)
-	if len(l.buffers) > searchLimit || peakOf(l, swept) == least {
-		return swept
+	quick := sweepLayout(l, nodes)
+	if peakOf(l, quick) > least {
+		quick = lowerInParts(ctx, l, nodes, quick, least, hard)
 	}
-	return pack.Lower(ctx, l.problem(hard == effort.Thorough), swept, 0, budget(hard, len(l.buffers), !l.inLine())).Offsets
+	if len(l.buffers) > searchLimit || peakOf(l, quick) == least {
+		return quick
+	}
+	return pack.Lower(ctx, l.problem(hard == effort.Thorough), quick, 0, budget(hard, len(l.buffers), !l.inLine())).Offsets
 }
 
 // inLine says whether lifetimes are intervals of the submission order, as those of one stream.

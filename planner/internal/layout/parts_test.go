@@ -1,0 +1,74 @@
+// Tests of layouts in parts: they are sound, and low also where there are too many buffers for a search.
+
+package layout
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner/internal/order"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+)
+
+// requireApart checks that buffers that overlap in the arena are ordered.
+func requireApart(t *testing.T, l *lifetimes, offsets []int64) {
+	t.Helper()
+	for b := range int32(len(l.buffers)) {
+		require.GreaterOrEqual(t, offsets[b], int64(0))
+		for a := range b {
+			if offsets[a] < offsets[b]+l.bytes[b] && offsets[b] < offsets[a]+l.bytes[a] && !l.apart(a, b) {
+				t.Fatalf("buffers %d and %d overlap", a, b)
+			}
+		}
+	}
+}
+
+func TestLayoutsInPartsAreSound(t *testing.T) {
+	made := 0
+	for family := range plantest.Families {
+		for _, streams := range []int{1, 4} {
+			g, p := layoutSample(t, family, 120, streams, 3)
+			for _, entries := range []int{order.Entries, 120} { // too few columns leave some buffers without an end
+				l := readSharing(t, g, p, entries)
+				for _, size := range []int{1, 7, 32, 500} {
+					offsets, taken := layoutInParts(context.Background(), l, g.Len(), size, math.MaxInt64, math.MaxInt64)
+					requireApart(t, l, offsets)
+					require.Positive(t, taken)
+					none, _ := layoutInParts(context.Background(), l, g.Len(), size, peakOf(l, offsets), math.MaxInt64)
+					require.Nil(t, none, "it ends no lower than itself")
+					few, spent := layoutInParts(context.Background(), l, g.Len(), size, math.MaxInt64, taken/8)
+					require.Nil(t, few, "family %d, size %d", family, size)
+					require.LessOrEqual(t, spent, taken)
+					made++
+				}
+			}
+		}
+	}
+	require.Greater(t, made, 100)
+	ended, end := context.WithCancel(context.Background())
+	end()
+	g, p := layoutSample(t, 0, 120, 4, 3)
+	none, _ := layoutInParts(ended, readSharing(t, g, p, order.Entries), g.Len(), 32, math.MaxInt64, math.MaxInt64)
+	require.Nil(t, none)
+}
+
+// Where buffers are too many for a search, layouts must not end much higher than just below that number.
+func TestLayoutsOfManyBuffersAreLowToo(t *testing.T) {
+	for _, family := range []int{0, 6, 9} {
+		var above [2]float64 // the busiest moment
+		for k, n := range []int{searchLimit * 9 / 10, searchLimit * 5 / 4} {
+			g, p := layoutSample(t, family, n, 8, 1)
+			l := readSharing(t, g, p, order.Entries)
+			require.Equal(t, k == 1, len(l.buffers) > searchLimit)
+			least, _ := l.busiest(g.Len())
+			above[k] = float64(peakOf(l, placeQuick(l, g.Len()))) / float64(least)
+			swept := float64(peakOf(l, sweepLayout(l, g.Len()))) / float64(least)
+			t.Logf("%s, %d buffers: %.3f of the busiest moment, %.3f by one sweep", plantest.Families[family].Name, len(l.buffers), above[k], swept)
+			require.Less(t, above[k], 1+(swept-1)*0.8)
+		}
+		require.Less(t, above[1], above[0]*1.1)
+	}
+}
