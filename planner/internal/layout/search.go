@@ -63,7 +63,7 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take; see [pack.Budget] for how long those are. With normal effort 300
-// buffers take about 20 ms. Where streams cross, the search from the bottom up finds the lowest layouts of few buffers only, and of many,
+// buffers take about 20 ms, a thousand up to half a second. Where streams cross, the search from the bottom up finds the lowest layouts of few buffers only, and of many,
 // ejection finds lower ones; on one stream either may find the lower one.
 func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	n := int64(buffers)
@@ -72,8 +72,10 @@ func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	case hard == effort.Quick && crossed:
 		b.Search = max(0, 100_000-500*n)
 	case hard == effort.Normal && crossed:
+		// Layouts of more buffers take longer to come as near to the lowest, and their plans take longer anyway.
+		each := max(50, min(200, 50+3*(n-300)/2))
 		b.Orders = 2_000 * n
-		b.Eject, b.Search = min(60_000_000, max(4_000_000, 50*n*n)), max(0, 1_000_000-5_000*n)
+		b.Eject, b.Search = min(100_000_000, max(4_000_000, each*n*n)), max(0, 1_000_000-5_000*n)
 	case hard == effort.Normal: // both are needed: on some instances only one of them finds a low layout
 		b.Orders, b.Eject, b.Search = 2_000*n, min(12_000_000, 32_000*n), min(9_000_000, 16_000*n)
 	case hard == effort.Thorough && crossed:

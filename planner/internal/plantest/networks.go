@@ -4,10 +4,11 @@ package plantest
 
 import "math"
 
-// published collects the kernels of a network: of each convolution the convolution itself, its normalisation and its activation.
+// published collects the kernels of a network. A convolution is one kernel, or two with its activation, or three with its normalisation.
 type published struct {
 	Shape
-	unit bool
+	parts int // of a convolution
+	unit  bool
 }
 
 // tensor is the output of a kernel.
@@ -30,8 +31,15 @@ func (n *published) conv(x tensor, channels, window, stride int) tensor {
 	side := (x.side + stride - 1) / stride
 	points := float64(side * side * channels)
 	y := n.kernel(points*float64(x.channels*window)/1e6, side, channels, x.node)
-	y = n.kernel(points/1e5, side, channels, y.node)
-	return n.kernel(points/1e5, side, channels, y.node)
+	return n.finish(y, points)
+}
+
+// finish appends the rest of a convolution with so many points.
+func (n *published) finish(y tensor, points float64) tensor {
+	for range n.parts - 1 {
+		y = n.kernel(points/1e5, y.side, y.channels, y.node)
+	}
+	return y
 }
 
 func (n *published) pool(x tensor, stride int) tensor {
@@ -50,14 +58,11 @@ func (n *published) join(parts ...tensor) tensor {
 	return n.kernel(float64(side*side*channels)/1e5, side, channels, from...)
 }
 
-// GoogLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1. Each kernel takes 1 us with unit, otherwise
-// about its time on a large GPU.
-func GoogLeNet(unit bool) *Shape {
-	n := &published{Shape: Shape{Name: "googlenet"}, unit: unit}
-	side := 224
-	first := n.kernel(112*112*64*3*49/1e6, 112, 64)
-	first = n.kernel(112*112*64/1e5, 112, 64, first.node)
-	x := n.kernel(112*112*64/1e5, side/2, 64, first.node)
+// GoogLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1, with one to three kernels for each
+// convolution. Each kernel takes 1 us with unit, otherwise about its time on a large GPU.
+func GoogLeNet(parts int, unit bool) *Shape {
+	n := &published{Shape: Shape{Name: "googlenet"}, parts: parts, unit: unit}
+	x := n.finish(n.kernel(112*112*64*3*49/1e6, 112, 64), 112*112*64)
 	x = n.pool(x, 2)
 	x = n.conv(x, 64, 1, 1)
 	x = n.conv(x, 192, 9, 1)
@@ -80,12 +85,10 @@ func GoogLeNet(unit bool) *Shape {
 }
 
 // InceptionV3 is the network of Szegedy et al., "Rethinking the inception architecture for computer vision", table 1, with
-// durations like GoogLeNet.
-func InceptionV3(unit bool) *Shape {
-	n := &published{Shape: Shape{Name: "inception"}, unit: unit}
-	x := n.kernel(149*149*32*3*9/1e6, 149, 32)
-	x = n.kernel(149*149*32/1e5, 149, 32, x.node)
-	x = n.kernel(149*149*32/1e5, 149, 32, x.node)
+// kernels and durations like GoogLeNet.
+func InceptionV3(parts int, unit bool) *Shape {
+	n := &published{Shape: Shape{Name: "inception"}, parts: parts, unit: unit}
+	x := n.finish(n.kernel(149*149*32*3*9/1e6, 149, 32), 149*149*32)
 	x = n.conv(n.conv(x, 32, 9, 1), 64, 9, 1)
 	x = n.pool(x, 2)
 	x = n.conv(n.conv(x, 80, 1, 1), 192, 9, 1)

@@ -70,10 +70,13 @@ func requireSchedule(tb testing.TB, w *Work, s Schedule) {
 	require.InDelta(tb, s.Makespan, makespan, 1e-6)
 }
 
-func readBest(tb testing.TB) map[string]float64 {
+func readBest(tb testing.TB) map[string]float64 { return readValues(tb, bestFile) }
+
+// readValues reads the makespans of instances by name.
+func readValues(tb testing.TB, name string) map[string]float64 {
 	tb.Helper()
 	values := map[string]float64{}
-	file, err := os.Open(bestFile)
+	file, err := os.Open(name)
 	if *searchLong && os.IsNotExist(err) {
 		return values
 	}
