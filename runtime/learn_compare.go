@@ -282,6 +282,12 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 			ask("heft", s)
 		}
 	}
+	if several { // nodes that were measured alone may take other times side by side: plans made without the measurements are tried too
+		o.Profile = l.known
+		ask("heft", most)
+		ask("list", most)
+		ask("cover", l.o.Plan.Streams)
+	}
 	made := make([]*planner.Plan, len(asked))
 	var group errgroup.Group
 	group.SetLimit(goruntime.GOMAXPROCS(0))
