@@ -161,6 +161,7 @@ const (
 	RangePush // begins a range for profilers (NVTX), named Label; no work on the device
 	RangePop
 	Communicate // does something together with other ranks
+	RunBodies   // a loop or branch, in graphs only
 )
 
 // Command is one entry of a list.
@@ -192,6 +193,7 @@ type Command struct {
 	Width                    uint8  // SetMemory: 1, 2 or 4 bytes of Pattern
 
 	Communication *Communication // Communicate
+	Conditional   *Conditional   // RunBodies
 
 	// Accesses are the byte ranges that the command is declared to access. The CPU device checks their order; the driver ignores them.
 	Accesses []Access

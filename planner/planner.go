@@ -223,6 +223,11 @@ func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
 	return proof.VerifyEdges(g, p, edges)
 }
 
+// VerifyBodyEdges is VerifyEdges for the body of a loop or branch; see [proof.VerifyBodyEdges].
+func VerifyBodyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
+	return proof.VerifyBodyEdges(g, p, edges)
+}
+
 // VerifyReplay proves that replays of a plan can follow each other; see [proof.Replay].
 func VerifyReplay(g *dag.Graph, p *Plan, r *Replay) error { return proof.Replay(g, p, r) }
 

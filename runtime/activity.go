@@ -44,7 +44,7 @@ func (p *Program) expectedRecords(in *instance) []expected {
 		default:
 			continue
 		}
-		if e.kind != cupti.Kernel && c.Bytes == 0 || c.Node < 0 && p.mode == Built {
+		if e.kind != cupti.Kernel && c.Bytes == 0 || c.Node < 0 && p.built() {
 			continue // progress words are not part of a graph built node by node
 		}
 		e.stream = int32(p.streamOf(in, c.Stream))
@@ -161,11 +161,15 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 	}
 	var graph cudart.Graph
 	options := cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked}
-	if p.mode == Built {
+	if p.built() {
 		var s *graphShape
 		if s, err = p.shape(); err == nil {
-			commands, deps := p.graphCommands(in, s, nil, nil)
-			if err = p.overlapGraph(s.edges, commands, deps); err == nil {
+			var commands []cudart.Command
+			var deps [][]int32
+			if commands, deps, err = p.graphCommands(in, s, nil, nil); err == nil {
+				err = p.overlapGraph(s.edges, commands, deps)
+			}
+			if err == nil {
 				graph, err = p.platform.BuildGraph(commands, deps, options)
 			}
 		}

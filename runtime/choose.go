@@ -14,24 +14,22 @@ import (
 
 // chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
 func (p *Program) chooseMode(ctx context.Context) error {
-	if p.bodies != nil && p.options.Mode != Streams {
-		p.mode = Streams
-		p.choice = noGraph
-		p.log.Info("chose how to replay", "mode", p.mode.String(), "because", noGraph)
-		return nil
+	if why := p.graph.NotInGraph(); why != "" && p.options.Mode != Streams {
+		p.replayAsStreams(why)
+		return p.connectRanks()
 	}
 	switch p.options.Mode {
 	case Streams:
 		return p.connectRanks()
 	case Captured, Built:
-		return p.makeGraphs(p.options.Mode)
+		return p.withoutGraph(p.makeGraphs(p.options.Mode))
 	}
 	if p.options.Recorder != nil { // recording would slow down the measurement
 		if err := p.options.Recorder.Disable(); err != nil {
 			return err
 		}
 	}
-	if err := p.makeGraphs(Captured); err != nil {
+	if err := p.withoutGraph(p.makeGraphs(Captured)); err != nil || p.mode == Streams {
 		return err
 	}
 	p.mode = Streams
@@ -57,7 +55,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 // connectRanks captures a replay and drops the graph. NCCL makes its connections at the first call of each kind, which takes a tenth of
 // a second; a capture makes the calls without running anything, so that the first replay takes no longer than others.
 func (p *Program) connectRanks() error {
-	if p.graph.Ranks <= 1 || p.platform.Name() != "cuda" || !slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate }) {
+	if p.bodies != nil || p.graph.Ranks <= 1 || p.platform.Name() != "cuda" || !slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate }) {
 		return nil
 	}
 	in := p.instances[0]
@@ -114,8 +112,11 @@ func (p *Program) makeGraphs(mode Mode) error {
 			continue
 		}
 		options := cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked}
-		var err error
-		if mode == Built {
+		err := p.takeCounts(in)
+		if err != nil {
+			return err
+		}
+		if mode == Built || p.bodies != nil {
 			in.graph, err = p.buildGraph(in, options)
 		} else {
 			in.graph, err = in.list.Capture(options)

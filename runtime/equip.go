@@ -160,14 +160,16 @@ func (p *Program) equipControls(in *instance) error {
 	return nil
 }
 
+// operandBytes is how far apart the operands of a condition are where the host reads them.
+const operandBytes = 8
+
 // equipTest encodes the copies that the host reads a condition from.
 func (p *Program) equipTest(in *instance, c *control) error {
 	condition := c.node.Control.Condition
 	if condition == nil {
 		return nil
 	}
-	const word = 8
-	bytes := int64(word * len(condition.Operands))
+	bytes := int64(operandBytes * len(condition.Operands))
 	var err error
 	if c.memory, err = p.platform.AllocHost(bytes, false); err != nil {
 		return err
@@ -177,7 +179,7 @@ func (p *Program) equipTest(in *instance, c *control) error {
 	for k, r := range condition.Operands {
 		b := &p.graph.Buffers[r.Buffer]
 		copies = append(copies, cudart.Command{Kind: cudart.CopyMemory, Stream: c.stream, Label: c.name, Node: -1, Priority: p.priority(c.node.Priority),
-			Dst: c.memory + cudart.Ptr(word*k), DstDevice: -1, Src: in.at(r), SrcDevice: deviceOf(b), Bytes: r.Hi - r.Lo,
+			Dst: c.memory + cudart.Ptr(operandBytes*k), DstDevice: -1, Src: in.at(r), SrcDevice: deviceOf(b), Bytes: r.Hi - r.Lo,
 			Accesses: []cudart.Access{{Ptr: in.at(r), Bytes: r.Hi - r.Lo, Offset: r.Lo, Name: b.Name}}})
 	}
 	c.test, err = p.platform.Encode(copies, cudart.ListOptions{Origin: c.stream})

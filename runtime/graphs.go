@@ -8,6 +8,9 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
+// built reports whether the program replays as a graph that was built node by node. One with loops or branches always is.
+func (p *Program) built() bool { return p.mode == Built || p.mode != Streams && p.bodies != nil }
+
 // graphShape is the order of a graph's commands: by node the place of its command, and what each place waits for.
 type graphShape struct {
 	place []int // by node
@@ -23,7 +26,11 @@ func (p *Program) shape() (*graphShape, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := planner.VerifyEdges(p.graph, p.plan, edges); err != nil && !p.tolerates(err) {
+	verify := planner.VerifyEdges
+	if p.body {
+		verify = planner.VerifyBodyEdges
+	}
+	if err := verify(p.graph, p.plan, edges); err != nil && !p.tolerates(err) {
 		return nil, err
 	}
 	s := &graphShape{edges: edges, place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
@@ -48,7 +55,10 @@ func (p *Program) buildGraph(in *instance, options cudart.GraphOptions) (cudart.
 	if err != nil {
 		return nil, err
 	}
-	commands, deps := p.graphCommands(in, s, nil, nil)
+	commands, deps, err := p.graphCommands(in, s, nil, nil)
+	if err != nil {
+		return nil, err
+	}
 	if err := p.overlapGraph(s.edges, commands, deps); err != nil {
 		return nil, err
 	}
@@ -63,11 +73,14 @@ func (p *Program) buildTracedGraph(in *instance, before, after []cudart.Event) (
 	if err != nil {
 		return nil, err
 	}
-	commands, deps := p.graphCommands(in, s, before, after)
+	commands, deps, err := p.graphCommands(in, s, before, after)
+	if err != nil {
+		return nil, err
+	}
 	return p.platform.BuildGraph(commands, deps, cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked})
 }
 
-func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cudart.Event) ([]cudart.Command, [][]int32) {
+func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cudart.Event) ([]cudart.Command, [][]int32, error) {
 	var commands []cudart.Command
 	var deps [][]int32
 	add := func(c cudart.Command, waits []int32) int32 {
@@ -82,6 +95,16 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 	for _, node := range s.order {
 		c := in.lowered.commands[in.lowered.index[node]]
 		c.Early = false // overlapGraph decides
+		if in.controls != nil && in.controls[node] != nil {
+			control, clear := in.controls[node], 0
+			if control.counts != nil {
+				clear = len(control.counts.nest)
+			}
+			var err error
+			if c, err = p.conditional(in, control, c, clear); err != nil {
+				return nil, nil, err
+			}
+		}
 		var waits []int32
 		for _, from := range s.deps[node] {
 			if dag.NodeID(from) == planner.GraphRoot {
@@ -102,5 +125,5 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 		s.place[node] = int(add(c, []int32{start}))
 		end[node] = add(mark(after[node]), []int32{int32(s.place[node])})
 	}
-	return commands, deps
+	return commands, deps, nil
 }

@@ -274,7 +274,7 @@ func (p *Program) makeBodies() {
 		}
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
-			body := &Program{graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
+			body := &Program{body: true, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
 				setKernel: p.setKernel}
 			body.options.Progress = p.options.Progress
 			body.takeLaunches()

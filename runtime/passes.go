@@ -39,6 +39,11 @@ func (p *Program) Loops(ctx context.Context) ([]Loop, error) {
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, err
 	}
+	if p.mode != Streams {
+		if err := p.last().readCounts(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return appendLoops(nil, p.last()), nil
 }
 

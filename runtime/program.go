@@ -80,10 +80,12 @@ type Program struct {
 	loaded         *loader          // of what was loaded first
 	launches       []*dag.Launch    // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program     // by node: of loops and branches; nil if there are none
+	body           bool             // it is one of these
 	instances      []*instance
 	next           int // the instance that the next replay uses
 	mode           Mode
 	choice         string // why Auto chose
+	noGraph        string // why it is not made a graph although that was asked for
 	dirty          bool   // a replay has run since buffers had their initial contents
 	warnings       []string
 	symbolsWritten map[dag.BufferID]bool   // variables of modules that launches write; nil until needed
@@ -240,6 +242,9 @@ type control struct {
 	runs     int64
 	missed   int64 // runs that ended although the condition did not hold
 	chosen   [2]int64
+
+	counted cudart.Ptr // of the counts in a graph
+	counts  *counts    // of a loop or branch that is in no other one, once there is a graph
 }
 
 // controlBody is a body as a program of its own, over the memory of the one around it.
@@ -258,9 +263,6 @@ func (p *Program) family() []*Program {
 	}
 	return all
 }
-
-// noGraph says why a program with loops or branches is not made a graph.
-const noGraph = "streams: loops and branches are tested by the host"
 
 // Recorder records when kernels, copies and sets ran, and on which streams. *cupti.Library implements it.
 type Recorder interface {

@@ -68,4 +68,7 @@ func (c *control) strip(note func(error)) {
 	if c.memory != 0 {
 		note(c.platform.Free(c.memory))
 	}
+	if c.counts != nil {
+		c.counts.close(c.platform, note)
+	}
 }

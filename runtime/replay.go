@@ -43,6 +43,7 @@ func (p *Program) replay(ctx context.Context, in *instance) error {
 func (p *Program) submit(ctx context.Context, in *instance) error {
 	in.forget()
 	if in.graph != nil && p.mode != Streams {
+		in.count()
 		return in.graph.Launch(in.streams[0])
 	}
 	return submitList(ctx, in.list)

@@ -20,19 +20,19 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUpdate, fmt.Sprintf(format, args...))
 }
 
-// SetScalar changes one scalar argument of a kernel for all later replays. The launch's grid and extents are computed again. An update that
+// SetScalar changes one scalar argument of a kernel, which may be in the body of a loop or branch, for all later replays. The launch's grid and extents are computed again. An update that
 // would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
 func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if err := p.usable(context.Background()); err != nil {
 		return err
 	}
-	id, ok := p.node(node)
+	owner, id, ok := p.owner(node)
 	if !ok {
 		return refuse("the pipeline has no node %q", node)
 	}
-	launch := p.launches[id]
+	launch := owner.launches[id]
 	if launch == nil {
-		return refuse("node %q is a %s, not a kernel", node, p.graph.Nodes[id].Kind)
+		return refuse("node %q is a %s, not a kernel", node, owner.graph.Nodes[id].Kind)
 	}
 	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Kernel.Params()[argument].LengthOf > 0 {
 		return refuse("argument %d of node %q is not a scalar", argument, node)
@@ -48,7 +48,7 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if err != nil {
 		return refuse("node %q: %v", node, err)
 	}
-	if err := p.withinDeclared(dag.NodeID(id), args, info); err != nil {
+	if err := owner.withinDeclared(dag.NodeID(id), args, info); err != nil {
 		return err
 	}
 	if info.HasHint {
@@ -56,7 +56,10 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	}
 	changed := *launch
 	changed.Args, changed.Grid = args, grid
-	p.launches[id] = &changed
+	owner.launches[id] = &changed
+	if owner != p {
+		return p.applyIn(owner, dag.NodeID(id))
+	}
 	return p.apply(dag.NodeID(id))
 }
 
@@ -116,7 +119,7 @@ func (p *Program) refresh(in *instance, id dag.NodeID) error {
 	if in.graph == nil {
 		return nil
 	}
-	if p.mode == Built {
+	if p.built() {
 		return setCommand(in.graph, in.built[id], &c)
 	}
 	return in.graph.Update(in.list)
@@ -149,8 +152,8 @@ func (p *Program) node(name string) (int32, bool) {
 
 // SetStorage moves a declared buffer to other memory for all later replays: device memory of the same device for a device buffer, pinned or
 // pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The caller keeps owning the memory. A buffer that
-// shares bytes with others in the plan, or that a loop or branch uses, cannot be moved, and the memory must not overlap that of another buffer of the program: the plan was
-// not proved for that.
+// shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan
+// was not proved for that. If a loop or branch uses the buffer, a graph is made anew, which takes longer than a change.
 func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
 	if err := p.usable(context.Background()); err != nil {
 		return err
@@ -169,11 +172,6 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 	if other, shared := p.sharesBytes(dag.BufferID(id)); shared {
 		return refuse("buffer %q shares bytes with %q in the plan; plan it with planner.Options.Keep to move it", buffer, p.graph.Buffers[other].Name)
 	}
-	for i := range p.graph.Nodes {
-		if n := &p.graph.Nodes[i]; n.Control != nil && uses(p.graph.Accesses(dag.NodeID(i)), dag.BufferID(id)) {
-			return refuse("buffer %q is used in %q, whose nodes keep the memory they were made for", buffer, n.Name)
-		}
-	}
 	in := p.instances[0]
 	for i := range p.graph.Buffers {
 		at, size := in.memory.address[i], cudart.Ptr(p.graph.Buffers[i].Bytes)
@@ -182,15 +180,11 @@ func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) err
 		}
 	}
 	in.memory.address[id] = address
-	for i := range p.graph.Nodes {
-		if !uses(p.graph.Accesses(dag.NodeID(i)), dag.BufferID(id)) {
-			continue
-		}
-		if err := p.refresh(in, dag.NodeID(i)); err != nil {
-			return err
-		}
+	inBody, err := p.relocate(in, id)
+	if err == nil && inBody {
+		err = p.rebuild(in)
 	}
-	return nil
+	return err
 }
 
 func uses(accesses []dag.Access, id dag.BufferID) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/dagrun/dagrun/dag/exchange"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/planner"
@@ -70,6 +71,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
 		"planner.MachineNames": planner.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "planner.Predict": planner.Predict,
 		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges, "planner.VerifyEarly": planner.VerifyEarly,
+		"planner.VerifyBodyEdges": planner.VerifyBodyEdges, "conditions.Module": conditions.Module,
 		"planner.VerifyReplay": planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
 		"planner.LowerBound": planner.LowerBound, "planner.LowerBoundGraph": planner.LowerBoundGraph, "planner.Compare": planner.Compare,
 		"planner.ParseEffort": planner.ParseEffort, "planner.Explain": planner.Explain, "planner.EngineOf": planner.EngineOf,
@@ -92,6 +94,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
 		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+		"proof.VerifyBodyEdges": proof.VerifyBodyEdges,
 
 		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,
 

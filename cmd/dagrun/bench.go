@@ -195,8 +195,8 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
 	modes := []runtime.Mode{runtime.Captured, runtime.Streams}
 	switch {
-	case g.HasControl():
-		a.noteStreams(g, modes[0])
+	case g.NotInGraph() != "":
+		a.noteNoGraph(g.NotInGraph())
 		modes = modes[1:]
 	case a.flags.graph:
 		modes = modes[:1]
@@ -205,7 +205,9 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		for i := range plans {
 			row := plans[i]
 			a.progress.report(stageMeasure, len(report.Rows), len(plans)*len(modes))
-			if err := a.measureRow(ctx, p, &row, mode); err != nil {
+			if err := a.measureRow(ctx, p, &row, mode); errors.Is(err, errNotAGraph) {
+				break // the device cannot, whatever the plan
+			} else if err != nil {
 				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
 				return nil, a.pinFault(ctx, p, err, &runFlags{})
 			}
@@ -286,6 +288,9 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 	return rows, nil
 }
 
+// errNotAGraph is the error of a row that cannot be measured as a graph. A note has said why.
+var errNotAGraph = errors.New("not a graph")
+
 func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode runtime.Mode) (err error) {
 	if _, err := racesAllowed(p.name, p.graph, row.plan, false); err != nil {
 		return err
@@ -304,6 +309,10 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 		return err
 	}
 	defer func() { err = closing(err, program) }()
+	if why := program.NoGraph(); why != "" {
+		a.noteNoGraph(why)
+		return errNotAGraph
+	}
 	row.Timing, err = program.Measure(ctx, a.flags.warmup, a.flags.iterations)
 	return err
 }

@@ -35,9 +35,13 @@ func allNodes(g *dag.Graph) []*dag.Node {
 	return nodes
 }
 
-// noteStreams tells someone who asked for a graph that the pipeline runs as streams.
-func (a *app) noteStreams(g *dag.Graph, mode runtime.Mode) {
-	if g.HasControl() && (mode == runtime.Captured || mode == runtime.Built) {
-		a.note("it runs as streams, not as a graph: the host tests the conditions of loops and branches")
+// noteStreams tells someone who asked for a graph that the program runs as streams, and why.
+func (a *app) noteStreams(program *runtime.Program, mode runtime.Mode) {
+	if why := program.NoGraph(); why != "" && (mode == runtime.Captured || mode == runtime.Built) {
+		a.noteNoGraph(why)
 	}
+}
+
+func (a *app) noteNoGraph(why string) {
+	a.note("it runs as streams, not as a graph: %s; the host tests the conditions of loops and branches", why)
 }

@@ -197,7 +197,6 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
 		return err
 	}
-	a.noteStreams(p.graph, options.Mode)
 	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
 	if a.world != nil {
 		options.Agree = a.agree
@@ -276,6 +275,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		a.unfinished = program.Unfinished
 	}
 	a.followCommunication(program, p.graph)
+	a.noteStreams(program, options.Mode)
 	a.log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
 		a.warn("%s", w)

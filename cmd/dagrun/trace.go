@@ -185,7 +185,6 @@ func (a *app) recorder() runtime.Recorder {
 
 func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
 	options := a.programOptions(nil)
-	a.noteStreams(p.graph, options.Mode)
 	if p.platform.Name() == "cuda" {
 		options.Recorder = recorder
 	}
@@ -194,6 +193,7 @@ func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Re
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
+	a.noteStreams(program, options.Mode)
 	a.progress.report("trace", 0, 0)
 	return program.Trace(ctx, a.flags.iterations)
 }

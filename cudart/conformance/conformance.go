@@ -37,7 +37,7 @@ func Run(t *testing.T, p cudart.Platform) {
 		{"launch limits", launchLimits},
 		{"capture", captured}, {"capture rules", captureRules}, {"time stamps in graphs", graphTimes},
 		{"built graph", builtGraph}, {"graph changes", graphChanges}, {"graph update", graphUpdate}, {"graph against itself", graphAgainstItself},
-		{"misused graphs", misusedGraphs},
+		{"misused graphs", misusedGraphs}, {"loops and branches", conditionals},
 		{"bad arguments", badArguments}, {"closed things", closedThings},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -99,6 +99,8 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		if problem := p.communicationProblem(c.Communication, c.stream); problem != "" {
 			return c.wrong(i, "%s", problem)
 		}
+	case cudart.RunBodies:
+		return p.checkConditional(c, i, streams)
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.wrong(i, "unknown kind of command %d", c.Kind)

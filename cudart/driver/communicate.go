@@ -134,4 +134,5 @@ type checked struct {
 	stream *stream
 	kernel *kernel
 	event  *event
+	bodies *bodies // of a loop or branch
 }

@@ -33,6 +33,7 @@ func TestStructureSizes(t *testing.T) {
 		cuGraphAddMemsetNode: unsafe.Sizeof(memsetNodeParams{}), cuGraphExecMemsetNodeSetParams: unsafe.Sizeof(memsetNodeParams{}),
 		cuGraphKernelNodeSetAttribute: unsafe.Sizeof(kernelNodeAttribute{}),
 		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4, cuMemcpy2DAsync: 128, cuLaunchKernelEx: unsafe.Offsetof(launchConfig{}.list), cuGraphAddDependencies2: 8,
+		cuGraphAddNode: unsafe.Sizeof(conditionalNodeParams{}),
 	}
 	for f := range functionCount {
 		require.Equal(t, sizes[f], table[f].record, table[f].symbol)
@@ -40,6 +41,9 @@ func TestStructureSizes(t *testing.T) {
 	var k kernelNodeParams
 	require.EqualValues(t, [...]uintptr{0, 8, 20, 32, 40, 48},
 		[...]uintptr{unsafe.Offsetof(k.function), unsafe.Offsetof(k.grid), unsafe.Offsetof(k.block), unsafe.Offsetof(k.shared), unsafe.Offsetof(k.params), unsafe.Offsetof(k.extra)})
+	var c conditionalNodeParams
+	require.EqualValues(t, [...]uintptr{0, 16, 24, 28, 32, 40},
+		[...]uintptr{unsafe.Offsetof(c.kind), unsafe.Offsetof(c.handle), unsafe.Offsetof(c.loop), unsafe.Offsetof(c.count), unsafe.Offsetof(c.graphs), unsafe.Offsetof(c.context)})
 	var m memcpy3D
 	require.EqualValues(t, [...]uintptr{32, 40, 48, 72, 88, 120, 128, 136, 160, 176, 192},
 		[...]uintptr{unsafe.Offsetof(m.srcType), unsafe.Offsetof(m.srcHost), unsafe.Offsetof(m.srcDevice), unsafe.Offsetof(m.srcPitch), unsafe.Offsetof(m.dstX),

@@ -182,13 +182,13 @@ func (g *graph) beginsAfter(i int, deps []int32) bool {
 }
 
 // addEarly adds the edges to nodes that begin early. The context is current.
-func (g *graph) addEarly(edges [][2]int32) error {
+func (g *graph) addEarly(nodes []uintptr, edges [][2]int32) error {
 	if len(edges) == 0 {
 		return nil
 	}
 	from, to, data := make([]uintptr, len(edges)), make([]uintptr, len(edges)), make([]uint64, len(edges))
 	for i, e := range edges {
-		from[i], to[i], data[i] = g.nodes[e[0]], g.nodes[e[1]], edgeProgrammatic
+		from[i], to[i], data[i] = nodes[e[0]], nodes[e[1]], edgeProgrammatic
 	}
 	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddDependencies2], g.template, uintptr(unsafe.Pointer(&from[0])), uintptr(unsafe.Pointer(&to[0])),
 		uintptr(unsafe.Pointer(&data[0])), uintptr(len(edges)))); code != 0 {

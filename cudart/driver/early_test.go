@@ -17,10 +17,10 @@ import (
 )
 
 // earlyWorld has the test module in the form whose kernels wait.
-func earlyWorld(t *testing.T, d *fakeDriver) (*Platform, *world) {
+func earlyWorld(t *testing.T, d *fakeDriver) (*Platform, *bench) {
 	d.version = 12040
 	p := d.open(t)
-	w, err := newWorld(p)
+	w, err := newBench(p)
 	require.NoError(t, err)
 	require.NoError(t, w.module.Close())
 	waiting := *testModule

@@ -40,11 +40,12 @@ type fakeDriver struct {
 	stacks   map[uint64][]uintptr // by thread: contexts pushed
 	capture  uintptr              // stream that is being captured
 	nodes    int
-	queues   []string // what queuesVariable was at cuInit, and whenever a context was made
-	foreign  uintptr  // a context of the first device that is not its primary one, and that streams say they belong to
-	records  [][]byte // parameters of graph nodes for copies and sets, as they were when the call was made
-	update   uint32   // result of an update of a graph; 0: it succeeds
-	bad      []string // misuse
+	queues   []string    // what queuesVariable was at cuInit, and whenever a context was made
+	foreign  uintptr     // a context of the first device that is not its primary one, and that streams say they belong to
+	records  [][]byte    // parameters of graph nodes for copies and sets, as they were when the call was made
+	bodies   [][]uintptr // by conditional node: the graphs of its bodies
+	update   uint32      // result of an update of a graph; 0: it succeeds
+	bad      []string    // misuse
 }
 
 type fakeCall struct {
@@ -308,6 +309,21 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 			d.records = append(d.records, slices.Clone(fakeBytes(a[4], table[f].record)))
 		}
 		d.nodes++
+		d.next += 0x100
+		poke(a[0], d.next)
+	case cuGraphConditionalHandleCreate:
+		d.next += 0x100
+		poke(a[0], uint64(d.next))
+	case cuGraphAddNode:
+		d.records = append(d.records, slices.Clone(fakeBytes(a[5], table[f].record)))
+		count := peek[uint32](a[5] + 28)
+		graphs := make([]uintptr, count)
+		for k := range graphs {
+			d.next += 0x100
+			graphs[k] = d.next
+		}
+		d.bodies = append(d.bodies, graphs)
+		poke(a[5]+32, uintptr(unsafe.Pointer(&graphs[0])))
 		d.next += 0x100
 		poke(a[0], d.next)
 	case cuModuleGetFunction:

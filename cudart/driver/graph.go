@@ -19,7 +19,8 @@ type graph struct {
 	template uintptr   // the CUgraph whose nodes can be changed, or 0
 	nodes    []uintptr // by command
 	commands []checked
-	deps     [][]int32 // of a graph that can be changed and has nodes of several rows
+	deps     [][]int32       // of a graph that can be changed and has nodes of several rows, or conditional nodes
+	modules  []cudart.Module // the kernels that decide about conditional nodes
 	count    int
 	memory   arena
 	launch   *launch
@@ -164,9 +165,22 @@ func (g *graph) Close() error {
 			err = e
 		}
 	}
+	if e := g.closeModules(); err == nil {
+		err = e
+	}
 	if e := g.memory.close(); err == nil {
 		err = e
 	}
+	return err
+}
+
+func (g *graph) closeModules() (err error) {
+	for _, m := range g.modules {
+		if e := m.Close(); err == nil {
+			err = e
+		}
+	}
+	g.modules = nil
 	return err
 }
 
@@ -185,6 +199,7 @@ func (g *graph) take(next *graph) error {
 	g.exec, next.exec = next.exec, g.exec
 	g.template, next.template = next.template, g.template
 	g.nodes, next.nodes = next.nodes, g.nodes
+	g.modules, next.modules = next.modules, g.modules
 	g.memory, next.memory = next.memory, g.memory
 	g.launch, next.launch = next.launch, g.launch
 	g.count = next.count
@@ -193,13 +208,15 @@ func (g *graph) take(next *graph) error {
 
 // nodeScratch holds what the calls for one node read and write. A graph owns it, so that it is on the heap and does not move.
 type nodeScratch struct {
-	kernel   kernelNodeParams
-	copy     memcpy3D
-	set      memsetNodeParams
-	priority kernelNodeAttribute
-	node     uintptr
-	popped   uintptr
-	before   []uintptr
-	values   []uint64
-	params   []uintptr
+	kernel      kernelNodeParams
+	copy        memcpy3D
+	set         memsetNodeParams
+	priority    kernelNodeAttribute
+	conditional conditionalNodeParams
+	handle      uint64
+	node        uintptr
+	popped      uintptr
+	before      []uintptr
+	values      []uint64
+	params      []uintptr
 }

@@ -50,6 +50,18 @@ type kernelNodeAttribute struct {
 	_        [60]byte
 }
 
+// conditionalNodeParams is CUgraphNodeParams with its conditional.
+type conditionalNodeParams struct {
+	kind    uint32
+	_       [3]uint32
+	handle  uint64
+	loop    uint32 // CUgraphConditionalNodeType: 0 for a branch, 1 for a loop
+	count   uint32 // of graphs
+	graphs  uintptr
+	context uintptr
+	_       [26]uint64
+}
+
 const (
 	streamNonBlocking     = 1
 	streamLegacy          = 1 // CU_STREAM_LEGACY
@@ -64,6 +76,7 @@ const (
 	memoryHost            = 1
 	memoryDevice          = 2
 	memoryUnified         = 4
+	nodeConditional       = 13
 
 	updateParametersChanged = 5 // of CUgraphExecUpdateResult
 	updateNotSupported      = 6

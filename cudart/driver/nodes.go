@@ -45,18 +45,25 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	if err != nil {
 		return nil, err
 	}
-	g := &graph{p: p, d: d, template: template, commands: list, nodes: make([]uintptr, len(list)), scratch: new(nodeScratch)}
+	g := &graph{p: p, d: d, template: template, commands: list, scratch: new(nodeScratch)}
 	for i := range list {
 		list[i].Args = slices.Clone(list[i].Args)
 	}
-	if hasRows(list) || hasEarly(list) {
+	if hasRows(list) || hasEarly(list) || hasBodies(list) {
 		g.deps = deps
 	}
-	if err = g.addNodes(deps, priorities); err == nil {
+	if hasBodies(list) {
+		err = g.loadDeciders()
+	}
+	if err == nil {
+		err = g.addNodes(deps, priorities)
+	}
+	if err == nil {
 		err = g.instantiate(template, priorities)
 	}
 	if err != nil {
 		p.dispose(d, cuGraphDestroy, template)
+		g.closeModules()
 		return nil, err
 	}
 	if err := g.disableEmpty(); err != nil {
@@ -68,61 +75,81 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 
 // addNodes adds a node for every command, on a thread on which the context is current.
 func (g *graph) addNodes(deps [][]int32, priorities bool) error {
-	p, lib := g.p, g.p.lib
+	lib, scratch := g.p.lib, g.scratch
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	scratch := g.scratch
 	if code := uint32(dl.Call(lib.address[cuCtxPushCurrent], g.d.context.Load())); code != 0 {
-		return g.d.fail(p.lib, cuCtxPushCurrent, uint64(code))
+		return g.d.fail(lib, cuCtxPushCurrent, uint64(code))
 	}
 	defer dl.Call(lib.address[cuCtxPopCurrent], uintptr(unsafe.Pointer(&scratch.popped)))
+	nodes, err := g.addCommands(g.template, scratch, g.commands, deps, priorities, false)
+	g.nodes = nodes
+	return err
+}
+
+// addCommands adds a node for every command to a graph, which may be the body of a conditional node.
+func (g *graph) addCommands(template uintptr, scratch *nodeScratch, commands []checked, deps [][]int32, priorities, body bool) ([]uintptr, error) {
+	nodes := make([]uintptr, len(commands))
 	var later [][2]int32 // edges from nodes that are made after the node that waits for them
 	var begin [][2]int32 // edges to nodes that begin before the other node has ended
-	for i := range g.commands {
-		c := &g.commands[i]
+	for i := range commands {
+		c := &commands[i]
 		scratch.before = scratch.before[:0]
 		for _, dep := range deps[i] {
 			switch {
-			case dep < 0 || int(dep) >= len(g.commands) || int(dep) == i:
-				return c.wrong(i, "it waits for command %d, but there are %d commands", dep, len(g.commands))
-			case g.beginsAfter(i, deps[i]):
+			case dep < 0 || int(dep) >= len(commands) || int(dep) == i:
+				return nil, c.wrong(i, "it waits for command %d, but there are %d commands", dep, len(commands))
+			case !body && g.beginsAfter(i, deps[i]):
 				begin = append(begin, [2]int32{dep, int32(i)})
 			case int(dep) > i:
 				later = append(later, [2]int32{dep, int32(i)})
 			default:
-				scratch.before = append(scratch.before, g.nodes[dep])
+				scratch.before = append(scratch.before, nodes[dep])
 			}
 		}
-		f, code, err := g.addNode(scratch, c, priorities)
+		if c.bodies != nil {
+			var err error
+			if nodes[i], err = g.addConditional(template, scratch, c, priorities); err != nil {
+				return nil, labelled(err, c, i)
+			}
+			continue
+		}
+		f, code, err := g.addNode(template, scratch, c, priorities, body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if code != 0 {
-			failure := g.d.fail(p.lib, f, uint64(code))
-			failure.Label, failure.Node, failure.Index = c.Label, c.Node, i
-			return failure
+			return nil, labelled(g.d.fail(g.p.lib, f, uint64(code)), c, i)
 		}
-		g.nodes[i] = scratch.node
+		nodes[i] = scratch.node
 	}
 	if begin == nil && later == nil {
-		return nil
+		return nodes, nil
 	}
 	if i := onCycle(deps); i >= 0 {
-		return g.commands[i].wrong(i, "it waits for itself through other nodes")
+		return nil, commands[i].wrong(i, "it waits for itself through other nodes")
 	}
-	if err := g.addEarly(begin); err != nil || later == nil {
-		return err
+	if err := g.addEarly(nodes, begin); err != nil || later == nil {
+		return nodes, err
 	}
 	scratch.before, scratch.params = scratch.before[:0], scratch.params[:0]
 	for _, edge := range later {
-		scratch.before = append(scratch.before, g.nodes[edge[0]])
-		scratch.params = append(scratch.params, g.nodes[edge[1]])
+		scratch.before = append(scratch.before, nodes[edge[0]])
+		scratch.params = append(scratch.params, nodes[edge[1]])
 	}
-	if code := uint32(dl.Call(lib.address[cuGraphAddDependencies], g.template, uintptr(unsafe.Pointer(&scratch.before[0])),
+	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddDependencies], template, uintptr(unsafe.Pointer(&scratch.before[0])),
 		uintptr(unsafe.Pointer(&scratch.params[0])), uintptr(len(later)))); code != 0 {
-		return g.d.fail(p.lib, cuGraphAddDependencies, uint64(code))
+		return nil, g.d.fail(g.p.lib, cuGraphAddDependencies, uint64(code))
 	}
-	return nil
+	return nodes, nil
+}
+
+// labelled gives a failure the name of a command, unless it has one.
+func labelled(err error, c *checked, index int) error {
+	if failure, ok := err.(*cudart.Error); ok && failure.Index < 0 {
+		failure.Label, failure.Node, failure.Index = c.Label, c.Node, index
+	}
+	return err
 }
 
 // onCycle returns the first command that waits for itself, directly or through others, or -1.
@@ -167,13 +194,14 @@ func onCycle(deps [][]int32) int {
 }
 
 // addNode adds one node; its handle is left in the scratch.
-func (g *graph) addNode(s *nodeScratch, c *checked, priorities bool) (function, uint32, error) {
+func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities, body bool) (function, uint32, error) {
 	lib := g.p.lib
 	call := func(f function, args ...uintptr) uint32 {
-		all := append([]uintptr{uintptr(unsafe.Pointer(&s.node)), g.template, uintptr(unsafe.Pointer(unsafe.SliceData(s.before))), uintptr(len(s.before))}, args...)
+		all := append([]uintptr{uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(unsafe.SliceData(s.before))), uintptr(len(s.before))}, args...)
 		return uint32(dl.Call(lib.address[f], all...))
 	}
 	switch {
+	case c.Kind == cudart.LaunchKernel && body && nothing(c.Grid): // nodes of a body cannot be disabled
 	case c.Kind == cudart.LaunchKernel:
 		s.fillKernel(c)
 		code := call(cuGraphAddKernelNode, uintptr(unsafe.Pointer(&s.kernel)))

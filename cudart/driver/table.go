@@ -97,6 +97,8 @@ const (
 	cuGraphNodeSetEnabled
 	cuGraphLaunch
 	cuGraphUpload
+	cuGraphConditionalHandleCreate
+	cuGraphAddNode
 	functionCount
 )
 
@@ -209,6 +211,9 @@ var table = [functionCount]entry{
 	cuGraphNodeSetEnabled:          {"cuGraphNodeSetEnabled", 11060, true, "CUgraphExec, CUgraphNode, unsigned", 0},
 	cuGraphLaunch:                  {"cuGraphLaunch", 10000, false, "CUgraphExec, CUstream", 0},
 	cuGraphUpload:                  {"cuGraphUpload", 11010, false, "CUgraphExec, CUstream", 0},
+	cuGraphConditionalHandleCreate: {"cuGraphConditionalHandleCreate", 12030, true, "CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned", 0},
+	cuGraphAddNode: {"cuGraphAddNode_v2", 12030, true,
+		"CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t, CUgraphNodeParams*", 256},
 }
 
 // name returns the function's usual name: the symbol without its version.

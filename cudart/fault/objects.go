@@ -234,6 +234,14 @@ func unwrapAll(commands []cudart.Command) []cudart.Command {
 		if w, ok := c.Kernel.(*kernel); ok {
 			c.Kernel = w.Kernel
 		}
+		if c.Conditional != nil {
+			v := *c.Conditional
+			v.Bodies = slices.Clone(v.Bodies)
+			for k := range v.Bodies {
+				v.Bodies[k].Commands = unwrapAll(v.Bodies[k].Commands)
+			}
+			c.Conditional = &v
+		}
 	}
 	return inner
 }

@@ -69,6 +69,8 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		return c.setCopy(from.Dst, from.Src)
 	case cudart.Communicate:
 		return c.setCommunication(from.Communication)
+	case cudart.RunBodies:
+		return c.setConditional(from)
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.fail(invalidValue, "there is no kind of command %d", c.kind)
@@ -254,6 +256,9 @@ func (c *command) execute(w *worker) {
 	}
 	var crashed *crash
 	switch c.kind {
+	case cudart.RunBodies:
+		c.runBodies(w)
+		return
 	case cudart.Communicate:
 		if e := c.communicate(); e != nil {
 			c.device.poison(e)

@@ -33,12 +33,7 @@ func (p *Platform) BuildGraph(commands []cudart.Command, deps [][]int32, options
 		if e := p.encode(c, &commands[i], i); e != nil {
 			return nil, e
 		}
-		if c.kind == cudart.LaunchKernel {
-			c.device = c.kernel.module.device
-		} else if c.device == nil {
-			c.device = d
-		}
-		c.stream = nil
+		c.settle(d)
 		encoded[i] = c
 	}
 	t, err := newTable(encoded, deps)

@@ -34,6 +34,9 @@ func (p *Platform) Encode(commands []cudart.Command, options cudart.ListOptions)
 		if e := p.encode(&all[i], &commands[i], i); e != nil {
 			return nil, e
 		}
+		if all[i].kind == cudart.RunBodies {
+			return nil, all[i].fail(notSupported, "a loop or branch is part of a graph, not of a list")
+		}
 		if s := all[i].stream; s != nil && (s.closed.Load() || s.queue.closed.Load()) {
 			return nil, all[i].fail(invalidHandle, "stream %d is closed", s.queue.id)
 		}

@@ -189,6 +189,7 @@ type command struct {
 	pattern  uint32
 	uses     []use
 	talk     *cudart.Communication
+	repeated *conditional
 	accesses []cudart.Access
 }
 

@@ -47,6 +47,7 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	if err := p.writeBodies(out, g); err != nil {
 		return err
 	}
+	writeAsGraph(out, g)
 	p.writeTotals(out, g, t)
 	return out.Flush()
 }
@@ -295,6 +296,18 @@ func (r *waitReasons) text(stream, op int32) string {
 		return fmt.Sprintf("%s: %s, %s of %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e), r.g.Nodes[e.From].Name)
 	}
 	return fmt.Sprintf("%s: %s, %s", text, r.g.Nodes[e.To].Name, r.g.EdgeText(*e))
+}
+
+// writeAsGraph says what becomes of loops and branches if the plan is replayed as a graph.
+func writeAsGraph(out *bufio.Writer, g *dag.Graph) {
+	if !g.HasControl() {
+		return
+	}
+	if why := g.NotInGraph(); why != "" {
+		fmt.Fprintf(out, "\nit cannot be a graph: %s; the host tests the conditions\n", why)
+		return
+	}
+	out.WriteString("\nas a graph, the device tests the conditions (drivers since CUDA 12.4); as streams, the host does\n")
 }
 
 // writeBodies writes the bodies' schedules, indented.

@@ -13,6 +13,16 @@ import (
 // as a *Violation. Only the edges count as order: from the plan come the streams, whose order the edges must keep, and the layout. Edges
 // from [GraphRoot] are allowed anywhere.
 func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
+	return verifyEdges(g, p, edges, checkMemory)
+}
+
+// VerifyBodyEdges is VerifyEdges for the body of a loop or branch and its plan, which has no memory layout of its own: buffers that one
+// body uses never share bytes. That a pass ends before the next begins is not a matter of edges: a conditional node waits for its whole body.
+func VerifyBodyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
+	return verifyEdges(g, p, edges, func(*dag.Graph, *plan.Plan, *schedule, clockSource, []bool) *Violation { return nil })
+}
+
+func verifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge, memory func(*dag.Graph, *plan.Plan, *schedule, clockSource, []bool) *Violation) error {
 	s, v := readSchedule(g, p)
 	if v != nil {
 		return v
@@ -39,7 +49,7 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 		}
 		readFirst = readFirstOf(g, s)
 	}
-	if v := checkMemory(g, p, s, a, readFirst); v != nil {
+	if v := memory(g, p, s, a, readFirst); v != nil {
 		return asEdge(g, v)
 	}
 	if hazard != nil {

@@ -1,0 +1,227 @@
+// Tests of loops and branches in graphs: the kernels that decide about them on GPUs, run from their PTX, decide and count as the CPU device.
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/conditions"
+)
+
+var operandTypes = []dag.DType{dag.F64, dag.F32, dag.F16, dag.BF16, dag.I8, dag.I16, dag.I32, dag.I64, dag.U8, dag.U16, dag.U32, dag.Bool}
+
+// randomTerm is a number, and randomTruth a condition, over buffers that are named after their types.
+func randomTerm(r *rand.Rand, depth int) string {
+	if depth == 0 || r.IntN(5) == 0 {
+		switch r.IntN(4) {
+		case 0:
+			return fmt.Sprint(r.IntN(200) - 100)
+		case 1:
+			return fmt.Sprintf("%g", math.Round(1e3*r.NormFloat64())/64)
+		}
+		return "x_" + operandTypes[r.IntN(len(operandTypes))].String()
+	}
+	a, b := randomTerm(r, depth-1), randomTerm(r, depth-1)
+	switch r.IntN(10) {
+	case 0:
+		return "(" + a + " + " + b + ")"
+	case 1:
+		return "(" + a + " - " + b + ")"
+	case 2:
+		return "(" + a + " * " + b + ")"
+	case 3:
+		return "(" + a + " / " + b + ")"
+	case 4:
+		return "(-" + a + ")"
+	case 5:
+		return "min(" + a + ", " + b + ", 3)"
+	case 6:
+		return "max(" + a + ", " + b + ")"
+	}
+	return []string{"abs", "floor", "ceil", "sqrt"}[r.IntN(4)] + "(" + a + ")"
+}
+
+func randomTruth(r *rand.Rand, depth int) string {
+	if depth > 0 {
+		switch r.IntN(5) {
+		case 0:
+			return "(" + randomTruth(r, depth-1) + " and " + randomTruth(r, depth-1) + ")"
+		case 1:
+			return "(" + randomTruth(r, depth-1) + " or " + randomTruth(r, depth-1) + ")"
+		case 2:
+			return "not (" + randomTruth(r, depth-1) + ")"
+		}
+	}
+	return randomTerm(r, 3) + " " + []string{"<", "<=", ">", ">=", "==", "!="}[r.IntN(6)] + " " + randomTerm(r, 3)
+}
+
+// randomCondition makes a condition that reads at least one buffer.
+func randomCondition(r *rand.Rand) *dag.Condition {
+	for {
+		b := dag.New("p")
+		var first dag.BufferID
+		for k, t := range operandTypes {
+			x := b.Device("x_"+t.String(), t, 1)
+			b.Init(x, dag.Init{Kind: dag.InitValue, Value: expr.Int(0)})
+			if k == 0 {
+				first = x
+			}
+		}
+		b.If("test", randomTruth(r, 2), func() { b.Memset("set", b.Whole(first), 0) }, nil)
+		if g, err := b.Graph(); err == nil { // some have a constant that overflows, or no buffer
+			return g.Nodes[0].Control.Condition
+		}
+	}
+}
+
+// randomBits is an element: often a small number, sometimes any bits, NaN and infinity among them.
+func randomBits(r *rand.Rand, t dag.DType) uint64 {
+	switch {
+	case t == dag.Bool:
+		return uint64(r.IntN(2))
+	case r.IntN(4) == 0:
+		return r.Uint64()
+	case t.Float() && r.IntN(6) == 0:
+		return t.FromFloat([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}[r.IntN(4)])
+	}
+	return t.FromFloat(float64(r.IntN(41) - 20))
+}
+
+// stored makes the kernels store the value of the conditional in memory, at the handle, instead of calling the device runtime.
+func stored(ptx string) string {
+	var text strings.Builder
+	for line := range strings.Lines(ptx) {
+		switch {
+		case strings.Contains(line, "call.uni"):
+			text.WriteString("\tst.global.u32 [%handle], %value;\n")
+		case strings.Contains(line, "st.param"), strings.Contains(line, ".extern"), line == "\t.param .b64 handle;\n", line == "\t.param .b32 value;\n":
+		default:
+			text.WriteString(line)
+		}
+	}
+	return text.String()
+}
+
+func TestKernelsDecideLikeTheCPU(t *testing.T) {
+	cases := 120
+	if testing.Short() {
+		cases = 30
+	}
+	b := newBench(t, Options{Workers: 1})
+	s := b.stream()
+	const words = 64
+	address, err := b.AllocHost(8*words, false)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Free(address)) }()
+	memory := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b.HostBytes(address, 8*words)))), words)
+	at := func(word int) cudart.Ptr { return address + cudart.Ptr(8*word) }
+	const handle, other, counted, operands = 0, 1, 8, 32
+	for seed := range uint64(cases) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		k := conditions.Kernels{Begin: "begin", Pass: "pass", Test: conditions.Test{Times: int64(r.IntN(7)), Every: int64(1 + r.IntN(3))}}
+		switch r.IntN(4) {
+		case 0:
+		case 1:
+			k.Branch, k.Split = true, r.IntN(2) == 0
+		case 2:
+			k.While = true
+		}
+		if k.Branch || k.While || r.IntN(4) > 0 {
+			k.Condition, k.Times = randomCondition(r), k.Times+1
+		}
+		first := r.IntN(2) == 0
+		if first {
+			k.Clear = 2
+		}
+		m, err := b.Load(context.Background(), 0, &kernels.Module{Name: "conditions", Kind: kernels.PTX, Code: []byte(stored(conditions.Module([]conditions.Kernels{k})))})
+		require.NoError(t, err)
+		args := []cudart.Value{{Pointer: true, Ptr: at(handle), Bytes: 8}, {Pointer: true, Ptr: at(other), Bytes: 8}, {Pointer: true, Ptr: at(counted), Bytes: 8 * 2 * conditions.CountWords}}
+		if k.Condition != nil {
+			for n, dtype := range k.Condition.Types {
+				args = append(args, cudart.Value{Pointer: true, Ptr: at(operands + n), Bytes: dtype.Size()})
+			}
+		}
+		refill := func() {
+			if k.Condition != nil {
+				for n, dtype := range k.Condition.Types {
+					memory[operands+n] = randomBits(r, dtype)
+				}
+			}
+		}
+		holds := func() bool {
+			return k.Condition.Holds(func(n int) uint64 {
+				return memory[operands+n] << (64 - 8*k.Condition.Types[n].Size()) >> (64 - 8*k.Condition.Types[n].Size())
+			})
+		}
+		decide := func(entry string) {
+			kernel, err := m.Kernel(entry)
+			require.NoError(t, err)
+			one := [3]uint32{1, 1, 1}
+			require.NoError(t, b.submit(cudart.Command{Kind: cudart.LaunchKernel, Stream: s, Kernel: kernel, Grid: one, Block: one, Args: args}))
+			require.NoError(t, s.Synchronize(context.Background()))
+		}
+		clear(memory)
+		want := [conditions.CountWords]uint64{}
+		for run := range 3 {
+			if first {
+				for w := range 2 * conditions.CountWords {
+					memory[counted+w] = 77
+				}
+				want = [conditions.CountWords]uint64{}
+			}
+			refill()
+			message := fmt.Sprintf("seed %d, run %d: %v", seed, run, k.Condition)
+			want[conditions.CountRuns]++
+			if k.Branch {
+				truth := uint64(0)
+				if holds() {
+					truth = 1
+				}
+				want[conditions.CountHeld] += truth
+				decide("begin")
+				require.Equal(t, truth, memory[handle], message)
+				if k.Split {
+					require.Equal(t, 1-truth, memory[other], message)
+				}
+			} else {
+				want[conditions.CountPass] = 0
+				more := k.Times > 0 && (!k.While || holds())
+				decide("begin")
+				for pass := int64(1); ; pass++ {
+					require.Equal(t, more, memory[handle] == 1, message)
+					if !more {
+						break
+					}
+					refill()
+					want[conditions.CountPass] = uint64(pass)
+					last := pass == k.Times
+					more = !last
+					if k.Condition != nil && (last || pass%k.Every == 0) {
+						stop := holds() != k.While
+						if more = more && !stop; last && !stop {
+							want[conditions.CountMissed]++
+						}
+					}
+					if !more {
+						want[conditions.CountPasses] += uint64(pass)
+					}
+					decide("pass")
+				}
+			}
+			require.Equal(t, want[:], memory[counted:counted+conditions.CountWords], message)
+		}
+		require.NoError(t, m.Close())
+	}
+}

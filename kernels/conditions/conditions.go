@@ -1,0 +1,191 @@
+// The kernels that decide on the device about the loops and branches of a graph, as PTX.
+
+// Package conditions writes the kernels that decide on the device whether the body of a loop or branch runs (again). In a CUDA graph, a
+// loop or branch is a conditional node. A kernel in front of it, Begin, makes the first decision; for a loop, a kernel at the end of the
+// body, Pass, decides after each pass.
+package conditions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// The counts of a loop or branch: words of eight bytes in device memory, which its kernels keep.
+const (
+	CountPass   = iota // passes of the current run
+	CountRuns          // how often it was reached
+	CountPasses        // passes of all runs that have ended
+	CountMissed        // runs that took the most passes although the condition asked for more
+	CountHeld          // of a branch: runs in which the condition held
+	CountWords  = 8
+)
+
+// Test says when the body of a loop or branch runs.
+type Test struct {
+	Branch    bool
+	Condition *dag.Condition // nil: a loop of exactly Times passes
+	While     bool           // test before each pass, and stop once the condition does not hold; otherwise after each, and stop once it holds
+	Times     int64          // the most passes
+	Every     int64          // test only every so many passes, and after the last
+}
+
+// Kernels is how the two kernels of a test are written.
+type Kernels struct {
+	Test
+	Begin, Pass string // names of the kernels; a branch has no Pass
+	// Clear is how many sets of counts, from its own on, Begin sets to zero: those of a whole nest if it is the outermost, otherwise none.
+	Clear int
+	// Split: the body that runs if the condition does not hold is a conditional of its own, with its own handle.
+	Split bool
+}
+
+// Parameters of the kernels, all of eight bytes: the handle of the conditional, that of the other one if there is one, the address of the
+// counts, then those of the condition's operands.
+const Parameters = 3
+
+// setter is the function of the device runtime that gives a conditional its value. The driver links it without a library.
+const setter = "cudaGraphSetConditional"
+
+// Module returns PTX with the kernels of several tests.
+func Module(all []Kernels) string {
+	var text strings.Builder
+	text.WriteString(".version 8.3\n.target sm_60\n.address_size 64\n\n")
+	fmt.Fprintf(&text, ".extern .func %s(.param .b64 handle, .param .b32 value);\n", setter)
+	for k := range all {
+		text.WriteString("\n" + all[k].begin())
+		if !all[k].Branch {
+			text.WriteString("\n" + all[k].pass())
+		}
+	}
+	return text.String()
+}
+
+// begin makes the first decision.
+func (k *Kernels) begin() string {
+	w := k.writer()
+	w.line("ld.param.u64 %%handle, [p0]")
+	w.counts()
+	if k.Clear > 0 {
+		w.line("mov.b64 %%zero, 0")
+		w.line("mov.b64 %%at, %%counts")
+		w.line("add.s64 %%end, %%counts, %d", 8*CountWords*k.Clear)
+		w.WriteString("clear:\n")
+		w.line("st.global.b64 [%%at], %%zero")
+		w.line("add.s64 %%at, %%at, 8")
+		w.line("setp.lt.u64 %%more, %%at, %%end")
+		w.line("@%%more bra clear")
+	}
+	w.line("mov.b64 %%pass, 0")
+	w.line("st.global.b64 [%%counts+%d], %%pass", 8*CountPass)
+	w.increase(CountRuns, "1")
+	switch {
+	case k.Branch:
+		holds := w.condition()
+		w.increase(CountHeld, holds)
+		w.line("cvt.u32.s64 %%value, %s", holds)
+	case k.While:
+		w.line("cvt.u32.s64 %%value, %s", w.condition())
+	default:
+		w.line("mov.u32 %%value, %d", min(k.Times, 1))
+	}
+	w.set()
+	if k.Split {
+		w.line("ld.param.u64 %%handle, [p1]")
+		w.line("xor.b32 %%value, %%value, 1")
+		w.set()
+	}
+	return w.entry(k.Begin)
+}
+
+// pass decides after a pass. The conditional keeps its value until the loop ends.
+func (k *Kernels) pass() string {
+	w := k.writer()
+	w.counts()
+	w.line("ld.global.s64 %%pass, [%%counts+%d]", 8*CountPass)
+	w.line("add.s64 %%pass, %%pass, 1")
+	w.line("st.global.s64 [%%counts+%d], %%pass", 8*CountPass)
+	w.line("setp.ge.s64 %%last, %%pass, %d", k.Times)
+	if k.Condition == nil {
+		w.line("@!%%last bra done")
+	} else {
+		if k.Every > 1 {
+			w.line("rem.s64 %%at, %%pass, %d", k.Every)
+			w.line("setp.ne.s64 %%more, %%at, 0")
+			w.line("not.pred %%early, %%last")
+			w.line("and.pred %%more, %%more, %%early")
+			w.line("@%%more bra done")
+		}
+		ends := 1
+		if k.While {
+			ends = 0
+		}
+		w.line("setp.eq.s64 %%stop, %s, %d", w.condition(), ends)
+		w.line("or.pred %%more, %%stop, %%last")
+		w.line("@!%%more bra done")
+		w.line("selp.s64 %%end, 0, 1, %%stop")
+		w.increase(CountMissed, "%end")
+	}
+	w.increase(CountPasses, "%pass")
+	w.line("ld.param.u64 %%handle, [p0]")
+	w.line("mov.u32 %%value, 0")
+	w.set()
+	return w.entry(k.Pass)
+}
+
+// writer writes one kernel of one thread.
+type writer struct {
+	*Kernels
+	strings.Builder // instructions
+	registers       strings.Builder
+	temps           int
+}
+
+func (k *Kernels) writer() *writer { return &writer{Kernels: k} }
+
+func (w *writer) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }
+
+// temp declares a register.
+func (w *writer) temp(kind string) string {
+	w.temps++
+	fmt.Fprintf(&w.registers, "\t.reg .%s %%t%d;\n", kind, w.temps)
+	return fmt.Sprintf("%%t%d", w.temps)
+}
+
+func (w *writer) counts() {
+	w.line("ld.param.u64 %%counts, [p2]")
+	w.line("cvta.to.global.u64 %%counts, %%counts")
+}
+
+// increase adds to a count.
+func (w *writer) increase(count int, by string) {
+	t := w.temp("b64")
+	w.line("ld.global.s64 %s, [%%counts+%d]", t, 8*count)
+	w.line("add.s64 %s, %s, %s", t, t, by)
+	w.line("st.global.s64 [%%counts+%d], %s", 8*count, t)
+}
+
+// set gives the conditional of %handle the value in %value.
+func (w *writer) set() {
+	w.WriteString("\t{\n\t.param .b64 handle;\n\t.param .b32 value;\n")
+	w.line("st.param.b64 [handle], %%handle")
+	w.line("st.param.b32 [value], %%value")
+	w.line("call.uni %s, (handle, value)", setter)
+	w.WriteString("\t}\n")
+}
+
+// entry puts the kernel together.
+func (w *writer) entry(name string) string {
+	operands := 0
+	if w.Condition != nil {
+		operands = len(w.Condition.Operands)
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, ".visible .entry %s(\n\t.param .u64 p0", name)
+	for k := 1; k < Parameters+operands; k++ {
+		fmt.Fprintf(&head, ",\n\t.param .u64 p%d", k)
+	}
+	head.WriteString("\n)\n{\n\t.reg .pred %more, %early, %last, %stop;\n\t.reg .b32 %value;\n\t.reg .b64 %handle, %counts, %pass, %zero, %at, %end;\n")
+	return head.String() + w.registers.String() + w.String() + "done:\n\tret;\n}\n"
+}

@@ -1,0 +1,108 @@
+// Updates of nodes in the bodies of loops and branches.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// owner finds a node by its name in the program or in one of its bodies, which are programs too.
+func (p *Program) owner(name string) (*Program, int32, bool) {
+	for _, q := range p.family() {
+		if id, ok := q.node(name); ok {
+			return q, id, true
+		}
+	}
+	return nil, -1, false
+}
+
+// of returns the instance of a body in this instance of the program around it, or in itself.
+func (in *instance) of(own, body *Program) *instance {
+	if own == body {
+		return in
+	}
+	for _, c := range in.controls {
+		if c == nil {
+			continue
+		}
+		for _, b := range c.bodies {
+			if found := b.in.of(b.program, body); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// applyIn updates a node of a body in every instance.
+func (p *Program) applyIn(body *Program, id dag.NodeID) error {
+	for _, in := range p.instances {
+		if err := body.refresh(in.of(p, body), id); err != nil {
+			return err
+		}
+		if err := p.rebuild(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relocate encodes everything again that uses a buffer, whose address has changed. It reports whether that is the case in a body.
+func (p *Program) relocate(in *instance, id dag.BufferID) (inBody bool, err error) {
+	for i := range p.graph.Nodes {
+		if !uses(p.graph.Accesses(dag.NodeID(i)), id) {
+			continue
+		}
+		if in.controls == nil || in.controls[i] == nil {
+			if err := p.refresh(in, dag.NodeID(i)); err != nil {
+				return inBody, err
+			}
+			continue
+		}
+		inBody = true
+		c := in.controls[i]
+		if err := c.retest(in); err != nil {
+			return inBody, err
+		}
+		for _, b := range c.bodies {
+			if _, err := b.program.relocate(b.in, id); err != nil {
+				return inBody, err
+			}
+		}
+	}
+	return inBody, nil
+}
+
+// retest makes the host read the condition's operands where they are now.
+func (c *control) retest(in *instance) error {
+	if c.test == nil {
+		return nil
+	}
+	for k, r := range c.node.Control.Condition.Operands {
+		if err := c.test.SetCopy(k, c.memory+cudart.Ptr(operandBytes*k), in.at(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebuild makes an instance's graph again from its commands, because a conditional node cannot be changed. Replays that have begun end first.
+func (p *Program) rebuild(in *instance) error {
+	if in.graph == nil {
+		return nil
+	}
+	if err := in.streams[0].Synchronize(context.Background()); err != nil {
+		return err
+	}
+	was := in.graph
+	next, err := p.buildGraph(in, cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked})
+	if err != nil {
+		return err
+	}
+	in.graph = next
+	return errors.Join(was.Close(), next.Upload(in.streams[0]))
+}
