@@ -138,9 +138,12 @@ func (k *counts) close(platform cudart.Platform, note func(error)) {
 }
 
 // withoutGraph makes a program with loops or branches replay as streams because the platform cannot put them into a graph. Any other error
-// remains one.
+// remains one. The driver also calls it invalid if a body does what no body may, such as launching kernels from a kernel.
 func (p *Program) withoutGraph(err error) error {
-	if p.bodies == nil || !errors.Is(err, cudart.ErrUnsupported) {
+	const invalidValue = 1
+	var failure *cudart.Error
+	invalid := errors.As(err, &failure) && failure.Code == invalidValue
+	if p.bodies == nil || !invalid && !errors.Is(err, cudart.ErrUnsupported) {
 		return err
 	}
 	for _, in := range p.instances {

@@ -330,7 +330,9 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	if err := a.planPrepared(ctx, &auto, &runFlags{}); err != nil {
 		return nil, err
 	}
-	program, err := runtime.New(ctx, auto.graph, auto.plan, auto.platform.Platform, a.programOptions(auto.learning))
+	way := a.programOptions(auto.learning)
+	a.preferGraph(&auto, &way)
+	program, err := runtime.New(ctx, auto.graph, auto.plan, auto.platform.Platform, way)
 	if err != nil {
 		return nil, err
 	}

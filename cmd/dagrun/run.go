@@ -194,6 +194,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 		}
 	}
 	options := a.programOptions(p.learning)
+	a.preferGraph(p, &options)
 	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
 		return err
 	}
