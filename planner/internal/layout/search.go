@@ -63,8 +63,8 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 const searchLimit = 6000
 
 // budget is how many steps a search over so many buffers may take; see [pack.Budget] for how long those are. With normal effort 300
-// buffers take about 20 ms, a thousand up to half a second. Where streams cross, the search from the bottom up finds the lowest layouts of few buffers only, and of many,
-// ejection finds lower ones; on one stream either may find the lower one.
+// buffers take about 20 ms, a thousand up to half a second. Where streams cross, the search from the bottom up finds the lowest layouts of
+// few buffers only, and of many, ejection finds lower ones; on one stream either may find the lower one.
 func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	n := int64(buffers)
 	b := pack.Budget{Orders: min(4_000_000, 300_000+8_000*n), Eject: min(3_000_000, 8_000*n), Search: min(400_000, 40_000+600*n)}
