@@ -3,13 +3,14 @@
 package dag
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dagrun/dagrun/internal/words"
 )
 
 // confirm asks the modules what the code of the kernels that are launched does.
-func (p *parser) confirm() {
+func (p *parser) confirm(ctx context.Context) {
 	if p.mistakes.count() > 0 {
 		return
 	}
@@ -30,7 +31,7 @@ func (p *parser) confirm() {
 		if len(kernels) == 0 {
 			continue
 		}
-		note, err := confirmer.Confirm(kernels)
+		note, err := confirmer.Confirm(ctx, kernels)
 		if err != nil {
 			p.mistake(m.Pos, "", "module %q: %s", m.Name, err)
 		}

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -55,6 +56,11 @@ type member struct {
 // ParseFamily reads a file for every rank, as Parse does for one. The error is a *RankParseError of the lowest rank that has a mistake, or
 // a *ParseError where the file cannot be read at all.
 func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
+	return ParseFamilyContext(context.Background(), source, options, ranks)
+}
+
+// ParseFamilyContext is ParseFamily with a context, which ends compilations as that of [ParseContext] does.
+func ParseFamilyContext(ctx context.Context, source []byte, options Options, ranks int) (*Family, error) {
 	options.Rank, options.Ranks, options.LocalRank = 0, ranks, 0
 	first := newParser(options)
 	root := first.root(source)
@@ -74,7 +80,7 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 				if rank >= ranks || failed.Load() { // ranks are handed out in order, so those below one that failed are being read
 					return
 				}
-				p, err := declaredOn(source, root, options, rank, memory)
+				p, err := declaredOn(ctx, source, root, options, rank, memory)
 				members[rank].err = err
 				if err != nil {
 					failed.Store(true)
@@ -104,7 +110,7 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 		if !known {
 			class = int32(len(f.Classes))
 			classes[m.hash] = class
-			p, err := declaredOn(source, root, options, rank, newParserMemory())
+			p, err := declaredOn(ctx, source, root, options, rank, newParserMemory())
 			if err != nil {
 				return nil, &RankParseError{rank, ranks, err}
 			}
@@ -119,7 +125,7 @@ func ParseFamily(source []byte, options Options, ranks int) (*Family, error) {
 	return f, nil
 }
 
-func declaredOn(source []byte, root *yaml.Node, options Options, rank int, memory *parserMemory) (*parser, error) {
+func declaredOn(ctx context.Context, source []byte, root *yaml.Node, options Options, rank int, memory *parserMemory) (*parser, error) {
 	options.Rank = rank
 	p := newParser(options)
 	p.shared, p.memory, p.cache = true, memory, memory.cache
@@ -128,7 +134,7 @@ func declaredOn(source []byte, root *yaml.Node, options Options, rank int, memor
 		return nil, errors.New(bad.message)
 	}
 	p.text = t
-	p.declare(root)
+	p.declare(ctx, root)
 	return p, p.err()
 }
 

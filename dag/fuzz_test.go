@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func FuzzParse(f *testing.F) {
 			return // a repetition of millions is legal, and slow
 		}
 		p := newParser(badOptions(source))
-		g, err := p.read(source)
+		g, err := p.read(context.Background(), source)
 		require.Equal(t, g == nil, err != nil)
 		var d *Diagnostics
 		if g != nil {

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -36,7 +37,7 @@ type ParameterNames interface {
 type Confirmer interface {
 	// Confirm adds to the Params of this module's kernels what their code does. note says why the code was not compiled if that
 	// is not an error, such as when no compiler is installed.
-	Confirm(kernels []LaunchKernel) (note string, err error)
+	Confirm(ctx context.Context, kernels []LaunchKernel) (note string, err error)
 }
 
 // SliceChecker is implemented by kernels whose code can be analysed for accesses outside the slices of a launch's arguments.

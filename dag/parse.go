@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -13,11 +14,16 @@ import (
 // Parse reads a pipeline file and derives its graph. The error is a *ParseError with every mistake of the file, in file order; the
 // graph is then nil. What is legal but probably not meant is in Graph.Warnings.
 func Parse(source []byte, options Options) (*Graph, error) {
-	return newParser(options).read(source)
+	return ParseContext(context.Background(), source, options)
 }
 
-func (p *parser) read(source []byte) (*Graph, error) {
-	graph := p.parse(source)
+// ParseContext is Parse with a context, which ends compilations: modules may be compiled to find out what their kernels do (see [Confirmer]).
+func ParseContext(ctx context.Context, source []byte, options Options) (*Graph, error) {
+	return newParser(options).read(ctx, source)
+}
+
+func (p *parser) read(ctx context.Context, source []byte) (*Graph, error) {
+	graph := p.parse(ctx, source)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -33,16 +39,16 @@ func (p *parser) err() error {
 	return &ParseError{p.merged(&p.mistakes, func(f *usedFile) *findings { return &f.mistakes })}
 }
 
-func (p *parser) parse(source []byte) *Graph {
+func (p *parser) parse(ctx context.Context, source []byte) *Graph {
 	root := p.root(source)
-	if root == nil || !p.declare(root) {
+	if root == nil || !p.declare(ctx, root) {
 		return nil
 	}
 	return p.derive()
 }
 
 // declare reads the parts of a file into the pipeline, and reports whether there is no mistake.
-func (p *parser) declare(root *yaml.Node) bool {
+func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	p.uses.outermost = outermostPath(&p.options)
 	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
 	if p.memory != nil {
@@ -66,13 +72,13 @@ func (p *parser) declare(root *yaml.Node) bool {
 	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
 	} else if f[5].value != nil {
-		p.readNodes(f[5])
+		p.readNodes(ctx, f[5])
 	}
 	p.bindFiles()
 	p.readAfter()
 	p.checkStreams()
 	p.finishBodies()
-	p.confirm()
+	p.confirm(ctx)
 	if p.failed() {
 		return false
 	}

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func (p *parser) readNodes(f field) {
+func (p *parser) readNodes(ctx context.Context, f field) {
 	p.nodes = map[string]NodeID{}
 	if p.memory != nil {
 		p.nodes = p.memory.names
@@ -21,10 +22,10 @@ func (p *parser) readNodes(f field) {
 	if isNull(f.value) {
 		return
 	}
-	p.nodeItems(f.value)
+	p.nodeItems(ctx, f.value)
 }
 
-func (p *parser) nodeItems(n *yaml.Node) {
+func (p *parser) nodeItems(ctx context.Context, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		p.wrongKind(n, "nodes", "a list")
 		return
@@ -39,31 +40,31 @@ func (p *parser) nodeItems(n *yaml.Node) {
 		}
 		switch {
 		case isControl(&f):
-			p.controlItem(item, &f)
+			p.controlItem(ctx, item, &f)
 		case f[nodeElse].value != nil:
 			p.mistake(position(f[nodeElse].key), "", "else belongs to an if")
 		case f[nodeForeach].value == nil && f[nodeNodes].value == nil:
-			p.node(item, &f)
+			p.node(ctx, item, &f)
 		case f[nodeNodes].value == nil:
-			p.foreach(f[nodeForeach].value, &yaml.Node{}, func() int64 { return 1 }, func() { p.node(item, &f) })
+			p.foreach(f[nodeForeach].value, &yaml.Node{}, func() int64 { return 1 }, func() { p.node(ctx, item, &f) })
 		case f[nodeForeach].value == nil:
 			if !p.hasStrangeKey(item) { // else it may be the foreach
 				p.mistake(position(f[nodeNodes].key), "", "nodes: inside of a node belongs to a foreach, a repeat or an if")
 			}
 		default:
-			p.repeatedNodes(&f)
+			p.repeatedNodes(ctx, &f)
 		}
 	}
 }
 
-func (p *parser) repeatedNodes(f *[nodeKeyCount]field) {
+func (p *parser) repeatedNodes(ctx context.Context, f *[nodeKeyCount]field) {
 	for k := range f {
 		if f[k].value != nil && k != nodeForeach && k != nodeNodes {
 			p.mistake(position(f[k].key), "write it on each of its nodes", "a foreach with nodes: has no %s of its own", f[k].key.Value)
 		}
 	}
 	inner := f[nodeNodes].value
-	p.foreach(f[nodeForeach].value, inner, func() int64 { return p.countItems(inner) }, func() { p.nodeItems(inner) })
+	p.foreach(f[nodeForeach].value, inner, func() int64 { return p.countItems(inner) }, func() { p.nodeItems(ctx, inner) })
 }
 
 // countItems counts the nodes that a list makes, up to the budget.
@@ -81,9 +82,9 @@ func (p *parser) countItems(n *yaml.Node) int64 {
 }
 
 // node reads one node in the present repetition.
-func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
+func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]field) {
 	if f[nodeUse].value != nil {
-		p.use(item, f)
+		p.use(ctx, item, f)
 		return
 	}
 	if p.idle {
@@ -115,7 +116,7 @@ func (p *parser) node(item *yaml.Node, f *[nodeKeyCount]field) {
 	}
 	ok := p.common(&node, f)
 	if isControl(f) {
-		p.control(item, f, node, named && ok)
+		p.control(ctx, item, f, node, named && ok)
 		return
 	}
 	action := p.action(item, f, name)
@@ -324,9 +325,9 @@ func isControl(f *[nodeKeyCount]field) bool {
 }
 
 // controlItem reads a loop or branch, which a foreach may repeat.
-func (p *parser) controlItem(item *yaml.Node, f *[nodeKeyCount]field) {
+func (p *parser) controlItem(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]field) {
 	if f[nodeForeach].value == nil {
-		p.node(item, f)
+		p.node(ctx, item, f)
 		return
 	}
 	inner := &yaml.Node{Kind: yaml.SequenceNode}
@@ -335,7 +336,7 @@ func (p *parser) controlItem(item *yaml.Node, f *[nodeKeyCount]field) {
 			inner.Content = append(inner.Content, n.Content...)
 		}
 	}
-	p.foreach(f[nodeForeach].value, inner, func() int64 { return 1 + p.countItems(inner) }, func() { p.node(item, f) })
+	p.foreach(f[nodeForeach].value, inner, func() int64 { return 1 + p.countItems(inner) }, func() { p.node(ctx, item, f) })
 }
 
 // swap exchanges the parser's list of nodes with another.
@@ -351,7 +352,7 @@ func (p *parser) swap(l *level) {
 }
 
 // control reads a loop or a branch.
-func (p *parser) control(item *yaml.Node, f *[nodeKeyCount]field, node Node, ok bool) {
+func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]field, node Node, ok bool) {
 	if p.within != nil {
 		p.mistake(position(item), "put the loop or branch into the outer file", "a file that another file uses cannot have loops or branches")
 		return
@@ -395,7 +396,7 @@ func (p *parser) control(item *yaml.Node, f *[nodeKeyCount]field, node Node, ok 
 	}
 	for _, k := range [...]int{nodeNodes, nodeElse} {
 		if f[k].value != nil {
-			body := p.body(f[k], node.Name)
+			body := p.body(ctx, f[k], node.Name)
 			ok = ok && body != nil
 			c.declared = append(c.declared, body)
 		}
@@ -420,7 +421,7 @@ func (p *parser) control(item *yaml.Node, f *[nodeKeyCount]field, node Node, ok 
 }
 
 // body reads the nodes of a body. It returns nil if some are wrong.
-func (p *parser) body(f field, owner string) *Pipeline {
+func (p *parser) body(ctx context.Context, f field, owner string) *Pipeline {
 	if len(p.levels.open) >= MaxBodyDepth {
 		p.mistake(position(f.key), "", "loops and branches are nested deeper than %d levels", MaxBodyDepth)
 		return nil
@@ -429,7 +430,7 @@ func (p *parser) body(f field, owner string) *Pipeline {
 	before := len(p.mistakes.list)
 	p.swap(l) // l holds the list around now
 	p.levels.open = append(p.levels.open, l)
-	p.nodeItems(f.value)
+	p.nodeItems(ctx, f.value)
 	p.levels.open = p.levels.open[:len(p.levels.open)-1]
 	fine := len(p.mistakes.list) == before && !p.anyBroken()
 	if fine && len(p.pipeline.Nodes) == 0 {
@@ -464,7 +465,7 @@ func (p *parser) anyBroken() bool {
 }
 
 // use reads an item of nodes that uses another file.
-func (p *parser) use(item *yaml.Node, f *[nodeKeyCount]field) {
+func (p *parser) use(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]field) {
 	if len(p.levels.open) > 0 {
 		p.mistake(position(f[nodeUse].key), "write the nodes out", "a body cannot use another file")
 		return
@@ -499,7 +500,7 @@ func (p *parser) use(item *yaml.Node, f *[nodeKeyCount]field) {
 	ok = p.freshUse(f[nodeName].value, name) && ok
 	file, path := p.usedFile(f[nodeUse].value)
 	with, fine := p.boundNames(f[nodeWith].value)
-	if !ok || file == nil || !fine || !p.readUse(item, f[nodeUse].value, name, path, file, with) {
+	if !ok || file == nil || !fine || !p.readUse(ctx, item, f[nodeUse].value, name, path, file, with) {
 		p.brokenUses = append(p.brokenUses, name+".")
 	}
 }
@@ -522,7 +523,7 @@ func (p *parser) freshUse(at *yaml.Node, name string) bool {
 }
 
 // readUse reads a file for one use. It reports whether the file has no mistake.
-func (p *parser) readUse(item, at *yaml.Node, name, path string, file *usedFile, with []boundName) bool {
+func (p *parser) readUse(ctx context.Context, item, at *yaml.Node, name, path string, file *usedFile, with []boundName) bool {
 	pl := p.pipeline
 	firstModule := len(pl.Modules)
 	options := p.options
@@ -532,7 +533,7 @@ func (p *parser) readUse(item, at *yaml.Node, name, path string, file *usedFile,
 	q.within = &within{user: p, at: item, name: name, prefix: p.prefixed(name) + ".", folder: filepath.Dir(path), with: with, mistakes: p.mistakes.count(), firstNode: len(pl.Nodes), firstBuffer: len(pl.Buffers)}
 	q.mistakes, q.warnings, q.cache, q.text = file.mistakes, file.warnings, file.cache, file.text
 	q.budget, q.suggested = p.budget, p.suggested
-	q.readUsed(file)
+	q.readUsed(ctx, file)
 	file.mistakes, file.warnings = q.mistakes, q.warnings
 	p.budget, p.suggested, p.passed = q.budget, q.suggested, p.passed || q.passed
 	if int64(len(pl.Buffers)) > MaxNodes {
@@ -553,7 +554,7 @@ func (p *parser) readUse(item, at *yaml.Node, name, path string, file *usedFile,
 }
 
 // readUsed reads the parts of a file that is used by another one.
-func (p *parser) readUsed(file *usedFile) {
+func (p *parser) readUsed(ctx context.Context, file *usedFile) {
 	if file.text == nil {
 		file.root = p.usedRoot(file)
 	}
@@ -574,10 +575,10 @@ func (p *parser) readUsed(file *usedFile) {
 	if f[5].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
 	} else if f[5].value != nil {
-		p.readNodes(f[5])
+		p.readNodes(ctx, f[5])
 	}
 	p.readAfter()
-	p.confirm()
+	p.confirm(ctx)
 	if p.mistakes.count() == 0 && p.within.user.mistakes.count() == p.within.mistakes {
 		p.allBound()
 	}

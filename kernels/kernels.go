@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"context"
 	"io/fs"
 	"path/filepath"
 
@@ -97,8 +96,8 @@ type (
 var ErrNoCompiler = source.ErrNoCompiler
 
 // ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
-// Where compilers are given, what kernels of CUDA C do is compared with what is declared.
-func ModuleOpener(ctx context.Context, dir string, read func(path string) ([]byte, error), compilers *Compilers) func(dag.Module) (dag.Library, error) {
+// Where compilers are given, what kernels of CUDA C do is compared with what is declared; the context of [dag.ParseContext] ends compilations.
+func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers *Compilers) func(dag.Module) (dag.Library, error) {
 	at := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path
@@ -117,7 +116,7 @@ func ModuleOpener(ctx context.Context, dir string, read func(path string) ([]byt
 		for _, d := range m.Define {
 			build.Define = append(build.Define, Definition(d))
 		}
-		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build, Compilers: compilers, Context: ctx})
+		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build, Compilers: compilers})
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@
 package tests
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,7 +43,7 @@ var (
 	foreachName   = regexp.MustCompile(`(?:^|[{,] ?)(\w+):`)
 	mistakeParser = func(name string, source string) (*dag.Graph, error) {
 		dir := filepath.Join("..", "pipelines")
-		return dag.Parse([]byte(source), dag.Options{Name: name, Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(context.Background(), dir, os.ReadFile, nil)})
+		return dag.Parse([]byte(source), dag.Options{Name: name, Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil)})
 	}
 )
 

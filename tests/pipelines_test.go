@@ -69,7 +69,7 @@ func loadPipeline(t *testing.T, name string, params ...dag.Override) *dag.Graph 
 	dir := filepath.Join("..", "pipelines")
 	source, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(context.Background(), dir, os.ReadFile, nil), Params: params})
+	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil), Params: params})
 	require.NoError(t, err)
 	require.Empty(t, g.Warnings().List, "a pipeline to learn from has no warnings")
 	return g

@@ -74,7 +74,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 	if err != nil {
 		return err
 	}
-	list, note, wrong := library.(*kernels.UserModule).List()
+	list, note, wrong := library.(*kernels.UserModule).List(ctx)
 	if wrong != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

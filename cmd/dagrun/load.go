@@ -100,10 +100,10 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.reread = func(rank int) (*dag.Graph, error) {
 		other := options
 		other.Rank, other.LocalRank = rank, 0
-		return dag.Parse(source, other)
+		return dag.ParseContext(ctx, source, other)
 	}
-	a.family = func(n int) (*dag.Family, error) { return dag.ParseFamily(source, options, n) }
-	return dag.Parse(source, options)
+	a.family = func(n int) (*dag.Family, error) { return dag.ParseFamilyContext(ctx, source, options, n) }
+	return dag.ParseContext(ctx, source, options)
 }
 
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.

@@ -20,7 +20,7 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 			a.noteInput(fmt.Sprintf("a file of module %q", m.Name), path)
 			return editor.ReadModule(ctx, path)
 		}
-		open := kernels.ModuleOpener(ctx, dir, read, a.compilers)
+		open := kernels.ModuleOpener(dir, read, a.compilers)
 		opened, err := open(m)
 		if err != nil {
 			// The parser says which module it was.

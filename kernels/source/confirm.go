@@ -3,6 +3,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,18 +13,18 @@ import (
 )
 
 // Confirm implements [dag.Confirmer]. PTX shows what kernels do as soon as it is opened, and cubins never.
-func (m *Module) Confirm(kernels []dag.LaunchKernel) (note string, err error) {
+func (m *Module) Confirm(ctx context.Context, kernels []dag.LaunchKernel) (note string, err error) {
 	if m.compilers == nil || m.module.Kind != launch.Source {
 		return "", nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	note, _, err = m.confirm(kernels)
+	note, _, err = m.confirm(ctx, kernels)
 	return note, err
 }
 
 // confirm compiles kernels and takes over what their code shows. shown has those that were found, by their entries.
-func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[string]shape, err error) {
+func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note string, shown map[string]shape, err error) {
 	source := *m.module
 	var wanted []*userKernel
 	for _, k := range kernels {
@@ -39,7 +40,7 @@ func (m *Module) confirm(kernels []dag.LaunchKernel) (note string, shown map[str
 	for _, name := range m.asked {
 		source.Build.Names = append(source.Build.Names, "&"+name)
 	}
-	compiled, err := m.compilers.Compile(m.ctx, &source, Target{})
+	compiled, err := m.compilers.Compile(ctx, &source, Target{})
 	switch {
 	case errors.Is(err, ErrNoCompiler):
 		return err.Error(), nil, nil

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -28,7 +29,7 @@ type Info struct {
 
 // List describes the kernels of the file in its order. CUDA C is compiled where the module was opened with compilers: note says why
 // it was not, and an error what is wrong with it; the list is right all the same, but does not say what code shows.
-func (m *Module) List() (list []Info, note string, err error) {
+func (m *Module) List(ctx context.Context) (list []Info, note string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var plain []dag.LaunchKernel
@@ -64,7 +65,7 @@ func (m *Module) List() (list []Info, note string, err error) {
 	}
 	if m.module.Kind == launch.Source && m.compilers != nil {
 		var shown map[string]shape
-		note, shown, err = m.confirm(plain)
+		note, shown, err = m.confirm(ctx, plain)
 		for entry, s := range shown {
 			info := &list[at[entry]]
 			info.Entry, info.Shared = s.symbol, s.shared

@@ -3,7 +3,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +24,6 @@ type Module struct {
 
 	text      *ptx.Module // of PTX
 	compilers *Compilers
-	ctx       context.Context
 
 	mu    sync.Mutex
 	known map[string]*userKernel // by the names that were asked for

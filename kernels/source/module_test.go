@@ -312,7 +312,7 @@ func TestEntriesOfCompiledCode(t *testing.T) {
 		require.NoError(t, err, what)
 		assert.Equal(t, []dag.KernelParam{{Size: 8}, {Size: 4}}, k.Params(), what)
 		assert.Equal(t, []string{"counter"}, m.WritableGlobals(), what)
-		list, note, err := m.List()
+		list, note, err := m.List(t.Context())
 		require.NoError(t, err, what)
 		assert.Empty(t, note, what)
 		assert.Equal(t, []Info{{Name: "blur", Signature: "blur", Entry: "blur", Params: k.Params(), Shared: -1, Registers: 40}}, list, what)

@@ -6,7 +6,6 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -24,8 +23,6 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// Compilers make code of CUDA C when kernels are confirmed; nil: they are not.
 	Compilers *Compilers
-	// Context ends compilations; nil: nothing does.
-	Context context.Context
 	// Build says how CUDA C is compiled. Its Names are ignored: the kernels that are launched decide.
 	Build launch.Build
 }
@@ -36,10 +33,7 @@ func Open(name, path string, code []byte, options Options) (*Module, error) {
 	build.Names = nil
 	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*userKernel{}}
 	m.path = path
-	m.compilers, m.ctx = options.Compilers, options.Context
-	if m.ctx == nil {
-		m.ctx = context.Background()
-	}
+	m.compilers = options.Compilers
 	if path == "" {
 		m.module.Name = name
 	}

@@ -46,7 +46,7 @@ func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.G
 	t.Helper()
 	source, err := os.ReadFile(file)
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(context.Background(), filepath.Dir(file), os.ReadFile, &kernels.Compilers{}), Params: params})
+	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(filepath.Dir(file), os.ReadFile, &kernels.Compilers{}), Params: params})
 	require.NoError(t, err)
 	for i := range g.Buffers {
 		if int(g.Buffers[i].Device) >= devices {

@@ -136,7 +136,7 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		}
 		return s.modules.open(ctx, dir, m)
 	}
-	graph, err := dag.Parse(d.text.Source, dag.Options{Name: name, Dir: dir, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
+	graph, err := dag.ParseContext(ctx, d.text.Source, dag.Options{Name: name, Dir: dir, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
 		opened, err := open(m)
 		if err == nil {
 			found.modules[m.Name] = opened

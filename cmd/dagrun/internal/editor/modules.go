@@ -61,7 +61,7 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 		opened.read[path] = stampOf(path)
 		return ReadModule(ctx, path)
 	}
-	library, err := kernels.ModuleOpener(ctx, dir, read, nil)(declared)
+	library, err := kernels.ModuleOpener(dir, read, nil)(declared)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,41 @@
+// A test of how modules are asked what their kernels do.
+
+package dag
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stopping is a module that compiles until the context ends.
+type stopping struct{ testLibrary }
+
+func (stopping) Confirm(ctx context.Context, kernels []LaunchKernel) (string, error) {
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
+// Confirming may take as long as a compiler does, so whoever parses can end it, in files that the file uses too.
+func TestTheContextOfParsingEndsConfirming(t *testing.T) {
+	const inner = `version: 1
+modules: {mine: {source: mine.cu}}
+buffers: {d_x: {place: device, dtype: f32, shape: [8], init: 1}, d_y: {place: device, dtype: f32, shape: [8]}}
+nodes:
+  - {name: blur, kernel: mine.blur, args: [8, d_x, d_y], grid: 1, block: 32}
+`
+	options := testOptions()
+	options.OpenModule = func(Module) (Library, error) { return stopping{userKernels}, nil }
+	options.ReadFile = func(string) ([]byte, error) { return []byte(inner), nil }
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("enough"))
+
+	_, err := ParseContext(ctx, []byte(inner), options)
+	require.EqualError(t, err, `p.yaml:2:11: module "mine": enough`)
+	_, err = ParseFamilyContext(ctx, []byte(inner), options, 2)
+	require.ErrorContains(t, err, `module "mine": enough`)
+	_, err = ParseContext(ctx, []byte("version: 1\nnodes:\n  - {name: u, use: inner.yaml}\n"), options)
+	require.EqualError(t, err, `inner.yaml:2:11: module "u_mine": enough (used by p.yaml:3:5 as u)`)
+}
