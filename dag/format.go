@@ -46,17 +46,9 @@ var (
 // mistake here, and the error is a *ParseError; Parse tells whether it is a valid pipeline.
 func Format(source []byte, name string) ([]byte, error) {
 	p := newParser(Options{Name: name})
-	t, bad := newText(source)
-	p.text = t
-	var root *yaml.Node
-	if bad == nil {
-		root, bad = t.document()
-	}
+	root := p.tree(source, "")
 	switch {
-	case bad != nil:
-		p.problem(bad)
-	case root == nil || isNull(root):
-		p.mistake(Pos{1, 1}, "", "file is empty")
+	case root == nil: // reported
 	case root.Kind != yaml.MappingNode:
 		p.wrongKind(root, "a pipeline file", "a mapping")
 	default:
@@ -66,7 +58,7 @@ func Format(source []byte, name string) ([]byte, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	f := &formatter{text: t, lines: t.trivia(root)}
+	f := &formatter{text: p.text, lines: p.text.trivia(root)}
 	out := f.file(root)
 	if line := f.lost(out, root); line > 0 {
 		p.mistake(Pos{line, 1}, "report this file", "formatting would lose something near this line")

@@ -140,23 +140,10 @@ func (p *parser) sync(f field) {
 
 // root reads the tree of a file, or returns nil where it is not one of a pipeline.
 func (p *parser) root(source []byte) *yaml.Node {
-	t, bad := newText(source)
-	p.text = t
 	if err := p.options.problem(); err != nil {
+		p.text, _ = newText(source)
 		p.mistake(Pos{}, "", "%s", err)
 		return nil
 	}
-	var root *yaml.Node
-	if bad == nil {
-		root, bad = t.document()
-	}
-	switch {
-	case bad != nil:
-		p.problem(bad)
-	case root == nil || isNull(root):
-		p.problem(&problem{pos: Pos{1, 1}, message: "file is empty", hint: `a pipeline begins with "version: 1"`})
-	case p.admissible(root, 1):
-		return root
-	}
-	return nil
+	return p.pipelineTree(source)
 }

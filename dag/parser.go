@@ -67,6 +67,33 @@ func newParser(options Options) *parser {
 	return &parser{options: options, uses: shared, saves: map[string]savePlace{}, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 }
 
+// tree reads the text of a file, or reports why it has no tree and returns nil. The hint is for an empty file.
+func (p *parser) tree(source []byte, hint string) *yaml.Node {
+	t, bad := newText(source)
+	p.text = t
+	var root *yaml.Node
+	if bad == nil {
+		root, bad = t.document()
+	}
+	switch {
+	case bad != nil:
+		p.problem(bad)
+		return nil
+	case root == nil || isNull(root):
+		p.mistake(Pos{1, 1}, hint, "file is empty")
+		return nil
+	}
+	return root
+}
+
+// pipelineTree reads the text of a file that declares a pipeline, or part of one.
+func (p *parser) pipelineTree(source []byte) *yaml.Node {
+	if root := p.tree(source, `a pipeline begins with "version: 1"`); root != nil && p.admissible(root, 1) {
+		return root
+	}
+	return nil
+}
+
 // mistake reports an error at a place, unless one is known there.
 func (p *parser) mistake(pos Pos, hint, format string, args ...any) {
 	if !p.counting && p.mistakes.wants(pos) {

@@ -124,21 +124,9 @@ func (p *parser) boundNames(n *yaml.Node) ([]boundName, bool) {
 
 // usedRoot reads the text of a file.
 func (p *parser) usedRoot(file *usedFile) *yaml.Node {
-	t, bad := newText(file.source)
-	file.source, file.text, p.text = nil, t, t
-	var root *yaml.Node
-	if bad == nil {
-		root, bad = t.document()
-	}
-	switch {
-	case bad != nil:
-		p.problem(bad)
-	case root == nil || isNull(root):
-		p.mistake(Pos{1, 1}, `a pipeline begins with "version: 1"`, "file is empty")
-	case p.admissible(root, 1):
-		return root
-	}
-	return nil
+	root := p.pipelineTree(file.source)
+	file.source, file.text = nil, p.text
+	return root
 }
 
 // adopt makes the nodes and buffers of a used file known to the file that uses it.

@@ -2,7 +2,10 @@
 
 package expr
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // sliceStart returns where the first of the parentheses at the end of text opens, or -1 if there are none or they belong to a $(i+1).
 func sliceStart(text string) int {
@@ -54,15 +57,8 @@ var boundMarks = []struct {
 // cutBounds splits the inside of a slice at the mark between its bounds; mark is -1 if there is none.
 func cutBounds(inside string) (lo, hi string, mark int) {
 	for k := range boundMarks {
-		depth := 0
-		for at := range len(inside) {
-			switch inside[at] {
-			case '(', '[':
-				depth++
-			case ')', ']':
-				depth--
-			}
-			if depth == 0 && strings.HasPrefix(inside[at:], boundMarks[k].text) {
+		for at := range outermost(inside) {
+			if strings.HasPrefix(inside[at:], boundMarks[k].text) {
 				return strings.TrimSpace(inside[:at]), strings.TrimSpace(inside[at+len(boundMarks[k].text):]), k
 			}
 		}
@@ -70,19 +66,28 @@ func cutBounds(inside string) (lo, hi string, mark int) {
 	return strings.TrimSpace(inside), "", -1
 }
 
+// outermost lists the places of a text that are in no parentheses of their own.
+func outermost(text string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		depth := 0
+		for at := range len(text) {
+			switch text[at] {
+			case '(', '[':
+				depth++
+			case ')', ']':
+				depth--
+			}
+			if depth == 0 && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
 // cutDimensions splits the inside of a slice at a comma between two dimensions, as in "i of k, 0:4".
 func cutDimensions(inside string) (rows, columns string, ok bool) {
-	depth := 0
-	for at := range len(inside) {
-		switch inside[at] {
-		case '(', '[':
-			depth++
-		case ')', ']':
-			depth--
-		case ',':
-			if depth != 0 {
-				continue
-			}
+	for at := range outermost(inside) {
+		if inside[at] == ',' {
 			rows, columns = strings.TrimSpace(inside[:at]), strings.TrimSpace(inside[at+1:])
 			_, _, first := cutBounds(rows)
 			_, _, second := cutBounds(columns)
