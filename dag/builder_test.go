@@ -412,6 +412,12 @@ func TestRangeText(t *testing.T) {
 	require.Equal(t, "d(1..3)(0..2)", p.RangeText(b.Tile(d, 1, 3, 0, 2)))
 	require.Equal(t, "s", p.RangeText(b.Whole(s)))
 	require.Equal(t, "s[0:2]", p.RangeText(Range{Buffer: s, Lo: 0, Hi: 2}))
+
+	// The text of a buffer filled in by hand may say anything, but there must be one.
+	for _, columns := range []int64{0, 65} {
+		odd := &Pipeline{Buffers: []Buffer{{Name: "odd", Shape: []int64{2, columns}, Bytes: 128}}}
+		require.Equal(t, "odd[0:4]", odd.RangeText(Range{Pitch: 64, Lo: 0, Hi: 4}))
+	}
 }
 
 func TestSuggest(t *testing.T) {

@@ -214,6 +214,9 @@ func tileSpans(b *Buffer, r Range) (rows, columns expr.Span, ok bool) {
 	if len(b.Shape) < 2 || row == 0 || r.Lo >= r.Hi || r.Pitch == 0 && r.Lo%row == 0 && r.Hi%row == 0 {
 		return rows, columns, false
 	}
+	if b.Shape[1] == 0 || row/b.Shape[1] == 0 { // a buffer made by hand, whose size and shape disagree
+		return rows, columns, false
+	}
 	made, column := boxesIn(r, row), row/b.Shape[1]
 	x := made.list[0]
 	if made.count != 1 || x.left%column != 0 || x.right%column != 0 {
