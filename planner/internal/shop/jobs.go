@@ -2,7 +2,11 @@
 
 package shop
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/planner/internal/sets"
+)
 
 // Grouping says which job each operation belongs to.
 type Grouping struct {
@@ -59,38 +63,27 @@ func Jobs(w *Work) Grouping {
 // group joins operations that depend on each other and have fewer neighbours than hub.
 func (w *Work) group(degree []int32, hub int32) Grouping {
 	n := int32(w.Len())
-	root := make([]int32, n)
-	for i := range root {
-		root[i] = int32(i)
-	}
-	find := func(i int32) int32 {
-		for root[i] != i {
-			root[i] = root[root[i]]
-			i = root[i]
-		}
-		return i
-	}
+	joined := sets.New(int(n))
 	for i := range n {
 		if degree[i] >= hub {
 			continue
 		}
 		for _, q := range w.preds(i) {
 			if degree[q] < hub {
-				a, b := find(i), find(q)
-				root[max(a, b)] = min(a, b)
+				joined.Join(i, q)
 			}
 		}
 	}
 	// A job needs several machines: some operation is on another machine than the root.
 	several := make([]bool, n)
 	for i := range n {
-		if r := find(i); w.Machine[i] != w.Machine[r] {
+		if r := joined.Least(i); w.Machine[i] != w.Machine[r] {
 			several[r] = true
 		}
 	}
 	g := Grouping{Of: slices.Repeat([]int32{-1}, int(n))}
 	for i := range n {
-		r := find(i)
+		r := joined.Least(i)
 		if !several[r] {
 			continue
 		}

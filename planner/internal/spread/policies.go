@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/sets"
 )
 
 // The policies.
@@ -149,33 +150,18 @@ func owner(e *estimator) []int32 {
 // chains finds the parts of the graph that no data connects.
 func chains(e *estimator) []int32 {
 	n := len(e.times)
-	parent := make([]int32, n)
-	for i := range parent {
-		parent[i] = int32(i)
-	}
-	find := func(i int32) int32 {
-		for parent[i] != i {
-			parent[i] = parent[parent[i]]
-			i = parent[i]
-		}
-		return i
-	}
-	join := func(a, b int32) {
-		if a, b = find(a), find(b); a != b {
-			parent[max(a, b)] = min(a, b)
-		}
-	}
+	connected := sets.New(n)
 	for i := range int32(n) {
 		for _, id := range e.flows.reads[e.flows.start[i]:e.flows.start[i+1]] {
 			if w := e.flows.data[id].writer; w >= 0 {
-				join(w, i)
+				connected.Join(w, i)
 			}
 		}
 	}
 	work, fixed := make([]float64, n), slices.Repeat([]int32{Free}, n)
 	var parts []int32
 	for i := range int32(n) {
-		root := find(i)
+		root := connected.Least(i)
 		if root == i {
 			parts = append(parts, i)
 		}
@@ -202,7 +188,7 @@ func chains(e *estimator) []int32 {
 	at := e.start()
 	for i := range at {
 		if e.p.Fixed[i] == Free {
-			at[i] = device[find(int32(i))]
+			at[i] = device[connected.Least(int32(i))]
 		}
 	}
 	e.flows.settle(at)
