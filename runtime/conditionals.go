@@ -5,7 +5,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -14,17 +13,6 @@ import (
 )
 
 const countBytes = 8 * conditions.CountWords
-
-// counts is what the device counts for a loop or branch that is in no other one, and for all in its bodies: a set of counts for each, in
-// the order of nest.
-type counts struct {
-	device cudart.Ptr
-	host   cudart.Ptr
-	words  []int64 // at host
-	fetch  cudart.List
-	nest   []*control
-	known  bool // a replay as a graph has begun
-}
 
 // nested lists a loop or branch and all in its bodies, outer ones first.
 func (c *control) nested(list []*control) []*control {
@@ -66,31 +54,6 @@ func (p *Program) takeCounts(in *instance) error {
 		}
 	}
 	return nil
-}
-
-// conditional returns the command of a loop or branch in a graph. clear is how many sets of counts it sets to zero.
-func (p *Program) conditional(in *instance, c *control, command cudart.Command, clear int) (cudart.Command, error) {
-	control := c.node.Control
-	v := &cudart.Conditional{Counts: c.counted, Clear: clear, Test: conditions.Test{Branch: c.node.Kind == dag.Branch, Condition: control.Condition,
-		While: control.While, Times: control.Times, Every: control.Every}}
-	if control.Condition != nil {
-		for _, r := range control.Condition.Operands {
-			v.Operands = append(v.Operands, in.at(r))
-		}
-	}
-	for _, body := range c.bodies {
-		s, err := body.program.shape()
-		if err != nil {
-			return command, fmt.Errorf("body of %q: %w", c.name, err)
-		}
-		commands, deps, err := body.program.graphCommands(body.in, s, nil, nil)
-		if err != nil {
-			return command, err
-		}
-		v.Bodies = append(v.Bodies, cudart.Body{Commands: commands, Deps: deps})
-	}
-	command.Kind, command.Conditional = cudart.RunBodies, v
-	return command, nil
 }
 
 // count notes that the counts are those of a replay from now on.

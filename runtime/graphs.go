@@ -3,8 +3,11 @@
 package runtime
 
 import (
+	"fmt"
+
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -126,4 +129,29 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 		end[node] = add(mark(after[node]), []int32{int32(s.place[node])})
 	}
 	return commands, deps, nil
+}
+
+// conditional returns the command of a loop or branch in a graph. clear is how many sets of counts it sets to zero.
+func (p *Program) conditional(in *instance, c *control, command cudart.Command, clear int) (cudart.Command, error) {
+	control := c.node.Control
+	v := &cudart.Conditional{Counts: c.counted, Clear: clear, Test: conditions.Test{Branch: c.node.Kind == dag.Branch, Condition: control.Condition,
+		While: control.While, Times: control.Times, Every: control.Every}}
+	if control.Condition != nil {
+		for _, r := range control.Condition.Operands {
+			v.Operands = append(v.Operands, in.at(r))
+		}
+	}
+	for _, body := range c.bodies {
+		s, err := body.program.shape()
+		if err != nil {
+			return command, fmt.Errorf("body of %q: %w", c.name, err)
+		}
+		commands, deps, err := body.program.graphCommands(body.in, s, nil, nil)
+		if err != nil {
+			return command, err
+		}
+		v.Bodies = append(v.Bodies, cudart.Body{Commands: commands, Deps: deps})
+	}
+	command.Kind, command.Conditional = cudart.RunBodies, v
+	return command, nil
 }

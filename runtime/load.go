@@ -16,26 +16,8 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// loader loads modules for one program.
-type loader struct {
-	program *Program
-	library map[int32]map[string]bool    // by device: the library's entries that are launched
-	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
-	modules map[loadedAt]cudart.Module
-	shared  map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
-	flight  int
-	waiting bool              // kernels are loaded so that they wait for the launches before them
-	plain   map[loadedAt]bool // modules that have no such form
-}
-
 // expressed is a kernel that compiled code has under another name.
 type expressed interface{ Expression() string }
-
-type loadedAt struct {
-	module *kernels.Module // nil: the library
-	device int32
-	flight int // of modules with variables
-}
 
 // load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
 // code has such a form.
@@ -263,4 +245,16 @@ func (l *loader) findSymbols(ctx context.Context) error {
 		p.code[l.flight].symbols[dag.BufferID(i)] = address
 	}
 	return nil
+}
+
+// loadWaiting loads the code whose kernels wait for the launches before them, besides the plain code.
+func (p *Program) loadWaiting(ctx context.Context) error {
+	if p.codes[1] != nil {
+		return nil
+	}
+	plain := p.code
+	p.code = nil
+	err := p.load(ctx, true)
+	p.code, p.overlap = plain, false
+	return err
 }

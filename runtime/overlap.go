@@ -4,7 +4,6 @@
 package runtime
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
-
-// Overlap says whether launches may begin before the launches before them have ended, to wait in their own code.
-type Overlap uint8
 
 const (
 	OverlapOff  Overlap = iota
@@ -53,18 +49,6 @@ func (p *Program) Overlaps() (nodes int, on bool) {
 		return 0, false
 	}
 	return p.early, p.overlap
-}
-
-// loadWaiting loads the code whose kernels wait for the launches before them, besides the plain code.
-func (p *Program) loadWaiting(ctx context.Context) error {
-	if p.codes[1] != nil {
-		return nil
-	}
-	plain := p.code
-	p.code = nil
-	err := p.load(ctx, true)
-	p.code, p.overlap = plain, false
-	return err
 }
 
 // useCode makes the program use the plain code or that whose kernels wait.

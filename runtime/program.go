@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -309,3 +310,35 @@ type loadedCode struct {
 
 // codeOf returns the code of a replay in flight.
 func (p *Program) codeOf(in *instance) *loadedCode { return p.code[min(in.flight, len(p.code)-1)] }
+
+// Overlap says whether launches may begin before the launches before them have ended, to wait in their own code.
+type Overlap uint8
+
+// counts is what the device counts for a loop or branch that is in no other one, and for all in its bodies: a set of counts for each, in
+// the order of nest.
+type counts struct {
+	device cudart.Ptr
+	host   cudart.Ptr
+	words  []int64 // at host
+	fetch  cudart.List
+	nest   []*control
+	known  bool // a replay as a graph has begun
+}
+
+type loadedAt struct {
+	module *kernels.Module // nil: the library
+	device int32
+	flight int // of modules with variables
+}
+
+// loader loads modules for one program.
+type loader struct {
+	program *Program
+	library map[int32]map[string]bool    // by device: the library's entries that are launched
+	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
+	modules map[loadedAt]cudart.Module
+	shared  map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
+	flight  int
+	waiting bool              // kernels are loaded so that they wait for the launches before them
+	plain   map[loadedAt]bool // modules that have no such form
+}

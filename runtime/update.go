@@ -141,15 +141,6 @@ func setCommand(in changeable, index int, c *cudart.Command) error {
 	return nil
 }
 
-func (p *Program) node(name string) (int32, bool) {
-	for i := range p.graph.Nodes {
-		if p.graph.Nodes[i].Name == name {
-			return int32(i), true
-		}
-	}
-	return -1, false
-}
-
 // SetStorage moves a declared buffer to other memory for all later replays: device memory of the same device for a device buffer, pinned or
 // pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The caller keeps owning the memory. A buffer that
 // shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan
@@ -211,4 +202,43 @@ func (p *Program) sharesBytes(id dag.BufferID) (other dag.BufferID, shared bool)
 		}
 	}
 	return 0, false
+}
+
+// applyIn updates a node of a body in every instance.
+func (p *Program) applyIn(body *Program, id dag.NodeID) error {
+	for _, in := range p.instances {
+		if err := body.refresh(in.of(p, body), id); err != nil {
+			return err
+		}
+		if err := p.rebuild(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relocate encodes everything again that uses a buffer, whose address has changed. It reports whether that is the case in a body.
+func (p *Program) relocate(in *instance, id dag.BufferID) (inBody bool, err error) {
+	for i := range p.graph.Nodes {
+		if !uses(p.graph.Accesses(dag.NodeID(i)), id) {
+			continue
+		}
+		if in.controls == nil || in.controls[i] == nil {
+			if err := p.refresh(in, dag.NodeID(i)); err != nil {
+				return inBody, err
+			}
+			continue
+		}
+		inBody = true
+		c := in.controls[i]
+		if err := c.retest(in); err != nil {
+			return inBody, err
+		}
+		for _, b := range c.bodies {
+			if _, err := b.program.relocate(b.in, id); err != nil {
+				return inBody, err
+			}
+		}
+	}
+	return inBody, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/dag"
 )
 
 // owner finds a node by its name in the program or in one of its bodies, which are programs too.
@@ -38,45 +37,6 @@ func (in *instance) of(own, body *Program) *instance {
 	return nil
 }
 
-// applyIn updates a node of a body in every instance.
-func (p *Program) applyIn(body *Program, id dag.NodeID) error {
-	for _, in := range p.instances {
-		if err := body.refresh(in.of(p, body), id); err != nil {
-			return err
-		}
-		if err := p.rebuild(in); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// relocate encodes everything again that uses a buffer, whose address has changed. It reports whether that is the case in a body.
-func (p *Program) relocate(in *instance, id dag.BufferID) (inBody bool, err error) {
-	for i := range p.graph.Nodes {
-		if !uses(p.graph.Accesses(dag.NodeID(i)), id) {
-			continue
-		}
-		if in.controls == nil || in.controls[i] == nil {
-			if err := p.refresh(in, dag.NodeID(i)); err != nil {
-				return inBody, err
-			}
-			continue
-		}
-		inBody = true
-		c := in.controls[i]
-		if err := c.retest(in); err != nil {
-			return inBody, err
-		}
-		for _, b := range c.bodies {
-			if _, err := b.program.relocate(b.in, id); err != nil {
-				return inBody, err
-			}
-		}
-	}
-	return inBody, nil
-}
-
 // retest makes the host read the condition's operands where they are now.
 func (c *control) retest(in *instance) error {
 	if c.test == nil {
@@ -105,4 +65,13 @@ func (p *Program) rebuild(in *instance) error {
 	}
 	in.graph = next
 	return errors.Join(was.Close(), next.Upload(in.streams[0]))
+}
+
+func (p *Program) node(name string) (int32, bool) {
+	for i := range p.graph.Nodes {
+		if p.graph.Nodes[i].Name == name {
+			return int32(i), true
+		}
+	}
+	return -1, false
 }

@@ -32,13 +32,6 @@ func (p *Platform) check(commands []cudart.Command, streams bool) ([]checked, er
 	return list, nil
 }
 
-func (c *checked) wrong(index int, format string, args ...any) error {
-	if c.Label != "" {
-		return fmt.Errorf("node %q: %s", c.Label, fmt.Sprintf(format, args...))
-	}
-	return fmt.Errorf("command %d: %s", index, fmt.Sprintf(format, args...))
-}
-
 func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 	switch c.Kind {
 	case cudart.LaunchKernel:
@@ -180,8 +173,51 @@ func valueBytes(v cudart.Value) int {
 	return int(v.Size)
 }
 
-func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }
-
 func hasRows(list []checked) bool {
 	return slices.ContainsFunc(list, func(c checked) bool { return c.Rows > 1 })
 }
+
+// checkConditional checks a conditional and everything in its bodies.
+func (p *Platform) checkConditional(c *checked, i int, streams bool) error {
+	v := c.Conditional
+	switch {
+	case v == nil || len(v.Bodies) == 0 || len(v.Bodies) > 2 || len(v.Bodies) > 1 && !v.Branch:
+		return c.wrong(i, "a loop has one body, and a branch one or two")
+	case v.Condition == nil && (v.Branch || len(v.Operands) > 0), v.Condition != nil && len(v.Operands) != len(v.Condition.Operands):
+		return c.wrong(i, "its condition needs one address for each operand")
+	case v.Counts == 0:
+		return c.wrong(i, "it has no memory for its counts")
+	case streams:
+		return c.refused(i, "a loop or branch is part of a graph, not of a list")
+	case p.lib.version < conditionalDriver || p.lib.address[cuGraphConditionalHandleCreate] == 0 || p.lib.address[cuGraphAddNode] == 0:
+		return c.refused(i, "the driver (CUDA %s) has no conditional graph nodes, which came with CUDA %s", versionText(p.lib.version), versionText(conditionalDriver))
+	}
+	number := int32(0)
+	if s, ok := c.Stream.(*stream); ok && s.p == p {
+		number = s.d.number
+	}
+	c.bodies = &bodies{}
+	for _, body := range v.Bodies {
+		if len(body.Deps) != len(body.Commands) {
+			return c.wrong(i, "its body has %d commands, but dependencies for %d", len(body.Commands), len(body.Deps))
+		}
+		list, err := p.check(body.Commands, false)
+		if err != nil {
+			return err
+		}
+		for k := range list {
+			if problem := list[k].notInBody(number); problem != "" {
+				return list[k].refused(k, "%s, which the body of a conditional graph node cannot", problem)
+			}
+			list[k].Args = slices.Clone(list[k].Args)
+		}
+		c.bodies.commands = append(c.bodies.commands, list)
+	}
+	return nil
+}
+
+// Drivers before conditionalDriver have no conditional nodes that can be relied on, and those before elseDriver none with a second body.
+const (
+	conditionalDriver = 12040
+	elseDriver        = 12080
+)

@@ -127,12 +127,3 @@ func (p *Platform) communicationFailure(c *checked, index int32, f function, cod
 		Label: c.Label, Node: c.Node, Index: int(index),
 		Err: p.comms.world.Cause()}
 }
-
-// checked is a command with its interfaces resolved.
-type checked struct {
-	cudart.Command
-	stream *stream
-	kernel *kernel
-	event  *event
-	bodies *bodies // of a loop or branch
-}

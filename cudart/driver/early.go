@@ -13,25 +13,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// launchConfig is CUlaunchConfig, with room for the attributes that it points to.
-type launchConfig struct {
-	grid, block [3]uint32
-	shared      uint32
-	_           uint32
-	stream      uintptr
-	attributes  uintptr
-	count       uint32
-	_           uint32
-	list        [2]launchAttribute
-}
-
-// launchAttribute is CUlaunchAttribute.
-type launchAttribute struct {
-	id    uint32
-	_     uint32
-	value [16]uint32
-}
-
 const (
 	attributeCluster = 4
 	attributeEarly   = 6 // programmatic stream serialization

@@ -11,23 +11,6 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// place tells where a command's row is.
-type place struct {
-	submitter, row int32 // row is -1 if the command needs none
-	args           []uint64
-	config         *launchConfig // of a launch with attributes
-}
-
-// encoded holds submitters and their memory.
-type encoded struct {
-	p          *Platform
-	memory     arena
-	submitters []*submitter
-	places     []place
-	early      []bool // by command: a launch that begins early; nil if there is none
-	stop       *uint64
-}
-
 // encoding makes a table. fill adds its submitters.
 func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded, error) {
 	e := &encoded{p: p, places: make([]place, len(list)), early: early(list)}

@@ -278,20 +278,6 @@ func (g *graph) setParams(s *nodeScratch, c *checked) error {
 	return g.p.prepare(g.where(c))
 }
 
-// where returns the device that does a copy or a set: that of its stream if it has one, or else that of its memory.
-func (g *graph) where(c *checked) *device {
-	if s, ok := c.Stream.(*stream); ok && s.p == g.p {
-		return s.d
-	}
-	if c.DstDevice >= 0 {
-		return g.p.devices[c.DstDevice]
-	}
-	if c.Kind == cudart.CopyMemory && c.SrcDevice >= 0 {
-		return g.p.devices[c.SrcDevice]
-	}
-	return g.d
-}
-
 // disableEmpty disables launches of empty grids.
 func (g *graph) disableEmpty() error {
 	for i := range g.commands {
@@ -417,4 +403,70 @@ func (g *graph) rebuild() error {
 		return err
 	}
 	return g.take(next)
+}
+
+// addConditional adds the kernel that begins, the conditional node or nodes, and their bodies. It returns the node to wait for.
+func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, priorities bool) (uintptr, error) {
+	v, d := c.Conditional, g.where(c)
+	before := slices.Clone(s.before)
+	handles := [2]uint64{}
+	split := g.split(c)
+	for k := range handles {
+		if k == 1 && !split {
+			break
+		}
+		if code := uint32(dl.Call(g.p.lib.address[cuGraphConditionalHandleCreate], uintptr(unsafe.Pointer(&s.handle)), template, d.context.Load(), 0, 0)); code != 0 {
+			return 0, d.fail(g.p.lib, cuGraphConditionalHandleCreate, uint64(code))
+		}
+		handles[k] = s.handle
+	}
+	arguments := []cudart.Value{{Bits: handles[0]}, {Bits: handles[1]}, {Bits: uint64(v.Counts)}}
+	for _, at := range v.Operands {
+		arguments = append(arguments, cudart.Value{Bits: uint64(at)})
+	}
+	begin, err := g.addDecider(template, s, c.bodies.begin, before, arguments)
+	if err != nil {
+		return 0, err
+	}
+	add := func(handle uint64, commands [][]checked, described []cudart.Body) (uintptr, error) {
+		s.before = append(s.before[:0], begin)
+		s.node, s.conditional = 0, conditionalNodeParams{kind: nodeConditional, handle: handle, count: uint32(len(commands)), context: d.context.Load()}
+		if !v.Branch {
+			s.conditional.loop = 1
+		}
+		if code := uint32(dl.Call(g.p.lib.address[cuGraphAddNode], uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(&s.before[0])), 0, 1,
+			uintptr(unsafe.Pointer(&s.conditional)))); code != 0 {
+			return 0, d.fail(g.p.lib, cuGraphAddNode, uint64(code))
+		}
+		node := s.node
+		graphs := slices.Clone(unsafe.Slice(*(**uintptr)(unsafe.Pointer(&s.conditional.graphs)), len(commands)))
+		for k, list := range commands {
+			nodes, err := g.addCommands(graphs[k], s, list, described[k].Deps, priorities, true)
+			if err != nil {
+				return 0, err
+			}
+			if !v.Branch {
+				if _, err := g.addDecider(graphs[k], s, c.bodies.pass, lasts(nodes, described[k].Deps), arguments); err != nil {
+					return 0, err
+				}
+			}
+		}
+		return node, nil
+	}
+	if !split {
+		return add(handles[0], c.bodies.commands, v.Bodies)
+	}
+	var ends []uintptr
+	for k := range handles {
+		node, err := add(handles[k], c.bodies.commands[k:k+1], v.Bodies[k:k+1])
+		if err != nil {
+			return 0, err
+		}
+		ends = append(ends, node)
+	}
+	s.before = append(s.before[:0], ends...)
+	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddEmptyNode], uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(&s.before[0])), 2)); code != 0 {
+		return 0, d.fail(g.p.lib, cuGraphAddEmptyNode, uint64(code))
+	}
+	return s.node, nil
 }

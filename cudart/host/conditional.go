@@ -3,64 +3,12 @@
 package host
 
 import (
-	"math/rand/v2"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/kernels/conditions"
 )
-
-// conditional is what a command of kind RunBodies runs.
-type conditional struct {
-	cudart.Conditional
-	bodies []*table
-	random *rand.Rand // nil unless timing is perturbed: then commands run in any order that their dependencies allow
-}
-
-// setConditional prepares a loop or branch.
-func (c *command) setConditional(from *cudart.Command) *cudart.Error {
-	v := from.Conditional
-	switch {
-	case v == nil || len(v.Bodies) == 0 || len(v.Bodies) > 2 || len(v.Bodies) > 1 && !v.Branch:
-		return c.fail(invalidValue, "a loop has one body, and a branch one or two")
-	case v.Condition == nil && (v.Branch || len(v.Operands) > 0), v.Condition != nil && len(v.Operands) != len(v.Condition.Operands):
-		return c.fail(invalidValue, "its condition needs one address for each operand")
-	}
-	c.repeated = &conditional{Conditional: *v}
-	if seed := c.platform.options.Perturb; seed != 0 {
-		c.repeated.random = rand.New(rand.NewPCG(seed, uint64(c.index)))
-	}
-	c.call.Args = make([]kernels.Arg, len(v.Operands)+1)
-	for k, at := range v.Operands {
-		c.uses = append(c.uses, use{ptr: at, bytes: v.Condition.Types[k].Size(), arg: k})
-	}
-	c.uses = append(c.uses, use{ptr: v.Counts, bytes: 8 * conditions.CountWords * int64(max(v.Clear, 1)), arg: len(v.Operands)})
-	c.resolve()
-	for _, body := range v.Bodies {
-		if len(body.Deps) != len(body.Commands) {
-			return c.fail(invalidValue, "its body has %d commands, but dependencies for %d", len(body.Commands), len(body.Deps))
-		}
-		encoded := make([]*command, len(body.Commands))
-		for i := range body.Commands {
-			inner := new(command)
-			if e := c.platform.encode(inner, &body.Commands[i], i); e != nil {
-				return e
-			}
-			switch inner.kind {
-			case cudart.RecordEvent, cudart.WaitEvent, cudart.Communicate:
-				return inner.fail(notSupported, "the body of a loop or branch cannot contain it")
-			}
-			encoded[i] = inner
-		}
-		t, err := newTable(encoded, body.Deps)
-		if err != nil {
-			return err.(*cudart.Error)
-		}
-		c.repeated.bodies = append(c.repeated.bodies, t)
-	}
-	return nil
-}
 
 // settle gives a command of a graph, and those of its bodies, their device.
 func (c *command) settle(d *device) {
@@ -152,6 +100,54 @@ func (v *conditional) pass(t *table, w *worker) {
 		for _, a := range t.after(n) {
 			if waits[a]--; waits[a] == 0 {
 				ready = append(ready, a)
+			}
+		}
+	}
+}
+
+// execute runs the command. A fault makes the device unusable.
+func (c *command) execute(w *worker) {
+	if c.nothing || c.device.fault.Load() != nil {
+		return
+	}
+	if len(c.uses) > 0 {
+		u, e := c.usable()
+		if e != nil {
+			c.device.poison(e)
+			return
+		}
+		c = u
+	}
+	var crashed *crash
+	switch c.kind {
+	case cudart.RunBodies:
+		c.runBodies(w)
+		return
+	case cudart.Communicate:
+		if e := c.communicate(); e != nil {
+			c.device.poison(e)
+			return
+		}
+	case cudart.LaunchKernel:
+		crashed = c.launch(w)
+	case cudart.CopyMemory, cudart.SetMemory:
+		if c.kind == cudart.CopyMemory {
+			c.platform.travel(c.uses[1].memory.device, c.uses[0].memory.device, c.bytes)
+		}
+		crashed = w.split(c, c.parts())
+	}
+	if c.platform.options.Sanitize != simt.CheckNothing {
+		c.markWritten()
+	}
+	if crashed != nil {
+		c.device.poison(c.crashed(crashed))
+		return
+	}
+	if c.kind == cudart.LaunchKernel {
+		for i := range c.uses {
+			if m := c.uses[i].memory; !m.intact() {
+				c.device.poison(c.fail(illegalAddress, "bytes just outside %s, %v, were overwritten", c.uses[i].describe(), m))
+				return
 			}
 		}
 	}

@@ -390,3 +390,10 @@ type waiter struct {
 
 // assumedMemory is used if the machine's memory size cannot be found out.
 const assumedMemory = 16 << 30
+
+// conditional is what a command of kind RunBodies runs.
+type conditional struct {
+	cudart.Conditional
+	bodies []*table
+	random *rand.Rand // nil unless timing is perturbed: then commands run in any order that their dependencies allow
+}

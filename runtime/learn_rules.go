@@ -1,0 +1,36 @@
+// How long learning compares plans, and when it stops.
+
+package runtime
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	rounds       = 3    // in which a way to replay is timed
+	warmUp       = 2    // replays of a way before it is timed: the first pays for what is done once
+	mostTried    = 12   // ways to replay that are timed
+	mostFinal    = 4    // ways to replay that are timed again, in turn
+	finalWithin  = 1.25 // times the best way: timed again
+	inHeats      = 0.6  // the part of learning's time in which ways are timed for the first time
+	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
+	hopeless     = 2.0  // times the best prediction: not tried
+	disturbed    = 0.2  // spread of rounds, as a part of their median, above which something else seems to use the device
+)
+
+// over reports whether learning has used up so much of its time.
+func (l *learner) over(part float64) bool {
+	spent := func(most time.Duration) time.Duration { return time.Duration(part * float64(most)) }
+	if l.o.For > 0 {
+		return time.Since(l.began) > spent(l.o.For)
+	}
+	used := l.o.Replays - l.left
+	extra := time.Since(l.began) - l.once - time.Duration(float64(used)*l.best*1e3)
+	return extra > spent(max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5)))
+}
+
+func (l *learner) sort() {
+	slices.SortStableFunc(l.learned.Ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Median, b.Each.Median) })
+}
