@@ -8,8 +8,6 @@ package conditions
 import (
 	"fmt"
 	"strings"
-
-	"github.com/dagrun/dagrun/dag"
 )
 
 // The counts of a loop or branch: words of eight bytes in device memory, which its kernels keep.
@@ -21,29 +19,6 @@ const (
 	CountHeld          // of a branch: runs in which the condition held
 	CountWords  = 8
 )
-
-// Test says when the body of a loop or branch runs.
-type Test struct {
-	Branch    bool
-	Condition *dag.Condition // nil: a loop of exactly Times passes
-	While     bool           // test before each pass, and stop once the condition does not hold; otherwise after each, and stop once it holds
-	Times     int64          // the most passes
-	Every     int64          // test only every so many passes, and after the last
-}
-
-// Kernels is how the two kernels of a test are written.
-type Kernels struct {
-	Test
-	Begin, Pass string // names of the kernels; a branch has no Pass
-	// Clear is how many sets of counts, from its own on, Begin sets to zero: those of a whole nest if it is the outermost, otherwise none.
-	Clear int
-	// Split: the body that runs if the condition does not hold is a conditional of its own, with its own handle.
-	Split bool
-}
-
-// Parameters of the kernels, all of eight bytes: the handle of the conditional, that of the other one if there is one, the address of the
-// counts, then those of the condition's operands.
-const Parameters = 3
 
 // setter is the function of the device runtime that gives a conditional its value. The driver links it without a library.
 const setter = "cudaGraphSetConditional"
@@ -134,24 +109,7 @@ func (k *Kernels) pass() string {
 	return w.entry(k.Pass)
 }
 
-// writer writes one kernel of one thread.
-type writer struct {
-	*Kernels
-	strings.Builder // instructions
-	registers       strings.Builder
-	temps           int
-}
-
 func (k *Kernels) writer() *writer { return &writer{Kernels: k} }
-
-func (w *writer) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }
-
-// temp declares a register.
-func (w *writer) temp(kind string) string {
-	w.temps++
-	fmt.Fprintf(&w.registers, "\t.reg .%s %%t%d;\n", kind, w.temps)
-	return fmt.Sprintf("%%t%d", w.temps)
-}
 
 func (w *writer) counts() {
 	w.line("ld.param.u64 %%counts, [p2]")
