@@ -94,7 +94,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
 		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
 		{`node "square": map: there is no expression`, func(p *Pipeline) { p.Nodes[3].Launch.Map = &MapSpec{Inputs: []string{"d"}} }},
-		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, NaN us) must not be negative`, func(p *Pipeline) { p.Nodes[0].Work = Work{Bytes: -1, US: math.NaN()} }},
+		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, NaN us) must not be negative`, func(p *Pipeline) { p.Nodes[0].Work = Work{Bytes: -1, US: math.NaN()} }},
 		{`node "up": a cost of NaN us`, func(p *Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},
 		{`node "up": after: there is no node with id 7`, func(p *Pipeline) { p.Nodes[0].After = []NodeID{7} }},
 		{`node "up": priority 99; it is one of Low, Normal and High`, func(p *Pipeline) { p.Nodes[0].Priority = 99 }},
@@ -254,7 +254,7 @@ func TestLibrariesThatReturnNonsense(t *testing.T) {
 		{&nonsense{params: []KernelParam{{DType: 99}}}, `node "k": the library describes parameter 1 of kernel "k" wrongly: type DType(99), use none, 0 bytes`},
 		{&nonsense{params: []KernelParam{{Scratch: true}}, info: LaunchInfo{Scratch: -1}}, `node "k": the library describes the launch of kernel "k" wrongly: -1 bytes of scratch`},
 		{&nonsense{params: []KernelParam{{Scratch: true}, {Scratch: true}}}, `node "k": the library describes the launch of kernel "k" wrongly: there is no extent for parameter 1, one of 2 that are scratch`},
-		{&nonsense{info: LaunchInfo{Work: Work{Flops: -1}}}, `node "k": the library describes the launch of kernel "k" wrongly: its work (0 bytes, -1 operations, 0 blocks of 0 threads and 0 bytes, 0 us) must not be negative`},
+		{&nonsense{info: LaunchInfo{Work: Work{Flops: -1}}}, `node "k": the library describes the launch of kernel "k" wrongly: its work (0 bytes, -1 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, 0 us) must not be negative`},
 	} {
 		b := New("p")
 		b.Use(nonsenseLibrary{test.kernel})

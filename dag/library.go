@@ -227,6 +227,9 @@ type Work struct {
 	Blocks  int64 // of its grid
 	Threads int32 // of a block
 	Shared  int32 // bytes of a block
+	// Steps is how many steps that wait for each other the longest thread takes, such as reads from memory of which each needs the one
+	// before. Small launches take as long as their steps do, whatever their bytes and operations are. It is 0 if that is unknown.
+	Steps float64
 	// US is the least time in microseconds that the node takes on any machine because its arguments say so, as for spin. It is 0 if the
 	// duration depends on bytes and operations only.
 	US float64
@@ -234,8 +237,8 @@ type Work struct {
 
 // problem says what is wrong with a node's work, or nil.
 func (w *Work) problem() error {
-	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) {
-		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v us) must not be negative", w.Bytes, w.Flops, w.Blocks, w.Threads, w.Shared, w.US)
+	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) || !(w.Steps >= 0 && w.Steps <= math.MaxFloat64) {
+		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v steps, %v us) must not be negative", w.Bytes, w.Flops, w.Blocks, w.Threads, w.Shared, w.Steps, w.US)
 	}
 	return nil
 }

@@ -82,6 +82,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	if k.row.us != nil {
 		info.Work.US = k.row.us(v)
 	}
+	if info.Work.Steps = fewSteps; k.row.steps != nil {
+		info.Work.Steps = k.row.steps(k, v)
+	}
 	k.row.launch(k, v, &info)
 	if writes && writesNothing { // there may be 2^62 rows without columns: looping over them would not end
 		info.Grid[0] = 0

@@ -26,6 +26,7 @@ type row struct {
 	inPlace   bool     // an output may be exactly one of the inputs
 	check     func(v scalars) error
 	us        func(v scalars) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
+	steps     steps                   // how many of its longest thread wait for each other; nil for a few
 	matrices  []matrix                // the buffers that may be tiles, in the order of the signature
 	versions  []version
 }
@@ -38,6 +39,9 @@ type version struct {
 
 // geometry sets the shape of a launch.
 type geometry func(k *libraryKernel, v scalars, info *dag.LaunchInfo)
+
+// steps counts the steps of a launch's longest thread that wait for each other, in units of dag.Work.Steps.
+type steps func(k *libraryKernel, v scalars) float64
 
 // scalars holds the scalars of a launch by parameter. v has the integers, and 0 for floats.
 type scalars struct {

@@ -9,27 +9,27 @@ import (
 
 func rowRows() []row {
 	return []row{
-		{name: "row_max", doc: "y = the largest element of each row, ignoring NaNs", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows]", flops: "rows*cols",
+		{name: "row_max", doc: "y = the largest element of each row, ignoring NaNs", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows]", flops: "rows*cols", steps: rowSteps(1),
 			launch: perRow, versions: both(byRows(rowMax[float32]), byRows(rowMax[float64]))},
-		{name: "row_sum", doc: "y = the sum of each row", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows]", flops: "rows*cols",
+		{name: "row_sum", doc: "y = the sum of each row", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows]", flops: "rows*cols", steps: rowSteps(1),
 			launch: perRow, versions: both(byRows(rowSum[float32]), byRows(rowSum[float64]))},
 		{name: "row_log_sum_exp", doc: "y = log(sum of exp(x - most)) + most for each row, where most holds the row maxima",
-			signature: "rows i64, cols i64, x in T[rows*cols], most in T[rows], y out T[rows]", flops: "22*rows*cols",
+			signature: "rows i64, cols i64, x in T[rows*cols], most in T[rows], y out T[rows]", flops: "22*rows*cols", steps: rowSteps(22),
 			launch: perRow, inPlace: true, versions: both(byRows(rowLogSumExp[float32]), byRows(rowLogSumExp[float64]))},
-		{name: "row_normalise", doc: "x = exp(x - l[row])", signature: "rows i64, cols i64, l in T[rows], x inout T[rows*cols]", flops: "21*rows*cols",
+		{name: "row_normalise", doc: "x = exp(x - l[row])", signature: "rows i64, cols i64, l in T[rows], x inout T[rows*cols]", flops: "21*rows*cols", steps: rowSteps(21),
 			launch: perRow, versions: both(byRows(rowNormalise[float32]), byRows(rowNormalise[float64]))},
-		{name: "softmax", doc: "y = exp(x) divided by its sum over the row, without overflow", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]", flops: "45*rows*cols",
+		{name: "softmax", doc: "y = exp(x) divided by its sum over the row, without overflow", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]", flops: "45*rows*cols", steps: rowSteps(45),
 			launch: perRow, inPlace: true, versions: both(byRows(softmax[float32]), byRows(softmax[float64]))},
 		{name: "row_argmax", doc: "y = the column of the first largest element of each row, ignoring NaNs; -1 if there is none",
-			signature: "rows i64, cols i64 0..2147483647, x in T[rows*cols], y out i32[rows]", flops: "rows*cols",
+			signature: "rows i64, cols i64 0..2147483647, x in T[rows*cols], y out i32[rows]", flops: "rows*cols", steps: rowSteps(1),
 			launch: perRow, versions: both(byRows(rowArgmax[float32]), byRows(rowArgmax[float64]))},
 		{name: "row_argmax_sum", doc: "y = the column of the first largest element of each row of a + b",
-			signature: "rows i64, cols i64 0..2147483647, a in T[rows*cols], b in T[rows*cols], y out i32[rows]", flops: "2*rows*cols",
+			signature: "rows i64, cols i64 0..2147483647, a in T[rows*cols], b in T[rows*cols], y out i32[rows]", flops: "2*rows*cols", steps: rowSteps(2),
 			launch: perRow, versions: both(byRows(rowArgmaxSum[float32]), byRows(rowArgmaxSum[float64]))},
-		{name: "add_bias", doc: "x = x + bias[col]", signature: "rows i64, cols i64, bias in T[cols], x inout T[rows*cols]", flops: "rows*cols",
+		{name: "add_bias", doc: "x = x + bias[col]", signature: "rows i64, cols i64, bias in T[cols], x inout T[rows*cols]", flops: "rows*cols", steps: rowSteps(1),
 			launch: perRow, versions: both(byRows(addBias[float32]), byRows(addBias[float64]))},
 		{name: "concat", doc: "z = x and y side by side: each row has m elements of x, then n of y", signature: "rows i64, m i64, n i64, x in T[rows*m], y in T[rows*n], z out T[rows*(m+n)]",
-			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+			steps: fixed(11), launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				launch.Spread(info, v.of("rows")*(v.of("m")+v.of("n")), launch.BlockSize*4)
 			},
 			versions: []version{{bind{T: dag.F32}, concatenating[float32]}, {bind{T: dag.F64}, concatenating[float64]}, {bind{T: dag.I32}, concatenating[int32]}}},

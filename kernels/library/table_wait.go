@@ -10,10 +10,10 @@ import (
 
 func waitRows() []row {
 	return []row{
-		{name: "noop", doc: "does nothing", launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
+		{name: "noop", doc: "does nothing", steps: fixed(0), launch: once, versions: []version{{run: func(*libraryKernel) launch.Reference {
 			return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {}}
 		}}}},
-		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", launch: once, check: spinTime,
+		{name: "spin", doc: "keeps one thread busy for us microseconds", signature: "us f64", steps: fixed(0), launch: once, check: spinTime,
 			us: func(v scalars) float64 { return v.float("us") }, versions: []version{{run: func(*libraryKernel) launch.Reference {
 				return launch.Reference{Spans: launch.OneSpan, Run: spin}
 			}}}},

@@ -155,6 +155,7 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 	}
 	info.Work.Flops = n * k.program.flops
+	info.Work.Steps = 4 + float64(k.program.flops)/4
 	launch.Spread(&info, n, launch.BlockSize*mapUnroll)
 	info.Work.Blocks, info.Work.Threads = int64(info.Grid[0]), int32(info.Block[0])
 	return info, nil

@@ -106,7 +106,7 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	if busy == 0 {
 		busy = 1
 	}
-	return max(m.KernelUS, node.Work.US, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
+	return max(m.KernelUS, node.Work.US, node.Work.Steps*m.StepUS, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
 }
 
 // fill returns the fraction of the device's room for blocks that a kernel takes, and the fraction of its throughput that the kernel

@@ -28,6 +28,7 @@ type Machine struct {
 	GraphNodeUS  float64 // device, in a graph: like GapUS on a stream
 	GraphIssueUS float64 // device, in a graph: the part of GraphNodeUS that is serial, one node at a time
 	KernelUS     float64 // device: the minimum duration of a kernel
+	StepUS       float64 // device: one of the steps of a kernel's thread that wait for each other
 	CopyUS       float64 // device: latency of a copy before its first byte
 	CopySwitchUS float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
 
@@ -75,6 +76,7 @@ func H200() *Machine {
 		// No-op kernels in a graph: a chain 0.53 us a node, 8 chains side by side 0.19 us a node: issuing is partly serial.
 		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
 		KernelUS:     0.1,
+		StepUS:       0.1, // by which the library's kernels count their steps: small launches as CUPTI timed them
 		CopyUS:       1.5, // not measured: what small copies usually take
 		CopySwitchUS: 3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
 		HostToDevice: 55_000, DeviceToHost: 55_400,
@@ -138,7 +140,7 @@ func (m *Machine) figures() []figure {
 	return []figure{
 		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
 		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false},
-		{"kernel_us", &m.KernelUS, false}, {"copy_us", &m.CopyUS, false}, {"copy_switch_us", &m.CopySwitchUS, false},
+		{"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"copy_switch_us", &m.CopySwitchUS, false},
 		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
 		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},
 		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"flops", &m.Flops, true},
@@ -226,10 +228,10 @@ func (m *Machine) Encode(w io.Writer) error {
 
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
-	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores"
+	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores" || figure == "step_us"
 }
 
-// DecodeMachine reads a machine file. Every number is required except both_ways, copy_switch_us and cores, which older files lack. A unit
+// DecodeMachine reads a machine file. Every number is required except step_us, both_ways, copy_switch_us and cores, which older files lack. A unit
 // machine uses no numbers and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)

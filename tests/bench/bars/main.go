@@ -40,7 +40,8 @@ var parts = []struct {
 	name    string
 	measure func(ctx context.Context, s *settings) error
 }{
-	{"startup", measureStartup}, {"wide", measureWide}, {"plain", measurePlain}, {"unknown", measureUnknown}, {"prediction", measurePrediction}, {"cpu", measureCPU},
+	{"startup", measureStartup}, {"wide", measureWide}, {"plain", measurePlain}, {"unknown", measureUnknown}, {"formulas", measureFormulas}, {"prediction", measurePrediction},
+	{"cpu", measureCPU},
 }
 
 func main() {
