@@ -28,7 +28,7 @@ func TestSaxpyByName(t *testing.T) {
 	info, err := k.Describe(args)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{0, 0, 3, 3}, info.Extents)
-	assert.Equal(t, dag.Work{Bytes: 36, Flops: 6, Blocks: 1, Threads: 256}, info.Work)
+	assert.Equal(t, dag.Work{Bytes: 36, Flops: 6, Blocks: 1, Threads: 256, Steps: 4}, info.Work)
 
 	x, y := []float32{1, 2, 3}, []float32{10, 20, 30}
 	call := &kernels.Call{Args: []kernels.Arg{{Bits: 3}, {Bits: 0x40000000},

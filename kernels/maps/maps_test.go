@@ -177,7 +177,7 @@ func TestMapModules(t *testing.T) {
 	n := func(v int64) dag.Arg { return dag.Arg{DType: dag.I64, Bits: uint64(v)} }
 	info, err := k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 0, 32)})
 	require.NoError(t, err)
-	assert.Equal(t, dag.Work{Bytes: 64, Flops: 8, Blocks: 1, Threads: 256}, info.Work)
+	assert.Equal(t, dag.Work{Bytes: 64, Flops: 8, Blocks: 1, Threads: 256, Steps: 4.25}, info.Work)
 	_, err = k.Describe([]dag.Arg{n(8), slice(0, 0, 32), slice(0, 4, 36)})
 	assert.EqualError(t, err, "argument x overlaps z in memory, and z is written")
 	_, err = k.Describe([]dag.Arg{n(9), slice(0, 0, 32), slice(1, 0, 36)})
