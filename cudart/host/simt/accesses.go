@@ -164,5 +164,10 @@ func (c *compiler) atomic() op {
 		third = c.source(o[2], t)
 	}
 	adds := f.Has(ptx.ModAdd) && t.Size() == 4 && (t == ptx.U32 || t == ptx.S32)
-	return atomics(at, target, b, third, t.Size(), adds, g)
+	outside := g
+	if f.Has(ptx.ModAdd) && t == ptx.F32 { // only shared memory keeps denormals
+		sum := floatBinary(t, addition, rounding{ftz: true})
+		outside = func(old, b, _ uint64) uint64 { return sum(old, b) }
+	}
+	return atomics(at, target, b, third, t.Size(), adds, g, outside)
 }

@@ -252,7 +252,7 @@ func reals(word, name string, sources int, f func(v [3]real, h how) real) form {
 	one, paired := strings.CutSuffix(name, "x2")
 	l := layouts[one]
 	types := strings.TrimSpace(strings.Repeat(name+" ", sources+1))
-	return form{word, types, func(v [3]uint64) (uint64, bool) {
+	return form{word: word, types: types, want: func(v [3]uint64) (uint64, bool) {
 		open := false // whether .relu makes 0 of -0
 		compute := func(shift int) uint64 {
 			var in [3]real

@@ -101,6 +101,11 @@ func edgesOf(t string, few bool) []uint64 {
 // check runs a form on all combinations of its sources' edges.
 func (f form) check(t *testing.T) {
 	t.Helper()
+	f.checkAt(t, simt.CheckNothing)
+}
+
+func (f form) checkAt(t *testing.T, level simt.Check) {
+	t.Helper()
 	types := strings.Fields(f.types)
 	lists := [3][]uint64{{0}, {0}, {0}}
 	operands := []string{registerOf(types[0], "d")}
@@ -112,11 +117,16 @@ func (f form) check(t *testing.T) {
 	if strings.Contains(f.word, ";") { // it names its operands itself
 		code = f.word
 	}
-	_ = f.run(t, code, types[0], lists)
+	_ = f.runAt(t, level, code, types[0], lists)
 }
 
 // run runs code on all combinations of values, and compares what it leaves in the target.
 func (f form) run(t *testing.T, code, target string, lists [3][]uint64) (out []uint64) {
+	t.Helper()
+	return f.runAt(t, simt.CheckNothing, code, target, lists)
+}
+
+func (f form) runAt(t *testing.T, level simt.Check, code, target string, lists [3][]uint64) (out []uint64) {
 	t.Helper()
 	var values [][3]uint64
 	for _, a := range lists[0] {
@@ -144,7 +154,7 @@ mad.wide.u32 %in, %me, 24, %in; mad.wide.u32 %out, %me, 8, %out;
 	in := onHeap[[3]uint64](len(values))
 	out = onHeap[uint64](len(values))
 	copy(in, values)
-	fault := launch(t, p, "k", simt.Launch{Grid: [3]uint32{uint32(len(values)+255) / 256, 1, 1}, Block: [3]uint32{256, 1, 1}, Args: []simt.Arg{
+	fault := launch(t, p, "k", simt.Launch{Grid: [3]uint32{uint32(len(values)+255) / 256, 1, 1}, Block: [3]uint32{256, 1, 1}, Check: level, Args: []simt.Arg{
 		{Bits: uint64(uintptr(unsafe.Pointer(&in[0]))), Pointer: true, Bytes: int64(24 * len(in))},
 		{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: int64(8 * len(out))}, {Bits: uint64(len(values))}}})
 	require.Nil(t, fault, "%s: %v", code, fault)
@@ -197,7 +207,7 @@ func limited(x *big.Int, t string) *big.Int {
 // integers makes a form whose sources are read as integers of their types and whose result wraps.
 func integers(word, types string, f func(v [3]*big.Int) *big.Int) form {
 	names := strings.Fields(types)
-	return form{word, types, func(v [3]uint64) (uint64, bool) {
+	return form{word: word, types: types, want: func(v [3]uint64) (uint64, bool) {
 		var x [3]*big.Int
 		for i, t := range names[1:] {
 			if t != "pred" {

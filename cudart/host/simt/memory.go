@@ -380,8 +380,8 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 // combine computes the new value of an atomic operation from the old value and the operands.
 type combine func(old, b, c uint64) uint64
 
-// atomics is atom (with a target) and red (target -1).
-func atomics(at located, target, b, c, size int, adds bool, f combine) op {
+// atomics is atom (with a target) and red (target -1). inside combines in shared memory, outside elsewhere.
+func atomics(at located, target, b, c, size int, adds bool, inside, outside combine) op {
 	return func(x *exec, m uint32) {
 		x.polls = true
 		if adds && x.check == nil && x.fastAdd(&at, target, b, m) {
@@ -404,6 +404,10 @@ func atomics(at located, target, b, c, size int, adds bool, f combine) op {
 				x.mustBeDefined()
 			}
 			v, w := x.withoutNumber(second[i], size), x.withoutNumber(third[i], size)
+			f := outside
+			if at.space == ptx.Shared || a&^inWindow == inShared {
+				f = inside
+			}
 			old := update(p, size, func(old uint64) uint64 { return f(old, v, w) })
 			if target >= 0 {
 				x.s[target][i] = old
