@@ -29,6 +29,9 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
+//go:embed page_draw.js
+var pageDrawJS string
+
 //go:embed page_controls.js
 var pageControlsJS string
 
@@ -75,51 +78,54 @@ type pageData struct {
 	Name    string       `json:"name"`
 	Engines []string     `json:"engines"`
 	Causes  []string     `json:"causes"`
-	Texts   []string     `json:"texts"` // reasons for dependencies, which refer to them by index
+	Texts   []string     `json:"texts"` // kinds, actions and reasons, which nodes, edges and waits refer to by index
 	Nodes   pageNodes    `json:"nodes"`
 	Edges   pageEdges    `json:"edges"`
 	Plans   []pagePlan   `json:"plans"` // the schedule, and the one to compare with
 	Courses []pageCourse `json:"courses"`
 	Upper   int          `json:"upper"` // the course that is shown at first in the upper rows
 	Lower   int          `json:"lower"` // and in the lower ones; -1 for none
+
+	numbers map[string]int32 // by text: its index in Texts
 }
 
 type pageNodes struct {
-	Name   []string `json:"name"`
-	Action []string `json:"action"`
-	Kind   []string `json:"kind"`
-	Engine []int32  `json:"engine"`
-	Device []int32  `json:"device"`
-	Bytes  []int64  `json:"bytes"`
-	Flops  []int64  `json:"flops"`
-	Line   []int32  `json:"line"`
+	Name   []string      `json:"name"`
+	Action column[int32] `json:"action"`
+	Kind   column[int32] `json:"kind"`
+	Engine column[int32] `json:"engine"`
+	Device column[int32] `json:"device"`
+	Bytes  column[int64] `json:"bytes"`
+	Flops  column[int64] `json:"flops"`
+	Line   column[int32] `json:"line"`
 }
 
 type pagePlan struct {
-	Summary string     `json:"summary"`
-	Streams []string   `json:"streams"`
-	Stream  []int32    `json:"stream"` // by node
-	Waits   []pageWait `json:"waits"`  // in submission order
-	Cost    []string   `json:"cost,omitempty"`
+	Summary string        `json:"summary"`
+	Streams []string      `json:"streams"`
+	Stream  column[int32] `json:"stream"` // by node
+	Waits   pageWaits     `json:"waits"`  // in submission order
+	Cost    column[int32] `json:"cost,omitempty"`
 }
 
 // pageCourse is one timeline: predicted or measured.
 type pageCourse struct {
-	Title    string         `json:"title"`
-	Short    string         `json:"short"` // for column heads and row labels
-	Measured bool           `json:"measured"`
-	Plan     int            `json:"plan"`
-	Makespan float64        `json:"makespan"`
-	Start    []float64      `json:"start"`
-	End      []float64      `json:"end"`
-	Alone    []float64      `json:"alone,omitempty"`
-	By       []int32        `json:"by"`
-	Cause    []int32        `json:"cause"`
-	Path     []dag.NodeID   `json:"path"`
-	Gaps     []pageGap      `json:"gaps"`
-	Held     []float64      `json:"held"` // by wait of the plan
-	Memory   []pageMemory   `json:"memory"`
-	Lines    []analysisLine `json:"lines"`
+	Title    string             `json:"title"`
+	Short    string             `json:"short"` // for column heads and row labels
+	Measured bool               `json:"measured"`
+	Plan     int                `json:"plan"`
+	Makespan float64            `json:"makespan"`
+	Start    times              `json:"start"`
+	Duration times              `json:"duration"`
+	Alone    times              `json:"alone,omitempty"`
+	By       column[int32]      `json:"by"`
+	Cause    column[int32]      `json:"cause"`
+	Order    column[int32]      `json:"order"` // the nodes by start
+	Path     column[dag.NodeID] `json:"path"`
+	Gaps     []pageGap          `json:"gaps"`
+	Held     times              `json:"held"` // by wait of the plan
+	Memory   []pageMemory       `json:"memory"`
+	Lines    []analysisLine     `json:"lines"`
 }
 
 // analysisLine is one finding: "bound by", and what.
@@ -130,16 +136,16 @@ type analysisLine struct {
 
 // pageEdges are the dependencies by later node: those of node i are from[start[i]] to from[start[i+1]-1].
 type pageEdges struct {
-	Start []int32 `json:"start"`
-	From  []int32 `json:"from"`
-	Text  []int32 `json:"text"`
+	Start column[int32] `json:"start"`
+	From  column[int32] `json:"from"`
+	Text  column[int32] `json:"text"`
 }
 
-type pageWait struct {
-	From  int32  `json:"from"`
-	To    int32  `json:"to"`
-	Event int32  `json:"event"`
-	Why   string `json:"why"`
+type pageWaits struct {
+	From  column[int32] `json:"from"`
+	To    column[int32] `json:"to"`
+	Event column[int32] `json:"event"`
+	Why   column[int32] `json:"why"`
 }
 
 type pageGap struct {
@@ -151,11 +157,12 @@ type pageGap struct {
 }
 
 type pageMemory struct {
-	Device int32     `json:"device"`
-	Arena  int64     `json:"arena"`
-	Kept   int64     `json:"kept"`
-	US     []float64 `json:"us"`
-	Bytes  []int64   `json:"bytes"`
+	Device int32         `json:"device"`
+	Arena  int64         `json:"arena"`
+	Kept   int64         `json:"kept"`
+	Most   int64         `json:"highest"` // of Bytes
+	US     times         `json:"us"`
+	Bytes  column[int64] `json:"bytes"`
 }
 
 // nano rounds a time to nanoseconds: measurements are not more precise, and pages stay small.
@@ -196,6 +203,7 @@ func (s *Schedule) WritePage(w io.Writer, o PageOptions) error {
 			out.Write(text)
 		case "script":
 			out.WriteString(pageJS)
+			out.WriteString(pageDrawJS)
 			out.WriteString(pageControlsJS)
 			out.WriteString(pageTableJS)
 		}
@@ -216,8 +224,8 @@ func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
 	for i := range int32(g.Len()) {
 		node, span := &g.Nodes[i], &s.timeline.Nodes[i]
 		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
-		d.Nodes.Action = append(d.Nodes.Action, clean(planner.Action(g, dag.NodeID(i))))
-		d.Nodes.Kind = append(d.Nodes.Kind, clean(kindText(g, i)))
+		d.Nodes.Action = append(d.Nodes.Action, d.number(clean(planner.Action(g, dag.NodeID(i)))))
+		d.Nodes.Kind = append(d.Nodes.Kind, d.number(clean(kindText(g, i))))
 		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
 		d.Nodes.Device = append(d.Nodes.Device, span.Device)
 		d.Nodes.Bytes = append(d.Nodes.Bytes, sizeOf(g, i))
@@ -251,24 +259,27 @@ func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
 
 // addPlan adds the plan, its prediction, and the replays of a run.
 func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Machine, measured *Course) error {
-	p := pagePlan{Summary: prefix + clean(s.pageSummary(measured)), Waits: []pageWait{}}
+	p := pagePlan{Summary: prefix + clean(s.pageSummary(measured))}
 	for k := range s.plan.Streams {
 		p.Streams = append(p.Streams, s.streamText(k))
 	}
 	for i := range s.timeline.Nodes {
 		p.Stream = append(p.Stream, s.timeline.Nodes[i].Stream)
 		if len(s.plan.Costs) == s.graph.Len() {
-			p.Cost = append(p.Cost, s.plan.Costs[i].Source.String())
+			p.Cost = append(p.Cost, d.number(s.plan.Costs[i].Source.String()))
 		}
 	}
 	for k := range s.waits {
 		w := &s.waits[k]
-		p.Waits = append(p.Waits, pageWait{w.from, w.to, w.event, clean(s.reason(w))})
+		p.Waits.From = append(p.Waits.From, w.from)
+		p.Waits.To = append(p.Waits.To, w.to)
+		p.Waits.Event = append(p.Waits.Event, w.event)
+		p.Waits.Why = append(p.Waits.Why, d.number(clean(s.reason(w))))
 	}
 	d.Plans = append(d.Plans, p)
 	c := pageCourse{Title: prefix + "predicted", Short: prefix + "predicted"}
 	for i := range s.timeline.Nodes {
-		c.Alone = append(c.Alone, nano(s.timeline.Nodes[i].Alone))
+		c.Alone = append(c.Alone, s.timeline.Nodes[i].Alone)
 	}
 	if err := s.addCourse(d, c, s.timeline, analysis.Run{Machine: predictedOn}); err != nil || measured == nil {
 		return err
@@ -302,14 +313,18 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 		return err
 	}
 	c.Plan, c.Makespan, c.Path = len(d.Plans)-1, nano(t.MakespanUS), t.CriticalPath()
-	c.Gaps, c.Held, c.Memory, c.Lines = []pageGap{}, []float64{}, []pageMemory{}, []analysisLine{}
+	c.Gaps, c.Memory, c.Lines = []pageGap{}, []pageMemory{}, []analysisLine{}
 	for i := range t.Nodes {
 		span := &t.Nodes[i]
 		c.Start = append(c.Start, nano(span.Start))
-		c.End = append(c.End, nano(span.End))
+		c.Duration = append(c.Duration, nano(span.End)-nano(span.Start))
 		c.By = append(c.By, int32(span.By))
 		c.Cause = append(c.Cause, int32(span.Cause))
+		c.Order = append(c.Order, int32(i))
 	}
+	slices.SortFunc(c.Order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(c.Start[a], c.Start[b]), cmp.Compare(a, b))
+	})
 	atLeast := 0.0
 	_, gaps := t.Engines(0)
 	for len(gaps) > maxGaps {
@@ -319,14 +334,13 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 	for _, gap := range gaps {
 		c.Gaps = append(c.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
 	}
-	for _, us := range analysis.HeldUS(s.graph, s.plan, t) {
-		c.Held = append(c.Held, nano(us))
-	}
+	c.Held = analysis.HeldUS(s.graph, s.plan, t)
 	for _, o := range planner.OccupancyOf(s.graph, s.plan, t) {
 		m := pageMemory{Device: o.Device, Arena: o.Arena, Kept: o.Kept}
 		for _, step := range o.Steps {
-			m.US = append(m.US, nano(step.US))
+			m.US = append(m.US, step.US)
 			m.Bytes = append(m.Bytes, step.Bytes)
+			m.Most = max(m.Most, step.Bytes)
 		}
 		c.Memory = append(c.Memory, m)
 	}
@@ -369,7 +383,6 @@ func (s *Schedule) pageSummary(measured *Course) string {
 }
 
 func (s *Schedule) pageEdges(d *pageData) {
-	number := map[string]int32{}
 	edges := s.graph.Edges()
 	d.Edges.Start = append(d.Edges.Start, 0)
 	// By later node. For dependencies through a join, only the last node before it on each stream is listed.
@@ -379,15 +392,8 @@ func (s *Schedule) pageEdges(d *pageData) {
 	})
 	for i := range int32(s.graph.Len()) {
 		for ; len(before) > 0 && before[0].To == dag.NodeID(i); before = before[1:] {
-			text := clean(s.graph.EdgeText(edges[before[0].Edge]))
-			k, ok := number[text]
-			if !ok {
-				k = int32(len(d.Texts))
-				number[text] = k
-				d.Texts = append(d.Texts, text)
-			}
 			d.Edges.From = append(d.Edges.From, int32(before[0].From))
-			d.Edges.Text = append(d.Edges.Text, k)
+			d.Edges.Text = append(d.Edges.Text, d.number(clean(s.graph.EdgeText(edges[before[0].Edge]))))
 		}
 		d.Edges.Start = append(d.Edges.Start, int32(len(d.Edges.From)))
 	}

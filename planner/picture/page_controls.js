@@ -1,4 +1,4 @@
-// The timeline page's script, second part: choosing nodes, moving and zooming with mouse and keyboard, and the list of idle times.
+// The timeline page's script, third part: choosing nodes, moving and zooming with mouse and keyboard, and the list of idle times.
 
 // Choosing.
 function select(i, show) {
@@ -72,12 +72,16 @@ function nextCritical() {
 
 function inRow(step) {
   if (selected < 0) { if (count) select(firstVisible(), true); return; }
-  const row = rowOf(selected, "s", upper), at = row.ids.indexOf(selected) + step;
+  const row = rowOf(selected, "s", upper), at = indexIn(row, selected) + step;
   if (at >= 0 && at < row.ids.length) select(row.ids[at], true);
 }
 function firstVisible() {
-  const spot = drawn.find((d) => !d.row.below && d.x + d.w >= gutter);
-  return spot ? spot.node : 0;
+  for (const row of rowsInView()) {
+    let first = -1;
+    if (!row.below) spansInView(row, (i, x, w) => { if (first < 0 && x + w >= gutter) first = i; });
+    if (first >= 0) return first;
+  }
+  return 0;
 }
 function otherRow(step) {
   if (selected < 0) { inRow(0); return; }
@@ -111,11 +115,14 @@ canvas.addEventListener("keydown", (e) => {
 function hit(e) {
   const box = canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
   if (x < gutter) return null;
-  let best = null;
-  for (const d of drawn) {
-    if (y < d.y || y > d.y + d.h || x < d.x - 2 || x > d.x + d.w + 2) continue;
-    if (!best || Math.abs(d.x + d.w / 2 - x) < Math.abs(best.x + best.w / 2 - x)) best = d;
-  }
+  const row = rowsInView().find((r) => y >= r.y - scroller.scrollTop && y <= r.y - scroller.scrollTop + rowHeight);
+  let best = null, nearest = Infinity;
+  if (row) spansInView(row, (i, left, w) => {
+    const away = Math.abs(left + w / 2 - x);
+    if (x < left - 2 || x > left + w + 2 || away >= nearest) return;
+    best = {node: i, row};
+    nearest = away;
+  });
   return best;
 }
 function gapAt(e) {
@@ -222,20 +229,20 @@ function listGaps() {
 // listWaits fills the table of the waits that held their streams, the longest first.
 const mostWaits = 200;
 function listWaits() {
-  const c = main(), held = c.waits.map((_, k) => k).filter((k) => c.held[k] > 0).sort((a, b) => c.held[b] - c.held[a] || a - b);
+  const c = main(), waits = c.waits.to.length, held = waitsWhere(c, (k) => c.held[k] > 0).sort((a, b) => c.held[b] - c.held[a] || a - b);
   const same = lower && upper.plan === lower.plan;
-  $("waits-section").hidden = !c.waits.length;
+  $("waits-section").hidden = !waits;
   $("h-waits").textContent = "Waits that held, " + c.title;
   const sum = held.reduce((s, k) => s + c.held[k], 0);
-  $("waits-text").textContent = held.length + " of " + c.waits.length + " waits held a stream" + (held.length ? ", " + time(sum) + " in all" + (held.length > mostWaits ? "; the longest " + mostWaits + ":" : ":") : ".");
+  $("waits-text").textContent = held.length + " of " + waits + " waits held a stream" + (held.length ? ", " + time(sum) + " in all" + (held.length > mostWaits ? "; the longest " + mostWaits + ":" : ":") : ".");
   $("waits").hidden = !held.length;
   $("waits-beside").hidden = !same;
   $("waits-beside").textContent = same ? upper.short + " us" : "";
   $("waits").tBodies[0].replaceChildren(...held.slice(0, mostWaits).map((k) => {
-    const w = c.waits[k], tr = element("tr");
+    const before = c.waits.from[k], after = c.waits.to[k], tr = element("tr");
     tr.append(element("td", fixed(c.held[k])));
     if (same) tr.append(element("td", fixed(upper.held[k])));
-    tr.append(element("td", w.to < 0 ? "" : c.streams[c.stream[w.to]]), nodeCell(w.to), nodeCell(w.from), element("td", w.why));
+    tr.append(element("td", after < 0 ? "" : c.streams[c.stream[after]]), nodeCell(after), nodeCell(before), element("td", data.texts[c.waits.why[k]]));
     return tr;
   }));
 }

@@ -1,8 +1,9 @@
-// The timeline page's script, third part: the table, of which only the rows in view are in the document, the words around the timeline, and
+// The timeline page's script, fourth part: the table, of which only the rows in view are in the document, the words around the timeline, and
 // the first drawing.
 const lineHeight = 26;
 const head = $("head"), body = $("body"), lines = $("rows"), table = $("table");
 let order = [], sortBy = "", ascending = true;
+const kindOf = (i) => data.texts[nodes.kind[i]];
 const take = (c, i) => c.end[i] - c.start[i];
 let columns = [];
 function tableColumns() {
@@ -14,7 +15,7 @@ function tableColumns() {
   const stream = (c, name) => ({name, wide: "76px", number: true, least: 76, value: (i) => c.stream[i]});
   return [
     {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (main().critical[i] ? "★ " : "") + nodes.name[i]},
-    {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => nodes.kind[i]},
+    {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => kindOf(i)},
     stream(upper, "stream"), ...(beside ? [stream(lower, "below")] : []),
     {name: "engine", wide: "84px", least: 84, value: (i) => data.engines[nodes.engine[i]]},
     ...times(upper),
@@ -49,7 +50,7 @@ let words = "";
 function sortTable() {
   const c = columns.find((c) => c.name === sortBy), sign = ascending ? 1 : -1;
   order = [];
-  for (let i = 0; i < count; i++) if (!words || nodes.name[i].toLowerCase().includes(words) || nodes.kind[i].toLowerCase().includes(words)) order.push(i);
+  for (let i = 0; i < count; i++) if (!words || nodes.name[i].toLowerCase().includes(words) || kindOf(i).toLowerCase().includes(words)) order.push(i);
   const values = new Array(count);
   for (const i of order) values[i] = c.value(i);
   order.sort(c.number ? (a, b) => sign * (values[a] - values[b]) || a - b : (a, b) => sign * (values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : 0) || a - b);
@@ -127,8 +128,8 @@ function sayMemory() {
   const c = main();
   $("memory-section").hidden = !c.memory.length;
   $("h-memory").textContent = "Device memory, " + c.title;
-  $("memory-text").textContent = c.memory.map((m) => "Device " + m.device + ": at most " + bytes(highest(m)) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ") +
-    (lower && upper.memory.length ? " The dotted line is " + upper.title + ", at most " + upper.memory.map((m) => bytes(highest(m))).join(" and ") + "." : "");
+  $("memory-text").textContent = c.memory.map((m) => "Device " + m.device + ": at most " + bytes(m.highest) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ") +
+    (lower && upper.memory.length ? " The dotted line is " + upper.title + ", at most " + upper.memory.map((m) => bytes(m.highest)).join(" and ") + "." : "");
   memory.setAttribute("aria-label", $("memory-text").textContent);
 }
 function buildLegend() {

@@ -450,7 +450,7 @@ func TestPageThatComparesInABrowser(t *testing.T) {
 		PageWidth, WindowWidth, ReplaysOfSerial int
 	}
 	test(t, page.String(), `(async () => {
-const out = {}, $ = (id) => document.getElementById(id), canvas = $("timeline"), data = JSON.parse($("data").textContent);
+const out = {}, $ = (id) => document.getElementById(id), canvas = $("timeline"), data = canvas.data;
 const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 const pick = async (id, value) => { $(id).value = value; $(id).dispatchEvent(new Event("change")); await frame(); };
 try {

@@ -4,7 +4,7 @@
 const out = {};
 try {
   const $ = (id) => document.getElementById(id);
-  const canvas = $("timeline"), data = JSON.parse($("data").textContent);
+  const canvas = $("timeline"), data = canvas.data;
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const key = async (k, more) => { canvas.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true, cancelable: true, ...more})); await frame(); };
   const state = () => ({from: +canvas.dataset.from, to: +canvas.dataset.to, selected: +canvas.dataset.selected, replay: +canvas.dataset.replay});
@@ -125,9 +125,9 @@ try {
   $("find").value = data.nodes.name[0].slice(0, 12);
   $("find").dispatchEvent(new Event("input"));
   await frame();
-  out.found = rows().length > 0 && ids().every((id) => data.nodes.name[id].toLowerCase().includes($("find").value.trim().toLowerCase()) || data.nodes.kind[id].includes($("find").value));
+  out.found = rows().length > 0 && ids().every((id) => data.nodes.name[id].toLowerCase().includes($("find").value.trim().toLowerCase()) || data.texts[data.nodes.kind[id]].includes($("find").value));
   const matches = +$("found-count").textContent.split(" of ")[1], firstFound = state().selected;
-  out.matches = data.nodes.name.filter((n, i) => n.toLowerCase().includes($("find").value.trim().toLowerCase()) || data.nodes.kind[i].includes($("find").value)).length === matches && $("found-count").textContent.startsWith("1 of ");
+  out.matches = data.nodes.name.filter((n, i) => n.toLowerCase().includes($("find").value.trim().toLowerCase()) || data.texts[data.nodes.kind[i]].includes($("find").value)).length === matches && $("found-count").textContent.startsWith("1 of ");
   $("find").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true, cancelable: true}));
   await frame();
   out.foundNext = matches < 2 || state().selected !== firstFound && $("found-count").textContent === "2 of " + matches;
