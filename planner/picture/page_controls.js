@@ -51,11 +51,14 @@ function show(above, below) {
   $("replay-next").disabled = at === all.length - 1;
   explain();
   buildTable();
-  listGaps();
-  listWaits();
   sayMemory();
+  if (opened) fillLists();
   sortTable();
   select(selected, false);
+}
+function fillLists() {
+  listGaps();
+  listWaits();
 }
 // replays are the measured replays of the run that is shown below.
 function replays() { return lower && lower.measured ? courses.filter((c) => c.measured && c.plan === lower.plan) : []; }

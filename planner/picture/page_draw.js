@@ -111,12 +111,15 @@ function spansInView(row, f) {
   }
 }
 
+// mix returns the color between two.
+const mix = (a, b) => (((a & 0xfefefe) >> 1) + ((b & 0xfefefe) >> 1) | 0xff000000) >>> 0;
+
 // drawBoxes draws the boxes of the rows. All lines of pixels of a row are one of three: at its edge, between the edge and the inside of a
 // thick border, and inside. These are written, and then stretched over the height of the row.
 const lines3 = pixelsFor(), thin = 2.5, labelled = 20;
 function drawBoxes(pen, shown, top) {
   const ratio = window.devicePixelRatio || 1, across = Math.max(1, Math.round((width - gutter) * ratio)), p = pixels(lines3, across, shown.length * 3);
-  const thick = Math.round(2.5 * ratio), edge = Math.max(1, Math.round(ratio)), engineInks = data.engines.map((name) => inks[name]);
+  const thick = Math.round(2.5 * ratio), edge = Math.max(1, Math.round(ratio)), engineInks = data.engines.map((name) => inks[name]), mixed = engineInks.map((ink) => mix(ink, inks.box));
   const into = p.colors;
   const fill = (color, line, a, b) => { for (let at = line * across + Math.max(0, a), until = line * across + Math.min(across, b); at < until; at++) into[at] = color; };
   const bold = shown.map(() => false), named = [];
@@ -126,10 +129,11 @@ function drawBoxes(pen, shown, top) {
       const a = Math.floor((x - gutter) * ratio), b = Math.max(a + 1, Math.floor((x + w - gutter) * ratio)), ink = engineInks[nodes.engine[i]];
       const line = critical[i] ? inks.critical : inks.box, side = critical[i] ? thick : edge;
       if (critical[i]) bold[k] = true;
-      if (w <= thin) { // a fill this thin would be hard to see
+      if (w <= thin) { // no room for a border on both sides
+        const left = w <= 1.5 ? mixed[nodes.engine[i]] : inks.box;
         for (const at of [inner, border, outer]) {
           fill(at !== inner && critical[i] ? line : ink, at, a, b);
-          if (at === inner || !critical[i]) fill(inks.box, at, a, Math.min(b, a + edge));
+          if (at === inner || !critical[i]) fill(left, at, a, Math.min(b, a + edge));
         }
         return;
       }
@@ -307,7 +311,7 @@ function drawArrows(pen, top) {
   pen.restore();
 }
 
-let asked = 0;
+let asked = 0, opened = false;
 function redraw() { asked = asked || requestAnimationFrame(draw); }
 
 const rowsInView = () => { const top = scroller.scrollTop; return rows.filter((row) => row.y + rowHeight > top + axisHeight && row.y < top + height); };
@@ -336,7 +340,7 @@ function draw() {
   canvas.dataset.to = to.toFixed(4);
   canvas.dataset.selected = selected;
   canvas.dataset.replay = replays().indexOf(lower);
-  drawMemory();
+  if (opened) drawMemory();
 }
 // For who looks at the page from the browser's console: the data, and the boxes that are visible.
 canvas.data = data;

@@ -191,3 +191,9 @@ document.documentElement.dataset.theme = darkly.matches ? "dark" : "light";
 readColors();
 show(upper, lower);
 draw();
+// What lies below the timeline is filled in after its first picture.
+requestAnimationFrame(() => setTimeout(() => {
+  opened = true;
+  fillLists();
+  drawMemory();
+}));
