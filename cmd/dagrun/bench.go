@@ -17,6 +17,15 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
+// benchModes are the kinds of replays that bench measures, by --graph.
+var benchModes = map[string][]runtime.Mode{
+	graphAuto:     {runtime.Captured, runtime.Streams},
+	graphOn:       {runtime.Captured},
+	graphCaptured: {runtime.Captured},
+	graphBuilt:    {runtime.Built},
+	graphOff:      {runtime.Streams},
+}
+
 // benchCounts are the stream counts that bench tries unless --streams names one.
 var benchCounts = []int{1, 2, 4, 8}
 
@@ -51,7 +60,7 @@ streams replays graphs more slowly.`,
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
 	f.IntVar(&values.warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
-	f.BoolVar(&values.graph, "graph", false, "measure graphs only")
+	a.graphFlag(c, graphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs only), off (streams only), or built (graphs whose nodes are added one by one); --graph alone means on")
 	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
 	c.Flags().Lookup("strategy").DefValue, values.strategy = allStrategies, allStrategies
@@ -193,13 +202,10 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
-	modes := []runtime.Mode{runtime.Captured, runtime.Streams}
-	switch {
-	case g.NotInGraph() != "":
-		a.noteNoGraph(g.NotInGraph())
-		modes = modes[1:]
-	case a.flags.graph:
-		modes = modes[:1]
+	modes := benchModes[a.flags.replay]
+	if why := g.NotInGraph(); why != "" && modes[0] != runtime.Streams {
+		a.noteNoGraph(why)
+		modes = []runtime.Mode{runtime.Streams}
 	}
 	for _, mode := range modes {
 		for i := range plans {
@@ -321,10 +327,7 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
 	flags := *a.flags
 	defer func() { *a.flags = flags }()
-	a.flags.strategy, a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.memory, a.flags.overlap = "auto", graphAuto, 1, 1, "arena", graphAuto
-	if a.flags.graph {
-		a.flags.replay = graphOn
-	}
+	a.flags.strategy, a.flags.inflight, a.flags.threads, a.flags.memory, a.flags.overlap = "auto", 1, 1, "arena", graphAuto
 	auto := *p
 	auto.options.Strategy = "auto"
 	if err := a.planPrepared(ctx, &auto, &runFlags{}); err != nil {
@@ -359,13 +362,18 @@ func (a *app) benchLine(name string, row *benchRow) string {
 	for _, arg := range a.flags.planned(row.Strategy, row.Asked) {
 		line = append(line, shellQuoted(arg))
 	}
-	if row.Strategy == "auto" && a.flags.strategy == allStrategies {
-		return strings.Replace(strings.Join(line, " "), " --strategy auto", "", 1) // the default
-	}
-	if row.Replay == "graph" {
+	automatic := row.Strategy == "auto" && a.flags.strategy == allStrategies
+	switch {
+	case a.flags.replay == graphBuilt || a.flags.replay == graphOff:
+		line = append(line, "--graph", a.flags.replay)
+	case row.Replay == "graph" && !(automatic && a.flags.replay == graphAuto):
 		line = append(line, "--graph")
 	}
-	return strings.Join(line, " ")
+	text := strings.Join(line, " ")
+	if automatic {
+		text = strings.Replace(text, " --strategy auto", "", 1) // the default
+	}
+	return text
 }
 
 // shellQuoted makes text one word of a shell.

@@ -44,8 +44,7 @@ type flags struct {
 	color      string
 	quiet      bool
 	verbose    bool
-	graph      bool   // of bench and trace
-	replay     string // of run: auto, on (also captured), off or built
+	replay     string // --graph: auto, on (also captured), off or built
 	chosen     bool   // whether --graph was given
 	threaded   bool   // whether --threads was given
 	learn      string
@@ -121,14 +120,18 @@ func (a *app) deviceFlags(c *cobra.Command) {
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.replay, "graph", graphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
-	f.Lookup("graph").NoOptDefVal = graphOn
+	a.graphFlag(c, graphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
 	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads (default: as learned, or 1)")
 	f.StringVar(&values.overlap, "overlap", graphAuto, "let launches begin before the one before them has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
 	f.StringVar(&values.memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
+}
+
+func (a *app) graphFlag(c *cobra.Command, mode, usage string) {
+	c.Flags().StringVar(&a.values(c).replay, "graph", mode, usage)
+	c.Flags().Lookup("graph").NoOptDefVal = graphOn
 }
 
 // The values of --graph. Without a value it means on; captured is another word for on.
@@ -141,7 +144,7 @@ const (
 )
 
 // joinGraph lets --graph take the next word as its value if it is one of the values, because pflag takes a value of such a flag only after
-// an =. Commands whose --graph is a switch refuse the value.
+// an =.
 func joinGraph(args []string) []string {
 	var joined []string
 	for k := 0; k < len(args); k++ {

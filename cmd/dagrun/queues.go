@@ -44,7 +44,7 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 // queues. A graph is launched into one stream.
 func (a *app) expectsQueues(p *prepared) bool {
 	f := a.flags
-	if f.graph || f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt {
+	if f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt {
 		return false
 	}
 	if p.plan != nil {

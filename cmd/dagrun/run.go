@@ -170,7 +170,7 @@ func (a *app) programOptions(l *learning) runtime.Options {
 		if l.way.Overlap {
 			o.Overlap = runtime.OverlapOn
 		}
-	case a.flags.graph, a.flags.replay == graphCaptured, a.flags.replay == graphOn:
+	case a.flags.replay == graphCaptured, a.flags.replay == graphOn:
 		o.Mode = runtime.Captured
 	case a.flags.replay == graphBuilt:
 		o.Mode = runtime.Built

@@ -65,7 +65,7 @@ that strategy.`,
 	}
 	a.deviceRunFlags(c)
 	f, values := c.Flags(), a.values(c)
-	f.BoolVar(&values.graph, "graph", false, "replay as one CUDA graph")
+	a.graphFlag(c, graphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
 	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
@@ -115,14 +115,6 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if _, err := racesAllowed(p.name, p.graph, p.plan, false); err != nil {
 		return err
 	}
-	predict := planner.Simulate
-	if a.flags.graph {
-		predict = planner.SimulateGraph
-	}
-	predicted, err := predict(p.graph, p.plan, p.options.Machine, p.options.Profile)
-	if err != nil {
-		return err
-	}
 	other, err := a.against(ctx, p.graph, against, html, p.options)
 	if err != nil {
 		return err
@@ -130,6 +122,14 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	trace, err := a.measureTrace(ctx, p, recorder)
 	if err != nil {
 		return a.pinFault(ctx, p, err, &runFlags{})
+	}
+	predict := planner.Simulate
+	if trace.Mode != runtime.Streams.String() {
+		predict = planner.SimulateGraph
+	}
+	predicted, err := predict(p.graph, p.plan, p.options.Machine, p.options.Profile)
+	if err != nil {
+		return err
 	}
 	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
 	if html != "" {
