@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
@@ -26,48 +27,58 @@ func (a *app) completes(root *cobra.Command) {
 		if c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = onePipeline
 		}
-		for name, complete := range a.flagCompletions() {
-			if c.Flags().Lookup(name) == nil {
-				continue
+		completions := a.flagCompletions()
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			complete := completions[f.Name]
+			if complete == nil && !takesFile(f) {
+				complete = cobra.NoFileCompletions
 			}
-			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
+			if complete == nil {
+				return
+			}
+			if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
 				panic(err) // a flag registered twice: a bug in this file
 			}
-		}
+		})
 	}
 }
 
-// flagCompletions says what the values of flags may be. A flag that is not here takes any file.
+// takesFile reports whether the value of a flag is a file, by the word that its help has for the value.
+func takesFile(f *pflag.Flag) bool {
+	word, _ := pflag.UnquoteUsage(f)
+	return word == "file" || word == "compiler"
+}
+
+// flagCompletions says what the values of flags may be. Of the others, those that take a file offer any file, and the rest nothing.
 func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	fixed := func(choices ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
 	}
-	nothing := cobra.CompletionFunc(cobra.NoFileCompletions)
 	return map[string]cobra.CompletionFunc{
-		"param":      a.params,
-		"load":       a.boundFiles,
-		"save":       a.boundFiles,
-		"strategy":   fixed(planner.Strategies()...),
-		"compare":    a.compared,
-		"effort":     fixed(planner.Efforts()...),
-		"machine":    machines,
-		"backend":    fixed("auto", "cuda", "cpu", "cpu:2", "cpu:4"),
-		"output":     fixed("text", "json"),
-		"color":      fixed("auto", "always", "never"),
-		"memory":     fixed("arena", "separate"),
-		"format":     fixed(pictureFormNames()...),
-		"axis":       fixed("time", "level"),
-		"plan":       filesWith(".json"),
-		"profile":    filesWith(".json"),
-		"streams":    nothing,
-		"iterations": nothing,
-		"warmup":     nothing,
-		"inflight":   nothing,
-		"threads":    nothing,
-		"timeout":    nothing,
-		"boxes":      nothing,
-		"memory-cap": nothing,
-		"max-edges":  nothing,
+		"param":     a.params,
+		"load":      a.boundFiles,
+		"save":      a.boundFiles,
+		"strategy":  fixed(planner.Strategies()...),
+		"compare":   a.compared,
+		"effort":    fixed(planner.Efforts()...),
+		"machine":   machines,
+		"backend":   fixed("auto", "cuda", "cpu", "cpu:2", "cpu:4"),
+		"graph":     fixed(graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
+		"output":    fixed("text", "json"),
+		"color":     fixed("auto", "always", "never"),
+		"memory":    fixed("arena", "separate"),
+		"format":    fixed(pictureFormNames()...),
+		"axis":      fixed("time", "level"),
+		"plan":      filesWith(".json"),
+		"profile":   filesWith(".json"),
+		"spread":    fixed(planner.SpreadPolicies()...),
+		"devices":   fixed("all"),
+		"learn":     fixed(learnAuto, learnOff, learnAgain),
+		"sanitize":  fixed(sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff),
+		"verify":    fixed(verifyResults, verifyNodes),
+		"against":   strategiesAndPlans,
+		"include":   folders,
+		"cache-dir": folders,
 	}
 }
 
@@ -199,6 +210,17 @@ func (a *app) compared(_ *cobra.Command, _ []string, typed string) ([]string, co
 		}
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// strategiesAndPlans completes --against.
+func strategiesAndPlans(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	files, directive := pathsWith(typed, ".json")
+	return append(planner.Strategies(), files...), directive
+}
+
+// folders completes the name of a folder.
+func folders(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // machines completes --machine: the built-in ones and files.

@@ -34,6 +34,8 @@ var typedWords = []struct{ typed, arguments string }{
 	{"plan --plan sav", "plan|--plan|saved.json"},
 	{"dot --format merm", "dot|--format|mermaid"},
 	{"bench --output js", "bench|--output|json"},
+	{"trace pipelines/saxpy.yaml --graph=cap", "trace|pipelines/saxpy.yaml|--graph=captured"},
+	{"run pipelines/saxpy.yaml --spread mint", "run|pipelines/saxpy.yaml|--spread|mintransfer"},
 	{"completion fi", "completion|fish"},
 	{"help ben", "help|bench"},
 }

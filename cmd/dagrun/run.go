@@ -37,7 +37,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.learnFlags(c)
 	a.rankFlags(c)
 	f := c.Flags()
-	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare every saved or expected buffer; `=nodes` names the first node that differs")
+	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare: `what` is results (saved or expected buffers) or nodes (names the first that differs); --verify alone means results")
 	f.Lookup("verify").NoOptDefVal = verifyResults
 	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
