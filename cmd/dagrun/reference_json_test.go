@@ -177,7 +177,7 @@ func TestJSONPageIsFresh(t *testing.T) {
 
 // The schema offers the kernels of the library, each with its signature. DAGRUN_UPDATE_SCRIPTS=1 writes that list again.
 func TestSchemaOffersEveryKernel(t *testing.T) {
-	const file, begin, end = "../../dagrun.schema.json", "\"defaultSnippets\": [\n", "\n          ]"
+	const file, begin, end = "../../dagrun.schema.json", "\"kernel\": {\n          \"type\": \"string\",\n          \"anyOf\": [\n", ",\n            {\n"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), begin)
@@ -196,7 +196,7 @@ func TestSchemaOffersEveryKernel(t *testing.T) {
 			encoder := json.NewEncoder(&about)
 			encoder.SetEscapeHTML(false)
 			require.NoError(t, encoder.Encode(k.Signature()+": "+k.Text))
-			lines = append(lines, fmt.Sprintf(`            {"label": %s, "description": %s, "body": %s}`, item, bytes.TrimSpace(about.Bytes()), item))
+			lines = append(lines, fmt.Sprintf(`            {"const": %s, "description": %s}`, item, bytes.TrimSpace(about.Bytes())))
 		}
 	}
 	want := strings.Join(lines, ",\n")

@@ -170,6 +170,9 @@ func (c *completion) values() {
 	}
 	schemas := schemasAt(path)
 	for _, s := range schemas {
+		if owner == "kernel" {
+			break // the schema has those of the library; kernels has the modules' too
+		}
 		for _, value := range append(s.Enum, s.Const) {
 			if text := fmt.Sprint(value); value != nil && !c.has(text) {
 				c.add(lsp.CompletionItem{Label: text, Kind: lsp.ItemEnumMember, Detail: describe(schemas)}, text)

@@ -49,6 +49,12 @@ func TestComplete(t *testing.T) {
 		{head + "nodes:\n  - ¦\n", []string{"name", "foreach"}, []string{"place"}, "name: "},
 		{head + "nodes:\n  - {name: a, k¦: scale}\n", []string{"kernel"}, nil, "kernel"},
 		{head + "nodes:\n  - {name: a, kernel: sa¦\n  - {name: b, kernel: scale, args: []}\n", []string{"saxpy", "scale"}, []string{"x"}, "saxpy"},
+		{head + "nodes:\n  - {name: a, memcpy: {¦}}\n", []string{"from", "to"}, []string{"name", "value"}, "from: "},
+		{head + "nodes:\n  - {memcpy: {¦", []string{"from", "to"}, []string{"name"}, "from: "},
+		{head + "nodes:\n  - {name: a, memcpy: { ¦", []string{"from", "to"}, []string{"name"}, "from: "},
+		{head + "nodes:\n  - {name: a, memcpy: {from: x, ¦}}\n", []string{"to"}, []string{"from"}, "to: "},
+		{head + "nodes:\n  - {name: a, memset: {to: d_x, v¦\n  - {name: b, memset: {to: d_x, value: 0}}\n", []string{"value"}, []string{"to"}, "value: "},
+		{head + "nodes:\n  - name: a\n    memcpy: {¦}\n", []string{"from", "to"}, []string{"name"}, "from: "},
 		{head + "nodes:\n  - {name: a, memcpy: {from: ¦", []string{"x", "d_x"}, []string{"n"}, "x"},
 		{head + "nodes:\n  - {name: a, memcpy: {from: d_x(0..¦)}}", []string{"d_x"}, nil, "d_x"},
 		{head + "nodes:\n  - {name: a, kernel: scale, args: [len(d¦), 2]}", []string{"d_x", "n"}, nil, "d_x"},
@@ -71,6 +77,8 @@ func TestComplete(t *testing.T) {
 			}
 		}
 		require.Subset(t, labels, c.has, c.text)
+		once := slices.Compact(slices.Sorted(slices.Values(labels)))
+		require.Len(t, labels, len(once), c.text)
 		for _, label := range c.hasNot {
 			require.NotContains(t, labels, label, c.text)
 		}
@@ -93,6 +101,7 @@ func TestHoverAndDefinition(t *testing.T) {
 		line        int // of the definition; -1: none
 	}{
 		{head + "nodes:\n  - {name: a, kernel: sca¦le, args: [n]}\n", "```\nscale(", -1},
+		{head + "nodes:\n  - {name: a, ker¦nel: scale}\n", "`kernel`: A kernel of the library", -1},
 		{head + "nodes:\n  - {name: a, mem¦cpy: {from: x, to: d_x}}\n", "`memcpy`: Copies one buffer", -1},
 		{head + "nodes:\n  - {name: a, memcpy: {from: x, to: d¦_x(0..4)}}\n", "buffer `d_x`: device f32", 5},
 		{head + "nodes:\n  - {name: a, kernel: scale, args: [¦n, 2, d_x]}\n", "param `n`: 8", 2},

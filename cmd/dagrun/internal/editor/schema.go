@@ -122,10 +122,10 @@ func schemasAt(path []string) []*schema {
 	return here
 }
 
-// describe is the first description at a path.
+// describe is the first description at a path that does not belong to one value.
 func describe(schemas []*schema) string {
 	for _, s := range schemas {
-		if s.Description != "" {
+		if s.Description != "" && s.Const == nil {
 			return s.Description
 		}
 	}
