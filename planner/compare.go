@@ -125,13 +125,20 @@ func (r *Row) better(o *Row) bool {
 	return r.Streams < o.Streams
 }
 
-// WriteText writes the comparison as a table. The best row has a star. Rows that differ only in the requested number of streams are joined.
-func (c *Comparison) WriteText(w io.Writer) error {
-	if c == nil || w == nil {
-		return errors.New("a comparison and a writer are needed to write its table")
+// Table returns the comparison as a table, its head first, and a note for each strategy that found no plan: why. The best row has a star.
+// Rows that differ only in the requested number of streams are joined.
+func (c *Comparison) Table() (rows [][]string, notes []string) {
+	rows = [][]string{{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory"}}
+	if c == nil {
+		return rows, nil
 	}
-	header := []string{"", "strategy", "asked", "streams", "records", "waits", "events", "makespan us", "x bound", "graph us", "memory", ""}
-	table := [][]string{header}
+	var refused error // that of the last row
+	note := func() {
+		if refused != nil {
+			last := rows[len(rows)-1]
+			notes = append(notes, fmt.Sprintf("no plan of %s with %s: %v", last[1], countOf(last[2]), refused))
+		}
+	}
 	for k := range c.Rows {
 		r := &c.Rows[k]
 		star := ""
@@ -144,51 +151,79 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		}
 		line := []string{star, name, strconv.Itoa(r.Asked)}
 		if r.Refused != nil {
-			line = append(line, "-", "-", "-", "-", "-", "-", "-", "-", r.Refused.Error())
+			line = append(line, "-", "-", "-", "-", "-", "-", "-", "-")
 		} else {
 			ratio := "-"
 			if r.LowerBoundUS > 0 {
 				ratio = strconv.FormatFloat(r.MakespanUS/r.LowerBoundUS, 'f', 3, 64)
 			}
 			line = append(line, strconv.Itoa(r.Streams), strconv.Itoa(r.Records), strconv.Itoa(r.Waits), strconv.Itoa(r.Events),
-				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), words.Bytes(r.PeakDeviceBytes), "")
+				strconv.FormatFloat(r.MakespanUS, 'f', 2, 64), ratio, strconv.FormatFloat(r.GraphUS, 'f', 2, 64), words.Bytes(r.PeakDeviceBytes))
 		}
-		if last := table[len(table)-1]; slices.Equal(last[3:], line[3:]) && last[1] == line[1] {
+		if last := rows[len(rows)-1]; slices.Equal(last[3:], line[3:]) && last[1] == line[1] {
 			last[2] += "," + line[2]
 			last[0] += line[0]
+			refused = r.Refused
 			continue
 		}
-		table = append(table, line)
+		note()
+		refused = r.Refused
+		rows = append(rows, line)
 	}
-	widths := make([]int, len(header))
+	note()
+	return rows, notes
+}
+
+// countOf says how many streams were asked for: "1 stream", "1,2 streams".
+func countOf(asked string) string {
+	if asked == "1" {
+		return "1 stream"
+	}
+	return asked + " streams"
+}
+
+// Head is the line above the table.
+func (c *Comparison) Head() string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s, %s, machine %s", c.Name, words.Count(c.Nodes, "node", "nodes"), words.Count(c.Edges, "dependency", "dependencies"), c.Machine)
+}
+
+// WriteText writes the comparison as a table, with its notes below.
+func (c *Comparison) WriteText(w io.Writer) error {
+	if c == nil || w == nil {
+		return errors.New("a comparison and a writer are needed to write its table")
+	}
+	table, notes := c.Table()
+	widths := make([]int, len(table[0]))
 	for _, line := range table {
-		for i, cell := range line[:len(line)-1] {
+		for i, cell := range line {
 			widths[i] = max(widths[i], words.Width(cell))
 		}
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s, %s, machine %s\n", c.Name, words.Count(c.Nodes, "node", "nodes"), words.Count(c.Edges, "dependency", "dependencies"), c.Machine)
+	out.WriteString(c.Head() + "\n")
 	for _, line := range table {
 		var text bytes.Buffer
 		for i, cell := range line {
-			pad := 0
-			if i < len(line)-1 {
-				pad = widths[i] - words.Width(cell)
-			}
-			switch {
-			case i < 2:
+			pad := widths[i] - words.Width(cell)
+			if i < 2 {
 				fmt.Fprintf(&text, "%s%*s ", cell, pad, "")
-			case i == len(line)-1:
-				fmt.Fprintf(&text, "  %s", cell)
-			default:
+			} else {
 				fmt.Fprintf(&text, " %*s%s", pad, "", cell)
 			}
 		}
 		out.Write(bytes.TrimRight(text.Bytes(), " "))
 		out.WriteByte('\n')
 	}
-	c.writeSpreads(out)
-	return out.Flush()
+	for _, note := range notes {
+		out.WriteString(note + "\n")
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return c.WriteSpreads(w)
 }
 
 type comparisonFile struct {
@@ -246,11 +281,16 @@ func (c *Comparison) EncodeJSON(w io.Writer) error {
 	return nil
 }
 
-// writeSpreads writes a table of policies. The fastest has a star.
-func (c *Comparison) writeSpreads(out *bufio.Writer) {
-	if len(c.Spreads) == 0 {
-		return
+// WriteSpreads writes a table of the policies that choose devices, if they were compared. The fastest has a star.
+func (c *Comparison) WriteSpreads(w io.Writer) error {
+	if c == nil || w == nil {
+		return errors.New("a comparison and a writer are needed to write its table")
 	}
+	if len(c.Spreads) == 0 {
+		return nil
+	}
+	out := bufio.NewWriter(w)
+	var notes []string
 	best := -1
 	for k := range c.Spreads {
 		if t := &c.Spreads[k]; t.Refused == "" && (best < 0 || t.MakespanUS < c.Spreads[best].MakespanUS) {
@@ -265,11 +305,16 @@ func (c *Comparison) writeSpreads(out *bufio.Writer) {
 			star = "*"
 		}
 		if t.Refused != "" {
-			fmt.Fprintf(out, "%s %-12s %7s %12s %12s %12s  %s\n", star, t.Policy, "-", "-", "-", "-", t.Refused)
+			fmt.Fprintf(out, "%s %-12s %7s %12s %12s %12s\n", star, t.Policy, "-", "-", "-", "-")
+			notes = append(notes, "no plan of "+t.Policy+": "+t.Refused)
 			continue
 		}
 		fmt.Fprintf(out, "%s %-12s %7d %12s %12.2f %12s\n", star, t.Policy, t.Copies, words.Bytes(t.Bytes), t.MakespanUS, words.Bytes(t.PeakBytes))
 	}
+	for _, note := range notes {
+		out.WriteString(note + "\n")
+	}
+	return out.Flush()
 }
 
 type tryFile struct {

@@ -68,8 +68,9 @@ func TestCompare(t *testing.T) {
 }
 
 func TestCompareTable(t *testing.T) {
-	c := &Comparison{Name: "x", Machine: "h200", Nodes: 1, Edges: 0, Best: 1, Rows: []Row{
+	c := &Comparison{Name: "x", Machine: "h200", Nodes: 1, Edges: 0, Best: 2, Rows: []Row{
 		{Strategy: "cover", Used: "cover", Asked: 1, Refused: place.ErrTooManyStreams},
+		{Strategy: "cover", Used: "cover", Asked: 2, Refused: place.ErrTooManyStreams},
 		{Strategy: "auto", Used: "list", Asked: 2, Streams: 3, Records: 4, Waits: 5, Events: 2, MakespanUS: 12.5, GraphUS: 10, LowerBoundUS: 10, PeakDeviceBytes: 1 << 20},
 		{Strategy: "auto", Used: "list", Asked: 4, Streams: 3, Records: 4, Waits: 5, Events: 2, MakespanUS: 12.5, GraphUS: 10, LowerBoundUS: 10, PeakDeviceBytes: 1 << 20},
 		{Strategy: "auto", Used: "list", Asked: 8, Streams: 3, Records: 4, Waits: 4, Events: 2, MakespanUS: 12.5, GraphUS: 10, LowerBoundUS: 10, PeakDeviceBytes: 1 << 20},
@@ -78,9 +79,10 @@ func TestCompareTable(t *testing.T) {
 	require.NoError(t, c.WriteText(&text))
 	assert.Equal(t, `x: 1 node, 0 dependencies, machine h200
   strategy     asked streams records waits events makespan us x bound graph us memory
-  cover            1       -       -     -      -           -       -        -      -  not enough streams
+  cover          1,2       -       -     -      -           -       -        -      -
 * auto (list)    2,4       3       4     5      2       12.50   1.250    10.00  1 MiB
   auto (list)      8       3       4     4      2       12.50   1.250    10.00  1 MiB
+no plan of cover with 1,2 streams: not enough streams
 `, text.String())
 	var file bytes.Buffer
 	require.NoError(t, (&Comparison{Best: -1}).EncodeJSON(&file))

@@ -413,6 +413,7 @@ func (a *app) printBench(r *benchReport, last bool) error {
 		fmt.Fprintf(a.stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, counted(r.Nodes, "node"), r.place, counted(r.Iterations, "replay"), counted(r.Warmup, "warm-up replay"))
 	}
 	table := newTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
+	table.keys = 5
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		star := ""

@@ -74,6 +74,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"spread":    fixed(planner.SpreadPolicies()...),
 		"devices":   fixed("all"),
 		"learn":     fixed(learnAuto, learnOff, learnAgain),
+		"overlap":   fixed(graphAuto, graphOn, graphOff),
 		"sanitize":  fixed(sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff),
 		"verify":    fixed(verifyResults, verifyNodes),
 		"against":   strategiesAndPlans,

@@ -197,6 +197,7 @@ func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) 
 func (a *app) printDevices(r *devicesReport) error {
 	a.progress.clear()
 	table := newTable("device", "name", "memory", "free", "SMs", "capability", "MHz", "copy engines", "driver", "peers")
+	table.keys = 2
 	for _, d := range r.Devices {
 		free := "-"
 		if d.FreeBytes != nil {

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -232,5 +234,31 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 		a.answered = true
 		return comparison.EncodeJSON(a.stdout)
 	}
-	return comparison.WriteText(a.stdout)
+	return a.writeComparison(comparison)
+}
+
+// writeComparison writes the tables of a comparison, within the width of a terminal.
+func (a *app) writeComparison(c *planner.Comparison) error {
+	width := a.lineWidth()
+	if width == 0 {
+		return c.WriteText(a.stdout)
+	}
+	rows, notes := c.Table()
+	table := newTable(rows[0]...)
+	table.keys = 3
+	for _, row := range rows[1:] {
+		table.row(row...)
+	}
+	if err := a.stdout.printf("%s\n", words.Line(c.Head())); err != nil {
+		return err
+	}
+	if err := table.write(a.stdout, width); err != nil {
+		return err
+	}
+	for _, note := range notes {
+		if err := a.stdout.printf("%s\n", strings.Join(wrap(words.Line(note), width), "\n")); err != nil {
+			return err
+		}
+	}
+	return c.WriteSpreads(a.stdout)
 }

@@ -15,6 +15,7 @@ import (
 type table struct {
 	head []string
 	rows [][]string
+	keys int // how many columns say what a row is about; 0 stands for one
 }
 
 func newTable(head ...string) *table { return &table{head: head} }
@@ -26,15 +27,35 @@ func (t *table) row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// narrowest is the least width of a wrapped column; if there is less room, lines stay as long as they are.
+// narrowest is the least width of a wrapped column of text.
 const narrowest = 16
 
-// gap is what separates columns.
-const gap = "  "
-
-// write writes the table. If lines would be longer than width, the widest columns of text are wrapped; 0 means no limit.
+// write writes the table, with lines of at most width columns; 0 means no limit. In this order, it wraps the heads and the widest columns of
+// text, narrows the gaps, and puts columns that are still too many below the others, with the key columns repeated.
 func (t *table) write(w io.Writer, width int) error {
-	widths, numbers := make([]int, len(t.head)), make([]bool, len(t.head))
+	b := bufio.NewWriter(w)
+	widths, numbers := t.widths()
+	gap := 2
+	if width > 0 && lineOf(widths, gap) > width {
+		t.wrapHeads(widths, numbers)
+		if !fit(widths, numbers, gap, width) && fit(widths, numbers, 1, width) {
+			gap = 1
+		}
+	}
+	for k, columns := range t.blocks(widths, gap, width) {
+		if k > 0 {
+			b.WriteByte('\n')
+		}
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			t.writeRow(b, row, columns, widths, numbers, gap)
+		}
+	}
+	return b.Flush()
+}
+
+// widths returns the width of each column, and which ones have only numbers.
+func (t *table) widths() (widths []int, numbers []bool) {
+	widths, numbers = make([]int, len(t.head)), make([]bool, len(t.head))
 	for i, h := range t.head {
 		widths[i], numbers[i] = words.Width(h), len(t.rows) > 0
 		for _, row := range t.rows {
@@ -42,48 +63,90 @@ func (t *table) write(w io.Writer, width int) error {
 			numbers[i] = numbers[i] && (row[i] == "" || row[i] == "-" || row[i][0] >= '0' && row[i][0] <= '9')
 		}
 	}
-	fit(widths, numbers, width)
-	b := bufio.NewWriter(w)
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		lines, most := make([][]string, len(row)), 1
-		for i, cell := range row {
-			lines[i] = wrap(cell, widths[i])
-			most = max(most, len(lines[i]))
-		}
-		for k := range most {
-			var text strings.Builder
-			for i := range row {
-				cell := ""
-				if k < len(lines[i]) {
-					cell = lines[i][k]
-				}
-				if i > 0 {
-					text.WriteString(gap)
-				}
-				pad := strings.Repeat(" ", max(0, widths[i]-words.Width(cell)))
-				if numbers[i] {
-					text.WriteString(pad + cell)
-				} else {
-					text.WriteString(cell + pad)
-				}
-			}
-			b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-		}
-	}
-	return b.Flush()
+	return widths, numbers
 }
 
-// fit narrows columns of text, always the widest, until a line has at most width columns. If that is impossible, it changes nothing.
-func fit(widths []int, numbers []bool, width int) {
-	if width == 0 {
-		return
+// wrapHeads narrows columns of numbers whose head is wider than they are.
+func (t *table) wrapHeads(widths []int, numbers []bool) {
+	for i, h := range t.head {
+		if !numbers[i] {
+			continue
+		}
+		widths[i] = 0
+		for _, word := range pieces(h) {
+			widths[i] = max(widths[i], words.Width(word))
+		}
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], words.Width(row[i]))
+		}
 	}
-	fitted := slices.Clone(widths)
-	line := (len(widths) - 1) * len(gap)
+}
+
+// blocks divides the columns into tables that are at most width columns wide, if that is possible.
+func (t *table) blocks(widths []int, gap, width int) [][]int {
+	all := make([]int, len(widths))
+	for i := range all {
+		all[i] = i
+	}
+	if width == 0 || lineOf(widths, gap) <= width {
+		return [][]int{all}
+	}
+	keys := min(max(t.keys, 1), len(all))
+	var blocks [][]int
+	for rest := all[keys:]; len(rest) > 0; {
+		block := slices.Clone(all[:keys])
+		line := lineOf(widths[:keys], gap)
+		for len(rest) > 0 && (len(block) == keys || line+gap+widths[rest[0]] <= width) {
+			line += gap + widths[rest[0]]
+			block = append(block, rest[0])
+			rest = rest[1:]
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// writeRow writes some columns of a row, on as many lines as its cells take.
+func (t *table) writeRow(b *bufio.Writer, row []string, columns, widths []int, numbers []bool, gap int) {
+	lines, most := make([][]string, len(row)), 1
+	for _, i := range columns {
+		lines[i] = wrap(row[i], widths[i])
+		most = max(most, len(lines[i]))
+	}
+	for k := range most {
+		var text strings.Builder
+		for at, i := range columns {
+			cell := ""
+			if k < len(lines[i]) {
+				cell = lines[i][k]
+			}
+			if at > 0 {
+				text.WriteString(strings.Repeat(" ", gap))
+			}
+			pad := strings.Repeat(" ", max(0, widths[i]-words.Width(cell)))
+			if numbers[i] {
+				text.WriteString(pad + cell)
+			} else {
+				text.WriteString(cell + pad)
+			}
+		}
+		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+}
+
+// lineOf is the width of a line.
+func lineOf(widths []int, gap int) int {
+	line := max(0, len(widths)-1) * gap
 	for _, n := range widths {
 		line += n
 	}
-	for ; line > width; line-- {
+	return line
+}
+
+// fit narrows columns of text, always the widest, until a line has at most width columns. If that is impossible, it changes nothing.
+func fit(widths []int, numbers []bool, gap, width int) bool {
+	fitted := slices.Clone(widths)
+	for line := lineOf(widths, gap); line > width; line-- {
 		widest := -1
 		for i, n := range fitted {
 			if !numbers[i] && n > narrowest && (widest < 0 || n > fitted[widest]) {
@@ -91,11 +154,12 @@ func fit(widths []int, numbers []bool, width int) {
 			}
 		}
 		if widest < 0 {
-			return
+			return false
 		}
 		fitted[widest]--
 	}
 	copy(widths, fitted)
+	return true
 }
 
 // wrap breaks text between words into lines of at most width columns. A word that is longer has a line of its own.
@@ -105,7 +169,7 @@ func wrap(text string, width int) []string {
 	}
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range pieces(text) {
 		switch {
 		case line == "":
 			line = word
@@ -117,4 +181,17 @@ func wrap(text string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// pieces are the words that a text is broken between. A head that is long can be broken in its middle.
+func pieces(text string) []string {
+	var all []string
+	for _, word := range strings.Fields(text) {
+		if word == "measured/predicted" {
+			all = append(all, "measured/", "predicted")
+		} else {
+			all = append(all, word)
+		}
+	}
+	return all
 }

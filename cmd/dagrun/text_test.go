@@ -66,6 +66,43 @@ func TestTableWraps(t *testing.T) {
 	}
 }
 
+// Columns of numbers cannot be wrapped: their heads are, then the gaps shrink, and at last columns move below the others.
+func TestTableOfNumbersFits(t *testing.T) {
+	table := newTable("", "strategy", "device min us", "waits", "measured/predicted")
+	table.keys = 2
+	table.row("*", "list", "12.5", "3", "1.25")
+	table.row("", "roundrobin", "100.75", "-", "0.5")
+	for width, want := range map[int]string{
+		58: "   strategy    device min us  waits  measured/predicted\n" +
+			"*  list                 12.5      3                1.25\n" +
+			"   roundrobin         100.75      -                 0.5\n",
+		40: "   strategy    device  waits  measured/\n" +
+			"               min us         predicted\n" +
+			"*  list          12.5      3       1.25\n" +
+			"   roundrobin  100.75      -        0.5\n",
+		36: "  strategy   device waits measured/\n" +
+			"             min us       predicted\n" +
+			"* list         12.5     3      1.25\n" +
+			"  roundrobin 100.75     -       0.5\n",
+		30: "   strategy    device  waits\n" +
+			"               min us\n" +
+			"*  list          12.5      3\n" +
+			"   roundrobin  100.75      -\n" +
+			"\n" +
+			"   strategy    measured/\n" +
+			"               predicted\n" +
+			"*  list             1.25\n" +
+			"   roundrobin        0.5\n",
+	} {
+		var b bytes.Buffer
+		require.NoError(t, table.write(&b, width))
+		require.Equal(t, want, b.String(), width)
+		for _, line := range strings.Split(b.String(), "\n") {
+			require.LessOrEqual(t, len(line), width)
+		}
+	}
+}
+
 func TestProgressText(t *testing.T) {
 	require.Equal(t, "load library, 3s", progressText("load library", 0, 0, 3*time.Second))
 	require.Equal(t, "replay 0/100", progressText("replay", 0, 100, 2*time.Second))

@@ -219,6 +219,7 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		return err
 	}
 	table := newTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
+	table.keys = 6
 	for k := range t.Ways {
 		w := &t.Ways[k]
 		star, ratio := "", "-"
