@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -56,6 +57,62 @@ func fieldComments(t *testing.T, folder string) map[string]string {
 		})
 	}
 	return comments
+}
+
+// keyLists returns the lists of keys in the files of a plan, by the name of the variable: each key with the comment beside it.
+func keyLists(t *testing.T) map[string][][2]string {
+	lists := map[string][][2]string{}
+	names, err := filepath.Glob("../../planner/plan/*.go")
+	require.NoError(t, err)
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, source, parser.ParseComments)
+		require.NoError(t, err)
+		beside := map[int]string{} // by line
+		for _, group := range file.Comments {
+			beside[files.Position(group.Pos()).Line] = strings.Join(strings.Fields(group.Text()), " ")
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 || !strings.HasSuffix(spec.Names[0].Name, "Keys") {
+				return true
+			}
+			if list, ok := spec.Values[0].(*ast.CompositeLit); ok {
+				for _, element := range list.Elts {
+					literal, ok := element.(*ast.BasicLit)
+					require.True(t, ok, spec.Names[0].Name)
+					key, err := strconv.Unquote(literal.Value)
+					require.NoError(t, err)
+					meaning := beside[files.Position(literal.Pos()).Line]
+					require.NotEmpty(t, meaning, "%s: %q has no comment, which docs/json.md shows", spec.Names[0].Name, key)
+					lists[spec.Names[0].Name] = append(lists[spec.Names[0].Name], [2]string{key, meaning})
+				}
+			}
+			return true
+		})
+	}
+	return lists
+}
+
+// planTables writes the tables of the plan, whose writer has no struct to look at.
+func (p *jsonPage) planTables() {
+	lists := keyLists(p.t)
+	for _, part := range []struct{ list, title string }{
+		{"planKeys", "## plan\n\n`dagrun plan FILE --output json`, and the `plan` of other documents:"}, {"streamKeys", "### streams of a plan"}, {"opKeys", "### ops of a stream"},
+		{"edgeKeys", "### edges of a plan"}, {"memoryKeys", "### memory of a plan"}, {"costKeys", "### costs of a plan"}, {"statsKeys", "### stats of a plan"},
+		{"forkKeys", "### fork_join of stats"}, {"bodyKeys", "### bodies of a plan"}, {"spreadKeys", "### spread of a plan"},
+	} {
+		require.NotEmpty(p.t, lists[part.list], part.list)
+		p.out.WriteString(part.title + "\n\n| key | meaning |\n|---|---|\n")
+		for _, key := range lists[part.list] {
+			fmt.Fprintf(&p.out, "| `%s` | %s |\n", key[0], strings.ReplaceAll(key[1], "|", "\\|"))
+		}
+		p.out.WriteByte('\n')
+		delete(lists, part.list)
+	}
+	require.Empty(p.t, lists, "docs/json.md lacks these")
 }
 
 // jsonPage writes the tables of documents, and then those of the types that they hold.
@@ -151,7 +208,7 @@ func TestJSONPageIsFresh(t *testing.T) {
 	p := &jsonPage{t: t, comments: map[string]map[string]string{}, seen: map[reflect.Type]bool{}}
 	p.out.WriteString("# The JSON of trace, bench and plan\n\n" + generated +
 		"Every key of these documents with its type, from the code that writes them. [OUTPUT.md](../cmd/dagrun/OUTPUT.md) explains all commands, and\n" +
-		"[plan.md](plan.md#json) the plan itself. Times are in microseconds.\n\n")
+		"[plan.md](plan.md#json) has an example of a plan. Times are in microseconds.\n\n")
 	for _, document := range []struct {
 		title, about string
 		value        any
@@ -165,6 +222,7 @@ func TestJSONPageIsFresh(t *testing.T) {
 		p.seen[reflect.TypeOf(document.value)] = true
 		p.table(reflect.TypeOf(document.value))
 	}
+	p.planTables()
 	p.out.WriteString("## Parts\n\n")
 	for len(p.waiting) > 0 {
 		typ := p.waiting[0]

@@ -38,4 +38,8 @@ func bodyTitle(g *dag.Graph, node dag.NodeID, k int32) string {
 	return fmt.Sprintf("%s (%s)", n.Name, n.Control.Action(n.Kind))
 }
 
-var bodyKeys = []string{"node", "body", "plan"}
+var bodyKeys = []string{
+	"node", // the loop or branch
+	"body", // 0, or 1 for `else`
+	"plan", // in this same format but without memory, which is that of the plan around it
+}

@@ -13,16 +13,79 @@ import (
 // maxPlanBytes caps what DecodePlan reads, whatever the size of the graph.
 const maxPlanBytes = 4 << 30
 
+// The comments are the meanings of the keys in docs/json.md. Keys that a file may lack come last.
 var (
-	planKeys   = []string{"version", "name", "graph", "strategy", "requested_strategy", "machine", "streams", "order", "edges", "memory", "stats", "kept", "work", "note", "costs", "modules", "works", "bodies", "spread"}
-	streamKeys = []string{"id", "device", "priority", "ops"}
-	opKeys     = []string{"op", "node", "event", "work"}
-	edgeKeys   = []string{"from", "to", "why", "bytes", "box"}
-	memoryKeys = []string{"buffer", "device", "offset", "bytes"}
-	statsKeys  = []string{"nodes", "edges", "streams", "records", "waits", "events", "fork_join", "makespan_us", "lower_bound_us", "critical_path_us",
-		"peak_device_bytes", "sum_device_bytes", "lower_bound_by", "above_lower_bound"}
-	costKeys = []string{"node", "us", "source"}
-	forkKeys = []string{"records", "waits"}
+	planKeys = []string{
+		"version",            // 1
+		"name",               // the name of the pipeline
+		"graph",              // a hash of the nodes, the byte ranges that they use, the buffers, and the dependencies
+		"strategy",           // the strategy that was used
+		"requested_strategy", // the strategy that was asked for
+		"machine",            // the machine that the costs are for
+		"streams",            // the streams, each with its ops in order
+		"order",              // the submission order: one stream id per op, which stands for the next op of that stream. A wait waits for the latest record of its event
+		"edges",              // every dependency of the graph
+		"memory",             // where each device buffer lies in the arena of its device, in declaration order
+		"stats",              // totals and predictions. The fork from the origin stream and the join back into it are counted here and added when the plan runs
+		"kept",               // the device buffers that keep their bytes for the whole program, in declaration order; no other buffer shares those bytes. A file without this key was written by an older dagrun: plan again
+		"work",               // a hash of what the nodes do: kernels, scalar arguments, launch shapes and costs. A program refuses a plan that was made for other work
+		"note",               // what a reader should know about how the plan was made, for example that `auto` tried only one strategy; usually absent
+		"costs",              // for each node in declaration order, the time that the planner took it to take alone. Hand-made plans need not have it
+		"modules",            // the modules that were hashed into `work`; absent if the pipeline has none
+		"works",              // what was hashed into `work`, so that the refusal can name the first difference: `node "spin" has us=100000, it had us=10 when it was planned`. Each work is there once, as a list of `name=value`. Without this key, the refusal names no node
+		"bodies",             // the plans of loops and branches; absent without them
+		"spread",             // how the pipeline was spread over several devices ([devices.md](devices.md)); absent if it is planned as declared
+	}
+	streamKeys = []string{
+		"id",       // the stream's place in the list, from 0
+		"device",   // the device that it runs on
+		"priority", // `high`, `normal` or `low`
+		"ops",      // its ops, in order
+	}
+	opKeys = []string{
+		"op",    // `launch` a node, `record` an event after the last launched node, or `wait` for an event
+		"node",  // the node that is launched; for a record, the node it follows; for a wait, the node it waits for, so that an event that is used again is not ambiguous
+		"event", // of a record or a wait: the event
+		"work",  // of a launch: what the node does, as an index into `works`; absent for a node of which nothing is known
+	}
+	edgeKeys = []string{
+		"from",  // the earlier node. Where many nodes depend on many others, both lead to and from a *join*, given by its number instead of a name: all that comes after a join depends on all that leads to it
+		"to",    // the later node, or a join
+		"why",   // the reason, in the units of the pipeline file
+		"bytes", // the bytes that both use, half-open; absent for a dependency that comes only from `after:`. Where they are a tile, from its first byte to its last
+		"box",   // of a tile: its rows and its columns, both half-open: `[[0, 8], [16, 32]]`
+	}
+	memoryKeys = []string{
+		"buffer", // its name
+		"device", // the device
+		"offset", // where it begins in the arena
+		"bytes",  // its size
+	}
+	statsKeys = []string{
+		"nodes",             // how many nodes
+		"edges",             // how many dependencies
+		"streams",           // how many streams
+		"records",           // how many records
+		"waits",             // how many waits
+		"events",            // how many event objects are needed, after reuse
+		"fork_join",         // the records and waits of the fork and the join
+		"makespan_us",       // the predicted duration of a replay
+		"lower_bound_us",    // no plan on this machine can take less
+		"critical_path_us",  // the longest chain of dependencies, with unlimited streams
+		"peak_device_bytes", // of the arenas of all devices
+		"sum_device_bytes",  // of all device buffers, without sharing
+		"lower_bound_by",    // what the lower bound comes from
+		"above_lower_bound", // by which part the prediction is above the lower bound
+	}
+	costKeys = []string{
+		"node",   // its name
+		"us",     // microseconds
+		"source", // of the figure: `declared`, `measured`, `formula` or `unknown` ([machines.md](machines.md))
+	}
+	forkKeys = []string{
+		"records", // of the fork and the join
+		"waits",   // of the fork and the join
+	}
 )
 
 // planEncoder writes text; bufio keeps the first error for Flush.

@@ -14,7 +14,16 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-var spreadKeys = []string{"original", "devices", "policy", "requested_policy", "copies", "copied_bytes", "one_device_us", "nodes"}
+var spreadKeys = []string{
+	"original",         // a hash of the pipeline as declared
+	"devices",          // how many
+	"policy",           // the policy that chose the devices
+	"requested_policy", // the policy that was asked for
+	"copies",           // how many copies between devices were added
+	"copied_bytes",     // of those copies
+	"one_device_us",    // the predicted time on one device; 0: not compared
+	"nodes",            // the device of each node of the original, in declaration order; with it, --plan makes the same graph again
+}
 
 // spread writes how the graph was spread: enough to make it again from the original.
 func (e *planEncoder) spread(s *Spread) {
