@@ -279,5 +279,5 @@ func (s *settling) seenFromOutside(c *Control) []Access {
 // unseen reports whether the contents of a buffer are of no use outside a loop or branch.
 func (s *settling) unseen(id BufferID, c *Control) bool {
 	b := &s.root.Buffers[id]
-	return b.InArena() && (b.Scratch || b.Init == nil && b.Save == "" && b.Expect == nil && slices.Contains(s.home[id], c))
+	return b.InArena() && (b.Scratch && b.Expect == nil || b.Init == nil && b.Save == "" && b.Expect == nil && slices.Contains(s.home[id], c))
 }

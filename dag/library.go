@@ -87,10 +87,18 @@ type KernelParam struct {
 	// LengthOf makes it the row length of the argument of another parameter, in elements; 0 where that is no tile. It is 1 + that
 	// parameter's index, and dagrun gives it.
 	LengthOf int32
+	// Measured makes it a measure of the argument of another parameter, which dagrun gives: its rows, its columns, ...
+	Measured Measured
+	// Words are what a file may write for a number: the value is the place among them. nil: numbers are written as numbers.
+	Words []string
+	// Status marks a buffer of one i32 that dagrun gives, in which the kernel leaves 0 if it succeeded. It is tested after the run.
+	Status bool
 }
 
 // hidden reports whether dagrun gives the parameter its argument.
-func (p *KernelParam) hidden() bool { return p.Scratch || p.LengthOf > 0 }
+func (p *KernelParam) hidden() bool {
+	return p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0
+}
 
 // CodeUse is what a kernel's code shows that it may do with the memory behind an argument. The zero value shows nothing.
 type CodeUse struct {
@@ -147,6 +155,8 @@ type FloatAtomics interface{ FloatAtomics() string }
 type LaunchInfo struct {
 	// Extents[i] is how many elements of argument i are touched, from the start of its slice; -1: the whole slice.
 	Extents []int64
+	// Modes[i] is how argument i is used where that depends on the others; 0, or no Modes: as its parameter says.
+	Modes   []Mode
 	Scratch int64 // bytes of scratch
 	Grid    [3]uint32
 	Block   [3]uint32

@@ -216,6 +216,7 @@ const (
 	nodeMemset
 	nodeKernel
 	nodeMap
+	nodeCall
 	nodeAllReduce
 	nodeReduce
 	nodeBroadcast
@@ -249,4 +250,4 @@ const (
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}

@@ -128,6 +128,12 @@ func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bo
 	}
 	spec.Args = make([]argSpec, len(nodes))
 	for k, n := range nodes {
+		if spec.Call {
+			if a, found, fine := p.wordArgument(spec, spec.Names[k], n); found {
+				spec.Args[k], ok = a, ok && fine
+				continue
+			}
+		}
 		a, fine := p.arg(n)
 		spec.Args[k], ok = a, ok && fine
 	}

@@ -124,8 +124,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 		return
 	}
 	node.Kind = Communicate
-	if action <= nodeMap {
-		node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map}[action-nodeMemcpy]
+	if action <= nodeCall {
+		node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map, Call}[action-nodeMemcpy]
 	}
 	var few [8]Access
 	var accesses []Access
@@ -139,6 +139,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 		accesses, fine = p.kernel(&node, f)
 	case nodeMap:
 		accesses, fine = p.mapNode(&node, f)
+	case nodeCall:
+		accesses, fine = p.call(&node, f)
 	default:
 		var takesPart bool
 		accesses, takesPart, fine = p.communication(&node, item, f, action)

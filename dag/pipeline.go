@@ -205,9 +205,10 @@ const (
 	Communicate             // Communication
 	Repeat                  // Control: a loop
 	Branch                  // Control: a branch
+	Call                    // Launch, of a function of a vendor's library
 )
 
-var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication", "repeat", "if"}
+var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication", "repeat", "if", "call"}
 
 // String returns the word that a pipeline file uses.
 func (k Kind) String() string { return words.Name(k, "Kind", kindNames) }

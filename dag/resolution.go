@@ -26,6 +26,7 @@ type launchSpec struct {
 	Cooperative bool
 	HasGrid     bool // Grid is given although Grid[0] is zero: a launch of nothing
 	HasShared   bool
+	Call        bool // Kernel is a function of a vendor's library
 	// Map is set for a map node. Its Args are then the output, the inputs and the scalars, in the order of MapSpec, which must be
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
 	Map *MapSpec

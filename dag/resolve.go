@@ -27,9 +27,12 @@ func (p *Pipeline) resolveLaunch(library Library, node *Node, spec *launchSpec) 
 
 func newResolution(p *Pipeline, node *Node, spec *launchSpec) *resolution {
 	r := &resolution{pipeline: p, node: node, spec: spec, device: spec.Device}
-	if spec.Map != nil {
+	switch {
+	case spec.Map != nil:
 		r.what = "map"
-	} else {
+	case spec.Call:
+		r.what = fmt.Sprintf("call %q", spec.Label)
+	default:
 		r.what = fmt.Sprintf("kernel %q", spec.Label)
 	}
 	return r
@@ -39,6 +42,9 @@ func newResolution(p *Pipeline, node *Node, spec *launchSpec) *resolution {
 func (r *resolution) resolves(library Library) bool {
 	if r.spec.Module >= 0 && r.spec.Map == nil {
 		library = r.pipeline.Modules[r.spec.Module].Library
+	}
+	if r.spec.Call {
+		library = callsOf(library)
 	}
 	r.devices()
 	if library == nil {
@@ -146,6 +152,8 @@ func (r *resolution) byName(library Library) bool {
 	for _, name := range names {
 		if at := slices.Index(r.spec.Names, name); at >= 0 {
 			r.order, r.written = append(r.order, at), append(r.written, r.spec.Args[at])
+		} else if usual, ok := usualArgument(library, r.spec.Kernel, name); ok {
+			r.order, r.written = append(r.order, -1), append(r.written, argSpec{Value: usual})
 		} else {
 			missing = append(missing, name)
 		}
@@ -204,6 +212,14 @@ func (r *resolution) arguments() bool {
 	for k := range r.params {
 		if r.params[k].Scratch {
 			r.args[k] = Arg{IsBuffer: true, Mode: Write, DType: U8, Range: Range{Buffer: -1}}
+			continue
+		}
+		if r.params[k].Status {
+			r.args[k] = Arg{IsBuffer: true, Mode: Write, DType: I32, Range: Range{Buffer: -1}}
+			continue
+		}
+		if m := r.params[k].Measured; m.Of > 0 {
+			r.measured(k, m)
 			continue
 		}
 		if of := r.params[k].LengthOf; of > 0 {
@@ -347,7 +363,7 @@ func (r *resolution) describe() {
 	}
 	for k := range r.args {
 		a := &r.args[k]
-		if !a.IsBuffer || r.params[k].Scratch || k >= len(info.Extents) || info.Extents[k] < 0 {
+		if !a.IsBuffer || r.params[k].Scratch || r.params[k].Status || k >= len(info.Extents) || info.Extents[k] < 0 {
 			continue
 		}
 		if have := a.Range.Bytes() / a.DType.Size(); info.Extents[k] > have {
@@ -422,8 +438,14 @@ func (r *resolution) accesses() []Access {
 			continue
 		}
 		touched := a.Range
+		if k < len(r.info.Modes) && r.info.Modes[k] != 0 {
+			a.Mode = r.info.Modes[k]
+		}
 		if r.params[k].Scratch {
 			a.Range = r.scratch(k)
+			touched = a.Range
+		} else if r.params[k].Status {
+			a.Range = r.status()
 			touched = a.Range
 		} else if k < len(r.info.Extents) && r.info.Extents[k] >= 0 {
 			touched.Hi = touched.Lo + r.info.Extents[k]*a.DType.Size()

@@ -215,7 +215,7 @@ func (c *checker) node(p *Pipeline, id NodeID) {
 // planned, not run.
 func (p *Pipeline) actionProblem(n *Node) error {
 	switch {
-	case n.Kind > Branch:
+	case n.Kind > Call:
 		return fmt.Errorf("unknown kind %d", uint8(n.Kind))
 	case n.Control != nil && n.Kind != Repeat && n.Kind != Branch:
 		return fmt.Errorf("it is a %s, but has a Control", n.Kind)
@@ -225,7 +225,7 @@ func (p *Pipeline) actionProblem(n *Node) error {
 		return fmt.Errorf("it is a %s, but has a Copy", n.Kind)
 	case n.Set != nil && n.Kind != Memset:
 		return fmt.Errorf("it is a %s, but has a Set", n.Kind)
-	case n.Launch != nil && n.Kind != Kernel && n.Kind != Map:
+	case n.Launch != nil && n.Kind != Kernel && n.Kind != Map && n.Kind != Call:
 		return fmt.Errorf("it is a %s, but has a Launch", n.Kind)
 	case n.Communication != nil && n.Kind != Communicate:
 		return fmt.Errorf("it is a %s, but has a Communication", n.Kind)

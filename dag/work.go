@@ -47,7 +47,7 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	n := &g.Nodes[i]
 	var parts []string
 	if l := n.Launch; l != nil {
-		parts = l.workParts()
+		parts = l.workParts(n.Kind)
 	}
 	if n.Communication != nil {
 		parts = append(parts, n.Communication.workParts()...)
@@ -93,12 +93,12 @@ func (c *Communication) workParts() []string {
 	return parts
 }
 
-func (l *Launch) workParts() []string {
+func (l *Launch) workParts(kind Kind) []string {
 	parts := make([]string, 0, len(l.Args)+6)
 	if l.Map != nil {
 		parts = append(parts, "formula="+l.Map.Text)
 	} else {
-		parts = append(parts, "kernel="+l.Name)
+		parts = append(parts, kind.String()+"="+l.Name)
 	}
 	var params []KernelParam
 	if l.Kernel != nil {

@@ -258,6 +258,8 @@ func (y *yamlWriter) node(n *Node) {
 		device, priority = y.communication(n.Communication), High
 	case n.Launch != nil && n.Launch.Map != nil:
 		device = y.mapping(n.Launch)
+	case n.Kind == Call && n.Launch != nil:
+		device = y.call(n.Launch)
 	case n.Launch != nil:
 		device = y.kernel(n.Launch)
 	default:

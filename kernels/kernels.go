@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/library"
@@ -34,6 +35,7 @@ const (
 	Cubin  = launch.Cubin
 	Fatbin = launch.Fatbin
 	Source = launch.Source // CUDA C, compiled for the device when it is loaded
+	Calls  = launch.Calls  // functions of a vendor's library
 )
 
 // builtin is what can be launched without a user's module: kernels by name, and expressions.
@@ -41,6 +43,9 @@ type builtin struct {
 	library.Catalog
 	*maps.Maker
 }
+
+// Calls are the functions of vendors' libraries that pipelines may call.
+func (builtin) Calls() dag.Calls { return calls.Catalog{} }
 
 // Library returns the kernels that come with dagrun. Any number of goroutines may share the value. It caches the kernels that it
 // makes from expressions, so that equal map nodes share one module.
@@ -65,6 +70,17 @@ type (
 
 // Docs describes all kernels, by family.
 func Docs() []Doc { return library.Docs() }
+
+// Documentation of library calls.
+type (
+	// CallDoc describes one call.
+	CallDoc = calls.Doc
+	// CallParamDoc describes one argument of a call.
+	CallParamDoc = calls.ParamDoc
+)
+
+// CallDocs describes all library calls.
+func CallDocs() []CallDoc { return calls.Docs() }
 
 // Users' modules.
 type (

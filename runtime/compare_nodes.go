@@ -86,6 +86,7 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 					rtol, atol = elementTolerance(b.DType)
 				}
 				c := Check{Buffer: b.Name, Elements: count(numbers.Shape), complex: b.DType.Complex(), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+				p.judgeCalls(&c, b)
 				if err := c.compareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err
 				}

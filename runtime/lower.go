@@ -91,7 +91,7 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 	case dag.Communicate:
 		p.communicateCommand(in, n, &c)
 		return c, nil
-	case dag.Kernel, dag.Map:
+	case dag.Kernel, dag.Map, dag.Call:
 		return c, p.launchCommand(in, id, &c)
 	case dag.Repeat, dag.Branch:
 		c.Kind = cudart.Empty // where the passes of its bodies are submitted

@@ -74,6 +74,9 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 	if r.Loops, err = p.Loops(ctx); err != nil {
 		return r, err
 	}
+	if err := p.checkStatuses(ctx); err != nil {
+		return r, err
+	}
 	err = p.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
 		var summing sync.WaitGroup // a checksum takes one core, and the check uses the others meanwhile
 		var sum [sha256.Size]byte
@@ -110,7 +113,7 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 	}
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
-		if b.Save == "" && b.Expect == nil {
+		if !isResult(b) {
 			continue
 		}
 		if err := p.contents(ctx, int32(i), func(memory []byte) error { return do(b, memory) }); err != nil {
@@ -182,6 +185,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 			if b.Expect != nil {
 				c.judgeBy(b.Expect)
 			}
+			got.judgeCalls(&c, b)
 			err := c.compareWith(ctx, numbers, memory, other)
 			checks = append(checks, c)
 			return err

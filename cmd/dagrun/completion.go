@@ -246,6 +246,9 @@ func oneKernel(_ *cobra.Command, args []string, _ string) ([]string, cobra.Shell
 			}
 		}
 	}
+	for _, d := range kernels.CallDocs() {
+		offered = append(offered, cobra.CompletionWithDesc(d.Name, words.Line(d.Text)))
+	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -100,6 +100,8 @@ type devicesReport struct {
 	Compiler string           `json:"nvrtc,omitempty"` // version
 	NoNVRTC  string           `json:"no_nvrtc,omitempty"`
 	NoNVML   string           `json:"no_nvml,omitempty"`
+	// Libraries are those of NVIDIA that pipelines may call, where there is a GPU.
+	Libraries []libraryDocument `json:"libraries,omitempty"`
 }
 
 func (a *app) listDevices() error {
@@ -154,6 +156,7 @@ func (a *app) addGPUs(report *devicesReport) error {
 		major, minor := compiler.Version()
 		report.Compiler = fmt.Sprintf("%d.%d", major, minor)
 	}
+	report.Libraries = foundLibraries()
 	return gpus.Close()
 }
 
@@ -228,6 +231,7 @@ func (a *app) printDevices(r *devicesReport) error {
 		fmt.Fprintln(a.stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
 		a.log.Info(r.NoNVRTC)
 	}
+	a.printLibraries(r.Libraries)
 	if r.NoNVML != "" {
 		fmt.Fprintln(a.stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
 		a.log.Info(r.NoNVML)

@@ -16,14 +16,16 @@ func (a *app) kernelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kernels [NAME or FILE]",
 		Short: "List the library's kernels, describe one, or list those of a file",
-		Long: `List the kernels that come with dagrun with one line each; with a NAME, how that one is
-called: its arguments in order, what it reads and writes, and the element types it has.
+		Long: `List the kernels that come with dagrun, and the functions of NVIDIA's libraries that pipelines may
+call, with one line each; with a NAME, how that one is called: its arguments, what it reads and
+writes, and the element types it has.
 
 With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
 arguments, shared memory, registers where compiled code says them, and the lines to paste into a
 pipeline. CUDA C is compiled for that where a compiler is installed.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
+  dagrun kernels cublas.gemm
   dagrun kernels pipelines/add2.cu
   dagrun kernels --output json | jq -r .kernels[].name`,
 		Args: atMost(1),
@@ -94,7 +96,8 @@ func (a *app) listKernels() error {
 			Version int              `json:"version"`
 			Command string           `json:"command"`
 			Kernels []kernelDocument `json:"kernels"`
-		}{Version: jsonVersion, Command: "kernels"}
+			Calls   []callDocument   `json:"calls"`
+		}{Version: jsonVersion, Command: "kernels", Calls: callDocuments()}
 		for _, d := range docs {
 			document.Kernels = append(document.Kernels, newKernelDocument(d))
 		}
@@ -115,6 +118,9 @@ func (a *app) listKernels() error {
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
+	if err := a.listCalls(); err != nil {
+		return err
+	}
 	if a.flags.quiet {
 		return nil
 	}
@@ -123,7 +129,10 @@ func (a *app) listKernels() error {
 }
 
 func (a *app) describeKernel(name string) error {
-	var names []string
+	if known, err := a.describeCall(name); known {
+		return err
+	}
+	names := callNames()
 	for _, d := range kernels.Docs() {
 		if d.Name != name && (d.Alias != name || name == "") {
 			names = append(names, d.Name)

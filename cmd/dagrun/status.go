@@ -84,6 +84,7 @@ func statusOf(err error) int {
 	var marked *statusError
 	var device *cudart.Error
 	var race *cudart.RaceError
+	var call *runtime.CallError
 	switch {
 	case err == nil:
 		return statusOK
@@ -95,7 +96,7 @@ func statusOf(err error) int {
 		return statusTimeout
 	case errors.As(err, &marked):
 		return marked.status
-	case errors.As(err, &race), errors.Is(err, planner.ErrRace):
+	case errors.As(err, &race), errors.As(err, &call), errors.Is(err, planner.ErrRace):
 		return statusExpectation
 	case errors.Is(err, runtime.ErrNotSaved):
 		return statusInternal

@@ -14,6 +14,13 @@ import (
 func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.closed && hasCalls(l.commands) {
+		g, err := l.captureCalls(options)
+		if err != nil {
+			return nil, err
+		}
+		return g, nil
+	}
 	template, d, err := l.capture(options)
 	if err != nil {
 		return nil, err
@@ -126,6 +133,14 @@ func (g *graph) Update(from cudart.List) error {
 		return fmt.Errorf("the list to update from is not one of this platform's")
 	}
 	l.mu.Lock()
+	if !l.closed && hasCalls(l.commands) {
+		next, err := l.captureCalls(cudart.GraphOptions{Priorities: g.priority})
+		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return g.replace(next)
+	}
 	template, d, err := l.capture(cudart.GraphOptions{})
 	l.mu.Unlock()
 	if err != nil {

@@ -93,7 +93,7 @@ func early(list []checked) []bool {
 				found[i] = true
 			}
 			if !nothing(c.Grid) {
-				after[c.stream] = true
+				after[c.stream] = c.kernel.call == nil // a call is a graph
 			}
 		default:
 			after[c.stream] = false
@@ -159,7 +159,7 @@ func (g *graph) beginsAfter(i int, deps []int32) bool {
 		return false
 	}
 	from := &g.commands[deps[0]]
-	return from.Kind == cudart.LaunchKernel && !nothing(from.Grid) && from.kernel.d == c.kernel.d
+	return from.Kind == cudart.LaunchKernel && from.kernel.call == nil && !nothing(from.Grid) && from.kernel.d == c.kernel.d
 }
 
 // addEarly adds the edges to nodes that begin early. The context is current.

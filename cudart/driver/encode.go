@@ -22,7 +22,7 @@ func (p *Platform) encoding(list []checked, fill func(*encoded) error) (*encoded
 		err = e.settle()
 	}
 	if err != nil {
-		return nil, errors.Join(err, e.memory.close())
+		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }
@@ -132,6 +132,9 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 	*at = place{submitter: number, row: int32(len(l.rows))}
 	switch c.Kind {
 	case cudart.LaunchKernel:
+		if c.kernel.call != nil {
+			return e.call(l, i, c)
+		}
 		params, args, err := packArgs(&e.memory, c.Args)
 		if err != nil {
 			return err

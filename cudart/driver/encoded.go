@@ -44,6 +44,7 @@ type encoded struct {
 	places     []place
 	early      []bool // by command: a launch that begins early; nil if there is none
 	stop       *uint64
+	calls      map[int]callRow // by command
 }
 
 // place tells where a command's row is.
@@ -80,6 +81,9 @@ func (c *checked) notInBody(device int32) string {
 	case cudart.LaunchKernel:
 		if c.kernel.d.number != device {
 			return fmt.Sprintf("it runs on device %d, and the node around it on device %d", c.kernel.d.number, device)
+		}
+		if c.kernel.call != nil {
+			return "it calls a vendor's library"
 		}
 	case cudart.CopyMemory:
 		switch {

@@ -304,7 +304,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 			poke(a[3], d.update)
 			return codeGraphUpdateFailure
 		}
-	case cuGraphAddKernelNode, cuGraphAddMemcpyNode, cuGraphAddMemsetNode, cuGraphAddEmptyNode, cuGraphAddEventRecordNode:
+	case cuGraphAddKernelNode, cuGraphAddMemcpyNode, cuGraphAddMemsetNode, cuGraphAddEmptyNode, cuGraphAddEventRecordNode, cuGraphAddChildGraphNode:
 		if f == cuGraphAddMemcpyNode || f == cuGraphAddMemsetNode {
 			d.records = append(d.records, slices.Clone(fakeBytes(a[4], table[f].record)))
 		}

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -189,6 +190,16 @@ func (g *graph) replaceBy(template uintptr, d *device) error {
 	next := &graph{p: g.p, d: d}
 	if err := next.instantiate(template, g.priority); err != nil {
 		return err
+	}
+	return g.take(next)
+}
+
+// replace takes another graph in the place of this one.
+func (g *graph) replace(next *graph) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return errors.Join(errors.New("update of a closed graph"), next.Close())
 	}
 	return g.take(next)
 }

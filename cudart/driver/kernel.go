@@ -19,6 +19,7 @@ type kernel struct {
 	entry      string
 	handle     uintptr
 	attributes cudart.KernelAttributes
+	call       *callModule // nil unless it is a call of a vendor's library
 	mu         sync.Mutex
 	dynamic    uint32 // dynamic shared memory that launches may use
 }

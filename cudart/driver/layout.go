@@ -70,6 +70,7 @@ const (
 	eventRecordExternal   = 1
 	memHostPortable       = 1
 	captureThreadLocal    = 1
+	captureRelaxed        = 2
 	instantiatePriorities = 8
 	attributeCooperative  = 2
 	attributePriority     = 8

@@ -105,6 +105,9 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	if err := changeLaunch(c, index, grid, args); err != nil {
 		return err
 	}
+	if c.kernel.call != nil {
+		return l.changeCall(index, c)
+	}
 	at := &l.code.places[index]
 	setArgs(at.args, args)
 	r := &l.code.submitters[at.submitter].rows[at.row]
@@ -202,5 +205,5 @@ func (l *list) Close() error {
 		l.crew.close()
 	}
 	l.p.live.lists.Add(-1)
-	return l.code.memory.close()
+	return l.code.close()
 }

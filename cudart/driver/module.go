@@ -52,6 +52,9 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if code.Kind == kernels.Calls {
+		return p.loadCalls(d, code)
+	}
 	image, kind, log, origin := code.Code, code.Kind, "", ""
 	var symbols map[string]string
 	if kind == kernels.Source {

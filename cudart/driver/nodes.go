@@ -49,7 +49,7 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	for i := range list {
 		list[i].Args = slices.Clone(list[i].Args)
 	}
-	if hasRows(list) || hasEarly(list) || hasBodies(list) {
+	if hasRows(list) || hasEarly(list) || hasBodies(list) || hasCalls(list) {
 		g.deps = deps
 	}
 	if hasBodies(list) {
@@ -202,6 +202,9 @@ func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities
 	}
 	switch {
 	case c.Kind == cudart.LaunchKernel && body && nothing(c.Grid): // nodes of a body cannot be disabled
+	case c.Kind == cudart.LaunchKernel && c.kernel.call != nil:
+		code, err := g.addCall(template, s, c)
+		return cuGraphAddChildGraphNode, code, err
 	case c.Kind == cudart.LaunchKernel:
 		s.fillKernel(c)
 		code := call(cuGraphAddKernelNode, uintptr(unsafe.Pointer(&s.kernel)))
@@ -339,6 +342,9 @@ func (g *graph) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 	was := nothing(c.Grid)
 	if err := changeLaunch(c, index, grid, args); err != nil {
 		return err
+	}
+	if c.kernel.call != nil {
+		return g.rebuild()
 	}
 	if now := nothing(grid); now != was && hasEarly(g.commands) {
 		return g.rebuild()

@@ -85,6 +85,7 @@ const (
 	cuGraphAddMemsetNode
 	cuGraphAddEmptyNode
 	cuGraphAddEventRecordNode
+	cuGraphAddChildGraphNode
 	cuGraphAddDependencies
 	cuGraphAddDependencies2
 	cuGraphKernelNodeSetAttribute
@@ -199,6 +200,7 @@ var table = [functionCount]entry{
 	cuGraphAddMemsetNode:           {"cuGraphAddMemsetNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_MEMSET_NODE_PARAMS_v1*, CUcontext", 40},
 	cuGraphAddEmptyNode:            {"cuGraphAddEmptyNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t", 0},
 	cuGraphAddEventRecordNode:      {"cuGraphAddEventRecordNode", 11010, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent", 0},
+	cuGraphAddChildGraphNode:       {"cuGraphAddChildGraphNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraph", 0},
 	cuGraphAddDependencies:         {"cuGraphAddDependencies", 10000, false, "CUgraph, const CUgraphNode*, const CUgraphNode*, size_t", 0},
 	cuGraphAddDependencies2:        {"cuGraphAddDependencies_v2", 12030, true, "CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, size_t", 8},
 	cuGraphKernelNodeSetAttribute:  {"cuGraphKernelNodeSetAttribute", 11000, false, "CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*", 64},

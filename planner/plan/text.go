@@ -164,7 +164,7 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 	case node.Launch != nil && node.Launch.Map != nil:
 		return "map " + node.Launch.Map.Text
 	case node.Launch != nil:
-		return "kernel " + node.Launch.Name
+		return node.Kind.String() + " " + node.Launch.Name
 	case node.Communication != nil:
 		return communicationText(g, node.Communication)
 	case node.Control != nil:

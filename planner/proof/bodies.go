@@ -145,7 +145,7 @@ func (b *bodyProof) declared(g *dag.Graph, id dag.NodeID) *Violation {
 	for _, r := range only {
 		buffer := &g.Buffers[r.Buffer]
 		inside := buffer.InArena() && buffer.Init == nil && buffer.Save == "" && buffer.Expect == nil && users[r.Buffer] == b.users[r.Buffer]
-		if inside || buffer.InArena() && buffer.Scratch {
+		if inside || buffer.InArena() && buffer.Scratch && buffer.Expect == nil {
 			continue
 		}
 		if left, ok := (byteSet{r}).outside(&does.must); ok {

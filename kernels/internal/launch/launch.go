@@ -13,6 +13,7 @@ const (
 	Cubin
 	Fatbin
 	Source // CUDA C, compiled for the device when it is loaded
+	Calls  // functions of the vendor's library that the module is named after; there is no Code
 )
 
 // Module is code that a device can load.
@@ -24,6 +25,7 @@ type Module struct {
 	References map[string]Reference // Go versions by entry; the CPU device runs these
 	Build      Build                // how Source is compiled
 	Waiting    bool                 // GPUs load the kernels so that each first waits for the launches before it, which lets launches overlap
+	Parameters map[string][]string  // of Calls: the names of the parameters by entry
 }
 
 // Build says how CUDA C is compiled.

@@ -5,6 +5,8 @@ package nvrtc
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/dagrun/dagrun/internal/dl"
 )
 
 // place is where the parts of a toolkit are.
@@ -39,16 +41,7 @@ func find(given, usual string, getenv func(string) string) place {
 			return p
 		}
 	}
-	var sites []string
-	for _, root := range []string{getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), filepath.Join(getenv("HOME"), ".local"), "/usr/local", "/usr"} {
-		for _, packages := range []string{"site-packages", "dist-packages"} {
-			if filepath.IsAbs(root) {
-				found, _ := filepath.Glob(filepath.Join(root, "lib", "python3*", packages, "nvidia")) // the pattern is well-formed
-				sites = append(sites, found...)
-			}
-		}
-	}
-	for _, site := range sites {
+	for _, site := range dl.Sites(getenv) {
 		if p := wheels(site); len(p.libraries)+len(p.include) > 0 {
 			return p
 		}
@@ -59,7 +52,7 @@ func find(given, usual string, getenv func(string) string) place {
 // toolkit is the layout of NVIDIA's installer, and of conda.
 func toolkit(root string) place {
 	var p place
-	for _, folder := range []string{"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"} {
+	for _, folder := range dl.LibraryFolders() {
 		p.libraries = append(p.libraries, filepath.Join(root, folder))
 	}
 	for _, folder := range []string{"include", "include/cccl", "targets/x86_64-linux/include", "targets/x86_64-linux/include/cccl", "targets/sbsa-linux/include", "targets/sbsa-linux/include/cccl"} {

@@ -121,7 +121,8 @@ func (c *completion) keys(in *node) {
 		c.add(lsp.CompletionItem{Label: key, Kind: lsp.ItemProperty, Detail: about}, text)
 	}
 	if n := len(c.at.path); n > 0 && c.at.path[n-1] == "args" && len(c.at.above) > 1 {
-		for _, name := range parameterNames(c.d, c.at.above[len(c.at.above)-2].get("kernel")) {
+		node := c.at.above[len(c.at.above)-2]
+		for _, name := range append(parameterNames(c.d, node.get("kernel")), callParameters(node.get("call"))...) {
 			offer(name, "parameter")
 		}
 	}
@@ -186,6 +187,8 @@ func (c *completion) values() {
 	switch {
 	case owner == "kernel":
 		c.kernels()
+	case owner == "call":
+		c.calls()
 	case owner == "after":
 		c.declared("node", lsp.ItemEvent)
 	case slices.Contains(path, "args"), slices.Contains(path, "with"), slices.Contains(path, "memset") && last == "to":
@@ -200,6 +203,25 @@ func (c *completion) values() {
 	}
 	if len(c.items) == 0 || last == item {
 		c.keys(nil)
+	}
+}
+
+// callParameters are those of the call that a node names.
+func callParameters(call *node) []string {
+	var names []string
+	for _, d := range kernels.CallDocs() {
+		if call != nil && d.Name == call.text {
+			for _, p := range d.Params {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (c *completion) calls() {
+	for _, d := range kernels.CallDocs() {
+		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(), Documentation: &lsp.Markup{Kind: "markdown", Value: d.Text + ". " + d.Notes}}, d.Name)
 	}
 }
 

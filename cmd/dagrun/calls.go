@@ -1,0 +1,143 @@
+// dagrun kernels: the part about functions of vendors' libraries.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart/libraries"
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// callDocument is a call in JSON.
+type callDocument struct {
+	Name   string              `json:"name"`
+	Text   string              `json:"text"`
+	Notes  string              `json:"notes,omitempty"`
+	Types  []string            `json:"types"`
+	Params []callParamDocument `json:"params"`
+}
+
+type callParamDocument struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Access string `json:"access,omitempty"`
+	Usual  string `json:"default,omitempty"` // where it is left out
+}
+
+func newCallDocument(d kernels.CallDoc) callDocument {
+	c := callDocument{Name: d.Name, Text: d.Text, Notes: d.Notes, Types: d.Types, Params: []callParamDocument{}}
+	for _, p := range d.Params {
+		c.Params = append(c.Params, callParamDocument(p))
+	}
+	return c
+}
+
+func callDocuments() []callDocument {
+	var list []callDocument
+	for _, d := range kernels.CallDocs() {
+		list = append(list, newCallDocument(d))
+	}
+	return list
+}
+
+func callNames() []string {
+	var names []string
+	for _, d := range kernels.CallDocs() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// listCalls prints a line for each call.
+func (a *app) listCalls() error {
+	table := newTable("call", "arguments", "what it does")
+	for _, d := range kernels.CallDocs() {
+		var names []string
+		for _, p := range d.Params {
+			names = append(names, p.Name)
+		}
+		table.row(d.Name, strings.Join(names, ", "), d.Text)
+	}
+	fmt.Fprintln(a.stdout)
+	return table.write(a.stdout, a.lineWidth())
+}
+
+// describeCall prints one call, if there is one of that name.
+func (a *app) describeCall(name string) (known bool, err error) {
+	for _, d := range kernels.CallDocs() {
+		if d.Name != name {
+			continue
+		}
+		if a.flags.output == "json" {
+			return true, a.answer(struct {
+				Version int    `json:"version"`
+				Command string `json:"command"`
+				callDocument
+			}{jsonVersion, "kernels", newCallDocument(d)})
+		}
+		return true, a.printCall(d)
+	}
+	return false, nil
+}
+
+func (a *app) printCall(d kernels.CallDoc) error {
+	_ = a.stdout.printf("%s: %s\n%s\n\n", a.paint(a.stdout, bold, d.Name), d.Text, d.Notes)
+	table := newTable("argument", "what", "access", "if left out")
+	var args []string
+	for _, p := range d.Params {
+		table.row(p.Name, p.Type, p.Access, p.Usual)
+		if p.Usual == "" {
+			args = append(args, p.Name+": d_"+p.Name)
+		}
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nelement types  %s\n", strings.Join(d.Types, "; "))
+	_, short, _ := strings.Cut(d.Name, ".")
+	_, err := fmt.Fprintf(a.stdout, "in a file      - {name: my_%s, call: %s, args: {%s}}\n", short, d.Name, strings.Join(args, ", "))
+	return err
+}
+
+// libraryDocument is a vendor's library as `dagrun devices` found it, or not.
+type libraryDocument struct {
+	Library string `json:"library"`           // "cuBLAS"
+	Found   string `json:"found,omitempty"`   // its version
+	Missing string `json:"missing,omitempty"` // why it cannot be used
+}
+
+func foundLibraries() []libraryDocument {
+	var list []libraryDocument
+	for _, name := range libraries.Names() {
+		d := libraryDocument{Library: libraries.Title(name)}
+		lib, err := libraries.Open(name)
+		if err == nil {
+			d.Found, err = lib.Version()
+		}
+		if err != nil {
+			d.Missing = err.Error()
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (a *app) printLibraries(list []libraryDocument) {
+	var found, missing []string
+	for _, d := range list {
+		if d.Missing != "" {
+			missing = append(missing, d.Library)
+			a.log.Info(d.Missing)
+			continue
+		}
+		found = append(found, d.Library+" "+d.Found)
+	}
+	if len(found) > 0 {
+		fmt.Fprintf(a.stdout, "library calls run in %s\n", strings.Join(found, ", "))
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(a.stdout, "not found, so their calls only run on the CPU device: %s\n", strings.Join(missing, ", "))
+	}
+}

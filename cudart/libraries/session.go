@@ -1,0 +1,101 @@
+// Sessions: a library's handle in one context, and the calls made with it.
+
+package libraries
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/internal/dl"
+)
+
+// Session is a handle of a library. All of its methods need the context that it was made in, current on the calling thread, and may not run
+// at the same time.
+type Session struct {
+	lib    *Library
+	handle uintptr
+	calls  map[string]func(*Session, *Arguments) error // by name, without the library and the type
+	close  func(*Session) error
+}
+
+// NewSession makes a handle in the current context.
+func (l *Library) NewSession() (*Session, error) { return l.vendor.create(l) }
+
+// Close gives the handle back.
+func (s *Session) Close() error {
+	if s == nil || s.close == nil {
+		return nil
+	}
+	err := s.close(s)
+	s.close = nil
+	return err
+}
+
+// Arguments are those of one call. Names are those of its parameters.
+type Arguments struct {
+	Entry  string // "cublas.gemm_f32"
+	Stream uintptr
+	Names  []string
+	Values []cudart.Value
+
+	missing string
+}
+
+// Call makes a call on a stream.
+func (s *Session) Call(a *Arguments) error {
+	name, _, _ := strings.Cut(a.Entry, "_")
+	_, name, _ = strings.Cut(name, ".")
+	call := s.calls[name]
+	switch {
+	case call == nil:
+		return fmt.Errorf("%s: unknown call %q", s.lib.vendor.title, a.Entry)
+	case len(a.Names) != len(a.Values):
+		return fmt.Errorf("call %q takes %d arguments, got %d", a.Entry, len(a.Names), len(a.Values))
+	}
+	err := call(s, a)
+	if a.missing != "" {
+		return errors.Join(fmt.Errorf("call %q has no argument %q", a.Entry, a.missing), err)
+	}
+	return err
+}
+
+// double reports whether the call is one for f64.
+func (a *Arguments) double() bool { return strings.HasSuffix(a.Entry, "_f64") }
+
+// value finds an argument. A name that the call lacks is noted, and Call fails.
+func (a *Arguments) value(name string) *cudart.Value {
+	for k := range a.Names {
+		if a.Names[k] == name {
+			return &a.Values[k]
+		}
+	}
+	a.missing = name
+	return &cudart.Value{}
+}
+
+// integer is the value of an i64 or a bool.
+func (a *Arguments) integer(name string) int64 {
+	v := a.value(name)
+	if v.Size == 1 {
+		return int64(v.Bits & 0xff)
+	}
+	return int64(v.Bits)
+}
+
+func (a *Arguments) number(name string) dl.Argument { return dl.Number(int(a.integer(name))) }
+
+// pointer is the address of a buffer.
+func (a *Arguments) pointer(name string) dl.Argument { return dl.Number(uintptr(a.value(name).Ptr)) }
+
+// scalar is the address of a number of the element type, which the library reads during the call.
+func (a *Arguments) scalar(name string) dl.Argument {
+	bits := a.value(name).Bits
+	return dl.Pointer(&bits)
+}
+
+// length is the distance between a matrix's rows, which libraries want to be positive.
+func (a *Arguments) length(name string) dl.Argument {
+	return dl.Number(int(max(1, a.integer(name+".ld"))))
+}

@@ -1,0 +1,253 @@
+// Library calls: nodes that run a function of a vendor's library, such as cublas.gemm. What a call touches follows from its arguments.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
+
+// CallLibrary is implemented by libraries that have functions of vendors' libraries, besides their kernels.
+type CallLibrary interface{ Calls() Calls }
+
+// Calls finds functions of vendors' libraries by name, such as "cublas.gemm". Their arguments are given by name.
+type Calls interface {
+	Library
+	ParameterNames
+	// Argument tells about an argument that is a number: which words may stand for it, and the value that it has where it is left out.
+	Argument(call, name string) (words []string, usual expr.Value, optional bool)
+}
+
+// Measure says what of a buffer's slice a parameter is.
+type Measure uint8
+
+const (
+	Elements  Measure = iota // how many there are
+	Rows                     // of a matrix
+	Columns                  // of a matrix
+	RowLength                // from the start of a row of a matrix to the next, in elements
+)
+
+// Measured is a parameter that is a measure of another one's argument.
+type Measured struct {
+	Of   int32 // 1 + the index of the other parameter; 0: it is no measure
+	What Measure
+}
+
+// callsOf returns a library's calls, nil if it has none.
+func callsOf(library Library) Library {
+	if has, ok := library.(CallLibrary); ok {
+		return has.Calls()
+	}
+	return nil
+}
+
+// usualArgument is the value of an argument that is left out, for a library's kernels that have such arguments.
+func usualArgument(library Library, kernel, name string) (expr.Value, bool) {
+	calls, ok := library.(Calls)
+	if !ok {
+		return expr.Value{}, false
+	}
+	_, usual, optional := calls.Argument(kernel, name)
+	return usual, optional
+}
+
+// wordsOf lists the words that may stand for an argument of a call.
+func wordsOf(library Library, call, name string) []string {
+	calls, ok := callsOf(library).(Calls)
+	if !ok {
+		return nil
+	}
+	list, _, _ := calls.Argument(call, name)
+	return list
+}
+
+// call reads a library call.
+func (p *parser) call(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
+	label, ok := p.expanded(f[nodeCall].value, "call")
+	if !ok {
+		return nil, false
+	}
+	n := f[nodeArgs].value
+	if n != nil && n.Kind == yaml.SequenceNode {
+		p.mistake(position(n), "write {a: x, b: y, c: z}", "the arguments of a call are given by name")
+		return nil, false
+	}
+	spec := launchSpec{Label: label, Kernel: label, Module: -1, Device: node.Device, Call: true, Names: []string{}}
+	if calls, has := callsOf(p.options.Library).(Calls); has {
+		if _, err := calls.ParameterNames(label); err != nil { // its arguments mean nothing
+			return p.launch(node, f, &spec, nil, nodeCall)
+		}
+	}
+	nodes, ok := p.args(n, &spec)
+	if !ok {
+		return nil, false
+	}
+	return p.launch(node, f, &spec, nodes, nodeCall)
+}
+
+// wordArgument reads an argument of a call for which words may stand. found is false if numbers are written for it.
+func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a argSpec, found, ok bool) {
+	list := wordsOf(p.options.Library, spec.Kernel, name)
+	if list == nil {
+		return argSpec{}, false, true
+	}
+	text, ok := p.expanded(n, name)
+	if !ok {
+		return argSpec{}, true, false
+	}
+	at := slices.Index(list, text)
+	if at < 0 {
+		hint := ""
+		if near := words.Suggest(text, list); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, orList(list), shorten(text), p.repetition())
+		return argSpec{}, true, false
+	}
+	return argSpec{Value: expr.Int(int64(at))}, true, true
+}
+
+// orList is "a or b", or "a, b or c".
+func orList(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
+}
+
+// CallArgs are the arguments of a call by name: ranges, numbers, bools, and words such as "tf32".
+type CallArgs map[string]any
+
+// Call declares a call of a function of a vendor's library, such as "cublas.gemm". What it reads and writes follows from its arguments.
+func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption) NodeID {
+	node := Node{Name: name, Kind: Call}
+	spec := &launchSpec{Label: call, Kernel: call, Module: -1, Device: -1, Call: true, Names: []string{}}
+	for given := range args {
+		spec.Names = append(spec.Names, given)
+	}
+	slices.Sort(spec.Names)
+	ok := true
+	for _, given := range spec.Names {
+		value := args[given]
+		if text, isWord := value.(string); isWord {
+			list := wordsOf(b.library, call, given)
+			at := slices.Index(list, text)
+			if at < 0 {
+				problem := "is a number or a buffer, not a word"
+				if list != nil {
+					problem = fmt.Sprintf("must be %s, not %s", orList(list), text)
+				}
+				b.wrong("node", name, fmt.Sprintf("argument %s of call %q %s", given, call, problem), "")
+				ok = false
+			}
+			value = at
+		}
+		a, err := b.argument(value)
+		if err != nil {
+			b.wrong("node", name, fmt.Sprintf("argument %s of call %q: %v", given, call, err), "")
+			ok = false
+		}
+		spec.Args = append(spec.Args, a)
+	}
+	for _, option := range options {
+		ok = b.option(name, option, spec, &node) && ok
+	}
+	if ok && (spec.HasGrid || spec.Block != [3]uint32{} || spec.HasShared || spec.Cooperative || node.Peer) {
+		b.wrong("node", name, fmt.Sprintf("call %q takes no option but RunOn", call), "")
+		ok = false
+	}
+	if !ok {
+		return b.Node(node)
+	}
+	return b.launch(node, spec)
+}
+
+// measured gives parameter k, a measure of an argument, its value.
+func (r *resolution) measured(k int, m Measured) {
+	a := &r.args[m.Of-1]
+	if !a.IsBuffer || len(r.problems) > 0 {
+		return
+	}
+	var value int64
+	if m.What == Elements {
+		value = a.Range.Bytes() / a.DType.Size()
+	} else {
+		rows, columns, length, ok := r.pipeline.matrix(a.Range)
+		if !ok {
+			b := &r.pipeline.Buffers[a.Range.Buffer]
+			r.argProblem(int(m.Of-1), "must be a matrix, but %q has %s", b.Name, words.Count(int64(len(b.Shape)), "dimension", "dimensions"))
+			return
+		}
+		value = [...]int64{Rows: rows, Columns: columns, RowLength: length}[m.What]
+	}
+	r.args[k] = Arg{DType: I64, Bits: uint64(value)}
+}
+
+// matrix returns the rows and columns of a slice of a buffer of two dimensions, and the elements from the start of a row to the next.
+func (p *Pipeline) matrix(r Range) (rows, columns, length int64, ok bool) {
+	b := &p.Buffers[r.Buffer]
+	if len(b.Shape) != 2 {
+		return 0, 0, 0, false
+	}
+	if y, x, tile := tileSpans(b, r); tile {
+		return y.Hi - y.Lo, x.Hi - x.Lo, b.Shape[1], true
+	}
+	row := rowBytes(b)
+	switch {
+	case row == 0:
+		return b.Shape[0], 0, 0, true
+	case r.Lo%row != 0 || r.Hi%row != 0:
+		return 0, 0, 0, false
+	}
+	return (r.Hi - r.Lo) / row, b.Shape[1], b.Shape[1], true
+}
+
+// status declares the hidden buffer in which a call leaves 0 if it succeeded. It is tested after the run.
+func (r *resolution) status() Range {
+	p := r.pipeline
+	p.Buffers = append(p.Buffers, Buffer{Name: r.node.Name + "$status", Place: Device, DType: I32, Scratch: true, Device: r.device, Shape: []int64{1}, Bytes: 4,
+		Init: &Init{Kind: InitZeros}, Expect: &Expect{Kind: ExpectValue, Value: expr.Int(0)}, Pos: r.node.Pos})
+	return Range{Buffer: BufferID(len(p.Buffers) - 1), Lo: 0, Hi: 4}
+}
+
+// Status reports whether a buffer is what a call says about its success, and the name of the call's node.
+func (b *Buffer) Status() (node string, ok bool) {
+	node, ok = strings.CutSuffix(b.Name, "$status")
+	return node, ok && b.Scratch && b.Expect != nil
+}
+
+// call writes a call node's own part and returns where it runs by default.
+func (y *yamlWriter) call(l *Launch) int32 {
+	if l.Name == "" || l.Kernel == nil || len(l.Kernel.Params()) != len(l.Args) {
+		y.fail("its call has no name, or not the arguments that it takes")
+		return 0
+	}
+	y.add("call: ", yamlText(dollars(l.Name)), ", args: {")
+	separator := ""
+	for k, param := range l.Kernel.Params() {
+		a := &l.Args[k]
+		if param.hidden() {
+			continue
+		}
+		text := ""
+		switch {
+		case a.IsBuffer:
+			text = y.reference(a.Range)
+		case param.Words != nil && a.Bits < uint64(len(param.Words)):
+			text = yamlText(param.Words[a.Bits])
+		default:
+			text = y.scalar(a.DType, a.Bits)
+		}
+		y.add(separator, yamlText(param.Name), ": ", text)
+		separator = ", "
+	}
+	y.add("}")
+	return y.launchDevice(l)
+}

@@ -1,0 +1,122 @@
+// cuBLAS: products of matrices, and triangular systems.
+
+package calls
+
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// reals are the versions for f32 and f64.
+var reals = []binding{{T: dag.F32}, {T: dag.F64}}
+
+func productCalls() []call {
+	return []call{
+		{
+			name: "cublas.gemm", doc: "c = alpha*a*b + beta*c, where a and b may be transposed",
+			notes:  "math: tf32 rounds f32 factors to 10 bits of mantissa, for tensor cores. With beta 0 the old c is not read.",
+			params: []param{flag("ta"), flag("tb"), scale("alpha", 1), in("a"), in("b"), scale("beta", 0), inout("c"), oneOf("math", "default", "tf32")},
+			types:  reals, describe: describeGemm, run: runOf(gemm[float32], gemm[float64]),
+		},
+		{
+			name: "cublas.syrk", doc: "one triangle of c = alpha*a*aT + beta*c, or with ta of alpha*aT*a + beta*c",
+			notes:  "uplo says which triangle of c; the other is left as it is.",
+			params: []param{oneOf("uplo", "lower", "upper"), flag("ta"), scale("alpha", 1), in("a"), scale("beta", 0), inout("c")},
+			types:  reals, describe: describeSyrk, run: runOf(syrk[float32], syrk[float64]),
+		},
+		{
+			name: "cublas.trsm", doc: "solve a*x = alpha*b, or with side: right x*a = alpha*b, for a triangular a, in place of b",
+			notes:  "uplo says which triangle of a is read, ta that it is transposed, unit that its diagonal is taken to be ones.",
+			params: []param{oneOf("side", "left", "right"), oneOf("uplo", "lower", "upper"), flag("ta"), flag("unit"), scale("alpha", 1), in("a"), inout("b")},
+			types:  reals, describe: describeTrsm, run: runOf(trsm[float32], trsm[float64]),
+		},
+	}
+}
+
+// runOf chooses a Go version by type.
+func runOf(f, d func(*version) launch.Reference) func(*version) launch.Reference {
+	return func(v *version) launch.Reference {
+		if v.types.T == dag.F64 {
+			return d(v)
+		}
+		return f(v)
+	}
+}
+
+// blasWorkspace bounds what cuBLAS asks for: partial sums of a product of rows x columns. Kernels that split a sum over blocks need it,
+// and cuBLAS chooses others where it is too small.
+func blasWorkspace(info *dag.LaunchInfo, rows, columns int64, t dag.DType) {
+	const least, most = 4 << 20, 32 << 20
+	info.Scratch = most
+	if partial := 64 * t.Size(); rows*columns <= most/partial {
+		info.Scratch = max(least, rows*columns*partial)
+	}
+}
+
+// tiles is the shape of a launch that computes a matrix in tiles of 128 x 128.
+func tiles(info *dag.LaunchInfo, s shape) {
+	const side = 128
+	info.Work.Blocks = max(1, (s.rows+side-1)/side*((s.columns+side-1)/side))
+	info.Work.Threads, info.Work.Shared = 256, 64<<10
+}
+
+// nothing makes a call that has nothing to compute one that is not launched.
+func nothing(info *dag.LaunchInfo) { info.Grid[0] = 0 }
+
+func describeGemm(v *values, info *dag.LaunchInfo) error {
+	a, b, c := v.shape("a").flip(v.truth("ta")), v.shape("b").flip(v.truth("tb")), v.shape("c")
+	if a.rows != c.rows {
+		return v.must("a", shape{c.rows, a.columns}.flip(v.truth("ta")), "for c of "+c.String())
+	}
+	if want := (shape{a.columns, c.columns}); b != want {
+		return v.must("b", want.flip(v.truth("tb")), "for a of "+v.shape("a").String()+" and c of "+c.String())
+	}
+	tf32 := v.integer("math") != 0
+	if tf32 && v.types.T != dag.F32 {
+		return launch.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
+	}
+	if v.zero("beta") {
+		info.Modes[v.at("c")] = dag.Write
+	}
+	blasWorkspace(info, c.rows, c.columns, v.types.T)
+	tiles(info, c)
+	if info.Work.Flops = 2 * c.rows * c.columns * a.columns; tf32 {
+		info.Work.Flops /= 8 // tensor cores are that much faster
+	}
+	if c.rows == 0 || c.columns == 0 {
+		nothing(info)
+	}
+	return nil
+}
+
+func describeSyrk(v *values, info *dag.LaunchInfo) error {
+	a, c := v.shape("a").flip(v.truth("ta")), v.shape("c")
+	if err := v.must("c", shape{a.rows, a.rows}, "for a of "+v.shape("a").String()); err != nil {
+		return err
+	}
+	blasWorkspace(info, c.rows, c.columns, v.types.T)
+	tiles(info, c)
+	info.Work.Flops = a.rows * (a.rows + 1) * a.columns
+	if c.rows == 0 {
+		nothing(info)
+	}
+	return nil
+}
+
+func describeTrsm(v *values, info *dag.LaunchInfo) error {
+	b := v.shape("b")
+	n, others := b.rows, b.columns
+	if v.integer("side") != 0 {
+		n, others = others, n
+	}
+	if err := v.must("a", shape{n, n}, "for b of "+b.String()); err != nil {
+		return err
+	}
+	blasWorkspace(info, b.rows, b.columns, v.types.T)
+	tiles(info, b)
+	info.Work.Flops = n * n * others
+	if n == 0 || others == 0 {
+		nothing(info)
+	}
+	return nil
+}
