@@ -45,10 +45,10 @@ func TestMistakesInCalls(t *testing.T) {
 		{"call: cublas.gemm, args: {a: a, b: b, c: c, gamma: 2}", `call "cublas.gemm" has no parameter "gamma"; it has ta, tb, alpha, a, b, beta, c, math`},
 		{"call: cublas.gemm, args: {a: a, b: b, c: a}", `argument c of call "cublas.gemm" overlaps a in memory, and c is written; a is f32 [8, 8] on line 5`},
 		{"call: cublas.gemm, args: {a: a, b: b, c: h}", `call "cublas.gemm" cannot use "h", which is in host memory; copy it to a device buffer first`},
-		{"call: cublas.gemm, args: {a: a, b: b, c: d}", `call "cublas.gemm": has no version for a f32, b f32, c f64; there are: f32; f64`},
+		{"call: cublas.gemm, args: {a: a, b: b, c: d}", `call "cublas.gemm": has no version for a f32, b f32, c f64; there are: f32; f64; it fits with d as f32 (line 8)`},
 		{"call: cublas.gemm, args: {a: i, b: i, c: i}", `call "cublas.gemm": has no version for a i32, b i32, c i32; there are: f32; f64`},
 		{"call: cublas.gemm, args: {a: 1, b: b, c: c}", `argument a of call "cublas.gemm" must be a buffer, got a number`},
-		{"call: cublas.gemm, args: {alpha: a, a: a, b: b, c: c}", `argument alpha of call "cublas.gemm" must be a number, got a buffer`},
+		{"call: cublas.gemm, args: {alpha: a, a: a, b: b, c: c}", `argument alpha of call "cublas.gemm" must be a number, got a buffer; a is f32 [8, 8] on line 5`},
 		{"call: cublas.gemm, args: {a: v, b: b, c: c}", `argument a of call "cublas.gemm" must be a matrix, but "v" has 1 dimension`},
 		{"call: cublas.gemm, args: {a: w, b: b, c: c}", `argument b of call "cublas.gemm" is a matrix of 8 x 8; for a of 8 x 24 and c of 8 x 8 it must be 24 x 8; b is f32 [8, 8] on line 6`},
 		{"call: cublas.gemm, args: {tb: true, a: a, b: b(0..3), c: c}", `argument b of call "cublas.gemm" is a matrix of 3 x 8; for a of 8 x 8 and c of 8 x 8 it must be 8 x 8; b is f32 [8, 8] on line 6`},
@@ -127,7 +127,7 @@ func TestCallsAreWrittenAndReadBack(t *testing.T) {
 	require.NoError(t, err)
 	var text bytes.Buffer
 	require.NoError(t, g.WriteYAML(&text))
-	require.Contains(t, text.String(), `{name: two, call: cublas.trsm, args: {side: right, uplo: upper, ta: "false", unit: "true", alpha: 1, a: a, b: c}}`)
+	require.Contains(t, text.String(), `{name: two, call: cublas.trsm, args: {side: right, uplo: upper, ta: false, unit: true, alpha: 1, a: a, b: c}}`)
 	again, err := dag.Parse(text.Bytes(), dag.Options{Name: "p.yaml", Library: kernels.Library()})
 	require.NoError(t, err, text.String())
 	require.Equal(t, g.Hash(), again.Hash())
