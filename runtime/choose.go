@@ -5,11 +5,9 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/dag"
 )
 
 // chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
@@ -55,7 +53,7 @@ func (p *Program) chooseMode(ctx context.Context) error {
 // connectRanks captures a replay and drops the graph. NCCL makes its connections at the first call of each kind, which takes a tenth of
 // a second; a capture makes the calls without running anything, so that the first replay takes no longer than others.
 func (p *Program) connectRanks() error {
-	if p.bodies != nil || p.graph.Ranks <= 1 || p.platform.Name() != "cuda" || !slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate }) {
+	if p.bodies != nil || p.platform.Name() != "cuda" || !p.communicates() {
 		return nil
 	}
 	in := p.instances[0]

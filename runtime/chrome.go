@@ -23,9 +23,30 @@ const replayGap = 20.0
 // at once gets several), the host's submissions, an arrow for every wait, and counters of busy streams, bytes being copied and memory in use.
 // A predicted timeline is shown beside the first replay; predicted may be nil.
 func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
-	switch {
-	case t == nil || w == nil:
+	if t == nil || w == nil {
 		return errors.New("a trace and a writer are needed to write one")
+	}
+	if err := t.drawable(g, plan, predicted); err != nil {
+		return err
+	}
+	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
+	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]any{
+		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": t.PlainUS, "traced_us": t.TracedUS,
+	}) + `,"traceEvents":[`)
+	c.lanes = make([]int, g.Len())
+	c.tracks(predicted != nil, t.besides(g))
+	base := 0.0
+	for k := range t.Replays {
+		base = c.replay(&t.Replays[k], k, base) + replayGap
+	}
+	c.predicted(predicted)
+	c.WriteString("]}\n")
+	return c.Flush()
+}
+
+// drawable returns an error for a trace that is not one of the graph and the plan, or whose times cannot be written.
+func (t *Trace) drawable(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
+	switch {
 	case g.Check() != nil || plan == nil:
 		return errors.New("writing a trace needs its graph and its plan")
 	case predicted != nil && len(predicted.Nodes) != g.Len():
@@ -48,32 +69,28 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	if err := proof.CheckOps(g, plan); err != nil {
 		return fmt.Errorf("the plan of the trace: %w", err)
 	}
-	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
-	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]any{
-		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": t.PlainUS, "traced_us": t.TracedUS,
-	}) + `,"traceEvents":[`)
-	c.lanes = make([]int, g.Len())
-	c.tracks(predicted != nil, t.besides(g))
-	base := 0.0
-	for k := range t.Replays {
-		base = c.replay(&t.Replays[k], k, base) + replayGap
+	return nil
+}
+
+// predicted writes the predicted timeline; nil is none.
+func (c *chromeWriter) predicted(t *planner.Timeline) {
+	if t == nil {
+		return
 	}
-	if predicted != nil {
-		for i := range predicted.Nodes {
-			s := &predicted.Nodes[i]
-			c.span(chromePredicted, int(s.Stream), g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]any{"cause": s.Cause.String()})
-		}
+	for i := range t.Nodes {
+		s := &t.Nodes[i]
+		c.span(chromePredicted, int(s.Stream), c.g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]any{"cause": s.Cause.String()})
 	}
-	c.WriteString("]}\n")
-	return c.Flush()
 }
 
 func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 	name := func(process int, text string) {
-		c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, process, quoted(text))
+		process += c.first
+		c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, process, quoted(c.prefix+text))
 		c.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":%d}}`, process, process)
 	}
 	track := func(process, track int, text string) {
+		process += c.first
 		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, process, track, quoted(text))
 		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, process, track, track)
 	}
@@ -193,7 +210,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 }
 
 func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]any) {
-	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
+	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
 }
 
 // arrow draws an arrow from the end of the node that is waited for to the start of the node that waits. Viewers attach each end of an
@@ -201,8 +218,8 @@ func (c *chromeWriter) span(process, track int, name, category string, start, en
 func (c *chromeWriter) arrow(from, to *Span, base float64) {
 	c.flows++
 	const inside = 1e-3
-	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))
-	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, chromeStreams, to.Stream, micro(base+to.Start))
+	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))
+	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, to.Stream, micro(base+to.Start))
 }
 
 func finite(values ...float64) bool {

@@ -63,6 +63,6 @@ func (c *chromeWriter) counters(r *TracedReplay, base float64) {
 
 func (c *chromeWriter) counter(process int, name, unit string, steps []countStep, base float64) {
 	for _, step := range steps {
-		c.event(`{"ph":"C","pid":%d,"name":%s,"ts":%s,"args":{%s:%d}}`, process, quoted(name), micro(base+step.us), quoted(unit), step.value)
+		c.event(`{"ph":"C","pid":%d,"name":%s,"ts":%s,"args":{%s:%d}}`, c.first+process, quoted(name), micro(base+step.us), quoted(unit), step.value)
 	}
 }

@@ -18,6 +18,7 @@ const (
 	chromeStreams   = 2
 	chromeEngines   = 3
 	chromePredicted = 4
+	chromeProcesses = 8 // room for the processes of a rank
 )
 
 type chromeWriter struct {
@@ -27,6 +28,9 @@ type chromeWriter struct {
 	some  bool
 	flows int
 	lanes []int // of the replay being written, by node: its track among those of its engine, counted from 0
+
+	first  int    // is added to the number of each process, so that several ranks have processes of their own
+	prefix string // of the names of processes
 }
 
 // event writes one entry of traceEvents; fields are JSON without the braces.

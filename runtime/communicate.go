@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -110,6 +111,11 @@ func (p *Program) Communicating() (now, last dag.NodeID) {
 		return nodes[k], -1
 	}
 	return nodes[k], nodes[(k+len(nodes)-1)%len(nodes)]
+}
+
+// communicates reports whether there are nodes that communicate with other ranks.
+func (p *Program) communicates() bool {
+	return p.graph.Ranks > 1 && slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate })
 }
 
 // agreed returns the number that rank 0 passes to it.

@@ -2,7 +2,11 @@
 
 package runtime
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"time"
+
+	"github.com/dagrun/dagrun/dag"
+)
 
 // TracedReplay is one replay.
 type TracedReplay struct {
@@ -10,6 +14,16 @@ type TracedReplay struct {
 	SubmitUS float64 `json:"submit_us"` // host time for submitting everything
 
 	HelpedUS []float64 `json:"helped_us,omitempty"` // by node: what other cores of a CPU worked on it too; nil if the device does not tell
+
+	began time.Time
+}
+
+// Began is when the first node started, by this process's clock. It is only known with several ranks.
+func (r *TracedReplay) Began() time.Time {
+	if r == nil {
+		return time.Time{}
+	}
+	return r.began
 }
 
 // Span is one node's time on its device.

@@ -86,6 +86,14 @@ func (t *tracer) prepare() error {
 		t.list, err = p.encode(in, t.commands(), options)
 		return err
 	}
+	if p.communicates() { // communication can only be captured
+		list, err := p.encode(in, t.commands(), options)
+		if err != nil {
+			return err
+		}
+		t.graph, err = list.Capture(cudart.GraphOptions{Origin: in.streams[0], Priorities: p.ranked})
+		return errors.Join(err, list.Close())
+	}
 	t.graph, err = p.buildTracedGraph(in, t.before, t.after)
 	return err
 }
@@ -112,11 +120,11 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.origin.Submit(); err != nil {
+	marked, err := t.markOrigin(ctx)
+	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	var err error
 	if t.graph != nil {
 		err = t.graph.Launch(t.in.streams[0])
 	} else {
@@ -129,11 +137,44 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, err
 	}
-	return r, t.read(r)
+	first, err := t.read(r)
+	if !marked.IsZero() {
+		r.began = marked.Add(time.Duration(first * 1e3))
+	}
+	return r, err
 }
 
-// read turns the events into spans. The clock starts with the first node, so that the record of base is not included.
-func (t *tracer) read(r *TracedReplay) error {
+// markAttempts is how often the records of markOrigin are repeated at most.
+const markAttempts = 10
+
+// markOrigin records the events that a replay's times count from. With several ranks, whose clocks must be compared, it returns when the
+// device did that: between two readings of the clock, which are repeated until they are close.
+func (t *tracer) markOrigin(ctx context.Context) (time.Time, error) {
+	if t.program.graph.Ranks <= 1 {
+		return time.Time{}, t.origin.Submit()
+	}
+	var best time.Duration
+	for k := 0; ; k++ {
+		before := time.Now()
+		if err := t.origin.Submit(); err != nil {
+			return time.Time{}, err
+		}
+		if err := t.program.Synchronize(ctx); err != nil {
+			return time.Time{}, err
+		}
+		took := time.Since(before)
+		if k > 2 && took <= best+best/4 || k == markAttempts-1 {
+			return before.Add(took / 2), nil
+		}
+		if k == 0 || took < best {
+			best = took
+		}
+	}
+}
+
+// read turns the events into spans. The clock starts with the first node, so that the record of base is not included; it returns when that
+// was, in microseconds after that record.
+func (t *tracer) read(r *TracedReplay) (float64, error) {
 	p := t.program
 	r.Spans = make([]Span, p.graph.Len())
 	if p.platform.Name() == "cpu" {
@@ -148,17 +189,17 @@ func (t *tracer) read(r *TracedReplay) error {
 			}
 			start, err := t.before[op.Node].Since(base)
 			if err != nil {
-				return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+				return 0, fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
 			}
 			end, err := t.after[op.Node].Since(base)
 			if err != nil {
-				return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+				return 0, fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
 			}
 			if after, ok := t.after[op.Node].(interface {
 				Helped(earlier cudart.Event) (float64, error)
 			}); ok && r.HelpedUS != nil {
 				if r.HelpedUS[op.Node], err = after.Helped(t.before[op.Node]); err != nil {
-					return fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
+					return 0, fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
 				}
 			}
 			r.Spans[op.Node] = Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
@@ -169,7 +210,10 @@ func (t *tracer) read(r *TracedReplay) error {
 		r.Spans[i].Start -= first
 		r.Spans[i].End -= first
 	}
-	return nil
+	if math.IsInf(first, 1) {
+		first = 0
+	}
+	return first, nil
 }
 
 func (t *tracer) close() error {

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,10 @@ import (
 )
 
 // launchFlags are the flags that only launch has.
-type launchFlags struct{ ranks, nodes, node int }
+type launchFlags struct {
+	ranks, nodes, node int
+	trace, page        string // files to write instead of running the pipeline
+}
 
 // launchEnd is how long the other ranks may take to end after one has failed.
 const launchEnd = 10 * time.Second
@@ -47,6 +51,7 @@ Other launchers need no launch: under torchrun, srun, mpirun and Kubernetes inde
 dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
 		Example: `  dagrun launch -n 4 pipelines/allreduce.yaml --backend cpu
   dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
+  dagrun launch -n 4 pipelines/halo.yaml --backend cpu --trace halo.trace.json --html halo.html
   dagrun launch -n 16 --nodes 2 --node 0 --rendezvous gpu-01:29400 train.yaml`,
 		ValidArgsFunction: onePipeline,
 	}
@@ -55,6 +60,8 @@ dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
 	f.IntVarP(&own.ranks, "number", "n", 0, "run `N` ranks")
 	f.IntVar(&own.nodes, "nodes", 1, "`M` machines run the ranks, each with its own launch")
 	f.IntVar(&own.node, "node", 0, "this is machine `K` of --nodes")
+	f.StringVar(&own.trace, "trace", "", "trace the pipeline instead, and write one timeline of all ranks to this `file`")
+	f.StringVar(&own.page, "html", "", "with --trace: also write a page with the timeline to this `file`")
 	for _, flag := range []string{"rank", "ranks"} {
 		_ = f.MarkHidden(flag)
 	}
@@ -86,6 +93,8 @@ func (l *launchFlags) check(by world.Flags) error {
 		return fmt.Errorf("--nodes %d: the %d ranks must divide evenly among the machines", l.nodes, l.ranks)
 	case l.node < 0 || l.node >= l.nodes:
 		return fmt.Errorf("--node %d: with --nodes %d want 0 to %d", l.node, l.nodes, l.nodes-1)
+	case l.page != "" && l.trace == "":
+		return errors.New("--html needs --trace FILE")
 	case l.nodes > 1 && by.Rendezvous == "":
 		return errors.New("--nodes needs --rendezvous HOST:PORT, with the host of machine 0")
 	case l.nodes > 1 && os.Getenv("DAGRUN_SECRET") == "":
@@ -118,6 +127,11 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 		secret = hex.EncodeToString(b[:])
 	}
 	args := append([]string{"run", file}, passedOn(c)...)
+	if own.trace != "" {
+		if args, err = traceArgs(c, file, own); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	here := own.ranks / own.nodes
@@ -250,7 +264,7 @@ func passedOn(c *cobra.Command) []string {
 	var args []string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "number", "nodes", "node", "rendezvous":
+		case "number", "nodes", "node", "rendezvous", "trace", "html":
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -262,6 +276,31 @@ func passedOn(c *cobra.Command) []string {
 		args = append(args, "--"+f.Name+"="+f.Value.String())
 	})
 	return args
+}
+
+// traceArgs are the arguments of ranks that trace the pipeline.
+func traceArgs(c *cobra.Command, file string, own *launchFlags) ([]string, error) {
+	args := []string{"trace", file, "--out=" + own.trace}
+	if own.page != "" {
+		args = append(args, "--html="+own.page)
+	}
+	trace, _, err := c.Root().Find([]string{"trace"})
+	if err != nil {
+		return nil, err
+	}
+	for _, arg := range passedOn(c) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch {
+		case name == "graph" && (value == graphOn || value == graphCaptured):
+			args = append(args, "--graph")
+		case name == "graph" && value == graphOff:
+		case name == "graph" || trace.Flags().Lookup(name) == nil:
+			return nil, fmt.Errorf("--%s does not go with --trace", name)
+		default:
+			args = append(args, arg)
+		}
+	}
+	return args, nil
 }
 
 // freePort is a port of this machine that is free now. It is not one that the system gives to outgoing connections, which could take it

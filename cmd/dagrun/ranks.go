@@ -226,6 +226,9 @@ func (r *checkedRanks) print(a *app) {
 // ranksCanRun refuses what several ranks cannot do together.
 func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 	f := a.flags
+	if own == nil {
+		own = new(runFlags)
+	}
 	for flag, given := range map[string]bool{"--inflight": f.inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
 		if given {
 			return fmt.Errorf("%s works with one rank only, and here are %d", flag, a.place.Ranks)

@@ -125,10 +125,8 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		a.sanitize = sanitize{}
 	}
 	p.platform = platform
-	if own != nil {
-		if err := a.joinRanks(ctx, g, platform, own); err != nil {
-			return nil, errors.Join(err, platform.Close())
-		}
+	if err := a.joinRanks(ctx, g, platform, own); err != nil {
+		return nil, errors.Join(err, platform.Close())
 	}
 	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err == nil {
 		p.graph, err = a.spreadOver(ctx, p.graph, p.options, len(platform.Devices()))
@@ -296,6 +294,9 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		if err := program.Restore(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if _, err := a.world.Barrier(ctx, "start", ""); err != nil { // all ranks count from here
+		return nil, err
 	}
 	start := time.Now()
 	used, err := a.learn(ctx, p.learning, program, p.learning.replays(a.flags.warmup, a.flags.iterations, false))

@@ -57,13 +57,17 @@ that strategy.`,
 			if a.flags.iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")
 			}
+			if err := a.findPlace(); err != nil {
+				return err
+			}
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
 			defer done()
-			return a.tracePipeline(ctx, args[0], out, html, against)
+			return a.amongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
 		},
 	}
 	a.deviceRunFlags(c)
+	a.rankFlags(c)
 	f, values := c.Flags(), a.values(c)
 	a.graphFlag(c, graphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
 	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
@@ -95,6 +99,7 @@ type traceReport struct {
 	Cores     int          `json:"cores,omitempty"` // of a CPU that ran everything
 	Predicted float64      `json:"predicted_us"`    // what the plan was predicted to take
 	Nodes     []tracedNode `json:"nodes"`           // of the last replay, by start
+	Rank      *rankReport  `json:"rank,omitempty"`  // with several ranks
 	*runtime.Trace
 	Analysis *analysis.Analysis `json:"analysis"` // of the last replay
 	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
@@ -132,21 +137,37 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		return err
 	}
 	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
-	if html != "" {
+	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
+	if a.world != nil {
+		all, err := a.gatherTraces(ctx, p, trace)
+		if err != nil {
+			return err
+		}
+		if a.place.Rank > 0 { // rank 0 writes the files of all
+			out, html = "", ""
+		}
+		if html != "" {
+			if err := saveRanksPage(ctx, html, all, device, p.options.Machine, machine); err != nil {
+				return err
+			}
+		}
+		write = func(w io.Writer) error { return runtime.WriteChromeRanks(w, all) }
+	} else if html != "" {
 		if err := savePage(ctx, html, p.graph, p.plan, predicted, p.options.Machine, courseOf(trace, device, machine), other); err != nil {
 			return err
 		}
 	}
-	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
 	if out == "-" {
 		a.answered = true
 		return write(a.stdout)
 	}
-	if err := writeOut(ctx, out, write); err != nil {
-		return err
+	if out != "" {
+		if err := writeOut(ctx, out, write); err != nil {
+			return err
+		}
 	}
 	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
-		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace}
+		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.rankReport()}
 	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
 		return err
 	}
@@ -171,8 +192,8 @@ func traceName(pipeline string, g *dag.Graph) string {
 
 // recorder switches CUPTI on, which must happen before the driver is opened; nil if there is no CUPTI, or no GPU is asked for.
 func (a *app) recorder() runtime.Recorder {
-	if n, err := cpuDevices(a.flags.backend, 1); n > 0 || err != nil {
-		return nil
+	if n, err := cpuDevices(a.flags.backend, 1); n > 0 || err != nil || a.place.Ranks > 1 {
+		return nil // the clocks of ranks are compared by events
 	}
 	library, err := cupti.Prepare()
 	if err != nil {
@@ -252,6 +273,9 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 	}
 	if r.Page != "" {
 		fmt.Fprintf(a.stdout, "wrote %s; open it in a browser\n", r.Page)
+	}
+	if r.File == "" { // another rank has written it
+		return nil
 	}
 	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err

@@ -73,6 +73,8 @@ func (s *store) handle(rank int, l *link, f frame) {
 			default:
 			}
 		}
+	case "clock?":
+		_ = l.send(frame{Kind: "clock", Text: strconv.FormatInt(time.Now().UnixNano(), 10)})
 	case "barrier":
 		s.barrier(rank, f.Name, f.Text)
 	case "done":

@@ -189,3 +189,22 @@ func TestRanksThatDoNotFitAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// All ranks of a test have one clock, so what is found must be 0 within the error that is stated.
+func TestClocksOfOneMachineAreEqual(t *testing.T) {
+	ended := together(t, 3, unchanged, func(w *World) error {
+		offset, within, err := w.Clock(t.Context())
+		switch {
+		case err != nil:
+			return err
+		case w.Place().Rank == 0 && (offset != 0 || within != 0):
+			return fmt.Errorf("rank 0 is %v within %v from its own clock", offset, within)
+		case offset.Abs() > within:
+			return fmt.Errorf("rank %d is %v within %v from rank 0", w.Place().Rank, offset, within)
+		}
+		return nil
+	})
+	require.Equal(t, []error{nil, nil, nil}, ended)
+	_, _, err := (&World{place: Place{Rank: 1}}).Clock(t.Context())
+	require.Equal(t, errNoWorld, err)
+}

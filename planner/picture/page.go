@@ -76,6 +76,7 @@ type Other struct {
 // pageData is the data for the page's script. Arrays by field, instead of one object per node, keep large pages small.
 type pageData struct {
 	Name    string       `json:"name"`
+	Unit    string       `json:"unit"` // what Device counts: "device", or "rank"
 	Engines []string     `json:"engines"`
 	Causes  []string     `json:"causes"`
 	Texts   []string     `json:"texts"` // kinds, actions and reasons, which nodes, edges and waits refer to by index
@@ -181,8 +182,13 @@ func (s *Schedule) WritePage(w io.Writer, o PageOptions) error {
 	if err != nil {
 		return err
 	}
+	return data.write(w, s.title())
+}
+
+// write writes the page with its data.
+func (d *pageData) write(w io.Writer, title string) error {
 	// In Go's JSON <, > and & are written as \u003c, \u003e and \u0026, so that no name can end the script element.
-	text, err := json.Marshal(data)
+	text, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
@@ -196,7 +202,7 @@ func (s *Schedule) WritePage(w io.Writer, o PageOptions) error {
 		name, after, _ := strings.Cut(after, "}}")
 		switch name {
 		case "title":
-			escapes.WriteString(out, clean(s.title()))
+			escapes.WriteString(out, clean(title))
 		case "style":
 			out.WriteString(pageCSS)
 		case "data":
@@ -214,7 +220,7 @@ func (s *Schedule) WritePage(w io.Writer, o PageOptions) error {
 
 func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
 	g := s.graph
-	d := &pageData{Name: clean(g.Name), Upper: 0, Lower: -1}
+	d := &pageData{Name: clean(g.Name), Unit: "device", Upper: 0, Lower: -1}
 	for e := planner.Compute; e <= planner.HostCopy; e++ {
 		d.Engines = append(d.Engines, e.String())
 	}
@@ -306,6 +312,17 @@ func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Mach
 	return nil
 }
 
+// sort orders the nodes by start.
+func (c *pageCourse) sort() {
+	c.Order = c.Order[:0]
+	for i := range c.Start {
+		c.Order = append(c.Order, int32(i))
+	}
+	slices.SortFunc(c.Order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(c.Start[a], c.Start[b]), cmp.Compare(a, b))
+	})
+}
+
 // addCourse adds a timeline of the last plan of the page, with its analysis.
 func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run analysis.Run) error {
 	a, err := analysis.Of(s.graph, s.plan, t, run)
@@ -320,11 +337,8 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 		c.Duration = append(c.Duration, nano(span.End)-nano(span.Start))
 		c.By = append(c.By, int32(span.By))
 		c.Cause = append(c.Cause, int32(span.Cause))
-		c.Order = append(c.Order, int32(i))
 	}
-	slices.SortFunc(c.Order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(c.Start[a], c.Start[b]), cmp.Compare(a, b))
-	})
+	c.sort()
 	atLeast := 0.0
 	_, gaps := t.Engines(0)
 	for len(gaps) > maxGaps {

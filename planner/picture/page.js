@@ -155,7 +155,7 @@ function layout() {
   const many = nodes.device.some((d) => d !== 0);
   for (const key of [...engines].sort((a, b) => a - b)) {
     const device = key >> 4, engine = key & 15;
-    add("e" + key, "engine " + data.engines[engine] + (many ? ", device " + device : ""), (c) => c.ofEngine.get(key),
+    add("e" + key, "engine " + data.engines[engine] + (many ? ", " + data.unit + " " + device : ""), (c) => c.ofEngine.get(key),
       (c) => c.gaps.filter((g) => g.device === device && g.engine === engine), true);
   }
   total = y;
@@ -209,7 +209,7 @@ function dependency(before, i) {
 function facts(i) {
   const places = shownCourses().map((c) => c.streams[c.stream[i]]);
   const list = [["name", nodes.name[i]], ["does", data.texts[nodes.action[i]]], ["stream", places[0] === places[places.length - 1] ? places[0] : places.join("; below: ")],
-    ["engine", data.engines[nodes.engine[i]] + ", device " + nodes.device[i]]];
+    ["engine", data.engines[nodes.engine[i]] + ", " + data.unit + " " + nodes.device[i]]];
   if (nodes.bytes[i]) list.push(["bytes", bytes(nodes.bytes[i])]);
   if (nodes.flops[i]) list.push(["operations", nodes.flops[i].toLocaleString("en")]);
   if (nodes.line[i]) list.push(["line", String(nodes.line[i])]);

@@ -223,7 +223,7 @@ function listGaps() {
   $("h-gaps").textContent = "Idle engines, " + c.title;
   $("gaps").tBodies[0].replaceChildren(...gaps.map((g) => {
     const tr = element("tr"), [why, by] = cause(c, g.next);
-    tr.append(element("td", data.engines[g.engine] + (many ? ", device " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)),
+    tr.append(element("td", data.engines[g.engine] + (many ? ", " + data.unit + " " + g.device : "")), element("td", fixed(g.start)), element("td", fixed(g.end - g.start)),
       nodeCell(g.next), element("td", why.replace("waited for ", "") + (by >= 0 ? ": " + nodes.name[by] : "")));
     return tr;
   }));

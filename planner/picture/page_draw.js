@@ -411,7 +411,7 @@ function drawMemory() {
     }
     pen.fillStyle = colors.text;
     pen.font = "bold 12px Helvetica,Arial,sans-serif";
-    pen.fillText("device " + m.device, 8, y0 - 50);
+    pen.fillText(data.unit + " " + m.device, 8, y0 - 50);
     pen.font = "11px Helvetica,Arial,sans-serif";
     pen.fillStyle = colors.soft;
     pen.fillText("arena " + bytes(m.arena) + " - -", 8, y0 - 34);

@@ -128,7 +128,7 @@ function sayMemory() {
   const c = main();
   $("memory-section").hidden = !c.memory.length;
   $("h-memory").textContent = "Device memory, " + c.title;
-  $("memory-text").textContent = c.memory.map((m) => "Device " + m.device + ": at most " + bytes(m.highest) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ") +
+  $("memory-text").textContent = c.memory.map((m) => data.unit[0].toUpperCase() + data.unit.slice(1) + " " + m.device + ": at most " + bytes(m.highest) + " in use, of which " + bytes(m.kept) + " are in use all the time; the layout takes " + bytes(m.arena) + ".").join(" ") +
     (lower && upper.memory.length ? " The dotted line is " + upper.title + ", at most " + upper.memory.map((m) => bytes(m.highest)).join(" and ") + "." : "");
   memory.setAttribute("aria-label", $("memory-text").textContent);
 }
