@@ -27,7 +27,10 @@ var (
 	countingLibrary = sync.OnceValue(func() [2]uintptr {
 		return [2]uintptr{
 			dl.Callback(func(_ uintptr) uintptr { return 0 }),
-			dl.Callback(func(_, _, _, _, _, _, _, _, _, _, _, _, _, _ uintptr) uintptr { countedProducts++; return productStatus }),
+			dl.Callback(func(_, _, _, _, _, _, _, _, _, _, _, _, _, _ uintptr) uintptr {
+				countedProducts++
+				return productStatus
+			}),
 		}
 	})
 )
@@ -208,7 +211,9 @@ func TestFailedCallsNameTheirNodeAndLeaveNothing(t *testing.T) {
 }
 
 func TestCallsWithoutTheirLibrary(t *testing.T) {
-	openLibrary = func(string) (*libraries.Library, error) { return nil, errors.New("cuBLAS is not installed: no such file") }
+	openLibrary = func(string) (*libraries.Library, error) {
+		return nil, errors.New("cuBLAS is not installed: no such file")
+	}
 	t.Cleanup(func() { openLibrary = libraries.Open })
 	d := newFakeDriver(t)
 	p := d.open(t)

@@ -49,7 +49,7 @@ func TestMistakesInCalls(t *testing.T) {
 		{"call: cublas.gemm, args: {a: i, b: i, c: i}", `call "cublas.gemm": has no version for a i32, b i32, c i32; there are: f32; f64`},
 		{"call: cublas.gemm, args: {a: 1, b: b, c: c}", `argument a of call "cublas.gemm" must be a buffer, got a number`},
 		{"call: cublas.gemm, args: {alpha: a, a: a, b: b, c: c}", `argument alpha of call "cublas.gemm" must be a number, got a buffer; a is f32 [8, 8] on line 5`},
-		{"call: cublas.gemm, args: {a: v, b: b, c: c}", `argument a of call "cublas.gemm" must be a matrix, but "v" has 1 dimension`},
+		{"call: cublas.gemm, args: {a: v, b: b, c: c}", `argument a of call "cublas.gemm" must be a matrix, but "v" has 1 dimension; v is f32 [8] on line 10`},
 		{"call: cublas.gemm, args: {a: w, b: b, c: c}", `argument b of call "cublas.gemm" is a matrix of 8 x 8; for a of 8 x 24 and c of 8 x 8 it must be 24 x 8; b is f32 [8, 8] on line 6`},
 		{"call: cublas.gemm, args: {tb: true, a: a, b: b(0..3), c: c}", `argument b of call "cublas.gemm" is a matrix of 3 x 8; for a of 8 x 8 and c of 8 x 8 it must be 8 x 8; b is f32 [8, 8] on line 6`},
 		{"call: cublas.gemm, args: {a: a(0..3), b: b, c: c}", `argument a of call "cublas.gemm" is a matrix of 3 x 8; for c of 8 x 8 it must be 8 x 8; a is f32 [8, 8] on line 5`},
@@ -84,20 +84,16 @@ func accessesOf(t *testing.T, node string) string {
 
 func TestWhatCallsAccess(t *testing.T) {
 	for node, want := range map[string]string{
-		"call: cublas.gemm, args: {a: a, b: b, c: c}":                                                  "in a, in b, out c",
-		"call: cublas.gemm, args: {a: a, b: b, c: c, beta: 1}":                                         "in a, in b, inout c",
-		"call: cublas.gemm, args: {a: a, b: b, c: c, beta: on - 1}":                                    "in a, in b, out c",
-		"call: cublas.gemm, args: {a: a(0..2)(4..8), b: a(4..8)(0..3), c: c(1..3)(5..8)}":              "in a(0..2)(4..8), in a(4..8)(0..3), out c(1..3)(5..8)",
-		"call: cublas.gemm, args: {ta: true, a: w(..)(0..2), b: w(..)(2..5), c: c(0..2)(0..3)}":        "in w(..)(0..2), in w(..)(2..5), out c(0..2)(0..3)",
-		"call: cublas.syrk, args: {a: w, c: c}":                                                        "in w, inout c",
-		"call: cublas.trsm, args: {side: right, a: a(0..4)(0..4), b: a(4..8)(0..4)}":                   "in a(0..4)(0..4), inout a(4..8)(0..4)",
-		"call: cusolver.potrf, args: {a: d(2..5)(2..5)}":                                               "inout d(2..5)(2..5)",
-		"call: cublas.gemm, args: {a: a(3..3), b: b, c: c(3..3)}":                                      "in a(3..3), in b, out c(3..3)",
-		"call: cublas.gemm, args: {a: a(..)(2..2), b: b(2..2), c: c, alpha: -1, beta: 0.5, tb: false}": "in a(0..0), in b(2..2), inout c",
+		"call: cublas.gemm, args: {a: a, b: b, c: c}":                                           "in a, in b, out c",
+		"call: cublas.gemm, args: {a: a, b: b, c: c, beta: 1}":                                  "in a, in b, inout c",
+		"call: cublas.gemm, args: {a: a, b: b, c: c, beta: on - 1}":                             "in a, in b, out c",
+		"call: cublas.gemm, args: {a: a(0..2)(4..8), b: a(4..8)(0..3), c: c(1..3)(5..8)}":       "in a(0..2)(4..8), in a(4..8)(0..3), out c(1..3)(5..8)",
+		"call: cublas.gemm, args: {ta: true, a: w(..)(0..2), b: w(..)(2..5), c: c(0..2)(0..3)}": "in w(..)(0..2), in w(..)(2..5), out c(0..2)(0..3)",
+		"call: cublas.syrk, args: {a: w, c: c}":                                                 "in w, inout c",
+		"call: cublas.trsm, args: {side: right, a: a(0..4)(0..4), b: a(4..8)(0..4)}":            "in a(0..4)(0..4), inout a(4..8)(0..4)",
+		"call: cusolver.potrf, args: {a: d(2..5)(2..5)}":                                        "inout d(2..5)(2..5)",
+		"call: cublas.gemm, args: {a: a(3..3), b: b, c: c(3..3)}":                               "in a(3..3), in b, out c(3..3)",
 	} {
-		if strings.Contains(node, "(2..2)") {
-			continue // a slice without columns has no form of its own
-		}
 		require.Equal(t, want, strings.ReplaceAll(accessesOf(t, node), "(0..8)", "(..)"), node)
 	}
 }
