@@ -57,6 +57,7 @@ func fetchAt(t *testing.T, fetch string, texture *cudart.Texture, image []byte, 
 	}
 	fault := launch(t, p, "k", l)
 	runtime.KeepAlive(memory)
+	runtime.KeepAlive(places)
 	return out[:len(at)], fault
 }
 
