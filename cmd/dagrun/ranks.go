@@ -332,8 +332,8 @@ func (a *app) rankPrefix(err error) string {
 
 // rankReport is which rank a document is of.
 type rankReport struct {
-	Rank  int `json:"rank"`
-	Ranks int `json:"ranks"`
+	Rank  int `json:"rank"`  // of this process, from 0
+	Ranks int `json:"ranks"` // how many run the pipeline together
 }
 
 func (a *app) rankReport() *rankReport {
