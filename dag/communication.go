@@ -87,7 +87,7 @@ type Communication struct {
 	Single    bool       // an Exchange of one transfer that was written as a send or a receive
 }
 
-// Partners lists the ranks that a communication involves, in ascending order, out of so many: MaxRanks of a group at most.
+// Partners lists the ranks that a communication involves, in ascending order, out of so many.
 func (c *Communication) Partners(ranks int32) []int32 {
 	if c == nil {
 		return nil
@@ -95,7 +95,7 @@ func (c *Communication) Partners(ranks int32) []int32 {
 	var list []int32
 	if c.Verb != Exchange {
 		group := c.Among.Members(ranks)
-		for k := range min(group.Count, MaxRanks) {
+		for k := range group.Count {
 			list = append(list, group.First+k*group.Step)
 		}
 		return list
