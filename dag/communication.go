@@ -87,7 +87,8 @@ type Communication struct {
 	Single    bool       // an Exchange of one transfer that was written as a send or a receive
 }
 
-// Partners lists the ranks that a communication involves, in ascending order, out of so many.
+// Partners lists the ranks that a communication involves, in ascending order, out of so many (at most MaxRanks). A group that was filled in by
+// hand and has no such ranks has no partners.
 func (c *Communication) Partners(ranks int32) []int32 {
 	if c == nil {
 		return nil
@@ -95,8 +96,12 @@ func (c *Communication) Partners(ranks int32) []int32 {
 	var list []int32
 	if c.Verb != Exchange {
 		group := c.Among.Members(ranks)
-		for k := range group.Count {
-			list = append(list, group.First+k*group.Step)
+		if group.First < 0 || group.Step < 1 {
+			return nil
+		}
+		last := min(int64(ranks), MaxRanks, int64(group.First)+int64(group.Count)*int64(group.Step)) - 1
+		for rank := int64(group.First); rank <= last; rank += int64(group.Step) {
+			list = append(list, int32(rank))
 		}
 		return list
 	}
