@@ -36,7 +36,7 @@ func builtDagrun(t *testing.T) (bin string) {
 }
 
 func (s *shell) run(line string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-c", "set -o pipefail; "+line)
 	c.Dir = s.folder

@@ -78,7 +78,6 @@ func (p *param) doc() ParamDoc {
 
 // Parameters of each kind.
 func in(name string) param    { return param{name: name, kind: matrix, mode: dag.Read} }
-func out(name string) param   { return param{name: name, kind: matrix, mode: dag.Write} }
 func inout(name string) param { return param{name: name, kind: matrix, mode: dag.ReadWrite} }
 
 func flag(name string) param {
