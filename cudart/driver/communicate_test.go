@@ -1,5 +1,7 @@
 // Communication between ranks without a GPU: a fake NCCL behind the fake driver, with another rank at the store.
 
+//go:build linux && (amd64 || arm64)
+
 package driver
 
 import (

@@ -554,8 +554,7 @@ func TestSource(t *testing.T) {
 		t.Skipf("NO COMPILER: %v", err)
 	}
 	require.NoError(t, err)
-	t.Log(m.Warnings())
-	require.Len(t, m.Warnings(), 1, "a writable global")
+	require.Empty(t, m.Warnings(), "the text shows the variable, so the graph orders what uses it")
 	g := newProgram(t, p, 1, 0)
 	c := g.scale(t, g.stream[0], 1)
 	c.Kernel, c.Args = must[cudart.Kernel](t)(m.Kernel("twice")), c.Args[:2]
