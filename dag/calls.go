@@ -9,7 +9,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
-	"gopkg.in/yaml.v3"
 )
 
 // CallLibrary is implemented by libraries that have functions of vendors' libraries, besides their kernels.
@@ -21,22 +20,6 @@ type Calls interface {
 	ParameterNames
 	// Argument tells about an argument that is a number: which words may stand for it, and the value that it has where it is left out.
 	Argument(call, name string) (words []string, usual expr.Value, optional bool)
-}
-
-// Measure says what of a buffer's slice a parameter is.
-type Measure uint8
-
-const (
-	Elements  Measure = iota // how many there are
-	Rows                     // of a matrix
-	Columns                  // of a matrix
-	RowLength                // from the start of a row of a matrix to the next, in elements
-)
-
-// Measured is a parameter that is a measure of another one's argument.
-type Measured struct {
-	Of   int32 // 1 + the index of the other parameter; 0: it is no measure
-	What Measure
 }
 
 // callsOf returns a library's calls, nil if it has none.
@@ -65,52 +48,6 @@ func wordsOf(library Library, call, name string) []string {
 	}
 	list, _, _ := calls.Argument(call, name)
 	return list
-}
-
-// call reads a library call.
-func (p *parser) call(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
-	label, ok := p.expanded(f[nodeCall].value, "call")
-	if !ok {
-		return nil, false
-	}
-	n := f[nodeArgs].value
-	if n != nil && n.Kind == yaml.SequenceNode {
-		p.mistake(position(n), "write {a: x, b: y, c: z}", "the arguments of a call are given by name")
-		return nil, false
-	}
-	spec := launchSpec{Label: label, Kernel: label, Module: -1, Device: node.Device, Call: true, Names: []string{}}
-	if calls, has := callsOf(p.options.Library).(Calls); has {
-		if _, err := calls.ParameterNames(label); err != nil { // its arguments mean nothing
-			return p.launch(node, f, &spec, nil, nodeCall)
-		}
-	}
-	nodes, ok := p.args(n, &spec)
-	if !ok {
-		return nil, false
-	}
-	return p.launch(node, f, &spec, nodes, nodeCall)
-}
-
-// wordArgument reads an argument of a call for which words may stand. found is false if numbers are written for it.
-func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a argSpec, found, ok bool) {
-	list := wordsOf(p.options.Library, spec.Kernel, name)
-	if list == nil {
-		return argSpec{}, false, true
-	}
-	text, ok := p.expanded(n, name)
-	if !ok {
-		return argSpec{}, true, false
-	}
-	at := slices.Index(list, text)
-	if at < 0 {
-		hint := ""
-		if near := words.Suggest(text, list); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, orList(list), shorten(text), p.repetition())
-		return argSpec{}, true, false
-	}
-	return argSpec{Value: expr.Int(int64(at))}, true, true
 }
 
 // orList is "a or b", or "a, b or c".
@@ -221,33 +158,4 @@ func (r *resolution) status() Range {
 func (b *Buffer) Status() (node string, ok bool) {
 	node, ok = strings.CutSuffix(b.Name, "$status")
 	return node, ok && b.Scratch && b.Expect != nil
-}
-
-// call writes a call node's own part and returns where it runs by default.
-func (y *yamlWriter) call(l *Launch) int32 {
-	if l.Name == "" || l.Kernel == nil || len(l.Kernel.Params()) != len(l.Args) {
-		y.fail("its call has no name, or not the arguments that it takes")
-		return 0
-	}
-	y.add("call: ", yamlText(dollars(l.Name)), ", args: {")
-	separator := ""
-	for k, param := range l.Kernel.Params() {
-		a := &l.Args[k]
-		if param.hidden() {
-			continue
-		}
-		text := ""
-		switch {
-		case a.IsBuffer:
-			text = y.reference(a.Range)
-		case param.Words != nil && a.Bits < uint64(len(param.Words)):
-			text = yamlText(param.Words[a.Bits])
-		default:
-			text = y.scalar(a.DType, a.Bits)
-		}
-		y.add(separator, yamlText(param.Name), ": ", text)
-		separator = ", "
-	}
-	y.add("}")
-	return y.launchDevice(l)
 }

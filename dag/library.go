@@ -74,6 +74,22 @@ type TileKernel interface {
 	OnTiles() LaunchKernel
 }
 
+// Measure says what of a buffer's slice a parameter is.
+type Measure uint8
+
+const (
+	Elements  Measure = iota // how many there are
+	Rows                     // of a matrix
+	Columns                  // of a matrix
+	RowLength                // from the start of a row of a matrix to the next, in elements
+)
+
+// Measured is a parameter that is a measure of another one's argument.
+type Measured struct {
+	Of   int32 // 1 + the index of the other parameter; 0: it is no measure
+	What Measure
+}
+
 // KernelParam is one parameter of a kernel.
 type KernelParam struct {
 	Name    string

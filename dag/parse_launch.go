@@ -5,6 +5,7 @@ package dag
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -451,4 +452,50 @@ func (p *parser) size3(n *yaml.Node, what string, least int64, most [3]int64) ([
 		size[k], ok = uint32(v), ok && fine
 	}
 	return size, ok
+}
+
+// wordArgument reads an argument of a call for which words may stand. found is false if numbers are written for it.
+func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a argSpec, found, ok bool) {
+	list := wordsOf(p.options.Library, spec.Kernel, name)
+	if list == nil {
+		return argSpec{}, false, true
+	}
+	text, ok := p.expanded(n, name)
+	if !ok {
+		return argSpec{}, true, false
+	}
+	at := slices.Index(list, text)
+	if at < 0 {
+		hint := ""
+		if near := words.Suggest(text, list); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, orList(list), shorten(text), p.repetition())
+		return argSpec{}, true, false
+	}
+	return argSpec{Value: expr.Int(int64(at))}, true, true
+}
+
+// call reads a library call.
+func (p *parser) call(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
+	label, ok := p.expanded(f[nodeCall].value, "call")
+	if !ok {
+		return nil, false
+	}
+	n := f[nodeArgs].value
+	if n != nil && n.Kind == yaml.SequenceNode {
+		p.mistake(position(n), "write {a: x, b: y, c: z}", "the arguments of a call are given by name")
+		return nil, false
+	}
+	spec := launchSpec{Label: label, Kernel: label, Module: -1, Device: node.Device, Call: true, Names: []string{}}
+	if calls, has := callsOf(p.options.Library).(Calls); has {
+		if _, err := calls.ParameterNames(label); err != nil { // its arguments mean nothing
+			return p.launch(node, f, &spec, nil, nodeCall)
+		}
+	}
+	nodes, ok := p.args(n, &spec)
+	if !ok {
+		return nil, false
+	}
+	return p.launch(node, f, &spec, nodes, nodeCall)
 }

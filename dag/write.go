@@ -531,3 +531,32 @@ func (y *yamlWriter) communication(c *Communication) int32 {
 	y.add(c.Verb.String(), ": {", strings.Join(parts, ", "), "}")
 	return y.p.Buffers[c.From.Buffer].Device
 }
+
+// call writes a call node's own part and returns where it runs by default.
+func (y *yamlWriter) call(l *Launch) int32 {
+	if l.Name == "" || l.Kernel == nil || len(l.Kernel.Params()) != len(l.Args) {
+		y.fail("its call has no name, or not the arguments that it takes")
+		return 0
+	}
+	y.add("call: ", yamlText(dollars(l.Name)), ", args: {")
+	separator := ""
+	for k, param := range l.Kernel.Params() {
+		a := &l.Args[k]
+		if param.hidden() {
+			continue
+		}
+		text := ""
+		switch {
+		case a.IsBuffer:
+			text = y.reference(a.Range)
+		case param.Words != nil && a.Bits < uint64(len(param.Words)):
+			text = yamlText(param.Words[a.Bits])
+		default:
+			text = y.scalar(a.DType, a.Bits)
+		}
+		y.add(separator, yamlText(param.Name), ": ", text)
+		separator = ", "
+	}
+	y.add("}")
+	return y.launchDevice(l)
+}

@@ -17,11 +17,13 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/exchange"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
@@ -43,6 +45,10 @@ var dangerous = map[string]bool{
 	"*runtime.Program.Close":    true,
 	"*runtime.Program.Host":     true,
 	"world.Join":                true, // waits for other processes
+	"libraries.Open":            true, // these load and call C
+	"libraries.OpenWith":        true,
+	"libraries.Library":         true,
+	"libraries.Session":         true,
 	"*fault.Platform.Close":     true,
 	"*fault.Platform.HostBytes": true,
 }
@@ -106,7 +112,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 
 		"runtime.New": func(ctx context.Context, g *dag.Graph, p *plan.Plan, platform cudart.Platform, o runtime.Options) error {
@@ -226,6 +232,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
+	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
 		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
 		cudart.Element(0), cudart.Element(99), &cudart.Texture{}, &cudart.Texture{Width: -1, Height: 1 << 62, Depth: 1 << 62, Pitch: 1 << 62, Channels: -3})

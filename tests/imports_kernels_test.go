@@ -23,6 +23,7 @@ var floorsOfKernels = map[string]int{
 	"kernels/internal/launch":          2, // what all kinds of kernels share
 	"kernels/library":                  3, // the kernels that come with dagrun
 	"kernels/library/internal/makeptx": 3, // the tool that compiles them
+	"kernels/calls":                    3, // functions of NVIDIA's libraries
 	"kernels/maps":                     3, // kernels made of expressions
 	"kernels/source":                   3, // users' modules
 	"kernels":                          4, // all of them together

@@ -5,7 +5,6 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -193,11 +192,15 @@ func joinAll(t *testing.T, ranks int) []*world.World {
 // newPair lets four ranks meet. The others take part in what ranks agree on before they connect, and have groups of their own.
 func newPair(t *testing.T) *pair {
 	t.Helper()
+	var others sync.WaitGroup
+	t.Cleanup(others.Wait) // the context of the test has been cancelled by then
 	worlds := joinAll(t, 4)
 	for _, w := range worlds[1:] {
+		others.Add(1)
 		go func() {
-			if _, err := w.Barrier(context.Background(), "nccl id", ""); err == nil {
-				_, _ = w.Barrier(context.Background(), "nccl groups", `[{"First":1,"Count":1,"Step":1},{"First":0,"Count":4,"Step":1}]`)
+			defer others.Done()
+			if _, err := w.Barrier(t.Context(), "nccl id", ""); err == nil {
+				_, _ = w.Barrier(t.Context(), "nccl groups", `[{"First":1,"Count":1,"Step":1},{"First":0,"Count":4,"Step":1}]`)
 			}
 		}()
 	}
