@@ -264,3 +264,47 @@ func (s builderScope) Shape(buffer string) ([]int64, bool) {
 	}
 	return s.pipeline.Buffers[id].Shape, true
 }
+
+// Call declares a call of a function of a vendor's library, such as "cublas.gemm". What it reads and writes follows from its arguments.
+func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption) NodeID {
+	node := Node{Name: name, Kind: Call}
+	spec := &launchSpec{Label: call, Kernel: call, Module: -1, Device: -1, Call: true, Names: []string{}}
+	for given := range args {
+		spec.Names = append(spec.Names, given)
+	}
+	slices.Sort(spec.Names)
+	ok := true
+	for _, given := range spec.Names {
+		value := args[given]
+		if text, isWord := value.(string); isWord {
+			list := wordsOf(b.library, call, given)
+			at := slices.Index(list, text)
+			if at < 0 {
+				problem := "is a number or a buffer, not a word"
+				if list != nil {
+					problem = fmt.Sprintf("must be %s, not %s", orList(list), text)
+				}
+				b.wrong("node", name, fmt.Sprintf("argument %s of call %q %s", given, call, problem), "")
+				ok = false
+			}
+			value = at
+		}
+		a, err := b.argument(value)
+		if err != nil {
+			b.wrong("node", name, fmt.Sprintf("argument %s of call %q: %v", given, call, err), "")
+			ok = false
+		}
+		spec.Args = append(spec.Args, a)
+	}
+	for _, option := range options {
+		ok = b.option(name, option, spec, &node) && ok
+	}
+	if ok && (spec.HasGrid || spec.Block != [3]uint32{} || spec.HasShared || spec.Cooperative || node.Peer) {
+		b.wrong("node", name, fmt.Sprintf("call %q takes no option but RunOn", call), "")
+		ok = false
+	}
+	if !ok {
+		return b.Node(node)
+	}
+	return b.launch(node, spec)
+}
