@@ -333,3 +333,11 @@ func (a *arguments) of(name string) launch.Arg {
 
 func (a *arguments) integer(name string) int64 { return launch.Integer(a.of(name)) }
 func (a *arguments) truth(name string) bool    { return a.of(name).Bits&0xff != 0 }
+
+// ParamDoc describes one argument.
+type ParamDoc struct {
+	Name   string
+	Type   string // "matrix", "vector", "number", "bool", or the words that it may be
+	Access string // "in", "out" or "inout" of a buffer
+	Usual  string // where it is left out; "": it must be given
+}

@@ -115,14 +115,6 @@ type Doc struct {
 	Types  []string // by version: the element types of the buffers
 }
 
-// ParamDoc describes one argument.
-type ParamDoc struct {
-	Name   string
-	Type   string // "matrix", "vector", "number", "bool", or the words that it may be
-	Access string // "in", "out" or "inout" of a buffer
-	Usual  string // where it is left out; "": it must be given
-}
-
 // Signature returns the call with its arguments on one line: "cublas.gemm(ta, tb, alpha, a in, b in, beta, c inout, math)".
 func (d Doc) Signature() string {
 	var params []string
