@@ -83,3 +83,8 @@ func sparseSteps(_ *libraryKernel, v scalars) float64 {
 	}
 	return 6 + 2*each
 }
+
+// thin reports whether a product has so few columns that each thread computes a row of it.
+func (k *libraryKernel) thin(v scalars, cols string) bool {
+	return computedIn(k.types.T) == dag.F32 && (k.index("ta") < 0 || v.of("ta") == 0) && v.of(cols) <= 16
+}

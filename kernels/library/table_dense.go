@@ -59,11 +59,6 @@ func denseRows() []row {
 	}
 }
 
-// thin reports whether a product has so few columns that each thread computes a row of it.
-func (k *libraryKernel) thin(v scalars, cols string) bool {
-	return computedIn(k.types.T) == dag.F32 && (k.index("ta") < 0 || v.of("ta") == 0) && v.of(cols) <= 16
-}
-
 // multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and 256 rows if
 // there are at most 16 columns. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
