@@ -163,12 +163,6 @@ func (m *callModule) executable(c *checked) (exec uintptr, err error) {
 	return exec, errors.Join(err, m.p.dispose(m.d, cuGraphDestroy, graph))
 }
 
-// callRow is the executable graph of a call of a list.
-type callRow struct {
-	d    *device
-	exec uintptr
-}
-
 // call appends the row of a call, the launch of its graph.
 func (e *encoded) call(l *submitter, i int, c *checked) error {
 	exec, err := c.kernel.call.executable(c)

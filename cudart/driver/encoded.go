@@ -103,3 +103,9 @@ func (c *checked) notInBody(device int32) string {
 	}
 	return ""
 }
+
+// callRow is the executable graph of a call of a list.
+type callRow struct {
+	d    *device
+	exec uintptr
+}
