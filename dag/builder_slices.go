@@ -43,14 +43,17 @@ func (b *Builder) HaloPart(buffer BufferID, i, k, halo int64) Range {
 	return b.strip(buffer, b.part(buffer, 0, i, k, halo))
 }
 
-// span checks elements lo to hi along dimension 0 or 1 of a buffer; nil where they are wrong.
-func (b *Builder) span(id BufferID, dimension int, lo, hi int64) *expr.Span {
+// noSpan stands for a span that was wrong, and was reported.
+var noSpan = expr.Span{Lo: -1, Hi: -1}
+
+// span checks elements lo to hi along dimension 0 or 1 of a buffer; noSpan where they are wrong.
+func (b *Builder) span(id BufferID, dimension int, lo, hi int64) expr.Span {
 	buffer, what := b.BufferAt(id), "slice"
 	if dimension > 0 {
 		what = "columns"
 	}
 	if !b.sliced(buffer, dimension) {
-		return nil
+		return noSpan
 	}
 	problem := ""
 	switch length := buffer.Shape[dimension]; {
@@ -67,17 +70,17 @@ func (b *Builder) span(id BufferID, dimension int, lo, hi int64) *expr.Span {
 			problem = fmt.Sprintf("slice %d..%d of %s goes past its end (%d)", lo, hi, buffer.Name, length)
 		}
 	default:
-		return &expr.Span{Lo: lo, Hi: hi}
+		return expr.Span{Lo: lo, Hi: hi}
 	}
 	b.wrong("buffer", buffer.Name, problem, "")
-	return nil
+	return noSpan
 }
 
-// part checks part i of k along dimension 0 or 1 of a buffer; nil where it is wrong.
-func (b *Builder) part(id BufferID, dimension int, i, k, halo int64) *expr.Span {
+// part checks part i of k along dimension 0 or 1 of a buffer; noSpan where it is wrong.
+func (b *Builder) part(id BufferID, dimension int, i, k, halo int64) expr.Span {
 	buffer := b.BufferAt(id)
 	if !b.sliced(buffer, dimension) {
-		return nil
+		return noSpan
 	}
 	problem := ""
 	switch {
@@ -88,11 +91,10 @@ func (b *Builder) part(id BufferID, dimension int, i, k, halo int64) *expr.Span 
 	case halo < 0:
 		problem = fmt.Sprintf("part %d of %d of %s with a halo of %d: it must not be negative", i, k, buffer.Name, halo)
 	default:
-		span := expr.PartOf(buffer.Shape[dimension], i, k, halo)
-		return &span
+		return expr.PartOf(buffer.Shape[dimension], i, k, halo)
 	}
 	b.wrong("buffer", buffer.Name, problem, "")
-	return nil
+	return noSpan
 }
 
 // sliced reports whether a buffer has a dimension that can be sliced.
@@ -108,22 +110,22 @@ func (b *Builder) sliced(buffer *Buffer, dimension int) bool {
 	return false
 }
 
-// strip is some rows of a buffer; nil rows were wrong.
-func (b *Builder) strip(id BufferID, rows *expr.Span) Range {
-	if rows == nil {
+// strip is some rows of a buffer, or nothing of it for noSpan.
+func (b *Builder) strip(id BufferID, rows expr.Span) Range {
+	if rows == noSpan {
 		return Range{Buffer: id}
 	}
 	row := rowBytes(b.BufferAt(id))
 	return Range{Buffer: id, Lo: rows.Lo * row, Hi: rows.Hi * row}
 }
 
-// cut is some rows and columns of a buffer; nil ones were wrong.
-func (b *Builder) cut(id BufferID, rows, columns *expr.Span) Range {
-	if rows == nil || columns == nil {
+// cut is some rows and columns of a buffer, or nothing of it for noSpan.
+func (b *Builder) cut(id BufferID, rows, columns expr.Span) Range {
+	if rows == noSpan || columns == noSpan {
 		return Range{Buffer: id}
 	}
 	buffer := b.BufferAt(id)
-	r, err := extentOf(id, buffer, *rows, *columns)
+	r, err := extentOf(id, buffer, rows, columns)
 	if err != nil {
 		b.wrong("buffer", buffer.Name, err.Error(), "")
 	}
