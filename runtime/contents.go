@@ -12,14 +12,13 @@ import (
 	goruntime "runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
+	"golang.org/x/sync/errgroup"
 )
 
 // chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
@@ -370,4 +369,32 @@ func inDir(dir, name string) string {
 		return name
 	}
 	return filepath.Join(dir, name)
+}
+
+// contents calls do with a buffer's contents after the last replay: host memory itself, device memory as a copy.
+func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte) error) error {
+	b := &p.graph.Buffers[id]
+	if b.Place == dag.Host {
+		if err := p.Synchronize(ctx); err != nil {
+			return err
+		}
+		return do(p.platform.HostBytes(p.last().memory.address[id], b.Bytes))
+	}
+	return p.borrow(b, func(memory []byte) error {
+		if err := p.Read(ctx, dag.BufferID(id), memory); err != nil {
+			return err
+		}
+		return do(memory)
+	})
+}
+
+// borrow allocates host memory of a buffer's size for the duration of do. It comes from the platform, not from Go's heap, because Go ends
+// the process if its heap cannot grow.
+func (p *Program) borrow(b *dag.Buffer, do func(memory []byte) error) (err error) {
+	address, err := p.platform.AllocHost(max(1, b.Bytes), true)
+	if err != nil {
+		return fmt.Errorf("buffer %q: %s for its result: %w", b.Name, words.Bytes(b.Bytes), err)
+	}
+	defer func() { err = errors.Join(err, p.platform.Free(address)) }()
+	return do(p.platform.HostBytes(address, b.Bytes))
 }

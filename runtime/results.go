@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Results is what Finish did with the buffers after a run.
@@ -121,34 +120,6 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 		}
 	}
 	return nil
-}
-
-// contents calls do with a buffer's contents after the last replay: host memory itself, device memory as a copy.
-func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte) error) error {
-	b := &p.graph.Buffers[id]
-	if b.Place == dag.Host {
-		if err := p.Synchronize(ctx); err != nil {
-			return err
-		}
-		return do(p.platform.HostBytes(p.last().memory.address[id], b.Bytes))
-	}
-	return p.borrow(b, func(memory []byte) error {
-		if err := p.Read(ctx, dag.BufferID(id), memory); err != nil {
-			return err
-		}
-		return do(memory)
-	})
-}
-
-// borrow allocates host memory of a buffer's size for the duration of do. It comes from the platform, not from Go's heap, because Go ends
-// the process if its heap cannot grow.
-func (p *Program) borrow(b *dag.Buffer, do func(memory []byte) error) (err error) {
-	address, err := p.platform.AllocHost(max(1, b.Bytes), true)
-	if err != nil {
-		return fmt.Errorf("buffer %q: %s for its result: %w", b.Name, words.Bytes(b.Bytes), err)
-	}
-	defer func() { err = errors.Join(err, p.platform.Free(address)) }()
-	return do(p.platform.HostBytes(address, b.Bytes))
 }
 
 func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte) (check Check, err error) {

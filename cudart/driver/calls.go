@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -18,17 +16,6 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// callModule is a vendor's library on a device. Its streams only capture.
-type callModule struct {
-	p       *Platform
-	d       *device
-	code    *kernels.Module
-	closed  atomic.Bool
-	mu      sync.Mutex // one call at a time
-	session *libraries.Session
-	streams map[dag.Priority]*stream // a captured kernel keeps the priority of its stream
-}
 
 // openLibrary opens a vendor's library. Tests replace it.
 var openLibrary = libraries.Open
@@ -189,67 +176,8 @@ func (e *encoded) close() error {
 	return errors.Join(errs...)
 }
 
-// changeCall captures a call of a list again, whose arguments have changed. l.mu is held.
-func (l *list) changeCall(index int, c *checked) error {
-	exec, err := c.kernel.call.executable(c)
-	if err != nil {
-		return err
-	}
-	at := &l.code.places[index]
-	l.code.submitters[at.submitter].rows[at.row].arg[0] = exec
-	old := l.code.calls[index]
-	l.code.calls[index] = callRow{c.kernel.d, exec}
-	return l.p.dispose(old.d, cuGraphExecDestroy, old.exec)
-}
-
 func hasCalls(list []checked) bool {
 	return slices.ContainsFunc(list, func(c checked) bool { return c.kernel != nil && c.kernel.call != nil })
-}
-
-// captureCalls makes the graph of a list that has calls. A graph cannot be launched into a stream that is being captured, so the graph is built
-// from the order of the streams and events. l.mu is held.
-func (l *list) captureCalls(options cudart.GraphOptions) (*graph, error) {
-	origin, err := l.p.origin(options.Origin)
-	if err != nil {
-		return nil, err
-	}
-	if origin == nil {
-		origin = l.origin
-	}
-	if origin == nil {
-		return nil, errors.New("capture of a list without an origin stream")
-	}
-	if err := l.p.prepare(origin.d); err != nil {
-		return nil, err
-	}
-	nodes, deps := streamOrder(l.commands)
-	return l.p.build(nodes, deps, origin.d, options.Priorities)
-}
-
-// streamOrder returns the commands of a list that are nodes of a graph, and for each the nodes that it comes after: the last ones of its stream,
-// and those that its stream has waited for.
-func streamOrder(list []checked) (nodes []checked, deps [][]int32) {
-	last, recorded := map[*stream][]int32{}, map[*event][]int32{}
-	for i := range list {
-		c := &list[i]
-		switch {
-		case c.Kind == cudart.RangePush || c.Kind == cudart.RangePop:
-			continue
-		case c.Kind == cudart.WaitEvent:
-			before := append(slices.Clone(last[c.stream]), recorded[c.event]...)
-			slices.Sort(before)
-			last[c.stream] = slices.Compact(before)
-			continue
-		case c.Kind == cudart.RecordEvent:
-			recorded[c.event] = last[c.stream]
-			if !c.event.timed {
-				continue
-			}
-		}
-		nodes, deps = append(nodes, *c), append(deps, last[c.stream])
-		last[c.stream] = []int32{int32(len(nodes) - 1)}
-	}
-	return nodes, deps
 }
 
 // addCall adds a call to a graph, as a child graph that the driver copies.

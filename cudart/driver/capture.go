@@ -3,7 +3,9 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -124,6 +126,52 @@ func (e *encoded) fillCapture(list []checked, origin *stream) error {
 		}
 	}
 	return nil
+}
+
+// captureCalls makes the graph of a list that has calls. A graph cannot be launched into a stream that is being captured, so the graph is built
+// from the order of the streams and events. l.mu is held.
+func (l *list) captureCalls(options cudart.GraphOptions) (*graph, error) {
+	origin, err := l.p.origin(options.Origin)
+	if err != nil {
+		return nil, err
+	}
+	if origin == nil {
+		origin = l.origin
+	}
+	if origin == nil {
+		return nil, errors.New("capture of a list without an origin stream")
+	}
+	if err := l.p.prepare(origin.d); err != nil {
+		return nil, err
+	}
+	nodes, deps := streamOrder(l.commands)
+	return l.p.build(nodes, deps, origin.d, options.Priorities)
+}
+
+// streamOrder returns the commands of a list that are nodes of a graph, and for each the nodes that it comes after: the last ones of its stream,
+// and those that its stream has waited for.
+func streamOrder(list []checked) (nodes []checked, deps [][]int32) {
+	last, recorded := map[*stream][]int32{}, map[*event][]int32{}
+	for i := range list {
+		c := &list[i]
+		switch {
+		case c.Kind == cudart.RangePush || c.Kind == cudart.RangePop:
+			continue
+		case c.Kind == cudart.WaitEvent:
+			before := append(slices.Clone(last[c.stream]), recorded[c.event]...)
+			slices.Sort(before)
+			last[c.stream] = slices.Compact(before)
+			continue
+		case c.Kind == cudart.RecordEvent:
+			recorded[c.event] = last[c.stream]
+			if !c.event.timed {
+				continue
+			}
+		}
+		nodes, deps = append(nodes, *c), append(deps, last[c.stream])
+		last[c.stream] = []int32{int32(len(nodes) - 1)}
+	}
+	return nodes, deps
 }
 
 // Update replaces the graph by the capture of a list with the same shape.

@@ -1,4 +1,4 @@
-// Kernels: their attributes, and what can be changed. Launches are rows of a list or nodes of a graph.
+// Kernels, and the vendors' libraries whose calls stand in for kernels: attributes, and what can be changed. Launches are rows of a list or nodes of a graph.
 
 package driver
 
@@ -9,6 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/libraries"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // kernel is a CUfunction.
@@ -22,6 +25,17 @@ type kernel struct {
 	call       *callModule // nil unless it is a call of a vendor's library
 	mu         sync.Mutex
 	dynamic    uint32 // dynamic shared memory that launches may use
+}
+
+// callModule is a vendor's library on a device. Its streams only capture.
+type callModule struct {
+	p       *Platform
+	d       *device
+	code    *kernels.Module
+	closed  atomic.Bool
+	mu      sync.Mutex // one call at a time
+	session *libraries.Session
+	streams map[dag.Priority]*stream // a captured kernel keeps the priority of its stream
 }
 
 // read asks for the attributes. On drivers that have no function for it, this also loads the kernel. params is how many

@@ -153,6 +153,19 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 	return nil
 }
 
+// changeCall captures a call of a list again, whose arguments have changed. l.mu is held.
+func (l *list) changeCall(index int, c *checked) error {
+	exec, err := c.kernel.call.executable(c)
+	if err != nil {
+		return err
+	}
+	at := &l.code.places[index]
+	l.code.submitters[at.submitter].rows[at.row].arg[0] = exec
+	old := l.code.calls[index]
+	l.code.calls[index] = callRow{c.kernel.d, exec}
+	return l.p.dispose(old.d, cuGraphExecDestroy, old.exec)
+}
+
 func commandAt(commands []checked, index int, kinds ...cudart.CommandKind) (*checked, error) {
 	if index < 0 || index >= len(commands) {
 		return nil, fmt.Errorf("there is no command %d; the list has %d", index, len(commands))

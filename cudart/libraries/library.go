@@ -18,18 +18,6 @@ import (
 // ErrMissing is the error where a vendor's library is not installed.
 var ErrMissing = errors.New("not installed")
 
-// vendor is one library.
-type vendor struct {
-	title     string   // "cuBLAS"
-	files     []string // newest first
-	needs     []string // files of other libraries that it links to, opened first where it is opened by its path
-	packages  []string // folders of pip's packages that have it or what it needs
-	wheel     string   // the package of pip
-	functions []string
-	create    func(*Library) (*Session, error)
-	version   func(*Library) (string, error)
-}
-
 var vendors = map[string]*vendor{
 	"cublas": {title: "cuBLAS", files: versions("libcublas.so", 13, 12, 11), needs: versions("libcublasLt.so", 13, 12, 11),
 		packages: []string{"cu13", "cublas"}, wheel: "nvidia-cublas", functions: blasFunctions, create: newBlas, version: blasVersion},
@@ -55,13 +43,6 @@ func Names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Library is an open library of a vendor.
-type Library struct {
-	vendor  *vendor
-	address map[string]uintptr
-	file    string
 }
 
 // Open finds a library by its name here, such as "cublas": first with the dynamic loader's search path, then in a toolkit, then among the
@@ -167,20 +148,4 @@ func Title(name string) string {
 		return v.title
 	}
 	return name
-}
-
-// Version is the library's version, such as 13.1.0.
-func (l *Library) Version() (string, error) { return l.vendor.version(l) }
-
-// call calls one of the library's functions, which returns a status.
-func (l *Library) call(function string, statuses map[uint32]string, args ...dl.Argument) error {
-	code := dl.CallWith(l.address[function], args...)
-	if code == 0 {
-		return nil
-	}
-	name := statuses[code]
-	if name == "" {
-		name = "status"
-	}
-	return fmt.Errorf("%s: %s (%d)", strings.TrimSuffix(function, "_v2"), name, code)
 }

@@ -1,4 +1,4 @@
-// Sessions: a library's handle in one context, and the calls made with it.
+// An open library and its sessions: a session is a handle in one context, with which calls are made.
 
 package libraries
 
@@ -10,6 +10,41 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
 )
+
+// vendor is one library.
+type vendor struct {
+	title     string   // "cuBLAS"
+	files     []string // newest first
+	needs     []string // files of other libraries that it links to, opened first where it is opened by its path
+	packages  []string // folders of pip's packages that have it or what it needs
+	wheel     string   // the package of pip
+	functions []string
+	create    func(*Library) (*Session, error)
+	version   func(*Library) (string, error)
+}
+
+// Library is an open library of a vendor.
+type Library struct {
+	vendor  *vendor
+	address map[string]uintptr
+	file    string
+}
+
+// Version is the library's version, such as 13.1.0.
+func (l *Library) Version() (string, error) { return l.vendor.version(l) }
+
+// call calls one of the library's functions, which returns a status.
+func (l *Library) call(function string, statuses map[uint32]string, args ...dl.Argument) error {
+	code := dl.CallWith(l.address[function], args...)
+	if code == 0 {
+		return nil
+	}
+	name := statuses[code]
+	if name == "" {
+		name = "status"
+	}
+	return fmt.Errorf("%s: %s (%d)", strings.TrimSuffix(function, "_v2"), name, code)
+}
 
 // Session is a handle of a library. All of its methods need the context that it was made in, current on the calling thread, and may not run
 // at the same time.

@@ -99,16 +99,16 @@ func oneOf(name string, words ...string) param {
 // version is a call for one binding. It implements [dag.LaunchKernel].
 type version struct {
 	call       *call
+	module     *launch.Module // the library that has the call
 	types      binding
 	entry      string
 	parameters []dag.KernelParam
-	reference  launch.Reference
 }
 
-// make makes the versions of a call. Their parameters are those of the user, then the measures of the buffers, a workspace and a status.
-func (c *call) make() {
+// make makes the versions of a call of a library. Their parameters are those of the user, then the measures of the buffers, a workspace and a status.
+func (c *call) make(library *launch.Module) {
 	for _, b := range c.types {
-		v := &version{call: c, types: b, entry: c.name + "_" + b.T.String()}
+		v := &version{call: c, module: library, types: b, entry: c.name + "_" + b.T.String()}
 		for i := range c.params {
 			p := &c.params[i]
 			k := dag.KernelParam{Name: p.name, Words: p.words}
@@ -147,7 +147,10 @@ func (c *call) make() {
 		if c.status {
 			v.parameters = append(v.parameters, dag.KernelParam{Name: "status", DType: dag.I32, Buffer: true, Status: true, Mode: dag.Write, Size: 8})
 		}
-		v.reference = c.run(v)
+		library.References[v.entry] = c.run(v)
+		for k := range v.parameters {
+			library.Parameters[v.entry] = append(library.Parameters[v.entry], v.parameters[k].Name)
+		}
 		c.versions = append(c.versions, v)
 	}
 }
@@ -159,10 +162,7 @@ func (v *version) Entry() string { return v.entry }
 func (v *version) Params() []dag.KernelParam { return v.parameters }
 
 // Module is the library that has the call.
-func (v *version) Module() *launch.Module {
-	library, _, _ := strings.Cut(v.call.name, ".")
-	return module(library)
-}
+func (v *version) Module() *launch.Module { return v.module }
 
 func (v *version) accepts(elems []dag.DType) bool {
 	for i := range v.call.params {

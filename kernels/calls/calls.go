@@ -141,41 +141,17 @@ func Docs() []Doc {
 	return docs
 }
 
+// table has all calls. Those of one vendor's library share its code: on a GPU the library itself, on the CPU device their Go versions. A
+// device loads it once, because there is one value of it.
 var table = sync.OnceValue(func() []call {
-	all := allCalls()
+	all := slices.Concat(productCalls(), factorCalls())
+	libraries := map[string]*launch.Module{}
 	for i := range all {
-		all[i].make()
+		name, _, _ := strings.Cut(all[i].name, ".")
+		if libraries[name] == nil {
+			libraries[name] = &launch.Module{Name: name, Kind: launch.Calls, References: map[string]launch.Reference{}, Parameters: map[string][]string{}}
+		}
+		all[i].make(libraries[name])
 	}
 	return all
-})
-
-func allCalls() []call {
-	return slices.Concat(productCalls(), factorCalls())
-}
-
-// Module is the code of the calls of one vendor's library: on a GPU the library itself, on the CPU device their Go versions. The one
-// value of a library is shared, so that a device loads it once.
-func module(library string) *launch.Module {
-	return modules()[library]
-}
-
-var modules = sync.OnceValue(func() map[string]*launch.Module {
-	found := map[string]*launch.Module{}
-	all := table()
-	for i := range all {
-		c := &all[i]
-		library, _, _ := strings.Cut(c.name, ".")
-		m := found[library]
-		if m == nil {
-			m = &launch.Module{Name: library, Kind: launch.Calls, References: map[string]launch.Reference{}, Parameters: map[string][]string{}}
-			found[library] = m
-		}
-		for _, v := range c.versions {
-			m.References[v.entry] = v.reference
-			for k := range v.parameters {
-				m.Parameters[v.entry] = append(m.Parameters[v.entry], v.parameters[k].Name)
-			}
-		}
-	}
-	return found
 })

@@ -412,3 +412,17 @@ func (s *Schedule) pageEdges(d *pageData) {
 		d.Edges.Start = append(d.Edges.Start, int32(len(d.Edges.From)))
 	}
 }
+
+// number returns the number of a text, and adds it if it is new.
+func (d *pageData) number(text string) int32 {
+	k, ok := d.numbers[text]
+	if !ok {
+		if d.numbers == nil {
+			d.numbers = map[string]int32{}
+		}
+		k = int32(len(d.Texts))
+		d.numbers[text] = k
+		d.Texts = append(d.Texts, text)
+	}
+	return k
+}

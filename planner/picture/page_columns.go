@@ -47,17 +47,3 @@ func (t times) MarshalJSON() ([]byte, error) {
 	}
 	return ns.MarshalJSON()
 }
-
-// number returns the number of a text, and adds it if it is new.
-func (d *pageData) number(text string) int32 {
-	k, ok := d.numbers[text]
-	if !ok {
-		if d.numbers == nil {
-			d.numbers = map[string]int32{}
-		}
-		k = int32(len(d.Texts))
-		d.numbers[text] = k
-		d.Texts = append(d.Texts, text)
-	}
-	return k
-}
