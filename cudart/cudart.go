@@ -208,7 +208,8 @@ type Value struct {
 	Row     int64 // of a tile: the bytes of a row that belong to the argument; 0: all do
 	Pitch   int64 // of a tile: the bytes from one row to the next
 	Bits    uint64
-	Size    uint8 // bytes of a scalar: 1, 2, 4, 8
+	Size    uint8  // bytes of a scalar: 1, 2, 4, 8
+	Struct  []byte // a structure that is passed by value; the rest is 0
 	// Texture says that the kernel reads the memory of a pointer through a texture object. The kernel is passed the object's handle.
 	Texture *Texture
 }

@@ -218,6 +218,10 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 		}
 		return argSpec{Value: v, DType: a.DType}, nil
 	}
+	if values, ok := arg.(Values); ok {
+		v, err := structuresOf(values, 0)
+		return argSpec{Struct: &v}, err
+	}
 	v, ok := numberOf(arg)
 	if !ok {
 		return argSpec{}, fmt.Errorf("a %T is neither a Range or Access nor a number", arg)

@@ -83,6 +83,9 @@ func (g *Graph) WorkHash() string {
 			for k := range l.Args {
 				if a := &l.Args[k]; !a.IsBuffer {
 					h.numbers(int64(a.Bits))
+					if a.Struct != "" {
+						h.text(a.Struct)
+					}
 				}
 			}
 		}

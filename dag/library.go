@@ -99,6 +99,7 @@ type KernelParam struct {
 	Tile    bool // Buffer: it may be a tile
 	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
+	Struct  *Structure // of a structure or vector that is passed by value; nil: it is none, or its members are not known
 	Code    CodeUse
 	// LengthOf makes it the row length of the argument of another parameter, in elements; 0 where that is no tile. It is 1 + that
 	// parameter's index, and dagrun gives it.
@@ -244,6 +245,7 @@ type Arg struct {
 	DType    DType  // of the element or of the scalar
 	Range    Range  // IsBuffer: the slice that is passed
 	Bits     uint64 // scalar: its value as the bits of DType
+	Struct   string // structure that is passed by value: its bytes; DType and Bits are 0
 }
 
 // Work is what a node moves and computes. Figures that are not known are 0.

@@ -285,10 +285,14 @@ func (p *parser) unknownArgument(n *yaml.Node, name string) {
 
 func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 	if len(n.Content) != 2 || !p.isKey(n.Content[0]) {
-		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, or the type of a number")
+		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, struct, or the type of a number")
 		return argSpec{}, false
 	}
 	key, value := n.Content[0], n.Content[1]
+	if key.Value == structKey {
+		v, ok := p.structure(value, 0)
+		return argSpec{Struct: &v}, ok
+	}
 	for mode := Read; mode <= ReadWrite; mode++ {
 		if key.Value != mode.String() {
 			continue
@@ -298,8 +302,8 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 	}
 	t, ok := ParseDType(key.Value)
 	if !ok {
-		hint := "it may be in, out, inout, or the type of a number such as i32"
-		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout"}, DTypes()...)); near != "" {
+		hint := "it may be in, out, inout, struct, or the type of a number such as i32"
+		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout", structKey}, DTypes()...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(key), hint, "unknown key %q in an argument", shorten(key.Value))

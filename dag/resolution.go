@@ -41,6 +41,7 @@ type argSpec struct {
 	Mode     Mode       // IsBuffer; 0: as the signature says
 	Value    expr.Value // a number
 	DType    DType      // of the number; InvalidDType: as the signature says
+	Struct   *structValue
 }
 
 // launchProblem is something wrong with a launchSpec.

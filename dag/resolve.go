@@ -227,7 +227,9 @@ func (r *resolution) arguments() bool {
 			r.args[k] = Arg{DType: I64, Bits: uint64(int64(a.Range.Pitch) / a.DType.Size())}
 			continue
 		}
-		if a := &r.written[next]; a.IsBuffer {
+		if a := &r.written[next]; a.Struct != nil {
+			r.structure(k, a.Struct)
+		} else if a.IsBuffer {
 			r.buffer(k, a)
 		} else {
 			r.number(k, a)
@@ -242,6 +244,10 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	b := &r.pipeline.Buffers[a.Range.Buffer]
 	unknown := !param.Buffer && param.DType == InvalidDType
 	switch {
+	case param.Struct != nil:
+		r.argProblem(k, "must be a structure, got the buffer %q", b.Name)
+		r.problems[len(r.problems)-1].Hint = param.Struct.hint()
+		return
 	case unknown && param.Size != 8:
 		r.argProblem(k, "has %s, but a buffer's address has 8", words.Count(int64(param.Size), "byte", "bytes"))
 		return
@@ -326,6 +332,10 @@ func (r *resolution) number(k int, a *argSpec) {
 	switch {
 	case param.Buffer:
 		r.argProblem(k, "must be a buffer, got the number %v", number(a.Value))
+		return
+	case param.Struct != nil:
+		r.argProblem(k, "must be a structure, got the number %v", number(a.Value))
+		r.problems[len(r.problems)-1].Hint = param.Struct.hint()
 		return
 	case t == InvalidDType && param.DType == InvalidDType:
 		r.argProblem(k, "does not say the type of the number %v", number(a.Value))

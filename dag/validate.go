@@ -266,6 +266,7 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 	}
 	for k := range l.Args {
 		switch a := &l.Args[k]; {
+		case a.Struct != "" && !a.IsBuffer:
 		case !a.DType.known():
 			return fmt.Errorf("argument %d has the unknown type %s", k+1, a.DType)
 		case !a.IsBuffer:

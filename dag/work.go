@@ -110,7 +110,11 @@ func (l *Launch) workParts(kind Kind) []string {
 			if k < len(params) && params[k].Name != "" {
 				name = params[k].Name
 			}
-			parts = append(parts, name+"="+a.DType.Text(a.Bits))
+			text := a.DType.Text(a.Bits)
+			if a.Struct != "" {
+				text = fmt.Sprintf("%x", a.Struct)
+			}
+			parts = append(parts, name+"="+text)
 		}
 	}
 	parts = append(parts, fmt.Sprintf("grid=%v", l.Grid), fmt.Sprintf("block=%v", l.Block))

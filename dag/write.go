@@ -393,6 +393,9 @@ func sizeText(size [3]uint32) string {
 }
 
 func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
+	if a.Struct != "" {
+		return "{struct: " + y.structure(a.Struct, param.Struct) + "}"
+	}
 	if !a.IsBuffer {
 		text := y.scalar(a.DType, a.Bits)
 		if param.DType == InvalidDType {

@@ -80,7 +80,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 		if a.IsBuffer {
 			text = fmt.Appendf(text, "%s %v %v %d%s\n", place(a.Range.Buffer), a.DType, a.Mode, a.Range.Bytes(), tileText(a.Range))
 		} else {
-			text = fmt.Appendf(text, "%v %x\n", a.DType, a.Bits)
+			text = fmt.Appendf(text, "%v %x%x\n", a.DType, a.Bits, a.Struct)
 		}
 	}
 	return text

@@ -195,5 +195,8 @@ func (in *instance) value(a dag.Arg) cudart.Value {
 		}
 		return v
 	}
+	if a.Struct != "" {
+		return cudart.Value{Struct: []byte(a.Struct)}
+	}
 	return cudart.Value{Bits: a.Bits, Size: uint8(a.DType.Size())}
 }

@@ -178,6 +178,9 @@ func pasted(module string, k *kernels.KernelInfo) string {
 		if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
 			value = fmt.Sprintf("{in: %s}", value)
 		}
+		if p.Struct != nil {
+			value = structPasted(p.Struct)
+		}
 		if named {
 			value = p.Name + ": " + value
 		}
@@ -188,6 +191,15 @@ func pasted(module string, k *kernels.KernelInfo) string {
 		open, end = "[", "]"
 	}
 	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [BLOCK]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end)
+}
+
+// structPasted is a structure's members by name.
+func structPasted(s *dag.Structure) string {
+	var members []string
+	for k := range s.Members {
+		members = append(members, s.Members[k].Name)
+	}
+	return "{struct: [" + strings.Join(members, ", ") + "]}"
 }
 
 func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {

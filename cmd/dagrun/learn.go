@@ -240,9 +240,17 @@ func (r *learnReport) text() string {
 		}
 		return text
 	case r.Measured > 0:
-		return fmt.Sprintf("learned: how long %s take, from %s", counted(r.Measured, "node"), counted(r.Replays, "replay"))
+		return fmt.Sprintf("learned: how long %s, from %s", nodesTake(r.Measured), counted(r.Replays, "replay"))
 	case r.Known > 0:
-		return fmt.Sprintf("learned earlier: how long %s take", counted(r.Known, "node"))
+		return "learned earlier: how long " + nodesTake(r.Known)
 	}
 	return ""
+}
+
+// nodesTake is "1 node takes" or "n nodes take".
+func nodesTake(n int) string {
+	if n == 1 {
+		return "1 node takes"
+	}
+	return counted(n, "node") + " take"
 }

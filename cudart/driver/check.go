@@ -170,6 +170,9 @@ func valueBytes(v cudart.Value) int {
 	if v.Pointer {
 		return 8
 	}
+	if v.Struct != nil {
+		return len(v.Struct)
+	}
 	return int(v.Size)
 }
 

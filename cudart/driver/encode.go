@@ -251,25 +251,45 @@ func (p *Platform) copyCall(c *checked) (function, [6]uintptr, error) {
 
 // packArgs lays arguments out as cuLaunchKernel expects them: an array of addresses, one per value. The values can be changed later.
 func packArgs(memory *arena, args []cudart.Value) (params uintptr, values []uint64, err error) {
-	words, err := memory.words(2 * len(args))
+	words, err := memory.words(len(args) + argWords(args))
 	if err != nil || words == nil {
 		return 0, nil, err
 	}
 	values = words[len(args):]
+	at := 0
 	for i := range args {
-		words[i] = uint64(uintptr(unsafe.Pointer(&values[i])))
+		words[i] = uint64(uintptr(unsafe.Pointer(&values[at])))
+		at += wordsOf(&args[i])
 	}
 	setArgs(values, args)
 	return uintptr(unsafe.Pointer(&words[0])), values, nil
 }
 
 func setArgs(values []uint64, args []cudart.Value) {
-	for i, v := range args {
-		values[i] = v.Bits
-		if v.Pointer {
-			values[i] = uint64(v.Ptr)
+	at := 0
+	for i := range args {
+		v := &args[i]
+		switch {
+		case v.Struct != nil:
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&values[at])), len(v.Struct)), v.Struct)
+		case v.Pointer:
+			values[at] = uint64(v.Ptr)
+		default:
+			values[at] = v.Bits
 		}
+		at += wordsOf(v)
 	}
+}
+
+// wordsOf is how many words of eight bytes a value takes.
+func wordsOf(v *cudart.Value) int { return max(1, (len(v.Struct)+7)/8) }
+
+func argWords(args []cudart.Value) int {
+	n := 0
+	for i := range args {
+		n += wordsOf(&args[i])
+	}
+	return n
 }
 
 // settle moves the rows to memory that C may keep, and adds to each submitter the rows that must run even after a failure.

@@ -140,6 +140,11 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 	if err := checkArgs(c.kernel, args); err != nil {
 		return c.wrong(index, "%v", err)
 	}
+	for i := range args {
+		if len(args[i].Struct) != len(c.Args[i].Struct) {
+			return c.wrong(index, "kernel %s was encoded with %d bytes for argument %d, but %d are given", c.kernel.entry, len(c.Args[i].Struct), i, len(args[i].Struct))
+		}
+	}
 	if err := checkGrid(c.kernel, grid); err != nil {
 		return c.wrong(index, "%v", err)
 	}

@@ -238,12 +238,15 @@ func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities
 
 // fillKernel fills the parameters of a kernel node. The driver copies the values.
 func (s *nodeScratch) fillKernel(c *checked) {
-	s.values = append(s.values[:0], make([]uint64, len(c.Args)+1)...)
+	s.values = append(s.values[:0], make([]uint64, argWords(c.Args)+1)...)
 	setArgs(s.values, c.Args)
 	s.params = s.params[:0]
-	for i := range s.values {
-		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[i])))
+	at := 0
+	for i := range c.Args {
+		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[at])))
+		at += wordsOf(&c.Args[i])
 	}
+	s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[at])))
 	grid := c.Grid
 	if nothing(grid) { // such a node will be disabled, but must have a legal grid until then
 		grid = [3]uint32{1, 1, 1}

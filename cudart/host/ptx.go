@@ -66,7 +66,7 @@ func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
 	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
-		a := simt.Arg{Bits: v.Bits}
+		a := simt.Arg{Bits: v.Bits, Struct: v.Struct}
 		if v.Pointer {
 			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture}
 			for _, u := range c.uses {

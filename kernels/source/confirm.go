@@ -61,6 +61,9 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 		}
 		for i := range entries {
 			if e := &entries[i]; e.name == symbol && len(e.params) == len(k.params) {
+				if err := k.confirmStructures(text, symbol); err != nil {
+					return "", nil, fmt.Errorf("%s: %w", m.module.Name, err)
+				}
 				k.confirm(e)
 				k.read(text, symbol)
 				shown[k.entry] = shape{symbol, sharedBytes(text, symbol)}

@@ -58,7 +58,7 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 				info.Params = k.params
 				plain = append(plain, k)
 			}
-		} else if params, err := found.parameters(nil, m.types); err == nil {
+		} else if params, err := found.parameters(nil, m.types, m.structs); err == nil {
 			info.Params = params
 		}
 		list = append(list, info)

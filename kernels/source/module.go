@@ -220,7 +220,7 @@ func (m *Module) take(name string, k *sourceKernel, w written) (*userKernel, err
 		if err != nil {
 			return nil, err
 		}
-		params, err := k.parameters(means, m.types)
+		params, err := k.parameters(means, m.types, m.structs)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.module.Path, err)
 		}

@@ -66,9 +66,10 @@ func named(name, base string) bool {
 
 // declaredKernels are the kernels of a file, to be found by name.
 type declaredKernels struct {
-	path  string // of the file, for messages
-	found []sourceKernel
-	types map[string][]token // what typedefs and the like stand for
+	path    string // of the file, for messages
+	found   []sourceKernel
+	types   map[string][]token // what typedefs and the like stand for
+	structs structures
 }
 
 // match returns the kernel that a name stands for. A symbol says all; otherwise what was written has the arguments of a template too.
@@ -230,7 +231,7 @@ func substitute(d []token, means map[string][]token) []token {
 }
 
 // parameters are those of a kernel, for what its template's parameters stand for.
-func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][]token) ([]dag.KernelParam, error) {
+func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][]token, structs structures) ([]dag.KernelParam, error) {
 	var params []dag.KernelParam
 	var problems []error
 	for i, raw := range k.raw {
@@ -238,7 +239,7 @@ func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][
 		if own := takeApart(raw, nil); own.name != "" {
 			p.name = own.name
 		}
-		param, err := p.describe(i)
+		param, err := p.describe(i, structs)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("kernel %q: %w", k.name, err))
 		}

@@ -8,11 +8,12 @@ type cudaSource struct {
 	kernels []sourceKernel
 	globals []string // writable variables, in order
 	types   map[string][]token
+	structs structures
 	declaredVariables
 }
 
 func parseCUDA(p *preprocessor) cudaSource {
-	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}}}
+	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, structs: structures{}}}
 	parser.out.units, parser.out.constants = units{}, map[string]int64{}
 	parser.scope(false, "")
 	return parser.out
@@ -63,6 +64,7 @@ func (p *signatureParser) scope(c bool, space string) {
 			text := p.in[start:p.at]
 			p.take(d, c, space)
 			p.out.note(d, text)
+			p.out.structs.note(text, &p.out.declaredVariables, p.out.types)
 			if hasToken(d, "__device__") || hasToken(d, "__constant__") || hasToken(d, "__managed__") {
 				p.out.declare(d, text, space, p.files, p.out.types)
 			}

@@ -148,7 +148,7 @@ func (p *parameter) dtype() (dag.DType, bool) {
 }
 
 // describe is the parameter in the words of dag. Pointers to types that dag does not have are untyped.
-func (p *parameter) describe(index int) (dag.KernelParam, error) {
+func (p *parameter) describe(index int, structs structures) (dag.KernelParam, error) {
 	name := p.name
 	if name == "" {
 		name = fmt.Sprintf("p%d", index+1)
@@ -168,7 +168,14 @@ func (p *parameter) describe(index int) (dag.KernelParam, error) {
 		return param, nil
 	}
 	if !known || dtype == dag.InvalidDType || dtype.Components() > 1 {
-		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers and pointers can be passed, structures cannot", name, textOf(p.words))
+		s, err := structs.of(p)
+		if s != nil {
+			return dag.KernelParam{Name: name, Struct: s, Size: s.Size}, nil
+		}
+		if err != nil {
+			return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s cannot be passed by value: %w", name, err)
+		}
+		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers, pointers and structures of numbers can be passed", name, textOf(p.words))
 	}
 	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil
 }

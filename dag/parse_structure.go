@@ -1,0 +1,73 @@
+// Reads the members of structures that kernels take by value: {struct: [1, 2]} and {struct: {x: 1, y: 2}}.
+
+package dag
+
+import (
+	"gopkg.in/yaml.v3"
+)
+
+const structKey = "struct"
+
+// structure reads the members of a structure: a list is by position, a mapping by their names.
+func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
+	v := structValue{Whole: true}
+	if depth == mostNested {
+		p.mistake(position(n), "", "structures are nested more than %d deep", mostNested)
+		return v, false
+	}
+	ok := true
+	add := func(item *yaml.Node) {
+		inner, fine := p.member(item, depth)
+		v.List, ok = append(v.List, inner), ok && fine
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			add(item)
+		}
+	case yaml.MappingNode:
+		v.Names = []string{}
+		first := map[string]*yaml.Node{}
+		for k := 0; k+1 < len(n.Content); k += 2 {
+			key := n.Content[k]
+			if !p.isEntry(key, n.Content[k+1]) {
+				ok = false
+				continue
+			}
+			if earlier := first[key.Value]; earlier != nil {
+				p.duplicateKey(key, earlier)
+				ok = false
+				continue
+			}
+			first[key.Value] = key
+			v.Names = append(v.Names, key.Value)
+			add(n.Content[k+1])
+		}
+	default:
+		p.wrongKind(n, structKey, "a list of members, or a mapping by their names")
+		return v, false
+	}
+	return v, ok
+}
+
+// member reads a number, a number of a type as in {i32: n}, or the members of a structure, vector or array.
+func (p *parser) member(n *yaml.Node, depth int) (structValue, bool) {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return p.structure(n, depth+1)
+	case yaml.MappingNode:
+		if len(n.Content) == 2 && p.isKey(n.Content[0]) {
+			if t, ok := ParseDType(n.Content[0].Value); ok && t.isNumber() {
+				v, fine := p.number(n.Content[1], "a number")
+				return structValue{Number: v, DType: t}, fine
+			}
+		}
+		return p.structure(n, depth+1)
+	}
+	if _, buffer := p.buffers[n.Value]; buffer {
+		p.mistake(position(n), "", "a member of a structure must be a number, got the buffer %q", n.Value)
+		return structValue{}, false
+	}
+	v, ok := p.number(n, "a member")
+	return structValue{Number: v}, ok
+}

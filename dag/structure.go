@@ -1,0 +1,306 @@
+// Structures that kernels take by value: their layout, and the bytes of one whose members a file gives.
+
+package dag
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// Structure is the layout of a structure or vector that a kernel takes by value.
+type Structure struct {
+	Name        string // as its author calls it
+	Size, Align int32  // in bytes
+	Members     []Member
+}
+
+// Member is a member of a structure.
+type Member struct {
+	Name   string
+	Offset int32      // in bytes
+	Count  int32      // elements of an array; 0: it is none
+	DType  DType      // of a number or a vector
+	Struct *Structure // of a structure in the structure
+}
+
+// VectorStructure is the layout of a vector such as float3, or of a complex number; nil for numbers.
+func VectorStructure(t DType) *Structure {
+	n := t.Components()
+	if n < 2 {
+		return nil
+	}
+	s := &Structure{Name: t.String(), Size: int32(t.Size()), Align: int32(t.Align())}
+	for k := range n {
+		s.Members = append(s.Members, Member{Name: "xyzw"[k : k+1], Offset: int32(int64(k) * t.Component().Size()), DType: t.Component()})
+	}
+	return s
+}
+
+// Values are the members of a structure in a Go call, in their order: numbers, and Values for members that are structures, vectors or arrays.
+type Values []any
+
+// structValue is a structure as it was written, or one of its members.
+type structValue struct {
+	Number expr.Value
+	DType  DType // of the number, where it was written
+	List   []structValue
+	Names  []string // of List where members are given by name
+	Whole  bool     // a list, not a number
+}
+
+// String describes the structure: "Camera {eye, angle}".
+func (s *Structure) String() string { return s.Name + " {" + strings.Join(s.names(), ", ") + "}" }
+
+func (s *Structure) names() []string {
+	names := make([]string, len(s.Members))
+	for k := range s.Members {
+		names[k] = s.Members[k].Name
+	}
+	return names
+}
+
+// pack returns the bytes of a structure.
+func (s *Structure) pack(v *structValue) (string, error) {
+	bytes := make([]byte, s.Size)
+	if err := s.fill(bytes, v, ""); err != nil {
+		return "", err
+	}
+	return string(bytes), nil
+}
+
+// fill writes the members of a structure. path is where in the argument it is: "" or ".eye".
+func (s *Structure) fill(bytes []byte, v *structValue, path string) error {
+	if !v.Whole {
+		return fmt.Errorf("%sneeds the members of %s, got the number %v", memberText(path), s, number(v.Number))
+	}
+	given := make([]*structValue, len(s.Members))
+	if v.Names == nil {
+		if len(v.List) != len(s.Members) {
+			return fmt.Errorf("%sneeds %s, got %d", memberText(path), membersText(s), len(v.List))
+		}
+		for k := range v.List {
+			given[k] = &v.List[k]
+		}
+	}
+	for k, name := range v.Names {
+		at := slices.IndexFunc(s.Members, func(m Member) bool { return m.Name == name })
+		if at < 0 {
+			near := ""
+			if text := words.Suggest(name, s.names()); text != "" {
+				near = fmt.Sprintf("; did you mean %q?", text)
+			}
+			return fmt.Errorf("%shas no member %q: %s%s", memberText(path), name, s, near)
+		}
+		given[at] = &v.List[k]
+	}
+	for k := range s.Members {
+		m := &s.Members[k]
+		if given[k] == nil {
+			return fmt.Errorf("%sis given no member %q of %s", memberText(path), m.Name, s)
+		}
+		if err := m.fill(bytes, given[k], path+"."+m.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memberText begins a message about a member; about the argument itself, the message begins with the verb.
+func memberText(path string) string {
+	if path == "" {
+		return ""
+	}
+	return "has a member " + path[1:] + ", which "
+}
+
+func membersText(s *Structure) string {
+	return fmt.Sprintf("%s of %s", words.Count(int64(len(s.Members)), "member", "members"), s)
+}
+
+func (m *Member) fill(bytes []byte, v *structValue, path string) error {
+	switch {
+	case m.Count == 0:
+		return m.element(bytes[m.Offset:], v, path)
+	case !v.Whole || v.Names != nil || len(v.List) != int(m.Count):
+		return fmt.Errorf("%sis an array, which needs a list of %d", memberText(path), m.Count)
+	}
+	size := m.size()
+	for k := range v.List {
+		if err := m.element(bytes[m.Offset+int32(k)*size:], &v.List[k], fmt.Sprintf("%s[%d]", path, k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size is that of one element.
+func (m *Member) size() int32 {
+	if m.Struct != nil {
+		return m.Struct.Size
+	}
+	return int32(m.DType.Size())
+}
+
+func (m *Member) element(bytes []byte, v *structValue, path string) error {
+	if m.Struct != nil {
+		return m.Struct.fill(bytes, v, path)
+	}
+	if s := VectorStructure(m.DType); s != nil {
+		return s.fill(bytes, v, path)
+	}
+	if v.Whole {
+		return fmt.Errorf("%sis a number (%s), got a list", memberText(path), m.DType)
+	}
+	if v.DType != InvalidDType && v.DType != m.DType {
+		return fmt.Errorf("%sis of type %s, but the number is given as %s", memberText(path), m.DType, v.DType)
+	}
+	bits, err := scalarBits(m.DType, v.Number)
+	if err != nil {
+		return fmt.Errorf("%s%w", memberText(path), err)
+	}
+	putBits(bytes, bits, m.DType.Size())
+	return nil
+}
+
+func putBits(bytes []byte, bits uint64, size int64) {
+	for k := range size {
+		bytes[k] = byte(bits >> (8 * k))
+	}
+}
+
+// packTyped lays out numbers with types one after the other, as a compiler does, for a parameter of which only the size is known.
+func packTyped(v *structValue, size int32) (string, error) {
+	var bytes []byte
+	align := int64(1)
+	for k := range v.List {
+		m := &v.List[k]
+		if m.Whole || v.Names != nil || m.DType == InvalidDType {
+			return "", fmt.Errorf("has members that the code does not name; give a list of numbers with their types, such as {struct: [{f32: 1}, {i32: 2}]}")
+		}
+		bits, err := scalarBits(m.DType, m.Number)
+		if err != nil {
+			return "", fmt.Errorf("%s%w", memberText(fmt.Sprintf(".%d", k+1)), err)
+		}
+		bytes = roundUp(bytes, m.DType.Align())
+		align = max(align, m.DType.Align())
+		at := len(bytes)
+		bytes = append(bytes, make([]byte, m.DType.Size())...)
+		putBits(bytes[at:], bits, m.DType.Size())
+	}
+	if bytes = roundUp(bytes, align); len(bytes) != int(size) {
+		return "", fmt.Errorf("has %s, the members that are given have %d", words.Count(int64(size), "byte", "bytes"), len(bytes))
+	}
+	return string(bytes), nil
+}
+
+// roundUp appends zeros up to a multiple of the alignment.
+func roundUp(bytes []byte, align int64) []byte {
+	for int64(len(bytes))%align != 0 {
+		bytes = append(bytes, 0)
+	}
+	return bytes
+}
+
+// structure makes the argument of a parameter that is a structure.
+func (r *resolution) structure(k int, v *structValue) {
+	param := &r.params[k]
+	var data string
+	var err error
+	switch {
+	case param.Buffer:
+		err = fmt.Errorf("must be a buffer, got a structure")
+	case param.Struct != nil:
+		data, err = param.Struct.pack(v)
+	case param.DType != InvalidDType:
+		err = fmt.Errorf("must be a number (%s), got a structure", param.DType)
+	default:
+		data, err = packTyped(v, param.Size)
+	}
+	if err != nil {
+		r.argProblem(k, "%v", err)
+		return
+	}
+	r.args[k] = Arg{Struct: data}
+}
+
+// structuresOf turns Go values into a structure as written.
+func structuresOf(values Values, depth int) (structValue, error) {
+	v := structValue{Whole: true}
+	for _, value := range values {
+		switch value := value.(type) {
+		case Values:
+			if depth == mostNested {
+				return v, fmt.Errorf("structures are nested more than %d deep", mostNested)
+			}
+			inner, err := structuresOf(value, depth+1)
+			if err != nil {
+				return v, err
+			}
+			v.List = append(v.List, inner)
+		case Scalar:
+			n, ok := numberOf(value.Value)
+			if !ok || !value.DType.isNumber() {
+				return v, fmt.Errorf("a %T is not a number of a known type", value.Value)
+			}
+			v.List = append(v.List, structValue{Number: n, DType: value.DType})
+		default:
+			n, ok := numberOf(value)
+			if !ok {
+				return v, fmt.Errorf("a %T is neither a number nor Values", value)
+			}
+			v.List = append(v.List, structValue{Number: n})
+		}
+	}
+	return v, nil
+}
+
+// mostNested is how deep structures may lie in structures.
+const mostNested = 20
+
+// structure is a structure as a file has it. Of a structure whose members are not known, the bytes are numbers.
+func (y *yamlWriter) structure(data string, s *Structure) string {
+	if s == nil {
+		var parts []string
+		for _, b := range []byte(data) {
+			parts = append(parts, fmt.Sprintf("{u8: %d}", b))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	var parts []string
+	for k := range s.Members {
+		m := &s.Members[k]
+		element := func(at int32) string {
+			inner := m.Struct
+			if inner == nil {
+				inner = VectorStructure(m.DType)
+			}
+			if inner != nil {
+				return y.structure(data[at:at+inner.Size], inner)
+			}
+			bits := uint64(0)
+			for b := range m.DType.Size() {
+				bits |= uint64(data[int64(at)+b]) << (8 * b)
+			}
+			return y.scalar(m.DType, bits)
+		}
+		if m.Count == 0 {
+			parts = append(parts, element(m.Offset))
+			continue
+		}
+		var list []string
+		for i := range m.Count {
+			list = append(list, element(m.Offset+i*m.size()))
+		}
+		parts = append(parts, "["+strings.Join(list, ", ")+"]")
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// hint shows how to write the structure.
+func (s *Structure) hint() string {
+	return fmt.Sprintf("write {struct: [%s]}", strings.Join(s.names(), ", "))
+}

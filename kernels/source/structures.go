@@ -1,0 +1,318 @@
+// Structures that CUDA C declares: their layout, for those that kernels take by value.
+
+package source
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/ptx"
+)
+
+// structures are the structures of a source by their name without namespaces.
+type structures map[string]*layout
+
+// layout is a structure, or why its layout is not known.
+type layout struct {
+	structure *dag.Structure
+	unclear   string
+}
+
+// mostBytes is how large a structure may be: more than a kernel takes.
+const mostBytes = 1 << 16
+
+// note reads the declaration of a structure, if text is one. names are the types that it may use.
+func (all structures) note(text []token, variables *declaredVariables, aliases map[string][]token) {
+	typedef := len(text) > 0 && text[0].text == "typedef"
+	if typedef {
+		text = text[1:]
+	}
+	if len(text) == 0 || !slices.Contains([]string{"struct", "class", "union"}, text[0].text) {
+		return
+	}
+	open := slices.IndexFunc(text, func(t token) bool { return t.text == "{" })
+	if open < 0 {
+		return
+	}
+	end := closing(text, open)
+	if end < 0 {
+		return
+	}
+	name, align, unclear := structureHead(text[:open], variables)
+	if text[0].text == "union" {
+		unclear = "is a union"
+	}
+	names := []string{name}
+	if typedef {
+		for k := end + 1; k < len(text); k++ {
+			if text[k].word() && (k == end+1 || text[k-1].text == ",") {
+				names = append(names, text[k].text)
+			}
+		}
+	}
+	b := &structureBuilder{all: all, variables: variables, aliases: aliases, unclear: unclear}
+	b.structure.Name, b.structure.Align = names[len(names)-1], max(1, align)
+	if b.unclear == "" {
+		b.body(text[open+1 : end])
+	}
+	made := &layout{unclear: b.unclear}
+	if made.unclear == "" {
+		b.structure.Size = max(1, roundUp(b.structure.Size, b.structure.Align))
+		made.structure = &b.structure
+	}
+	for _, name := range names {
+		if name != "" {
+			all[name] = made
+		}
+	}
+}
+
+// closing returns where the bracket at open is closed, or -1.
+func closing(in []token, open int) int {
+	pairs := map[string]string{"{": "}", "(": ")", "[": "]"}
+	depth := 0
+	for k := open; k < len(in); k++ {
+		switch in[k].text {
+		case in[open].text:
+			depth++
+		case pairs[in[open].text]:
+			if depth--; depth == 0 {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+// structureHead reads what comes before the members: the name, an alignment, and what makes the layout unclear.
+func structureHead(head []token, variables *declaredVariables) (name string, align int32, unclear string) {
+	for k := 1; k < len(head); k++ {
+		switch t := head[k]; {
+		case slices.Contains([]string{"__align__", "alignas", "aligned"}, t.text) && k+1 < len(head) && head[k+1].text == "(":
+			end := closing(head, k+1)
+			if end < 0 {
+				return name, align, "cannot be understood"
+			}
+			v, ok := variables.constant(head[k+2 : end])
+			if !ok || v < 1 || v > 1<<12 || v&(v-1) != 0 {
+				return name, align, "has an alignment that is not known"
+			}
+			align, k = max(align, int32(v)), end
+		case t.text == "packed" || t.text == "__packed__":
+			return name, align, "is packed"
+		case t.text == ":":
+			return name, align, "has a base class"
+		case t.text == "<":
+			return name, align, "is a specialisation of a template"
+		case t.word() && t.text != "__attribute__" && t.text != "final":
+			name = t.text
+		}
+	}
+	return name, align, ""
+}
+
+// structureBuilder lays the members of one structure out.
+type structureBuilder struct {
+	all       structures
+	variables *declaredVariables
+	aliases   map[string][]token
+	structure dag.Structure
+	unclear   string
+}
+
+// body reads the members.
+func (b *structureBuilder) body(in []token) {
+	for k := 0; k < len(in) && b.unclear == ""; {
+		if k+1 < len(in) && in[k+1].text == ":" && slices.Contains([]string{"public", "private", "protected"}, in[k].text) {
+			k += 2
+			continue
+		}
+		start, function := k, false
+		for ; k < len(in) && in[k].text != ";"; k++ {
+			switch in[k].text {
+			case "(", "[":
+				function = function || in[k].text == "("
+				end := closing(in, k)
+				if end < 0 {
+					b.unclear = "cannot be understood"
+					return
+				}
+				k = end
+			case "{":
+				end := closing(in, k)
+				if end < 0 {
+					b.unclear = "cannot be understood"
+					return
+				}
+				k = end
+				if function { // a body, after which no semicolon is needed
+					goto done
+				}
+			}
+		}
+	done:
+		b.member(in[start:min(k, len(in))], function)
+		k++
+	}
+}
+
+// member reads one declaration.
+func (b *structureBuilder) member(d []token, function bool) {
+	d = withoutAlignment(d, b)
+	switch {
+	case len(d) == 0 || b.unclear != "":
+		return
+	case hasToken(d, "virtual"):
+		b.unclear = "has virtual functions"
+		return
+	case slices.Contains([]string{"static", "using", "typedef", "friend", "enum", "template", "static_assert"}, d[0].text):
+		return
+	case function:
+		return
+	case hasToken(d, "{") && slices.Contains([]string{"struct", "class", "union"}, d[0].text):
+		b.unclear = "has a type declared in it"
+		return
+	case hasToken(d, ":"):
+		b.unclear = "has bit fields"
+		return
+	}
+	var words []token // of the type, for further members
+	for k := 0; k < len(d); {
+		end := k
+		for end < len(d) && d[end].text != "," {
+			if close := closing(d, end); close > 0 && slices.Contains([]string{"(", "[", "{"}, d[end].text) {
+				end = close
+			} else if d[end].text == "<" {
+				if _, close := angled(d, end); close > 0 {
+					end = close
+				}
+			}
+			end++
+		}
+		part := append(slices.Clone(words), d[k:end]...)
+		b.declarator(part)
+		if words == nil {
+			words = typeWords(part)
+		}
+		k = end + 1
+	}
+}
+
+// typeWords are the words of a declaration before its first pointer or name.
+func typeWords(d []token) []token {
+	for k := range d {
+		if t := d[k].text; t == "*" || t == "[" || t == "=" || t == "{" {
+			d = d[:k]
+			break
+		}
+	}
+	if p := takeApart(d, nil); p.name != "" && len(d) > 0 && d[len(d)-1].text == p.name {
+		return d[:len(d)-1]
+	}
+	return d
+}
+
+// withoutAlignment takes an alignment of a member into account.
+func withoutAlignment(d []token, b *structureBuilder) []token {
+	for len(d) > 1 && (d[0].text == "alignas" || d[0].text == "__align__") && d[1].text == "(" {
+		b.unclear = "has members that are aligned in their own way"
+		return d
+	}
+	return d
+}
+
+// declarator adds one member.
+func (b *structureBuilder) declarator(d []token) {
+	count := int64(0)
+	plain := d
+	for k := 0; k < len(d); k++ {
+		if d[k].text == "=" || d[k].text == "{" {
+			plain = plain[:min(len(plain), k)]
+			break
+		}
+		if d[k].text == "[" {
+			plain = plain[:min(len(plain), k)]
+			end := closing(d, k)
+			v, ok := b.variables.constant(d[k+1 : max(end, k+1)])
+			if !ok || v < 1 || v > mostBytes {
+				b.unclear = "has an array whose length is not known"
+				return
+			}
+			if count = max(1, count) * v; count > mostBytes {
+				b.unclear = "is too large"
+				return
+			}
+			k = end
+		}
+	}
+	p := takeApart(plain, b.aliases)
+	if p.problem != "" || p.name == "" {
+		b.unclear = fmt.Sprintf("has a member %q that cannot be understood", textOf(d))
+		return
+	}
+	m := dag.Member{Name: p.name, Count: int32(count)}
+	var size, align int64
+	if p.stars > 0 {
+		b.unclear = fmt.Sprintf("has the pointer %s; pass its members as parameters of their own", p.name)
+		return
+	} else if t, ok := p.dtype(); ok && t != dag.InvalidDType {
+		m.DType, size, align = t, t.Size(), t.Align()
+	} else if inner := b.all[p.words[len(p.words)-1].text]; inner != nil && inner.structure != nil {
+		m.Struct, size, align = inner.structure, int64(inner.structure.Size), int64(inner.structure.Align)
+	} else {
+		b.unclear = fmt.Sprintf("has a member %s of type %s, whose layout is not known", p.name, textOf(p.words))
+		return
+	}
+	s := &b.structure
+	s.Align = max(s.Align, int32(align))
+	m.Offset = roundUp(s.Size, int32(align))
+	if total := int64(m.Offset) + size*max(1, count); total > mostBytes {
+		b.unclear = "is too large"
+		return
+	} else {
+		s.Size = int32(total)
+	}
+	s.Members = append(s.Members, m)
+}
+
+func roundUp(n, align int32) int32 { return (n + align - 1) / align * align }
+
+// of is the structure or vector that a parameter takes by value, or why it is not known.
+func (all structures) of(p *parameter) (*dag.Structure, error) {
+	if t, ok := p.dtype(); ok && t.Components() > 1 {
+		s := *dag.VectorStructure(t)
+		s.Name = textOf(p.words)
+		return &s, nil
+	}
+	if len(p.words) == 0 {
+		return nil, nil
+	}
+	known := all[p.words[len(p.words)-1].text]
+	switch {
+	case known == nil:
+		return nil, nil
+	case known.unclear != "":
+		return nil, fmt.Errorf("%s %s", textOf(p.words), known.unclear)
+	}
+	return known.structure, nil
+}
+
+// confirmStructures compares layouts with the parameters of compiled code.
+func (k *userKernel) confirmStructures(text *ptx.Module, symbol string) error {
+	id, ok := text.Function(symbol)
+	if !ok || len(text.Functions[id].Params) != len(k.params) {
+		return nil
+	}
+	for i, p := range text.Functions[id].Params {
+		s := k.params[i].Struct
+		if s == nil {
+			continue
+		}
+		if v := &text.Variables[p.Variable]; v.Size != int64(s.Size) || v.Align != int(s.Align) {
+			return fmt.Errorf("kernel %q: parameter %s of type %s has %d bytes aligned to %d in compiled code, but %d aligned to %d as it is declared",
+				k.name, k.params[i].Name, s.Name, v.Size, v.Align, s.Size, s.Align)
+		}
+	}
+	return nil
+}
