@@ -116,7 +116,6 @@ func TestSignaturesOfCUDA(t *testing.T) {
 		"templated":       `templated<int K>(int) (src/filters.cu:50) is a template and needs int K; write template: [...]`,
 		"templated<1, 2>": `templated<int K>(int) (src/filters.cu:50) has 1 template parameter, got 2`,
 		"mangled<1>":      `src/filters.cu: no kernel fits "mangled<1>"; there is mangled(int) (src/filters.cu:49)`,
-		"structure":       `src/filters.cu: kernel "structure": parameter p is of type Point; numbers and pointers can be passed, structures cannot`,
 		"reference":       `src/filters.cu: kernel "reference": parameter 1 is a reference, which a kernel cannot take`,
 		"blurr":           `unknown kernel "blurr"`,
 	} {
