@@ -30,7 +30,7 @@ type Member struct {
 // VectorStructure is the layout of a vector such as float3, or of a complex number; nil for numbers.
 func VectorStructure(t DType) *Structure {
 	n := t.Components()
-	if n < 2 {
+	if !t.known() || n < 2 {
 		return nil
 	}
 	s := &Structure{Name: t.String(), Size: int32(t.Size()), Align: int32(t.Align())}
