@@ -174,6 +174,9 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 			key = fmt.Append(key, " ", bytes[i])
 			continue
 		}
+		if a.Struct != "" { // what depends on its members is not followed
+			continue
+		}
 		known.Scalars[i] = a.Bits
 		key = fmt.Append(key, " ", a.Bits)
 	}
