@@ -89,6 +89,9 @@ func WithPeers() LaunchOption {
 	}
 }
 
+// Values are the members of a structure in a Go call, in their order: numbers, and Values for members that are structures, vectors or arrays.
+type Values []any
+
 // Scalar is a number of a stated type. Numbers without one get the type that the kernel's signature says.
 type Scalar struct {
 	DType DType
@@ -227,6 +230,37 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 		return argSpec{}, fmt.Errorf("a %T is neither a Range or Access nor a number", arg)
 	}
 	return argSpec{Value: v}, nil
+}
+
+// structuresOf turns Go values into a structure as written.
+func structuresOf(values Values, depth int) (structValue, error) {
+	v := structValue{Whole: true}
+	for _, value := range values {
+		switch value := value.(type) {
+		case Values:
+			if depth == mostNested {
+				return v, fmt.Errorf("structures are nested more than %d deep", mostNested)
+			}
+			inner, err := structuresOf(value, depth+1)
+			if err != nil {
+				return v, err
+			}
+			v.List = append(v.List, inner)
+		case Scalar:
+			n, ok := numberOf(value.Value)
+			if !ok || !value.DType.isNumber() {
+				return v, fmt.Errorf("a %T is not a number of a known type", value.Value)
+			}
+			v.List = append(v.List, structValue{Number: n, DType: value.DType})
+		default:
+			n, ok := numberOf(value)
+			if !ok {
+				return v, fmt.Errorf("a %T is neither a number nor Values", value)
+			}
+			v.List = append(v.List, structValue{Number: n})
+		}
+	}
+	return v, nil
 }
 
 func (b *Builder) launch(node Node, spec *launchSpec) NodeID {

@@ -4,8 +4,6 @@ package dag
 
 import (
 	"fmt"
-	"math"
-	"reflect"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -135,64 +133,4 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 		count = "1 argument (" + names[0] + ")"
 	}
 	r.problem(launchArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
-}
-
-// number writes a value as the user would: an integral float without its point.
-func number(v expr.Value) string {
-	if n, ok := v.Int(); ok {
-		return fmt.Sprint(n)
-	}
-	if v.Kind() == expr.Float {
-		return fmt.Sprint(v.Float())
-	}
-	return v.String()
-}
-
-// numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one, and neither is an id.
-func numberOf(v any) (expr.Value, bool) {
-	switch v.(type) {
-	case NodeID, BufferID:
-		return expr.Value{}, false
-	}
-	switch v := reflect.ValueOf(v); {
-	case !v.IsValid():
-	case v.CanInt():
-		return expr.Int(v.Int()), true
-	case v.CanUint():
-		return expr.Int(int64(v.Uint())), v.Uint() <= math.MaxInt64
-	case v.CanFloat():
-		return expr.FloatValue(v.Float()), true
-	case v.Kind() == reflect.Bool:
-		if v.Bool() {
-			return expr.Int(1), true
-		}
-		return expr.Int(0), true
-	}
-	return expr.Value{}, false
-}
-
-// scalarBits converts a value to an element type, if it can hold it.
-func scalarBits(t DType, v expr.Value) (uint64, error) {
-	if !t.isNumber() {
-		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", number(v), t, t.Components())
-	}
-	if t.Float() {
-		bits := t.FromFloat(v.Float())
-		if math.IsInf(t.ToFloat(bits), 0) {
-			return 0, fmt.Errorf("is %s, which does not fit in %s", number(v), t)
-		}
-		return bits, nil
-	}
-	n, ok := v.Int()
-	if v.Kind() == expr.Bool {
-		n, ok = int64(v.Float()), true
-	}
-	if !ok {
-		return 0, fmt.Errorf("must be an integer (%s), got %s", t, number(v))
-	}
-	bits, ok := t.fromInt(n)
-	if !ok {
-		return 0, fmt.Errorf("is %d, which does not fit in %s", n, t)
-	}
-	return bits, nil
 }

@@ -40,9 +40,6 @@ func VectorStructure(t DType) *Structure {
 	return s
 }
 
-// Values are the members of a structure in a Go call, in their order: numbers, and Values for members that are structures, vectors or arrays.
-type Values []any
-
 // structValue is a structure as it was written, or one of its members.
 type structValue struct {
 	Number expr.Value
@@ -205,100 +202,8 @@ func roundUp(bytes []byte, align int64) []byte {
 	return bytes
 }
 
-// structure makes the argument of a parameter that is a structure.
-func (r *resolution) structure(k int, v *structValue) {
-	param := &r.params[k]
-	var data string
-	var err error
-	switch {
-	case param.Buffer:
-		err = fmt.Errorf("must be a buffer, got a structure")
-	case param.Struct != nil:
-		data, err = param.Struct.pack(v)
-	case param.DType != InvalidDType:
-		err = fmt.Errorf("must be a number (%s), got a structure", param.DType)
-	default:
-		data, err = packTyped(v, param.Size)
-	}
-	if err != nil {
-		r.argProblem(k, "%v", err)
-		return
-	}
-	r.args[k] = Arg{Struct: data}
-}
-
-// structuresOf turns Go values into a structure as written.
-func structuresOf(values Values, depth int) (structValue, error) {
-	v := structValue{Whole: true}
-	for _, value := range values {
-		switch value := value.(type) {
-		case Values:
-			if depth == mostNested {
-				return v, fmt.Errorf("structures are nested more than %d deep", mostNested)
-			}
-			inner, err := structuresOf(value, depth+1)
-			if err != nil {
-				return v, err
-			}
-			v.List = append(v.List, inner)
-		case Scalar:
-			n, ok := numberOf(value.Value)
-			if !ok || !value.DType.isNumber() {
-				return v, fmt.Errorf("a %T is not a number of a known type", value.Value)
-			}
-			v.List = append(v.List, structValue{Number: n, DType: value.DType})
-		default:
-			n, ok := numberOf(value)
-			if !ok {
-				return v, fmt.Errorf("a %T is neither a number nor Values", value)
-			}
-			v.List = append(v.List, structValue{Number: n})
-		}
-	}
-	return v, nil
-}
-
 // mostNested is how deep structures may lie in structures.
 const mostNested = 20
-
-// structure is a structure as a file has it. Of a structure whose members are not known, the bytes are numbers.
-func (y *yamlWriter) structure(data string, s *Structure) string {
-	if s == nil {
-		var parts []string
-		for _, b := range []byte(data) {
-			parts = append(parts, fmt.Sprintf("{u8: %d}", b))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	}
-	var parts []string
-	for k := range s.Members {
-		m := &s.Members[k]
-		element := func(at int32) string {
-			inner := m.Struct
-			if inner == nil {
-				inner = VectorStructure(m.DType)
-			}
-			if inner != nil {
-				return y.structure(data[at:at+inner.Size], inner)
-			}
-			bits := uint64(0)
-			for b := range m.DType.Size() {
-				bits |= uint64(data[int64(at)+b]) << (8 * b)
-			}
-			return y.scalar(m.DType, bits)
-		}
-		if m.Count == 0 {
-			parts = append(parts, element(m.Offset))
-			continue
-		}
-		var list []string
-		for i := range m.Count {
-			list = append(list, element(m.Offset+i*m.size()))
-		}
-		parts = append(parts, "["+strings.Join(list, ", ")+"]")
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
-}
 
 // hint shows how to write the structure.
 func (s *Structure) hint() string {

@@ -410,6 +410,45 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 	return "{" + a.Mode.String() + ": " + y.reference(a.Range) + "}"
 }
 
+// structure is a structure as a file has it. Of a structure whose members are not known, the bytes are numbers.
+func (y *yamlWriter) structure(data string, s *Structure) string {
+	if s == nil {
+		var parts []string
+		for _, b := range []byte(data) {
+			parts = append(parts, fmt.Sprintf("{u8: %d}", b))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	var parts []string
+	for k := range s.Members {
+		m := &s.Members[k]
+		element := func(at int32) string {
+			inner := m.Struct
+			if inner == nil {
+				inner = VectorStructure(m.DType)
+			}
+			if inner != nil {
+				return y.structure(data[at:at+inner.Size], inner)
+			}
+			bits := uint64(0)
+			for b := range m.DType.Size() {
+				bits |= uint64(data[int64(at)+b]) << (8 * b)
+			}
+			return y.scalar(m.DType, bits)
+		}
+		if m.Count == 0 {
+			parts = append(parts, element(m.Offset))
+			continue
+		}
+		var list []string
+		for i := range m.Count {
+			list = append(list, element(m.Offset+i*m.size()))
+		}
+		parts = append(parts, "["+strings.Join(list, ", ")+"]")
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
 // reference writes a buffer or a slice.
 func (y *yamlWriter) reference(r Range) string {
 	b := &y.p.Buffers[r.Buffer]

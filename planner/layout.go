@@ -21,6 +21,9 @@ import (
 // With more effort than Quick this can take seconds. If the context ends, so does the search: the memory is then the best layout so
 // far, and the error is the context's.
 func LayoutMemory(ctx context.Context, g *dag.Graph, p *Plan, o Options) error {
+	if ctx == nil {
+		return fmt.Errorf("there is no context; context.Background() is one that never ends: %w", place.ErrBadOption)
+	}
 	if err := proof.CheckOps(g, p); err != nil {
 		return err
 	}

@@ -1,0 +1,27 @@
+// Arguments that are structures: their bytes, from the members that a file gives.
+
+package dag
+
+import "fmt"
+
+// structure makes the argument of a parameter that is a structure.
+func (r *resolution) structure(k int, v *structValue) {
+	param := &r.params[k]
+	var data string
+	var err error
+	switch {
+	case param.Buffer:
+		err = fmt.Errorf("must be a buffer, got a structure")
+	case param.Struct != nil:
+		data, err = param.Struct.pack(v)
+	case param.DType != InvalidDType:
+		err = fmt.Errorf("must be a number (%s), got a structure", param.DType)
+	default:
+		data, err = packTyped(v, param.Size)
+	}
+	if err != nil {
+		r.argProblem(k, "%v", err)
+		return
+	}
+	r.args[k] = Arg{Struct: data}
+}
