@@ -84,6 +84,25 @@ func (k *userKernel) confirm(e *sourceKernel) {
 	k.floatAtomics = e.floatAtomics
 }
 
+// confirmStructures compares layouts with the parameters of compiled code.
+func (k *userKernel) confirmStructures(text *ptx.Module, symbol string) error {
+	id, ok := text.Function(symbol)
+	if !ok || len(text.Functions[id].Params) != len(k.params) {
+		return nil
+	}
+	for i, p := range text.Functions[id].Params {
+		s := k.params[i].Struct
+		if s == nil {
+			continue
+		}
+		if v := &text.Variables[p.Variable]; v.Size != int64(s.Size) || v.Align != int(s.Align) {
+			return fmt.Errorf("kernel %q: parameter %s of type %s has %d bytes aligned to %d in compiled code, but %d aligned to %d as it is declared",
+				k.name, k.params[i].Name, s.Name, v.Size, v.Align, s.Size, s.Align)
+		}
+	}
+	return nil
+}
+
 // shape is what a launch of a kernel takes of a multiprocessor.
 type shape struct {
 	symbol string

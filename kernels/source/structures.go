@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // structures are the structures of a source by their name without namespaces.
@@ -296,23 +295,4 @@ func (all structures) of(p *parameter) (*dag.Structure, error) {
 		return nil, fmt.Errorf("%s %s", textOf(p.words), known.unclear)
 	}
 	return known.structure, nil
-}
-
-// confirmStructures compares layouts with the parameters of compiled code.
-func (k *userKernel) confirmStructures(text *ptx.Module, symbol string) error {
-	id, ok := text.Function(symbol)
-	if !ok || len(text.Functions[id].Params) != len(k.params) {
-		return nil
-	}
-	for i, p := range text.Functions[id].Params {
-		s := k.params[i].Struct
-		if s == nil {
-			continue
-		}
-		if v := &text.Variables[p.Variable]; v.Size != int64(s.Size) || v.Align != int(s.Align) {
-			return fmt.Errorf("kernel %q: parameter %s of type %s has %d bytes aligned to %d in compiled code, but %d aligned to %d as it is declared",
-				k.name, k.params[i].Name, s.Name, v.Size, v.Align, s.Size, s.Align)
-		}
-	}
-	return nil
 }
