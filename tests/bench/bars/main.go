@@ -16,24 +16,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 )
-
-// settings holds the values of the command line, and what all parts use.
-type settings struct {
-	dagrun     string
-	pipelines  string
-	baseline   string // folder of the C++ programs
-	only       string
-	quick      bool
-	pairs      int
-	iterations int
-	seed       int64
-	work       string // a folder of this run
-}
 
 // parts are what can be measured, in the order in which they are.
 var parts = []struct {
@@ -102,53 +88,4 @@ func measure(ctx context.Context, s *settings, args []string) (err error) {
 		}
 	}
 	return nil
-}
-
-// files returns the pipeline files, by default all that have one device and no races. Quick keeps the named ones.
-func (s *settings) files(quick ...string) ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(s.pipelines, "*.yaml"))
-	if err != nil || len(all) == 0 {
-		return nil, fmt.Errorf("no pipelines in %s", s.pipelines)
-	}
-	return slices.DeleteFunc(all, func(file string) bool {
-		name := baseName(file)
-		if s.quick && len(quick) > 0 && !slices.Contains(quick, name) {
-			return true
-		}
-		return name == "race" || name == "two-devices" || strings.HasSuffix(name, "-published")
-	}), nil
-}
-
-func baseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
-
-// compiled compiles one of the C++ programs and returns its path.
-func (s *settings) compiled(ctx context.Context, name string) (string, error) {
-	nvcc, err := exec.LookPath("nvcc")
-	if err != nil {
-		nvcc = filepath.Join(cudaHome(), "bin", "nvcc")
-	}
-	program := filepath.Join(s.work, name)
-	out, err := exec.CommandContext(ctx, nvcc, "-O2", "-std=c++17", "-o", program, filepath.Join(s.baseline, name+".cpp"), "-lcuda").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s.cpp cannot be compiled: %w: %s", name, err, strings.TrimSpace(string(out)))
-	}
-	return program, nil
-}
-
-func cudaHome() string {
-	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
-		if folder := os.Getenv(variable); folder != "" {
-			return folder
-		}
-	}
-	return "/usr/local/cuda"
-}
-
-// bar prints one line: a value against its bar, with what else there is to say.
-func bar(name string, value, most float64, format string, args ...any) {
-	verdict := "met"
-	if !(value <= most) {
-		verdict = "MISSED"
-	}
-	fmt.Printf("BAR %s: %.3g, bar <= %.3g: %s (%s)\n", name, value, most, verdict, fmt.Sprintf(format, args...))
 }

@@ -1,5 +1,4 @@
-// Measures which number of chunks is best, on streams and as a graph. Also holds the choice for the suite.
-// Measures dagrun only.
+// Measures which number of chunks is best, on streams and as a graph. Measures dagrun only.
 
 package main
 
@@ -9,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -18,47 +15,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// triedCounts are the chunk counts to measure. smallCount is the count at the default sizes of the files, where more chunks would be
-// empty.
+// triedCounts are the chunk counts to measure.
 var triedCounts = []int{1, 2, 4, 8, 16}
-
-const smallCount = 2
-
-// chunkCounts is a flag value: chunk counts by workload.
-type chunkCounts map[string]int
-
-func (c *chunkCounts) String() string { return "" }
-
-func (c *chunkCounts) Set(text string) error {
-	*c = chunkCounts{}
-	for _, one := range strings.Split(text, ",") {
-		name, number, _ := strings.Cut(one, "=")
-		count, err := strconv.Atoi(number)
-		if err != nil || count < 1 {
-			return fmt.Errorf("%q: want NAME=COUNT", one)
-		}
-		known := false
-		for _, w := range workloads() {
-			known = known || w.name == name
-		}
-		if !known {
-			return fmt.Errorf("no workload %q", name)
-		}
-		(*c)[name] = count
-	}
-	return nil
-}
-
-// chunksOf returns how many chunks the suite divides a workload into.
-func (s *settings) chunksOf(w *workload) int {
-	switch count := s.chunks[w.name]; {
-	case count > 0:
-		return count
-	case s.small:
-		return smallCount
-	}
-	return w.chunks
-}
 
 // chunkRow is one workload at one count. Times are microseconds, one for each round.
 type chunkRow struct {

@@ -16,14 +16,6 @@ import (
 // mostFlights is the largest number of replays in flight that is tried.
 const mostFlights = 4
 
-// flightsOf returns how many replays of a workload the suite overlaps, and how they are planned.
-func (s *settings) flightsOf(w *workload) flights {
-	if s.inflight > 0 {
-		return flights{count: s.inflight}
-	}
-	return w.flights
-}
-
 // flightRow is one workload planned one way. Times are microseconds from one result to the next, by number of replays in flight.
 type flightRow struct {
 	Name    string                     `json:"name"`

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -117,4 +118,19 @@ func spoil(memory []byte) {
 	for i := range memory {
 		memory[i] = 0xa5
 	}
+}
+
+// resultsOf lists the host buffers that copies write, each once.
+func resultsOf(g *dag.Graph) []dag.BufferID {
+	var ids []dag.BufferID
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind != dag.Memcpy {
+			continue
+		}
+		if id := n.Copy.Dst.Buffer; g.Buffers[id].Place == dag.Host && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -18,20 +18,6 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 )
 
-// settings holds the values of the command line.
-type settings struct {
-	pipelines string
-	suite     string // the C++ program of the workloads; "": none
-	out       string
-	small     bool // the default sizes of the files instead of the real ones
-	rounds    int
-	only      string
-	backend   string
-	streams   int
-	inflight  int
-	chunks    chunkCounts
-}
-
 func main() {
 	var s settings
 	flag.StringVar(&s.pipelines, "pipelines", "pipelines", "`folder` of the pipeline files")
@@ -105,17 +91,4 @@ func openPlatform(backend string) (cudart.Platform, error) {
 		return host.Open(host.Options{})
 	}
 	return nil, fmt.Errorf("-backend %q: want cuda or cpu", backend)
-}
-
-// wanted reports whether -only selects a name.
-func (s *settings) wanted(name string) bool {
-	if s.only == "" {
-		return true
-	}
-	for _, one := range strings.Split(s.only, ",") {
-		if strings.TrimSpace(one) == name {
-			return true
-		}
-	}
-	return false
 }

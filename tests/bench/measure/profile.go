@@ -87,3 +87,10 @@ func summarise(g *dag.Graph, machine *planner.Machine, profile *planner.Profile,
 	}
 	return f
 }
+
+func predicted(t *planner.Timeline, err error) (float64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return t.MakespanUS, nil
+}

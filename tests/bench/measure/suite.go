@@ -10,133 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
-)
-
-// workload is a pipeline with its real size. grcuda is the time of the C++ of the GrCUDA authors on an H200 at that
-// size, in milliseconds: the best of its variants with prefetching. chunks is the best count for one replay according to the measurement
-// "chunks", flights the setting with the highest throughput according to the measurement "flights".
-type workload struct {
-	name    string
-	params  []dag.Override
-	grcuda  float64
-	chunks  int
-	flights flights
-}
-
-// flights is how many replays overlap, and whether each runs on one stream or as planned.
-type flights struct {
-	count   int
-	planned bool
-}
-
-func (f flights) String() string {
-	if f.planned {
-		return fmt.Sprintf("%d, planned", f.count)
-	}
-	return fmt.Sprintf("%d, one stream", f.count)
-}
-
-func (f flights) options(machine *planner.Machine, profile *planner.Profile, streams int) planner.Options {
-	if f.planned {
-		return planner.Options{Machine: machine, Profile: profile, Streams: streams}
-	}
-	return onOneStream(machine)
-}
-
-func workloads() []workload {
-	set := func(pairs ...string) []dag.Override {
-		var list []dag.Override
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, dag.Override{Name: pairs[i], Value: pairs[i+1]})
-		}
-		return list
-	}
-	return []workload{
-		{"vec", set("n", "160000000"), 32.6, 16, flights{2, false}},
-		{"bs", set("n", "10000000"), 16.8, 8, flights{3, true}},
-		{"ml", set("n", "1600000"), 462, 8, flights{2, false}},
-		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8, flights{2, false}},
-		{"img", set("side", "6400"), 80.4, 16, flights{3, true}},
-		{"dl", set("side", "12000"), 60.0, 8, flights{2, false}},
-	}
-}
-
-// load parses the workload's file, divided into the given number of chunks.
-func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
-	var params []dag.Override
-	if !s.small {
-		params = append(params, w.params...)
-	}
-	params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
-	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
-}
-
-// The rates of the physical bound, in bytes per microsecond: pinned copies and device memory as measured on an H200.
-const (
-	upRate     = 55.0e3
-	downRate   = 55.4e3
-	memoryRate = 4.1e6
-)
-
-// suiteRow holds the results for one workload. Times are microseconds, one for each round.
-type suiteRow struct {
-	Name      string               `json:"name"`
-	Chunks    int                  `json:"chunks"`
-	Flights   string               `json:"in_flight"`
-	Nodes     int                  `json:"nodes"`
-	Streams   int                  `json:"streams"`
-	Waits     int                  `json:"waits"`
-	PlanUS    float64              `json:"plan_us"`
-	Times     map[string][]float64 `json:"times_us"`
-	Predicted map[string]float64   `json:"predicted_us"`
-	Bound     bound                `json:"bound_us"`
-	GrCUDA    float64              `json:"grcuda_us"`
-	Profiles  []*profiled          `json:"profiles"`
-	Checks    string               `json:"checks"`
-}
-
-// bound is the minimum time of a workload from the bytes it must move: both directions of the link and device memory work in parallel.
-type bound struct {
-	Up     float64 `json:"up"`
-	Down   float64 `json:"down"`
-	Memory float64 `json:"memory"`
-}
-
-func (b bound) least() float64 { return max(b.Up, b.Down, b.Memory) }
-
-func boundOf(g *dag.Graph) bound {
-	var b bound
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		if n.Kind != dag.Memcpy {
-			b.Memory += float64(n.Work.Bytes) / memoryRate
-			continue
-		}
-		size := float64(n.Copy.Src.Hi - n.Copy.Src.Lo)
-		if g.Buffers[n.Copy.Dst.Buffer].Place == dag.Host {
-			b.Down += size / downRate
-		} else {
-			b.Up += size / upRate
-		}
-	}
-	return b
-}
-
-// The contenders in the order of the table.
-const (
-	bySerial   = "one stream"
-	byStreams  = "streams"
-	byGraph    = "graph"
-	byInflight = "in flight"
-	byHand     = "C++"
 )
 
 // contestants are the programs that replay once in each round, by name.
@@ -186,14 +65,6 @@ func measureSuite(ctx context.Context, s settings, p cudart.Platform) (any, []ta
 		rows = append(rows, row)
 	}
 	return rows, suiteTables(rows, p, s), nil
-}
-
-func loadPipeline(file string, params []dag.Override) (*dag.Graph, error) {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, Params: params})
 }
 
 func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w workload) (row *suiteRow, err error) {
@@ -265,13 +136,6 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	}
 	row.Checks, err = checkResults(ctx, c)
 	return row, err
-}
-
-func predicted(t *planner.Timeline, err error) (float64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return t.MakespanUS, nil
 }
 
 // runRounds lets every contender replay once per round, starting with a different one each time. The first two rounds are warm-up.
@@ -370,19 +234,4 @@ func (h *handwritten) compare(ctx context.Context, with *runtime.Program) error 
 		}
 	}
 	return nil
-}
-
-// resultsOf lists the host buffers that copies write, each once.
-func resultsOf(g *dag.Graph) []dag.BufferID {
-	var ids []dag.BufferID
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		if n.Kind != dag.Memcpy {
-			continue
-		}
-		if id := n.Copy.Dst.Buffer; g.Buffers[id].Place == dag.Host && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }

@@ -1,4 +1,4 @@
-// The suite's tables: times, ratios and their means, predictions, the bottleneck of each workload, and its kernels. Formatting only.
+// The suite's results and their tables: times, ratios and their means, predictions, the bottleneck of each workload, and its kernels.
 
 package main
 
@@ -7,7 +7,68 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
+
+// The contenders in the order of the table.
+const (
+	bySerial   = "one stream"
+	byStreams  = "streams"
+	byGraph    = "graph"
+	byInflight = "in flight"
+	byHand     = "C++"
+)
+
+// suiteRow holds the results for one workload. Times are microseconds, one for each round.
+type suiteRow struct {
+	Name      string               `json:"name"`
+	Chunks    int                  `json:"chunks"`
+	Flights   string               `json:"in_flight"`
+	Nodes     int                  `json:"nodes"`
+	Streams   int                  `json:"streams"`
+	Waits     int                  `json:"waits"`
+	PlanUS    float64              `json:"plan_us"`
+	Times     map[string][]float64 `json:"times_us"`
+	Predicted map[string]float64   `json:"predicted_us"`
+	Bound     bound                `json:"bound_us"`
+	GrCUDA    float64              `json:"grcuda_us"`
+	Profiles  []*profiled          `json:"profiles"`
+	Checks    string               `json:"checks"`
+}
+
+// The rates of the physical bound, in bytes per microsecond: pinned copies and device memory as measured on an H200.
+const (
+	upRate     = 55.0e3
+	downRate   = 55.4e3
+	memoryRate = 4.1e6
+)
+
+// bound is the minimum time of a workload from the bytes it must move: both directions of the link and device memory work in parallel.
+type bound struct {
+	Up     float64 `json:"up"`
+	Down   float64 `json:"down"`
+	Memory float64 `json:"memory"`
+}
+
+func (b bound) least() float64 { return max(b.Up, b.Down, b.Memory) }
+
+func boundOf(g *dag.Graph) bound {
+	var b bound
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind != dag.Memcpy {
+			b.Memory += float64(n.Work.Bytes) / memoryRate
+			continue
+		}
+		size := float64(n.Copy.Src.Hi - n.Copy.Src.Lo)
+		if g.Buffers[n.Copy.Dst.Buffer].Place == dag.Host {
+			b.Down += size / downRate
+		} else {
+			b.Up += size / upRate
+		}
+	}
+	return b
+}
 
 func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	sizes := "real sizes"

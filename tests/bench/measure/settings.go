@@ -1,0 +1,156 @@
+// The values of the command line, and the workloads that are measured, with the settings that were found best for each.
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// settings holds the values of the command line.
+type settings struct {
+	pipelines string
+	suite     string // the C++ program of the workloads; "": none
+	out       string
+	small     bool // the default sizes of the files instead of the real ones
+	rounds    int
+	only      string
+	backend   string
+	streams   int
+	inflight  int
+	chunks    chunkCounts
+}
+
+// wanted reports whether -only selects a name.
+func (s *settings) wanted(name string) bool {
+	if s.only == "" {
+		return true
+	}
+	for _, one := range strings.Split(s.only, ",") {
+		if strings.TrimSpace(one) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// workload is a pipeline with its real size. grcuda is the time of the C++ of the GrCUDA authors on an H200 at that
+// size, in milliseconds: the best of its variants with prefetching. chunks is the best count for one replay according to the measurement
+// "chunks", flights the setting with the highest throughput according to the measurement "flights".
+type workload struct {
+	name    string
+	params  []dag.Override
+	grcuda  float64
+	chunks  int
+	flights flights
+}
+
+// flights is how many replays overlap, and whether each runs on one stream or as planned.
+type flights struct {
+	count   int
+	planned bool
+}
+
+func (f flights) String() string {
+	if f.planned {
+		return fmt.Sprintf("%d, planned", f.count)
+	}
+	return fmt.Sprintf("%d, one stream", f.count)
+}
+
+func (f flights) options(machine *planner.Machine, profile *planner.Profile, streams int) planner.Options {
+	if f.planned {
+		return planner.Options{Machine: machine, Profile: profile, Streams: streams}
+	}
+	return onOneStream(machine)
+}
+
+func workloads() []workload {
+	set := func(pairs ...string) []dag.Override {
+		var list []dag.Override
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, dag.Override{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return list
+	}
+	return []workload{
+		{"vec", set("n", "160000000"), 32.6, 16, flights{2, false}},
+		{"bs", set("n", "10000000"), 16.8, 8, flights{3, true}},
+		{"ml", set("n", "1600000"), 462, 8, flights{2, false}},
+		{"hits", set("n", "25000000", "stride", "15450849", "inverse", "10951649"), 196, 8, flights{2, false}},
+		{"img", set("side", "6400"), 80.4, 16, flights{3, true}},
+		{"dl", set("side", "12000"), 60.0, 8, flights{2, false}},
+	}
+}
+
+// load parses the workload's file, divided into the given number of chunks.
+func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
+	var params []dag.Override
+	if !s.small {
+		params = append(params, w.params...)
+	}
+	params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
+	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
+}
+
+func loadPipeline(file string, params []dag.Override) (*dag.Graph, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, Params: params})
+}
+
+// smallCount is the number of chunks at the default sizes of the files, where more chunks would be empty.
+const smallCount = 2
+
+// chunkCounts is a flag value: chunk counts by workload.
+type chunkCounts map[string]int
+
+func (c *chunkCounts) String() string { return "" }
+
+func (c *chunkCounts) Set(text string) error {
+	*c = chunkCounts{}
+	for _, one := range strings.Split(text, ",") {
+		name, number, _ := strings.Cut(one, "=")
+		count, err := strconv.Atoi(number)
+		if err != nil || count < 1 {
+			return fmt.Errorf("%q: want NAME=COUNT", one)
+		}
+		known := false
+		for _, w := range workloads() {
+			known = known || w.name == name
+		}
+		if !known {
+			return fmt.Errorf("no workload %q", name)
+		}
+		(*c)[name] = count
+	}
+	return nil
+}
+
+// chunksOf returns how many chunks the suite divides a workload into.
+func (s *settings) chunksOf(w *workload) int {
+	switch count := s.chunks[w.name]; {
+	case count > 0:
+		return count
+	case s.small:
+		return smallCount
+	}
+	return w.chunks
+}
+
+// flightsOf returns how many replays of a workload the suite overlaps, and how they are planned.
+func (s *settings) flightsOf(w *workload) flights {
+	if s.inflight > 0 {
+		return flights{count: s.inflight}
+	}
+	return w.flights
+}
