@@ -1,22 +1,20 @@
-// The command tree: what all commands share, and how they are put together.
+// What all commands share: input and output, the values of their flags, and what is known of the pipeline.
 
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -50,99 +48,80 @@ type app struct {
 	answered       bool                                 // a JSON document has been written
 }
 
-func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}, compilers: &kernels.Compilers{}}
-	a.progress = newProgress(a.stderr)
-	a.log = slog.New(&logHandler{app: a})
-	return a
+// flags holds the values of the shared flags.
+type flags struct {
+	params     []string
+	load       []string
+	save       []string
+	maxEdges   int
+	backend    string
+	streams    int
+	limited    bool // whether --streams was given
+	strategy   string
+	effort     string
+	machine    string
+	sanitize   string
+	steps      uint64 // of a kernel on the CPU device; 0 sets no limit
+	plan       string
+	profile    string
+	memoryCap  string
+	devices    string
+	spread     string
+	links      bool
+	output     string
+	color      string
+	quiet      bool
+	verbose    bool
+	replay     string // --graph: auto, on (also captured), off or built
+	chosen     bool   // whether --graph was given
+	threaded   bool   // whether --threads was given
+	learn      string
+	cacheDir   string
+	iterations int
+	warmup     int
+	inflight   int
+	threads    int
+	overlap    string
+	memory     string
+	timeout    time.Duration
+	ranks      world.Flags
+	arrive     time.Duration
 }
 
-// execute runs the command line and returns its exit status.
-func (a *app) execute(ctx context.Context, args []string) int {
-	root := a.command()
-	root.SetArgs(joinGraph(args))
-	ran, err := guarded(ctx, root)
-	if ran != nil {
-		a.flags = a.values(ran) // a wrong flag ends a command before it begins
+// values returns a command's own flag values, because flags of the same name have other defaults in other commands.
+func (a *app) values(c *cobra.Command) *flags {
+	if a.sets[c] == nil {
+		a.sets[c] = &flags{}
 	}
-	a.progress.end()
-	err = a.explain(ran, err)
-	if times := a.progress.times(); len(times) > 0 {
-		a.log.Info("took", times...)
-	}
-	if cut := a.stdout.failure(); cut != nil {
-		err = cut
-	}
-	status := statusOf(err)
-	var quiet *reported
-	if err != nil && !errors.As(err, &quiet) {
-		a.printError(err)
-	}
-	if err != nil && a.flags.output == "json" && !a.answered {
-		a.answerError(err, status)
-	}
-	return status
+	return a.sets[c]
 }
 
-// guarded runs a command. A mistake in dagrun itself becomes an error like any other, with its place.
-func guarded(ctx context.Context, root *cobra.Command) (ran *cobra.Command, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = withStatus(statusInternal, fmt.Errorf("internal error, please report it: %v\n%s", v, debug.Stack()))
-		}
-	}()
-	return root.ExecuteContextC(ctx)
+// namedFile is a file and its role in the command: "the pipeline", "--save-plan".
+type namedFile struct {
+	role   string
+	name   string // "" and - do not name a file
+	saving bool   // a buffer's contents, which may replace the initial contents of the next run
 }
 
-// command builds the tree.
-func (a *app) command() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "dagrun FILE",
-		Short: "Plan and run pipelines of GPU work",
-		Long: `dagrun takes a pipeline of copies and kernels, decides which CUDA stream each node
-runs on and where streams must wait for each other, proves that decision right, and
-replays it. Without a GPU it runs on the CPU.
+// input is a file that a command reads.
+type input struct {
+	namedFile
+	place   files.Place
+	initial bool // initial contents: a buffer may be saved to where the next run starts from
+}
 
-Results go to stdout, the rest to stderr. Exit status:` + statusText(),
-		Example: `  dagrun init first && dagrun first.yaml         a pipeline to start with
-  dagrun pipelines/saxpy.yaml                    run one
-  dagrun plan pipelines/saxpy.yaml               see the schedule
-  dagrun pipelines/saxpy.yaml -p n=4096 --graph  other parameters, as one CUDA graph
-  dagrun check pipelines/race.yaml               find mistakes and races without running`,
-		Args:          cobra.ArbitraryArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       thisBuild().String(),
-	}
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.flags = a.values(c) }
-	root.CompletionOptions.HiddenDefaultCmd = false
-	a.runCommand(root)
-	run := &cobra.Command{
-		Use:   "run FILE",
-		Short: "Run a pipeline and check its results",
-		Long: `Run a pipeline and check its results: every expect of the file is compared, every save is
-written. dagrun FILE does the same; FILE may be - for standard input.
+// sanitize is the level of checks of kernels, and how it was chosen.
+type sanitize struct {
+	level  simt.Check
+	chosen bool // whether the flag chose it
+	any    bool // there are kernels of users, which the CPU device runs from their PTX
+}
 
-The result is the state after exactly --iterations replays. Warm-up replays come first,
-and initial contents are restored after them.`,
-		Example: `  dagrun run pipelines/saxpy.yaml
-  dagrun run pipelines/saxpy.yaml -p n=4096 -p alpha=3
-  dagrun run pipelines/chunks.yaml --graph --iterations 1000 --warmup 10
-  dagrun run pipelines/chunks.yaml --inflight 3 --iterations 1000
-  dagrun run pipelines/saxpy.yaml --verify               compare with a serial run on the CPU
-  dagrun run pipelines/two-devices.yaml --backend cpu:2  two CPU devices
-  dagrun run pipelines/saxpy.yaml --output json`,
-	}
-	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
-		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
-	root.SetHelpCommand(a.helpCommand(root))
-	explainCompletion(root)
-	a.completes(root)
-	return root
+type diagnosticDocument struct {
+	File     string `json:"file"`
+	Line     int32  `json:"line,omitempty"`
+	Column   int32  `json:"column,omitempty"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
 }

@@ -68,9 +68,6 @@ streams replays graphs more slowly.`,
 	return c
 }
 
-// allStrategies is the --strategy of bench that stands for every one.
-const allStrategies = "all"
-
 // benchRow is one plan, replayed one way.
 type benchRow struct {
 	Strategy  string          `json:"strategy"`          // "auto" for what dagrun FILE does
@@ -466,4 +463,12 @@ func fixed(us float64) string {
 		return strconv.FormatFloat(us, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(us, 'f', 1, 64)
+}
+
+// limit returns how many streams the user allowed; 0 if unspecified.
+func (a *app) limit() int {
+	if a.flags.limited {
+		return a.flags.streams
+	}
+	return 0
 }

@@ -37,16 +37,6 @@ func fileBindings(flag string, values []string) ([]dag.FileBinding, error) {
 	return bindings, nil
 }
 
-// bound reports whether the values of --load or --save name a buffer.
-func bound(values []string, buffer string) bool {
-	for _, value := range values {
-		if name, _, _ := strings.Cut(value, "="); strings.TrimSpace(name) == buffer {
-			return true
-		}
-	}
-	return false
-}
-
 // checkLoaded compares the files of --load with their buffers before anything is planned or run. A pipe is read only once, by the run.
 func (a *app) checkLoaded(ctx context.Context, g *dag.Graph) error {
 	for i := range g.Buffers {

@@ -288,13 +288,6 @@ func (a *app) printChecked(r *checked) {
 	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 
-func dependencies(n int) string {
-	if n == 1 {
-		return "1 dependency"
-	}
-	return fmt.Sprintf("%d dependencies", n)
-}
-
 func lineText(line int32) string {
 	if line == 0 {
 		return ""

@@ -243,20 +243,6 @@ func (a *app) printDevices(r *devicesReport) error {
 	return nil
 }
 
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-func nonZero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 // measureDevice prints the machine file of the first device, and keeps it for later runs.
 func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	platform, err := a.openPlatform(1, mostQueues)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -15,22 +14,6 @@ import (
 
 // assumedDevices is how many devices "all" stands for where no device is opened.
 const assumedDevices = 2
-
-// deviceCount is --devices as dag.Options has it.
-func deviceCount(text string) int {
-	if text == "all" {
-		return dag.AllDevices
-	}
-	n, _ := strconv.Atoi(text)
-	return n
-}
-
-func checkDevices(text string) error {
-	if n := deviceCount(text); text != "" && text != "all" && (n < 1 || n > dag.MostDevices) {
-		return fmt.Errorf("--devices %q: want 1 to %d, or all", text, dag.MostDevices)
-	}
-	return nil
-}
 
 // devicesFor returns how many devices have to be opened for a graph as declared.
 func (a *app) devicesFor(g *dag.Graph) int {
@@ -107,4 +90,16 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	s.Policy, s.Stats.OneUS = recorded.Policy, recorded.Stats.OneUS
 	a.spread, a.declared = s, g
 	return s.Graph, nil
+}
+
+// devicesOf returns how many devices a graph uses.
+func devicesOf(g *dag.Graph) int {
+	n := int32(0)
+	for i := range g.Buffers {
+		n = max(n, g.Buffers[i].Device)
+	}
+	for i := range g.Nodes {
+		n = max(n, g.Nodes[i].Device)
+	}
+	return int(n) + 1
 }

@@ -8,24 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/planner"
 )
-
-// namedFile is a file and its role in the command: "the pipeline", "--save-plan".
-type namedFile struct {
-	role   string
-	name   string // "" and - do not name a file
-	saving bool   // a buffer's contents, which may replace the initial contents of the next run
-}
-
-// input is a file that a command reads.
-type input struct {
-	namedFile
-	place   files.Place
-	initial bool // initial contents: a buffer may be saved to where the next run starts from
-}
 
 // noteInput remembers a file that is read.
 func (a *app) noteInput(role, name string) {
@@ -157,4 +145,19 @@ func (a *app) wrote(name string) error {
 // writeOut writes a file without a message, for a command that prints its own.
 func writeOut(ctx context.Context, name string, write func(io.Writer) error) error {
 	return withStatus(statusInternal, files.Save(ctx, name, write))
+}
+
+func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
+	plan.Spread = a.spread
+	return a.write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
+}
+
+// bound reports whether the values of --load or --save name a buffer.
+func bound(values []string, buffer string) bool {
+	for _, value := range values {
+		if name, _, _ := strings.Cut(value, "="); strings.TrimSpace(name) == buffer {
+			return true
+		}
+	}
+	return false
 }

@@ -11,62 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
-
-// flags holds the values of the shared flags.
-type flags struct {
-	params     []string
-	load       []string
-	save       []string
-	maxEdges   int
-	backend    string
-	streams    int
-	limited    bool // whether --streams was given
-	strategy   string
-	effort     string
-	machine    string
-	sanitize   string
-	steps      uint64 // of a kernel on the CPU device; 0 sets no limit
-	plan       string
-	profile    string
-	memoryCap  string
-	devices    string
-	spread     string
-	links      bool
-	output     string
-	color      string
-	quiet      bool
-	verbose    bool
-	replay     string // --graph: auto, on (also captured), off or built
-	chosen     bool   // whether --graph was given
-	threaded   bool   // whether --threads was given
-	learn      string
-	cacheDir   string
-	iterations int
-	warmup     int
-	inflight   int
-	threads    int
-	overlap    string
-	memory     string
-	timeout    time.Duration
-	ranks      world.Flags
-	arrive     time.Duration
-}
-
-// values returns a command's own flag values, because flags of the same name have other defaults in other commands.
-func (a *app) values(c *cobra.Command) *flags {
-	if a.sets[c] == nil {
-		a.sets[c] = &flags{}
-	}
-	return a.sets[c]
-}
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
 
@@ -141,6 +91,13 @@ const (
 	graphCaptured = "captured"
 	graphBuilt    = "built"
 	graphAuto     = "auto"
+)
+
+// The values of --learn.
+const (
+	learnAuto  = "auto"
+	learnOff   = "off"
+	learnAgain = "again"
 )
 
 // joinGraph lets --graph take the next word as its value if it is one of the values, because pflag takes a value of such a flag only after
@@ -315,4 +272,49 @@ func parseSize(text string) (int64, error) {
 		return 0, errors.New("want a size such as 4GiB, 512MiB or 1000000")
 	}
 	return int64(v * scale), nil
+}
+
+// allStrategies is the --strategy of bench that stands for every one.
+const allStrategies = "all"
+
+// deviceCount is --devices as dag.Options has it.
+func deviceCount(text string) int {
+	if text == "all" {
+		return dag.AllDevices
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+func checkDevices(text string) error {
+	if n := deviceCount(text); text != "" && text != "all" && (n < 1 || n > dag.MostDevices) {
+		return fmt.Errorf("--devices %q: want 1 to %d, or all", text, dag.MostDevices)
+	}
+	return nil
+}
+
+// cpuDevices is how many CPU devices --backend asks for; 0: it names another backend.
+func cpuDevices(backend string, wanted int) (int, error) {
+	name, number, counted := strings.Cut(backend, ":")
+	if name != "cpu" {
+		return 0, nil
+	}
+	if !counted {
+		return wanted, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > 64 {
+		return 0, fmt.Errorf("--backend %q: want cpu:1 to cpu:64", backend)
+	}
+	return n, nil
+}
+
+func checkBackend(backend string) error {
+	if n, err := cpuDevices(backend, 1); n > 0 || err != nil {
+		return err
+	}
+	if backend == "gpu" {
+		return errors.New(`--backend "gpu": want auto, cuda or cpu; did you mean "cuda"?`)
+	}
+	return oneOf("--backend", backend, "auto", "cuda", "cpu")
 }

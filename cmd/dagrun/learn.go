@@ -15,13 +15,6 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// The values of --learn.
-const (
-	learnAuto  = "auto"
-	learnOff   = "off"
-	learnAgain = "again"
-)
-
 func (a *app) learnFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.learn, "learn", learnAuto, "learn `how` long nodes take and which plan is fastest: auto, off, or again to forget what is known")
@@ -30,15 +23,6 @@ func (a *app) learnFlags(c *cobra.Command) {
 
 func (a *app) cacheFlag(c *cobra.Command) {
 	c.Flags().StringVar(&a.values(c).cacheDir, "cache-dir", "", "keep what is learned in this `folder` (default: $"+cache.Variable+", or dagrun in your cache folder); off keeps nothing")
-}
-
-// learning is what a run knows from earlier ones, and what it learns itself.
-type learning struct {
-	options  runtime.LearnOptions
-	recalled *runtime.Recalled
-	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
-	learned  *runtime.Learned    // nil if nothing was learned
-	again    bool
 }
 
 // learningOf looks up what is known about a pipeline. It is nil if nothing is to be learned or used, because the user asked for a plan,
@@ -253,4 +237,12 @@ func nodesTake(n int) string {
 		return "1 node takes"
 	}
 	return counted(n, "node") + " take"
+}
+
+// replayText is how a way replays, in a table.
+func (w *wayReport) replayText() string {
+	if w.Overlap {
+		return w.Replay + ", overlapping"
+	}
+	return w.Replay
 }

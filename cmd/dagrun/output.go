@@ -45,15 +45,6 @@ type failure struct {
 	More        int                  `json:"more_diagnostics,omitempty"`
 }
 
-type diagnosticDocument struct {
-	File     string `json:"file"`
-	Line     int32  `json:"line,omitempty"`
-	Column   int32  `json:"column,omitempty"`
-	Severity string `json:"severity"`
-	Message  string `json:"message"`
-	Hint     string `json:"hint,omitempty"`
-}
-
 func diagnosticDocuments(d *dag.Diagnostics) []diagnosticDocument {
 	list := make([]diagnosticDocument, 0, len(d.List))
 	for k := range d.List {
@@ -88,12 +79,4 @@ func (a *app) failure(err error, status int) *failure {
 		f.Node = a.progress.node()
 	}
 	return f
-}
-
-// counted is a number with its noun: "1 node", "2 nodes".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -2,7 +2,9 @@
 
 package main
 
-import "github.com/dagrun/dagrun/runtime"
+import (
+	"github.com/dagrun/dagrun/runtime"
+)
 
 // overlap is what --overlap asks for; commands without the flag do not overlap launches.
 func (a *app) overlap() runtime.Overlap {
@@ -13,12 +15,4 @@ func (a *app) overlap() runtime.Overlap {
 		return runtime.OverlapAuto
 	}
 	return runtime.OverlapOff
-}
-
-// replayText is how a way replays, in a table.
-func (w *wayReport) replayText() string {
-	if w.Overlap {
-		return w.Replay + ", overlapping"
-	}
-	return w.Replay
 }

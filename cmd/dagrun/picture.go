@@ -300,3 +300,10 @@ func courseOf(trace *runtime.Trace, device string, machine *planner.Machine) *pi
 	}
 	return course
 }
+
+func dependencies(n int) string {
+	if n == 1 {
+		return "1 dependency"
+	}
+	return fmt.Sprintf("%d dependencies", n)
+}

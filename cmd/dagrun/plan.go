@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -109,11 +108,6 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 		return err
 	}
 	return a.printGantt(g, plan, timeline, ascii)
-}
-
-func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
-	plan.Spread = a.spread
-	return a.write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
 // explanation is the JSON document of plan --explain.

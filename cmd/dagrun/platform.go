@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -15,39 +14,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
-
-// opened is a platform with its description.
-type opened struct {
-	cudart.Platform
-	where string // "NVIDIA H200", "the CPU device"
-	noGPU error  // why the CPU device is used instead of a GPU; nil if it was asked for
-}
-
-// cpuDevices is how many CPU devices --backend asks for; 0: it names another backend.
-func cpuDevices(backend string, wanted int) (int, error) {
-	name, number, counted := strings.Cut(backend, ":")
-	if name != "cpu" {
-		return 0, nil
-	}
-	if !counted {
-		return wanted, nil
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > 64 {
-		return 0, fmt.Errorf("--backend %q: want cpu:1 to cpu:64", backend)
-	}
-	return n, nil
-}
-
-func checkBackend(backend string) error {
-	if n, err := cpuDevices(backend, 1); n > 0 || err != nil {
-		return err
-	}
-	if backend == "gpu" {
-		return errors.New(`--backend "gpu": want auto, cuda or cpu; did you mean "cuda"?`)
-	}
-	return oneOf("--backend", backend, "auto", "cuda", "cpu")
-}
 
 // openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
 // queues, as in driver.Options; the environment takes precedence.
@@ -161,14 +127,21 @@ func (o *opened) place() string {
 	return o.where
 }
 
-// devicesOf returns how many devices a graph uses.
-func devicesOf(g *dag.Graph) int {
-	n := int32(0)
-	for i := range g.Buffers {
-		n = max(n, g.Buffers[i].Device)
+// chooseGPU returns how a rank finds its GPU: the only one that it sees, or else that of its number on this machine. It returns nil without
+// other ranks.
+func (a *app) chooseGPU() func(count int) ([]int, error) {
+	if a.place.Ranks <= 1 {
+		return nil
 	}
-	for i := range g.Nodes {
-		n = max(n, g.Nodes[i].Device)
+	return func(count int) ([]int, error) {
+		switch local := a.place.LocalRank; {
+		case count == 1:
+			return []int{0}, nil
+		case local >= count:
+			return nil, fmt.Errorf("rank %d has number %d on this machine, whose %d GPUs have the numbers 0 to %d: every rank needs a GPU of its own, so start at most %d ranks here, or add --backend cpu",
+				a.place.Rank, local, count, count-1, count)
+		default:
+			return []int{local}, nil
+		}
 	}
-	return int(n) + 1
 }

@@ -198,3 +198,11 @@ func (p *progress) where() string {
 	}
 	return "at " + p.stage
 }
+
+// counted is a number with its noun: "1 node", "2 nodes".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

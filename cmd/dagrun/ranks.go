@@ -68,25 +68,6 @@ type connected interface {
 	Connect(ctx context.Context, w *world.World, groups []dag.Among) error
 }
 
-// chooseGPU returns how a rank finds its GPU: the only one that it sees, or else that of its number on this machine. It returns nil without
-// other ranks.
-func (a *app) chooseGPU() func(count int) ([]int, error) {
-	if a.place.Ranks <= 1 {
-		return nil
-	}
-	return func(count int) ([]int, error) {
-		switch local := a.place.LocalRank; {
-		case count == 1:
-			return []int{0}, nil
-		case local >= count:
-			return nil, fmt.Errorf("rank %d has number %d on this machine, whose %d GPUs have the numbers 0 to %d: every rank needs a GPU of its own, so start at most %d ranks here, or add --backend cpu",
-				a.place.Rank, local, count, count-1, count)
-		default:
-			return []int{local}, nil
-		}
-	}
-}
-
 // groupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
 func groupsOf(g *dag.Graph) []dag.Among {
 	list := []dag.Among{}
@@ -320,14 +301,6 @@ func (a *app) endTogether(ctx context.Context, w *world.World, cancel context.Ca
 		err := rankFailure(w.Cause())
 		a.die(statusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, a.working(), rankEnd, a.progress.where()))
 	}
-}
-
-// rankPrefix says which rank an error is of, unless the error names ranks itself.
-func (a *app) rankPrefix(err error) string {
-	if a.place.Launcher == "" || errors.Is(err, world.ErrRank) {
-		return ""
-	}
-	return fmt.Sprintf("rank %d of %d: ", a.place.Rank, a.place.Ranks)
 }
 
 // rankReport is which rank a document is of.

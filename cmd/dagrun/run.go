@@ -19,16 +19,6 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// runFlags are the flags that only run has.
-type runFlags struct {
-	verify     string // "", results or nodes
-	allowRaces bool
-	alone      bool
-	savePlan   string
-	stats      bool
-	follow     bool
-}
-
 func (a *app) runCommand(c *cobra.Command) {
 	var own runFlags
 	a.deviceRunFlags(c)
@@ -79,17 +69,6 @@ func (a *app) runCommand(c *cobra.Command) {
 		defer done()
 		return a.amongRanks(ctx, func(ctx context.Context) error { return a.runPipeline(ctx, args[0], &own) })
 	}
-}
-
-// prepared is a pipeline with its device and its plan.
-type prepared struct {
-	name     string
-	graph    *dag.Graph
-	declared *dag.Graph // differs from graph if that is spread over several devices
-	platform *opened
-	options  planner.Options
-	plan     *planner.Plan
-	learning *learning // nil if nothing is learned
 }
 
 // prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
@@ -213,15 +192,6 @@ func (a *app) closingAt(stage string, err error, c interface{ Close() error }) e
 		a.progress.report(stage, 0, 0)
 	}
 	return closing(err, c)
-}
-
-// closing closes c and keeps the first error: after a failure, errors of closing add nothing.
-func closing(err error, c interface{ Close() error }) error {
-	closeErr := c.Close()
-	if err != nil {
-		return err
-	}
-	return closeErr
 }
 
 // runReport is the JSON document of run.

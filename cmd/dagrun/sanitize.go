@@ -12,13 +12,6 @@ import (
 // mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-// sanitize is the level of checks of kernels, and how it was chosen.
-type sanitize struct {
-	level  simt.Check
-	chosen bool // whether the flag chose it
-	any    bool // there are kernels of users, which the CPU device runs from their PTX
-}
-
 const (
 	sanitizeAuto = "auto"
 	sanitizeFull = "full"

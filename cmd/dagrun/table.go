@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/words"
@@ -194,4 +195,18 @@ func pieces(text string) []string {
 		}
 	}
 	return all
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func nonZero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

@@ -1,19 +1,18 @@
-// Output of a command: colours on terminals, and escaping of text from outside so that it cannot control a terminal.
+// Messages on a terminal: colours, warnings and errors, each on lines of its own.
 
 package main
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/term"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
@@ -25,101 +24,6 @@ const (
 	bold   = "1"
 	dim    = "2"
 )
-
-// sink is standard output or standard error. What is written to it comes out as words.Safe spells it; only printf adds colours. It
-// remembers the first error of writing, so that output cut short is not taken for success. Any goroutine may use it.
-type sink struct {
-	w    io.Writer
-	text *words.Writer
-	mu   sync.Mutex
-	err  error
-	once func() // called before the first bytes are written; may be nil
-}
-
-func newSink(w io.Writer) *sink {
-	s := &sink{w: w}
-	s.text = words.NewWriter(writerFunc(s.pass))
-	return s
-}
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// pass writes bytes as they are.
-func (s *sink) pass(p []byte) (int, error) {
-	s.mu.Lock()
-	once := s.once
-	s.once = nil
-	s.mu.Unlock()
-	if once != nil {
-		once()
-	}
-	n, err := s.w.Write(p)
-	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.err == nil {
-			s.err = err
-		}
-	}
-	return n, err
-}
-
-func (s *sink) Write(p []byte) (int, error) { return s.text.Write(p) }
-
-// painted is text that is safe for a terminal, with the colours that paint gave it.
-type painted string
-
-// printf prints like fmt.Fprintf; arguments that are painted keep their colours, all others come out as words.Safe spells them.
-func (s *sink) printf(format string, args ...any) error {
-	safe := make([]any, len(args))
-	for i, arg := range args {
-		switch v := arg.(type) {
-		case painted:
-			safe[i] = string(v)
-		case string:
-			safe[i] = words.Safe(v)
-		case error:
-			safe[i] = words.Safe(v.Error())
-		case fmt.Stringer:
-			safe[i] = words.Safe(v.String())
-		default:
-			safe[i] = arg
-		}
-	}
-	return s.text.WriteTrusted(fmt.Sprintf(format, safe...))
-}
-
-// document returns the writer for output that another program reads: text is unchanged unless it goes to a terminal.
-func (s *sink) document() io.Writer {
-	if terminal(s) {
-		return s
-	}
-	return writerFunc(s.pass)
-}
-
-func (s *sink) failure() error {
-	_ = s.text.Flush() // an error of it is remembered like any other
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		return nil
-	}
-	return withStatus(statusInternal, fmt.Errorf("cannot write the output: %w", s.err))
-}
-
-// file returns the file that a sink writes to, nil if it writes to something else.
-func (s *sink) file() *os.File {
-	file, _ := s.w.(*os.File)
-	return file
-}
-
-// terminal reports whether s is one.
-func terminal(s *sink) bool {
-	file := s.file()
-	return file != nil && term.IsTerminal(int(file.Fd()))
-}
 
 // lineWidth returns the length limit of lines on stdout: COLUMNS, otherwise the terminal's width, otherwise 0 for no limit.
 func (a *app) lineWidth() int {
@@ -194,4 +98,12 @@ func (a *app) warn(format string, args ...any) {
 	}
 	a.progress.clear()
 	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, yellow, "warning:"), fmt.Sprintf(format, args...)) // as above
+}
+
+// rankPrefix says which rank an error is of, unless the error names ranks itself.
+func (a *app) rankPrefix(err error) string {
+	if a.place.Launcher == "" || errors.Is(err, world.ErrRank) {
+		return ""
+	}
+	return fmt.Sprintf("rank %d of %d: ", a.place.Rank, a.place.Ranks)
 }

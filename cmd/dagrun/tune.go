@@ -114,14 +114,6 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	return a.printTuned(report)
 }
 
-// limit returns how many streams the user allowed; 0 if unspecified.
-func (a *app) limit() int {
-	if a.flags.limited {
-		return a.flags.streams
-	}
-	return 0
-}
-
 func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, report *tuneReport) (t *tuned, err error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {

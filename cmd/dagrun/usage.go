@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,36 +103,6 @@ func (a *app) fileError(root *cobra.Command, name string, err error) error {
 	}
 	return fmt.Errorf("%s: no such file%s", name, hint(didYouMean(name, names), "; dagrun init NAME writes a first pipeline"))
 }
-
-// explain words the error that ended a command for its user.
-func (a *app) explain(c *cobra.Command, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.flags.timeout, a.progress.where(), a.stillRunning()), err})
-	case errors.Is(err, context.Canceled):
-		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
-	}
-	var missing *missingFile
-	if errors.As(err, &missing) {
-		root := c
-		if c != nil && c.HasParent() {
-			root = nil
-		}
-		return a.fileError(root, missing.name, missing.err)
-	}
-	return err
-}
-
-// stopped is the error of a command that was interrupted or timed out, with the error that its work returned.
-type stopped struct {
-	text string
-	err  error
-}
-
-func (e *stopped) Error() string { return e.text }
-func (e *stopped) Unwrap() error { return e.err }
 
 // missingFile is a pipeline file that could not be read.
 type missingFile struct {

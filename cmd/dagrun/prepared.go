@@ -1,0 +1,56 @@
+// A pipeline that is ready to run, and what run knows of it from its own flags and from earlier runs.
+
+package main
+
+import (
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// runFlags are the flags that only run has.
+type runFlags struct {
+	verify     string // "", results or nodes
+	allowRaces bool
+	alone      bool
+	savePlan   string
+	stats      bool
+	follow     bool
+}
+
+// prepared is a pipeline with its device and its plan.
+type prepared struct {
+	name     string
+	graph    *dag.Graph
+	declared *dag.Graph // differs from graph if that is spread over several devices
+	platform *opened
+	options  planner.Options
+	plan     *planner.Plan
+	learning *learning // nil if nothing is learned
+}
+
+// closing closes c and keeps the first error: after a failure, errors of closing add nothing.
+func closing(err error, c interface{ Close() error }) error {
+	closeErr := c.Close()
+	if err != nil {
+		return err
+	}
+	return closeErr
+}
+
+// learning is what a run knows from earlier ones, and what it learns itself.
+type learning struct {
+	options  runtime.LearnOptions
+	recalled *runtime.Recalled
+	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
+	learned  *runtime.Learned    // nil if nothing was learned
+	again    bool
+}
+
+// opened is a platform with its description.
+type opened struct {
+	cudart.Platform
+	where string // "NVIDIA H200", "the CPU device"
+	noGPU error  // why the CPU device is used instead of a GPU; nil if it was asked for
+}
