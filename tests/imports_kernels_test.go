@@ -16,6 +16,7 @@ var floorsOfKernels = map[string]int{
 	"kernels/ptx":                      1, // PTX as a language
 	"kernels/library/cuda":             1, // the library's CUDA C
 	"kernels/source/internal/cache":    1, // compiled code on disk
+	"kernels/source/internal/failure":  1, // the error of all compilers
 	"kernels/source/nvrtc":             2, // NVIDIA's run-time compiler
 	"kernels/source/clang":             2, // clang, without a toolkit
 	"kernels/ptx/access":               2, // what PTX shows of a kernel's arguments

@@ -40,7 +40,7 @@ type app struct {
 	joined         func(*world.World)                   // called when the other ranks have been met
 	spread         *planner.Spread                      // the pipeline over several devices; nil: it is planned as declared
 	spreads        bool                                 // over a number of devices that was asked for
-	declared       *dag.Graph                           // before it was spread
+	declared       *dag.Graph                           // the pipeline before it was spread
 	world          *world.World                         // the other ranks; nil: there are none
 	followed       bool                                 // the device notes how far communication with other ranks is
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank

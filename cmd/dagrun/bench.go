@@ -174,7 +174,6 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err := a.checkOutputs(g, []namedFile{{role: "--save-profile", name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
-	declared := g
 	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
@@ -198,7 +197,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
+	p := &prepared{name: name, graph: g, platform: platform, options: options}
 	modes := benchModes[a.flags.replay]
 	if why := g.NotInGraph(); why != "" && modes[0] != runtime.Streams {
 		a.noteNoGraph(why)

@@ -49,7 +49,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, a
 	if a.flags.plan != "" {
 		return g, nil // the plan has decided
 	}
-	a.spread = nil
+	a.spread, a.declared = nil, g
 	if g.Devices == 0 {
 		return g, nil
 	}
@@ -65,7 +65,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, a
 	if err != nil {
 		return nil, err
 	}
-	a.spread, a.declared = s, g
+	a.spread = s
 	a.log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
 	for _, t := range s.Stats.Tried {
 		a.log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
@@ -75,7 +75,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, a
 
 // spreadAsPlanned spreads a graph as the plan that --plan names says.
 func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
-	a.spread = nil
+	a.spread, a.declared = nil, g
 	recorded, err := decodeFile(ctx, a.flags.plan, planner.DecodeSpread)
 	if err != nil || recorded == nil {
 		return g, err
@@ -88,7 +88,7 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 		return nil, fmt.Errorf("%s: %w", a.flags.plan, err)
 	}
 	s.Policy, s.Stats.OneUS = recorded.Policy, recorded.Stats.OneUS
-	a.spread, a.declared = s, g
+	a.spread = s
 	return s.Graph, nil
 }
 

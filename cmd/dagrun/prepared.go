@@ -23,7 +23,6 @@ type runFlags struct {
 type prepared struct {
 	name     string
 	graph    *dag.Graph
-	declared *dag.Graph // differs from graph if that is spread over several devices
 	platform *opened
 	options  planner.Options
 	plan     *planner.Plan

@@ -83,7 +83,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	}
 	a.sanitize = a.sanitizeFor(g)
 	unpackLibrary(g)
-	p := &prepared{name: name, graph: g, declared: g}
+	p := &prepared{name: name, graph: g}
 	if a.flags.plan != "" {
 		if p.graph, err = a.spreadAsPlanned(ctx, g); err != nil {
 			return nil, err

@@ -119,7 +119,6 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	declared := g
 	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if g, err = a.spreadOver(ctx, g, options, len(platform.Devices())); err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, graph: g, declared: declared, platform: platform, options: options}
+	p := &prepared{name: name, graph: g, platform: platform, options: options}
 	a.matchProfile(g, p.options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
 	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn, a.flags.overlap = graphAuto, 1, 1, learnAgain, graphAuto

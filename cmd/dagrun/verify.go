@@ -77,12 +77,12 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: devicesOf(p.declared), MaxSteps: a.flags.steps})
+	cpu, err := host.Open(host.Options{Devices: devicesOf(a.declared), MaxSteps: a.flags.steps})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, cpu) }()
-	reference, err := a.referenceOn(ctx, p, p.declared, cpu)
+	reference, err := a.referenceOn(ctx, p, a.declared, cpu)
 	if err != nil {
 		return nil, err
 	}

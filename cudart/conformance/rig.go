@@ -10,9 +10,10 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/stretchr/testify/require"
 )
 
 // words is how many 32-bit words each of a rig's buffers has.
@@ -80,6 +81,18 @@ func (r *rig) event(timed bool) cudart.Event {
 
 func (r *rig) alloc(n int64) cudart.Ptr {
 	p, err := r.p.Alloc(0, n)
+	require.NoError(r, err)
+	r.Cleanup(func() { require.NoError(r, r.p.Free(p)) })
+	return p
+}
+
+// far allocates memory of a second device that the first one can access. Without such a device it returns 0, and the log says what is not run.
+func (r *rig) far(what string) cudart.Ptr {
+	if devices := r.p.Devices(); len(devices) < 2 || !devices[0].Peers[1] {
+		r.Logf("one device, or no peer access between two: %s are not run", what)
+		return 0
+	}
+	p, err := r.p.Alloc(1, bytes)
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, r.p.Free(p)) })
 	return p

@@ -141,10 +141,11 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
 	}
 	source.Headers = j.headers()
 	r, err := library.Compile(ctx, source)
-	var wrong *nvrtc.CompileError
+	var wrong *CompileError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, &CompileError{Name: wrong.Name, Log: wrong.Log, Compiler: name}
+		wrong.Compiler = name
+		return nil, wrong
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -176,10 +177,11 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 		}
 	}
 	r, err := program.Compile(ctx, source)
-	var wrong *clang.CompileError
+	var wrong *CompileError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, &CompileError{Name: wrong.Name, Log: wrong.Log, Compiler: name}
+		wrong.Compiler = name
+		return nil, wrong
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -4,7 +4,6 @@ package source
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,24 +11,12 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // CompileError is the error for a source that does not compile.
-type CompileError struct {
-	Name     string
-	Log      string // the compiler's messages, with the user's files and lines
-	Compiler string // whose they are
-	Others   []string
-}
-
-func (e *CompileError) Error() string {
-	text := fmt.Sprintf("%s does not compile (%s):\n%s", e.Name, e.Compiler, e.Log)
-	for _, other := range e.Others {
-		text += "\n" + other
-	}
-	return text
-}
+type CompileError = failure.CompileError
 
 // Target says what code is wanted for.
 type Target struct {

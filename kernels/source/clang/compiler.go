@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
+	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 )
 
 // ErrNoCompiler is what Open returns if there is no clang that compiles CUDA C to PTX.
@@ -158,14 +159,7 @@ type Result struct {
 }
 
 // CompileError is the error for a source that does not compile.
-type CompileError struct {
-	Name string // file or module
-	Log  string // the compiler's messages, with the user's file and lines
-}
-
-func (e *CompileError) Error() string {
-	return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Log)
-}
+type CompileError = failure.CompileError
 
 // target is an architecture with the version of PTX that has its instructions.
 type target struct{ architecture, ptx int }

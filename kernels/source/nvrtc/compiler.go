@@ -18,6 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
+	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 )
 
 // ErrNoCompiler is what Open returns if there is no usable libnvrtc.
@@ -155,14 +156,7 @@ type Result struct {
 }
 
 // CompileError is the error for a source that does not compile.
-type CompileError struct {
-	Name string // file or module
-	Log  string // the compiler's messages, with the user's file and lines
-}
-
-func (e *CompileError) Error() string {
-	return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Log)
-}
+type CompileError = failure.CompileError
 
 // architecture chooses the device's own architecture if the compiler supports it, otherwise, or if PTX is wanted, the newest PTX that
 // the device runs.
