@@ -21,8 +21,9 @@ func (h *hazards) survey(joined []bool) {
 	}
 	varied := 0
 	for i := range p.Nodes {
-		base := int(p.accessStart[i])
-		for k, a := range p.Accesses(NodeID(i)) {
+		accesses, base := p.Accesses(NodeID(i)), int(p.accessStart[i])
+		for k := range accesses {
+			a := &accesses[k]
 			if a.Lo >= a.Hi {
 				continue
 			}
@@ -37,7 +38,7 @@ func (h *hazards) survey(joined []bool) {
 				}
 				continue
 			}
-			for _, run := range h.runs(base+k, &a) {
+			for _, run := range h.runs(base+k, &a.Range) {
 				if b.cell < 0 {
 					b.cell, b.lo, b.hi = 0, run.lo, run.hi
 				} else if !b.varied && (run.lo != b.lo || run.hi != b.hi) {
@@ -114,7 +115,7 @@ func (h *hazards) eachVaried(visit func(cuts int32, run stretch)) {
 			if t := h.tiling(a.Buffer); t != nil && t.grid {
 				continue
 			}
-			for _, run := range h.runs(k, a) {
+			for _, run := range h.runs(k, &a.Range) {
 				visit(h.buffers[a.Buffer].cuts, run)
 			}
 		}
@@ -124,7 +125,7 @@ func (h *hazards) eachVaried(visit func(cuts int32, run stretch)) {
 // derive walks the nodes and leaves their edges, explicit ones included, in h.log and h.joins. The dependencies of the given buffers
 // go through joins from the start. It returns the first node that names itself in its After, or -1.
 func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) {
-	h.pipeline = p
+	h.pipeline, h.spans = p, make([]stretch, 1)
 	if err := h.tiles(); err != nil {
 		return -1, err
 	}
@@ -140,14 +141,14 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 		accesses, base := p.Accesses(NodeID(i)), int(p.accessStart[i])
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Read != 0 && a.Lo < a.Hi {
-				for _, run := range h.runs(base+k, a) {
+				for _, run := range h.runs(base+k, &a.Range) {
 					h.reads(a, run)
 				}
 			}
 		}
 		for k := range accesses {
 			if a := &accesses[k]; a.Mode&Write != 0 && a.Lo < a.Hi {
-				for _, run := range h.runs(base+k, a) {
+				for _, run := range h.runs(base+k, &a.Range) {
 					h.writes(a, run)
 				}
 			}

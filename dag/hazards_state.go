@@ -9,7 +9,7 @@ type hazards struct {
 	pipeline *Pipeline
 	tilings  []*tiling // by buffer, nil where its positions are bytes; nil: no buffer has tiles
 	patches  []patch   // by access, of the buffers whose cells are a grid
-	spans    []stretch // of the last access asked about
+	spans    []stretch // of the last access asked about; one, where no buffer has tiles
 	buffers  []bufferState
 	cuts     []cuts // of the buffers whose accesses differ in range
 	cells    []cell // of the buffers that need no ledger

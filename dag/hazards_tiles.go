@@ -165,14 +165,23 @@ func (t *tiling) count(r Range) (n int64) {
 	return n
 }
 
-// runs returns what an access touches, in the positions that the derivation works with: its bytes, or its runs.
-func (h *hazards) runs(k int, a *Access) []stretch {
+// runs returns what an access touches, in the positions that the derivation works with: its bytes, or its runs. Without tiles it is so
+// short that the compiler puts it into the loops over all accesses.
+func (h *hazards) runs(k int, r *Range) []stretch {
+	if h.tilings == nil {
+		return append(h.spans[:0], stretch{r.Lo, r.Hi})
+	}
+	return h.tileRuns(k, r)
+}
+
+// tileRuns is runs where some buffer has tiles.
+func (h *hazards) tileRuns(k int, r *Range) []stretch {
 	h.spans = h.spans[:0]
-	if h.tilings == nil || h.tilings[a.Buffer] == nil {
-		h.spans = append(h.spans, stretch{a.Lo, a.Hi})
+	t := h.tilings[r.Buffer]
+	if t == nil {
+		h.spans = append(h.spans, stretch{r.Lo, r.Hi})
 		return h.spans
 	}
-	t := h.tilings[a.Buffer]
 	if p := &h.patches[k]; t.grid && p.first != irregular {
 		at := int64(p.first) * t.line
 		if p.left == 0 && int64(p.right) == t.line {
@@ -185,7 +194,7 @@ func (h *hazards) runs(k int, a *Access) []stretch {
 		}
 		return h.spans
 	}
-	t.each(a.Range, func(first, end int32, left, right int64) {
+	t.each(*r, func(first, end int32, left, right int64) {
 		h.spans = append(h.spans, stretch{int64(first)*t.line + left, int64(end-1)*t.line + right})
 	})
 	return h.spans
