@@ -1,4 +1,4 @@
-// Tests that ids of nodes and ids of buffers are distinct types: code that mixes them up does not compile.
+// Tests of the types that refer to nodes, buffers and streams: code that mixes up the ids of nodes and of buffers does not compile.
 
 package dag_test
 
@@ -11,7 +11,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
 )
+
+// The zero value of a node asks for no stream; only a number asks for one.
+func TestTheZeroNodeAsksForNoStream(t *testing.T) {
+	require.Equal(t, int32(-1), dag.Node{}.Stream.Number())
+	require.Equal(t, int32(0), dag.OnStream(0).Number())
+	require.NotEqual(t, dag.Node{}.Stream, dag.OnStream(0))
+}
 
 func TestIdsDoNotMix(t *testing.T) {
 	files := token.NewFileSet()

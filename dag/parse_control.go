@@ -58,7 +58,7 @@ func (p *parser) repeat(n *yaml.Node, node *Node) bool {
 	}
 	if tests == 0 {
 		if ok {
-			p.mistake(position(n), "write {times: 20}, {until: d_error < 1e-6, most: 500} or {while: d_left > 0, most: 500}", "repeat says neither times nor until nor while")
+			p.mistake(position(n), "write {times: 20}, {until: d_error < 1e-6, most: 500} or {while: d_left > 0, most: 500}", "repeat has neither times nor until nor while")
 		}
 		return false
 	}

@@ -43,6 +43,6 @@ func (p *parser) deviceCount(n *yaml.Node) (int, bool) {
 // usedDevices refuses devices in a file that another file uses.
 func (p *parser) usedDevices(f field) {
 	if f.value != nil {
-		p.mistake(position(f.key), "write it in the file that uses this one", "devices is said once, for the whole pipeline")
+		p.mistake(position(f.key), "write it in the file that uses this one", "devices is set once, for the whole pipeline")
 	}
 }

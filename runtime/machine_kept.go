@@ -51,7 +51,7 @@ func KeptMachine(platform cudart.Platform, folder *cache.Folder) (*planner.Machi
 	}
 	m, err := planner.DecodeMachine(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("the figures kept for %s are ignored: %w", platform.Devices()[0].Name, err)
+		return nil, fmt.Errorf("the measurements kept for %s are ignored: %w", platform.Devices()[0].Name, err)
 	}
 	return m, nil
 }

@@ -99,11 +99,11 @@ func TestKeptMachine(t *testing.T) {
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
 	_, err = runtime.KeptMachine(one, folder)
-	require.EqualError(t, err, files[0]+" is ignored: not usable: it is no file of dagrun's")
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's")
 	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
 	_, err = runtime.KeptMachine(one, folder)
 	require.ErrorIs(t, err, planner.ErrBadMachine)
-	require.ErrorContains(t, err, "the figures kept for "+one.Devices()[0].Name+" are ignored: ")
+	require.ErrorContains(t, err, "the measurements kept for "+one.Devices()[0].Name+" are ignored: ")
 
 	m, err = runtime.KeptMachine(nil, folder)
 	require.NoError(t, err)

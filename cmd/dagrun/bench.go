@@ -35,8 +35,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench FILE",
 		Short: "Measure strategies, stream counts, streams and graphs",
 		Long: `Plan with every strategy at 1, 2, 4 and 8 streams, replay each plan as a CUDA graph and as
-streams, and show what a replay takes: on the device (by events), on the host (to submit
-it), and by wall clock (back to back, nothing in between), beside the prediction.
+streams, and show how long a replay takes: on the device (by events), on the host (to
+submit it), and by wall clock (one replay after the other), beside the prediction.
 Identical plans are measured once. The last line is the fastest command line.
 
 Graphs are measured before streams: on some drivers a process that has used several

@@ -19,7 +19,7 @@ func (a *app) cacheCommand() *cobra.Command {
 		Use:   "cache",
 		Short: "Show what was learned from runs, or forget it",
 		Long: `Show what earlier runs learned: how long nodes take on which device, which plan was best for
-which pipeline, and the figures of devices that "dagrun devices --measure" measured.
+which pipeline, and what "dagrun devices --measure" measured.
 
 Nothing in the cache is needed: what is missing is learned again. It is in the folder
 that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your cache folder.`,

@@ -26,14 +26,14 @@ func (a *app) devicesCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "devices",
-		Short: "Show what there is to run on",
+		Short: "Show the GPUs and the CPU device",
 		Long: `Show every GPU, and the CPU device that replaces it if there is none: memory, multiprocessors,
 capability, copy engines, which GPUs can access each other's memory, driver, compiler, and, if
 NVIDIA's management library is installed, temperature, power and load.
 
---measure times copies, launches, waits and kernels on the device for some seconds and prints a
-machine file for --machine. The figures are kept, and later runs on this device are planned with them;
---cache-dir off keeps nothing.`,
+--measure times copies, launches, waits and kernels on the device for a few seconds and prints a
+machine file for --machine. The measurements are kept, and later runs on this device are planned with
+them; --cache-dir off keeps nothing.`,
 		Example: `  dagrun devices
   dagrun devices --backend cpu:2
   dagrun devices --measure -o here.json      measure the device, for runs from now on and for --machine
@@ -259,7 +259,7 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	}
 	a.progress.clear()
 	if err := runtime.KeepMachine(ctx, platform.Platform, cache.Open(a.flags.cacheDir), machine); err != nil && ctx.Err() == nil {
-		a.warn("the figures are not kept for later runs: %v", err)
+		a.warn("the measurements are not kept for later runs: %v", err)
 	}
 	a.answered = true
 	if out == "" {

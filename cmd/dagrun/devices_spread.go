@@ -23,7 +23,7 @@ func (a *app) devicesFor(g *dag.Graph) int {
 
 var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend cpu, or cpu:N")
 
-// simulatedLinks are the links of the machine that --machine names, an H200 unless told.
+// simulatedLinks are the links of the machine that --machine names, by default an H200.
 func (a *app) simulatedLinks() (*host.Links, error) {
 	m, err := loadMachine(context.Background(), a.flags.machine)
 	if err != nil {

@@ -64,7 +64,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 func (a *app) deviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
-	f.BoolVar(&values.links, "simulate-links", false, "on CPU devices, let copies take at least as long as on the machine that is planned for, one at a time on each link")
+	f.BoolVar(&values.links, "simulate-links", false, "make copies of CPU devices as slow as on the machine that is planned for, one copy at a time on each link")
 	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 }
 
@@ -74,8 +74,9 @@ func (a *app) replayFlags(c *cobra.Command) {
 	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
-	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads (default: as learned, or 1)")
-	f.StringVar(&values.overlap, "overlap", graphAuto, "let launches begin before the one before them has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
+	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
+	f.Lookup("threads").DefValue = "as learned, or 1"
+	f.StringVar(&values.overlap, "overlap", graphAuto, "let a launch begin before the previous one has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
 	f.StringVar(&values.memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
 }
 

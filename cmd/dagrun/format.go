@@ -19,7 +19,7 @@ func (a *app) formatCommand() *cobra.Command {
 	var way formatting
 	c := &cobra.Command{
 		Use:   "fmt FILE...",
-		Short: "Print pipeline files in canonical form, or write them so",
+		Short: "Format pipeline files: print them in canonical form, or rewrite them",
 		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, with comments
 kept. - is standard input. Use check to validate the pipeline.
 

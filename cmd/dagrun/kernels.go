@@ -17,12 +17,12 @@ func (a *app) kernelsCommand() *cobra.Command {
 		Use:   "kernels [NAME or FILE]",
 		Short: "List the library's kernels, describe one, or list those of a file",
 		Long: `List the kernels that come with dagrun, and the functions of NVIDIA's libraries that pipelines may
-call, with one line each; with a NAME, how that one is called: its arguments, what it reads and
-writes, and the element types it has.
+call, with one line each. With a NAME, describe that one: its arguments, what it reads and
+writes, and its element types.
 
 With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
-arguments, shared memory, registers where compiled code says them, and the lines to paste into a
-pipeline. CUDA C is compiled for that where a compiler is installed.`,
+arguments, shared memory, registers if the code is compiled, and the lines to paste into a
+pipeline. CUDA C is compiled for this if a compiler is installed.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
   dagrun kernels cublas.gemm
@@ -44,9 +44,9 @@ pipeline. CUDA C is compiled for that where a compiler is installed.`,
 		ValidArgsFunction: oneKernel,
 	}
 	a.outputFlags(c)
-	c.Flags().StringArrayVarP(&own.include, "include", "I", nil, "`folder` where headers of the FILE are")
-	c.Flags().StringArrayVarP(&own.define, "define", "D", nil, "macro that is defined before the FILE's first line, as `NAME=VALUE`")
-	c.Flags().StringVar(&own.compiler, "compiler", "", "`compiler` of the FILE: auto, nvrtc, nvcc or clang")
+	c.Flags().StringArrayVarP(&own.include, "include", "I", nil, "look for headers of the FILE in this `folder`")
+	c.Flags().StringArrayVarP(&own.define, "define", "D", nil, "define a macro for the FILE, as `NAME=VALUE`")
+	c.Flags().StringVar(&own.compiler, "compiler", "", "`compiler` for the FILE: auto, nvrtc, nvcc or clang")
 	return c
 }
 

@@ -47,8 +47,8 @@ Each has a GPU of its own, or the CPU device with --backend cpu. Lines of a rank
 its number. With --nodes M, each of M machines runs launch with its --node, and all of them
 the --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
 
-Other launchers need no launch: under torchrun, srun, mpirun and Kubernetes indexed jobs,
-dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
+Other launchers take the place of launch: under torchrun, srun, mpirun and Kubernetes
+indexed jobs, dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
 		Example: `  dagrun launch -n 4 pipelines/allreduce.yaml --backend cpu
   dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
   dagrun launch -n 4 pipelines/halo.yaml --backend cpu --trace halo.trace.json --html halo.html

@@ -24,8 +24,8 @@ check finds them before it plans, formats files as fmt does, completes keys, ker
 buffers, explains what is under the cursor, and goes to declarations.
 
 Files of modules are read; nothing is compiled, run or written. The exit status is 0 if the
-editor says goodbye, and 1 if it just leaves. docs/editor.md has the settings for VS Code and
-Neovim. In Neovim:`,
+editor ends the session, and 1 if it disconnects without that. docs/editor.md has the settings
+for VS Code and Neovim.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
 		Args:    atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -26,7 +26,7 @@ func (a *app) planCommand() *cobra.Command {
 the device memory that is needed, and how long it should take.
 
 Plans are the same everywhere: they are made for the machine that --machine names,
-an H200 unless told, and no device is opened.`,
+an H200 by default, and no device is opened.`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced

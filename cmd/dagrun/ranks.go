@@ -24,8 +24,10 @@ import (
 // rankFlags says by hand what a launcher says in the environment.
 func (a *app) rankFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.ranks.Rank, "rank", -1, "this process is rank `R` of --ranks (default: as the launcher says, or the only one)")
-	f.IntVar(&values.ranks.Ranks, "ranks", -1, "`N` processes run the pipeline together")
+	f.IntVar(&values.ranks.Rank, "rank", -1, "this process is rank `R` of --ranks")
+	f.Lookup("rank").DefValue = "as the launcher says, or 0"
+	f.IntVar(&values.ranks.Ranks, "ranks", -1, "this process is one of `N` that run the pipeline together")
+	f.Lookup("ranks").DefValue = "as the launcher says, or 1"
 	f.StringVar(&values.ranks.Rendezvous, "rendezvous", "", "meet the other ranks at this `host:port` of rank 0")
 	f.DurationVar(&values.arrive, "arrive", time.Minute, "wait this long for the other ranks to arrive")
 }
@@ -212,7 +214,7 @@ func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 	}
 	for flag, given := range map[string]bool{"--inflight": f.inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
 		if given {
-			return fmt.Errorf("%s works with one rank only, and here are %d", flag, a.place.Ranks)
+			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.place.Ranks)
 		}
 	}
 	if devices := devicesOf(g); devices > 1 {

@@ -34,7 +34,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
 	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout can list the others; one replay only")
 	f.StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
-	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "end a kernel on the CPU device after `N` instructions of its threads together")
+	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions, counted over all its threads")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {

@@ -36,8 +36,8 @@ beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chro
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
 
-The last replay is explained: what binds it (submission, an engine, or a chain of nodes), its
-critical path, why engines were idle, which waits held, and how much memory was in use. The table
+The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
+critical path, why engines were idle, which waits delayed nodes, and how much memory was in use. The table
 shows its nodes. The overhead of measuring is printed too: a traced replay takes longer than a
 plain one.
 

@@ -32,7 +32,7 @@ func checkTerm(t *Term, left *int, measured bool) error {
 	case int(t.Op) >= len(operators):
 		return fmt.Errorf("a term of the expression has the unknown operator %d", t.Op)
 	case t.Op == Buffer && !measured:
-		return errors.New("a buffer stands outside of len, rows, cols and ld in the expression")
+		return errors.New("the expression uses a buffer outside of len, rows, cols and ld")
 	case t.Op == Buffer:
 		return t.Slice.check(left)
 	case t.Op == Literal || t.Op == Variable:

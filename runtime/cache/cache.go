@@ -93,7 +93,7 @@ func unsealed(kind string, text []byte) ([]byte, error) {
 	const tail = 2*sha256.Size + 1
 	head := []byte(magic + kind + "\n")
 	if !bytes.HasPrefix(text, []byte("dagrun cache ")) {
-		return nil, fmt.Errorf("%w: it is no file of dagrun's", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is not a file of dagrun's", ErrDamaged)
 	}
 	if !bytes.HasPrefix(text, head) {
 		return nil, fmt.Errorf("%w: another version of dagrun wrote it", ErrDamaged)
@@ -116,7 +116,7 @@ func read(kind, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: it is no regular file", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is not a regular file", ErrDamaged)
 	}
 	if info.Size() > mostFileBytes {
 		return nil, fmt.Errorf("%w: it is larger than %s", ErrDamaged, words.Bytes(mostFileBytes))
@@ -139,7 +139,7 @@ func write(ctx context.Context, kind, name string, body []byte) error {
 		return fmt.Errorf("cannot write %s: %w", name, files.Reason(err))
 	}
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("cannot write %s: it is no regular file", name)
+		return fmt.Errorf("cannot write %s: it is not a regular file", name)
 	}
 	return files.Save(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(sealed(kind, body))

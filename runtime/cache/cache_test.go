@@ -99,8 +99,8 @@ func TestForeignFilesAreSkippedAndNamed(t *testing.T) {
 	folder := f.device("gpu")
 	good := sealed(durationsKind, (&batch{device: "gpu", order: []string{nodePrint(2)}, took: Durations{nodePrint(2): {2}}}).encode())
 	for name, c := range map[string]struct{ text, problem string }{
-		"empty":     {"", "it is no file of dagrun's"},
-		"foreign":   {"hello", "it is no file of dagrun's"},
+		"empty":     {"", "it is not a file of dagrun's"},
+		"foreign":   {"hello", "it is not a file of dagrun's"},
 		"newer":     {"dagrun cache 2 durations\n", "another version of dagrun wrote it"},
 		"kind":      {string(sealed(choicesKind, []byte("{}"))), "another version of dagrun wrote it"},
 		"short":     {"dagrun cache 1 durations\n", "it is cut short"},
@@ -133,8 +133,8 @@ func TestForeignFilesAreSkippedAndNamed(t *testing.T) {
 	// A folder in the place of a choice's file.
 	require.NoError(t, os.MkdirAll(f.entry(choicesKind, "key"), 0o700))
 	_, err = f.Choice("key")
-	require.ErrorContains(t, err, "it is no regular file")
-	require.ErrorContains(t, f.KeepChoice(ctx, "key", choice("{}")), "it is no regular file")
+	require.ErrorContains(t, err, "it is not a regular file")
+	require.ErrorContains(t, f.KeepChoice(ctx, "key", choice("{}")), "it is not a regular file")
 }
 
 func TestFilesOfOneDeviceAreMerged(t *testing.T) {
@@ -283,7 +283,7 @@ func TestNotes(t *testing.T) {
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
 	_, err = folder.Note("a")
-	require.EqualError(t, err, files[0]+" is ignored: not usable: it is no file of dagrun's")
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's")
 	require.NoError(t, folder.Clear())
 	require.Empty(t, note("a"))
 	var none *Folder
@@ -320,7 +320,7 @@ func TestMachines(t *testing.T) {
 	contents, err = folder.Contents()
 	require.NoError(t, err)
 	require.Equal(t, mostDevices-1, contents.Machines)
-	require.Equal(t, []string{files[0] + " is ignored: not usable: it is no file of dagrun's"}, contents.Ignored)
+	require.Equal(t, []string{files[0] + " is ignored: not usable: it is not a file of dagrun's"}, contents.Ignored)
 	require.NoError(t, folder.Clear())
 	require.Empty(t, machine("39"))
 	var none *Folder

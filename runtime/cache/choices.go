@@ -93,7 +93,7 @@ func decodeChoice(body []byte, key string) (*Choice, error) {
 		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: it goes on after its end", ErrDamaged)
+		return nil, fmt.Errorf("%w: something follows its end", ErrDamaged)
 	}
 	if file.Version != choiceVersion || key != "" && file.Key != key {
 		return nil, fmt.Errorf("%w: it is of another pipeline or version", ErrDamaged)
