@@ -99,6 +99,9 @@ func (c *compiler) cut() {
 	}
 	end := &c.fn.blocks[count]
 	end.end, end.guard, end.last = endReturn, guard{register: -1}, int32(n-1)
+	if c.problem == nil {
+		c.fn.orderTurns()
+	}
 }
 
 func (c *compiler) guardOf(in *ptx.Instruction) guard {

@@ -65,6 +65,7 @@ type basic struct {
 	last     int32 // the instruction that ends it
 	guard    guard
 	to       int32   // endJump
+	turn     int32   // its place in the order in which lanes at different places run
 	table    []int32 // endTable
 	index    int     // endTable: the slot
 	call     *call
@@ -150,6 +151,9 @@ type group struct {
 	waiting int8  // the barrier that it waits at, or -1
 	parked  bool  // it waits for the lanes that it needs
 }
+
+// turn is the place of a group among those of its function.
+func (g *group) turn() int32 { return g.frame.fn.blocks[g.pc].turn }
 
 // warp is 32 lanes of a block.
 type warp struct {
@@ -242,7 +246,8 @@ func (w *warp) begin(b *block, index, threads int) {
 	w.groups = append(w.groups[:0], group{frame: w.top, mask: w.live, waiting: -1})
 }
 
-// pick chooses the group that runs next: the one that has yielded least, then the deepest call, then the lowest place.
+// pick chooses the group that runs next: the one that has yielded least, then the deepest call, then the one whose place comes
+// first.
 func (w *warp) pick() int {
 	best := -1
 	for i := range w.groups {
@@ -268,7 +273,7 @@ func (w *warp) pick() int {
 			if g.frame.depth > b.frame.depth {
 				best = i
 			}
-		case g.pc < b.pc:
+		case g.turn() < b.turn():
 			best = i
 		}
 	}

@@ -230,25 +230,6 @@ func integerLoop[T integral](o ptx.Opcode) loop2 {
 	return nil
 }
 
-// quotients is the loop of div and rem. What Go's division does not define takes the general way.
-func quotients[T integral](rest bool) loop2 {
-	n := 8 * int(unsafe.Sizeof(T(0)))
-	var zero T
-	signed := zero-1 < 0
-	return func(D, A, B *lanes) {
-		for i := range D {
-			switch a, b := T(A[i]), T(B[i]); {
-			case b == 0 || signed && b == zero-1:
-				D[i] = divided(A[i], B[i], n, signed, rest)
-			case rest:
-				D[i] = extended(a % b)
-			default:
-				D[i] = extended(a / b)
-			}
-		}
-	}
-}
-
 // floatIn is the value of a register that holds a float.
 func floatIn[T float32 | float64](v uint64) T {
 	if unsafe.Sizeof(T(0)) == 4 {

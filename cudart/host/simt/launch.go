@@ -199,6 +199,7 @@ func (r *Run) WorkFor(d time.Duration) {
 
 func (r *Run) work(more func() bool) {
 	var spare []*cluster
+	defer func() { r.keep(spare) }()
 	for !r.stop.Load() && more() {
 		c := r.take(&spare)
 		if c == nil {
@@ -251,7 +252,7 @@ func (r *Run) take(spare *[]*cluster) *cluster {
 			if k := len(*spare); k > 0 {
 				c = (*spare)[k-1]
 				*spare = (*spare)[:k-1]
-			} else {
+			} else if c = r.reuse(); c == nil {
 				c = r.newCluster()
 			}
 			c.begin(r, n)

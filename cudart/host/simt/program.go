@@ -152,6 +152,7 @@ type Kernel struct {
 	open      int64 // where dynamic shared memory starts
 	stack     int64 // local memory of a lane
 	limits    ptx.Limits
+	idle      idle
 	meets     bool // it asks where the blocks of a cooperative launch meet
 }
 
