@@ -58,7 +58,16 @@ class coalesced_group {
 };
 __DAGRUN_GROUP coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
-class thread_block;
+// Words in shared memory through which the warps of a tile of more than 32 threads wait for each other and exchange values. A variable of
+// block_tile_memory<N> in shared memory serves the tiles of a block of up to N threads.
+struct __tile_memory {
+  unsigned arrived[16];           // by tile
+  unsigned long long values[32];  // by warp
+};
+template <unsigned N = 1024> struct block_tile_memory {
+  static_assert(N <= 1024, "a block has at most 1024 threads");
+  __tile_memory memory;
+};
 
 // A part of a block whose size is known at run time: the whole block, or up to 32 of its threads.
 class thread_group {
@@ -80,8 +89,11 @@ class thread_group {
 };
 
 class thread_block : public thread_group {
+  __tile_memory *memory_;
+
  public:
-  __DAGRUN_METHOD thread_block() : thread_group(__dagrun::threads(), true) {}
+  __DAGRUN_METHOD explicit thread_block(__tile_memory *memory = nullptr) : thread_group(__dagrun::threads(), true), memory_(memory) {}
+  __DAGRUN_METHOD __tile_memory *__memory() const { return memory_; }
   static __DAGRUN_METHOD void sync() { __syncthreads(); }
   static __DAGRUN_METHOD unsigned thread_rank() { return __dagrun::thread(); }
   static __DAGRUN_METHOD unsigned size() { return __dagrun::threads(); }
@@ -92,6 +104,11 @@ class thread_block : public thread_group {
   static __DAGRUN_METHOD dim3 dim_threads() { return group_dim(); }
 };
 __DAGRUN_GROUP thread_block this_thread_block() { return thread_block(); }
+template <unsigned N> __DAGRUN_GROUP thread_block this_thread_block(block_tile_memory<N> &memory) {
+  if (__dagrun::thread() < 16) memory.memory.arrived[__dagrun::thread()] = 0;
+  __syncthreads();
+  return thread_block(&memory.memory);
+}
 
 class grid_group {
   // Cooperative launches give the address of a few words in two registers; word 1 is for the barrier.
@@ -129,32 +146,104 @@ class grid_group {
 };
 __DAGRUN_GROUP grid_group this_grid() { return grid_group(); }
 
-// N threads of a warp, N a power of two up to 32.
-template <unsigned N, class Parent = void> class thread_block_tile;
-template <unsigned N> class thread_block_tile<N, void> : public thread_group {
+namespace __dagrun {
+// N threads of a warp.
+template <unsigned N> class warp_tile : public thread_group {
   static_assert(N <= 32 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
-  static __DAGRUN_METHOD unsigned mask() { return N == 32 ? ~0u : ((1u << N % 32) - 1) << (__dagrun::lane() / N * N); }
+  static __DAGRUN_METHOD unsigned mask() { return N == 32 ? ~0u : ((1u << N % 32) - 1) << (lane() / N * N); }
 
  public:
-  __DAGRUN_METHOD thread_block_tile() : thread_group(N, false) {}
+  __DAGRUN_METHOD explicit warp_tile(__tile_memory *) : thread_group(N, false) {}
   static __DAGRUN_METHOD void sync() { __syncwarp(mask()); }
-  static __DAGRUN_METHOD unsigned thread_rank() { return __dagrun::thread() % N; }
+  static __DAGRUN_METHOD unsigned thread_rank() { return thread() % N; }
   static __DAGRUN_METHOD constexpr unsigned size() { return N; }
   static __DAGRUN_METHOD constexpr unsigned num_threads() { return N; }
-  static __DAGRUN_METHOD unsigned meta_group_rank() { return __dagrun::thread() / N; }
-  static __DAGRUN_METHOD unsigned meta_group_size() { return (__dagrun::threads() + N - 1) / N; }
+  static __DAGRUN_METHOD unsigned meta_group_rank() { return thread() / N; }
+  static __DAGRUN_METHOD unsigned meta_group_size() { return (threads() + N - 1) / N; }
   template <class T> static __DAGRUN_METHOD T shfl(T v, int from) { return __shfl_sync(mask(), v, from, N); }
   template <class T> static __DAGRUN_METHOD T shfl_down(T v, unsigned by) { return __shfl_down_sync(mask(), v, by, N); }
   template <class T> static __DAGRUN_METHOD T shfl_up(T v, unsigned by) { return __shfl_up_sync(mask(), v, by, N); }
   template <class T> static __DAGRUN_METHOD T shfl_xor(T v, unsigned by) { return __shfl_xor_sync(mask(), v, by, N); }
   static __DAGRUN_METHOD int any(int yes) { return (__ballot_sync(mask(), yes) & mask()) != 0; }
   static __DAGRUN_METHOD int all(int yes) { return (__ballot_sync(mask(), yes) & mask()) == mask(); }
-  static __DAGRUN_METHOD unsigned ballot(int yes) { return (__ballot_sync(mask(), yes) & mask()) >> (__dagrun::lane() / N * N); }
+  static __DAGRUN_METHOD unsigned ballot(int yes) { return (__ballot_sync(mask(), yes) & mask()) >> (lane() / N * N); }
 };
 
-template <unsigned N, class Parent> class thread_block_tile : public thread_block_tile<N, void> {};
+// N threads of several warps. Each method is for all of them together.
+template <unsigned N> class wide_tile : public thread_group {
+  static_assert(N <= 512 && (N & (N - 1)) == 0, "a tile has a power of two of threads, at most 512");
+  __tile_memory *memory_;
 
-template <unsigned N, class G> __DAGRUN_GROUP thread_block_tile<N, G> tiled_partition(const G &) { return thread_block_tile<N, G>(); }
+ public:
+  __DAGRUN_METHOD explicit wide_tile(__tile_memory *memory) : thread_group(N, true), memory_(memory) {}
+  // Each warp adds 1, and the first one what is missing to 2^31: when all have come, the top bit has changed.
+  __DAGRUN_METHOD void sync() const {
+    __syncwarp();
+    if (thread() % 32 == 0) {
+      unsigned *count = &memory_->arrived[meta_group_rank()];
+      __threadfence_block();
+      unsigned before = atomicAdd(count, thread_rank() == 0 ? 0x80000000u - (N / 32 - 1) : 1u);
+      while (((*(volatile unsigned *)count ^ before) & 0x80000000u) == 0) {
+      }
+      __threadfence_block();
+    }
+    __syncwarp();
+  }
+  static __DAGRUN_METHOD unsigned thread_rank() { return thread() % N; }
+  static __DAGRUN_METHOD constexpr unsigned size() { return N; }
+  static __DAGRUN_METHOD constexpr unsigned num_threads() { return N; }
+  static __DAGRUN_METHOD unsigned meta_group_rank() { return thread() / N; }
+  static __DAGRUN_METHOD unsigned meta_group_size() { return (threads() + N - 1) / N; }
+  template <class T> __DAGRUN_METHOD T shfl(T v, int from) const {
+    static_assert(sizeof(T) <= 8, "tiles of several warps exchange values of up to 8 bytes");
+    T *at = (T *)&memory_->values[meta_group_rank() * (N / 32)];
+    if (thread_rank() == from % N) *at = v;
+    sync();
+    v = *at;
+    sync();
+    return v;
+  }
+  // Combines one value of each warp.
+  template <class T, class F> __DAGRUN_METHOD T __combined(T v, F f) const {
+    static_assert(sizeof(T) <= 8, "tiles of several warps exchange values of up to 8 bytes");
+    unsigned long long *first = &memory_->values[meta_group_rank() * (N / 32)];
+    if (thread() % 32 == 0) *(T *)&first[thread_rank() / 32] = v;
+    sync();
+    v = *(T *)first;
+    for (unsigned warp = 1; warp < N / 32; warp++) v = f(v, *(T *)&first[warp]);
+    sync();
+    return v;
+  }
+  __DAGRUN_METHOD int any(int yes) const {
+    return __combined(__ballot_sync(~0u, yes) != 0, [](int a, int b) { return a | b; });
+  }
+  __DAGRUN_METHOD int all(int yes) const {
+    return __combined(__ballot_sync(~0u, yes) == ~0u, [](int a, int b) { return a & b; });
+  }
+};
+template <bool wide, unsigned N> struct tile_base { using type = warp_tile<N>; };
+template <unsigned N> struct tile_base<true, N> { using type = wide_tile<N>; };
+}  // namespace __dagrun
+
+// N threads of a block, N a power of two. A tile of more than 32 threads needs a block that has block_tile_memory.
+template <unsigned N, class Parent = void> class thread_block_tile;
+template <unsigned N> class thread_block_tile<N, void> : public __dagrun::tile_base<(N > 32), N>::type {
+ public:
+  __DAGRUN_METHOD explicit thread_block_tile(__tile_memory *memory = nullptr) : __dagrun::tile_base<(N > 32), N>::type(memory) {}
+};
+
+template <unsigned N, class Parent> class thread_block_tile : public thread_block_tile<N, void> {
+ public:
+  using thread_block_tile<N, void>::thread_block_tile;
+};
+
+template <unsigned N, class G> __DAGRUN_GROUP thread_block_tile<N, G> tiled_partition(const G &) {
+  static_assert(N <= 32, "a tile of more than 32 threads is a part of a block that has block_tile_memory");
+  return thread_block_tile<N, G>();
+}
+template <unsigned N> __DAGRUN_GROUP thread_block_tile<N, thread_block> tiled_partition(const thread_block &block) {
+  return thread_block_tile<N, thread_block>(block.__memory());
+}
 __DAGRUN_GROUP thread_group tiled_partition(const thread_group &, unsigned n) { return thread_group(n, false); }
 
 // The lanes of a group that agree on a condition.

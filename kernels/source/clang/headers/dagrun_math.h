@@ -96,6 +96,8 @@ __DAGRUN_DEVICE float fmax(float a, float b) { return __nvvm_fmax_f(a, b); }
 __DAGRUN_MIXED_PAIR(fmin)
 __DAGRUN_MIXED_PAIR(fmax)
 
+__DAGRUN_DEVICE double nan(const char *) { return __builtin_nan(""); }
+__DAGRUN_DEVICE float nanf(const char *) { return __builtin_nanf(""); }
 template <class T> __DAGRUN_BOTH bool isnan(T x) { return __builtin_isnan((double)x); }
 template <class T> __DAGRUN_BOTH bool isinf(T x) { return __builtin_fabs((double)x) == __builtin_inf(); }
 template <class T> __DAGRUN_BOTH bool isfinite(T x) { return __builtin_fabs((double)x) < __builtin_inf(); }

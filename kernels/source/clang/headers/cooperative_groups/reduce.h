@@ -23,8 +23,13 @@ template <class T> struct bit_xor {
 };
 
 template <unsigned N, class P, class T, class F> __device__ __forceinline__ T reduce(const thread_block_tile<N, P> &g, T v, F f) {
-  for (unsigned by = N / 2; by > 0; by /= 2) v = f(v, g.shfl_xor(v, by));
-  return v;
+  if constexpr (N <= 32) {
+    for (unsigned by = N / 2; by > 0; by /= 2) v = f(v, g.shfl_xor(v, by));
+    return v;
+  } else {
+    for (unsigned by = 16; by > 0; by /= 2) v = f(v, __shfl_xor_sync(~0u, v, by));
+    return g.__combined(v, f);
+  }
 }
 template <class T, class F> __device__ __forceinline__ T reduce(const coalesced_group &g, T v, F f) {
   T all = g.shfl(v, 0);
