@@ -63,7 +63,9 @@ func (c *compiler) cut() {
 		c.in = &code[i]
 		if ends(c.in) {
 			b.last = int32(i)
+			c.operands = operands{}
 			c.ending(b, blockOf)
+			b.closing = c.operands
 			continue
 		}
 		b.last = int32(i)
@@ -101,6 +103,9 @@ func (c *compiler) cut() {
 	end.end, end.guard, end.last = endReturn, guard{register: -1}, int32(n-1)
 	if c.problem == nil {
 		c.fn.orderTurns()
+		if c.f.Entry {
+			c.once()
+		}
 	}
 }
 

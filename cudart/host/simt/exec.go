@@ -70,6 +70,7 @@ type basic struct {
 	index    int     // endTable: the slot
 	call     *call
 	bar      *barrierOp
+	closing  operands // of the instruction that ends it
 }
 
 // guard is the predicate of an instruction; register -1 stands for none.
@@ -100,6 +101,12 @@ type function struct {
 	number  uint32  // among the kernel's functions
 	results []place // where they are left
 	params  []place
+
+	// Of an entry: what its first block runs once a warp has run it in the same launch, nil where that is everything; and the registers
+	// that may be read before they are written.
+	later   []op
+	laterAt []int32
+	unset   []slotRange
 }
 
 // extra is a slot that is not a register: a constant, a special register, or an address in a lane's local memory.
@@ -170,6 +177,7 @@ type warp struct {
 	tid          [3]lanes
 	x            exec
 	slots        []lanes // of the top frame
+	prepared     bool    // its registers hold what the first basic block computes once for all blocks of the launch
 }
 
 // newFrame makes the frame of a call.
@@ -232,7 +240,12 @@ func (w *warp) begin(b *block, index, threads int) {
 			w.x.check = &checker{level: b.run.Check}
 		}
 	} else {
-		clear(w.slots)
+		if w.x.check != nil {
+			clear(w.slots)
+		}
+		for _, r := range w.top.fn.unset {
+			clear(w.slots[r.lo:r.hi])
+		}
 		clear(w.top.p)
 		clear(w.local)
 		clear(w.valid)
@@ -400,8 +413,15 @@ func (w *warp) step(g *group) bool {
 	if x.check != nil {
 		x.checkedOps(b, mask)
 	} else {
-		for i, f := range b.ops {
-			x.at = b.at[i]
+		ops, at := b.ops, b.at
+		if g.pc == 0 && g.frame.fn.later != nil {
+			if w.prepared {
+				ops, at = g.frame.fn.later, g.frame.fn.laterAt
+			}
+			w.prepared = true
+		}
+		for i, f := range ops {
+			x.at = at[i]
 			f(x, mask)
 		}
 	}

@@ -75,7 +75,7 @@ func (r *Run) keep(spare []*cluster) {
 		for _, b := range c.blocks {
 			b.run = nil // its arguments and their memory
 			for _, w := range b.warps {
-				w.x.near, w.x.argument = [nearby]span{}, 0
+				w.x.near, w.x.argument, w.prepared = [nearby]span{}, 0, false
 			}
 		}
 		k.clusters = append(k.clusters, c)
