@@ -296,6 +296,9 @@ func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 		return
 	}
 	me := x.stampOf(lane, kind)
+	if kind&(writes|strongs) == writes {
+		x.check.order.wrote[lane] = me.time + 1
+	}
 	p := x.lockPage(address)
 	in := address & (pageBytes - 1)
 	if size < 4 {

@@ -94,6 +94,24 @@ xor.b32 %r9, %me, 1; add.u32 %r7, %r6, %r9;
 ld.shared.u8 %v, [%r7];
 st.global.u32 [%pout], %v;
 `,
+	// All threads write and have a fence; after a barrier, one thread releases what all have written. The last block adds up.
+	"last": prologue + `
+ld.global.u32 %v, [%pin];
+st.global.u32 [%pout], %v;
+membar.gl;
+bar.sync 0;
+setp.ne.u32 %p1, %me, 0; @%p1 bra WAIT;
+atom.global.add.u32 %r5, [count], 1;
+st.shared.u32 [last], %r5;
+WAIT: bar.sync 0;
+ld.shared.u32 %r6, [last]; setp.ne.u32 %p2, %r6, 2; @%p2 bra END;
+xor.b32 %r7, %me, 1; mul.wide.u32 %rd5, %r7, 4; add.u64 %rd5, %out, %rd5;
+ld.global.u32 %r8, [%rd5];
+ld.global.u32 %r9, [%rd5+256];
+add.u32 %v, %r8, %r9;
+st.global.u32 [%pin], %v;
+END:
+`,
 	// A thread of block 0 releases a value that the other blocks wait for.
 	"flag": prologue + `
 mov.u32 %r5, %cta; setp.ne.u32 %p1, %r5, 0; @%p1 bra READ;
@@ -190,6 +208,12 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"flag", "@%p3 bra READ;\nfence.acq_rel.gpu;", "@%p3 bra READ;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
 		{"flag", "add.u64 %rd5, %pout, 0;", "mul.wide.u32 %rd5, %me, 4; add.u64 %rd5, %out, %rd5; add.u64 %rd5, %rd5, 256; add.u32 %v, %v, %cta;", simt.Race, "st.global.u32 [%rd5]", "of argument 1 (out), which thread (0,0,0) of block (1,0,0) writes"},
 		{"sum", "atom.global.add.u32 %r12, [count], 1;", "ld.global.u32 %r12, [count]; add.u32 %r12, %r12, 1; st.global.u32 [count], %r12;", simt.Race, "ld.global.u32 %r12", "of variable count, which thread (0,0,0) of block (0,0,0) writes"},
+
+		{"last", "membar.gl;", "", simt.Race, "ld.global.u32 %r8, [%rd5]", "thread (0,0,0): reads 4 bytes at byte 4 of argument 1 (out), which thread (1,0,0) of block (0,0,0) writes"},
+		{"last", "membar.gl;", "membar.cta;", simt.Race, "ld.global.u32 %r8, [%rd5]", "argument 1 (out), which thread (1,0,0) of block (0,0,0) writes"},
+		{"last", "membar.gl;", "setp.eq.u32 %p3, %me, 9; @!%p3 membar.gl;", simt.Race, "ld.global.u32 %r8, [%rd5]", "argument 1 (out), which thread"},
+		{"last", "st.global.u32 [%pout], %v;\nmembar.gl;", "membar.gl; st.global.u32 [%pout], %v;\n", simt.Race, "ld.global.u32 %r8, [%rd5]", "argument 1 (out), which thread (1,0,0) of block (0,0,0) writes"},
+		{"last", "membar.gl;\nbar.sync 0;", "bar.sync 0; setp.eq.u32 %p3, %me, 1; @%p3 membar.gl;\n", simt.Race, "ld.global.u32 %r8, [%rd5]", "argument 1 (out), which thread"},
 
 		{"reverse", "bar.sync 0;", "setp.eq.u32 %p1, %me, 63; @%p1 bra ON;\nbar.sync 0;\nON:", simt.Race, "ld.shared", "in shared memory"},
 		{"hand", "bar.sync 0;\nsetp.ge", "setp.eq.u32 %p9, %me, 3; @%p9 bra ON;\nbar.sync 0;\nON: setp.ge", simt.Race, "", ""},

@@ -2,8 +2,9 @@
 //
 // Each block counts its synchronisations; the count is the time of its accesses. A thread is ordered after an access of another if it
 // knows the other's time to be past: from a barrier of the block, of the warp, or because it read, with a strong access, what the
-// other had written with a strong access after a fence. Two leniences follow what kernels do and GPUs honour: an atomic operation
-// acquires without a fence of its own, and so does a barrier of the block for what its threads have read before.
+// other had written with a strong access after a fence. Three leniences follow what kernels do and GPUs honour: an atomic operation
+// acquires without a fence of its own; so does a barrier of the block for what its threads have read before; and where each thread of a
+// block has a fence between what it has written and a barrier of the block, any of them may release all of that after the barrier.
 
 package simt
 
@@ -21,6 +22,7 @@ type warpOrder struct {
 	acquired [warpSize][]seen            // of each lane
 	pending  [warpSize][]seen            // read, and acquired at the next fence
 	waits    uint32                      // lanes with something pending
+	wrote    [warpSize]uint32            // the time of the last plain write of each lane to global memory, plus one
 }
 
 // fenced is what a lane knew at its last fence.
@@ -345,6 +347,29 @@ func (b *block) joinAll() {
 		}
 	}
 	b.acquired = add(b.acquired, all...)
+	if b.flushed() {
+		f := fenced{time: b.base, base: b.base, acquired: b.acquired}
+		for _, w := range b.warps {
+			for lane := range w.x.check.order.gpu {
+				w.x.check.order.gpu[lane], w.x.check.order.cta[lane] = f, f
+			}
+		}
+	}
+}
+
+// flushed says whether each thread that has written to global memory has had a fence since, for threads of all blocks.
+func (b *block) flushed() bool {
+	wrote := false
+	for _, w := range b.warps {
+		o := &w.x.check.order
+		for lane, time := range o.wrote {
+			if time > 0 && o.gpu[lane].time < time {
+				return false
+			}
+			wrote = wrote || time > 0
+		}
+	}
+	return wrote
 }
 
 // opened orders the threads of a barrier of the block: those that waited after all that came.
