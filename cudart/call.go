@@ -31,6 +31,8 @@ func (c *Command) Call() string {
 		return "cuMemsetD8Async"
 	case Communicate:
 		return c.Communication.Call()
+	case RunHost:
+		return "cuLaunchHostFunc"
 	case RecordEvent:
 		return "cuEventRecord"
 	case WaitEvent:

@@ -163,6 +163,7 @@ const (
 	RangePop
 	Communicate // does something together with other ranks
 	RunBodies   // a loop or branch, in graphs only
+	RunHost     // runs a Go function on a thread of the host
 )
 
 // Command is one entry of a list.
@@ -195,6 +196,9 @@ type Command struct {
 
 	Communication *Communication // Communicate
 	Conditional   *Conditional   // RunBodies
+	// Host is what RunHost runs once the command's turn has come; what comes after the command waits for it. It must not panic, call the
+	// platform, or wait for the Host of another command. The list or graph must not be closed before the work that it submitted has ended.
+	Host func()
 
 	// Accesses are the byte ranges that the command is declared to access. The CPU device checks their order; the driver ignores them.
 	Accesses []Access

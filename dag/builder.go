@@ -191,6 +191,18 @@ func (b *Builder) Communicate(name string, c Communication) NodeID {
 	return b.Node(node, b.pipeline.communicationAccesses(&c)...)
 }
 
+// HostFunction declares a node that runs a function of the program on a thread of the host. The function is passed to the runtime under
+// its name (runtime.Options.Functions), so that a graph stays data. It may access what the node declares, in host buffers only.
+func (b *Builder) HostFunction(name, function string, accesses ...Access) NodeID {
+	node := Node{Name: name, Kind: HostFunction, Function: function}
+	if function == "" {
+		b.wrong("node", name, "the host function has no name", "name it as in runtime.Options.Functions")
+		node.Kind = Task
+	}
+	node.Work = hostWork(accesses)
+	return b.Node(node, accesses...)
+}
+
 // inside reports whether a range lies in its buffer, and notes it where not.
 func (b *Builder) inside(what, name string, r Range) bool {
 	err := b.pipeline.rangeProblem(r)

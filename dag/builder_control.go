@@ -81,6 +81,9 @@ func (b *Builder) control(node Node, bodies ...func()) NodeID {
 		return b.Node(Node{Name: node.Name})
 	}
 	node.Device = node.Control.declared[0].firstDevice()
+	for _, body := range node.Control.declared {
+		body.placeHostFunctions(node.Device)
+	}
 	return b.Node(node)
 }
 

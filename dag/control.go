@@ -165,12 +165,14 @@ func (p *Pipeline) inheritAll() {
 	}
 }
 
-// firstDevice is where the first node of a body runs.
+// firstDevice is where the first node of a body runs that is on some device.
 func (p *Pipeline) firstDevice() int32 {
-	if len(p.Nodes) == 0 {
-		return 0
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind != HostFunction || n.Fixed {
+			return n.Device
+		}
 	}
-	return p.Nodes[0].Device
+	return 0
 }
 
 // hasControl reports whether a pipeline has loops or branches whose bodies are not graphs yet.

@@ -154,6 +154,7 @@ func (m *member) fold(from *parser) {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		h.text(n.Name)
+		h.text(n.Function)
 		accesses := p.Accesses(NodeID(i))
 		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), int64(len(accesses)), int64(len(n.After)), int64(n.Pos.Line))
 		for _, a := range accesses {

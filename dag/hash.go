@@ -72,6 +72,9 @@ func (g *Graph) WorkHash() string {
 		if c := n.Communication; c != nil {
 			h.numbers(c.facts()...)
 		}
+		if n.Function != "" {
+			h.text(n.Function)
+		}
 		n.Control.hashWork(h)
 		if l := n.Launch; l != nil {
 			h.text(l.Name)

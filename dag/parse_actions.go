@@ -38,13 +38,13 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		return -1 // that key was meant as the action
 	}
 	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, repeat, if, or a communication such as allreduce", "node %q has no action", shorten(name))
+		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, host, repeat, if, or a communication such as allreduce", "node %q has no action", shorten(name))
 		return -1
 	}
-	isKernel, isMap, isCall := action == nodeKernel, action == nodeMap, action == nodeCall
+	isKernel, isMap, takesArgs := action == nodeKernel, action == nodeMap, action == nodeCall || action == nodeHost
 	foreign := false
 	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeWith, nodePeer, nodeRank} {
-		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || isCall && k == nodeArgs || k == nodeRank && (action == nodeSend || action == nodeReceive)
+		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || takesArgs && k == nodeArgs || k == nodeRank && (action == nodeSend || action == nodeReceive)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
 			foreign = true

@@ -168,8 +168,8 @@ var foreignKeys = map[string]string{"copy": "memcpy", "memory_copy": "memcpy", "
 	"threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
 	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name"}
 
-// hostCall are the words for calls of host functions, which pipelines do not have.
-var hostCall = map[string]bool{"host": true, "hostfn": true, "host_func": true, "hostfunc": true, "callback": true, "function": true, "call": true}
+// hostCall are the words of other tools for host.
+var hostCall = map[string]bool{"hostfn": true, "host_func": true, "hostfunc": true, "host_function": true, "callback": true, "function": true}
 
 func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	if !p.mistakes.wants(position(key)) {
@@ -183,7 +183,7 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	if foreign := foreignKeys[key.Value]; set.find(foreign) >= 0 {
 		hint = fmt.Sprintf("did you mean %q?", foreign)
 	} else if set == &nodeKeys && hostCall[key.Value] {
-		hint = "a node copies, fills, launches a kernel or computes a map; the host has no part in a pipeline"
+		hint = "host: NAME runs a function that a Go program registers under that name"
 	} else if near := words.Suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -217,6 +217,7 @@ const (
 	nodeKernel
 	nodeMap
 	nodeCall
+	nodeHost
 	nodeAllReduce
 	nodeReduce
 	nodeBroadcast
@@ -250,4 +251,4 @@ const (
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}

@@ -124,8 +124,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 		return
 	}
 	node.Kind = Communicate
-	if action <= nodeCall {
-		node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map, Call}[action-nodeMemcpy]
+	if action <= nodeHost {
+		node.Kind = [...]Kind{Memcpy, Memset, Kernel, Map, Call, HostFunction}[action-nodeMemcpy]
 	}
 	var few [8]Access
 	var accesses []Access
@@ -141,6 +141,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 		accesses, fine = p.mapNode(&node, f)
 	case nodeCall:
 		accesses, fine = p.call(&node, f)
+	case nodeHost:
+		accesses, fine = p.hostFunction(&node, f)
 	default:
 		var takesPart bool
 		accesses, takesPart, fine = p.communication(&node, item, f, action)
@@ -408,6 +410,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 	}
 	node.Device = c.declared[0].firstDevice()
 	for _, body := range c.declared {
+		body.placeHostFunctions(node.Device)
 		body.inherit(node.Priority)
 	}
 	if err := c.problem(p.pipeline, &node); err != nil {

@@ -197,18 +197,19 @@ func ParseNorm(s string) (Norm, error) {
 type Kind uint8
 
 const (
-	Task        Kind = iota // opaque: declared accesses and a cost, no action of dagrun's; can be planned, not run
-	Memcpy                  // Copy
-	Memset                  // Set
-	Kernel                  // Launch
-	Map                     // Launch, with Launch.Map set
-	Communicate             // Communication
-	Repeat                  // Control: a loop
-	Branch                  // Control: a branch
-	Call                    // Launch, of a function of a vendor's library
+	Task         Kind = iota // opaque: declared accesses and a cost, no action of dagrun's; can be planned, not run
+	Memcpy                   // Copy
+	Memset                   // Set
+	Kernel                   // Launch
+	Map                      // Launch, with Launch.Map set
+	Communicate              // Communication
+	Repeat                   // Control: a loop
+	Branch                   // Control: a branch
+	Call                     // Launch, of a function of a vendor's library
+	HostFunction             // Function, of the program that embeds dagrun
 )
 
-var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication", "repeat", "if", "call"}
+var kindNames = []string{"task", "memcpy", "memset", "kernel", "map", "communication", "repeat", "if", "call", "host"}
 
 // String returns the word that a pipeline file uses.
 func (k Kind) String() string { return words.Name(k, "Kind", kindNames) }
@@ -264,6 +265,7 @@ type Node struct {
 	Launch        *Launch
 	Communication *Communication
 	Control       *Control
+	Function      string   // the name under which the embedding program registers what a HostFunction node runs
 	After         []NodeID // explicit predecessors
 	Pos           Pos
 }

@@ -33,8 +33,8 @@ func (g *Graph) Unwritten() []UnwrittenRead {
 }
 
 // Unread returns the nodes whose results are of no use, ascending: of the bytes that they write none is read by a later node
-// or the next replay, and none is left at the end in a host buffer or one with save or expect. Tasks and nodes that write
-// nothing are never among them.
+// or the next replay, and none is left at the end in a host buffer or one with save or expect. Tasks, host functions and nodes
+// that write nothing are never among them.
 func (g *Graph) Unread() []NodeID {
 	if g == nil {
 		return nil

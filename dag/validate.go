@@ -208,14 +208,30 @@ func (c *checker) node(p *Pipeline, id NodeID) {
 		}
 		c.problem("node", n.Name, p.rangeProblem(a.Range))
 	}
+	if n.Kind == HostFunction {
+		c.hostFunction(p, id)
+	}
 	c.problem("node", n.Name, p.actionProblem(n))
+}
+
+// hostFunction checks what a host function accesses.
+func (c *checker) hostFunction(p *Pipeline, id NodeID) {
+	n := &p.Nodes[id]
+	for _, a := range p.Accesses(id) {
+		if p.rangeProblem(a.Range) != nil {
+			continue // reported already
+		}
+		if problem, hint := p.hostAccessProblem(a.Range); problem != "" {
+			c.wrong("node", n.Name, problem, hint)
+		}
+	}
 }
 
 // actionProblem says what is wrong with what a node does, or nil. A node of any kind may lack its Copy, Set or Launch: it can then be
 // planned, not run.
 func (p *Pipeline) actionProblem(n *Node) error {
 	switch {
-	case n.Kind > Call:
+	case n.Kind > HostFunction:
 		return fmt.Errorf("unknown kind %d", uint8(n.Kind))
 	case n.Control != nil && n.Kind != Repeat && n.Kind != Branch:
 		return fmt.Errorf("it is a %s, but has a Control", n.Kind)
@@ -227,6 +243,8 @@ func (p *Pipeline) actionProblem(n *Node) error {
 		return fmt.Errorf("it is a %s, but has a Set", n.Kind)
 	case n.Launch != nil && n.Kind != Kernel && n.Kind != Map && n.Kind != Call:
 		return fmt.Errorf("it is a %s, but has a Launch", n.Kind)
+	case (n.Function != "") != (n.Kind == HostFunction):
+		return errors.New("a node has a Function if, and only if, it is a HostFunction")
 	case n.Communication != nil && n.Kind != Communicate:
 		return fmt.Errorf("it is a %s, but has a Communication", n.Kind)
 	case n.Communication != nil:

@@ -49,6 +49,9 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	if l := n.Launch; l != nil {
 		parts = l.workParts(n.Kind)
 	}
+	if n.Function != "" {
+		parts = append(parts, "host="+n.Function)
+	}
 	if n.Communication != nil {
 		parts = append(parts, n.Communication.workParts()...)
 	}

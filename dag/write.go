@@ -36,7 +36,7 @@ func (p *Pipeline) WriteYAML(w io.Writer) error {
 		if i == 0 {
 			y.add("nodes:\n")
 		}
-		y.node(&p.Nodes[i])
+		y.node(&p.Nodes[i], p.Accesses(NodeID(i)))
 	}
 	if y.err != nil {
 		return fmt.Errorf("pipeline %q cannot be written as a file: %w", p.Name, y.err)
@@ -242,7 +242,7 @@ func (y *yamlWriter) expect(b *Buffer) string {
 	return text + "}"
 }
 
-func (y *yamlWriter) node(n *Node) {
+func (y *yamlWriter) node(n *Node, accesses []Access) {
 	y.where = fmt.Sprintf("node %q", n.Name)
 	y.add("  - {name: ", yamlText(dollars(n.Name)), ", ")
 	device, priority := int32(0), Normal // where the node runs, and its priority, unless it says otherwise
@@ -262,6 +262,8 @@ func (y *yamlWriter) node(n *Node) {
 		device = y.call(n.Launch)
 	case n.Launch != nil:
 		device = y.kernel(n.Launch)
+	case n.Kind == HostFunction:
+		y.hostFunction(n, accesses)
 	default:
 		y.fail("a %s cannot be written in a file", n.Kind)
 	}
@@ -601,4 +603,15 @@ func (y *yamlWriter) call(l *Launch) int32 {
 	}
 	y.add("}")
 	return y.launchDevice(l)
+}
+
+// hostFunction writes a host function node's own part.
+func (y *yamlWriter) hostFunction(n *Node, accesses []Access) {
+	y.add("host: ", yamlText(dollars(n.Function)))
+	for k, a := range accesses {
+		y.add([]string{", args: [", ", "}[min(k, 1)], "{", a.Mode.String(), ": ", y.reference(a.Range), "}")
+	}
+	if len(accesses) > 0 {
+		y.add("]")
+	}
 }

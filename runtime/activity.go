@@ -93,6 +93,9 @@ func matchRecords(want []expected, got []cupti.Record, graph bool, name func(nod
 
 // traceRecorded replays while CUPTI records, with nothing else added. If records cannot be mapped, reason tells why; the caller uses events.
 func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []TracedReplay, reason string, err error) {
+	if p.hosts != nil {
+		return nil, "it does not record host functions", nil
+	}
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {
 		return nil, err.Error(), nil

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,9 @@ import (
 
 // equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
 func (p *Program) equip(in *instance) error {
+	if p.hosts != nil {
+		in.run = &hostRun{ctx: context.Background()}
+	}
 	if err := p.newStreams(in, p.options.Origin); err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func (p *Program) equipControls(in *instance) error {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		for _, body := range p.bodies[op.Node] {
-			inner := &instance{flight: in.flight, memory: in.memory}
+			inner := &instance{flight: in.flight, memory: in.memory, run: in.run}
 			c.bodies = append(c.bodies, &controlBody{body, inner})
 			if err := body.equipBody(inner, c.stream); err != nil {
 				return fmt.Errorf("body of %q: %w", n.Name, err)

@@ -91,6 +91,9 @@ func (p *Program) command(in *instance, id dag.NodeID) (cudart.Command, error) {
 	case dag.Communicate:
 		p.communicateCommand(in, n, &c)
 		return c, nil
+	case dag.HostFunction:
+		c.Kind, c.Host = cudart.RunHost, p.hostCommand(in, id)
+		return c, nil
 	case dag.Kernel, dag.Map, dag.Call:
 		return c, p.launchCommand(in, id, &c)
 	case dag.Repeat, dag.Branch:

@@ -70,6 +70,9 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.checkHost(); err != nil {
 		return err
 	}
+	if err := p.findFunctions(); err != nil {
+		return err
+	}
 	p.makeBodies()
 	if p.options.Overlap == OverlapOn {
 		if err := CanOverlap(p.platform); err != nil {
@@ -275,8 +278,8 @@ func (p *Program) makeBodies() {
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
 			body := &Program{body: true, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
-				setKernel: p.setKernel}
-			body.options.Progress = p.options.Progress
+				setKernel: p.setKernel, hosts: p.hosts}
+			body.options.Progress, body.options.Functions = p.options.Progress, p.options.Functions
 			body.takeLaunches()
 			body.makeBodies()
 			p.bodies[i] = append(p.bodies[i], body)

@@ -75,6 +75,11 @@ func (a *alone) run(ctx context.Context, i, replay int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if i == 0 {
+		if err := a.program.beginHosts(ctx, a.in); err != nil {
+			return err
+		}
+	}
 	s := &a.steps[i]
 	err := submitList(ctx, s.list)
 	if err == nil {

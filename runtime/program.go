@@ -42,12 +42,14 @@ type Options struct {
 	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
 	// Bind makes host buffers, by name, use the caller's memory without a copy. The memory is pinned while the program lives and keeps its
 	// contents, even if the buffer has an init. Not possible with Inflight above 1.
-	Bind     map[string][]byte
-	Origin   cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
-	Unsafe   bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
-	Recorder Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
-	Logger   *slog.Logger  // decisions; nil: none
-	Progress func(stage string, done, total int)
+	Bind map[string][]byte
+	// Functions are the host functions of the program, by the names that nodes have for them.
+	Functions map[string]HostFunction
+	Origin    cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
+	Unsafe    bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
+	Recorder  Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
+	Logger    *slog.Logger  // decisions; nil: none
+	Progress  func(stage string, done, total int)
 	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
 	// until Learn has measured that it is faster.
 	Overlap Overlap
@@ -82,6 +84,7 @@ type Program struct {
 	launches       []*dag.Launch    // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program     // by node: of loops and branches; nil if there are none
 	body           bool             // it is one of these
+	hosts          *hostCalls       // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
 	mode           Mode
@@ -123,6 +126,7 @@ type instance struct {
 	fork     cudart.Event
 	join     []cudart.Event
 	controls []*control // by node; nil if there are none
+	run      *hostRun   // of host functions; bodies have that of the instance around them
 	lowered  *lowered
 	list     cudart.List
 	graph    cudart.Graph

@@ -23,6 +23,7 @@ func (in *instance) close() error {
 
 // strip waits for an instance's work and frees everything but its memory.
 func (in *instance) strip() error {
+	in.run.end(ErrClosed)
 	var errs []error
 	note := func(err error) {
 		if err != nil && !errors.Is(err, cudart.ErrPoisoned) {

@@ -15,7 +15,8 @@ import (
 // flight, each waits only for the previous one that used the same buffers. Replay itself waits only if a callback of ReplayThen still uses
 // the buffers, and gives up when the context ends.
 //
-// To get each replay's own result, use ReplayThen.
+// To get each replay's own result, use ReplayThen. With host functions, Replay first waits for the previous replay that used the same buffers,
+// and returns an error if one of them has failed; the context must live as long as the replay.
 func (p *Program) Replay(ctx context.Context) error {
 	if err := p.usable(ctx); err != nil {
 		return err
@@ -41,6 +42,9 @@ func (p *Program) replay(ctx context.Context, in *instance) error {
 }
 
 func (p *Program) submit(ctx context.Context, in *instance) error {
+	if err := p.beginHosts(ctx, in); err != nil {
+		return err
+	}
 	in.forget()
 	if in.graph != nil && p.mode != Streams {
 		in.count()
@@ -97,6 +101,9 @@ func (p *Program) OnDone(f func(error)) error {
 			}
 		}
 		closeAll()
+		if first == nil {
+			first = p.hosts.failure()
+		}
 		f(first)
 	})
 	return nil
@@ -151,7 +158,7 @@ func (p *Program) Synchronize(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return p.hosts.failure()
 }
 
 // Run replays the program the given number of times and waits. When the context ends, it neither submits nor waits any longer.

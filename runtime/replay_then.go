@@ -101,6 +101,9 @@ func (p *Program) finishTurns() {
 func (p *Program) finish(t *Turn) {
 	defer func() { t.idle <- struct{}{} }()
 	err := t.in.streams[0].Synchronize(context.Background())
+	if err == nil {
+		err = t.in.run.failure()
+	}
 	if err != nil {
 		err = fmt.Errorf("replay %d: %w", t.Number, err)
 		p.failed.Add(1)

@@ -114,6 +114,9 @@ func (p *Program) measureEach(ctx context.Context, iterations int, t *Timing) (e
 		}
 		n := min(batch, iterations-done)
 		for i := range n {
+			if err := p.awaitHosts(ctx, in); err != nil {
+				return err
+			}
 			if err := lists[2*i].Submit(); err != nil {
 				return err
 			}

@@ -124,6 +124,9 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.beginHosts(ctx, t.in); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if t.graph != nil {
 		err = t.graph.Launch(t.in.streams[0])

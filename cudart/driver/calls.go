@@ -173,6 +173,8 @@ func (e *encoded) close() error {
 		}
 	}
 	e.calls = nil
+	forgetHosts(e.functions)
+	e.functions = nil
 	return errors.Join(errs...)
 }
 

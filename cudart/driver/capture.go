@@ -23,11 +23,12 @@ func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 		}
 		return g, nil
 	}
-	template, d, err := l.capture(options)
+	g := &graph{p: l.p}
+	template, d, err := l.capture(options, &g.hosts)
 	if err != nil {
 		return nil, err
 	}
-	g := &graph{p: l.p, d: d}
+	g.d = d
 	err = g.instantiate(template, options.Priorities)
 	destroyErr := l.p.dispose(d, cuGraphDestroy, template)
 	if err == nil && destroyErr != nil {
@@ -35,13 +36,14 @@ func (l *list) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
 		err = destroyErr
 	}
 	if err != nil {
+		forgetHosts(g.hosts)
 		return nil, err
 	}
 	return g, nil
 }
 
-// capture returns a CUgraph. l.mu is held.
-func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
+// capture returns a CUgraph, and adds the functions of the host that its nodes run to a list. l.mu is held.
+func (l *list) capture(options cudart.GraphOptions, hosts *[]uintptr) (uintptr, *device, error) {
 	if l.closed {
 		return 0, nil, fmt.Errorf("capture of a closed list")
 	}
@@ -68,11 +70,13 @@ func (l *list) capture(options cudart.GraphOptions) (uintptr, *device, error) {
 	walkTable(submitter.walk)
 	template := submitter.graph()
 	if err := code.outcome(l.commands); err != nil {
+		forgetHosts(code.functions)
 		if template != 0 {
 			l.p.dispose(origin.d, cuGraphDestroy, template)
 		}
 		return 0, nil, err
 	}
+	*hosts = append(*hosts, code.functions...)
 	return template, origin.d, nil
 }
 
@@ -189,7 +193,8 @@ func (g *graph) Update(from cudart.List) error {
 		}
 		return g.replace(next)
 	}
-	template, d, err := l.capture(cudart.GraphOptions{})
+	var hosts []uintptr
+	template, d, err := l.capture(cudart.GraphOptions{}, &hosts)
 	l.mu.Unlock()
 	if err != nil {
 		return err
@@ -198,8 +203,10 @@ func (g *graph) Update(from cudart.List) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
+		forgetHosts(hosts)
 		return fmt.Errorf("update of a closed graph")
 	}
+	g.hosts = append(g.hosts, hosts...) // launches that were submitted still run the old ones
 	s, err := g.p.sequence(g.d)
 	if err != nil {
 		return err

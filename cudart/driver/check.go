@@ -94,6 +94,10 @@ func (p *Platform) checkOne(c *checked, i int, streams bool) error {
 		}
 	case cudart.RunBodies:
 		return p.checkConditional(c, i, streams)
+	case cudart.RunHost:
+		if c.Host == nil {
+			return c.wrong(i, "there is no function to run")
+		}
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.wrong(i, "unknown kind of command %d", c.Kind)

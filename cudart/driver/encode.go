@@ -205,6 +205,10 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 		l.add(p, cuStreamWaitEvent, owner, c.stream.handle, c.event.handle, 0)
 	case cudart.Communicate:
 		p.communicate(l, owner, c)
+	case cudart.RunHost:
+		number := registerHost(c.Host)
+		e.functions = append(e.functions, number)
+		l.add(p, cuLaunchHostFunc, owner, c.stream.handle, hostCallback(), number)
 	case cudart.RangePush:
 		if p.ranges.push == 0 {
 			at.row = -1

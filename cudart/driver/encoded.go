@@ -45,6 +45,7 @@ type encoded struct {
 	early      []bool // by command: a launch that begins early; nil if there is none
 	stop       *uint64
 	calls      map[int]callRow // by command
+	functions  []uintptr       // of the host, registered for the rows
 }
 
 // place tells where a command's row is.
@@ -98,6 +99,8 @@ func (c *checked) notInBody(device int32) string {
 		if c.DstDevice != device {
 			return "it sets memory elsewhere"
 		}
+	case cudart.RunHost:
+		return "it runs a host function"
 	case cudart.RecordEvent, cudart.WaitEvent:
 		return "it uses an event"
 	}

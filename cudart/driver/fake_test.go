@@ -40,12 +40,13 @@ type fakeDriver struct {
 	stacks   map[uint64][]uintptr // by thread: contexts pushed
 	capture  uintptr              // stream that is being captured
 	nodes    int
-	queues   []string    // what queuesVariable was at cuInit, and whenever a context was made
-	foreign  uintptr     // a context of the first device that is not its primary one, and that streams say they belong to
-	records  [][]byte    // parameters of graph nodes for copies and sets, as they were when the call was made
-	bodies   [][]uintptr // by conditional node: the graphs of its bodies
-	update   uint32      // result of an update of a graph; 0: it succeeds
-	bad      []string    // misuse
+	queues   []string         // what queuesVariable was at cuInit, and whenever a context was made
+	foreign  uintptr          // a context of the first device that is not its primary one, and that streams say they belong to
+	records  [][]byte         // parameters of graph nodes for copies and sets, as they were when the call was made
+	bodies   [][]uintptr      // by conditional node: the graphs of its bodies
+	update   uint32           // result of an update of a graph; 0: it succeeds
+	hosts    []hostNodeParams // of graph nodes
+	bad      []string         // misuse
 }
 
 type fakeCall struct {
@@ -61,6 +62,8 @@ var (
 	fakeText      = []byte("CUDA_ERROR_FAKE\x00")
 	fakeKernels   = map[uintptr][]byte{1: []byte("blur\x00"), 2: []byte("sharpen\x00")}
 	gettid        func() uint64
+	threadCreate  func(thread *uintptr, attributes, function, argument uintptr) int32
+	threadJoin    func(thread, result uintptr) int32
 )
 
 func newFakeDriver(t testing.TB) *fakeDriver {
@@ -75,6 +78,8 @@ func newFakeDriver(t testing.TB) *fakeDriver {
 			panic(err)
 		}
 		purego.RegisterLibFunc(&gettid, libc, "pthread_self")
+		purego.RegisterLibFunc(&threadCreate, libc, "pthread_create")
+		purego.RegisterLibFunc(&threadJoin, libc, "pthread_join")
 	})
 	d := &fakeDriver{version: 12040, devices: 2, failOn: map[function]uint32{}, missing: map[string]bool{}, next: 0x1000,
 		alive: map[uintptr]function{}, blocks: map[uintptr][]byte{}, retained: map[int32]int{}, contexts: map[int32]uintptr{},
@@ -267,6 +272,15 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		d.node()
 	case cuMemsetD16Async, cuMemsetD32Async, cuLaunchKernel, cuLaunchKernelEx:
 		d.node()
+	case cuLaunchHostFunc:
+		if d.node(); d.capture == 0 {
+			onThread(a[1], a[2])
+		}
+	case cuGraphAddHostNode:
+		d.hosts = append(d.hosts, peek[hostNodeParams](a[4]))
+		d.nodes++
+		d.next += 0x100
+		poke(a[0], d.next)
 	case cuStreamCreateWithPriority, cuEventCreate, cuModuleLoadDataEx:
 		poke(a[0], d.made(f))
 	case cuGraphCreate:
@@ -356,6 +370,15 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		poke(a[0], float32(1.5))
 	}
 	return 0
+}
+
+// onThread calls a C function on a thread that Go knows nothing of, as the driver calls host functions, and waits for it.
+func onThread(function, argument uintptr) {
+	var thread uintptr
+	if code := threadCreate(&thread, 0, function, argument); code != 0 {
+		panic(fmt.Sprintf("pthread_create: %d", code))
+	}
+	threadJoin(thread, 0)
 }
 
 // noteQueues reads C's environment as a driver does.

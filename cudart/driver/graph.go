@@ -22,6 +22,7 @@ type graph struct {
 	commands []checked
 	deps     [][]int32       // of a graph that can be changed and has nodes of several rows, or conditional nodes
 	modules  []cudart.Module // the kernels that decide about conditional nodes
+	hosts    []uintptr       // functions of the host, registered for the nodes
 	count    int
 	memory   arena
 	launch   *launch
@@ -160,6 +161,7 @@ func (g *graph) Close() error {
 	}
 	g.closed = true
 	g.p.live.graphs.Add(-1)
+	forgetHosts(g.hosts)
 	err := g.p.dispose(g.d, cuGraphExecDestroy, g.exec)
 	if g.template != 0 {
 		if e := g.p.dispose(g.d, cuGraphDestroy, g.template); err == nil {
@@ -211,6 +213,7 @@ func (g *graph) take(next *graph) error {
 	g.template, next.template = next.template, g.template
 	g.nodes, next.nodes = next.nodes, g.nodes
 	g.modules, next.modules = next.modules, g.modules
+	g.hosts, next.hosts = next.hosts, g.hosts
 	g.memory, next.memory = next.memory, g.memory
 	g.launch, next.launch = next.launch, g.launch
 	g.count = next.count
@@ -222,6 +225,7 @@ type nodeScratch struct {
 	kernel      kernelNodeParams
 	copy        memcpy3D
 	set         memsetNodeParams
+	host        hostNodeParams
 	priority    kernelNodeAttribute
 	conditional conditionalNodeParams
 	handle      uint64

@@ -15,6 +15,9 @@ type kernelNodeParams struct {
 	extra    uintptr
 }
 
+// hostNodeParams is CUDA_HOST_NODE_PARAMS_v1.
+type hostNodeParams struct{ function, user uintptr }
+
 // memcpy3D is CUDA_MEMCPY3D_v2.
 type memcpy3D struct {
 	srcX, srcY, srcZ, srcLOD uint64

@@ -63,6 +63,7 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	}
 	if err != nil {
 		p.dispose(d, cuGraphDestroy, template)
+		forgetHosts(g.hosts)
 		g.closeModules()
 		return nil, err
 	}
@@ -230,6 +231,11 @@ func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities
 			return 0, 0, err
 		}
 		return cuGraphAddMemsetNode, call(cuGraphAddMemsetNode, uintptr(unsafe.Pointer(&s.set)), g.where(c).context.Load()), nil
+	case c.Kind == cudart.RunHost:
+		number := registerHost(c.Host)
+		g.hosts = append(g.hosts, number)
+		s.host = hostNodeParams{hostCallback(), number}
+		return cuGraphAddHostNode, call(cuGraphAddHostNode, uintptr(unsafe.Pointer(&s.host))), nil
 	case c.Kind == cudart.RecordEvent && c.event.timed:
 		return cuGraphAddEventRecordNode, call(cuGraphAddEventRecordNode, c.event.handle), nil
 	}

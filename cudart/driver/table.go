@@ -75,6 +75,7 @@ const (
 	cuLaunchKernel
 	cuLaunchCooperativeKernel
 	cuLaunchKernelEx
+	cuLaunchHostFunc
 	cuOccupancyMaxPotentialBlockSize
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuGraphCreate
@@ -86,6 +87,7 @@ const (
 	cuGraphAddEmptyNode
 	cuGraphAddEventRecordNode
 	cuGraphAddChildGraphNode
+	cuGraphAddHostNode
 	cuGraphAddDependencies
 	cuGraphAddDependencies2
 	cuGraphKernelNodeSetAttribute
@@ -192,6 +194,7 @@ var table = [functionCount]entry{
 	cuOccupancyMaxPotentialBlockSize: {"cuOccupancyMaxPotentialBlockSize", 6050, false,
 		"int*, int*, CUfunction, CUoccupancyB2DSize, size_t, int", 0},
 	cuOccupancyMaxActiveBlocksPerMultiprocessor: {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false, "int*, CUfunction, int, size_t", 0},
+	cuLaunchHostFunc:               {"cuLaunchHostFunc", 10000, false, "CUstream, CUhostFn, void*", 0},
 	cuGraphCreate:                  {"cuGraphCreate", 10000, false, "CUgraph*, unsigned", 0},
 	cuGraphDestroy:                 {"cuGraphDestroy", 10000, false, "CUgraph", 0},
 	cuGraphGetNodes:                {"cuGraphGetNodes", 10000, false, "CUgraph, CUgraphNode*, size_t*", 0},
@@ -201,6 +204,7 @@ var table = [functionCount]entry{
 	cuGraphAddEmptyNode:            {"cuGraphAddEmptyNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t", 0},
 	cuGraphAddEventRecordNode:      {"cuGraphAddEventRecordNode", 11010, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent", 0},
 	cuGraphAddChildGraphNode:       {"cuGraphAddChildGraphNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraph", 0},
+	cuGraphAddHostNode:             {"cuGraphAddHostNode", 10000, false, "CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_HOST_NODE_PARAMS_v1*", 16},
 	cuGraphAddDependencies:         {"cuGraphAddDependencies", 10000, false, "CUgraph, const CUgraphNode*, const CUgraphNode*, size_t", 0},
 	cuGraphAddDependencies2:        {"cuGraphAddDependencies_v2", 12030, true, "CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, size_t", 8},
 	cuGraphKernelNodeSetAttribute:  {"cuGraphKernelNodeSetAttribute", 11000, false, "CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*", 64},

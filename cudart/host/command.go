@@ -72,6 +72,8 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		return c.setCommunication(from.Communication)
 	case cudart.RunBodies:
 		return c.setConditional(from)
+	case cudart.RunHost:
+		return c.setFunction(from.Host)
 	case cudart.Empty, cudart.RangePush, cudart.RangePop:
 	default:
 		return c.fail(invalidValue, "there is no kind of command %d", c.kind)
@@ -464,7 +466,7 @@ func (c *command) setConditional(from *cudart.Command) *cudart.Error {
 				return e
 			}
 			switch inner.kind {
-			case cudart.RecordEvent, cudart.WaitEvent, cudart.Communicate:
+			case cudart.RecordEvent, cudart.WaitEvent, cudart.Communicate, cudart.RunHost:
 				return inner.fail(notSupported, "the body of a loop or branch cannot contain it")
 			}
 			encoded[i] = inner

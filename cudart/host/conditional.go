@@ -123,6 +123,8 @@ func (c *command) execute(w *worker) {
 	case cudart.RunBodies:
 		c.runBodies(w)
 		return
+	case cudart.RunHost:
+		c.function()
 	case cudart.Communicate:
 		if e := c.communicate(); e != nil {
 			c.device.poison(e)

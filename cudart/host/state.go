@@ -190,6 +190,7 @@ type command struct {
 	uses     []use
 	talk     *cudart.Communication
 	repeated *conditional
+	function func() // of the host
 	accesses []cudart.Access
 }
 

@@ -69,11 +69,13 @@ func (m *Machine) orDefault() *Machine {
 }
 
 // hasFormula reports whether a node's duration can be computed from its work. It can for copies, sets, maps and the library's kernels.
-// For a kernel of the user only the bytes that it may access are known.
+// For a kernel of the user and a host function only the bytes that it may access are known.
 func hasFormula(node *dag.Node) bool {
 	switch node.Kind {
 	case dag.Task:
 		return node.Work.US > 0
+	case dag.HostFunction:
+		return false
 	case dag.Kernel:
 		return node.Launch == nil && node.Work != dag.Work{} || node.Launch != nil && node.Launch.Module < 0
 	}
@@ -100,7 +102,11 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	case plan.LocalCopy:
 		return m.CopyUS + bytes/m.DeviceToDevice
 	case plan.HostCopy:
-		return bytes / m.HostToHost
+		us := bytes / m.HostToHost
+		if node.Kind == dag.HostFunction {
+			us += m.CopyUS // until a thread of the host begins
+		}
+		return us
 	}
 	_, busy := m.fill(node)
 	if busy == 0 {
@@ -146,7 +152,7 @@ func (m *Machine) shareOf(node *dag.Node, us float64) float64 {
 		return 0
 	case m.Cores > 0:
 		return m.coreShare(node, us)
-	case node.Copy != nil:
+	case node.Copy != nil, node.Kind == dag.HostFunction:
 		return 0
 	}
 	places, _ := m.fill(node)
@@ -171,7 +177,7 @@ func (m *Machine) coreShare(node *dag.Node, us float64) float64 {
 		return 1
 	case known:
 		return min(1, max(measured, 1/float64(m.Cores)))
-	case us < dividedUS || node.Work.US > 0:
+	case us < dividedUS || node.Work.US > 0 || node.Kind == dag.HostFunction:
 		parts = 1
 	case node.Copy != nil || node.Set != nil:
 		parts = max(1, float64(node.Work.Bytes)/dividedBytes)

@@ -26,6 +26,8 @@ func kindText(g *dag.Graph, i int32) string {
 		return "map"
 	case n.Launch != nil:
 		return n.Launch.Name
+	case n.Function != "":
+		return "host " + n.Function
 	}
 	return n.Kind.String()
 }

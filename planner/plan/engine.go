@@ -16,7 +16,7 @@ const (
 	Download                // device to host
 	PeerCopy                // device to another device
 	LocalCopy               // within a device
-	HostCopy                // host to host
+	HostCopy                // host to host, and host functions
 	EngineKinds
 )
 
@@ -30,6 +30,9 @@ func EngineOf(g *dag.Graph, i dag.NodeID) Engine {
 		return Compute
 	}
 	node := &g.Nodes[i]
+	if node.Kind == dag.HostFunction {
+		return HostCopy
+	}
 	if node.Copy == nil && node.Set == nil { // nearly always, and asked for every node of every plan that is tried
 		return Compute
 	}

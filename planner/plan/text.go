@@ -167,6 +167,8 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 		return node.Kind.String() + " " + node.Launch.Name
 	case node.Communication != nil:
 		return communicationText(g, node.Communication)
+	case node.Function != "":
+		return "host " + node.Function
 	case node.Control != nil:
 		return node.Control.Action(node.Kind)
 	}

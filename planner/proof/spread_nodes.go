@@ -80,7 +80,7 @@ func (c *spreadCheck) node(i, k dag.NodeID) *Violation {
 	o, n := &c.original.Nodes[i], &c.g.Nodes[k]
 	declared, accesses := c.original.Accesses(i), c.g.Accesses(k)
 	if n.Name != o.Name || n.Kind != o.Kind || n.Priority != o.Priority || n.Stream != o.Stream || n.Peer != o.Peer || n.HasCost != o.HasCost || n.CostUS != o.CostUS || n.Work != o.Work ||
-		n.Control != o.Control || n.Communication != o.Communication || !c.sameWork(o, n) {
+		n.Function != o.Function || n.Control != o.Control || n.Communication != o.Communication || !c.sameWork(o, n) {
 		return c.wrong("%q does other work than %q of the pipeline", n.Name, o.Name).node(c.g, k)
 	}
 	if o.Control != nil && n.Device != o.Device {

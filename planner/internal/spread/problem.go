@@ -72,7 +72,7 @@ func (p *Problem) fix() error {
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
 		at := int32(Free)
-		if node.Fixed || node.Peer {
+		if node.Fixed || node.Peer || node.Kind == dag.HostFunction {
 			at = node.Device
 		}
 		if node.Copy != nil {

@@ -69,7 +69,7 @@ func declarations(root *node) []declaration {
 			name := e.value.get("name")
 			if name != nil && name.kind == scalar {
 				detail := ""
-				for _, action := range []string{"memcpy", "memset", "kernel", "map", "call", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "repeat", "if"} {
+				for _, action := range []string{"memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "repeat", "if"} {
 					if value := e.value.get(action); value != nil {
 						detail = strings.TrimSpace(action + " " + value.text)
 					}

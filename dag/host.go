@@ -1,0 +1,49 @@
+// Host functions: nodes that run a function of the Go program that embeds dagrun. What they may access, and where they are.
+
+package dag
+
+import "fmt"
+
+// hostWork is what a host function moves at most.
+func hostWork(accesses []Access) Work {
+	var w Work
+	for _, a := range accesses {
+		w.Bytes += a.Bytes()
+	}
+	return w
+}
+
+// hostAccessProblem says why a host function cannot access a range, "" if it can.
+func (p *Pipeline) hostAccessProblem(r Range) (problem, hint string) {
+	switch b := &p.Buffers[r.Buffer]; {
+	case b.Place != Host:
+		return fmt.Sprintf("a host function cannot access %q, which is in device memory", shorten(b.Name)), "copy it to a host buffer before, and back after"
+	case r.Tile():
+		return fmt.Sprintf("a host function cannot access the tile %s", p.rangeText(r)), "slice whole rows"
+	}
+	return "", ""
+}
+
+// placeHostFunctions puts the host functions of a body on its device, unless they name another.
+func (p *Pipeline) placeHostFunctions(device int32) {
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind == HostFunction && !n.Fixed {
+			n.Device = device
+		}
+	}
+}
+
+// Functions lists the names of the host functions that a graph runs, those of bodies included, each once, in the order of declaration.
+func (g *Graph) Functions() []string {
+	var names []string
+	seen := map[string]bool{}
+	g.EachGraph(func(g *Graph, _ []string) {
+		for i := range g.Nodes {
+			if name := g.Nodes[i].Function; name != "" && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	})
+	return names
+}

@@ -1,0 +1,96 @@
+// Tests of nodes that run host functions: as declared by Go calls and in files, and what is wrong with them.
+
+package dag
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const hostFile = `version: 1
+buffers:
+  d_x: {place: device, dtype: f32, shape: [8], init: zeros}
+  x: {place: host, dtype: f32, shape: [8]}
+  sums: {place: host, dtype: f32, shape: [4], init: zeros}
+nodes:
+  - {name: down, memcpy: {from: d_x, to: x}}
+  - {name: sum.0, host: sum of parts, args: [{in: x(0 of 2)}, {out: sums(0..1)}]}
+  - {name: sum.1, host: sum of parts, args: [{in: x(1 of 2)}, {out: sums(1..2)}]}
+  - {name: log, host: log, args: [{inout: sums}], after: [down], cost: {us: 50}}
+  - {name: tick, host: tick}
+`
+
+func TestHostFunctionsOfAFile(t *testing.T) {
+	g, err := Parse([]byte(hostFile), Options{Name: "p.yaml"})
+	require.NoError(t, err)
+	require.Empty(t, g.Warnings().List, "what a host function does with what it reads is its own business")
+	require.Empty(t, g.Unread())
+	require.Equal(t, []string{"sum of parts", "log", "tick"}, g.Functions())
+	var edges []string
+	for _, e := range g.Edges() {
+		edges = append(edges, g.NameOf(e.From)+" -> "+g.NameOf(e.To)+" "+g.EdgeText(e))
+	}
+	require.Equal(t, []string{"down -> sum.0 RAW x(0..4)", "down -> sum.1 RAW x(4..8)", "down -> log after",
+		"sum.0 -> log RAW sums(0..1)", "sum.1 -> log RAW sums(1..2)"}, edges)
+	require.Equal(t, HostFunction, g.Nodes[1].Kind)
+	require.Equal(t, int64(20), g.Nodes[1].Work.Bytes)
+
+	var text bytes.Buffer
+	require.NoError(t, g.WriteYAML(&text))
+	again, err := Parse(text.Bytes(), Options{Name: "p.yaml"})
+	require.NoError(t, err)
+	require.Equal(t, g.Hash(), again.Hash())
+	require.Equal(t, g.WorkHash(), again.WorkHash())
+}
+
+func TestHostFunctionsByGoCalls(t *testing.T) {
+	b := New("hosts")
+	x := b.Host("x", F32, 8)
+	d := b.Device("d", F32, 8)
+	b.HostFunction("fill", "fill", b.Out(x))
+	b.Copy("up", b.Whole(d), b.Whole(x))
+	b.Repeat("loop", Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, []string{"fill"}, g.Functions())
+	require.NotEqual(t, g.WorkHash(), func() string {
+		b := g.Empty()
+		b.Host("x", F32, 8)
+		b.Device("d", F32, 8)
+		b.HostFunction("fill", "other", Access{Range{Buffer: 0, Hi: 32}, Write})
+		other, err := b.Graph()
+		require.NoError(t, err)
+		return other.WorkHash()
+	}())
+
+	b = New("wrong")
+	x, d = b.Host("x", F32, 4, 8), b.Device("d", F32, 8)
+	b.HostFunction("a", "", b.In(x))
+	b.HostFunction("b", "f", b.In(d))
+	b.HostFunction("c", "f", Range{Buffer: x, Lo: 4, Hi: 40, Pitch: 32}.Out())
+	b.Node(Node{Name: "d", Kind: HostFunction})
+	b.Node(Node{Name: "e", Kind: Task, Function: "f"})
+	_, err = b.Graph()
+	require.EqualError(t, err, `node "a": the host function has no name; name it as in runtime.Options.Functions
+node "b": a host function cannot access "d", which is in device memory; copy it to a host buffer before, and back after
+node "c": a host function cannot access the tile x(0..2)(1..2); slice whole rows
+node "d": a node has a Function if, and only if, it is a HostFunction
+node "e": a node has a Function if, and only if, it is a HostFunction`)
+}
+
+// A host function in a body is on the body's device.
+func TestHostFunctionsFollowTheDeviceOfABody(t *testing.T) {
+	b := New("body")
+	x, d := b.Host("x", F32, 8), b.Device("d", F32, 8)
+	b.OnDevice(d, 1)
+	b.Repeat("loop", Loop{Times: 2}, func() {
+		b.HostFunction("fill", "fill", b.InOut(x))
+		b.Copy("up", b.Whole(d), b.Whole(x))
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, int32(1), g.Nodes[0].Device)
+	require.Equal(t, int32(1), g.Nodes[0].Control.Bodies[0].Nodes[0].Device)
+}

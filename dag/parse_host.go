@@ -1,0 +1,50 @@
+// Host function nodes of a pipeline file.
+
+package dag
+
+import "gopkg.in/yaml.v3"
+
+const hostArgsHint = "write args: [{in: x}, {out: y}], with in, out or inout for each buffer"
+
+// hostFunction reads a node that runs a host function.
+func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
+	function, ok := p.expanded(f[nodeHost].value, "host")
+	if !ok {
+		return nil, false
+	}
+	if err := checkName(function); err != nil {
+		p.mistake(position(f[nodeHost].value), "", "%s", err)
+		return nil, false
+	}
+	node.Function, node.Device = function, max(node.Device, 0)
+	list := f[nodeArgs].value
+	if list == nil || isNull(list) {
+		return nil, true
+	}
+	if list.Kind != yaml.SequenceNode {
+		p.wrongList(list, "args", "a list")
+		return nil, false
+	}
+	var accesses []Access
+	for _, n := range list.Content {
+		a, fine := p.arg(n)
+		switch {
+		case !fine:
+		case !a.IsBuffer:
+			p.mistake(position(n), hostArgsHint, "a host function takes buffers only%s", p.repetition())
+			fine = false
+		case a.Mode == 0:
+			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
+			fine = false
+		default:
+			if problem, hint := p.pipeline.hostAccessProblem(a.Range); problem != "" {
+				p.mistake(position(n), hint, "%s%s", problem, p.repetition())
+				fine = false
+			}
+		}
+		ok = ok && fine
+		accesses = append(accesses, Access{a.Range, a.Mode})
+	}
+	node.Work = hostWork(accesses)
+	return accesses, ok
+}
