@@ -233,6 +233,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
+	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
 		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
 		cudart.Element(0), cudart.Element(99), &cudart.Texture{}, &cudart.Texture{Width: -1, Height: 1 << 62, Depth: 1 << 62, Pitch: 1 << 62, Channels: -3})

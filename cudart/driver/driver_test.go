@@ -33,7 +33,7 @@ func TestStructureSizes(t *testing.T) {
 		cuGraphAddMemsetNode: unsafe.Sizeof(memsetNodeParams{}), cuGraphExecMemsetNodeSetParams: unsafe.Sizeof(memsetNodeParams{}),
 		cuGraphKernelNodeSetAttribute: unsafe.Sizeof(kernelNodeAttribute{}),
 		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4, cuMemcpy2DAsync: 128, cuLaunchKernelEx: unsafe.Offsetof(launchConfig{}.list), cuGraphAddDependencies2: 8,
-		cuGraphAddNode: unsafe.Sizeof(conditionalNodeParams{}),
+		cuGraphAddNode: unsafe.Sizeof(conditionalNodeParams{}), cuGraphAddHostNode: unsafe.Sizeof(hostNodeParams{}),
 	}
 	for f := range functionCount {
 		require.Equal(t, sizes[f], table[f].record, table[f].symbol)

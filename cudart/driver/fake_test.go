@@ -160,6 +160,9 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		return d.failCode
 	}
 	if code, ok := d.failOn[f]; ok {
+		if f == cuStreamEndCapture {
+			d.capture = 0
+		}
 		return code
 	}
 	switch f {
