@@ -245,14 +245,14 @@ func (p *Program) hostCommand(in *instance, id dag.NodeID) func() {
 		run.mu.Unlock()
 		own := call
 		own.Replay = replay
-		if err, stack := callHost(ctx, function, &own); err != nil {
+		if stack, err := callHost(ctx, function, &own); err != nil {
 			hosts.fail(run, &HostError{Node: n.Name, Function: n.Function, Replay: replay, Err: err, Stack: stack})
 		}
 	}
 }
 
 // callHost calls a function on a goroutine of its own and waits for it, so that neither a panic nor runtime.Goexit ends the thread of the device.
-func callHost(ctx context.Context, function HostFunction, call *HostCall) (err error, stack string) {
+func callHost(ctx context.Context, function HostFunction, call *HostCall) (stack string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -271,5 +271,5 @@ func callHost(ctx context.Context, function HostFunction, call *HostCall) (err e
 		returned = true
 	}()
 	<-done
-	return err, stack
+	return stack, err
 }
