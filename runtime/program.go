@@ -346,3 +346,47 @@ type loader struct {
 	waiting bool              // kernels are loaded so that they wait for the launches before them
 	plain   map[loadedAt]bool // modules that have no such form
 }
+
+// HostFunction is a function of the program that a node runs in every replay, those of warm-up and measurements included. It runs on a
+// goroutine of its own while what comes after the node waits. It must not use the [Program] or wait for another host function, because
+// host functions may run one after the other.
+//
+// The context is that of the call that started the replay, and ends with the program too. If the function returns an error or panics, the
+// nodes left in that replay still run, no later replay starts, and the error of the program is a [*HostError].
+type HostFunction func(ctx context.Context, call *HostCall) error
+
+// HostCall is one run of a host function. Its memory is valid until the function returns.
+type HostCall struct {
+	Node   string
+	Replay uint64 // counts the replays of the program from 0
+	names  []string
+	memory [][]byte
+}
+
+// HostError is returned if a host function failed. The program can then only be closed.
+type HostError struct {
+	Node     string
+	Function string
+	Replay   uint64
+	Err      error
+	Stack    string // if it panicked
+}
+
+// hostCalls is what a program and its bodies have in common about host functions.
+type hostCalls struct {
+	place map[string]int // of a node in the order of declaration
+
+	mu     sync.Mutex
+	begun  uint64 // replays
+	failed *HostError
+}
+
+// hostRun is the replay that an instance is in.
+type hostRun struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	replay  uint64
+	started bool // and nobody has waited for it
+	failed  *HostError
+}
