@@ -20,6 +20,7 @@ type Options struct {
 	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
 	Devices         int            // for SpreadGraph: how many devices there are; 0: 1
 	Spread          string         // for SpreadGraph: "auto" (also ""), or one of SpreadPolicies
+	Spill           bool           // for SpreadGraph: where no placement fits, data may leave the devices for a while
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 }
 

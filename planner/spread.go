@@ -45,7 +45,7 @@ func SpreadPolicies() []string { return spread.Names() }
 //
 // With the policy auto, several placements are planned and simulated, and the fastest is kept: that of a search, or of any of the policies. All
 // work stays on one device if that is fastest. A placement that needs more memory than Options.MemoryCap, or than a device of the machine has,
-// is not taken.
+// is not taken. Where none fits, Options.Spill allows copies to host memory and back; see [SpillGraph].
 //
 // Errors match ErrCannotSpread, ErrBadOption, ErrMemoryCap or the context's error.
 func SpreadGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) {
@@ -53,14 +53,37 @@ func SpreadGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) 
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := spread.Candidates(ctx, s.problem, s.r.o.Machine, s.r.durations, s.r.o.Streams, s.policy, s.r.o.Effort)
+	made, err := s.placed(ctx)
+	if !o.Spill || err != nil && !errors.Is(err, ErrMemoryCap) {
+		return made, err
+	}
+	if err != nil { // no placement fits: the most promising one is spilled
+		if made, err = s.take(&s.candidates[0]); err != nil {
+			return nil, err
+		}
+	}
+	w, err := newSpilling(s.r, made)
+	if err != nil || w.limit == 0 {
+		return made, err
+	}
+	spilled, err := w.made()
+	if spilled != nil {
+		made = spilled
+	}
+	return made, err
+}
+
+// placed chooses a placement.
+func (s *spreading) placed(ctx context.Context) (*Spread, error) {
+	var err error
+	s.candidates, err = spread.Candidates(ctx, s.problem, s.r.o.Machine, s.r.durations, s.r.o.Streams, s.policy, s.r.o.Effort)
 	if err != nil {
 		return nil, err
 	}
-	if len(candidates) == 1 {
-		return s.take(&candidates[0])
+	if len(s.candidates) == 1 {
+		return s.take(&s.candidates[0])
 	}
-	return s.choose(candidates)
+	return s.choose(s.candidates)
 }
 
 // SpreadAt makes the graph of a placement: a device for every node.
@@ -85,6 +108,8 @@ type spreading struct {
 	problem *spread.Problem
 	policy  string
 	limit   int64 // bytes of a device; 0: none
+
+	candidates []spread.Candidate // the most promising first
 }
 
 func newSpreading(ctx context.Context, g *dag.Graph, o Options) (*spreading, error) {

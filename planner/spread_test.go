@@ -282,7 +282,11 @@ func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
 	changed.Nodes = nil
 	for _, it := range items {
 		if it.from == plan.Inserted {
-			it.node.Device = s.Graph.Buffers[it.node.Copy.Src.Buffer].Device
+			side := &s.Graph.Buffers[it.node.Copy.Src.Buffer]
+			if side.Place == dag.Host {
+				side = &s.Graph.Buffers[it.node.Copy.Dst.Buffer]
+			}
+			it.node.Device = side.Device
 		}
 		b.Node(it.node, it.accesses...)
 		changed.Nodes = append(changed.Nodes, it.from)

@@ -19,7 +19,9 @@ type Spread struct {
 	Nodes    []dag.NodeID   // by node of Graph: the node of the original, or Inserted
 	Buffers  []Piece        // by buffer of Graph
 	Kept     []dag.BufferID // buffers of the original that are read after the last replay, besides those that are saved or compared
-	Stats    SpreadStats
+	// Spilled says what is in device memory when, of the graph on the devices that was to be spilled; empty if all of it fits.
+	Spilled []Residency
+	Stats   SpreadStats
 }
 
 // Piece says of a buffer which bytes of the original it stands for: its own first byte is byte Lo of Buffer.
@@ -33,7 +35,12 @@ type SpreadStats struct {
 	Copies int   // inserted
 	Bytes  int64 // that they move in a replay
 	OneUS  float64
-	Tried  []SpreadTry // what auto compared
+	// Spills are the copies to host memory that make room, Reloads those back, and SpilledBytes what both move in a replay.
+	Spills, Reloads int
+	SpilledBytes    int64
+	// UnspilledUS is how long a replay would take on a device that has enough memory.
+	UnspilledUS float64
+	Tried       []SpreadTry // what auto compared
 }
 
 // SpreadTry is one way to place the nodes.
@@ -58,4 +65,14 @@ func (s *Spread) OnDevice(device int32) int {
 		}
 	}
 	return n
+}
+
+// Residency says that bytes of a buffer are in device memory from before one node until after another. Nodes and buffers are those of the graph
+// that was spilled: the original, or what it became when it was placed on several devices.
+type Residency struct {
+	Buffer      dag.BufferID
+	Lo, Hi      int64
+	First, Last dag.NodeID
+	Offset      int64 // where they could lie: what lay there before has gone by then
+	Stays       bool  // the buffer is there from one replay to the next, and has no copy in host memory
 }

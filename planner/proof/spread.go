@@ -60,13 +60,15 @@ func (c *spreadCheck) pieces() *Violation {
 			return c.wrong("buffer %q is of another kind than %q, for which it stands", b.Name, o.Name)
 		case o.Place == dag.Host && (b.Place != dag.Host || b.Pageable != o.Pageable || !whole || count[at.Buffer] > 1):
 			return c.wrong("host buffer %q must stay as it is", o.Name)
-		case o.Place == dag.Device && (o.Fixed || o.Symbol != "") && b.Place == dag.Device && (b.Device != o.Device || !whole || count[at.Buffer] > 1):
+		case o.Symbol != "" && (b.Place != o.Place || b.Device != o.Device || !whole || count[at.Buffer] > 1):
 			return c.wrong("buffer %q must stay as it is on device %d", o.Name, o.Device)
+		case o.Fixed && b.Place == dag.Device && b.Device != o.Device:
+			return c.wrong("buffer %q must stay on device %d", o.Name, o.Device)
 		case b.Place == dag.Device && (b.Device < 0 || int(b.Device) >= c.s.Devices):
 			return c.wrong("buffer %q is on device %d of %d", b.Name, b.Device, c.s.Devices)
 		case b.Init != nil && (!whole || !reflect.DeepEqual(b.Init, o.Init)):
 			return c.wrong("buffer %q does not begin as %q does", b.Name, o.Name)
-		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || b.Place != o.Place || !slices.Equal(b.Shape, o.Shape)):
+		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || o.Place == dag.Host && b.Place != dag.Host || !slices.Equal(b.Shape, o.Shape)):
 			return c.wrong("buffer %q is saved or compared in place of %q, but is not the same", b.Name, o.Name)
 		}
 	}

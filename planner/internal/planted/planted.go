@@ -23,6 +23,11 @@ const (
 	Late    // a copy between devices comes after the node that it is for
 	Source  // a copy between devices comes from a third one
 	Carried // every device counts as holding what one replay leaves to the next
+
+	Reload     // what was spilled is not brought back
+	LateReload // it is brought back after the node that it is for
+	Unsaved    // it is dropped without a copy to host memory, so that a reload is stale
+	EarlySave  // it is copied to host memory before the last node that writes it
 )
 
 // current is written only by tests, and never while a plan is being made.

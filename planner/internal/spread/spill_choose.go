@@ -1,0 +1,324 @@
+// Which units leave the device when: a rule like Belady's, with memory as it is. What is used again latest goes first, weighed by what it costs
+// to copy it out and back.
+
+package spread
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// rule is a set of choices that the search varies.
+type rule struct {
+	limit  int64     // bytes of a device that are used
+	ahead  int       // how many nodes before its use a unit may be brought back
+	power  float64   // what is used again after twice the time is worth 2^power times less
+	around bool      // take free memory in turn, so that what is written over has long been copied out
+	stays  []bool    // by buffer: it never leaves the device
+	bias   []float64 // by unit: how much more it is worth to keep; nil: all the same
+}
+
+// room is a unit on a device.
+type room struct {
+	lo, hi int64
+	unit   int32
+}
+
+// choosing is the state of one run of the rule.
+type choosing struct {
+	p     *SpillProblem
+	r     *rule
+	when  []float64 // by node: the time of the nodes before it
+	step  float64   // the time of a node on average
+	live  map[int32][]room
+	base  map[int32]int64 // by device: the bytes of what stays
+	turn  map[int32]int64 // by device: where the last unit was put
+	stay  []int32         // by unit: its residency, or -1
+	dirty []bool          // by unit: its home is not current
+	full  []bool          // by unit: it has contents
+	next  []int           // by unit: index of the next use
+	last  []int32         // by unit: the last node that used it on the device
+	lock  []int32         // by unit: the last node that it must be there for
+	list  []plan.Residency
+}
+
+// choose runs the rule. It returns nil if the rule leaves too little memory for a node.
+func (p *SpillProblem) choose(r *rule, when []float64) []plan.Residency {
+	n := len(p.units)
+	c := &choosing{p: p, r: r, when: when, step: max(1e-6, when[len(when)-1]/float64(len(when))), live: map[int32][]room{}, base: map[int32]int64{}, turn: map[int32]int64{}, stay: slices.Repeat([]int32{-1}, n),
+		dirty: make([]bool, n), full: make([]bool, n), next: make([]int, n), last: make([]int32, n), lock: slices.Repeat([]int32{-1}, n)}
+	for b := range p.Graph.Buffers {
+		if at := &p.Graph.Buffers[b]; at.InArena() && (r.stays[b] || p.pinned[b]) && p.first[b] < p.first[b+1] {
+			c.list = append(c.list, plan.Residency{Buffer: dag.BufferID(b), Hi: at.Bytes, Last: dag.NodeID(max(0, p.Graph.Len()-1)), Offset: c.base[at.Device], Stays: true})
+			if c.base[at.Device] += plan.AlignUp(at.Bytes); c.base[at.Device] > r.limit {
+				return nil
+			}
+		}
+	}
+	for u := range p.units {
+		c.full[u] = p.whole(p.units[u].buffer)
+	}
+	for i := range p.touches {
+		if !c.visit(int32(i)) {
+			return nil
+		}
+	}
+	for u := range p.units {
+		if c.stay[u] >= 0 {
+			c.leave(int32(u), int32(p.Graph.Len()-1))
+		}
+	}
+	byFirst(c.list)
+	return c.list
+}
+
+func (c *choosing) free(u int32) bool {
+	b := c.p.units[u].buffer
+	return !c.r.stays[b] && !c.p.pinned[b]
+}
+
+// visit makes room for what a node uses, notes what it does, and looks ahead.
+func (c *choosing) visit(i int32) bool {
+	touches := c.p.touches[i]
+	for k := range touches {
+		if t := &touches[k]; !t.copied || !t.across && c.stay[t.unit] >= 0 {
+			c.lock[t.unit] = i
+		}
+	}
+	for k := range touches {
+		t := &touches[k]
+		if !c.free(t.unit) {
+			continue
+		}
+		switch {
+		case t.across && t.writes && c.stay[t.unit] >= 0:
+			c.leave(t.unit, i-1)
+		case t.across, c.stay[t.unit] >= 0:
+		case t.copied:
+			c.offer(t, i)
+		case !c.put(t.unit, i, i, math.Inf(1)):
+			if !c.pack(i, c.p.units[t.unit].device) {
+				return false
+			}
+		}
+	}
+	for k := range touches {
+		t := &touches[k]
+		if !c.free(t.unit) {
+			continue
+		}
+		if on := c.stay[t.unit] >= 0; t.writes {
+			c.full[t.unit], c.dirty[t.unit] = true, on
+		} else if t.across {
+			c.dirty[t.unit] = false
+		}
+		if c.stay[t.unit] >= 0 {
+			c.last[t.unit] = i
+		}
+	}
+	for j := i + 1; j <= i+int32(c.r.ahead) && int(j) < len(c.p.touches); j++ {
+		if !c.foresee(i, j) {
+			break
+		}
+	}
+	return true
+}
+
+// offer brings what a copy writes to the device if that is worth it. Otherwise the copy goes to the unit's home, or comes from there.
+func (c *choosing) offer(t *touch, i int32) {
+	if !t.writes || !t.all && c.full[t.unit] {
+		return
+	}
+	worth := c.worth(t.unit, i, true)
+	if t.all || !c.full[t.unit] {
+		c.put(t.unit, i, i, worth)
+	}
+}
+
+// foresee brings what a later node uses, and reports whether all of it is there.
+func (c *choosing) foresee(i, j int32) bool {
+	touches := c.p.touches[j]
+	for k := range touches {
+		t := &touches[k]
+		if t.copied || !c.free(t.unit) {
+			continue
+		}
+		for _, now := range c.p.touches[i] {
+			if now.unit == t.unit && now.across {
+				return false
+			}
+		}
+		for between := i + 1; between < j; between++ { // a copy to its home comes first
+			for _, other := range c.p.touches[between] {
+				if other.unit == t.unit && other.writes {
+					return false
+				}
+			}
+		}
+		if c.stay[t.unit] < 0 && !c.put(t.unit, i, j, math.Inf(1)) {
+			return false
+		}
+		c.lock[t.unit] = max(c.lock[t.unit], j)
+	}
+	return true
+}
+
+// nextUse returns the first node after i that touches a unit, and what it does; nil if there is none.
+func (c *choosing) nextUse(u, i int32) (*touch, int) { return c.p.nextTouch(u, int(i)+1, &c.next[u]) }
+
+// worth is what it costs to take a unit off the device after node i: the bytes that are then copied, the less the later. arriving is a unit
+// that is not there yet, and whose contents a copy can bring to its home.
+func (c *choosing) worth(u, i int32, arriving bool) float64 {
+	t, at := c.nextUse(u, i)
+	if t == nil || t.all {
+		return 0
+	}
+	unit := &c.p.units[u]
+	bytes := float64(unit.usedHi - unit.usedLo)
+	cost := 0.0
+	if !t.copied {
+		cost += bytes
+	}
+	if c.dirty[u] && !arriving {
+		cost += bytes
+	}
+	if c.r.bias != nil {
+		cost *= c.r.bias[u]
+	}
+	return cost / math.Pow(c.when[at]-c.when[i+1]+c.step, c.r.power)
+}
+
+// put brings a unit to the device, from node first on, for node use. What is worth less than most leaves; what is needed before, or soon, does not.
+func (c *choosing) put(u, first, use int32, most float64) bool {
+	unit := &c.p.units[u]
+	list := c.live[unit.device]
+	base := c.base[unit.device]
+	best, bestCost, bestFrom, bestEnd := int64(-1), math.Inf(1), 0, 0
+	consider := func(at int64, from int) {
+		if at < base || at+unit.room > c.r.limit {
+			return
+		}
+		for from > 0 && list[from-1].hi > at {
+			from--
+		}
+		cost, end := 0.0, from
+		for ; end < len(list) && list[end].lo < at+unit.room; end++ {
+			if list[end].hi <= at {
+				from = end + 1
+				continue
+			}
+			v := list[end].unit
+			if c.lock[v] >= first {
+				return
+			}
+			if use > first {
+				if t, next := c.nextUse(v, first); t != nil && next <= int(use) {
+					return
+				}
+			}
+			if cost += c.worth(v, first, false); cost > bestCost {
+				return
+			}
+		}
+		turn := c.turn[unit.device]
+		better := cost < bestCost
+		if cost == bestCost && c.r.around {
+			better = best < turn && at >= turn || (best < turn) == (at < turn) && at < best
+		} else if cost == bestCost {
+			better = at < best
+		}
+		if better {
+			best, bestCost, bestFrom, bestEnd = at, cost, from, end
+		}
+	}
+	consider(base, 0)
+	for k := range list {
+		consider(list[k].hi, k+1)
+		consider(list[k].lo-unit.room, k)
+	}
+	consider(c.r.limit-unit.room, len(list))
+	if best < 0 || bestCost > most {
+		return false
+	}
+	for k := bestEnd - 1; k >= bestFrom; k-- {
+		if v := list[k].unit; list[k].hi > best && list[k].lo < best+unit.room {
+			c.leave(v, first-1)
+		}
+	}
+	c.arrive(u, first, best)
+	return true
+}
+
+// arrive puts a unit at an offset.
+func (c *choosing) arrive(u, first int32, at int64) {
+	unit := &c.p.units[u]
+	list := c.live[unit.device]
+	k, _ := slices.BinarySearchFunc(list, at, func(r room, at int64) int {
+		switch {
+		case r.lo < at:
+			return -1
+		case r.lo > at:
+			return 1
+		}
+		return 0
+	})
+	c.live[unit.device] = slices.Insert(list, k, room{at, at + unit.room, u})
+	c.turn[unit.device] = at + unit.room
+	c.stay[u], c.last[u], c.lock[u] = int32(len(c.list)), first, max(c.lock[u], first)
+	c.list = append(c.list, plan.Residency{Buffer: unit.buffer, Lo: unit.lo, Hi: unit.hi, First: dag.NodeID(first), Last: -1, Offset: at})
+}
+
+// leave takes a unit off the device before a node that comes after the given one.
+func (c *choosing) leave(u, before int32) {
+	unit := &c.p.units[u]
+	r := &c.list[c.stay[u]]
+	r.Last = dag.NodeID(max(int32(r.First), min(before, c.last[u])))
+	c.live[unit.device] = slices.DeleteFunc(c.live[unit.device], func(at room) bool { return at.unit == u })
+	c.stay[u], c.dirty[u] = -1, false
+}
+
+// pack takes everything off a device and puts what a node uses side by side.
+func (c *choosing) pack(i, device int32) bool {
+	for _, r := range slices.Clone(c.live[device]) {
+		if c.list[c.stay[r.unit]].First == dag.NodeID(i) { // it has just come, and was never used
+			c.list[c.stay[r.unit]].Last = -2
+			c.live[device] = slices.DeleteFunc(c.live[device], func(at room) bool { return at.unit == r.unit })
+			c.stay[r.unit] = -1
+			continue
+		}
+		c.leave(r.unit, i-1)
+	}
+	c.list = c.dropUnused()
+	at := c.base[device]
+	for _, t := range c.p.touches[i] {
+		if u := &c.p.units[t.unit]; u.device == device && c.free(t.unit) && !t.across && (!t.copied || c.lock[t.unit] == i) && c.stay[t.unit] < 0 {
+			if at+u.room > c.r.limit {
+				return false
+			}
+			c.arrive(t.unit, i, at)
+			at += u.room
+		}
+	}
+	return true
+}
+
+// dropUnused drops residencies that have never been used.
+func (c *choosing) dropUnused() []plan.Residency {
+	moved := make([]int32, len(c.list))
+	kept := c.list[:0]
+	for k := range c.list {
+		moved[k] = int32(len(kept))
+		if c.list[k].Last != -2 {
+			kept = append(kept, c.list[k])
+		}
+	}
+	for u := range c.stay {
+		if c.stay[u] >= 0 {
+			c.stay[u] = moved[c.stay[u]]
+		}
+	}
+	return kept
+}

@@ -1,0 +1,274 @@
+// Spilling: where no plan of a graph fits in device memory, what is not needed for a while is copied to host memory and back.
+
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/spread"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
+)
+
+// Residency says when bytes of a buffer are in device memory; see [plan.Residency].
+type Residency = plan.Residency
+
+// ErrCannotSpill is matched by the error for a graph that needs more memory than a device has even with spilling.
+var ErrCannotSpill = spread.ErrCannotSpill
+
+// SpillGraph makes a graph that fits within Options.MemoryCap, or within what a device of the machine has, by copies to host memory and back.
+// It returns nil if a plan of the graph fits as it is: nothing is ever spilled without need. [VerifySpread] has proved that the results are the
+// same, bit by bit. Plan and run the Graph of the result like any other, with the same options and the same memory cap.
+//
+// Errors match ErrCannotSpill, ErrBadOption, or the context's error. An ErrCannotSpill also matches ErrMemoryCap.
+func SpillGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) {
+	r, err := newRequest(ctx, g, o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSpilling(r, asDeclared(g, o))
+	if err != nil || s.limit == 0 {
+		return nil, err
+	}
+	return s.made()
+}
+
+// SpillAt makes the graph of a placement and of residencies, as a plan file has them. Without a placement, nodes run where the graph says.
+func SpillAt(g *dag.Graph, o Options, at []int32, list []Residency) (*Spread, error) {
+	r, err := newRequest(context.Background(), g, o)
+	if err != nil {
+		return nil, err
+	}
+	base := asDeclared(g, o)
+	if len(at) > 0 {
+		if base, err = SpreadAt(g, o, at); err != nil {
+			return nil, err
+		}
+	}
+	s, err := newSpilling(r, base)
+	if err != nil {
+		return nil, err
+	}
+	limit := int64(0)
+	for _, a := range list {
+		if a.Lo < 0 || a.Hi < a.Lo || a.Offset < 0 || a.Offset > math.MaxInt64/2-a.Hi {
+			return nil, fmt.Errorf("%w: a residency of bytes %d to %d at offset %d", ErrCannotSpill, a.Lo, a.Hi, a.Offset)
+		}
+		limit = max(limit, a.Offset+plan.AlignUp(a.Hi-a.Lo))
+	}
+	p, err := spread.NewSpillProblem(base.Graph, limit, s.keepOf())
+	if err != nil {
+		return nil, err
+	}
+	return s.take(p, list)
+}
+
+// asDeclared is a graph that is not placed anew.
+func asDeclared(g *dag.Graph, o Options) *Spread {
+	return &Spread{Graph: g, Devices: 1, Policy: spread.One, Requested: spread.One, Original: g.Hash(), Kept: slices.Clone(o.Keep)}
+}
+
+func newSpilling(r *request, base *Spread) (*spilling, error) {
+	s := &spilling{r: r, base: base}
+	if _, err := keptBy(r.g, Options{Keep: r.o.Keep}); err != nil {
+		return nil, err
+	}
+	return s, s.limits()
+}
+
+// keepOf marks the buffers of the base that are read after the last replay.
+func (s *spilling) keepOf() []bool {
+	keep := make([]bool, len(s.base.Graph.Buffers))
+	for _, b := range s.keep {
+		keep[b] = true
+	}
+	return keep
+}
+
+// spilling is the state of SpillGraph.
+type spilling struct {
+	r     *request
+	base  *Spread // the graph to spill: that of a placement, or the original without At
+	limit int64
+	keep  []dag.BufferID // of base.Graph
+}
+
+// limits finds how many bytes may be used of each device; 0: no limit is known.
+func (s *spilling) limits() error {
+	s.limit = s.r.o.MemoryCap
+	if s.limit == 0 {
+		s.limit = s.r.o.Machine.DeviceBytes
+	}
+	for k, at := range s.base.Buffers {
+		if o := s.r.g.Buffers[at.Buffer].Name; slices.Contains(s.base.Kept, at.Buffer) && s.base.Graph.Buffers[k].Name == o {
+			s.keep = append(s.keep, dag.BufferID(k))
+		}
+	}
+	if len(s.base.Buffers) == 0 {
+		s.keep = s.base.Kept
+	}
+	return s.r.ctx.Err()
+}
+
+// options are those that a graph of the search is planned with.
+func (s *spilling) options(keep []dag.BufferID, effort Effort) Options {
+	o := s.r.o
+	if !s.r.limited {
+		o.Streams = 0
+	}
+	o.MemoryCap, o.Effort, o.Keep = s.limit, effort, keep
+	return o
+}
+
+// made returns nil if a plan of the base fits, or else the best spilled graph.
+func (s *spilling) made() (*Spread, error) {
+	if s.fits() {
+		return nil, nil
+	}
+	_, refused := New(s.r.ctx, s.base.Graph, s.options(s.keep, s.r.o.Effort))
+	switch {
+	case refused == nil:
+		return nil, nil
+	case !errors.Is(refused, ErrMemoryCap):
+		return nil, refused
+	case s.r.o.KeepAll:
+		return nil, fmt.Errorf("every buffer is to have memory of its own, so spilling frees none: %w", refused)
+	}
+	best, err := s.search()
+	if err != nil && errors.Is(err, ErrCannotSpill) {
+		return nil, &cannotSpill{err, refused}
+	}
+	return best, err
+}
+
+// cannotSpill joins the reason why spilling is not enough with why the graph does not fit as it is.
+type cannotSpill struct{ why, refused error }
+
+func (e *cannotSpill) Error() string {
+	return e.why.Error() + " (without spilling: " + e.refused.Error() + ")"
+}
+func (e *cannotSpill) Unwrap() []error { return []error{e.why, e.refused} }
+
+// fits reports whether the buffers of every device fit side by side.
+func (s *spilling) fits() bool {
+	bytes := map[int32]int64{}
+	for k := range s.base.Graph.Buffers {
+		if b := &s.base.Graph.Buffers[k]; b.InArena() {
+			if bytes[b.Device] += plan.AlignUp(b.Bytes); bytes[b.Device] > s.limit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// judgedSpill is a spilled graph with what its plan promises.
+type judgedSpill struct {
+	made *Spread
+	us   float64
+}
+
+// search makes the graphs of the most promising ways, plans them, and keeps the fastest. Where none can be laid out within the limit, it aims
+// for somewhat less.
+func (s *spilling) search() (*Spread, error) {
+	times := s.r.durations
+	if len(s.base.Buffers) > 0 {
+		times = Durations(s.base.Graph, s.r.o.Machine, s.r.o.Profile)
+	}
+	var refused error
+	for _, part := range []int64{64, 62, 60, 56, 48} {
+		p, err := spread.NewSpillProblem(s.base.Graph, s.limit/64*part+s.limit%64*part/64, s.keepOf())
+		if err != nil {
+			return nil, err
+		}
+		candidates, err := spread.SpillCandidates(s.r.ctx, p, s.r.o.Machine, times, s.r.o.Effort)
+		if err != nil {
+			return nil, cmp.Or(refused, err)
+		}
+		var judged []judgedSpill
+		for _, c := range candidates {
+			made, err := s.take(p, c.List)
+			if err != nil {
+				return nil, err
+			}
+			planned, err := New(s.r.ctx, made.Graph, s.options(s.kept(made), Quick))
+			if errors.Is(err, ErrMemoryCap) {
+				refused = fmt.Errorf("%w: no layout was found for what is on the device at once: %w", ErrCannotSpill, err)
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			judged = append(judged, judgedSpill{made, planned.Stats.MakespanUS})
+			if s.base.Graph.Len() > mostSimulated {
+				break
+			}
+		}
+		slices.SortStableFunc(judged, func(a, b judgedSpill) int { return cmp.Compare(a.us, b.us) })
+		for _, j := range judged { // the plan that is run is made with all the effort that was asked for
+			if _, err := New(s.r.ctx, j.made.Graph, s.options(s.kept(j.made), s.r.o.Effort)); err == nil {
+				return s.finish(j)
+			} else if !errors.Is(err, ErrMemoryCap) {
+				return nil, err
+			}
+		}
+	}
+	return nil, refused
+}
+
+// kept returns the buffers of a spilled graph that are read after the last replay and have no copy in host memory.
+func (s *spilling) kept(made *Spread) []dag.BufferID {
+	var list []dag.BufferID
+	for k, at := range made.Buffers {
+		if b := &made.Graph.Buffers[k]; b.InArena() && slices.Contains(s.base.Kept, at.Buffer) && b.Name == s.r.g.Buffers[at.Buffer].Name {
+			list = append(list, dag.BufferID(k))
+		}
+	}
+	return list
+}
+
+// take makes and proves the graph of a way to spill.
+func (s *spilling) take(p *spread.SpillProblem, list []Residency) (*Spread, error) {
+	made, err := spread.Spill(p, list)
+	if err != nil {
+		return nil, err
+	}
+	joined := *s.base
+	joined.Graph, joined.Nodes, joined.Buffers, joined.Spilled = made.Graph, made.Nodes, made.Buffers, made.Spilled
+	joined.Stats.Spills, joined.Stats.Reloads, joined.Stats.SpilledBytes = made.Stats.Spills, made.Stats.Reloads, made.Stats.SpilledBytes
+	if len(s.base.At) > 0 { // parts of the pieces that the placement made
+		for k, at := range joined.Buffers {
+			piece := s.base.Buffers[at.Buffer]
+			joined.Buffers[k] = Piece{Buffer: piece.Buffer, Lo: piece.Lo + at.Lo}
+		}
+		for k, from := range joined.Nodes {
+			if from != Inserted {
+				joined.Nodes[k] = s.base.Nodes[from]
+			}
+		}
+	} else {
+		joined.Devices = made.Devices
+	}
+	if err := proof.Spread(s.r.g, &joined); err != nil {
+		return nil, fmt.Errorf("planner: the spilled graph is wrong: %w", err)
+	}
+	return &joined, s.r.ctx.Err()
+}
+
+// finish compares with a device that has enough memory.
+func (s *spilling) finish(j judgedSpill) (*Spread, error) {
+	o := s.options(s.keep, Quick)
+	o.MemoryCap = 0
+	p, err := New(s.r.ctx, s.base.Graph, o)
+	if err != nil {
+		return nil, err
+	}
+	j.made.Stats.UnspilledUS = p.Stats.MakespanUS
+	return j.made, nil
+}
