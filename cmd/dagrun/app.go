@@ -41,6 +41,8 @@ type app struct {
 	spread         *planner.Spread                      // the pipeline over several devices; nil: it is planned as declared
 	spreads        bool                                 // over a number of devices that was asked for
 	declared       *dag.Graph                           // the pipeline before it was spread
+	memoryInfo     func(int32) (int64, int64, error)    // free and all memory of a GPU; nil: none is open
+	unseenCap      int64                                // the memory cap that a pipeline was spilled for, in commands that open no device
 	world          *world.World                         // the other ranks; nil: there are none
 	followed       bool                                 // the device notes how far communication with other ranks is
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
@@ -67,6 +69,7 @@ type flags struct {
 	memoryCap  string
 	devices    string
 	spread     string
+	spill      string
 	links      bool
 	output     string
 	color      string

@@ -186,7 +186,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if a.flags.plan != "" {
 		g, err = a.spreadAsPlanned(ctx, g)
 	} else {
-		g, err = a.spreadOver(ctx, g, options, len(platform.Devices()))
+		g, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
 	}
 	if err != nil {
 		return nil, err

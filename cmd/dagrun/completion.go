@@ -71,6 +71,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"axis":      fixed("time", "level"),
 		"plan":      filesWith(".json"),
 		"profile":   filesWith(".json"),
+		"spill":     fixed(spillAuto, spillOff),
 		"spread":    fixed(planner.SpreadPolicies()...),
 		"devices":   fixed("all"),
 		"learn":     fixed(learnAuto, learnOff, learnAgain),

@@ -41,24 +41,35 @@ func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error
 	if err != nil {
 		return nil, err
 	}
-	return a.spreadOver(ctx, g, options, assumedDevices)
+	g, err = a.spreadOver(ctx, g, &options, assumedDevices)
+	a.unseenCap = options.MemoryCap
+	return g, err
 }
 
 // spreadOver spreads a graph that says so over the devices that there are, or that it asks for.
-func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, available int) (*dag.Graph, error) {
+func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Options, available int) (*dag.Graph, error) {
 	if a.flags.plan != "" {
 		return g, nil // the plan has decided
 	}
 	a.spread, a.declared = nil, g
-	if g.Devices == 0 {
-		return g, nil
-	}
-	o.Devices, o.Spread = int(g.Devices), a.flags.spread
+	o := *options
+	o.Devices, o.Spread, o.Spill = int(g.Devices), a.flags.spread, a.spills(o)
 	if g.Devices == dag.AllDevices {
 		o.Devices = available
 	}
-	if o.Devices == 1 {
-		return g, nil
+	if o.Spill && o.MemoryCap == 0 {
+		var err error
+		if o.MemoryCap, err = a.spillCap(g, &o); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if a.spread != nil && len(a.spread.Spilled) > 0 {
+			options.MemoryCap = o.MemoryCap
+		}
+	}()
+	if o.Devices <= 1 {
+		return a.spillOver(ctx, g, o)
 	}
 	a.progress.report("choose devices", 0, 0)
 	s, err := planner.SpreadGraph(ctx, g, o)
@@ -66,6 +77,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, o planner.Options, a
 		return nil, err
 	}
 	a.spread = s
+	a.noteSpill(s)
 	a.log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
 	for _, t := range s.Stats.Tried {
 		a.log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
@@ -80,14 +92,20 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	if err != nil || recorded == nil {
 		return g, err
 	}
-	if recorded.Original != g.Hash() || len(recorded.At) != g.Len() {
+	if recorded.Original != g.Hash() || len(recorded.At) != g.Len() && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
 		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.flags.plan, planner.ErrOtherGraph)
 	}
-	s, err := planner.SpreadAt(g, planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}, recorded.At)
+	o := planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}
+	var s *planner.Spread
+	if len(recorded.Spilled) > 0 {
+		s, err = planner.SpillAt(g, o, recorded.At, recorded.Spilled)
+	} else {
+		s, err = planner.SpreadAt(g, o, recorded.At)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.flags.plan, err)
 	}
-	s.Policy, s.Stats.OneUS = recorded.Policy, recorded.Stats.OneUS
+	s.Policy, s.Stats.OneUS, s.Stats.UnspilledUS = recorded.Policy, recorded.Stats.OneUS, recorded.Stats.UnspilledUS
 	a.spread = s
 	return s.Graph, nil
 }

@@ -58,6 +58,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f.StringVar(&values.profile, "profile", "", "plan with the measured durations in this `file`, from bench --save-profile")
 	f.StringVar(&values.devices, "devices", "", "spread the work over `N` devices, or all (default: as the file says)")
 	f.StringVar(&values.spread, "spread", "auto", "the `policy` that chooses the devices: auto, heft, mintransfer, roundrobin, owner, chains or one")
+	f.StringVar(&values.spill, "spill", spillAuto, "where no plan fits in device memory, copy data to host memory and back: `when` is auto (only then) or off")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
@@ -99,6 +100,12 @@ const (
 	learnAuto  = "auto"
 	learnOff   = "off"
 	learnAgain = "again"
+)
+
+// The values of --spill.
+const (
+	spillAuto = "auto"
+	spillOff  = "off"
 )
 
 // joinGraph lets --graph take the next word as its value if it is one of the values, because pflag takes a value of such a flag only after
@@ -164,6 +171,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--strategy", f.strategy, strategiesOf(c)...),
 		oneOf("--spread", f.spread, planner.SpreadPolicies()...),
 		checkDevices(f.devices),
+		oneOf("--spill", f.spill, spillAuto, spillOff),
 		oneOf("--effort", f.effort, planner.Efforts()...),
 		oneOf("--memory", f.memory, "arena", "separate"),
 		oneOf("--overlap", f.overlap, graphAuto, graphOn, graphOff),
@@ -198,6 +206,8 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 		if o.MemoryCap, err = parseSize(f.memoryCap); err != nil {
 			return o, fmt.Errorf("--memory-cap %q: %w", f.memoryCap, err)
 		}
+	} else {
+		o.MemoryCap = a.unseenCap
 	}
 	return o, nil
 }
@@ -234,6 +244,7 @@ func (f *flags) planned(strategy string, streams int) []string {
 	add("--machine", f.machine, "")
 	add("--devices", f.devices, "")
 	add("--spread", f.spread, "auto")
+	add("--spill", f.spill, spillAuto)
 	add("--profile", f.profile, "")
 	add("--memory-cap", f.memoryCap, "")
 	add("--memory", f.memory, "arena")

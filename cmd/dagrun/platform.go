@@ -48,6 +48,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 			}
 		}
 		found := p.Devices()
+		a.memoryInfo = p.MemoryInfo
 		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver)
 		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
 	case a.flags.backend == "cuda":

@@ -88,6 +88,6 @@ func (a *app) queuesKey(p *prepared, own *runFlags) string {
 	if f.limited {
 		streams = f.streams
 	}
-	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s", f.strategy, streams, f.effort, f.machine, f.profile, f.memoryCap, f.memory, f.inflight, f.replay, f.threads, f.devices, f.spread)
+	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.strategy, streams, f.effort, f.machine, f.profile, f.memoryCap, f.memory, f.inflight, f.replay, f.threads, f.devices, f.spread, f.spill)
 	return cache.Key("queues 1", p.graph.Hash(), p.graph.WorkHash(), asked)
 }

@@ -108,7 +108,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 		return nil, errors.Join(err, platform.Close())
 	}
 	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err == nil {
-		p.graph, err = a.spreadOver(ctx, p.graph, p.options, len(platform.Devices()))
+		p.graph, err = a.spreadOver(ctx, p.graph, &p.options, len(platform.Devices()))
 	}
 	if err == nil {
 		err = a.planPrepared(ctx, p, own)

@@ -129,7 +129,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	if g, err = a.spreadOver(ctx, g, options, len(platform.Devices())); err != nil {
+	if g, err = a.spreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
 		return nil, err
 	}
 	p := &prepared{name: name, graph: g, platform: platform, options: options}

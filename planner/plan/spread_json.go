@@ -22,7 +22,22 @@ var spreadKeys = []string{
 	"copies",           // how many copies between devices were added
 	"copied_bytes",     // of those copies
 	"one_device_us",    // the predicted time on one device; 0: not compared
+	"spilled",          // when which bytes are in device memory, where not all of them fit; with it, --plan makes the same graph again
+	"spills",           // how many copies to host memory make room in a replay
+	"reloads",          // how many copies bring contents back
+	"spilled_bytes",    // of both
+	"unspilled_us",     // the predicted time on a device with enough memory
 	"nodes",            // the device of each node of the original, in declaration order; with it, --plan makes the same graph again
+}
+
+var residencyKeys = []string{
+	"buffer", // of the graph that was spilled, by its place among the buffers
+	"lo",     // its first byte
+	"hi",     // the byte behind its last
+	"first",  // the node, by its place, before which the bytes come
+	"last",   // the node after which they leave
+	"offset", // where they can lie
+	"stays",  // whether the buffer stays on the device from one replay to the next
 }
 
 // spread writes how the graph was spread: enough to make it again from the original.
@@ -45,6 +60,9 @@ func (e *planEncoder) spread(s *Spread) {
 	e.WriteString(`, "one_device_us": `)
 	e.scratch = jsontext.AppendFloat(e.scratch[:0], s.Stats.OneUS)
 	e.Write(e.scratch)
+	if len(s.Spilled) > 0 {
+		e.spilled(s)
+	}
 	e.WriteString(`, "nodes": [`)
 	for i, d := range s.At {
 		if i > 0 {
@@ -53,6 +71,53 @@ func (e *planEncoder) spread(s *Spread) {
 		e.int(int64(d))
 	}
 	e.WriteString("]}")
+}
+
+// spilled writes when which bytes are in device memory.
+func (e *planEncoder) spilled(s *Spread) {
+	for _, f := range []struct {
+		key   string
+		value int64
+	}{{"spills", int64(s.Stats.Spills)}, {"reloads", int64(s.Stats.Reloads)}, {"spilled_bytes", s.Stats.SpilledBytes}} {
+		e.WriteString(`, "` + f.key + `": `)
+		e.int(f.value)
+	}
+	e.WriteString(`, "unspilled_us": `)
+	e.scratch = jsontext.AppendFloat(e.scratch[:0], s.Stats.UnspilledUS)
+	e.Write(e.scratch)
+	e.WriteString(`, "spilled": [`)
+	for k := range s.Spilled {
+		r := &s.Spilled[k]
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		fmt.Fprintf(e, `{"buffer": %d, "lo": %d, "hi": %d, "first": %d, "last": %d, "offset": %d, "stays": %t}`, r.Buffer, r.Lo, r.Hi, r.First, r.Last, r.Offset, r.Stays)
+	}
+	e.WriteString("]")
+}
+
+// readResidency reads an entry of what spilled writes.
+func readResidency(r *jsontext.Reader) Residency {
+	var x Residency
+	r.Object(residencyKeys, 0, func(key int) {
+		switch residencyKeys[key] {
+		case "buffer":
+			x.Buffer = dag.BufferID(r.Int(0, math.MaxInt32))
+		case "lo":
+			x.Lo = r.Int(0, math.MaxInt64)
+		case "hi":
+			x.Hi = r.Int(0, math.MaxInt64)
+		case "first":
+			x.First = dag.NodeID(r.Int(0, math.MaxInt32))
+		case "last":
+			x.Last = dag.NodeID(r.Int(0, math.MaxInt32))
+		case "offset":
+			x.Offset = r.Int(0, math.MaxInt64)
+		case "stays":
+			x.Stays = r.Bool()
+		}
+	})
+	return x
 }
 
 // readSpread reads what spread writes.
@@ -74,6 +139,16 @@ func readSpread(r *jsontext.Reader) *Spread {
 			s.Stats.Bytes = r.Int(0, math.MaxInt64)
 		case "one_device_us":
 			s.Stats.OneUS = r.Float(math.MaxFloat64)
+		case "spilled":
+			r.List(func(int) { s.Spilled = append(s.Spilled, readResidency(r)) })
+		case "spills":
+			s.Stats.Spills = int(r.Int(0, math.MaxInt32))
+		case "reloads":
+			s.Stats.Reloads = int(r.Int(0, math.MaxInt32))
+		case "spilled_bytes":
+			s.Stats.SpilledBytes = r.Int(0, math.MaxInt64)
+		case "unspilled_us":
+			s.Stats.UnspilledUS = r.Float(math.MaxFloat64)
 		case "nodes":
 			r.List(func(int) { s.At = append(s.At, int32(r.Int(0, dag.MostDevices-1))) })
 		}
@@ -109,6 +184,10 @@ func (p *Plan) writeSpread(out *bufio.Writer) {
 	if s == nil {
 		return
 	}
+	p.writeSpill(out)
+	if len(s.At) == 0 {
+		return
+	}
 	var parts []string
 	for d := range int32(min(s.Devices, dag.MostDevices)) {
 		parts = append(parts, fmt.Sprintf("%d on device %d", s.OnDevice(d), d))
@@ -125,4 +204,59 @@ func (p *Plan) writeSpread(out *bufio.Writer) {
 		fmt.Fprintf(out, "; one device would take %.2f us", s.Stats.OneUS)
 	}
 	out.WriteByte('\n')
+}
+
+// writeSpill says what is copied to host memory and back, and what that costs.
+func (p *Plan) writeSpill(out *bufio.Writer) {
+	s := p.Spread
+	if len(s.Spilled) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "spilled: in a replay %s to host memory and %s back move %s", words.Count(s.Stats.Spills, "copy", "copies"), words.Count(s.Stats.Reloads, "copy", "copies"), words.Bytes(s.Stats.SpilledBytes))
+	if s.Graph != nil {
+		if names := s.spilledNames(); len(names) > 0 {
+			fmt.Fprintf(out, " of %s", strings.Join(names, ", "))
+		}
+	}
+	if s.Stats.UnspilledUS > 0 {
+		fmt.Fprintf(out, "; with enough memory it would take %.2f us", s.Stats.UnspilledUS)
+	}
+	out.WriteByte('\n')
+}
+
+// spilledNames lists the buffers that are copied out or back, with the bytes that move, the first few by name.
+func (s *Spread) spilledNames() []string {
+	const most = 6
+	var order []string
+	bytes := map[string]int64{}
+	for i, from := range s.Nodes {
+		if move := s.Graph.Nodes[i].Copy; from == Inserted && move != nil && s.home(move.Src.Buffer) != s.home(move.Dst.Buffer) {
+			name := s.original(move.Src.Buffer)
+			if bytes[name] == 0 {
+				order = append(order, name)
+			}
+			bytes[name] += move.Src.Bytes()
+		}
+	}
+	var names []string
+	for k, name := range order {
+		if k == most {
+			return append(names, fmt.Sprintf("%d more", len(order)-k))
+		}
+		names = append(names, fmt.Sprintf("%q (%s)", name, words.Bytes(bytes[name])))
+	}
+	return names
+}
+
+func (s *Spread) home(b dag.BufferID) bool { return s.Graph.Buffers[b].Place == dag.Host }
+
+// original is the name of the buffer that one stands for: the first that stands for the same has it.
+func (s *Spread) original(b dag.BufferID) string {
+	for k := range s.Buffers {
+		if s.Buffers[k].Buffer == s.Buffers[b].Buffer {
+			name, _, _ := strings.Cut(s.Graph.Buffers[k].Name, "@")
+			return name
+		}
+	}
+	return s.Graph.Buffers[b].Name
 }

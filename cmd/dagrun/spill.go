@@ -1,0 +1,64 @@
+// --spill: pipelines that need more memory than a device has.
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// spills reports whether data may leave the device. On the CPU device that frees no memory, so there it takes a memory cap.
+func (a *app) spills(o planner.Options) bool {
+	onCPU := o.Machine != nil && o.Machine.Cores > 0
+	return a.flags.spill == spillAuto && (o.MemoryCap > 0 || !onCPU)
+}
+
+// spillOver spills a graph on the devices that it names, if no plan of it fits.
+func (a *app) spillOver(ctx context.Context, g *dag.Graph, o planner.Options) (*dag.Graph, error) {
+	if !o.Spill || a.place.Ranks > 1 {
+		return g, nil
+	}
+	a.progress.report("plan", 0, 0)
+	s, err := planner.SpillGraph(ctx, g, o)
+	if errors.Is(err, planner.ErrCannotSpill) && a.flags.memoryCap == "" { // allocating will tell how much is missing
+		a.log.Info("not spilled: " + err.Error())
+		return g, nil
+	}
+	if err != nil || s == nil {
+		return g, err
+	}
+	a.spread = s
+	a.noteSpill(s)
+	return s.Graph, nil
+}
+
+func (a *app) noteSpill(s *planner.Spread) {
+	if len(s.Spilled) > 0 {
+		a.log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
+	}
+}
+
+// spillCap returns how much memory a pipeline may use on a device without --memory-cap: what is free, where a device is open and the pipeline
+// might not fit, and else what the machine has.
+func (a *app) spillCap(g *dag.Graph, o *planner.Options) (int64, error) {
+	machine := o.Machine
+	if machine == nil {
+		machine = planner.H200()
+	}
+	sum := int64(0)
+	for k := range g.Buffers {
+		if g.Buffers[k].InArena() {
+			sum += g.Buffers[k].Bytes
+		}
+	}
+	if sum < machine.DeviceBytes/8*7 || a.memoryInfo == nil {
+		return machine.DeviceBytes, nil
+	}
+	const reserve = 64 // the part of the memory that modules and events may need
+	free, _, err := a.memoryInfo(0)
+	return free - free/reserve, err
+}
