@@ -150,7 +150,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/layout": {"dag", "planner/internal/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",
 		"planner/internal/scratch", "planner/plan"},
 	"planner/internal/place":              {"dag", "planner/internal/effort", "planner/internal/planted", "planner/internal/scratch", "planner/internal/shop", "planner/model", "planner/plan"},
-	"planner/internal/spread":             {"dag", "planner/internal/effort", "planner/internal/planted", "planner/internal/sets", "planner/model", "planner/plan"},
+	"planner/internal/spread":             {"dag", "internal/words", "planner/internal/effort", "planner/internal/planted", "planner/internal/sets", "planner/model", "planner/plan"},
 	"planner/internal/plantest":           {"dag", "planner/model", "planner/plan"},
 	"planner/internal/plantest/instances": {},
 	"planner/internal/plantest/planned":   {"dag", "planner/internal/place", "planner/model", "planner/plan"},

@@ -102,7 +102,7 @@ func (p *jsonPage) planTables() {
 	for _, part := range []struct{ list, title string }{
 		{"planKeys", "## plan\n\n`dagrun plan FILE --output json`, and the `plan` of other documents:"}, {"streamKeys", "### streams of a plan"}, {"opKeys", "### ops of a stream"},
 		{"edgeKeys", "### edges of a plan"}, {"memoryKeys", "### memory of a plan"}, {"costKeys", "### costs of a plan"}, {"statsKeys", "### stats of a plan"},
-		{"forkKeys", "### fork_join of stats"}, {"bodyKeys", "### bodies of a plan"}, {"spreadKeys", "### spread of a plan"},
+		{"forkKeys", "### fork_join of stats"}, {"bodyKeys", "### bodies of a plan"}, {"spreadKeys", "### spread of a plan"}, {"residencyKeys", "### spilled of a spread"},
 	} {
 		require.NotEmpty(p.t, lists[part.list], part.list)
 		p.out.WriteString(part.title + "\n\n| key | meaning |\n|---|---|\n")

@@ -22,13 +22,18 @@ var spreadKeys = []string{
 	"copies",           // how many copies between devices were added
 	"copied_bytes",     // of those copies
 	"one_device_us",    // the predicted time on one device; 0: not compared
-	"spilled",          // when which bytes are in device memory, where not all of them fit; with it, --plan makes the same graph again
-	"spills",           // how many copies to host memory make room in a replay
-	"reloads",          // how many copies bring contents back
-	"spilled_bytes",    // of both
-	"unspilled_us",     // the predicted time on a device with enough memory
-	"nodes",            // the device of each node of the original, in declaration order; with it, --plan makes the same graph again
+	"nodes",            // the device of each node of the original, in declaration order, or none where they run as declared; with it, --plan makes the same graph again
+
+	// These only where data is spilled.
+	"spilled",       // when which bytes are in device memory, where not all of them fit; with it, --plan makes the same graph again
+	"spills",        // how many copies to host memory make room in a replay
+	"reloads",       // how many copies bring contents back
+	"spilled_bytes", // of both
+	"unspilled_us",  // the predicted time on a device with enough memory
 }
+
+// spillKeys is how many of the keys are only there where data is spilled.
+const spillKeys = 5
 
 var residencyKeys = []string{
 	"buffer", // of the graph that was spilled, by its place among the buffers
@@ -123,7 +128,7 @@ func readResidency(r *jsontext.Reader) Residency {
 // readSpread reads what spread writes.
 func readSpread(r *jsontext.Reader) *Spread {
 	s := &Spread{At: []int32{}}
-	r.Object(spreadKeys, 0, func(key int) {
+	r.Object(spreadKeys, spillKeys, func(key int) {
 		switch spreadKeys[key] {
 		case "original":
 			s.Original = r.Label()
