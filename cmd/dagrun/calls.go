@@ -12,11 +12,12 @@ import (
 
 // callDocument is a call in JSON.
 type callDocument struct {
-	Name   string              `json:"name"`
-	Text   string              `json:"text"`
-	Notes  string              `json:"notes,omitempty"`
-	Types  []string            `json:"types"`
-	Params []callParamDocument `json:"params"`
+	Name      string              `json:"name"`
+	Text      string              `json:"text"`
+	Notes     string              `json:"notes,omitempty"`
+	Signature string              `json:"signature"`
+	Types     []string            `json:"types"`
+	Params    []callParamDocument `json:"params"`
 }
 
 type callParamDocument struct {
@@ -27,7 +28,7 @@ type callParamDocument struct {
 }
 
 func newCallDocument(d kernels.CallDoc) callDocument {
-	c := callDocument{Name: d.Name, Text: d.Text, Notes: d.Notes, Types: d.Types, Params: []callParamDocument{}}
+	c := callDocument{Name: d.Name, Text: d.Text, Notes: d.Notes, Signature: d.Signature(), Types: d.Types, Params: []callParamDocument{}}
 	for _, p := range d.Params {
 		c.Params = append(c.Params, callParamDocument(p))
 	}

@@ -47,10 +47,10 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 			if err != nil {
 				return err
 			}
-			if a.flags.output == "json" {
-				if err := a.answer(report); err != nil {
-					return err
-				}
+			if a.flags.output != "json" {
+				a.printChecked(report)
+			} else if err := a.answer(report); err != nil {
+				return err
 			}
 			return report.failure()
 		},
@@ -173,6 +173,9 @@ func (a *app) checkFiles(c *cobra.Command, names []string) error {
 		} else {
 			files[k].Status = statusOf(report.failure())
 		}
+		if err == nil && a.flags.output != "json" {
+			a.printCheckedOf(shownName(name), report, k > 0)
+		}
 		worst = max(worst, files[k].Status)
 	}
 	if a.flags.output == "json" {
@@ -191,7 +194,19 @@ func (a *app) checkFiles(c *cobra.Command, names []string) error {
 	return nil
 }
 
-// checkFile checks one file and prints what it found, unless JSON is asked for.
+// printCheckedOf prints what was found in one of several files, under the file's name.
+func (a *app) printCheckedOf(name string, r *checked, apart bool) {
+	if a.flags.quiet && r.failure() == nil {
+		return
+	}
+	if apart {
+		fmt.Fprintln(a.stdout)
+	}
+	_ = a.stdout.printf("%s\n", a.paint(a.stdout, bold, name))
+	a.printChecked(r)
+}
+
+// checkFile checks one file.
 func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
@@ -210,9 +225,6 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 	report, err := a.checked(g, plan, options.Machine)
 	if err == nil {
 		report.Ranks, err = a.checkRanks()
-	}
-	if err == nil && a.flags.output != "json" {
-		a.printChecked(report)
 	}
 	return report, err
 }

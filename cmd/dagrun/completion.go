@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -234,23 +235,26 @@ func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Shell
 	return files, directive
 }
 
-// oneKernel completes the name of a library kernel, with what it does.
-func oneKernel(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// oneKernel completes the name of a library kernel or of a call, with what it does, or of a file of kernels.
+func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var offered []string
-	for _, d := range kernels.Docs() {
-		for _, name := range []string{d.Name, d.Alias} {
-			if name != "" {
-				offered = append(offered, cobra.CompletionWithDesc(name, words.Line(d.Text)))
-			}
+	offered, directive := pathsWith(typed, moduleExtensions...)
+	offer := func(name, text string) {
+		if name != "" && strings.HasPrefix(name, typed) {
+			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))
+			directive = cobra.ShellCompDirectiveNoFileComp
 		}
 	}
-	for _, d := range kernels.CallDocs() {
-		offered = append(offered, cobra.CompletionWithDesc(d.Name, words.Line(d.Text)))
+	for _, d := range kernels.Docs() {
+		offer(d.Name, d.Text)
+		offer(d.Alias, d.Text)
 	}
-	return offered, cobra.ShellCompDirectiveNoFileComp
+	for _, d := range kernels.CallDocs() {
+		offer(d.Name, d.Text)
+	}
+	return offered, directive
 }
 
 // completionExamples are the lines that turn completion on, for each shell that cobra writes a script for.
@@ -265,7 +269,7 @@ var completionExamples = map[string]string{
 }
 
 // explainCompletion replaces the help of cobra's completion commands with our own.
-func explainCompletion(root *cobra.Command) {
+func (a *app) explainCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() != "completion" {
@@ -276,6 +280,42 @@ func explainCompletion(root *cobra.Command) {
 		for _, shell := range c.Commands() {
 			shell.Short = "Write the script for " + shell.Name()
 			shell.Long, shell.Example = "", completionExamples[shell.Name()]
+			shell.RunE = a.writeCompletion
+			a.outputFlags(shell)
 		}
 	}
+}
+
+// writeCompletion prints the script of a shell, or its JSON document.
+func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
+	if err := a.checkFlags(c); err != nil {
+		return err
+	}
+	bare, err := c.Flags().GetBool("no-descriptions")
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	switch root := c.Root(); {
+	case c.Name() == "bash":
+		err = root.GenBashCompletionV2(&text, !bare)
+	case c.Name() == "zsh" && bare:
+		err = root.GenZshCompletionNoDesc(&text)
+	case c.Name() == "zsh":
+		err = root.GenZshCompletion(&text)
+	case c.Name() == "fish":
+		err = root.GenFishCompletion(&text, !bare)
+	case bare:
+		err = root.GenPowerShellCompletion(&text)
+	default:
+		err = root.GenPowerShellCompletionWithDesc(&text)
+	}
+	if err != nil {
+		return err
+	}
+	if a.flags.output == "json" {
+		return a.answer(textReport{jsonVersion, "completion", c.Name(), text.String()})
+	}
+	_, err = a.stdout.document().Write(text.Bytes())
+	return err
 }

@@ -29,6 +29,9 @@ var typedWords = []struct{ typed, arguments string }{
 	{"plan pipelines/saxpy.yaml --iter", "plan|pipelines/saxpy.yaml|--iter"}, // plan has no such flag
 	{"run pipelines/saxpy.yaml --iter", "run|pipelines/saxpy.yaml|--iterations"},
 	{"kernels histo", "kernels|histogram"},
+	{"kernels cusol", "kernels|cusolver.potrf"},
+	{"kernels pipelines/bl", "kernels|pipelines/blur.cu"},
+	{"kernels pipel", "kernels|pipelines/"},
 	{"plan pipelines/saxpy.yaml --strategy round", "plan|pipelines/saxpy.yaml|--strategy|roundrobin"},
 	{"plan --machine cle", "plan|--machine|clean"},
 	{"plan --plan sav", "plan|--plan|saved.json"},
@@ -98,7 +101,7 @@ func completionFolder(t *testing.T) string {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "pipelines"), 0o777))
 	source, err := os.ReadFile("../../pipelines/saxpy.yaml")
 	require.NoError(t, err)
-	for _, name := range []string{"pipelines/saxpy.yaml", "pipelines/other.yaml", "pipelines/notes.txt", "mine.yml", "saved.json"} {
+	for _, name := range []string{"pipelines/saxpy.yaml", "pipelines/other.yaml", "pipelines/notes.txt", "pipelines/blur.cu", "mine.yml", "saved.json"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), source, 0o666))
 	}
 	standIn := `#!/bin/sh

@@ -261,9 +261,16 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	if err := runtime.KeepMachine(ctx, platform.Platform, cache.Open(a.flags.cacheDir), machine); err != nil && ctx.Err() == nil {
 		a.warn("the measurements are not kept for later runs: %v", err)
 	}
-	a.answered = true
 	if out == "" {
+		a.answered = true
 		return machine.Encode(a.stdout)
 	}
-	return a.write(ctx, out, machine.Encode)
+	if err := a.write(ctx, out, machine.Encode); err != nil || a.flags.output != "json" {
+		return err
+	}
+	return a.answer(struct {
+		Version int    `json:"version"`
+		Command string `json:"command"`
+		File    string `json:"file"`
+	}{jsonVersion, "devices", out})
 }

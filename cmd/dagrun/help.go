@@ -34,28 +34,11 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 		Long:  "Show the help of a command, or explain a topic:\n" + topicTable(),
 		Example: `  dagrun help run
   dagrun help slices`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return root.Help()
-			}
-			text, isTopic := topicText(strings.Join(args, " "))
-			c, rest, err := root.Find(args)
-			isCommand := err == nil && len(rest) == 0 && c != root
-			switch {
-			case isTopic && isCommand: // kernels is both
-				if _, err := fmt.Fprintln(a.stdout, text); err != nil {
-					return err
-				}
-				return c.Help()
-			case isTopic:
-				_, err := fmt.Fprint(a.stdout, text)
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
 				return err
-			case isCommand:
-				c.InitDefaultHelpFlag()
-				return c.Help()
 			}
-			name := strings.Join(args, " ")
-			return fmt.Errorf("there is no command and no topic %q%s", name, hint(didYouMean(name, helpNames(root)), "; see dagrun help"))
+			return a.helped(root, args)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -64,7 +47,49 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 			return helpNames(root), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	a.outputFlags(c)
 	return c
+}
+
+// helped prints the help of a command or a topic, or its JSON document.
+func (a *app) helped(root *cobra.Command, args []string) error {
+	name, text := strings.Join(args, " "), ""
+	topic, isTopic := topicText(name)
+	c, rest, err := root.Find(args)
+	isCommand := err == nil && len(rest) == 0 && (c != root || name == "")
+	switch {
+	case isTopic && isCommand: // kernels is both
+		text = topic + "\n" + a.helpText(c)
+	case isTopic:
+		text = topic
+	case isCommand:
+		text = a.helpText(c)
+	default:
+		return fmt.Errorf("there is no command and no topic %q%s", name, hint(didYouMean(name, helpNames(root)), "; see dagrun help"))
+	}
+	if a.flags.output == "json" {
+		return a.answer(textReport{jsonVersion, "help", name, text})
+	}
+	_, err = fmt.Fprint(a.stdout, text)
+	return err
+}
+
+// helpText is what -h prints.
+func (a *app) helpText(c *cobra.Command) string {
+	var text strings.Builder
+	c.InitDefaultHelpFlag()
+	c.SetOut(&text)
+	defer c.SetOut(a.stdout)
+	_ = c.Help() // a builder cannot fail
+	return text.String()
+}
+
+// textReport is the JSON document of help and completion.
+type textReport struct {
+	Version int    `json:"version"`
+	Command string `json:"command"`
+	Name    string `json:"name"` // of the command, topic or shell
+	Text    string `json:"text"`
 }
 
 // helpNames are the arguments that help accepts: commands and topics.

@@ -3,11 +3,15 @@
 package main
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
@@ -31,4 +35,43 @@ func TestTopicNamesEveryFunction(t *testing.T) {
 	for _, name := range expr.Functions(true) {
 		require.True(t, strings.Contains(text, name+"(") || strings.Contains(elementwise, name), name)
 	}
+}
+
+// The topic of the format names every key and every fixed word of the schema, or another topic does.
+func TestTopicsNameEveryKey(t *testing.T) {
+	var texts strings.Builder
+	for _, topic := range topics {
+		text, _ := topicText(topic.name)
+		texts.WriteString(text)
+	}
+	vectors := regexp.MustCompile(`^(b?f|i|u)\d+x[234]$`) // one stands for all
+	var schema any
+	require.NoError(t, json.Unmarshal([]byte(dagrun.Schema()), &schema))
+	names := map[string]bool{}
+	var walk func(v any, named bool)
+	walk = func(v any, named bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, inner := range v {
+				names[key] = names[key] || named
+				walk(inner, key == "properties" && !named)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(inner, false)
+			}
+		}
+	}
+	walk(schema, false)
+	for _, d := range dag.DTypes() {
+		names[d] = !vectors.MatchString(d)
+	}
+	checked := 0
+	for name, wanted := range names {
+		if wanted {
+			checked++
+			require.Regexp(t, `\b`+regexp.QuoteMeta(name)+`\b`, texts.String(), "no topic of dagrun help has %q", name)
+		}
+	}
+	require.Greater(t, checked, 70)
 }

@@ -71,6 +71,9 @@ func (a *app) initCommand() *cobra.Command {
 			if file == "" {
 				return errors.New("the name is empty; give one, such as: dagrun init blur")
 			}
+			if os.IsPathSeparator(file[len(file)-1]) {
+				return fmt.Errorf("%q is a folder; give a name, such as: dagrun init %sblur", file, file)
+			}
 			if base := filepath.Base(file); shellQuoted(base) != base || strings.HasPrefix(base, "-") {
 				return fmt.Errorf("%q is not a plain name; use letters, digits and . _ -", base)
 			}

@@ -20,9 +20,12 @@ type fileFlags struct {
 	compiler        string
 }
 
+// moduleExtensions are those of files with kernels.
+var moduleExtensions = []string{".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin"}
+
 // isModule reports whether an argument is a file of kernels, not a kernel of the library.
 func isModule(name string) bool {
-	return slices.Contains([]string{".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin"}, strings.ToLower(filepath.Ext(name)))
+	return slices.Contains(moduleExtensions, strings.ToLower(filepath.Ext(name)))
 }
 
 // fileKernel is a kernel of a file in JSON.

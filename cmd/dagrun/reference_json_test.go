@@ -235,32 +235,51 @@ func TestJSONPageIsFresh(t *testing.T) {
 
 // The schema offers the kernels of the library, each with its signature. DAGRUN_UPDATE_SCRIPTS=1 writes that list again.
 func TestSchemaOffersEveryKernel(t *testing.T) {
-	const file, begin, end = "../../dagrun.schema.json", "\"kernel\": {\n          \"type\": \"string\",\n          \"anyOf\": [\n", ",\n            {\n"
+	var lines []string
+	for _, k := range kernels.Docs() {
+		for _, name := range []string{k.Name, k.Alias} {
+			if name != "" {
+				lines = append(lines, schemaChoice(t, name, k.Signature()+": "+k.Text))
+			}
+		}
+	}
+	requireSchemaPart(t, "\"kernel\": {\n          \"type\": \"string\",\n          \"anyOf\": [\n", ",\n            {\n", strings.Join(lines, ",\n"))
+}
+
+// The schema offers the functions of NVIDIA's libraries in the same way.
+func TestSchemaOffersEveryCall(t *testing.T) {
+	var lines []string
+	for _, c := range kernels.CallDocs() {
+		lines = append(lines, schemaChoice(t, c.Name, c.Signature()+": "+c.Text))
+	}
+	requireSchemaPart(t, "\"call\": {\n          \"description\": \"A function of NVIDIA's libraries, with arguments by name.\",\n          \"anyOf\": [\n", ",\n            {\n", strings.Join(lines, ",\n"))
+}
+
+// schemaChoice is one value with what it means.
+func schemaChoice(t *testing.T, name, about string) string {
+	t.Helper()
+	item, err := json.Marshal(name)
+	require.NoError(t, err)
+	var text bytes.Buffer // Go's Marshal would write > as \u003e
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	require.NoError(t, encoder.Encode(about))
+	return fmt.Sprintf(`            {"const": %s, "description": %s}`, item, bytes.TrimSpace(text.Bytes()))
+}
+
+// requireSchemaPart compares what the schema has between two texts, or writes it.
+func requireSchemaPart(t *testing.T, begin, end, want string) {
+	t.Helper()
+	const file = "../../dagrun.schema.json"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), begin)
 	require.True(t, ok)
 	have, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
-	var lines []string
-	for _, k := range kernels.Docs() {
-		for _, name := range []string{k.Name, k.Alias} {
-			if name == "" {
-				continue
-			}
-			item, err := json.Marshal(name)
-			require.NoError(t, err)
-			var about bytes.Buffer // Go's Marshal would write > as \u003e
-			encoder := json.NewEncoder(&about)
-			encoder.SetEscapeHTML(false)
-			require.NoError(t, encoder.Encode(k.Signature()+": "+k.Text))
-			lines = append(lines, fmt.Sprintf(`            {"const": %s, "description": %s}`, item, bytes.TrimSpace(about.Bytes())))
-		}
-	}
-	want := strings.Join(lines, ",\n")
 	if os.Getenv("DAGRUN_UPDATE_SCRIPTS") != "" {
 		require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o666))
 		return
 	}
-	require.Equal(t, want, have, "the kernels in dagrun.schema.json are out of date; DAGRUN_UPDATE_SCRIPTS=1 go test ./cmd/dagrun writes them again")
+	require.Equal(t, want, have, "dagrun.schema.json is out of date; DAGRUN_UPDATE_SCRIPTS=1 go test ./cmd/dagrun writes it again")
 }

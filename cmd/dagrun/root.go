@@ -78,16 +78,15 @@ Results go to stdout, the rest to stderr. Exit status:` + statusText(),
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       thisBuild().String(),
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.flags = a.values(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.runCommand(root)
+	a.versionFlag(root)
 	run := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a pipeline and check its results",
@@ -108,7 +107,7 @@ and initial contents are restored after them.`,
 	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
 		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
-	explainCompletion(root)
+	a.explainCompletion(root)
 	a.completes(root)
 	return root
 }

@@ -94,14 +94,36 @@ func (a *app) fileError(root *cobra.Command, name string, err error) error {
 		}
 		return fmt.Errorf("unknown command %q, and no file has that name%s", name, hint(didYouMean(name, commands), "; see dagrun --help"))
 	}
-	entries, _ := os.ReadDir(filepath.Dir(name)) // a folder that cannot be read has no suggestions
-	var names []string
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
-			names = append(names, filepath.Join(filepath.Dir(name), e.Name()))
-		}
+	if meant := nearestPipeline(name); meant != "" {
+		return fmt.Errorf("%s: no such file; did you mean %q?", name, meant)
 	}
-	return fmt.Errorf("%s: no such file%s", name, hint(didYouMean(name, names), "; dagrun init NAME writes a first pipeline"))
+	return fmt.Errorf("%s: no such file; dagrun init NAME writes a first pipeline", name)
+}
+
+// nearestPipeline returns the pipeline file that was probably meant by a name that no file has, or "". Extensions do not count: they would
+// make short names look alike.
+func nearestPipeline(name string) string {
+	stem := func(name string) string {
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			return strings.TrimSuffix(name, ext)
+		}
+		return name
+	}
+	entries, _ := os.ReadDir(filepath.Dir(name)) // a folder that cannot be read has no suggestions
+	typed := stem(filepath.Base(name))
+	var stems []string
+	files := map[string]string{}
+	for _, e := range entries {
+		s := stem(e.Name())
+		if e.IsDir() || s == e.Name() {
+			continue
+		}
+		stems, files[s] = append(stems, s), filepath.Join(filepath.Dir(name), e.Name())
+	}
+	if file := files[typed]; file != "" {
+		return file
+	}
+	return files[words.Suggest(typed, stems)]
 }
 
 // missingFile is a pipeline file that could not be read.

@@ -71,14 +71,32 @@ func (a *app) versionCommand() *cobra.Command {
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
-			if a.flags.output == "json" {
-				return a.answer(thisBuild())
-			}
-			_, err := fmt.Fprintln(a.stdout, thisBuild())
-			return err
+			return a.showVersion()
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	a.outputFlags(c)
 	return c
+}
+
+func (a *app) showVersion() error {
+	if a.flags.output == "json" {
+		return a.answer(thisBuild())
+	}
+	_, err := fmt.Fprintln(a.stdout, thisBuild())
+	return err
+}
+
+// versionFlag gives the root command --version, which does what dagrun version does. Cobra's own flag knows no JSON.
+func (a *app) versionFlag(root *cobra.Command) {
+	wanted, run := root.Flags().Bool("version", false, "show which build this is"), root.RunE
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if !*wanted {
+			return run(c, args)
+		}
+		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		return a.showVersion()
+	}
 }

@@ -196,6 +196,9 @@ func (c *completion) values() {
 		c.numbers()
 	case slices.Contains(path, "memcpy"):
 		c.declared("buffer", lsp.ItemVariable)
+	case namesBuffer(path):
+		c.declared("buffer", lsp.ItemVariable)
+		c.numbers()
 	case slices.Contains([]string{"name", "file", "save", "source", "include", "options", "dtype", "place", "sync", "compiler", "priority", "version", "kernel"}, owner):
 	case last == item && (owner == "nodes" || owner == "buffers"):
 	default:
@@ -204,6 +207,15 @@ func (c *completion) values() {
 	if len(c.items) == 0 || last == item {
 		c.keys(nil)
 	}
+}
+
+// namesBuffer reports whether a value is a buffer of a node that communicates, or a condition, which may name elements of buffers.
+func namesBuffer(path []string) bool {
+	last := path[len(path)-1]
+	if len(path) > 1 && slices.Contains(collectives, path[len(path)-2]) {
+		return slices.Contains([]string{"inout", "from", "to"}, last)
+	}
+	return slices.Contains([]string{"send", "recv", "until", "while", "if"}, last)
 }
 
 // callParameters are those of the call that a node names.
@@ -221,7 +233,7 @@ func callParameters(call *node) []string {
 
 func (c *completion) calls() {
 	for _, d := range kernels.CallDocs() {
-		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(), Documentation: &lsp.Markup{Kind: "markdown", Value: d.Text + ". " + d.Notes}}, d.Name)
+		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(), Documentation: &lsp.Markup{Kind: "markdown", Value: callText(d)}}, d.Name)
 	}
 }
 
@@ -275,4 +287,9 @@ func kernelText(k kernels.Doc) string {
 		fmt.Fprintf(&b, "\nElement types: %s\n", strings.Join(types, ", "))
 	}
 	return b.String()
+}
+
+// callText explains a function of NVIDIA's libraries.
+func callText(d kernels.CallDoc) string {
+	return fmt.Sprintf("```\n%s\n```\n\n%s. %s\n\nElement types: %s\n", d.Signature(), d.Text, d.Notes, strings.Join(d.Types, ", "))
 }

@@ -62,6 +62,18 @@ func TestComplete(t *testing.T) {
 		{head + "nodes:\n  - {name: a, kernel: k, args: [{out: ¦}]}", []string{"x"}, nil, "x"},
 		{head + "nodes:\n  - foreach: {i: 4}\n    nodes:\n      - {name: up.$i, memset: {to: x(¦ of 4)", []string{"i", "x"}, nil, "i"},
 		{head + "nodes:\n  - {name: first, memset: {to: d_x, value: 0}}\n  - {name: b, after: [¦]}", []string{"first", "b"}, []string{"x"}, "first"},
+		{head + "nodes:\n  - {name: a, call: cu¦}", []string{"cublas.gemm", "cusolver.potrf"}, []string{"saxpy", "n"}, "cublas.gemm"},
+		{head + "nodes:\n  - {name: a, call: cublas.gemm, args: {¦}}", []string{"ta", "c"}, []string{"x"}, "ta: "},
+		{head + "nodes:\n  - {name: a, allreduce: {inout: ¦}}", []string{"d_x", "n"}, []string{"a"}, "d_x"},
+		{head + "nodes:\n  - {name: a, allgather: {from: d¦, to: x}}", []string{"d_x"}, []string{"sum"}, "d_x"},
+		{head + "nodes:\n  - {name: a, allreduce: {inout: d_x, op: ¦}}", []string{"sum", "avg"}, nil, "sum"},
+		{head + "nodes:\n  - {name: a, send: ¦, rank: 1}", []string{"d_x"}, nil, "d_x"},
+		{head + "nodes:\n  - {name: a, exchange: [{send: ¦", []string{"d_x"}, nil, "d_x"},
+		{head + "nodes:\n  - name: a\n    rep¦", []string{"repeat", "if"}, nil, "repeat: "},
+		{head + "nodes:\n  - {name: a, repeat: {¦}}", []string{"times", "until", "most", "or_stop"}, []string{"name"}, "times: "},
+		{head + "nodes:\n  - {name: a, repeat: {until: d¦", []string{"d_x", "n"}, nil, "d_x"},
+		{head + "nodes:\n  - name: a\n    if: ¦\n", []string{"d_x", "n"}, nil, "d_x"},
+		{head + "nodes:\n  - foreach: {i: {from: 0, to: ¦}}\n", []string{"n"}, []string{"d_x"}, "n"},
 	} {
 		d, place := at(t, c.text)
 		list, err := d.complete(place)
@@ -101,6 +113,8 @@ func TestHoverAndDefinition(t *testing.T) {
 		line        int // of the definition; -1: none
 	}{
 		{head + "nodes:\n  - {name: a, kernel: sca¦le, args: [n]}\n", "```\nscale(", -1},
+		{head + "nodes:\n  - {name: a, call: cublas¦.gemm}\n", "```\ncublas.gemm(", -1},
+		{head + "nodes:\n  - {name: a, repeat: {until: ¦d_x < 1, most: 4}}\n", "buffer `d_x`: device f32", 5},
 		{head + "nodes:\n  - {name: a, ker¦nel: scale}\n", "`kernel`: A kernel of the library", -1},
 		{head + "nodes:\n  - {name: a, mem¦cpy: {from: x, to: d_x}}\n", "`memcpy`: Copies one buffer", -1},
 		{head + "nodes:\n  - {name: a, memcpy: {from: x, to: d¦_x(0..4)}}\n", "buffer `d_x`: device f32", 5},

@@ -25,6 +25,12 @@ type declaration struct {
 	all        [2]int
 }
 
+// collectives are the actions of nodes in which all ranks take part, and actions all of them.
+var (
+	collectives = []string{"allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall"}
+	actions     = append([]string{"memcpy", "memset", "kernel", "map", "call", "host", "exchange", "send", "recv", "repeat", "if", "use"}, collectives...)
+)
+
 // declarations lists those of a file in its order, those in repetitions once, as they are written.
 func declarations(root *node) []declaration {
 	var found []declaration
@@ -69,7 +75,7 @@ func declarations(root *node) []declaration {
 			name := e.value.get("name")
 			if name != nil && name.kind == scalar {
 				detail := ""
-				for _, action := range []string{"memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "repeat", "if"} {
+				for _, action := range actions {
 					if value := e.value.get(action); value != nil {
 						detail = strings.TrimSpace(action + " " + value.text)
 					}

@@ -250,6 +250,12 @@ func (d *document) hover(p lsp.Position) (*lsp.Hover, error) {
 				value = kernelText(k)
 			}
 		}
+	} else if n > 0 && place.path[n-1] == "call" {
+		for _, call := range kernels.CallDocs() {
+			if call.Name == name {
+				value = callText(call)
+			}
+		}
 	}
 	if s := declarationOf(root, place, name); value == "" && !place.key && s != nil {
 		value = fmt.Sprintf("%s `%s`: %s", s.what, s.name, s.detail)
