@@ -146,6 +146,10 @@ func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
 		p.wrongKind(n, "the range of "+name, "a count, a list, or {from: , to: , step: }")
 		return sequence{}, false
 	}
+	if from, to, ok := strings.Cut(n.Value, ".."); ok && !strings.ContainsAny(n.Value, "()") {
+		p.mistake(position(n), fmt.Sprintf("write {from: %s, to: %s}", strings.TrimSpace(from), strings.TrimSpace(to)), "the range of %s is a count, a list or a mapping, not %s", name, shorten(n.Value))
+		return sequence{}, false
+	}
 	count, ok := p.between(n, "the count of "+name, 0, math.MaxInt64)
 	return sequence{count: count, step: 1}, ok
 }

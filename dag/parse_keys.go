@@ -24,7 +24,7 @@ type field struct{ key, value *yaml.Node }
 // duplicate keys and goes on; it returns false where n is no mapping.
 func (p *parser) fields(n *yaml.Node, set *keySet, out []field) bool {
 	if n.Kind != yaml.MappingNode {
-		p.wrongKind(n, set.what, "a mapping")
+		p.wrongKind(n, set.what, "a mapping"+examples[set.what])
 		return false
 	}
 	p.unknownKeys = false
@@ -166,7 +166,17 @@ var foreignKeys = map[string]string{"copy": "memcpy", "memory_copy": "memcpy", "
 	"type": "dtype", "data_type": "dtype", "size": "shape", "dims": "shape", "dimensions": "shape", "location": "place", "where": "place", "src": "from", "source": "from", "dst": "to", "dest": "to",
 	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "condition": "when", "for": "foreach", "loop": "foreach",
 	"threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
-	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name"}
+	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name",
+	"wait": "after", "waits": "after", "wait_for": "after", "waits_for": "after", "h2d": "memcpy", "d2h": "memcpy", "d2d": "memcpy", "cpy": "memcpy", "then": "nodes", "body": "nodes",
+	"count": "times", "passes": "times", "max": "most", "max_iterations": "most", "iterations": "times", "otherwise": "else"}
+
+// examples show what a mapping looks like, for those who write a name or a list in place of it.
+var examples = map[string]string{"memcpy": " such as {from: x, to: d_x}", "memset": " such as {to: d_x, value: 0}", "allreduce": " such as {inout: x, op: sum}", "reduce": " such as {from: x, to: y, op: sum}",
+	"broadcast": " such as {inout: x, root: 0}", "allgather": " such as {from: x, to: y}", "reducescatter": " such as {from: x, to: y, op: sum}", "alltoall": " such as {from: x, to: y}"}
+
+// repeatExamples show where the keys of a loop stand, for those who write them on the node.
+var repeatExamples = map[string]string{"times": "times: 20", "until": "until: d_error < 1e-6, most: 500", "while": "while: d_error > 1e-6, most: 500", "most": "until: d_error < 1e-6, most: 500",
+	"every": "until: d_error < 1e-6, most: 500, every: 10", "or_stop": "until: d_error < 1e-6, most: 500, or_stop: true"}
 
 // hostCall are the words of other tools for host.
 var hostCall = map[string]bool{"hostfn": true, "host_func": true, "hostfunc": true, "host_function": true, "callback": true, "function": true}
@@ -184,6 +194,8 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 		hint = fmt.Sprintf("did you mean %q?", foreign)
 	} else if set == &nodeKeys && hostCall[key.Value] {
 		hint = "host: NAME runs a function that a Go program registers under that name"
+	} else if set == &nodeKeys && key.Value != "expect" && repeatKeys.find(key.Value) >= 0 {
+		hint = fmt.Sprintf("it is a key of repeat, as in repeat: {%s}", repeatExamples[key.Value])
 	} else if near := words.Suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -172,6 +173,9 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 
 func (p *parser) unknownModule(n *yaml.Node, module string) {
 	hint := "declare it under modules:"
+	if full := n.Value; p.isCall(full) {
+		hint = fmt.Sprintf("%s is a call; write call: %s", full, full)
+	}
 	near := p.near(module, func() []string {
 		var names []string
 		for k := range p.pipeline.Modules {
@@ -183,6 +187,12 @@ func (p *parser) unknownModule(n *yaml.Node, module string) {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(position(n), hint, "unknown module %q", shorten(module))
+}
+
+// isCall reports whether a name is that of a library call.
+func (p *parser) isCall(name string) bool {
+	calls := callsOf(p.options.Library)
+	return calls != nil && slices.Contains(calls.Names(), name)
 }
 
 // arg reads one argument: a number, a buffer, a slice, {in: b}, {out: b}, {inout: b}, or a number of a type as in {i32: n}.
@@ -206,7 +216,7 @@ func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
 	if err != nil && p.gluedArguments(n) {
 		return argSpec{}, false
 	}
-	if err != nil && p.meansBuffer(s) {
+	if err != nil && p.meansBuffer(s) && !calculates(s, err) {
 		r, ok := p.reference(n, "an argument")
 		return argSpec{IsBuffer: true, Range: r}, ok
 	}
@@ -222,6 +232,12 @@ func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
 	}
 	v, ok := p.evaluate(n, e)
 	return argSpec{Value: v}, ok
+}
+
+// calculates reports whether an expression is wrong because it computes with a slice, as 2*x(0..4) and x(0..4) + 1 do.
+func calculates(s string, err error) bool {
+	var wrong *expr.Error
+	return errors.As(err, &wrong) && wrong.Unknown == expr.SliceForNumber && (wrong.Offset > 0 || !strings.HasSuffix(s, ")"))
 }
 
 // gluedArguments reports two arguments, or two values of another list, without a comma between them.
@@ -252,7 +268,7 @@ func (p *parser) isArgument(s string) bool {
 	if _, err := expr.Parse(s); err == nil {
 		return !strings.ContainsAny(s[:1], "+-(")
 	}
-	return !strings.ContainsAny(s[:1], "+-*/%(") && p.meansBuffer(s)
+	return !strings.ContainsAny(s[:1], "+-*/%(") && !strings.ContainsAny(s[len(s)-1:], "+-*/%") && p.meansBuffer(s)
 }
 
 // meansBuffer reports whether a text that is no expression was meant as a buffer: a slice, a dotted name, or one with variables.

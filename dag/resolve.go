@@ -178,11 +178,23 @@ func (r *resolution) notFound(library Library, err error) {
 		hint := ""
 		if name := words.Suggest(r.spec.Kernel, library.Names()); name != "" {
 			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(r.spec.Label, r.spec.Kernel)+name)
+		} else if r.spec.Call {
+			hint = callHint(r.spec.Kernel, library.Names())
 		}
 		r.problem(launchKernel, -1, "unknown "+r.what, hint)
 		return
 	}
 	r.libraryError(err)
+}
+
+// callHint says which calls there are, or which one has the name behind its library's.
+func callHint(name string, known []string) string {
+	for _, full := range known {
+		if strings.HasSuffix(full, "."+name) {
+			return fmt.Sprintf("did you mean %q?", full)
+		}
+	}
+	return "there are " + strings.Join(known, ", ") + "; a kernel is called by kernel:"
 }
 
 // libraryError reports what a library said, at the argument it is about where it says so.

@@ -156,7 +156,7 @@ type checkedFile struct {
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
 func (a *app) checkFiles(c *cobra.Command, names []string) error {
 	files := make([]checkedFile, len(names))
-	worst := statusOK
+	worst, shown := statusOK, false
 	for k, name := range names {
 		a.warnings, a.inputs = nil, nil
 		report, err := a.checkFile(c.Context(), name)
@@ -174,7 +174,7 @@ func (a *app) checkFiles(c *cobra.Command, names []string) error {
 			files[k].Status = statusOf(report.failure())
 		}
 		if err == nil && a.flags.output != "json" {
-			a.printCheckedOf(shownName(name), report, k > 0)
+			shown = a.printCheckedOf(shownName(name), report, shown) || shown
 		}
 		worst = max(worst, files[k].Status)
 	}
@@ -194,16 +194,17 @@ func (a *app) checkFiles(c *cobra.Command, names []string) error {
 	return nil
 }
 
-// printCheckedOf prints what was found in one of several files, under the file's name.
-func (a *app) printCheckedOf(name string, r *checked, apart bool) {
+// printCheckedOf prints what was found in one of several files, under the file's name, and reports whether there was anything to print.
+func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 	if a.flags.quiet && r.failure() == nil {
-		return
+		return false
 	}
 	if apart {
 		fmt.Fprintln(a.stdout)
 	}
 	_ = a.stdout.printf("%s\n", a.paint(a.stdout, bold, name))
 	a.printChecked(r)
+	return true
 }
 
 // checkFile checks one file.

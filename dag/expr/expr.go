@@ -49,6 +49,7 @@ const (
 	UnknownVariable
 	UnknownBuffer
 	UnknownFunction
+	SliceForNumber // a slice stands where a number is wanted
 )
 
 // Error is a mistake in an expression, or one that its evaluation met.

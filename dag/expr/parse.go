@@ -348,7 +348,9 @@ func (p *parser) call(name token) (*Term, *Error) {
 	if k < 0 {
 		// x(0..4) where a number is wanted is a slice, not a call.
 		if p.looksLikeSlice() {
-			return nil, errorAt(name.offset, "its length is len("+shorten(name.text)+"(...))", "a slice is not a number")
+			err := errorAt(name.offset, "its length is len("+shorten(name.text)+"(...))", "a slice is not a number")
+			err.Unknown = SliceForNumber
+			return nil, err
 		}
 		known := Functions(p.elementwise)
 		hint := "there are " + strings.Join(known, ", ")

@@ -38,7 +38,9 @@ func TestMistakesInCalls(t *testing.T) {
 	for _, c := range []struct{ node, want string }{
 		{"call: cublas.gemm, args: {a: a, b: b}", `call "cublas.gemm" is given no c`},
 		{"call: cublas.gem, args: {a: a, math: tf32}", `unknown call "cublas.gem"; did you mean "cublas.gemm"?`},
-		{"call: gemm", `unknown call "gemm"`},
+		{"call: gemm", `unknown call "gemm"; did you mean "cublas.gemm"?`},
+		{"call: myHostFunction", `unknown call "myHostFunction"; there are cublas.gemm, cublas.syrk, cublas.trsm, cusolver.potrf; a kernel is called by kernel:`},
+		{"kernel: cublas.gemm, args: {a: a, b: b, c: c}", `unknown module "cublas"; cublas.gemm is a call; write call: cublas.gemm`},
 		{"call: cublas.gemm, args: [a, b, c]", `the arguments of a call are given by name; write {a: x, b: y, c: z}`},
 		{"call: cublas.gemm, args: {a: a, b: b, c: c, math: tf33}", `argument math of call "cublas.gemm" must be default or tf32, not tf33; did you mean "tf32"?`},
 		{"call: cublas.syrk, args: {uplo: both, a: a, c: c}", `argument uplo of call "cublas.syrk" must be lower or upper, not both`},
