@@ -20,8 +20,9 @@ reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz if 
 installed.
 
 dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
-arrows with the data that caused them. It is drawn with --own, if Graphviz is missing, and for
-what DOT cannot show: --axis, --boxes, --compare, and --before with --after.`,
+arrows with the data that caused them. It is drawn with --own, if Graphviz is missing, if it
+would take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
+--compare, and --before with --after.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
   dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin

@@ -160,6 +160,9 @@ func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 		return nil, withStatus(statusInternal, fmt.Errorf("%s needs Graphviz, and its command dot is not on PATH; install graphviz, or write .svg", form))
 	}
 	if err == nil && !f.ownOnly() {
+		if form != "svg" && g.Len()+len(g.Edges()) > mostForGraphviz {
+			a.note("Graphviz may take minutes for %s; -o x.svg is drawn by dagrun itself, at once", sizeText(g))
+		}
 		write, err := a.written(ctx, g, f, "dot")
 		if err != nil {
 			return nil, err

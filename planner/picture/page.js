@@ -58,11 +58,10 @@ for (const p of data.plans) {
   later(p.waits, whole, "from", "to", "event", "why");
 }
 for (const c of courses) {
-  c.start = wide(c.start);
-  c.end = wide(c.duration);
+  const start = c.start = wide(c.start), end = c.end = wide(c.duration); // a course has getters, which makes its other properties slow too
   for (let i = 0; i < count; i++) {
-    c.end[i] = (c.start[i] + c.end[i]) / 1e3;
-    c.start[i] /= 1e3;
+    end[i] = (start[i] + end[i]) / 1e3;
+    start[i] /= 1e3;
   }
   later(c, microseconds, "alone", "held");
   later(c, whole, "by", "cause", "order");
@@ -99,10 +98,10 @@ let selected = -1, hovered = -1, from = 0, to = Infinity, rows = [], total = 0, 
 // Rows: each stream and each engine has one row for each timeline that is shown. An engine that runs several nodes at once gets several rows.
 const mostTracks = 12;
 function pack(ids, c) {
-  const tracks = [], free = [];
+  const tracks = [], free = [], start = c.start, stop = c.end;
   for (const i of ids) {
     let t = 0, earliest = 0;
-    while (t < free.length && free[t] > c.start[i] + 1e-6) {
+    while (t < free.length && free[t] > start[i] + 1e-6) {
       if (free[t] < free[earliest]) earliest = t;
       t++;
     }
@@ -110,7 +109,7 @@ function pack(ids, c) {
       if (t < mostTracks) { tracks.push([]); free.push(0); } else t = earliest;
     }
     tracks[t].push(i);
-    free[t] = Math.max(free[t], c.end[i]);
+    free[t] = Math.max(free[t], stop[i]);
   }
   return tracks;
 }
@@ -123,8 +122,8 @@ function layout() {
     for (const c of shownCourses()) {
       const list = ids(c);
       (several ? pack(list, c) : [list]).forEach((track, n) => {
-        const reach = new Float64Array(track.length);
-        for (let at = 0, most = 0; at < track.length; at++) reach[at] = most = Math.max(most, c.end[track[at]]);
+        const reach = new Float64Array(track.length), stop = c.end;
+        for (let at = 0, most = 0; at < track.length; at++) reach[at] = most = Math.max(most, stop[track[at]]);
         rows.push({key, label: first ? label : "", kind: n || !lower ? "" : c.short, below: c === lower, ids: track, reach, course: c, y, gaps: n ? [] : gaps(c)});
         first = false;
         y += rowHeight + rowGap;
@@ -134,16 +133,15 @@ function layout() {
   };
   const engines = new Set();
   for (const c of shownCourses()) {
-    c.ofStream = c.streams.map(() => []);
-    c.ofEngine = new Map();
-    c.place = new Int32Array(count); // of each node in the order of starts
+    const ofStream = c.ofStream = c.streams.map(() => []), ofEngine = c.ofEngine = new Map();
+    const place = c.place = new Int32Array(count); // of each node in the order of starts
     const order = c.order, stream = c.stream, device = nodes.device, engine = nodes.engine;
-    for (let at = 0; at < count; at++) {
+    for (let at = 0, last = -1, list; at < count; at++) {
       const i = order[at], key = device[i] * 16 + engine[i];
-      c.place[i] = at;
-      c.ofStream[stream[i]].push(i);
-      if (!c.ofEngine.has(key)) c.ofEngine.set(key, []);
-      c.ofEngine.get(key).push(i);
+      place[i] = at;
+      ofStream[stream[i]].push(i);
+      if (key !== last && !(list = ofEngine.get(last = key))) ofEngine.set(key, list = []);
+      list.push(i);
     }
     for (const key of c.ofEngine.keys()) engines.add(key);
   }
@@ -160,7 +158,7 @@ function layout() {
   }
   total = y;
   end = 0;
-  for (const c of shownCourses()) for (let i = 0; i < count; i++) if (c.end[i] > end) end = c.end[i];
+  for (const {end: stop} of shownCourses()) for (let i = 0; i < count; i++) if (stop[i] > end) end = stop[i];
   end = end || 1;
   fitWindow();
 }

@@ -53,10 +53,10 @@ function show(above, below) {
   buildTable();
   sayMemory();
   if (opened) fillLists();
-  sortTable();
   select(selected, false);
 }
 function fillLists() {
+  sortTable();
   listGaps();
   listWaits();
 }

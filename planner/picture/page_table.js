@@ -68,6 +68,7 @@ function showInTable() {
   else if (y + lineHeight > body.scrollTop + body.clientHeight) body.scrollTop = y + lineHeight - body.clientHeight;
 }
 function drawTable(follow) {
+  if (!opened) return;
   if (follow) showInTable();
   const first = Math.max(0, Math.floor(body.scrollTop / lineHeight) - 4), last = Math.min(order.length, first + Math.ceil(body.clientHeight / lineHeight) + 9);
   const fragment = document.createDocumentFragment();
@@ -195,5 +196,6 @@ draw();
 requestAnimationFrame(() => setTimeout(() => {
   opened = true;
   fillLists();
+  drawTable(false);
   drawMemory();
 }));
