@@ -194,8 +194,8 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 		hint = fmt.Sprintf("did you mean %q?", foreign)
 	} else if set == &nodeKeys && hostCall[key.Value] {
 		hint = "host: NAME runs a function that a Go program registers under that name"
-	} else if set == &nodeKeys && key.Value != "expect" && repeatKeys.find(key.Value) >= 0 {
-		hint = fmt.Sprintf("it is a key of repeat, as in repeat: {%s}", repeatExamples[key.Value])
+	} else if example := repeatExamples[key.Value]; set == &nodeKeys && example != "" {
+		hint = fmt.Sprintf("it is a key of repeat, as in repeat: {%s}", example)
 	} else if near := words.Suggest(key.Value, set.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
