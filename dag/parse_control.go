@@ -131,16 +131,32 @@ func (p *parser) test(n *yaml.Node) *Condition {
 	p.usesUnknown = false
 	names := &fileConditionNames{p, n, false}
 	c, err := newCondition(s, names)
+	var wrong *expr.Error
 	switch {
 	case names.unknown || p.usesUnknown:
 		return nil
 	case err != nil && errors.Is(err, errReported):
+		return nil
+	case errors.As(err, &wrong) && wrong.Unknown == expr.UnknownVariable:
+		p.unknownOperand(p.inside(n, wrong.Offset), wrong.Name)
 		return nil
 	case err != nil:
 		p.exprMistakeAt(n, err, p.repetition())
 		return nil
 	}
 	return c
+}
+
+// unknownOperand reports a name of a condition that is neither a number nor a buffer.
+func (p *parser) unknownOperand(pos Pos, name string) {
+	if p.counting || !p.mistakes.wants(pos) {
+		return
+	}
+	hint := ""
+	if near := p.near(name, p.bufferNames, p.variableNames); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	p.mistake(pos, hint, "unknown name %q: neither a buffer nor a param%s", shorten(name), p.repetition())
 }
 
 // fileConditionNames gives the names of a condition in a file.

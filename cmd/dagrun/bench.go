@@ -229,7 +229,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		}
 	}
 	best := &report.Rows[report.Best]
-	report.BestLine = a.benchLine(name, best)
+	report.BestLine = a.benchLine(name, best, g.HasControl())
 	if saveProfile != "" {
 		if err := a.saveProfile(ctx, p, best, saveProfile); err != nil {
 			return nil, err
@@ -352,8 +352,8 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	return row, err
 }
 
-// benchLine is the command line that runs a row's plan.
-func (a *app) benchLine(name string, row *benchRow) string {
+// benchLine is the command line that runs a row's plan. On a GPU, a pipeline with loops or branches is a graph unless --graph off is given.
+func (a *app) benchLine(name string, row *benchRow, control bool) string {
 	line := []string{"dagrun", shellQuoted(name)}
 	for _, arg := range a.flags.planned(row.Strategy, row.Asked) {
 		line = append(line, shellQuoted(arg))
@@ -362,6 +362,8 @@ func (a *app) benchLine(name string, row *benchRow) string {
 	switch {
 	case a.flags.replay == graphBuilt || a.flags.replay == graphOff:
 		line = append(line, "--graph", a.flags.replay)
+	case row.Replay == "streams" && control && !automatic:
+		line = append(line, "--graph", graphOff)
 	case row.Replay == "graph" && !(automatic && a.flags.replay == graphAuto):
 		line = append(line, "--graph")
 	}

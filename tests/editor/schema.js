@@ -84,6 +84,20 @@ const head = "version: 1\nbuffers:\n  x: {place: host, dtype: f32, shape: [4]}\n
     const saxpy = (await complete(text)).find((i) => i.label === "saxpy");
     assert(saxpy && saxpy.about.startsWith("axpy(n i64, "), JSON.stringify(saxpy));
   }
+  for (const text of [head + "  - name: a\n    call: |\n", head + "  - {name: a, call: |}\n"]) {
+    const product = (await complete(text)).find((i) => i.label === "cublas.gemm");
+    assert(product && product.about.startsWith("cublas.gemm(ta, "), JSON.stringify(product));
+  }
+  // The keys of loops and branches are offered, and one with a misspelt key gives one message.
+  for (const [text, wanted] of [
+    [head + "  - name: a\n    repeat:\n      |\n    nodes: []\n", ["times", "until", "while", "most", "every"]],
+    [head + "  - name: a\n    if: d(0..1) > 0\n    |\n", ["nodes", "else", "after"]],
+  ]) {
+    const offered = await complete(text);
+    for (const key of wanted) assert(offered.some((i) => i.label === key), "not offered: " + key + " in\n" + text);
+  }
+  assert.deepStrictEqual(await mistakes(head + "  - {name: a, repeat: {tims: 4}, nodes: []}\n"), ["Property tims is not allowed."]);
+  assert.deepStrictEqual(await mistakes(head + "  - {name: a, call: cublas.gemm, args: {a: d, b: d, c: d}}\n"), []);
   assert.deepStrictEqual((await complete("version: 1\nbuffers:\n  x: {place: |}\nnodes: []\n")).map((i) => i.label), ["host", "device"]);
   // One precise message for a misspelt action, and none for a valid file.
   assert.deepStrictEqual(await mistakes(head + "  - {name: a, memcopy: {from: x, to: d}}\n"), ["Property memcopy is not allowed."]);
