@@ -171,8 +171,8 @@ func (c *completion) values() {
 	}
 	schemas := schemasAt(path)
 	for _, s := range schemas {
-		if owner == "kernel" {
-			break // the schema has those of the library; kernels has the modules' too
+		if owner == "kernel" || owner == "call" {
+			break // the schema has their names too; kernels and calls offer them with more
 		}
 		for _, value := range append(s.Enum, s.Const) {
 			if text := fmt.Sprint(value); value != nil && !c.has(text) {
