@@ -92,6 +92,15 @@ func WithPeers() LaunchOption {
 // Values are the members of a structure in a Go call, in their order: numbers, and Values for members that are structures, vectors or arrays.
 type Values []any
 
+// TextureArgument is an argument in a Go call that a kernel reads through a texture object.
+type TextureArgument struct {
+	Range   Range
+	Texture Texture
+}
+
+// Through is the range as an argument that a kernel reads through a texture object.
+func (r Range) Through(t Texture) TextureArgument { return TextureArgument{r, t} }
+
 // Scalar is a number of a stated type. Numbers without one get the type that the kernel's signature says.
 type Scalar struct {
 	DType DType
@@ -210,6 +219,8 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 			return argSpec{}, fmt.Errorf("an access must be in, out or inout")
 		}
 		return argSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
+	case TextureArgument:
+		return argSpec{IsBuffer: true, Range: a.Range, Mode: Read, Texture: &a.Texture}, b.pipeline.rangeProblem(a.Range)
 	case BufferID:
 		return argSpec{}, errors.New("the id of a buffer is not an argument; write Whole, In, Out or InOut of it")
 	case NodeID:

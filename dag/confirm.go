@@ -53,7 +53,9 @@ func (p *parser) compare(l *launched) {
 			continue
 		}
 		declared := l.spec.Args[l.spec.origin[k]].Mode != 0
-		if problem := contradiction(&params[k], a.Mode, declared, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" {
+		if problem := contradiction(&params[k], a.Mode, declared, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
+			p.disagree(l, k, problem)
+		} else if problem := a.fetchProblem(&params[k]); problem != "" {
 			p.disagree(l, k, problem)
 		}
 	}

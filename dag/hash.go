@@ -84,7 +84,9 @@ func (g *Graph) WorkHash() string {
 				h.numbers(int64(l.Grid[k]), int64(l.Block[k]))
 			}
 			for k := range l.Args {
-				if a := &l.Args[k]; !a.IsBuffer {
+				if a := &l.Args[k]; a.Texture != nil {
+					h.text(a.Texture.String())
+				} else if !a.IsBuffer {
 					h.numbers(int64(a.Bits))
 					if a.Struct != "" {
 						h.text(a.Struct)

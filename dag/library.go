@@ -100,6 +100,7 @@ type KernelParam struct {
 	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
 	Struct  *Structure // of a structure or vector that is passed by value; nil: it is none, or its members are not known
+	Texture bool       // the handle of a texture object
 	Code    CodeUse
 	// LengthOf makes it the row length of the argument of another parameter, in elements; 0 where that is no tile. It is 1 + that
 	// parameter's index, and dagrun gives it.
@@ -123,6 +124,18 @@ type CodeUse struct {
 	Mode    Mode   // what it may do, seen in the code; 0: nothing
 	Written string // the first place that writes, such as "scan.cu:41", where Mode has Write
 	Why     string // why it is not decided, where the code was looked at
+	Fetch   Fetch
+}
+
+// Fetch is how a kernel's code reads through an argument that is the handle of a texture. The zero value is for other arguments.
+type Fetch struct {
+	Seen        bool
+	Surface     bool   // it is a surface
+	Dimensions  int8   // 0: several, or layers
+	Floats      bool   // it is read as floats
+	Integers    bool   // it is read as integers
+	Coordinates bool   // it is read by coordinates that are floats
+	At          string // the first place, such as "scan.cu:41"
 }
 
 // Evidence tells how it is known that a launch uses an argument as its Mode says.
@@ -240,12 +253,13 @@ type Launch struct {
 // Arg is one argument of a launch.
 type Arg struct {
 	IsBuffer bool
-	Inferred bool   // IsBuffer: Mode comes from the kernel's code, not from a declaration
-	Mode     Mode   // IsBuffer
-	DType    DType  // of the element or of the scalar
-	Range    Range  // IsBuffer: the slice that is passed
-	Bits     uint64 // scalar: its value as the bits of DType
-	Struct   string // structure that is passed by value: its bytes; DType and Bits are 0
+	Inferred bool     // IsBuffer: Mode comes from the kernel's code, not from a declaration
+	Mode     Mode     // IsBuffer
+	DType    DType    // of the element or of the scalar
+	Range    Range    // IsBuffer: the slice that is passed
+	Bits     uint64   // scalar: its value as the bits of DType
+	Struct   string   // structure that is passed by value: its bytes; DType and Bits are 0
+	Texture  *Texture // IsBuffer: the kernel reads it through a texture object
 }
 
 // Work is what a node moves and computes. Figures that are not known are 0.

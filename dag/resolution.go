@@ -40,6 +40,7 @@ type argSpec struct {
 	Value    expr.Value // a number
 	DType    DType      // of the number; InvalidDType: as the signature says
 	Struct   *structValue
+	Texture  *Texture // IsBuffer: as it was written
 }
 
 // launchProblem is something wrong with a launchSpec.

@@ -241,6 +241,8 @@ func (r *resolution) arguments() bool {
 		}
 		if a := &r.written[next]; a.Struct != nil {
 			r.structure(k, a.Struct)
+		} else if a.Texture != nil {
+			r.texture(k, a)
 		} else if a.IsBuffer {
 			r.buffer(k, a)
 		} else {
@@ -248,6 +250,7 @@ func (r *resolution) arguments() bool {
 		}
 		next++
 	}
+	r.texturesUnwritten()
 	return len(r.problems) == 0
 }
 
@@ -259,6 +262,10 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	case param.Struct != nil:
 		r.argProblem(k, "must be a structure, got the buffer %q", b.Name)
 		r.problems[len(r.problems)-1].Hint = param.Struct.hint()
+		return
+	case param.Texture || param.Code.Fetch.Seen:
+		r.argProblem(k, "must be a texture, got the buffer %q", b.Name)
+		r.problems[len(r.problems)-1].Hint = fmt.Sprintf("write {texture: %s}", b.Name)
 		return
 	case unknown && param.Size != 8:
 		r.argProblem(k, "has %s, but a buffer's address has 8", words.Count(int64(param.Size), "byte", "bytes"))
@@ -348,6 +355,10 @@ func (r *resolution) number(k int, a *argSpec) {
 	case param.Struct != nil:
 		r.argProblem(k, "must be a structure, got the number %v", number(a.Value))
 		r.problems[len(r.problems)-1].Hint = param.Struct.hint()
+		return
+	case param.Texture:
+		r.argProblem(k, "must be a texture, got the number %v", number(a.Value))
+		r.problems[len(r.problems)-1].Hint = "write {texture: b} with a buffer b"
 		return
 	case t == InvalidDType && param.DType == InvalidDType:
 		r.argProblem(k, "does not say the type of the number %v", number(a.Value))

@@ -14,6 +14,8 @@ func (r *resolution) structure(k int, v *structValue) {
 		err = fmt.Errorf("must be a buffer, got a structure")
 	case param.Struct != nil:
 		data, err = param.Struct.pack(v)
+	case param.Texture:
+		err = fmt.Errorf("must be a texture, got a structure")
 	case param.DType != InvalidDType:
 		err = fmt.Errorf("must be a number (%s), got a structure", param.DType)
 	default:

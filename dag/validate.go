@@ -294,6 +294,11 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 			if err := p.rangeProblem(a.Range); err != nil {
 				return fmt.Errorf("argument %d: %w", k+1, err)
 			}
+			if a.Texture != nil {
+				if problem, _ := a.Texture.problem(p, a.Range); problem != "" || a.Mode != Read {
+					return fmt.Errorf("argument %d is a texture that cannot be read so: %s", k+1, problem)
+				}
+			}
 		}
 	}
 	if m := l.Map; m != nil {

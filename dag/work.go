@@ -108,7 +108,7 @@ func (l *Launch) workParts(kind Kind) []string {
 		params = l.Kernel.Params()
 	}
 	for k := range l.Args {
-		if a := &l.Args[k]; !a.IsBuffer {
+		if a := &l.Args[k]; !a.IsBuffer || a.Texture != nil {
 			name := fmt.Sprintf("argument %d", k+1)
 			if k < len(params) && params[k].Name != "" {
 				name = params[k].Name
@@ -116,6 +116,8 @@ func (l *Launch) workParts(kind Kind) []string {
 			text := a.DType.Text(a.Bits)
 			if a.Struct != "" {
 				text = fmt.Sprintf("%x", a.Struct)
+			} else if a.Texture != nil {
+				text = "{" + a.Texture.String() + "}"
 			}
 			parts = append(parts, name+"="+text)
 		}

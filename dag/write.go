@@ -398,6 +398,9 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 	if a.Struct != "" {
 		return "{struct: " + y.structure(a.Struct, param.Struct) + "}"
 	}
+	if a.Texture != nil {
+		return "{texture: " + y.reference(a.Range) + ", " + a.Texture.String() + "}"
+	}
 	if !a.IsBuffer {
 		text := y.scalar(a.DType, a.Bits)
 		if param.DType == InvalidDType {

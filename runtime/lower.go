@@ -196,6 +196,7 @@ func (in *instance) value(a dag.Arg) cudart.Value {
 			_, v.Row = a.Range.Box()
 			v.Pitch = int64(a.Range.Pitch)
 		}
+		v.Texture = textureOf(&a)
 		return v
 	}
 	if a.Struct != "" {

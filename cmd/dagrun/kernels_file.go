@@ -181,6 +181,9 @@ func pasted(module string, k *kernels.KernelInfo) string {
 		if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
 			value = fmt.Sprintf("{in: %s}", value)
 		}
+		if p.Texture || p.Code.Fetch.Seen {
+			value = texturePasted(p, value)
+		}
 		if p.Struct != nil {
 			value = structPasted(p.Struct)
 		}
@@ -194,6 +197,14 @@ func pasted(module string, k *kernels.KernelInfo) string {
 		open, end = "[", "]"
 	}
 	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [BLOCK]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end)
+}
+
+// texturePasted is a texture, whose size must be filled in where the code reads it by coordinates.
+func texturePasted(p *dag.KernelParam, name string) string {
+	if p.Code.Fetch.Dimensions == 1 {
+		return "{texture: " + name + "}"
+	}
+	return "{texture: " + name + ", width: WIDTH, height: HEIGHT}"
 }
 
 // structPasted is a structure's members by name.

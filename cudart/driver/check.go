@@ -111,6 +111,11 @@ func (p *Platform) checkLaunch(c *checked, i int) error {
 	if err := checkArgs(k, c.Args); err != nil {
 		return c.wrong(i, "%v", err)
 	}
+	args, err := p.bindTextures(k.d, c.Args)
+	if err != nil {
+		return c.wrong(i, "kernel %s: %v", k.entry, err)
+	}
+	c.Args = args
 	info := &k.d.info
 	threads := uint64(c.Block[0]) * uint64(c.Block[1]) * uint64(c.Block[2])
 	if threads == 0 {

@@ -300,10 +300,13 @@ func (c *communicators) close() (bool, error) {
 // Close releases the primary contexts, including those that had a fault, whose memory stays allocated until then. Everything that was made
 // on the platform must be closed first.
 func (p *Platform) Close() error {
+	if p.closed.Load() {
+		return nil
+	}
+	first := p.dropTextures(0)
 	if p.closed.Swap(true) {
 		return nil
 	}
-	var first error
 	if p.comms != nil {
 		var ended bool
 		if ended, first = p.comms.close(); !ended {

@@ -276,6 +276,8 @@ func setArgs(values []uint64, args []cudart.Value) {
 		switch {
 		case v.Struct != nil:
 			copy(unsafe.Slice((*byte)(unsafe.Pointer(&values[at])), len(v.Struct)), v.Struct)
+		case v.Texture != nil:
+			values[at] = v.Bits
 		case v.Pointer:
 			values[at] = uint64(v.Ptr)
 		default:

@@ -181,7 +181,7 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 	case cuDeviceTotalMem:
 		poke(a[0], uint64(1<<30))
 	case cuDeviceGetAttribute:
-		v := map[uintptr]int32{1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 1<<31 - 1, 6: 65535, 7: 65535, 8: 48 << 10, 16: 132, 39: 2048, 75: 9, 76: 0, 97: 227 << 10}
+		v := map[uintptr]int32{1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 1<<31 - 1, 6: 65535, 7: 65535, 8: 48 << 10, 14: 512, 16: 132, 39: 2048, 51: 32, 75: 9, 76: 0, 97: 227 << 10}
 		poke(a[0], v[a[1]])
 	case cuDeviceCanAccessPeer:
 		poke(a[0], int32(1))
@@ -291,6 +291,13 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		poke(a[0], d.made(f))
 	case cuStreamDestroy:
 		d.gone(a[0], cuStreamCreateWithPriority)
+	case cuTexObjectCreate:
+		for i, size := range []uintptr{144, 104} {
+			d.records = append(d.records, slices.Clone(fakeBytes(a[1+i], size)))
+		}
+		poke(a[0], uint64(d.made(f)))
+	case cuTexObjectDestroy:
+		d.gone(a[0], cuTexObjectCreate)
 	case cuEventDestroy:
 		d.gone(a[0], cuEventCreate)
 	case cuModuleUnload:

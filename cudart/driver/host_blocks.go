@@ -30,7 +30,13 @@ const (
 type hostMemory struct {
 	mu     sync.Mutex
 	blocks []hostBlock
-	device map[cudart.Ptr]*device
+	device map[cudart.Ptr]deviceBlock
+}
+
+// deviceBlock is an allocation of device memory.
+type deviceBlock struct {
+	d     *device
+	bytes int64
 }
 
 func (h *hostMemory) search(ptr cudart.Ptr) (int, bool) {

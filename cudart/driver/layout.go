@@ -101,22 +101,24 @@ const (
 
 // Device attributes.
 const (
-	attrMaxThreadsPerBlock = 1
-	attrMaxBlockX          = 2
-	attrMaxGridX           = 5
-	attrSharedPerBlock     = 8
-	attrClockRate          = 13
-	attrMultiprocessors    = 16
-	attrMemoryClockRate    = 36
-	attrMemoryBusWidth     = 37
-	attrL2CacheSize        = 38
-	attrThreadsPerSM       = 39
-	attrAsyncEngines       = 40
-	attrCapabilityMajor    = 75
-	attrCapabilityMinor    = 76
-	attrSharedPerSM        = 81
-	attrSharedOptIn        = 97
-	attrBlocksPerSM        = 106
+	attrMaxThreadsPerBlock    = 1
+	attrMaxBlockX             = 2
+	attrMaxGridX              = 5
+	attrSharedPerBlock        = 8
+	attrClockRate             = 13
+	attrTextureAlignment      = 14
+	attrMultiprocessors       = 16
+	attrMemoryClockRate       = 36
+	attrMemoryBusWidth        = 37
+	attrL2CacheSize           = 38
+	attrThreadsPerSM          = 39
+	attrAsyncEngines          = 40
+	attrTexturePitchAlignment = 51
+	attrCapabilityMajor       = 75
+	attrCapabilityMinor       = 76
+	attrSharedPerSM           = 81
+	attrSharedOptIn           = 97
+	attrBlocksPerSM           = 106
 )
 
 // Results that the code branches on.

@@ -109,7 +109,7 @@ func (l *list) SetArgs(index int, grid [3]uint32, args []cudart.Value) error {
 		return l.changeCall(index, c)
 	}
 	at := &l.code.places[index]
-	setArgs(at.args, args)
+	setArgs(at.args, c.Args)
 	r := &l.code.submitters[at.submitter].rows[at.row]
 	switch {
 	case at.config != nil:
@@ -153,7 +153,11 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 			return c.wrong(index, "%v", err)
 		}
 	}
-	copy(c.Args, args)
+	bound, err := c.kernel.p.bindTextures(c.kernel.d, args)
+	if err != nil {
+		return c.wrong(index, "kernel %s: %v", c.kernel.entry, err)
+	}
+	copy(c.Args, bound)
 	c.Grid = grid
 	return nil
 }

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -36,9 +37,9 @@ func (p *Platform) Alloc(number int32, bytes int64) (cudart.Ptr, error) {
 	ptr := cudart.Ptr(s.outs[0])
 	p.host.mu.Lock()
 	if p.host.device == nil {
-		p.host.device = make(map[cudart.Ptr]*device)
+		p.host.device = make(map[cudart.Ptr]deviceBlock)
 	}
-	p.host.device[ptr] = d
+	p.host.device[ptr] = deviceBlock{d, max(bytes, minimumBytes)}
 	p.host.mu.Unlock()
 	p.live.memory.Add(1)
 	return ptr, nil
@@ -133,12 +134,12 @@ func (p *Platform) UnregisterHost(ptr cudart.Ptr) error {
 // Free frees memory of Alloc or AllocHost. After a fault, the memory of the context is already gone, so Free succeeds.
 func (p *Platform) Free(ptr cudart.Ptr) error {
 	p.host.mu.Lock()
-	d := p.host.device[ptr]
+	d := p.host.device[ptr].d
 	delete(p.host.device, ptr)
 	p.host.mu.Unlock()
 	if d != nil {
 		p.live.memory.Add(-1)
-		return p.dispose(d, cuMemFree, uintptr(ptr))
+		return errors.Join(p.dropTextures(ptr), p.dispose(d, cuMemFree, uintptr(ptr)))
 	}
 	block, ok := p.host.take(ptr, func(k hostKind) bool { return k != registered })
 	if !ok {
@@ -149,20 +150,6 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 		return unmapMemory(block.memory)
 	}
 	return p.dispose(block.device, cuMemFreeHost, uintptr(ptr))
-}
-
-// dispose makes a call that frees something. After a fault there is nothing left to free.
-func (p *Platform) dispose(d *device, f function, handle uintptr) error {
-	if d.fault.Load() != nil || p.closed.Load() {
-		return nil
-	}
-	s, err := p.sequence(d)
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	s.call(f, handle)
-	return s.run()
 }
 
 // HostBytes returns the memory behind a host pointer, nil if the range is not inside one block of host memory.

@@ -29,6 +29,7 @@ type Platform struct {
 	host      hostMemory
 	live      counts
 	ranges    ranges
+	textures  textures
 	compilers kernels.Compilers
 	queues    string         // value of queuesVariable when the driver starts and when it makes a context
 	patience  uint64         // of submitting threads
@@ -359,6 +360,20 @@ func (p *Platform) sequenceIn(context uintptr, d *device) *sequence {
 	s := p.sequences.Get().(*sequence)
 	s.begin(p.lib, d, context, &p.sequences)
 	return s
+}
+
+// dispose makes a call that frees something. After a fault there is nothing left to free.
+func (p *Platform) dispose(d *device, f function, handle uintptr) error {
+	if d.fault.Load() != nil || p.closed.Load() {
+		return nil
+	}
+	s, err := p.sequence(d)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	s.call(f, handle)
+	return s.run()
 }
 
 // communicators are this rank's connections to others.

@@ -72,6 +72,8 @@ const (
 	cuFuncSetAttribute
 	cuFuncLoad
 	cuFuncGetParamInfo
+	cuTexObjectCreate
+	cuTexObjectDestroy
 	cuLaunchKernel
 	cuLaunchCooperativeKernel
 	cuLaunchKernelEx
@@ -186,6 +188,8 @@ var table = [functionCount]entry{
 	cuFuncSetAttribute:          {"cuFuncSetAttribute", 9000, false, "CUfunction, CUfunction_attribute, int", 0},
 	cuFuncLoad:                  {"cuFuncLoad", 12040, true, "CUfunction", 0},
 	cuFuncGetParamInfo:          {"cuFuncGetParamInfo", 12040, true, "CUfunction, size_t, size_t*, size_t*", 0},
+	cuTexObjectCreate:           {"cuTexObjectCreate", 5000, false, "CUtexObject*, const CUDA_RESOURCE_DESC*, const CUDA_TEXTURE_DESC*, const CUDA_RESOURCE_VIEW_DESC*", 144},
+	cuTexObjectDestroy:          {"cuTexObjectDestroy", 5000, false, "CUtexObject", 0},
 	cuLaunchKernel: {"cuLaunchKernel", 4000, false,
 		"CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**", 0},
 	cuLaunchCooperativeKernel: {"cuLaunchCooperativeKernel", 9000, false,

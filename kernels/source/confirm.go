@@ -77,7 +77,7 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 // confirm takes over what the code of the kernel shows.
 func (k *userKernel) confirm(e *sourceKernel) {
 	for i := range k.params {
-		if k.params[i].Buffer {
+		if k.params[i].Buffer || k.params[i].Texture {
 			k.params[i].Code = e.params[i].Code
 		}
 	}

@@ -17,6 +17,12 @@ func (p *parameter) describe(index int, structs structures) (dag.KernelParam, er
 	if p.problem != "" {
 		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %d %s", index+1, p.problem)
 	}
+	if p.stars == 0 && isHandle(p.words, textureTypes) {
+		return dag.KernelParam{Name: name, Texture: true, Size: 8}, nil
+	}
+	if p.stars == 0 && isHandle(p.words, surfaceTypes) {
+		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is a surface, which needs a CUDA array; dagrun has buffers: take a pointer instead", name)
+	}
 	dtype, known := p.dtype()
 	if p.stars > 0 {
 		param := dag.KernelParam{Name: name, Buffer: true, Mode: dag.ReadWrite, Size: 8}

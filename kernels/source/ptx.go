@@ -30,6 +30,9 @@ func entriesOf(m *ptx.Module) (entries []sourceKernel, globals []string) {
 		if len(report.FloatAtomics) > 0 {
 			k.floatAtomics = report.FloatAtomics[0].String()
 		}
+		if len(report.References) > 0 {
+			k.err = fmt.Errorf("kernel %q reads the texture reference %s, which nothing can bind; pass a texture object", f.Name, report.References[0])
+		}
 		for i, p := range f.Params {
 			v := &m.Variables[p.Variable]
 			param := dag.KernelParam{Size: int32(v.Size)}
@@ -55,6 +58,9 @@ func codeUse(use access.Use) dag.CodeUse {
 	if use.Writes {
 		code.Mode |= dag.Write
 		code.Written = use.WrittenAt.String()
+	}
+	if f := &use.Fetch; f.Seen {
+		code.Fetch = dag.Fetch{Seen: true, Surface: f.Surface, Dimensions: f.Dimensions, Floats: f.Floats, Integers: f.Integers, Coordinates: f.Coordinates, At: f.At.String()}
 	}
 	if use.Undecided {
 		code.Why = fmt.Sprintf("%s (%s)", use.Why, use.UndecidedAt)

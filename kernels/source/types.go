@@ -113,7 +113,7 @@ func takeApart(d []token, aliases map[string][]token) parameter {
 // resolve puts what an alias stands for in its place.
 func (p *parameter) resolve(aliases map[string][]token) {
 	for range 20 {
-		if len(p.words) != 1 {
+		if len(p.words) != 1 || isHandle(p.words, textureTypes) || isHandle(p.words, surfaceTypes) {
 			return
 		}
 		means, ok := aliases[p.words[0].text]
@@ -145,6 +145,16 @@ func (p *parameter) dtype() (dag.DType, bool) {
 	}
 	t, ok := cudaTypes[canonical(text)]
 	return t, ok && !p.structure
+}
+
+// The types of handles.
+var (
+	textureTypes = []string{"cudaTextureObject_t", "CUtexObject"}
+	surfaceTypes = []string{"cudaSurfaceObject_t", "CUsurfObject"}
+)
+
+func isHandle(words []token, types []string) bool {
+	return len(words) > 0 && slices.Contains(types, words[len(words)-1].text)
 }
 
 // canonical normalises a C integer type: "long unsigned int" becomes "unsigned long".

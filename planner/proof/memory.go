@@ -69,7 +69,7 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 	}
 	var ends deviceEnds
 	var end *int64
-	k := 0
+	k, textured := 0, g.Textured()
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if !b.InArena() {
@@ -79,6 +79,11 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 			return nil, v
 		}
 		m := &p.Memory[k]
+		if textured != nil && textured[i] && m.Offset%plan.TextureAlign != 0 {
+			v := newViolation(plan.ErrMemory, "%q is placed at byte %d, which is not a multiple of %d, as a texture must be", plan.BufferName(g, m.Buffer), m.Offset, plan.TextureAlign)
+			v.Buffer, v.BufferName = m.Buffer, plan.BufferName(g, m.Buffer)
+			return nil, v
+		}
 		if end == nil || p.Memory[k-1].Device != m.Device {
 			end = ends.of(m.Device)
 		}

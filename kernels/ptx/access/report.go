@@ -32,6 +32,18 @@ type Use struct {
 	ReadAt        Place  // the first access of each kind, in the order of the analysis
 	WrittenAt     Place
 	UndecidedAt   Place
+	Fetch         Fetch
+}
+
+// Fetch is how an entry reads through a parameter that is the handle of a texture or surface. The zero value is for other parameters.
+type Fetch struct {
+	Seen        bool
+	Surface     bool
+	Dimensions  int8 // 0: several, or layers
+	Floats      bool // floats are read
+	Integers    bool // integers are read
+	Coordinates bool // by coordinates that are floats
+	At          Place
 }
 
 // Decided reports whether the text shows everything that can happen.
@@ -73,8 +85,8 @@ type Report struct {
 	Symbols      []Symbol // in the order of the module
 	Undecided    string   // why nothing is decided, or ""
 	UndecidedAt  Place
-	FloatAtomics []Place // float additions and similar ones, whose results depend on the order of threads
-	Textures     bool    // textures or surfaces are used
+	FloatAtomics []Place  // float additions and similar ones, whose results depend on the order of threads
+	References   []string // texture, sampler and surface references that are used
 }
 
 // Field finds a field.

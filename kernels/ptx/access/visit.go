@@ -3,6 +3,7 @@
 package access
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
@@ -401,15 +402,45 @@ func (a *analysis) handle(fr *frame, in *ptx.Instruction, o ptx.Operand, reads, 
 	if !a.judging {
 		return
 	}
-	a.report.Textures = true
 	if o.Kind == ptx.TextureAddress {
 		o = fr.f.Elements(o)[0]
 	}
 	v := a.value(fr, o)
-	if id := o.Variable(); id != ptx.NoVariable && a.m.Variables[id].Space == ptx.Param {
+	switch id := o.Variable(); {
+	case id == ptx.NoVariable:
+	case a.m.Variables[id].Space == ptx.Param:
 		v = a.load(a.region(fr, id), true, 0, a.cellSize) // the parameter is the handle
+	case !slices.Contains(a.report.References, a.m.Variables[id].Name):
+		a.report.References = append(a.report.References, a.m.Variables[id].Name)
 	}
+	a.fetched(fr, in, v, reads, writes)
 	a.touch(fr, in, v, ptx.Global, reads, writes)
+}
+
+// fetched notes how an instruction reads through a handle.
+func (a *analysis) fetched(fr *frame, in *ptx.Instruction, v value, reads, writes bool) {
+	for _, t := range v.terms {
+		u := a.use(t.base)
+		if u == nil || t.factors&plus == 0 {
+			continue
+		}
+		f := &u.Fetch
+		form := in.Form
+		dimensions := map[ptx.Mod]int8{ptx.Mod1D: 1, ptx.Mod2D: 2, ptx.Mod3D: 3}[form.First(ptx.Mod1D, ptx.Mod2D, ptx.Mod3D, ptx.ModA1D, ptx.ModA2D, ptx.ModCube, ptx.ModAcube, ptx.Mod2DMS, ptx.ModA2DMS)]
+		switch {
+		case !f.Seen:
+			f.Dimensions, f.At = dimensions, a.place(fr, in)
+		case f.Dimensions != dimensions:
+			f.Dimensions = 0
+		}
+		f.Seen = true
+		f.Surface = f.Surface || writes || form.Op != ptx.OpTex && form.Op != ptx.OpTld4
+		if form.Op == ptx.OpTex && len(form.Types) == 2 {
+			floats := form.Types[0].Float()
+			f.Floats, f.Integers = f.Floats || floats, f.Integers || !floats
+			f.Coordinates = f.Coordinates || form.Types[1].Float()
+		}
+	}
 }
 
 func (o origins) reason() string {

@@ -14,15 +14,17 @@ import (
 
 // arena is the memory of one device. Buffers that keep their bytes lie below the shared bytes, so that they do not split them.
 type arena struct {
-	device  int32
-	base    int64   // where the shared bytes start
-	least   int64   // bytes above base for the largest buffer without accesses
-	sharing []int32 // buffers that may share bytes
+	device   int32
+	base     int64   // where the shared bytes start
+	least    int64   // bytes above base for the largest buffer without accesses
+	sharing  []int32 // buffers that may share bytes
+	textured []bool  // by buffer: it is read as a texture; nil: none is
 }
 
 // readArena sets the offsets of buffers that share no bytes, and of buffers without accesses, which may lie anywhere.
 func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *arena {
-	a := &arena{device: device}
+	textured := g.Textured()
+	a := &arena{device: device, textured: textured}
 	var unused []int32
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
@@ -30,12 +32,18 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 		case !b.InArena() || b.Device != device:
 		case kept[i]:
 			offset[i] = a.base
-			a.base += plan.AlignUp(b.Bytes)
+			if textured != nil && textured[i] {
+				offset[i] = alignedTo(a.base, plan.TextureAlign)
+			}
+			a.base = offset[i] + plan.AlignUp(b.Bytes)
 		case used[i] && b.Bytes > 0:
 			a.sharing = append(a.sharing, int32(i))
 		case !used[i]:
 			unused = append(unused, int32(i))
 		}
+	}
+	if textured != nil { // so that an offset above base is as aligned as their sum
+		a.base = alignedTo(a.base, plan.TextureAlign)
 	}
 	for _, i := range unused {
 		offset[i] = a.base
@@ -48,12 +56,15 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 func (a *arena) setShared(offsets, offset []int64) {
 	for k, b := range a.sharing {
 		offset[b] = a.base + offsets[k]
+		if a.textured != nil && a.textured[b] {
+			offset[b] = alignedTo(offset[b], plan.TextureAlign) // its bytes have room for that
+		}
 	}
 }
 
 // arenaSizes returns the devices that have buffers, ascending, and how many bytes all device buffers take without sharing.
 func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
-	seen := map[int32]bool{}
+	seen, textured := map[int32]bool{}, g.Textured()
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if !b.InArena() {
@@ -61,12 +72,15 @@ func arenaSizes(g *dag.Graph) (devices []int32, sum int64, err error) {
 		}
 		if !seen[b.Device] {
 			seen[b.Device] = true
+			if textured != nil {
+				sum += plan.ArenaAlign // before the shared bytes
+			}
 			devices = append(devices, b.Device)
 		}
 		if b.Bytes > math.MaxInt64-plan.ArenaAlign-sum {
 			return nil, 0, fmt.Errorf("the device buffers up to %q together need more than 2^63 - 1 bytes: %w", plan.BufferName(g, dag.BufferID(i)), plan.ErrMemory)
 		}
-		sum += plan.AlignUp(b.Bytes)
+		sum += plan.AlignUp(b.Bytes) + textureRoom(textured, i)
 	}
 	slices.Sort(devices)
 	return devices, sum, nil

@@ -81,10 +81,10 @@ type stay struct {
 func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int32, entries int) *lifetimes {
 	n := len(buffers)
 	l := &lifetimes{buffers: buffers, bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n)}
-	index := make([]int32, len(g.Buffers)) // plus 1
+	index, textured := make([]int32, len(g.Buffers)), g.Textured() // plus 1
 	for k, b := range buffers {
 		index[b] = int32(k) + 1
-		l.bytes[k] = plan.AlignUp(g.Buffers[b].Bytes)
+		l.bytes[k] = plan.AlignUp(g.Buffers[b].Bytes) + textureRoom(textured, int(b))
 		l.first[k] = -1
 	}
 	head := make([]int32, n)

@@ -224,6 +224,9 @@ func PlaceApart(g *dag.Graph, p *plan.Plan) {
 		if bruteKept(g, int32(i)) {
 			p.Kept = append(p.Kept, dag.BufferID(i))
 		}
+		if textured := g.Textured(); textured != nil && textured[i] {
+			next[b.Device] = (next[b.Device] + 511) / 512 * 512
+		}
 		p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: next[b.Device], Bytes: b.Bytes})
 		ends[b.Device] = max(ends[b.Device], next[b.Device]+b.Bytes)
 		next[b.Device] += (b.Bytes + 255) / 256 * 256

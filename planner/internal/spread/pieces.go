@@ -64,10 +64,15 @@ func (w *walker) pieces() *pieces {
 		}
 	}
 	uses = sorted(uses, len(g.Buffers), p.Devices)
+	textured := g.Textured()
 	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}
 	for _, u := range uses {
 		b := &g.Buffers[u.buffer]
-		lo, hi := bounds(u, b.Bytes, p.spaces[u.buffer].pitch)
+		align := int64(alignment)
+		if textured != nil && textured[u.buffer] {
+			align = plan.TextureAlign
+		}
+		lo, hi := bounds(u, b.Bytes, p.spaces[u.buffer].pitch, align)
 		if p.stays[u.buffer] || p.whole(u.buffer) && (w.homes[u.buffer] == u.device || p.constant(u.buffer) && b.Init != nil) {
 			lo, hi = 0, b.Bytes
 		}
@@ -112,8 +117,8 @@ func sorted(uses []use, buffers, devices int) []use {
 }
 
 // bounds are those of the piece that a use needs: aligned, and of whole rows if the buffer is used in tiles.
-func bounds(u use, bytes, pitch int64) (lo, hi int64) {
-	unit := int64(alignment)
+func bounds(u use, bytes, pitch, alignment int64) (lo, hi int64) {
+	unit := alignment
 	if pitch > 0 {
 		for unit = pitch; unit%alignment != 0; unit += pitch {
 		}

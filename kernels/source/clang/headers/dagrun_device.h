@@ -88,6 +88,7 @@ inline __host__ __device__ void *operator new[](size_t, void *place) noexcept { 
 #include <dagrun_bits.h>
 #include <dagrun_math.h>
 #include <dagrun_intrinsics.h>
+#include <dagrun_textures.h>
 #include <assert.h>
 
 typedef long clock_t;
