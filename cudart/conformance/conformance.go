@@ -32,6 +32,7 @@ func Run(t *testing.T, p cudart.Platform) {
 		{"built graph", builtGraph}, {"graph changes", graphChanges}, {"graph update", graphUpdate}, {"graph against itself", graphAgainstItself},
 		{"misused graphs", misusedGraphs}, {"loops and branches", conditionals},
 		{"host functions", hostFunctions}, {"host functions wait", hostFunctionWaits}, {"misused host functions", misusedHostFunctions},
+		{"library calls", libraryCalls},
 		{"bad arguments", badArguments}, {"closed things", closedThings},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -108,12 +108,16 @@ func (m *callModule) capture(c *checked) (graph uintptr, err error) {
 		m.streams[c.Priority] = s
 	}
 	lib := m.p.lib
+	args := &libraries.Arguments{Entry: c.kernel.entry, Stream: s.handle, Names: m.code.Parameters[c.kernel.entry], Values: c.Args}
 	err = m.p.inContext(m.d, func() error {
+		if err := m.session.Prepare(args); err != nil {
+			return err
+		}
 		// A library may allocate memory for itself in its first calls, which only relaxed captures allow.
 		if code := uint32(dl.Call(lib.address[cuStreamBeginCapture], s.handle, captureRelaxed)); code != 0 {
 			return m.d.fail(lib, cuStreamBeginCapture, uint64(code))
 		}
-		err := m.session.Call(&libraries.Arguments{Entry: c.kernel.entry, Stream: s.handle, Names: m.code.Parameters[c.kernel.entry], Values: c.Args})
+		err := m.session.Call(args)
 		made := new(uintptr)
 		code := dl.CallWith(lib.address[cuStreamEndCapture], dl.Number(s.handle), dl.Pointer(made))
 		graph = *made

@@ -475,7 +475,7 @@ func TestLibrariesThatLackSomething(t *testing.T) {
 	version, err := fakeLibrary(t, "cublas").Version()
 	require.NoError(t, err)
 	require.Equal(t, "13.12.11", version)
-	require.Equal(t, []string{"cublas", "cusolver"}, Names())
+	require.Equal(t, []string{"cublas", "cufft", "cusolver"}, Names())
 	require.Equal(t, "cuSOLVER", Title("cusolver"))
 }
 

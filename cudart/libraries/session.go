@@ -53,6 +53,9 @@ type Session struct {
 	handle uintptr
 	calls  map[string]func(*Session, *Arguments) error // by name, without the library and the type
 	close  func(*Session) error
+
+	prepare func(*Session, *Arguments) error // nil: there is nothing to prepare
+	plans   map[fourierShape]fourierPlan     // of cuFFT
 }
 
 // NewSession makes a handle in the current context.
@@ -78,18 +81,31 @@ type Arguments struct {
 	missing string
 }
 
-// Call makes a call on a stream.
+// Prepare does what a call needs that cannot be captured. The stream is not used.
+func (s *Session) Prepare(a *Arguments) error {
+	if s.prepare == nil {
+		return nil
+	}
+	return s.checked(a, s.prepare)
+}
+
+// Call makes a call on a stream. Prepare comes first.
 func (s *Session) Call(a *Arguments) error {
 	name, _, _ := strings.Cut(a.Entry, "_")
 	_, name, _ = strings.Cut(name, ".")
 	call := s.calls[name]
-	switch {
-	case call == nil:
+	if call == nil {
 		return fmt.Errorf("%s: unknown call %q", s.lib.vendor.title, a.Entry)
-	case len(a.Names) != len(a.Values):
+	}
+	return s.checked(a, call)
+}
+
+// checked makes a part of a call, if it has the right arguments.
+func (s *Session) checked(a *Arguments, part func(*Session, *Arguments) error) error {
+	if len(a.Names) != len(a.Values) {
 		return fmt.Errorf("call %q takes %d arguments, got %d", a.Entry, len(a.Names), len(a.Values))
 	}
-	err := call(s, a)
+	err := part(s, a)
 	if a.missing != "" {
 		return errors.Join(fmt.Errorf("call %q has no argument %q", a.Entry, a.missing), err)
 	}

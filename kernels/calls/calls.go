@@ -144,7 +144,7 @@ func Docs() []Doc {
 // table has all calls. Those of one vendor's library share its code: on a GPU the library itself, on the CPU device their Go versions. A
 // device loads it once, because there is one value of it.
 var table = sync.OnceValue(func() []call {
-	all := slices.Concat(productCalls(), factorCalls())
+	all := slices.Concat(productCalls(), factorCalls(), fourierCalls())
 	libraries := map[string]*launch.Module{}
 	for i := range all {
 		name, _, _ := strings.Cut(all[i].name, ".")
