@@ -25,12 +25,12 @@ import (
 
 // fakePlan is what the fake was told about a plan.
 type fakePlan struct {
-	automatic               bool
-	n, ofX, ofY             []int64
-	distanceX, distanceY    int64
-	batch                   int64
-	kind                    uintptr
-	stream, workspace, made uintptr
+	automatic            bool
+	n, ofX, ofY          []int64
+	distanceX, distanceY int64
+	batch                int64
+	kind                 uintptr
+	stream, workspace    uintptr
 }
 
 var fakeFourier struct {

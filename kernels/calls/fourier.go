@@ -116,9 +116,13 @@ func (v *values) fourier(info *dag.LaunchInfo, whole, kept shape) error {
 	if dims == 2 {
 		largest, length = max(largest, largestPrime(whole.rows)), length*float64(whole.rows)
 	}
-	// What cuFFT asks for at most: a copy for lengths of small primes, and its documented bound for others.
+	// What cuFFT 12 asks for at most, in copies of the complex elements: for large primes, those of a transform of up to four times the length, and
+	// of real numbers only half of the elements are kept.
 	copies := int64(2)
-	if largest > smallPrime {
+	switch {
+	case largest > smallPrime && kept != whole:
+		copies = 12
+	case largest > smallPrime:
 		copies = 8
 	}
 	info.Scratch = copies*elements*v.types.T.Size() + 1<<20

@@ -73,13 +73,14 @@ func TestWhatTransformsAccess(t *testing.T) {
 		require.Equal(t, want, strings.Join(list, ", "), node)
 	}
 	// Lengths with large primes are computed through longer ones.
-	scratch := func(n int) int64 {
-		g, err := dag.Parse([]byte(strings.Replace(spectra, "n: 10", fmt.Sprintf("n: %d", n), 1)+"  - {name: t, call: cufft.c2c, args: {x: c, y: e}}\n"), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	scratch := func(n int, node string) int64 {
+		g, err := dag.Parse([]byte(strings.Replace(spectra, "n: 10", fmt.Sprintf("n: %d", n), 1)+"  - {name: t, "+node+"}\n"), dag.Options{Name: "p.yaml", Library: kernels.Library()})
 		require.NoError(t, err)
 		return g.Buffers[len(g.Buffers)-1].Bytes
 	}
-	require.Equal(t, int64(2*6*128*8+1<<20), scratch(128))
-	require.Equal(t, int64(8*6*262*8+1<<20), scratch(262))
+	require.Equal(t, int64(2*6*128*8+1<<20), scratch(128, "call: cufft.c2c, args: {x: c, y: e}"))
+	require.Equal(t, int64(8*6*262*8+1<<20), scratch(262, "call: cufft.c2c, args: {x: c, y: e}"))
+	require.Equal(t, int64(12*6*132*8+1<<20), scratch(262, "call: cufft.r2c, args: {x: x, y: h}"))
 }
 
 // transformed is the Go version's transform of one row.
