@@ -31,19 +31,6 @@ var fourierKinds = map[string]fourierKind{
 	"c2r": {[2]int{0x2c, 0x6c}, [2]string{"cufftExecC2R", "cufftExecZ2D"}, "y"},
 }
 
-// fourierShape is what a plan is for.
-type fourierShape struct {
-	kind                 int
-	dims, rows, columns  int64
-	lengthOfX, lengthOfY int64 // of rows, in elements
-}
-
-// fourierPlan is a plan and the workspace that it needs.
-type fourierPlan struct {
-	handle int32
-	bytes  int64
-}
-
 func newFourier(l *Library) (*Session, error) {
 	s := &Session{lib: l, calls: map[string]func(*Session, *Arguments) error{}, plans: map[fourierShape]fourierPlan{}, prepare: fourierPrepare}
 	for name := range fourierKinds {

@@ -150,3 +150,16 @@ func (a *Arguments) scalar(name string) dl.Argument {
 func (a *Arguments) length(name string) dl.Argument {
 	return dl.Number(int(max(1, a.integer(name+".ld"))))
 }
+
+// fourierShape is what a plan is for.
+type fourierShape struct {
+	kind                 int
+	dims, rows, columns  int64
+	lengthOfX, lengthOfY int64 // of rows, in elements
+}
+
+// fourierPlan is a plan and the workspace that it needs.
+type fourierPlan struct {
+	handle int32
+	bytes  int64
+}
