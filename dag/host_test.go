@@ -94,3 +94,20 @@ func TestHostFunctionsFollowTheDeviceOfABody(t *testing.T) {
 	require.Equal(t, int32(1), g.Nodes[0].Device)
 	require.Equal(t, int32(1), g.Nodes[0].Control.Bodies[0].Nodes[0].Device)
 }
+
+// Every loop that cannot be a conditional graph node is named, with the first node that is why.
+func TestLoopsThatCannotBeInAGraphAreNamed(t *testing.T) {
+	b := New("loops")
+	x, y, d := b.Host("x", F32, 8), b.Host("y", F32, 8), b.Device("d", F32, 8)
+	b.Pageable(y)
+	b.Repeat("fills", Loop{Times: 2}, func() { b.HostFunction("fill", "fill", b.InOut(x)) })
+	b.Repeat("sets", Loop{Times: 2}, func() { b.Memset("set", b.Whole(d), 0) })
+	b.Repeat("loads", Loop{Times: 2}, func() {
+		b.Copy("up", b.Whole(d), b.Whole(y))
+		b.Copy("beside", b.Whole(x), b.Whole(y))
+		b.Repeat("inner", Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, `"fill" in "fills" runs a host function, "up" in "loads" copies pageable host memory and "again" in "inner" runs a host function, which the body of a conditional graph node cannot`, g.NotInGraph())
+}
