@@ -64,15 +64,11 @@ func (w *walker) pieces() *pieces {
 		}
 	}
 	uses = sorted(uses, len(g.Buffers), p.Devices)
-	textured := g.Textured()
+	align := alignments(g)
 	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}
 	for _, u := range uses {
 		b := &g.Buffers[u.buffer]
-		align := int64(alignment)
-		if textured != nil && textured[u.buffer] {
-			align = plan.TextureAlign
-		}
-		lo, hi := bounds(u, b.Bytes, p.spaces[u.buffer].pitch, align)
+		lo, hi := bounds(u, b.Bytes, p.spaces[u.buffer].pitch, align[u.buffer])
 		if p.stays[u.buffer] || p.whole(u.buffer) && (w.homes[u.buffer] == u.device || p.constant(u.buffer) && b.Init != nil) {
 			lo, hi = 0, b.Bytes
 		}
@@ -114,6 +110,17 @@ func sorted(uses []use, buffers, devices int) []use {
 		}
 	}
 	return list
+}
+
+// alignments are those of the pieces of each buffer, in bytes.
+func alignments(g *dag.Graph) []int64 {
+	align := slices.Repeat([]int64{alignment}, len(g.Buffers))
+	for b, textured := range g.Textured() {
+		if textured {
+			align[b] = plan.TextureAlign
+		}
+	}
+	return align
 }
 
 // bounds are those of the piece that a use needs: aligned, and of whole rows if the buffer is used in tiles.

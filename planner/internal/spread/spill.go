@@ -26,6 +26,7 @@ type SpillProblem struct {
 	keep, early []bool
 	pinned      []bool  // by buffer: it never leaves the device
 	pitch       []int64 // by buffer that is used in tiles: bytes of a row
+	align       []int64 // by buffer: of its pieces, in bytes
 	units       []unit  // by buffer, then first byte
 	first       []int32
 	touches     [][]touch // by node
@@ -111,7 +112,7 @@ func eachUse(g *dag.Graph, i dag.NodeID, visit func(r dag.Range)) {
 // findUnits cuts buffers into parts that no kernel uses across. What only copies use is cut as the copies are.
 func (p *SpillProblem) findUnits() {
 	g := p.Graph
-	p.pitch = make([]int64, len(g.Buffers))
+	p.pitch, p.align = make([]int64, len(g.Buffers)), alignments(g)
 	var kernels, copies []use
 	for i := range g.Nodes {
 		eachUse(g, dag.NodeID(i), func(r dag.Range) {
@@ -138,7 +139,7 @@ func (p *SpillProblem) findUnits() {
 	slices.SortFunc(copies, byPlace)
 	add := func(list []unit, u use) []unit {
 		b := &g.Buffers[u.buffer]
-		lo, hi := bounds(u, b.Bytes, p.pitch[u.buffer])
+		lo, hi := bounds(u, b.Bytes, p.pitch[u.buffer], p.align[u.buffer])
 		if last := len(list) - 1; last >= 0 && list[last].buffer == u.buffer && lo < list[last].hi {
 			list[last].hi, list[last].usedHi = max(list[last].hi, hi), max(list[last].usedHi, u.hi)
 			return list
@@ -151,7 +152,7 @@ func (p *SpillProblem) findUnits() {
 	}
 	var moved []unit
 	for _, u := range copies { // those where no kernel computes
-		lo, hi := bounds(u, g.Buffers[u.buffer].Bytes, p.pitch[u.buffer])
+		lo, hi := bounds(u, g.Buffers[u.buffer].Bytes, p.pitch[u.buffer], p.align[u.buffer])
 		k, _ := slices.BinarySearchFunc(computed, u, func(c unit, u use) int {
 			return cmp.Or(cmp.Compare(c.buffer, u.buffer), cmp.Compare(c.hi, lo+1))
 		})

@@ -107,7 +107,7 @@ func (m *spilling) findHomes() {
 			if t.across {
 				for _, a := range m.p.Graph.Accesses(step.node) {
 					if a.Buffer == u.buffer {
-						lo, hi := bounds(use{lo: a.Lo, hi: a.Hi}, m.p.Graph.Buffers[u.buffer].Bytes, m.p.pitch[u.buffer])
+						lo, hi := bounds(use{lo: a.Lo, hi: a.Hi}, m.p.Graph.Buffers[u.buffer].Bytes, m.p.pitch[u.buffer], m.p.align[u.buffer])
 						add(u.buffer, lo, hi)
 					}
 				}
