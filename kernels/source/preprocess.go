@@ -182,11 +182,17 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 	return "", nil, false
 }
 
+// versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
+var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "11000", "CUDA_VERSION": "11000"}
+
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
 	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
+	}
+	for name, value := range versions {
+		p.macros[name] = &macro{body: []token{{text: value}}}
 	}
 	for _, d := range define {
 		body := tokens(d.Value, 0)
