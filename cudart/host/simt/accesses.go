@@ -127,23 +127,6 @@ func (c *compiler) memory() op {
 	return nil
 }
 
-// strength says whether an access is one that other threads may see or make at the same time, and what it orders.
-func strength(f *ptx.Form) (kind uint8) {
-	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther {
-		kind = strongs
-	}
-	if f.Has(ptx.ModAcquire) || f.Has(ptx.ModAcqRel) {
-		kind |= acquire
-	}
-	if f.Has(ptx.ModRelease) || f.Has(ptx.ModAcqRel) {
-		kind |= release
-	}
-	if f.Has(ptx.ModCta) {
-		kind |= blockly
-	}
-	return kind
-}
-
 func (c *compiler) atomic() op {
 	o, f := c.in.Operands, c.in.Form
 	t := f.Type()

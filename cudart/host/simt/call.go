@@ -1,24 +1,13 @@
-// Calls of device functions: arguments and results pass through each lane's local memory or through registers.
+// Calls of functions: frames, arguments and results, for lanes that call together.
 
 package simt
 
 import (
-	"fmt"
 	"math/bits"
-	"strings"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
-
-// call is one call instruction.
-type call struct {
-	callee  *function // nil: through the address in slot
-	slot    int
-	builtin func(x *exec, m uint32, c *call)
-	args    []place // of the caller
-	results []place
-}
 
 const mostDepth = 1 << 12 // of nested calls
 
@@ -156,152 +145,124 @@ func (w *warp) stack(lane int, offset, size int64) []byte {
 	return w.local[start : start+size]
 }
 
-// builtins are the functions that CUDA's runtime provides, by name.
-var builtins = map[string]func(x *exec, m uint32, c *call){
-	"vprintf":      printf,
-	"__assertfail": assertFail,
-}
-
-// argument returns a lane's argument of a built-in function.
-func (c *call) argument(x *exec, i, lane int) uint64 {
-	if i >= len(c.args) {
-		return 0
-	}
-	a := c.args[i]
-	if a.slot >= 0 {
-		return x.s[a.slot][lane]
-	}
-	value := uint64(0)
-	for k, b := range x.warp.stack(lane, x.frame.local+a.offset, min(a.size, 8)) {
-		value |= uint64(b) << (8 * k)
-	}
-	return value
-}
-
-// answer sets a lane's result of a built-in function.
-func (c *call) answer(x *exec, lane int, value uint64) {
-	if len(c.results) == 0 {
-		return
-	}
-	r := c.results[0]
-	if r.slot >= 0 {
-		x.s[r.slot][lane] = value
-		return
-	}
-	to := x.warp.stack(lane, x.frame.local+r.offset, r.size)
-	for k := range to {
-		to[k] = byte(value >> (8 * k))
-	}
-}
-
-const mostText = 1 << 16
-
-// text reads a string that ends with 0.
-func (x *exec) text(address uint64, lane int) string {
-	var text []byte
-	for len(text) < mostText {
-		c := *(*byte)(x.resolve(address+uint64(len(text)), 1, lane))
-		if c == 0 {
-			break
+// special is the array of a special register.
+func (b *block) special(w *warp, s specialSlot) *lanes {
+	same := func(v uint64) *lanes {
+		if b.other == nil {
+			b.other = map[specialSlot]*lanes{}
 		}
-		text = append(text, c)
-	}
-	return string(text)
-}
-
-func assertFail(x *exec, m uint32, c *call) {
-	lane := bits.TrailingZeros32(m)
-	what := x.text(c.argument(x, 0, lane), lane)
-	file := x.text(c.argument(x, 1, lane), lane)
-	x.fail(Trapped, lane, "the assertion %q failed (%s:%d)", what, file, uint32(c.argument(x, 2, lane)))
-}
-
-// printf prints lane by lane, in the order of the lanes.
-func printf(x *exec, m uint32, c *call) {
-	for ; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m) & 31
-		text, n := x.format(x.text(c.argument(x, 0, lane), lane), c.argument(x, 1, lane), lane)
-		if out := x.block.run.Print; out != nil {
-			out(text)
+		l := b.other[s]
+		if l == nil {
+			l = &lanes{}
+			for i := range l {
+				l[i] = v
+			}
+			b.other[s] = l
 		}
-		c.answer(x, lane, uint64(n))
+		return l
 	}
-}
-
-// format formats like C's printf. The arguments are in a buffer, each aligned to its size.
-func (x *exec) format(format string, buffer uint64, lane int) (string, int) {
-	var text strings.Builder
-	at, count := uint64(0), 0
-	next := func(size uint64) uint64 {
-		at = (at + size - 1) &^ (size - 1)
-		p := x.resolve(buffer+at, int(size), lane)
-		at += size
-		if size == 8 {
-			return *(*uint64)(p)
+	axis := min(s.part, 2)
+	r := b.run
+	switch s.special {
+	case ptx.Tid:
+		return &w.tid[axis]
+	case ptx.Ctaid:
+		return &b.ctaid[axis]
+	case ptx.ClusterID:
+		return &b.clusterid[axis]
+	case ptx.ClusterCtaid:
+		return same(uint64(b.place()[axis]))
+	case ptx.ClusterCtarank:
+		return same(uint64(b.rank))
+	case ptx.ClusterNctaid:
+		return same(uint64(r.cluster[axis]))
+	case ptx.ClusterNctarank:
+		return same(uint64(len(b.cluster.blocks)))
+	case ptx.Ntid:
+		return same(uint64(r.block[axis]))
+	case ptx.Nctaid:
+		return same(uint64(r.grid[axis]))
+	case ptx.NclusterID:
+		return same(uint64(r.grid[axis] / r.cluster[axis]))
+	case ptx.Laneid:
+		return &w.lane
+	case ptx.Warpid:
+		l := &lanes{}
+		for i := range l {
+			l[i] = uint64(w.index)
 		}
-		return uint64(*(*uint32)(p))
-	}
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
-			text.WriteByte(format[i])
-			continue
-		}
-		start := i
-		long := false
-		verb := []byte{'%'}
-		for i++; i < len(format); i++ {
-			switch ch := format[i]; ch {
-			case 'l', 'j', 'z', 't':
-				long = true
-				continue
-			case 'h':
-				continue
-			case '*':
-				verb = fmt.Appendf(verb, "%d", int32(next(4)))
-				continue
+		return l
+	case ptx.Nwarpid:
+		return same(uint64(len(b.warps)))
+	case ptx.Nsmid:
+		return same(1)
+	case ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt:
+		l := &lanes{}
+		for i := range l {
+			bit := uint32(1) << i
+			switch s.special {
+			case ptx.LanemaskEq:
+				l[i] = uint64(bit)
+			case ptx.LanemaskLe:
+				l[i] = uint64(bit | (bit - 1))
+			case ptx.LanemaskLt:
+				l[i] = uint64(bit - 1)
+			case ptx.LanemaskGe:
+				l[i] = uint64(^(bit - 1))
 			default:
-				if strings.IndexByte("-+ #0123456789.", ch) >= 0 {
-					verb = append(verb, ch)
-					continue
-				}
+				l[i] = uint64(^(bit | (bit - 1)))
 			}
-			break
 		}
-		if i >= len(format) {
-			text.WriteString(format[start:])
-			break
-		}
-		count++
-		switch ch := format[i]; ch {
-		case '%':
-			text.WriteByte('%')
-			count--
-		case 'd', 'i':
-			if long {
-				fmt.Fprintf(&text, string(append(verb, 'd')), int64(next(8)))
-			} else {
-				fmt.Fprintf(&text, string(append(verb, 'd')), int32(next(4)))
-			}
-		case 'u', 'x', 'X', 'o':
-			if ch == 'u' {
-				ch = 'd'
-			}
-			if long {
-				fmt.Fprintf(&text, string(append(verb, ch)), next(8))
-			} else {
-				fmt.Fprintf(&text, string(append(verb, ch)), uint32(next(4)))
-			}
-		case 'c':
-			fmt.Fprintf(&text, string(append(verb, 'c')), rune(byte(next(4))))
-		case 'f', 'F', 'e', 'E', 'g', 'G':
-			fmt.Fprintf(&text, string(append(verb, ch)), float64Of(next(8)))
-		case 'p':
-			fmt.Fprintf(&text, "%#x", next(8))
-		case 's':
-			fmt.Fprintf(&text, string(append(verb, 's')), x.text(next(8), lane))
-		default:
-			text.WriteString(format[start : i+1])
+		return l
+	case ptx.DynamicSmemSize:
+		return same(uint64(r.Shared))
+	case ptx.TotalSmemSize, ptx.AggrSmemSize:
+		return same(uint64(r.sharedBytes))
+	}
+	if s.special == ptx.Envreg && len(r.meeting) > 0 {
+		switch at := uint64(uintptr(unsafe.Pointer(&r.meeting[0]))); s.part {
+		case workspaceHigh:
+			return same(at >> 32)
+		case workspaceLow:
+			return same(at & 0xffffffff)
 		}
 	}
-	return text.String(), count
+	return same(0) // smid, gridid, envreg, performance counters
+}
+
+// newFrame makes the frame of a call.
+func (w *warp) newFrame(b *block, fn *function, parent *frame, c *call, back int32) *frame {
+	f := &frame{fn: fn, parent: parent, back: back, call: c}
+	if parent != nil {
+		f.depth = parent.depth + 1
+		f.local = parent.local + parent.fn.frame
+	}
+	registers := make([]lanes, fn.slots)
+	f.p = make([]uint32, fn.preds)
+	f.s = make([]*lanes, 0, fn.slots+len(fn.extras))
+	for i := range fn.slots {
+		f.s = append(f.s, &registers[i])
+	}
+	for _, e := range fn.extras {
+		switch {
+		case e.constant != nil:
+			f.s = append(f.s, e.constant)
+		case e.local:
+			address := uint64(f.local + e.offset)
+			if e.generic {
+				address |= inLocal
+			}
+			r := &lanes{}
+			for k := range r {
+				r[k] = address
+			}
+			f.s = append(f.s, r)
+		default:
+			f.s = append(f.s, b.special(w, e.special))
+		}
+	}
+	if parent == nil {
+		w.slots = registers[:fn.slots]
+	}
+	return f
 }

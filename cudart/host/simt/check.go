@@ -6,139 +6,8 @@ package simt
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 )
-
-// Check says what a launch is checked for beside bounds and alignment.
-type Check uint8
-
-// The levels of checks.
-const (
-	CheckNothing Check = iota
-	CheckFast          // all but races of a write with an earlier read of global memory
-	CheckFull          // everything
-)
-
-// Written tells which bytes of a piece of memory have ever been written. It may be used by several goroutines at once.
-type Written struct {
-	base uint64
-	bits []atomic.Uint64 // one for each byte
-}
-
-// NewWritten is for memory from an address on, of which nothing has been written.
-func NewWritten(base uint64, bytes int64) *Written {
-	return &Written{base: base, bits: make([]atomic.Uint64, (bytes+63)/64)}
-}
-
-// Mark notes that bytes were written.
-func (w *Written) Mark(address uint64, bytes int64) {
-	at := address - w.base
-	for bytes > 0 {
-		shift := at & 63
-		n := min(bytes, int64(64-shift))
-		mask := ^uint64(0) >> (64 - n) << shift
-		if word := &w.bits[at>>6]; word.Load()&mask != mask {
-			word.Or(mask)
-		}
-		at += uint64(n)
-		bytes -= n
-	}
-}
-
-// any says whether at least one of at most 16 bytes was written.
-func (w *Written) any(address uint64, bytes int) bool {
-	at := address - w.base
-	shift := at & 63
-	n := min(bytes, int(64-shift))
-	if w.bits[at>>6].Load()>>shift&(1<<n-1) != 0 {
-		return true
-	}
-	return n < bytes && w.bits[at>>6+1].Load()&(1<<(bytes-n)-1) != 0
-}
-
-// How an access touches memory.
-const (
-	writes  uint8 = 1 << iota
-	strongs       // other threads may make it at the same time: volatile, relaxed, acquire, release, atomics
-	blockly       // strong only towards threads of the block
-	updates       // reads and writes in one step
-	acquire
-	release
-	silent // what it reads may be undefined, and its races are not looked at: parameters, constants
-)
-
-// stamp is one access to a word: by whom, when, from where. No access has block 0.
-type stamp struct {
-	block  uint32 // its number in the grid plus one
-	time   uint32
-	site   uint32
-	thread uint16
-	kind   uint8
-}
-
-// cell is what a word of four bytes, or one byte, has seen: the last write, and two reads since by threads that are not ordered.
-type cell struct {
-	write, read, other stamp
-}
-
-// checker is what a warp needs to check its accesses.
-type checker struct {
-	level   Check
-	block   uint32 // its number in the grid plus one
-	page    *page  // where the last access to global memory was
-	number  uint64
-	written *Written // the same
-	order   warpOrder
-	// Of the load that runs: the lanes that read what nobody wrote, and where.
-	undefined uint32
-	of        origin
-}
-
-const (
-	pageShift = 12
-	pageBytes = 1 << pageShift
-)
-
-// page is the history of global memory, page by page.
-type page struct {
-	mu    sync.Mutex
-	words [pageBytes / 4]cell
-	bytes *[pageBytes]cell // of words that were accessed in parts
-	parts [pageBytes / 4 / 64]uint64
-}
-
-// history is that of a launch's global memory.
-type history struct {
-	shards [64]struct {
-		mu    sync.Mutex
-		pages map[uint64]*page
-	}
-}
-
-func (h *history) page(number uint64) *page {
-	s := &h.shards[number%64]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pages == nil {
-		s.pages = map[uint64]*page{}
-	}
-	p := s.pages[number]
-	if p == nil {
-		p = &page{}
-		s.pages[number] = p
-	}
-	return p
-}
-
-// blockHistory is that of a block's shared memory.
-type blockHistory struct {
-	words []cell
-	bytes []cell
-	parts []uint64 // of words: bit is set once it was accessed in parts
-	valid []byte   // by byte: not 0 once it was written
-}
 
 // note enters an access of a lane, which lies in memory that it may touch, and reports what is wrong with it.
 func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
@@ -262,20 +131,6 @@ func (x *exec) readShared(from *lanes, offset uint64) bool {
 	return true
 }
 
-// part has a word's bytes each have their own history from now on.
-func (h *blockHistory) part(word uint64) {
-	if h.parts[word>>6]>>(word&63)&1 != 0 {
-		return
-	}
-	if h.bytes == nil {
-		h.bytes = make([]cell, len(h.words)*4)
-	}
-	h.parts[word>>6] |= 1 << (word & 63)
-	for i := range uint64(4) {
-		h.bytes[word*4+i] = h.words[word]
-	}
-}
-
 func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 	if kind&silent != 0 {
 		return
@@ -362,19 +217,6 @@ func (x *exec) lockPage(address uint64) *page {
 	return x.check.page
 }
 
-func (p *page) part(word uint64) {
-	if p.parts[word>>6]>>(word&63)&1 != 0 {
-		return
-	}
-	if p.bytes == nil {
-		p.bytes = &[pageBytes]cell{}
-	}
-	p.parts[word>>6] |= 1 << (word & 63)
-	for i := range uint64(4) {
-		p.bytes[word*4+i] = p.words[word]
-	}
-}
-
 // written is what is known of an address's memory, nil where nothing is.
 func (x *exec) written(address uint64) *Written {
 	w := x.check.written
@@ -389,12 +231,6 @@ func (x *exec) written(address uint64) *Written {
 	}
 	return nil
 }
-
-func (x *exec) stampOf(lane int, kind uint8) stamp {
-	return stamp{block: x.check.block, thread: uint16(x.warp.index*warpSize + lane), time: x.block.now, site: x.frame.fn.number<<siteShift | uint32(x.at), kind: kind}
-}
-
-const siteShift = 20 // a site is a function and an instruction of it
 
 // enter adds an access to a cell and reports the races that it has.
 func (x *exec) enter(c *cell, me *stamp, window, address uint64, size, lane int) {
@@ -461,38 +297,21 @@ func (x *exec) raced(old, me *stamp, window, address uint64, size, lane int) {
 	panic(f)
 }
 
-// accessAt is the access that a stamp stands for.
-func (r *Run) accessAt(s *stamp) *Access {
-	n := uint64(s.block - 1)
-	a := &Access{Block: r.blockIndex(n), Thread: r.threadIndex(int(s.thread))}
-	fn := r.kernel.list[s.site>>siteShift]
-	a.Line, a.Instruction, a.Source = r.kernel.program.locate(fn, int32(s.site&(1<<siteShift-1)))
-	return a
-}
-
-// describe names bytes of memory: "4 bytes at byte 12 of tile (shared memory)".
-func (x *exec) describe(window, address uint64, size int) string {
-	count := fmt.Sprintf("%d bytes", size)
-	if size == 1 {
-		count = "1 byte"
-	}
-	k := x.block.run.kernel
-	switch window {
-	case inShared:
-		name, at := k.sharedName(address)
-		return fmt.Sprintf("%s at byte %d of %s", count, at, name)
-	case inLocal:
-		return fmt.Sprintf("%s at byte %d of local memory", count, address)
-	}
-	for _, s := range x.block.run.ranges {
-		if address >= s.lo && address < s.hi {
-			return fmt.Sprintf("%s at byte %d of %s", count, address-s.lo, x.owner(s))
-		}
-	}
-	return fmt.Sprintf("%s at address %#x", count, address)
-}
-
 // unchanged says whether a store leaves memory as it is.
 func unchanged(p unsafe.Pointer, size int, v uint64) bool {
 	return read(p, size) == v&(^uint64(0)>>(64-8*size))
+}
+
+// noteElsewhere enters an access to the shared memory of another block: only that it was written.
+func (x *exec) noteElsewhere(address uint64, size, lane int, kind uint8) {
+	other, offset := x.block.peer(address)
+	valid := other.history.valid[offset : offset+uint64(size)]
+	if kind&(writes|updates) != writes && !anyOf(valid) {
+		x.undefined(lane, inShared, offset, size)
+	}
+	if kind&writes != 0 {
+		for i := range valid {
+			valid[i] = 1
+		}
+	}
 }

@@ -6,31 +6,9 @@ package simt
 import (
 	"fmt"
 	"math/bits"
-	"unsafe"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
-
-const (
-	mostCluster = 16 // blocks
-	// An address in the shared memory of another block of the cluster has the block's rank plus one above the offset.
-	rankShift    = 24
-	inShare      = uint64(1)<<rankShift - 1
-	mostRanks    = 1<<(32-rankShift) - 1
-	clusterPlace = barriers // what a group that waits for the cluster has in place of a barrier's number
-)
-
-// cluster is blocks that run together.
-type cluster struct {
-	size    [3]uint32
-	index   [3]uint32 // in the grid of clusters
-	blocks  []*block  // by rank
-	arrived int       // threads, since the cluster's barrier last opened
-
-	running *block // that has run last
-
-	releases *releases // what its blocks knew when it opened, where that is checked
-}
 
 // clusterSize is how many blocks a cluster of the kernel has on each axis.
 func (k *Kernel) clusterSize() [3]uint32 {
@@ -57,55 +35,10 @@ func (k *Kernel) checkCluster(grid [3]uint32) error {
 	return nil
 }
 
-// newCluster makes a cluster, which is reused for later ones.
-func (r *Run) newCluster() *cluster {
-	c := &cluster{size: r.cluster}
-	for range c.size[0] * c.size[1] * c.size[2] {
-		b := r.newBlock()
-		b.cluster, b.rank = c, len(c.blocks)
-		c.blocks = append(c.blocks, b)
-	}
-	return c
-}
-
-// begin prepares the blocks of cluster n of the launch.
-func (c *cluster) begin(r *Run, n uint64) {
-	across := [2]uint64{uint64(r.grid[0] / c.size[0]), uint64(r.grid[1] / c.size[1])}
-	c.index = [3]uint32{uint32(n % across[0]), uint32(n / across[0] % across[1]), uint32(n / across[0] / across[1])}
-	c.arrived = 0
-	c.releases = nil
-	for _, b := range c.blocks {
-		at := b.place()
-		x, y, z := c.index[0]*c.size[0]+at[0], c.index[1]*c.size[1]+at[1], c.index[2]*c.size[2]+at[2]
-		b.begin((uint64(z)*uint64(r.grid[1])+uint64(y))*uint64(r.grid[0]) + uint64(x))
-	}
-}
-
 // place is where a block is in its cluster.
 func (b *block) place() [3]uint32 {
 	n, rank := b.cluster.size, uint32(b.rank)
 	return [3]uint32{rank % n[0], rank / n[0] % n[1], rank / n[0] / n[1]}
-}
-
-// turn runs each block for a while, and reports whether all have ended.
-func (c *cluster) turn() (ended bool) {
-	ended = true
-	ran := false
-	for _, b := range c.blocks {
-		if b.alive == 0 {
-			continue
-		}
-		c.running = b
-		over, moved := b.turn()
-		ended, ran = ended && over, ran || moved
-	}
-	if !ended && !ran {
-		for _, b := range c.blocks {
-			c.running = b
-			b.stuck()
-		}
-	}
-	return ended
 }
 
 // polling says whether all blocks that go on only look at memory that other threads write.
@@ -206,49 +139,6 @@ func (c *cluster) opened() {
 	}
 	for _, b := range c.blocks {
 		b.acquired = add(b.acquired, seen{c.releases, len(c.releases.log)})
-	}
-}
-
-// peer is the block of the cluster that a shared address belongs to, and the offset in its memory; nil if there is none.
-func (b *block) peer(address uint64) (*block, uint64) {
-	rank := address & inWindow >> rankShift
-	switch {
-	case rank == 0:
-		return b, address & inShare
-	case rank <= uint64(len(b.cluster.blocks)):
-		return b.cluster.blocks[rank-1], address & inShare
-	}
-	return nil, 0
-}
-
-// elsewhere finds the memory of an access that lies outside the block's own shared memory: in that of another block, or nowhere.
-func (x *exec) elsewhere(address uint64, size, lane int) unsafe.Pointer {
-	other, offset := x.block.peer(address)
-	n := uint64(len(x.block.shared))
-	if other == nil || offset >= n || uint64(size) > n-offset {
-		at := int64(address & inShare)
-		if address>>rankShift&mostRanks == mostRanks { // a negative number of 32 bits
-			at = int64(int32(address))
-		}
-		x.fail(OutOfBounds, lane, "an access of %d bytes at byte %d of shared memory, but the block has only %d bytes", size, at, n)
-	}
-	if other.alive == 0 && other != x.block {
-		x.fail(OutOfBounds, lane, "an access of %d bytes to the shared memory of block %s of the cluster, all of whose threads have ended", size, triple(other.index))
-	}
-	return unsafe.Pointer(&other.shared[offset])
-}
-
-// noteElsewhere enters an access to the shared memory of another block: only that it was written.
-func (x *exec) noteElsewhere(address uint64, size, lane int, kind uint8) {
-	other, offset := x.block.peer(address)
-	valid := other.history.valid[offset : offset+uint64(size)]
-	if kind&(writes|updates) != writes && !anyOf(valid) {
-		x.undefined(lane, inShared, offset, size)
-	}
-	if kind&writes != 0 {
-		for i := range valid {
-			valid[i] = 1
-		}
 	}
 }
 

@@ -4,7 +4,6 @@
 package simt
 
 import (
-	"math"
 	"math/big"
 )
 
@@ -20,27 +19,6 @@ func finite(all ...float64) bool {
 		}
 	}
 	return true
-}
-
-// missing has the sign of what a result lacks.
-func (o operation) missing(a, b, v float64) float64 {
-	if !finite(a, b) || o == division && b == 0 {
-		return 0
-	}
-	switch o {
-	case addition:
-		return missingFused(a, 1, b, v)
-	case subtraction:
-		return missingFused(a, 1, -b, v)
-	case multiplication:
-		return missingFused(a, b, 0, v)
-	}
-	if math.IsInf(v, 0) {
-		return -v
-	}
-	// a - v*b has the sign of what is missing times that of b.
-	product := new(big.Float).SetPrec(exactBits).Mul(exact(v), exact(b))
-	return float64(exact(a).Cmp(product)) * math.Copysign(1, b)
 }
 
 // missingFused has the sign of what v lacks of a*b + c.

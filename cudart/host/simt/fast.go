@@ -360,3 +360,52 @@ func fastSelect(D, A, B *lanes, yes uint32, keep uint64) {
 		D[i] = (A[i]&first | B[i]&^first) & keep
 	}
 }
+
+// quotients is the loop of div and rem.
+func quotients[T integral](rest bool) loop2 {
+	each := eachQuotient[T](rest)
+	size := unsafe.Sizeof(T(0))
+	var zero T
+	signed := zero-1 < 0
+	return func(D, A, B *lanes) {
+		var used, differ uint64
+		for i := range A {
+			used |= A[i]
+			differ |= B[i] ^ B[0]
+		}
+		by := B[0]
+		switch {
+		case differ != 0:
+			each(D, A, B)
+		case size == 4 && signed:
+			if d := int32(by); d > 1 || d < -1 {
+				shareSigned(D, A, d, rest)
+			} else {
+				each(D, A, B)
+			}
+		case by > 1 && (used|by)>>32 == 0: // values of 64 bits that are as small have the same quotients, signed or not
+			shareUnsigned(D, A, uint32(by), rest)
+		default:
+			each(D, A, B)
+		}
+	}
+}
+
+// eachQuotient divides each lane by its own divisor. What Go's division does not define takes the general way.
+func eachQuotient[T integral](rest bool) loop2 {
+	n := 8 * int(unsafe.Sizeof(T(0)))
+	var zero T
+	signed := zero-1 < 0
+	return func(D, A, B *lanes) {
+		for i := range D {
+			switch a, b := T(A[i]), T(B[i]); {
+			case b == 0 || signed && b == zero-1:
+				D[i] = divided(A[i], B[i], n, signed, rest)
+			case rest:
+				D[i] = extended(a % b)
+			default:
+				D[i] = extended(a / b)
+			}
+		}
+	}
+}

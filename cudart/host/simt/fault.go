@@ -1,12 +1,10 @@
-// Faults: errors that end a launch, and where they happened.
+// The kinds of faults, and how one is worded.
 
 package simt
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // FaultKind is the kind of a fault.
@@ -73,44 +71,4 @@ func (f *Fault) Error() string {
 		}
 	}
 	return text.String()
-}
-
-// fail ends the launch with a fault of one lane at the current instruction.
-func (x *exec) fail(kind FaultKind, lane int, format string, args ...any) {
-	panic(x.fault(kind, lane, format, args...))
-}
-
-func (x *exec) fault(kind FaultKind, lane int, format string, args ...any) *Fault {
-	f := &Fault{Argument: x.argument - 1, Kind: kind, Kernel: x.block.run.kernel.entry.f.Name, Problem: fmt.Sprintf(format, args...), Block: x.block.index,
-		Thread: x.block.thread(x.warp.index*warpSize + lane)}
-	x.argument = 0
-	if x.frame != nil {
-		f.Line, f.Instruction, f.Source = x.block.run.kernel.program.locate(x.frame.fn, x.at)
-	}
-	return f
-}
-
-// locate is where an instruction of a function stands: the line of the PTX, its first word, and the line of the source.
-func (p *Program) locate(fn *function, at int32) (line int, instruction, source string) {
-	if at < 0 || int(at) >= len(fn.f.Code) {
-		return 0, "", ""
-	}
-	in := &fn.f.Code[at]
-	for k := at; k >= 0; k-- { // instructions of no line belong to those before them
-		if file, n, _, ok := p.module.Source(fn.f, &fn.f.Code[k]); ok && n > 0 {
-			source = fmt.Sprintf("%s:%d", strings.TrimPrefix(file, "./"), n)
-			break
-		}
-	}
-	return int(in.Position.Line), in.Form.Text, source
-}
-
-// parameterName is how a message names a parameter of a kernel.
-func parameterName(k *Kernel, i int) string {
-	if i < len(k.entry.f.Params) {
-		if id := k.entry.f.Params[i].Variable; id != ptx.NoVariable {
-			return fmt.Sprintf("%d (%s)", i, k.program.module.Variables[id].Name)
-		}
-	}
-	return fmt.Sprint(i)
 }

@@ -4,6 +4,7 @@ package simt
 
 import (
 	"math"
+	"math/big"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -706,4 +707,25 @@ func testProperty(f *ptx.Form) func(a uint64) bool {
 		}
 		return magnitude > 0 && magnitude < least
 	}
+}
+
+// missing has the sign of what a result lacks.
+func (o operation) missing(a, b, v float64) float64 {
+	if !finite(a, b) || o == division && b == 0 {
+		return 0
+	}
+	switch o {
+	case addition:
+		return missingFused(a, 1, b, v)
+	case subtraction:
+		return missingFused(a, 1, -b, v)
+	case multiplication:
+		return missingFused(a, b, 0, v)
+	}
+	if math.IsInf(v, 0) {
+		return -v
+	}
+	// a - v*b has the sign of what is missing times that of b.
+	product := new(big.Float).SetPrec(exactBits).Mul(exact(v), exact(b))
+	return float64(exact(a).Cmp(product)) * math.Copysign(1, b)
 }

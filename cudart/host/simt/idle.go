@@ -2,24 +2,8 @@
 
 package simt
 
-import "sync"
-
 // mostIdle is how many bytes of registers and memory a kernel keeps between launches.
 const mostIdle = 1 << 20
-
-// shape is all that blocks keep of the launch that they were made for.
-type shape struct {
-	grid, block [3]uint32
-	shared      uint32
-}
-
-// idle is the clusters of a kernel that no launch uses. They have one shape.
-type idle struct {
-	mu       sync.Mutex
-	shape    shape
-	clusters []*cluster
-	bytes    int64
-}
 
 func (r *Run) shape() shape { return shape{r.grid, r.block, r.Shared} }
 

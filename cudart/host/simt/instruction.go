@@ -429,19 +429,6 @@ func clockOf(s ptx.Special) func() uint64 {
 	return nil
 }
 
-// window returns what to add to an address of a space to make it generic.
-func window(s ptx.Space) uint64 {
-	switch s {
-	case ptx.Shared, ptx.SharedCluster:
-		return inShared
-	case ptx.Local:
-		return inLocal
-	case ptx.Param:
-		return inParam
-	}
-	return 0
-}
-
 // convertAddress compiles cvta.
 func (c *compiler) convertAddress() op {
 	o, f := c.in.Operands, c.in.Form

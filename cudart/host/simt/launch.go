@@ -6,45 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
-
-// Arg is one argument of a launch. For a pointer, the kernel may access the memory that starts there.
-type Arg struct {
-	Bits    uint64
-	Pointer bool
-	Bytes   int64 // for a pointer: the size of its memory; of a tile: from its first byte to its last
-	Row     int64 // of a tile: the bytes of each row that belong to it; 0: all do
-	Pitch   int64 // of a tile: the bytes from one row to the next
-	// ReadOnly says that the launch was declared to write none of it.
-	ReadOnly bool
-	Struct   []byte // for a struct by value: its bytes, instead of Bits
-	// Texture says that the kernel reads the memory of the pointer through a texture object, whose handle is passed instead of the pointer.
-	Texture *cudart.Texture
-}
-
-// Launch describes what to run.
-type Launch struct {
-	Grid, Block [3]uint32
-	Shared      uint32 // dynamic shared memory
-	Cooperative bool   // all blocks run at once, so that the kernel may wait for its whole grid
-	Args        []Arg
-	// Reach reports whether the kernel may access memory that belongs to no argument; nil: it may not.
-	Reach func(address uint64, bytes int) bool
-	// Check is what is checked beside bounds and alignment; Written is what is known of memory that nobody has written.
-	Check   Check
-	Written []*Written
-	// MaxSteps is how many instructions the lanes may run together; 0 sets no limit.
-	MaxSteps uint64
-	// Print takes what the kernel prints; nil drops it.
-	Print func(text string)
-}
 
 const (
 	residentThreads = 132 * 2048
@@ -53,36 +17,6 @@ const (
 	mostShared      = 1 << 20 // bytes of a block
 	mostLocal       = 1 << 30 // bytes for all threads of a block
 )
-
-// Run is a running launch. Any number of workers may call Work.
-type Run struct {
-	kernel *Kernel
-	Launch
-	grid, block [3]uint32
-	threads     int
-	params      []byte
-	ranges      []span
-	sharedBytes int64
-	blocks      uint64
-	cluster     [3]uint32
-	clusters    uint64
-	next        atomic.Uint64
-	stop        atomic.Bool
-	fence       atomic.Uint32
-	meeting     []uint64 // of a cooperative launch: what its blocks count in when they meet
-	steps       atomic.Uint64
-	readOnly    []memory
-	numbered    []memory // arguments by number
-	textures    []texture
-	history     history
-	board       board
-
-	mu        sync.Mutex
-	suspended []*cluster
-	fault     *Fault
-	faulty    uint64        // the block that it is of
-	broken    atomic.Uint64 // that block plus one; 0: there is no fault
-}
 
 // Start checks and prepares a launch.
 func (k *Kernel) Start(l Launch) (*Run, error) {
@@ -317,12 +251,6 @@ func (b *block) begin(n uint64) {
 	}
 }
 
-// blockIndex is place n of the grid.
-func (r *Run) blockIndex(n uint64) [3]uint32 {
-	g := r.grid
-	return [3]uint32{uint32(n % uint64(g[0])), uint32(n / uint64(g[0]) % uint64(g[1])), uint32(n / uint64(g[0]) / uint64(g[1]))}
-}
-
 // runTurns runs the cluster for a while.
 func (c *cluster) runTurns(r *Run) (ended bool, fault *Fault) {
 	defer func() {
@@ -395,87 +323,47 @@ func (b *block) endless() {
 	}
 }
 
-// special is the array of a special register.
-func (b *block) special(w *warp, s specialSlot) *lanes {
-	same := func(v uint64) *lanes {
-		if b.other == nil {
-			b.other = map[specialSlot]*lanes{}
-		}
-		l := b.other[s]
-		if l == nil {
-			l = &lanes{}
-			for i := range l {
-				l[i] = v
-			}
-			b.other[s] = l
-		}
-		return l
+// newCluster makes a cluster, which is reused for later ones.
+func (r *Run) newCluster() *cluster {
+	c := &cluster{size: r.cluster}
+	for range c.size[0] * c.size[1] * c.size[2] {
+		b := r.newBlock()
+		b.cluster, b.rank = c, len(c.blocks)
+		c.blocks = append(c.blocks, b)
 	}
-	axis := min(s.part, 2)
-	r := b.run
-	switch s.special {
-	case ptx.Tid:
-		return &w.tid[axis]
-	case ptx.Ctaid:
-		return &b.ctaid[axis]
-	case ptx.ClusterID:
-		return &b.clusterid[axis]
-	case ptx.ClusterCtaid:
-		return same(uint64(b.place()[axis]))
-	case ptx.ClusterCtarank:
-		return same(uint64(b.rank))
-	case ptx.ClusterNctaid:
-		return same(uint64(r.cluster[axis]))
-	case ptx.ClusterNctarank:
-		return same(uint64(len(b.cluster.blocks)))
-	case ptx.Ntid:
-		return same(uint64(r.block[axis]))
-	case ptx.Nctaid:
-		return same(uint64(r.grid[axis]))
-	case ptx.NclusterID:
-		return same(uint64(r.grid[axis] / r.cluster[axis]))
-	case ptx.Laneid:
-		return &w.lane
-	case ptx.Warpid:
-		l := &lanes{}
-		for i := range l {
-			l[i] = uint64(w.index)
-		}
-		return l
-	case ptx.Nwarpid:
-		return same(uint64(len(b.warps)))
-	case ptx.Nsmid:
-		return same(1)
-	case ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt:
-		l := &lanes{}
-		for i := range l {
-			bit := uint32(1) << i
-			switch s.special {
-			case ptx.LanemaskEq:
-				l[i] = uint64(bit)
-			case ptx.LanemaskLe:
-				l[i] = uint64(bit | (bit - 1))
-			case ptx.LanemaskLt:
-				l[i] = uint64(bit - 1)
-			case ptx.LanemaskGe:
-				l[i] = uint64(^(bit - 1))
-			default:
-				l[i] = uint64(^(bit | (bit - 1)))
-			}
-		}
-		return l
-	case ptx.DynamicSmemSize:
-		return same(uint64(r.Shared))
-	case ptx.TotalSmemSize, ptx.AggrSmemSize:
-		return same(uint64(r.sharedBytes))
+	return c
+}
+
+// begin prepares the blocks of cluster n of the launch.
+func (c *cluster) begin(r *Run, n uint64) {
+	across := [2]uint64{uint64(r.grid[0] / c.size[0]), uint64(r.grid[1] / c.size[1])}
+	c.index = [3]uint32{uint32(n % across[0]), uint32(n / across[0] % across[1]), uint32(n / across[0] / across[1])}
+	c.arrived = 0
+	c.releases = nil
+	for _, b := range c.blocks {
+		at := b.place()
+		x, y, z := c.index[0]*c.size[0]+at[0], c.index[1]*c.size[1]+at[1], c.index[2]*c.size[2]+at[2]
+		b.begin((uint64(z)*uint64(r.grid[1])+uint64(y))*uint64(r.grid[0]) + uint64(x))
 	}
-	if s.special == ptx.Envreg && len(r.meeting) > 0 {
-		switch at := uint64(uintptr(unsafe.Pointer(&r.meeting[0]))); s.part {
-		case workspaceHigh:
-			return same(at >> 32)
-		case workspaceLow:
-			return same(at & 0xffffffff)
+}
+
+// turn runs each block for a while, and reports whether all have ended.
+func (c *cluster) turn() (ended bool) {
+	ended = true
+	ran := false
+	for _, b := range c.blocks {
+		if b.alive == 0 {
+			continue
+		}
+		c.running = b
+		over, moved := b.turn()
+		ended, ran = ended && over, ran || moved
+	}
+	if !ended && !ran {
+		for _, b := range c.blocks {
+			c.running = b
+			b.stuck()
 		}
 	}
-	return same(0) // smid, gridid, envreg, performance counters
+	return ended
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// slotRange is slots from lo up to but without hi.
-type slotRange struct{ lo, hi int }
-
 // repeatable are the instructions whose results depend on their sources alone.
 var repeatable = []ptx.Opcode{ptx.OpMov, ptx.OpCvta, ptx.OpCvt, ptx.OpAdd, ptx.OpSub, ptx.OpMul, ptx.OpMad, ptx.OpFma, ptx.OpDiv, ptx.OpRem, ptx.OpShl, ptx.OpShr, ptx.OpAnd,
 	ptx.OpOr, ptx.OpXor, ptx.OpNot, ptx.OpNeg, ptx.OpAbs, ptx.OpMin, ptx.OpMax, ptx.OpBfe}

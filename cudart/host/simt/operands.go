@@ -276,18 +276,6 @@ func (c *compiler) address(o ptx.Operand, space ptx.Space) (base int, offset uin
 	return slot, 0, space
 }
 
-// located is where an instruction accesses memory, and how.
-type located struct {
-	find   memoryAt
-	base   int
-	offset uint64
-	space  ptx.Space
-	window uint64 // of its generic addresses; 0: an address says it itself
-	near   int    // which of the remembered places is its own
-	kind   uint8
-	same   bool // all lanes have one address
-}
-
 func (c *compiler) locate(o ptx.Operand, f *ptx.Form) located {
 	return c.locateIn(o, f.Space(), strength(f))
 }
@@ -348,4 +336,34 @@ func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
 		list = append(list, each(e))
 	}
 	return list
+}
+
+// strength says whether an access is one that other threads may see or make at the same time, and what it orders.
+func strength(f *ptx.Form) (kind uint8) {
+	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther {
+		kind = strongs
+	}
+	if f.Has(ptx.ModAcquire) || f.Has(ptx.ModAcqRel) {
+		kind |= acquire
+	}
+	if f.Has(ptx.ModRelease) || f.Has(ptx.ModAcqRel) {
+		kind |= release
+	}
+	if f.Has(ptx.ModCta) {
+		kind |= blockly
+	}
+	return kind
+}
+
+// window returns what to add to an address of a space to make it generic.
+func window(s ptx.Space) uint64 {
+	switch s {
+	case ptx.Shared, ptx.SharedCluster:
+		return inShared
+	case ptx.Local:
+		return inLocal
+	case ptx.Param:
+		return inParam
+	}
+	return 0
 }

@@ -10,61 +10,7 @@ package simt
 
 import (
 	"math/bits"
-	"sync"
-	"sync/atomic"
 )
-
-// warpOrder is what the lanes of a warp know.
-type warpOrder struct {
-	known    uint32                      // of the warp: the time before which all is past
-	lanes    *[warpSize][warpSize]uint32 // of pairs of lanes, after barriers of some lanes
-	gpu, cta [warpSize]fenced            // the last fence of each lane, for all threads and for those of the block
-	acquired [warpSize][]seen            // of each lane
-	pending  [warpSize][]seen            // read, and acquired at the next fence
-	waits    uint32                      // lanes with something pending
-	wrote    [warpSize]uint32            // the time of the last plain write of each lane to global memory, plus one
-}
-
-// fenced is what a lane knew at its last fence.
-type fenced struct {
-	time, base, known uint32
-	row               *[warpSize]uint32
-	acquired          []seen
-}
-
-// seen is the first n releases at a place.
-type seen struct {
-	at *releases
-	n  int
-}
-
-// releases are those at one address, oldest first. Nothing is ever taken away.
-type releases struct {
-	mu      sync.Mutex
-	log     []released
-	byBlock map[uint32][]int32
-	deps    []dependency
-}
-
-type released struct {
-	fenced
-	block  uint32
-	thread uint16
-	cta    bool // for threads of the block only
-}
-
-// dependency is what a release and all later ones know of another address.
-type dependency struct {
-	seen
-	at int
-}
-
-// board holds the addresses at which a launch's threads have released something.
-type board struct {
-	any atomic.Bool
-	mu  sync.Mutex
-	at  map[uint64]*releases
-}
 
 func (b *board) find(address uint64, add bool) *releases {
 	b.mu.Lock()
@@ -419,4 +365,8 @@ func (b *block) opened(bar *barrier, name int) {
 // begin forgets what threads of an earlier block knew.
 func (w *warpOrder) begin() {
 	*w = warpOrder{}
+}
+
+func (x *exec) stampOf(lane int, kind uint8) stamp {
+	return stamp{block: x.check.block, thread: uint16(x.warp.index*warpSize + lane), time: x.block.now, site: x.frame.fn.number<<siteShift | uint32(x.at), kind: kind}
 }

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
@@ -29,21 +28,6 @@ const (
 	mostConstant = 64 << 10
 	mostGlobal   = 1 << 30
 )
-
-// Program is a module whose variables have memory.
-type Program struct {
-	Name   string // for messages
-	module *ptx.Module
-	memory []byte   // of all global and constant variables
-	places []uint64 // by variable: its address, if it has one
-	ranges []span   // the variables of memory, in order
-
-	mu      sync.Mutex
-	kernels map[ptx.FunctionID]*Kernel
-}
-
-// span is memory from lo up to hi.
-type span struct{ lo, hi uint64 }
 
 // Load lays out a module's variables and fills in their initial values.
 func Load(name string, m *ptx.Module) (*Program, error) {
@@ -115,56 +99,6 @@ func (p *Program) Variable(name string) ([]byte, bool) {
 	}
 	start := p.places[id] - uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))))
 	return p.memory[start : start+uint64(p.module.Variables[id].Size)], true
-}
-
-// Kernel compiles an entry. If it cannot run an instruction, the error is an [*UnsupportedError].
-func (p *Program) Kernel(entry string) (*Kernel, error) {
-	id, ok := p.module.Function(entry)
-	if ok {
-		id = p.module.Resolve(id)
-	}
-	if !ok || !p.module.Functions[id].Entry || !p.module.Functions[id].Defined {
-		return nil, fmt.Errorf("%s has no kernel %q", p.Name, entry)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if k := p.kernels[id]; k != nil {
-		return k, nil
-	}
-	k, err := p.compile(id)
-	if err != nil {
-		return nil, err
-	}
-	p.kernels[id] = k
-	return k, nil
-}
-
-// Kernel is an entry that can be launched. Any number of launches may run at the same time.
-type Kernel struct {
-	program   *Program
-	entry     *function
-	functions map[ptx.FunctionID]*function
-	list      []*function // the same, by number
-	names     []sharedName
-	params    []param
-	bytes     int64 // of all parameters
-	shared    int64 // static
-	open      int64 // where dynamic shared memory starts
-	stack     int64 // local memory of a lane
-	limits    ptx.Limits
-	idle      idle
-	meets     bool // it asks where the blocks of a cooperative launch meet
-}
-
-// param is the place of a parameter in the bytes that a launch passes.
-type param struct {
-	offset, size int64
-}
-
-// sharedName is a variable in a block's shared memory.
-type sharedName struct {
-	at   int64
-	name string
 }
 
 // sharedName is the variable at a byte of shared memory, and the byte of it.

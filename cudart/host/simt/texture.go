@@ -13,13 +13,6 @@ import (
 // inTexture is the top byte of the handles of textures. The low bits are the texture's number.
 const inTexture = uint64(5) << windowShift
 
-// texture is a texture object of a launch.
-type texture struct {
-	cudart.Texture
-	base     uint64
-	argument int
-}
-
 // addTexture makes a texture object of an argument and returns its handle.
 func (r *Run) addTexture(a *Arg, argument int) (uint64, error) {
 	if err := a.Texture.Check(a.Bytes); err != nil {

@@ -4,17 +4,8 @@
 package simt
 
 import (
-	"fmt"
 	"math/bits"
 )
-
-// origin is where an undefined value was read.
-type origin struct {
-	at      int32
-	window  uint64
-	address uint64
-	size    int
-}
 
 // undefined notes that a lane's load reads what nobody wrote.
 func (x *exec) undefined(lane int, window, address uint64, size int) {
@@ -47,23 +38,6 @@ func (x *exec) loaded(targets []int, m uint32) {
 		}
 	}
 }
-
-// undefinedLanes are those in which a register holds an undefined value.
-type undefinedLanes struct {
-	lanes uint32
-	origin
-}
-
-// operands are what an instruction reads and writes, by slot.
-type operands struct {
-	uses, sets []int32
-	copies     copying
-	choose     func(x *exec) uint32 // of a selection: the lanes that take the first
-	guard      guard
-}
-
-// copying says what becomes of an undefined value.
-type copying uint8
 
 const (
 	computes copying = iota // it is used: a fault
@@ -164,6 +138,3 @@ func (x *exec) mustBeDefined() {
 		x.usesUndefined(bad, &undefinedLanes{bad, x.check.of})
 	}
 }
-
-// triple writes an index of a thread or block.
-func triple(v [3]uint32) string { return fmt.Sprintf("(%d,%d,%d)", v[0], v[1], v[2]) }
