@@ -11,9 +11,6 @@ import (
 
 // confirm asks the modules what the code of the kernels that are launched does.
 func (p *parser) confirm(ctx context.Context) {
-	if p.mistakes.count() > 0 {
-		return
-	}
 	for id := range p.pipeline.Modules {
 		m := &p.pipeline.Modules[id]
 		confirmer, ok := m.Library.(Confirmer)

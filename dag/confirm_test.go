@@ -39,3 +39,23 @@ nodes:
 	_, err = ParseContext(ctx, []byte("version: 1\nnodes:\n  - {name: u, use: inner.yaml}\n"), options)
 	require.EqualError(t, err, `inner.yaml:2:11: module "u_mine": enough (used by p.yaml:3:5 as u)`)
 }
+
+// faulty is a module that does not compile.
+type faulty struct{ testLibrary }
+
+func (faulty) Confirm(context.Context, []LaunchKernel) (string, error) {
+	return "", errors.New("mine.cu:3: it does not compile")
+}
+
+func TestFaultsOfSourcesComeWithThoseOfTheFile(t *testing.T) {
+	options := testOptions()
+	options.OpenModule = func(Module) (Library, error) { return faulty{userKernels}, nil }
+	_, err := Parse([]byte(`version: 1
+modules: {mine: {source: mine.cu}}
+buffers: {d_x: {place: device, dtype: f32, shape: [8], init: 1}, d_y: {place: device, dtype: f32, shape: [8]}}
+nodes:
+  - {name: blur, kernel: mine.blur, args: [8, d_x, d_y], grid: 1, block: 32}
+  - {name: wrong, memset: {to: d_z, value: 0}}
+`), options)
+	require.EqualError(t, err, "p.yaml:2:11: module \"mine\": mine.cu:3: it does not compile\np.yaml:6:32: unknown buffer \"d_z\"; did you mean \"d_x\"?")
+}
