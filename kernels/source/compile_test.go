@@ -227,7 +227,17 @@ func TestBadInputEndsSoon(t *testing.T) {
 		}
 		return text
 	}
+	var nested strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&nested, "#define A%d A%d+A%d\n", i+1, i, i)
+	}
+	around := "#define M40(x) x x\n"
+	for i := range 40 {
+		around += fmt.Sprintf("#define M%d(x) M%d(M%d(x))\n", i, i+1, i+1)
+	}
 	for want, code := range map[string][]byte{
+		`module "m": a.cu:100001: macros are nested more than 500 deep here`:          []byte(nested.String() + "int x = A100000;\n"),
+		`module "m": a.cu:42: macros expand to more than 1048576 words here`:          []byte(around + "int x = M0(a);\n"),
 		`module "m": a.cu has 9 MiB, and files of kernels have at most 8 MiB`:         make([]byte, 9<<20),
 		`module "m": a.cu is not text: line 2 has a zero byte`:                        []byte("__global__\n\x00\x01"),
 		`module "m": a.cu:65: macros expand to more than 1048576 words here`:          []byte(chain("x x") + "int A63;\n"),

@@ -123,6 +123,8 @@ type macro struct {
 // Limits of sources that people write; generated ones stay far below too.
 const (
 	mostTokens   = 1 << 20 // that macros add
+	mostSteps    = 8 << 20 // words that are looked at for macros
+	mostNested   = 500     // macros in the bodies of macros
 	mostIncludes = 200     // inside of one another
 	mostFiles    = 2000
 )
@@ -138,6 +140,7 @@ type preprocessor struct {
 	open    []int16 // the files that are being read, inside of one another
 	out     []token
 	room    int // how many tokens macros may still add
+	steps   int // how many words may still be looked at in the bodies and arguments of macros
 	missing []missingHeader
 	err     error
 }
@@ -187,7 +190,7 @@ var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MIN
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
-	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens}
+	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
 	}
@@ -371,6 +374,17 @@ func (p *preprocessor) define(d []token) {
 // expand replaces macros in a list of tokens, except for the hidden ones, which are being expanded already.
 func (p *preprocessor) expand(in []token, hidden []string) []token {
 	var out []token
+	if len(hidden) > 0 {
+		p.steps -= len(in)
+	}
+	if p.steps < 0 && len(in) > 0 {
+		p.fail(in[0], "macros take more than %d steps to expand here", mostSteps)
+		return nil
+	}
+	if len(hidden) > mostNested && len(in) > 0 {
+		p.fail(in[0], "macros are nested more than %d deep here", mostNested)
+		return nil
+	}
 	for i := 0; i < len(in); i++ {
 		t := in[i]
 		m := p.macros[t.text]
@@ -494,6 +508,7 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 		piece := []token{t}
 		if a, ok := argument(t.text); ok {
 			if piece = a; !beforePaste && !afterPaste {
+				p.steps -= len(a)
 				piece = p.expand(a, nil)
 			}
 		}
