@@ -24,6 +24,8 @@ func initialises(d []token) bool {
 	angles := 0
 	for _, t := range d {
 		switch t.text {
+		case "operator": // what follows is the name of a function, such as operator+=
+			return false
 		case "<":
 			angles++
 		case ">":
