@@ -55,13 +55,14 @@ func (s *shell) runText(t *testing.T) {
 	require.Greater(t, len(ran), 20)
 }
 
-// runBlocks runs the blocks of shell lines on the pages, without those of docs/ranks.md, which need a cluster, and of docs/commands.md, which have a test of their own.
+// runBlocks runs the blocks of shell lines on the pages, without those of docs/ranks.md, docs/scaling.md (which need a cluster) and
+// docs/commands.md, which have tests of their own.
 func (s *shell) runBlocks(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
 	ran := 0
 	for _, name := range pages {
-		if base := filepath.Base(name); base == "ranks.md" || base == "commands.md" {
+		if base := filepath.Base(name); base == "ranks.md" || base == "scaling.md" || base == "commands.md" {
 			continue
 		}
 		for _, block := range fences(page(t, strings.TrimPrefix(name, "../")), "sh") {

@@ -39,7 +39,7 @@ func TestMistakesInCalls(t *testing.T) {
 		{"call: cublas.gemm, args: {a: a, b: b}", `call "cublas.gemm" is given no c`},
 		{"call: cublas.gem, args: {a: a, math: tf32}", `unknown call "cublas.gem"; did you mean "cublas.gemm"?`},
 		{"call: gemm", `unknown call "gemm"; did you mean "cublas.gemm"?`},
-		{"call: myHostFunction", `unknown call "myHostFunction"; there are cublas.gemm, cublas.syrk, cublas.trsm, cusolver.potrf; a kernel is called by kernel:`},
+		{"call: myHostFunction", `unknown call "myHostFunction"; there are cublas.gemm, cublas.syrk, cublas.trsm, cufft.c2c, cufft.c2r, cufft.r2c, cusolver.potrf; a kernel is called by kernel:`},
 		{"kernel: cublas.gemm, args: {a: a, b: b, c: c}", `unknown module "cublas"; cublas.gemm is a call; write call: cublas.gemm`},
 		{"call: cublas.gemm, args: [a, b, c]", `the arguments of a call are given by name; write {a: x, b: y, c: z}`},
 		{"call: cublas.gemm, args: {a: a, b: b, c: c, math: tf33}", `argument math of call "cublas.gemm" must be default or tf32, not tf33; did you mean "tf32"?`},
