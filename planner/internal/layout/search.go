@@ -72,12 +72,10 @@ func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	case hard == effort.Quick && crossed:
 		b.Search = max(0, 100_000-500*n)
 	case hard == effort.Normal && crossed:
-		// Layouts of more buffers take longer to come as near to the lowest, and their plans take longer anyway. Up to 300 buffers, all
-		// that a plan may take goes to them: of fewer buffers a plan takes less otherwise.
-		few := min(120_000*n, 36_000_000-60_000*n)
+		// Layouts of more buffers take longer to come as near to the lowest, and their plans take longer anyway.
 		each := max(50, min(200, 50+3*(n-300)/2))
 		b.Orders = 2_000 * n
-		b.Eject, b.Search = min(100_000_000, max(4_000_000, few, each*n*n)), max(0, 1_000_000-5_000*n)
+		b.Eject, b.Search = min(100_000_000, max(4_000_000, each*n*n)), max(0, 1_000_000-5_000*n)
 	case hard == effort.Normal: // both are needed: on some instances only one of them finds a low layout
 		b.Orders, b.Eject, b.Search = 2_000*n, min(12_000_000, 32_000*n), min(9_000_000, 16_000*n)
 	case hard == effort.Thorough && crossed:
