@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
@@ -331,7 +332,7 @@ func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption
 			if at < 0 {
 				problem := "is a number or a buffer, not a word"
 				if list != nil {
-					problem = fmt.Sprintf("must be %s, not %s", orList(list), text)
+					problem = fmt.Sprintf("must be %s, not %s", words.List(list, "or"), text)
 				}
 				b.wrong("node", name, fmt.Sprintf("argument %s of call %q %s", given, call, problem), "")
 				ok = false

@@ -48,15 +48,6 @@ func wordsOf(library Library, call, name string) []string {
 	return list
 }
 
-// orList is "a or b", or "a, b or c".
-func orList(list []string) string {
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " or " + list[last]
-}
-
 // CallArgs are the arguments of a call by name: ranges, numbers, bools, and words such as "tf32".
 type CallArgs map[string]any
 

@@ -4,7 +4,6 @@ package dag
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -23,7 +22,7 @@ func (g *Graph) NotInGraph() string {
 	if more := len(reasons) - mostReasons; more > 0 {
 		reasons = append(reasons[:mostReasons], "so do "+words.Count(int64(more), "other loop or branch", "other loops and branches"))
 	}
-	return andList(reasons) + ", which the body of a conditional graph node cannot"
+	return words.List(reasons, "and") + ", which the body of a conditional graph node cannot"
 }
 
 // notInGraph adds, for each loop or branch that cannot be a conditional node, the first node of its bodies that is why.
@@ -51,15 +50,6 @@ func (g *Graph) notInGraph(reasons []string) []string {
 		}
 	}
 	return reasons
-}
-
-// andList is "a and b", or "a, b and c".
-func andList(list []string) string {
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
 // notConditional says what a node of a body does that no conditional node can, or "". Kernels, sets, and copies between one device and

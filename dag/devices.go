@@ -10,6 +10,21 @@ const AllDevices = -1
 // MostDevices is over how many devices a pipeline can be spread.
 const MostDevices = 64
 
+// UsedDevices returns one more than the highest number of a device that a buffer or node is on.
+func (p *Pipeline) UsedDevices() int {
+	if p == nil {
+		return 0
+	}
+	last := int32(0)
+	for k := range p.Buffers {
+		last = max(last, p.Buffers[k].Device)
+	}
+	for i := range p.Nodes {
+		last = max(last, p.Nodes[i].Device)
+	}
+	return int(last) + 1
+}
+
 // roams reports whether a buffer may be placed on any device.
 func (p *Pipeline) roams(id BufferID) bool {
 	b := &p.Buffers[id]

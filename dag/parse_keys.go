@@ -215,6 +215,27 @@ func gluedMapping(key string, set *keySet) (name, begin string, ok bool) {
 	return key[:at], begin, begin != "" && (begin[0] == '{' || begin[0] == '[')
 }
 
+// named returns the keys of a mapping, each of which may stand there once, and their values. names is never nil.
+func (p *parser) named(n *yaml.Node) (names []string, values []*yaml.Node, ok bool) {
+	names, ok = []string{}, true
+	first := map[string]*yaml.Node{}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		key, value := n.Content[k], n.Content[k+1]
+		if !p.isEntry(key, value) {
+			ok = false
+			continue
+		}
+		if earlier := first[key.Value]; earlier != nil {
+			p.duplicateKey(key, earlier)
+			ok = false
+			continue
+		}
+		first[key.Value] = key
+		names, values = append(names, key.Value), append(values, value)
+	}
+	return names, values, ok
+}
+
 func (p *parser) duplicateKey(key, first *yaml.Node) {
 	p.mistake(position(key), "", "key %q is given twice; the first is on line %d", shorten(key.Value), first.Line)
 }

@@ -108,22 +108,7 @@ func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bo
 	case n.Kind == yaml.SequenceNode:
 		nodes = n.Content
 	case n.Kind == yaml.MappingNode:
-		first := map[string]*yaml.Node{}
-		spec.Names = []string{}
-		for k := 0; k+1 < len(n.Content); k += 2 {
-			key := n.Content[k]
-			if !p.isEntry(key, n.Content[k+1]) {
-				ok = false
-				continue
-			}
-			if earlier := first[key.Value]; earlier != nil {
-				p.duplicateKey(key, earlier)
-				ok = false
-				continue
-			}
-			first[key.Value] = key
-			spec.Names, nodes = append(spec.Names, key.Value), append(nodes, n.Content[k+1])
-		}
+		spec.Names, nodes, ok = p.named(n)
 	default:
 		p.wrongList(n, "args", "a list")
 		return nil, false
@@ -493,7 +478,7 @@ func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a ar
 		if near := words.Suggest(text, list); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, orList(list), shorten(text), p.repetition())
+		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, words.List(list, "or"), shorten(text), p.repetition())
 		return argSpec{}, true, false
 	}
 	return argSpec{Value: expr.Int(int64(at))}, true, true

@@ -26,22 +26,10 @@ func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
 			add(item)
 		}
 	case yaml.MappingNode:
-		v.Names = []string{}
-		first := map[string]*yaml.Node{}
-		for k := 0; k+1 < len(n.Content); k += 2 {
-			key := n.Content[k]
-			if !p.isEntry(key, n.Content[k+1]) {
-				ok = false
-				continue
-			}
-			if earlier := first[key.Value]; earlier != nil {
-				p.duplicateKey(key, earlier)
-				ok = false
-				continue
-			}
-			first[key.Value] = key
-			v.Names = append(v.Names, key.Value)
-			add(n.Content[k+1])
+		var members []*yaml.Node
+		v.Names, members, ok = p.named(n)
+		for _, member := range members {
+			add(member)
 		}
 	default:
 		p.wrongKind(n, structKey, "a list of members, or a mapping by their names")

@@ -38,7 +38,7 @@ func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
 			p.mistake(position(key), "pass the buffer as a pointer", "textures of three dimensions need a CUDA array, which no buffer is")
 			ok = false
 		case at < 0:
-			hint := "it may be " + orList(textureKeys)
+			hint := "it may be " + words.List(textureKeys, "or")
 			if near := words.Suggest(key.Value, textureKeys); near != "" {
 				hint = "did you mean " + near + "?"
 			}
@@ -104,7 +104,7 @@ func (p *parser) textureWord(n *yaml.Node, key string, names []string) (int, boo
 		if near := words.Suggest(text, names); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		p.mistake(position(n), hint, "%s must be %s, not %q", key, orList(names), shorten(text))
+		p.mistake(position(n), hint, "%s must be %s, not %q", key, words.List(names, "or"), shorten(text))
 		return 0, false
 	}
 	return at, true

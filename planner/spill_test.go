@@ -80,20 +80,8 @@ func TestSpillsAgreeWithBruteForce(t *testing.T) {
 			_, err := New(context.Background(), s.Graph, Options{Machine: Unit(), MemoryCap: limit})
 			require.NoError(t, err, "seed %d", seed)
 		}
-		for range 4 {
-			changed := mutate(t, random, s)
-			if changed == nil {
-				continue
-			}
-			err := proof.Spread(g, changed)
-			require.Equal(t, plainlyEqual(g, changed), err == nil, "seed %d: %v", seed, err)
-			if err != nil {
-				require.ErrorIs(t, err, proof.ErrSpread)
-				refused++
-			} else {
-				right++
-			}
-		}
+		wrong, harmless := judgeMutants(t, random, g, s, seed)
+		refused, right = refused+wrong, right+harmless
 	}
 	t.Logf("%d spills, %d with a mistake were refused, %d are right all the same", moved, refused, right)
 	require.Greater(t, moved, int(spreadCases())/5)

@@ -210,6 +210,27 @@ func plainlyEqual(original *dag.Graph, s *plan.Spread) bool {
 	return true
 }
 
+// judgeMutants makes mistakes in a spread graph. The proof must refuse those, and only those, with which it computes something else. It returns
+// how many were refused, and how many are right all the same.
+func judgeMutants(t *testing.T, random *rand.Rand, g *dag.Graph, s *plan.Spread, seed uint64) (refused, right int) {
+	t.Helper()
+	for range 4 {
+		changed := mutate(t, random, s)
+		if changed == nil {
+			continue
+		}
+		err := proof.Spread(g, changed)
+		require.Equal(t, plainlyEqual(g, changed), err == nil, "seed %d: %v", seed, err)
+		if err != nil {
+			require.ErrorIs(t, err, proof.ErrSpread)
+			refused++
+		} else {
+			right++
+		}
+	}
+	return refused, right
+}
+
 // mutate makes one random mistake in the copies that were inserted. It returns nil where there is nothing to change.
 func mutate(t *testing.T, random *rand.Rand, s *plan.Spread) *plan.Spread {
 	t.Helper()
@@ -317,20 +338,8 @@ func TestSpreadsAgreeWithBruteForce(t *testing.T) {
 		require.NoError(t, err, "seed %d", seed)
 		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
 		require.True(t, plainlyEqual(g, s), "seed %d: the spread is wrong, but was proved", seed)
-		for range 4 {
-			changed := mutate(t, random, s)
-			if changed == nil {
-				continue
-			}
-			err := proof.Spread(g, changed)
-			require.Equal(t, plainlyEqual(g, changed), err == nil, "seed %d: %v", seed, err)
-			if err != nil {
-				require.ErrorIs(t, err, proof.ErrSpread)
-				refused++
-			} else {
-				right++
-			}
-		}
+		wrong, harmless := judgeMutants(t, random, g, s, seed)
+		refused, right = refused+wrong, right+harmless
 	}
 	require.Greater(t, refused, int(spreadCases()))
 	require.Greater(t, right, int(spreadCases())/20)

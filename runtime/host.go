@@ -70,21 +70,19 @@ func (e *UnknownFunctionError) Error() string {
 func (p *Program) findFunctions() error {
 	place := map[string]int{}
 	var missing error
-	any := false
 	p.graph.EachGraph(func(g *dag.Graph, _ []string) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
-			place[n.Name] = len(place)
 			if n.Kind != dag.HostFunction {
 				continue
 			}
-			any = true
+			place[n.Name] = len(place)
 			if p.options.Functions[n.Function] == nil && missing == nil {
 				missing = &UnknownFunctionError{n.Name, n.Function}
 			}
 		}
 	})
-	if any {
+	if len(place) > 0 {
 		p.hosts = &hostCalls{place: place}
 	}
 	return missing

@@ -374,7 +374,7 @@ type HostError struct {
 
 // hostCalls is what a program and its bodies have in common about host functions.
 type hostCalls struct {
-	place map[string]int // of a node in the order of declaration
+	place map[string]int // of each node that runs one, in the order of declaration
 
 	mu     sync.Mutex
 	begun  uint64 // replays

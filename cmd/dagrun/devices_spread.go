@@ -18,7 +18,7 @@ const assumedDevices = 2
 // devicesFor returns how many devices have to be opened for a graph as declared.
 func (a *app) devicesFor(g *dag.Graph) int {
 	a.spreads = g.Devices > 0
-	return max(devicesOf(g), int(g.Devices))
+	return max(g.UsedDevices(), int(g.Devices))
 }
 
 var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend cpu, or cpu:N")
@@ -108,16 +108,4 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	s.Policy, s.Stats.OneUS, s.Stats.UnspilledUS = recorded.Policy, recorded.Stats.OneUS, recorded.Stats.UnspilledUS
 	a.spread = s
 	return s.Graph, nil
-}
-
-// devicesOf returns how many devices a graph uses.
-func devicesOf(g *dag.Graph) int {
-	n := int32(0)
-	for i := range g.Buffers {
-		n = max(n, g.Buffers[i].Device)
-	}
-	for i := range g.Nodes {
-		n = max(n, g.Nodes[i].Device)
-	}
-	return int(n) + 1
 }

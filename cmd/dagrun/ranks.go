@@ -217,7 +217,7 @@ func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.place.Ranks)
 		}
 	}
-	if devices := devicesOf(g); devices > 1 {
+	if devices := g.UsedDevices(); devices > 1 {
 		return fmt.Errorf("the pipeline uses %d devices, but with several ranks each has one", devices)
 	}
 	return nil

@@ -192,11 +192,10 @@ func hasRows(list []checked) bool {
 // checkConditional checks a conditional and everything in its bodies.
 func (p *Platform) checkConditional(c *checked, i int, streams bool) error {
 	v := c.Conditional
+	if problem := v.Problem(); problem != "" {
+		return c.wrong(i, "%s", problem)
+	}
 	switch {
-	case v == nil || len(v.Bodies) == 0 || len(v.Bodies) > 2 || len(v.Bodies) > 1 && !v.Branch:
-		return c.wrong(i, "a loop has one body, and a branch one or two")
-	case v.Condition == nil && (v.Branch || len(v.Operands) > 0), v.Condition != nil && len(v.Operands) != len(v.Condition.Operands):
-		return c.wrong(i, "its condition needs one address for each operand")
 	case v.Counts == 0:
 		return c.wrong(i, "it has no memory for its counts")
 	case streams:

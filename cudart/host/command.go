@@ -439,11 +439,8 @@ func (o *order) check(c *command, e epoch, now clock) error {
 // setConditional prepares a loop or branch.
 func (c *command) setConditional(from *cudart.Command) *cudart.Error {
 	v := from.Conditional
-	switch {
-	case v == nil || len(v.Bodies) == 0 || len(v.Bodies) > 2 || len(v.Bodies) > 1 && !v.Branch:
-		return c.fail(invalidValue, "a loop has one body, and a branch one or two")
-	case v.Condition == nil && (v.Branch || len(v.Operands) > 0), v.Condition != nil && len(v.Operands) != len(v.Condition.Operands):
-		return c.fail(invalidValue, "its condition needs one address for each operand")
+	if problem := v.Problem(); problem != "" {
+		return c.fail(invalidValue, "%s", problem)
 	}
 	c.repeated = &conditional{Conditional: *v}
 	if seed := c.platform.options.Perturb; seed != 0 {

@@ -45,6 +45,15 @@ func Count[N int | int32 | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
+// List joins words to "a, b and c", "a and b" or "a"; the word before the last, here "and", is given.
+func List(list []string, before string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " " + before + " " + list[last]
+}
+
 // ErrNoWriter is returned by functions that write to an [io.Writer] and are given nil.
 var ErrNoWriter = errors.New("there is no writer to write to")
 

@@ -86,3 +86,9 @@ func TestWriteTrusted(t *testing.T) {
 	require.NoError(t, w.WriteTrusted("\x1b[1mbold\x1b[0m"))
 	require.Equal(t, "\\x1b\\xe6\x1b[1mbold\x1b[0m", b.String())
 }
+
+func TestList(t *testing.T) {
+	for want, list := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		require.Equal(t, want, List(list, "or"))
+	}
+}

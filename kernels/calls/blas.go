@@ -33,10 +33,10 @@ func productCalls() []call {
 	}
 }
 
-// runOf chooses a Go version by type.
+// runOf chooses a Go version by type: single or double precision, real or complex.
 func runOf(f, d func(*version) launch.Reference) func(*version) launch.Reference {
 	return func(v *version) launch.Reference {
-		if v.types.T == dag.F64 {
+		if v.types.T == dag.F64 || v.types.T == dag.C128 {
 			return d(v)
 		}
 		return f(v)

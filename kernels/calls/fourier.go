@@ -23,30 +23,20 @@ func fourierCalls() []call {
 			name: "cufft.c2c", doc: "y = the discrete Fourier transform of each row of x, or with dims: 2 of the whole matrix",
 			notes:  "inverse turns the sign of the exponent." + scaled,
 			params: []param{flag("inverse"), dimensions(), in("x"), out("y")},
-			types:  complexes, describe: describeC2C, run: fourierOf(c2c[float32], c2c[float64]),
+			types:  complexes, describe: describeC2C, run: runOf(c2c[float32], c2c[float64]),
 		},
 		{
 			name: "cufft.r2c", doc: "y = the same of real numbers; y has the first n/2+1 columns, which determine the others",
 			notes:  "y has x's rows, and n/2+1 columns for n columns of x." + scaled,
 			params: []param{dimensions(), realOf(in("x")), out("y")},
-			types:  mixed, describe: describeR2C, run: fourierOf(r2c[float32], r2c[float64]),
+			types:  mixed, describe: describeR2C, run: runOf(r2c[float32], r2c[float64]),
 		},
 		{
 			name: "cufft.c2r", doc: "y = the inverse transform of x to real numbers; x has the first n/2+1 columns",
 			notes:  "y has x's rows, and x has n/2+1 columns for n columns of y. Afterwards x holds nothing of use: cuFFT works in it." + scaled,
 			params: []param{dimensions(), inout("x"), realOf(out("y"))},
-			types:  mixed, describe: describeC2R, run: fourierOf(c2r[float32], c2r[float64]),
+			types:  mixed, describe: describeC2R, run: runOf(c2r[float32], c2r[float64]),
 		},
-	}
-}
-
-// fourierOf chooses a Go version by type.
-func fourierOf(f, d func(*version) launch.Reference) func(*version) launch.Reference {
-	return func(v *version) launch.Reference {
-		if v.types.T == dag.C128 {
-			return d(v)
-		}
-		return f(v)
 	}
 }
 

@@ -34,7 +34,7 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 	m := &spilling{making: making{b: p.Graph.Empty(), names: map[string]bool{}}, p: p, walked: walked, parts: make([]dag.BufferID, len(list)), homes: make([]piece, n),
 		whole: slices.Repeat([]dag.BufferID{-1}, n), made: make([]dag.NodeID, len(walked.steps))}
 	m.making.walker = &walker{p: &Problem{Graph: p.Graph}}
-	m.s = &plan.Spread{Devices: devicesOf(p.Graph), Original: p.Graph.Hash(), Spilled: slices.Clone(list)}
+	m.s = &plan.Spread{Devices: p.Graph.UsedDevices(), Original: p.Graph.Hash(), Spilled: slices.Clone(list)}
 	for k := range p.Graph.Buffers {
 		m.names[p.Graph.Buffers[k].Name] = true
 	}
@@ -63,17 +63,6 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCannotSpill, err)
 	}
 	return m.s, nil
-}
-
-func devicesOf(g *dag.Graph) int {
-	n := int32(0)
-	for k := range g.Buffers {
-		n = max(n, g.Buffers[k].Device)
-	}
-	for i := range g.Nodes {
-		n = max(n, g.Nodes[i].Device)
-	}
-	return int(n) + 1
 }
 
 // findHomes finds the bytes of each buffer that need a place in host memory.
@@ -225,8 +214,7 @@ func (m *spilling) node(k int) {
 		accesses[j].Range = m.find(k, accesses[j].Range)
 	}
 	node.After, node.Fixed = nil, false
-	switch {
-	case node.Copy != nil:
+	if node.Copy != nil {
 		node.Copy = &dag.Copy{Src: m.find(k, node.Copy.Src), Dst: m.find(k, node.Copy.Dst)}
 		from, to := m.b.BufferAt(node.Copy.Src.Buffer), m.b.BufferAt(node.Copy.Dst.Buffer)
 		onFrom, onTo := from.Place == dag.Device && from.Device == node.Device, to.Place == dag.Device && to.Device == node.Device
@@ -237,19 +225,8 @@ func (m *spilling) node(k int) {
 		case from.Place == dag.Device:
 			node.Device = from.Device
 		}
-	case node.Set != nil:
-		set := *node.Set
-		set.Dst = m.find(k, set.Dst)
-		node.Set = &set
-	case node.Launch != nil:
-		launch := *node.Launch
-		launch.Args = slices.Clone(launch.Args)
-		for j := range launch.Args {
-			if a := &launch.Args[j]; a.IsBuffer {
-				a.Range = m.find(k, a.Range)
-			}
-		}
-		node.Launch = &launch
+	} else {
+		redirect(&node, func(r dag.Range) dag.Range { return m.find(k, r) })
 	}
 	m.made[k] = m.b.Node(node, accesses...)
 	m.ids[i] = m.made[k]

@@ -147,8 +147,7 @@ func (m *making) node(s *step) {
 		accesses[k].Range = m.pieces.find(accesses[k].Range, m.p.where(accesses[k].Buffer, device))
 	}
 	node.Device, node.After, node.Fixed = at, nil, false
-	switch {
-	case node.Copy != nil:
+	if node.Copy != nil {
 		from, to := m.p.where(node.Copy.Src.Buffer, s.source), m.p.where(node.Copy.Dst.Buffer, at)
 		src, dst := &g.Buffers[node.Copy.Src.Buffer], &g.Buffers[node.Copy.Dst.Buffer]
 		node.Copy = &dag.Copy{Src: m.pieces.find(node.Copy.Src, from), Dst: m.pieces.find(node.Copy.Dst, to)}
@@ -160,20 +159,28 @@ func (m *making) node(s *step) {
 		default:
 			node.Device = to
 		}
-	case node.Set != nil:
+	} else {
+		redirect(&node, func(r dag.Range) dag.Range { return m.pieces.find(r, m.p.where(r.Buffer, at)) })
+	}
+	m.ids[s.node] = m.b.Node(node, accesses...)
+	m.s.Nodes = append(m.s.Nodes, s.node)
+}
+
+// redirect lets a node that sets or launches work on other ranges.
+func redirect(node *dag.Node, find func(dag.Range) dag.Range) {
+	if node.Set != nil {
 		set := *node.Set
-		set.Dst = m.pieces.find(set.Dst, m.p.where(set.Dst.Buffer, at))
+		set.Dst = find(set.Dst)
 		node.Set = &set
-	case node.Launch != nil:
+	}
+	if node.Launch != nil {
 		launch := *node.Launch
 		launch.Args = slices.Clone(launch.Args)
 		for k := range launch.Args {
 			if a := &launch.Args[k]; a.IsBuffer {
-				a.Range = m.pieces.find(a.Range, m.p.where(a.Range.Buffer, at))
+				a.Range = find(a.Range)
 			}
 		}
 		node.Launch = &launch
 	}
-	m.ids[s.node] = m.b.Node(node, accesses...)
-	m.s.Nodes = append(m.s.Nodes, s.node)
 }
