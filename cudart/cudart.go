@@ -178,7 +178,8 @@ type Command struct {
 	Kernel      Kernel // LaunchKernel
 	Grid, Block [3]uint32
 	Shared      uint32
-	Cooperative bool // all blocks run at once
+	Cooperative bool      // all blocks run at once
+	Cluster     [3]uint32 // blocks of a thread block cluster; all zero: as the code of the kernel says
 	// Early says that the launch may begin before the launch before it has ended: in a list the one just before it on its stream, in a graph
 	// the one that it depends on, if that is all. Its kernel must wait for it (KernelAttributes.WaitsFirst).
 	Early    bool

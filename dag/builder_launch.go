@@ -19,7 +19,7 @@ import (
 // numbers.
 type Args []any
 
-// LaunchOption is how a kernel is launched; see Grid, Block, Shared, Cooperative, RunOn and WithPeers.
+// LaunchOption is how a kernel is launched; see Grid, Block, Shared, Cooperative, Cluster, RunOn and WithPeers.
 type LaunchOption func(*launchSpec, *Node) error
 
 // Grid sets the number of blocks in one to three dimensions. With zero in one of them nothing is launched.
@@ -349,7 +349,7 @@ func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption
 	for _, option := range options {
 		ok = b.option(name, option, spec, &node) && ok
 	}
-	if ok && (spec.HasGrid || spec.Block != [3]uint32{} || spec.HasShared || spec.Cooperative || node.Peer) {
+	if ok && (spec.HasGrid || spec.Block != [3]uint32{} || spec.HasShared || spec.Cooperative || spec.Cluster != [3]uint32{} || node.Peer) {
 		b.wrong("node", name, fmt.Sprintf("call %q takes no option but RunOn", call), "")
 		ok = false
 	}

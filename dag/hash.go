@@ -79,7 +79,7 @@ func (g *Graph) WorkHash() string {
 		if l := n.Launch; l != nil {
 			h.text(l.Name)
 			h.text(mapText(l))
-			h.numbers(int64(l.Shared), int64(l.scalars())+flag(l.Cooperative)<<32)
+			h.numbers(int64(l.Shared), int64(l.scalars())+flag(l.Cooperative)<<32+l.clusterFact()<<33)
 			for k := range 3 {
 				h.numbers(int64(l.Grid[k]), int64(l.Block[k]))
 			}

@@ -247,6 +247,7 @@ type Launch struct {
 	Shared uint32    // dynamic shared memory
 	// Cooperative says that all blocks must run at once, so that the kernel can wait for its whole grid.
 	Cooperative bool
+	Cluster     [3]uint32 // blocks of a thread block cluster; all zero: as the code of the kernel says
 	Map         *MapSpec
 }
 

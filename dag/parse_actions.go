@@ -43,7 +43,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 	}
 	isKernel, isMap, takesArgs := action == nodeKernel, action == nodeMap, action == nodeCall || action == nodeHost
 	foreign := false
-	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeWith, nodePeer, nodeRank} {
+	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeCluster, nodeWith, nodePeer, nodeRank} {
 		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || takesArgs && k == nodeArgs || k == nodeRank && (action == nodeSend || action == nodeReceive)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])

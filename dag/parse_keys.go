@@ -267,6 +267,7 @@ const (
 	nodeBlock
 	nodeShared
 	nodeCooperative
+	nodeCluster
 	nodeAfter
 	nodeStream
 	nodePriority
@@ -284,4 +285,4 @@ const (
 	nodeKeyCount
 )
 
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
+var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}

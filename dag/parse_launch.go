@@ -73,6 +73,7 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		}
 		spec.Cooperative, ok = v, ok && fine
 	}
+	ok = p.cluster(&spec, &f[nodeCluster]) && ok
 	if !ok {
 		return nil, false
 	}
@@ -139,6 +140,8 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 			at = f[nodeArgs].value
 		case bad.Part == launchGrid && f[nodeGrid].value != nil:
 			at = f[nodeGrid].value
+		case bad.Part == launchCluster && f[nodeCluster].value != nil:
+			at = f[nodeCluster].value
 		case bad.Part == launchDevice && f[nodeDevice].value != nil:
 			at = f[nodeDevice].value
 		}

@@ -21,6 +21,7 @@ type launchSpec struct {
 	Shared uint32
 	Device int32 // -1: not given
 
+	Cluster     [3]uint32 // blocks; all zero: not given
 	Cooperative bool
 	HasGrid     bool // Grid is given although Grid[0] is zero: a launch of nothing
 	HasShared   bool
@@ -96,6 +97,7 @@ const (
 	launchArgs                     // the list of arguments
 	launchArg                      // one argument
 	launchGrid
+	launchCluster
 	launchDevice
 )
 

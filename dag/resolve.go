@@ -407,6 +407,7 @@ func (r *resolution) describe() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
 	}
 	r.symbolsKnown()
+	r.clustered()
 	if !info.HasHint && !r.gridGiven() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
 	}
@@ -415,7 +416,7 @@ func (r *resolution) describe() {
 // finish fills the node in.
 func (r *resolution) finish() []Access {
 	launch := &Launch{Module: r.spec.Module, Kernel: r.kernel, Args: r.args, Map: r.spec.Map,
-		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared, Cooperative: r.spec.Cooperative}
+		Grid: r.info.Grid, Block: r.info.Block, Shared: r.info.Shared, Cooperative: r.spec.Cooperative, Cluster: r.spec.Cluster}
 	if launch.Map != nil {
 		launch.Module = -1
 	} else {

@@ -126,6 +126,9 @@ func (l *Launch) workParts(kind Kind) []string {
 	if l.Cooperative {
 		parts = append(parts, "cooperative")
 	}
+	if l.Cluster != [3]uint32{} {
+		parts = append(parts, fmt.Sprintf("cluster=%v", l.Cluster))
+	}
 	if l.Shared > 0 {
 		parts = append(parts, fmt.Sprintf("shared=%d", l.Shared))
 	}

@@ -375,6 +375,9 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	if l.Cooperative {
 		y.add(", cooperative: true")
 	}
+	if l.Cluster != [3]uint32{} {
+		y.add(", cluster: ", sizeText(l.Cluster))
+	}
 	return y.launchDevice(l)
 }
 

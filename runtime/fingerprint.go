@@ -75,6 +75,9 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 		code = codes[module]
 	}
 	text = fmt.Appendf(text, "%s %s\n%v %v %d\n", code, l.Kernel.Entry(), l.Grid, l.Block, l.Shared)
+	if l.Cluster != [3]uint32{} {
+		text = fmt.Appendf(text, "cluster %v\n", l.Cluster)
+	}
 	for k := range l.Args {
 		a := &l.Args[k]
 		if a.IsBuffer {

@@ -157,7 +157,7 @@ func (p *Program) launchCommand(in *instance, id dag.NodeID, c *cudart.Command) 
 		return nil
 	}
 	c.Kind, c.Kernel, c.Grid, c.Block, c.Shared = cudart.LaunchKernel, p.codeOf(in).kernels[id], l.Grid, l.Block, l.Shared
-	c.Cooperative = l.Cooperative
+	c.Cooperative, c.Cluster = l.Cooperative, l.Cluster
 	if c.Block[0] == 0 {
 		block, _, err := c.Kernel.Occupancy(l.Shared)
 		if err != nil {

@@ -75,7 +75,7 @@ func waiting(m *kernels.Module) (*kernels.Module, bool) {
 // mayBegin reports whether a command is a launch that may begin early, wherever it stands: its code was loaded so that it waits first, and it
 // uses no variable of a module that launches write, because a constant one may be read as soon as the launch has begun. So may a texture be.
 func (p *Program) mayBegin(c *cudart.Command) bool {
-	if !p.overlap || c.Kind != cudart.LaunchKernel || c.Node < 0 || c.Cooperative || !p.code[0].waits[c.Node] {
+	if !p.overlap || c.Kind != cudart.LaunchKernel || c.Node < 0 || c.Cooperative || c.Cluster != [3]uint32{} || !p.code[0].waits[c.Node] {
 		return false
 	}
 	if l := p.graph.Nodes[c.Node].Launch; l != nil && slices.ContainsFunc(l.Args, func(a dag.Arg) bool { return a.Texture != nil }) {

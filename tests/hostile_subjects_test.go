@@ -65,7 +65,7 @@ func (h *hostile) functions() []namedFunction {
 		"dag.BFloatFromFloat32": dag.BFloatFromFloat32, "dag.BFloatToFloat32": dag.BFloatToFloat32, "dag.HalfFromFloat32": dag.HalfFromFloat32,
 		"dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Vector": dag.Vector, "dag.VectorStructure": dag.VectorStructure, "dag.Format": dag.Format, "dag.Parse": dag.Parse,
 		"dag.New": dag.New, "dag.OnStream": dag.OnStream, "dag.Grid": dag.Grid, "dag.Block": dag.Block,
-		"dag.Shared": dag.Shared, "dag.RunOn": dag.RunOn, "dag.WithPeers": dag.WithPeers, "dag.Cooperative": dag.Cooperative,
+		"dag.Shared": dag.Shared, "dag.RunOn": dag.RunOn, "dag.WithPeers": dag.WithPeers, "dag.Cooperative": dag.Cooperative, "dag.Cluster": dag.Cluster, "dag.ClusterProblem": dag.ClusterProblem,
 
 		"exchange.FromGraph": exchange.FromGraph[string, int], "exchange.Directed": exchange.Directed,
 

@@ -141,6 +141,9 @@ func (p *Platform) checkLaunch(c *checked, i int) error {
 	if err := p.checkEarly(c, i); err != nil {
 		return err
 	}
+	if err := p.checkCluster(c, i); err != nil {
+		return err
+	}
 	if c.Cooperative {
 		if err := k.fitsTogether(c.Grid, uint32(threads), c.Shared); err != nil {
 			return c.wrong(i, "%v", err)

@@ -1,4 +1,4 @@
-// Launches with attributes: those that may begin before the launch before them has ended, and those in clusters. Decides nothing.
+// Launches with attributes: those that may begin before the launch before them has ended. Decides nothing.
 
 package driver
 
@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	attributeCluster = 4
-	attributeEarly   = 6 // programmatic stream serialization
+	attributeEarly = 6 // programmatic stream serialization
 
 	// The parts of CUgraphEdgeData as one word, for an edge from the place where a kernel lets the next one begin.
 	edgeProgrammatic = 1<<0 | 1<<16 // from_port, type
@@ -111,6 +110,7 @@ func (e *encoded) extended(l *submitter, owner int32, c *checked, params uintptr
 	config := (*launchConfig)(memory)
 	config.grid, config.block, config.shared, config.stream = c.Grid, c.Block, c.Shared, c.stream.handle
 	config.attributes = uintptr(unsafe.Pointer(&config.list))
+	config.fixed = uint32(copy(config.list[:], fixedAttributes(c)))
 	config.begin(begins)
 	l.add(e.p, cuLaunchKernelEx, owner, uintptr(memory), c.kernel.handle, params, 0)
 	return config, nil
@@ -118,10 +118,10 @@ func (e *encoded) extended(l *submitter, owner int32, c *checked, params uintptr
 
 // begin lets the launch begin early, or not.
 func (c *launchConfig) begin(early bool) {
-	c.count = 0
+	c.count = c.fixed
 	if early {
-		c.list[0] = launchAttribute{id: attributeEarly, value: [16]uint32{1}}
-		c.count = 1
+		c.list[c.count] = launchAttribute{id: attributeEarly, value: [16]uint32{1}}
+		c.count++
 	}
 }
 

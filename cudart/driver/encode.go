@@ -140,7 +140,7 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			return err
 		}
 		at.args = args
-		if c.Early {
+		if c.Early || clustered(c) {
 			if at.config, err = e.extended(l, owner, c, params, e.early != nil && e.early[i]); err != nil {
 				return err
 			}

@@ -16,8 +16,8 @@ type launchConfig struct {
 	stream      uintptr
 	attributes  uintptr
 	count       uint32
-	_           uint32
-	list        [2]launchAttribute
+	fixed       uint32 // padding in CUlaunchConfig; here how many attributes the launch always has
+	list        [3]launchAttribute
 }
 
 // launchAttribute is CUlaunchAttribute.

@@ -227,6 +227,7 @@ type nodeScratch struct {
 	set         memsetNodeParams
 	host        hostNodeParams
 	priority    kernelNodeAttribute
+	cluster     [16]uint32 // a kernelNodeAttribute too
 	conditional conditionalNodeParams
 	handle      uint64
 	node        uintptr

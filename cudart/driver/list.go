@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // list is an encoded sequence of commands.
@@ -147,6 +148,9 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 	}
 	if err := checkGrid(c.kernel, grid); err != nil {
 		return c.wrong(index, "%v", err)
+	}
+	if problem := dag.ClusterProblem(c.Cluster, grid); problem != "" {
+		return c.wrong(index, "kernel %s: %s", c.kernel.entry, problem)
 	}
 	if c.Cooperative {
 		if err := c.kernel.fitsTogether(grid, c.Block[0]*c.Block[1]*c.Block[2], c.Shared); err != nil {

@@ -215,6 +215,11 @@ func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities
 				return cuGraphKernelNodeSetAttribute, code, nil
 			}
 		}
+		if code == 0 && clustered(c) {
+			if code := g.clusterNode(s, c); code != 0 {
+				return cuGraphKernelNodeSetAttribute, code, nil
+			}
+		}
 		if code != 0 || !priorities || lib.version < 11070 {
 			return cuGraphAddKernelNode, code, nil
 		}
@@ -255,7 +260,7 @@ func (s *nodeScratch) fillKernel(c *checked) {
 	s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[at])))
 	grid := c.Grid
 	if nothing(grid) { // such a node will be disabled, but must have a legal grid until then
-		grid = [3]uint32{1, 1, 1}
+		grid = oneCluster(c)
 	}
 	s.kernel = kernelNodeParams{function: c.kernel.handle, grid: grid, block: c.Block, shared: c.Shared,
 		params: uintptr(unsafe.Pointer(&s.params[0]))}

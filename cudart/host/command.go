@@ -60,7 +60,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 			c.device = k.module.device
 		}
 		c.call = kernels.Call{Shared: from.Shared, Block: from.Block}
-		c.together = from.Cooperative
+		c.together, c.cluster = from.Cooperative, from.Cluster
 		return c.setArgs(from.Grid, from.Args)
 	case cudart.CopyMemory, cudart.SetMemory:
 		c.pageable = c.kind == cudart.CopyMemory && (from.SrcPageable || from.DstPageable)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -139,6 +140,9 @@ func (k *kernel) refuse(c *command) *cudart.Error {
 		if blocks > most {
 			return c.fail(cooperativeTooLarge, "a cooperative launch of %d blocks of %d threads; at most %d such blocks run at once", blocks, threads, most)
 		}
+	}
+	if problem := dag.ClusterProblem(c.cluster, c.call.Grid); problem != "" {
+		return c.fail(invalidCluster, "%s", problem)
 	}
 	if k.module.device != c.device {
 		return c.fail(invalidHandle, "the kernel was loaded on device %d", k.module.device.id)

@@ -64,7 +64,7 @@ func (i interpreted) part(lo, hi int64) {
 // interpret runs a launch from the kernel's PTX.
 func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
-	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Cluster: c.cluster, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits, Struct: v.Struct}
 		if v.Pointer {

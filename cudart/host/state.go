@@ -168,6 +168,7 @@ type command struct {
 	priority dag.Priority
 	width    uint8
 	together bool // a cooperative launch
+	cluster  [3]uint32
 	blocking bool // a copy that the submitting goroutine waits for
 	nothing  bool // a launch of no blocks, or a copy or a set of no bytes
 	pageable bool // a copy that was declared to touch pageable memory

@@ -37,6 +37,7 @@ const (
 	captureIsolation     status = 905
 	capturedEvent        status = 907
 	graphExecUpdateError status = 910
+	invalidCluster       status = 912
 )
 
 // describe returns the driver's name and description for a code.
@@ -90,6 +91,8 @@ func (s status) describe() (name, text string) {
 		return "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream"
 	case capturedEvent:
 		return "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"
+	case invalidCluster:
+		return "CUDA_ERROR_INVALID_CLUSTER_SIZE", "invalid cluster size"
 	case graphExecUpdateError:
 		return "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"
 	}

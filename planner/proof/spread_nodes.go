@@ -156,7 +156,7 @@ func (c *spreadCheck) sameWork(o, n *dag.Node) bool {
 		return true
 	}
 	a, b := o.Launch, n.Launch
-	if a.Name != b.Name || a.Module != b.Module || a.Kernel.Entry() != b.Kernel.Entry() || a.Grid != b.Grid || a.Block != b.Block || a.Shared != b.Shared || a.Cooperative != b.Cooperative || a.Map != b.Map {
+	if a.Name != b.Name || a.Module != b.Module || a.Kernel.Entry() != b.Kernel.Entry() || a.Grid != b.Grid || a.Block != b.Block || a.Shared != b.Shared || a.Cooperative != b.Cooperative || a.Cluster != b.Cluster || a.Map != b.Map {
 		return false
 	}
 	return slices.EqualFunc(a.Args, b.Args, func(x, y dag.Arg) bool {

@@ -10,30 +10,40 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// clusterSize is how many blocks a cluster of the kernel has on each axis.
-func (k *Kernel) clusterSize() [3]uint32 {
-	size := [3]uint32{1, 1, 1}
+// clusterSize is how many blocks a cluster of a launch has on each axis.
+func (k *Kernel) clusterSize(l *Launch) ([3]uint32, error) {
+	size, asked := [3]uint32{1, 1, 1}, l.Cluster != [3]uint32{}
 	for i, n := range k.limits.RequiredCluster {
 		if n > 0 {
 			size[i] = uint32(n)
 		}
 	}
-	return size
-}
-
-// checkCluster returns what is wrong with the clusters of a launch.
-func (k *Kernel) checkCluster(grid [3]uint32) error {
-	size := k.clusterSize()
-	if n := uint64(size[0]) * uint64(size[1]) * uint64(size[2]); n > mostCluster {
-		return fmt.Errorf("kernel %q: a cluster of %d blocks; at most %d are possible", k.entry.f.Name, n, mostCluster)
+	wrong := func(format string, a ...any) ([3]uint32, error) {
+		return size, fmt.Errorf("kernel %q: "+format, append([]any{k.entry.f.Name}, a...)...)
+	}
+	if required := k.limits.RequiredCluster != [3]int32{}; asked && required && l.Cluster != size {
+		return wrong("the launch has clusters of %s blocks, and the code of the kernel has clusters of %s", times(l.Cluster), times(size))
+	} else if asked {
+		size = l.Cluster
+	} else if k.limits.ExplicitCluster && !required {
+		return wrong("its code asks for a launch in clusters")
+	}
+	n := uint64(size[0]) * uint64(size[1]) * uint64(size[2])
+	if most := k.limits.MaxClusterRank; most > 0 && n > uint64(most) {
+		return wrong("a cluster of %d blocks; its code allows at most %d", n, most)
+	}
+	if n > mostCluster {
+		return wrong("a cluster of %d blocks; at most %d are possible", n, mostCluster)
 	}
 	for i, axis := range [3]string{"x", "y", "z"} {
-		if grid[i]%size[i] != 0 {
-			return fmt.Errorf("kernel %q: grid.%s is %d, which is not a multiple of the %d blocks of a cluster", k.entry.f.Name, axis, grid[i], size[i])
+		if size[i] == 0 || l.Grid[i]%size[i] != 0 {
+			return wrong("grid.%s is %d, which is not a multiple of the %d blocks of a cluster", axis, l.Grid[i], size[i])
 		}
 	}
-	return nil
+	return size, nil
 }
+
+func times(size [3]uint32) string { return fmt.Sprintf("%dx%dx%d", size[0], size[1], size[2]) }
 
 // place is where a block is in its cluster.
 func (b *block) place() [3]uint32 {

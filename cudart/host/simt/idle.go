@@ -5,7 +5,7 @@ package simt
 // mostIdle is how many bytes of registers and memory a kernel keeps between launches.
 const mostIdle = 1 << 20
 
-func (r *Run) shape() shape { return shape{r.grid, r.block, r.Shared} }
+func (r *Run) shape() shape { return shape{r.grid, r.block, r.cluster, r.Shared} }
 
 // keeps says whether other launches may use what this one makes. What is checked keeps more, and cooperative launches meet in memory of
 // their own.

@@ -30,10 +30,10 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 	}
 	r.threads = int(threads)
 	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
-	if err := k.checkCluster(l.Grid); err != nil {
+	var err error
+	if r.cluster, err = k.clusterSize(&l); err != nil {
 		return nil, err
 	}
-	r.cluster = k.clusterSize()
 	r.clusters = r.blocks / uint64(r.cluster[0]*r.cluster[1]*r.cluster[2])
 	if len(l.Args) != len(k.params) {
 		return nil, fmt.Errorf("kernel %q takes %d arguments, but %d are given", k.entry.f.Name, len(k.params), len(l.Args))

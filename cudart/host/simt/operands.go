@@ -187,8 +187,8 @@ func (c *compiler) truth(o ptx.Operand) func(x *exec) uint32 {
 	}
 	if o.Kind == ptx.SpecialKind && ptx.Special(o.Index) == ptx.IsExplicitCluster {
 		explicit := c.kernel.limits.RequiredCluster != [3]int32{}
-		return func(*exec) uint32 {
-			if explicit {
+		return func(x *exec) uint32 {
+			if explicit || x.block.run.Cluster != [3]uint32{} {
 				return fullMask
 			}
 			return 0

@@ -52,8 +52,8 @@ type idle struct {
 
 // shape is all that blocks keep of the launch that they were made for.
 type shape struct {
-	grid, block [3]uint32
-	shared      uint32
+	grid, block, cluster [3]uint32
+	shared               uint32
 }
 
 // slotRange is slots from lo up to but without hi.
@@ -199,8 +199,9 @@ type call struct {
 // Launch describes what to run.
 type Launch struct {
 	Grid, Block [3]uint32
-	Shared      uint32 // dynamic shared memory
-	Cooperative bool   // all blocks run at once, so that the kernel may wait for its whole grid
+	Shared      uint32    // dynamic shared memory
+	Cluster     [3]uint32 // blocks of a cluster; all zero: as the kernel says
+	Cooperative bool      // all blocks run at once, so that the kernel may wait for its whole grid
 	Args        []Arg
 	// Reach reports whether the kernel may access memory that belongs to no argument; nil: it may not.
 	Reach func(address uint64, bytes int) bool

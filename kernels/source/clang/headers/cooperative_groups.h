@@ -1,4 +1,4 @@
-// Groups of threads: blocks, tiles of a warp, the active lanes, and the grid, which can wait for itself in a cooperative launch.
+// Groups of threads: blocks, tiles of a warp, the active lanes, clusters, and the grid, which can wait for itself in a cooperative launch.
 #pragma once
 
 #define __DAGRUN_GROUP static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
@@ -145,6 +145,56 @@ class grid_group {
   static __DAGRUN_METHOD dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
 };
 __DAGRUN_GROUP grid_group this_grid() { return grid_group(); }
+
+// The blocks of a cluster, which reach each other's shared memory.
+class cluster_group {
+#define __DAGRUN_CLUSTER(name, special)               \
+  static __DAGRUN_METHOD unsigned name() {            \
+    unsigned v;                                       \
+    asm volatile("mov.u32 %0, %%" special ";" : "=r"(v)); \
+    return v;                                         \
+  }
+  __DAGRUN_CLUSTER(x, "cluster_ctaid.x")
+  __DAGRUN_CLUSTER(y, "cluster_ctaid.y")
+  __DAGRUN_CLUSTER(z, "cluster_ctaid.z")
+  __DAGRUN_CLUSTER(width, "cluster_nctaid.x")
+  __DAGRUN_CLUSTER(height, "cluster_nctaid.y")
+  __DAGRUN_CLUSTER(depth, "cluster_nctaid.z")
+
+ public:
+  class arrival_token {};
+  __DAGRUN_CLUSTER(block_rank, "cluster_ctarank")
+  __DAGRUN_CLUSTER(num_blocks, "cluster_nctarank")
+#undef __DAGRUN_CLUSTER
+  static __DAGRUN_METHOD dim3 block_index() { return dim3(x(), y(), z()); }
+  static __DAGRUN_METHOD dim3 dim_blocks() { return dim3(width(), height(), depth()); }
+  static __DAGRUN_METHOD dim3 dim_threads() { return dim3(width() * blockDim.x, height() * blockDim.y, depth() * blockDim.z); }
+  static __DAGRUN_METHOD dim3 thread_index() { return dim3(x() * blockDim.x + threadIdx.x, y() * blockDim.y + threadIdx.y, z() * blockDim.z + threadIdx.z); }
+  static __DAGRUN_METHOD unsigned thread_rank() { return block_rank() * __dagrun::threads() + __dagrun::thread(); }
+  static __DAGRUN_METHOD unsigned num_threads() { return num_blocks() * __dagrun::threads(); }
+  static __DAGRUN_METHOD unsigned size() { return num_threads(); }
+  static __DAGRUN_METHOD arrival_token barrier_arrive() {
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+    return arrival_token();
+  }
+  static __DAGRUN_METHOD void barrier_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+  static __DAGRUN_METHOD void barrier_wait(arrival_token &&) { barrier_wait(); }
+  static __DAGRUN_METHOD void sync() {
+    barrier_arrive();
+    barrier_wait();
+  }
+  template <class T> static __DAGRUN_METHOD T *map_shared_rank(T *p, int rank) {
+    T *there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
+    return there;
+  }
+  static __DAGRUN_METHOD unsigned query_shared_rank(const void *p) {
+    unsigned rank;
+    asm("getctarank.u32 %0, %1;" : "=r"(rank) : "l"(p));
+    return rank;
+  }
+};
+__DAGRUN_GROUP cluster_group this_cluster() { return cluster_group(); }
 
 namespace __dagrun {
 // N threads of a warp.

@@ -1,0 +1,95 @@
+// Launches in clusters: blocks that run together and reach each other's shared memory.
+
+package dag
+
+import (
+	"fmt"
+)
+
+// MaxCluster is how many blocks of a cluster every device with clusters allows.
+const MaxCluster = 8
+
+var axes = [3]string{"x", "y", "z"}
+
+// Cluster makes clusters of blocks, in one to three dimensions, which run together and reach each other's shared memory. The grid must
+// be a multiple of it. Devices have clusters from compute capability 9.0 on.
+func Cluster(blocks ...int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		if err := dimensions("cluster", &s.Cluster, 1, blocks); err != nil {
+			return err
+		}
+		s.Cluster = wholeSize(s.Cluster)
+		return nil
+	}
+}
+
+// ClusterProblem returns what is wrong with the clusters of a launch, or "". A cluster of zeros is none.
+func ClusterProblem(cluster, grid [3]uint32) string {
+	if cluster == [3]uint32{} {
+		return ""
+	}
+	if problem := clusterSizeProblem(cluster); problem != "" {
+		return problem
+	}
+	for k, axis := range axes {
+		if grid[k]%cluster[k] != 0 && grid[0] != 0 && grid[1] != 0 && grid[2] != 0 {
+			return fmt.Sprintf("grid.%s is %d, which is not a multiple of cluster.%s, %d", axis, grid[k], axis, cluster[k])
+		}
+	}
+	return ""
+}
+
+func clusterSizeProblem(cluster [3]uint32) string {
+	blocks := uint64(1)
+	for k, axis := range axes {
+		if cluster[k] == 0 {
+			return fmt.Sprintf("cluster.%s is 0", axis)
+		}
+		blocks = min(blocks*uint64(cluster[k]), 1<<32)
+	}
+	if blocks > MaxCluster {
+		return fmt.Sprintf("a cluster of %v blocks; at most %d are possible", sizeText(cluster), MaxCluster)
+	}
+	return ""
+}
+
+// cluster reads the key of a kernel node.
+func (p *parser) cluster(spec *launchSpec, f *field) bool {
+	if f.value == nil {
+		return true
+	}
+	size, ok := p.size3(f.value, "cluster", 1, [3]int64{MaxCluster, MaxCluster, MaxCluster})
+	switch problem := clusterSizeProblem(size); {
+	case spec.Module == -1:
+		p.mistake(position(f.key), "", "cluster belongs to a kernel of a module; no kernel of the library uses clusters")
+		return false
+	case ok && problem != "":
+		p.mistake(position(f.value), "", "%s", problem)
+		return false
+	}
+	spec.Cluster = size
+	return ok
+}
+
+// clustered checks clusters against the grid.
+func (r *resolution) clustered() {
+	if r.spec.Cluster == [3]uint32{} {
+		return
+	}
+	grid := r.info.Grid
+	if r.gridGiven() {
+		grid = r.spec.Grid
+	}
+	problem := ClusterProblem(r.spec.Cluster, wholeSize(grid))
+	if problem == "" && r.spec.Module < 0 {
+		problem = fmt.Sprintf("cluster belongs to a kernel of a module, and %s is none", r.what)
+	}
+	if problem != "" {
+		r.problem(launchCluster, -1, problem, "")
+	}
+}
+
+// clusterFact is the cluster as a number; 0: none.
+func (l *Launch) clusterFact() int64 {
+	return int64(l.Cluster[0])<<8 + int64(l.Cluster[1])<<4 + int64(l.Cluster[2])
+}

@@ -1,0 +1,66 @@
+// Tests of launches in clusters by Go calls: written as a file, compared, and refused. cmd/dagrun has those of files.
+
+package dag
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// clusterGraph launches a kernel with some options.
+func clusterGraph(kernel string, options ...LaunchOption) (*Graph, error) {
+	b := New("test")
+	b.Use(kernelsForTests)
+	b.Module("mine", "filters.cu", userKernels)
+	x, y := b.Device("x", F32, 1000), b.Device("y", F32, 1000)
+	b.Kernel("k", kernel, Args{10, b.Whole(x), b.Out(y)}, options...)
+	return b.Graph()
+}
+
+func TestClusters(t *testing.T) {
+	g, err := clusterGraph("mine.blur", Grid(4, 6), Cluster(2, 3))
+	require.NoError(t, err)
+	require.Equal(t, [3]uint32{2, 3, 1}, g.Nodes[0].Launch.Cluster)
+	var text bytes.Buffer
+	require.NoError(t, g.WriteYAML(&text))
+	require.Contains(t, text.String(), "grid: [4, 6], cluster: [2, 3]")
+	hashes := map[string]bool{}
+	for _, cluster := range [][]int{{1}, {2}, {4}, {2, 2}, {1, 2}, {1, 1, 1}} {
+		other, err := clusterGraph("mine.blur", Grid(4, 6), Cluster(cluster...))
+		require.NoError(t, err)
+		hashes[other.WorkHash()] = true
+		require.NotEqual(t, g.WorkHash(), other.WorkHash())
+	}
+	require.Len(t, hashes, 5)
+	plain, err := clusterGraph("mine.blur", Grid(4, 6))
+	require.NoError(t, err)
+	require.False(t, hashes[plain.WorkHash()])
+	require.Equal(t, `node "k" has cluster=[2 3 1], it had no cluster`, g.WorkDifferenceFrom(plain.WorkOutline()))
+	_, err = clusterGraph("mine.blur", Grid(0, 6), Cluster(2, 4))
+	require.NoError(t, err, "a launch of nothing has no clusters")
+}
+
+func TestClustersThatAreWrong(t *testing.T) {
+	for _, c := range []struct {
+		kernel  string
+		options []LaunchOption
+		want    string
+	}{
+		{"mine.blur", []LaunchOption{Grid(4, 6), Cluster(4, 4)}, `node "k": a cluster of [4, 4] blocks; at most 8 are possible`},
+		{"mine.blur", []LaunchOption{Grid(4, 6), Cluster(1<<31-1, 1<<31-1, 1<<31-1)}, `node "k": a cluster of [2147483647, 2147483647, 2147483647] blocks; at most 8 are possible`},
+		{"mine.blur", []LaunchOption{Grid(4, 6), Cluster(2, 4)}, `node "k": grid.y is 6, which is not a multiple of cluster.y, 4`},
+		{"mine.blur", []LaunchOption{Grid(4, 6), Cluster()}, `node "k": a cluster has one to three dimensions, not 0`},
+		{"mine.blur", []LaunchOption{Grid(4, 6), Cluster(0)}, `node "k": cluster: 0 is not a size`},
+	} {
+		_, err := clusterGraph(c.kernel, c.options...)
+		require.ErrorContains(t, err, c.want)
+	}
+	b := New("test")
+	b.Use(kernelsForTests)
+	x, y := b.Device("x", F32, 1000), b.Device("y", F32, 1000)
+	b.Kernel("k", "saxpy", Args{10, 1, b.Whole(x), b.Whole(y)}, Cluster(1))
+	_, err := b.Graph()
+	require.EqualError(t, err, `node "k": cluster belongs to a kernel of a module, and kernel "saxpy" is none`)
+}
