@@ -237,6 +237,9 @@ func (s *settling) control(n *Node) error {
 		}
 	}
 	c.declared = nil
+	if n.Kind == Repeat {
+		c.carried = c.effect.carried()
+	}
 	if n.Kind == Branch && len(c.Bodies) == 1 || n.Kind == Repeat && (c.While || c.Times == 0) {
 		c.effect.must = rangeSet{}
 	}
@@ -261,7 +264,7 @@ func (s *settling) seenFromOutside(c *Control) []Access {
 			list = append(list, Access{r, mode})
 		}
 	}
-	for _, b := range slices.Compact(slices.Sorted(slices.Values(append(c.effect.reads.buffers(), c.effect.may.buffers()...)))) {
+	for _, b := range c.effect.buffers() {
 		c.effect.cut(b, func(r Range, reads, may, must bool) {
 			switch {
 			case !may && reads:

@@ -25,6 +25,16 @@ func (c *Control) MayOnly(r Range) bool {
 	return !c.effect.reads.meets(r)
 }
 
+// Carries reports whether the passes of a loop need what the passes before them left in a buffer: because a pass reads bytes of it before it
+// has certainly written them, or because it writes some of its bytes in some passes only. Nothing is known of branches.
+func (c *Control) Carries(b BufferID) bool {
+	if c == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(c.carried, b)
+	return found
+}
+
 // Action says what the node does in a few words, such as "repeat until d_rr < tol, at most 500 times".
 func (c *Control) Action(kind Kind) string {
 	switch {
@@ -257,4 +267,24 @@ func (e *effect) cut(b BufferID, visit func(r Range, reads, may, must bool)) {
 		}
 		reads, may, must = nextReads, nextMay, nextMust
 	}
+}
+
+// buffers returns the buffers that are read or may be written, ascending.
+func (e *effect) buffers() []BufferID {
+	list := append(e.reads.buffers(), e.may.buffers()...)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// carried returns the buffers whose contents one pass may take from the pass before, ascending.
+func (e *effect) carried() []BufferID {
+	var list []BufferID
+	for _, b := range e.buffers() {
+		found := false
+		e.cut(b, func(_ Range, reads, may, must bool) { found = found || reads || may && !must })
+		if found {
+			list = append(list, b)
+		}
+	}
+	return list
 }

@@ -301,6 +301,7 @@ type Control struct {
 
 	declared []*Pipeline // the bodies until the graph is made
 	effect   effect
+	carried  []BufferID // of a loop: what a pass may leave in it can matter to the next; ascending
 }
 
 // Condition is a truth value that is computed from single elements of device buffers while a pipeline runs.

@@ -30,6 +30,9 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.made, err = r.bodies(); err != nil {
+		return nil, err
+	}
 	plan, err := r.plan(r.o.Streams)
 	if err != nil {
 		return nil, err
@@ -39,9 +42,6 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		return nil, err
 	}
 	if plan, err = r.fitMemory(p, plan); err != nil {
-		return nil, err
-	}
-	if plan.Bodies, err = r.bodies(); err != nil {
 		return nil, err
 	}
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
@@ -73,7 +73,7 @@ func computing(g *dag.Graph, p *Plan) int {
 	return most
 }
 
-// bodies plans every body of the graph like a pipeline of its own. Where its buffers lie follows from the plan around it.
+// bodies plans every body of the graph like a pipeline of its own, first of all, because the layout of the whole depends on them.
 func (r *request) bodies() ([]plan.Body, error) {
 	var bodies []plan.Body
 	for i := range r.g.Nodes {

@@ -224,8 +224,8 @@ func VerifyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
 }
 
 // VerifyBodyEdges is VerifyEdges for the body of a loop or branch; see [proof.VerifyBodyEdges].
-func VerifyBodyEdges(g *dag.Graph, p *Plan, edges []GraphEdge) error {
-	return proof.VerifyBodyEdges(g, p, edges)
+func VerifyBodyEdges(g *dag.Graph, p *Plan, edges []GraphEdge, memory []Placement) error {
+	return proof.VerifyBodyEdges(g, p, edges, memory)
 }
 
 // VerifyReplay proves that replays of a plan can follow each other; see [proof.Replay].

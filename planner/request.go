@@ -24,6 +24,7 @@ type request struct {
 	o         Options
 	limited   bool // the user gave Streams
 	durations []float64
+	made      []Body // of the graph's loops and branches
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
@@ -102,7 +103,7 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 
 // schedule makes a plan from an assignment, without memory layout and predictions.
 func (r *request) schedule(p *place.Problem, a *place.Assignment, strategy string) (*Plan, error) {
-	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name}
+	plan := &Plan{Name: r.g.Name, Strategy: strategy, Requested: r.o.Strategy, Machine: r.o.Machine.Name, Bodies: r.made}
 	if err := place.Finish(p, a, r.o.SingleUseEvents, plan); err != nil {
 		return nil, err
 	}

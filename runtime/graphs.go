@@ -29,11 +29,12 @@ func (p *Program) shape() (*graphShape, error) {
 	if err != nil {
 		return nil, err
 	}
-	verify := planner.VerifyEdges
 	if p.body {
-		verify = planner.VerifyBodyEdges
+		err = planner.VerifyBodyEdges(p.graph, p.plan, edges, p.layout)
+	} else {
+		err = planner.VerifyEdges(p.graph, p.plan, edges)
 	}
-	if err := verify(p.graph, p.plan, edges); err != nil && !p.tolerates(err) {
+	if err != nil && !p.tolerates(err) {
 		return nil, err
 	}
 	s := &graphShape{edges: edges, place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}

@@ -267,6 +267,10 @@ func (p *Program) Close() error {
 
 // bodies makes a program for each body of each loop and branch.
 func (p *Program) makeBodies() {
+	layout := p.plan.Memory
+	if p.body {
+		layout = p.layout
+	}
 	for i := range p.graph.Nodes {
 		n := &p.graph.Nodes[i]
 		if n.Control == nil {
@@ -277,7 +281,7 @@ func (p *Program) makeBodies() {
 		}
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
-			body := &Program{body: true, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
+			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
 				setKernel: p.setKernel, hosts: p.hosts}
 			body.options.Progress, body.options.Functions = p.options.Progress, p.options.Functions
 			body.takeLaunches()

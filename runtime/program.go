@@ -76,15 +76,16 @@ type Program struct {
 	log      *slog.Logger
 
 	modules        []cudart.Module
-	code           []*loadedCode    // in use: by replay in flight, or one that all share
-	codes          [2][]*loadedCode // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
-	overlap        bool             // launches overlap: the code in use is the latter
-	early          int              // launches of a replay that begin before the one before them has ended
-	loaded         *loader          // of what was loaded first
-	launches       []*dag.Launch    // by node, as updated; the graph itself is never changed
-	bodies         [][]*Program     // by node: of loops and branches; nil if there are none
-	body           bool             // it is one of these
-	hosts          *hostCalls       // nil if no node runs a host function
+	code           []*loadedCode       // in use: by replay in flight, or one that all share
+	codes          [2][]*loadedCode    // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
+	overlap        bool                // launches overlap: the code in use is the latter
+	early          int                 // launches of a replay that begin before the one before them has ended
+	loaded         *loader             // of what was loaded first
+	launches       []*dag.Launch       // by node, as updated; the graph itself is never changed
+	bodies         [][]*Program        // by node: of loops and branches; nil if there are none
+	body           bool                // it is one of these
+	layout         []planner.Placement // of a body: the memory layout of the plan around it
+	hosts          *hostCalls          // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
 	mode           Mode

@@ -26,19 +26,24 @@ type OccupancyStep struct {
 
 // OccupancyOf returns the memory use of a predicted run, one entry for each device with buffers, by device.
 // A buffer is alive from the start of the first node that accesses it to the end of the last; one that the plan
-// keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout.
+// keeps is alive all the time. Bytes are rounded up to multiples of 256, as in the layout. Bytes that buffers of one loop or branch share
+// count once.
 func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 	if g.Check() != nil || p == nil || t == nil || !placesKnown(p, len(g.Buffers)) {
 		return nil
 	}
 	first, last := make([]float64, len(g.Buffers)), make([]float64, len(g.Buffers))
+	user := make([]dag.NodeID, len(g.Buffers)) // the node that uses it, or -1 for several
 	touched := make([]bool, len(g.Buffers))
 	for i := range t.Nodes {
 		span := &t.Nodes[i]
 		for _, a := range g.Accesses(dag.NodeID(i)) {
 			if !touched[a.Buffer] {
 				touched[a.Buffer] = true
-				first[a.Buffer], last[a.Buffer] = span.Start, span.End
+				first[a.Buffer], last[a.Buffer], user[a.Buffer] = span.Start, span.End, dag.NodeID(i)
+			}
+			if user[a.Buffer] != dag.NodeID(i) {
+				user[a.Buffer] = -1
 			}
 			first[a.Buffer], last[a.Buffer] = min(first[a.Buffer], span.Start), max(last[a.Buffer], span.End)
 		}
@@ -48,7 +53,10 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 		kept[b] = true
 	}
 	placed := slices.Clone(p.Memory)
-	slices.SortStableFunc(placed, func(a, b plan.Placement) int { return cmp.Compare(a.Device, b.Device) })
+	slices.SortStableFunc(placed, func(a, b plan.Placement) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset))
+	})
+	counted := make([]int64, g.Len()) // by loop or branch, up to where its own buffers were counted
 	var all []Occupancy
 	for len(placed) > 0 {
 		o := Occupancy{Device: placed[0].Device}
@@ -58,6 +66,11 @@ func OccupancyOf(g *dag.Graph, p *plan.Plan, t *plan.Timeline) []Occupancy {
 			placed = placed[1:]
 			bytes := plan.AlignUp(m.Bytes)
 			o.Arena = max(o.Arena, m.Offset+bytes)
+			if at := user[m.Buffer]; touched[m.Buffer] && at >= 0 && g.Nodes[at].Control != nil && !kept[m.Buffer] {
+				end := m.Offset + bytes
+				bytes = max(0, end-max(m.Offset, counted[at]))
+				counted[at] = max(counted[at], end)
+			}
 			switch {
 			case kept[m.Buffer]:
 				o.Kept += bytes

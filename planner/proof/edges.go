@@ -16,10 +16,17 @@ func VerifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
 	return verifyEdges(g, p, edges, checkMemory)
 }
 
-// VerifyBodyEdges is VerifyEdges for the body of a loop or branch and its plan, which has no memory layout of its own: buffers that one
-// body uses never share bytes. That a pass ends before the next begins is not a matter of edges: a conditional node waits for its whole body.
-func VerifyBodyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge) error {
-	return verifyEdges(g, p, edges, func(*dag.Graph, *plan.Plan, *schedule, clockSource, []bool) *Violation { return nil })
+// VerifyBodyEdges is VerifyEdges for the body of a loop or branch and its plan, which has no memory layout of its own: memory is the layout of
+// the plan around it. That a pass ends before the next begins is not a matter of edges: a conditional node waits for its whole body.
+func VerifyBodyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge, memory []plan.Placement) error {
+	return verifyEdges(g, p, edges, func(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, _ []bool) *Violation {
+		for k := range memory {
+			if b := memory[k].Buffer; b < 0 || int(b) >= len(g.Buffers) {
+				return newViolation(plan.ErrMemory, "placement %d of the layout is of buffer %d, but there are %d buffers", k, b, len(g.Buffers))
+			}
+		}
+		return bodyMemory(g, p, s, clocks, memory)
+	})
 }
 
 func verifyEdges(g *dag.Graph, p *plan.Plan, edges []plan.GraphEdge, memory func(*dag.Graph, *plan.Plan, *schedule, clockSource, []bool) *Violation) error {

@@ -44,6 +44,12 @@ func checkMemory(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, re
 	if v != nil {
 		return v
 	}
+	return checkShared(g, p, s, clocks, kept)
+}
+
+// checkShared checks that no two buffers share bytes while both are alive. It leaves open those that only one loop or branch uses; they are
+// checked in its bodies.
+func checkShared(g *dag.Graph, p *plan.Plan, s *schedule, clocks clockSource, kept []bool) *Violation {
 	if !anyShared(p) {
 		return nil
 	}
@@ -240,6 +246,7 @@ type memoryWalk struct {
 	arenas     deviceArenas
 	low        int
 	width      int
+	alone      []dag.NodeID // by buffer: the loop or branch that alone uses it, if any, or -1; nil: there are none
 }
 
 func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
@@ -249,6 +256,9 @@ func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
 		if p.Memory[k].Bytes > 0 {
 			m.index[p.Memory[k].Buffer] = int32(k) + 1
 		}
+	}
+	if g.HasControl() {
+		m.alone = usedAlone(g)
 	}
 	return m
 }
@@ -300,6 +310,10 @@ func (m *memoryWalk) checkUnused() *Violation {
 // access checks one access and remembers it.
 func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 	t := &m.placements[k]
+	alone := m.alone != nil && m.alone[m.p.Memory[k].Buffer] >= 0
+	if alone && t.touches > 0 {
+		return nil // another access of the same node
+	}
 	if t.after > 0 {
 		return m.reuseViolation(k, t.after-1, node)
 	}
@@ -323,6 +337,9 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 			return m.keptViolation(q, k)
 		}
 		for u := m.placements[q].touches; u > 0; u = m.touches[u-1].next {
+			if alone && m.touches[u-1].node == node && m.alone[m.p.Memory[q].Buffer] >= 0 {
+				continue
+			}
 			last := m.s.spots[m.touches[u-1].node]
 			if own := int(last.stream) - m.low; own >= 0 && own < m.width && clock[own] < last.pos {
 				return m.sharedViolation(q, k, m.touches[u-1].node, node)

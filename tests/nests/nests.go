@@ -18,12 +18,16 @@ type Nest struct {
 	statements []statement
 	flat       []statement // what runs, in order
 	out        []byte
+
+	temporaries int
 }
 
 // New makes a random nest.
 func New(random *rand.Rand) *Nest {
-	n := &Nest{statements: (&nest{random, 12}).list(0)}
-	s := newState()
+	r := &nest{Rand: random, left: 12, temporaries: nestTemporary}
+	n := &Nest{statements: r.list(0)}
+	n.temporaries = r.temporaries
+	s := newState(n.temporaries)
 	s.follow(n.statements)
 	n.flat = s.flat
 	for b := range nestBuffers {
@@ -38,14 +42,14 @@ func New(random *rand.Rand) *Nest {
 func (n *Nest) Out() []byte { return n.out }
 
 // Graph is the nest as a pipeline.
-func (n *Nest) Graph() (*dag.Graph, error) { return declare(n.statements) }
+func (n *Nest) Graph() (*dag.Graph, error) { return declare(n.statements, n.temporaries) }
 
 // Unrolled is a pipeline without loops and branches that does the same.
-func (n *Nest) Unrolled() (*dag.Graph, error) { return declare(n.flat) }
+func (n *Nest) Unrolled() (*dag.Graph, error) { return declare(n.flat, n.temporaries) }
 
 const (
 	nestBuffers   = 4 // with contents
-	nestTemporary = 3 // without, each written before it is read
+	nestTemporary = 3 // without, each written before it is read; further ones belong to one statement each
 	nestElements  = 24
 	nestParts     = 3
 	nestPart      = nestElements / nestParts
@@ -71,7 +75,8 @@ type statement struct {
 // nest makes random statements.
 type nest struct {
 	*rand.Rand
-	left int
+	left        int
+	temporaries int
 }
 
 func (r *nest) list(depth int) []statement {
@@ -109,7 +114,11 @@ func (r *nest) one(depth int) []statement {
 	case 4:
 		s.op = "memcpy"
 	case 5: // through a temporary, with something in between
-		t := place{nestBuffers + r.IntN(nestTemporary), 0}
+		t := place{nestBuffers + r.IntN(2*nestTemporary), 0}
+		if t.buffer >= nestBuffers+nestTemporary {
+			t.buffer = nestBuffers + r.temporaries
+			r.temporaries++
+		}
 		list := []statement{{op: "memcpy", x: s.x, y: t}}
 		if depth < 3 && r.IntN(2) == 0 {
 			list = append(list, r.one(depth+1)...)
@@ -143,12 +152,12 @@ func (s *statement) condition() string {
 
 // state is the contents of all buffers while the statements are followed in plain Go.
 type state struct {
-	memory [nestBuffers + nestTemporary][]int32
+	memory [][]int32
 	flat   []statement // what ran, in order
 }
 
-func newState() *state {
-	s := &state{}
+func newState(temporaries int) *state {
+	s := &state{memory: make([][]int32, nestBuffers+temporaries)}
 	for b := range s.memory {
 		s.memory[b] = make([]int32, nestElements)
 		for i := range s.memory[b] {
@@ -221,13 +230,13 @@ func (s *state) leaf(c *statement) {
 }
 
 // declare makes a pipeline of statements: uploads of all buffers with contents, the statements, and downloads.
-func declare(list []statement) (*dag.Graph, error) {
+func declare(list []statement, temporaries int) (*dag.Graph, error) {
 	b := dag.New("nest")
 	b.Use(kernels.Library())
 	out := b.Host("out", dag.I32, nestBuffers*nestElements)
 	b.Save(out, "out.npy")
 	var device []dag.BufferID
-	for k := range nestBuffers + nestTemporary {
+	for k := range nestBuffers + temporaries {
 		if k >= nestBuffers {
 			device = append(device, b.Device(fmt.Sprintf("t%d", k), dag.I32, nestPart))
 			continue

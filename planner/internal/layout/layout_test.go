@@ -38,7 +38,7 @@ func placeQuick(l *lifetimes, nodes int) []int64 {
 
 func readSharing(t require.TestingT, g *dag.Graph, p *plan.Plan, entries int) *lifetimes {
 	require.NoError(t, proof.CheckOps(g, p))
-	return readLifetimes(g, p, order.Read(p, g.Len()), sharingBuffers(g), entries)
+	return readLifetimes(readSteps(g, p), sharingBuffers(g), entries)
 }
 
 func TestLifetimesAgreeWithBruteForce(t *testing.T) {

@@ -31,12 +31,25 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	}
 	words := (len(buffers) + 63) / 64
 	n := g.Len()
-	own := func(set []uint64, i int32) {
-		for _, a := range g.Accesses(dag.NodeID(i)) {
+	put := func(set []uint64, accesses []dag.Access) {
+		for _, a := range accesses {
 			if k := index[a.Buffer] - 1; k >= 0 && a.Lo < a.Hi {
 				set[k>>6] |= 1 << (k & 63)
 			}
 		}
+	}
+	within := withinControls(g, func(b dag.BufferID) int64 {
+		if index[b] == 0 {
+			return 0
+		}
+		return plan.AlignUp(g.Buffers[b].Bytes)
+	})
+	own := func(set []uint64, i int32) {
+		accesses := g.Accesses(dag.NodeID(i))
+		if w, ok := within[i]; ok {
+			accesses = w
+		}
+		put(set, accesses)
 	}
 	set := func(i int32) []uint64 {
 		row := make([]uint64, words)
@@ -96,6 +109,37 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 		peaks[d] = *p
 	}
 	return peaks, nil
+}
+
+// withinControls returns, for each loop and branch, what it accesses during all passes and at the node of its bodies that accesses the
+// most bytes of temporaries.
+func withinControls(g *dag.Graph, bytes func(dag.BufferID) int64) map[int32][]dag.Access {
+	if !g.HasControl() {
+		return nil
+	}
+	users, open, all := onlyUsers(g), anyBuffer(g), map[int32][]dag.Access{}
+	for i := range int32(g.Len()) {
+		if g.Nodes[i].Control == nil {
+			continue
+		}
+		most, widest := int64(-1), []dag.Access(nil)
+		inner := withinControl(g, dag.NodeID(i), users, open, func(accesses []dag.Access) {
+			sum, counted := int64(0), map[dag.BufferID]bool{}
+			for _, a := range accesses {
+				if !counted[a.Buffer] {
+					counted[a.Buffer] = true
+					sum += bytes(a.Buffer)
+				}
+			}
+			if sum > most {
+				most, widest = sum, accesses
+			}
+		})
+		held := slices.DeleteFunc(slices.Clone(g.Accesses(dag.NodeID(i))), func(a dag.Access) bool { return inner[a.Buffer] })
+		held = append(held, widest...)
+		all[i] = held
+	}
+	return all
 }
 
 // accessedAround returns which buffers are alive at a node in every order: accessed by it, or by one before it and one after it.

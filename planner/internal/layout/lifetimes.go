@@ -78,8 +78,9 @@ type stay struct {
 
 // readLifetimes reads the lifetimes of the given buffers, each of which is accessed. entries limits the memory for clocks: if more are
 // needed, buffers of some streams count as never finished.
-func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int32, entries int) *lifetimes {
+func readLifetimes(steps *steps, buffers []int32, entries int) *lifetimes {
 	n := len(buffers)
+	g, p, s := steps.g, steps.plan, steps.order
 	l := &lifetimes{buffers: buffers, bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n)}
 	index, textured := make([]int32, len(g.Buffers)), g.Textured() // plus 1
 	for k, b := range buffers {
@@ -91,7 +92,7 @@ func readLifetimes(g *dag.Graph, p *plan.Plan, s *order.Schedule, buffers []int3
 	stays := make([]stay, 0, 2*n)
 	for rank, node := range s.Order {
 		at := s.Spots[node]
-		for _, a := range g.Accesses(dag.NodeID(node)) {
+		for _, a := range steps.accesses(node) {
 			k := index[a.Buffer] - 1
 			if k < 0 || a.Lo >= a.Hi {
 				continue

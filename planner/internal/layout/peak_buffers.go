@@ -33,7 +33,7 @@ type Peak struct {
 
 // PeakBuffers returns the peak of each device with buffers. The plan's ops must be valid (proof.CheckOps).
 func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
-	s := order.Read(p, g.Len())
+	s := readSteps(g, p)
 	devices, _, err := arenaSizes(g)
 	if err != nil {
 		return nil, err
@@ -55,13 +55,13 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			}
 		}
 		if len(sharing) > 0 {
-			l := readLifetimes(g, p, s, sharing, order.Entries)
+			l := readLifetimes(s, sharing, order.Entries)
 			start := int32(-1)
-			for _, k := range l.heaviest(len(s.Order)) {
+			for _, k := range l.heaviest(s.len()) {
 				peak.Live += peak.add(g, dag.BufferID(sharing[k]), false)
 				start = max(start, l.first[k])
 			}
-			peak.Node = dag.NodeID(s.Order[start])
+			peak.Node = s.nodeOf(s.order.Order[start])
 		}
 		peak.sort()
 		peaks = append(peaks, peak)

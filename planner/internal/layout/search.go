@@ -29,16 +29,16 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 	p.Memory, p.Kept = nil, nil
 	offset := make([]int64, len(g.Buffers))
 	used := usedBuffers(g)
-	var s *order.Schedule
+	var s *steps
 	for _, device := range devices {
 		a := readArena(g, device, kept, used, offset)
 		end := a.least
 		if len(a.sharing) > 0 {
 			if s == nil {
-				s = order.Read(p, g.Len())
+				s = readSteps(g, p)
 			}
-			l := readLifetimes(g, p, s, a.sharing, order.Entries)
-			offsets := placeSharing(ctx, l, len(s.Order), hard)
+			l := readLifetimes(s, a.sharing, order.Entries)
+			offsets := placeSharing(ctx, l, s.len(), hard)
 			if planted.Is(planted.Layout) {
 				clear(offsets)
 			}
@@ -192,7 +192,7 @@ func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, st
 		offset[m.Buffer] = m.Offset
 	}
 	used := usedBuffers(g)
-	s := order.Read(p, g.Len())
+	s := readSteps(g, p)
 	ends := ArenaEnds(p)
 	verdict = Fits
 	for _, device := range slices.Sorted(maps.Keys(ends)) {
@@ -203,8 +203,8 @@ func Fit(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, limit, st
 		if a.base+a.least > limit {
 			return CannotFit, taken
 		}
-		l := readLifetimes(g, p, s, a.sharing, order.Entries)
-		if least, _ := l.busiest(len(s.Order)); a.base+least > limit {
+		l := readLifetimes(s, a.sharing, order.Entries)
+		if least, _ := l.busiest(s.len()); a.base+least > limit {
 			return CannotFit, taken
 		}
 		if len(l.buffers) > searchLimit {

@@ -18,6 +18,9 @@ const (
 	Fork            // a stream does not wait for the origin at the start
 	Join            // the origin does not wait for a stream at the end
 
+	Held     // nothing counts as held during all passes of a loop, not even what passes carry
+	MayWrite // what a pass of a loop possibly leaves unwritten counts as written in each
+
 	Missing // a copy between devices is left out
 	Stale   // what a device holds still counts as current after another one has written it
 	Late    // a copy between devices comes after the node that it is for
