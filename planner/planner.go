@@ -74,9 +74,18 @@ const (
 type (
 	Machine       = model.Machine
 	Profile       = model.Profile
+	Bus           = model.Bus
+	BusTraffic    = model.BusTraffic
 	Bound         = model.Bound
 	Occupancy     = model.Occupancy
 	OccupancyStep = model.OccupancyStep
+)
+
+// Which copies use a bus.
+const (
+	CarriesAll  = model.CarriesAll
+	CarriesHost = model.CarriesHost
+	CarriesPeer = model.CarriesPeer
 )
 
 // Effort is how hard to search. It is measured in steps, never in time, so the same graph and options give the same plan everywhere.
@@ -160,6 +169,9 @@ func Clean() *Machine { return model.Clean() }
 
 // Unit is the machine of textbooks; see [model.Unit].
 func Unit() *Machine { return model.Unit() }
+
+// BusesOf prepares the buses of a machine for a number of devices; see [model.BusesOf].
+func BusesOf(m *Machine, devices int) *model.Buses { return model.BusesOf(m, devices) }
 
 // MachineNames lists the built-in machines, the default first.
 func MachineNames() []string { return model.MachineNames() }

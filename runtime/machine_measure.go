@@ -29,7 +29,7 @@ type measurer struct {
 
 // MeasureMachine returns a planning model of a platform's first device. It measures the copy rates, memory, and the costs of launches, waits
 // and gaps, on streams and in graphs. The other figures come from MachineOf: arithmetic, limits and, with only one device, the rate between
-// devices. It takes several seconds. report is called before each step; it may be nil.
+// devices. With several devices, it finds those that share their connection to the host. It takes several seconds. report is called before each step; it may be nil.
 func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
 	if platform == nil || len(platform.Devices()) == 0 {
 		return nil, fmt.Errorf("there is nothing to measure: %w", cudart.ErrNoDevice)
@@ -43,7 +43,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		run  func(context.Context) error
 	}{
 		// Measure graphs first: with some drivers, a process that has used several streams replays graphs more slowly.
-		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers},
+		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers}, {"buses", m.buses},
 	}
 	for i, step := range steps {
 		if report != nil {
@@ -323,5 +323,24 @@ func (m *measurer) peers(ctx context.Context) (err error) {
 		return id
 	}
 	_, m.machine.PeerToPeer, err = m.copy(ctx, onDevice, second)
+	return err
+}
+
+// mostMeasuredDevices limits the pairs that are measured.
+const mostMeasuredDevices = 16
+
+// buses measures uploads to several devices at once.
+func (m *measurer) buses(ctx context.Context) (err error) {
+	devices := m.platform.Devices()
+	if len(devices) < 2 || m.machine.Cores > 0 {
+		return nil
+	}
+	m.machine.Buses, err = findBuses(min(len(devices), mostMeasuredDevices), float64(m.bytes), func(list []int32) (float64, error) {
+		t, err := m.time(ctx, Streams, func(b *dag.Builder) { uploads(b, list, m.bytes/4) })
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	})
 	return err
 }

@@ -92,7 +92,7 @@ func (h *hostile) functions() []namedFunction {
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 
-		"model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
+		"planner.BusesOf": planner.BusesOf, "model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
 		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.SimulateWith": model.SimulateWith,
 		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "model.LowerBoundWith": model.LowerBoundWith,
 		"model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "model.H200": model.H200, "model.MachineByName": model.MachineByName,
@@ -197,7 +197,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	require.NoError(t, err)
 	add(spread, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: spread.Graph}, plan.Spread{})
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
-		(*model.Machine)(nil), &model.Machine{}, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
+		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
 		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
 	for _, value := range []any{plan.Plan{}, plan.Timeline{}, plan.Replay{}, model.Machine{}, model.Profile{}, proof.Violation{}, planner.Comparison{}, planner.MemoryCapError{}} {

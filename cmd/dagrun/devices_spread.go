@@ -29,7 +29,9 @@ func (a *app) simulatedLinks() (*host.Links, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &host.Links{LatencyUS: m.CopyUS, HostToDevice: m.HostToDevice, DeviceToHost: m.DeviceToHost, DeviceToDevice: m.PeerToPeer}, nil
+	buses := planner.BusesOf(m, dag.MostDevices)
+	return &host.Links{LatencyUS: m.CopyUS, HostToDevice: m.HostToDevice, DeviceToHost: m.DeviceToHost, DeviceToDevice: m.PeerToPeer, Rates: buses.Rates(),
+		Between: func(from, to int32) []int32 { return buses.Between(from, to, nil) }}, nil
 }
 
 // spreadUnseen spreads a graph for a command that opens no device.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -383,36 +382,6 @@ func (c *command) near(p cudart.Ptr) string {
 
 // nearby is the distance from an argument within which an address counts as an overrun of the argument.
 const nearby = 1 << 20
-
-// travel waits as long as a copy takes on its link. src and dst are devices, or -1 for the host.
-func (p *Platform) travel(src, dst int32, bytes int64) {
-	l := p.options.Links
-	if l == nil || src == dst || bytes == 0 {
-		return
-	}
-	rate, on := l.DeviceToDevice, max(src, 0)
-	way := 2
-	switch {
-	case src < 0:
-		rate, on, way = l.HostToDevice, dst, 0
-	case dst < 0:
-		rate, way = l.DeviceToHost, 1
-	}
-	us := l.LatencyUS
-	if rate > 0 {
-		us += float64(bytes) / rate
-	}
-	took := time.Duration(min(us, 1e12) * float64(time.Microsecond))
-	at := &p.devices[on].links[way]
-	at.mu.Lock()
-	if now := time.Now(); at.free.Before(now) {
-		at.free = now
-	}
-	at.free = at.free.Add(took)
-	end := at.free
-	at.mu.Unlock()
-	time.Sleep(time.Until(end))
-}
 
 // check checks a command's accesses against earlier ones and records them.
 func (o *order) check(c *command, e epoch, now clock) error {

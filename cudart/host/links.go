@@ -13,16 +13,21 @@ import (
 )
 
 // Links makes copies take time. Rates are bytes per microsecond; a rate of 0 is unlimited. Each device has a link of its own in each direction to
-// the host, and one to the other devices, and a link makes one copy at a time.
+// the host, and one to the other devices, and a link makes one copy at a time. Buses are shared by several links.
 type Links struct {
 	LatencyUS      float64 // of each copy
 	HostToDevice   float64
 	DeviceToHost   float64
 	DeviceToDevice float64 // between two devices; within a device, copies are not slowed
+
+	// Between lists the buses that a copy from one device to another uses, by their place in Rates; the host is device -1. A bus is busy with a
+	// copy for as long as the copy's bytes take at the rate of the bus, and the next copy waits for it.
+	Between func(from, to int32) []int32
+	Rates   []float64
 }
 
 func (l *Links) check() error {
-	for _, v := range []float64{l.LatencyUS, l.HostToDevice, l.DeviceToHost, l.DeviceToDevice} {
+	for _, v := range append([]float64{l.LatencyUS, l.HostToDevice, l.DeviceToHost, l.DeviceToDevice}, l.Rates...) {
 		if math.IsNaN(v) || v < 0 || math.IsInf(v, 0) {
 			return fmt.Errorf("CPU device: links with %v; rates and latency must not be negative", v)
 		}
@@ -30,14 +35,50 @@ func (l *Links) check() error {
 	return nil
 }
 
-// link is a connection in one direction.
-type link struct {
-	mu   sync.Mutex
-	free time.Time // when it has made all copies so far
+// roads are the links and buses of all devices, each with the time when it has made all copies so far.
+type roads struct {
+	mu    sync.Mutex
+	links map[[2]int32]time.Time // by device, and way
+	buses []time.Time
 }
 
-// links are those of one device: from the host, to the host, to other devices.
-type links [3]link
+// The ways from and to a device.
+const (
+	wayFromHost = iota
+	wayToHost
+	wayToDevice
+)
+
+// reserve takes a link and buses for a copy, after the copies that have them, and returns when the copy ends.
+func (r *roads) reserve(l *Links, on [2]int32, rate float64, buses []int32, bytes int64) time.Time {
+	last := func(rate float64) time.Duration {
+		if rate <= 0 {
+			return 0
+		}
+		return time.Duration(min(float64(bytes)/rate, 1e12) * float64(time.Microsecond))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.links == nil {
+		r.links, r.buses = map[[2]int32]time.Time{}, make([]time.Time, len(l.Rates))
+	}
+	begin, took := time.Now(), last(rate)
+	if free := r.links[on]; free.After(begin) {
+		begin = free
+	}
+	for _, b := range buses {
+		if r.buses[b].After(begin) {
+			begin = r.buses[b]
+		}
+		took = max(took, last(l.Rates[b]))
+	}
+	for _, b := range buses {
+		r.buses[b] = begin.Add(last(l.Rates[b]))
+	}
+	end := begin.Add(took + time.Duration(min(l.LatencyUS, 1e12)*float64(time.Microsecond)))
+	r.links[on] = end
+	return end
+}
 
 // Options describes the CPU devices. The zero value is one device with all cores and all memory.
 type Options struct {

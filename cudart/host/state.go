@@ -41,6 +41,7 @@ type Platform struct {
 	wakers  sync.Pool // channels that goroutines wait on
 	compile compileFunc
 	world   *world.World // nil: this process is the only rank
+	roads   roads
 }
 
 // device is the state of one device's context.
@@ -49,7 +50,6 @@ type device struct {
 	limit int64
 	used  atomic.Int64
 	fault atomic.Pointer[cudart.Error]
-	links links
 	told  atomic.Bool // whether the fault itself was returned to someone
 }
 

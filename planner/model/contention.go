@@ -61,7 +61,8 @@ type eventKind uint8
 const (
 	copyDone eventKind = iota
 	copyBegun
-	linkDone // node is the device, stream the version of its link
+	linkDone    // node is the device, stream the version of its link
+	trafficDone // stream is the version of the traffic
 	nodeDone
 	sharedDone // node is the device, stream the version of its sharing
 	streamWoken

@@ -52,6 +52,8 @@ type Machine struct {
 	// multiprocessors for kernels. With cores, the parameters of engines and multiprocessors are ignored.
 	Cores int
 
+	Buses []Bus // what copies share, besides the copy engines of a device and the port for what other devices send it
+
 	DeviceBytes int64 // memory of one device; 0: unknown
 	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
 
@@ -187,6 +189,10 @@ func (m *Machine) Validate() error {
 	if m.GraphIssueUS > m.GraphNodeUS {
 		wrong("graph_issue_us is %v: it is part of graph_node_us, which is %v", m.GraphIssueUS, m.GraphNodeUS)
 	}
+	if len(m.Buses) > 0 && (m.Unit || m.Cores > 0) {
+		wrong("it has buses, but copies on it use none: leave out buses, or unit and cores")
+	}
+	checkBuses(m.Buses, maxFigure, wrong)
 	return errors.Join(errs...)
 }
 
@@ -197,7 +203,13 @@ func (m *Machine) inRange() error {
 			return fmt.Errorf("%w %q: %s is %v: it must be from 0 to %g", ErrBadMachine, m.Name, f.name, v, maxFigure)
 		}
 	}
-	return nil
+	var err error
+	checkBuses(m.Buses, maxFigure, func(format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf("%w %q: %s", ErrBadMachine, m.Name, fmt.Sprintf(format, args...))
+		}
+	})
+	return err
 }
 
 // Encode writes the machine as a file that DecodeMachine reads.
@@ -222,16 +234,19 @@ func (m *Machine) Encode(w io.Writer) error {
 			text = strconv.AppendInt(text, *v, 10)
 		}
 	}
+	if len(m.Buses) > 0 {
+		text = appendBuses(append(text, ",\n  \"buses\": "...), m.Buses)
+	}
 	_, err := w.Write(append(text, "\n}\n"...))
 	return err
 }
 
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
-	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores" || figure == "step_us"
+	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores" || figure == "step_us" || figure == "buses"
 }
 
-// DecodeMachine reads a machine file. Every number is required except step_us, both_ways, copy_switch_us and cores, which older files lack. A unit
+// DecodeMachine reads a machine file. Every number is required except step_us, both_ways, copy_switch_us, cores and buses, which older files lack. A unit
 // machine uses no numbers and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)
@@ -244,6 +259,7 @@ func DecodeMachine(r io.Reader) (*Machine, error) {
 	for _, f := range figures {
 		keys = append(keys, f.name)
 	}
+	keys = append(keys, "buses")
 	there := make([]bool, len(keys))
 	reader := jsontext.Reader{Data: data, Kind: ErrBadMachine}
 	reader.Object(keys, len(keys)-2, func(key int) {
@@ -255,6 +271,8 @@ func DecodeMachine(r io.Reader) (*Machine, error) {
 			m.Name = reader.Label()
 		case "unit":
 			m.Unit = reader.Bool()
+		case "buses":
+			m.Buses = readBuses(&reader, maxFigure)
 		default:
 			switch v := figures[key-3].value.(type) {
 			case *float64:

@@ -19,7 +19,7 @@ import (
 // A node starts as soon as the host has submitted it, GapUS have passed since the end of the nodes that its stream waits for (plus
 // SyncUS for nodes of other streams), and its engine is free. A copy engine makes one copy at a time: the next one of the stream whose
 // copy it made last, or else the one that became ready first, which costs CopySwitchUS. While copies run both ways, each runs at
-// BothWays of its rate. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
+// BothWays of its rate. Copies that share a bus divide its rate, and so do copies from several devices to one. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
 // priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), false)
@@ -113,6 +113,8 @@ type simulation struct {
 	copiers   []copier // by device and engine
 	limited   bool     // copies both ways slow each other
 	links     []link   // by device, if limited
+	traffic   traffic  // copies that share buses
+	ways      []int32  // by device: copies up and down among the traffic
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
 	events    heap[event]
@@ -299,7 +301,13 @@ func (s *simulation) begin() {
 			s.links[d] = link{class: class{kernels: s.links[d].kernels[:0]}}
 		}
 	}
-	s.isTouched = scratch.Zeroed(s.isTouched, len(s.copiers)+len(s.sharing)+len(s.links))
+	ends := s.devices // a copy may reach a device that runs nothing
+	for k := range s.g.Buffers {
+		ends = max(ends, s.g.Buffers[k].Device+1)
+	}
+	s.traffic.reset(BusesOf(s.m, int(ends)))
+	s.ways = scratch.Zeroed(s.ways, 2*int(s.devices))
+	s.isTouched = scratch.Zeroed(s.isTouched, len(s.copiers)+len(s.sharing)+len(s.links)+1)
 	s.issued = scratch.Sized(s.issued, int(s.devices))
 	for d := range s.issued {
 		s.issued[d] = moment{by: -1}
@@ -414,6 +422,10 @@ func (s *simulation) run() {
 					s.endCopy(r.node, r.stream)
 				}
 				s.touch(s.linkOf(e.node))
+			case trafficDone:
+				if s.traffic.version == e.stream {
+					s.endTransits()
+				}
 			case nodeDone:
 				s.finish(e.node, e.stream)
 			case sharedDone:
@@ -441,6 +453,8 @@ func (s *simulation) run() {
 			c := s.touched[k]
 			s.isTouched[c] = false
 			switch d := c - int32(len(s.copiers)); {
+			case c == s.trafficMark():
+				s.paceTraffic()
 			case d < 0:
 				s.copy(c)
 			case d < s.devices:
@@ -522,6 +536,9 @@ func (s *simulation) copy(c int32) {
 
 // beginCopy starts a copy on its engine.
 func (s *simulation) beginCopy(node, stream int32) {
+	if s.beginTransit(node, stream) {
+		return
+	}
 	span := &s.timeline.Nodes[node]
 	if !s.limited || span.Engine != plan.Upload && span.Engine != plan.Download {
 		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
@@ -621,3 +638,59 @@ func (s *simulation) finish(node, stream int32) {
 		s.advance(k)
 	}
 }
+
+// beginTransit starts a copy that shares buses. It returns false for copies that share nothing.
+func (s *simulation) beginTransit(node, stream int32) bool {
+	span := &s.timeline.Nodes[node]
+	if len(s.traffic.buses.rates) == 0 || s.g.Nodes[node].Copy == nil {
+		return false
+	}
+	host := span.Engine == plan.Upload || span.Engine == plan.Download
+	if !host && span.Engine != plan.PeerCopy {
+		return false
+	}
+	from, to := ends(s.g, dag.NodeID(node))
+	uses := s.traffic.buses.Between(from, to, nil)
+	if len(uses) == 0 && !(host && len(s.m.Buses) > 0) {
+		return false
+	}
+	if host {
+		*s.way(span)++
+	}
+	s.traffic.start(s.now, s.durations[node], s.m.rateOf(span.Engine), node, stream, s.position[node], uses)
+	s.touch(s.trafficMark())
+	return true
+}
+
+// way counts the copies of a device from or to the host.
+func (s *simulation) way(span *plan.Span) *int32 {
+	return &s.ways[2*span.Device+int32(span.Engine-plan.Upload)]
+}
+
+// endTransits ends the copies whose time has come.
+func (s *simulation) endTransits() {
+	for c, ok := s.traffic.take(s.now); ok; c, ok = s.traffic.take(s.now) {
+		if span := &s.timeline.Nodes[c.node]; span.Engine != plan.PeerCopy {
+			*s.way(span)--
+		}
+		s.endCopy(c.node, c.stream)
+	}
+	s.touch(s.trafficMark())
+}
+
+// paceTraffic updates the speeds of all copies on buses and schedules the next end of one.
+func (s *simulation) paceTraffic() {
+	next := s.traffic.pace(s.now, func(node int32) float64 {
+		span := &s.timeline.Nodes[node]
+		if span.Engine != plan.PeerCopy && s.m.BothWays > 0 && s.ways[2*span.Device] > 0 && s.ways[2*span.Device+1] > 0 {
+			return s.m.BothWays
+		}
+		return 1
+	})
+	if !math.IsInf(next, 1) {
+		s.events.push(event{us: max(next, s.now), stream: s.traffic.version, kind: trafficDone})
+	}
+}
+
+// trafficMark is the index of the traffic in touched.
+func (s *simulation) trafficMark() int32 { return int32(len(s.isTouched)) - 1 }
