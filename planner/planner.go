@@ -22,6 +22,7 @@ import (
 type (
 	Plan      = plan.Plan
 	Stream    = plan.Stream
+	Band      = plan.Band
 	Op        = plan.Op
 	OpKind    = plan.OpKind
 	Placement = plan.Placement

@@ -196,7 +196,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	spread, err := planner.SpreadGraph(ctx, g, planner.Options{Devices: 2, Spread: "roundrobin"})
 	require.NoError(t, err)
 	add(spread, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: spread.Graph}, plan.Spread{})
-	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
+	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Band)(nil), &plan.Band{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
 		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))

@@ -1,4 +1,4 @@
-// The Gantt chart in text: one line per stream, time from left to right. Fits a given width.
+// The Gantt chart in text: one line per stream, device by device, time from left to right. Fits a given width.
 
 package picture
 
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -33,7 +34,7 @@ var (
 	asciiStrokes  = strokes{'|', '-', '#', '%', '.', "~", "-"}
 )
 
-// WriteGantt writes the predicted timeline of the schedule. The width of a node is its duration, to the nearest column. Its name is
+// WriteGantt writes the predicted timeline of the schedule, with the streams of a device together. The width of a node is its duration, to the nearest column. Its name is
 // shown if there is room.
 func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	if err := s.drawable(w); err != nil {
@@ -48,26 +49,35 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	if rows <= 0 {
 		rows = 32
 	}
-	rows = min(rows, len(s.plan.Streams))
-	labels := make([]string, rows)
-	margin := 0
-	for r := range labels {
-		labels[r] = fmt.Sprintf("stream %d", r)
-		margin = max(margin, len(labels[r]))
+	bands := fewest(s.plan.Bands(), rows)
+	margin, drawn := 0, 0
+	for _, band := range bands {
+		if s.plan.Banded() {
+			margin = max(margin, len(band.Title()))
+		}
+		for _, r := range band.Streams {
+			margin = max(margin, len(streamName(int(r))))
+			drawn++
+		}
 	}
 	columns := max(40, o.Width) - margin - 2
 	if s.timeline.MakespanUS <= 0 || columns < 8 {
 		return out.Flush()
 	}
 	seen := map[rune]bool{}
-	for r := range labels {
-		row := s.ganttRow(r, columns, k, o.ASCII)
-		for _, c := range row {
-			seen[c] = true
+	for _, band := range bands {
+		if s.plan.Banded() {
+			fmt.Fprintln(out, band.Title())
 		}
-		fmt.Fprintf(out, "%-*s  %s\n", margin, labels[r], strings.TrimRight(string(row), " "))
+		for _, r := range band.Streams {
+			row := s.ganttRow(int(r), columns, k, o.ASCII)
+			for _, c := range row {
+				seen[c] = true
+			}
+			fmt.Fprintf(out, "%-*s  %s\n", margin, streamName(int(r)), strings.TrimRight(string(row), " "))
+		}
 	}
-	if more := len(s.plan.Streams) - rows; more > 0 {
+	if more := len(s.plan.Streams) - drawn; more > 0 {
 		fmt.Fprintf(out, "%*s  and %s\n", margin, "", words.Count(more, "more stream", "more streams"))
 	}
 	s.ganttAxis(out, margin, columns, k)
@@ -80,6 +90,25 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	}
 	fmt.Fprintf(out, "%*s  %s\n", margin, "", legend)
 	return out.Flush()
+}
+
+// fewest takes at most so many streams, the first of every device before the second of any.
+func fewest(bands []planner.Band, most int) []planner.Band {
+	taken := make([]int, len(bands))
+	for depth, more := 0, true; more && most > 0; depth++ {
+		more = false
+		for k := range bands {
+			if depth < len(bands[k].Streams) && most > 0 {
+				taken[k]++
+				most--
+				more = true
+			}
+		}
+	}
+	for k := range bands {
+		bands[k].Streams = bands[k].Streams[:taken[k]]
+	}
+	return slices.DeleteFunc(bands, func(b planner.Band) bool { return len(b.Streams) == 0 })
 }
 
 func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune {

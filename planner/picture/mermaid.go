@@ -76,31 +76,23 @@ func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark s
 }
 
 // WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the
-// data that caused it.
+// data that caused it. The boxes of a device are in one for the device, if there are several.
 func (s *Schedule) WriteMermaid(w io.Writer) error {
 	if err := s.drawable(w); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
 	out.WriteString("flowchart LR\n" + mermaidClasses)
-	for k := range s.plan.Streams {
-		fmt.Fprintf(out, "  subgraph s%d [\"%s\"]\n    direction LR\n", k, mermaidText(s.streamText(k)))
-		last := int32(-1)
-		for _, op := range s.plan.Streams[k].Ops {
-			if op.Kind != planner.Launch {
-				continue
-			}
-			mark := ""
-			if s.critical[op.Node] {
-				mark = criticalMark + " "
-			}
-			mermaidNode(out, "    ", s.graph, int32(op.Node), mark)
-			if last >= 0 {
-				fmt.Fprintf(out, "    n%d --- n%d\n", last, op.Node)
-			}
-			last = int32(op.Node)
+	for number, band := range s.plan.Bands() {
+		if s.plan.Banded() {
+			fmt.Fprintf(out, "  subgraph d%d [\"%s\"]\n", number, band.Title())
 		}
-		out.WriteString("  end\n")
+		for _, k := range band.Streams {
+			s.mermaidStream(out, int(k))
+		}
+		if s.plan.Banded() {
+			out.WriteString("  end\n")
+		}
 	}
 	for i := range s.waits {
 		if w := &s.waits[i]; w.to >= 0 {
@@ -108,4 +100,24 @@ func (s *Schedule) WriteMermaid(w io.Writer) error {
 		}
 	}
 	return out.Flush()
+}
+
+func (s *Schedule) mermaidStream(out *bufio.Writer, k int) {
+	fmt.Fprintf(out, "  subgraph s%d [\"%s\"]\n    direction LR\n", k, mermaidText(s.streamLabel(k)))
+	last := int32(-1)
+	for _, op := range s.plan.Streams[k].Ops {
+		if op.Kind != planner.Launch {
+			continue
+		}
+		mark := ""
+		if s.critical[op.Node] {
+			mark = criticalMark + " "
+		}
+		mermaidNode(out, "    ", s.graph, int32(op.Node), mark)
+		if last >= 0 {
+			fmt.Fprintf(out, "    n%d --- n%d\n", last, op.Node)
+		}
+		last = int32(op.Node)
+	}
+	out.WriteString("  end\n")
 }

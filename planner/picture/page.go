@@ -104,6 +104,7 @@ type pageNodes struct {
 type pagePlan struct {
 	Summary string        `json:"summary"`
 	Streams []string      `json:"streams"`
+	Band    column[int32] `json:"band"`   // by stream: its device or rank
 	Stream  column[int32] `json:"stream"` // by node
 	Waits   pageWaits     `json:"waits"`  // in submission order
 	Cost    column[int32] `json:"cost,omitempty"`
@@ -268,6 +269,7 @@ func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Mach
 	p := pagePlan{Summary: prefix + clean(s.pageSummary(measured))}
 	for k := range s.plan.Streams {
 		p.Streams = append(p.Streams, s.streamText(k))
+		p.Band = append(p.Band, s.plan.Streams[k].Device)
 	}
 	for i := range s.timeline.Nodes {
 		p.Stream = append(p.Stream, s.timeline.Nodes[i].Stream)

@@ -54,7 +54,7 @@ later(nodes, whole, "engine", "device", "line", "action", "kind");
 later(nodes, wide, "bytes", "flops");
 later(data.edges, whole, "start", "from", "text");
 for (const p of data.plans) {
-  later(p, whole, "stream", "cost");
+  later(p, whole, "band", "stream", "cost");
   later(p.waits, whole, "from", "to", "event", "why");
 }
 for (const c of courses) {
@@ -71,6 +71,7 @@ for (const c of courses) {
     later(m, wide, "bytes");
   }
   c.streams = data.plans[c.plan].streams;
+  c.band = data.plans[c.plan].band;
   Object.defineProperty(c, "stream", {get: () => data.plans[c.plan].stream});
   c.waits = data.plans[c.plan].waits;
   c.critical = new Uint8Array(count);
@@ -79,7 +80,7 @@ for (const c of courses) {
 const engineWords = {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
 const glyphs = {compute: "▪", h2d: "↑", d2h: "↓", peer: "↔", d2d: "↺", host: "⌂"};
 const canvas = $("timeline"), scroller = $("scroller"), memory = $("memory"), tip = $("tip");
-const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, sectionGap = 10;
+const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, sectionGap = 10, bandHead = 24;
 const fixed = (v) => (Math.round(v * 100) / 100).toFixed(2);
 const time = (us) => us >= 1e6 ? +(us / 1e6).toPrecision(4) + " s" : us >= 1e4 ? +(us / 1e3).toPrecision(4) + " ms" : +us.toPrecision(4) + " us";
 const bytes = (n) => { // as the command prints them
@@ -93,9 +94,10 @@ const element = (tag, text, className) => { const e = document.createElement(tag
 
 let upper = courses[data.upper], lower = data.lower < 0 ? null : courses[data.lower]; // the timelines that are shown, one below the other
 const main = () => lower || upper, shownCourses = () => lower ? [upper, lower] : [upper];
-let selected = -1, hovered = -1, from = 0, to = Infinity, rows = [], total = 0, end = 1;
+let selected = -1, hovered = -1, from = 0, to = Infinity, rows = [], bands = [], total = 0, end = 1;
 
 // Rows: each stream and each engine has one row for each timeline that is shown. An engine that runs several nodes at once gets several rows.
+// With several devices or ranks, the rows of each are one band, which has a title.
 const mostTracks = 12;
 function pack(ids, c) {
   const tracks = [], free = [], start = c.start, stop = c.end;
@@ -116,11 +118,13 @@ function pack(ids, c) {
 
 function layout() {
   rows = [];
+  bands = [];
   let y = axisHeight;
   const add = (key, label, ids, gaps, several) => {
     let first = true;
     for (const c of shownCourses()) {
       const list = ids(c);
+      if (!list) continue; // this plan has the stream on another device
       (several ? pack(list, c) : [list]).forEach((track, n) => {
         const reach = new Float64Array(track.length), stop = c.end;
         for (let at = 0, most = 0; at < track.length; at++) reach[at] = most = Math.max(most, stop[track[at]]);
@@ -145,16 +149,21 @@ function layout() {
     }
     for (const key of c.ofEngine.keys()) engines.add(key);
   }
-  const most = Math.max(...shownCourses().map((c) => c.streams.length));
-  for (let s = 0; s < most; s++) {
-    const named = shownCourses().find((c) => s < c.streams.length);
-    add("s" + s, named.streams[s], (c) => c.ofStream[s] || [], () => [], false);
-  }
-  const many = nodes.device.some((d) => d !== 0);
-  for (const key of [...engines].sort((a, b) => a - b)) {
-    const device = key >> 4, engine = key & 15;
-    add("e" + key, "engine " + data.engines[engine] + (many ? ", " + data.unit + " " + device : ""), (c) => c.ofEngine.get(key),
-      (c) => c.gaps.filter((g) => g.device === device && g.engine === engine), true);
+  const numbers = new Set([...engines].map((key) => key >> 4)), most = Math.max(...shownCourses().map((c) => c.streams.length));
+  for (const c of shownCourses()) for (const b of c.band) numbers.add(b);
+  const many = [...numbers].some((b) => b !== 0), order = [...engines].sort((a, b) => a - b);
+  for (const b of [...numbers].sort((a, b) => a - b)) {
+    const name = data.unit + " " + b, top = y;
+    if (many) y += bandHead;
+    for (let s = 0; s < most; s++) {
+      const named = shownCourses().find((c) => c.band[s] === b);
+      if (named) add("s" + s, many ? named.streams[s].replace(name + ", ", "").replace(", " + name, "") : named.streams[s], (c) => c.band[s] === b ? c.ofStream[s] : undefined, () => [], false);
+    }
+    for (const key of order) {
+      const engine = key & 15;
+      if (key >> 4 === b) add("e" + key, "engine " + data.engines[engine], (c) => c.ofEngine.get(key) || [], (c) => c.gaps.filter((g) => g.device === b && g.engine === engine), true);
+    }
+    if (many) bands.push({name, top, bottom: y - sectionGap});
   }
   total = y;
   end = 0;

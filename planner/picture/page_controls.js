@@ -88,9 +88,9 @@ function firstVisible() {
 }
 function otherRow(step) {
   if (selected < 0) { inRow(0); return; }
-  const t = upper.start[selected];
-  for (let s = upper.stream[selected] + step; s >= 0 && s < upper.streams.length; s += step) {
-    const ids = upper.rows[s].ids;
+  const t = upper.start[selected], list = rows.filter((row) => row.course === upper && row.key[0] === "s");
+  for (let at = list.indexOf(rowOf(selected, "s", upper)) + step; at >= 0 && at < list.length; at += step) {
+    const ids = list[at].ids;
     if (!ids.length) continue;
     select(ids.reduce((a, b) => Math.abs(upper.start[b] - t) < Math.abs(upper.start[a] - t) ? b : a), true);
     return;

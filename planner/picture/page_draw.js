@@ -220,6 +220,17 @@ function drawChosen(pen, shown, top) {
   pen.lineWidth = 1;
 }
 
+// drawBand draws the title of a device or rank, and a bar beside its rows.
+function drawBand(pen, band, top) {
+  const y = band.top - top;
+  pen.fillStyle = colors.box;
+  pen.fillRect(0, y + 2, width, 1);
+  pen.fillRect(0, y + 2, 3, band.bottom - band.top - 2);
+  pen.fillStyle = colors.text;
+  pen.font = "bold 13px Helvetica,Arial,sans-serif";
+  pen.fillText(band.name, 8, y + 18);
+}
+
 function drawRow(pen, row, top) {
   const y = row.y - top;
   pen.fillStyle = row.below ? colors.page : colors.panel;
@@ -230,7 +241,7 @@ function drawRow(pen, row, top) {
   }
   pen.fillStyle = colors.text;
   pen.font = "bold 12px Helvetica,Arial,sans-serif";
-  if (row.label) pen.fillText(cutText(pen, row.label, gutter - 78), 8, y + 16);
+  if (row.label) pen.fillText(cutText(pen, row.label, gutter - (row.kind ? 78 : 16)), 8, y + 16);
   pen.fillStyle = colors.soft;
   pen.font = "11px Helvetica,Arial,sans-serif";
   pen.fillText(cutText(pen, row.kind, row.label ? 58 : gutter - 16), row.label || pen.measureText(row.kind).width < 58 ? gutter - 62 : 8, y + 16);
@@ -323,6 +334,7 @@ function draw() {
   height = scroller.clientHeight;
   const top = scroller.scrollTop;
   const pen = size(canvas, width, height), shown = rowsInView();
+  for (const band of bands) if (band.bottom > top && band.top < top + height) drawBand(pen, band, top);
   for (const row of shown) drawRow(pen, row, top);
   drawArrows(pen, top); // behind the boxes, so that no arrow covers a name
   pen.save();
@@ -344,6 +356,7 @@ function draw() {
 }
 // For who looks at the page from the browser's console: the data, and the boxes that are visible.
 canvas.data = data;
+Object.defineProperty(canvas, "bands", {get: () => bands.map((b) => ({...b, rows: rows.filter((row) => row.y > b.top && row.y < b.bottom).map((row) => row.label).filter((label) => label)}))});
 Object.defineProperty(canvas, "drawn", {get: () => {
   const all = [];
   for (const row of rowsInView()) spansInView(row, (node, x, w) => all.push({node, row, x, y: row.y - scroller.scrollTop, w, h: rowHeight}));

@@ -91,6 +91,7 @@ func (d *pageData) shift(r *Rank, rank int32, first []float64) {
 		p.Summary = name + ": " + p.Summary
 		for s := range p.Streams {
 			p.Streams[s] = name + ", " + p.Streams[s]
+			p.Band[s] = rank
 		}
 	}
 	replay := 0
@@ -140,7 +141,7 @@ func (d *pageData) add(o *pageData) {
 	d.Edges.Text = append(d.Edges.Text, moved(o.Edges.Text, texts)...)
 	p, q := &d.Plans[0], &o.Plans[0]
 	p.Summary += " " + q.Summary
-	p.Streams = append(p.Streams, q.Streams...)
+	p.Streams, p.Band = append(p.Streams, q.Streams...), append(p.Band, q.Band...)
 	p.Stream = append(p.Stream, moved(q.Stream, streams)...)
 	if len(p.Cost) > 0 && len(q.Cost) > 0 {
 		p.Cost = append(p.Cost, moved(q.Cost, texts)...)

@@ -31,6 +31,9 @@ func TestThePageOfRanksHasABandForEach(t *testing.T) {
 	require.Len(t, d.Plans[0].Streams, 2*streams)
 	require.Equal(t, "rank 0, stream 0", d.Plans[0].Streams[0])
 	require.Equal(t, "rank 1, stream 0", d.Plans[0].Streams[streams])
+	require.Len(t, d.Plans[0].Band, 2*streams)
+	require.EqualValues(t, 0, d.Plans[0].Band[streams-1])
+	require.EqualValues(t, 1, d.Plans[0].Band[streams])
 	require.Len(t, d.Plans[0].Waits.From, 2*len(s.waits))
 	require.Len(t, d.Edges.Start, 2*n+1)
 	for i := range n {

@@ -182,8 +182,8 @@ func (s *Schedule) waitText(w *wait) string {
 // streamText names a stream.
 func (s *Schedule) streamText(k int) string {
 	stream := &s.plan.Streams[k]
-	text := fmt.Sprintf("stream %d", k)
-	if s.manyDevices() {
+	text := streamName(k)
+	if s.plan.Banded() {
 		text += fmt.Sprintf(", device %d", stream.Device)
 	}
 	if stream.Priority != dag.Normal {
@@ -192,14 +192,16 @@ func (s *Schedule) streamText(k int) string {
 	return text
 }
 
-func (s *Schedule) manyDevices() bool {
-	for k := range s.plan.Streams {
-		if s.plan.Streams[k].Device != 0 {
-			return true
-		}
+// streamLabel names a stream where its device is known.
+func (s *Schedule) streamLabel(k int) string {
+	text := streamName(k)
+	if priority := s.plan.Streams[k].Priority; priority != dag.Normal {
+		text += fmt.Sprintf(", %v", priority)
 	}
-	return false
+	return text
 }
+
+func streamName(k int) string { return fmt.Sprintf("stream %d", k) }
 
 // summary is a schedule in one line.
 func (s *Schedule) summary() string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -42,6 +43,7 @@ const (
 	headHeight = 62.0
 	axisHeight = 30.0
 	rightEdge  = 44.0
+	bandHead   = 26.0 // the title of a device, above its streams
 	levelWidth = 112.0
 	levelGap   = 26.0
 	leastPlot  = 1120.0
@@ -61,10 +63,21 @@ type streamRows struct {
 	of     []int32 // by node: its block
 	from   []float64
 	until  []float64 // by node: where it starts and ends on x
+	bands  []bandRows
+	tops   []float64 // by stream: where its boxes begin on y
+	bottom float64   // of the last row
+}
+
+// bandRows is the rows of a device.
+type bandRows struct {
+	title       string // "" where all streams are of the first device
+	top, bottom float64
+	streams     []int32
 }
 
 func newStreamRows(s *Schedule, axis Axis, most scale) *streamRows {
 	l := &streamRows{s: s, axis: axis, end: s.timeline.MakespanUS, most: most.plot}
+	l.stack()
 	rows := make([][]int32, len(s.plan.Streams))
 	for k := range s.plan.Streams {
 		for _, op := range s.plan.Streams[k].Ops {
@@ -162,12 +175,31 @@ func (l *streamRows) place() {
 
 func (l *streamRows) width() float64 { return rowLabel + l.plot + rightEdge }
 
-func (l *streamRows) height() float64 {
-	return headHeight + axisHeight + float64(max(1, len(l.s.plan.Streams)))*(rowHeight+streamGap)
-}
+func (l *streamRows) height() float64 { return l.bottom }
 
-func (l *streamRows) boxTop(row int) float64 {
-	return headHeight + axisHeight + float64(row)*(rowHeight+streamGap) + 4
+func (l *streamRows) boxTop(stream int) float64 { return l.tops[stream] }
+
+// stack places the rows, those of a device together.
+func (l *streamRows) stack() {
+	y := headHeight + axisHeight
+	l.tops = make([]float64, len(l.s.plan.Streams))
+	for _, band := range l.s.plan.Bands() {
+		b := bandRows{top: y, streams: band.Streams}
+		if l.s.plan.Banded() {
+			b.title = band.Title()
+			y += bandHead
+		}
+		for _, k := range band.Streams {
+			l.tops[k] = y + 4
+			y += rowHeight + streamGap
+		}
+		b.bottom = y
+		l.bands = append(l.bands, b)
+	}
+	if len(l.tops) == 0 {
+		y += rowHeight + streamGap
+	}
+	l.bottom = y
 }
 
 func (l *streamRows) draw(k *svgWriter) {
@@ -177,23 +209,33 @@ func (l *streamRows) draw(k *svgWriter) {
 	size := max(leastSize, min(12, (l.width()-32)/textWidth(subtitle)))
 	k.text(16, 46, size, "muted", "", cut(subtitle, (l.width()-32)/size))
 	l.drawAxis(k)
-	for row := range s.plan.Streams {
-		y := l.boxTop(row) - 4
-		k.rect(rowLabel-6, y, l.plot+12, rowHeight, 5, "row")
-		k.WriteString("<g>")
-		k.title(s.streamText(row))
-		text := fmt.Sprintf("stream %d", row)
-		k.text(16, y+rowHeight/2-1, 12.5, "strong", "", text)
-		if rest := strings.TrimPrefix(s.streamText(row), text+", "); rest != s.streamText(row) {
-			k.text(16, y+rowHeight/2+13, 10, "muted", "", rest)
-		}
-		k.WriteString("</g>\n")
+	for n := range l.bands {
+		l.drawBand(k, &l.bands[n])
 	}
 	l.drawForkJoin(k)
 	l.drawWaits(k) // behind the boxes, so that no arrow covers a name
 	for at := range l.blocks {
 		b := &l.blocks[at]
 		b.draw(k, s.graph, l.boxTop(b.row), l.duration(b), l.blockTitle(b))
+	}
+}
+
+// drawBand draws what is behind the boxes of a device: its title and a row for each of its streams.
+func (l *streamRows) drawBand(k *svgWriter, b *bandRows) {
+	if b.title != "" {
+		k.line(8, b.top+2, l.width()-8, b.top+2, "band")
+		k.text(16, b.top+18, 13, "strong", "", b.title)
+	}
+	for _, row := range b.streams {
+		y := l.boxTop(int(row)) - 4
+		k.rect(rowLabel-6, y, l.plot+12, rowHeight, 5, "row")
+		k.WriteString("<g>")
+		k.title(l.s.streamText(int(row)))
+		k.text(16, y+rowHeight/2-1, 12.5, "strong", "", streamName(int(row)))
+		if priority := l.s.plan.Streams[row].Priority; priority != dag.Normal {
+			k.text(16, y+rowHeight/2+13, 10, "muted", "", priority.String())
+		}
+		k.WriteString("</g>\n")
 	}
 }
 
@@ -275,8 +317,11 @@ func (l *streamRows) drawForkJoin(k *svgWriter) {
 		k.WriteString(`<g class="` + name + `s">`)
 		k.title(title)
 		origin := l.boxTop(0) + boxHeight/2
-		last := l.boxTop(int(slices.Max(streams))) + boxHeight/2
-		k.line(x, origin, x, last, "fork")
+		first, last := origin, origin
+		for _, s := range streams {
+			first, last = min(first, l.boxTop(int(s))+boxHeight/2), max(last, l.boxTop(int(s))+boxHeight/2)
+		}
+		k.line(x, first, x, last, "fork")
 		anchor, side := "end", -6.0
 		if toOrigin {
 			anchor, side = "start", 6
@@ -358,7 +403,7 @@ func (l *streamRows) drawWaits(k *svgWriter) {
 			title = fmt.Sprintf("%d waits, the first: %s", same, title)
 		}
 		x1, x2 := l.until[w.from], l.from[w.to]
-		down := w.toStream > w.fromStream
+		down := l.boxTop(int(w.toStream)) > l.boxTop(int(w.fromStream))
 		y1, y2 := l.boxTop(int(w.fromStream)), l.boxTop(int(w.toStream))
 		side := -1.0
 		if down {

@@ -131,7 +131,7 @@ func (k *svgWriter) end() { k.WriteString(`"/>`) }
 const style = `<style>
 text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#1b1f24;unicode-bidi:isolate}
 .page{fill:#fff}.row{fill:#f3f5f7}.muted{fill:#4b545d}.strong{font-weight:bold}.halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
-.tick{stroke:#c4ccd4;stroke-width:1}.box{stroke:#5b6570;stroke-width:1}.critical{stroke:#b3261e;stroke-width:3}
+.tick{stroke:#c4ccd4;stroke-width:1}.band{stroke:#5b6570;stroke-width:1.5}.box{stroke:#5b6570;stroke-width:1}.critical{stroke:#b3261e;stroke-width:3}
 .compute{fill:#ffe3bd}.h2d{fill:#d3e5ff}.d2h{fill:#d2efd2}.peer{fill:#e8d9ff}.d2d{fill:#e2e6eb}.host{fill:#f9d7e3}.mixed{fill:#e9ecef}
 .hatch{stroke:#1b1f24;stroke-opacity:.16;stroke-width:1.5;fill:none}
 .wait{stroke:#4538b8;stroke-width:1.6;fill:none}.edge{stroke:#68727d;stroke-width:1.2;fill:none}.after{stroke-dasharray:5 3}
@@ -140,7 +140,7 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill
 g:hover>.wait,g:hover>.edge{stroke-width:3.5;stroke-opacity:1}
 @media(prefers-color-scheme:dark){
 text{fill:#eef1f4}.page{fill:#0d1117}.row{fill:#171c23}.muted{fill:#b4bec8}.halo{stroke:#0d1117}
-.tick{stroke:#39424c}.box{stroke:#8d98a4}.critical{stroke:#ff8a80}
+.tick{stroke:#39424c}.band{stroke:#8d98a4}.box{stroke:#8d98a4}.critical{stroke:#ff8a80}
 .compute{fill:#553a0d}.h2d{fill:#15385f}.d2h{fill:#194727}.peer{fill:#3d2a63}.d2d{fill:#30363d}.host{fill:#57253a}.mixed{fill:#262c33}
 .hatch{stroke:#fff}.wait{stroke:#a9a1ff}.edge{stroke:#98a3ae}.tip{fill:#a9a1ff}.edgetip{fill:#98a3ae}.fork{stroke:#98a3ae}
 }

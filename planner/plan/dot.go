@@ -32,7 +32,7 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 }
 
 // WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, every dependency with its reason,
-// and a dashed edge from each record to each of its waits.
+// and a dashed edge from each record to each of its waits. The clusters of a device are in one for the device, if there are several.
 func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 	if w == nil {
 		return words.ErrNoWriter
@@ -43,8 +43,8 @@ func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 	d := &dotWriter{Writer: bufio.NewWriterSize(w, 1<<16), g: g}
 	d.head(fmt.Sprintf("%s: %s on %s, %s", p.Name, words.Count(g.Len(), "node", "nodes"), words.Count(len(p.Streams), "stream", "streams"),
 		words.Count(p.Stats.Waits, "wait", "waits")))
-	for k := range p.Streams {
-		d.stream(p, int32(k))
+	for k, band := range p.Bands() {
+		d.band(p, k, &band)
 	}
 	d.edges()
 	if err := d.waits(p); err != nil {
@@ -116,12 +116,20 @@ func (d *dotWriter) node(indent string, i int32, fill string) {
 	d.WriteString("\"];\n")
 }
 
+// band writes the streams of a device.
+func (d *dotWriter) band(p *Plan, number int, b *Band) {
+	if p.Banded() {
+		fmt.Fprintf(d, "  subgraph cluster_device_%d {\n    graph [label=\"%s\", labelloc=t, style=\"filled\", color=\"#5b6570\", fillcolor=\"#f3f5f7\", fontcolor=\"#1b1f24\"];\n", number, b.Title())
+		defer d.WriteString("  }\n")
+	}
+	for _, k := range b.Streams {
+		d.stream(p, k)
+	}
+}
+
 func (d *dotWriter) stream(p *Plan, k int32) {
 	s := &p.Streams[k]
 	title := fmt.Sprintf("stream %d", k)
-	if p.manyDevices() {
-		title += fmt.Sprintf(", device %d", s.Device)
-	}
 	if s.Priority != dag.Normal {
 		title += fmt.Sprintf(", %v priority", s.Priority)
 	}

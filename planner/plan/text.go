@@ -66,7 +66,7 @@ func (p *Plan) writeStreams(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	for k := range p.Streams {
 		s := &p.Streams[k]
 		fmt.Fprintf(out, "\nstream %d", k)
-		if p.manyDevices() {
+		if p.Banded() {
 			fmt.Fprintf(out, "  device %d", s.Device)
 		}
 		if s.Priority != dag.Normal {
@@ -139,15 +139,6 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 		}
 		out.WriteByte('\n')
 	}
-}
-
-func (p *Plan) manyDevices() bool {
-	for k := range p.Streams {
-		if p.Streams[k].Device != p.Streams[0].Device || p.Streams[k].Device != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Action says what a node does: h2d x -> d_x, set d, kernel scale, map y = a*x. A node that does not exist does nothing.
