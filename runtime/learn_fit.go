@@ -95,28 +95,50 @@ func (l *learner) fitStamps() error {
 func (l *learner) fitCores() error {
 	m := l.o.Plan.Machine
 	measured := l.learned.Shares
-	best, bestOff, bestScale := measured, math.Inf(1), 1.0
+	best, bestOff := measured, math.Inf(1)
 	for _, slowdown := range slowdowns {
 		l.learned.Shares = together(measured, m.Cores, slowdown)
 		ratios, err := l.predictAgain()
 		if err != nil {
 			return err
 		}
-		scale := Summarize(slices.Clone(ratios)).Median
+		middle := Summarize(slices.Clone(ratios)).Median
 		off := 0.0
 		for _, r := range ratios {
-			off += math.Abs(math.Log(r / scale))
+			off += math.Abs(math.Log(r / middle))
 		}
 		if off < bestOff-1e-9 {
-			best, bestOff, bestScale = l.learned.Shares, off, scale
+			best, bestOff = l.learned.Shares, off
 		}
 	}
 	l.learned.Shares = best
-	// The fit decides between 0.5 and 2: beyond that, something else takes the time.
-	bestScale = max(0.5, min(2, bestScale))
-	for _, samples := range l.learned.Samples {
-		for k := range samples {
-			samples[k] *= bestScale
+	return l.scaleToFastest()
+}
+
+// scaleToFastest scales the durations of nodes so that the fastest way is predicted right: that is the one that all later replays take.
+func (l *learner) scaleToFastest() error {
+	const (
+		most  = 2 // beyond that, something else takes the time
+		steps = 3 // a replay's time is not proportional to the durations of its nodes
+	)
+	fastest := 0
+	for k := range l.learned.Ways {
+		if l.learned.Ways[k].Each.Median < l.learned.Ways[fastest].Each.Median {
+			fastest = k
+		}
+	}
+	whole := 1.0
+	for range steps {
+		ratios, err := l.predictAgain()
+		if err != nil {
+			return err
+		}
+		factor := max(1.0/most, min(most, whole*ratios[fastest])) / whole
+		whole *= factor
+		for _, samples := range l.learned.Samples {
+			for k := range samples {
+				samples[k] *= factor
+			}
 		}
 	}
 	_, err := l.predictAgain()

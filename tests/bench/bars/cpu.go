@@ -6,13 +6,17 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 )
 
 const (
-	cpuRuns   = 3    // of which the prediction is compared, after the runs that learn; their median counts
-	cpuBar    = 0.1  // of the pipelines may be predicted worse
-	cpuFactor = 1.3  // than by this factor
-	cpuWarmup = "50" // replays
+	cpuRuns   = 3      // of which the prediction is compared, after the runs that learn; their median counts
+	cpuBar    = 0.1    // of the pipelines may be predicted worse
+	cpuFactor = 1.3    // than by this factor
+	cpuWarmup = "50"   // replays; learning lengthens them as it needs
+	cpuFewest = 20     // replays of a run
+	cpuMost   = 20_000 // replays of a run
+	cpuEnough = 2e5    // microseconds of replays of a run, within these limits
 )
 
 // measureCPU runs each pipeline several times on the CPU device: the first runs learn, the later ones use the learned plan and are compared
@@ -28,8 +32,9 @@ func measureCPU(ctx context.Context, s *settings) error {
 	for _, file := range files {
 		var last *ran
 		var ratios []float64
+		replays := cpuFewest
 		for k := range 1 + cpuRuns {
-			r, err := s.run(ctx, file, cache, "--backend", "cpu", "--warmup", cpuWarmup, "--timeout", "60s")
+			r, err := s.run(ctx, file, cache, "--backend", "cpu", "--iterations", strconv.Itoa(replays), "--warmup", cpuWarmup, "--timeout", "60s")
 			if err != nil {
 				fmt.Printf("%-24s does not run: %v\n", baseName(file), err)
 				last = nil
@@ -38,6 +43,7 @@ func measureCPU(ctx context.Context, s *settings) error {
 			if last = r; k > 0 {
 				ratios = append(ratios, r.EachUS/r.PredictedUS)
 			}
+			replays = max(cpuFewest, min(cpuMost, int(cpuEnough/r.EachUS)))
 		}
 		if last == nil {
 			continue

@@ -18,6 +18,7 @@ type settings struct {
 	pipelines  string
 	baseline   string // folder of the C++ programs
 	only       string
+	names      string // of pipelines, if not all are measured
 	quick      bool
 	pairs      int
 	iterations int
@@ -25,7 +26,7 @@ type settings struct {
 	work       string // a folder of this run
 }
 
-// files returns the pipeline files, by default all that have one device and no races. Quick keeps the named ones.
+// files returns the pipeline files: those that were asked for, or else all that have one device and no races. Quick keeps the named ones.
 func (s *settings) files(quick ...string) ([]string, error) {
 	all, err := filepath.Glob(filepath.Join(s.pipelines, "*.yaml"))
 	if err != nil || len(all) == 0 {
@@ -33,6 +34,9 @@ func (s *settings) files(quick ...string) ([]string, error) {
 	}
 	return slices.DeleteFunc(all, func(file string) bool {
 		name := baseName(file)
+		if s.names != "" {
+			return !slices.Contains(strings.Split(s.names, ","), name)
+		}
 		if s.quick && len(quick) > 0 && !slices.Contains(quick, name) {
 			return true
 		}
