@@ -120,8 +120,8 @@ func (s *spreading) take(c *spread.Candidate) (*Spread, error) {
 // mostSimulated is the size of the largest graph for which all candidates are planned and simulated.
 const mostSimulated = 2_000
 
-// choose plans and simulates candidates, the most promising first, and keeps the fastest. All are planned with little effort first; the best few
-// and the one that stays on one device then with all that was asked for.
+// choose plans and simulates candidates, the most promising first, and keeps the fastest. All are planned with little effort first; the best are
+// improved, and all that come near them and the one that stays on one device then planned with all that was asked for.
 func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
 	if s.r.g.Len() > mostTried {
 		if made, err := s.take(&candidates[0]); err != nil || s.fits(made) {
@@ -151,14 +151,21 @@ func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
 	}
 	slices.SortStableFunc(judged, compareSpreads)
 	if s.r.o.Effort > Quick && s.r.g.Len() <= mostSimulated {
-		const finalists = 2
-		for k := range judged {
-			if k < finalists || judged[k].made.Policy == spread.One {
+		better, err := s.refine(judged)
+		if err != nil {
+			return nil, err
+		}
+		judged = append(judged, better...)
+		slices.SortStableFunc(judged, compareSpreads)
+		// More effort can make of a good placement what it makes of no better one, so all that come near are planned with it.
+		const near = 1.25
+		for k, most := 0, near*judged[0].us; k < len(judged); k++ {
+			if judged[k].us <= most || judged[k].made.Policy == spread.One {
 				p, err := s.plan(judged[k].made, s.r.o.Effort)
 				if err != nil {
 					return nil, err
 				}
-				judged[k].us, judged[k].peak = min(judged[k].us, p.Stats.MakespanUS), peakOf(p)
+				judged[k].us, judged[k].peak = p.Stats.MakespanUS, peakOf(p)
 			}
 		}
 		slices.SortStableFunc(judged, compareSpreads)
@@ -190,6 +197,8 @@ type judgedSpread struct {
 	made *Spread
 	us   float64
 	peak int64
+
+	streams int // that its kernels use on a device
 }
 
 // judge makes the graph of a candidate and plans it with little effort.
@@ -202,7 +211,7 @@ func (s *spreading) judge(c *spread.Candidate) (*judgedSpread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &judgedSpread{made, p.Stats.MakespanUS, peakOf(p)}, nil
+	return &judgedSpread{made, p.Stats.MakespanUS, peakOf(p), max(1, computing(made.Graph, p))}, nil
 }
 
 // compareSpreads puts the shorter time by the model first, then fewer copies, then one device.

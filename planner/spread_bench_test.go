@@ -5,6 +5,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,10 +20,13 @@ type tiled struct {
 	tiles map[[2]int]dag.BufferID
 	bytes int64
 	nodes int
+
+	written [][2]int   // by node: the tile that it writes
+	random  *rand.Rand // makes costs uneven; nil: they are even
 }
 
-func newTiled(name string, bytes int64) *tiled {
-	return &tiled{b: dag.New(name), tiles: map[[2]int]dag.BufferID{}, bytes: bytes}
+func newTiled(name string, bytes int64, random *rand.Rand) *tiled {
+	return &tiled{b: dag.New(name), tiles: map[[2]int]dag.BufferID{}, bytes: bytes, random: random}
 }
 
 func (t *tiled) tile(i, j int) dag.BufferID {
@@ -40,8 +44,12 @@ func (t *tiled) task(us float64, write [2]int, reads ...[2]int) {
 	for _, r := range reads {
 		accesses = append(accesses, t.b.In(t.tile(r[0], r[1])))
 	}
+	if t.random != nil {
+		us *= 0.5 + t.random.Float64()
+	}
 	node := dag.Node{Name: fmt.Sprintf("n%d", t.nodes), Kind: dag.Task, HasCost: true, CostUS: us, Work: dag.Work{Blocks: 100_000, Threads: 256}}
 	t.b.Node(node, accesses...)
+	t.written = append(t.written, write)
 	t.nodes++
 }
 
@@ -51,13 +59,14 @@ func (t *tiled) first(rows int, used func(i, j int) bool) {
 		for j := range rows {
 			if used(i, j) {
 				t.b.Node(dag.Node{Name: fmt.Sprintf("set.%d.%d", i, j), Kind: dag.Task, HasCost: true, CostUS: 1, Work: dag.Work{Blocks: 100_000, Threads: 256}}, t.b.Out(t.tile(i, j)))
+				t.written = append(t.written, [2]int{i, j})
 			}
 		}
 	}
 }
 
-func choleskyTiles(tiles int, us float64, bytes int64) *tiled {
-	t := newTiled("cholesky", bytes)
+func choleskyTiles(tiles int, us float64, bytes int64, random *rand.Rand) *tiled {
+	t := newTiled("cholesky", bytes, random)
 	t.first(tiles, func(i, j int) bool { return j <= i })
 	for k := range tiles {
 		t.task(us/2, [2]int{k, k})
@@ -73,8 +82,8 @@ func choleskyTiles(tiles int, us float64, bytes int64) *tiled {
 	return t
 }
 
-func luTiles(tiles int, us float64, bytes int64) *tiled {
-	t := newTiled("lu", bytes)
+func luTiles(tiles int, us float64, bytes int64, random *rand.Rand) *tiled {
+	t := newTiled("lu", bytes, random)
 	t.first(tiles, func(i, j int) bool { return true })
 	for k := range tiles {
 		t.task(us, [2]int{k, k})
@@ -91,8 +100,8 @@ func luTiles(tiles int, us float64, bytes int64) *tiled {
 	return t
 }
 
-func fftTiles(parts int, us float64, bytes int64) *tiled {
-	t := newTiled("fft", bytes)
+func fftTiles(parts int, us float64, bytes int64, random *rand.Rand) *tiled {
+	t := newTiled("fft", bytes, random)
 	for step := 1; step <= parts; step *= 2 {
 		for i := range parts {
 			reads := [][2]int{}
@@ -105,8 +114,8 @@ func fftTiles(parts int, us float64, bytes int64) *tiled {
 	return t
 }
 
-func stencilTiles(parts, steps int, us float64, bytes int64) *tiled {
-	t := newTiled("stencil", bytes)
+func stencilTiles(parts, steps int, us float64, bytes int64, random *rand.Rand) *tiled {
+	t := newTiled("stencil", bytes, random)
 	for s := range steps {
 		for i := range parts {
 			var reads [][2]int
@@ -121,8 +130,8 @@ func stencilTiles(parts, steps int, us float64, bytes int64) *tiled {
 	return t
 }
 
-func treeTiles(leaves int, us float64, bytes int64) *tiled {
-	t := newTiled("in-tree", bytes)
+func treeTiles(leaves int, us float64, bytes int64, random *rand.Rand) *tiled {
+	t := newTiled("in-tree", bytes, random)
 	for level, n := 0, leaves; n >= 1; level, n = level+1, n/2 {
 		for i := range n {
 			var reads [][2]int
@@ -139,8 +148,8 @@ func treeTiles(leaves int, us float64, bytes int64) *tiled {
 func spreadFamilies() []func() *tiled {
 	const us, bytes = 256, 32 << 20
 	return []func() *tiled{
-		func() *tiled { return choleskyTiles(16, us, bytes) }, func() *tiled { return luTiles(10, us, bytes) }, func() *tiled { return fftTiles(32, us, bytes) },
-		func() *tiled { return stencilTiles(32, 16, us, bytes/32) }, func() *tiled { return treeTiles(128, us, bytes) },
+		func() *tiled { return choleskyTiles(16, us, bytes, nil) }, func() *tiled { return luTiles(10, us, bytes, nil) }, func() *tiled { return fftTiles(32, us, bytes, nil) },
+		func() *tiled { return stencilTiles(32, 16, us, bytes/32, nil) }, func() *tiled { return treeTiles(128, us, bytes, nil) },
 	}
 }
 
@@ -175,7 +184,7 @@ func BenchmarkSpreadFamilies(b *testing.B) {
 
 func BenchmarkSpreadGrowth(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		t := stencilTiles(100, n/100, 20, 1<<20)
+		t := stencilTiles(100, n/100, 20, 1<<20, nil)
 		g, err := t.b.Graph()
 		require.NoError(b, err)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

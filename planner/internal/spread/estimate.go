@@ -148,23 +148,6 @@ func (e *estimator) home(at []int32) {
 	}
 }
 
-// makespan estimates how long a placement takes.
-func (e *estimator) makespan(at []int32) float64 {
-	e.begin()
-	e.home(at)
-	end := 0.0
-	e.each(func(i int32) {
-		e.place(i, at[i], at, true)
-		end = max(end, e.finish[i])
-	})
-	for _, f := range e.flows.final {
-		if from, to := at[f.writer], e.homes[f.buffer]; from != to {
-			end = max(end, e.transfer(e.finish[f.writer], from, to, f.bytes, true))
-		}
-	}
-	return end
-}
-
 // each visits the nodes in order, and keeps the times of joins.
 func (e *estimator) each(visit func(i int32)) {
 	e.steps += len(e.order)
