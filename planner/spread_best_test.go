@@ -409,7 +409,11 @@ func TestNoPolicyBeatsTheSearch(t *testing.T) {
 		}
 		g, err := in.tiles().b.Graph()
 		require.NoError(t, err)
-		for _, effort := range []Effort{Quick, Normal} {
+		efforts := []Effort{Quick, Normal}
+		if testing.Short() {
+			efforts = efforts[:1]
+		}
+		for _, effort := range efforts {
 			tries, err := CompareSpreads(context.Background(), g, Options{Devices: in.devices, Effort: effort})
 			require.NoError(t, err)
 			require.Equal(t, spread.Auto, tries[0].Policy)
