@@ -16,6 +16,14 @@ func (c *Communication) Problem() string {
 	if c.Verb == dag.Exchange {
 		return c.exchangeProblem()
 	}
+	for _, more := range c.More {
+		if c.Verb != dag.AllReduce {
+			return fmt.Sprintf("a bucket of %s; only all-reduces are bucketed", c.Verb)
+		}
+		if problem := c.SizeProblem(more.Bytes, more.Bytes); problem != "" {
+			return problem
+		}
+	}
 	return c.SizeProblem(c.SrcBytes, c.DstBytes)
 }
 

@@ -286,7 +286,14 @@ type Communication struct {
 	Src, Dst  Ptr       // not for an exchange
 	SrcBytes  int64
 	DstBytes  int64
+	More      []Pair     // of an all-reduce: what else is combined, each for itself
 	Transfers []Transfer // of an exchange; all have another side
+}
+
+// Pair is an all-reduce of a bucket besides its first.
+type Pair struct {
+	Src, Dst Ptr
+	Bytes    int64
 }
 
 // Transfer is a send or a receive of an exchange.

@@ -75,6 +75,9 @@ type Transfer struct {
 	Range   Range
 }
 
+// Pair is an all-reduce of a bucket besides its first. From and To are the same range where it works in place.
+type Pair struct{ From, To Range }
+
 // Communication is what a node does together with other ranks. From and To are the same range where a collective works in place.
 type Communication struct {
 	Verb      Verb
@@ -83,8 +86,14 @@ type Communication struct {
 	Root      int32      // Reduce, Broadcast: a rank of the group
 	Among     Among      // not for Exchange
 	From, To  Range      // not for Exchange
+	More      []Pair     // AllReduce: what else the node combines, each for itself (see Bucket)
 	Transfers []Transfer // Exchange
 	Single    bool       // an Exchange of one transfer that was written as a send or a receive
+}
+
+// pairs lists what an all-reduce combines.
+func (c *Communication) pairs() []Pair {
+	return append([]Pair{{c.From, c.To}}, c.More...)
 }
 
 // Partners lists the ranks that a communication involves, in ascending order, out of so many (at most MaxRanks). A group that was filled in by

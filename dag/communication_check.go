@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,9 @@ func (p *Pipeline) communicationProblem(c *Communication) (hint string, err erro
 		return "", fmt.Errorf("unknown communication: %s of %s, %s", c.Verb, c.DType, c.Reduction)
 	}
 	ranges := []Range{c.From, c.To}
+	for _, more := range c.More {
+		ranges = append(ranges, more.From, more.To)
+	}
 	if c.Verb == Exchange {
 		ranges = nil
 		for _, t := range c.Transfers {
@@ -44,7 +48,51 @@ func (p *Pipeline) communicationProblem(c *Communication) (hint string, err erro
 	if c.Verb == Exchange {
 		return "", p.exchangeProblem(c)
 	}
+	if len(c.More) > 0 {
+		return "", p.bucketProblem(c)
+	}
 	return p.collectiveProblem(c)
+}
+
+// bucketProblem checks each of several all-reduces, and that none touches what another one writes.
+func (p *Pipeline) bucketProblem(c *Communication) error {
+	if c.Verb != AllReduce {
+		return fmt.Errorf("a bucket of %s; only all-reduces are bucketed", c.Verb)
+	}
+	pairs := c.pairs()
+	for k := range pairs {
+		one := *c
+		one.From, one.To, one.More = pairs[k].From, pairs[k].To, nil
+		if _, err := p.collectiveProblem(&one); err != nil {
+			return err
+		}
+	}
+	type touched struct {
+		Range
+		pair   int
+		writes bool
+	}
+	var list []touched
+	for k, pair := range pairs {
+		list = append(list, touched{pair.To, k, true})
+		if pair.From != pair.To {
+			list = append(list, touched{pair.From, k, false})
+		}
+	}
+	slices.SortFunc(list, func(a, b touched) int {
+		return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.pair, b.pair))
+	})
+	for k := range list {
+		for _, other := range list[k+1:] {
+			if other.Buffer != list[k].Buffer || other.Lo >= list[k].Hi {
+				break
+			}
+			if other.pair != list[k].pair && (other.writes || list[k].writes) {
+				return fmt.Errorf("%s and %s overlap in one bucket", p.rangeText(list[k].Range), p.rangeText(other.Range))
+			}
+		}
+	}
+	return nil
 }
 
 func (p *Pipeline) exchangeProblem(c *Communication) error {
@@ -151,10 +199,16 @@ func (p *Pipeline) communicationAccesses(c *Communication) []Access {
 		return []Access{c.To.Out()}
 	case c.Verb == Reduce && c.Root != p.Rank:
 		return []Access{c.From.In()}
-	case c.From == c.To:
-		return []Access{c.From.InOut()}
 	}
-	return []Access{c.From.In(), c.To.Out()}
+	var list []Access
+	for _, pair := range c.pairs() {
+		if pair.From == pair.To {
+			list = append(list, pair.From.InOut())
+		} else {
+			list = append(list, pair.From.In(), pair.To.Out())
+		}
+	}
+	return list
 }
 
 // communicationWork is what a communication moves through this rank's memory.

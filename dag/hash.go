@@ -204,6 +204,9 @@ func (c *Condition) bound() string {
 // facts is what makes two communications of the same accesses different.
 func (c *Communication) facts() []int64 {
 	list := []int64{int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(c.Root), int64(c.Among.First), int64(c.Among.Count), int64(c.Among.Step)}
+	for _, more := range c.More {
+		list = append(list, int64(more.From.Buffer), more.From.Lo, more.From.Hi, int64(more.To.Buffer), more.To.Lo, more.To.Hi)
+	}
 	for _, t := range c.Transfers {
 		list = append(list, flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
 	}

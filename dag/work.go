@@ -86,6 +86,9 @@ func (c *Communication) workParts() []string {
 	if !c.Among.All() {
 		parts = append(parts, fmt.Sprintf("among=[%d, %d, %d]", c.Among.First, c.Among.Count, c.Among.Step))
 	}
+	if len(c.More) > 0 {
+		parts = append(parts, fmt.Sprintf("bucket=%d", len(c.More)+1))
+	}
 	for k, t := range c.Transfers {
 		word := "to"
 		if t.Receive {

@@ -565,6 +565,10 @@ func (y *yamlWriter) communication(c *Communication) int32 {
 		}
 		return y.p.Buffers[c.Transfers[0].Range.Buffer].Device
 	}
+	if len(c.More) > 0 {
+		y.fail("it is a bucket of all-reduces, which files cannot declare")
+		return 0
+	}
 	parts := []string{"from: " + y.reference(c.From), "to: " + y.reference(c.To)}
 	if c.From == c.To && collectiveKeys[c.Verb].find("inout") >= 0 {
 		parts = []string{"inout: " + y.reference(c.From)}

@@ -4,10 +4,13 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
 )
 
 // chooseMode makes graphs if the mode needs them. For Auto, it briefly measures both modes and then restores the contents.
@@ -15,6 +18,15 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	if why := p.graph.NotInGraph(); why != "" && p.options.Mode != Streams {
 		p.replayAsStreams(why)
 		return p.connectRanks()
+	}
+	if p.cannotCapture() && p.options.Mode != Streams {
+		const why = "communication with other ranks cannot be in a graph together with library calls"
+		if p.options.Mode != Auto {
+			return errors.New(why + "; use --graph=off")
+		}
+		p.mode, p.choice = Streams, "streams: "+why
+		p.log.Info("chose how to replay", "mode", p.mode.String(), "because", why)
+		return nil
 	}
 	switch p.options.Mode {
 	case Streams:
@@ -50,10 +62,16 @@ func (p *Program) chooseMode(ctx context.Context) error {
 	return p.Restore(ctx)
 }
 
+// cannotCapture reports whether NCCL's work would have to be captured together with library calls. A graph with calls is built node by node, from a
+// capture of each call, and NCCL's work can only be captured where it runs.
+func (p *Program) cannotCapture() bool {
+	return p.platform.Name() == "cuda" && p.communicates() && slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Call })
+}
+
 // connectRanks captures a replay and drops the graph. NCCL makes its connections at the first call of each kind, which takes a tenth of
 // a second; a capture makes the calls without running anything, so that the first replay takes no longer than others.
 func (p *Program) connectRanks() error {
-	if p.bodies != nil || p.platform.Name() != "cuda" || !p.communicates() {
+	if p.bodies != nil || p.platform.Name() != "cuda" || !p.communicates() || p.cannotCapture() {
 		return nil
 	}
 	in := p.instances[0]

@@ -22,6 +22,9 @@ func (p *Program) communicateCommand(in *instance, n *dag.Node, c *cudart.Comman
 		to.Src, to.SrcBytes = in.at(from.From), from.From.Bytes()
 		to.Dst, to.DstBytes = in.at(from.To), from.To.Bytes()
 	}
+	for _, more := range from.More {
+		to.More = append(to.More, cudart.Pair{Src: in.at(more.From), Dst: in.at(more.To), Bytes: more.From.Bytes()})
+	}
 	for _, t := range from.Transfers {
 		if t.Rank >= 0 && t.Rank < max(p.graph.Ranks, 1) {
 			to.Transfers = append(to.Transfers, cudart.Transfer{Receive: t.Receive, Rank: t.Rank, Ptr: in.at(t.Range), Bytes: t.Range.Bytes(),

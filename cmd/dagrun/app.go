@@ -67,6 +67,7 @@ type flags struct {
 	plan       string
 	profile    string
 	memoryCap  string
+	bucket     string
 	devices    string
 	spread     string
 	spill      string

@@ -59,6 +59,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f.StringVar(&values.devices, "devices", "", "spread the work over `N` devices, or all (default: as the file says)")
 	f.StringVar(&values.spread, "spread", "auto", "the `policy` that chooses the devices: auto, heft, mintransfer, roundrobin, owner, chains or one")
 	f.StringVar(&values.spill, "spill", spillAuto, "where no plan fits in device memory, copy data to host memory and back: `when` is auto (only then) or off")
+	f.StringVar(&values.bucket, "bucket", "", "of several ranks: run all-reduces that follow each other as one, up to this `size` in all, such as 25MiB")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
@@ -247,6 +248,7 @@ func (f *flags) planned(strategy string, streams int) []string {
 	add("--spill", f.spill, spillAuto)
 	add("--profile", f.profile, "")
 	add("--memory-cap", f.memoryCap, "")
+	add("--bucket", f.bucket, "")
 	add("--memory", f.memory, "arena")
 	return args
 }

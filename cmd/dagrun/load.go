@@ -100,10 +100,12 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.reread = func(rank int) (*dag.Graph, error) {
 		other := options
 		other.Rank, other.LocalRank = rank, 0
-		return dag.ParseContext(ctx, source, other)
+		return a.bucketed(dag.ParseContext(ctx, source, other))
 	}
-	a.family = func(n int) (*dag.Family, error) { return dag.ParseFamilyContext(ctx, source, options, n) }
-	return dag.ParseContext(ctx, source, options)
+	a.family = func(n int) (*dag.Family, error) {
+		return a.bucketedFamily(dag.ParseFamilyContext(ctx, source, options, n))
+	}
+	return a.bucketed(dag.ParseContext(ctx, source, options))
 }
 
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
@@ -143,6 +145,11 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 			return err
 		}
 		a.progress.beginUntil(a.stdout)
+		if c.Flags().Lookup("ranks") != nil {
+			if err := a.assumeRanks(); err != nil {
+				return err
+			}
+		}
 		g, err := a.loadGraph(c.Context(), args[0])
 		if err != nil {
 			return err

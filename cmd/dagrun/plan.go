@@ -90,6 +90,7 @@ an H200 by default, and no device is opened.`,
 	a.loadFlags(c)
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
+	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")

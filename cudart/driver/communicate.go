@@ -21,6 +21,9 @@ var ncclReductions = map[dag.Reduction]uintptr{dag.Sum: 0, dag.Prod: 1, dag.Max:
 // ncclCall is the number of a function of NCCL among those of the driver, in a submitter's calls.
 func ncclCall(f nccl.Function) function { return functionCount + 1 + function(f) }
 
+// errNotANode is what adding communication to a graph returns where the graph is not captured: built node by node, or one with library calls.
+var errNotANode = fmt.Errorf("communication with other ranks cannot be a node of a graph that is built, as those with library calls are; use --graph=off: %w", cudart.ErrUnsupported)
+
 // communicationProblem says what is wrong with a communication, "" if nothing is. It is on a stream unless a graph is built node by node.
 func (p *Platform) communicationProblem(c *cudart.Communication, s *stream) string {
 	if problem := c.Problem(); problem != "" {
@@ -73,7 +76,16 @@ func (p *Platform) communicate(l *submitter, owner int32, c *checked) {
 	elements := func(bytes int64) uintptr { return uintptr(bytes / t.DType.Size()) }
 	switch t.Verb {
 	case dag.AllReduce:
+		if len(t.More) > 0 {
+			add(nccl.GroupStart)
+		}
 		add(nccl.AllReduce, src, dst, elements(t.SrcBytes), dtype, reduction, comm, stream)
+		for _, more := range t.More {
+			add(nccl.AllReduce, uintptr(more.Src), uintptr(more.Dst), elements(more.Bytes), dtype, reduction, comm, stream)
+		}
+		if len(t.More) > 0 {
+			add(nccl.GroupEnd)
+		}
 	case dag.Reduce:
 		add(nccl.Reduce, src, dst, elements(t.SrcBytes), dtype, reduction, root, comm, stream)
 	case dag.ReduceScatter:

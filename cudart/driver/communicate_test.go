@@ -345,6 +345,47 @@ func TestOldNCCLTakesTheIDByValue(t *testing.T) {
 	x.end(t)
 }
 
+// A graph with library calls is built node by node. It must not leave communication out.
+func TestCommunicationIsNotLostInGraphsWithCalls(t *testing.T) {
+	n := newFakeNCCL()
+	x := connectedPair(t, n, nil)
+	sum := &cudart.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, DType: dag.F32, Group: dag.Among{First: 0, Count: 4, Step: 1}, Src: 0x1000, Dst: 0x1000, SrcBytes: 40, DstBytes: 40}
+	self := &cudart.Communication{Verb: dag.Exchange, Transfers: []cudart.Transfer{{Ptr: 0x1000, Bytes: 12}, {Ptr: 0x2000, Bytes: 12, Receive: true}}}
+	for _, c := range []*cudart.Communication{sum, self} {
+		made, err := x.p.Encode([]cudart.Command{communicate(x, "sum", c)}, cudart.ListOptions{Origin: x.stream})
+		require.NoError(t, err)
+		nodes, deps := streamOrder(made.(*list).commands)
+		_, err = x.p.build(nodes, deps, x.p.devices[0], false)
+		require.ErrorIs(t, err, cudart.ErrUnsupported)
+		require.ErrorContains(t, err, `node "sum": communication with other ranks cannot be a node of a graph that is built, as those with library calls are; use --graph=off`)
+		require.NoError(t, made.Close())
+	}
+	x.end(t)
+}
+
+func TestABucketIsAGroupOfNCCL(t *testing.T) {
+	n := newFakeNCCL()
+	x := connectedPair(t, n, nil)
+	bucket := &cudart.Communication{Verb: dag.AllReduce, Reduction: dag.Avg, DType: dag.F32, Group: dag.Among{First: 0, Count: 4, Step: 1}, Src: 0x1000, Dst: 0x1000, SrcBytes: 40,
+		DstBytes: 40, More: []cudart.Pair{{Src: 0x2000, Dst: 0x3000, Bytes: 8}, {Src: 0x4000, Dst: 0x4000, Bytes: 12}}}
+	n.calls() // of connecting
+	list, err := x.p.Encode([]cudart.Command{communicate(x, "sum.0..sum.2", bucket)}, cudart.ListOptions{Origin: x.stream})
+	require.NoError(t, err)
+	require.NoError(t, list.Submit())
+	s := fmt.Sprintf("%x", x.stream.Handle())
+	require.Equal(t, []string{"ncclGroupStart", "ncclAllReduce 1000 1000 a 7 4 c1 " + s, "ncclAllReduce 2000 3000 2 7 4 c1 " + s, "ncclAllReduce 4000 4000 3 7 4 c1 " + s, "ncclGroupEnd"},
+		n.calls())
+	require.NoError(t, list.Close())
+	odd := *bucket
+	odd.More = []cudart.Pair{{Src: 0x2000, Dst: 0x3000, Bytes: 7}}
+	_, err = x.p.Encode([]cudart.Command{communicate(x, "odd", &odd)}, cudart.ListOptions{Origin: x.stream})
+	require.ErrorContains(t, err, "allreduce of 7 bytes to 7 on rank 0 of the group {0 4 1} is not possible")
+	odd.Verb, odd.Reduction = dag.Broadcast, dag.NoReduction
+	_, err = x.p.Encode([]cudart.Command{communicate(x, "odd", &odd)}, cudart.ListOptions{Origin: x.stream})
+	require.ErrorContains(t, err, "a bucket of broadcast; only all-reduces are bucketed")
+	x.end(t)
+}
+
 func TestNCCLThatIsTooOld(t *testing.T) {
 	n := newFakeNCCL()
 	n.missing[nccl.CommSplit] = true

@@ -202,6 +202,8 @@ func (g *graph) addNode(template uintptr, s *nodeScratch, c *checked, priorities
 		return uint32(dl.Call(lib.address[f], all...))
 	}
 	switch {
+	case c.Kind == cudart.Communicate:
+		return 0, 0, fmt.Errorf("node %q: %w", c.Label, errNotANode)
 	case c.Kind == cudart.LaunchKernel && body && nothing(c.Grid): // nodes of a body cannot be disabled
 	case c.Kind == cudart.LaunchKernel && c.kernel.call != nil:
 		code, err := g.addCall(template, s, c)

@@ -25,6 +25,10 @@ func (c *command) setCommunication(talk *cudart.Communication) *cudart.Error {
 		add(talk.Dst, talk.DstBytes, destination)
 		add(talk.Src, talk.SrcBytes, source)
 	}
+	for _, more := range talk.More {
+		add(more.Dst, more.Bytes, destination)
+		add(more.Src, more.Bytes, source)
+	}
 	for _, t := range talk.Transfers {
 		if t.Receive {
 			add(t.Ptr, t.Bytes, destination)
@@ -54,7 +58,15 @@ func (c *command) communicate() *cudart.Error {
 	for _, t := range c.talk.Transfers {
 		m.Transfers = append(m.Transfers, next(t.Bytes))
 	}
-	if err := c.platform.world.Communicate(c.label, c.talk, m); err != nil {
+	err := c.platform.world.Communicate(c.label, c.talk, m)
+	for k := 0; k < len(c.talk.More) && err == nil; k++ {
+		more := &c.talk.More[k]
+		one := *c.talk
+		one.Src, one.Dst, one.SrcBytes, one.DstBytes, one.More = more.Src, more.Dst, more.Bytes, more.Bytes, nil
+		dst := next(more.Bytes)
+		err = c.platform.world.Communicate(c.label, &one, world.Memory{Dst: dst, Src: next(more.Bytes)})
+	}
+	if err != nil {
 		e := c.fail(launchFailed, "%v", err)
 		e.Err = err
 		return e

@@ -37,6 +37,9 @@ func (m *Machine) communication(g *dag.Graph, c *dag.Communication) float64 {
 		return m.CopyUS + float64(c.From.Bytes())/m.DeviceToDevice
 	}
 	bytes, others := float64(max(c.From.Bytes(), c.To.Bytes())), float64(ranks-1)/float64(ranks)
+	for _, more := range c.More {
+		bytes += float64(more.From.Bytes())
+	}
 	switch c.Verb {
 	case dag.AllReduce:
 		bytes *= 2 * others

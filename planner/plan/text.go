@@ -167,6 +167,9 @@ func Action(g *dag.Graph, i dag.NodeID) string {
 }
 
 func communicationText(g *dag.Graph, c *dag.Communication) string {
+	if len(c.More) > 0 {
+		return bucketText(g, c)
+	}
 	switch {
 	case c.Verb != dag.Exchange && c.From == c.To:
 		return fmt.Sprintf("%s %s", c.Verb, g.RangeText(c.From))
@@ -189,6 +192,21 @@ func communicationText(g *dag.Graph, c *dag.Communication) string {
 		}
 	}
 	return text
+}
+
+// bucketText names the first few all-reduces of a bucket.
+func bucketText(g *dag.Graph, c *dag.Communication) string {
+	const named = 4
+	text, bytes := fmt.Sprintf("%s %s", c.Verb, g.RangeText(c.To)), c.To.Bytes()
+	for k := range c.More {
+		if bytes += c.More[k].To.Bytes(); k+1 < named {
+			text += ", " + g.RangeText(c.More[k].To)
+		}
+	}
+	if more := len(c.More) + 1 - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s in one bucket of %s", text, words.Bytes(bytes))
 }
 
 // waitReasons finds the dependency behind each wait.

@@ -4,6 +4,7 @@ package ranks
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -71,11 +72,14 @@ func (w *world) collective(g *group, rank, k int32) {
 	}
 	w.instance[rank][k] = g.ids[at]
 	want := &w.ops(g.first)[g.ops[at]]
-	if g.bad || o.verb == want.verb && o.reduction == want.reduction && o.dtype == want.dtype && o.from == want.from && o.to == want.to && o.root == want.root {
+	if g.bad || o.verb == want.verb && o.reduction == want.reduction && o.dtype == want.dtype && o.from == want.from && o.to == want.to && o.root == want.root && slices.Equal(o.more, want.more) {
 		return
 	}
 	g.bad = true
 	text := ""
+	if len(o.more)+len(want.more) > 0 {
+		text = "; ranks whose files differ may need to run without --bucket"
+	}
 	if o.root != want.root && o.what() == want.what() {
 		text = fmt.Sprintf(": the roots are rank %d and rank %d", g.of.First+o.root*g.of.Step, g.of.First+want.root*g.of.Step)
 	}

@@ -28,10 +28,11 @@ type op struct {
 	verb      dag.Verb
 	reduction dag.Reduction
 	dtype     dag.DType
-	from, to  int64 // bytes
-	root      int32 // its place in the group
-	group     int   // of a collective: index into the rank's firsts; -1: all ranks
-	count     int32 // of the group
+	from, to  int64   // bytes
+	more      []int64 // of a bucket: the bytes of its other all-reduces
+	root      int32   // its place in the group
+	group     int     // of a collective: index into the rank's firsts; -1: all ranks
+	count     int32   // of the group
 	step      int32
 	transfers []transfer // of an exchange; only those that meet somebody
 }
@@ -111,6 +112,9 @@ func communication(g *dag.Graph) []op {
 			continue
 		}
 		o := op{node: dag.NodeID(i), name: n.Name, line: n.Pos.Line, verb: c.Verb, reduction: c.Reduction, dtype: c.DType, from: c.From.Bytes(), to: c.To.Bytes(), group: -1}
+		for _, more := range c.More {
+			o.more = append(o.more, more.From.Bytes())
+		}
 		members := c.Among.Members(ranks)
 		o.count, o.step = members.Count, members.Step
 		if c.Verb == dag.Reduce || c.Verb == dag.Broadcast {
@@ -167,6 +171,12 @@ func (o *op) what() string {
 	switch {
 	case o.verb == dag.Exchange:
 		return "an exchange"
+	case len(o.more) > 0:
+		sizes := fmt.Sprint(o.from)
+		for _, bytes := range o.more {
+			sizes += fmt.Sprintf(", %d", bytes)
+		}
+		return fmt.Sprintf("a bucket of %s of %s bytes of %s with op %s", o.verb, sizes, o.dtype, o.reduction)
 	case o.reduction != dag.NoReduction:
 		return fmt.Sprintf("%s of %d bytes of %s with op %s", o.verb, o.from, o.dtype, o.reduction)
 	}

@@ -1,0 +1,52 @@
+// --bucket: small all-reduces that follow each other run as one.
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// bucketed is a graph with the buckets that --bucket asks for.
+func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
+	if err != nil || a.flags.bucket == "" {
+		return g, err
+	}
+	bytes, err := parseSize(a.flags.bucket)
+	if err != nil {
+		return nil, fmt.Errorf("--bucket %q: %w", a.flags.bucket, err)
+	}
+	made, err := dag.Bucket(g, bytes)
+	if err != nil {
+		return nil, fmt.Errorf("--bucket: %w", err)
+	}
+	if buckets, inside := bucketCount(made); buckets > 0 {
+		a.log.Info("bucketed", "buckets", buckets, "all_reduces", inside)
+	}
+	return made, nil
+}
+
+// bucketCount is how many buckets there are, and how many all-reduces are in them.
+func bucketCount(g *dag.Graph) (buckets, inside int) {
+	for i := range g.Nodes {
+		if c := g.Nodes[i].Communication; c != nil && len(c.More) > 0 {
+			buckets++
+			inside += len(c.More) + 1
+		}
+	}
+	return buckets, inside
+}
+
+// bucketedFamily has the buckets of every rank.
+func (a *app) bucketedFamily(f *dag.Family, err error) (*dag.Family, error) {
+	if err != nil {
+		return nil, err
+	}
+	for k := range f.Classes {
+		if f.Classes[k], err = a.bucketed(f.Classes[k], nil); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,239 @@
+// Buckets: small all-reduces that follow each other become one node, which costs the latency of one.
+
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// ErrBucket is what Bucket returns for a graph whose communication cannot be bucketed.
+var ErrBucket = errors.New("all-reduces cannot be bucketed")
+
+// mostInBucket is how many all-reduces one bucket has; NCCL takes 2,048 in one group.
+const mostInBucket = 256
+
+// Bucket returns a graph in which all-reduces that follow each other in the order of communication are one node, as long as they are of all ranks, of
+// the same operation, type and device, and have at most so many bytes in all. One that needs what an earlier one of the bucket has led to, begins
+// another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Without several ranks, or
+// where nothing is bucketed, the graph is g itself.
+//
+// Elements are combined as before on the CPU device. NCCL runs a bucket as a group of calls.
+func Bucket(g *Graph, bytes int64) (*Graph, error) {
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
+	if bytes < 1 {
+		return nil, fmt.Errorf("a bucket of %d bytes: want at least 1", bytes)
+	}
+	if g.Ranks <= 1 {
+		return g, nil
+	}
+	switch {
+	case g.Sync == SyncExplicit:
+		return nil, fmt.Errorf("%w: the file orders its nodes itself (sync: explicit)", ErrBucket)
+	case g.hasControl():
+		return nil, fmt.Errorf("%w in a pipeline with loops or branches", ErrBucket)
+	}
+	buckets := bucketsOf(g, bytes)
+	if len(buckets) == 0 {
+		return g, nil
+	}
+	return bucketed(g, buckets)
+}
+
+// bucketsOf lists the all-reduces of each bucket of more than one, in the order of communication.
+func bucketsOf(g *Graph, bytes int64) [][]NodeID {
+	var buckets [][]NodeID
+	var now []NodeID
+	size, first := int64(0), int32(0) // of now: its bytes, and the number of its first communication
+	end := func() {
+		if len(now) > 1 {
+			buckets = append(buckets, now)
+		}
+		now = nil
+	}
+	needs := communicationNeeded(g)
+	number := int32(0)
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		c := n.Communication
+		if c == nil {
+			continue
+		}
+		fits := c.Verb == AllReduce && c.Among.All() && len(c.More) == 0 && !n.HasCost && n.Stream.Number() < 0 && c.From.Bytes() <= bytes
+		if len(now) > 0 && fits {
+			last := &g.Nodes[now[0]]
+			fits = c.Reduction == last.Communication.Reduction && c.DType == last.Communication.DType && n.Device == last.Device && size+c.From.Bytes() <= bytes &&
+				len(now) < mostInBucket && needs[i] < first
+			if !fits {
+				end()
+				fits = true // it may begin the next one
+			}
+		}
+		switch {
+		case !fits:
+			end()
+		case len(now) == 0:
+			now, size, first = []NodeID{NodeID(i)}, c.From.Bytes(), number
+		default:
+			now, size = append(now, NodeID(i)), size+c.From.Bytes()
+		}
+		number++
+	}
+	end()
+	return buckets
+}
+
+// communicationNeeded is, by vertex, the number of the last communication that must be finished before it begins, -1 for none. Of a communication it
+// leaves out that all communication follows each other.
+func communicationNeeded(g *Graph) []int32 {
+	number, count := make([]int32, g.Vertices()), int32(0)
+	for i := range number {
+		number[i] = -1
+		if i < g.Len() && g.Nodes[i].Communication != nil {
+			number[i] = count
+			count++
+		}
+	}
+	needs := make([]int32, g.Vertices())
+	for _, i := range g.Sequence() {
+		needs[i] = -1
+		preds, edges := g.Preds(i), g.PredEdges(i)
+		for k, q := range preds {
+			switch {
+			case number[q] < 0:
+				needs[i] = max(needs[i], needs[q])
+			case number[i] < 0 || g.Edges()[edges[k]].Why != After:
+				needs[i] = max(needs[i], number[q])
+			}
+		}
+	}
+	return needs
+}
+
+// bucketed makes the graph with these buckets. Its nodes are in the order of declaration, as far as the buckets allow: a bucket is where its last
+// all-reduce was.
+func bucketed(g *Graph, buckets [][]NodeID) (*Graph, error) {
+	into := make([]NodeID, g.Vertices()) // by vertex: the last of its bucket, or itself
+	for i := range into {
+		into[i] = NodeID(i)
+	}
+	members := map[NodeID][]NodeID{}
+	names := map[string]bool{}
+	for i := range g.Nodes {
+		names[g.Nodes[i].Name] = true
+	}
+	for _, list := range buckets {
+		last := list[len(list)-1]
+		members[last] = list
+		for _, i := range list {
+			into[i] = last
+		}
+	}
+	b := g.Empty()
+	for k := range g.Buffers {
+		b.Buffer(g.Buffers[k])
+	}
+	ids := make([]NodeID, g.Len())
+	order := bucketOrder(g, into)
+	for _, i := range order {
+		node := g.Nodes[i]
+		node.After = nil
+		list := members[i]
+		if list == nil {
+			ids[i] = b.Node(node, slices.Clone(g.Accesses(i))...)
+			continue
+		}
+		c := *g.Nodes[list[0]].Communication
+		for _, other := range list[1:] {
+			from := g.Nodes[other].Communication
+			c.More = append(c.More, Pair{from.From, from.To})
+		}
+		node.Name, node.Pos = bucketName(g, list, names), g.Nodes[list[0]].Pos
+		node.Communication, node.Work = &c, b.pipeline.communicationWork(&c)
+		id := b.Node(node, b.pipeline.communicationAccesses(&c)...)
+		for _, other := range list {
+			ids[other] = id
+		}
+	}
+	for i := range g.Nodes {
+		for _, before := range g.Nodes[i].After {
+			if n := b.At(ids[i]); ids[before] != ids[i] && !slices.Contains(n.After, ids[before]) {
+				n.After = append(n.After, ids[before])
+			}
+		}
+	}
+	made, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBucket, err)
+	}
+	made.warnings = g.warnings
+	return made, nil
+}
+
+// bucketName makes a name that no other node has.
+func bucketName(g *Graph, list []NodeID, names map[string]bool) string {
+	const room = 16 // for the number
+	name := g.Nodes[list[0]].Name + ".." + g.Nodes[list[len(list)-1]].Name
+	for len(name) > MaxName-room {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	full := name
+	for k := 2; names[full]; k++ {
+		full = fmt.Sprintf("%s #%d", name, k)
+	}
+	names[full] = true
+	return full
+}
+
+// bucketOrder sorts the nodes, with the last of a bucket in place of all of it, so that each comes after all that it depends on, and before those
+// declared later where it can.
+func bucketOrder(g *Graph, into []NodeID) []NodeID {
+	waiting := make([]int32, g.Vertices())
+	for e := range g.Edges() {
+		if from, to := into[g.Edges()[e].From], into[g.Edges()[e].To]; from != to {
+			waiting[to]++
+		}
+	}
+	members := make([][]NodeID, g.Vertices())
+	var ready nodeHeap
+	for i := range into {
+		members[into[i]] = append(members[into[i]], NodeID(i))
+	}
+	var joins, order []NodeID
+	begin := func(i NodeID) {
+		if g.IsJoin(i) {
+			joins = append(joins, i)
+		} else {
+			ready.push(i)
+		}
+	}
+	for i := range into {
+		if into[i] == NodeID(i) && waiting[i] == 0 {
+			begin(NodeID(i))
+		}
+	}
+	for len(ready)+len(joins) > 0 {
+		var i NodeID
+		if n := len(joins); n > 0 { // a join is passed as soon as all before it are done
+			i, joins = joins[n-1], joins[:n-1]
+		} else {
+			i = ready.pop()
+			order = append(order, i)
+		}
+		for _, member := range members[i] {
+			for _, e := range g.OutEdges(member) {
+				if to := into[e.To]; to != i {
+					if waiting[to]--; waiting[to] == 0 {
+						begin(to)
+					}
+				}
+			}
+		}
+	}
+	return order
+}

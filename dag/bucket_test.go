@@ -1,0 +1,241 @@
+// Tests of buckets: what goes into one, that nothing changes what a node reads, and what cannot be bucketed.
+
+package dag
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const bucketHead = `version: 1
+name: p
+buffers:
+  a: {place: device, dtype: f32, shape: [16], init: 1}
+  b: {place: device, dtype: f32, shape: [16], init: 1}
+  c: {place: device, dtype: f32, shape: [16], init: 1}
+  h: {place: device, dtype: f64, shape: [16], init: 1}
+  out: {place: host, dtype: f32, shape: [16]}
+nodes:
+`
+
+// bucketsIn lists the nodes of a bucketed graph, those of a bucket with what is in it.
+func bucketsIn(t *testing.T, nodes string, bytes int64) []string {
+	t.Helper()
+	g, err := Parse([]byte(bucketHead+nodes), Options{Rank: 1, Ranks: 4})
+	require.NoError(t, err)
+	made, err := Bucket(g, bytes)
+	require.NoError(t, err)
+	var list []string
+	for i := range made.Nodes {
+		n := &made.Nodes[i]
+		text := n.Name
+		if n.Communication != nil && len(n.Communication.More) > 0 {
+			var parts []string
+			for _, pair := range n.Communication.pairs() {
+				part := made.RangeText(pair.From)
+				if pair.From != pair.To {
+					part += "->" + made.RangeText(pair.To)
+				}
+				parts = append(parts, part)
+			}
+			text += "[" + strings.Join(parts, " ") + "]"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+func TestBuckets(t *testing.T) {
+	const a, b, c = "  - {name: sa, allreduce: {inout: a, op: sum}}\n", "  - {name: sb, allreduce: {inout: b, op: sum}}\n", "  - {name: sc, allreduce: {inout: c, op: sum}}\n"
+	for _, test := range []struct {
+		name, nodes string
+		bytes       int64
+		want        []string
+	}{
+		{"three", a + b + c, 192, []string{"sa..sc[a b c]"}},
+		{"as many as fit", a + b + c, 191, []string{"sa..sb[a b]", "sc"}},
+		{"one is too large", a + b + c, 63, []string{"sa", "sb", "sc"}},
+		{"each alone", a + b + c, 64, []string{"sa", "sb", "sc"}},
+		{"a result is used in between", a + "  - {name: down, memcpy: {from: a, to: out}}\n" + b, 1024, []string{"sa..sb[a b]", "down"}},
+		{"a result leads to the next", a + "  - {name: copy, memcpy: {from: a, to: b}}\n" + b + c, 1024, []string{"sa", "copy", "sb..sc[b c]"}},
+		{"the next writes what is read of the first", a + "  - {name: copy, memcpy: {from: a, to: c}}\n  - {name: into, allreduce: {from: b, to: c, op: sum}}\n", 1024, []string{"sa", "copy", "into"}},
+		{"the same twice", a + a2("again"), 1024, []string{"sa", "again"}},
+		{"halves of a buffer", "  - {name: x, allreduce: {inout: a(0..8), op: sum}}\n  - {name: y, allreduce: {inout: a(8..16), op: sum}}\n", 1024, []string{"x..y[a(0..8) a(8..16)]"}},
+		{"from one to another", "  - {name: x, allreduce: {from: a, to: b, op: sum}}\n" + c, 1024, []string{"x..sc[a->b c]"}},
+		{"another operation", a + "  - {name: m, allreduce: {inout: b, op: max}}\n" + c, 1024, []string{"sa", "m", "sc"}},
+		{"another type", a + "  - {name: m, allreduce: {inout: h, op: sum}}\n" + c, 1024, []string{"sa", "m", "sc"}},
+		{"another collective between", a + "  - {name: m, broadcast: {inout: b, root: 0}}\n" + c, 1024, []string{"sa", "m", "sc"}},
+		{"a group of ranks", a + "  - {name: m, allreduce: {inout: b, op: sum, among: [1, 2, 2]}}\n", 1024, []string{"sa", "m"}},
+		{"with a cost", a + "  - {name: m, allreduce: {inout: b, op: sum}, cost: {us: 3}}\n", 1024, []string{"sa", "m"}},
+		{"a name that is taken", "  - {name: sa..sb, memset: {to: h, value: 1}}\n" + a + b, 1024, []string{"sa..sb", "sa..sb #2[a b]"}},
+	} {
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.want, bucketsIn(t, test.nodes, test.bytes)) })
+	}
+}
+
+func a2(name string) string { return "  - {name: " + name + ", allreduce: {inout: a, op: sum}}\n" }
+
+func TestBucketOfAGraph(t *testing.T) {
+	nodes := "  - {name: sa, allreduce: {inout: a, op: sum}}\n  - {name: sb, allreduce: {inout: b, op: sum}}\n"
+	g, err := Parse([]byte(bucketHead+nodes), Options{Rank: 1, Ranks: 4})
+	require.NoError(t, err)
+	made, err := Bucket(g, 1<<20)
+	require.NoError(t, err)
+	require.Equal(t, g.Warnings(), made.Warnings())
+	require.NotEqual(t, g.Hash(), made.Hash())
+	require.NotEqual(t, g.WorkHash(), made.WorkHash())
+	require.Contains(t, made.WorkParts(0), "bucket=2")
+	require.EqualValues(t, 256, made.Nodes[0].Work.Bytes)
+	require.Equal(t, g.Nodes[0].Pos, made.Nodes[0].Pos)
+	require.Equal(t, High, made.Nodes[0].Priority)
+	again, err := Bucket(made, 1<<20)
+	require.NoError(t, err)
+	require.Same(t, made, again, "a bucket is not bucketed again")
+	require.ErrorContains(t, made.WriteYAML(io.Discard), "it is a bucket of all-reduces, which files cannot declare")
+
+	alone, err := Parse([]byte(bucketHead+nodes), Options{})
+	require.NoError(t, err)
+	same, err := Bucket(alone, 1<<20)
+	require.NoError(t, err)
+	require.Same(t, alone, same)
+
+	_, err = Bucket(g, 0)
+	require.EqualError(t, err, "a bucket of 0 bytes: want at least 1")
+	_, err = Bucket(nil, 1)
+	require.Error(t, err)
+	explicit, err := Parse([]byte("sync: explicit\n"+bucketHead+nodes), Options{Ranks: 2})
+	require.NoError(t, err)
+	_, err = Bucket(explicit, 1)
+	require.EqualError(t, err, "all-reduces cannot be bucketed: the file orders its nodes itself (sync: explicit)")
+	require.ErrorIs(t, err, ErrBucket)
+
+	// What a program puts together by hand is checked.
+	for _, c := range []struct {
+		c    Communication
+		want string
+	}{
+		{Communication{Verb: Broadcast, More: []Pair{{}}}, "a bucket of broadcast; only all-reduces are bucketed"},
+		{Communication{Verb: AllReduce, Reduction: Sum, From: Range{0, 0, 0, 32}, To: Range{0, 0, 0, 32}, More: []Pair{{Range{0, 0, 16, 48}, Range{0, 0, 16, 48}}}}, "a(0..8) and a(4..12) overlap in one bucket"},
+		{Communication{Verb: AllReduce, Reduction: Sum, From: Range{0, 0, 0, 32}, To: Range{0, 0, 0, 32}, More: []Pair{{Range{1, 0, 0, 16}, Range{1, 0, 0, 32}}}}, "allreduce: b(0..4) has 4 elements and b(0..8) has 8 elements"},
+	} {
+		b := New("by hand")
+		b.Ranks(0, 2)
+		b.Device("a", F32, 16)
+		b.Device("b", F32, 16)
+		b.Communicate("sum", c.c)
+		_, err := b.Graph()
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+// readsOf says for each node by name and each element that it reads which node has written it, "" for none.
+func readsOf(g *Graph) map[string]string {
+	writer := map[BufferID]map[int64]string{}
+	all := map[string]string{}
+	note := func(name string, accesses []Access) {
+		for _, pass := range []Mode{Read, Write} {
+			for _, a := range accesses {
+				if a.Mode&pass == 0 {
+					continue
+				}
+				if writer[a.Buffer] == nil {
+					writer[a.Buffer] = map[int64]string{}
+				}
+				for at := a.Lo; at < a.Hi; at += 4 {
+					if pass == Read {
+						all[fmt.Sprintf("%s %d %d", name, a.Buffer, at)] = writer[a.Buffer][at]
+					} else {
+						writer[a.Buffer][at] = name
+					}
+				}
+			}
+		}
+	}
+	for i := range g.Nodes {
+		c := g.Nodes[i].Communication
+		if c == nil {
+			note(g.Nodes[i].Name, g.Accesses(NodeID(i)))
+			continue
+		}
+		for _, pair := range c.pairs() {
+			note("allreduce of "+g.RangeText(pair.From)+" to "+g.RangeText(pair.To), []Access{pair.From.In(), pair.To.Out()})
+		}
+	}
+	for b, list := range writer {
+		for at, name := range list {
+			all[fmt.Sprintf("end %d %d", b, at)] = name
+		}
+	}
+	return all
+}
+
+// In random graphs, every node and every all-reduce reads what it read before, and all that is left at the end is the same.
+func TestBucketsChangeNothing(t *testing.T) {
+	formed := 0
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		b := New("random")
+		b.Ranks(0, 3)
+		var buffers []BufferID
+		for k := range 4 {
+			buffers = append(buffers, b.Device(fmt.Sprintf("x%d", k), F32, 8))
+		}
+		part := func(id BufferID, n int64) Range {
+			lo := rng.Int64N(9 - n)
+			return b.Slice(id, lo, lo+n)
+		}
+		var ids []NodeID
+		for k := range 4 + rng.IntN(14) {
+			name, n := fmt.Sprintf("n%d", k), 1+rng.Int64N(8)
+			from, to := part(buffers[rng.IntN(4)], n), part(buffers[rng.IntN(4)], n)
+			var id NodeID
+			switch kind := rng.IntN(6); {
+			case kind < 3 && (from.Buffer != to.Buffer || from == to || from.Hi <= to.Lo || to.Hi <= from.Lo):
+				id = b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: from, To: to})
+			case kind == 3:
+				id = b.Communicate(name, Communication{Verb: Broadcast, From: from, To: from})
+			case kind == 4:
+				id = b.Task(name, from.In(), to.InOut())
+			default:
+				id = b.Task(name, from.In(), b.Slice(to.Buffer, 0, 1).Out())
+			}
+			if len(ids) > 0 && rng.IntN(4) == 0 {
+				b.After(id, ids[rng.IntN(len(ids))])
+			}
+			ids = append(ids, id)
+		}
+		p := b.pipeline
+		g, err := p.Graph()
+		require.NoError(t, err, "seed %d", seed)
+		bytes := 8 + rng.Int64N(120)
+		made, err := Bucket(g, bytes)
+		require.NoError(t, err, "seed %d", seed)
+		if made != g {
+			formed++
+		}
+		require.Equal(t, readsOf(g), readsOf(made), "seed %d", seed)
+		at := map[string]int{}
+		for i := range made.Nodes {
+			at[made.Nodes[i].Name] = i
+		}
+		for _, list := range bucketsOf(g, bytes) {
+			for _, i := range list {
+				at[g.Nodes[i].Name] = at[g.Nodes[list[0]].Name+".."+g.Nodes[list[len(list)-1]].Name]
+			}
+		}
+		for i := range g.Nodes {
+			for _, before := range g.Nodes[i].After {
+				was, is := at[g.Nodes[before].Name], at[g.Nodes[i].Name]
+				if g.Nodes[i].Communication == nil || g.Nodes[before].Communication == nil {
+					require.Less(t, was, is, "seed %d: %s after %s", seed, g.Nodes[i].Name, g.Nodes[before].Name)
+				}
+			}
+		}
+	}
+	require.Greater(t, formed, 100, "many of the graphs have buckets")
+}
