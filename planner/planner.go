@@ -41,6 +41,7 @@ type (
 	FileError = jsontext.FileError
 
 	Cost       = plan.Cost
+	Passes     = plan.Passes
 	CostSource = plan.CostSource
 )
 

@@ -142,6 +142,24 @@ func TestPassesAreCounted(t *testing.T) {
 	}
 }
 
+// Counts are those of the last replay, also if nodes run alone, after replays as a graph.
+func TestNodesAloneCountTheLastReplay(t *testing.T) {
+	ctx, platform := t.Context(), cpu(t)
+	g := countdown(t, dag.Loop{Until: "x < 1", Most: 50})
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured} {
+		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
+		require.NoError(t, err)
+		require.NoError(t, program.Run(ctx, 1))
+		require.NoError(t, program.RunAlone(ctx, 3)) // x is below 1 already, so each makes one pass
+		loops, err := program.Loops(ctx)
+		require.NoError(t, err)
+		require.Equal(t, "1 pass of at most 50", loops[0].Text(), mode)
+		require.NoError(t, program.Close())
+	}
+}
+
 // A graph counts what its loops and branches do as streams do.
 func TestGraphsCountLikeStreams(t *testing.T) {
 	platform := cpu(t)

@@ -76,6 +76,7 @@ func (a *alone) run(ctx context.Context, i, replay int) error {
 		return context.Cause(ctx)
 	}
 	if i == 0 {
+		a.in.forget()
 		if err := a.program.beginHosts(ctx, a.in); err != nil {
 			return err
 		}

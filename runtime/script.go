@@ -106,6 +106,9 @@ func (in *instance) forget() {
 			continue
 		}
 		c.passes, c.runs, c.missed, c.chosen = 0, 0, 0, [2]int64{}
+		if c.counts != nil {
+			c.counts.known = false // they are of an earlier replay, as a graph
+		}
 		for _, body := range c.bodies {
 			body.in.forget()
 		}

@@ -19,7 +19,7 @@ func (a *app) cacheCommand() *cobra.Command {
 		Use:   "cache",
 		Short: "Show what was learned from runs, or forget it",
 		Long: `Show what earlier runs learned: how long nodes take on which device, which plan was best for
-which pipeline, and what "dagrun devices --measure" measured.
+which pipeline, how many passes loops made, and what "dagrun devices --measure" measured.
 
 Nothing in the cache is needed: what is missing is learned again. It is in the folder
 that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your cache folder.`,
@@ -81,7 +81,7 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		return a.stdout.printf("the cache is off\n")
 	case cleared:
 		return a.stdout.printf("%s: cleared\n", words.Line(c.Folder))
-	case len(c.Devices)+len(c.Choices)+c.Machines == 0:
+	case len(c.Devices)+len(c.Choices)+len(c.Loops)+c.Machines == 0:
 		return a.stdout.printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}
 	if err := a.stdout.printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
@@ -96,6 +96,21 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		table := newTable("durations of", "nodes")
 		for _, d := range c.Devices {
 			table.row(d.Device, strconv.Itoa(d.Nodes))
+		}
+		fmt.Fprintln(a.stdout)
+		if err := table.write(a.stdout, a.lineWidth()); err != nil {
+			return err
+		}
+	}
+	if len(c.Loops) > 0 {
+		table := newTable("loop", "of", "passes", "at most", "when")
+		for k := range c.Loops {
+			l := &c.Loops[k]
+			passes := strconv.FormatInt(l.Passes, 10)
+			if l.Runs != 1 {
+				passes += fmt.Sprintf(" in %d runs", l.Runs)
+			}
+			table.row(l.Node, l.Pipeline, passes, strconv.FormatInt(l.Most, 10), l.At.Local().Format("2006-01-02 15:04"))
 		}
 		fmt.Fprintln(a.stdout)
 		if err := table.write(a.stdout, a.lineWidth()); err != nil {

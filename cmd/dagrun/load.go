@@ -134,6 +134,7 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 		return nil, options, err
 	}
 	a.matchProfile(g, options.Profile)
+	a.recallPasses(g, &options)
 	plan, err := a.loadPlan(ctx, g, options)
 	return plan, options, err
 }

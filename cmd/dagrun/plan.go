@@ -26,7 +26,8 @@ func (a *app) planCommand() *cobra.Command {
 the device memory that is needed, and how long it should take.
 
 Plans are the same everywhere: they are made for the machine that --machine names,
-an H200 by default, and no device is opened.`,
+an H200 by default, and no device is opened. Only loops with a condition count with
+the passes that they made when they ran last, if that is known (--cache-dir).`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
@@ -91,6 +92,7 @@ an H200 by default, and no device is opened.`,
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
+	a.cacheFlag(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
@@ -160,17 +162,23 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planne
 
 // nodeCost is the assumed duration of a node, in JSON.
 type nodeCost struct {
-	Node   string   `json:"node"`                // its name
-	US     float64  `json:"us"`                  // how long it was taken to take
-	Spread *float64 `json:"spread_us,omitempty"` // standard deviation of what was measured, if the profile tells
-	Source string   `json:"source"`              // where that comes from
+	Node   string   `json:"node"`                  // its name
+	US     float64  `json:"us"`                    // how long it was taken to take
+	Spread *float64 `json:"spread_us,omitempty"`   // standard deviation of what was measured, if the profile tells
+	Source string   `json:"source"`                // where that comes from
+	Passes *int64   `json:"passes,omitempty"`      // of a loop with a condition, if the time depends on them
+	From   string   `json:"passes_from,omitempty"` // learned, or most
+	text   string
 }
 
 // nodeCosts lists the costs of a plan. The profile that it was made with may be nil.
 func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nodeCost {
 	list := make([]nodeCost, 0, len(plan.Costs))
 	for i, c := range plan.Costs {
-		cost := nodeCost{Node: g.Nodes[i].Name, US: c.US, Source: c.Source.String()}
+		cost := nodeCost{Node: g.Nodes[i].Name, US: c.US, Source: c.Source.String(), text: c.Source.String()}
+		if text := c.Passes.Text(); text != "" {
+			cost.Passes, cost.From, cost.text = &plan.Costs[i].Passes.Count, c.Passes.Source.String(), cost.text+", "+text
+		}
 		if profile != nil && c.Source == planner.MeasuredCost {
 			if spread, ok := profile.Spreads[cost.Node]; ok {
 				cost.Spread = &spread
@@ -201,7 +209,7 @@ func (a *app) printCosts(costs []nodeCost) error {
 			}
 			cells = append(cells, text)
 		}
-		table.row(append(cells, c.Source)...)
+		table.row(append(cells, c.text)...)
 	}
 	if err := a.stdout.printf("\n"); err != nil {
 		return err
@@ -214,6 +222,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 	if err != nil {
 		return err
 	}
+	a.recallPasses(g, &options)
 	a.progress.report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {

@@ -122,6 +122,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 // planPrepared plans with what earlier runs learned, or takes the plan that they found best.
 func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err error) {
 	a.matchProfile(p.graph, p.options.Profile)
+	a.recallPasses(p.graph, &p.options)
 	if p.plan != nil {
 		return nil
 	}
@@ -307,6 +308,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if err != nil || verifyErr != nil {
 		return nil, errors.Join(verifyErr, err)
 	}
+	a.keepPasses(ctx, p.graph, results.Loops)
 	us := float64(took.Nanoseconds()) / 1e3
 	report = &runReport{
 		Version: jsonVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,

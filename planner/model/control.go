@@ -8,7 +8,7 @@ import (
 )
 
 // control estimates a loop or branch: each pass takes what no plan of the body on the usual number of streams can beat, and each test
-// takes a kernel. A loop counts with the most passes that it may make, a branch with the longer body.
+// takes a kernel. A loop counts with the passes that it made last time, or else the most that it may make, a branch with the longer body.
 func (m *Machine) control(n *dag.Node, p *Profile) float64 {
 	c := n.Control
 	longest := 0.0
@@ -22,9 +22,13 @@ func (m *Machine) control(n *dag.Node, p *Profile) float64 {
 	if n.Kind == dag.Branch {
 		return longest + test
 	}
-	us := float64(c.Times) * longest
+	times := c.Times
+	if known := p.passes(n); known.Source != plan.NoPasses {
+		times = known.Count
+	}
+	us := float64(times) * longest
 	if c.Condition != nil {
-		us += float64((c.Times+c.Every-1)/max(c.Every, 1)) * test
+		us += float64((times+c.Every-1)/max(c.Every, 1)) * test
 	}
 	return us
 }

@@ -13,6 +13,9 @@ import (
 type Profile struct {
 	Machine string
 	Nodes   map[string]float64 // microseconds
+	// Passes are how many passes loops with a condition make; those that are not in it count with as many as they may make. They are not
+	// part of a profile's file, which has the times of loops.
+	Passes map[string]int64
 	// Shares are fractions of its device that a node takes while it runs alone, where that was measured. They count only on a machine with
 	// cores; elsewhere the fraction follows from the blocks of a kernel.
 	Shares map[string]float64
@@ -47,6 +50,9 @@ func CostsOf(g *dag.Graph, m *Machine, p *Profile, durations []float64) []plan.C
 			source = plan.UnknownCost
 		}
 		costs[i] = plan.Cost{US: durations[i], Source: source}
+		if source == plan.FormulaCost {
+			costs[i].Passes = p.passes(node)
+		}
 	}
 	return costs
 }

@@ -152,6 +152,11 @@ func (p *Profile) Merge(later *Profile) *Profile {
 	}
 	maps.Copy(merged.Nodes, p.Nodes)
 	maps.Copy(merged.Nodes, later.Nodes)
+	if len(p.Passes)+len(later.Passes) > 0 {
+		merged.Passes = make(map[string]int64, len(p.Passes)+len(later.Passes))
+		maps.Copy(merged.Passes, p.Passes)
+		maps.Copy(merged.Passes, later.Passes)
+	}
 	if len(p.Shares)+len(later.Shares) > 0 {
 		merged.Shares = maps.Clone(p.Shares)
 		if merged.Shares == nil {

@@ -35,6 +35,7 @@ func (s CostSource) String() string {
 type Cost struct {
 	US     float64
 	Source CostSource
+	Passes Passes // of a loop, where US depends on them
 }
 
 // mostNamed is the maximum number of nodes of unknown cost that are listed by name.

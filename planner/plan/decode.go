@@ -635,7 +635,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 		case "order", "kept", "modules":
 			r.List(func(int) { r.Skip() })
 		case "costs":
-			r.List(func(int) { r.Object(costKeys, 0, func(int) { r.Skip() }) })
+			r.List(func(int) { r.Object(costKeys, 2, func(int) { r.Skip() }) })
 		case "works":
 			r.List(func(int) { r.List(func(int) { r.Skip() }) })
 		case "bodies":
@@ -698,7 +698,7 @@ func (d *planDecoder) body(int) {
 // cost reads the assumed duration of one node. Entries are in declaration order.
 func (d *planDecoder) cost(i int) {
 	var c Cost
-	d.Object(costKeys, 0, func(key int) {
+	d.Object(costKeys, 2, func(key int) {
 		switch costKeys[key] {
 		case "node":
 			at := d.At
@@ -709,6 +709,10 @@ func (d *planDecoder) cost(i int) {
 			c.US = d.Float(math.MaxFloat64)
 		case "source":
 			c.Source = CostSource(d.Choice(costSources...))
+		case "passes":
+			c.Passes.Count = d.Int(0, dag.MaxPasses)
+		case "passes_from":
+			c.Passes.Source = PassSource(1 + d.Choice(passSources[1:]...))
 		}
 	})
 	d.p.Costs = append(d.p.Costs, c)

@@ -68,7 +68,7 @@ func (e *planEncoder) check(p *Plan) error {
 		return fmt.Errorf("%w: costs for %d nodes, but the graph has %d", ErrPlanShape, n, e.g.Len())
 	}
 	for i, c := range p.Costs {
-		if !(c.US >= 0) || math.IsInf(c.US, 0) || int(c.Source) >= len(costSources) {
+		if !(c.US >= 0) || math.IsInf(c.US, 0) || int(c.Source) >= len(costSources) || int(c.Passes.Source) >= len(passSources) {
 			return fmt.Errorf("%w: node %q has a cost of %v us, source %v", ErrPlanShape, e.g.Nodes[i].Name, c.US, c.Source)
 		}
 	}
@@ -226,7 +226,15 @@ func (e *planEncoder) costs(p *Plan) {
 		e.Write(e.scratch)
 		e.WriteString(`, "source": "`)
 		e.WriteString(p.Costs[i].Source.String())
-		e.WriteString(`"}`)
+		e.WriteByte('"')
+		if passes := p.Costs[i].Passes; passes.Source != NoPasses {
+			e.WriteString(`, "passes": `)
+			e.int(passes.Count)
+			e.WriteString(`, "passes_from": "`)
+			e.WriteString(passes.Source.String())
+			e.WriteByte('"')
+		}
+		e.WriteByte('}')
 	}
 	e.close(len(p.Costs))
 }

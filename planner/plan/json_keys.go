@@ -78,9 +78,11 @@ var (
 		"above_lower_bound", // by which part the prediction is above the lower bound
 	}
 	costKeys = []string{
-		"node",   // its name
-		"us",     // microseconds
-		"source", // of the figure: `declared`, `measured`, `formula` or `unknown` ([machines.md](machines.md))
+		"node",        // its name
+		"us",          // microseconds
+		"source",      // of the figure: `declared`, `measured`, `formula` or `unknown` ([machines.md](machines.md))
+		"passes",      // of a loop with a condition, if the figure depends on them
+		"passes_from", // `learned` from an earlier run, or `most` that the loop may make
 	}
 	forkKeys = []string{
 		"records", // of the fork and the join

@@ -132,6 +132,9 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	if text := CostText(g, p.Costs); text != "" {
 		fmt.Fprintf(out, "costs: %s\n", text)
 	}
+	if text := p.passesText(g); text != "" {
+		fmt.Fprintf(out, "loops: %s\n", text)
+	}
 	if s.SumDeviceBytes > 0 {
 		fmt.Fprintf(out, "device memory %s", words.Bytes(s.PeakDeviceBytes))
 		if s.PeakDeviceBytes != s.SumDeviceBytes {

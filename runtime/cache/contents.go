@@ -17,6 +17,7 @@ type Contents struct {
 	Folder   string           `json:"folder"`
 	Devices  []DeviceContents `json:"durations"` // the least recently used first
 	Choices  []ChoiceContents `json:"choices"`
+	Loops    []Passes         `json:"loops"`    // what loops did when they ran last
 	Notes    int              `json:"notes"`    // short texts: which pipelines use many streams
 	Machines int              `json:"machines"` // devices that "dagrun devices --measure" measured
 	Bytes    int64            `json:"bytes"`
@@ -41,7 +42,7 @@ type ChoiceContents struct {
 
 // Contents lists what is in the cache. A file that cannot be used is listed as ignored.
 func (f *Folder) Contents() (*Contents, error) {
-	c := &Contents{Devices: []DeviceContents{}, Choices: []ChoiceContents{}, Ignored: []string{}}
+	c := &Contents{Devices: []DeviceContents{}, Choices: []ChoiceContents{}, Loops: []Passes{}, Ignored: []string{}}
 	if f == nil {
 		return c, nil
 	}
@@ -102,6 +103,9 @@ func (f *Folder) Contents() (*Contents, error) {
 		}
 		c.Choices = append(c.Choices, row)
 	}
+	if err := c.loops(); err != nil {
+		return nil, err
+	}
 	if c.Notes, err = c.count(notesKind); err != nil {
 		return nil, err
 	}
@@ -142,7 +146,7 @@ func (f *Folder) Clear() error {
 		return nil
 	}
 	var errs []error
-	for _, kind := range []string{durationsKind, choicesKind, notesKind, machinesKind} {
+	for _, kind := range []string{durationsKind, choicesKind, passesKind, notesKind, machinesKind} {
 		if err := os.RemoveAll(filepath.Join(f.path, kind)); err != nil {
 			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(f.path, kind), files.Reason(err)))
 		}

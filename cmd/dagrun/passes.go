@@ -1,0 +1,34 @@
+// Learned passes on the command line: plans count loops with the passes that they made in the last run.
+
+package main
+
+import (
+	"context"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// recallPasses adds to the options of a plan how many passes the loops of a graph made in earlier runs.
+func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
+	if a.flags.learn == learnOff || a.flags.learn == learnAgain {
+		return
+	}
+	known, warnings := runtime.KnownPasses(g, cache.Open(a.flags.cacheDir))
+	for _, w := range warnings {
+		a.warn("%s", w)
+	}
+	o.Profile = runtime.MergeProfiles(known, o.Profile)
+}
+
+// keepPasses keeps how many passes the loops made in the last replay. A run has done its work if that fails.
+func (a *app) keepPasses(ctx context.Context, g *dag.Graph, loops []runtime.Loop) {
+	if a.flags.learn == learnOff || a.place.Ranks > 1 {
+		return
+	}
+	if err := runtime.KeepPasses(ctx, g, cache.Open(a.flags.cacheDir), loops); err != nil && ctx.Err() == nil {
+		a.warn("what was learned is not kept: %v", err)
+	}
+}

@@ -1,0 +1,80 @@
+// Passes of loops: how many the planner took a loop to make, and where the number comes from.
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// PassSource says where the passes of a loop come from that the planner counted with.
+type PassSource uint8
+
+const (
+	NoPasses      PassSource = iota // not a loop with a condition, or its time was measured or declared as a whole
+	MostPasses                      // as many as it may make
+	LearnedPasses                   // as many as it made in an earlier run
+)
+
+var passSources = []string{"", "most", "learned"}
+
+func (s PassSource) String() string { return words.Name(s, "PassSource", passSources) }
+
+// Passes is how many passes the planner took a loop to make.
+type Passes struct {
+	Count  int64
+	Source PassSource
+}
+
+// Text is "learned 37 passes", "at most 500 passes", or "".
+func (p Passes) Text() string {
+	switch p.Source {
+	case MostPasses:
+		return "at most " + words.Count(p.Count, "pass", "passes")
+	case LearnedPasses:
+		return "learned " + words.Count(p.Count, "pass", "passes")
+	}
+	return ""
+}
+
+// EachLoop calls visit with each loop whose passes a plan counts with, those of a body after the loop around it.
+func (p *Plan) EachLoop(g *dag.Graph, visit func(n *dag.Node, passes Passes)) {
+	if p == nil || g == nil || g.Pipeline == nil {
+		return
+	}
+	next := 0
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Control == nil {
+			continue
+		}
+		if i < len(p.Costs) && p.Costs[i].Passes.Source != NoPasses {
+			visit(n, p.Costs[i].Passes)
+		}
+		for ; next < len(p.Bodies) && p.Bodies[next].Node <= dag.NodeID(i); next++ {
+			b := &p.Bodies[next]
+			b.Plan.EachLoop(bodyOf(g, b.Node, b.Body), visit)
+		}
+	}
+}
+
+// passesText lists the passes that a plan counts with: "solve learned 37 passes, inner at most 500 passes".
+func (p *Plan) passesText(g *dag.Graph) string {
+	var parts []string
+	more := 0
+	p.EachLoop(g, func(n *dag.Node, passes Passes) {
+		if len(parts) == mostNamed {
+			more++
+			return
+		}
+		parts = append(parts, words.Line(n.Name)+" "+passes.Text())
+	})
+	text := strings.Join(parts, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
