@@ -11,24 +11,39 @@ import (
 // mostReasons is how many loops and branches NotInGraph names.
 const mostReasons = 4
 
+// Fallback is why a loop or branch cannot be a conditional node of a CUDA graph. The pipeline then runs as streams, and the host tests its
+// conditions.
+type Fallback struct {
+	Control *Node  // the loop or branch
+	Because *Node  // the first node of its bodies that cannot be in one
+	Why     string // what that does, such as "copies pageable host memory"
+	Fix     string // what to change
+}
+
+// Fallbacks returns the loops and branches that cannot be conditional nodes, those of a body after the one around it.
+func (g *Graph) Fallbacks() []Fallback { return g.fallbacks(nil) }
+
 // NotInGraph says why a pipeline cannot be a CUDA graph because of what its loops and branches do, such as `"up" in "solve" copies pageable
 // host memory, which the body of a conditional graph node cannot`, or "" if they can all be conditional nodes. Such a pipeline runs as
 // streams, and the host tests the conditions.
 func (g *Graph) NotInGraph() string {
-	reasons := g.notInGraph(nil)
-	if len(reasons) == 0 {
+	all := g.Fallbacks()
+	if len(all) == 0 {
 		return ""
 	}
-	if more := len(reasons) - mostReasons; more > 0 {
-		reasons = append(reasons[:mostReasons], "so do "+words.Count(int64(more), "other loop or branch", "other loops and branches"))
+	var reasons []string
+	for _, f := range all[:min(len(all), mostReasons)] {
+		reasons = append(reasons, fmt.Sprintf("%q in %q %s", f.Because.Name, f.Control.Name, f.Why))
+	}
+	if more := len(all) - mostReasons; more > 0 {
+		reasons = append(reasons, "so do "+words.Count(int64(more), "other loop or branch", "other loops and branches"))
 	}
 	return words.List(reasons, "and") + ", which the body of a conditional graph node cannot"
 }
 
-// notInGraph adds, for each loop or branch that cannot be a conditional node, the first node of its bodies that is why.
-func (g *Graph) notInGraph(reasons []string) []string {
+func (g *Graph) fallbacks(all []Fallback) []Fallback {
 	if g == nil || g.Pipeline == nil {
-		return reasons
+		return all
 	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -41,37 +56,41 @@ func (g *Graph) notInGraph(reasons []string) []string {
 				continue
 			}
 			for k := range body.Nodes {
-				if problem := body.notConditional(&body.Nodes[k]); problem != "" && !found {
+				if why, fix := body.notConditional(&body.Nodes[k]); why != "" && !found {
 					found = true
-					reasons = append(reasons, fmt.Sprintf("%q in %q %s", body.Nodes[k].Name, n.Name, problem))
+					all = append(all, Fallback{n, &body.Nodes[k], why, fix})
 				}
 			}
-			reasons = body.notInGraph(reasons)
+			all = body.fallbacks(all)
 		}
 	}
-	return reasons
+	return all
 }
 
-// notConditional says what a node of a body does that no conditional node can, or "". Kernels, sets, and copies between one device and
-// pinned host memory are possible.
-func (g *Graph) notConditional(n *Node) string {
+// notConditional says what a node of a body does that no conditional node can, or "", and what to change. Kernels, sets, and copies between
+// one device and pinned host memory are possible.
+func (g *Graph) notConditional(n *Node) (why, fix string) {
 	switch n.Kind {
 	case Call:
-		return "calls a vendor's library"
+		return "calls a vendor's library", "use a kernel instead, or move the call out of the body"
 	case HostFunction:
-		return "runs a host function"
+		return "runs a host function", "move it out of the body"
 	}
 	if n.Kind != Memcpy || n.Copy == nil || g.rangeProblem(n.Copy.Dst) != nil || g.rangeProblem(n.Copy.Src) != nil {
-		return ""
+		return "", ""
 	}
 	dst, src := &g.Buffers[n.Copy.Dst.Buffer], &g.Buffers[n.Copy.Src.Buffer]
-	switch {
-	case dst.Place == Host && dst.Pageable, src.Place == Host && src.Pageable:
-		return "copies pageable host memory"
-	case dst.Place == Host && src.Place == Host:
-		return "copies within host memory"
-	case dst.Place == Device && dst.Device != n.Device, src.Place == Device && src.Device != n.Device:
-		return "copies to or from another device"
+	pageable := dst
+	if !(dst.Place == Host && dst.Pageable) {
+		pageable = src
 	}
-	return ""
+	switch {
+	case pageable.Place == Host && pageable.Pageable:
+		return "copies pageable host memory", fmt.Sprintf("let %q be pinned, or move the copy out of the body", pageable.Name)
+	case dst.Place == Host && src.Place == Host:
+		return "copies within host memory", "keep the data on the device, or move the copy out of the body"
+	case dst.Place == Device && dst.Device != n.Device, src.Place == Device && src.Device != n.Device:
+		return "copies to or from another device", "move the copy out of the body"
+	}
+	return "", ""
 }

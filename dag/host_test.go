@@ -110,4 +110,9 @@ func TestLoopsThatCannotBeInAGraphAreNamed(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, `"fill" in "fills" runs a host function, "up" in "loads" copies pageable host memory and "again" in "inner" runs a host function, which the body of a conditional graph node cannot`, g.NotInGraph())
+	var fixes []string
+	for _, f := range g.Fallbacks() {
+		fixes = append(fixes, f.Control.Name+": "+f.Because.Name+": "+f.Fix)
+	}
+	require.Equal(t, []string{"fills: fill: move it out of the body", `loads: up: let "y" be pinned, or move the copy out of the body`, "inner: again: move it out of the body"}, fixes)
 }

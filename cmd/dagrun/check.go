@@ -84,6 +84,7 @@ type checked struct {
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
 	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
+	Fallback []fallback           `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
 }
 
 // unfit is a device that has less memory than the plan needs.
@@ -247,7 +248,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		return nil, err
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial}
+		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -294,6 +295,7 @@ func (a *app) printChecked(r *checked) {
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
+	a.printFallbacks(r.Fallback)
 	a.printAccess(r.Access)
 	for _, m := range r.Blind {
 		_ = a.stdout.printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)

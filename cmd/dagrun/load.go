@@ -127,14 +127,17 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 	return plan, nil
 }
 
-// planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened.
-func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner.Options, error) {
+// planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened. adjust
+// changes the options for a command.
+func (a *app) planned(ctx context.Context, g *dag.Graph, adjust ...func(*dag.Graph, *planner.Options)) (*planner.Plan, planner.Options, error) {
 	options, err := a.planOptions(ctx, nil)
 	if err != nil {
 		return nil, options, err
 	}
 	a.matchProfile(g, options.Profile)
-	a.recallPasses(g, &options)
+	for _, change := range adjust {
+		change(g, &options)
+	}
 	plan, err := a.loadPlan(ctx, g, options)
 	return plan, options, err
 }

@@ -51,7 +51,7 @@ the passes that they made when they ran last, if that is known (--cache-dir).`,
 					fmt.Fprintln(a.stdout)
 				}
 			}
-			plan, options, err := a.planned(ctx, g)
+			plan, options, err := a.planned(ctx, g, a.recallPasses)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,43 @@
+// Fallbacks: what check says of loops and branches that no CUDA graph can hold. No device is asked.
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// fallback is a loop or branch that cannot be a conditional graph node, in JSON.
+type fallback struct {
+	Node  string `json:"node"`
+	Line  int32  `json:"line,omitempty"`
+	Body  string `json:"body_node"` // the first node of its bodies that is why
+	At    int32  `json:"body_line,omitempty"`
+	Cause string `json:"why"`
+	Fix   string `json:"fix"`
+}
+
+func fallbacksOf(g *dag.Graph) []fallback {
+	list := []fallback{}
+	for _, f := range g.Fallbacks() {
+		list = append(list, fallback{f.Control.Name, f.Control.Pos.Line, f.Because.Name, f.Because.Pos.Line, f.Why, f.Fix})
+	}
+	return list
+}
+
+func (a *app) printFallbacks(list []fallback) {
+	for _, f := range list {
+		_ = a.stdout.printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
+	}
+}
+
+// onLine is the name of a node with its line, if that is known.
+func onLine(name string, line int32) string {
+	text := words.Line(name)
+	if line > 0 {
+		text += fmt.Sprintf(" (line %d)", line)
+	}
+	return text
+}
