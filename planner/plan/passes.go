@@ -12,7 +12,7 @@ import (
 
 // EachLoop calls visit with each loop whose passes a plan counts with, those of a body after the loop around it.
 func (p *Plan) EachLoop(g *dag.Graph, visit func(n *dag.Node, passes Passes)) {
-	if p == nil || g == nil || g.Pipeline == nil {
+	if p == nil || g == nil || g.Pipeline == nil || visit == nil {
 		return
 	}
 	next := 0
