@@ -51,6 +51,9 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 				if p.Scratch {
 					want = "read and written" // scratch that blocks pass to each other
 				}
+				if k.row.name == "scatter" && p.Mode == dag.ReadWrite {
+					want = "written" // in part: the other elements are what they were
+				}
 				assert.Equal(t, want, use.String(), "%s: %s", k.entry, p.Name)
 			}
 			for _, s := range report.Symbols {

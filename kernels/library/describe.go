@@ -12,7 +12,7 @@ import (
 // Describe implements [dag.LaunchKernel].
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	v := scalars{k, make([]int64, len(args)), args}
+	v := scalars{k, make([]int64, len(args), len(args)+len(sizeNames)), args}
 	if err := launch.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}
@@ -42,7 +42,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		if p.mode == 0 {
 			continue
 		}
-		n, err := p.extent.eval(v.v)
+		n, err := p.extent.eval(append(v.v, k.types.T.Size(), k.types.X.Size()))
 		if err != nil {
 			return info, launch.Wrong(p.name, "has a size that %v", err)
 		}

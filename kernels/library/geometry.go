@@ -38,10 +38,13 @@ func oneBlock(param string) geometry {
 	}
 }
 
-// perRow gives each short row a thread and each longer row a warp.
+// perRow gives each short row a thread, each longer row a warp, and each long row a block.
 func perRow(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	each := int64(launch.BlockSize)
-	if v.of("cols") > shortRow {
+	switch cols := v.of("cols"); {
+	case cols > warpRow:
+		each = 1
+	case cols > shortRow:
 		each /= 32
 	}
 	launch.Spread(info, v.of("rows"), each)

@@ -1,4 +1,4 @@
-// References of the kernels with two phases: standardised columns, exclusive scan, histogram.
+// References of the kernels with two phases: standardised columns, histogram.
 
 package library
 
@@ -105,77 +105,6 @@ func momentsOfParts[X int32 | float32 | float64, C numbers.Element](*libraryKern
 			mean[j], deviation = columnMoments[X, C](rows, parts, 2*cols, sums[j:], sums[cols+j:], pivot[j])
 			inverse[j] = 1 / deviation
 		}
-	}}
-}
-
-const (
-	scanOwn  = 16
-	scanTile = reduceLanes * scanOwn
-)
-
-// scanLanes replaces each value by the sum of those before it, in the kernels' order, and returns the sum of all.
-func scanLanes[C numbers.Element](v *[reduceLanes]C) C {
-	for off := 1; off < reduceLanes; off *= 2 {
-		for t := reduceLanes - 1; t >= off; t-- {
-			v[t] = v[t-off] + v[t]
-		}
-	}
-	all := v[reduceLanes-1]
-	copy(v[1:], v[:reduceLanes-1])
-	v[0] = 0
-	return all
-}
-
-func scanOwnSums[C numbers.Element](x []C) (v [reduceLanes]C) {
-	for t := range v {
-		for u := range scanOwn {
-			var e C
-			if i := t*scanOwn + u; i < len(x) {
-				e = x[i]
-			}
-			if u == 0 {
-				v[t] = e
-			} else {
-				v[t] += e
-			}
-		}
-	}
-	return v
-}
-
-func exclusiveScan[C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n := launch.Integer(c.Args[0])
-		x, y := launch.Slice[C](c.Args[1], n), launch.Slice[C](c.Args[2], n)
-		tiles := (n + scanTile - 1) / scanTile
-		parts := make([]C, tiles)
-		parallel(tiles, func(t int64) {
-			v := scanOwnSums(x[t*scanTile : min((t+1)*scanTile, n)])
-			parts[t] = scanLanes(&v)
-		})
-		var before C
-		for from := int64(0); from < tiles; from += reduceLanes {
-			var v [reduceLanes]C
-			copy(v[:], parts[from:])
-			all := scanLanes(&v)
-			for t := range min(reduceLanes, tiles-from) {
-				parts[from+t] = before + v[t]
-			}
-			before += all
-		}
-		parallel(tiles, func(t int64) {
-			lo, hi := t*scanTile, min((t+1)*scanTile, n)
-			v := scanOwnSums(x[lo:hi])
-			scanLanes(&v)
-			for lane := range int64(reduceLanes) {
-				sum := parts[t] + v[lane]
-				for i := lo + lane*scanOwn; i < min(lo+(lane+1)*scanOwn, hi); i++ {
-					here := x[i]
-					y[i] = sum
-					sum += here
-				}
-			}
-		})
 	}}
 }
 

@@ -1,4 +1,5 @@
-// References of the kernels on rows. As in the kernels, short rows are reduced in column order, longer ones in 32 lanes and a tree.
+// References of the kernels on rows. As in the kernels, short rows are reduced in column order, longer ones in the lanes of a warp or a
+// block, and a tree.
 
 package library
 
@@ -9,7 +10,8 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-const shortRow = 32
+// shortRow and warpRow are the longest rows that one thread and one warp reduce; a block reduces longer ones.
+const shortRow, warpRow = 32, 512
 
 // fold reduces the elements of a row in the kernels' order.
 func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
@@ -20,19 +22,30 @@ func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A
 		}
 		return a
 	}
-	var lane [32]A
-	for l := range lane {
-		lane[l] = start
+	var lanes [launch.BlockSize]A
+	wide := lanes[:32]
+	if cols > warpRow {
+		wide = lanes[:]
+	}
+	for l := range wide {
+		wide[l] = start
 	}
 	for j := range cols {
-		lane[j%32] = join(lane[j%32], at(j))
+		l := j % int64(len(wide))
+		wide[l] = join(wide[l], at(j))
 	}
-	for half := 16; half > 0; half /= 2 {
-		for l := range half {
-			lane[l] = join(lane[l], lane[l+half])
+	for warp := 0; warp < len(wide); warp += 32 {
+		lane := wide[warp : warp+32]
+		for half := 16; half > 0; half /= 2 {
+			for l := range half {
+				lane[l] = join(lane[l], lane[l+half])
+			}
+		}
+		if warp > 0 {
+			wide[0] = join(wide[0], lane[0])
 		}
 	}
-	return lane[0]
+	return wide[0]
 }
 
 // rowSpan is the number of rows that have about 64 Ki elements.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -181,6 +182,33 @@ func gradient(s map[string]float64, in arrays) arrays {
 
 // cumulative is the normal distribution.
 func cumulative(d float64) float64 { return 0.5 * math.Erfc(-d/math.Sqrt2) }
+
+// inOrder returns the indices of x in stable ascending order.
+func inOrder(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
+	return order
+}
+
+func picked(x []float64, order []int) []float64 {
+	return each(float64(len(x)), func(i int) float64 { return x[order[i]] })
+}
+
+// chosen are the elements that keep says, then zeros, and how many they are.
+func chosen(x []float64, keep func(i int) bool) arrays {
+	y := make([]float64, len(x))
+	n := 0
+	for i, v := range x {
+		if keep(i) {
+			y[n] = v
+			n++
+		}
+	}
+	return arrays{"y": y, "count": {float64(n)}}
+}
 
 var meanings = map[string]meaning{
 	"fill": func(s map[string]float64, _ arrays) arrays {
@@ -451,6 +479,48 @@ var meanings = map[string]meaning{
 			return v
 		})}
 	},
+	"inclusive_scan": func(s map[string]float64, in arrays) arrays {
+		all := 0.0
+		return arrays{"y": each(s["n"], func(i int) float64 {
+			all += in["x"][i]
+			return all
+		})}
+	},
+	"sort": func(_ map[string]float64, in arrays) arrays { return arrays{"y": picked(in["x"], inOrder(in["x"]))} },
+	"sort_pairs": func(_ map[string]float64, in arrays) arrays {
+		order := inOrder(in["keys"])
+		return arrays{"sorted": picked(in["keys"], order), "moved": picked(in["values"], order)}
+	},
+	"compact": func(_ map[string]float64, in arrays) arrays {
+		return chosen(in["x"], func(i int) bool { return in["keep"][i] != 0 })
+	},
+	"unique": func(_ map[string]float64, in arrays) arrays {
+		return chosen(in["x"], func(i int) bool { return i == 0 || in["x"][i] != in["x"][i-1] })
+	},
+	"gather": func(s map[string]float64, in arrays) arrays {
+		return arrays{"y": each(s["n"], func(i int) float64 {
+			if at := in["index"][i]; at >= 0 && at < s["m"] {
+				return in["x"][int(at)]
+			}
+			return 0
+		})}
+	},
+	"scatter": func(s map[string]float64, in arrays) arrays {
+		y := slices.Clone(in["y"])
+		for i, at := range in["index"] {
+			if at >= 0 && at < s["m"] {
+				y[int(at)] = in["x"][i]
+			}
+		}
+		return arrays{"y": y}
+	},
+	"segment_sum": func(s map[string]float64, in arrays) arrays {
+		return arrays{"y": each(s["segments"], func(i int) float64 {
+			clamped := func(v float64) int { return int(min(max(v, 0), s["n"])) }
+			from, to := clamped(in["offsets"][i]), clamped(in["offsets"][i+1])
+			return sum(in["x"][from:max(from, to)])
+		})}
+	},
 	"histogram": func(s map[string]float64, in arrays) arrays {
 		out := make([]float64, int(s["bins"]))
 		for _, v := range in["x"] {
@@ -479,6 +549,9 @@ var (
 		"potrf":               {{"n": 0}, {"n": 1}, {"n": 7}, {"n": 40}},
 		"trsm":                {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 9, "n": 33}},
 		"concat":              {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 100, "n": 33}, {"rows": 77, "m": 8, "n": 5}},
+		"gather":              {{"n": 0, "m": 3}, {"n": 5, "m": 0}, {"n": 7, "m": 1}, {"n": 5000, "m": 777}},
+		"scatter":             {{"n": 0, "m": 3}, {"n": 5, "m": 0}, {"n": 7, "m": 1}, {"n": 5000, "m": 777}, {"n": 100, "m": 5000}},
+		"segment_sum":         {{"n": 0, "segments": 0}, {"n": 0, "segments": 3}, {"n": 100, "segments": 1}, {"n": 100, "segments": 40}, {"n": 5000, "segments": 7}},
 		"histogram":           {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 5000, "bins": 256}},
 		"gaussian_blur":       {{"rows": 0, "cols": 3, "diameter": 3}, {"rows": 1, "cols": 1, "diameter": 5}, {"rows": 40, "cols": 37, "diameter": 5}},
 		"gaussian_blur_rows":  {{"rows": 0, "cols": 3, "diameter": 3, "above": 1}, {"rows": 1, "cols": 1, "diameter": 5, "above": 2, "below": 2}, {"rows": 40, "cols": 37, "diameter": 5, "above": 2}, {"rows": 33, "cols": 5, "diameter": 7, "above": 1, "below": 3}},
@@ -607,7 +680,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 			}
 			tolerance := digits * (math.Abs(w) + scale)
 			switch d.Name {
-			case "reduce_sum", "sum_difference", "dot", "norm", "exclusive_scan", "gemm", "matmul", "matmul_standardised", "column_sums", "gemv", "spmv_csr", "syrk":
+			case "reduce_sum", "sum_difference", "dot", "norm", "exclusive_scan", "inclusive_scan", "segment_sum", "gemm", "matmul", "matmul_standardised", "column_sums", "gemv", "spmv_csr", "syrk":
 				tolerance *= 4 * math.Sqrt(1+float64(len(in["x"])+len(in["a"])))
 			}
 			if !p.DType.Float() {
@@ -647,6 +720,26 @@ func contents(kernel string, p dag.KernelParam, s map[string]float64, n int64, r
 		}
 	}
 	switch {
+	case p.Name == "index":
+		for i := range v {
+			v[i] = float64(random.IntN(int(s["m"])+4) - 2) // a few are outside
+		}
+	case p.Name == "keep":
+		for i := range v {
+			v[i] = float64(random.IntN(3))
+		}
+	case kernel == "segment_sum" && p.Name == "offsets":
+		for i := range v {
+			v[i] = float64(random.IntN(int(s["n"])+5) - 2)
+		}
+		sort.Float64s(v)
+		if n > 3 { // one segment ends before it begins
+			v[1], v[2] = v[2], v[1]
+		}
+	case kernel == "unique" || kernel == "sort_pairs" && p.Name == "keys":
+		for i := range v {
+			v[i] = float64(random.IntN(5))
+		}
 	case kernel == "spmv_csr" && p.Name == "columns":
 		for i := range v {
 			v[i] = float64(random.IntN(int(s["cols"])))
@@ -692,9 +785,13 @@ func encodeAt(t dag.DType, memory unsafe.Pointer, i int, v float64) {
 		*(*float32)(at) = float32(v)
 	case dag.F64:
 		*(*float64)(at) = v
+	case dag.U8:
+		*(*uint8)(at) = uint8(v)
 	case dag.I32:
 		*(*int32)(at) = int32(v)
-	case dag.I64:
+	case dag.U32:
+		*(*uint32)(at) = uint32(int32(v))
+	case dag.I64, dag.U64:
 		*(*int64)(at) = int64(v)
 	}
 }
@@ -710,8 +807,14 @@ func decodeAt(t dag.DType, memory unsafe.Pointer, i int) float64 {
 		return float64(*(*float32)(at))
 	case dag.F64:
 		return *(*float64)(at)
+	case dag.U8:
+		return float64(*(*uint8)(at))
+	case dag.U32:
+		return float64(*(*uint32)(at))
 	case dag.I64:
 		return float64(*(*int64)(at))
+	case dag.U64:
+		return float64(*(*uint64)(at))
 	}
 	return float64(*(*int32)(at))
 }

@@ -5,6 +5,7 @@ package library
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,9 @@ type parameter struct {
 	bounded  bool     // the signature gives min and max
 }
 
+// sizeNames are the names by which an extent refers to the bytes of an element of T and of X. Their values follow those of the parameters.
+var sizeNames = []string{"sizeof_T", "sizeof_X"}
+
 func parseSignature(text string) ([]parameter, error) {
 	var params []parameter
 	var index = func(name string) int {
@@ -30,6 +34,9 @@ func parseSignature(text string) ([]parameter, error) {
 			if params[i].name == name {
 				return i
 			}
+		}
+		if i := slices.Index(sizeNames, name); i >= 0 {
+			return len(params) + i
 		}
 		return -1
 	}
@@ -90,7 +97,7 @@ func parseSignature(text string) ([]parameter, error) {
 
 // markCounts marks the scalars that count something, which must not be negative.
 func (t *formulaTerm) markCounts(params []parameter) {
-	if p := t.param; t.op == 'v' && !params[p].bounded && params[p].min < 0 {
+	if p := t.param; t.op == 'v' && p < len(params) && !params[p].bounded && params[p].min < 0 {
 		params[p].min = 0
 	}
 	for _, a := range t.args {
@@ -118,8 +125,12 @@ func splitTop(text string) []string {
 	return append(fields, text[start:])
 }
 
-// bind is the types that one version of a kernel binds the letters to.
-type bind struct{ T, X, Y dag.DType }
+// bind is the types that one version of a kernel binds the letters to. Elements of the letter in bits are only moved, so the code is the same for
+// all types of a size.
+type bind struct {
+	T, X, Y dag.DType
+	bits    byte
+}
 
 // computedIn is the type in which elements of a type are computed.
 func computedIn(t dag.DType) dag.DType {
@@ -157,9 +168,23 @@ func (b bind) suffix() string {
 	if b.T == dag.InvalidDType {
 		return ""
 	}
+	switch b.bits {
+	case 'T':
+		b.T = asBits(b.T)
+	case 'X':
+		b.X = asBits(b.X)
+	}
 	s := "_" + b.T.String()
 	if b.X != dag.InvalidDType {
 		s = "_" + b.X.String() + s
 	}
 	return s
+}
+
+// asBits is the type by which the code that moves elements is called.
+func asBits(t dag.DType) dag.DType {
+	if t.Size() == 8 {
+		return dag.U64
+	}
+	return dag.U32
 }

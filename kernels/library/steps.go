@@ -3,7 +3,10 @@
 
 package library
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
 
 const fewSteps = 4 // of a kernel that reads, computes and writes
 
@@ -61,11 +64,14 @@ func reductionSteps(_ *libraryKernel, v scalars) float64 {
 	return 11
 }
 
-// rowSteps run along a row, by one thread if it is short and otherwise by a warp, with so many operations on each element.
+// rowSteps run along a row, by one thread if it is short and otherwise by a warp or a block, with so many operations on each element.
 func rowSteps(operations float64) steps {
 	return func(_ *libraryKernel, v scalars) float64 {
 		cols := float64(v.of("cols"))
-		if v.of("cols") > shortRow {
+		switch {
+		case v.of("cols") > warpRow:
+			cols /= launch.BlockSize
+		case v.of("cols") > shortRow:
 			cols /= 32
 		}
 		return 15 + cols*(1+operations/30)

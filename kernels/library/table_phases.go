@@ -48,13 +48,6 @@ func phaseRows() []row {
 				{bind{T: dag.F32, X: dag.I32}, momentsOfParts[int32, float32]},
 				{bind{T: dag.F64, X: dag.F64}, momentsOfParts[float64, float64]},
 			}},
-		{name: "exclusive_scan", doc: "y[i] = x[0] + ... + x[i-1]", signature: "n i64 0..34359738368, x in T[n], y out T[n], scratch bytes[64 + 8*ceil(n, 4096)]", flops: "2*n", steps: fixed(30),
-			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("n"), scanTile)
-				info.Grid[0] = min(info.Grid[0], 132*8)
-				info.Fixed = true
-			},
-			versions: []version{{bind{T: dag.F32}, exclusiveScan[float32]}, {bind{T: dag.F64}, exclusiveScan[float64]}, {bind{T: dag.I32}, exclusiveScan[int32]}}},
 		{name: "histogram", doc: "out = how many elements are in each of the equal bins from low to high, which belongs to the last bin; other elements and NaNs are not counted. If low = high, elements equal to them are in the last bin; if low > high, or if either is NaN or infinite, nothing is counted",
 			signature: "n i64, bins i64 1..8192, low T, high T, x in T[n], out out i64[bins], scratch bytes[16 + 4*bins*min(528, max(1, ceil(n, 2048)))]", flops: "4*n", steps: fixed(40),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {

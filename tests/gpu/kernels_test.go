@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,11 @@ var trials = map[string][]sizes{
 	"trsm":                {{"m": 0, "n": 5}, {"m": 1, "n": 1}, {"m": 19, "n": 33}, {"m": 256, "n": 256}, {"m": 5, "n": 512}},
 	"concat":              {{"rows": 1, "m": 0, "n": 0}, {"rows": 1, "m": 1000, "n": 333}, {"rows": 77, "m": 8, "n": 5}},
 	"fft_stage":           {{"n": 2, "batch": 1, "half": 1}, {"n": 1024, "batch": 3, "half": 1}, {"n": 1024, "batch": 3, "half": 512}, {"n": 65536, "batch": 1, "half": 64, "inverse": 1}},
+	"sort":                ordered,
+	"sort_pairs":          ordered,
+	"gather":              {{"n": 0, "m": 3}, {"n": 5, "m": 0}, {"n": 1, "m": 1}, {"n": 100_003, "m": 7000}, {"n": 7, "m": 100_003}, {"n": 1_500_001, "m": 1_500_001}},
+	"scatter":             {{"n": 0, "m": 3}, {"n": 5, "m": 0}, {"n": 1, "m": 1}, {"n": 100_003, "m": 7000}, {"n": 7, "m": 100_003}, {"n": 1_500_001, "m": 1_500_001}},
+	"segment_sum":         {{"n": 0, "segments": 0}, {"n": 0, "segments": 3}, {"n": 100, "segments": 1}, {"n": 100_003, "segments": 40_000}, {"n": 1_500_001, "segments": 700}},
 	"histogram": {{"n": 0, "bins": 3}, {"n": 1, "bins": 1}, {"n": 100_003, "bins": 256}, {"n": 500_000, "bins": 8192},
 		{"n": 5000, "bins": 16, "low": 1, "high": 1}, {"n": 5000, "bins": 16, "low": 2, "high": -1}, {"n": 5000, "bins": 16, "low": math.NaN()}, {"n": 5000, "bins": 16, "high": math.Inf(1)},
 		{"n": 5000, "bins": 16, "low": -1e308, "high": 1e308}, {"n": 5000, "bins": 16, "low": -3e38, "high": 3e38}, {"n": 5000, "bins": 16, "low": 0, "high": 1e-320}},
@@ -71,6 +77,9 @@ var trials = map[string][]sizes{
 	"conv2d_rows":      convolvedRows,
 	"conv2d_relu_rows": convolvedRows,
 }
+
+// ordered is the sizes that are sorted: up to one tile, two tiles, and many.
+var ordered = []sizes{{"n": 0}, {"n": 1}, {"n": 4097}, {"n": 100_003}, {"n": 1_500_001}}
 
 var convolvedRows = []sizes{
 	{"rows": 3, "cols": 1, "in": 1, "out": 1, "size": 3, "stride": 1, "pad": 1}, {"rows": 61, "cols": 133, "in": 1, "out": 8, "size": 3, "stride": 2, "pad": 1, "above": 1},
@@ -228,6 +237,16 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 	for i := range n {
 		v := random.Float64()*4 - 2
 		switch {
+		case m.name == "index":
+			v = float64(random.IntN(int(s["m"])+4) - 2) // a few are outside
+		case m.name == "keep":
+			v = float64(random.IntN(3))
+		case kernel == "segment_sum" && m.name == "offsets":
+			v = float64(i)*(s["n"]/s["segments"]) + float64(random.IntN(9)-4)
+		case kernel == "unique" || kernel == "sort_pairs" && i%2 == 0:
+			v = float64(random.IntN(5))
+		case m.elem == dag.U32 || m.elem == dag.U64 || m.elem == dag.I64:
+			v = float64(int64(random.Uint64() >> random.IntN(64)))
 		case m.elem == dag.I32:
 			v = float64(random.IntN(2000) - 1000)
 		case kernel == "log" || kernel == "sqrt" || kernel == "black_scholes":
@@ -238,7 +257,7 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 			v = float64(random.IntN(int(s["cols"])))
 		}
 		switch kernel {
-		case "copy", "scale", "add", "sub", "mul", "div", "axpy", "square", "clamp", "relu", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "reduce_min", "reduce_max", "argmax", "transpose", "histogram":
+		case "copy", "scale", "add", "sub", "mul", "div", "axpy", "square", "clamp", "relu", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "reduce_min", "reduce_max", "argmax", "transpose", "histogram", "sort", "sort_pairs", "unique", "compact", "gather", "scatter":
 			if m.elem.Float() && i%17 == 3 {
 				v = special[random.IntN(len(special))]
 			}
@@ -478,7 +497,10 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entr
 	b := newBench(t, p, 256<<20)
 	for _, d := range kernels.Docs() {
 		t.Run(d.Name, func(t *testing.T) {
-			for _, v := range d.Variants {
+			for i, v := range d.Variants {
+				if slices.ContainsFunc(d.Variants[:i], func(other kernels.Variant) bool { return other.Entry == v.Entry }) {
+					continue // the same code for another type
+				}
 				loaded := must[cudart.Module](t)(p.Load(context.Background(), 0, module(v.Entry)))
 				k := must[cudart.Kernel](t)(loaded.Kernel(v.Entry))
 				require.NoError(t, launchable(k, p))
@@ -561,7 +583,7 @@ func BenchmarkKernels(b *testing.B) {
 		"spmv_csr": {"rows": 25e6, "cols": 25e6, "nnz": 75e6}, "divide_by": {"n": 25e6}, "gaussian_blur": {"rows": 6400, "cols": 6400, "diameter": 5}, "sobel": {"rows": 6400, "cols": 6400},
 		"extend": {"n": 6400 * 6400}, "unsharpen": {"n": 6400 * 6400}, "combine": {"n": 6400 * 6400}, "conv2d_relu": {"rows": 12000, "cols": 12000, "in": 1, "out": 8, "size": 3, "stride": 2},
 		"mean_pool": {"rows": 5999, "cols": 5999, "channels": 8, "size": 5, "stride": 5}, "transpose": {"rows": 16384, "cols": 16384}, "gemm": {"m": 4096, "n": 4096, "k": 4096}, "gemv": {"m": 16384, "n": 16384},
-		"potrf": {"n": 256}, "trsm": {"m": 256, "n": 256}, "syrk": {"n": 256, "k": 256}, "exclusive_scan": {"n": 256e6}, "histogram": {"n": 256e6, "bins": 256}, "philox_uniform": {"n": 256e6}, "philox_normal": {"n": 256e6},
+		"potrf": {"n": 256}, "trsm": {"m": 256, "n": 256}, "syrk": {"n": 256, "k": 256}, "exclusive_scan": {"n": 256e6}, "inclusive_scan": {"n": 64 << 20}, "sort": {"n": 16 << 20}, "sort_pairs": {"n": 16 << 20}, "unique": {"n": 64 << 20}, "compact": {"n": 64 << 20}, "gather": {"n": 64 << 20, "m": 64 << 20}, "scatter": {"n": 64 << 20, "m": 64 << 20}, "segment_sum": {"n": 64 << 20, "segments": 1 << 20}, "histogram": {"n": 256e6, "bins": 256}, "philox_uniform": {"n": 256e6}, "philox_normal": {"n": 256e6},
 		"stencil5": {"rows": 16384, "cols": 16384}, "fft_stage": {"n": 1 << 24, "batch": 1, "half": 1 << 12},
 	}
 	for _, d := range kernels.Docs() {
@@ -651,7 +673,7 @@ func TestKernelsAbove2GiB(t *testing.T) {
 	b := newBench(t, p, 9<<30)
 	for _, d := range kernels.Docs() {
 		s, ok := map[string]sizes{
-			"scale": {"n": n}, "add": {"n": n}, "reduce_sum": {"n": n}, "argmax": {"n": n}, "exclusive_scan": {"n": n}, "histogram": {"n": n, "bins": 100},
+			"scale": {"n": n}, "add": {"n": n}, "reduce_sum": {"n": n}, "argmax": {"n": n}, "exclusive_scan": {"n": n}, "inclusive_scan": {"n": n}, "sort": {"n": n / 2}, "unique": {"n": n}, "histogram": {"n": n, "bins": 100},
 			"philox_uniform": {"n": n}, "transpose": {"rows": 1<<15 + 1, "cols": 1<<14 + 5}, "softmax": {"rows": n / 9, "cols": 9}, "add_bias": {"rows": 1 << 14, "cols": 1<<15 + 3},
 			"stencil5": {"rows": 1<<15 + 1, "cols": 1<<14 + 5}, "gaussian_blur": {"rows": 1<<15 + 1, "cols": 1<<14 + 5, "diameter": 3}, "concat": {"rows": 1, "m": 1 << 29, "n": 5},
 			"column_standardise": {"rows": n / 200, "cols": 200}, "matmul": {"m": n / 200, "n": 10, "k": 200, "tb": 1}, "gemv": {"m": 1 << 14, "n": 1<<15 + 4},

@@ -22,6 +22,9 @@ typedef double f64;
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_MEMBER __device__ __forceinline__
 #define KERNEL(name) extern "C" __global__ void dagrun_##name
+// A kernel of 256 threads a block that uses so few registers that some blocks run at once on a multiprocessor: most kernels wait for memory,
+// and more threads keep more loads in flight.
+#define KERNEL_OF(blocks, name) extern "C" __global__ void __launch_bounds__(256, blocks) dagrun_##name
 
 // Indices of threads and blocks.
 #ifdef __clang__

@@ -50,13 +50,20 @@ template <class T> DEVICE bool aligned_rows(const T *p, i64 ld) {
 // A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
 const int threads = 256, depth = 16;
 
-// Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result.
+// Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result. as and bs
+// hold two steps each: while the products of one are computed, the loads of the next are in flight.
 template <int own, class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / threads;
   i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
-  int ty = thread_x() / 16, tx = thread_x() % 16;
-  bool whole_a = aligned_rows(a, lda(ta ? m : k)), whole_b = aligned_rows(b, ldb(tb ? k : n));
+  // A warp computes 8 x 4 threads' results, which takes the fewest reads of shared memory.
+  u32 lane = thread_x() & 31, warp = thread_x() >> 5;
+  int ty = warp / 4 * 8 + lane / 4, tx = warp % 4 * 4 + lane % 4;
+  // A thread loads four elements along a stored row, at these places of a step.
+  int far = thread_x() / (tile / 4), near = thread_x() % (tile / 4) * 4, down = thread_x() / (depth / 4), along = thread_x() % (depth / 4) * 4;
+  const int fars = threads / (tile / 4), downs = threads / (depth / 4);
+  i64 row_a = lda(ta ? m : k), row_b = ldb(tb ? k : n), apart_a = (ta ? fars : downs) * row_a, apart_b = (tb ? downs : fars) * row_b;
+  bool whole_a = aligned_rows(a, row_a), whole_b = aligned_rows(b, row_b);
   for (i64 t = block_x(); t < tiles; t += blocks_x()) {
     i64 row = t / columns * tile, col = t % columns * tile;
     if (lower && col >= row + tile) continue;
@@ -65,42 +72,63 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
     for (int i = 0; i < own; i++)
 #pragma unroll
       for (int j = 0; j < own; j++) acc[i][j] = (C)0;
-    // The loads of the next step are in flight while the products of this one are computed.
-    for (i64 from = 0;; from += depth) {
-      if (from < k)
+    bool inside = whole_a && whole_b && row + tile <= m && col + tile <= n;
+    const TA *from_a = a + (ta ? far * row_a + row + near : (row + down) * row_a + along);
+    const TB *from_b = b + (tb ? (col + down) * row_b + along : far * row_b + col + near);
+    auto load = [&](i64 from) {
+      if (inside && from + depth <= k) {
+        see.columns(from + along, k);
 #pragma unroll
         for (int u = 0; u < loads; u++) {
-          int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
-          fetch(a, lda, ta ? from + far : row + down, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
-          fetch(b, ldb, tb ? col + down : from + far, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
+          four<TA> v = *(const four<TA> *)(from_a + u * apart_a);
+          four<TB> w = *(const four<TB> *)(from_b + u * apart_b);
+#pragma unroll
+          for (int e = 0; e < 4; e++) {
+            next_a[u][e] = see((C)widen(v.v[e]), e);
+            next_b[u][e] = (C)widen(w.v[e]);
+          }
         }
+        from_a += ta ? depth * row_a : depth;
+        from_b += tb ? depth : depth * row_b;
+        return;
+      }
+#pragma unroll
+      for (int u = 0; u < loads; u++) {
+        fetch(a, lda, ta ? from + far + u * fars : row + down + u * downs, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
+        fetch(b, ldb, tb ? col + down + u * downs : from + far + u * fars, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
+      }
+    };
+    int stage = 0;
+    auto store = [&]() {
+#pragma unroll
+      for (int u = 0; u < loads; u++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          as[stage + (ta ? far + u * fars : along + e)][ta ? near + e : down + u * downs] = next_a[u][e];
+          bs[stage + (tb ? along + e : far + u * fars)][tb ? down + u * downs : near + e] = next_b[u][e];
+        }
+    };
+    for (i64 from = 0;; from += depth) {
+      if (from < k) load(from);
       if (from > 0)
 #pragma unroll
         for (int p = 0; p < depth; p++) {
-          C x[own], y[own];
-          // Groups of four consecutive elements, 64 apart: one vector load each, without bank conflicts.
+          four<C> x[own / 4], y[own / 4];
 #pragma unroll
-          for (int i = 0; i < own; i++) x[i] = as[p][i / 4 * 64 + ty * 4 + i % 4];
+          for (int i = 0; i < own / 4; i++) x[i] = *(const four<C> *)&as[stage + p][i * 64 + ty * 4];
 #pragma unroll
-          for (int j = 0; j < own; j++) y[j] = bs[p][j / 4 * 64 + tx * 4 + j % 4];
+          for (int j = 0; j < own / 4; j++) y[j] = *(const four<C> *)&bs[stage + p][j * 64 + tx * 4];
 #pragma unroll
           for (int i = 0; i < own; i++)
 #pragma unroll
-            for (int j = 0; j < own; j++) acc[i][j] = fused(x[i], y[j], acc[i][j]);
+            for (int j = 0; j < own; j++) acc[i][j] = fused(x[i / 4].v[i % 4], y[j / 4].v[j % 4], acc[i][j]);
         }
-      barrier();
       if (from >= k) break;
-#pragma unroll
-      for (int u = 0; u < loads; u++) {
-        int id = thread_x() + u * threads, far = id / (tile / 4), near = id % (tile / 4) * 4, down = id / (depth / 4), along = id % (depth / 4) * 4;
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          as[ta ? far : along + e][ta ? near + e : down] = next_a[u][e];
-          bs[tb ? along + e : far][tb ? down : near + e] = next_b[u][e];
-        }
-      }
+      stage ^= depth;
+      store();
       barrier();
     }
+    barrier();
 #pragma unroll
     for (int i = 0; i < own; i++)
 #pragma unroll
@@ -114,7 +142,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
 // At most 16 columns of results: one thread per row. Tiles of a, and the results, go through shared memory so that global loads and
 // stores are contiguous. The next tile is loaded while the products of this one are computed. The pitch avoids bank
 // conflicts between a warp's stores.
-const int narrow_columns = 16, narrow_depth = 16, narrow_pitch = threads + 2;
+const int narrow_columns = 16, narrow_depth = 32, narrow_pitch = threads + 2;
 
 // wide is 12 or 16: the number of columns, rounded up.
 template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[narrow_pitch], const C (*bs)[narrow_columns], C *acc) {
@@ -133,11 +161,11 @@ template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[nar
 
 template <int wide, class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C (*as)[narrow_pitch], C (*bs)[narrow_columns], F finish) {
-  const int loads = narrow_depth / 4, apart = threads / loads;
+  const int loads = narrow_depth / 4, apart = threads / loads, of_b = narrow_depth * narrow_columns / threads, apart_b = threads / narrow_columns;
   bool whole = aligned_rows(a, lda(k));
   int down = thread_x() / loads, along = thread_x() % loads * 4, own_p = thread_x() / narrow_columns, own_j = thread_x() % narrow_columns;
   for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
-    C acc[wide], w;
+    C acc[wide], w[of_b];
     typename computed<TA>::type v[loads][4];
 #pragma unroll
     for (int j = 0; j < wide; j++) acc[j] = (C)0;
@@ -155,8 +183,11 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
 #pragma unroll
         for (int u = 0; u < loads; u++) take(a, lda, row + down + u * apart, m, from + along, k, whole, v[u]);
       }
-      i64 at = from + own_p;
-      w = at < k && own_j < n ? (C)widen(tb ? b[own_j * ldb(k) + at] : b[at * ldb(n) + own_j]) : (C)0;
+#pragma unroll
+      for (int u = 0; u < of_b; u++) {
+        i64 at = from + own_p + u * apart_b;
+        w[u] = at < k && own_j < n ? (C)widen(tb ? b[own_j * ldb(k) + at] : b[at * ldb(n) + own_j]) : (C)0;
+      }
     };
     load(0);
     for (i64 from = 0; from < k; from += narrow_depth) {
@@ -166,7 +197,8 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
       for (int u = 0; u < loads; u++)
 #pragma unroll
         for (int e = 0; e < 4; e++) as[along + e][down + u * apart] = see((C)v[u][e], e);
-      bs[own_p][own_j] = w;
+#pragma unroll
+      for (int u = 0; u < of_b; u++) bs[own_p + u * apart_b][own_j] = w[u];
       barrier();
       if (from + narrow_depth < k) load(from + narrow_depth);
       narrow_step<wide>((int)smaller(k - from, (i64)narrow_depth), as, bs, acc);
@@ -189,7 +221,7 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
 template <class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
-  const int tiles_bytes = 2 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * narrow_pitch + narrow_depth * narrow_columns) * sizeof(C);
+  const int tiles_bytes = 4 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * narrow_pitch + narrow_depth * narrow_columns) * sizeof(C);
   const bool narrows = sizeof(C) == 4;
   static_assert(narrow_depth * (narrow_columns + narrow_pitch) >= threads * (narrow_columns + 1), "results take the place of both tiles");
   alignas(16) static __shared__ char memory[narrows && narrow_bytes > tiles_bytes ? narrow_bytes : tiles_bytes];
@@ -200,13 +232,13 @@ DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda,
     narrow_product<16>(tb, m, n, k, a, lda, b, ldb, see, as, bs, finish);
     return;
   }
-  if (sizeof(C) == 4 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
+  if (sizeof(C) == 4 && m > 64 && n > 64 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
     C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
-    tiled<large>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + depth, finish);
+    tiled<large>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
     return;
   }
   C(*as)[68] = (C(*)[68])memory;
-  tiled<4>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + depth, finish);
+  tiled<4>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
 }
 
 // Kernels whose names have _ld take tiles: the elements from one row to the next come last.
@@ -216,10 +248,10 @@ template <class S, class T, class LA, class LB, class LC> DEVICE void gemm(bool 
     narrow(*to, beta == (S)0 ? alpha * sum : alpha * sum + beta * widen(*to));
   });
 }
-#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
+#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
   gemm<s>(ta, tb, m, n, k, alpha, a, Dense(), b, Dense(), beta, c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
   gemm<s>(ta, tb, m, n, k, alpha, a, Apart{lda}, b, Apart{ldb}, beta, c, Apart{ldc}); \
 }
 GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
@@ -227,15 +259,15 @@ GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
 template <class S, class TA, class T, class LA, class LB, class LC> DEVICE void matmul(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T *b, LB ldb, T *c, LC ldc) {
   multiply<S>(ta, tb, m, n, k, a, lda, b, ldb, AsItIs(), false, [=](i64 i, i64 j, S sum) { narrow(c[i * ldc(n) + j], sum); });
 }
-#define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
+#define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
   matmul<s>(ta, tb, m, n, k, a, Dense(), b, Dense(), c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_ld_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c, i64 lda, i64 ldb, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_ld_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c, i64 lda, i64 ldb, i64 ldc) { \
   matmul<s>(ta, tb, m, n, k, a, Apart{lda}, b, Apart{ldb}, c, Apart{ldc}); \
 }
 MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
 
-#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
+#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
   multiply<t>(false, tb, m, n, k, a, Dense(), b, Dense(), Standardised<t>{mean, inverse, {}, {}}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
 }
 MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MATMUL_STANDARDISED(i32_f32, i32, f32)
@@ -246,10 +278,10 @@ template <class T, class LA, class LC> DEVICE void syrk(i64 n, i64 k, T alpha, c
     *to = beta == (T)0 ? alpha * sum : alpha * sum + beta * *to;
   });
 }
-#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
+#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
   syrk<t>(n, k, alpha, a, Dense(), beta, c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
   syrk<t>(n, k, alpha, a, Apart{lda}, beta, c, Apart{ldc}); \
 }
 SYRK(f32) SYRK(f64)

@@ -1,20 +1,12 @@
 // Kernels with two phases in one launch: all blocks gather, the last one to finish joins the parts, and all blocks apply the result.
 // Only blocks that already run take tiles of the first phase, one tile after another, so no block waits for a block that has not
 // started.
-#include "reduce.cuh"
+#include "chain.cuh"
 
 struct Phases {
   u64 tickets, finished, ready, left;
 };
 const u64 ready_mark = 0x5b1e90c4a7f3d268ull;
-
-DEVICE u32 shared_ticket(u64 *counter) {
-  static __shared__ u32 ticket;
-  barrier();
-  if (thread_x() == 0) ticket = next(counter);
-  barrier();
-  return ticket;
-}
 
 // Calls gather(tile) for every tile, then join() in one block, and returns in all blocks after that. The caller ends with leave_phases.
 template <class F, class G> DEVICE void first_phase(Phases *phases, u32 tiles, F gather, G join) {
@@ -179,94 +171,6 @@ COLUMN_SUMS(f32) COLUMN_SUMS(f64) COLUMN_SUMS(i32)
 }
 COLUMN_MOMENTS(f32_f32, f32, f32) COLUMN_MOMENTS(i32_f32, i32, f32) COLUMN_MOMENTS(f64_f64, f64, f64)
 
-// Exclusive scan: y[i] = x[0] + ... + x[i-1]. Tiles have 4,096 elements, 16 neighbours per thread.
-const int scan_own = 16, scan_tile = lanes * scan_own;
-
-// scan_lanes replaces each thread's value by the sum of the values before it and returns the sum of all.
-template <class T> DEVICE T scan_lanes(T &mine) {
-  static __shared__ T shared[lanes];
-  barrier();
-  shared[thread_x()] = mine;
-  barrier();
-#pragma unroll
-  for (int off = 1; off < lanes; off *= 2) {
-    T before = thread_x() >= off ? shared[thread_x() - off] : (T)0, here = shared[thread_x()];
-    barrier();
-    if (thread_x() >= off) shared[thread_x()] = before + here;
-    barrier();
-  }
-  mine = thread_x() ? shared[thread_x() - 1] : (T)0;
-  return shared[lanes - 1];
-}
-
-// Elements go through shared memory, with a word of padding after every 16 against bank conflicts.
-template <class T> DEVICE void scan_load(i64 from, i64 n, const T *x, T *own, T *staged) {
-  barrier();
-#pragma unroll
-  for (int u = 0; u < scan_own; u++) {
-    int k = thread_x() + u * lanes;
-    staged[k + k / scan_own] = from + k < n ? x[from + k] : (T)0;
-  }
-  barrier();
-#pragma unroll
-  for (int u = 0; u < scan_own; u++) own[u] = staged[thread_x() * (scan_own + 1) + u];
-}
-template <class T> DEVICE void scan_store(i64 from, i64 n, T *y, const T *own, T *staged) {
-  barrier();
-#pragma unroll
-  for (int u = 0; u < scan_own; u++) staged[thread_x() * (scan_own + 1) + u] = own[u];
-  barrier();
-#pragma unroll
-  for (int u = 0; u < scan_own; u++) {
-    int k = thread_x() + u * lanes;
-    if (from + k < n) y[from + k] = staged[k + k / scan_own];
-  }
-}
-
-template <class T> DEVICE void exclusive_scan(i64 n, const T *x, T *y, void *scratch) {
-  static __shared__ T staged[scan_tile + lanes];
-  Phases *phases = (Phases *)scratch;
-  T *parts = (T *)((char *)scratch + 64);
-  i64 tiles = (n + scan_tile - 1) / scan_tile;
-  auto total = [&](i64 tile, T *own) {
-    scan_load(tile * scan_tile, n, x, own, staged);
-    T s = own[0];
-#pragma unroll
-    for (int u = 1; u < scan_own; u++) s = s + own[u];
-    return s;
-  };
-  auto gather = [&](u32 tile) {
-    T own[scan_own], s = total(tile, own), all = scan_lanes(s);
-    if (thread_x() == 0) parts[tile] = all;
-  };
-  auto join = [&]() {
-    T before = (T)0;
-    for (i64 from = 0; from < tiles; from += lanes) {
-      T mine = from + thread_x() < tiles ? parts[from + thread_x()] : (T)0;
-      T all = scan_lanes(mine);
-      if (from + thread_x() < tiles) parts[from + thread_x()] = before + mine;
-      before = before + all;
-      barrier();
-    }
-  };
-  first_phase(phases, (u32)tiles, gather, join);
-  for (i64 tile = block_x(); tile < tiles; tile += blocks_x()) {
-    T own[scan_own], s = total(tile, own);
-    scan_lanes(s);
-    T before = parts[tile] + s;
-#pragma unroll
-    for (int u = 0; u < scan_own; u++) {
-      T here = own[u];
-      own[u] = before;
-      before = before + here;
-    }
-    scan_store(tile * scan_tile, n, y, own, staged);
-  }
-  leave_phases(phases);
-}
-#define EXCLUSIVE_SCAN(t) KERNEL(exclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { exclusive_scan(n, x, y, scratch); }
-EXCLUSIVE_SCAN(f32) EXCLUSIVE_SCAN(f64) EXCLUSIVE_SCAN(i32)
-
 // Histogram: each block counts in shared memory and writes its counts to scratch; the last block adds them up.
 const int most_bins = 8192;
 
@@ -302,7 +206,7 @@ template <class T> DEVICE void histogram(i64 n, i64 bins, T low, T high, const T
   barrier();
   Bins even(bins, low, high);
   if (even.none) n = 0;
-  const int deep = 4; // loads in flight
+  const int deep = 8; // loads in flight
   for (i64 i = first_index(); i < n; i += deep * index_step()) {
     T v[deep];
 #pragma unroll
@@ -311,7 +215,7 @@ template <class T> DEVICE void histogram(i64 n, i64 bins, T low, T high, const T
 #pragma unroll
     for (int u = 0; u < deep; u++) {
       if (i + u * index_step() >= n || !(v[u] >= low && v[u] <= high)) continue;
-      asm volatile("red.add.u32 [%0], 1;" ::"l"(count + even.at((f64)v[u])) : "memory");
+      count_shared(count + even.at((f64)v[u]));
     }
   }
   barrier();

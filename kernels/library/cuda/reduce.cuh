@@ -13,6 +13,14 @@ DEVICE u64 fetch_add(u64 *p, u64 value) {
   return old;
 }
 
+// Counting in shared memory uses addresses there, because atomics on generic addresses are slower.
+DEVICE u32 shared_address(void *p) {
+  u32 a;
+  asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p));
+  return a;
+}
+DEVICE void count_shared(u32 *at) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(shared_address(at)) : "memory"); }
+
 // Scratch memory starts with whatever another kernel left there. So a counter has a 40-bit mark in its upper bits, and a word without
 // the mark counts as zero. The last block sets the word to zero, so no mark is left after a launch.
 const u64 counter_mark = 0xd09a5c3e71ull << 24, counter_mask = 0xffffff;

@@ -1,10 +1,10 @@
-// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, each longer one a warp; the order of operations
-// depends only on the number of columns. Rows of up to 16 elements go through shared memory, because a warp whose threads each read
+// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 512 a warp, and each longer one a block; the order of
+// operations depends only on the number of columns. Rows of up to 16 elements go through shared memory, because a warp whose threads each read
 // their own row would not load contiguous words.
 #include "math.cuh"
 #include "warp.cuh"
 
-const int short_row = 32;
+const int short_row = 32, warp_row = 512, row_threads = 256;
 
 // Joins the states of a warp's lanes with Op::join(State &, State). Every lane gets the result.
 template <class Op, class A> DEVICE A warp_tree(A mine) {
@@ -15,6 +15,19 @@ template <class Op, class A> DEVICE A warp_tree(A mine) {
     if (lane < half) Op::join(mine, other);
   }
   return from_lane(mine, 0);
+}
+
+// Joins the states of a block's warps, in order. Every thread gets the result.
+template <class Op, class A> DEVICE A block_tree(A mine) {
+  static __shared__ A parts[row_threads / 32];
+  mine = warp_tree<Op>(mine);
+  barrier();
+  if ((thread_x() & 31) == 0) parts[thread_x() >> 5] = mine;
+  barrier();
+  A all = parts[0];
+#pragma unroll
+  for (int k = 1; k < row_threads / 32; k++) Op::join(all, parts[k]);
+  return all;
 }
 
 template <class C> struct Most {
@@ -41,21 +54,36 @@ template <class C> struct Best {
   }
 };
 
-// fold reduces one row: in one thread if it is short, in one warp if it is long.
+// fold reduces one row, in one thread, in one warp, or in a block.
 template <class Op, class A, class F> DEVICE A fold(i64 cols, A start, F element) {
   if (cols <= short_row) {
     A a = start;
     for (i64 j = 0; j < cols; j++) Op::join(a, element(j));
     return a;
   }
+  bool warp = cols <= warp_row;
+  const int deep = 8; // elements in flight
+  i64 j = warp ? thread_x() & 31 : thread_x(), step = warp ? 32 : row_threads;
   A a = start;
-#pragma unroll 4
-  for (i64 j = thread_x() & 31; j < cols; j += 32) Op::join(a, element(j));
-  return warp_tree<Op>(a);
+#pragma unroll 1
+  for (; j + (deep - 1) * step < cols; j += deep * step) {
+    A v[deep];
+#pragma unroll
+    for (int u = 0; u < deep; u++) v[u] = element(j + u * step);
+#pragma unroll
+    for (int u = 0; u < deep; u++) Op::join(a, v[u]);
+  }
+#pragma unroll 1
+  for (; j < cols; j += step) Op::join(a, element(j));
+  return warp ? warp_tree<Op>(a) : block_tree<Op>(a);
 }
 
 // each_row calls f(row, first column, step over columns, whether this thread writes the row's result).
 template <class F> DEVICE void each_row(i64 rows, i64 cols, F f) {
+  if (cols > warp_row) {
+    for (i64 row = block_x(); row < rows; row += blocks_x()) f(row, (i64)thread_x(), (i64)row_threads, thread_x() == 0);
+    return;
+  }
   bool whole = cols <= short_row;
   i64 first = whole ? first_index() : first_index() >> 5, step = whole ? index_step() : index_step() >> 5;
   u32 lane = thread_x() & 31;
@@ -66,10 +94,15 @@ const int staged_columns = 16, staged_rows = 256;
 
 DEVICE bool stages(i64 cols) { return cols > 0 && cols <= staged_columns; }
 
+template <class T> DEVICE T *row_memory() {
+  static __shared__ T memory[staged_rows * (staged_columns + 1)];
+  return memory;
+}
+
 // staged calls f(a row's elements in shared memory, row) in one thread per row. element reads them by their index in the matrix. If
 // back is set, the elements are written to y after f has changed them.
 template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64 cols, E element, T *y, F f) {
-  static __shared__ T tile[staged_rows * (staged_columns + 1)];
+  T *tile = row_memory<T>();
   u32 wide = (u32)cols, pitch = wide | 1, down = threads_x() / wide, along = threads_x() % wide;
   u32 first_row = thread_x() / wide, first_col = thread_x() % wide;
   for (i64 from = (i64)block_x() * threads_x(); from < rows; from += index_step()) {
@@ -114,17 +147,17 @@ template <class C> DEVICE C row_most(i64 cols, const C *x) {
   return fold<Most<C>>(cols, -infinity(C()), [=](i64 j) -> C { return x[j]; });
 }
 
-#define ROW_MAX(t) KERNEL(row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
+#define ROW_MAX(t) KERNEL_OF(6, row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return row_most(cols, r); }); \
 }
 ROW_MAX(f32) ROW_MAX(f64)
 
-#define ROW_SUM(t) KERNEL(row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
+#define ROW_SUM(t) KERNEL_OF(6, row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return r[j]; }); }); \
 }
 ROW_SUM(f32) ROW_SUM(f64)
 
-#define ROW_LOG_SUM_EXP(t) KERNEL(row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
+#define ROW_LOG_SUM_EXP(t) KERNEL_OF(6, row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64 row) -> t { \
     t m = most[row]; \
     t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return exponential(r[j] - m); }); \
@@ -143,7 +176,7 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
   each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { change(x + row * cols, first, step, row); });
 }
 
-#define ROW_NORMALISE(t) KERNEL(row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
+#define ROW_NORMALISE(t) KERNEL_OF(6, row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
     t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
@@ -151,12 +184,56 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
 }
 ROW_NORMALISE(f32) ROW_NORMALISE(f64)
 
-#define ADD_BIAS(t) KERNEL(add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
+#define ADD_BIAS(t) KERNEL_OF(6, add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
 }
 ADD_BIAS(f32) ADD_BIAS(f64)
+
+// each_of calls f(v, place) for the elements of a row that are this thread's, with several loads in flight. places are 0, 1, 2, ...
+template <class T, class F> DEVICE void each_of(const T *r, u32 first, u32 step, u32 cols, F f) {
+  const int deep = 8;
+  u32 j = first, k = 0;
+#pragma unroll 1
+  for (; j + (deep - 1) * step < cols; j += deep * step, k += deep) {
+    T v[deep];
+#pragma unroll
+    for (int u = 0; u < deep; u++) v[u] = r[j + u * step];
+#pragma unroll
+    for (int u = 0; u < deep; u++) f(v[u], k + u);
+  }
+#pragma unroll 1
+  for (; j < cols; j += step, k++) f(r[j], k);
+}
+
+// softmax_kept computes rows that shared memory holds: each element is read once, and each exponential is computed once. A thread uses only
+// places of its own there.
+template <class T> DEVICE void softmax_kept(i64 rows, u32 cols, const T *x, T *y) {
+  bool warp = cols <= warp_row;
+  u32 first = warp ? thread_x() & 31 : thread_x(), step = warp ? 32 : row_threads;
+  T *own = row_memory<T>() + thread_x();
+  for (i64 row = warp ? first_index() >> 5 : block_x(); row < rows; row += warp ? index_step() >> 5 : blocks_x()) {
+    const T *r = x + row * cols;
+    T *w = y + row * cols, m = -infinity(T()), s = (T)0;
+    each_of(r, first, step, cols, [&](T v, u32 k) {
+      own[k * row_threads] = v;
+      Most<T>::join(m, v);
+    });
+    m = warp ? warp_tree<Most<T>>(m) : block_tree<Most<T>>(m);
+    T *at = own;
+#pragma unroll 4
+    for (u32 j = first; j < cols; j += step, at += row_threads) {
+      T e = exponential(*at - m);
+      *at = e;
+      s = s + e;
+    }
+    s = warp ? warp_tree<Total<T>>(s) : block_tree<Total<T>>(s);
+    at = own;
+#pragma unroll 4
+    for (u32 j = first; j < cols; j += step, at += row_threads) w[j] = *at / s;
+  }
+}
 
 template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
   if (stages(cols)) {
@@ -170,6 +247,7 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
     });
     return;
   }
+  if (cols > short_row && cols <= row_threads * staged_columns) return softmax_kept(rows, (u32)cols, x, y);
   each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) {
     const T *r = x + row * cols;
     T *w = y + row * cols, m = row_most(cols, r);
@@ -177,7 +255,7 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
     for (i64 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s;
   });
 }
-#define SOFTMAX(t) KERNEL(softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
+#define SOFTMAX(t) KERNEL_OF(6, softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
 SOFTMAX(f32) SOFTMAX(f64)
 
 template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
@@ -188,7 +266,7 @@ template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
   }).index;
 }
 
-#define ROW_ARGMAX(t) KERNEL(row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
+#define ROW_ARGMAX(t) KERNEL_OF(6, row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> i32 { return place_of_most<t>(cols, [=](i64 j) -> t { return r[j]; }); }); \
 }
 ROW_ARGMAX(f32) ROW_ARGMAX(f64)
@@ -206,11 +284,11 @@ template <class T> DEVICE void row_argmax_sum(i64 rows, i64 cols, const T *a, co
     if (writes) y[row] = place;
   });
 }
-#define ROW_ARGMAX_SUM(t) KERNEL(row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
+#define ROW_ARGMAX_SUM(t) KERNEL_OF(6, row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
 ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
 
 // Joins rows of two matrices side by side.
-#define CONCAT(t) KERNEL(concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
+#define CONCAT(t) KERNEL_OF(6, concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
   i64 total = rows * (m + n); \
   for (i64 i = first_index(); i < total; i += index_step()) { \
     i64 row = rows == 1 ? 0 : (u64)total <= 0xffffffffu ? (i64)((u32)i / (u32)(m + n)) : i / (m + n), j = i - row * (m + n); \
