@@ -11,7 +11,7 @@ import (
 )
 
 // shortRow and warpRow are the longest rows that one thread and one warp reduce; a block reduces longer ones.
-const shortRow, warpRow = 32, 512
+const shortRow, warpRow = 32, 2048
 
 // fold reduces the elements of a row in the kernels' order.
 func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A {

@@ -248,10 +248,10 @@ template <class S, class T, class LA, class LB, class LC> DEVICE void gemm(bool 
     narrow(*to, beta == (S)0 ? alpha * sum : alpha * sum + beta * widen(*to));
   });
 }
-#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
+#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
   gemm<s>(ta, tb, m, n, k, alpha, a, Dense(), b, Dense(), beta, c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
   gemm<s>(ta, tb, m, n, k, alpha, a, Apart{lda}, b, Apart{ldb}, beta, c, Apart{ldc}); \
 }
 GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
@@ -259,15 +259,15 @@ GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
 template <class S, class TA, class T, class LA, class LB, class LC> DEVICE void matmul(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T *b, LB ldb, T *c, LC ldc) {
   multiply<S>(ta, tb, m, n, k, a, lda, b, ldb, AsItIs(), false, [=](i64 i, i64 j, S sum) { narrow(c[i * ldc(n) + j], sum); });
 }
-#define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
+#define MATMUL(name, ta_, t, s) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_matmul_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c) { \
   matmul<s>(ta, tb, m, n, k, a, Dense(), b, Dense(), c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_ld_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c, i64 lda, i64 ldb, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_matmul_ld_##name(i32 ta, i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *b, t *c, i64 lda, i64 ldb, i64 ldc) { \
   matmul<s>(ta, tb, m, n, k, a, Apart{lda}, b, Apart{ldb}, c, Apart{ldc}); \
 }
 MATMUL(f32_f32, f32, f32, f32) MATMUL(f64_f64, f64, f64, f64) MATMUL(i32_f32, i32, f32, f32)
 
-#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
+#define MATMUL_STANDARDISED(name, ta_, t) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_matmul_standardised_##name(i32 tb, i64 m, i64 n, i64 k, const ta_ *a, const t *mean, const t *inverse, const t *b, t *c) { \
   multiply<t>(false, tb, m, n, k, a, Dense(), b, Dense(), Standardised<t>{mean, inverse, {}, {}}, false, [=](i64 i, i64 j, t sum) { c[i * n + j] = sum; }); \
 }
 MATMUL_STANDARDISED(f32_f32, f32, f32) MATMUL_STANDARDISED(f64_f64, f64, f64) MATMUL_STANDARDISED(i32_f32, i32, f32)
@@ -278,10 +278,10 @@ template <class T, class LA, class LC> DEVICE void syrk(i64 n, i64 k, T alpha, c
     *to = beta == (T)0 ? alpha * sum : alpha * sum + beta * *to;
   });
 }
-#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
+#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
   syrk<t>(n, k, alpha, a, Dense(), beta, c, Dense()); \
 } \
-extern "C" __global__ void __launch_bounds__(threads, 2) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
+extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
   syrk<t>(n, k, alpha, a, Apart{lda}, beta, c, Apart{ldc}); \
 }
 SYRK(f32) SYRK(f64)

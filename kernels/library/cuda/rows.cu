@@ -1,10 +1,10 @@
-// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 512 a warp, and each longer one a block; the order of
+// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 2,048 a warp, and each longer one a block; the order of
 // operations depends only on the number of columns. Rows of up to 16 elements go through shared memory, because a warp whose threads each read
 // their own row would not load contiguous words.
 #include "math.cuh"
 #include "warp.cuh"
 
-const int short_row = 32, warp_row = 512, row_threads = 256;
+const int short_row = 32, warp_row = 2048, row_threads = 256;
 
 // Joins the states of a warp's lanes with Op::join(State &, State). Every lane gets the result.
 template <class Op, class A> DEVICE A warp_tree(A mine) {
@@ -147,17 +147,17 @@ template <class C> DEVICE C row_most(i64 cols, const C *x) {
   return fold<Most<C>>(cols, -infinity(C()), [=](i64 j) -> C { return x[j]; });
 }
 
-#define ROW_MAX(t) KERNEL_OF(6, row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
+#define ROW_MAX(t) KERNEL_OF(4, row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return row_most(cols, r); }); \
 }
 ROW_MAX(f32) ROW_MAX(f64)
 
-#define ROW_SUM(t) KERNEL_OF(6, row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
+#define ROW_SUM(t) KERNEL_OF(4, row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return r[j]; }); }); \
 }
 ROW_SUM(f32) ROW_SUM(f64)
 
-#define ROW_LOG_SUM_EXP(t) KERNEL_OF(6, row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
+#define ROW_LOG_SUM_EXP(t) KERNEL_OF(4, row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64 row) -> t { \
     t m = most[row]; \
     t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return exponential(r[j] - m); }); \
@@ -176,7 +176,7 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
   each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { change(x + row * cols, first, step, row); });
 }
 
-#define ROW_NORMALISE(t) KERNEL_OF(6, row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
+#define ROW_NORMALISE(t) KERNEL_OF(4, row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
     t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
@@ -184,7 +184,7 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
 }
 ROW_NORMALISE(f32) ROW_NORMALISE(f64)
 
-#define ADD_BIAS(t) KERNEL_OF(6, add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
+#define ADD_BIAS(t) KERNEL_OF(4, add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
@@ -247,7 +247,8 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
     });
     return;
   }
-  if (cols > short_row && cols <= row_threads * staged_columns) return softmax_kept(rows, (u32)cols, x, y);
+  const i64 kept = cols <= warp_row ? 32 * staged_columns : row_threads * staged_columns;
+  if (cols > short_row && cols <= kept) return softmax_kept(rows, (u32)cols, x, y);
   each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) {
     const T *r = x + row * cols;
     T *w = y + row * cols, m = row_most(cols, r);
@@ -255,7 +256,7 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
     for (i64 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s;
   });
 }
-#define SOFTMAX(t) KERNEL_OF(6, softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
+#define SOFTMAX(t) KERNEL_OF(4, softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
 SOFTMAX(f32) SOFTMAX(f64)
 
 template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
@@ -266,7 +267,7 @@ template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
   }).index;
 }
 
-#define ROW_ARGMAX(t) KERNEL_OF(6, row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
+#define ROW_ARGMAX(t) KERNEL_OF(4, row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
   each_value(rows, cols, x, y, [=](const t *r, i64) -> i32 { return place_of_most<t>(cols, [=](i64 j) -> t { return r[j]; }); }); \
 }
 ROW_ARGMAX(f32) ROW_ARGMAX(f64)
@@ -284,11 +285,11 @@ template <class T> DEVICE void row_argmax_sum(i64 rows, i64 cols, const T *a, co
     if (writes) y[row] = place;
   });
 }
-#define ROW_ARGMAX_SUM(t) KERNEL_OF(6, row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
+#define ROW_ARGMAX_SUM(t) KERNEL_OF(4, row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
 ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
 
 // Joins rows of two matrices side by side.
-#define CONCAT(t) KERNEL_OF(6, concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
+#define CONCAT(t) KERNEL_OF(4, concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
   i64 total = rows * (m + n); \
   for (i64 i = first_index(); i < total; i += index_step()) { \
     i64 row = rows == 1 ? 0 : (u64)total <= 0xffffffffu ? (i64)((u32)i / (u32)(m + n)) : i / (m + n), j = i - row * (m + n); \

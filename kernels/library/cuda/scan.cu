@@ -47,6 +47,6 @@ template <bool inclusive, class T> DEVICE void scan(i64 n, const T *x, T *y, voi
   }
   chain.leave();
 }
-#define SCAN(t) KERNEL_OF(6, exclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { scan<false>(n, x, y, scratch); } \
-KERNEL_OF(6, inclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { scan<true>(n, x, y, scratch); }
+#define SCAN(t) KERNEL_OF(4, exclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { scan<false>(n, x, y, scratch); } \
+KERNEL_OF(4, inclusive_scan_##t)(i64 n, const t *x, t *y, void *scratch) { scan<true>(n, x, y, scratch); }
 SCAN(f32) SCAN(f64) SCAN(i32)
