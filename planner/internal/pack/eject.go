@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sort"
+	"sync"
 
 	"github.com/dagrun/dagrun/planner/internal/effort"
 )
@@ -18,21 +18,23 @@ import (
 // What has a place has no offset: of two buffers that exclude each other it is only settled which lies below. So every buffer has a lowest
 // end, on top of all that is below it, and a highest begin, below all that is above it, and what lies between may still move. A buffer fits at
 // an offset if each that it excludes can begin above it or end below it.
+//
+// Offsets are counted in grains. Few branches of the inner loops depend on the layout: those are unpredictable, and most of the time went there.
 type ejector struct {
 	p        *Problem
 	capacity int64
-	placed   []bool
-	top      []int64 // by buffer: its lowest end
-	low      []int64 // by buffer: its highest begin
+	size     []int64
+	span     []span  // by buffer
 	out      []int32 // without a place
+	easy     []bool  // by buffer: there is room for it in most layouts of the others
+	bySize   []int32 // those, the largest last
+	waiting  []int32 // those of them that have no place yet, the largest last
 	hard     []int64 // by buffer: how often it fitted nowhere, and one
 	weight   []int64 // by buffer: what counts against an offset where the buffer is in the way
 	largest  int64
 
-	order  []edge   // of what has a place: the highest begins, ascending, so that what is below another comes before it
-	tops   []edge   // the lowest ends, ascending
-	spare  []edge   // room for tops
-	before []uint64 // what comes before the first change, a bit each
+	order []edge // of what has a place: the highest begins, ascending, so that what is below another comes before it
+	tops  []edge // the lowest ends, ascending
 
 	from, to int      // what was put or removed since the last update lies here in the order
 	changed  []uint64 // buffers that may have another begin, a bit each; those that changed and what they exclude
@@ -43,33 +45,55 @@ type ejector struct {
 	steps       int64
 }
 
-// edge is where a placed buffer begins or ends.
-type edge struct {
-	at     int64
-	buffer int32
-}
-
-func (e edge) compare(o edge) int {
-	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.buffer, o.buffer))
-}
-
-func has(set []uint64, k int32) bool { return set[k>>6]>>(k&63)&1 != 0 }
-
-func add(set, more []uint64) {
-	for i, w := range more {
-		set[i] |= w
+// easy finds the buffers that are only in crowds that need few bytes compared with the heaviest crowd: in most layouts of the others there is
+// room for them. A crowd is a set of buffers that all exclude each other, gathered greedily around a buffer. If that takes too long compared
+// with the steps of a search, no buffer counts as easy. They come with the largest last.
+func (p *Problem) easy(steps int64) (easy []bool, bySize []int32) {
+	n := len(p.size)
+	easy = make([]bool, n)
+	if int64(n)*int64(n)*crowdShare > steps {
+		return easy, nil
 	}
+	bySize = p.ranked(func(a, b int32) int { return cmp.Compare(p.size[b], p.size[a]) })
+	load := make([]int64, n)
+	common := make([]uint64, p.words)
+	var crowd []int32
+	for k := range int32(n) {
+		copy(common, p.row(k))
+		crowd = append(crowd[:0], k)
+		bytes := p.size[k]
+		for _, q := range bySize {
+			if has(common, q) {
+				crowd = append(crowd, q)
+				bytes += p.size[q]
+				for x, w := range p.row(q) {
+					common[x] &= w
+				}
+			}
+		}
+		for _, q := range crowd {
+			load[q] = max(load[q], bytes)
+		}
+	}
+	limit := slices.Max(load) / 100 * crowded
+	for k := range easy {
+		easy[k] = load[k] < limit
+	}
+	slices.Reverse(bySize)
+	return easy, slices.DeleteFunc(bySize, func(k int32) bool { return !easy[k] })
 }
 
-func newEjector(p *Problem) *ejector {
+// newEjector numbers the searches from 0. Each draws other random numbers.
+func newEjector(p *Problem, easy []bool, bySize []int32, number int) *ejector {
 	n := len(p.size)
 	e := &ejector{
-		p: p, placed: make([]bool, n), top: make([]int64, n), low: make([]int64, n), hard: slices.Repeat([]int64{1}, n), weight: make([]int64, n),
-		order: make([]edge, 0, n), tops: make([]edge, 0, n+1), spare: make([]edge, 0, n+1), before: make([]uint64, p.words), changed: make([]uint64, p.words), marked: make([]uint64, p.words),
-		lows: make([]edge, n), highs: make([]edge, n), random: effort.NewRandom(),
+		p: p, size: make([]int64, n), span: make([]span, n), easy: easy, bySize: bySize, hard: slices.Repeat([]int64{1}, n), weight: make([]int64, n),
+		order: make([]edge, 0, n), tops: make([]edge, 0, n), changed: make([]uint64, p.words), marked: make([]uint64, p.words),
+		lows: make([]edge, n), highs: make([]edge, n), random: effort.NewRandom() * effort.Random(2*number+1),
 	}
-	for _, bytes := range p.size {
-		e.largest = max(e.largest, bytes)
+	for k, bytes := range p.size {
+		e.size[k] = bytes / p.grain
+		e.largest = max(e.largest, e.size[k])
 	}
 	for k := range int32(n) {
 		e.weigh(k)
@@ -82,7 +106,55 @@ const (
 	attempt = 10
 	// restless: of so many buffers that take the place of others, one lets a buffer that it excludes move.
 	restless = 8
+	// crowded is the share of the heaviest crowd, in percent, from which a crowd is hard to place.
+	crowded = 90
+	// crowdShare: looking for crowds may look at one pair of buffers for so many steps of the search.
+	crowdShare = 16
+	// easyUntil is how often an easy buffer may fit nowhere, and one, until it is placed with the others.
+	easyUntil = 2
+	// A part of one in forgotten of how often a buffer fitted nowhere is forgotten when a capacity is given up.
+	forgotten = 5
 )
+
+// ejectable reports whether edges have room for a problem's offsets and numbers. They have room for 65536 buffers in 2^46 grains.
+func (p *Problem) ejectable(peak int64) bool {
+	return len(p.size) <= edgeBuffer && peak/p.grain < nowhere
+}
+
+// eject lowers a result by several independent searches at a time, of so many steps each. It takes the lowest layout that one of them finds,
+// from the first search if several do, so it does not matter which of them ends first.
+func (p *Problem) eject(ctx context.Context, r *Result, enough, steps int64, searches int) {
+	if !p.ejectable(r.Peak) {
+		return
+	}
+	easy, bySize := p.easy(steps)
+	found := make([]Result, max(1, searches))
+	stop := make([]context.CancelFunc, len(found))
+	within := make([]context.Context, len(found))
+	for i := range found {
+		within[i], stop[i] = context.WithCancel(ctx)
+	}
+	run := func(i int) {
+		e := newEjector(p, easy, bySize, i)
+		found[i] = *r
+		e.lower(within[i], &found[i], enough, steps)
+		if found[i].Peak <= enough {
+			for _, end := range stop[i+1:] { // none of them would be taken
+				end()
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for i := range found[1:] {
+		others.Go(func() { run(i + 1) })
+	}
+	run(0)
+	others.Wait()
+	for i := range found {
+		stop[i]()
+		r.take(found[i].Offsets, found[i].Peak)
+	}
+}
 
 // lower looks for layouts that end lower than that of a result, at enough or above, until the steps are spent.
 func (e *ejector) lower(ctx context.Context, r *Result, enough, steps int64) {
@@ -100,13 +172,16 @@ func (e *ejector) lower(ctx context.Context, r *Result, enough, steps int64) {
 		slices.Sort(tops)
 		e.start(best, max(p.floor(enough), p.floor(tops[max(0, len(tops)-1-taken)]-p.grain)))
 		if e.place(min(patience, until-e.steps)) {
-			for k, top := range e.top {
-				best[k] = top - p.size[k]
+			for k, s := range e.span {
+				best[k] = (s.top - e.size[k]) * p.grain
 			}
 			peak = peakOf(p.size, best)
 			taken++
 			patience = max(first, patience/2)
-		} else if taken > 1 {
+			continue
+		}
+		e.forget()
+		if taken > 1 {
 			taken /= 2
 		} else {
 			patience += patience / 2
@@ -115,19 +190,44 @@ func (e *ejector) lower(ctx context.Context, r *Result, enough, steps int64) {
 	r.take(best, peak)
 }
 
-// start takes a layout without what ends above a capacity.
+// forget makes what fitted nowhere count less, so that a search does not stay where it is.
+func (e *ejector) forget() {
+	for k := range e.hard {
+		e.hard[k] -= (e.hard[k] - 1) / forgotten
+		e.weigh(int32(k))
+	}
+}
+
+// start takes a layout without what ends above a capacity and what waits until the others have places.
 func (e *ejector) start(offsets []int64, capacity int64) {
-	e.capacity = capacity
+	grain := e.p.grain
+	e.capacity = capacity / grain
 	e.out, e.order = e.out[:0], e.order[:0]
 	for k, lo := range offsets {
-		e.placed[k] = lo+e.p.size[k] <= capacity
-		if e.placed[k] {
-			e.order = append(e.order, edge{lo, int32(k)})
-		} else {
+		switch {
+		case e.waits(int32(k)):
+		case lo+e.p.size[k] <= capacity:
+			e.order = append(e.order, edgeAt(lo/grain, int32(k)))
+		default:
 			e.out = append(e.out, int32(k))
 		}
+		e.span[k] = span{low: nowhere}
 	}
-	slices.SortFunc(e.order, edge.compare)
+	e.waiting = e.waiting[:0]
+	for _, k := range e.bySize {
+		if e.waits(k) {
+			e.waiting = append(e.waiting, k)
+		}
+	}
+	slices.Sort(e.order)
+	e.anew()
+}
+
+// waits reports whether a buffer is easy to place, as far as is known.
+func (e *ejector) waits(k int32) bool { return e.easy[k] && e.hard[k] <= easyUntil }
+
+// anew computes all begins and ends.
+func (e *ejector) anew() {
 	for i := range e.changed {
 		e.changed[i] = ^uint64(0)
 	}
@@ -137,7 +237,7 @@ func (e *ejector) start(offsets []int64, capacity int64) {
 
 // place looks for places for all buffers and says whether it found them within so many steps.
 func (e *ejector) place(steps int64) bool {
-	for until := e.steps + steps; len(e.out) > 0; e.update() {
+	for until := e.steps + steps; len(e.out)+len(e.waiting) > 0; e.update() {
 		if e.steps > until {
 			return false
 		}
@@ -151,7 +251,7 @@ func (e *ejector) place(steps int64) bool {
 		e.hard[k]++
 		e.weigh(k)
 		at := e.easiest(k)
-		e.eject(at, at+e.p.size[k])
+		e.eject(at, at+e.size[k])
 		e.put(k, at)
 		if e.random.Below(restless) == 0 {
 			e.update()
@@ -164,14 +264,21 @@ func (e *ejector) place(steps int64) bool {
 
 // weigh sets the weight of a buffer. Squares count in the end: what fits nowhere over and over must stay where it is.
 func (e *ejector) weigh(k int32) {
-	e.weight[k] = e.hard[k] * e.hard[k] * (1 + e.p.size[k]/max(1, e.largest/4))
+	e.weight[k] = e.hard[k] * e.hard[k] * (1 + 16*e.size[k]/e.largest)
 }
 
-// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere.
+// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere, or if there is none, the largest of
+// those that wait.
 func (e *ejector) takeHardest() int32 {
+	if len(e.out) == 0 {
+		last := len(e.waiting) - 1
+		k := e.waiting[last]
+		e.waiting = e.waiting[:last]
+		return k
+	}
 	hardest, most := 0, -1.0
 	for i, k := range e.out {
-		if hard := float64(e.p.size[k]) * float64(e.hard[k]); hard > most {
+		if hard := float64(e.size[k]) * float64(e.hard[k]); hard > most {
 			hardest, most = i, hard
 		}
 	}
@@ -180,127 +287,28 @@ func (e *ejector) takeHardest() int32 {
 	return k
 }
 
-// update computes begins and ends anew after buffers were put and removed, where they may have changed.
-func (e *ejector) update() {
-	if e.from > e.to {
-		return
-	}
-	copy(e.marked, e.changed)
-	e.updateEnds()
-	e.updateBegins()
-	clear(e.changed)
-	e.from, e.to = len(e.order), 0
-}
-
-// updateEnds walks up from the lowest change.
-func (e *ejector) updateEnds() {
-	tops := e.lowerTops()
-	steps := len(e.order)
-	for _, x := range e.order[e.from:] {
-		k := x.buffer
-		top := e.top[k]
-		if has(e.marked, k) {
-			row := e.p.row(k)
-			below, j := int64(0), len(tops)-1
-			for ; j >= 0; j-- {
-				if has(row, tops[j].buffer) {
-					below = tops[j].at
-					break
-				}
-			}
-			steps += len(tops) - j
-			if below += e.p.size[k]; below != top {
-				top = below
-				e.top[k] = top
-				add(e.marked, row)
-			}
-		}
-		j := len(tops)
-		tops = append(tops, edge{})
-		for ; j > 0 && tops[j-1].at > top; j-- {
-			tops[j] = tops[j-1]
-		}
-		tops[j] = edge{top, k}
-		steps += len(tops) - j
-	}
-	e.tops, e.spare = tops, e.tops
-	e.steps += int64(steps)
-}
-
-// lowerTops returns the ends of what comes before the first change.
-func (e *ejector) lowerTops() []edge {
-	if e.from == 0 {
-		return e.spare[:0]
-	}
-	clear(e.before)
-	for _, x := range e.order[:e.from] {
-		e.before[x.buffer>>6] |= 1 << (x.buffer & 63)
-	}
-	tops := e.spare[:cap(e.spare)]
-	n := 0
-	for _, x := range e.tops {
-		tops[n] = x
-		n += int(e.before[x.buffer>>6] >> (x.buffer & 63) & 1)
-	}
-	return tops[:n]
-}
-
-// updateBegins walks down from the highest change.
-func (e *ejector) updateBegins() {
-	order := e.order
-	steps := e.to
-	for i := e.to - 1; i >= 0; i-- {
-		k := order[i].buffer
-		at := e.low[k]
-		if has(e.changed, k) {
-			row := e.p.row(k)
-			above, j := e.capacity, i+1
-			for ; j < len(order); j++ {
-				if has(row, order[j].buffer) {
-					above = order[j].at
-					break
-				}
-			}
-			steps += j - i
-			if above -= e.p.size[k]; above != at {
-				at = above
-				e.low[k] = at
-				add(e.changed, row)
-			}
-		}
-		j := i + 1
-		for ; j < len(order) && order[j].at < at; j++ {
-			order[j-1] = order[j]
-		}
-		order[j-1] = edge{at, k}
-		steps += j - i
-	}
-	e.steps += int64(steps)
-}
-
 // inTheWay picks the edges of buffers that one excludes and that cannot end below it and cannot begin above it at some offset.
 func (e *ejector) inTheWay(k int32, from, to []edge) []edge {
-	row, bytes := e.p.row(k), e.p.size[k]
+	row, bytes := e.p.row(k), e.size[k]
 	to = to[:cap(to)]
 	n := 0
 	for _, x := range from {
 		to[n] = x
-		if has(row, x.buffer) && e.low[x.buffer]-bytes < e.top[x.buffer] {
-			n++
-		}
+		s := &e.span[x.buffer()]
+		n += int(x.in(row) & (uint64(s.low-bytes-s.top) >> 63))
 	}
-	e.steps += int64(len(from) + n)
+	e.steps += int64(len(from)) / 3
 	return to[:n]
 }
 
 // gap is the lowest offset at which a buffer fits between the lows, or -1.
 func (e *ejector) gap(k int32) int64 {
-	end, bytes := int64(0), e.p.size[k]
+	end, bytes := int64(0), e.size[k]
 	for _, low := range e.lows {
-		if low.at-end >= bytes {
+		if low.at()-end >= bytes {
 			return end
 		}
-		end = max(end, e.top[low.buffer])
+		end = max(end, e.span[low.buffer()].top)
 	}
 	if end+bytes <= e.capacity {
 		return end
@@ -308,62 +316,49 @@ func (e *ejector) gap(k int32) int64 {
 	return -1
 }
 
-// easiest is the offset at which what is in the way of a buffer weighs the least. It is at the bottom, on top of something in the way, right
-// below such or right below the capacity.
+// easiest is the offset at which what is in the way of a buffer weighs the least. It is at the bottom or on top of something in the way, or the
+// highest one where the same is in the way: right below something in the way or right below the capacity.
 func (e *ejector) easiest(k int32) int64 {
-	bytes, lows, highs := e.p.size[k], e.lows, e.highs
+	bytes, lows, highs := e.size[k], e.lows, e.highs
 	top := e.capacity - bytes
-	e.steps += 4 * int64(len(lows))
-	chosen, least, equal := int64(0), int64(1<<62), 0
-	consider := func(at, cost int64) {
-		if cost < least {
-			chosen, least, equal = at, cost, 1
-		} else if cost == least {
-			if equal++; e.random.Below(equal) == 0 {
-				chosen = at
-			}
-		}
-	}
+	e.steps += 2 * int64(len(lows))
 	// In the way is what cannot begin at the end of the buffer, less what can end where it begins.
-	cost := int64(0)
-	for at, low, high := int64(0), 0, 0; ; at = highs[high].at {
-		for ; low < len(lows) && lows[low].at < at+bytes; low++ {
-			cost += e.weight[lows[low].buffer]
+	cost, low, high := int64(0), 0, 0
+	for ; low < len(lows) && lows[low].at() < bytes; low++ {
+		cost += e.weight[lows[low].buffer()]
+	}
+	chosen, next, least, equal := int64(0), low, cost, 1
+	for high < len(highs) && highs[high].at() <= top {
+		at := highs[high].at()
+		cost -= e.weight[highs[high].buffer()]
+		high++
+		for ; low < len(lows) && lows[low].at() < at+bytes; low++ {
+			cost += e.weight[lows[low].buffer()]
 		}
-		for ; high < len(highs) && highs[high].at <= at; high++ {
-			cost -= e.weight[highs[high].buffer]
+		if cost > least {
+			continue
 		}
-		consider(at, cost)
-		if high == len(highs) || highs[high].at > top {
-			break
+		if cost < least {
+			equal = 0
+		}
+		if equal++; equal == 1 || e.random.Below(equal) == 0 {
+			chosen, next, least = at, low, cost
 		}
 	}
-	cost = 0
-	for low, high := 0, 0; ; {
-		for ; low < len(lows) && lows[low].at < bytes; low++ {
-			cost += e.weight[lows[low].buffer]
-		}
-		at := top
-		if low < len(lows) {
-			at = min(top, lows[low].at-bytes)
-		}
-		for ; high < len(highs) && highs[high].at <= at; high++ {
-			cost -= e.weight[highs[high].buffer]
-		}
-		consider(at, cost)
-		if at == top {
-			return chosen
-		}
-		for from := lows[low].at; low < len(lows) && lows[low].at == from; low++ {
-			cost += e.weight[lows[low].buffer]
-		}
+	if e.random.Below(2) == 0 {
+		return chosen
 	}
+	if next < len(lows) {
+		return min(top, lows[next].at()-bytes)
+	}
+	return top
 }
 
 // eject takes out those of the lows that leave no way around some bytes.
 func (e *ejector) eject(from, to int64) {
 	for _, low := range e.lows {
-		if k := low.buffer; e.low[k] < to && e.top[k] > from {
+		k := low.buffer()
+		if s := &e.span[k]; s.low < to && s.top > from {
 			e.remove(k)
 			e.out = append(e.out, k)
 		}
@@ -372,11 +367,11 @@ func (e *ejector) eject(from, to int64) {
 
 // shake moves a buffer to a random place where it fits, which may be where it is.
 func (e *ejector) shake(k int32) {
-	if !e.placed[k] {
+	if e.span[k].low == nowhere {
 		return
 	}
 	e.lows = e.inTheWay(k, e.order, e.lows)
-	to, end, bytes, count := int64(-1), int64(0), e.p.size[k], 0
+	to, end, bytes, count := int64(-1), int64(0), e.size[k], 0
 	consider := func(at int64) {
 		if count++; e.random.Below(count) == 0 {
 			to = at
@@ -385,7 +380,7 @@ func (e *ejector) shake(k int32) {
 	for i := range len(e.lows) + 1 {
 		next := e.capacity
 		if i < len(e.lows) {
-			next = e.lows[i].at
+			next = e.lows[i].at()
 		}
 		if next-end >= bytes {
 			if consider(end); next-bytes > end {
@@ -393,45 +388,11 @@ func (e *ejector) shake(k int32) {
 			}
 		}
 		if i < len(e.lows) {
-			end = max(end, e.top[e.lows[i].buffer])
+			end = max(end, e.span[e.lows[i].buffer()].top)
 		}
 	}
 	if to >= 0 {
 		e.remove(k)
 		e.put(k, to)
 	}
-}
-
-// put places a buffer: below all that can begin on top of it at an offset, and above the others.
-func (e *ejector) put(k int32, at int64) {
-	top := at + e.p.size[k]
-	i := sort.Search(len(e.order), func(i int) bool { return e.order[i].at >= top })
-	e.order = slices.Insert(e.order, i, edge{at, k})
-	e.placed[k] = true
-	e.change(k)
-	if e.to > i {
-		e.to++
-	}
-	e.from, e.to = min(e.from, i), max(e.to, i+1)
-}
-
-func (e *ejector) remove(k int32) {
-	at := e.low[k]
-	i := sort.Search(len(e.order), func(i int) bool { return e.order[i].at >= at })
-	for e.order[i].buffer != k {
-		i++
-	}
-	e.order = slices.Delete(e.order, i, i+1)
-	e.placed[k] = false
-	e.change(k)
-	if e.to > i {
-		e.to--
-	}
-	e.from, e.to = min(e.from, i), max(e.to, i)
-}
-
-// change marks a buffer that was put or removed, and what it excludes.
-func (e *ejector) change(k int32) {
-	e.changed[k>>6] |= 1 << (k & 63)
-	add(e.changed, e.p.row(k))
 }

@@ -42,8 +42,10 @@ func Fit(ctx context.Context, p *Problem, capacity, steps int64) Result {
 // Budget is how many steps a search may take.
 type Budget struct {
 	Orders int64 // for trying the usual orders of buffers, one to two nanoseconds each
-	Eject  int64 // for the search by ejection, about four nanoseconds each
+	Eject  int64 // for each search by ejection, about four nanoseconds each
 	Search int64 // for the search that can prove, about eight nanoseconds each
+
+	Searches int // by ejection at a time; 0 is one
 }
 
 // Lower looks for a layout that ends lower than the given one, which must be a layout of the problem. It stops at one that ends at enough
@@ -74,7 +76,7 @@ func Lower(ctx context.Context, p *Problem, given []int64, enough int64, budget 
 		s.lower(&r, min(budget.Search, smallSearch))
 	}
 	if r.Peak > max(enough, r.Bound) {
-		newEjector(p).lower(ctx, &r, max(enough, r.Bound), budget.Eject)
+		p.eject(ctx, &r, max(enough, r.Bound), budget.Eject, budget.Searches)
 	}
 	if s != nil {
 		s.lower(&r, budget.Search-s.steps)

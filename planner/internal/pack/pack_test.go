@@ -237,15 +237,15 @@ func TestEjectionLowersLayouts(t *testing.T) {
 
 // freely puts a random half of a problem's buffers in places, below a capacity that has room for all.
 func freely(rng *rand.Rand, v *lives) *ejector {
-	e := newEjector(v.problem())
+	n := len(v.size)
+	e := newEjector(v.problem(), make([]bool, n), nil, 0)
 	for k := range e.hard {
 		e.hard[k] = 1 + rng.Int64N(4)
 		e.weigh(int32(k))
 	}
 	offsets := side(v.size)
-	sum := offsets[len(offsets)-1] + v.size[len(offsets)-1]
-	e.start(offsets, sum)
-	for _, k := range rng.Perm(len(v.size)) {
+	e.start(offsets, offsets[n-1]+v.size[n-1])
+	for _, k := range rng.Perm(n) {
 		if rng.IntN(2) == 0 {
 			e.remove(int32(k))
 			e.update()
@@ -260,25 +260,25 @@ func TestTheEasiestPlaceHasTheLeastInTheWay(t *testing.T) {
 	for seed := range 1000 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 11))
 		v := randomTangle(rng, 14, 9)
+		v.size[0] = 1 // so that offsets are bytes
 		e := freely(rng, v)
 		k := int32(rng.IntN(len(v.size)))
-		if e.placed[k] {
+		if e.span[k].low != nowhere {
 			e.remove(k)
 			e.update()
 		}
 		// Lower the capacity as far as what is placed fits.
 		e.capacity = 0
 		for _, x := range e.tops {
-			e.capacity = max(e.capacity, x.at)
+			e.capacity = max(e.capacity, x.at())
 		}
 		e.capacity = max(e.capacity, v.size[k])
-		e.changed[0], e.from, e.to = ^uint64(0), 0, len(e.order)
-		e.update()
+		e.anew()
 		e.lows, e.highs = e.inTheWay(k, e.order, e.lows), e.inTheWay(k, e.tops, e.highs)
 		cost := func(at int64) int64 {
 			sum := int64(0)
 			for q := range int32(len(v.size)) {
-				if q != k && e.placed[q] && !v.apart(k, q) && e.low[q] < at+v.size[k] && at < e.top[q] {
+				if s := e.span[q]; q != k && s.low != nowhere && !v.apart(k, q) && s.low < at+v.size[k] && at < s.top {
 					sum += e.weight[q]
 				}
 			}
@@ -314,28 +314,32 @@ func TestPlacesStayLayoutsWhilePutAndEjected(t *testing.T) {
 		n := len(v.size)
 		p := v.problem()
 		given := Lower(ctx, p, side(v.size), 0, Budget{Orders: 10_000})
-		e := newEjector(p)
+		require.Equal(t, int64(1), p.grain)
+		easy := make([]bool, n) // every third, which waits
+		var waiting []int32
+		for k := 0; k < n && seed%3 == 0; k += 3 {
+			easy[k] = true
+			waiting = append(waiting, int32(k))
+		}
+		e := newEjector(p, easy, waiting, 0)
 		e.start(given.Offsets, given.Peak-given.Peak/10)
 		for range 60 {
-			if e.place(1); len(e.out) == 0 {
+			if e.place(1) {
 				break
 			}
-			require.Len(t, e.order, n-len(e.out))
-			begins, ends := slices.Clone(e.low), slices.Clone(e.top)
-			for i := range e.changed {
-				e.changed[i] = ^uint64(0)
-			}
-			e.from, e.to = 0, len(e.order)
-			e.update()
+			require.Len(t, e.order, n-len(e.out)-len(e.waiting))
+			spans := slices.Clone(e.span)
+			e.anew()
 			require.Len(t, e.tops, len(e.order))
 			for i, edge := range e.order {
-				a := edge.buffer
-				require.Equal(t, begins[a], e.low[a], "seed %d", seed)
-				require.Equal(t, ends[a], e.top[a], "seed %d", seed)
-				require.LessOrEqual(t, e.top[a]-v.size[a], e.low[a])
-				require.LessOrEqual(t, e.low[a]+v.size[a], e.capacity)
+				a := edge.buffer()
+				at := e.span[a]
+				require.Equal(t, spans[a], at, "seed %d", seed)
+				require.LessOrEqual(t, at.top-v.size[a], at.low)
+				require.LessOrEqual(t, at.low+v.size[a], e.capacity)
 				for _, edge := range e.order[:i] { // what is not apart lies below
-					if b := edge.buffer; !v.apart(a, b) && (e.low[b]+v.size[b] > e.low[a] || e.top[b] > e.top[a]-v.size[a]) {
+					b := edge.buffer()
+					if under := e.span[b]; !v.apart(a, b) && (under.low+v.size[b] > at.low || under.top > at.top-v.size[a]) {
 						require.Fail(t, "two buffers overlap", "seed %d: %d and %d", seed, a, b)
 					}
 				}
