@@ -44,10 +44,10 @@ func ExampleSimulate() {
 	}
 	fmt.Printf("lower bound %.2f us\n", planner.LowerBound(g, machine, nil, 8).US())
 	// Output:
-	// up       2.65 to   80.41 us on h2d, after: host
-	// work    82.01 to  132.01 us on compute, after: stream order
-	// down   133.61 to  210.82 us on d2h, after: stream order
-	// lower bound 210.82 us
+	// up       2.65 to   80.71 us on h2d, after: host
+	// work    84.71 to  134.71 us on compute, after: stream order
+	// down   138.71 to  216.22 us on d2h, after: stream order
+	// lower bound 216.22 us
 }
 
 func ExampleDecodePlan() {

@@ -34,7 +34,7 @@ func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	b.Copy("again", b.Whole(other), b.Whole(sevens))
 	g, err := b.Graph()
 	require.NoError(t, err)
-	right, err := planner.New(ctx, g, planner.Options{Streams: 1})
+	right, err := planner.New(ctx, g, planner.Options{Strategy: "serial"})
 	require.NoError(t, err)
 	require.Equal(t, []dag.BufferID{sum, ones}, right.Kept)
 	platform, err := host.Open(host.Options{})
@@ -53,7 +53,7 @@ func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	remove := planted.Plant(planted.Kept)
 	defer remove()
 	const refused = `"sum" is read before it is written, but the plan does not keep its bytes: plan this graph again`
-	_, err = planner.New(ctx, g, planner.Options{Streams: 1})
+	_, err = planner.New(ctx, g, planner.Options{Strategy: "serial"})
 	require.ErrorContains(t, err, refused)
 	_ = planner.LayoutMemory(context.Background(), g, &wrong, planner.Options{})
 	require.Equal(t, []dag.BufferID{ones}, wrong.Kept)

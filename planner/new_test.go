@@ -194,9 +194,9 @@ func TestAnUploadDoesNotQueueBehindAKernelItDoesNotNeed(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 
-	// With one stream per chain no wait is needed. The bound does not include the cost of an engine changing streams.
+	// With one stream per chain no wait is needed. The bound does not include the cost of an engine changing streams, nor all of a change of engines.
 	m := H200()
-	m.CopySwitchUS = 0
+	m.CopySwitchUS, m.EngineUS = 0, 0
 	plan, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4, Machine: m})
 	require.NoError(t, err)
 	require.Zero(t, plan.Stats.Waits)

@@ -184,9 +184,12 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if first {
 		l.once = took
 	}
-	gap := stampUS
+	gaps := make([]float64, p.graph.Len())
+	for i := range gaps {
+		gaps[i] = stampUS
+	}
 	if p.platform.Name() != "cpu" {
-		gap = l.o.Plan.Machine.GapUS // from the time before a node to its start
+		gaps = gapsBefore(p.graph, p.plan, l.o.Plan.Machine)
 	}
 	beside := besideOthers(replays[len(replays)-1].Spans)
 	if first {
@@ -194,7 +197,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	}
 	for _, i := range unknown {
 		for k, replay := range replays {
-			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)
+			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gaps[i])
 			if k == 0 && first {
 				l.learned.First[i] = us
 				continue

@@ -40,6 +40,7 @@ func MachineOf(platform cudart.Platform) *planner.Machine {
 		m.DeviceToDevice = m.Memory / 2
 	}
 	if info.ClockKHz > 0 {
+		m.MemoryPerSM = bytesPerClock * float64(info.ClockKHz) / 1e3
 		m.Flops = float64(info.Multiprocessors) * multiplyAdds(info.Capability) * 2 * float64(info.ClockKHz) / 1e3
 	}
 	switch {
@@ -50,6 +51,9 @@ func MachineOf(platform cudart.Platform) *planner.Machine {
 	}
 	return m
 }
+
+// bytesPerClock is what a multiprocessor reads from the second-level cache.
+const bytesPerClock = 64
 
 // multiplyAdds returns how many f32 multiply-adds one multiprocessor of a generation starts per clock.
 func multiplyAdds(capability [2]int) float64 {

@@ -25,6 +25,7 @@ type measurer struct {
 	machine  *planner.Machine
 	bytes    int64 // size of a large copy
 	runs     int
+	made     map[string]dag.BufferID // small buffers of the pipeline that is being declared
 }
 
 // MeasureMachine returns a planning model of a platform's first device. It measures the copy rates, memory, and the costs of launches, waits
@@ -43,7 +44,7 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		run  func(context.Context) error
 	}{
 		// Measure graphs first: with some drivers, a process that has used several streams replays graphs more slowly.
-		{"graphs", m.graphs}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers}, {"buses", m.buses},
+		{"graphs", m.graphs}, {"engines", m.engines}, {"launches", m.launches}, {"gaps", m.gaps}, {"copies", m.copies}, {"switches", m.switches}, {"memory", m.memory}, {"peers", m.peers}, {"buses", m.buses},
 	}
 	for i, step := range steps {
 		if report != nil {
@@ -200,8 +201,12 @@ func onDevice(b *dag.Builder, name string, elements int64) dag.BufferID {
 }
 
 func (m *measurer) copies(ctx context.Context) (err error) {
-	if m.machine.CopyUS, m.machine.HostToDevice, err = m.copy(ctx, onHost, onDevice); err != nil {
+	start, rate, err := m.copy(ctx, onHost, onDevice)
+	if err != nil {
 		return err
+	}
+	if m.machine.HostToDevice = rate; m.machine.Cores > 0 {
+		m.machine.CopyUS = start
 	}
 	if _, m.machine.DeviceToHost, err = m.copy(ctx, onDevice, onHost); err != nil {
 		return err

@@ -47,6 +47,17 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	if m.Unit {
 		launch, gap = 0, 0
 	}
+	// Between nodes on different engines there is more, unless a node runs between them.
+	change := max(gap, min(m.EngineUS, 2*gap+slices.Min(durations)))
+	if m.Unit {
+		change = 0
+	}
+	between := func(before, after dag.NodeID) float64 {
+		if change > gap && changesEngine(g, before, after) {
+			return change
+		}
+		return gap
+	}
 	// head is the earliest start of a node: after its predecessors, and after the host has submitted it and a chain of them. tail is
 	// the least time from its end to the end of the run.
 	order := g.Sequence()
@@ -66,7 +77,11 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				head[i], depth[i] = max(head[i], head[q]), max(depth[i], depth[q])
 				continue
 			}
-			head[i] = max(head[i], head[q]+durations[q]+gap)
+			step := gap
+			if !g.IsJoin(i) {
+				step = between(q, i)
+			}
+			head[i] = max(head[i], head[q]+durations[q]+step)
 			depth[i] = max(depth[i], depth[q]+1)
 		}
 		if !g.IsJoin(i) {
@@ -79,10 +94,17 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 		rest := tail[i]
 		if !g.IsJoin(i) {
 			shortest = min(shortest, durations[i]+tail[i])
-			rest = gap + durations[i] + tail[i]
+			rest = durations[i] + tail[i]
 		}
 		for _, q := range preds(i) {
-			tail[q] = max(tail[q], rest)
+			switch {
+			case g.IsJoin(i):
+				tail[q] = max(tail[q], rest)
+			case g.IsJoin(q):
+				tail[q] = max(tail[q], gap+rest)
+			default:
+				tail[q] = max(tail[q], between(q, i)+rest)
+			}
 		}
 	}
 	b.HostUS = float64(float64(n)*launch) + shortest

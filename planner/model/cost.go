@@ -106,7 +106,11 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	case plan.PeerCopy:
 		return m.CopyUS + bytes/m.PeerToPeer
 	case plan.LocalCopy:
-		return m.CopyUS + bytes/m.DeviceToDevice
+		start := m.CopyUS
+		if m.FillUS > 0 {
+			start = m.FillUS
+		}
+		return start + bytes/m.DeviceToDevice
 	case plan.HostCopy:
 		us := bytes / m.HostToHost
 		if node.Kind == dag.HostFunction {
@@ -118,7 +122,23 @@ func (m *Machine) model(g *dag.Graph, i int32) float64 {
 	if busy == 0 {
 		busy = 1
 	}
-	return max(m.KernelUS, node.Work.US, node.Work.Steps*m.StepUS, bytes/(m.Memory*busy), float64(node.Work.Flops)/(m.Flops*busy))
+	start, rate := node.Work.Steps*m.StepUS, m.Memory*busy
+	least := max(m.KernelUS, node.Work.US, start, float64(node.Work.Flops)/(m.Flops*busy))
+	if m.MemoryPerSM == 0 {
+		return max(least, bytes/rate)
+	}
+	if node.Set != nil {
+		start = m.FillUS
+	}
+	return max(least, start+bytes/m.reach(node))
+}
+
+// reach is the rate at which the multiprocessors that a kernel's blocks run on read and write memory.
+func (m *Machine) reach(node *dag.Node) float64 {
+	if node.Work.Blocks <= 0 {
+		return m.Memory
+	}
+	return min(m.Memory, min(float64(node.Work.Blocks), float64(m.Multiprocessors))*m.MemoryPerSM)
 }
 
 // fill returns the fraction of the device's room for blocks that a kernel takes, and the fraction of its throughput that the kernel

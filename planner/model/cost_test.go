@@ -59,7 +59,7 @@ func TestDurations(t *testing.T) {
 
 	profile := &model.Profile{Nodes: map[string]float64{"profiled": 7, "costed": 99}}
 	got := model.Durations(g, model.H200(), profile)
-	want := []float64{1.5 + float64(1<<22)/55_000, 10, 20, 10, 0.1, 0.1, 20, 10, 99, 7}
+	want := []float64{1.8 + float64(1<<22)/55_000, 10, 10, 10, 0.1, 0.1, 20, 10, 99, 7}
 	assert.InDeltaSlice(t, want, got, 1e-9)
 	assert.Equal(t, []float64{1, 1, 1, 1, 1, 1, 1, 1, 12.5, 1}, model.Durations(g, model.Unit(), nil))
 

@@ -41,8 +41,8 @@ func Example() {
 	bound := model.LowerBound(g, machine, nil, 1)
 	fmt.Printf("this plan takes %.2f us, none takes less than %.2f us (%s)\n", timeline.MakespanUS, bound.US(), bound.By())
 	// Output:
-	// up    takes 77.76 us alone
+	// up    takes 78.06 us alone
 	// scale takes 50.00 us alone
-	// down  takes 77.21 us alone
-	// this plan takes 210.82 us, none takes less than 210.82 us (the critical path)
+	// down  takes 77.51 us alone
+	// this plan takes 216.22 us, none takes less than 216.22 us (the critical path)
 }

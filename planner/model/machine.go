@@ -21,16 +21,20 @@ import (
 type Machine struct {
 	Name string
 
-	LaunchUS     float64 // host: one launch or copy
-	EventUS      float64 // host: one record or wait
-	SyncUS       float64 // device: from a record to the streams that wait for it
-	GapUS        float64 // device: from the end of a node to the start of one that depends on it
-	GraphNodeUS  float64 // device, in a graph: like GapUS on a stream
-	GraphIssueUS float64 // device, in a graph: the part of GraphNodeUS that is serial, one node at a time
-	KernelUS     float64 // device: the minimum duration of a kernel
-	StepUS       float64 // device: one of the steps of a kernel's thread that wait for each other
-	CopyUS       float64 // device: latency of a copy before its first byte
-	CopySwitchUS float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
+	LaunchUS      float64 // host: one launch or copy
+	EventUS       float64 // host: one record or wait
+	SyncUS        float64 // device: from a record to the streams that wait for it
+	GapUS         float64 // device: from the end of a node to the start of one that depends on it
+	GraphNodeUS   float64 // device, in a graph: like GapUS on a stream
+	GraphIssueUS  float64 // device, in a graph: the part of GraphNodeUS that is serial, one node at a time
+	GraphEdgeUS   float64 // device, in a graph: each wait of a node for a kernel of another stream
+	EngineUS      float64 // device: like GapUS between nodes on different engines: kernels and copies from or to the host, or copies both ways
+	KernelUS      float64 // device: the minimum duration of a kernel
+	FillUS        float64 // device: what a set or a copy within the device takes besides its bytes; 0 means KernelUS and CopyUS
+	StepUS        float64 // device: one of the steps of a kernel's thread that wait for each other
+	CopyUS        float64 // device: latency of a copy before its first byte
+	CopySwitchUS  float64 // device: from the end of a copy to the start of one that its engine takes from another stream's
+	GraphSwitchUS float64 // device, in a graph: like CopySwitchUS, which it does not exceed
 
 	HostToDevice   float64 // bytes copied
 	DeviceToHost   float64 // bytes copied
@@ -39,6 +43,7 @@ type Machine struct {
 	PeerToPeer     float64 // bytes copied from one device to another
 	HostToHost     float64 // bytes copied by the host
 	Memory         float64 // device memory, reads and writes counted
+	MemoryPerSM    float64 // most bytes that one multiprocessor reads and writes; 0: as much of Memory as its threads keep busy
 	Flops          float64
 
 	Multiprocessors int
@@ -77,16 +82,22 @@ func H200() *Machine {
 		GapUS:    1.6, // 20 us kernels one after the other on a stream: 21.6 us a step
 		// No-op kernels in a graph: a chain 0.53 us a node, 8 chains side by side 0.19 us a node: issuing is partly serial.
 		GraphNodeUS: 0.55, GraphIssueUS: 0.19,
-		KernelUS:     0.1,
-		StepUS:       0.1, // by which the library's kernels count their steps: small launches as CUPTI timed them
-		CopyUS:       1.5, // not measured: what small copies usually take
-		CopySwitchUS: 3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
-		HostToDevice: 55_000, DeviceToHost: 55_400,
+		GraphEdgeUS: 0.5, // stencils, factorisations and wavefronts on two to ten streams; waits for empty kernels take 0.075 us
+		// Copies and kernels of 5 and 20 us in turn lose 4 to 5 us at each change, as a graph and on streams; empty kernels lose 2.5.
+		EngineUS:      4,
+		KernelUS:      0.1,
+		FillUS:        0.4, // sets and copies of up to 256 KB, one after the other in a graph
+		StepUS:        0.1, // by which the library's kernels count their steps: small launches as CUPTI timed them
+		CopyUS:        1.8, // copies of 64 bytes to 16 KB, one after the other: up 2, down 1.2
+		CopySwitchUS:  3,   // 160 uploads of 1 MB that change between 3 streams: 1.5 us each more than on one, where GapUS lies between them
+		GraphSwitchUS: 1.5, // uploads of 4 KB on 2, 4 and 8 streams of a graph with kernels between them
+		HostToDevice:  55_000, DeviceToHost: 55_400,
 		BothWays:       0.917, // 800 MB up and 800 MB down at the same time: 15.73 ms; either alone: 14.42
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
-		PeerToPeer: 450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
-		HostToHost: 20_000,     // not measured: a typical memory copy by one core
-		Flops:      67_000_000, // f32 outside the tensor cores, by the data sheet
+		MemoryPerSM: 127_000,    // 64 bytes a clock: maps of one to four blocks
+		PeerToPeer:  450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
+		HostToHost:  20_000,     // not measured: a typical memory copy by one core
+		Flops:       67_000_000, // f32 outside the tensor cores, by the data sheet
 
 		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,
 		BusyThreads: 512, // four warps for each of four schedulers cover the latency of a multiply-add
@@ -100,7 +111,8 @@ func H200() *Machine {
 func Clean() *Machine {
 	m := H200()
 	m.Name = "clean"
-	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS, m.CopySwitchUS = 0, 0, 0, 0, 0, 0, 0
+	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.CopySwitchUS = 0, 0, 0, 0, 0
+	m.GraphNodeUS, m.GraphIssueUS, m.GraphEdgeUS, m.GraphSwitchUS, m.EngineUS = 0, 0, 0, 0, 0
 	m.BothWays = 1
 	return m
 }
@@ -141,11 +153,12 @@ type figure struct {
 func (m *Machine) figures() []figure {
 	return []figure{
 		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
-		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false},
-		{"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"copy_switch_us", &m.CopySwitchUS, false},
+		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false}, {"graph_edge_us", &m.GraphEdgeUS, false},
+		{"engine_us", &m.EngineUS, false}, {"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"fill_us", &m.FillUS, false},
+		{"copy_switch_us", &m.CopySwitchUS, false}, {"graph_switch_us", &m.GraphSwitchUS, false},
 		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
 		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},
-		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"flops", &m.Flops, true},
+		{"host_to_host", &m.HostToHost, true}, {"memory", &m.Memory, true}, {"memory_per_sm", &m.MemoryPerSM, false}, {"flops", &m.Flops, true},
 		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
 		{"threads_per_sm", &m.ThreadsPerSM, true}, {"shared_per_sm", &m.SharedPerSM, false},
 		{"busy_threads", &m.BusyThreads, true}, {"copy_engines", &m.CopyEngines, true},
@@ -243,11 +256,15 @@ func (m *Machine) Encode(w io.Writer) error {
 
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
-	return figure == "both_ways" || figure == "copy_switch_us" || figure == "cores" || figure == "step_us" || figure == "buses"
+	switch figure {
+	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm":
+		return true
+	}
+	return false
 }
 
-// DecodeMachine reads a machine file. Every number is required except step_us, both_ways, copy_switch_us, cores and buses, which older files lack. A unit
-// machine uses no numbers and needs none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
+// DecodeMachine reads a machine file. Every number is required except those that older files lack. A unit machine uses no numbers and needs
+// none. Errors match ErrBadMachine; those with a position in the file are a *FileError.
 func DecodeMachine(r io.Reader) (*Machine, error) {
 	data, err := jsontext.ReadLimited(r, "machine", maxMachineBytes)
 	if err != nil {

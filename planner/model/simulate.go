@@ -107,6 +107,8 @@ type simulation struct {
 
 	// The fields below are used only on machines where engines, waits or the host take time.
 	gap, sync float64
+	apart     float64 // what a change of engines adds to the gap
+	change    float64 // what a copy engine takes to change to another stream
 	streams   []streamState
 	recorded  []moment // by record; its time is NaN until the record is reached
 	waiter    []int32  // by record: the first stream that waits for it, -1 for none
@@ -136,9 +138,12 @@ type moment struct {
 }
 
 type streamState struct {
-	ready      moment // when the next launch may start according to its stream and waits
-	next       int32  // index of its current op
-	nextWaiter int32  // next stream that waits for the same record
+	ready      moment  // when the next launch may start according to its stream and waits
+	next       int32   // index of its current op
+	nextWaiter int32   // next stream that waits for the same record
+	waits      float64 // before the next launch, as parts of GraphEdgeUS
+	following  int32   // the node of the next launch, -1 for none; only known where a change of engines takes time
+	changed    moment  // when the next launch may start because of nodes on other engines
 }
 
 // host is the progress of the host through the submission order.
@@ -271,14 +276,18 @@ func (s *simulation) start(node, stream int32, ready moment, now float64) {
 
 // begin sets every stream to its first op and lets the host submit as far as it can without waiting.
 func (s *simulation) begin() {
-	s.gap, s.sync = s.m.GapUS, s.m.SyncUS
+	s.gap, s.sync, s.change = s.m.GapUS, s.m.SyncUS, s.m.CopySwitchUS
 	if s.graph {
-		s.gap, s.sync = s.m.GraphNodeUS, 0
+		s.gap, s.sync, s.change = s.m.GraphNodeUS, 0, min(s.m.CopySwitchUS, s.m.GraphSwitchUS)
 	}
+	s.apart = max(0, s.m.EngineUS-s.gap)
 	s.now, s.host, s.events, s.touched, s.starved = 0, host{}, s.events[:0], s.touched[:0], s.starved[:0]
 	s.streams = scratch.Sized(s.streams, len(s.p.Streams))
 	for k := range s.streams {
-		s.streams[k] = streamState{ready: moment{by: -1}, nextWaiter: -1}
+		s.streams[k] = streamState{ready: moment{by: -1}, nextWaiter: -1, following: -1, changed: moment{by: -1}}
+		if s.apart > 0 {
+			s.streams[k].following = s.launchAfter(int32(k), 0)
+		}
 	}
 	s.recorded, s.waiter = scratch.Sized(s.recorded, int(s.records)), scratch.Sized(s.waiter, int(s.records))
 	for r := range s.recorded {
@@ -349,6 +358,46 @@ func (s *simulation) submit() {
 	}
 }
 
+// launchAfter returns the node that a stream launches first from op number at on, -1 for none.
+func (s *simulation) launchAfter(k, at int32) int32 {
+	for _, op := range s.p.Streams[k].Ops[at:] {
+		if op.Kind == plan.Launch {
+			return int32(op.Node)
+		}
+	}
+	return -1
+}
+
+// follow notes that the next launch of a stream has to wait for a node, and longer if that ran on another engine.
+func (s *simulation) follow(stream *streamState, at moment) {
+	if s.apart == 0 || at.by < 0 || stream.following < 0 || !changesEngine(s.g, dag.NodeID(at.by), dag.NodeID(stream.following)) {
+		return
+	}
+	if at.us += s.apart; at.us > stream.changed.us {
+		if at.cause == plan.AfterOrder && stream.ready.by != at.by {
+			at.cause = plan.AfterWait
+		}
+		stream.changed = at
+	}
+}
+
+// waitsAs returns what a wait for a node takes in a graph, as a part of GraphEdgeUS: an empty kernel has no results that others must see.
+func waitsAs(node *dag.Node) float64 {
+	switch {
+	case node.Copy != nil:
+		return 0
+	case node.Work.Bytes == 0:
+		return 0.15
+	}
+	return 1
+}
+
+// changesEngine reports whether two nodes run on different engines, of which at least one copies from or to the host.
+func changesEngine(g *dag.Graph, before, after dag.NodeID) bool {
+	b, a := plan.EngineOf(g, before), plan.EngineOf(g, after)
+	return b != a && (b == plan.Upload || b == plan.Download || a == plan.Upload || a == plan.Download)
+}
+
 func (s *simulation) pageable(node dag.NodeID) bool {
 	c := s.g.Nodes[node].Copy
 	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
@@ -360,6 +409,9 @@ func (s *simulation) advance(k int32) {
 	ops := s.p.Streams[k].Ops
 	for int(stream.next) < len(ops) {
 		number := s.firstOp[k] + stream.next
+		if ops[stream.next].Kind == plan.Launch && stream.changed.us > stream.ready.us {
+			stream.ready = stream.changed
+		}
 		if !s.graph {
 			submitted := s.submitted[number]
 			if math.IsNaN(submitted) {
@@ -388,7 +440,12 @@ func (s *simulation) advance(k int32) {
 				stream.nextWaiter, s.waiter[r] = s.waiter[r], k
 				return
 			}
-			if at.us += s.sync; at.us > stream.ready.us {
+			if at.by >= 0 {
+				stream.waits += waitsAs(&s.g.Nodes[at.by])
+			}
+			at.us += s.sync
+			s.follow(stream, at)
+			if at.us > stream.ready.us {
 				if at.cause == plan.AfterOrder {
 					at.cause = plan.AfterWait
 				}
@@ -476,6 +533,7 @@ func (s *simulation) issue(e event) {
 		at = front.us
 		s.streams[e.stream].ready = moment{at, front.by, plan.AfterIssue}
 	}
+	at += float64(s.streams[e.stream].waits * s.m.GraphEdgeUS)
 	*front = moment{us: at + s.m.GraphIssueUS, by: e.node}
 	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
 }
@@ -513,7 +571,7 @@ func (s *simulation) copy(c int32) {
 	engine, kind := &s.copiers[c], plan.Engine(c%int32(plan.EngineKinds))
 	room, change := 1, 0.0
 	if kind == plan.Upload || kind == plan.Download {
-		room, change = s.m.CopyEngines, s.m.CopySwitchUS
+		room, change = s.m.CopyEngines, s.change
 	}
 	for engine.active < room && (engine.here || engine.kept < 0 && len(engine.queue) > 0) {
 		q := engine.next
@@ -625,7 +683,12 @@ func (s *simulation) finish(node, stream int32) {
 	s.timeline.Nodes[node].End = s.now
 	state := &s.streams[stream]
 	state.ready = moment{s.now + s.gap, node, plan.AfterOrder}
+	state.waits = 0
 	state.next++
+	if s.apart > 0 {
+		state.following, state.changed = s.launchAfter(stream, state.next), moment{by: -1}
+		s.follow(state, state.ready)
+	}
 	s.advance(stream)
 	if s.host.blocked != node {
 		return

@@ -201,6 +201,8 @@ func TestSimulateLaws(t *testing.T) {
 		m := rapid.SampledFrom([]*model.Machine{model.H200(), plantest.Model(), plantest.Free(), model.Unit()}).Draw(t, "machine")
 		m.CopyEngines = rapid.IntRange(1, 2).Draw(t, "engines")
 		m.CopySwitchUS = rapid.SampledFrom([]float64{0, 5}).Draw(t, "switch")
+		m.GraphSwitchUS = rapid.SampledFrom([]float64{0, 2}).Draw(t, "switch in a graph")
+		m.EngineUS = rapid.SampledFrom([]float64{0, 4}).Draw(t, "change of engines")
 		m.BothWays = rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "both ways")
 		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
 			Streams: streams, Machine: m})
@@ -230,7 +232,9 @@ func TestSimulateLaws(t *testing.T) {
 				if s.Cause == planner.AfterQueue {
 					change := 0.0
 					if s.Engine == planner.Upload || s.Engine == planner.Download {
-						change = m.CopySwitchUS
+						if change = m.CopySwitchUS; graph {
+							change = min(change, m.GraphSwitchUS)
+						}
 					}
 					require.InDelta(t, s.Start, timeline.Nodes[s.By].End+change, 1e-9)
 				}

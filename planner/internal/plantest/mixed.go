@@ -120,6 +120,7 @@ func Model() *model.Machine {
 	m := model.H200()
 	m.Name = "model"
 	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS = 2, 0.5, 0.25, 1, 0.5, 0.125
+	m.GraphEdgeUS, m.GraphSwitchUS, m.EngineUS, m.FillUS, m.MemoryPerSM = 0, 0, 3, 0, 0
 	m.KernelUS, m.CopyUS, m.CopySwitchUS = 1, 1, 0
 	m.HostToDevice, m.DeviceToHost = 1000, 1000
 	return m
@@ -128,7 +129,7 @@ func Model() *model.Machine {
 // Free is a machine on which submission, waits and gaps cost nothing, but engines take turns.
 func Free() *model.Machine {
 	m := Model()
-	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS = 0, 0, 0, 0, 0, 0
+	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.GraphNodeUS, m.GraphIssueUS, m.EngineUS = 0, 0, 0, 0, 0, 0, 0
 	return m
 }
 

@@ -46,6 +46,7 @@ func main() {
 	flag.StringVar(&s.baseline, "baseline", filepath.Join(here, "baseline"), "`folder` of the C++ programs")
 	flag.StringVar(&s.only, "only", strings.Join(names, ","), "comma-separated `parts` to measure")
 	flag.StringVar(&s.names, "names", "", "comma-separated `pipelines` to measure (default all)")
+	flag.BoolVar(&s.each, "each", false, "print each prediction")
 	flag.BoolVar(&s.quick, "quick", false, "measure some of the pipelines, with fewer pairs")
 	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
 	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")

@@ -20,6 +20,7 @@ type settings struct {
 	only       string
 	names      string // of pipelines, if not all are measured
 	quick      bool
+	each       bool // print each prediction
 	pairs      int
 	iterations int
 	seed       int64

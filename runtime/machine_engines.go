@@ -1,0 +1,129 @@
+// Measures what small copies, sets and waits take in graphs: where work changes from one engine to another, and where branches meet.
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+const (
+	measuredTurns = 32  // nodes of a chain of copies
+	measuredSmall = 256 // elements: the bytes of a small copy or kernel hardly count
+)
+
+// engines measures the figures of small copies and sets, of changes of engines, and of branches that wait for each other. All are measured in
+// graphs, which the host does not slow down. Devices whose copies and kernels share cores have none of them.
+func (m *measurer) engines(ctx context.Context) error {
+	if m.machine.Cores > 0 {
+		return nil
+	}
+	each := func(nodes int, declare func(b *dag.Builder)) (float64, error) {
+		t, err := m.time(ctx, Captured, declare)
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min / float64(nodes), nil
+	}
+	upload := func(b *dag.Builder, chain, i int) dag.NodeID {
+		host, device := m.small(b, "h", chain, onHost), m.small(b, "d", chain, onDevice)
+		return b.Copy(fmt.Sprintf("up%d.%d", chain, i), b.Whole(device), b.Whole(host))
+	}
+	spin := func(b *dag.Builder, chain, i int) dag.NodeID {
+		return b.Kernel(fmt.Sprintf("spin%d.%d", chain, i), "spin", dag.Args{5.0})
+	}
+	figures := m.machine
+	copied, err := each(measuredTurns, m.inTurn(1, upload))
+	if err != nil {
+		return err
+	}
+	figures.CopyUS = max(0, copied-figures.GraphNodeUS)
+	filled, err := each(measuredTurns, m.inTurn(1, func(b *dag.Builder, chain, i int) dag.NodeID {
+		from, to := m.small(b, "a", chain, onDevice), m.small(b, "b", chain, onDevice)
+		return b.Copy(fmt.Sprintf("move%d", i), b.Whole(to), b.Whole(from))
+	}))
+	if err != nil {
+		return err
+	}
+	figures.FillUS = max(0, filled-figures.GraphNodeUS)
+	alternating, err := each(measuredTurns/2, m.inTurn(1, spin, upload))
+	if err != nil {
+		return err
+	}
+	figures.EngineUS = max(0, (alternating-5-figures.CopyUS)/2)
+	side, err := each(measuredWidth*measuredTurns/2, m.inTurn(measuredWidth, spin, upload))
+	if err != nil {
+		return err
+	}
+	figures.GraphSwitchUS = max(0, min(figures.CopySwitchUS, side-figures.CopyUS))
+	return m.edges(ctx)
+}
+
+// inTurn declares chains of so many nodes, each on a stream of its own, whose nodes are made by the given functions in turn.
+func (m *measurer) inTurn(width int, nodes ...func(b *dag.Builder, chain, i int) dag.NodeID) func(b *dag.Builder) {
+	return func(b *dag.Builder) {
+		m.made = map[string]dag.BufferID{}
+		for chain := range width {
+			last := dag.NodeID(-1)
+			for i := range measuredTurns {
+				id := nodes[i%len(nodes)](b, chain, i)
+				b.Stream(id, int32(chain))
+				if last >= 0 {
+					b.After(id, last)
+				}
+				last = id
+			}
+		}
+	}
+}
+
+// small returns a small buffer of a chain, the same one each time.
+func (m *measurer) small(b *dag.Builder, name string, chain int, declare func(b *dag.Builder, name string, elements int64) dag.BufferID) dag.BufferID {
+	name = fmt.Sprintf("%s%d", name, chain)
+	if _, ok := m.made[name]; !ok {
+		m.made[name] = declare(b, name, measuredSmall)
+	}
+	return m.made[name]
+}
+
+// edges compares chains of small kernels side by side with the same where each kernel also waits for one of the chain beside it.
+func (m *measurer) edges(ctx context.Context) error {
+	const width, steps = 4, 16
+	timed := func(wait bool) (float64, error) {
+		t, err := m.time(ctx, Captured, func(b *dag.Builder) {
+			m.made = map[string]dag.BufferID{}
+			var before [width]dag.NodeID
+			for i := range steps {
+				var now [width]dag.NodeID
+				for chain := range width {
+					x, y := m.small(b, "x", chain, onDevice), m.small(b, "y", chain, onDevice)
+					id := b.Kernel(fmt.Sprintf("k%d.%d", chain, i), "square", dag.Args{measuredSmall, b.Whole(x), b.Whole(y)})
+					b.Stream(id, int32(chain))
+					if now[chain] = id; i > 0 {
+						b.After(id, before[chain])
+						if wait {
+							b.After(id, before[(chain+1)%width])
+						}
+					}
+				}
+				before = now
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		return t.Device.Min, nil
+	}
+	apart, err := timed(false)
+	if err != nil {
+		return err
+	}
+	together, err := timed(true)
+	if err != nil {
+		return err
+	}
+	m.machine.GraphEdgeUS = max(0, (together-apart)/(width*(steps-1)))
+	return nil
+}
