@@ -16,8 +16,9 @@ const (
 // slowdowns are how many times slower all cores together may be than the same number of cores apart.
 var slowdowns = []float64{1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.85, 2}
 
-// stamps are microseconds that the events around a node on a GPU may add to its duration.
-var stamps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3}
+// stamps are microseconds that the events around a node on a GPU may add to its duration: where nodes are shorter than their submission, the
+// time of a launch.
+var stamps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6}
 
 // fit corrects the durations and shares of the nodes that were measured, so that the timed ways are predicted best.
 func (l *learner) fit() error {
