@@ -218,9 +218,6 @@ func (s *settling) control(n *Node) error {
 		if err := s.pipeline(body); err != nil {
 			return err
 		}
-		if node, problem := body.tileInBody(); node != nil {
-			return fmt.Errorf("node %q: %s", node.Name, problem)
-		}
 		g, err := deriveGraph(body)
 		if err != nil {
 			return err

@@ -115,7 +115,7 @@ func original(moved []shift, offset int) int {
 func operandProblem(text string, r Range, dtype DType) string {
 	switch {
 	case r.Hi-r.Lo != dtype.Size():
-		return fmt.Sprintf("a condition reads single elements, and %s has %d; write a slice such as x(0..1)", text, (r.Hi-r.Lo)/max(dtype.Size(), 1))
+		return fmt.Sprintf("a condition reads single elements, and %s has %d; write a slice such as x(0..1)", text, r.Bytes()/max(dtype.Size(), 1))
 	case !dtype.isNumber():
 		return fmt.Sprintf("%s is of type %s; conditions compute with single numbers", text, dtype)
 	case dtype == U64:
@@ -154,6 +154,9 @@ func bufferNames(text string, isBuffer func(string) bool) []textSpan {
 				continue
 			}
 			if expr.LooksLikeSlice(text[name:end]) || isBuffer(word) {
+				if end < len(text) && text[end] == '(' { // the columns
+					end = closingParenthesis(text, end)
+				}
 				found = append(found, textSpan{name, end})
 				at = end
 			}

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -224,49 +225,86 @@ func (p *Pipeline) effect() effect {
 	return e
 }
 
-// tileInBody finds a node of a body that uses a tile. What loops and branches do with bytes is known by ranges of whole rows only.
-func (p *Pipeline) tileInBody() (node *Node, problem string) {
-	for i := range p.Nodes {
-		for _, a := range p.Accesses(NodeID(i)) {
-			if a.Tile() {
-				return &p.Nodes[i], fmt.Sprintf("it uses the tile %s, and nodes of loops and branches cannot use tiles", p.rangeText(a.Range))
-			}
-		}
-	}
-	return nil, ""
-}
-
-const noTileHint = "slice whole rows, or copy the tile to a buffer of its own"
-
 const explicitControl = "loops and branches need sync: auto"
 
-// cut calls visit for the pieces of a buffer that the effect treats alike, ascending, neighbours that are alike as one.
+// piece is a part of a row that an effect treats alike.
+type piece struct {
+	byteSpan
+	reads, may, must bool
+}
+
+// cut calls visit for the pieces of a buffer that the effect treats alike, by where they end, neighbours that are alike as one.
 func (e *effect) cut(b BufferID, visit func(r Range, reads, may, must bool)) {
+	sets := [3]*rangeSet{&e.reads, &e.may, &e.must}
+	var pitch int64
+	for _, set := range sets {
+		if a := set.of[b]; a != nil {
+			pitch = max(pitch, a.pitch)
+		}
+	}
+	var areas [3]area
+	var rows []int64
+	for k, set := range sets {
+		areas[k] = set.common(b, pitch)
+		for _, band := range areas[k].bands {
+			rows = append(rows, band.top, band.bottom)
+		}
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	var open []tall
+	for _, row := range rows { // nothing goes on below the last
+		next := pieces(areas[0].columns(row), areas[1].columns(row), areas[2].columns(row))
+		for k := range next {
+			next[k].top = row
+			at, found := slices.BinarySearchFunc(open, next[k].lo, func(t tall, lo int64) int { return cmp.Compare(t.lo, lo) })
+			if found && open[at].piece == next[k].piece {
+				next[k].top, open[at].top = open[at].top, row // the piece goes on
+			}
+		}
+		for _, t := range open {
+			if t.top < row {
+				visit(rangeOf(b, pitch, box{t.top, row, t.lo, t.hi}), t.reads, t.may, t.must)
+			}
+		}
+		open = next
+	}
+}
+
+// tall is a piece of several rows.
+type tall struct {
+	piece
+	top int64
+}
+
+// pieces cuts a row.
+func pieces(reads, may, must []byteSpan) []tall {
 	var at []int64
-	for _, set := range []*rangeSet{&e.reads, &e.may, &e.must} {
-		for _, p := range set.of[b] {
-			at = append(at, p.lo, p.hi)
+	for _, list := range [3][]byteSpan{reads, may, must} {
+		for _, c := range list {
+			at = append(at, c.lo, c.hi)
 		}
 	}
 	slices.Sort(at)
 	at = slices.Compact(at)
-	var lo int64
-	var reads, may, must bool
-	for k := range at {
-		r := Range{Buffer: b, Lo: at[k], Hi: at[k]}
-		if k+1 < len(at) {
-			r.Hi = at[k+1]
+	var list []tall
+	var next [3]int // the first span that does not end before the piece
+	has := func(k int, spans []byteSpan, x byteSpan) bool {
+		for next[k] < len(spans) && spans[next[k]].hi <= x.lo {
+			next[k]++
 		}
-		nextReads, nextMay, nextMust := e.reads.meets(r), e.may.meets(r), e.must.meets(r)
-		if k > 0 && (r.Hi == r.Lo || nextReads != reads || nextMay != may || nextMust != must) {
-			visit(Range{Buffer: b, Lo: lo, Hi: at[k]}, reads, may, must)
-			lo = at[k]
-		}
-		if k == 0 {
-			lo = at[0]
-		}
-		reads, may, must = nextReads, nextMay, nextMust
+		return next[k] < len(spans) && spans[next[k]].lo < x.hi
 	}
+	for k := range max(len(at)-1, 0) {
+		x := byteSpan{at[k], at[k+1]}
+		p := piece{x, has(0, reads, x), has(1, may, x), has(2, must, x)}
+		if n := len(list); n > 0 && list[n-1].hi == x.lo && list[n-1].reads == p.reads && list[n-1].may == p.may && list[n-1].must == p.must {
+			list[n-1].hi = x.hi
+		} else if p.reads || p.may || p.must {
+			list = append(list, tall{piece: p})
+		}
+	}
+	return list
 }
 
 // buffers returns the buffers that are read or may be written, ascending.

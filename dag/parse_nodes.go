@@ -609,9 +609,6 @@ func (p *parser) finishBodies() {
 		p.swap(body)
 		p.readAfter()
 		p.checkStreams()
-		if node, problem := p.pipeline.tileInBody(); node != nil {
-			p.mistake(node.Pos, noTileHint, "node %q: %s", shorten(node.Name), problem)
-		}
 		p.swap(body)
 	}
 	p.levels.open = nil

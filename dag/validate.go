@@ -366,9 +366,6 @@ func (c *checker) bodies(p *Pipeline) {
 					names[body.Nodes[k].Name] = true
 					c.node(body, NodeID(k))
 				}
-				if node, problem := body.tileInBody(); node != nil {
-					c.wrong("node", node.Name, problem, noTileHint)
-				}
 				check(body, depth+1)
 			}
 		}

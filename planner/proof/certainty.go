@@ -2,11 +2,7 @@
 
 package proof
 
-import (
-	"slices"
-
-	"github.com/dagrun/dagrun/dag"
-)
+import "github.com/dagrun/dagrun/dag"
 
 // certainty is what a body or node does with bytes: which it may read before it has certainly written them, which it may write, and
 // which it certainly writes.
@@ -62,9 +58,7 @@ func graphCertainty(g *dag.Graph) certainty {
 				}
 				if a.Mode&dag.Write != 0 {
 					one.may.add(a.Range)
-					if a.Pitch == 0 { // a tile leaves bytes between its rows
-						one.must.add(a.Range)
-					}
+					one.must.add(a.Range)
 				}
 			}
 		}
@@ -79,59 +73,6 @@ func graphCertainty(g *dag.Graph) certainty {
 		}
 	}
 	return all
-}
-
-// byteSet is a set of bytes: ranges by buffer and place, disjoint, neighbours joined.
-type byteSet []dag.Range
-
-// add puts the bytes of a range into the set, and for a tile also those between its rows.
-func (s *byteSet) add(r dag.Range) {
-	r.Pitch = 0
-	if r.Lo >= r.Hi {
-		return
-	}
-	list := *s
-	first := 0
-	for first < len(list) && (list[first].Buffer < r.Buffer || list[first].Buffer == r.Buffer && list[first].Hi < r.Lo) {
-		first++
-	}
-	end := first
-	for end < len(list) && list[end].Buffer == r.Buffer && list[end].Lo <= r.Hi {
-		r.Lo, r.Hi = min(r.Lo, list[end].Lo), max(r.Hi, list[end].Hi)
-		end++
-	}
-	*s = slices.Replace(list, first, end, r)
-}
-
-// without returns the bytes that another set does not have.
-func (s byteSet) without(other *byteSet) byteSet {
-	var rest byteSet
-	for _, r := range s {
-		for _, o := range *other {
-			if o.Buffer != r.Buffer || o.Hi <= r.Lo || r.Hi <= o.Lo {
-				continue
-			}
-			rest.add(dag.Range{Buffer: r.Buffer, Lo: r.Lo, Hi: o.Lo})
-			r.Lo = min(o.Hi, r.Hi)
-		}
-		rest.add(r)
-	}
-	return rest
-}
-
-// both returns the bytes that both sets have.
-func (s byteSet) both(other *byteSet) byteSet {
-	missing := s.without(other)
-	return s.without(&missing)
-}
-
-// outside returns the first bytes that another set does not have.
-func (s byteSet) outside(other *byteSet) (dag.Range, bool) {
-	rest := s.without(other)
-	if len(rest) == 0 {
-		return dag.Range{}, false
-	}
-	return rest[0], true
 }
 
 // has reports whether the set has bytes of a buffer.

@@ -53,14 +53,43 @@ const (
 	nestElements  = 24
 	nestParts     = 3
 	nestPart      = nestElements / nestParts
+
+	// Buffers with contents are matrices. A tile of them has as many elements as a part.
+	nestRows    = 6
+	nestColumns = nestElements / nestRows
+	tileRows    = 4
+	tileColumns = nestPart / tileRows
 )
 
-// place is a part of a buffer. Temporaries have one part.
+// nestTiles are the first rows and columns of the tiles, some of which share elements.
+var nestTiles = [4][2]int{{0, 0}, {2, 2}, {1, 1}, {2, 0}}
+
+// place is a part of a buffer, or after those a tile. Temporaries have one part.
 type place struct{ buffer, part int }
+
+// element is where element i of a place is in the buffer.
+func (p place) element(i int) int {
+	if p.part < nestParts {
+		return p.part*nestPart + i
+	}
+	tile := nestTiles[p.part-nestParts]
+	return (tile[0]+i/tileColumns)*nestColumns + tile[1] + i%tileColumns
+}
+
+func (p place) meets(other place) bool {
+	for i := range nestPart {
+		for k := range nestPart {
+			if p.buffer == other.buffer && p.element(i) == other.element(k) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // statement is a kernel or copy, a loop, or a branch.
 type statement struct {
-	op   string // scale, axpy, copy, memset, memcpy, repeat, until, while or if
+	op   string // scale, axpy, copy, transpose, memset, memcpy, repeat, until, while or if
 	x, y place
 	k    int32
 
@@ -92,17 +121,31 @@ func (r *nest) list(depth int) []statement {
 
 func (r *nest) place() place { return place{r.IntN(nestBuffers), r.IntN(nestParts)} }
 
+// anywhere is a part or a tile.
+func (r *nest) anywhere() place {
+	return place{r.IntN(nestBuffers), r.IntN(nestParts + len(nestTiles))}
+}
+
 func (r *nest) one(depth int) []statement {
 	s := statement{x: r.place(), y: r.place(), k: int32(r.IntN(9)), times: int64(r.IntN(4)), every: int64(1 + r.IntN(3)),
 		tested: r.IntN(nestElements), buffer: r.IntN(nestBuffers), least: r.IntN(2) == 0}
 	for s.x == s.y {
 		s.y = r.place()
 	}
-	kind := r.IntN(10)
+	from, to := r.anywhere(), r.anywhere()
+	for from.meets(to) {
+		to = r.anywhere()
+	}
+	kind := r.IntN(11)
 	if depth == 3 {
-		kind = r.IntN(6)
+		kind = r.IntN(7) - 1
 	}
 	switch kind {
+	case -1, 10: // a tile becomes a part whose rows are its columns
+		s.op, s.x = "transpose", place{r.IntN(nestBuffers), nestParts + r.IntN(len(nestTiles))}
+		for s.x.meets(s.y) {
+			s.y = r.place()
+		}
 	case 0:
 		s.op = "scale"
 	case 1:
@@ -110,16 +153,16 @@ func (r *nest) one(depth int) []statement {
 	case 2:
 		s.op = "copy"
 	case 3:
-		s.op = "memset"
+		s.op, s.x = "memset", to
 	case 4:
-		s.op = "memcpy"
+		s.op, s.x, s.y = "memcpy", from, to
 	case 5: // through a temporary, with something in between
 		t := place{nestBuffers + r.IntN(2*nestTemporary), 0}
 		if t.buffer >= nestBuffers+nestTemporary {
 			t.buffer = nestBuffers + r.temporaries
 			r.temporaries++
 		}
-		list := []statement{{op: "memcpy", x: s.x, y: t}}
+		list := []statement{{op: "memcpy", x: from, y: t}}
 		if depth < 3 && r.IntN(2) == 0 {
 			list = append(list, r.one(depth+1)...)
 		}
@@ -136,7 +179,7 @@ func (r *nest) one(depth int) []statement {
 			s.or = r.list(depth + 1)
 		}
 	}
-	if kind > 5 {
+	if kind > 5 && kind < 10 {
 		s.k = int32(r.IntN(400) - 100)
 	}
 	return []statement{s}
@@ -147,7 +190,8 @@ func (s *statement) condition() string {
 	if s.least {
 		operator = ">="
 	}
-	return fmt.Sprintf("d%d(%d..%d) %s %d", s.buffer, s.tested, s.tested+1, operator, s.k)
+	row, column := s.tested/nestColumns, s.tested%nestColumns
+	return fmt.Sprintf("d%d(%d..%d)(%d..%d) %s %d", s.buffer, row, row+1, column, column+1, operator, s.k)
 }
 
 // state is the contents of all buffers while the statements are followed in plain Go.
@@ -167,12 +211,8 @@ func newState(temporaries int) *state {
 	return s
 }
 
-func (s *state) at(p place) []int32 {
-	if p.buffer >= nestBuffers {
-		return s.memory[p.buffer][:nestPart]
-	}
-	return s.memory[p.buffer][p.part*nestPart : (p.part+1)*nestPart]
-}
+// at is an element of a place.
+func (s *state) at(p place, i int) *int32 { return &s.memory[p.buffer][p.element(i)] }
 
 func (s *state) holds(c *statement) bool {
 	return s.memory[c.buffer][c.tested] < c.k != c.least
@@ -214,17 +254,19 @@ func (s *state) follow(list []statement) {
 
 func (s *state) leaf(c *statement) {
 	s.flat = append(s.flat, *c)
-	x, y := s.at(c.x), s.at(c.y)
-	for i := range x {
+	for i := range nestPart {
+		x, y := s.at(c.x, i), s.at(c.y, i)
 		switch c.op {
 		case "scale":
-			x[i] *= 3
+			*x *= 3
 		case "axpy":
-			y[i] = 2*x[i] + y[i]
+			*y = 2**x + *y
+		case "transpose":
+			*s.at(c.y, i%tileColumns*tileRows+i/tileColumns) = *x
 		case "copy", "memcpy":
-			y[i] = x[i]
+			*y = *x
 		case "memset":
-			x[i] = c.k
+			*x = c.k
 		}
 	}
 }
@@ -243,12 +285,16 @@ func declare(list []statement, temporaries int) (*dag.Graph, error) {
 		}
 		in := b.Host(fmt.Sprintf("in%d", k), dag.I32, nestElements)
 		b.Init(in, dag.Init{Kind: dag.InitRamp, A: float64(7*k + 1), B: 1})
-		device = append(device, b.Device(fmt.Sprintf("d%d", k), dag.I32, nestElements))
+		device = append(device, b.Device(fmt.Sprintf("d%d", k), dag.I32, nestRows, nestColumns))
 		b.Copy(fmt.Sprintf("up%d", k), b.Whole(device[k]), b.Whole(in))
 	}
 	at := func(p place) dag.Range {
 		if p.buffer >= nestBuffers {
 			return b.Whole(device[p.buffer])
+		}
+		if p.part >= nestParts {
+			top, left := int64(nestTiles[p.part-nestParts][0]), int64(nestTiles[p.part-nestParts][1])
+			return b.Tile(device[p.buffer], top, top+tileRows, left, left+tileColumns)
 		}
 		return b.Part(device[p.buffer], int64(p.part), nestParts)
 	}
@@ -267,6 +313,8 @@ func declare(list []statement, temporaries int) (*dag.Graph, error) {
 				b.Kernel(name, "axpy", dag.Args{nestPart, 2, at(c.x), at(c.y)})
 			case "copy":
 				b.Kernel(name, "copy", dag.Args{nestPart, at(c.x), at(c.y)})
+			case "transpose":
+				b.Kernel(name, "transpose", dag.Args{tileRows, tileColumns, at(c.x), at(c.y)})
 			case "memset":
 				b.Memset(name, at(c.x), int(c.k))
 			case "memcpy":
