@@ -16,7 +16,7 @@ import (
 
 // Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
 // as the signature says; an Access (b.In(x)) says it where the signature cannot; Go's integers, floats and bools and Scalar are
-// numbers.
+// numbers; nil is a null pointer, for kernels of modules.
 type Args []any
 
 // LaunchOption is how a kernel is launched; see Grid, Block, Shared, Cooperative, Cluster, RunOn and WithPeers.
@@ -213,6 +213,8 @@ func (b *Builder) option(name string, option LaunchOption, spec *launchSpec, nod
 // argument turns a Go value into an argument.
 func (b *Builder) argument(arg any) (argSpec, error) {
 	switch a := arg.(type) {
+	case nil:
+		return argSpec{Null: true}, nil
 	case Range:
 		return argSpec{IsBuffer: true, Range: a}, b.pipeline.rangeProblem(a)
 	case Access:

@@ -188,6 +188,8 @@ func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return p.taggedArg(n)
+	case n.Kind == yaml.ScalarNode && n.Value == "null" && isNull(n):
+		return argSpec{Null: true}, true
 	case n.Kind != yaml.ScalarNode || isNull(n):
 		p.wrongKind(n, "an argument", "a buffer, a slice or a number")
 		return argSpec{}, false

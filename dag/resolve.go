@@ -239,7 +239,9 @@ func (r *resolution) arguments() bool {
 			r.args[k] = Arg{DType: I64, Bits: uint64(int64(a.Range.Pitch) / a.DType.Size())}
 			continue
 		}
-		if a := &r.written[next]; a.Struct != nil {
+		if a := &r.written[next]; a.Null {
+			r.null(k)
+		} else if a.Struct != nil {
 			r.structure(k, a.Struct)
 		} else if a.Texture != nil {
 			r.texture(k, a)

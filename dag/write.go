@@ -404,6 +404,9 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 	if a.Texture != nil {
 		return "{texture: " + y.reference(a.Range) + ", " + a.Texture.String() + "}"
 	}
+	if !a.IsBuffer && param.Buffer {
+		return "null"
+	}
 	if !a.IsBuffer {
 		text := y.scalar(a.DType, a.Bits)
 		if param.DType == InvalidDType {
