@@ -40,7 +40,7 @@ type argSpec struct {
 	Mode     Mode       // IsBuffer; 0: as the signature says
 	Value    expr.Value // a number
 	DType    DType      // of the number; InvalidDType: as the signature says
-	Null     bool // no memory
+	Null     bool       // no memory
 	Struct   *structValue
 	Texture  *Texture // IsBuffer: as it was written
 }
