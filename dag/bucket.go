@@ -34,7 +34,7 @@ func Bucket(g *Graph, bytes int64) (*Graph, error) {
 	switch {
 	case g.Sync == SyncExplicit:
 		return nil, fmt.Errorf("%w: the file orders its nodes itself (sync: explicit)", ErrBucket)
-	case g.hasControl():
+	case g.HasControl():
 		return nil, fmt.Errorf("%w in a pipeline with loops or branches", ErrBucket)
 	}
 	buckets := bucketsOf(g, bytes)

@@ -39,6 +39,18 @@ func Block(threads ...int) LaunchOption {
 	return func(s *launchSpec, _ *Node) error { return dimensions("block", &s.Block, 1, threads) }
 }
 
+// Cluster makes clusters of blocks, in one to three dimensions, which run together and reach each other's shared memory. The grid must
+// be a multiple of it. Devices have clusters from compute capability 9.0 on.
+func Cluster(blocks ...int) LaunchOption {
+	return func(s *launchSpec, _ *Node) error {
+		if err := dimensions("cluster", &s.Cluster, 1, blocks); err != nil {
+			return err
+		}
+		s.Cluster = wholeSize(s.Cluster)
+		return nil
+	}
+}
+
 func dimensions(what string, to *[3]uint32, least int, sizes []int) error {
 	if len(sizes) < 1 || len(sizes) > 3 {
 		return fmt.Errorf("a %s has one to three dimensions, not %d", what, len(sizes))

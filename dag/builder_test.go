@@ -93,9 +93,9 @@ func TestBuilderMistakes(t *testing.T) {
 		{"typed number against the signature", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{Scalar{I32, 4}, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 		}, `node "k": argument n of kernel "saxpy" is of type i64, but the number is given as i32`},
-		{"not an argument", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "tiny", Args{"seven", nil}) },
+		{"not an argument", func(b *Builder, d, e, h BufferID) { b.Kernel("k", "tiny", Args{"seven", []int{7}}) },
 			"node \"k\": argument 1 of kernel \"tiny\": a string is neither a Range or Access nor a number\n" +
-				"node \"k\": argument 2 of kernel \"tiny\": a <nil> is neither a Range or Access nor a number"},
+				"node \"k\": argument 2 of kernel \"tiny\": a []int is neither a Range or Access nor a number"},
 		{"host memory", func(b *Builder, d, e, h BufferID) {
 			b.Kernel("k", "saxpy", Args{8, 2, b.Whole(h), b.Whole(d)})
 		},

@@ -11,18 +11,6 @@ const MaxCluster = 8
 
 var axes = [3]string{"x", "y", "z"}
 
-// Cluster makes clusters of blocks, in one to three dimensions, which run together and reach each other's shared memory. The grid must
-// be a multiple of it. Devices have clusters from compute capability 9.0 on.
-func Cluster(blocks ...int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
-		if err := dimensions("cluster", &s.Cluster, 1, blocks); err != nil {
-			return err
-		}
-		s.Cluster = wholeSize(s.Cluster)
-		return nil
-	}
-}
-
 // ClusterProblem returns what is wrong with the clusters of a launch, or "". A cluster of zeros is none.
 func ClusterProblem(cluster, grid [3]uint32) string {
 	if cluster == [3]uint32{} {
@@ -69,24 +57,6 @@ func (p *parser) cluster(spec *launchSpec, f *field) bool {
 	}
 	spec.Cluster = size
 	return ok
-}
-
-// clustered checks clusters against the grid.
-func (r *resolution) clustered() {
-	if r.spec.Cluster == [3]uint32{} {
-		return
-	}
-	grid := r.info.Grid
-	if r.gridGiven() {
-		grid = r.spec.Grid
-	}
-	problem := ClusterProblem(r.spec.Cluster, wholeSize(grid))
-	if problem == "" && r.spec.Module < 0 {
-		problem = fmt.Sprintf("cluster belongs to a kernel of a module, and %s is none", r.what)
-	}
-	if problem != "" {
-		r.problem(launchCluster, -1, problem, "")
-	}
 }
 
 // clusterFact is the cluster as a number; 0: none.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/words"
@@ -249,6 +250,27 @@ type Launch struct {
 	Cooperative bool
 	Cluster     [3]uint32 // blocks of a thread block cluster; all zero: as the code of the kernel says
 	Map         *MapSpec
+}
+
+// sizeText leaves out trailing ones.
+func sizeText(size [3]uint32) string {
+	n := 3
+	for n > 1 && size[n-1] <= 1 {
+		n--
+	}
+	text := "["
+	for i, v := range size[:n] {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.FormatUint(uint64(v), 10)
+	}
+	return text + "]"
+}
+
+// wholeSize makes the second and third dimension ones where they are left out. A first dimension of zero has a meaning.
+func wholeSize(size [3]uint32) [3]uint32 {
+	return [3]uint32{size[0], max(size[1], 1), max(size[2], 1)}
 }
 
 // Arg is one argument of a launch.

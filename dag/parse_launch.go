@@ -5,7 +5,6 @@ package dag
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -447,25 +446,6 @@ type lengthScope struct{ p *parser }
 
 func (s lengthScope) Variable(string) (expr.Value, bool)              { return expr.Value{}, false }
 func (s lengthScope) Shape(buffer string) (shape []int64, known bool) { return s.p.Shape(buffer) }
-
-// size3 reads one to three expressions.
-func (p *parser) size3(n *yaml.Node, what string, least int64, most [3]int64) ([3]uint32, bool) {
-	size := [3]uint32{1, 1, 1}
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
-	}
-	if len(items) < 1 || len(items) > 3 {
-		p.mistake(position(n), "", "%s must be one to three numbers, not %d", what, len(items))
-		return size, false
-	}
-	ok := true
-	for k, item := range items {
-		v, fine := p.between(item, what+"."+"xyz"[k:k+1], least, min(most[k], math.MaxUint32))
-		size[k], ok = uint32(v), ok && fine
-	}
-	return size, ok
-}
 
 // wordArgument reads an argument of a call for which words may stand. found is false if numbers are written for it.
 func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a argSpec, found, ok bool) {

@@ -228,6 +228,25 @@ func (p *parser) between(n *yaml.Node, what string, lo, hi int64) (int64, bool) 
 	return v, true
 }
 
+// size3 reads one to three expressions.
+func (p *parser) size3(n *yaml.Node, what string, least int64, most [3]int64) ([3]uint32, bool) {
+	size := [3]uint32{1, 1, 1}
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	if len(items) < 1 || len(items) > 3 {
+		p.mistake(position(n), "", "%s must be one to three numbers, not %d", what, len(items))
+		return size, false
+	}
+	ok := true
+	for k, item := range items {
+		v, fine := p.between(item, what+"."+"xyz"[k:k+1], least, min(most[k], math.MaxUint32))
+		size[k], ok = uint32(v), ok && fine
+	}
+	return size, ok
+}
+
 // float evaluates a scalar as a float64.
 func (p *parser) float(n *yaml.Node, what string) (float64, bool) {
 	v, ok := p.number(n, what)

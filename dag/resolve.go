@@ -460,9 +460,22 @@ func volume(size [3]uint32, largest uint64) int64 {
 
 func (r *resolution) gridGiven() bool { return r.spec.HasGrid || r.spec.Grid != [3]uint32{} }
 
-// wholeSize makes the second and third dimension ones where they are left out. A first dimension of zero has a meaning.
-func wholeSize(size [3]uint32) [3]uint32 {
-	return [3]uint32{size[0], max(size[1], 1), max(size[2], 1)}
+// clustered checks clusters against the grid.
+func (r *resolution) clustered() {
+	if r.spec.Cluster == [3]uint32{} {
+		return
+	}
+	grid := r.info.Grid
+	if r.gridGiven() {
+		grid = r.spec.Grid
+	}
+	problem := ClusterProblem(r.spec.Cluster, wholeSize(grid))
+	if problem == "" && r.spec.Module < 0 {
+		problem = fmt.Sprintf("cluster belongs to a kernel of a module, and %s is none", r.what)
+	}
+	if problem != "" {
+		r.problem(launchCluster, -1, problem, "")
+	}
 }
 
 // accesses makes the scratch buffer and returns what the launch touches: of each slice only the elements that the kernel does.

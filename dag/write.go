@@ -381,22 +381,6 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	return y.launchDevice(l)
 }
 
-// sizeText leaves out trailing ones.
-func sizeText(size [3]uint32) string {
-	n := 3
-	for n > 1 && size[n-1] <= 1 {
-		n--
-	}
-	text := "["
-	for i, v := range size[:n] {
-		if i > 0 {
-			text += ", "
-		}
-		text += strconv.FormatUint(uint64(v), 10)
-	}
-	return text + "]"
-}
-
 func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 	if a.Struct != "" {
 		return "{struct: " + y.structure(a.Struct, param.Struct) + "}"

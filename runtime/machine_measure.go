@@ -9,24 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
-
-const (
-	measuredChain  = 256 // nodes of a chain
-	measuredWidth  = 8   // chains side by side
-	measuredSpinUS = 20  // long enough for a kernel to hide the submission of the next
-)
-
-// measurer runs the pipelines of one measurement.
-type measurer struct {
-	platform cudart.Platform
-	machine  *planner.Machine
-	bytes    int64 // size of a large copy
-	runs     int
-	made     map[string]dag.BufferID // small buffers of the pipeline that is being declared
-}
 
 // MeasureMachine returns a planning model of a platform's first device. It measures the copy rates, memory, and the costs of launches, waits
 // and gaps, on streams and in graphs. The other figures come from MachineOf: arithmetic, limits and, with only one device, the rate between
@@ -55,75 +39,6 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 		}
 	}
 	return m.machine, m.machine.Validate()
-}
-
-// time replays a pipeline, with streams as declared, and returns how long a replay takes.
-func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
-	b := dag.New("measure")
-	b.Use(kernels.Library())
-	declare(b)
-	g, err := b.Graph()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planner.New(ctx, g, planner.Options{Strategy: "list", Machine: m.machine})
-	if err != nil {
-		return nil, err
-	}
-	program, err := New(ctx, g, plan, m.platform, Options{Mode: mode})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if closeErr := program.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	return program.Measure(ctx, 3, m.runs)
-}
-
-// chains declares independent chains of kernels, each on a stream of its own.
-func chains(width, length int, spinUS float64) func(b *dag.Builder) {
-	return func(b *dag.Builder) {
-		for s := range width {
-			last := dag.NodeID(-1)
-			for i := range length {
-				name := fmt.Sprintf("k%d.%d", s, i)
-				var id dag.NodeID
-				if spinUS > 0 {
-					id = b.Kernel(name, "spin", dag.Args{spinUS})
-				} else {
-					id = b.Kernel(name, "noop", nil)
-				}
-				b.Stream(id, int32(s))
-				if last >= 0 {
-					b.After(id, last)
-				}
-				last = id
-			}
-		}
-	}
-}
-
-// pingPong declares a chain that changes to the other of two streams at every step.
-func pingPong(length int, spinUS float64) func(b *dag.Builder) {
-	return func(b *dag.Builder) {
-		last := dag.NodeID(-1)
-		for i := range length {
-			name := fmt.Sprintf("k%d", i)
-			var id dag.NodeID
-			if spinUS > 0 {
-				id = b.Kernel(name, "spin", dag.Args{spinUS})
-			} else {
-				id = b.Kernel(name, "noop", nil)
-			}
-			b.Stream(id, int32(i%2))
-			if last >= 0 {
-				b.After(id, last)
-			}
-			last = id
-		}
-	}
 }
 
 func (m *measurer) graphs(ctx context.Context) error {
@@ -191,13 +106,6 @@ func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name 
 		return 0, 0, err
 	}
 	return small, float64(m.bytes) / max(large-small, 1e-3), nil
-}
-
-func onHost(b *dag.Builder, name string, elements int64) dag.BufferID {
-	return b.Host(name, dag.F32, elements)
-}
-func onDevice(b *dag.Builder, name string, elements int64) dag.BufferID {
-	return b.Device(name, dag.F32, elements)
 }
 
 func (m *measurer) copies(ctx context.Context) (err error) {

@@ -21,7 +21,10 @@ var sequential = regexp.MustCompile(`(?m)^sequential='([^']+)'$`)
 
 // parallel are files of sequential packages that start goroutines all the same, each with the line of .ci/run that tests it with the race
 // detector.
-var parallel = map[string]string{"../dag/family.go": "tested -race -short ./planner/proof/ranks"}
+var parallel = map[string]string{
+	"../dag/family.go":                  "tested -race -short ./planner/proof/ranks",
+	"../planner/internal/pack/eject.go": "tested -race -short -run 'SearchesAtATime' ./planner/internal/pack",
+}
 
 // Packages that .ci/run calls sequential start no goroutines, and goroutines that call them share only pools. Only their callers could
 // cause a race, and those are tested in the race step.

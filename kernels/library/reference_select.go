@@ -67,6 +67,9 @@ func scattering[T uint32 | uint64, X int32 | int64](*libraryKernel) launch.Refer
 	}}
 }
 
+// warpPerSegment tells whether segments are so long on average that each has a warp. The kernel decides by the same rule.
+func warpPerSegment(n, segments int64) bool { return (n-1)/8 >= segments }
+
 // segmentSum takes n, segments, offsets, x, y. As in the kernel, long segments are summed in 32 lanes and a tree.
 func segmentSum[T int32 | float32 | float64, S int64 | float32 | float64, X int32 | int64](*libraryKernel) launch.Reference {
 	const span = 1 << 10

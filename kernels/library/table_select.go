@@ -69,9 +69,6 @@ func selectRows() []row {
 	}
 }
 
-// warpPerSegment tells whether segments are so long on average that each has a warp. The kernel decides by the same rule.
-func warpPerSegment(n, segments int64) bool { return (n-1)/8 >= segments }
-
 // segmentSteps are those of a segment of average length.
 func segmentSteps(_ *libraryKernel, v scalars) float64 {
 	each := float64(v.of("n")) / max(1, float64(v.of("segments")))

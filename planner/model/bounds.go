@@ -173,6 +173,12 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	return b
 }
 
+// changesEngine reports whether two nodes run on different engines, of which at least one copies from or to the host.
+func changesEngine(g *dag.Graph, before, after dag.NodeID) bool {
+	b, a := plan.EngineOf(g, before), plan.EngineOf(g, after)
+	return b != a && (b == plan.Upload || b == plan.Download || a == plan.Upload || a == plan.Download)
+}
+
 // checkTimes returns an error for input from which no times can be computed.
 func checkTimes(g *dag.Graph, m *Machine, durations []float64) error {
 	if err := g.Check(); err != nil {

@@ -66,6 +66,20 @@ func (p *Profile) of(node *dag.Node) (us float64, measured bool) {
 	return us, measured
 }
 
+// passes returns how many passes a loop is taken to make.
+func (p *Profile) passes(n *dag.Node) plan.Passes {
+	c := n.Control
+	if c == nil || n.Kind != dag.Repeat || c.Condition == nil {
+		return plan.Passes{}
+	}
+	if p != nil {
+		if count, known := p.Passes[n.Name]; known && count >= 0 && count <= c.Times {
+			return plan.Passes{Count: count, Source: plan.LearnedPasses}
+		}
+	}
+	return plan.Passes{Count: c.Times, Source: plan.MostPasses}
+}
+
 // orDefault returns the machine, or the default one if it is nil.
 func (m *Machine) orDefault() *Machine {
 	if m == nil {

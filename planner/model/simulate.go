@@ -392,12 +392,6 @@ func waitsAs(node *dag.Node) float64 {
 	return 1
 }
 
-// changesEngine reports whether two nodes run on different engines, of which at least one copies from or to the host.
-func changesEngine(g *dag.Graph, before, after dag.NodeID) bool {
-	b, a := plan.EngineOf(g, before), plan.EngineOf(g, after)
-	return b != a && (b == plan.Upload || b == plan.Download || a == plan.Upload || a == plan.Download)
-}
-
 func (s *simulation) pageable(node dag.NodeID) bool {
 	c := s.g.Nodes[node].Copy
 	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)

@@ -115,6 +115,30 @@ func (f *Folder) Contents() (*Contents, error) {
 	return c, nil
 }
 
+// loops lists the loops whose passes are known, the least recently used first.
+func (c *Contents) loops() error {
+	folder := filepath.Join(c.Folder, passesKind)
+	found, err := list(folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range found {
+		c.Bytes += file.Size()
+		name := filepath.Join(folder, file.Name())
+		body, err := read(passesKind, name)
+		var p *Passes
+		if err == nil {
+			p, err = decodePasses(body, "")
+		}
+		if err != nil {
+			c.ignore(name, err)
+			continue
+		}
+		c.Loops = append(c.Loops, *p)
+	}
+	return nil
+}
+
 // count counts the usable files of a kind.
 func (c *Contents) count(kind string) (usable int, err error) {
 	folder := filepath.Join(c.Folder, kind)

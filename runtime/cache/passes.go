@@ -99,27 +99,3 @@ func (f *Folder) KeepPasses(ctx context.Context, key string, p *Passes) error {
 	}
 	return trim(filepath.Dir(name), mostLoops, mostBytes)
 }
-
-// loops lists the loops whose passes are known, the least recently used first.
-func (c *Contents) loops() error {
-	folder := filepath.Join(c.Folder, passesKind)
-	found, err := list(folder)
-	if err != nil {
-		return err
-	}
-	for _, file := range found {
-		c.Bytes += file.Size()
-		name := filepath.Join(folder, file.Name())
-		body, err := read(passesKind, name)
-		var p *Passes
-		if err == nil {
-			p, err = decodePasses(body, "")
-		}
-		if err != nil {
-			c.ignore(name, err)
-			continue
-		}
-		c.Loops = append(c.Loops, *p)
-	}
-	return nil
-}

@@ -61,14 +61,21 @@ type bandsFound struct {
 }
 
 // wantBands lists the streams of each band, each band's engines after them.
-func wantBands(p *planner.Plan) (bands, order []string) {
-	for _, b := range p.Bands() {
+func wantBands(d *drawing) (bands, order []string) {
+	busy, _ := d.timeline.Engines(0)
+	for _, b := range d.plan.Bands() {
 		text := b.Title() + ": "
 		for _, s := range b.Streams {
 			text += fmt.Sprintf("stream %d, ", s)
 			order = append(order, fmt.Sprintf("stream %d, %s", s, b.Title()))
 		}
-		bands = append(bands, text+"engine compute, engine h2d, engine d2h, engine peer")
+		var engines []string
+		for _, e := range busy {
+			if e.Device == b.Device {
+				engines = append(engines, "engine "+e.Engine.String())
+			}
+		}
+		bands = append(bands, text+strings.Join(engines, ", "))
 	}
 	return bands, order
 }
@@ -76,7 +83,7 @@ func wantBands(p *planner.Plan) (bands, order []string) {
 func TestBandsOfDevicesInABrowser(t *testing.T) {
 	browser(t)
 	d := spread(t, 2)
-	bands, order := wantBands(d.plan)
+	bands, order := wantBands(d)
 	var got bandsFound
 	test(t, d.page(t, 2), bandTest, &got, "1300,1000")
 	require.Empty(t, got.Error)

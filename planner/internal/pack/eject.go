@@ -11,40 +11,6 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/effort"
 )
 
-// ejector is a layout in which some buffers have no place. One of them at a time is put where it fits. Where it fits nowhere, it goes where
-// what is in its way has been hard to place the fewest times, and that is left without a place. (Nagata and Bräysy call this guided
-// ejection.) Sometimes a buffer moves to another place where it fits, so that the search does not come by the same layouts again.
-//
-// What has a place has no offset: of two buffers that exclude each other it is only settled which lies below. So every buffer has a lowest
-// end, on top of all that is below it, and a highest begin, below all that is above it, and what lies between may still move. A buffer fits at
-// an offset if each that it excludes can begin above it or end below it.
-//
-// Offsets are counted in grains. Few branches of the inner loops depend on the layout: those are unpredictable, and most of the time went there.
-type ejector struct {
-	p        *Problem
-	capacity int64
-	size     []int64
-	span     []span  // by buffer
-	out      []int32 // without a place
-	easy     []bool  // by buffer: there is room for it in most layouts of the others
-	bySize   []int32 // those, the largest last
-	waiting  []int32 // those of them that have no place yet, the largest last
-	hard     []int64 // by buffer: how often it fitted nowhere, and one
-	weight   []int64 // by buffer: what counts against an offset where the buffer is in the way
-	largest  int64
-
-	order []edge // of what has a place: the highest begins, ascending, so that what is below another comes before it
-	tops  []edge // the lowest ends, ascending
-
-	from, to int      // what was put or removed since the last update lies here in the order
-	changed  []uint64 // buffers that may have another begin, a bit each; those that changed and what they exclude
-	marked   []uint64 // likewise for ends
-
-	lows, highs []edge // of what may be in the way of a buffer: begins and ends, ascending
-	random      effort.Random
-	steps       int64
-}
-
 // easy finds the buffers that are only in crowds that need few bytes compared with the heaviest crowd: in most layouts of the others there is
 // room for them. A crowd is a set of buffers that all exclude each other, gathered greedily around a buffer. If that takes too long compared
 // with the steps of a search, no buffer counts as easy. They come with the largest last.
