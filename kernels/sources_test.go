@@ -14,14 +14,22 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// tableParams lists the parameters of every kernel of the library by entry.
+// tableParams lists the parameters of every kernel of the library by entry. Where an entry moves elements of several types as bits, it takes
+// them as unsigned integers of their size.
 func tableParams(t *testing.T) map[string][]dag.KernelParam {
 	params := map[string][]dag.KernelParam{}
 	for _, d := range kernels.Docs() {
 		for _, v := range d.Variants {
 			k, err := kernels.Library().Kernel(d.Name, v.Elems)
 			require.NoError(t, err)
-			params[v.Entry] = k.Params()
+			list := slices.Clone(k.Params())
+			for i, p := range params[v.Entry] {
+				if p.DType != list[i].DType {
+					require.Equal(t, p.DType.Size(), list[i].DType.Size(), "%s %s", v.Entry, p.Name)
+					list[i].DType = map[int]dag.DType{4: dag.U32, 8: dag.U64}[int(p.DType.Size())]
+				}
+			}
+			params[v.Entry] = list
 			if tiles := k.(dag.TileKernel).OnTiles(); tiles != nil {
 				params[tiles.Entry()] = tiles.Params()
 			}

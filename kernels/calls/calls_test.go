@@ -175,7 +175,7 @@ func TestCallsInGo(t *testing.T) {
 		{dag.CallArgs{"a": "a"}, "cublas.gemm", `node "x": call "cublas.gemm" is given no b, c`},
 		{dag.CallArgs{"a": "a", "b": "b", "c": "c", "math": "half"}, "cublas.gemm", `node "x": argument math of call "cublas.gemm" must be default or tf32, not half`},
 		{dag.CallArgs{"a": "a", "b": "b", "c": "c", "alpha": "two"}, "cublas.gemm", `node "x": argument alpha of call "cublas.gemm" is a number or a buffer, not a word`},
-		{dag.CallArgs{"a": nil}, "cublas.gemm", `node "x": argument a of call "cublas.gemm": a <nil> is neither a Range or Access nor a number`},
+		{dag.CallArgs{"a": []int{1}}, "cublas.gemm", `node "x": argument a of call "cublas.gemm": a []int is neither a Range or Access nor a number`},
 		{nil, "cublas.gemm3", `node "x": unknown call "cublas.gemm3"; did you mean "cublas.gemm"?`},
 	} {
 		_, err := build(c.args, c.call)

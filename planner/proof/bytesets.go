@@ -3,6 +3,7 @@
 package proof
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
@@ -31,6 +32,7 @@ func (s *byteSet) add(r dag.Range) {
 	first, end, tiles := list.of(r.Buffer)
 	if tiles || r.Pitch != 0 {
 		*s = slices.Insert(list, end, (byteSet{r}).without(&list)...)
+		inOrder((*s)[first : end+len(*s)-len(list)])
 		return
 	}
 	for first < end && list[first].Hi < r.Lo {
@@ -62,7 +64,13 @@ func (s byteSet) without(other *byteSet) byteSet {
 		}
 		rest = append(rest, pieces...)
 	}
+	inOrder(rest)
 	return rest
+}
+
+// inOrder sorts ranges that share no bytes, of which removing has left some in another order.
+func inOrder(list []dag.Range) {
+	slices.SortFunc(list, func(a, b dag.Range) int { return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Lo, b.Lo)) })
 }
 
 // remove appends the bytes of r that o does not have, as ranges and tiles.
