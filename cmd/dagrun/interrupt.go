@@ -109,7 +109,7 @@ func (a *app) die(status int, why string) {
 		why += "; " + words.Line(text)
 	}
 	a.progress.clear()
-	_ = a.stderr.printf("%s %s\n", a.paint(a.stderr, red, "dagrun:"), why+a.left())
+	a.stderr.last(a.paint(a.stderr, red, "dagrun:") + " " + painted(words.Safe(why+a.left())))
 	if a.flags.output == "json" && !a.answered {
 		a.answerError(errors.New(why+a.left()), status)
 	}

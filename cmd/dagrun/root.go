@@ -28,8 +28,8 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(joinGraph(args))
 	ran, err := guarded(ctx, root)
-	if ran != nil {
-		a.flags = a.values(ran) // a wrong flag ends a command before it begins
+	if ran != nil && a.flags != a.values(ran) { // a wrong flag ends a command before it begins
+		a.flags = a.values(ran)
 	}
 	a.progress.end()
 	err = a.explain(ran, err)

@@ -21,6 +21,9 @@ type sink struct {
 	mu   sync.Mutex
 	err  error
 	once func() // called before the first bytes are written; may be nil
+
+	writing sync.Mutex
+	over    bool // the process is ending, and what comes now is dropped
 }
 
 func newSink(w io.Writer) *sink {
@@ -42,7 +45,7 @@ func (s *sink) pass(p []byte) (int, error) {
 	if once != nil {
 		once()
 	}
-	n, err := s.w.Write(p)
+	n, err := s.write(p, false)
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -52,6 +55,19 @@ func (s *sink) pass(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+func (s *sink) write(p []byte, last bool) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.over {
+		return len(p), nil
+	}
+	s.over = last
+	return s.w.Write(p)
+}
+
+// last prints a line of a process that ends at once, after which nothing else is printed.
+func (s *sink) last(line painted) { _, _ = s.write([]byte(line+"\n"), true) }
 
 func (s *sink) Write(p []byte) (int, error) { return s.text.Write(p) }
 
