@@ -1,4 +1,4 @@
-// Contention: copies that queue for an engine, kernels that share multiprocessors, and the heaps for both.
+// Contention: copies that queue for an engine, and kernels that share multiprocessors.
 
 package model
 
@@ -6,54 +6,9 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
-
-// heap keeps its least element first.
-type heap[T ordered[T]] []T
-
-type ordered[T any] interface{ before(T) bool }
-
-func (h *heap[T]) push(x T) {
-	s := append(*h, x)
-	*h = s
-	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !x.before(s[up]) {
-			break
-		}
-		s[i] = s[up]
-		i = up
-	}
-	s[i] = x
-}
-
-func (h *heap[T]) pop() T {
-	s := *h
-	first, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(s) {
-			break
-		}
-		if down+1 < len(s) && s[down+1].before(s[down]) {
-			down++
-		}
-		if !s[down].before(last) {
-			break
-		}
-		s[i] = s[down]
-		i = down
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
-	return first
-}
 
 type eventKind uint8
 
@@ -76,7 +31,7 @@ type event struct {
 	kind         eventKind
 }
 
-func (e event) before(o event) bool {
+func (e event) Before(o event) bool {
 	if e.us != o.us {
 		return e.us < o.us
 	}
@@ -88,7 +43,7 @@ func (e event) before(o event) bool {
 
 // copier is a copy engine, or several with one queue.
 type copier struct {
-	queue  heap[queued]
+	queue  scratch.Heap[queued]
 	active int
 	lastBy int32 // the copy that ended last
 	kept   int32 // the copy that the engine waits for, because it follows on the same stream; -1 for none
@@ -102,7 +57,7 @@ type queued struct {
 	position, node, stream int32
 }
 
-func (q queued) before(o queued) bool {
+func (q queued) Before(o queued) bool {
 	return q.us < o.us || q.us == o.us && q.position < o.position
 }
 
@@ -122,7 +77,7 @@ func (l *link) start(now float64, e plan.Engine, r running) {
 		l.at, l.clock, l.speed = now, now, 1
 	}
 	r.virtual += l.show(now)
-	l.kernels.push(r)
+	l.kernels.Push(r)
 	*l.way(e)++
 }
 
@@ -156,7 +111,7 @@ func (s *sharing) reset() {
 }
 
 type class struct {
-	kernels       heap[running]
+	kernels       scratch.Heap[running]
 	demand, speed float64
 	at, clock     float64 // clock is the value of the clock at the time at
 }
@@ -167,7 +122,7 @@ type running struct {
 	position, node, stream int32
 }
 
-func (r running) before(o running) bool {
+func (r running) Before(o running) bool {
 	return r.virtual < o.virtual || r.virtual == o.virtual && r.position < o.position
 }
 
@@ -199,14 +154,14 @@ func (s *sharing) add(now float64, priority dag.Priority, r running) {
 	}
 	r.virtual += c.show(now)
 	c.demand += r.share
-	c.kernels.push(r)
+	c.kernels.Push(r)
 }
 
 // take removes a kernel that has ended, highest priority first.
 func (s *sharing) take(now float64) (running, bool) {
 	for k := range s.classes {
 		if c := &s.classes[k]; c.when() <= now {
-			r := c.kernels.pop()
+			r := c.kernels.Pop()
 			c.demand -= r.share
 			return r, true
 		}

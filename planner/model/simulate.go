@@ -119,7 +119,7 @@ type simulation struct {
 	ways      []int32  // by device: copies up and down among the traffic
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
-	events    heap[event]
+	events    scratch.Heap[event]
 	touched   []int32 // what must be updated before time advances: copiers, then devices for their multiprocessors, then devices for their links
 	isTouched []bool
 	now       float64
@@ -418,13 +418,13 @@ func (s *simulation) advance(k int32) {
 		}
 		switch op := &ops[stream.next]; op.Kind {
 		case plan.Launch:
-			s.events.push(event{us: max(s.now, stream.ready.us), node: int32(op.Node), stream: k, kind: launchReady})
+			s.events.Push(event{us: max(s.now, stream.ready.us), node: int32(op.Node), stream: k, kind: launchReady})
 			return
 		case plan.Record:
 			r := s.record[number]
 			s.recorded[r] = stream.ready
 			for w := s.waiter[r]; w >= 0; {
-				s.events.push(event{us: s.now, node: -1, stream: w, kind: streamWoken})
+				s.events.Push(event{us: s.now, node: -1, stream: w, kind: streamWoken})
 				w, s.streams[w].nextWaiter = s.streams[w].nextWaiter, -1
 			}
 		case plan.Wait:
@@ -457,7 +457,7 @@ func (s *simulation) run() {
 		s.now = s.events[0].us
 		// All events of the same time are processed before any engine picks its next node, so that ties do not depend on their order.
 		for len(s.events) > 0 && s.events[0].us == s.now {
-			switch e := s.events.pop(); e.kind {
+			switch e := s.events.Pop(); e.kind {
 			case copyDone:
 				s.endCopy(e.node, e.stream)
 			case copyBegun:
@@ -468,7 +468,7 @@ func (s *simulation) run() {
 					continue
 				}
 				for l.when() <= s.now {
-					r := l.kernels.pop()
+					r := l.kernels.Pop()
 					*l.way(s.timeline.Nodes[r.node].Engine)--
 					s.endCopy(r.node, r.stream)
 				}
@@ -529,7 +529,7 @@ func (s *simulation) issue(e event) {
 	}
 	at += float64(s.streams[e.stream].waits * s.m.GraphEdgeUS)
 	*front = moment{us: at + s.m.GraphIssueUS, by: e.node}
-	s.events.push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
+	s.events.Push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
 }
 
 // enter passes a node that may start to its engine.
@@ -542,7 +542,7 @@ func (s *simulation) enter(node, stream int32) {
 		if engine := &s.copiers[c]; engine.kept == node {
 			engine.next, engine.here = q, true
 		} else {
-			engine.queue.push(q)
+			engine.queue.Push(q)
 		}
 		s.touch(c)
 		return
@@ -552,7 +552,7 @@ func (s *simulation) enter(node, stream int32) {
 		device = 0 // all devices share the cores
 	}
 	if share == 0 {
-		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
+		s.events.Push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: nodeDone})
 		return
 	}
 	s.sharing[device].add(s.now, s.p.Streams[stream].Priority, running{
@@ -572,7 +572,7 @@ func (s *simulation) copy(c int32) {
 		if engine.here {
 			engine.kept, engine.here = -1, false
 		} else {
-			q = engine.queue.pop()
+			q = engine.queue.Pop()
 		}
 		engine.active++
 		if q.us == s.now {
@@ -582,7 +582,7 @@ func (s *simulation) copy(c int32) {
 		// The engine has to switch from the stream of the copy that this one waited for.
 		begins := s.now + change
 		s.start(q.node, q.stream, moment{q.us, engine.lastBy, plan.AfterQueue}, begins)
-		s.events.push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
+		s.events.Push(event{us: begins, node: q.node, stream: q.stream, kind: copyBegun})
 	}
 }
 
@@ -593,7 +593,7 @@ func (s *simulation) beginCopy(node, stream int32) {
 	}
 	span := &s.timeline.Nodes[node]
 	if !s.limited || span.Engine != plan.Upload && span.Engine != plan.Download {
-		s.events.push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
+		s.events.Push(event{us: s.now + s.durations[node], node: node, stream: stream, kind: copyDone})
 		return
 	}
 	s.links[span.Device].start(s.now, span.Engine, running{virtual: s.durations[node], position: s.position[node], node: node, stream: stream})
@@ -635,7 +635,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 func (s *simulation) pace(d int32) {
 	l := &s.links[d]
 	if next := l.pace(s.now, s.m.BothWays); !math.IsInf(next, 1) {
-		s.events.push(event{us: max(next, s.now), node: d, stream: l.version, kind: linkDone})
+		s.events.Push(event{us: max(next, s.now), node: d, stream: l.version, kind: linkDone})
 	}
 }
 
@@ -643,7 +643,7 @@ func (s *simulation) pace(d int32) {
 func (s *simulation) divide(d int32) {
 	sharing := &s.sharing[d]
 	if next := sharing.divide(s.now); !math.IsInf(next, 1) {
-		s.events.push(event{us: max(next, s.now), node: d, stream: sharing.version, kind: sharedDone})
+		s.events.Push(event{us: max(next, s.now), node: d, stream: sharing.version, kind: sharedDone})
 	}
 }
 
@@ -745,7 +745,7 @@ func (s *simulation) paceTraffic() {
 		return 1
 	})
 	if !math.IsInf(next, 1) {
-		s.events.push(event{us: max(next, s.now), stream: s.traffic.version, kind: trafficDone})
+		s.events.Push(event{us: max(next, s.now), stream: s.traffic.version, kind: trafficDone})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,32 +67,12 @@ func (c *Choice) check() error {
 }
 
 // Choice returns the choice kept under a key, nil if there is none. The error says why a file is ignored.
-func (f *Folder) Choice(key string) (*Choice, error) {
-	if f == nil {
-		return nil, nil
-	}
-	name := f.entry(choicesKind, key)
-	body, err := read(choicesKind, name)
-	if err != nil {
-		return nil, skipped(name, err)
-	}
-	c, err := decodeChoice(body, key)
-	if err != nil {
-		return nil, skipped(name, err)
-	}
-	touch(name)
-	return c, nil
-}
+func (f *Folder) Choice(key string) (*Choice, error) { return kept(f, choicesKind, key, decodeChoice) }
 
 func decodeChoice(body []byte, key string) (*Choice, error) {
 	var file choiceFile
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows its end", ErrDamaged)
+	if err := decodeEntry(body, &file); err != nil {
+		return nil, err
 	}
 	if file.Version != choiceVersion || key != "" && file.Key != key {
 		return nil, fmt.Errorf("%w: it is of another pipeline or version", ErrDamaged)

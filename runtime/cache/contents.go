@@ -80,30 +80,16 @@ func (f *Folder) Contents() (*Contents, error) {
 			c.Devices = append(c.Devices, d)
 		}
 	}
-	folder := filepath.Join(f.path, choicesKind)
-	found, err := list(folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range found {
-		name := filepath.Join(folder, file.Name())
-		c.Bytes += file.Size()
-		body, err := read(choicesKind, name)
-		var choice *Choice
-		if err == nil {
-			choice, err = decodeChoice(body, "")
-		}
-		if err != nil {
-			c.ignore(name, err)
-			continue
-		}
+	if err := each(c, choicesKind, decodeChoice, func(choice *Choice) {
 		row := ChoiceContents{Pipeline: choice.Pipeline, Device: choice.Device, At: choice.At, Tried: choice.Tried, EachUS: choice.Ways[0].EachUS}
 		for _, w := range choice.Ways {
 			row.EachUS = min(row.EachUS, w.EachUS)
 		}
 		c.Choices = append(c.Choices, row)
+	}); err != nil {
+		return nil, err
 	}
-	if err := c.loops(); err != nil {
+	if err := each(c, passesKind, decodePasses, func(p *Passes) { c.Loops = append(c.Loops, *p) }); err != nil {
 		return nil, err
 	}
 	if c.Notes, err = c.count(notesKind); err != nil {
@@ -115,9 +101,9 @@ func (f *Folder) Contents() (*Contents, error) {
 	return c, nil
 }
 
-// loops lists the loops whose passes are known, the least recently used first.
-func (c *Contents) loops() error {
-	folder := filepath.Join(c.Folder, passesKind)
+// each visits what decode reads from the files of a kind, the least recently used first.
+func each[T any](c *Contents, kind string, decode func(body []byte, key string) (T, error), visit func(T)) error {
+	folder := filepath.Join(c.Folder, kind)
 	found, err := list(folder)
 	if err != nil {
 		return err
@@ -125,37 +111,24 @@ func (c *Contents) loops() error {
 	for _, file := range found {
 		c.Bytes += file.Size()
 		name := filepath.Join(folder, file.Name())
-		body, err := read(passesKind, name)
-		var p *Passes
+		var value T
+		body, err := read(kind, name)
 		if err == nil {
-			p, err = decodePasses(body, "")
+			value, err = decode(body, "")
 		}
 		if err != nil {
 			c.ignore(name, err)
 			continue
 		}
-		c.Loops = append(c.Loops, *p)
+		visit(value)
 	}
 	return nil
 }
 
 // count counts the usable files of a kind.
 func (c *Contents) count(kind string) (usable int, err error) {
-	folder := filepath.Join(c.Folder, kind)
-	found, err := list(folder)
-	if err != nil {
-		return 0, err
-	}
-	for _, file := range found {
-		c.Bytes += file.Size()
-		name := filepath.Join(folder, file.Name())
-		if _, err := read(kind, name); err != nil {
-			c.ignore(name, err)
-			continue
-		}
-		usable++
-	}
-	return usable, nil
+	err = each(c, kind, func([]byte, string) (any, error) { return nil, nil }, func(any) { usable++ })
+	return usable, err
 }
 
 func (c *Contents) ignore(name string, err error) {

@@ -3,13 +3,9 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"time"
 )
 
@@ -48,32 +44,12 @@ func (p *Passes) check() error {
 }
 
 // Passes returns what is kept under a key, nil if there is nothing. The error says why a file is ignored.
-func (f *Folder) Passes(key string) (*Passes, error) {
-	if f == nil {
-		return nil, nil
-	}
-	name := f.entry(passesKind, key)
-	body, err := read(passesKind, name)
-	if err != nil {
-		return nil, skipped(name, err)
-	}
-	p, err := decodePasses(body, key)
-	if err != nil {
-		return nil, skipped(name, err)
-	}
-	touch(name)
-	return p, nil
-}
+func (f *Folder) Passes(key string) (*Passes, error) { return kept(f, passesKind, key, decodePasses) }
 
 func decodePasses(body []byte, key string) (*Passes, error) {
 	var file passesFile
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows its end", ErrDamaged)
+	if err := decodeEntry(body, &file); err != nil {
+		return nil, err
 	}
 	if file.Version != passesVersion || key != "" && file.Key != key {
 		return nil, fmt.Errorf("%w: it is of another loop or version", ErrDamaged)
@@ -93,9 +69,5 @@ func (f *Folder) KeepPasses(ctx context.Context, key string, p *Passes) error {
 	if err != nil {
 		return err
 	}
-	name := f.entry(passesKind, key)
-	if err := write(ctx, passesKind, name, body); err != nil {
-		return err
-	}
-	return trim(filepath.Dir(name), mostLoops, mostBytes)
+	return f.keepText(ctx, passesKind, key, body, mostLoops)
 }

@@ -1,10 +1,14 @@
-// Texts: what is kept as it is given, under a key.
+// Entries: what is kept under a key, as a text or as JSON.
 
 package cache
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 )
 
@@ -15,16 +19,38 @@ func (f *Folder) entry(kind, key string) string {
 
 // text returns what is kept under a key, nil if there is nothing. The error says why a file is ignored.
 func (f *Folder) text(kind, key string) ([]byte, error) {
+	return kept(f, kind, key, func(body []byte, _ string) ([]byte, error) { return body, nil })
+}
+
+// kept returns what is kept under a key as decode reads it, nothing if there is nothing. The error says why a file is ignored.
+func kept[T any](f *Folder, kind, key string, decode func(body []byte, key string) (T, error)) (none T, err error) {
 	if f == nil {
-		return nil, nil
+		return none, nil
 	}
 	name := f.entry(kind, key)
+	var value T
 	body, err := read(kind, name)
+	if err == nil {
+		value, err = decode(body, key)
+	}
 	if err != nil {
-		return nil, skipped(name, err)
+		return none, skipped(name, err)
 	}
 	touch(name)
-	return body, nil
+	return value, nil
+}
+
+// decodeEntry reads JSON that this version may have written, and nothing else.
+func decodeEntry(body []byte, entry any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(entry); err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: something follows its end", ErrDamaged)
+	}
+	return nil
 }
 
 // keepText keeps a text under a key, replacing an earlier one, and so many texts of its kind.

@@ -5,6 +5,7 @@ package spread
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -40,7 +41,7 @@ type dispatcher struct {
 	hops    []move // that wait for another to bring what they send on
 	moves   []move // that are ready
 	route   []int32
-	events  []dispatched
+	events  scratch.Heap[dispatched]
 	host    float64
 	end     float64
 	last    int32
@@ -50,16 +51,17 @@ type dispatcher struct {
 type deviceState struct {
 	running int
 	used    float64
-	waiting places // of nodes that are ready
+	waiting scratch.Heap[placed] // of nodes that are ready
 
 	sending bool
-	outbox  places // of copies to other devices that are ready, by the most urgent reader; the numbers of moves
+	outbox  scratch.Heap[placed] // of copies to other devices that are ready, by the most urgent reader; the numbers of moves
 }
 
-// places is a heap of places in the order of urgency, each with what is there.
-type places []placed
-
+// placed is a place in the order of urgency, and what is there.
 type placed struct{ place, what int32 }
+
+// Before puts what is more urgent first.
+func (p placed) Before(o placed) bool { return p.place < o.place }
 
 // move is a copy of a datum from one device to another.
 type move struct{ datum, from, to int32 }
@@ -178,7 +180,7 @@ func (d *dispatcher) makespan(at []int32) float64 {
 	}
 	d.send(-1, 0, at)
 	for len(d.events) > 0 {
-		x := d.pop()
+		x := d.events.Pop()
 		switch x.kind {
 		case ends:
 			d.finish(x.a, x.us, at)
@@ -224,7 +226,7 @@ func (d *dispatcher) release(v int32, us float64, by int32, at []int32) {
 		d.follow(v, d.ready[v], v, at)
 		return
 	}
-	d.push(dispatched{d.ready[v], isReady, v, 0})
+	d.events.Push(dispatched{d.ready[v], isReady, v, 0})
 }
 
 // follow releases what comes after a vertex.
@@ -241,7 +243,7 @@ func (d *dispatcher) enter(i int32, us float64, at []int32) {
 	e := d.e
 	if e.engine[i] == plan.Compute {
 		s := &d.devices[d.sharer(at[i])]
-		s.waiting.add(placed{d.place[i], i})
+		s.waiting.Push(placed{d.place[i], i})
 		d.serve(s, us)
 		return
 	}
@@ -251,7 +253,7 @@ func (d *dispatcher) enter(i int32, us float64, at []int32) {
 		begin = max(begin, *clock)
 		*clock = begin + e.times[i]
 	}
-	d.push(dispatched{begin + e.times[i], ends, i, 0})
+	d.events.Push(dispatched{begin + e.times[i], ends, i, 0})
 }
 
 // copierOf is the copier of a node that does not compute.
@@ -289,10 +291,10 @@ func (d *dispatcher) serve(s *deviceState, us float64) {
 		if s.running > 0 && (s.running >= e.slots || s.used+e.shares[i] > 1+1e-9) {
 			return
 		}
-		s.waiting.take()
+		s.waiting.Pop()
 		s.running++
 		s.used += e.shares[i]
-		d.push(dispatched{max(us, d.submit()) + e.times[i], ends, i, 0})
+		d.events.Push(dispatched{max(us, d.submit()) + e.times[i], ends, i, 0})
 	}
 }
 
@@ -391,7 +393,7 @@ func (d *dispatcher) post(m move, us float64, at []int32) {
 			place = min(place, d.place[r])
 		}
 	}
-	d.devices[m.from].outbox.add(placed{place, int32(len(d.moves))})
+	d.devices[m.from].outbox.Push(placed{place, int32(len(d.moves))})
 	d.moves = append(d.moves, m)
 	d.ship(m.from, us)
 }
@@ -402,11 +404,11 @@ func (d *dispatcher) ship(from int32, us float64) {
 	if s.sending || len(s.outbox) == 0 {
 		return
 	}
-	m := d.moves[s.outbox.take().what]
+	m := d.moves[s.outbox.Pop().what]
 	end := d.transfer(us, from, m.to, d.e.flows.data[m.datum].bytes)
 	s.sending = true
-	d.push(dispatched{end, sent, from, 0})
-	d.push(dispatched{end, arrives, m.datum, m.to})
+	d.events.Push(dispatched{end, sent, from, 0})
+	d.events.Push(dispatched{end, arrives, m.datum, m.to})
 }
 
 // transfer returns when bytes that are sent from a time on arrive on another device. A bus is busy until it has carried all bytes so far.
@@ -423,50 +425,8 @@ func (d *dispatcher) transfer(us float64, from, to int32, bytes int64) float64 {
 	return end
 }
 
-// add adds what is at a place.
-func (h *places) add(x placed) {
-	*h = append(*h, x)
-	s := *h
-	i := len(s) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if s[parent].place <= x.place {
-			break
-		}
-		s[i] = s[parent]
-		i = parent
-	}
-	s[i] = x
-}
-
-// take removes the most urgent.
-func (h *places) take() placed {
-	s := *h
-	first, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].place < s[child].place {
-			child++
-		}
-		if s[child].place >= last.place {
-			break
-		}
-		s[i] = s[child]
-		i = child
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
-	return first
-}
-
-func (x dispatched) before(o dispatched) bool {
+// Before puts what happens earlier first.
+func (x dispatched) Before(o dispatched) bool {
 	if x.us != o.us {
 		return x.us < o.us
 	}
@@ -474,45 +434,4 @@ func (x dispatched) before(o dispatched) bool {
 		return x.kind < o.kind
 	}
 	return x.a < o.a || x.a == o.a && x.b < o.b
-}
-
-func (d *dispatcher) push(x dispatched) {
-	d.events = append(d.events, x)
-	h := d.events
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !x.before(h[parent]) {
-			break
-		}
-		h[i] = h[parent]
-		i = parent
-	}
-	h[i] = x
-}
-
-func (d *dispatcher) pop() dispatched {
-	h := d.events
-	first, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	d.events = h
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && h[child+1].before(h[child]) {
-			child++
-		}
-		if !h[child].before(last) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	if len(h) > 0 {
-		h[i] = last
-	}
-	return first
 }
