@@ -53,7 +53,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 		change = 0
 	}
 	between := func(before, after dag.NodeID) float64 {
-		if change > gap && changesEngine(g, before, after) {
+		if change > gap && changesEngine(plan.EngineOf(g, before), plan.EngineOf(g, after)) {
 			return change
 		}
 		return gap
@@ -174,9 +174,9 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 }
 
 // changesEngine reports whether two nodes run on different engines, of which at least one copies from or to the host.
-func changesEngine(g *dag.Graph, before, after dag.NodeID) bool {
-	b, a := plan.EngineOf(g, before), plan.EngineOf(g, after)
-	return b != a && (b == plan.Upload || b == plan.Download || a == plan.Upload || a == plan.Download)
+func changesEngine(before, after plan.Engine) bool {
+	host := func(e plan.Engine) bool { return e == plan.Upload || e == plan.Download }
+	return before != after && (host(before) || host(after))
 }
 
 // checkTimes returns an error for input from which no times can be computed.

@@ -23,9 +23,12 @@ const hostEnd = -1
 const mostEnds = 1 << 12
 
 // BusesOf prepares the buses of a machine for a number of devices. Besides those that the machine names, each device has a port of rate PeerToPeer
-// for what other devices send it; it matters where two of them can.
+// for what other devices send it; it matters where two of them can. It returns nil where no copies share anything.
 func BusesOf(m *Machine, devices int) *Buses {
 	m, devices = m.orDefault(), min(max(devices, 0), mostEnds)
+	if len(m.Buses) == 0 && devices <= 2 {
+		return nil
+	}
 	b := &Buses{buses: m.Buses, ports: devices > 2}
 	for k := range m.Buses {
 		b.rates = append(b.rates, m.Buses[k].Rate, m.Buses[k].Rate)

@@ -370,7 +370,7 @@ func (s *simulation) launchAfter(k, at int32) int32 {
 
 // follow notes that the next launch of a stream has to wait for a node, and longer if that ran on another engine.
 func (s *simulation) follow(stream *streamState, at moment) {
-	if s.apart == 0 || at.by < 0 || stream.following < 0 || !changesEngine(s.g, dag.NodeID(at.by), dag.NodeID(stream.following)) {
+	if s.apart == 0 || at.by < 0 || stream.following < 0 || !changesEngine(s.timeline.Nodes[at.by].Engine, plan.EngineOf(s.g, dag.NodeID(stream.following))) {
 		return
 	}
 	if at.us += s.apart; at.us > stream.changed.us {
@@ -699,7 +699,7 @@ func (s *simulation) finish(node, stream int32) {
 // beginTransit starts a copy that shares buses. It returns false for copies that share nothing.
 func (s *simulation) beginTransit(node, stream int32) bool {
 	span := &s.timeline.Nodes[node]
-	if len(s.traffic.buses.rates) == 0 || s.g.Nodes[node].Copy == nil {
+	if len(s.traffic.buses.Rates()) == 0 || s.g.Nodes[node].Copy == nil {
 		return false
 	}
 	host := span.Engine == plan.Upload || span.Engine == plan.Download

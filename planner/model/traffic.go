@@ -24,7 +24,7 @@ type traffic struct {
 }
 
 func (t *traffic) reset(b *Buses) {
-	*t = traffic{buses: b, active: t.active[:0], demand: make([]float64, len(b.rates))}
+	*t = traffic{buses: b, active: t.active[:0], demand: make([]float64, len(b.Rates()))}
 }
 
 // start adds a copy that uses buses. Call pace afterwards to update the speeds.
