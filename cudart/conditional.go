@@ -9,6 +9,8 @@ func (c *Conditional) Problem() string {
 		return "a loop has one body, and a branch one or two"
 	case c.Condition == nil && (c.Branch || len(c.Operands) > 0), c.Condition != nil && len(c.Operands) != len(c.Condition.Operands):
 		return "its condition needs one address for each operand"
+	case c.Stamping.Room < 0 || c.Stamping.Room > 0 && c.Stamps == 0:
+		return "it has no memory for its stamps"
 	}
 	return ""
 }

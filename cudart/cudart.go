@@ -326,6 +326,9 @@ type Conditional struct {
 	Operands []Ptr // of the condition: device memory that holds one element each
 	// Counts is device memory for conditions.CountWords words of eight bytes. The conditional keeps count there of what it does.
 	Counts Ptr
+	// Stamps is device memory for the stamps that Stamping asks for, if it does.
+	Stamps   Ptr
+	Stamping conditions.Stamping
 	// Clear is how many sets of counts, from Counts on, become zero when it starts: its own and those of the conditionals in it, or 0 if
 	// it is in the body of another one.
 	Clear int

@@ -96,6 +96,9 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 	if p.hosts != nil {
 		return nil, "it does not record host functions", nil
 	}
+	if p.bodies != nil {
+		return nil, "its records do not tell which pass they are of", nil
+	}
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {
 		return nil, err.Error(), nil

@@ -35,6 +35,7 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	}) + `,"traceEvents":[`)
 	c.lanes = make([]int, g.Len())
 	c.tracks(predicted != nil, t.besides(g))
+	c.passTracks(t)
 	base := 0.0
 	for k := range t.Replays {
 		base = c.replay(&t.Replays[k], k, base) + replayGap
@@ -64,6 +65,9 @@ func (t *Trace) drawable(g *dag.Graph, plan *planner.Plan, predicted *planner.Ti
 			if !finite(spans[i].Start, spans[i].End, t.Replays[k].SubmitUS) {
 				return fmt.Errorf("a trace in which node %q runs from %v us to %v us cannot be written", g.Nodes[i].Name, spans[i].Start, spans[i].End)
 			}
+		}
+		if err := t.Replays[k].checkPasses(g, plan); err != nil {
+			return err
 		}
 	}
 	if err := proof.CheckOps(g, plan); err != nil {
@@ -180,6 +184,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 		s := &r.Spans[i]
 		n := &c.g.Nodes[i]
 		args := map[string]any{"replay": number, "kind": n.Kind.String(), "stream": s.Stream}
+		r.loopArgs(n, args)
 		if n.Work.Bytes > 0 {
 			args["bytes"] = n.Work.Bytes
 			if s.End > s.Start {
@@ -191,6 +196,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 		c.span(chromeEngines, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		end = max(end, base+s.End)
 	}
+	c.passes(r, number, base)
 	c.counters(r, base)
 	for s := range c.plan.Streams {
 		ops := c.plan.Streams[s].Ops

@@ -39,6 +39,7 @@ func WriteChromeRanks(w io.Writer, ranks []RankTrace) error {
 		r := &ranks[k]
 		c.g, c.plan, c.lanes, c.first, c.prefix = r.Graph, r.Plan, make([]int, r.Graph.Len()), k*chromeProcesses, r.Name+": "
 		c.tracks(r.Predicted != nil, r.Trace.besides(r.Graph))
+		c.passTracks(r.Trace)
 		for i := range r.Trace.Replays {
 			c.replay(&r.Trace.Replays[i], i, r.Began[i])
 		}

@@ -18,16 +18,18 @@ const (
 	chromeStreams   = 2
 	chromeEngines   = 3
 	chromePredicted = 4
+	chromePasses    = 5
 	chromeProcesses = 8 // room for the processes of a rank
 )
 
 type chromeWriter struct {
 	*bufio.Writer
-	g     *dag.Graph
-	plan  *planner.Plan
-	some  bool
-	flows int
-	lanes []int // of the replay being written, by node: its track among those of its engine, counted from 0
+	g      *dag.Graph
+	plan   *planner.Plan
+	some   bool
+	flows  int
+	bodies bodyTracks
+	lanes  []int // of the replay being written, by node: its track among those of its engine, counted from 0
 
 	first  int    // is added to the number of each process, so that several ranks have processes of their own
 	prefix string // of the names of processes

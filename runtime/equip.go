@@ -148,7 +148,7 @@ func (p *Program) equipControls(in *instance) error {
 			continue
 		}
 		n := &p.graph.Nodes[op.Node]
-		c := &control{name: n.Name, node: n, stream: in.streams[op.Stream], platform: p.platform}
+		c := &control{name: n.Name, node: n, place: int(op.Node), stream: in.streams[op.Stream], platform: p.platform}
 		in.controls[op.Node] = c
 		if err := p.equipTest(in, c); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)

@@ -136,7 +136,7 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 func (p *Program) conditional(in *instance, c *control, command cudart.Command, clear int) (cudart.Command, error) {
 	control := c.node.Control
 	v := &cudart.Conditional{Counts: c.counted, Clear: clear, Test: conditions.Test{Branch: c.node.Kind == dag.Branch, Condition: control.Condition,
-		While: control.While, Times: control.Times, Every: control.Every}}
+		While: control.While, Times: control.Times, Every: control.Every}, Stamps: c.stamps, Stamping: c.stamping}
 	if control.Condition != nil {
 		for _, r := range control.Condition.Operands {
 			v.Operands = append(v.Operands, in.at(r))

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -237,6 +238,7 @@ func (p *Program) Warnings() []string {
 type control struct {
 	name   string
 	node   *dag.Node
+	place  int // of the node in its graph
 	stream cudart.Stream
 	bodies []*controlBody
 	test   cudart.List // copies the operands to words; nil without a condition
@@ -251,6 +253,10 @@ type control struct {
 
 	counted cudart.Ptr // of the counts in a graph
 	counts  *counts    // of a loop or branch that is in no other one, once there is a graph
+
+	recorder *passRecorder // while its passes are traced as streams
+	stamps   cudart.Ptr    // while they are traced as a graph
+	stamping conditions.Stamping
 }
 
 // controlBody is a body as a program of its own, over the memory of the one around it.
@@ -288,6 +294,8 @@ type tracer struct {
 	origin  cudart.List // records base while everything is idle
 	list    cudart.List // streams: the commands with their events
 	graph   cudart.Graph
+	passes  *passRecorder // streams: nil without loops and branches
+	stamps  []*stampLog   // graph: one for each loop or branch that is in no other one
 }
 
 // Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.

@@ -129,12 +129,12 @@ func (c *control) run(ctx context.Context) error {
 		}
 		c.chosen[chosen]++
 		if chosen < len(c.bodies) {
-			return submitList(ctx, c.bodies[chosen].in.list)
+			return c.submitBody(ctx, chosen, 1)
 		}
+		c.recorder.chosenNone(c)
 		return nil
 	}
 	control := c.node.Control
-	body := c.bodies[0].in.list
 	for pass := int64(0); ; pass++ {
 		last := pass == control.Times
 		if control.Condition != nil && (last || pass%control.Every == 0) && (control.While || pass > 0) {
@@ -156,10 +156,18 @@ func (c *control) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		c.passes++
-		if err := submitList(ctx, body); err != nil {
+		if err := c.submitBody(ctx, 0, pass+1); err != nil {
 			return err
 		}
 	}
+}
+
+// submitBody submits a body once.
+func (c *control) submitBody(ctx context.Context, k int, pass int64) error {
+	if c.recorder != nil {
+		return c.recorder.submit(ctx, c, k, pass)
+	}
+	return submitList(ctx, c.bodies[k].in.list)
 }
 
 // holds computes the condition from what the device has reached.

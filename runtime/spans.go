@@ -15,6 +15,9 @@ type TracedReplay struct {
 
 	HelpedUS []float64 `json:"helped_us,omitempty"` // by node: what other cores of a CPU worked on it too; nil if the device does not tell
 
+	Loops  []TracedLoop `json:"loops,omitempty"`  // what each loop and branch did, those of a body after the one around it
+	Passes []TracedPass `json:"passes,omitempty"` // of those loops and branches, in the same order, as many as are shown
+
 	began time.Time
 }
 
@@ -32,4 +35,32 @@ type Span struct {
 	Stream int32      `json:"stream"`   // that it ran on
 	Start  float64    `json:"start_us"` // from the start of the first node
 	End    float64    `json:"end_us"`   // from the start of the first node
+}
+
+// TracedLoop is what a loop or branch did in one traced replay.
+type TracedLoop struct {
+	Loop
+	Shown int64 `json:"shown"` // passes, or runs of a branch, that are shown one by one; the others are left out, because there are too many
+}
+
+// TracedPass is one pass of a loop, or one run of a branch.
+type TracedPass struct {
+	Node    string     `json:"node"`               // the loop or branch
+	Within  int        `json:"within"`             // the pass around it, by its place in the list; -1 if it is in no other loop or branch
+	Run     int64      `json:"run"`                // of the loop or branch in this replay, from 1
+	First   int64      `json:"first"`              // the number of the pass in this run, from 1
+	Last    int64      `json:"last"`               // the same; of passes that are left out, the number of the last of them
+	LeftOut bool       `json:"left_out,omitempty"` // the passes from First to Last are not shown one by one, because there are too many
+	Body    string     `json:"body"`               // what ran: repeat, then, else, or none if the condition did not hold and there is no else
+	Start   float64    `json:"start_us"`           // from the start of the first node
+	End     float64    `json:"end_us"`             // from the start of the first node
+	Nodes   []BodySpan `json:"nodes,omitempty"`    // of the body, in declaration order; missing if they were not measured
+}
+
+// BodySpan is the time of one node of a body in one pass.
+type BodySpan struct {
+	Node   string  `json:"node"`     // its name
+	Stream int32   `json:"stream"`   // of the body, that it ran on
+	Start  float64 `json:"start_us"` // from the start of the first node of the replay
+	End    float64 `json:"end_us"`   // from the start of the first node of the replay
 }

@@ -20,9 +20,10 @@ type Trace struct {
 	Source string `json:"source"` // how it was measured: "cupti" or "events"
 	// Fallback tells why CUPTI was not used although Options.Recorder is set.
 	Fallback string         `json:"fallback,omitempty"`
-	Replays  []TracedReplay `json:"replays"`   // in the order in which they ran
-	PlainUS  float64        `json:"plain_us"`  // device time of a replay without tracing, median
-	TracedUS float64        `json:"traced_us"` // the same with tracing; the difference is the overhead
+	Bodies   string         `json:"bodies,omitempty"` // what was measured of loops and branches: "nodes", or "passes" if that is all a graph can tell; "" without them
+	Replays  []TracedReplay `json:"replays"`          // in the order in which they ran
+	PlainUS  float64        `json:"plain_us"`         // device time of a replay without tracing, median
+	TracedUS float64        `json:"traced_us"`        // the same with tracing; the difference is the overhead
 }
 
 // traceEvents replays with an event before and after every node.
@@ -82,12 +83,15 @@ func (t *tracer) prepare() error {
 	if t.origin, err = p.platform.Encode(bases, options); err != nil {
 		return err
 	}
+	if err := t.prepareBodies(); err != nil {
+		return err
+	}
 	if p.mode == Streams {
-		t.list, err = p.encode(in, t.commands(), options)
+		t.list, err = p.encode(in, withMarks(in.lowered.commands, t.before, t.after), options)
 		return err
 	}
 	if p.communicates() { // communication can only be captured
-		list, err := p.encode(in, t.commands(), options)
+		list, err := p.encode(in, withMarks(in.lowered.commands, t.before, t.after), options)
 		if err != nil {
 			return err
 		}
@@ -98,10 +102,10 @@ func (t *tracer) prepare() error {
 	return err
 }
 
-// commands returns the replay with a timed record before and after every node, on the node's own stream.
-func (t *tracer) commands() []cudart.Command {
+// withMarks returns a replay's commands with a timed record before and after every node, on the node's own stream.
+func withMarks(lowered []cudart.Command, before, after []cudart.Event) []cudart.Command {
 	var commands []cudart.Command
-	for _, c := range t.in.lowered.commands {
+	for _, c := range lowered {
 		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
 			commands = append(commands, c)
 			continue
@@ -109,7 +113,7 @@ func (t *tracer) commands() []cudart.Command {
 		mark := func(e cudart.Event) cudart.Command {
 			return cudart.Command{Kind: cudart.RecordEvent, Stream: c.Stream, Event: e, Node: c.Node, Label: c.Label}
 		}
-		commands = append(commands, mark(t.before[c.Node]), c, mark(t.after[c.Node]))
+		commands = append(commands, mark(before[c.Node]), c, mark(after[c.Node]))
 	}
 	return commands
 }
@@ -127,8 +131,11 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if err := p.beginHosts(ctx, t.in); err != nil {
 		return nil, err
 	}
+	t.in.forget()
+	t.passes.begin()
 	start := time.Now()
 	if t.graph != nil {
+		t.in.count()
 		err = t.graph.Launch(t.in.streams[0])
 	} else {
 		err = submitList(ctx, t.list)
@@ -141,6 +148,9 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 		return nil, err
 	}
 	first, err := t.read(r)
+	if err == nil {
+		err = t.readBodies(ctx, r, first)
+	}
 	if !marked.IsZero() {
 		r.began = marked.Add(time.Duration(first * 1e3))
 	}
@@ -220,7 +230,7 @@ func (t *tracer) read(r *TracedReplay) (float64, error) {
 }
 
 func (t *tracer) close() error {
-	var errs []error
+	errs := t.closeBodies()
 	if t.list != nil {
 		errs = append(errs, t.list.Close())
 	}

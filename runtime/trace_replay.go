@@ -25,7 +25,7 @@ func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err err
 	if err != nil {
 		return nil, err
 	}
-	trace = &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median}
+	trace = &Trace{Mode: p.mode.String(), Source: "events", PlainUS: plain.Device.Median, Bodies: p.bodiesTraced()}
 	if p.options.Recorder != nil {
 		trace.Source = "cupti"
 		trace.Replays, trace.Fallback, err = p.traceRecorded(ctx, replays)

@@ -38,7 +38,8 @@ those of the kernels and copies themselves, otherwise those of an event before a
 
 The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
 critical path, why engines were idle, which waits delayed nodes, and how much memory was in use. The table
-shows its nodes. The overhead of measuring is printed too: a traced replay takes longer than a
+shows its nodes. Of loops and branches, each pass is shown, with the nodes in it unless it ran in a
+graph; where there are very many passes, the first ones are, and how many were left out. The overhead of measuring is printed too: a traced replay takes longer than a
 plain one.
 
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
@@ -99,7 +100,9 @@ type traceReport struct {
 	Cores     int          `json:"cores,omitempty"` // of a CPU that ran everything
 	Predicted float64      `json:"predicted_us"`    // what the plan was predicted to take
 	Nodes     []tracedNode `json:"nodes"`           // of the last replay, by start
-	Rank      *rankReport  `json:"rank,omitempty"`  // with several ranks
+	// BodyNodes are the nodes in loops and branches, as far as the last replay shows them.
+	BodyNodes []tracedBodyNode `json:"body_nodes,omitempty"`
+	Rank      *rankReport      `json:"rank,omitempty"` // with several ranks
 	*runtime.Trace
 	Analysis *analysis.Analysis `json:"analysis"` // of the last replay
 	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
@@ -167,7 +170,8 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		}
 	}
 	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
-		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.rankReport()}
+		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.rankReport(),
+		BodyNodes: tracedBodies(p.graph, p.plan, &trace.Replays[len(trace.Replays)-1])}
 	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
 		return err
 	}
@@ -267,6 +271,9 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 			fmt.Fprintf(a.stdout, "and %s more\n", counted(more, "node"))
 		}
 		fmt.Fprintln(a.stdout)
+		if err := a.printBodies(r); err != nil {
+			return err
+		}
 	}
 	if a.flags.quiet {
 		return nil

@@ -30,7 +30,7 @@ func Run(t *testing.T, p cudart.Platform) {
 		{"launch limits", launchLimits}, {"clusters", clusters},
 		{"capture", captured}, {"capture rules", captureRules}, {"time stamps in graphs", graphTimes},
 		{"built graph", builtGraph}, {"graph changes", graphChanges}, {"graph update", graphUpdate}, {"graph against itself", graphAgainstItself},
-		{"misused graphs", misusedGraphs}, {"loops and branches", conditionals},
+		{"misused graphs", misusedGraphs}, {"loops and branches", conditionals}, {"stamps", stamps},
 		{"host functions", hostFunctions}, {"host functions wait", hostFunctionWaits}, {"misused host functions", misusedHostFunctions},
 		{"library calls", libraryCalls},
 		{"bad arguments", badArguments}, {"closed things", closedThings},

@@ -41,7 +41,7 @@ func (g *graph) loadDeciders() error {
 	for k, each := range all {
 		v := each.c.Conditional
 		texts[each.d.number] = append(texts[each.d.number], conditions.Kernels{Test: v.Test, Begin: fmt.Sprintf("begin_%d", k), Pass: fmt.Sprintf("pass_%d", k),
-			Clear: v.Clear, Split: g.split(each.c)})
+			Clear: v.Clear, Split: g.split(each.c), Stamping: v.Stamping})
 	}
 	loaded := make([]cudart.Module, len(g.p.devices))
 	for number, kernelsOf := range texts {
@@ -66,7 +66,7 @@ func (g *graph) loadDeciders() error {
 		if each.c.bodies.begin, err = find(each, fmt.Sprintf("begin_%d", k)); err != nil {
 			return err
 		}
-		if each.c.Conditional.Branch {
+		if v := each.c.Conditional; v.Branch && v.Stamping.Room == 0 {
 			continue
 		}
 		if each.c.bodies.pass, err = find(each, fmt.Sprintf("pass_%d", k)); err != nil {

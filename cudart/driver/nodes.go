@@ -446,6 +446,9 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 	for _, at := range v.Operands {
 		arguments = append(arguments, cudart.Value{Bits: uint64(at)})
 	}
+	if v.Stamping.Room > 0 {
+		arguments = append(arguments, cudart.Value{Bits: uint64(v.Stamps)})
+	}
 	begin, err := g.addDecider(template, s, c.bodies.begin, before, arguments)
 	if err != nil {
 		return 0, err
@@ -467,7 +470,7 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 			if err != nil {
 				return 0, err
 			}
-			if !v.Branch {
+			if c.bodies.pass != 0 {
 				if _, err := g.addDecider(graphs[k], s, c.bodies.pass, lasts(nodes, described[k].Deps), arguments); err != nil {
 					return 0, err
 				}

@@ -415,11 +415,14 @@ func (c *command) setConditional(from *cudart.Command) *cudart.Error {
 	if seed := c.platform.options.Perturb; seed != 0 {
 		c.repeated.random = rand.New(rand.NewPCG(seed, uint64(c.index)))
 	}
-	c.call.Args = make([]kernels.Arg, len(v.Operands)+1)
+	c.call.Args = make([]kernels.Arg, len(v.Operands)+2)
 	for k, at := range v.Operands {
 		c.uses = append(c.uses, use{ptr: at, bytes: v.Condition.Types[k].Size(), arg: k})
 	}
 	c.uses = append(c.uses, use{ptr: v.Counts, bytes: 8 * conditions.CountWords * int64(max(v.Clear, 1)), arg: len(v.Operands)})
+	if v.Stamping.Room > 0 {
+		c.uses = append(c.uses, use{ptr: v.Stamps, bytes: 8 * conditions.StampWords * v.Stamping.Room, arg: len(v.Operands) + 1})
+	}
 	c.resolve()
 	for _, body := range v.Bodies {
 		if len(body.Deps) != len(body.Commands) {

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -42,19 +43,29 @@ func (c *command) runBodies(w *worker) {
 	if v.Branch {
 		if c.holds() {
 			counts[conditions.CountHeld]++
+			c.stamp(counts, conditions.StampHeld)
 			v.pass(v.bodies[0], w)
-		} else if len(v.bodies) > 1 {
-			v.pass(v.bodies[1], w)
+			c.stamp(counts, 1)
+		} else {
+			c.stamp(counts, conditions.StampOtherwise)
+			if len(v.bodies) > 1 {
+				v.pass(v.bodies[1], w)
+				c.stamp(counts, 1)
+			}
 		}
 		return
 	}
-	for more := v.Times > 0 && (!v.While || c.holds()); more; {
+	more := v.Times > 0 && (!v.While || c.holds())
+	for c.stamp(counts, conditions.StampBegun); more; {
 		v.pass(v.bodies[0], w)
 		if c.device.fault.Load() != nil {
 			return
 		}
 		pass++
 		counts[conditions.CountPass] = pass
+		if pass <= v.Stamping.Each {
+			c.stamp(counts, pass)
+		}
 		end := pass >= v.Times
 		more = !end
 		if v.Condition != nil && (end || pass%v.Every == 0) {
@@ -64,7 +75,27 @@ func (c *command) runBodies(w *worker) {
 			}
 		}
 	}
+	if pass > v.Stamping.Each {
+		c.stamp(counts, pass)
+	}
 	counts[conditions.CountPasses] += pass
+}
+
+// stampsFrom is the time that stamps count from.
+var stampsFrom = time.Now()
+
+// stamp writes a stamp if stamps are asked for and there is room for it.
+func (c *command) stamp(counts []int64, what int64) {
+	v := c.repeated
+	if v.Stamping.Room == 0 {
+		return
+	}
+	k := counts[conditions.CountStamps]
+	if counts[conditions.CountStamps]++; k >= v.Stamping.Room {
+		return
+	}
+	stamps := unsafe.Slice((*int64)(c.call.Args[len(v.Operands)+1].Memory), conditions.StampWords*v.Stamping.Room)
+	stamps[conditions.StampWords*k], stamps[conditions.StampWords*k+1] = time.Since(stampsFrom).Nanoseconds(), what
 }
 
 // holds computes the condition.

@@ -17,6 +17,7 @@ const (
 	CountPasses        // passes of all runs that have ended
 	CountMissed        // runs that took the most passes although the condition asked for more
 	CountHeld          // of a branch: runs in which the condition held
+	CountStamps        // stamps since the outermost of a nest was reached, those for which there was no room included
 	CountWords  = 8
 )
 
@@ -30,7 +31,7 @@ func Module(all []Kernels) string {
 	fmt.Fprintf(&text, ".extern .func %s(.param .b64 handle, .param .b32 value);\n", setter)
 	for k := range all {
 		text.WriteString("\n" + all[k].begin())
-		if !all[k].Branch {
+		if all[k].HasPass() {
 			text.WriteString("\n" + all[k].pass())
 		}
 	}
@@ -60,10 +61,18 @@ func (k *Kernels) begin() string {
 		holds := w.condition()
 		w.increase(CountHeld, holds)
 		w.line("cvt.u32.s64 %%value, %s", holds)
+		if k.Room > 0 {
+			w.line("sub.s64 %%end, %s, %d", holds, -StampOtherwise)
+			w.stamp("%end")
+		}
 	case k.While:
 		w.line("cvt.u32.s64 %%value, %s", w.condition())
 	default:
 		w.line("mov.u32 %%value, %d", min(k.Times, 1))
+	}
+	if k.Room > 0 && !k.Branch {
+		w.line("mov.b64 %%end, %d", StampBegun)
+		w.stamp("%end")
 	}
 	w.set()
 	if k.Split {
@@ -78,9 +87,20 @@ func (k *Kernels) begin() string {
 func (k *Kernels) pass() string {
 	w := k.writer()
 	w.counts()
+	if k.Branch { // it only stamps
+		w.line("mov.b64 %%pass, 1")
+		w.stamp("%pass")
+		return w.entry(k.Pass)
+	}
 	w.line("ld.global.s64 %%pass, [%%counts+%d]", 8*CountPass)
 	w.line("add.s64 %%pass, %%pass, 1")
 	w.line("st.global.s64 [%%counts+%d], %%pass", 8*CountPass)
+	if k.Room > 0 {
+		w.line("setp.gt.s64 %%more, %%pass, %d", k.Each)
+		w.line("@%%more bra unstamped")
+		w.stamp("%pass")
+		w.WriteString("unstamped:\n")
+	}
 	w.line("setp.ge.s64 %%last, %%pass, %d", k.Times)
 	if k.Condition == nil {
 		w.line("@!%%last bra done")
@@ -101,6 +121,12 @@ func (k *Kernels) pass() string {
 		w.line("@!%%more bra done")
 		w.line("selp.s64 %%end, 0, 1, %%stop")
 		w.increase(CountMissed, "%end")
+	}
+	if k.Room > 0 {
+		w.line("setp.le.s64 %%more, %%pass, %d", k.Each)
+		w.line("@%%more bra stamped")
+		w.stamp("%pass")
+		w.WriteString("stamped:\n")
 	}
 	w.increase(CountPasses, "%pass")
 	w.line("ld.param.u64 %%handle, [p0]")
@@ -135,13 +161,9 @@ func (w *writer) set() {
 
 // entry puts the kernel together.
 func (w *writer) entry(name string) string {
-	operands := 0
-	if w.Condition != nil {
-		operands = len(w.Condition.Operands)
-	}
 	var head strings.Builder
 	fmt.Fprintf(&head, ".visible .entry %s(\n\t.param .u64 p0", name)
-	for k := 1; k < Parameters+operands; k++ {
+	for k := 1; k < w.parameters(); k++ {
 		fmt.Fprintf(&head, ",\n\t.param .u64 p%d", k)
 	}
 	head.WriteString("\n)\n{\n\t.reg .pred %more, %early, %last, %stop;\n\t.reg .b32 %value;\n\t.reg .b64 %handle, %counts, %pass, %zero, %at, %end;\n")

@@ -239,6 +239,7 @@ func (w *writer) float(t *expr.Term, args []number) number {
 // Kernels is how the two kernels of a test are written.
 type Kernels struct {
 	Test
+	Stamping
 	Begin, Pass string // names of the kernels; a branch has no Pass
 	// Clear is how many sets of counts, from its own on, Begin sets to zero: those of a whole nest if it is the outermost, otherwise none.
 	Clear int
@@ -256,7 +257,7 @@ type Test struct {
 }
 
 // Parameters of the kernels, all of eight bytes: the handle of the conditional, that of the other one if there is one, the address of the
-// counts, then those of the condition's operands.
+// counts, then those of the condition's operands, and with a Stamping that of the stamps.
 const Parameters = 3
 
 // writer writes one kernel of one thread.
@@ -265,6 +266,7 @@ type writer struct {
 	strings.Builder // instructions
 	registers       strings.Builder
 	temps           int
+	stamps          int
 }
 
 func (w *writer) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }

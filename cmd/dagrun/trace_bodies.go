@@ -1,0 +1,101 @@
+// dagrun trace of pipelines with loops and branches: what they did in the last replay, and how long their passes and the nodes in them took.
+
+package main
+
+import (
+	"strconv"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// tracedBodyNode is a node in the body of a loop or branch.
+type tracedBodyNode struct {
+	Node      string         `json:"node"`                  // its name
+	In        string         `json:"in"`                    // the loop or branch
+	Took      runtime.Series `json:"took"`                  // of the passes that are shown
+	Predicted float64        `json:"predicted_duration_us"` // of one pass
+}
+
+// tracedBodies returns the nodes of bodies that were measured in a replay, in declaration order.
+func tracedBodies(g *dag.Graph, plan *planner.Plan, replay *runtime.TracedReplay) []tracedBodyNode {
+	took := map[string][]float64{}
+	for k := range replay.Passes {
+		for _, n := range replay.Passes[k].Nodes {
+			took[n.Node] = append(took[n.Node], n.End-n.Start)
+		}
+	}
+	var nodes []tracedBodyNode
+	var look func(g *dag.Graph, plan *planner.Plan, in string)
+	look = func(g *dag.Graph, plan *planner.Plan, in string) {
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			if samples := took[n.Name]; in != "" && len(samples) > 0 {
+				t := tracedBodyNode{Node: n.Name, In: in, Took: runtime.Summarize(samples)}
+				if i < len(plan.Costs) {
+					t.Predicted = plan.Costs[i].US
+				}
+				nodes = append(nodes, t)
+			}
+			if n.Control == nil {
+				continue
+			}
+			for k, body := range n.Control.Bodies {
+				look(body, plan.BodyOf(dag.NodeID(i), k), n.Name)
+			}
+		}
+	}
+	look(g, plan, "")
+	return nodes
+}
+
+// printBodies prints the loops and branches of the last replay, and the nodes in them.
+func (a *app) printBodies(r *traceReport) error {
+	last := &r.Replays[len(r.Replays)-1]
+	if len(last.Loops) == 0 {
+		return nil
+	}
+	table := newTable("loop or branch", "in the last replay", "shown", "pass us", "least us", "most us")
+	for k := range last.Loops {
+		l := &last.Loops[k]
+		var took []float64
+		for i := range last.Passes {
+			if p := &last.Passes[i]; p.Node == l.Node && !p.LeftOut && p.End > p.Start {
+				took = append(took, p.End-p.Start)
+			}
+		}
+		cells := []string{l.Node, l.Text(), strconv.FormatInt(l.Shown, 10), "-", "-", "-"}
+		if s := runtime.Summarize(took); s.Count > 0 {
+			cells[3], cells[4], cells[5] = fixed(s.Median), fixed(s.Min), fixed(took[len(took)-1])
+		}
+		table.row(cells...)
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	if err := a.stdout.printf("\n"); err != nil {
+		return err
+	}
+	if len(r.BodyNodes) == 0 {
+		if r.Bodies == "passes" {
+			return a.stdout.printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
+		}
+		return nil
+	}
+	table = newTable("takes us", "least us", "times", "predicted us", "in", "node")
+	for k := range r.BodyNodes[:min(len(r.BodyNodes), mostTraced)] {
+		n := &r.BodyNodes[k]
+		table.row(fixed(n.Took.Median), fixed(n.Took.Min), strconv.Itoa(n.Took.Count), fixed(n.Predicted), n.In, n.Node)
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	if more := len(r.BodyNodes) - mostTraced; more > 0 {
+		if err := a.stdout.printf("and %s more\n", counted(more, "node")); err != nil {
+			return err
+		}
+	}
+	return a.stdout.printf("\n")
+}

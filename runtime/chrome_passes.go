@@ -1,0 +1,165 @@
+// Passes of loops and branches in a Chrome trace: a group of tracks of their own, one for the passes of each and one for each stream of each body.
+
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// bodyTracks are the tracks of loops and branches.
+type bodyTracks struct {
+	passes map[string]int // by node: the track of its passes
+	bodies map[string]int // by node and body: the track of the first stream of the body
+}
+
+func bodyKey(node, body string) string { return body + " " + node }
+
+// hasPasses reports whether any replay shows passes.
+func (t *Trace) hasPasses() bool {
+	for k := range t.Replays {
+		if len(t.Replays[k].Passes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// passTracks declares the tracks of the loops and branches of a trace.
+func (c *chromeWriter) passTracks(t *Trace) {
+	c.bodies = bodyTracks{map[string]int{}, map[string]int{}}
+	if !t.hasPasses() {
+		return
+	}
+	c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, c.first+chromePasses, quoted(c.prefix+"loops and branches"))
+	c.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":%d}}`, c.first+chromePasses, c.first+chromePasses)
+	next := 0
+	track := func(text string) int {
+		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, c.first+chromePasses, next, quoted(text))
+		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, c.first+chromePasses, next, next)
+		next++
+		return next - 1
+	}
+	var declare func(g *dag.Graph, plan *planner.Plan)
+	declare = func(g *dag.Graph, plan *planner.Plan) {
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			if n.Control == nil {
+				continue
+			}
+			c.bodies.passes[n.Name] = track(n.Name)
+			for k, body := range n.Control.Bodies {
+				inner, name := plan.BodyOf(dag.NodeID(i), k), bodyName(n, k)
+				if t.Bodies == tracedNodes {
+					for s := range inner.Streams {
+						text := fmt.Sprintf("%s, stream %d", n.Name, s)
+						if n.Kind == dag.Branch {
+							text = fmt.Sprintf("%s, %s, stream %d", n.Name, name, s)
+						}
+						if at := track(text); s == 0 {
+							c.bodies.bodies[bodyKey(n.Name, name)] = at
+						}
+					}
+				}
+				declare(body, inner)
+			}
+		}
+	}
+	declare(c.g, c.plan)
+}
+
+// passes writes the passes of one replay.
+func (c *chromeWriter) passes(r *TracedReplay, number int, base float64) {
+	for k := range r.Passes {
+		p := &r.Passes[k]
+		args := map[string]any{"replay": number, "run": p.Run}
+		text := fmt.Sprintf("pass %d", p.First)
+		switch {
+		case p.Body != bodyRepeat:
+			text = p.Body
+		case p.LeftOut:
+			text, args["left_out"] = fmt.Sprintf("passes %d to %d, not shown one by one", p.First, p.Last), p.Last-p.First+1
+		}
+		if p.Within >= 0 {
+			args["within"] = fmt.Sprintf("%s, pass %d", r.Passes[p.Within].Node, r.Passes[p.Within].First)
+		}
+		c.span(chromePasses, c.bodies.passes[p.Node], text, "pass", base+p.Start, base+p.End, args)
+		first := c.bodies.bodies[bodyKey(p.Node, p.Body)]
+		for i := range p.Nodes {
+			n := &p.Nodes[i]
+			c.span(chromePasses, first+int(n.Stream), n.Node, "body", base+n.Start, base+n.End, map[string]any{"replay": number, "run": p.Run, "pass": p.First})
+		}
+	}
+}
+
+// loopArgs adds what a loop or branch did to what is shown of its node.
+func (r *TracedReplay) loopArgs(n *dag.Node, args map[string]any) {
+	if n.Control == nil {
+		return
+	}
+	for k := range r.Loops {
+		l := &r.Loops[k]
+		if l.Node != n.Name {
+			continue
+		}
+		if n.Kind == dag.Repeat {
+			args["passes"] = l.Passes
+		} else {
+			args["then"], args["otherwise"] = l.Then, l.Otherwise
+		}
+		args["shown"] = l.Shown
+	}
+}
+
+// checkPasses returns an error for passes that are not those of a trace of the graph, or whose times cannot be written.
+func (r *TracedReplay) checkPasses(g *dag.Graph, plan *planner.Plan) error {
+	if len(r.Passes) == 0 {
+		return nil
+	}
+	streams := map[string]int{}
+	known := map[string]bool{}
+	var look func(g *dag.Graph, plan *planner.Plan) error
+	look = func(g *dag.Graph, plan *planner.Plan) error {
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			if n.Control == nil {
+				continue
+			}
+			known[n.Name] = true
+			for k, body := range n.Control.Bodies {
+				inner := plan.BodyOf(dag.NodeID(i), k)
+				if inner == nil {
+					return fmt.Errorf("the plan has no body %d of %q", k, n.Name)
+				}
+				streams[bodyKey(n.Name, bodyName(n, k))] = len(inner.Streams)
+				if err := look(body, inner); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := look(g, plan); err != nil {
+		return err
+	}
+	for k := range r.Passes {
+		p := &r.Passes[k]
+		switch {
+		case !known[p.Node]:
+			return fmt.Errorf("the trace has a pass of %q, which is no loop or branch of the graph", p.Node)
+		case p.Within < -1 || p.Within >= k || p.First < 1 || p.Last < p.First:
+			return fmt.Errorf("pass %d to %d of %q is in entry %d of the passes, which is not before it", p.First, p.Last, p.Node, p.Within)
+		case !finite(p.Start, p.End):
+			return fmt.Errorf("a trace in which a pass of %q runs from %v us to %v us cannot be written", p.Node, p.Start, p.End)
+		}
+		for i := range p.Nodes {
+			n := &p.Nodes[i]
+			if n.Stream < 0 || int(n.Stream) >= streams[bodyKey(p.Node, p.Body)] || !finite(n.Start, n.End) {
+				return fmt.Errorf("a trace in which node %q of %q runs from %v us to %v us on stream %d cannot be written", n.Node, p.Node, n.Start, n.End, n.Stream)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+// Traces of loops and branches: what is measured of them in a traced replay, as streams or as a graph.
+
+package runtime
+
+import (
+	"context"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/kernels/conditions"
+)
+
+// What a trace shows of the passes of one loop or branch in one replay is bounded: so many passes and nodes of its body in streams, and so
+// many stamps in a graph. All loops and branches together share tracedInAll.
+const (
+	tracedOfLoop = 4096
+	tracedInAll  = 1 << 18
+	fewestTraced = 16
+	// partOfRun is the part of this that one run of a loop in the body of another one may take, so that several runs are shown.
+	partOfRun = 16
+)
+
+// What Trace.Bodies says.
+const (
+	tracedNodes  = "nodes"
+	tracedPasses = "passes"
+)
+
+// tracedRoom is the room for each of so many loops and branches.
+func tracedRoom(loops int) int64 {
+	return max(fewestTraced, min(tracedOfLoop, tracedInAll/int64(max(1, loops))))
+}
+
+// bodiesTraced is what a trace measures of loops and branches.
+func (p *Program) bodiesTraced() string {
+	switch {
+	case p.bodies == nil:
+		return ""
+	case p.mode == Streams:
+		return tracedNodes
+	}
+	return tracedPasses
+}
+
+// nests lists the loops and branches of an instance, each list being one that is in no other and all in its bodies, outer ones first.
+func (in *instance) nests() [][]*control {
+	var nests [][]*control
+	for _, c := range in.controls {
+		if c != nil {
+			nests = append(nests, c.nested(nil))
+		}
+	}
+	return nests
+}
+
+// prepareBodies makes the loops and branches record their passes, or stamp them.
+func (t *tracer) prepareBodies() error {
+	nests := t.in.nests()
+	loops := 0
+	for _, nest := range nests {
+		loops += len(nest)
+	}
+	if loops == 0 {
+		return nil
+	}
+	if t.program.mode == Streams {
+		t.passes = newPassRecorder(t.program.platform, t.base, nests, tracedRoom(loops))
+		return nil
+	}
+	for _, nest := range nests {
+		log := &stampLog{nest: nest, room: tracedRoom(loops), platform: t.program.platform}
+		t.stamps = append(t.stamps, log)
+		if err := log.prepare(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBodies adds to a replay what its loops and branches did. The clock of the trace starts first microseconds after the base events.
+func (t *tracer) readBodies(ctx context.Context, r *TracedReplay, first float64) error {
+	if t.passes == nil && t.stamps == nil {
+		return nil
+	}
+	if t.stamps != nil {
+		if err := t.in.readCounts(ctx); err != nil {
+			return err
+		}
+	}
+	var lists []*passList
+	var err error
+	if t.passes != nil {
+		lists, err = t.passes.finish(r.Spans, first)
+	} else {
+		for _, log := range t.stamps {
+			more, readErr := log.read(ctx, r.Spans)
+			if readErr != nil {
+				return readErr
+			}
+			lists = append(lists, more...)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.Loops, r.Passes = joinPasses(lists)
+	return nil
+}
+
+func (t *tracer) closeBodies() []error {
+	errs := t.passes.close()
+	for _, log := range t.stamps {
+		errs = append(errs, log.close()...)
+	}
+	return errs
+}
+
+// passList is what is shown of one loop or branch in one replay.
+type passList struct {
+	control *control
+	outer   *passList    // of the loop or branch around it, nil for none
+	body    int          // of that one, that it is in
+	node    int          // its number in that body, or in the whole pipeline
+	passes  []TracedPass // Within is the place in the list of outer
+	shown   int64
+	logged  []TracedPass // of stamps: all that were written
+	kept    []int        // the place of each of these in passes, or -1
+}
+
+// newPassLists makes a list for each loop or branch of a nest, outer ones first.
+func newPassLists(nest []*control) []*passList {
+	lists := make([]*passList, len(nest))
+	of := map[*control]*passList{}
+	for k, c := range nest {
+		if lists[k] = of[c]; lists[k] == nil {
+			lists[k] = &passList{control: c, node: c.place}
+		}
+		for b, body := range c.bodies {
+			for _, inner := range body.in.controls {
+				if inner != nil {
+					of[inner] = &passList{control: inner, outer: lists[k], body: b, node: inner.place}
+				}
+			}
+		}
+	}
+	return lists
+}
+
+// joinPasses makes one list of all.
+func joinPasses(lists []*passList) ([]TracedLoop, []TracedPass) {
+	var loops []TracedLoop
+	var passes []TracedPass
+	begins := map[*passList]int{}
+	for _, l := range lists {
+		begins[l] = len(passes)
+		for _, p := range l.passes {
+			if l.outer != nil {
+				p.Within += begins[l.outer]
+			} else {
+				p.Within = -1
+			}
+			passes = append(passes, p)
+		}
+		loops = append(loops, TracedLoop{Loop: l.control.loop(), Shown: l.shown})
+	}
+	return loops, passes
+}
+
+// stampLog is where the kernels of one loop or branch of a graph, and of all in its bodies, write when they ran: so much room for each.
+type stampLog struct {
+	nest     []*control
+	room     int64
+	platform cudart.Platform
+	device   cudart.Ptr
+	host     cudart.Ptr
+	words    []int64 // at host
+	fetch    cudart.List
+}
+
+const stampBytes = 8 * conditions.StampWords
