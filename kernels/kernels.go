@@ -121,6 +121,9 @@ func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers 
 		return filepath.Join(dir, path)
 	}
 	return func(m dag.Module) (dag.Library, error) {
+		if err := source.CheckSize(at(m.Path)); err != nil {
+			return nil, err
+		}
 		code, err := read(at(m.Path))
 		if err != nil {
 			return nil, err
@@ -139,6 +142,9 @@ func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers 
 		return opened, nil
 	}
 }
+
+// MostBytes is how large a file of kernels, or a header that one includes, may be. The ending of its path tells what it is.
+func MostBytes(path string) int64 { return source.MostBytes(path) }
 
 // OpenModule lists the kernels of a file of CUDA C or PTX, a cubin or a fat binary. Its kind is recognised by the contents and by the
 // path's ending. Nothing is compiled or loaded.

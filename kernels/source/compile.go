@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
@@ -45,7 +45,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	if err := checkBuild(&m.Build); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	read := os.ReadFile
+	read := func(path string) ([]byte, error) { return files.Regular(ctx, path, mostSource) }
 	if m.Path == "" {
 		read = nil
 	}

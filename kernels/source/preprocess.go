@@ -4,114 +4,13 @@
 package source
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
-
-// token is a word, a number, a string or a punctuation mark, with its place.
-type token struct {
-	text  string
-	line  int32
-	at    int32 // offset in the file
-	file  int16 // index into preprocessor.files
-	space bool  // white space or a comment precedes it
-}
-
-func (t token) word() bool {
-	return t.text != "" && (isWord(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9'))
-}
-
-// tokens splits source text. A directive starts with a "#" token and ends with an "\n" token.
-func tokens(source string, file int16) []token {
-	var out []token
-	line, space, atStart, inDirective := int32(1), false, true, false
-	for i := 0; i < len(source); {
-		c := source[i]
-		switch {
-		case c == '\\' && continues(source, i) > 0:
-			line++
-			i += continues(source, i)
-			continue
-		case c == '\n':
-			if inDirective {
-				out = append(out, token{text: "\n", line: line, at: int32(i), file: file})
-			}
-			line++
-			i++
-			atStart, inDirective, space = true, false, true
-			continue
-		case c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r':
-			i++
-			space = true
-			continue
-		case strings.HasPrefix(source[i:], "//"):
-			for i < len(source) && source[i] != '\n' {
-				if n := continues(source, i); n > 0 {
-					line++
-					i += n - 1
-				}
-				i++
-			}
-			space = true
-			continue
-		case strings.HasPrefix(source[i:], "/*"):
-			end := strings.Index(source[i+2:], "*/")
-			if end < 0 {
-				end = len(source) - i - 4
-			}
-			line += int32(strings.Count(source[i:i+2+max(end, 0)], "\n"))
-			i = min(i+2+max(end, 0)+2, len(source))
-			space = true
-			continue
-		}
-		start := i
-		switch {
-		case c == '#' && atStart:
-			inDirective = true
-			i++
-		case strings.HasPrefix(source[i:], "##"):
-			i += 2
-		case c == '"' || c == '\'':
-			for i++; i < len(source) && source[i] != c && source[i] != '\n'; i++ {
-				if source[i] == '\\' && i+1 < len(source) {
-					i++
-				}
-			}
-			i = min(i+1, len(source))
-		case isWord(c):
-			for i < len(source) && (isWord(source[i]) || source[i] == '.' && c >= '0' && c <= '9') {
-				i++
-			}
-		default:
-			i++
-			for _, two := range []string{"&&", "||", "==", "!=", "<=", ">=", "::", "->"} {
-				if strings.HasPrefix(source[start:], two) {
-					i = start + 2
-				}
-			}
-		}
-		out = append(out, token{source[start:i], line, int32(start), file, space})
-		atStart, space = false, false
-	}
-	return append(out, token{text: "\n", line: line, at: int32(len(source)), file: file})
-}
-
-// continues is the length of a backslash and the line break behind it, or 0.
-func continues(source string, at int) int {
-	switch rest := source[at:]; {
-	case strings.HasPrefix(rest, "\\\n"):
-		return 2
-	case strings.HasPrefix(rest, "\\\r\n"):
-		return 3
-	}
-	return 0
-}
 
 type macro struct {
 	function bool
@@ -119,15 +18,6 @@ type macro struct {
 	variadic bool
 	body     []token
 }
-
-// Limits of sources that people write; generated ones stay far below too.
-const (
-	mostTokens   = 1 << 20 // that macros add
-	mostSteps    = 8 << 20 // words that are looked at for macros
-	mostNested   = 500     // macros in the bodies of macros
-	mostIncludes = 200     // inside of one another
-	mostFiles    = 2000
-)
 
 // preprocessor holds the macros of one translation unit.
 type preprocessor struct {
@@ -140,6 +30,8 @@ type preprocessor struct {
 	open    []int16 // the files that are being read, inside of one another
 	out     []token
 	room    int // how many tokens macros may still add
+	words   int // how many tokens the files may still have
+	depth   int // of the brackets that are open
 	steps   int // how many words may still be looked at in the bodies and arguments of macros
 	missing []missingHeader
 	err     error
@@ -164,10 +56,11 @@ type missingHeader struct {
 	line int32
 }
 
-// find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders.
-func (s *search) find(name string, quoted bool, from string) (path string, text []byte, ok bool) {
+// find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders. The path is "" if there is
+// none; the error is that of a file that must not be read.
+func (s *search) find(name string, quoted bool, from string) (path string, text []byte, err error) {
 	if s.read == nil {
-		return "", nil, false
+		return "", nil, nil
 	}
 	var folders []string
 	if quoted {
@@ -178,11 +71,14 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 		if filepath.IsAbs(name) {
 			path = name
 		}
+		if err := checkHeader(path); err != nil {
+			return path, nil, err
+		}
 		if text, err := s.read(path); err == nil {
-			return path, text, true
+			return path, text, readable(text, mostSource)
 		}
 	}
-	return "", nil, false
+	return "", nil, nil
 }
 
 // versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
@@ -190,7 +86,7 @@ var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MIN
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
-	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps}
+	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
 	}
@@ -202,7 +98,7 @@ func preprocess(path, source string, define []launch.Definition, search search) 
 		p.macros[d.Name] = &macro{body: body[:len(body)-1]}
 	}
 	p.open = []int16{0}
-	p.file(tokens(source, 0))
+	p.file(p.split(source, 0))
 	return p
 }
 
@@ -214,9 +110,24 @@ func (p *preprocessor) fail(t token, format string, args ...any) {
 	p.room = 0
 }
 
+// split makes tokens of a file.
+func (p *preprocessor) split(source string, file int16) []token {
+	out := firstTokens(source, file, p.words)
+	if p.words -= len(out); p.words < 0 {
+		p.fail(out[len(out)-1], "a file of kernels and its headers have at most %d words", mostWords)
+		return nil
+	}
+	return out
+}
+
 // include reads the file of an #include in its place.
 func (p *preprocessor) include(at token, d []token) {
 	var name string
+	if d[0].word() {
+		if d = p.expand(d, nil); len(d) == 0 {
+			return
+		}
+	}
 	quoted := strings.HasPrefix(d[0].text, `"`)
 	switch {
 	case quoted:
@@ -229,15 +140,18 @@ func (p *preprocessor) include(at token, d []token) {
 			name += t.text
 		}
 	default:
-		return // a macro makes the name
+		return
 	}
 	if isHostHeader(name) {
 		return
 	}
 	from := p.open[len(p.open)-1]
-	path, text, ok := p.search.find(name, quoted, p.files[from])
+	path, text, err := p.search.find(name, quoted, p.files[from])
 	switch {
-	case !ok:
+	case err != nil:
+		p.fail(at, "%s %v", path, err)
+		return
+	case path == "":
 		p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
 		return
 	case p.once[path]:
@@ -254,7 +168,7 @@ func (p *preprocessor) include(at token, d []token) {
 	id := int16(len(p.files))
 	p.files = append(p.files, path)
 	p.open = append(p.open, id)
-	p.file(tokens(string(text), id))
+	p.file(p.split(string(text), id))
 	p.open = p.open[:len(p.open)-1]
 }
 
@@ -266,7 +180,7 @@ func (p *preprocessor) file(in []token) {
 	taken := true
 	var plain []token
 	flush := func() {
-		p.out = append(p.out, p.expand(plain, nil)...)
+		p.write(p.expand(plain, nil))
 		plain = plain[:0]
 	}
 	for i := 0; i < len(in) && p.err == nil; i++ {
@@ -302,7 +216,9 @@ func (p *preprocessor) file(in []token) {
 					yes = (p.macros[rest[0].text] != nil) == (d[0].text == "ifdef")
 				}
 			}
-			open = append(open, branch{yes, yes, taken})
+			if open = append(open, branch{yes, yes, taken}); len(open) > mostConditions {
+				p.fail(t, "conditions are nested more than %d deep here", mostConditions)
+			}
 			taken = taken && yes
 		case "elif", "else":
 			if len(open) == 0 {
@@ -341,6 +257,22 @@ func (p *preprocessor) file(in []token) {
 		}
 	}
 	flush()
+}
+
+// write adds tokens to the result. Brackets that are nested too deep keep compilers busy.
+func (p *preprocessor) write(made []token) {
+	for _, t := range made {
+		switch t.text {
+		case "(", "[", "{":
+			if p.depth++; p.depth > mostBrackets {
+				p.fail(t, "brackets are nested more than %d deep here", mostBrackets)
+				return
+			}
+		case ")", "]", "}":
+			p.depth = max(0, p.depth-1)
+		}
+	}
+	p.out = append(p.out, made...)
 }
 
 // directiveAt reports whether a # begins a line, and so a directive.
@@ -523,149 +455,3 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 	}
 	return out
 }
-
-// condition evaluates the expression of an #if; an expression that it cannot read is false.
-func (p *preprocessor) condition(in []token) bool {
-	var plain []token
-	for i := 0; i < len(in); i++ {
-		if in[i].text != "defined" {
-			plain = append(plain, in[i])
-			continue
-		}
-		name := i + 1
-		if name < len(in) && in[name].text == "(" {
-			name++
-		}
-		if name >= len(in) {
-			return false
-		}
-		value := "0"
-		if p.macros[in[name].text] != nil {
-			value = "1"
-		}
-		plain = append(plain, token{text: value})
-		if i = name; in[i-1].text == "(" {
-			i++
-		}
-	}
-	c := &conditionParser{in: p.expand(plain, nil)}
-	return c.binary(0) != 0 && !c.bad
-}
-
-type conditionParser struct {
-	in  []token
-	at  int
-	bad bool
-}
-
-func (c *conditionParser) next() string {
-	if c.at >= len(c.in) {
-		return ""
-	}
-	c.at++
-	return c.in[c.at-1].text
-}
-
-var conditionLevels = [][]string{{"||"}, {"&&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"+", "-"}, {"*", "/", "%"}}
-
-func (c *conditionParser) binary(level int) int64 {
-	if level == len(conditionLevels) {
-		return c.unary()
-	}
-	a := c.binary(level + 1)
-	for c.at < len(c.in) && contains(conditionLevels[level], c.in[c.at].text) {
-		op := c.next()
-		b := c.binary(level + 1)
-		switch op {
-		case "||":
-			a = asInt(a != 0 || b != 0)
-		case "&&":
-			a = asInt(a != 0 && b != 0)
-		case "==":
-			a = asInt(a == b)
-		case "!=":
-			a = asInt(a != b)
-		case "<":
-			a = asInt(a < b)
-		case ">":
-			a = asInt(a > b)
-		case "<=":
-			a = asInt(a <= b)
-		case ">=":
-			a = asInt(a >= b)
-		case "+":
-			a += b
-		case "-":
-			a -= b
-		case "*":
-			a *= b
-		default:
-			if b == 0 {
-				c.bad = true
-				return 0
-			}
-			if op == "/" {
-				a /= b
-			} else {
-				a %= b
-			}
-		}
-	}
-	return a
-}
-
-func asInt(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func (c *conditionParser) unary() int64 {
-	t := c.next()
-	switch {
-	case t == "!":
-		return asInt(c.unary() == 0)
-	case t == "-":
-		return -c.unary()
-	case t == "+":
-		return c.unary()
-	case t == "(":
-		v := c.binary(0)
-		if c.next() != ")" {
-			c.bad = true
-		}
-		return v
-	case t == "true":
-		return 1
-	case t == "":
-		c.bad = true
-		return 0
-	}
-	v, err := strconv.ParseInt(strings.TrimRight(t, "uUlL"), 0, 64)
-	if err != nil && !isWord(t[0]) {
-		c.bad = true
-	}
-	return v
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// readable refuses what is not text, before anything spends time on it.
-func readable(code []byte, most int) error {
-	if len(code) > most {
-		return fmt.Errorf("has %s, and files of kernels have at most %s", words.Bytes(int64(len(code))), words.Bytes(int64(most)))
-	}
-	if at := bytes.IndexByte(code, 0); at >= 0 {
-		return fmt.Errorf("is not text: line %d has a zero byte", bytes.Count(code[:at], []byte{'\n'})+1)
-	}
-	return nil
-}
-
-// mostSource is how large a file of CUDA C or PTX may be. People write kilobytes, and templates make megabytes of PTX.
-const (
-	mostSource = 8 << 20
-	mostPTX    = 256 << 20
-)

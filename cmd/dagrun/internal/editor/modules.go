@@ -13,10 +13,8 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-const (
-	mostModuleBytes = 1 << 30 // of a file of kernels; those of large libraries stay below
-	mostModules     = 64      // that are kept open
-)
+// mostModules is how many modules are kept open.
+const mostModules = 64
 
 // modules keeps opened modules. One goroutine uses it.
 type modules struct{ opened map[string]*module }
@@ -75,5 +73,5 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 
 // ReadModule reads a file of a module.
 func ReadModule(ctx context.Context, path string) ([]byte, error) {
-	return files.ReadAtMost(ctx, path, mostModuleBytes)
+	return files.ReadAtMost(ctx, path, kernels.MostBytes(path))
 }

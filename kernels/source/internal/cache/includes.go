@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 var includePattern = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S))`)
@@ -23,7 +26,7 @@ func KeyOf(compiler, title string, code []byte, options, folders []string) (key 
 	for _, option := range options {
 		part(h, []byte(option))
 	}
-	s := scan{hash: h, folders: folders, seen: map[string]bool{}, cacheable: true}
+	s := scan{hash: h, folders: folders, seen: map[string]bool{}, room: mostHashed, cacheable: true}
 	s.text(code, "")
 	return Key(h.Sum(nil)), s.cacheable
 }
@@ -34,12 +37,16 @@ func part(h hash.Hash, text []byte) {
 	h.Write(text)
 }
 
+// mostHashed is how many bytes of headers are hashed. A source with more is compiled each time.
+const mostHashed = 64 << 20
+
 // scan hashes a source and its includes in order of appearance. Conditions are ignored: a file too many costs one compilation at
 // worst.
 type scan struct {
 	hash      hash.Hash
 	folders   []string
 	seen      map[string]bool
+	room      int64 // bytes that may still be read
 	cacheable bool
 }
 
@@ -65,10 +72,16 @@ func (s *scan) include(name, folder string) {
 	}
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)
-		code, err := os.ReadFile(path)
-		if err != nil {
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() {
 			continue
 		}
+		code, err := files.Regular(context.Background(), path, s.room)
+		if err != nil {
+			s.cacheable, s.room = false, 0
+			return
+		}
+		s.room -= int64(len(code))
 		part(s.hash, []byte(name))
 		if !s.seen[path] {
 			s.seen[path] = true
