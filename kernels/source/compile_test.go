@@ -237,11 +237,11 @@ func TestBadInputEndsSoon(t *testing.T) {
 	}
 	for want, code := range map[string][]byte{
 		`module "m": a.cu:100001: macros are nested more than 500 deep here`:          []byte(nested.String() + "int x = A100000;\n"),
-		`module "m": a.cu:42: macros expand to more than 262144 words here`:          []byte(around + "int x = M0(a);\n"),
+		`module "m": a.cu:42: macros expand to more than 262144 words here`:           []byte(around + "int x = M0(a);\n"),
 		`module "m": a.cu has 9 MiB, and files of kernels have at most 8 MiB`:         make([]byte, 9<<20),
 		`module "m": a.cu is not text: line 2 has a zero byte`:                        []byte("__global__\n\x00\x01"),
-		`module "m": a.cu:65: macros expand to more than 262144 words here`:          []byte(chain("x x") + "int A63;\n"),
-		`module "m": a.cu:66: macros expand to more than 262144 words here`:          []byte(chain("") + "\nint A63;\n"),
+		`module "m": a.cu:65: macros expand to more than 262144 words here`:           []byte(chain("x x") + "int A63;\n"),
+		`module "m": a.cu:66: macros expand to more than 262144 words here`:           []byte(chain("") + "\nint A63;\n"),
 		`module "m": x.h:1: "x.h" is included 201 deep; is an include guard missing?`: []byte("#include \"x.h\"\n"),
 		`module "m": a.cu has no kernel: a __global__ function is needed`:             []byte("\xff\xfe\xfd{{{{((("),
 	} {

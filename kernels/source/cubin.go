@@ -19,6 +19,7 @@ const (
 	cudaEntry      = 0x10 // in a symbol's st_other: this is a kernel
 	infoSized      = 4    // a record of .nv.info with a size and that many bytes
 	paramInfo      = 0x17 // its attribute: one parameter of a kernel
+	paramInfoLarge = 0x45 // the same of kernels with more than 4 KiB of parameters
 	registerInfo   = 0x2f // its attribute in .nv.info: a kernel's symbol, and its registers
 	fatbinMagic    = 0xba55ed50
 	fatbinPTX      = 1
@@ -115,17 +116,24 @@ func eachRecord(data []byte, order binary.ByteOrder, visit func(attribute byte, 
 	}
 }
 
-// cubinParams reads the sizes of a kernel's parameters.
+// cubinParams reads the sizes of a kernel's parameters: nil if one is missing.
 func cubinParams(data []byte, order binary.ByteOrder) []dag.KernelParam {
 	sizes := map[int]int32{}
 	eachRecord(data, order, func(attribute byte, data []byte) {
-		if attribute == paramInfo && len(data) >= 12 {
+		switch {
+		case attribute == paramInfo && len(data) >= 12:
 			sizes[int(order.Uint16(data[4:]))] = int32(order.Uint32(data[8:]) >> 18)
+		case attribute == paramInfoLarge && len(data) >= 12:
+			sizes[int(order.Uint16(data[4:]))] = int32(order.Uint16(data[8:]))
 		}
 	})
 	params := make([]dag.KernelParam, len(sizes))
 	for i := range params {
-		params[i].Size = sizes[i]
+		size, known := sizes[i]
+		if !known {
+			return nil
+		}
+		params[i].Size = size
 	}
 	return params
 }

@@ -219,6 +219,20 @@ func TestParametersOfCubinsAreCounted(t *testing.T) {
 	assert.Nil(t, CubinParameters([]byte("no ELF")))
 }
 
+// Kernels with more than 4 KiB of parameters list them in records of another form.
+func TestLargeParametersOfCubins(t *testing.T) {
+	le := binary.LittleEndian
+	record := func(attribute byte, ordinal, offset uint16, size uint32) []byte {
+		b := le.AppendUint32([]byte{4, attribute, 12, 0}, 0)
+		return le.AppendUint32(le.AppendUint16(le.AppendUint16(b, ordinal), offset), size)
+	}
+	large := append(record(0x45, 1, 32_000, 8|0x0500<<16), record(0x45, 0, 0, 32_000)...)
+	assert.Equal(t, []dag.KernelParam{{Size: 32_000}, {Size: 8}}, cubinParams(large, le))
+	assert.Equal(t, []dag.KernelParam{{Size: 4}, {Size: 8}}, cubinParams(append(record(0x17, 1, 8, 8<<18|0x1f000), record(0x17, 0, 0, 4<<18)...), le))
+	assert.Nil(t, cubinParams(record(0x45, 1, 0, 8), le), "the first parameter is missing")
+	assert.Empty(t, cubinParams(nil, le))
+}
+
 // testCubin makes an ELF file as NVIDIA's tools do, with one kernel of two parameters and a variable.
 func testCubin() []byte {
 	names := "\x00.shstrtab\x00.strtab\x00.symtab\x00.text.blur\x00.nv.info.blur\x00.nv.global\x00.nv.info\x00"

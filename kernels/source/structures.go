@@ -16,6 +16,7 @@ type structures map[string]*layout
 type layout struct {
 	structure *dag.Structure
 	unclear   string
+	template  *pattern // it is a template: each use has a layout of its own
 }
 
 // mostBytes is how large a structure may be: more than a kernel takes.
@@ -23,6 +24,15 @@ const mostBytes = 1 << 16
 
 // note reads the declaration of a structure, if text is one. names are the types that it may use.
 func (all structures) note(text []token, variables *declaredVariables, aliases map[string][]token) {
+	if len(text) > 0 && text[0].text == "template" {
+		all.noteTemplate(text, variables, aliases)
+		return
+	}
+	all.noteIn(all, text, variables, aliases, 0)
+}
+
+// noteIn reads the declaration of a structure that may use those of known, at a depth of templates in templates.
+func (all structures) noteIn(known structures, text []token, variables *declaredVariables, aliases map[string][]token, depth int) {
 	typedef := len(text) > 0 && text[0].text == "typedef"
 	if typedef {
 		text = text[1:]
@@ -50,7 +60,7 @@ func (all structures) note(text []token, variables *declaredVariables, aliases m
 			}
 		}
 	}
-	b := &structureBuilder{all: all, variables: variables, aliases: aliases, unclear: unclear}
+	b := &structureBuilder{all: known, variables: variables, aliases: aliases, unclear: unclear, templates: depth}
 	b.structure.Name, b.structure.Align = names[len(names)-1], max(1, align)
 	if b.unclear == "" {
 		b.body(text[open+1 : end])
@@ -118,6 +128,7 @@ type structureBuilder struct {
 	aliases   map[string][]token
 	structure dag.Structure
 	unclear   string
+	templates int // that it is in
 }
 
 // body reads the members.
@@ -257,7 +268,7 @@ func (b *structureBuilder) declarator(d []token) {
 		return
 	} else if t, ok := p.dtype(); ok && t != dag.InvalidDType {
 		m.DType, size, align = t, t.Size(), t.Align()
-	} else if inner := b.all[p.words[len(p.words)-1].text]; inner != nil && inner.structure != nil {
+	} else if inner := b.all.find(p.words, b.templates); inner != nil && inner.structure != nil {
 		m.Struct, size, align = inner.structure, int64(inner.structure.Size), int64(inner.structure.Align)
 	} else {
 		b.unclear = fmt.Sprintf("has a member %s of type %s, whose layout is not known", p.name, textOf(p.words))
@@ -284,10 +295,7 @@ func (all structures) of(p *parameter) (*dag.Structure, error) {
 		s.Name = textOf(p.words)
 		return &s, nil
 	}
-	if len(p.words) == 0 {
-		return nil, nil
-	}
-	known := all[p.words[len(p.words)-1].text]
+	known := all.find(p.words, 0)
 	switch {
 	case known == nil:
 		return nil, nil
