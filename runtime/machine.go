@@ -26,7 +26,7 @@ func MachineOf(platform cudart.Platform) *planner.Machine {
 		return cpuMachine(info)
 	}
 	m := planner.H200()
-	m.Name, m.DeviceBytes = info.Name, info.Memory
+	m.Name, m.DeviceBytes, m.Capability = info.Name, info.Memory, 10*info.Capability[0]+info.Capability[1]
 	if strings.Contains(info.Name, "H200") {
 		return m
 	}

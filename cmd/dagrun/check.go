@@ -15,6 +15,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
+	var target targetFlags
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes and races without running",
@@ -25,6 +26,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check pipelines/halo.yaml --ranks 64      can 64 ranks run this together?
+  dagrun check mine.yaml --arch sm_80              can a GPU of this compute capability run this?
   dagrun check mine.yaml --output json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -36,14 +38,17 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
+			if err := target.apply(a, c); err != nil {
+				return err
+			}
 			a.progress.beginUntil(a.stdout)
 			if err := a.assumeRanks(); err != nil {
 				return err
 			}
 			if len(args) > 1 {
-				return a.checkFiles(c, args)
+				return a.checkFiles(c, args, &target)
 			}
-			report, err := a.checkFile(c.Context(), args[0])
+			report, err := a.checkFile(c.Context(), args[0], &target)
 			if err != nil {
 				return err
 			}
@@ -61,6 +66,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	a.loadFlags(c)
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
+	target.flags(c)
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	return c
 }
@@ -80,6 +86,7 @@ type checked struct {
 	Memory   int64                `json:"peak_device_bytes"`
 	Warnings []diagnosticDocument `json:"warnings"`
 	Unfit    []unfit              `json:"does_not_fit"`
+	Beyond   []beyond             `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
 	Ranks    *checkedRanks        `json:"ranks,omitempty"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
@@ -155,12 +162,12 @@ type checkedFile struct {
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
-func (a *app) checkFiles(c *cobra.Command, names []string) error {
+func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags) error {
 	files := make([]checkedFile, len(names))
 	worst, shown := statusOK, false
 	for k, name := range names {
 		a.warnings, a.inputs = nil, nil
-		report, err := a.checkFile(c.Context(), name)
+		report, err := a.checkFile(c.Context(), name, target)
 		if c.Context().Err() != nil {
 			return err
 		}
@@ -209,7 +216,7 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 }
 
 // checkFile checks one file.
-func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
+func (a *app) checkFile(ctx context.Context, name string, target *targetFlags) (*checked, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
 		return nil, err
@@ -226,6 +233,7 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 	}
 	report, err := a.checked(g, plan, options.Machine)
 	if err == nil {
+		report.Beyond = target.beyond(g, options.Machine)
 		report.Ranks, err = a.checkRanks()
 	}
 	return report, err
@@ -234,7 +242,7 @@ func (a *app) checkFile(ctx context.Context, name string) (*checked, error) {
 // failure is the error that ends a check of a pipeline that has been reported on; nil: nothing is wrong.
 func (r *checked) failure() error {
 	switch {
-	case len(r.Unfit) > 0:
+	case len(r.Unfit) > 0, len(r.Beyond) > 0:
 		return &reported{status: statusWrong}
 	case len(r.Races) > 0, r.Ranks != nil && len(r.Ranks.Violations) > 0:
 		return &reported{status: statusExpectation}
@@ -284,11 +292,12 @@ func (a *app) printChecked(r *checked) {
 		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
 			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
+	a.printBeyond(r.Beyond)
 	r.Ranks.print(a)
 	if a.flags.quiet {
 		return
 	}
-	if len(r.Races) == 0 && len(r.Unfit) == 0 {
+	if len(r.Races) == 0 && len(r.Unfit) == 0 && len(r.Beyond) == 0 {
 		_ = a.stdout.printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
 			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
 	}

@@ -25,6 +25,8 @@ type Compilers struct {
 	NVRTC nvrtc.Lazy
 	NVCC  NVCC
 	Clang clang.Lazy
+	// Capability is what code is made for where no device is named; zero stands for sm_90.
+	Capability [2]int
 }
 
 // newestPTX is the architecture that sources are compiled for where the device is the CPU.
@@ -55,6 +57,9 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	}
 	if target.Capability == [2]int{} {
 		target.Capability, target.PTX = newestPTX, true
+		if c.Capability != [2]int{} {
+			target.Capability = c.Capability
+		}
 	}
 	wanted := m.Build.Compiler
 	var failed *CompileError

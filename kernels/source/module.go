@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
@@ -119,6 +121,16 @@ func (k *userKernel) Params() []dag.KernelParam { return k.params }
 
 // FloatAtomics implements [dag.FloatAtomics]. It is known only for PTX.
 func (k *userKernel) FloatAtomics() string { return k.floatAtomics }
+
+// Capability implements [dag.Targeted]. It is known only for PTX.
+func (k *userKernel) Capability() int {
+	if k.owner.module.Kind != launch.PTX || k.owner.text == nil {
+		return 0
+	}
+	digits, _ := strings.CutPrefix(k.owner.text.Target, "sm_")
+	number, _ := strconv.Atoi(strings.TrimRight(digits, "af"))
+	return number
+}
 
 // Module is the code that the kernel is in.
 func (k *userKernel) Module() *launch.Module { return k.owner.module }

@@ -60,6 +60,7 @@ type Machine struct {
 	Buses []Bus // what copies share, besides the copy engines of a device and the port for what other devices send it
 
 	DeviceBytes int64 // memory of one device; 0: unknown
+	Capability  int   // compute capability, 90 for sm_90; 0: unknown, or no GPU
 	Unit        bool  // a node takes its cost or 1 us; no syncs, no submission, no contention
 
 	shares map[string]float64 // by node, from a profile; nil if nothing was measured
@@ -102,7 +103,7 @@ func H200() *Machine {
 		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,
 		BusyThreads: 512, // four warps for each of four schedulers cover the latency of a multiply-add
 		CopyEngines: 1,
-		DeviceBytes: 139 << 30,
+		DeviceBytes: 139 << 30, Capability: 90,
 	}
 }
 
@@ -162,7 +163,7 @@ func (m *Machine) figures() []figure {
 		{"multiprocessors", &m.Multiprocessors, true}, {"blocks_per_sm", &m.BlocksPerSM, true},
 		{"threads_per_sm", &m.ThreadsPerSM, true}, {"shared_per_sm", &m.SharedPerSM, false},
 		{"busy_threads", &m.BusyThreads, true}, {"copy_engines", &m.CopyEngines, true},
-		{"cores", &m.Cores, false}, {"device_bytes", &m.DeviceBytes, false},
+		{"cores", &m.Cores, false}, {"device_bytes", &m.DeviceBytes, false}, {"capability", &m.Capability, false},
 	}
 }
 
@@ -257,7 +258,7 @@ func (m *Machine) Encode(w io.Writer) error {
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
 	switch figure {
-	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm":
+	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm", "capability":
 		return true
 	}
 	return false
