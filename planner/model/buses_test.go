@@ -201,7 +201,7 @@ func TestBusesInMachineFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, m, back)
 	for _, c := range []struct{ want, old, new string }{
-		{`machine: 37:56: buses[0].carries: unknown "disk"; it must be one of all, host, peer`, `"host"`, `"disk"`},
+		{`machine: 38:56: buses[0].carries: unknown "disk"; it must be one of all, host, peer`, `"host"`, `"disk"`},
 		{`machine: 37:38: buses[0].devices[0]: 64 is out of range: it must be from 0 to 63`, "[0, 1]", "[64, 1]"},
 		{`machine: 37:5: buses[0]: key "rate" is missing`, `, "rate": 55000`, ""},
 		{`machine: 37:6: buses[0]: unknown key "label"; the keys are name, devices, rate, carries`, `"name": "switch 0"`, `"label": "switch 0"`},

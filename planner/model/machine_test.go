@@ -68,7 +68,7 @@ func TestMachineRefusals(t *testing.T) {
 		{`bad machine "h200": both_ways is 1.5: it is a fraction of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
 		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
 		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
-		{"machine: 37:1: there is more text after the end", good + "x"},
+		{"machine: 38:1: there is more text after the end", good + "x"},
 	} {
 		_, err := model.DecodeMachine(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want)
