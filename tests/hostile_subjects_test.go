@@ -112,7 +112,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 
 		"runtime.New": func(ctx context.Context, g *dag.Graph, p *plan.Plan, platform cudart.Platform, o runtime.Options) error {

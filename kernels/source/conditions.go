@@ -7,34 +7,6 @@ import (
 	"strings"
 )
 
-// condition evaluates the expression of an #if; an expression that it cannot read is false.
-func (p *preprocessor) condition(in []token) bool {
-	var plain []token
-	for i := 0; i < len(in); i++ {
-		if in[i].text != "defined" {
-			plain = append(plain, in[i])
-			continue
-		}
-		name := i + 1
-		if name < len(in) && in[name].text == "(" {
-			name++
-		}
-		if name >= len(in) {
-			return false
-		}
-		value := "0"
-		if p.macros[in[name].text] != nil {
-			value = "1"
-		}
-		plain = append(plain, token{text: value})
-		if i = name; in[i-1].text == "(" {
-			i++
-		}
-	}
-	c := &conditionParser{in: p.expand(plain, nil)}
-	return c.binary(0) != 0 && !c.bad
-}
-
 type conditionParser struct {
 	in    []token
 	at    int

@@ -360,15 +360,6 @@ func (p *preprocessor) expand(in []token, hidden []string) []token {
 	return out
 }
 
-func contains(list []string, name string) bool {
-	for _, s := range list {
-		if s == name {
-			return true
-		}
-	}
-	return false
-}
-
 // arguments reads "(a, b, c)" and returns the index of its end, or -1.
 func arguments(in []token, open int) ([][]token, int) {
 	args, depth := [][]token{nil}, 0
@@ -454,4 +445,32 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 		}
 	}
 	return out
+}
+
+// condition evaluates the expression of an #if; an expression that it cannot read is false.
+func (p *preprocessor) condition(in []token) bool {
+	var plain []token
+	for i := 0; i < len(in); i++ {
+		if in[i].text != "defined" {
+			plain = append(plain, in[i])
+			continue
+		}
+		name := i + 1
+		if name < len(in) && in[name].text == "(" {
+			name++
+		}
+		if name >= len(in) {
+			return false
+		}
+		value := "0"
+		if p.macros[in[name].text] != nil {
+			value = "1"
+		}
+		plain = append(plain, token{text: value})
+		if i = name; in[i-1].text == "(" {
+			i++
+		}
+	}
+	c := &conditionParser{in: p.expand(plain, nil)}
+	return c.binary(0) != 0 && !c.bad
 }
