@@ -120,14 +120,22 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, 
 	return learned.Replays, nil
 }
 
-// settle compares the time of a replay with its time when the plan was chosen. If they differ too much, the next run compares plans again.
-func (a *app) settle(l *learning, replays int, each time.Duration) {
+// settle compares the time of a replay with its time when the plan was chosen, and corrects the durations that were learned. If the times
+// differ too much, the next run compares plans again. took is the time of the replays after learning.
+func (a *app) settle(ctx context.Context, l *learning, replays int, took time.Duration) {
 	const enough = 20
-	if l == nil || l.way == nil || replays < enough {
+	if l == nil || replays < enough {
 		return
 	}
-	us := float64(each.Nanoseconds()) / 1e3
-	if !l.way.Drifted(us) {
+	us := float64(took.Nanoseconds()) / 1e3 / float64(replays)
+	way := l.way
+	if way == nil && l.learned != nil && len(l.learned.Ways) > 0 {
+		way = &l.learned.Ways[0]
+	}
+	if err := l.recalled.Correct(ctx, way, us, l.options); err != nil && ctx.Err() == nil {
+		a.warn("what was learned is not corrected: %v", err)
+	}
+	if l.way == nil || !l.way.Drifted(us) {
 		return
 	}
 	a.log.Info("replays take another time than when the plan was chosen; the next run compares plans again", "us", fmt.Sprintf("%.1f", us), "then_us", fmt.Sprintf("%.1f", l.way.Each.Median))

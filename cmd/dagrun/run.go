@@ -274,12 +274,13 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if err != nil {
 		return nil, err
 	}
+	learned := time.Now()
 	if err := run(ctx, used, a.flags.iterations); err != nil {
 		return nil, err
 	}
-	took := time.Since(start)
+	took, rest := time.Since(start), time.Since(learned)
 	a.noteQueues(ctx, p, own, program)
-	a.settle(p.learning, a.flags.iterations, took/time.Duration(max(1, a.flags.iterations)))
+	a.settle(ctx, p.learning, a.flags.iterations-used, rest)
 	plan := program.Plan()
 	if own.savePlan != "" && plan != p.plan { // learning has chosen another one
 		if err := a.savePlan(ctx, own.savePlan, plan, p.graph); err != nil {

@@ -1,0 +1,74 @@
+// Correcting what was learned by the replays that followed: on devices whose copies and kernels share cores, where nodes take other times
+// together, again and again, than when they were measured.
+
+package runtime
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+const (
+	mostCorrected   = 2    // times: beyond that, something else takes the time
+	correctionSteps = 3    // a replay's time is not proportional to the durations of its nodes
+	closeEnough     = 0.05 // a prediction that is so close is left as it is
+)
+
+// Correct scales the durations that the cache holds of the graph's nodes, so that a way to replay that took eachUS, over many replays, is
+// predicted right. w is the way that the replays took, and o are the options that the graph was recalled with. Learning times few
+// replays of many ways and keeps the fastest, which is often one that was lucky; the replays after it tell. On devices with engines and
+// multiprocessors of their own it does nothing: there the durations of nodes are what was measured, and the model is at fault.
+func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o LearnOptions) error {
+	if r == nil || r.folder == nil || w == nil || w.Plan == nil || !(eachUS > 0) || o.Plan.Machine == nil || o.Plan.Machine.Cores == 0 {
+		return nil
+	}
+	kept, err := r.folder.Durations(r.device)
+	if err != nil {
+		return nil // Recall has warned of it
+	}
+	learned := &planner.Profile{Nodes: map[string]float64{}, Shares: map[string]float64{}}
+	corrected := map[string][]float64{} // by fingerprint
+	for i := range r.graph.Nodes {
+		node, samples := &r.graph.Nodes[i], kept[r.prints[i]]
+		given := node.HasCost
+		if o.Plan.Profile != nil && !given {
+			_, given = o.Plan.Profile.Nodes[node.Name]
+		}
+		if len(samples) == 0 || given {
+			continue
+		}
+		corrected[r.prints[i]] = samples
+		learned.Nodes[node.Name] = Summarize(slices.Clone(samples)).Median
+		if shares := kept[sharePrint(r.prints[i])]; len(shares) > 0 {
+			learned.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
+		}
+	}
+	factor := 1.0
+	for range correctionSteps {
+		scaled := &planner.Profile{Nodes: map[string]float64{}, Shares: learned.Shares}
+		for name, us := range learned.Nodes {
+			scaled.Nodes[name] = factor * us
+		}
+		t, err := predict(r.graph, w.way(), o.Plan.Machine, MergeProfiles(scaled, o.Plan.Profile))
+		if err != nil {
+			return err
+		}
+		if !(t.MakespanUS > 0) {
+			return nil
+		}
+		factor = max(1.0/mostCorrected, min(mostCorrected, factor*eachUS/t.MakespanUS))
+	}
+	if math.Abs(factor-1) < closeEnough {
+		return nil
+	}
+	for print, samples := range corrected {
+		corrected[print] = slices.Clone(samples)
+		for k := range samples {
+			corrected[print][k] *= factor
+		}
+	}
+	return r.folder.KeepDurations(ctx, r.device, corrected, true)
+}
