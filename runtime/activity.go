@@ -118,41 +118,54 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 		}
 	}()
 	want := p.expectedRecords(in)
-	name := func(node dag.NodeID) string {
-		if node < 0 {
-			return "progress"
-		}
-		return p.graph.Nodes[node].Name
-	}
 	p.dirty = true
 	for i := range replays + 1 { // the first one is dropped: it includes work that is done only once
-		if err := p.Synchronize(ctx); err != nil {
-			return nil, "", err
-		}
-		if _, err := recorder.Flush(0); err != nil { // drop records of earlier work
-			return nil, err.Error(), nil
-		}
-		start := time.Now()
-		if err := submit(); err != nil {
-			return nil, "", err
-		}
-		took := time.Since(start)
-		if err := p.Synchronize(ctx); err != nil {
-			return nil, "", err
-		}
-		records, err := recorder.Flush(len(want))
-		if err != nil {
-			return nil, err.Error(), nil
+		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
+		if err != nil || reason != "" {
+			return nil, reason, err
 		}
 		if i == 0 {
 			continue
 		}
-		if err := matchRecords(want, records, p.mode != Streams, name); err != nil {
+		if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
 			return nil, err.Error(), nil
 		}
-		traced = append(traced, TracedReplay{Spans: p.spansOf(want, records), SubmitUS: float64(took.Nanoseconds()) / 1e3})
+		traced = append(traced, TracedReplay{Spans: p.spansOf(want, records), SubmitUS: us})
 	}
 	return traced, "", nil
+}
+
+// recordReplay replays once while CUPTI records, and returns the records and how long the host took to submit. If there are no records, reason
+// says why; the replay ran all the same.
+func (p *Program) recordReplay(ctx context.Context, submit func() error, want int) (records []cupti.Record, submitUS float64, reason string, err error) {
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, 0, "", err
+	}
+	if _, err := p.options.Recorder.Flush(0); err != nil { // drop records of earlier work
+		reason = err.Error()
+	}
+	start := time.Now()
+	if err := submit(); err != nil {
+		return nil, 0, "", err
+	}
+	submitUS = float64(time.Since(start).Nanoseconds()) / 1e3
+	if err := p.Synchronize(ctx); err != nil {
+		return nil, 0, "", err
+	}
+	if reason == "" {
+		if records, err = p.options.Recorder.Flush(want); err != nil {
+			return nil, 0, err.Error(), nil
+		}
+	}
+	return records, submitUS, reason, nil
+}
+
+// recordedName is what messages about records call a node, or the words that track progress.
+func (p *Program) recordedName(node dag.NodeID) string {
+	if node < 0 {
+		return "progress"
+	}
+	return p.graph.Nodes[node].Name
 }
 
 // recordedReplay makes the program's replay anew while CUPTI records. One thread submits it, so that calls are numbered in the order of the

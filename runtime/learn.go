@@ -176,7 +176,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	replays, took, err := p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	replays, took, err := l.traceNodes(ctx, n, first)
 	l.left -= n
 	if err != nil {
 		return err
@@ -197,7 +197,11 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	}
 	for _, i := range unknown {
 		for k, replay := range replays {
-			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gaps[i])
+			gap := gaps[i]
+			if replay.recorded {
+				gap = recordedGap(p.graph, i)
+			}
+			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)
 			if k == 0 && first {
 				l.learned.First[i] = us
 				continue

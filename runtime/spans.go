@@ -18,7 +18,8 @@ type TracedReplay struct {
 	Loops  []TracedLoop `json:"loops,omitempty"`  // what each loop and branch did, those of a body after the one around it
 	Passes []TracedPass `json:"passes,omitempty"` // of those loops and branches, in the same order, as many as are shown
 
-	began time.Time
+	began    time.Time
+	recorded bool // the spans are of CUPTI's records
 }
 
 // Began is when the first node started, by this process's clock. It is only known with several ranks.

@@ -37,6 +37,7 @@ const (
 	cuptiActivityDisable
 	cuptiActivityFlushAll
 	cuptiActivityGetNextRecord
+	cuptiFinalize
 	functionCount
 )
 
@@ -49,6 +50,7 @@ var symbols = [functionCount]string{
 	cuptiActivityDisable:           "cuptiActivityDisable",
 	cuptiActivityFlushAll:          "cuptiActivityFlushAll",
 	cuptiActivityGetNextRecord:     "cuptiActivityGetNextRecord",
+	cuptiFinalize:                  "cuptiFinalize",
 }
 
 // The results that the code branches on (CUptiResult).
@@ -66,6 +68,7 @@ type Library struct {
 
 	mu      sync.Mutex
 	enabled bool
+	closed  bool
 	buffers *buffers
 }
 
@@ -174,6 +177,9 @@ func (l *Library) Enable() error {
 	if l.enabled {
 		return nil
 	}
+	if l.closed {
+		return fmt.Errorf("%w: it has been closed", ErrUnavailable)
+	}
 	for i, kind := range recordedKinds {
 		if code := uint32(dl.Call(l.address[cuptiActivityEnable], uintptr(kind))); code != 0 {
 			for _, done := range recordedKinds[:i] {
@@ -201,4 +207,27 @@ func (l *Library) Disable() error {
 		}
 	}
 	return first
+}
+
+// Close stops the recording and takes CUPTI out of the process, so that graphs and launches are as fast as before: Disable alone leaves graphs
+// a third slower. The devices must be idle, and nothing may use the driver meanwhile. Records that were not taken are lost. Prepare
+// opens CUPTI again.
+func (l *Library) Close() error {
+	prepared.Lock()
+	defer prepared.Unlock()
+	err := l.Disable()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return err
+	}
+	l.closed = true
+	if prepared.library == l {
+		prepared.library = nil
+	}
+	_, readErr := l.read()
+	if code := uint32(dl.Call(l.address[cuptiFinalize])); code != 0 {
+		return errors.Join(err, readErr, l.failure(cuptiFinalize, code))
+	}
+	return errors.Join(err, readErr)
 }

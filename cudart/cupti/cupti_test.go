@@ -18,19 +18,20 @@ import (
 
 // stand is the state of the fake. Its records have a stride that only its GetNextRecord knows.
 type stand struct {
-	version uint32
-	fails   map[string]uint32
-	missing string
-	stride  int
-	records [][]byte
-	held    [][]byte // until a forced flush
-	enabled map[uint32]bool
-	asked   []uint32
-	request uintptr
-	given   uintptr
-	flushes []uintptr
-	text    map[uint32][]byte
-	address map[string]uintptr
+	version   uint32
+	fails     map[string]uint32
+	missing   string
+	stride    int
+	records   [][]byte
+	held      [][]byte // until a forced flush
+	enabled   map[uint32]bool
+	asked     []uint32
+	request   uintptr
+	given     uintptr
+	flushes   []uintptr
+	finalized int
+	text      map[uint32][]byte
+	address   map[string]uintptr
 }
 
 func newStand() *stand {
@@ -61,6 +62,9 @@ func newStand() *stand {
 		}),
 		"cuptiActivityDisable": dl.Callback(func(kind uintptr) uintptr {
 			return result("cuptiActivityDisable", func() { delete(s.enabled, uint32(kind)) })
+		}),
+		"cuptiFinalize": dl.Callback(func() uintptr {
+			return result("cuptiFinalize", func() { s.finalized++ })
 		}),
 		"cuptiActivityFlushAll": dl.Callback(func(flag uintptr) uintptr {
 			return result("cuptiActivityFlushAll", func() { s.flush(flag) })
@@ -275,4 +279,28 @@ func TestNoLibraryIsSaidClearly(t *testing.T) {
 		return
 	}
 	require.True(t, errors.Is(err, ErrUnavailable) || errors.Is(err, ErrBusy), "%v", err)
+}
+
+func TestClosingTakesCUPTIOutOfTheProcess(t *testing.T) {
+	s := newStand()
+	l := opened(t, s)
+	require.NoError(t, l.Close())
+	require.Empty(t, s.enabled, "recording is off before")
+	require.Equal(t, 1, s.finalized)
+	require.NoError(t, l.Close())
+	require.Equal(t, 1, s.finalized, "a second time does nothing")
+	require.ErrorIs(t, l.Enable(), ErrUnavailable)
+	require.EqualError(t, l.Enable(), "CUPTI cannot be used: it has been closed")
+
+	s = newStand()
+	l = opened(t, s)
+	s.fails["cuptiFinalize"] = 999
+	require.EqualError(t, l.Close(), "CUPTI cannot be used: cuptiFinalize: CUPTI_ERROR_UNKNOWN (999)")
+	require.NoError(t, l.Close())
+
+	s = newStand()
+	l = opened(t, s)
+	s.fails["cuptiActivityDisable"] = 999
+	require.EqualError(t, l.Close(), "CUPTI cannot be used: cuptiActivityDisable: CUPTI_ERROR_UNKNOWN (999)")
+	require.Equal(t, 1, s.finalized, "it goes all the same")
 }
