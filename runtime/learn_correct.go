@@ -13,7 +13,7 @@ import (
 
 const (
 	mostCorrected   = 2    // times: beyond that, something else takes the time
-	correctionSteps = 3    // a replay's time is not proportional to the durations of its nodes
+	correctionSteps = 8    // a replay's time is not proportional to the durations of its nodes
 	closeEnough     = 0.05 // a prediction that is so close is left as it is
 )
 
