@@ -4,6 +4,7 @@ package dag
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag/expr"
 )
@@ -21,8 +22,8 @@ type Loop struct {
 }
 
 // Repeat declares a loop. What body declares becomes the body of the loop: its nodes have ids of their own, which count from 0 and are
-// valid inside of body only, for After too. Buffers belong to the whole pipeline, wherever they are declared. All nodes of a body run on
-// one device, with the priority of the loop.
+// valid inside of body only, for After too. Buffers belong to the whole pipeline, wherever they are declared. All nodes of a body have the
+// priority of the loop. They may run on several devices; the host then tests the condition.
 func (b *Builder) Repeat(name string, loop Loop, body func()) NodeID {
 	c := &Control{Times: loop.Times, Every: max(loop.Every, 1), OrStop: loop.OrStop, Expect: loop.Expect}
 	node := Node{Name: name, Kind: Repeat, Control: c}
@@ -57,6 +58,27 @@ func (b *Builder) If(name, condition string, then, otherwise func()) NodeID {
 	return b.control(Node{Name: name, Kind: Branch, Control: c}, then, otherwise)
 }
 
+// ControlLike declares a loop or branch of another version of a graph: the node, with other bodies and with a condition that reads other elements.
+func (b *Builder) ControlLike(node Node, operands []Range, bodies ...func()) NodeID {
+	if node.Control == nil || node.Kind != Repeat && node.Kind != Branch {
+		b.wrong("node", node.Name, "it is neither a loop nor a branch", "")
+		return b.Node(Node{Name: node.Name})
+	}
+	old := node.Control
+	c := &Control{Times: old.Times, While: old.While, Every: old.Every, OrStop: old.OrStop, Expect: old.Expect}
+	if old.Condition != nil {
+		condition := *old.Condition
+		condition.Operands = slices.Clone(operands)
+		c.Condition = &condition
+	}
+	if c.Condition == nil && len(operands) > 0 || len(bodies) == 0 {
+		b.wrong("node", node.Name, fmt.Sprintf("a %s like it cannot have %d bodies and a condition of %d elements", node.Kind, len(bodies), len(operands)), "")
+		return b.Node(Node{Name: node.Name})
+	}
+	node.Control = c
+	return b.control(node, bodies...)
+}
+
 func (b *Builder) condition(name string, c *Control, text string) {
 	condition, err := newCondition(text, goConditionNames{b})
 	if err != nil {
@@ -80,7 +102,7 @@ func (b *Builder) control(node Node, bodies ...func()) NodeID {
 	if !ok {
 		return b.Node(Node{Name: node.Name})
 	}
-	node.Device = node.Control.declared[0].firstDevice()
+	node.Device = node.Control.home(&b.pipeline)
 	for _, body := range node.Control.declared {
 		body.placeHostFunctions(node.Device)
 	}

@@ -145,9 +145,6 @@ func (p *Pipeline) bodyProblem(owner *Node) error {
 		if n.Communication != nil {
 			return fmt.Errorf("%q communicates; nodes of a body cannot", n.Name)
 		}
-		if n.Device != owner.Device {
-			return fmt.Errorf("%q is on device %d and %q is on device %d; all nodes of a body run on one device", owner.Name, owner.Device, n.Name, n.Device)
-		}
 		if n.Priority != owner.Priority {
 			return fmt.Errorf("%q of its body has %s priority; nodes of a body have the priority of the node around them, which is %s", n.Name, n.Priority, owner.Priority)
 		}
@@ -174,6 +171,14 @@ func (p *Pipeline) inheritAll() {
 			}
 		}
 	}
+}
+
+// home is the device that a loop or branch belongs to: where its condition is read, or else where the first node of its bodies runs.
+func (c *Control) home(p *Pipeline) int32 {
+	if c.Condition != nil && len(c.Condition.Operands) > 0 && p.rangeProblem(c.Condition.Operands[0]) == nil {
+		return p.Buffers[c.Condition.Operands[0].Buffer].Device
+	}
+	return c.declared[0].firstDevice()
 }
 
 // firstDevice is where the first node of a body runs that is on some device.

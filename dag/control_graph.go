@@ -50,7 +50,11 @@ func (g *Graph) fallbacks(all []Fallback) []Fallback {
 		if n.Control == nil {
 			continue
 		}
-		found := false
+		elsewhere := n.elsewhere()
+		found := elsewhere != nil
+		if found {
+			all = append(all, Fallback{n, elsewhere, fmt.Sprintf("runs on device %d, not %d", elsewhere.Device, n.Device), "keep all of it on one device"})
+		}
 		for _, body := range n.Control.Bodies {
 			if body == nil || body.Pipeline == nil {
 				continue
@@ -65,6 +69,21 @@ func (g *Graph) fallbacks(all []Fallback) []Fallback {
 		}
 	}
 	return all
+}
+
+// elsewhere returns the first node of the bodies of a loop or branch that runs on another device than the condition is read on, nil if there is none.
+func (n *Node) elsewhere() *Node {
+	for _, body := range n.Control.Bodies {
+		if body == nil || body.Pipeline == nil {
+			continue
+		}
+		for k := range body.Nodes {
+			if body.Nodes[k].Device != n.Device {
+				return &body.Nodes[k]
+			}
+		}
+	}
+	return nil
 }
 
 // notConditional says what a node of a body does that no conditional node can, or "", and what to change. Kernels, sets, and copies between

@@ -408,7 +408,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 	if !ok {
 		return
 	}
-	node.Device = c.declared[0].firstDevice()
+	node.Device = c.home(p.pipeline)
 	for _, body := range c.declared {
 		body.placeHostFunctions(node.Device)
 		body.inherit(node.Priority)

@@ -296,7 +296,7 @@ type Control struct {
 	Expect    *int64 // how many passes the last replay must have made; nil: not checked
 
 	// Bodies are over the buffers of the pipeline. A loop has one body. A branch has one, or a second that runs if the condition does
-	// not hold. All nodes of the bodies run on the node's device.
+	// not hold. Their nodes may run on several devices; the condition is read on the node's.
 	Bodies []*Graph
 
 	declared []*Pipeline // the bodies until the graph is made

@@ -43,16 +43,19 @@ func SpreadPolicies() []string { return spread.Names() }
 func (s *spreading) placed(ctx context.Context) (*Spread, error) {
 	var err error
 	s.candidates, err = spread.Candidates(ctx, s.problem, s.r.o.Machine, s.r.durations, s.r.o.Streams, s.policy, s.r.o.Effort)
+	if err == nil {
+		err = s.expand()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(s.candidates) == 1 {
+	if len(s.candidates) == 1 && !s.r.g.HasControl() || s.policy != spread.Auto {
 		return s.take(&s.candidates[0])
 	}
 	return s.choose(s.candidates)
 }
 
-// SpreadAt makes the graph of a placement: a device for every node.
+// SpreadAt makes the graph of a placement: a device for every node, and then for those of each body of a loop or branch in the order of EachGraph.
 func SpreadAt(g *dag.Graph, o Options, at []int32) (*Spread, error) {
 	s, err := newSpreading(context.Background(), g, o)
 	if err != nil {
@@ -146,7 +149,11 @@ func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
 		}
 		judged = append(judged, *j)
 	}
-	if len(judged) == 0 {
+	better, err := s.divided(judged)
+	if err != nil {
+		return nil, err
+	}
+	if judged = append(judged, better...); len(judged) == 0 {
 		return nil, refused
 	}
 	slices.SortStableFunc(judged, compareSpreads)
@@ -315,13 +322,14 @@ func (s *spreading) refine(judged []judgedSpread) ([]judgedSpread, error) {
 		}
 		first := us
 		best, bestUS := slices.Clone(from.made.At), us
-		now, try := slices.Clone(best), make([]int32, n)
+		now, try := slices.Clone(best), make([]int32, len(best))
 		history := slices.Repeat([]float64{us}, memory)
 		for change, end := 0, min(refining[s.r.o.Effort].steps/max(1, n), refining[s.r.o.Effort].changes); change < end; change++ {
 			copy(try, now)
-			if !changer.Change(try, critical) {
+			if !changer.Change(try[:n], critical) {
 				break
 			}
+			s.problem.Follow(try, now)
 			if slices.Equal(try, now) {
 				continue
 			}

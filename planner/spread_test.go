@@ -24,6 +24,12 @@ import (
 // buffers that must stay where they are.
 func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 	t.Helper()
+	return drawNested(t, random, devices, 0)
+}
+
+// drawNested is drawSpreadable with loops and branches, nested that deep.
+func drawNested(t *testing.T, random *rand.Rand, devices, depth int) *dag.Graph {
+	t.Helper()
 	b := dag.New("random")
 	var list []dag.BufferID
 	for k := range 2 + random.IntN(3) {
@@ -59,8 +65,11 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 		}
 		return dag.Range{Buffer: id, Lo: lo, Hi: hi}
 	}
-	for i := range 3 + random.IntN(8) {
-		name := fmt.Sprintf("n%d", i)
+	count := 0
+	var add func(most, depth int)
+	one := func() {
+		name := fmt.Sprintf("n%d", count)
+		count++
 		if random.IntN(3) == 0 {
 			src, dst := some(list[random.IntN(len(list))]), some(list[random.IntN(len(list))])
 			if src.Pitch == 0 && dst.Pitch == 0 {
@@ -70,7 +79,7 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 			rows, width := src.Box()
 			if toRows, toWidth := dst.Box(); src.Buffer != dst.Buffer && (rows == toRows || rows == 1 || toRows == 1) && rows*width == toRows*toWidth {
 				b.Copy(name, dst, src)
-				continue
+				return
 			}
 		}
 		var accesses []dag.Access
@@ -94,15 +103,65 @@ func drawSpreadable(t *testing.T, random *rand.Rand, devices int) *dag.Graph {
 		}
 		b.Node(node, accesses...)
 	}
+	add = func(most, depth int) {
+		for range 1 + random.IntN(most) {
+			if depth == 0 || random.IntN(3) > 0 {
+				one()
+				continue
+			}
+			count++
+			drawControl(b, random, list, fmt.Sprintf("c%d", count), func() { add(3, depth-1) })
+		}
+	}
+	if depth == 0 {
+		for range 3 + random.IntN(8) {
+			one()
+		}
+	} else {
+		add(6, depth)
+	}
 	g, err := b.Graph()
 	require.NoError(t, err)
 	return g
 }
 
+// drawControl declares a random loop or branch.
+func drawControl(b *dag.Builder, random *rand.Rand, list []dag.BufferID, name string, body func()) {
+	var tested []string
+	for _, id := range list {
+		if at := b.BufferAt(id); at.Place == dag.Device && len(at.Shape) == 1 {
+			k := random.Int64N(at.Bytes)
+			tested = append(tested, fmt.Sprintf("%s(%d..%d) < 100", at.Name, k, k+1))
+		}
+	}
+	kind := random.IntN(4)
+	if len(tested) == 0 {
+		kind = 0
+	}
+	test := ""
+	if kind > 0 {
+		test = tested[random.IntN(len(tested))]
+	}
+	switch kind {
+	case 0:
+		b.Repeat(name, dag.Loop{Times: random.Int64N(4)}, body)
+	case 1:
+		b.Repeat(name, dag.Loop{Until: test, Most: 4}, body)
+	case 2:
+		b.Repeat(name, dag.Loop{While: test, Most: 4}, body)
+	case 3:
+		var otherwise func()
+		if random.IntN(2) == 0 {
+			otherwise = body
+		}
+		b.If(name, test, body, otherwise)
+	}
+}
+
 // drawPlacement puts every node somewhere it can be.
 func drawPlacement(random *rand.Rand, p *spread.Problem) []int32 {
 	at := slices.Clone(p.Fixed)
-	for i := range at {
+	for i := range at { // those of bodies too
 		if at[i] == spread.Free {
 			at[i] = int32(random.IntN(p.Devices))
 		}
@@ -170,9 +229,109 @@ func (m *bytesOf) run(node dag.NodeID, accesses []dag.Access, offset func(dag.Bu
 }
 
 // plainlyEqual reports whether a spread does what the original does, by running both for some replays. A copy of the original stands for work
-// like any other, so that bytes of different buffers are never equal.
+// like any other, so that bytes of different buffers are never equal. Loops make as many passes as a die says, and branches take the body that
+// it says, the same in both.
 func plainlyEqual(original *dag.Graph, s *plan.Spread) bool {
-	var one, many bytesOf
+	dice := 1
+	if original.HasControl() {
+		dice = 12
+	}
+	for die := range uint64(dice) {
+		if !equalWith(original, s, die) {
+			return false
+		}
+	}
+	return true
+}
+
+// followed is a run of a graph.
+type followed struct {
+	bytesOf
+	offset func(dag.BufferID) int64
+	trace  []uint64 // what every node of the original computed, and every condition read
+	die    *rand.Rand
+	bodies [][]dag.NodeID // of the level and of those in it: what their nodes stand for; nil in the original
+}
+
+// graph follows the nodes of a level. number is that of its first node, and next the number behind all in it.
+func (f *followed) graph(g *dag.Graph, nodes []dag.NodeID, number uint64, bodies int) {
+	for i := range g.Nodes {
+		from := dag.NodeID(i)
+		if nodes != nil {
+			from = nodes[i]
+		}
+		if g.Nodes[i].Control != nil {
+			f.control(g, i, number*100+uint64(from)+1, bodies)
+			bodies += bodiesIn(g.Nodes[i].Control)
+			continue
+		}
+		digest := f.run(from+dag.NodeID(number*1000), g.Accesses(dag.NodeID(i)), f.offset, from == plan.Inserted)
+		if from != plan.Inserted {
+			f.trace = append(f.trace, digest)
+		}
+	}
+}
+
+// bodiesIn counts the bodies of a loop or branch, those of nested ones included.
+func bodiesIn(c *dag.Control) int {
+	n := len(c.Bodies)
+	for _, body := range c.Bodies {
+		for i := range body.Nodes {
+			if inner := body.Nodes[i].Control; inner != nil {
+				n += bodiesIn(inner)
+			}
+		}
+	}
+	return n
+}
+
+// control follows a loop or branch. bodies is the place of its first body among all.
+func (f *followed) control(g *dag.Graph, i int, number uint64, bodies int) {
+	n := &g.Nodes[i]
+	test := func() {
+		if c := n.Control.Condition; c != nil {
+			for _, r := range c.Operands {
+				f.trace = append(f.trace, f.memory[r.Buffer][r.Lo])
+			}
+		}
+	}
+	body := func(k int) {
+		at := bodies
+		for j := range k {
+			at++
+			for x := range n.Control.Bodies[j].Nodes {
+				if inner := n.Control.Bodies[j].Nodes[x].Control; inner != nil {
+					at += bodiesIn(inner)
+				}
+			}
+		}
+		var nodes []dag.NodeID
+		if f.bodies != nil {
+			nodes = f.bodies[at]
+		}
+		f.graph(n.Control.Bodies[k], nodes, number*10+uint64(k), at+1)
+	}
+	if n.Kind == dag.Branch {
+		test()
+		if k := f.die.IntN(2); k < len(n.Control.Bodies) {
+			body(k)
+		}
+		return
+	}
+	passes := f.die.IntN(4)
+	if n.Control.While {
+		test()
+	} else if n.Control.Times > 0 {
+		passes++
+	}
+	for range passes {
+		body(0)
+		test()
+	}
+}
+
+func equalWith(original *dag.Graph, s *plan.Spread, die uint64) bool {
+	var one, many followed
 	for k := range original.Buffers {
 		memory := make([]uint64, original.Buffers[k].Bytes)
 		for j := range memory {
@@ -189,17 +348,18 @@ func plainlyEqual(original *dag.Graph, s *plan.Spread) bool {
 		}
 		many.memory = append(many.memory, memory)
 	}
+	one.offset = func(dag.BufferID) int64 { return 0 }
+	many.offset = func(b dag.BufferID) int64 { return s.Buffers[b].Lo }
+	one.die, many.die, many.bodies = rand.New(rand.NewPCG(die, 5)), rand.New(rand.NewPCG(die, 5)), s.Bodies
+	if many.bodies == nil {
+		many.bodies = [][]dag.NodeID{}
+	}
 	for range 6 {
-		var wanted []uint64
-		for i := range original.Nodes {
-			wanted = append(wanted, one.run(dag.NodeID(i), original.Accesses(dag.NodeID(i)), func(dag.BufferID) int64 { return 0 }, false))
-		}
-		for i, from := range s.Nodes {
-			accesses := s.Graph.Accesses(dag.NodeID(i))
-			digest := many.run(from, accesses, func(b dag.BufferID) int64 { return s.Buffers[b].Lo }, from == plan.Inserted)
-			if from != plan.Inserted && digest != wanted[from] {
-				return false
-			}
+		one.trace, many.trace = one.trace[:0], many.trace[:0]
+		one.graph(original, nil, 0, 0)
+		many.graph(s.Graph, s.Nodes, 0, 0)
+		if !slices.Equal(one.trace, many.trace) {
+			return false
 		}
 		for k, at := range s.Buffers {
 			if b := &s.Graph.Buffers[k]; b.Save != "" && !slices.Equal(many.memory[k], one.memory[at.Buffer]) {

@@ -190,8 +190,12 @@ func (p *Program) equipTest(in *instance, c *control) error {
 	return err
 }
 
-// equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it.
+// equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it, if that is on the
+// same device.
 func (p *Program) equipBody(in *instance, origin cudart.Stream) error {
+	if len(p.plan.Streams) > 0 && p.plan.Streams[0].Device != origin.Device() {
+		return p.equipElsewhere(in, origin)
+	}
 	if err := p.newStreams(in, origin); err != nil {
 		return err
 	}

@@ -127,8 +127,9 @@ type instance struct {
 	events   []cudart.Event
 	fork     cudart.Event
 	join     []cudart.Event
-	controls []*control // by node; nil if there are none
-	run      *hostRun   // of host functions; bodies have that of the instance around them
+	borders  []cudart.Event // of a body that begins on another device than the node around it
+	controls []*control     // by node; nil if there are none
+	run      *hostRun       // of host functions; bodies have that of the instance around them
 	lowered  *lowered
 	list     cudart.List
 	graph    cudart.Graph

@@ -44,7 +44,7 @@ func (in *instance) strip() error {
 	if in.list != nil {
 		note(in.list.Close())
 	}
-	events := append(append([]cudart.Event{}, in.events...), in.join...)
+	events := append(append(append([]cudart.Event{}, in.events...), in.join...), in.borders...)
 	for _, e := range append(events, in.fork, in.begin, in.end) {
 		if e != nil {
 			note(e.Close())

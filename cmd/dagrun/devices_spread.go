@@ -94,7 +94,7 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	if err != nil || recorded == nil {
 		return g, err
 	}
-	if recorded.Original != g.Hash() || len(recorded.At) != g.Len() && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
+	if recorded.Original != g.Hash() || len(recorded.At) != planner.SpreadNodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
 		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.flags.plan, planner.ErrOtherGraph)
 	}
 	o := planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}

@@ -18,6 +18,8 @@ func (m *Machine) control(n *dag.Node, p *Profile) float64 {
 	test := m.KernelUS
 	if m.Unit {
 		test = 0
+	} else if divided(n) {
+		test, longest = m.hostTest(n, longest)
 	}
 	if n.Kind == dag.Branch {
 		return longest + test
@@ -31,6 +33,28 @@ func (m *Machine) control(n *dag.Node, p *Profile) float64 {
 		us += float64((times+c.Every-1)/max(c.Every, 1)) * test
 	}
 	return us
+}
+
+// divided reports whether the nodes of a loop or branch are on several devices, so that no graph can hold it.
+func divided(n *dag.Node) bool {
+	for _, body := range n.Control.Bodies {
+		for i := range body.Nodes {
+			inner := &body.Nodes[i]
+			if inner.Device != n.Device || inner.Control != nil && divided(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hostTest estimates a test by the host, which copies what the condition reads, waits for that, and only then submits the next pass. A pass takes
+// at least as long as submitting it.
+func (m *Machine) hostTest(n *dag.Node, pass float64) (test, longest float64) {
+	for _, body := range n.Control.Bodies {
+		pass = max(pass, float64(body.Len())*m.LaunchUS)
+	}
+	return m.CopyUS + m.GapUS + 2*m.LaunchUS, pass
 }
 
 // Durations returns the times of Costs.

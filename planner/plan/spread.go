@@ -13,10 +13,12 @@ type Spread struct {
 	Devices   int
 	Policy    string // that chose the devices
 	Requested string // the policy that was asked for, such as auto
-	// Original is the hash of the graph that was declared, and At where its nodes run. Together they determine the rest.
+	// Original is the hash of the graph that was declared, and At where its nodes run, then those of each body in the order of EachGraph.
+	// Together they determine the rest.
 	Original string
 	At       []int32
 	Nodes    []dag.NodeID   // by node of Graph: the node of the original, or Inserted
+	Bodies   [][]dag.NodeID // the same for each body of a loop or branch, in the order of EachGraph
 	Buffers  []Piece        // by buffer of Graph
 	Kept     []dag.BufferID // buffers of the original that are read after the last replay, besides those that are saved or compared
 	// Spilled says what is in device memory when, of the graph on the devices that was to be spilled; empty if all of it fits.

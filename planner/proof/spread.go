@@ -19,6 +19,10 @@ import (
 // followed in declared order, which every correct plan keeps. For each byte of each piece the proof knows which node wrote the version that
 // it holds; a read must find the version that it finds in the original. The same is followed over replays: a piece begins a replay with what
 // the last one left in it. In the end everything that is saved, compared or kept must hold the last version.
+//
+// The bodies of loops and branches are graphs with nodes like these. A pass of a loop is followed with what any pass may begin with: bytes that
+// are right both before the loop and at the end of a pass. After a branch, bytes are right that are so whichever body ran, or none. Conditions
+// must read what they read in the original.
 func Spread(original *dag.Graph, s *plan.Spread) error {
 	if err := original.Check(); err != nil {
 		return err
@@ -26,7 +30,7 @@ func Spread(original *dag.Graph, s *plan.Spread) error {
 	if s == nil || s.Graph.Check() != nil {
 		return newViolation(ErrSpread, "there is no graph over several devices")
 	}
-	c := &spreadCheck{original: original, s: s, g: s.Graph}
+	c := &spreadCheck{original: original, s: s, g: s.Graph, bodies: s.Bodies}
 	for _, check := range []func() *Violation{c.pieces, c.nodes, c.results, c.findBands, c.replays} {
 		if v := check(); v != nil {
 			return v
@@ -150,10 +154,8 @@ func (c *spreadCheck) replay() ([][]extent, *Violation) {
 			c.held[k].set(e.lo, e.hi, atStart)
 		}
 	}
-	for i := range c.g.Nodes {
-		if v := c.follow(dag.NodeID(i)); v != nil {
-			return nil, v
-		}
+	if v := c.followLevel(c.top); v != nil {
+		return nil, v
 	}
 	for k, id := range c.final {
 		if id < 0 {
@@ -174,40 +176,62 @@ func (c *spreadCheck) replay() ([][]extent, *Violation) {
 	return next, nil
 }
 
+// followLevel follows all nodes of a level.
+func (c *spreadCheck) followLevel(l *spreadLevel) *Violation {
+	for i := range l.g.Nodes {
+		follow := c.follow
+		if l.g.Nodes[i].Control != nil {
+			follow = c.followControl
+		}
+		if v := follow(l, dag.NodeID(i)); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
 // follow checks what a node reads, and notes what it writes.
-func (c *spreadCheck) follow(i dag.NodeID) *Violation {
-	from := c.s.Nodes[i]
+func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *Violation {
+	from := l.nodes[i]
 	if from == plan.Inserted {
-		move := c.g.Nodes[i].Copy
+		move := l.g.Nodes[i].Copy
 		for _, e := range c.extents(c.declared(move.Src)) {
 			c.held[move.Dst.Buffer].take(&c.held[move.Src.Buffer], e)
 		}
 		return nil
 	}
-	accesses, declared := c.g.Accesses(i), c.original.Accesses(from)
+	accesses, declared := l.g.Accesses(i), l.original.Accesses(from)
 	for k, a := range accesses {
 		if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
 			continue
 		}
-		for _, e := range c.extents(declared[k].Range) {
-			at, want, has := c.differs(declared[k].Buffer, e, a.Buffer)
-			if at.lo >= at.hi {
-				continue
-			}
-			r := c.bands[declared[k].Buffer].rangeOf(declared[k].Buffer, at)
-			v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", c.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(c.g, i)
-			v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
-			v.Lo, v.Hi = r.Lo-c.s.Buffers[a.Buffer].Lo, r.Hi-c.s.Buffers[a.Buffer].Lo
+		if v := c.reads(l, i, declared[k].Range, a); v != nil {
 			return v
 		}
 	}
 	for k, a := range accesses {
 		if a.Mode&dag.Write != 0 && a.Lo < a.Hi {
 			for _, e := range c.extents(declared[k].Range) {
-				c.held[a.Buffer].set(e.lo, e.hi, int32(from))
-				c.wanted[declared[k].Buffer].set(e.lo, e.hi, int32(from))
+				c.held[a.Buffer].set(e.lo, e.hi, l.first+int32(from))
+				c.wanted[declared[k].Buffer].set(e.lo, e.hi, l.first+int32(from))
 			}
 		}
+	}
+	return nil
+}
+
+// reads checks that a node finds in a piece what it reads in the original.
+func (c *spreadCheck) reads(l *spreadLevel, i dag.NodeID, declared dag.Range, a dag.Access) *Violation {
+	for _, e := range c.extents(declared) {
+		at, want, has := c.differs(declared.Buffer, e, a.Buffer)
+		if at.lo >= at.hi {
+			continue
+		}
+		r := c.bands[declared.Buffer].rangeOf(declared.Buffer, at)
+		v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", l.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(l.g, i)
+		v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
+		v.Lo, v.Hi = r.Lo-c.s.Buffers[a.Buffer].Lo, r.Hi-c.s.Buffers[a.Buffer].Lo
+		return v
 	}
 	return nil
 }
@@ -240,7 +264,10 @@ func (c *spreadCheck) versionText(version int32) string {
 	case version == atStart:
 		return "what was there when the replay began"
 	}
-	return "what \"" + c.original.Nodes[version].Name + "\" wrote"
+	if n := int32(len(c.names)); version >= n {
+		return "what a run of a body of \"" + c.names[version-n] + "\" begins with"
+	}
+	return "what \"" + c.names[version] + "\" wrote"
 }
 
 // covers reports whether all bytes of inner are in outer; both are in order.

@@ -12,16 +12,8 @@ import (
 func (c *spreadCheck) findBands() *Violation {
 	c.bands = make([]bandTable, len(c.original.Buffers))
 	each := func(visit func(r dag.Range)) {
-		for i := range c.original.Nodes {
-			for _, a := range c.original.Accesses(dag.NodeID(i)) {
-				visit(a.Range)
-			}
-		}
-		for i := range c.g.Nodes { // copies that were inserted may cut a buffer elsewhere
-			for _, a := range c.g.Accesses(dag.NodeID(i)) {
-				visit(c.declared(a.Range))
-			}
-		}
+		eachRange(c.original, visit)
+		eachRange(c.g, func(r dag.Range) { visit(c.declared(r)) }) // copies that were inserted may cut a buffer elsewhere
 	}
 	each(func(r dag.Range) {
 		if t := &c.bands[r.Buffer]; r.Pitch != 0 {
@@ -56,6 +48,27 @@ func (c *spreadCheck) findBands() *Violation {
 		t.starts = slices.Compact(t.starts)
 	}
 	return nil
+}
+
+// eachRange calls visit with all ranges that nodes and conditions of a graph use, those of bodies included.
+func eachRange(g *dag.Graph, visit func(r dag.Range)) {
+	for i := range g.Nodes {
+		for _, a := range g.Accesses(dag.NodeID(i)) {
+			visit(a.Range)
+		}
+		c := g.Nodes[i].Control
+		if c == nil {
+			continue
+		}
+		if c.Condition != nil {
+			for _, r := range c.Condition.Operands {
+				visit(r)
+			}
+		}
+		for _, body := range c.Bodies {
+			eachRange(body, visit)
+		}
+	}
 }
 
 // declared is what a range of a piece stands for.

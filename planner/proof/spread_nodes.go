@@ -11,62 +11,82 @@ import (
 
 // nodes checks every node against the one that it stands for.
 func (c *spreadCheck) nodes() *Violation {
-	c.ids = make([]dag.NodeID, c.original.Len())
-	next := dag.NodeID(0)
-	for i := range c.g.Nodes {
-		from := c.s.Nodes[i]
-		if from == plan.Inserted {
-			if v := c.inserted(dag.NodeID(i)); v != nil {
-				return v
-			}
-			continue
-		}
-		if from != next || int(from) >= c.original.Len() {
-			return c.wrong("%q comes where %s was declared", c.g.Nodes[i].Name, c.declaredText(next)).node(c.g, dag.NodeID(i))
-		}
-		c.ids[from] = dag.NodeID(i)
-		next++
+	var v *Violation
+	if c.top, v = c.level(c.original, c.g, c.s.Nodes); v != nil {
+		return v
 	}
-	if int(next) < c.original.Len() {
-		return c.wrong("%q is missing", c.original.Nodes[next].Name)
-	}
-	for i := range c.original.Nodes {
-		if v := c.node(dag.NodeID(i), c.ids[i]); v != nil {
-			return v
-		}
+	if len(c.bodies) > 0 {
+		return c.wrong("it stands for the nodes of %d bodies more than it has", len(c.bodies))
 	}
 	return nil
 }
 
-func (c *spreadCheck) declaredText(i dag.NodeID) string {
-	if int(i) >= c.original.Len() {
+// level checks the nodes of the graph or of a body, and of all bodies in it.
+func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *Violation) {
+	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: make([]dag.NodeID, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}}
+	for i := range original.Nodes {
+		c.names = append(c.names, original.Nodes[i].Name)
+	}
+	next := dag.NodeID(0)
+	for i := range g.Nodes {
+		from := nodes[i]
+		if from == plan.Inserted {
+			if v := c.inserted(l, dag.NodeID(i)); v != nil {
+				return nil, v
+			}
+			continue
+		}
+		if from != next || int(from) >= original.Len() {
+			return nil, c.wrong("%q comes where %s was declared", g.Nodes[i].Name, declaredText(original, next)).node(g, dag.NodeID(i))
+		}
+		l.ids[from] = dag.NodeID(i)
+		next++
+	}
+	if int(next) < original.Len() {
+		return nil, c.wrong("%q is missing", original.Nodes[next].Name)
+	}
+	for i := range original.Nodes {
+		if v := c.node(l, dag.NodeID(i), l.ids[i]); v != nil {
+			return nil, v
+		}
+		if original.Nodes[i].Control != nil {
+			if v := c.control(l, dag.NodeID(i)); v != nil {
+				return nil, v
+			}
+		}
+	}
+	return l, nil
+}
+
+func declaredText(g *dag.Graph, i dag.NodeID) string {
+	if int(i) >= g.Len() {
 		return "nothing more"
 	}
-	return `"` + c.original.Nodes[i].Name + `"`
+	return `"` + g.Nodes[i].Name + `"`
 }
 
 // inserted checks a node that the original does not have: it may only copy bytes of a device buffer to where the same bytes belong.
-func (c *spreadCheck) inserted(i dag.NodeID) *Violation {
-	node, accesses := &c.g.Nodes[i], c.g.Accesses(i)
+func (c *spreadCheck) inserted(l *spreadLevel, i dag.NodeID) *Violation {
+	node, accesses := &l.g.Nodes[i], l.g.Accesses(i)
 	move := node.Copy
 	if node.Kind != dag.Memcpy || move == nil || len(accesses) != 2 || accesses[0] != (dag.Access{Range: move.Src, Mode: dag.Read}) || accesses[1] != (dag.Access{Range: move.Dst, Mode: dag.Write}) {
-		return c.wrong("%q is not in the pipeline, and is no copy", node.Name).node(c.g, i)
+		return c.wrong("%q is not in the pipeline, and is no copy", node.Name).node(l.g, i)
 	}
 	src, dst := c.s.Buffers[move.Src.Buffer], c.s.Buffers[move.Dst.Buffer]
 	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo || move.Src.Pitch != move.Dst.Pitch {
-		return c.wrong("%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst)).node(c.g, i)
+		return c.wrong("%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst)).node(l.g, i)
 	}
-	return c.copyDevice(i)
+	return c.copyDevice(l, i)
 }
 
 // copyDevice checks that a copy runs on a device that one of its sides is on.
-func (c *spreadCheck) copyDevice(i dag.NodeID) *Violation {
-	node := &c.g.Nodes[i]
+func (c *spreadCheck) copyDevice(l *spreadLevel, i dag.NodeID) *Violation {
+	node := &l.g.Nodes[i]
 	from, to := &c.g.Buffers[node.Copy.Src.Buffer], &c.g.Buffers[node.Copy.Dst.Buffer]
 	if from.Place == dag.Device && from.Device == node.Device || to.Place == dag.Device && to.Device == node.Device || from.Place == dag.Host && to.Place == dag.Host {
 		return nil
 	}
-	return c.wrong("%q runs on device %d, where none of its buffers is", node.Name, node.Device).node(c.g, i)
+	return c.wrong("%q runs on device %d, where none of its buffers is", node.Name, node.Device).node(l.g, i)
 }
 
 // same reports whether a range stands for a range of the original.
@@ -76,58 +96,61 @@ func (c *spreadCheck) same(r, declared dag.Range) bool {
 }
 
 // node checks that node k does what node i of the original does.
-func (c *spreadCheck) node(i, k dag.NodeID) *Violation {
-	o, n := &c.original.Nodes[i], &c.g.Nodes[k]
-	declared, accesses := c.original.Accesses(i), c.g.Accesses(k)
+func (c *spreadCheck) node(l *spreadLevel, i, k dag.NodeID) *Violation {
+	o, n := &l.original.Nodes[i], &l.g.Nodes[k]
+	declared, accesses := l.original.Accesses(i), l.g.Accesses(k)
 	if n.Name != o.Name || n.Kind != o.Kind || n.Priority != o.Priority || n.Stream != o.Stream || n.Peer != o.Peer || n.HasCost != o.HasCost || n.CostUS != o.CostUS || n.Work != o.Work ||
-		n.Function != o.Function || n.Control != o.Control || n.Communication != o.Communication || !c.sameWork(o, n) {
-		return c.wrong("%q does other work than %q of the pipeline", n.Name, o.Name).node(c.g, k)
+		n.Function != o.Function || (n.Control == nil) != (o.Control == nil) || n.Communication != o.Communication || !c.sameWork(o, n) {
+		return c.wrong("%q does other work than %q of the pipeline", n.Name, o.Name).node(l.g, k)
 	}
-	if o.Control != nil && n.Device != o.Device {
-		return c.wrong("%q is a loop or branch and must stay on device %d", n.Name, o.Device).node(c.g, k)
+	if o.Control != nil { // what it uses follows from its bodies, and so does where it has to be
+		accesses, declared = nil, nil
 	}
 	if len(accesses) != len(declared) {
-		return c.wrong("%q uses %d ranges, but %d in the pipeline", n.Name, len(accesses), len(declared)).node(c.g, k)
+		return c.wrong("%q uses %d ranges, but %d in the pipeline", n.Name, len(accesses), len(declared)).node(l.g, k)
 	}
 	for j, a := range accesses {
 		if a.Mode != declared[j].Mode || !c.same(a.Range, declared[j].Range) {
-			return c.wrong("%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode, c.original.RangeText(declared[j].Range), declared[j].Mode).node(c.g, k)
+			return c.wrong("%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode, c.original.RangeText(declared[j].Range), declared[j].Mode).node(l.g, k)
 		}
 		if !c.oneAddress(n, a) {
-			return c.wrong("%q declares that it uses %s, but is given another address", n.Name, c.g.RangeText(a.Range)).node(c.g, k)
+			return c.wrong("%q declares that it uses %s, but is given another address", n.Name, c.g.RangeText(a.Range)).node(l.g, k)
 		}
 	}
 	for _, before := range o.After {
-		if !slices.Contains(n.After, c.ids[before]) {
-			return c.wrong("%q does not come after %q, as the pipeline says", n.Name, c.original.Nodes[before].Name).node(c.g, k)
+		if !slices.Contains(n.After, l.ids[before]) {
+			return c.wrong("%q does not come after %q, as the pipeline says", n.Name, l.original.Nodes[before].Name).node(l.g, k)
 		}
 	}
-	return c.device(o, k)
+	return c.device(l, o, k)
 }
 
 // device checks that a node runs where it can.
-func (c *spreadCheck) device(o *dag.Node, k dag.NodeID) *Violation {
-	n := &c.g.Nodes[k]
+func (c *spreadCheck) device(l *spreadLevel, o *dag.Node, k dag.NodeID) *Violation {
+	n := &l.g.Nodes[k]
 	if n.Device < 0 || int(n.Device) >= c.s.Devices {
-		return c.wrong("%q runs on device %d of %d", n.Name, n.Device, c.s.Devices).node(c.g, k)
+		return c.wrong("%q runs on device %d of %d", n.Name, n.Device, c.s.Devices).node(l.g, k)
 	}
 	if n.Device != o.Device && (o.Fixed || o.Peer || writesVariables(o)) {
-		return c.wrong("%q runs on device %d, but belongs on device %d", n.Name, n.Device, o.Device).node(c.g, k)
+		return c.wrong("%q runs on device %d, but belongs on device %d", n.Name, n.Device, o.Device).node(l.g, k)
+	}
+	if n.Control != nil {
+		return nil
 	}
 	if n.Copy != nil {
-		return c.copyDevice(k)
+		return c.copyDevice(l, k)
 	}
-	for _, a := range c.g.Accesses(k) {
+	for _, a := range l.g.Accesses(k) {
 		b := &c.g.Buffers[a.Buffer]
 		at := &c.original.Buffers[c.s.Buffers[a.Buffer].Buffer]
 		switch {
 		case b.Place != at.Place:
-			return c.wrong("%q uses %q, which is not in %s memory", n.Name, b.Name, at.Place).node(c.g, k)
+			return c.wrong("%q uses %q, which is not in %s memory", n.Name, b.Name, at.Place).node(l.g, k)
 		case b.Place == dag.Host:
 		case n.Peer && b.Device != at.Device:
-			return c.wrong("%q uses peers, and finds %q on device %d instead of %d", n.Name, b.Name, b.Device, at.Device).node(c.g, k)
+			return c.wrong("%q uses peers, and finds %q on device %d instead of %d", n.Name, b.Name, b.Device, at.Device).node(l.g, k)
 		case !n.Peer && b.Device != n.Device:
-			return c.wrong("%q runs on device %d, but uses %q, which is on device %d", n.Name, n.Device, b.Name, b.Device).node(c.g, k)
+			return c.wrong("%q runs on device %d, but uses %q, which is on device %d", n.Name, n.Device, b.Name, b.Device).node(l.g, k)
 		}
 	}
 	return nil

@@ -18,7 +18,9 @@ type spreadCheck struct {
 	s        *plan.Spread
 	g        *dag.Graph
 	final    []dag.BufferID // by buffer of the original: the piece that must hold the last version in the end, or -1
-	ids      []dag.NodeID   // by node of the original
+	top      *spreadLevel
+	bodies   [][]dag.NodeID // of the spread, those that no level has taken yet
+	names    []string       // by number of a node of the original
 	wanted   []byteVersions // by buffer of the original
 	held     []byteVersions // by buffer of g
 	bands    []bandTable    // by buffer of the original
@@ -28,6 +30,15 @@ type spreadCheck struct {
 
 func (c *spreadCheck) wrong(format string, args ...any) *Violation {
 	return newViolation(ErrSpread, format, args...)
+}
+
+// spreadLevel is the graph or a body of a loop or branch, in the original and over several devices.
+type spreadLevel struct {
+	original, g *dag.Graph
+	nodes       []dag.NodeID                  // by node of g: the node of the original, or plan.Inserted
+	ids         []dag.NodeID                  // by node of the original
+	first       int32                         // the number of its first node of the original
+	inner       map[dag.NodeID][]*spreadLevel // by loop or branch of the original
 }
 
 // extent is a half-open range of bytes.

@@ -326,8 +326,7 @@ func (d *dispatcher) finish(i int32, us float64, at []int32) {
 func (d *dispatcher) send(writer int32, us float64, at []int32) {
 	e := d.e
 	for _, id := range d.wrote[d.wroteFrom[writer+1]:d.wroteFrom[writer+2]] {
-		x := &e.flows.data[id]
-		from := e.homes[x.buffer]
+		from := e.flows.from(id, e.homes, at)
 		if writer >= 0 {
 			from = at[writer]
 		}

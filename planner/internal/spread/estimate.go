@@ -237,7 +237,7 @@ func (e *estimator) joined(i dag.NodeID) float64 {
 // arrives returns when a datum is on a device.
 func (e *estimator) arrives(id, d int32, at []int32, commit bool) float64 {
 	x := &e.flows.data[id]
-	ready, from := 0.0, e.homes[x.buffer]
+	ready, from := 0.0, e.flows.from(id, e.homes, at)
 	if x.writer >= 0 {
 		ready, from = e.finish[x.writer], at[x.writer]
 	}

@@ -31,6 +31,7 @@ type flows struct {
 	reads []int32
 	final []datum // what the last replay must leave at home, by its writers
 	used  []use   // of buffers that need a home: how many bytes nodes use; device is the node
+	carry []int32 // by datum that a pass of a loop begins with: the node that wrote it in the pass before; -1 if none did or several
 	lead  []int32 // by node: the node whose device it takes, because it only brings or fetches data; -1: none
 }
 
@@ -72,6 +73,11 @@ func findFlows(p *Problem) *flows {
 			}
 		}
 	}
+	if p.around {
+		f.carried(last)
+		f.follow(p)
+		return f
+	}
 	for k := range last {
 		if b := dag.BufferID(k); !p.stays[b] && p.written[b] && (p.early[b] || p.keep[b]) {
 			for _, s := range last[k] {
@@ -83,6 +89,29 @@ func findFlows(p *Problem) *flows {
 	}
 	f.follow(p)
 	return f
+}
+
+// carried finds who wrote what a pass begins with. It stays where it was written.
+func (f *flows) carried(last [][]span) {
+	f.carry = make([]int32, len(f.data))
+	for id := range f.data {
+		x := &f.data[id]
+		f.carry[id] = -1
+		if x.writer >= 0 {
+			continue
+		}
+		if s := last[x.buffer][spanAt(last[x.buffer], x.lo)]; s.hi >= x.hi {
+			f.carry[id] = s.writer
+		}
+	}
+}
+
+// from is where a datum that a replay or pass begins with is.
+func (f *flows) from(id int32, homes, at []int32) int32 {
+	if f.carry != nil && f.carry[id] >= 0 {
+		return at[f.carry[id]]
+	}
+	return homes[f.data[id].buffer]
 }
 
 // read notes the data of an interval that a node reads. Neighbours by one writer in several bands stay apart.
@@ -110,7 +139,7 @@ func (f *flows) read(p *Problem, ids map[datum]int32, b dag.BufferID, last []spa
 func (f *flows) follow(p *Problem) {
 	g := p.Graph
 	for i := range g.Nodes {
-		if p.Fixed[i] != Free {
+		if p.unit[i] != Free {
 			continue
 		}
 		switch e := plan.EngineOf(g, dag.NodeID(i)); {

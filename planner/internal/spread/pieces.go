@@ -39,20 +39,28 @@ func (w *walker) pieces() *pieces {
 	add := func(r dag.Range, device int32) {
 		uses = append(uses, use{r.Buffer, device, r.Lo, max(r.Hi, r.Lo)})
 	}
-	for k := range w.steps {
-		s := &w.steps[k]
+	eachStep(w.steps, func(s *step) {
 		if s.node == plan.Inserted {
 			add(s.moved, s.from)
 			add(s.moved, s.to)
-			continue
+			return
 		}
-		node, at := &g.Nodes[s.node], w.at[s.node]
-		if node.Copy != nil {
+		l, at := p.levelOf(s.number), w.at[s.number]
+		node := &l.graph.Nodes[s.node]
+		switch {
+		case node.Control != nil: // its bodies have steps of their own
+			if c := node.Control.Condition; c != nil {
+				for _, r := range c.Operands {
+					add(r, p.where(r.Buffer, at))
+				}
+			}
+			return
+		case node.Copy != nil:
 			add(node.Copy.Src, p.where(node.Copy.Src.Buffer, s.source))
 			add(node.Copy.Dst, p.where(node.Copy.Dst.Buffer, at))
-			continue
+			return
 		}
-		for _, a := range g.Accesses(s.node) {
+		for _, a := range l.graph.Accesses(s.node) {
 			add(a.Range, p.where(a.Buffer, at))
 		}
 		if node.Launch != nil {
@@ -62,7 +70,7 @@ func (w *walker) pieces() *pieces {
 				}
 			}
 		}
-	}
+	})
 	uses = sorted(uses, len(g.Buffers), p.Devices)
 	align := alignments(g)
 	all := &pieces{devices: p.Devices, list: make([][]piece, len(g.Buffers)*p.Devices)}

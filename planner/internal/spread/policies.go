@@ -29,7 +29,7 @@ func Names() []string { return []string{Auto, Heft, MinTransfer, RoundRobin, Own
 
 // start is a placement with the fixed nodes only; the others are on device 0.
 func (e *estimator) start() []int32 {
-	at := slices.Clone(e.p.Fixed)
+	at := slices.Clone(e.p.unit)
 	for i := range at {
 		at[i] = max(at[i], 0)
 	}
@@ -37,7 +37,7 @@ func (e *estimator) start() []int32 {
 }
 
 // free reports whether a node is for a policy to place: it is not fixed, and does not follow another one.
-func (e *estimator) free(i int32) bool { return e.p.Fixed[i] == Free && e.flows.lead[i] < 0 }
+func (e *estimator) free(i int32) bool { return e.p.unit[i] == Free && e.flows.lead[i] < 0 }
 
 func one(e *estimator) []int32 { return e.start() }
 
@@ -99,7 +99,7 @@ func heft(e *estimator) []int32 {
 	e.begin()
 	e.home(at)
 	e.each(func(i int32) {
-		if e.p.Fixed[i] == Free {
+		if e.p.unit[i] == Free {
 			if l := e.flows.lead[i]; l >= 0 && l < i {
 				at[i] = at[l]
 			} else {
@@ -166,8 +166,8 @@ func chains(e *estimator) []int32 {
 			parts = append(parts, i)
 		}
 		work[root] += e.times[i]
-		if e.p.Fixed[i] != Free {
-			fixed[root] = e.p.Fixed[i]
+		if e.p.unit[i] != Free {
+			fixed[root] = e.p.unit[i]
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b int32) int { return cmp.Compare(work[b], work[a]) })
@@ -187,7 +187,7 @@ func chains(e *estimator) []int32 {
 	}
 	at := e.start()
 	for i := range at {
-		if e.p.Fixed[i] == Free {
+		if e.p.unit[i] == Free {
 			at[i] = device[connected.Least(int32(i))]
 		}
 	}

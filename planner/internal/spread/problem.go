@@ -30,7 +30,9 @@ func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {
 		return nil, fmt.Errorf("%w: each of its ranks has one device", ErrCannot)
 	}
 	n := len(g.Buffers)
-	p := &Problem{Graph: g, Devices: devices, Fixed: make([]int32, g.Len()), stays: make([]bool, n), keep: make([]bool, n), written: make([]bool, n), early: make([]bool, n)}
+	p := &Problem{Graph: g, Devices: devices, inner: map[int32][]int32{}, stays: make([]bool, n), keep: make([]bool, n), written: make([]bool, n), early: make([]bool, n)}
+	p.findLevels(g, -1)
+	p.Fixed = make([]int32, p.nodes)
 	for k := range g.Buffers {
 		b := &g.Buffers[k]
 		p.stays[k] = b.Place == dag.Host || b.Fixed || b.Symbol != ""
@@ -39,20 +41,21 @@ func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {
 	for _, r := range g.ReadFirst() {
 		p.early[r.Buffer] = true
 	}
-	for i := range g.Nodes {
-		node := &g.Nodes[i]
-		switch {
-		case node.Control != nil:
-			return nil, fmt.Errorf("%w: %q is a loop or branch, which cannot be moved yet; run it on one device", ErrCannot, node.Name)
-		case node.Communication != nil:
-			return nil, fmt.Errorf("%w: %q communicates with other ranks, each of which has one device", ErrCannot, node.Name)
+	err := p.eachNode(func(l *level, i dag.NodeID, _ int32) error {
+		node := &l.graph.Nodes[i]
+		if node.Communication != nil {
+			return fmt.Errorf("%w: %q communicates with other ranks, each of which has one device", ErrCannot, node.Name)
 		}
-		for _, a := range g.Accesses(dag.NodeID(i)) {
+		for _, a := range l.graph.Accesses(i) {
 			p.written[a.Buffer] = p.written[a.Buffer] || a.Mode&dag.Write != 0 && a.Lo < a.Hi
 			if node.Peer { // its kernel finds buffers where the file says that they are
 				p.stays[a.Buffer] = true
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for k := range g.Buffers {
 		if b := &g.Buffers[k]; p.stays[k] && b.Place == dag.Device && int(b.Device) >= devices {
@@ -60,45 +63,63 @@ func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {
 		}
 	}
 	p.spaces = findSpaces(p)
-	if err := p.fix(); err != nil {
+	if err := p.eachNode(p.fix); err != nil {
 		return nil, err
 	}
-	return p, p.fixStreams()
+	for k := range p.levels {
+		if err := p.fixStreams(&p.levels[k]); err != nil {
+			return nil, err
+		}
+	}
+	p.findUnits()
+	return p, nil
 }
 
-// fix finds the nodes that cannot be moved.
-func (p *Problem) fix() error {
-	g := p.Graph
-	for i := range g.Nodes {
-		node := &g.Nodes[i]
-		at := int32(Free)
-		if node.Fixed || node.Peer || node.Kind == dag.HostFunction {
+// fix finds where a node has to run.
+func (p *Problem) fix(l *level, i dag.NodeID, number int32) error {
+	g, node := p.Graph, &l.graph.Nodes[i]
+	at := int32(Free)
+	if node.Fixed || node.Peer || node.Kind == dag.HostFunction {
+		at = node.Device
+	}
+	uses := func(id dag.BufferID) error {
+		b := &g.Buffers[id]
+		if !p.stays[id] || b.Place == dag.Host {
+			return nil
+		}
+		if at != Free && at != b.Device {
+			return fmt.Errorf("%w: node %q is on device %d, but uses %q, which is on device %d", ErrCannot, node.Name, at, b.Name, b.Device)
+		}
+		at = b.Device
+		return nil
+	}
+	switch {
+	case node.Control != nil: // its own work is to read the condition
+		if c := node.Control.Condition; c != nil {
+			for _, r := range c.Operands {
+				if err := uses(r.Buffer); err != nil {
+					return err
+				}
+			}
+		}
+	case node.Copy != nil:
+		if p.stays[node.Copy.Src.Buffer] && p.stays[node.Copy.Dst.Buffer] {
 			at = node.Device
 		}
-		if node.Copy != nil {
-			if p.stays[node.Copy.Src.Buffer] && p.stays[node.Copy.Dst.Buffer] {
-				at = node.Device
-			}
-		} else if !node.Peer {
-			for _, a := range g.Accesses(dag.NodeID(i)) {
-				b := &g.Buffers[a.Buffer]
-				if !p.stays[a.Buffer] || b.Place == dag.Host {
-					continue
-				}
-				if at != Free && at != b.Device {
-					return fmt.Errorf("%w: node %q is on device %d, but uses %q, which is on device %d", ErrCannot, node.Name, at, b.Name, b.Device)
-				}
-				at = b.Device
-			}
-			if at == Free && usesVariables(node) {
-				at = node.Device
+	case !node.Peer:
+		for _, a := range l.graph.Accesses(i) {
+			if err := uses(a.Buffer); err != nil {
+				return err
 			}
 		}
-		if at != Free && int(at) >= p.Devices {
-			return fmt.Errorf("%w: node %q is on device %d, and there are %d devices", ErrCannot, node.Name, at, p.Devices)
+		if at == Free && usesVariables(node) {
+			at = node.Device
 		}
-		p.Fixed[i] = at
 	}
+	if at != Free && int(at) >= p.Devices {
+		return fmt.Errorf("%w: node %q is on device %d, and there are %d devices", ErrCannot, node.Name, at, p.Devices)
+	}
+	p.Fixed[number] = at
 	return nil
 }
 
@@ -120,29 +141,30 @@ func usesVariables(node *dag.Node) bool {
 }
 
 // fixStreams keeps the nodes of a numbered stream on one device: where one of them has to be, else where the first is declared.
-func (p *Problem) fixStreams() error {
+func (p *Problem) fixStreams(l *level) error {
+	nodes, fixed := l.graph.Nodes, p.Fixed[l.first:]
 	type home struct {
 		device int32
 		by     int
 	}
 	homes := map[int32]home{}
 	for pass := range 2 {
-		for i := range p.Graph.Nodes {
-			stream := p.Graph.Nodes[i].Stream.Number()
+		for i := range nodes {
+			stream := nodes[i].Stream.Number()
 			if stream < 0 {
 				continue
 			}
 			h, known := homes[stream]
-			switch at := p.Fixed[i]; {
+			switch at := fixed[i]; {
 			case !known && at != Free:
 				homes[stream] = home{at, i}
 			case known && at != Free && at != h.device:
-				return fmt.Errorf("%w: stream %d has %q on device %d and %q on device %d", ErrCannot, stream, p.Graph.Nodes[h.by].Name, h.device, p.Graph.Nodes[i].Name, at)
+				return fmt.Errorf("%w: stream %d has %q on device %d and %q on device %d", ErrCannot, stream, nodes[h.by].Name, h.device, nodes[i].Name, at)
 			case pass == 1 && at == Free && known:
-				p.Fixed[i] = h.device
+				fixed[i] = h.device
 			case pass == 1 && at == Free:
-				h = home{min(p.Graph.Nodes[i].Device, int32(p.Devices-1)), i}
-				homes[stream], p.Fixed[i] = h, h.device
+				h = home{min(nodes[i].Device, int32(p.Devices-1)), i}
+				homes[stream], fixed[i] = h, h.device
 			}
 		}
 	}
@@ -177,8 +199,8 @@ func (p *Problem) whole(b dag.BufferID) bool {
 
 // check returns an error for placements that are none.
 func (p *Problem) check(at []int32) error {
-	if len(at) != p.Graph.Len() {
-		return fmt.Errorf("%w: %d devices for %d nodes", ErrCannot, len(at), p.Graph.Len())
+	if len(at) != int(p.nodes) {
+		return fmt.Errorf("%w: %d devices for %d nodes", ErrCannot, len(at), p.nodes)
 	}
 	if len(at) > math.MaxInt32/4 {
 		return fmt.Errorf("%w: it has %d nodes", ErrCannot, len(at))
@@ -186,9 +208,9 @@ func (p *Problem) check(at []int32) error {
 	for i, d := range at {
 		switch {
 		case d < 0 || int(d) >= p.Devices:
-			return fmt.Errorf("%w: node %q is placed on device %d of %d", ErrCannot, p.Graph.Nodes[i].Name, d, p.Devices)
+			return fmt.Errorf("%w: node %q is placed on device %d of %d", ErrCannot, p.name(int32(i)), d, p.Devices)
 		case p.Fixed[i] != Free && p.Fixed[i] != d:
-			return fmt.Errorf("%w: node %q is placed on device %d, but belongs on device %d", ErrCannot, p.Graph.Nodes[i].Name, d, p.Fixed[i])
+			return fmt.Errorf("%w: node %q is placed on device %d, but belongs on device %d", ErrCannot, p.name(int32(i)), d, p.Fixed[i])
 		}
 	}
 	return nil

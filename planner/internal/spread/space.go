@@ -13,11 +13,16 @@ import (
 type Problem struct {
 	Graph   *dag.Graph
 	Devices int
-	Fixed   []int32 // by node: where it has to run, or Free
+	Fixed   []int32 // by number of a node: where it has to run, or Free
 
-	stays   []bool // by buffer: it is not copied, because it is host memory or its device was asked for
-	keep    []bool // by buffer: its contents are of use after the last replay
-	written []bool // by buffer: some node writes it
+	levels  []level           // the graph and all bodies
+	inner   map[int32][]int32 // by number of a loop or branch: its bodies, by their places in levels
+	nodes   int32             // in all levels
+	unit    []int32           // by node of the graph itself: Fixed if no loop or branch is divided
+	around  bool              // the graph is a body of a loop
+	stays   []bool            // by buffer: it is not copied, because it is host memory or its device was asked for
+	keep    []bool            // by buffer: its contents are of use after the last replay
+	written []bool            // by buffer: some node writes it
 	spaces  []space
 	early   []bool // by buffer: some byte is read before it is written, so it needs its contents when a replay begins
 }
@@ -36,20 +41,31 @@ type space struct {
 func findSpaces(p *Problem) []space {
 	g := p.Graph
 	list := make([]space, len(g.Buffers))
-	for i := range g.Nodes {
-		for _, a := range g.Accesses(dag.NodeID(i)) {
-			if a.Pitch != 0 {
-				list[a.Buffer].pitch = int64(a.Pitch)
+	each := func(visit func(r dag.Range)) {
+		for k := range p.levels {
+			l := &p.levels[k]
+			for i := range l.graph.Nodes {
+				for _, a := range l.graph.Accesses(dag.NodeID(i)) {
+					visit(a.Range)
+				}
+				if c := l.graph.Nodes[i].Control; c != nil && c.Condition != nil {
+					for _, r := range c.Condition.Operands {
+						visit(r)
+					}
+				}
 			}
 		}
 	}
-	for i := range g.Nodes {
-		for _, a := range g.Accesses(dag.NodeID(i)) {
-			if s := &list[a.Buffer]; s.pitch > 0 && a.Lo < a.Hi {
-				s.cut(a.Range)
-			}
+	each(func(r dag.Range) {
+		if r.Pitch != 0 {
+			list[r.Buffer].pitch = int64(r.Pitch)
 		}
-	}
+	})
+	each(func(r dag.Range) {
+		if s := &list[r.Buffer]; s.pitch > 0 && r.Lo < r.Hi {
+			s.cut(r)
+		}
+	})
 	for k := range list {
 		if s := &list[k]; s.pitch > 0 {
 			s.cuts = append(s.cuts, 0, g.Buffers[k].Bytes/s.pitch)

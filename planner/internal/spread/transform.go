@@ -27,22 +27,13 @@ func Transform(p *Problem, at []int32) (*plan.Spread, error) {
 		m.buffer(dag.BufferID(k))
 	}
 	clear(m.names)
-	for i := range p.Graph.Nodes {
-		m.names[p.Graph.Nodes[i].Name] = true
-	}
-	m.ids = make([]dag.NodeID, p.Graph.Len())
-	for k := range w.steps {
-		if s := &w.steps[k]; s.node == plan.Inserted {
-			m.copy(s)
-		} else {
-			m.node(s)
+	for k := range p.levels {
+		for i := range p.levels[k].graph.Nodes {
+			m.names[p.levels[k].graph.Nodes[i].Name] = true
 		}
 	}
-	for i := range p.Graph.Nodes {
-		for _, before := range p.Graph.Nodes[i].After {
-			m.b.After(m.ids[i], m.ids[before])
-		}
-	}
+	m.ids = make([]dag.NodeID, p.nodes)
+	m.s.Nodes = m.level(&p.levels[0], w.steps)
 	var err error
 	if m.s.Graph, err = m.b.Graph(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
@@ -56,7 +47,8 @@ type making struct {
 	pieces *pieces
 	b      *dag.Builder
 	s      *plan.Spread
-	ids    []dag.NodeID // by node of the original
+	ids    []dag.NodeID // by number of a node of the original
+	nodes  []dag.NodeID // what the nodes of the level that is being made stand for
 	names  map[string]bool
 }
 
@@ -124,19 +116,65 @@ func (m *making) unique(name string) string {
 	return full
 }
 
+// level declares the nodes of a level, and returns what each stands for.
+func (m *making) level(l *level, steps []step) []dag.NodeID {
+	around := m.nodes
+	m.nodes = nil
+	for k := range steps {
+		switch s := &steps[k]; {
+		case s.node == plan.Inserted:
+			m.copy(s)
+		case s.bodies != nil:
+			m.control(l, s)
+		default:
+			m.node(l, s)
+		}
+	}
+	for i := range l.graph.Nodes {
+		for _, before := range l.graph.Nodes[i].After {
+			m.b.After(m.ids[l.first+int32(i)], m.ids[l.first+int32(before)])
+		}
+	}
+	made := m.nodes
+	m.nodes = around
+	return made
+}
+
+// control declares a loop or branch with its bodies.
+func (m *making) control(l *level, s *step) {
+	node, at := l.graph.Nodes[s.node], m.at[s.number]
+	node.After, node.Fixed = nil, false
+	var operands []dag.Range
+	if c := node.Control.Condition; c != nil {
+		for _, r := range c.Operands {
+			operands = append(operands, m.pieces.find(r, m.p.where(r.Buffer, at)))
+		}
+	}
+	var bodies []func()
+	for k, steps := range s.bodies {
+		bodies = append(bodies, func() {
+			place := len(m.s.Bodies)
+			m.s.Bodies = append(m.s.Bodies, nil)
+			m.s.Bodies[place] = m.level(&m.p.levels[m.p.inner[s.number][k]], steps)
+		})
+	}
+	m.ids[s.number] = m.b.ControlLike(node, operands, bodies...)
+	m.nodes = append(m.nodes, s.node)
+}
+
 // copy declares a copy between devices.
 func (m *making) copy(s *step) {
 	name := m.unique(fmt.Sprintf("%s %d->%d", m.p.Graph.RangeText(s.moved), s.from, s.to))
 	id := m.b.Copy(name, m.pieces.find(s.moved, s.to), m.pieces.find(s.moved, s.from))
 	m.b.Priority(id, s.priority)
-	m.s.Nodes = append(m.s.Nodes, plan.Inserted)
+	m.nodes = append(m.nodes, plan.Inserted)
 	m.s.Stats.Copies++
 	m.s.Stats.Bytes += s.moved.Bytes()
 }
 
 // node declares a node of the original, on its device.
-func (m *making) node(s *step) {
-	g, at := m.p.Graph, m.at[s.node]
+func (m *making) node(l *level, s *step) {
+	g, at := l.graph, m.at[s.number]
 	node := g.Nodes[s.node]
 	accesses := slices.Clone(g.Accesses(s.node))
 	for k := range accesses {
@@ -146,7 +184,7 @@ func (m *making) node(s *step) {
 		}
 		accesses[k].Range = m.pieces.find(accesses[k].Range, m.p.where(accesses[k].Buffer, device))
 	}
-	node.Device, node.After, node.Fixed = at, nil, false
+	node.Device, node.After, node.Fixed = at, nil, node.Kind == dag.HostFunction // those of a body would be placed with it
 	if node.Copy != nil {
 		from, to := m.p.where(node.Copy.Src.Buffer, s.source), m.p.where(node.Copy.Dst.Buffer, at)
 		src, dst := &g.Buffers[node.Copy.Src.Buffer], &g.Buffers[node.Copy.Dst.Buffer]
@@ -162,8 +200,8 @@ func (m *making) node(s *step) {
 	} else {
 		redirect(&node, func(r dag.Range) dag.Range { return m.pieces.find(r, m.p.where(r.Buffer, at)) })
 	}
-	m.ids[s.node] = m.b.Node(node, accesses...)
-	m.s.Nodes = append(m.s.Nodes, s.node)
+	m.ids[s.number] = m.b.Node(node, accesses...)
+	m.nodes = append(m.nodes, s.node)
 }
 
 // redirect lets a node that sets or launches work on other ranges.

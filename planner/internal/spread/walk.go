@@ -12,17 +12,19 @@ import (
 
 // step is a node of the graph that is being made: a node of the original, or a copy between devices.
 type step struct {
-	node     dag.NodeID // plan.Inserted for a copy
+	node     dag.NodeID // of its level; plan.Inserted for a copy
+	number   int32      // of the node
 	source   int32      // of a copy of the original: the device that it reads from
 	moved    dag.Range  // of a copy
 	from, to int32
 	priority dag.Priority
+	bodies   [][]step // of a loop or branch
 }
 
 // walker follows contents.
 type walker struct {
 	p     *Problem
-	at    []int32
+	at    []int32 // by number of a node
 	homes []int32 // by buffer: the device that has all of it
 	runs  []runs  // by buffer; nil where they do not matter
 	steps []step
@@ -54,18 +56,22 @@ func walk(p *Problem, at []int32) *walker {
 		w.runs[k] = runs{{lo: 0, hi: p.spaces[k].size(g.Buffers[k].Bytes), holders: holders}}
 	}
 	for i := range g.Nodes {
-		w.visit(dag.NodeID(i))
+		w.visit(&p.levels[0], dag.NodeID(i))
 	}
 	w.finish()
-	w.plant()
+	w.plantIn(&w.steps)
 	return w
 }
 
 // visit lists the copies that a node needs, and the node.
-func (w *walker) visit(i dag.NodeID) {
-	node, at := &w.p.Graph.Nodes[i], w.at[i]
-	accesses := w.p.Graph.Accesses(i)
-	own := step{node: i, source: at}
+func (w *walker) visit(l *level, i dag.NodeID) {
+	node, number := &l.graph.Nodes[i], l.first+int32(i)
+	if node.Control != nil {
+		w.control(l, i)
+		return
+	}
+	at, accesses := w.at[number], l.graph.Accesses(i)
+	own := step{node: i, number: number, source: at}
 	w.moved = w.moved[:0]
 	if node.Copy != nil {
 		own.source = w.source(node, at)
@@ -126,21 +132,26 @@ func (w *walker) need(r dag.Range, to int32, priority dag.Priority) {
 	if w.p.stays[r.Buffer] || r.Lo >= r.Hi {
 		return
 	}
-	list, s := &w.runs[r.Buffer], &w.p.spaces[r.Buffer]
 	for _, x := range w.intervals(r) {
-		first, end := list.cut(x.lo, x.hi)
-		for k := first; k < end; k++ {
-			run := &(*list)[k]
-			if run.holders>>to&1 != 0 {
-				continue
-			}
-			from := run.send(to, w.p.Devices)
-			if from < 0 {
-				continue
-			}
-			for _, moved := range s.ranges(r.Buffer, interval{run.lo, run.hi}) {
-				w.move(step{node: plan.Inserted, moved: moved, from: from, to: to, priority: priority})
-			}
+		w.needPlaces(r.Buffer, x, to, priority)
+	}
+}
+
+// needPlaces makes a device hold an interval of a buffer.
+func (w *walker) needPlaces(b dag.BufferID, x interval, to int32, priority dag.Priority) {
+	list, s := &w.runs[b], &w.p.spaces[b]
+	first, end := list.cut(x.lo, x.hi)
+	for k := first; k < end; k++ {
+		run := &(*list)[k]
+		if run.holders>>to&1 != 0 {
+			continue
+		}
+		from := run.send(to, w.p.Devices)
+		if from < 0 {
+			continue
+		}
+		for _, moved := range s.ranges(b, interval{run.lo, run.hi}) {
+			w.move(step{node: plan.Inserted, moved: moved, from: from, to: to, priority: priority})
 		}
 	}
 }
@@ -176,38 +187,40 @@ func (w *walker) finish() {
 	w.steps = append(w.steps, w.moved...)
 }
 
-// plant makes the mistakes that tests ask for.
-func (w *walker) plant() {
-	for k := len(w.steps) - 1; k >= 0; k-- {
-		s := &w.steps[k]
-		if s.node != plan.Inserted {
-			continue
-		}
-		switch {
-		case planted.Is(planted.Missing):
-			w.steps = append(w.steps[:k], w.steps[k+1:]...)
-			return
-		case planted.Is(planted.Late) && k+1 < len(w.steps) && w.steps[k+1].node != plan.Inserted:
-			w.steps[k], w.steps[k+1] = w.steps[k+1], w.steps[k]
-			return
-		case planted.Is(planted.Source):
-			for d := range int32(w.p.Devices) {
-				if d != s.from && d != s.to {
-					s.from = d
-					return
-				}
+// plantAt makes the mistake that a test asks for in copy k of a list of steps. It reports whether there is nothing left to do.
+func (w *walker) plantAt(list *[]step, k int) bool {
+	s := &(*list)[k]
+	switch {
+	case planted.Is(planted.Missing):
+		*list = append((*list)[:k], (*list)[k+1:]...)
+		return true
+	case planted.Is(planted.Late) && k+1 < len(*list) && (*list)[k+1].node != plan.Inserted:
+		(*list)[k], (*list)[k+1] = (*list)[k+1], (*list)[k]
+		return true
+	case planted.Is(planted.Source):
+		for d := range int32(w.p.Devices) {
+			if d != s.from && d != s.to {
+				s.from = d
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // homes returns the device of each buffer that holds all of it where that is needed: the one whose nodes use the most of its bytes.
 func homes(p *Problem, at []int32) []int32 {
 	g := p.Graph
 	used := make([]int64, len(g.Buffers)*p.Devices)
-	for i := range g.Nodes {
-		for _, a := range g.Accesses(dag.NodeID(i)) {
-			used[int(a.Buffer)*p.Devices+int(at[i])] += a.Range.Bytes()
+	for n := range p.levels {
+		l := &p.levels[n]
+		for i := range l.graph.Nodes {
+			if l.graph.Nodes[i].Control != nil {
+				continue
+			}
+			for _, a := range l.graph.Accesses(dag.NodeID(i)) {
+				used[int(a.Buffer)*p.Devices+int(at[l.first+int32(i)])] += a.Range.Bytes()
+			}
 		}
 	}
 	list := make([]int32, len(g.Buffers))

@@ -1,0 +1,182 @@
+// The proof of a spread: loops and branches, whose bodies are followed as they may run.
+
+package proof
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+// control checks that a loop or branch tests what it tests in the original, where its elements are, and checks its bodies.
+func (c *spreadCheck) control(l *spreadLevel, i dag.NodeID) *Violation {
+	k := l.ids[i]
+	n := &l.g.Nodes[k]
+	o, made := l.original.Nodes[i].Control, n.Control
+	if made.Times != o.Times || made.While != o.While || made.Every != o.Every || made.OrStop != o.OrStop || !reflect.DeepEqual(made.Expect, o.Expect) || len(made.Bodies) != len(o.Bodies) || !c.sameTest(o.Condition, made.Condition) {
+		return c.wrong("%q makes other passes or has another condition than in the pipeline", n.Name).node(l.g, k)
+	}
+	if made.Condition != nil {
+		for _, r := range made.Condition.Operands {
+			if b := &c.g.Buffers[r.Buffer]; b.Place != dag.Device || b.Device != n.Device {
+				return c.wrong("%q tests %s on device %d, but it is on %s", n.Name, c.g.RangeText(r), n.Device, c.placeText(r.Buffer)).node(l.g, k)
+			}
+		}
+	}
+	for j, body := range made.Bodies {
+		if len(c.bodies) == 0 || len(c.bodies[0]) != body.Len() {
+			return c.wrong("nothing says what the nodes of a body of %q stand for", n.Name).node(l.g, k)
+		}
+		nodes := c.bodies[0]
+		c.bodies = c.bodies[1:]
+		inner, v := c.level(o.Bodies[j], body, nodes)
+		if v != nil {
+			return v
+		}
+		l.inner[i] = append(l.inner[i], inner)
+	}
+	return nil
+}
+
+// sameTest reports whether two conditions are the same, read from elements that stand for the same.
+func (c *spreadCheck) sameTest(o, n *dag.Condition) bool {
+	if o == nil || n == nil {
+		return o == nil && n == nil
+	}
+	if o.Text != n.Text || !slices.Equal(o.Types, n.Types) || !reflect.DeepEqual(o.Expr, n.Expr) {
+		return false
+	}
+	return slices.EqualFunc(o.Operands, n.Operands, func(x, y dag.Range) bool { return c.same(y, x) })
+}
+
+// followControl follows a loop until nothing new can happen in a pass, or all bodies of a branch.
+func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
+	from := l.nodes[i]
+	n, bodies := &l.g.Nodes[i], l.inner[from]
+	number := l.first + int32(from)
+	begin := number + int32(len(c.names))
+	used := c.usedBy(l, i)
+	if n.Kind == dag.Branch || n.Control.While {
+		if v := c.tests(l, i); v != nil {
+			return v
+		}
+	}
+	entry := c.right(used)
+	var after [][]extent
+	if n.Kind == dag.Branch {
+		if len(bodies) == 1 {
+			after = entry
+		}
+		for _, body := range bodies {
+			c.assume(used, entry, begin)
+			if v := c.followLevel(body); v != nil {
+				return v
+			}
+			after = inBoth(after, c.right(used))
+		}
+		c.assume(used, after, number)
+		return nil
+	}
+	// Each round takes bytes away from what a pass can rely on, so this ends.
+	for head := entry; ; {
+		c.assume(used, head, begin)
+		if v := c.followLevel(bodies[0]); v != nil {
+			return v
+		}
+		if v := c.tests(l, i); v != nil {
+			return v
+		}
+		end := c.right(used)
+		next := inBoth(head, end)
+		settled := true
+		for k := range next {
+			settled = settled && covers(next[k], head[k])
+		}
+		if settled {
+			after = end
+			break
+		}
+		head = next
+	}
+	if n.Control.While || n.Control.Times == 0 {
+		after = inBoth(after, entry)
+	}
+	c.assume(used, after, number)
+	return nil
+}
+
+// tests checks that a condition, if there is one, reads what it reads in the original.
+func (c *spreadCheck) tests(l *spreadLevel, i dag.NodeID) *Violation {
+	condition := l.g.Nodes[i].Control.Condition
+	if condition == nil {
+		return nil
+	}
+	declared := l.original.Nodes[l.nodes[i]].Control.Condition.Operands
+	for k, r := range condition.Operands {
+		if v := c.reads(l, i, declared[k], r.In()); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// usedBy lists the pieces of all buffers that the bodies of a loop or branch use, in the original or over several devices.
+func (c *spreadCheck) usedBy(l *spreadLevel, i dag.NodeID) []dag.BufferID {
+	buffers := make([]bool, len(c.original.Buffers))
+	for _, body := range l.inner[l.nodes[i]] {
+		eachRange(body.original, func(r dag.Range) { buffers[r.Buffer] = true })
+		eachRange(body.g, func(r dag.Range) { buffers[c.s.Buffers[r.Buffer].Buffer] = true })
+	}
+	var pieces []dag.BufferID
+	for k, at := range c.s.Buffers {
+		if buffers[at.Buffer] {
+			pieces = append(pieces, dag.BufferID(k))
+		}
+	}
+	return pieces
+}
+
+// right returns, for each of some pieces, the places that hold what the buffer holds in the original.
+func (c *spreadCheck) right(pieces []dag.BufferID) [][]extent {
+	list := make([][]extent, len(pieces))
+	for k, id := range pieces {
+		list[k] = sameVersions(&c.wanted[c.s.Buffers[id].Buffer], &c.held[id], c.placeOf(id))
+	}
+	return list
+}
+
+// assume gives the buffers of some pieces one version, which the pieces hold in those places.
+func (c *spreadCheck) assume(pieces []dag.BufferID, places [][]extent, version int32) {
+	for k, id := range pieces {
+		b := c.s.Buffers[id].Buffer
+		c.wanted[b].set(0, c.bands[b].size(c.original.Buffers[b].Bytes), version)
+		all := c.placeOf(id)
+		c.held[id].set(all.lo, all.hi, noVersion)
+		for _, e := range places[k] {
+			c.held[id].set(e.lo, e.hi, version)
+		}
+	}
+}
+
+// inBoth returns the places that are in both lists, piece by piece. nil stands for all places.
+func inBoth(a, b [][]extent) [][]extent {
+	if a == nil {
+		return b
+	}
+	list := make([][]extent, len(a))
+	for k := range a {
+		for i, j := 0, 0; i < len(a[k]) && j < len(b[k]); {
+			x, y := a[k][i], b[k][j]
+			if lo, hi := max(x.lo, y.lo), min(x.hi, y.hi); lo < hi {
+				list[k] = append(list[k], extent{lo, hi})
+			}
+			if x.hi < y.hi {
+				i++
+			} else {
+				j++
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,49 @@
+// Bodies that begin on another device than the node around them: how their passes follow what was before, and are followed by what comes after.
+
+package runtime
+
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/cudart"
+)
+
+// equipElsewhere gives a body's instance streams of its own. Its first stream waits for the stream of the node around it before each pass, and that
+// stream waits for it after each pass.
+func (p *Program) equipElsewhere(in *instance, origin cudart.Stream) error {
+	if err := p.newStreams(in, nil); err != nil {
+		return err
+	}
+	first := in.streams[0]
+	if err := p.encodeOn(in, cudart.ListOptions{Origin: first}); err != nil {
+		return err
+	}
+	enter, err := p.follow(in, first, origin)
+	if err != nil {
+		return err
+	}
+	leave, err := p.follow(in, origin, first)
+	if err != nil {
+		return errors.Join(err, enter.Close())
+	}
+	inside, ok := in.list.(*script)
+	if !ok {
+		inside = &script{len: in.list.Len(), parts: []scriptPart{{list: in.list}}}
+	}
+	parts := append([]scriptPart{{first: -1, list: enter}}, inside.parts...)
+	in.list = &script{len: inside.len, parts: append(parts, scriptPart{first: inside.len, list: leave})}
+	return nil
+}
+
+// follow returns commands that let a stream wait for what another one has been given so far.
+func (p *Program) follow(in *instance, stream, before cudart.Stream) (cudart.List, error) {
+	e, err := p.platform.NewEvent(before.Device(), false)
+	if err != nil {
+		return nil, err
+	}
+	in.borders = append(in.borders, e)
+	return p.platform.Encode([]cudart.Command{
+		{Kind: cudart.RecordEvent, Stream: before, Event: e, Node: -1, Label: p.graph.Name},
+		{Kind: cudart.WaitEvent, Stream: stream, Event: e, Node: -1, Label: p.graph.Name},
+	}, cudart.ListOptions{Origin: before})
+}
