@@ -62,7 +62,30 @@ func (d *Divider) divide(ctx context.Context, at []int32, number int32, policy s
 			d.take(list[j], placed[min(j, len(placed)-1)], k)
 		}
 	}
+	for j := range list {
+		d.test(list[j], number)
+	}
 	return list, nil
+}
+
+// test lets a condition be read where its first element is written, if a body does so.
+func (d *Divider) test(at []int32, number int32) {
+	l := d.p.levelOf(number)
+	condition := l.graph.Nodes[number-l.first].Control.Condition
+	if condition == nil || d.p.Fixed[number] != Free {
+		return
+	}
+	r := condition.Operands[0]
+	d.p.within(number, func(l *level, i dag.NodeID) {
+		if l.graph.Nodes[i].Control != nil {
+			return
+		}
+		for _, a := range l.graph.Accesses(i) {
+			if a.Buffer == r.Buffer && a.Mode&dag.Write != 0 && a.Lo < r.Hi && r.Lo < a.Hi {
+				at[number] = at[l.first+int32(i)]
+			}
+		}
+	})
 }
 
 // take copies where the nodes of a body and of all in it are.

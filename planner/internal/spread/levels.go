@@ -112,7 +112,8 @@ func (p *Problem) Expand(at []int32) []int32 {
 	return all
 }
 
-// Follow moves the nodes of loops and branches that were not divided, and that have moved since before, along with them.
+// Follow moves the nodes of loops and branches that were not divided, and that have moved since before, along with them. Those that were divided
+// move back.
 func (p *Problem) Follow(at, before []int32) {
 	for i := range p.unit {
 		from, to := before[i], at[i]
@@ -125,6 +126,7 @@ func (p *Problem) Follow(at, before []int32) {
 			together = together && (p.Fixed[number] != Free || before[number] == from)
 		})
 		if !together {
+			at[i] = from
 			continue
 		}
 		p.within(int32(i), func(l *level, k dag.NodeID) {
