@@ -86,7 +86,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
 		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Violations": planner.Violations,
 
-		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
+		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
 		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
 		"plan.DecodeSpread": plan.DecodeSpread, "proof.Spread": proof.Spread,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,

@@ -9,13 +9,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// level is the graph, or a body of a loop or branch.
-type level struct {
-	graph *dag.Graph
-	first int32 // the number of its first node
-	owner int32 // the number of the loop or branch that it is a body of; -1 for the graph itself
-}
-
 // findLevels lists a graph and all bodies in it, outer ones first.
 func (p *Problem) findLevels(g *dag.Graph, owner int32) {
 	l := level{g, p.nodes, owner}

@@ -15,9 +15,6 @@ import (
 // ErrCannot is returned (wrapped) for graphs that cannot be spread.
 var ErrCannot = errors.New("the pipeline cannot be spread over devices")
 
-// Free is the device of a node that may run anywhere.
-const Free = -1
-
 // NewProblem checks that a graph can be spread over that many devices. keep marks buffers that are read after the last replay, besides those
 // with save or expect; nil marks none.
 func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {

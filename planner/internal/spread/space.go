@@ -9,6 +9,16 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
+// Free is the device of a node that may run anywhere.
+const Free = -1
+
+// level is the graph, or a body of a loop or branch.
+type level struct {
+	graph *dag.Graph
+	first int32 // the number of its first node
+	owner int32 // the number of the loop or branch that it is a body of; -1 for the graph itself
+}
+
 // Problem is a graph to spread.
 type Problem struct {
 	Graph   *dag.Graph
