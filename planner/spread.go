@@ -3,16 +3,12 @@
 package planner
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
@@ -69,56 +65,6 @@ func DecodeSpread(r io.Reader) (*Spread, error) { return plan.DecodeSpread(r) }
 
 // VerifySpread proves a graph over several devices; see [proof.Spread].
 func VerifySpread(original *dag.Graph, s *Spread) error { return proof.Spread(original, s) }
-
-// spreading is the state of SpreadGraph.
-type spreading struct {
-	ctx     context.Context
-	r       *request
-	problem *spread.Problem
-	policy  string
-	limit   int64 // bytes of a device; 0: none
-
-	candidates []spread.Candidate // the most promising first
-}
-
-func newSpreading(ctx context.Context, g *dag.Graph, o Options) (*spreading, error) {
-	r, err := newRequest(ctx, g, o)
-	if err != nil {
-		return nil, err
-	}
-	s := &spreading{ctx: ctx, r: r, policy: o.Spread, limit: o.MemoryCap}
-	if s.policy == "" {
-		s.policy = spread.Auto
-	}
-	if !slices.Contains(spread.Names(), s.policy) {
-		return nil, fmt.Errorf("unknown policy %q: the policies are %s: %w", s.policy, strings.Join(spread.Names(), ", "), place.ErrBadOption)
-	}
-	if s.limit == 0 {
-		s.limit = r.o.Machine.DeviceBytes
-	}
-	keep := make([]bool, len(g.Buffers))
-	for _, b := range o.Keep {
-		if b < 0 || int(b) >= len(keep) {
-			return nil, fmt.Errorf("Options.Keep names buffer %d, but the graph has only %d buffers: %w", b, len(g.Buffers), place.ErrBadOption)
-		}
-		keep[b] = true
-	}
-	s.problem, err = spread.NewProblem(g, max(1, o.Devices), keep)
-	return s, err
-}
-
-// take makes and proves the graph of a placement.
-func (s *spreading) take(c *spread.Candidate) (*Spread, error) {
-	made, err := spread.Transform(s.problem, c.At)
-	if err != nil {
-		return nil, err
-	}
-	made.Policy, made.Requested, made.Kept = c.Policy, s.policy, slices.Clone(s.r.o.Keep)
-	if err := proof.Spread(s.r.g, made); err != nil {
-		return nil, fmt.Errorf("planner: the %s spread is wrong: %w", c.Policy, err)
-	}
-	return made, s.ctx.Err()
-}
 
 // mostSimulated is the size of the largest graph for which all candidates are planned and simulated.
 const mostSimulated = 2_000
@@ -199,45 +145,6 @@ func (s *spreading) fits(made *Spread) bool {
 	return s.limit == 0 || slices.Max(bytes) <= s.limit
 }
 
-// judgedSpread is a graph over several devices with what its plan promises.
-type judgedSpread struct {
-	made *Spread
-	us   float64
-	peak int64
-
-	streams int // that its kernels use on a device
-}
-
-// judge makes the graph of a candidate and plans it with little effort.
-func (s *spreading) judge(c *spread.Candidate) (*judgedSpread, error) {
-	made, err := s.take(c)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.plan(made, Quick)
-	if err != nil {
-		return nil, err
-	}
-	return &judgedSpread{made, p.Stats.MakespanUS, peakOf(p), max(1, computing(made.Graph, p))}, nil
-}
-
-// compareSpreads puts the shorter time by the model first, then fewer copies, then one device.
-func compareSpreads(a, b judgedSpread) int {
-	if near := 1e-9 * b.us; a.us < b.us-near || a.us > b.us+near {
-		return cmp.Compare(a.us, b.us)
-	}
-	if c := cmp.Compare(a.made.Stats.Copies, b.made.Stats.Copies); c != 0 {
-		return c
-	}
-	one := func(j judgedSpread) int {
-		if j.made.Policy == spread.One {
-			return 0
-		}
-		return 1
-	}
-	return one(a) - one(b)
-}
-
 // CompareSpreads plans and simulates what each policy makes of a graph. A policy whose placement cannot be planned has Refused set.
 func CompareSpreads(ctx context.Context, g *dag.Graph, o Options) ([]SpreadTry, error) {
 	var tries []SpreadTry
@@ -276,32 +183,6 @@ func fewest(candidates []spread.Candidate) []spread.Candidate {
 		}
 	}
 	return list
-}
-
-// plan plans a graph over several devices with some effort, and refuses one that a device has too little memory for.
-func (s *spreading) plan(made *Spread, effort Effort) (*Plan, error) {
-	o := s.r.o
-	if !s.r.limited {
-		o.Streams = 0
-	}
-	o.Keep, o.Effort = nil, effort
-	p, err := New(s.ctx, made.Graph, o)
-	if err != nil {
-		return nil, err
-	}
-	if most := peakOf(p); s.limit > 0 && most > s.limit {
-		return nil, fmt.Errorf("a device needs %d bytes, and has %d: %w", most, s.limit, ErrMemoryCap)
-	}
-	return p, nil
-}
-
-// peakOf returns the bytes that the device needs which needs the most.
-func peakOf(p *Plan) int64 {
-	most := int64(0)
-	for _, m := range p.Memory {
-		most = max(most, m.Offset+m.Bytes)
-	}
-	return most
 }
 
 // refining is how many nodes may be planned and simulated to improve one placement, and how many changes are tried at most, by effort.

@@ -3,6 +3,7 @@
 package proof
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
@@ -56,6 +57,47 @@ func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spread
 		}
 	}
 	return l, nil
+}
+
+// control checks that a loop or branch tests what it tests in the original, where its elements are, and checks its bodies.
+func (c *spreadCheck) control(l *spreadLevel, i dag.NodeID) *Violation {
+	k := l.ids[i]
+	n := &l.g.Nodes[k]
+	o, made := l.original.Nodes[i].Control, n.Control
+	if made.Times != o.Times || made.While != o.While || made.Every != o.Every || made.OrStop != o.OrStop || !reflect.DeepEqual(made.Expect, o.Expect) || len(made.Bodies) != len(o.Bodies) || !c.sameTest(o.Condition, made.Condition) {
+		return c.wrong("%q makes other passes or has another condition than in the pipeline", n.Name).node(l.g, k)
+	}
+	if made.Condition != nil {
+		for _, r := range made.Condition.Operands {
+			if b := &c.g.Buffers[r.Buffer]; b.Place != dag.Device || b.Device != n.Device {
+				return c.wrong("%q tests %s on device %d, but it is on %s", n.Name, c.g.RangeText(r), n.Device, c.placeText(r.Buffer)).node(l.g, k)
+			}
+		}
+	}
+	for j, body := range made.Bodies {
+		if len(c.bodies) == 0 || len(c.bodies[0]) != body.Len() {
+			return c.wrong("nothing says what the nodes of a body of %q stand for", n.Name).node(l.g, k)
+		}
+		nodes := c.bodies[0]
+		c.bodies = c.bodies[1:]
+		inner, v := c.level(o.Bodies[j], body, nodes)
+		if v != nil {
+			return v
+		}
+		l.inner[i] = append(l.inner[i], inner)
+	}
+	return nil
+}
+
+// sameTest reports whether two conditions are the same, read from elements that stand for the same.
+func (c *spreadCheck) sameTest(o, n *dag.Condition) bool {
+	if o == nil || n == nil {
+		return o == nil && n == nil
+	}
+	if o.Text != n.Text || !slices.Equal(o.Types, n.Types) || !reflect.DeepEqual(o.Expr, n.Expr) {
+		return false
+	}
+	return slices.EqualFunc(o.Operands, n.Operands, func(x, y dag.Range) bool { return c.same(y, x) })
 }
 
 func declaredText(g *dag.Graph, i dag.NodeID) string {

@@ -3,34 +3,10 @@
 package spread
 
 import (
-	"math/bits"
-
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
 )
-
-// step is a node of the graph that is being made: a node of the original, or a copy between devices.
-type step struct {
-	node     dag.NodeID // of its level; plan.Inserted for a copy
-	number   int32      // of the node
-	source   int32      // of a copy of the original: the device that it reads from
-	moved    dag.Range  // of a copy
-	from, to int32
-	priority dag.Priority
-	bodies   [][]step // of a loop or branch
-}
-
-// walker follows contents.
-type walker struct {
-	p     *Problem
-	at    []int32 // by number of a node
-	homes []int32 // by buffer: the device that has all of it
-	runs  []runs  // by buffer; nil where they do not matter
-	steps []step
-	moved []step // the copies for the node that is being visited
-	list  []interval
-}
 
 // walk lists the steps of a placement.
 func walk(p *Problem, at []int32) *walker {
@@ -91,87 +67,65 @@ func (w *walker) visit(l *level, i dag.NodeID) {
 	}
 }
 
-func (w *walker) write(r dag.Range, at int32) {
-	for _, x := range w.intervals(r) {
-		holders := uint64(1) << at
-		if planted.Is(planted.Stale) {
-			holders |= w.runs[r.Buffer].common(x.lo, x.hi)
-		}
-		w.runs[r.Buffer].write(x.lo, x.hi, holders)
-	}
-}
-
-// intervals are those of a range; they are valid until the next call.
-func (w *walker) intervals(r dag.Range) []interval {
-	w.list = w.p.spaces[r.Buffer].of(r, w.list[:0])
-	return w.list
-}
-
-// source returns the device that a copy of the original reads from: one that has all of the source, if possible its own.
-func (w *walker) source(node *dag.Node, at int32) int32 {
-	src := node.Copy.Src
-	if w.p.stays[src.Buffer] || src.Lo >= src.Hi {
-		return w.p.where(src.Buffer, at)
-	}
-	holders := ^uint64(0)
-	for _, x := range w.intervals(src) {
-		holders &= w.runs[src.Buffer].common(x.lo, x.hi)
-	}
-	switch {
-	case holders>>at&1 != 0:
-		return at
-	case holders != 0 && !node.Fixed:
-		return int32(bits.TrailingZeros64(holders))
-	}
-	w.need(src, at, node.Priority)
-	return at
-}
-
-// need makes a device hold a range.
-func (w *walker) need(r dag.Range, to int32, priority dag.Priority) {
-	if w.p.stays[r.Buffer] || r.Lo >= r.Hi {
-		return
-	}
-	for _, x := range w.intervals(r) {
-		w.needPlaces(r.Buffer, x, to, priority)
-	}
-}
-
-// needPlaces makes a device hold an interval of a buffer.
-func (w *walker) needPlaces(b dag.BufferID, x interval, to int32, priority dag.Priority) {
-	list, s := &w.runs[b], &w.p.spaces[b]
-	first, end := list.cut(x.lo, x.hi)
-	for k := first; k < end; k++ {
-		run := &(*list)[k]
-		if run.holders>>to&1 != 0 {
-			continue
-		}
-		from := run.send(to, w.p.Devices)
-		if from < 0 {
-			continue
-		}
-		for _, moved := range s.ranges(b, interval{run.lo, run.hi}) {
-			w.move(step{node: plan.Inserted, moved: moved, from: from, to: to, priority: priority})
+// control lists the steps of a loop or branch.
+//
+// Every byte that its bodies may write has a place of return: the device of the node that writes it last. A pass begins with it there, if it needs
+// it at all, and ends with it there, so passes can follow each other, and bodies take each other's place. Elsewhere it counts as unknown when a
+// pass begins. Bytes that a loop only reads are brought to its nodes once, before the loop.
+func (w *walker) control(l *level, i dag.NodeID) {
+	number := l.first + int32(i)
+	node, at := &l.graph.Nodes[i], w.at[number]
+	c, loop := node.Control, node.Kind == dag.Repeat
+	returns := w.returns(number, nil)
+	tested := func() {
+		if c.Condition != nil {
+			for _, r := range c.Condition.Operands {
+				w.need(r, at, node.Priority)
+			}
 		}
 	}
-}
-
-// move adds a copy. Neighbours that come from the same device come together.
-func (w *walker) move(s step) {
-	for k := len(w.moved) - 1; k >= 0; k-- {
-		last := &w.moved[k]
-		if last.moved.Buffer != s.moved.Buffer {
-			break
-		}
-		if last.from != s.from || last.to != s.to {
-			continue
-		}
-		if joined, ok := w.p.spaces[s.moved.Buffer].below(last.moved, s.moved); ok {
-			last.moved = joined
-			return
+	w.moved = w.moved[:0]
+	if !loop || c.While {
+		tested()
+	}
+	for _, a := range l.graph.Accesses(i) {
+		if a.Mode&dag.Read != 0 || w.p.keep[a.Buffer] && c.MayOnly(a.Range) {
+			w.carry(returns, a.Range, node.Priority)
 		}
 	}
-	w.moved = append(w.moved, s)
+	if loop {
+		w.bring(returns, number, node.Priority)
+	}
+	own := step{node: i, number: number, source: at, bodies: make([][]step, 0, len(c.Bodies))}
+	around := append(w.steps, w.moved...)
+	for _, b := range returns {
+		for _, r := range b.runs {
+			w.runs[b.buffer].write(r.lo, r.hi, r.holders)
+		}
+	}
+	begin := w.remember(l.graph.Accesses(i))
+	for _, k := range w.p.inner[number] {
+		body := &w.p.levels[k]
+		w.steps = nil
+		for j := range body.graph.Nodes {
+			w.visit(body, dag.NodeID(j))
+		}
+		w.moved = w.moved[:0]
+		for _, b := range returns {
+			for j := range b.runs {
+				r := &b.runs[j]
+				w.needPlaces(b.buffer, interval{r.lo, r.hi}, r.holder(), node.Priority)
+			}
+		}
+		if loop {
+			tested()
+		}
+		own.bodies = append(own.bodies, append(w.steps, w.moved...))
+		for _, b := range begin {
+			w.runs[b.buffer] = b.runs.clone()
+		}
+	}
+	w.steps = append(around, own)
 }
 
 // finish brings home what the next replay, or whoever reads the results, expects there.
@@ -185,6 +139,22 @@ func (w *walker) finish() {
 		w.need(dag.Range{Buffer: b, Lo: 0, Hi: w.p.Graph.Buffers[k].Bytes}, w.homes[k], dag.Normal)
 	}
 	w.steps = append(w.steps, w.moved...)
+}
+
+// plantIn makes the mistake that a test asks for in the last copy of a list of steps or of bodies in it. It reports whether there was one.
+func (w *walker) plantIn(list *[]step) bool {
+	for k := len(*list) - 1; k >= 0; k-- {
+		s := &(*list)[k]
+		for j := len(s.bodies) - 1; j >= 0; j-- {
+			if w.plantIn(&s.bodies[j]) {
+				return true
+			}
+		}
+		if s.node == plan.Inserted && w.plantAt(list, k) {
+			return true
+		}
+	}
+	return false
 }
 
 // plantAt makes the mistake that a test asks for in copy k of a list of steps. It reports whether there is nothing left to do.

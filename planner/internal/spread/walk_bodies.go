@@ -1,4 +1,4 @@
-// The walk through loops and branches: what is brought to their nodes before them, in each pass, and at the end of each pass.
+// What loops and branches need besides their nodes: what they may write returns somewhere, and what they only read is brought before them.
 
 package spread
 
@@ -7,69 +7,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/plan"
 )
-
-// control lists the steps of a loop or branch.
-//
-// Every byte that its bodies may write has a place of return: the device of the node that writes it last. A pass begins with it there, if it needs
-// it at all, and ends with it there, so passes can follow each other, and bodies take each other's place. Elsewhere it counts as unknown when a
-// pass begins. Bytes that a loop only reads are brought to its nodes once, before the loop.
-func (w *walker) control(l *level, i dag.NodeID) {
-	number := l.first + int32(i)
-	node, at := &l.graph.Nodes[i], w.at[number]
-	c, loop := node.Control, node.Kind == dag.Repeat
-	returns := w.returns(number, nil)
-	tested := func() {
-		if c.Condition != nil {
-			for _, r := range c.Condition.Operands {
-				w.need(r, at, node.Priority)
-			}
-		}
-	}
-	w.moved = w.moved[:0]
-	if !loop || c.While {
-		tested()
-	}
-	for _, a := range l.graph.Accesses(i) {
-		if a.Mode&dag.Read != 0 || w.p.keep[a.Buffer] && c.MayOnly(a.Range) {
-			w.carry(returns, a.Range, node.Priority)
-		}
-	}
-	if loop {
-		w.bring(returns, number, node.Priority)
-	}
-	own := step{node: i, number: number, source: at, bodies: make([][]step, 0, len(c.Bodies))}
-	around := append(w.steps, w.moved...)
-	for _, b := range returns {
-		for _, r := range b.runs {
-			w.runs[b.buffer].write(r.lo, r.hi, r.holders)
-		}
-	}
-	begin := w.remember(l.graph.Accesses(i))
-	for _, k := range w.p.inner[number] {
-		body := &w.p.levels[k]
-		w.steps = nil
-		for j := range body.graph.Nodes {
-			w.visit(body, dag.NodeID(j))
-		}
-		w.moved = w.moved[:0]
-		for _, b := range returns {
-			for j := range b.runs {
-				r := &b.runs[j]
-				w.needPlaces(b.buffer, interval{r.lo, r.hi}, r.holder(), node.Priority)
-			}
-		}
-		if loop {
-			tested()
-		}
-		own.bodies = append(own.bodies, append(w.steps, w.moved...))
-		for _, b := range begin {
-			w.runs[b.buffer] = b.runs.clone()
-		}
-	}
-	w.steps = append(around, own)
-}
 
 // bufferRuns are runs of one buffer.
 type bufferRuns struct {
@@ -207,20 +145,4 @@ func eachStep(steps []step, visit func(s *step)) {
 			eachStep(body, visit)
 		}
 	}
-}
-
-// plantIn makes the mistake that a test asks for in the last copy of a list of steps or of bodies in it. It reports whether there was one.
-func (w *walker) plantIn(list *[]step) bool {
-	for k := len(*list) - 1; k >= 0; k-- {
-		s := &(*list)[k]
-		for j := len(s.bodies) - 1; j >= 0; j-- {
-			if w.plantIn(&s.bodies[j]) {
-				return true
-			}
-		}
-		if s.node == plan.Inserted && w.plantAt(list, k) {
-			return true
-		}
-	}
-	return false
 }
