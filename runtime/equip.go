@@ -193,11 +193,17 @@ func (p *Program) equipTest(in *instance, c *control) error {
 // equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it, if that is on the
 // same device.
 func (p *Program) equipBody(in *instance, origin cudart.Stream) error {
-	if len(p.plan.Streams) > 0 && p.plan.Streams[0].Device != origin.Device() {
-		return p.equipElsewhere(in, origin)
+	if len(p.plan.Streams) == 0 || p.plan.Streams[0].Device == origin.Device() {
+		if err := p.newStreams(in, origin); err != nil {
+			return err
+		}
+		return p.encodeOn(in, cudart.ListOptions{Origin: origin})
 	}
-	if err := p.newStreams(in, origin); err != nil {
+	if err := p.newStreams(in, nil); err != nil {
 		return err
 	}
-	return p.encodeOn(in, cudart.ListOptions{Origin: origin})
+	if err := p.encodeOn(in, cudart.ListOptions{Origin: in.streams[0]}); err != nil {
+		return err
+	}
+	return p.embed(in, origin)
 }

@@ -8,16 +8,10 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// equipElsewhere gives a body's instance streams of its own. Its first stream waits for the stream of the node around it before each pass, and that
-// stream waits for it after each pass.
-func (p *Program) equipElsewhere(in *instance, origin cudart.Stream) error {
-	if err := p.newStreams(in, nil); err != nil {
-		return err
-	}
+// embed lets the first stream of a body's instance, which has streams of its own, wait for the stream of the node around it before each pass, and
+// that stream for it after each pass.
+func (p *Program) embed(in *instance, origin cudart.Stream) error {
 	first := in.streams[0]
-	if err := p.encodeOn(in, cudart.ListOptions{Origin: first}); err != nil {
-		return err
-	}
 	enter, err := p.follow(in, first, origin)
 	if err != nil {
 		return err
