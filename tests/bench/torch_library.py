@@ -229,39 +229,47 @@ FILL = """extern "C" __global__ void lower(int n, double *a) {
 }
 """
 
+# As pipelines/cholesky-tiles.yaml, without the system of equations: the matrix is filled on the device.
 CHOLESKY = """version: 1
 name: cholesky
-params: {n: 32768, tiles: 32, factor: 1}
+params: {n: 32768, tiles: 32, wide: 2, factor: 1}
 modules:
   f: {source: fill.cu}
 buffers:
   a: {place: device, dtype: f64, shape: [n, n]}
+  one: {place: device, dtype: f64, shape: [n/tiles, n/tiles], init: {expr: "max(0, 1 - abs(floor(i*tiles/n) - i % (n/tiles)))"}}
+  inverse: {place: device, dtype: f64, shape: [n/tiles, n/tiles]}
+  below: {place: device, dtype: f64, shape: [n, n/tiles]}
   r: {place: host, dtype: f64, shape: [1, 4], save: r.bin}
 nodes:
   - {name: fill, kernel: f.lower, args: [n, {out: a}], grid: 1056, block: 256}
-  - foreach: {k: tiles}
+  - foreach: {o: factor*tiles/wide}
     nodes:
-      - {name: factor.$k, call: cusolver.potrf, args: {a: a(k of tiles)(k of tiles)}, priority: high, when: factor == 1}
-      - name: panel.$k
-        call: cublas.trsm
-        args: {side: right, ta: true, a: a(k of tiles)(k of tiles), b: a((k + 1)*n/tiles..)(k of tiles)}
-        priority: high
-        when: factor == 1 and k + 1 < tiles
-      - name: next.$k
-        call: cublas.gemm
-        args: {tb: true, alpha: -1, a: a((k + 1)*n/tiles..)(k of tiles), b: a(k + 1 of tiles)(k of tiles), beta: 1, c: a((k + 1)*n/tiles..)(k + 1 of tiles)}
-        priority: high
-        when: factor == 1 and k + 1 < tiles
-      - foreach: {j: {from: k + 2, to: tiles}}
+      - foreach: {k: {from: o*wide, to: (o + 1)*wide}}
         nodes:
-          - name: diagonal.$k.$j
-            call: cublas.syrk
-            args: {alpha: -1, a: a(j of tiles)(k of tiles), beta: 1, c: a(j of tiles)(j of tiles)}
-            when: factor == 1
-          - name: update.$k.$j
+          - name: inside.$k
             call: cublas.gemm
-            args: {tb: true, alpha: -1, a: a((j + 1)*n/tiles..)(k of tiles), b: a(j of tiles)(k of tiles), beta: 1, c: a((j + 1)*n/tiles..)(j of tiles)}
-            when: factor == 1 and j + 1 < tiles
+            args: {tb: true, alpha: -1, a: a(k*n/tiles..)(o*wide*n/tiles..k*n/tiles), b: a(k of tiles)(o*wide*n/tiles..k*n/tiles), beta: 1, c: a(k*n/tiles..)(k of tiles)}
+            priority: high
+            when: k > o*wide
+          - {name: factor.$k, call: cusolver.potrf, args: {a: a(k of tiles)(k of tiles)}, priority: high}
+          - {name: one.$k, memcpy: {from: one, to: inverse}, when: k + 1 < tiles}
+          - {name: invert.$k, call: cublas.trsm, args: {a: a(k of tiles)(k of tiles), b: inverse}, priority: high, when: k + 1 < tiles}
+          - {name: below.$k, memcpy: {from: a((k + 1)*n/tiles..)(k of tiles), to: below((k + 1)*n/tiles..)}, priority: high, when: k + 1 < tiles}
+          - {name: panel.$k, call: cublas.gemm, args: {tb: true, a: below((k + 1)*n/tiles..), b: inverse, c: a((k + 1)*n/tiles..)(k of tiles)}, priority: high, when: k + 1 < tiles}
+      - foreach: {j: {from: (o + 1)*wide, to: "min(tiles, (o + 2)*wide)"}}
+        nodes:
+          - name: next.$o.$j
+            call: cublas.gemm
+            args: {tb: true, alpha: -1, a: a(j*n/tiles..)(o of tiles/wide), b: a(j of tiles)(o of tiles/wide), beta: 1, c: a(j*n/tiles..)(j of tiles)}
+            priority: high
+      - foreach: {j: {from: (o + 2)*wide, to: tiles}}
+        nodes:
+          - {name: diagonal.$o.$j, call: cublas.syrk, args: {alpha: -1, a: a(j of tiles)(o of tiles/wide), beta: 1, c: a(j of tiles)(j of tiles)}}
+          - name: update.$o.$j
+            call: cublas.gemm
+            args: {tb: true, alpha: -1, a: a((j + 1)*n/tiles..)(o of tiles/wide), b: a(j of tiles)(o of tiles/wide), beta: 1, c: a((j + 1)*n/tiles..)(j of tiles)}
+            when: j + 1 < tiles
   - {name: down, memcpy: {from: "a(0..1)(0..4)", to: r}}
 """
 
