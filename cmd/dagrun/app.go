@@ -42,6 +42,8 @@ type app struct {
 	spreads        bool                                 // over a number of devices that was asked for
 	declared       *dag.Graph                           // the pipeline before it was spread
 	memoryInfo     func(int32) (int64, int64, error)    // free and all memory of a GPU; nil: none is open
+	recalled       *recalled                            // with --learn=auto: what plan, dot and check plan with
+	recalledOf     *dag.Graph                           // the graph that this is of
 	unseenCap      int64                                // the memory cap that a pipeline was spilled for, in commands that open no device
 	world          *world.World                         // the other ranks; nil: there are none
 	followed       bool                                 // the device notes how far communication with other ranks is
@@ -52,44 +54,45 @@ type app struct {
 
 // flags holds the values of the shared flags.
 type flags struct {
-	params     []string
-	load       []string
-	save       []string
-	maxEdges   int
-	backend    string
-	streams    int
-	limited    bool // whether --streams was given
-	strategy   string
-	effort     string
-	machine    string
-	sanitize   string
-	steps      uint64 // of a kernel on the CPU device; 0 sets no limit
-	plan       string
-	profile    string
-	memoryCap  string
-	bucket     string
-	devices    string
-	spread     string
-	spill      string
-	links      bool
-	output     string
-	color      string
-	quiet      bool
-	verbose    bool
-	replay     string // --graph: auto, on (also captured), off or built
-	chosen     bool   // whether --graph was given
-	threaded   bool   // whether --threads was given
-	learn      string
-	cacheDir   string
-	iterations int
-	warmup     int
-	inflight   int
-	threads    int
-	overlap    string
-	memory     string
-	timeout    time.Duration
-	ranks      world.Flags
-	arrive     time.Duration
+	params      []string
+	load        []string
+	save        []string
+	maxEdges    int
+	backend     string
+	streams     int
+	limited     bool // whether --streams was given
+	strategy    string
+	effort      string
+	machine     string
+	sanitize    string
+	steps       uint64 // of a kernel on the CPU device; 0 sets no limit
+	plan        string
+	profile     string
+	memoryCap   string
+	bucket      string
+	devices     string
+	spread      string
+	spill       string
+	links       bool
+	output      string
+	color       string
+	quiet       bool
+	verbose     bool
+	replay      string // --graph: auto, on (also captured), off or built
+	chosen      bool   // whether --graph was given
+	machineSaid bool   // whether --machine was given
+	threaded    bool   // whether --threads was given
+	learn       string
+	cacheDir    string
+	iterations  int
+	warmup      int
+	inflight    int
+	threads     int
+	overlap     string
+	memory      string
+	timeout     time.Duration
+	ranks       world.Flags
+	arrive      time.Duration
 }
 
 // values returns a command's own flag values, because flags of the same name have other defaults in other commands.

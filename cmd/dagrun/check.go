@@ -67,6 +67,7 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	target.flags(c)
+	a.recallFlags(c)
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	return c
 }

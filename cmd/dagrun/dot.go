@@ -40,6 +40,7 @@ would take long (above some 150 nodes and dependencies), and for what DOT cannot
 	a.loadFlags(c)
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
+	a.recallFlags(c)
 	f := c.Flags()
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")

@@ -149,6 +149,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	f.limited = c.Flags().Changed("streams")
 	f.threaded, f.chosen = c.Flags().Changed("threads"), c.Flags().Changed("graph")
+	f.machineSaid = c.Flags().Changed("machine")
 	switch {
 	case has("streams") && (f.streams < 1 || f.streams > 1024):
 		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)

@@ -127,19 +127,17 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 	return plan, nil
 }
 
-// planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened. adjust
-// changes the options for a command.
-func (a *app) planned(ctx context.Context, g *dag.Graph, adjust ...func(*dag.Graph, *planner.Options)) (*planner.Plan, planner.Options, error) {
-	options, err := a.planOptions(ctx, nil)
+// planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened without --learn=auto.
+func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner.Options, error) {
+	r, err := a.optionsFor(ctx, g)
 	if err != nil {
-		return nil, options, err
+		return nil, planner.Options{}, err
 	}
-	a.matchProfile(g, options.Profile)
-	for _, change := range adjust {
-		change(g, &options)
+	a.matchProfile(g, r.options.Profile)
+	if r.plan == nil {
+		r.plan, err = a.loadPlan(ctx, g, r.options)
 	}
-	plan, err := a.loadPlan(ctx, g, options)
-	return plan, options, err
+	return r.plan, r.options, err
 }
 
 // onGraph runs a command that needs one pipeline and no device: it checks the flags, loads the pipeline, and calls do.

@@ -207,10 +207,11 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	if f.before && !f.after {
 		return sheet.WriteSVG, nil
 	}
-	options, err := a.planOptions(ctx, nil)
+	learned, err := a.optionsFor(ctx, g)
 	if err != nil {
 		return nil, err
 	}
+	options := learned.options
 	add := func(plan *planner.Plan) error {
 		schedule, err := predicted(g, plan, options)
 		if err == nil {
@@ -219,8 +220,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 		return err
 	}
 	if f.compare == "" {
-		a.matchProfile(g, options.Profile)
-		plan, err := a.loadPlan(ctx, g, options)
+		plan, _, err := a.planned(ctx, g)
 		if err != nil {
 			return nil, err
 		}

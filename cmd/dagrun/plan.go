@@ -26,13 +26,15 @@ func (a *app) planCommand() *cobra.Command {
 the device memory that is needed, and how long it should take.
 
 Plans are the same everywhere: they are made for the machine that --machine names,
-an H200 by default, and no device is opened. Only loops with a condition count with
-the passes that they made when they ran last, if that is known (--cache-dir).`,
+an H200 by default, and no device is opened. Only --learn=auto plans as a run on this
+computer would, with what earlier runs learned: how long nodes take, how many passes loops
+make, and which plan was best. A note says what was taken.`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
   dagrun plan pipelines/saxpy.yaml --save-plan p.json  keep it; run it with --plan p.json
   dagrun plan pipelines/saxpy.yaml --html saxpy.html  a page to look at
+  dagrun plan pipelines/saxpy.yaml --learn=auto       with what earlier runs learned
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
@@ -51,7 +53,7 @@ the passes that they made when they ran last, if that is known (--cache-dir).`,
 					fmt.Fprintln(a.stdout)
 				}
 			}
-			plan, options, err := a.planned(ctx, g, a.recallPasses)
+			plan, options, err := a.planned(ctx, g)
 			if err != nil {
 				return err
 			}
@@ -92,7 +94,7 @@ the passes that they made when they ran last, if that is known (--cache-dir).`,
 	a.saveFlags(c)
 	a.planFlags(c, "h200")
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
-	a.cacheFlag(c)
+	a.recallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
@@ -108,6 +110,9 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 		return plan.EncodeJSON(a.stdout, g)
 	}
 	if err := plan.WriteText(a.stdout, g, timeline); err != nil {
+		return err
+	}
+	if err := a.recallHint(plan); err != nil {
 		return err
 	}
 	return a.printGantt(g, plan, timeline, ascii)
@@ -218,11 +223,11 @@ func (a *app) printCosts(costs []nodeCost) error {
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
-	options, err := a.planOptions(ctx, nil)
+	r, err := a.optionsFor(ctx, g)
 	if err != nil {
 		return err
 	}
-	a.recallPasses(g, &options)
+	options := r.options
 	a.progress.report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {

@@ -1,0 +1,125 @@
+// What earlier runs learned, for the commands that run nothing: plan, dot and check read it only if --learn=auto says so, and say what they
+// took. Without it, their output is the same everywhere.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// recallFlags are the flags of commands that plan as runs would.
+func (a *app) recallFlags(c *cobra.Command) {
+	f, values := c.Flags(), a.values(c)
+	f.StringVar(&values.learn, "learn", learnOff, "`how` to use what earlier runs learned: auto plans with it, for the device that they ran on; off does not")
+	f.StringVar(&values.backend, "backend", "auto", "with --learn=auto: the `device` that they ran on: auto, cuda, cpu, or cpu:N")
+	a.cacheFlag(c)
+}
+
+// recalled is what a command plans with.
+type recalled struct {
+	options planner.Options
+	plan    *planner.Plan // that earlier runs found best; nil if none is known
+}
+
+// replaysOfRuns is for how many replays the plan is taken that earlier runs found best.
+const replaysOfRuns = 100
+
+// optionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto.
+func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
+	switch {
+	case a.flags.learn == learnAgain:
+		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
+	case a.flags.learn != learnAuto:
+		options, err := a.planOptions(ctx, nil)
+		return &recalled{options: options}, err
+	case a.flags.plan != "" || a.flags.machineSaid:
+		return nil, errors.New("--learn=auto plans for the device that earlier runs measured: leave out --machine and --plan")
+	}
+	if a.recalled == nil || a.recalledOf != g {
+		r, err := a.recall(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		a.recalled, a.recalledOf = r, g
+	}
+	copied := *a.recalled
+	return &copied, nil
+}
+
+// recall looks up what a run of the pipeline would use, and says so.
+func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error) {
+	platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, platform) }()
+	f := a.flags
+	f.machine = "" // the device is planned for
+	// The same options as those of a run, so that what runs keep is found.
+	f.replay, f.inflight, f.threads, f.iterations, f.warmup, f.overlap = graphAuto, 1, 1, replaysOfRuns, 0, graphAuto
+	r = &recalled{}
+	if r.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
+		return nil, err
+	}
+	folder := cache.Open(f.cacheDir)
+	var taken []string
+	own := r.options.Profile
+	if l := a.learningOf(&prepared{graph: g, platform: platform, options: r.options}, &runFlags{}); l != nil {
+		if known := l.options.Known; known != nil {
+			taken = append(taken, "how long "+nodesTake(len(known.Nodes)))
+			r.options.Profile = runtime.MergeProfiles(known, own)
+		}
+		if l.way != nil {
+			r.plan = l.way.Plan
+			way := reportWay(l.way)
+			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s", way.text(), counted(l.recalled.Tried, "way")))
+		}
+	}
+	passes, warnings := runtime.KnownPasses(g, folder)
+	for _, w := range warnings {
+		a.warn("%s", w)
+	}
+	if passes != nil {
+		var names []string
+		for name := range passes.Passes {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		taken = append(taken, "the passes of "+someOf(names))
+		r.options.Profile = runtime.MergeProfiles(passes, r.options.Profile)
+	}
+	if kept, err := runtime.KeptMachine(platform.Platform, folder); kept != nil && err == nil {
+		taken = append(taken, "the figures of the device")
+	}
+	switch {
+	case folder == nil:
+		a.note("there is no cache to take anything from: --cache-dir is off")
+	case len(taken) == 0:
+		a.note("%s holds nothing about this pipeline on %s; dagrun FILE --iterations 200 learns", folder.Path(), platform.place())
+	default:
+		a.note("taken from %s, as earlier runs on %s learned it: %s", folder.Path(), platform.place(), strings.Join(taken, "; "))
+	}
+	return r, nil
+}
+
+// recallHint says how to plan with what earlier runs learned, after a plan that would profit from it.
+func (a *app) recallHint(plan *planner.Plan) error {
+	guessed := slices.ContainsFunc(plan.Costs, func(c planner.Cost) bool {
+		return c.Source == planner.UnknownCost || c.Passes.Source.String() == "most"
+	})
+	if !guessed || a.flags.learn == learnAuto || a.flags.plan != "" {
+		return nil
+	}
+	return a.stdout.printf("to plan with what earlier runs learned: --learn=auto\n")
+}
