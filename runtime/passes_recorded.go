@@ -39,6 +39,7 @@ type passSlot struct {
 	before, after []cudart.Event // by node
 	place         int            // of its pass in the list
 	err           error          // of reading the events
+	elsewhere     *instance      // of a body that begins on another device: its list with the waits around it, and their events
 }
 
 func newPassRecorder(platform cudart.Platform, base []cudart.Event, nests [][]*control, room int64) *passRecorder {
@@ -182,9 +183,34 @@ func (slot *passSlot) prepare(platform cudart.Platform, c *control, body *contro
 	mark := func(e cudart.Event) cudart.Command {
 		return cudart.Command{Kind: cudart.RecordEvent, Stream: c.stream, Event: e, Node: -1, Label: c.name}
 	}
-	commands := append([]cudart.Command{mark(slot.begin)}, withMarks(in.lowered.commands, slot.before, slot.after)...)
-	slot.list, err = body.program.encode(in, append(commands, mark(slot.end)), cudart.ListOptions{Origin: c.stream})
-	return err
+	commands := withMarks(in.lowered.commands, slot.before, slot.after)
+	if in.streams[0] == c.stream {
+		commands = append(append([]cudart.Command{mark(slot.begin)}, commands...), mark(slot.end))
+		slot.list, err = body.program.encode(in, commands, cudart.ListOptions{Origin: c.stream})
+		return err
+	}
+	list, err := body.program.encode(in, commands, cudart.ListOptions{Origin: in.streams[0]})
+	if err != nil {
+		return err
+	}
+	slot.elsewhere = &instance{streams: in.streams, list: list}
+	whole := &script{parts: []scriptPart{{list: list}}}
+	slot.list = whole
+	if err := body.program.embed(slot.elsewhere, c.stream); err != nil {
+		return err
+	}
+	whole.parts = []scriptPart{{list: slot.elsewhere.list}}
+	begin, err := platform.Encode([]cudart.Command{mark(slot.begin)}, cudart.ListOptions{Origin: c.stream})
+	if err != nil {
+		return err
+	}
+	whole.parts = []scriptPart{{list: begin}, {list: slot.elsewhere.list}}
+	end, err := platform.Encode([]cudart.Command{mark(slot.end)}, cudart.ListOptions{Origin: c.stream})
+	if err != nil {
+		return err
+	}
+	whole.parts = append(whole.parts, scriptPart{list: end})
+	return nil
 }
 
 // read takes over the events of all passes of a body that use them. Those passes have ended.
@@ -277,7 +303,11 @@ func (slot *passSlot) close() error {
 	if slot.list != nil {
 		errs = append(errs, slot.list.Close())
 	}
-	for _, events := range [][]cudart.Event{{slot.begin, slot.end}, slot.before, slot.after} {
+	var borders []cudart.Event
+	if slot.elsewhere != nil {
+		borders = slot.elsewhere.borders
+	}
+	for _, events := range [][]cudart.Event{{slot.begin, slot.end}, slot.before, slot.after, borders} {
 		for _, e := range events {
 			if e != nil {
 				errs = append(errs, e.Close())

@@ -42,7 +42,7 @@ func (s *script) run(ctx context.Context) error {
 		if part.control != nil {
 			err = part.control.run(ctx)
 		} else {
-			err = part.list.Submit()
+			err = submitList(ctx, part.list)
 		}
 		if err != nil {
 			return err

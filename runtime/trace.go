@@ -48,13 +48,13 @@ func (p *Program) traceEvents(ctx context.Context, replays int) (traced []Traced
 func (t *tracer) prepare() error {
 	p, in := t.program, t.in
 	event := func(device int32) (cudart.Event, error) { return p.platform.NewEvent(device, true) }
-	devices := int32(0)
-	for _, s := range in.streams {
+	devices, streams := int32(0), in.allStreams(nil)
+	for _, s := range streams {
 		devices = max(devices, s.Device()+1)
 	}
 	t.base = make([]cudart.Event, devices)
 	var bases []cudart.Command
-	for _, s := range in.streams {
+	for _, s := range streams {
 		if d := s.Device(); t.base[d] == nil {
 			var err error
 			if t.base[d], err = event(d); err != nil {

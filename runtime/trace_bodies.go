@@ -52,6 +52,20 @@ func (in *instance) nests() [][]*control {
 	return nests
 }
 
+// allStreams adds the streams of an instance and of all bodies in it to a list.
+func (in *instance) allStreams(list []cudart.Stream) []cudart.Stream {
+	list = append(list, in.streams...)
+	for _, c := range in.controls {
+		if c == nil {
+			continue
+		}
+		for _, body := range c.bodies {
+			list = body.in.allStreams(list)
+		}
+	}
+	return list
+}
+
 // prepareBodies makes the loops and branches record their passes, or stamp them.
 func (t *tracer) prepareBodies() error {
 	nests := t.in.nests()

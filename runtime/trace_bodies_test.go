@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/fault"
+	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
@@ -302,4 +303,45 @@ func TestForgedPassesAreRefused(t *testing.T) {
 			require.EqualError(t, err, c.want)
 		}
 	}
+}
+
+// Passes of bodies that run on several devices are ordered in a trace as they are without one, and all are shown.
+func TestPassesOnSeveralDevicesAreTraced(t *testing.T) {
+	elsewhere := 0
+	for seed := range uint64(16) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		g, err := nests.New(r).Graph()
+		require.NoError(t, err)
+		at := make([]int32, planner.SpreadNodes(g))
+		for i := range at {
+			at[i] = int32(r.IntN(2))
+		}
+		s, err := planner.SpreadAt(g, planner.Options{Devices: 2}, at)
+		require.NoError(t, err)
+		platform, err := host.Open(host.Options{CheckOrder: true, Devices: 2, Perturb: 1 + r.Uint64N(1<<40)})
+		require.NoError(t, err)
+		plan, err := planner.New(t.Context(), s.Graph, planner.Options{})
+		require.NoError(t, err)
+		program, err := runtime.New(t.Context(), s.Graph, plan, platform, runtime.Options{})
+		require.NoError(t, err)
+		trace, err := program.Trace(t.Context(), 2)
+		require.NoError(t, err, "seed %d", seed)
+		require.NoError(t, trace.WriteChrome(&bytes.Buffer{}, s.Graph, plan, nil))
+		for _, l := range trace.Replays[1].Loops {
+			passes := int64(0)
+			for _, p := range trace.Replays[1].Passes {
+				if p.Node == l.Node {
+					passes++
+				}
+			}
+			require.Equal(t, l.Passes+l.Then+l.Otherwise, passes, "seed %d, %s", seed, l.Node)
+		}
+		if s.Graph.NotInGraph() != "" {
+			elsewhere++
+		}
+		require.NoError(t, program.Close())
+		require.Equal(t, cudart.Live{}, platform.Live())
+		require.NoError(t, platform.Close())
+	}
+	require.Greater(t, elsewhere, 4)
 }
