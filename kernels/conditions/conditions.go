@@ -31,7 +31,7 @@ func Module(all []Kernels) string {
 	fmt.Fprintf(&text, ".extern .func %s(.param .b64 handle, .param .b32 value);\n", setter)
 	for k := range all {
 		text.WriteString("\n" + all[k].begin())
-		if all[k].HasPass() {
+		if all[k].hasPass() {
 			text.WriteString("\n" + all[k].pass())
 		}
 	}

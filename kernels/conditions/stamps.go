@@ -21,8 +21,8 @@ const (
 // StampWords is the number of words of a stamp.
 const StampWords = 2
 
-// HasPass reports whether there is a kernel at the end of the bodies. That of a branch only stamps.
-func (k *Kernels) HasPass() bool { return !k.Branch || k.Room > 0 }
+// hasPass reports whether there is a kernel at the end of the bodies. That of a branch only stamps.
+func (k *Kernels) hasPass() bool { return !k.Branch || k.Room > 0 }
 
 // stamp writes a stamp if there is room for it.
 func (w *writer) stamp(what string) {
