@@ -23,6 +23,8 @@ type work struct {
 	op              *op
 	args            int64
 	arg             *uint64
+	blocks, threads int64 // of a launch; 0: one
+	memory, pointer int64 // bytes of device memory, if any, and the argument that is its address
 }
 
 // op is one entry of a schedule as passed to C++.

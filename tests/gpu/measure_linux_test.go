@@ -82,7 +82,7 @@ func figures() []figure {
 			figure{"program-graph-" + shape, "us/node", planWork("schedule-graph", shape), programSide(shape, runtime.Captured, 1)},
 			figure{"program-built-" + shape, "us/node", planWork("schedule-graph", shape), programSide(shape, runtime.Built, 1)})
 	}
-	for _, kernel := range []string{"noop", "spin"} {
+	for _, kernel := range []string{"noop", "spin", "scale"} {
 		for _, overlap := range []runtime.Overlap{runtime.OverlapOff, runtime.OverlapOn} {
 			name := map[runtime.Overlap]string{runtime.OverlapOff: "chain-", runtime.OverlapOn: "overlap-"}[overlap] + kernel
 			list = append(list,

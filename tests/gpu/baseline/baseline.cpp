@@ -16,7 +16,8 @@ struct Op {
   int32_t kind, stream, event;
 };
 
-// A Work describes what a program does. The kernel is launched as one thread; its parameters have eight bytes each.
+// A Work describes what a program does. The kernel's arguments have eight bytes each, of which its parameters may take fewer. Without blocks, it
+// is launched as one thread. With memory, the argument at pointer becomes its address.
 struct Work {
   const char *name;
   const char *ptx, *entry;
@@ -25,6 +26,8 @@ struct Work {
   const Op *op;
   int64_t args;
   uint64_t *arg;
+  int64_t blocks, threads;
+  int64_t memory, pointer;
 };
 
 namespace {
@@ -61,8 +64,19 @@ struct Launches : Program {
   int64_t launches;
   std::vector<uint64_t> values;
   std::vector<void *> params;
+  unsigned blocks, threads;
+  CUdeviceptr memory = 0;
 
-  Launches(const Work &work, int64_t width) : launches(work.launches), values(work.arg, work.arg + work.args) {
+  Launches(const Work &work, int64_t width) : launches(work.launches), values(work.arg, work.arg + work.args), blocks(1), threads(1) {
+    if (work.blocks > 0) {
+      blocks = unsigned(work.blocks);
+      threads = unsigned(work.threads);
+    }
+    if (work.memory > 0) {
+      CHECK(cuMemAlloc(&memory, size_t(work.memory)));
+      CHECK(cuMemsetD8(memory, 0, size_t(work.memory)));
+      values[size_t(work.pointer)] = memory;
+    }
     for (auto &value : values) params.push_back(&value);
     CHECK(cuModuleLoadData(&module, work.ptx));
     CHECK(cuModuleGetFunction(&function, module, work.entry));
@@ -74,10 +88,11 @@ struct Launches : Program {
   }
   ~Launches() {
     for (auto stream : streams) cuStreamDestroy(stream);
+    if (memory != 0) cuMemFree(memory);
     cuModuleUnload(module);
   }
   void launch(CUstream stream) {
-    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params.data(), nullptr));
+    CHECK(cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, params.data(), nullptr));
   }
 };
 

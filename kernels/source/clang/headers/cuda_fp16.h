@@ -86,6 +86,7 @@ __DAGRUN_DEVICE __half htanh(__half x) { return __half(tanhf((float)x)); }
 
 __DAGRUN_DEVICE __half2 __halfs2half2(__half x, __half y) { return {x, y}; }
 __DAGRUN_DEVICE __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }
+__DAGRUN_DEVICE __half2 __float22half2_rn(float2 v) { return {__half(v.x), __half(v.y)}; }
 __DAGRUN_DEVICE __half2 __float2half2_rn(float x) { return {__half(x), __half(x)}; }
 __DAGRUN_DEVICE __half2 __half2half2(__half x) { return {x, x}; }
 __DAGRUN_DEVICE float2 __half22float2(__half2 v) { return make_float2((float)v.x, (float)v.y); }

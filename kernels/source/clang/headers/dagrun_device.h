@@ -34,6 +34,11 @@
 #define __DAGRUN_BOTH static inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 #define __DAGRUN_DEVICE static inline __attribute__((device)) __attribute__((always_inline)) __attribute__((nodebug))
 
+// The C library of Linux declares these, and programs for nvcc use them.
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
 #include <stddef.h>
 #include <stdint.h>
 #include <dagrun_vectors.h>
