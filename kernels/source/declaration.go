@@ -164,3 +164,19 @@ func completes(word string) bool {
 	}
 	return false
 }
+
+// substitute puts arguments in the place of a template's parameters.
+func substitute(d []token, means map[string][]token) []token {
+	if means == nil {
+		return d
+	}
+	var out []token
+	for _, t := range d {
+		if by, ok := means[t.text]; ok {
+			out = append(out, by...)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}

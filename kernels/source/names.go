@@ -214,22 +214,6 @@ func (k *sourceKernel) bind(args []string) (map[string][]token, error) {
 	return means, nil
 }
 
-// substitute puts arguments in the place of a template's parameters.
-func substitute(d []token, means map[string][]token) []token {
-	if means == nil {
-		return d
-	}
-	var out []token
-	for _, t := range d {
-		if by, ok := means[t.text]; ok {
-			out = append(out, by...)
-			continue
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
 // parameters are those of a kernel, for what its template's parameters stand for.
 func (k *sourceKernel) parameters(means map[string][]token, aliases map[string][]token, structs structures) ([]dag.KernelParam, error) {
 	var params []dag.KernelParam
