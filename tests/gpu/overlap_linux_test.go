@@ -50,7 +50,7 @@ func chainGraph(t *testing.T, kernel string) *dag.Graph {
 	case "spin":
 		args = append(args, chainUS)
 	case "scale":
-		args = append(args, chainNumbers, 1.0, b.Device("x", dag.F32, chainNumbers))
+		args = append(args, chainNumbers, 1.0, b.Whole(b.Device("x", dag.F32, chainNumbers)))
 	}
 	last := dag.NodeID(-1)
 	for k := range launches {
