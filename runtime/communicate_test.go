@@ -36,6 +36,12 @@ nodes:
 // onRanks runs a pipeline as two ranks of this process.
 func onRanks(t *testing.T, options runtime.Options, run func(rank int, p *runtime.Program, w *world.World) error) {
 	t.Helper()
+	require.Equal(t, []error{nil, nil}, endsOfRanks(t, options, false, run))
+}
+
+// endsOfRanks returns how each rank ended. Ranks that are alone cannot exchange what they learn.
+func endsOfRanks(t *testing.T, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := l.Addr().String()
@@ -70,6 +76,9 @@ func onRanks(t *testing.T, options runtime.Options, run func(rank int, p *runtim
 			}
 			return texts[0], nil
 		}
+		if !alone {
+			own.Exchange = func(ctx context.Context, text string) ([]string, error) { return w.Barrier(ctx, "learn", text) }
+		}
 		p, err := runtime.New(t.Context(), g, plan, platform, own)
 		if err != nil {
 			return w.Leave(err)
@@ -93,7 +102,7 @@ func onRanks(t *testing.T, options runtime.Options, run func(rank int, p *runtim
 		all.Go(func() { errs[rank] = one(rank) })
 	}
 	all.Wait()
-	require.Equal(t, []error{nil, nil}, errs)
+	return errs
 }
 
 // A rank whose device waits for another rank can say in which node.

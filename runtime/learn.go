@@ -103,6 +103,8 @@ func (p *Program) CanLearn() error {
 		return errors.New("the graph is built node by node")
 	case p.turns != nil:
 		return errors.New("ReplayThen is in use")
+	case p.graph.Ranks > 1 && p.options.Exchange == nil:
+		return errors.New("several ranks learn together, and Options.Exchange is not set")
 	}
 	for i := range p.launches {
 		if p.launches[i] != p.graph.Nodes[i].Launch {
@@ -113,6 +115,9 @@ func (p *Program) CanLearn() error {
 }
 
 func (l *learner) run(ctx context.Context) error {
+	if l.p.graph.Ranks > 1 {
+		return l.together(ctx)
+	}
 	if err := l.measureNodes(ctx); err != nil {
 		return err
 	}

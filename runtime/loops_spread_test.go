@@ -19,7 +19,7 @@ import (
 )
 
 func TestNestsOnSeveralDevicesGiveTheSameBits(t *testing.T) {
-	count := 200
+	count := 100
 	switch {
 	case os.Getenv("DAGRUN_LONG") != "":
 		count = 10_000

@@ -64,6 +64,9 @@ type Options struct {
 	// Agree returns what rank 0 passed to it, on all ranks, so that all do the same number of replays where times decide. nil: there is one
 	// rank.
 	Agree func(ctx context.Context, own string) (string, error)
+	// Exchange returns what all ranks passed to it, by rank. Learn needs it where there are several ranks, all of which must learn with the same
+	// options.
+	Exchange func(ctx context.Context, own string) ([]string, error)
 }
 
 // Program replays a plan. Its methods, except Counters, must not be called concurrently; different programs may run at the same time on

@@ -102,6 +102,9 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 	}
 	plan := fmt.Sprintf("%s %d %v %d %v %v %v", o.Plan.Strategy, o.Plan.Streams, o.Plan.Effort, o.Plan.MemoryCap, o.Plan.KeepAll, o.Plan.Keep, o.Plan.SingleUseEvents)
 	replay := fmt.Sprintf("%v %d %d %v", o.Modes, o.Threads, memory, o.Overlap)
+	if r.graph.Ranks > 1 {
+		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
+	}
 	prints := fmt.Sprint(r.prints)
 	return cache.Key("choice 1", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
 }

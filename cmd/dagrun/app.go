@@ -83,6 +83,7 @@ type flags struct {
 	machineSaid bool   // whether --machine was given
 	threaded    bool   // whether --threads was given
 	learn       string
+	learning    bool // whether --learn was given
 	cacheDir    string
 	iterations  int
 	warmup      int

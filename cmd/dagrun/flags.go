@@ -148,7 +148,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	f.limited = c.Flags().Changed("streams")
-	f.threaded, f.chosen = c.Flags().Changed("threads"), c.Flags().Changed("graph")
+	f.threaded, f.chosen, f.learning = c.Flags().Changed("threads"), c.Flags().Changed("graph"), c.Flags().Changed("learn")
 	f.machineSaid = c.Flags().Changed("machine")
 	switch {
 	case has("streams") && (f.streams < 1 || f.streams > 1024):

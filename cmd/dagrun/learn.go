@@ -29,7 +29,7 @@ func (a *app) cacheFlag(c *cobra.Command) {
 // a machine or a way to run for which learning is not meant.
 func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	f := a.flags
-	if own == nil || p.graph.HasControl() || a.place.Ranks > 1 || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
+	if own == nil || p.graph.HasControl() || a.place.Ranks > 1 && !a.ranksLearn(p) || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
 		return nil
 	}
 	l := &learning{again: f.learn == learnAgain}

@@ -58,11 +58,12 @@ type decision struct {
 	Memory     string `json:"memory"`
 	MemoryCap  string `json:"memory_cap"`
 	Threads    int    `json:"threads"`
+	Learn      string `json:"learn"`
 }
 
 func (a *app) decide() decision {
 	f := a.flags
-	return decision{f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited, f.effort, f.machine, f.memory, f.memoryCap, f.threads}
+	return decision{f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited, f.effort, f.machine, f.memory, f.memoryCap, f.threads, f.learn}
 }
 
 // connected is a platform that communicates with other ranks.
@@ -125,7 +126,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	}
 	f := a.flags
 	f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
-	f.effort, f.machine, f.memory, f.memoryCap, f.threads = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads
+	f.effort, f.machine, f.memory, f.memoryCap, f.threads, f.learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
 	a.followed = !onCPU && a.flags.timeout > 0
 	a.progress.report("connect the ranks", 0, 0)
 	return to.Connect(ctx, w, groupsOf(g))

@@ -124,9 +124,13 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 	a.matchProfile(p.graph, p.options.Profile)
 	a.recallPasses(p.graph, &p.options)
 	if p.plan != nil {
-		return nil
+		_, err := a.learnTogether(ctx, nil)
+		return err
 	}
-	if p.learning = a.learningOf(p, own); p.learning != nil {
+	if p.learning, err = a.learnTogether(ctx, a.learningOf(p, own)); err != nil {
+		return err
+	}
+	if p.learning != nil {
 		if way := p.learning.way; way != nil {
 			p.plan = way.Plan
 			a.log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
@@ -178,7 +182,7 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	}
 	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
 	if a.world != nil {
-		options.Agree = a.agree
+		options.Agree, options.Exchange = a.agree, a.exchange
 	}
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {

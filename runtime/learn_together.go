@@ -1,0 +1,391 @@
+// Learning with several ranks: all do the same replays in the same order, and decide by what all have measured, so that all take the same way.
+
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// together learns with all ranks. Each measures its own nodes and makes plans of its own graph; a strategy and a mode stand for the same on all.
+func (l *learner) together(ctx context.Context) error {
+	if err := l.measureTogether(ctx); err != nil {
+		return err
+	}
+	l.step("measured nodes")
+	l.learned.Profile = l.profile()
+	if l.left >= FewestToCompare && l.p.graph.Len() > 0 {
+		if err := l.compareTogether(ctx); err != nil {
+			return err
+		}
+	}
+	if len(l.learned.Ways) > 0 {
+		return l.adoptTogether(ctx, l.learned.Ways[0].way())
+	}
+	return l.adoptTogether(ctx, l.was)
+}
+
+// asked returns what all ranks have to say, by rank.
+func asked[T any](ctx context.Context, p *Program, own T) ([]T, error) {
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := p.options.Exchange(ctx, string(text))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for k := range texts {
+		if err := json.Unmarshal([]byte(texts[k]), &all[k]); err != nil {
+			return nil, fmt.Errorf("what rank %d has learned cannot be read: %w", k, err)
+		}
+	}
+	if len(all) != int(p.graph.Ranks) {
+		return nil, fmt.Errorf("%d ranks have learned, and there are %d", len(all), p.graph.Ranks)
+	}
+	return all, nil
+}
+
+// most returns the largest of what all ranks have measured.
+func (l *learner) most(ctx context.Context, us float64) (float64, error) {
+	all, err := asked(ctx, l.p, us)
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(all), nil
+}
+
+// adoptTogether adopts a way on all ranks. If one cannot, its error ends the run, as it does with one rank.
+func (l *learner) adoptTogether(ctx context.Context, w way) error {
+	if l.p.plan == w.plan && l.p.mode == w.mode && l.p.options.Threads == w.threads && l.p.overlap == w.overlap {
+		return nil
+	}
+	return l.p.adopt(ctx, w)
+}
+
+// tryTogether adopts a way if all ranks can.
+func (l *learner) tryTogether(ctx context.Context, w way) (bool, error) {
+	err := l.p.adopt(ctx, w)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned)) {
+		return false, err
+	}
+	if err != nil {
+		l.p.log.Info("not compared", "strategy", w.plan.Strategy, "replay", w.mode.String(), "because", err.Error())
+	}
+	all, other := asked(ctx, l.p, err == nil)
+	return other == nil && !slices.Contains(all, false), other
+}
+
+// measureTogether measures how long the nodes of each rank take, one after the other. A communication takes as long as the last rank to come
+// makes it, so the shortest time that any rank has seen counts for all.
+func (l *learner) measureTogether(ctx context.Context) error {
+	var unknown []dag.NodeID
+	for i := range l.p.graph.Nodes {
+		known := l.p.graph.Nodes[i].HasCost
+		if l.known != nil && !known {
+			_, known = l.known.Nodes[l.p.graph.Nodes[i].Name]
+		}
+		if !known {
+			unknown = append(unknown, dag.NodeID(i))
+		}
+	}
+	lacking, err := asked(ctx, l.p, len(unknown))
+	if err != nil || slices.Max(lacking) == 0 {
+		return err
+	}
+	l.report("learn how long nodes take")
+	options := l.o.Plan
+	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
+	serial, err := planner.New(ctx, l.p.graph, options)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	possible, other := asked(ctx, l.p, err == nil)
+	if other != nil {
+		return other
+	}
+	plan := l.p.plan
+	if !slices.Contains(possible, false) {
+		plan = serial
+	}
+	if err := l.adoptTogether(ctx, way{plan, Streams, 1, l.p.overlap}); err != nil {
+		return err
+	}
+	n := min(l.left, tracedReplays+1)
+	replays, took, err := l.p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	l.left -= n
+	if err != nil {
+		return err
+	}
+	l.once = took
+	samples := func(i dag.NodeID) []float64 {
+		var list []float64
+		for _, replay := range replays[min(1, len(replays)-1):] {
+			list = append(list, max(0, replay.Spans[i].End-replay.Spans[i].Start-stampUS))
+		}
+		return list
+	}
+	shortest, err := l.communications(ctx, samples)
+	if err != nil {
+		return err
+	}
+	for _, i := range unknown {
+		list := samples(i)
+		if us, communicates := shortest[l.p.graph.Nodes[i].Name]; communicates {
+			list = slices.Repeat([]float64{us}, len(list))
+		}
+		l.learned.Samples[i] = list
+	}
+	return nil
+}
+
+// communications returns the shortest time of each communication, over all ranks.
+func (l *learner) communications(ctx context.Context, samples func(dag.NodeID) []float64) (map[string]float64, error) {
+	own := map[string]float64{}
+	for i := range l.p.graph.Nodes {
+		if l.p.graph.Nodes[i].Kind == dag.Communicate {
+			own[l.p.graph.Nodes[i].Name] = slices.Min(samples(dag.NodeID(i)))
+		}
+	}
+	all, err := asked(ctx, l.p, own)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range all {
+		for name, us := range other {
+			if mine, has := own[name]; has {
+				own[name] = min(mine, us)
+			}
+		}
+	}
+	return own, nil
+}
+
+// proposal is a strategy that every rank plans with.
+type proposal struct {
+	Strategy string
+	Streams  int
+}
+
+// proposals are the same on all ranks, because rank 0 has decided the options.
+func (l *learner) proposals() []proposal {
+	given := proposal{l.o.Plan.Strategy, l.o.Plan.Streams}
+	list := []proposal{given}
+	if given.Strategy != "auto" && given.Strategy != "" || l.p.graph.Len() > largestTried {
+		return list
+	}
+	most := given.Streams
+	if most == 0 {
+		most = 8
+	}
+	for s := most; s >= 1; s /= 2 {
+		list = append(list, proposal{"list", s})
+	}
+	for s := most; s >= 2; s /= 2 {
+		list = append(list, proposal{"heft", s}, proposal{"roundrobin", s})
+	}
+	return append(list, proposal{"cover", given.Streams}, proposal{"serial", 1})
+}
+
+// offer is what a rank says of a proposal.
+type offer struct {
+	US   float64 // of a replay, as predicted; 0: it cannot be planned so
+	Same int     // the first proposal that gives the same plan
+}
+
+// waysTogether plans all proposals, and returns those that all ranks can plan, by the longest time that any rank predicts.
+func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
+	o := l.o.Plan
+	o.Profile = l.learned.Profile
+	proposals := l.proposals()
+	if len(proposals) > 1 {
+		o.Effort = planner.Quick
+	}
+	plans, offers := make([]*planner.Plan, len(proposals)), make([]offer, len(proposals))
+	for k, of := range proposals {
+		o.Strategy, o.Streams = of.Strategy, of.Streams
+		plan, err := planner.New(ctx, l.p.graph, o)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		offers[k].Same = k
+		if err != nil {
+			continue
+		}
+		plans[k], offers[k].US = plan, max(plan.Stats.MakespanUS, 1e-3)
+		for j := range k {
+			if plans[j] != nil && samePlan(plans[j], plan) {
+				offers[k].Same = j
+				break
+			}
+		}
+	}
+	all, err := asked(ctx, l.p, offers)
+	if err != nil {
+		return nil, err
+	}
+	var ways []LearnedWay
+	for k := range proposals {
+		us, same := 0.0, true
+		for _, other := range all {
+			if len(other) != len(proposals) {
+				return nil, errors.New("the ranks do not learn with the same options")
+			}
+			us = max(us, other[k].US)
+			same = same && other[k].Same == all[0][k].Same && other[k].Same != k
+		}
+		if same || slices.ContainsFunc(all, func(other []offer) bool { return other[k].US == 0 }) {
+			continue
+		}
+		for _, mode := range l.o.Modes {
+			ways = append(ways, LearnedWay{Plan: plans[k], Mode: mode, Threads: 1, Overlap: l.was.overlap, Predicted: us})
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
+	if len(ways) > 0 {
+		least := hopeless * ways[0].Predicted
+		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool { return w.Predicted > least })
+	}
+	ways = ways[:min(mostTried, len(ways))]
+	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
+	return ways, nil
+}
+
+// turn is what rank 0 decides before a round.
+type turn struct {
+	Replays int
+	Over    bool // there is no time for more
+}
+
+// decides returns what rank 0 passes to it.
+func (l *learner) decides(ctx context.Context, own turn) (turn, error) {
+	all, err := asked(ctx, l.p, own)
+	if err != nil {
+		return turn{}, err
+	}
+	return all[0], nil
+}
+
+// compareTogether times ways on all ranks; the slowest rank counts.
+func (l *learner) compareTogether(ctx context.Context) error {
+	l.report("plan with what was learned")
+	ways, err := l.waysTogether(ctx)
+	if err != nil {
+		return err
+	}
+	share := l.left * 3 / 4 / max(1, len(ways))
+	for k := range ways {
+		d, err := l.decides(ctx, turn{max(1, (share-warmUp)/rounds), l.over(inHeats)})
+		if err != nil {
+			return err
+		}
+		if l.left < warmUp+rounds || d.Over && len(l.learned.Ways) > 0 {
+			break
+		}
+		l.report(StageLearn)
+		if err := l.timeTogether(ctx, &ways[k], d.Replays); err != nil {
+			return err
+		}
+		if ways[k].Each.Count > 0 {
+			l.learned.Ways = append(l.learned.Ways, ways[k])
+		}
+	}
+	l.sort()
+	return l.finalsTogether(ctx)
+}
+
+// timeTogether times one way in rounds of at most so many replays.
+func (l *learner) timeTogether(ctx context.Context, w *LearnedWay, most int) error {
+	if ok, err := l.tryTogether(ctx, w.way()); !ok || err != nil {
+		return err
+	}
+	one := 0.0
+	for range warmUp {
+		us, err := l.p.timeReplays(ctx, 1)
+		if l.left--; err != nil {
+			return err
+		}
+		one = us
+	}
+	d, err := l.decides(ctx, turn{Replays: min(l.roundOf(one), most)})
+	if err != nil {
+		return err
+	}
+	var samples []float64
+	for range rounds {
+		n := min(d.Replays, l.left)
+		if n == 0 {
+			break
+		}
+		us, err := l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return err
+		}
+		if us, err = l.most(ctx, us); err != nil {
+			return err
+		}
+		if samples = append(samples, us); l.best > 0 && us > hopeless*l.best {
+			break
+		}
+	}
+	w.Each = Summarize(samples)
+	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
+		l.best = w.Each.Median
+	}
+	return nil
+}
+
+// finalsTogether times the best ways again, in turn.
+func (l *learner) finalsTogether(ctx context.Context) error {
+	ways := l.learned.Ways
+	closest := 0
+	for closest < min(mostFinal, len(ways)) && ways[closest].Each.Median <= finalWithin*ways[0].Each.Median {
+		closest++
+	}
+	if closest < 2 {
+		return nil
+	}
+	samples := make([][]float64, closest)
+	for range rounds {
+		for k := range samples {
+			d, err := l.decides(ctx, turn{min(l.roundOf(ways[0].Each.Median), l.left/closest/rounds-1), l.over(1)})
+			if err != nil {
+				return err
+			}
+			if d.Replays < 1 || d.Over || l.left < d.Replays+1 {
+				return nil
+			}
+			if err := l.p.adopt(ctx, ways[k].way()); err != nil {
+				return err
+			}
+			us := 0.0
+			for _, n := range []int{1, d.Replays} { // the first replay after a change is slower
+				us, err = l.p.timeReplays(ctx, n)
+				if l.left -= n; err != nil {
+					return err
+				}
+			}
+			if us, err = l.most(ctx, us); err != nil {
+				return err
+			}
+			samples[k] = append(samples[k], us)
+		}
+	}
+	for k := range samples {
+		ways[k].Each = Summarize(samples[k])
+		if e := &ways[k].Each; e.Median > 0 && (e.Median-e.Min)/e.Median > disturbed {
+			l.learned.Unquiet = fmt.Sprintf("replays of one plan differ by %.0f%%: something else uses a device, or its clock rates change", 100*(e.Median-e.Min)/e.Median)
+		}
+	}
+	l.sort()
+	return nil
+}
