@@ -255,7 +255,8 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 		least := hopeless * ways[0].Predicted
 		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool { return w.Predicted > least })
 	}
-	ways = ways[:min(mostTried, len(ways))]
+	const fewest = 8 // replays in a round, which begins and ends with waiting for all ranks
+	ways = ways[:min(mostTried, len(ways), max(2, l.left*3/4/(warmUp+rounds*fewest)))]
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
 	return ways, nil
 }
