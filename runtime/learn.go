@@ -16,15 +16,6 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-const (
-	tracedReplays = 5   // for the duration of a node
-	stampUS       = 0.2 // what taking the time before and after a node costs on the CPU device
-	usedSamples   = 3   // of a node, for its duration to be known
-)
-
-// FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
-const FewestToCompare = 8
-
 // Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved.
 // Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
 func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {

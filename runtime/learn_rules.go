@@ -9,6 +9,15 @@ import (
 )
 
 const (
+	tracedReplays = 5   // for the duration of a node
+	stampUS       = 0.2 // what taking the time before and after a node costs on the CPU device
+	usedSamples   = 3   // of a node, for its duration to be known
+)
+
+// FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
+const FewestToCompare = 8
+
+const (
 	rounds       = 3    // in which a way to replay is timed
 	warmUp       = 2    // replays of a way before it is timed: the first pays for what is done once
 	mostTried    = 12   // ways to replay that are timed
