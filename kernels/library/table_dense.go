@@ -22,7 +22,7 @@ func denseRows() []row {
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
 		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n", steps: gemvSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("m"), launch.BlockSize/32)
+				launch.Spread(info, v.of("m"), launch.BlockSize/32*2)
 				info.Fixed = true
 			}, versions: both(gemv[float32], gemv[float64])},
 		{name: "transpose", doc: "y = x transposed; x is rows x cols", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]",
@@ -59,13 +59,17 @@ func denseRows() []row {
 	}
 }
 
-// multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and 256 rows if
-// there are at most 16 columns. The kernels choose by the same rule.
+// mostNarrow is how many blocks multiply matrices of at most 16 columns: two for each multiprocessor of a large GPU.
+const mostNarrow = 132 * 2
+
+// multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and if there are at most
+// 16 columns, each warp 64 rows. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
 	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		m, n := v.of(rows), v.of(cols)
 		if k.row.name != "syrk" && k.thin(v, cols) {
-			launch.Spread(info, m, launch.BlockSize)
+			launch.Spread(info, m, 64)
+			info.Grid[0] = min(info.Grid[0], mostNarrow)
 			if n == 0 {
 				info.Grid[0] = 0
 			}

@@ -2,6 +2,8 @@
 #include "warp.cuh"
 #include "matrix.cuh"
 
+DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
 template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
 
 // The left operand: the matrix itself, or the matrix with standardised columns. columns() names the four columns that take reads next.
@@ -139,81 +141,133 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
   }
 }
 
-// At most 16 columns of results: one thread per row. Tiles of a, and the results, go through shared memory so that global loads and
-// stores are contiguous. The next tile is loaded while the products of this one are computed. The pitch avoids bank
-// conflicts between a warp's stores.
-const int narrow_columns = 16, narrow_depth = 32, narrow_pitch = threads + 2;
+// At most 16 columns of results: one lane per two rows. Each warp moves its rows of a through shared memory of its own, so that it waits for
+// no other, and loads the next step while the products of this one are computed. In a row there, units of 16 bytes are exchanged such that
+// eight lanes meet no bank conflict when they store along rows, nor when each reads its own row.
+const int narrow_own = 2, narrow_rows = 32 * narrow_own, narrow_depth = 16, narrow_units = narrow_depth / 4;
+const int narrow_step = narrow_rows * narrow_depth, narrow_bytes = 16384; // elements of a that a warp holds; bytes of b, as many of its rows as fit
 
-// wide is 12 or 16: the number of columns, rounded up.
-template <int wide, class C> DEVICE void narrow_step(int deep, const C (*as)[narrow_pitch], const C (*bs)[narrow_columns], C *acc) {
-#pragma unroll 4
-  for (int p = 0; p < deep; p++) {
-    C x = as[p][thread_x()];
-    const four<C> *row_of_b = (const four<C> *)bs[p];
+DEVICE int narrow_place(int row, int unit) { return (row * narrow_units + (unit ^ (row >> 1 & 3))) * 4; }
+
+template <int wide, class C> DEVICE void narrow_products(const C *as, const C *bs, C (*acc)[wide]) {
+  int lane = thread_x() & 31;
 #pragma unroll
-    for (int j = 0; j < wide; j += 4) {
-      four<C> y = row_of_b[j / 4];
+  for (int p = 0; p < narrow_units; p++) {
+    four<C> x[narrow_own];
 #pragma unroll
-      for (int e = 0; e < 4; e++) acc[j + e] = fused(x, y.v[e], acc[j + e]);
-    }
+    for (int q = 0; q < narrow_own; q++) x[q] = *(const four<C> *)(as + narrow_place(lane + 32 * q, p));
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+#pragma unroll
+      for (int j = 0; j < wide; j += 4) {
+        four<C> y = *(const four<C> *)(bs + (p * 4 + e) * wide + j);
+#pragma unroll
+        for (int q = 0; q < narrow_own; q++)
+#pragma unroll
+          for (int f = 0; f < 4; f++) acc[q][j + f] = fused(x[q].v[e], y.v[f], acc[q][j + f]);
+      }
   }
 }
 
+// wide is 12 or 16: the number of columns, rounded up.
 template <int wide, class C, class TA, class LA, class TB, class LB, class S, class F>
-DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C (*as)[narrow_pitch], C (*bs)[narrow_columns], F finish) {
-  const int loads = narrow_depth / 4, apart = threads / loads, of_b = narrow_depth * narrow_columns / threads, apart_b = threads / narrow_columns;
+DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+  typedef typename computed<TA>::type V;
+  const int warps = threads / 32, loads = narrow_step / 128, apart = 32 / narrow_units;
+  const i64 most = narrow_bytes / (int)sizeof(C) / wide / narrow_depth * narrow_depth;
+  int lane = thread_x() & 31, warp = thread_x() >> 5, down = lane / narrow_units, along = lane % narrow_units * 4;
+  C *as = memory + warp * narrow_step, *bs = memory + warps * narrow_step;
   bool whole = aligned_rows(a, lda(k));
-  int down = thread_x() / loads, along = thread_x() % loads * 4, own_p = thread_x() / narrow_columns, own_j = thread_x() % narrow_columns;
-  for (i64 row = (i64)block_x() * threads; row < m; row += (i64)blocks_x() * threads) {
-    C acc[wide], w[of_b];
-    typename computed<TA>::type v[loads][4];
+  // A block's warps have neighbouring rows, unless there are so few rows that all are on their way at once: then blocks have neighbours.
+  i64 step = (i64)blocks_x() * warps * narrow_rows;
+  bool few = m <= step;
+  i64 first = (i64)block_x() * (few ? narrow_rows : warps * narrow_rows), of_warp = (i64)warp * (few ? blocks_x() * narrow_rows : narrow_rows);
+  V v[loads][4];
+  auto load = [&](i64 row, i64 from) {
+    row += of_warp + down;
+    from += along;
+    if (whole && row - down + narrow_rows <= m && from - along + narrow_depth <= k) {
+      const TA *own = a + row * lda(k) + from;
 #pragma unroll
-    for (int j = 0; j < wide; j++) acc[j] = (C)0;
-    bool inside = whole && row + threads <= m;
-    const TA *own = a + (row + down) * lda(k) + along;
-    auto load = [&](i64 from) {
-      if (inside && from + narrow_depth <= k) {
+      for (int u = 0; u < loads; u++) {
+        four<TA> q = *(const four<TA> *)(own + u * (apart * lda(k)));
 #pragma unroll
-        for (int u = 0; u < loads; u++) {
-          four<TA> q = *(const four<TA> *)(own + from + u * (apart * lda(k)));
-#pragma unroll
-          for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
-        }
-      } else {
-#pragma unroll
-        for (int u = 0; u < loads; u++) take(a, lda, row + down + u * apart, m, from + along, k, whole, v[u]);
+        for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
       }
+    } else {
 #pragma unroll
-      for (int u = 0; u < of_b; u++) {
-        i64 at = from + own_p + u * apart_b;
-        w[u] = at < k && own_j < n ? (C)widen(tb ? b[own_j * ldb(k) + at] : b[at * ldb(n) + own_j]) : (C)0;
-      }
-    };
-    load(0);
+      for (int u = 0; u < loads; u++) take(a, lda, row + u * apart, m, from, k, whole, v[u]);
+    }
+  };
+  auto factors = [&](i64 from) {
+    int count = (int)smaller(k - from, most) * wide;
+    for (int id = thread_x(); id < count; id += threads) {
+      int p = id / wide, j = id - p * wide;
+      bs[id] = j < n ? (C)widen(tb ? b[j * ldb(k) + from + p] : b[(from + p) * ldb(n) + j]) : (C)0;
+    }
+  };
+  bool at_once = k <= most;
+  if (first < m) load(first, 0);
+  if (at_once) factors(0);
+  barrier();
+  for (i64 base = first; base < m; base += step) {
+    C acc[narrow_own][wide];
+#pragma unroll
+    for (int q = 0; q < narrow_own; q++)
+#pragma unroll
+      for (int j = 0; j < wide; j++) acc[q][j] = (C)0;
+    i64 held = 0; // the first row of b in shared memory
     for (i64 from = 0; from < k; from += narrow_depth) {
-      barrier();
+      if (!at_once && from % most == 0) {
+        barrier();
+        factors(held = from);
+        barrier();
+      }
       see.columns(from + along, k);
+      warp_barrier();
 #pragma unroll
-      for (int u = 0; u < loads; u++)
+      for (int u = 0; u < loads; u++) {
+        four<C> q;
 #pragma unroll
-        for (int e = 0; e < 4; e++) as[along + e][down + u * apart] = see((C)v[u][e], e);
+        for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
+        *(four<C> *)(as + narrow_place(down + u * apart, along / 4)) = q;
+      }
+      warp_barrier();
+      if (from + narrow_depth < k) load(base, from + narrow_depth);
+      else if (base + step < m) load(base + step, 0);
+      const C *factor = bs + (from - held) * wide;
+      if (from + narrow_depth <= k) narrow_products<wide>(as, factor, acc);
+      else {
+#pragma unroll 1
+        for (int p = 0; p < (int)(k - from); p++)
 #pragma unroll
-      for (int u = 0; u < of_b; u++) bs[own_p + u * apart_b][own_j] = w[u];
-      barrier();
-      if (from + narrow_depth < k) load(from + narrow_depth);
-      narrow_step<wide>((int)smaller(k - from, (i64)narrow_depth), as, bs, acc);
+          for (int q = 0; q < narrow_own; q++) {
+            C x = as[narrow_place(lane + 32 * q, p / 4) + p % 4];
+#pragma unroll
+            for (int j = 0; j < wide; j++) acc[q][j] = fused(x, factor[p * wide + j], acc[q][j]);
+          }
+      }
     }
-    barrier();
-    const int pitch = narrow_columns + 1;
-    C *results = bs[0];
+    // The results go through shared memory, so that stores are contiguous.
+    const int pitch = wide + 1, cols = (int)n, rows_on = 32 / cols, cols_on = 32 - rows_on * cols;
 #pragma unroll
-    for (int j = 0; j < wide; j++) results[thread_x() * pitch + j] = acc[j];
-    barrier();
-    for (u32 id = thread_x(); id < threads * (u32)n; id += threads) {
-      u32 r = id / (u32)n, j = id - r * (u32)n;
-      if (row + r < m) finish(row + r, (i64)j, results[r * pitch + j]);
+    for (int q = 0; q < narrow_own; q++) {
+      i64 row = base + of_warp + 32 * q;
+      warp_barrier();
+#pragma unroll
+      for (int j = 0; j < wide; j++) as[lane * pitch + j] = acc[q][j];
+      warp_barrier();
+      int count = (int)smaller(larger(m - row, (i64)0), (i64)32) * cols;
+      for (int id = lane, r = lane / cols, j = lane % cols; id < count; id += 32) {
+        finish(row + r, (i64)j, as[r * pitch + j]);
+        r += rows_on;
+        j += cols_on;
+        if (j >= cols) {
+          j -= cols;
+          r++;
+        }
+      }
     }
-    barrier();
   }
 }
 
@@ -221,15 +275,13 @@ DEVICE void narrow_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
 template <class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
   const int large = sizeof(C) == 4 ? 8 : 4;
-  const int tiles_bytes = 4 * depth * (16 * large + 4) * sizeof(C), narrow_bytes = (narrow_depth * narrow_pitch + narrow_depth * narrow_columns) * sizeof(C);
   const bool narrows = sizeof(C) == 4;
-  static_assert(narrow_depth * (narrow_columns + narrow_pitch) >= threads * (narrow_columns + 1), "results take the place of both tiles");
-  alignas(16) static __shared__ char memory[narrows && narrow_bytes > tiles_bytes ? narrow_bytes : tiles_bytes];
-  if (narrows && !lower && !ta && n <= narrow_columns) {
-    C(*bs)[narrow_columns] = (C(*)[narrow_columns])memory;
-    C(*as)[narrow_pitch] = (C(*)[narrow_pitch])(bs + narrow_depth);
-    if (n <= 12) return narrow_product<12>(tb, m, n, k, a, lda, b, ldb, see, as, bs, finish);
-    narrow_product<16>(tb, m, n, k, a, lda, b, ldb, see, as, bs, finish);
+  const int tiles_bytes = 4 * depth * (16 * large + 4) * sizeof(C), narrow_whole = threads / 32 * narrow_step * sizeof(C) + narrow_bytes;
+  static_assert(narrow_step >= 32 * (16 + 1), "results take the place of a");
+  alignas(16) static __shared__ char memory[narrows && narrow_whole > tiles_bytes ? narrow_whole : tiles_bytes];
+  if (narrows && !lower && !ta && n <= 16) {
+    if (n <= 12) return narrow_product<12>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
+    narrow_product<16>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
     return;
   }
   if (sizeof(C) == 4 && m > 64 && n > 64 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
@@ -286,24 +338,57 @@ extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_syrk_ld_##t(i64 
 }
 SYRK(f32) SYRK(f64)
 
-// One warp per row; element j is added to accumulator j % 128, of which each lane has four.
-#define GEMV(t) KERNEL(gemv_##t)(i64 m, i64 n, t alpha, const t *a, const t *x, t beta, t *y) { \
-  u32 lane = thread_x() & 31; \
-  bool whole = aligned_rows(a, n) && ((u64)x & (alignof(four<t>) - 1)) == 0; \
-  for (i64 row = first_index() >> 5; row < m; row += index_step() >> 5) { \
-    t s[4] = {0, 0, 0, 0}; \
-    _Pragma("unroll 4") for (i64 j = lane * 4; j < n; j += 128) { \
-      t p[4], q[4]; \
-      fetch(a, Dense(), row, m, j, n, whole, p); \
-      fetch(x, Dense(), 0, 1, j, n, whole, q); \
-      _Pragma("unroll") for (int e = 0; e < 4; e++) s[e] = fused(p[e], q[e], s[e]); \
-    } \
-    t sum = (s[0] + s[1]) + (s[2] + s[3]); \
-    _Pragma("unroll") for (u32 half = 16; half > 0; half /= 2) sum = sum + from_lane(sum, (lane + half) & 31); \
-    if (lane == 0) y[row] = beta == (t)0 ? alpha * sum : alpha * sum + beta * y[row]; \
-  } \
+// A warp computes two rows at once; element j of each is added to accumulator j % 128, of which each lane has four.
+template <class T> DEVICE void gemv(i64 m, i64 n, T alpha, const T *a, const T *x, T beta, T *y) {
+  const int own = 2;
+  u32 lane = thread_x() & 31;
+  bool whole = aligned_rows(a, n) && ((u64)x & (alignof(four<T>) - 1)) == 0;
+  for (i64 row = (first_index() >> 5) * own; row < m; row += (index_step() >> 5) * own) {
+    T s[own][4];
+#pragma unroll
+    for (int r = 0; r < own; r++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) s[r][e] = (T)0;
+    if (whole && row + own <= m) {
+      const T *from = a + row * n;
+#pragma unroll 2
+      for (i64 j = lane * 4; j < n; j += 128) {
+        four<T> q = *(const four<T> *)(x + j), p[own];
+#pragma unroll
+        for (int r = 0; r < own; r++) p[r] = *(const four<T> *)(from + r * n + j);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+#pragma unroll
+          for (int e = 0; e < 4; e++) s[r][e] = fused(p[r].v[e], q.v[e], s[r][e]);
+      }
+    } else {
+#pragma unroll 1
+      for (i64 j = lane * 4; j < n; j += 128) {
+        T q[4];
+        fetch(x, Dense(), 0, 1, j, n, whole, q);
+#pragma unroll
+        for (int r = 0; r < own; r++) {
+          T p[4];
+          fetch(a, Dense(), row + r, m, j, n, whole, p);
+#pragma unroll
+          for (int e = 0; e < 4; e++) s[r][e] = fused(p[e], q[e], s[r][e]);
+        }
+      }
+    }
+    T mine = (T)0;
+#pragma unroll
+    for (int r = 0; r < own; r++) {
+      T sum = (s[r][0] + s[r][1]) + (s[r][2] + s[r][3]);
+#pragma unroll
+      for (u32 half = 16; half > 0; half /= 2) sum = sum + from_lane(sum, (lane + half) & 31);
+      sum = from_lane(sum, 0);
+      if (lane == r) mine = sum;
+    }
+    if (lane < own && row + lane < m) y[row + lane] = beta == (T)0 ? alpha * mine : alpha * mine + beta * y[row + lane];
+  }
 }
-GEMV(f32) GEMV(f64)
+#define GEMV(t, blocks) KERNEL_OF(blocks, gemv_##t)(i64 m, i64 n, t alpha, const t *a, const t *x, t beta, t *y) { gemv(m, n, alpha, a, x, beta, y); }
+GEMV(f32, 4) GEMV(f64, 2)
 
 template <class T, class L> DEVICE void transpose(i64 rows, i64 cols, const T *x, L ldx, T *y, L ldy) {
   static __shared__ T tile[32][33];
