@@ -38,17 +38,19 @@ func oneBlock(param string) geometry {
 	}
 }
 
-// perRow gives each short row a thread, each longer row a warp, and each long row a block.
-func perRow(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-	each := int64(launch.BlockSize)
-	switch cols := v.of("cols"); {
-	case cols > warpRow:
-		each = 1
-	case cols > shortRow:
-		each /= 32
+// perRow gives each row up to a limit a thread, each longer one up to another limit a warp, and each of the others a block.
+func perRow(shortRow, warpRow int64) geometry {
+	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
+		each := int64(launch.BlockSize)
+		switch cols := v.of("cols"); {
+		case cols > warpRow:
+			each = 1
+		case cols > shortRow:
+			each /= 32
+		}
+		launch.Spread(info, v.of("rows"), each)
+		info.Fixed = true
 	}
-	launch.Spread(info, v.of("rows"), each)
-	info.Fixed = true
 }
 
 // byTiles is one block per tile of a reduction. An empty reduction has a block too, because its result must be written.

@@ -9,46 +9,77 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-func rowsEach(rows, cols int64) int64 {
-	return max((rows+1055)/1056, 1, (8192+cols-1)/max(cols, 1))
+// columnStrips says how the kernels on columns divide a matrix: into strips, whose width is one column for each lane, or 2 or 4 if the number of
+// columns is divisible by that, and in each strip into high tiles of at most each rows.
+func columnStrips(rows, cols int64) (strip, wide, each, high int64) {
+	own := int64(1)
+	switch {
+	case cols%4 == 0:
+		own = 4
+	case cols%2 == 0:
+		own = 2
+	}
+	strip = reduceLanes * own
+	wide = (cols + strip - 1) / strip
+	across, most := max(min(cols, strip), 1), max(columnTiles/max(wide, 1), 1)
+	each = max((rows+most-1)/most, (8192+across-1)/across)
+	return strip, wide, each, (rows + each - 1) / each
 }
 
-// columnParts returns, tile by tile, each column's sum of x - pivot and the sum of its squares.
-func columnParts[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (sums, squares []float64, tiles int64) {
-	each := rowsEach(rows, cols)
-	tiles = (rows + each - 1) / each
-	high := reduceLanes / min(cols, reduceLanes)
-	sums, squares = make([]float64, tiles*cols), make([]float64, tiles*cols)
-	parallel(tiles, func(t int64) {
-		// Row i of a tile is added to sum i % high; these sums are joined at the end.
-		s, q := make([]float64, high*cols), make([]float64, high*cols)
+const columnTiles = 264
+
+// columnTotals returns each column's sum of x - pivot and the sum of its squares.
+func columnTotals[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (sums, squares []float64) {
+	const chunk, group = 16, 32
+	strip, wide, each, high := columnStrips(rows, cols)
+	parts, squareParts := make([]float64, high*cols), make([]float64, high*cols)
+	parallel(high*wide, func(tile int64) {
+		// Row i of a tile is added to sum i % across. These sums are joined at the end: 16 neighbours at a time, and then the results.
+		t, first := tile/wide, tile%wide*strip
+		width := min(cols-first, strip)
+		across := strip / width
+		s, q := make([]float64, across*width), make([]float64, across*width)
 		for i := t * each; i < min((t+1)*each, rows); i++ {
-			k := (i - t*each) % high
-			for j := range cols {
-				d := float64(x[i*cols+j]) - float64(pivot[j])
-				s[k*cols+j] += d
-				q[k*cols+j] = math.FMA(d, d, q[k*cols+j])
+			k := (i - t*each) % across * width
+			for j := range width {
+				d := float64(x[i*cols+first+j]) - float64(pivot[first+j])
+				s[k+j] += d
+				q[k+j] = math.FMA(d, d, q[k+j])
 			}
 		}
-		for k := range high {
-			for j := range cols {
-				sums[t*cols+j] += s[k*cols+j]
-				squares[t*cols+j] += q[k*cols+j]
+		for j := range width {
+			for from := int64(0); from < across; from += chunk {
+				var sum, square float64
+				for k := from; k < min(from+chunk, across); k++ {
+					sum += s[k*width+j]
+					square += q[k*width+j]
+				}
+				parts[t*cols+first+j] += sum
+				squareParts[t*cols+first+j] += square
 			}
 		}
 	})
-	return sums, squares, tiles
+	// The parts of each 32 tiles are added up, and then these sums.
+	add := func(parts []float64) []float64 {
+		all := make([]float64, cols)
+		for j := range cols {
+			for from := int64(0); from < high; from += group {
+				sum := 0.0
+				for t := from; t < min(from+group, high); t++ {
+					sum += parts[t*cols+j]
+				}
+				all[j] += sum
+			}
+		}
+		return all
+	}
+	return add(parts), add(squareParts)
 }
 
-// columnMoments returns a column's mean and standard deviation from the sums of its parts, which are stride elements apart.
-func columnMoments[X int32 | float32 | float64, C numbers.Element](rows, parts, stride int64, sums, squares []float64, pivot X) (mean, deviation C) {
-	var s, q float64
-	for t := range parts {
-		s += sums[t*stride]
-		q += squares[t*stride]
-	}
-	m := s / float64(rows)
-	variance := q/float64(rows) - float64(m*m)
+// columnMoments returns a column's mean and standard deviation.
+func columnMoments[X int32 | float32 | float64, C numbers.Element](rows int64, sum, squares float64, pivot X) (mean, deviation C) {
+	m := sum / float64(rows)
+	variance := squares/float64(rows) - float64(m*m)
 	mean, deviation = C(float64(pivot)+m), 1
 	if variance > 0 {
 		deviation = C(math.Sqrt(variance))
@@ -61,13 +92,16 @@ func columnStandardise[X int32 | float32 | float64, C numbers.Element](*libraryK
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
 		x, z := launch.Slice[X](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols)
-		sums, squares, tiles := columnParts(rows, cols, x, x)
+		if rows == 0 {
+			return
+		}
+		sums, squares := columnTotals(rows, cols, x, x)
 		mean, deviation := make([]C, cols), make([]C, cols)
 		for j := range cols {
-			mean[j], deviation[j] = columnMoments[X, C](rows, tiles, cols, sums[j:], squares[j:], x[j])
+			mean[j], deviation[j] = columnMoments[X, C](rows, sums[j], squares[j], x[j])
 		}
-		each := rowsEach(rows, cols)
-		parallel(tiles, func(t int64) {
+		_, _, each, high := columnStrips(rows, cols)
+		parallel(high, func(t int64) {
 			for i := t * each; i < min((t+1)*each, rows); i++ {
 				for j := range cols {
 					z[i*cols+j] = (C(x[i*cols+j]) - mean[j]) / deviation[j]
@@ -82,15 +116,9 @@ func columnSums[X int32 | float32 | float64](*libraryKernel) launch.Reference {
 	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
 		pivot, x, to := launch.Slice[X](c.Args[2], cols), launch.Slice[X](c.Args[3], rows*cols), launch.Slice[float64](c.Args[4], 2*cols)
-		sums, squares, tiles := columnParts(rows, cols, x, pivot)
-		for j := range cols {
-			var s, q float64
-			for t := range tiles {
-				s += sums[t*cols+j]
-				q += squares[t*cols+j]
-			}
-			to[j], to[cols+j] = s, q
-		}
+		sums, squares := columnTotals(rows, cols, x, pivot)
+		copy(to, sums)
+		copy(to[cols:], squares)
 	}}
 }
 
@@ -101,8 +129,13 @@ func momentsOfParts[X int32 | float32 | float64, C numbers.Element](*libraryKern
 		pivot, sums := launch.Slice[X](c.Args[3], cols), launch.Slice[float64](c.Args[4], 2*parts*cols)
 		mean, inverse := launch.Slice[C](c.Args[5], cols), launch.Slice[C](c.Args[6], cols)
 		for j := range cols {
+			var sum, squares float64
+			for t := range parts {
+				sum += sums[2*t*cols+j]
+				squares += sums[(2*t+1)*cols+j]
+			}
 			var deviation C
-			mean[j], deviation = columnMoments[X, C](rows, parts, 2*cols, sums[j:], sums[cols+j:], pivot[j])
+			mean[j], deviation = columnMoments[X, C](rows, sum, squares, pivot[j])
 			inverse[j] = 1 / deviation
 		}
 	}}

@@ -10,11 +10,17 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// shortRow and warpRow are the longest rows that one thread and one warp reduce; a block reduces longer ones.
-const shortRow, warpRow = 32, 2048
+// shortRow and warpRow are the longest rows that one thread and one warp reduce; a block reduces longer ones. softmax keeps a row in registers,
+// so that its threads and warps take shorter rows.
+const shortRow, warpRow, softmaxShortRow, softmaxWarpRow = 32, 2048, 16, 512
 
 // fold reduces the elements of a row in the kernels' order.
 func fold[A any](cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
+	return foldIn(shortRow, warpRow, cols, start, join, at)
+}
+
+// foldIn is fold with other limits for a thread and a warp.
+func foldIn[A any](shortRow, warpRow, cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
 	if cols <= shortRow {
 		a := start
 		for j := range cols {
@@ -115,8 +121,8 @@ func softmax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
 	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols)
 	for i := from; i < to; i++ {
 		r, w := x[i*cols:(i+1)*cols], y[i*cols:(i+1)*cols]
-		m := rowMost(r)
-		s := fold(cols, 0, total[C], func(j int64) C { return numbers.Exp(r[j] - m) })
+		m := rowMost(r) // the same in any order
+		s := foldIn(softmaxShortRow, softmaxWarpRow, cols, 0, total[C], func(j int64) C { return numbers.Exp(r[j] - m) })
 		for j := range w {
 			w[j] = numbers.Exp(r[j]-m) / s
 		}

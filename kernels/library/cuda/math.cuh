@@ -21,31 +21,21 @@ DEVICE f64 infinity(f64) { return INFINITY64; }
 DEVICE f32 power_of_two(f32, i32 k) { return f32_of((k + 127) << 23); }
 DEVICE f64 power_of_two(f64, i32 k) { return f64_of((i64)(k + 1023) << 52); }
 
-// Within 2 ulps.
-DEVICE f32 exponential(f32 x) {
-  if (x != x) return x;
-  if (x > 88.72284f) return INFINITY32;
-  if (x < -103.97209f) return 0.0f;
+// exponential_part returns p, about 1, such that exp(x) is p * 2^n.
+DEVICE f32 exponential_part(f32 x, i32 &n) {
   f32 t = x * 1.44269504f + 12582912.0f, k = t - 12582912.0f;
-  i32 n = bits_of(t) - 0x4b400000;
+  n = bits_of(t) - 0x4b400000;
   f32 r = x - k * 0.693359375f - k * -2.12194440e-4f, p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  i32 half = n >> 1;
-  return p * power_of_two(p, half) * power_of_two(p, n - half);
+  return p * (r * r) + r + 1.0f;
 }
-
-// Within 1 ulp.
-DEVICE f64 exponential(f64 x) {
-  if (x != x) return x;
-  if (x > 709.7827128933841) return INFINITY64;
-  if (x < -745.1332191019412) return 0.0;
+DEVICE f64 exponential_part(f64 x, i32 &n) {
   f64 t = fused(x, 1.4426950408889634, 6755399441055744.0), k = t - 6755399441055744.0;
-  i32 n = (i32)(bits_of(t) - bits_of(6755399441055744.0));
+  n = (i32)(bits_of(t) - bits_of(6755399441055744.0));
   f64 r = fused(-k, 0x1.a39ef35793c76p-33, fused(-k, 0x1.62e42fee00000p-1, x)), p = 0x1.6124613a86d09p-33;
   p = fused(p, r, 0x1.1eed8eff8d898p-29);
   p = fused(p, r, 0x1.ae64567f544e4p-26);
@@ -58,9 +48,45 @@ DEVICE f64 exponential(f64 x) {
   p = fused(p, r, 0x1.5555555555555p-5);
   p = fused(p, r, 0x1.5555555555555p-3);
   p = fused(p, r, 0.5);
-  p = fused(p, r * r, r) + 1.0;
+  return fused(p, r * r, r) + 1.0;
+}
+
+// scaled is p * 2^n, for results that may not be normal numbers. near_scaled is the same for those that are.
+template <class T> DEVICE T scaled(T p, i32 n) {
   i32 half = n >> 1;
   return p * power_of_two(p, half) * power_of_two(p, n - half);
+}
+DEVICE f32 near_scaled(f32 p, i32 n) { return f32_of(bits_of(p) + (n << 23)); }
+DEVICE f64 near_scaled(f64 p, i32 n) { return f64_of(bits_of(p) + ((i64)n << 52)); }
+
+// Within 2 ulps.
+DEVICE f32 exponential(f32 x) {
+  if (x != x) return x;
+  if (x > 88.72284f) return INFINITY32;
+  if (x < -103.97209f) return 0.0f;
+  i32 n;
+  f32 p = exponential_part(x, n);
+  return scaled(p, n);
+}
+
+// Within 1 ulp.
+DEVICE f64 exponential(f64 x) {
+  if (x != x) return x;
+  if (x > 709.7827128933841) return INFINITY64;
+  if (x < -745.1332191019412) return 0.0;
+  i32 n;
+  f64 p = exponential_part(x, n);
+  return scaled(p, n);
+}
+
+// near_exponential is exponential, faster for an x that is not far from 0.
+DEVICE bool is_near(f32 x) { return x > -86.0f && x < 86.0f; }
+DEVICE bool is_near(f64 x) { return x > -700.0 && x < 700.0; }
+template <class T> DEVICE T near_exponential(T x) {
+  if (!is_near(x)) return exponential(x);
+  i32 n;
+  T p = exponential_part(x, n);
+  return near_scaled(p, n);
 }
 
 // Within 2 ulps.

@@ -1,26 +1,28 @@
-// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 2,048 a warp, and each longer one a block; the order of
-// operations depends only on the number of columns. Rows of up to 16 elements go through shared memory, because a warp whose threads each read
-// their own row would not load contiguous words.
+// Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 2,048 a warp, and each longer one a block; in softmax, the
+// limits are 16 and 512. The order of operations depends only on the number of columns. Rows of up to 16 elements go through shared memory,
+// because a warp whose threads each read their own row would not load contiguous words.
 #include "math.cuh"
 #include "warp.cuh"
 
-const int short_row = 32, warp_row = 2048, row_threads = 256;
+const int short_row = 32, warp_row = 2048, softmax_warp_row = 512, row_threads = 256;
 
-// Joins the states of a warp's lanes with Op::join(State &, State). Every lane gets the result.
-template <class Op, class A> DEVICE A warp_tree(A mine) {
+// How many blocks of a kernel run at once on a multiprocessor at least: as many as the registers of its type of elements allow.
+#define ROWS_OF(t, in32, in64, name) extern "C" __global__ void __launch_bounds__(row_threads, sizeof(t) == 4 ? in32 : in64) dagrun_##name##_##t
+
+// Joins the states of a warp's lanes with Op::join(State &, State). Lane 0 gets the result.
+template <class Op, class A> DEVICE A warp_fold(A mine) {
   u32 lane = thread_x() & 31;
 #pragma unroll
-  for (u32 half = 16; half > 0; half /= 2) {
-    A other = from_lane(mine, (lane + half) & 31);
-    if (lane < half) Op::join(mine, other);
-  }
-  return from_lane(mine, 0);
+  for (u32 half = 16; half > 0; half /= 2) Op::join(mine, from_lane(mine, (lane + half) & 31));
+  return mine;
 }
+// The same for every lane.
+template <class Op, class A> DEVICE A warp_tree(A mine) { return from_lane(warp_fold<Op>(mine), 0); }
 
 // Joins the states of a block's warps, in order. Every thread gets the result.
 template <class Op, class A> DEVICE A block_tree(A mine) {
   static __shared__ A parts[row_threads / 32];
-  mine = warp_tree<Op>(mine);
+  mine = warp_fold<Op>(mine);
   barrier();
   if ((thread_x() & 31) == 0) parts[thread_x() >> 5] = mine;
   barrier();
@@ -30,11 +32,14 @@ template <class Op, class A> DEVICE A block_tree(A mine) {
   return all;
 }
 
+// An Op joins two states, and follow joins the state of one element to that of elements before it.
 template <class C> struct Most {
   static DEVICE_MEMBER void join(C &a, C b) { a = a < b ? b : a; }
+  static DEVICE_MEMBER void follow(C &a, C b) { join(a, b); }
 };
 template <class C> struct Total {
   static DEVICE_MEMBER void join(C &a, C b) { a = a + b; }
+  static DEVICE_MEMBER void follow(C &a, C b) { join(a, b); }
 };
 template <class C> struct Where {
   C value;
@@ -52,42 +57,112 @@ template <class C> struct Best {
   static DEVICE_MEMBER void join(Where<C> &a, const Where<C> &b) {
     if (b.index >= 0 && (a.index < 0 || a.value < b.value || (a.value == b.value && b.index < a.index))) a = b;
   }
+  static DEVICE_MEMBER void follow(Where<C> &a, const Where<C> &b) {
+    if (b.index >= 0 && (a.index < 0 || a.value < b.value)) a = b;
+  }
 };
 
-// fold reduces one row, in one thread, in one warp, or in a block.
-template <class Op, class A, class F> DEVICE A fold(i64 cols, A start, F element) {
-  if (cols <= short_row) {
-    A a = start;
-    for (i64 j = 0; j < cols; j++) Op::join(a, element(j));
-    return a;
-  }
-  bool warp = cols <= warp_row;
-  const int deep = 8; // elements in flight
-  i64 j = warp ? thread_x() & 31 : thread_x(), step = warp ? 32 : row_threads;
-  A a = start;
+// fold_strided joins the elements j, j+step, ... of a row to a, with in_flight of them in flight. Those past its end count as start, which
+// changes nothing.
+template <int step, int in_flight, class Op, class A, class F> DEVICE void fold_strided(i64 j, i64 cols, A start, A &a, F element) {
 #pragma unroll 1
-  for (; j + (deep - 1) * step < cols; j += deep * step) {
-    A v[deep];
+  for (; j + (in_flight - 1) * step < cols; j += in_flight * step) {
+    A v[in_flight];
 #pragma unroll
-    for (int u = 0; u < deep; u++) v[u] = element(j + u * step);
+    for (int u = 0; u < in_flight; u++) v[u] = element(j + u * step);
 #pragma unroll
-    for (int u = 0; u < deep; u++) Op::join(a, v[u]);
+    for (int u = 0; u < in_flight; u++) Op::follow(a, v[u]);
   }
-#pragma unroll 1
-  for (; j < cols; j += step) Op::join(a, element(j));
-  return warp ? warp_tree<Op>(a) : block_tree<Op>(a);
+  if (j >= cols) return;
+  u32 left = (u32)(cols - j);
+  A v[in_flight];
+#pragma unroll
+  for (int u = 0; u < in_flight; u++) {
+    v[u] = start;
+    if (u * step < left) v[u] = element(j + u * step);
+  }
+#pragma unroll
+  for (int u = 0; u < in_flight; u++) Op::follow(a, v[u]);
 }
 
-// each_row calls f(row, first column, step over columns, whether this thread writes the row's result).
+// fold_block folds a row in a block.
+template <int in_flight, class Op, class A, class F> DEVICE A fold_block(i64 cols, A start, F element) {
+  A a = start;
+  fold_strided<row_threads, in_flight, Op>(thread_x(), cols, start, a, element);
+  return block_tree<Op>(a);
+}
+
+// fold_warps folds rows in warps, with deep elements of a thread in flight: high rows at a time, of up to deep * 32 elements if there are several.
+template <int high, int deep, class Op, class A, class E, class W> DEVICE void fold_warps(i64 rows, u32 cols, A start, E element, W write) {
+  u32 lane = thread_x() & 31;
+  for (i64 row = (first_index() >> 5) * high; row < rows; row += (index_step() >> 5) * high) {
+    A a[high];
+    if (high == 1) {
+      a[0] = start;
+      fold_strided<32, deep, Op>(lane, cols, start, a[0], [=](i64 j) { return element(row, j); });
+    } else {
+      A v[high][deep];
+#pragma unroll
+      for (int k = 0; k < high; k++) {
+        i64 which = smaller(row + k, rows - 1);
+#pragma unroll
+        for (int u = 0; u < deep; u++) {
+          v[k][u] = start;
+          if (lane + u * 32 < cols) v[k][u] = element(which, (i64)lane + u * 32);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < high; k++) {
+        a[k] = start;
+#pragma unroll
+        for (int u = 0; u < deep; u++) Op::follow(a[k], v[k][u]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < high; k++) a[k] = warp_fold<Op>(a[k]);
+    if (lane > 0) continue;
+#pragma unroll
+    for (int k = 0; k < high; k++)
+      if (row + k < rows) write(row + k, a[k]);
+  }
+}
+
+// fold_rows, with in_flight elements of a thread in flight in long rows, joins element(row, column) of each row's columns and calls
+// write(row, state) in one thread. A warp takes several short rows at a time if there are more rows than warps.
+template <int in_flight, class Op, class A, class E, class W> DEVICE void fold_rows(i64 rows, i64 cols, A start, E element, W write) {
+  bool several = rows > index_step() >> 5;
+  if (cols <= short_row) {
+    for (i64 row = first_index(); row < rows; row += index_step()) {
+      A a = start;
+      for (i64 j = 0; j < cols; j++) Op::follow(a, element(row, j));
+      write(row, a);
+    }
+  } else if (several && cols <= 64) {
+    fold_warps<4, 2, Op>(rows, (u32)cols, start, element, write);
+  } else if (several && cols <= 128) {
+    fold_warps<4, 4, Op>(rows, (u32)cols, start, element, write);
+  } else if (several && cols <= 256) {
+    fold_warps<sizeof(A) == 4 ? 2 : 1, 8, Op>(rows, (u32)cols, start, element, write);
+  } else if (cols <= warp_row) {
+    fold_warps<1, in_flight, Op>(rows, (u32)cols, start, element, write);
+  } else {
+    for (i64 row = block_x(); row < rows; row += blocks_x()) {
+      A a = fold_block<in_flight, Op>(cols, start, [=](i64 j) { return element(row, j); });
+      if (thread_x() == 0) write(row, a);
+    }
+  }
+}
+
+// each_row calls f(row, first column, step over columns).
 template <class F> DEVICE void each_row(i64 rows, i64 cols, F f) {
   if (cols > warp_row) {
-    for (i64 row = block_x(); row < rows; row += blocks_x()) f(row, (i64)thread_x(), (i64)row_threads, thread_x() == 0);
+    for (i64 row = block_x(); row < rows; row += blocks_x()) f(row, (i64)thread_x(), (i64)row_threads);
     return;
   }
   bool whole = cols <= short_row;
   i64 first = whole ? first_index() : first_index() >> 5, step = whole ? index_step() : index_step() >> 5;
   u32 lane = thread_x() & 31;
-  for (i64 row = first; row < rows; row += step) f(row, (i64)(whole ? 0 : lane), (i64)(whole ? 1 : 32), whole || lane == 0);
+  for (i64 row = first; row < rows; row += step) f(row, (i64)(whole ? 0 : lane), (i64)(whole ? 1 : 32));
 }
 
 const int staged_columns = 16, staged_rows = 256;
@@ -131,40 +206,54 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
   }
 }
 
-// each_value computes one value(elements, row) per row.
-template <class T, class R, class F> DEVICE void each_value(i64 rows, i64 cols, const T *x, R *y, F value) {
+// each_value computes one value of each row: the states of its elements, state(load(index in the matrix), column, row), joined, and
+// finish(the result, row) of that.
+template <int in_flight, class Op, class T, class A, class R, class L, class E, class F>
+DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F finish) {
   if (stages(cols)) {
-    staged<false>(rows, cols, [=](i64 i) -> T { return x[i]; }, (T *)0, [=](const T *r, i64 row) { y[row] = value(r, row); });
+    staged<false>(rows, cols, load, (T *)0, [=](const T *r, i64 row) {
+      A a = start;
+      for (u32 j = 0; j < (u32)cols; j++) Op::follow(a, state(r[j], j, row));
+      y[row] = finish(a, row);
+    });
     return;
   }
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) {
-    R v = value(x + row * cols, row);
-    if (writes) y[row] = v;
-  });
+  fold_rows<in_flight, Op>(rows, cols, start, [=](i64 row, i64 j) -> A { return state(load(row * cols + j), j, row); }, [=](i64 row, const A &a) { y[row] = finish(a, row); });
 }
 
-template <class C> DEVICE C row_most(i64 cols, const C *x) {
-  return fold<Most<C>>(cols, -infinity(C()), [=](i64 j) -> C { return x[j]; });
+// fold_elements is each_value for a reduction of the elements as they are.
+template <class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
+  each_value<8, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
 }
 
-#define ROW_MAX(t) KERNEL_OF(4, row_max_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return row_most(cols, r); }); \
-}
+#define ROW_MAX(t) ROWS_OF(t, 6, 4, row_max)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<Most<t>>(rows, cols, -infinity(t()), x, y); }
 ROW_MAX(f32) ROW_MAX(f64)
 
-#define ROW_SUM(t) KERNEL_OF(4, row_sum_##t)(i64 rows, i64 cols, const t *x, t *y) { \
-  each_value(rows, cols, x, y, [=](const t *r, i64) -> t { return fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return r[j]; }); }); \
-}
+#define ROW_SUM(t) ROWS_OF(t, 6, 4, row_sum)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<Total<t>>(rows, cols, (t)0, x, y); }
 ROW_SUM(f32) ROW_SUM(f64)
 
-#define ROW_LOG_SUM_EXP(t) KERNEL_OF(4, row_log_sum_exp_##t)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
-  each_value(rows, cols, x, y, [=](const t *r, i64 row) -> t { \
-    t m = most[row]; \
-    t s = fold<Total<t>>(cols, (t)0, [=](i64 j) -> t { return exponential(r[j] - m); }); \
-    return logarithm(s) + m; \
-  }); \
+#define ROW_LOG_SUM_EXP(t) ROWS_OF(t, 8, 6, row_log_sum_exp)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
+  each_value<4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
+                          [=](t sum, i64 row) -> t { return logarithm(sum) + most[row]; }); \
 }
 ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
+
+// place_of_most finds the column of each row's first largest element.
+template <int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
+  Where<T> none = {(T)0, -1};
+  auto state = [](T v, i64 j, i64) -> Where<T> { return {v, v == v ? (i32)j : -1}; };
+  each_value<in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
+}
+
+#define ROW_ARGMAX(t) ROWS_OF(t, 8, 4, row_argmax)(i64 rows, i64 cols, const t *x, i32 *y) { \
+  place_of_most<sizeof(t) == 4 ? 4 : 8, t>(rows, cols, y, [=](i64 i) -> t { return x[i]; }); \
+}
+ROW_ARGMAX(f32) ROW_ARGMAX(f64)
+
+#define ROW_ARGMAX_SUM(t) ROWS_OF(t, 5, 4, row_argmax_sum)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
+  place_of_most<8, t>(rows, cols, y, [=](i64 i) -> t { return a[i] + b[i]; }); \
+}
+ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
 
 // each_changed replaces the elements of every row: change(elements, first column, step over columns, row) changes them in place, in
 // shared memory or in x.
@@ -173,10 +262,10 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, x, [=](T *r, i64 row) { change(r, 0, 1, row); });
     return;
   }
-  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) { change(x + row * cols, first, step, row); });
+  each_row(rows, cols, [=](i64 row, i64 first, i64 step) { change(x + row * cols, first, step, row); });
 }
 
-#define ROW_NORMALISE(t) KERNEL_OF(4, row_normalise_##t)(i64 rows, i64 cols, const t *l, t *x) { \
+#define ROW_NORMALISE(t) ROWS_OF(t, 4, 4, row_normalise)(i64 rows, i64 cols, const t *l, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
     t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
@@ -184,112 +273,138 @@ template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F
 }
 ROW_NORMALISE(f32) ROW_NORMALISE(f64)
 
-#define ADD_BIAS(t) KERNEL_OF(4, add_bias_##t)(i64 rows, i64 cols, const t *bias, t *x) { \
+#define ADD_BIAS(t) ROWS_OF(t, 4, 4, add_bias)(i64 rows, i64 cols, const t *bias, t *x) { \
   each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
 }
 ADD_BIAS(f32) ADD_BIAS(f64)
 
-// each_of calls f(v, place) for the elements of a row that are this thread's, with several loads in flight. places are 0, 1, 2, ...
-template <class T, class F> DEVICE void each_of(const T *r, u32 first, u32 step, u32 cols, F f) {
-  const int deep = 8;
-  u32 j = first, k = 0;
-#pragma unroll 1
-  for (; j + (deep - 1) * step < cols; j += deep * step, k += deep) {
-    T v[deep];
+// softmax_kept computes rows that registers hold, of up to most elements for each thread, high rows at a time: each element is read once, and
+// each exponential is computed once.
+template <bool warp, int high, int most, class T> DEVICE void softmax_kept(i64 rows, u32 cols, const T *x, T *y) {
+  const u32 step = warp ? 32 : row_threads;
+  u32 first = warp ? thread_x() & 31 : thread_x();
+  i64 rows_step = (warp ? index_step() >> 5 : (i64)blocks_x()) * high;
+  for (i64 row = (warp ? first_index() >> 5 : (i64)block_x()) * high; row < rows; row += rows_step) {
+    T v[high][most], m[high], s[high];
+    i64 at[high];
 #pragma unroll
-    for (int u = 0; u < deep; u++) v[u] = r[j + u * step];
+    for (int k = 0; k < high; k++) {
+      at[k] = (high == 1 ? row : smaller(row + k, rows - 1)) * cols + first;
+      m[k] = -infinity(T()), s[k] = (T)0;
 #pragma unroll
-    for (int u = 0; u < deep; u++) f(v[u], k + u);
+      for (int u = 0; u < most; u++) {
+        v[k][u] = -infinity(T());
+        if (first + u * step < cols) v[k][u] = x[at[k] + u * step];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < high; k++) {
+#pragma unroll
+      for (int u = 0; u < most; u++) Most<T>::join(m[k], v[k][u]);
+      m[k] = warp ? warp_tree<Most<T>>(m[k]) : block_tree<Most<T>>(m[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < high; k++) {
+#pragma unroll
+      for (int u = 0; u < most; u++) {
+        if (first + u * step >= cols) continue;
+        v[k][u] = near_exponential(v[k][u] - m[k]);
+        s[k] = s[k] + v[k][u];
+      }
+      s[k] = warp ? warp_tree<Total<T>>(s[k]) : block_tree<Total<T>>(s[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < high; k++)
+#pragma unroll
+      for (int u = 0; u < most; u++)
+        if (first + u * step < cols && row + k < rows) y[at[k] + u * step] = v[k][u] / s[k];
   }
-#pragma unroll 1
-  for (; j < cols; j += step, k++) f(r[j], k);
 }
 
-// softmax_kept computes rows that shared memory holds: each element is read once, and each exponential is computed once. A thread uses only
-// places of its own there.
-template <class T> DEVICE void softmax_kept(i64 rows, u32 cols, const T *x, T *y) {
-  bool warp = cols <= warp_row;
-  u32 first = warp ? thread_x() & 31 : thread_x(), step = warp ? 32 : row_threads;
+// softmax_stored is the same for a row that is too long for registers, in shared memory. A thread uses only places of its own there.
+template <class T> DEVICE void softmax_stored(i64 rows, u32 cols, const T *x, T *y) {
+  const u32 deep = 8, step = row_threads;
   T *own = row_memory<T>() + thread_x();
-  for (i64 row = warp ? first_index() >> 5 : block_x(); row < rows; row += warp ? index_step() >> 5 : blocks_x()) {
+  for (i64 row = block_x(); row < rows; row += blocks_x()) {
     const T *r = x + row * cols;
     T *w = y + row * cols, m = -infinity(T()), s = (T)0;
-    each_of(r, first, step, cols, [&](T v, u32 k) {
-      own[k * row_threads] = v;
-      Most<T>::join(m, v);
-    });
-    m = warp ? warp_tree<Most<T>>(m) : block_tree<Most<T>>(m);
+#pragma unroll 1
+    for (u32 j = thread_x(), k = 0; j < cols; j += deep * step, k += deep * step) {
+      T v[deep];
+#pragma unroll
+      for (u32 u = 0; u < deep; u++) {
+        v[u] = -infinity(T());
+        if (j + u * step < cols) v[u] = r[j + u * step];
+      }
+#pragma unroll
+      for (u32 u = 0; u < deep; u++) {
+        own[k + u * step] = v[u];
+        Most<T>::join(m, v[u]);
+      }
+    }
+    m = block_tree<Most<T>>(m);
     T *at = own;
 #pragma unroll 4
-    for (u32 j = first; j < cols; j += step, at += row_threads) {
-      T e = exponential(*at - m);
-      *at = e;
-      s = s + e;
+    for (u32 j = thread_x(); j < cols; j += step, at += step) {
+      *at = near_exponential(*at - m);
+      s = s + *at;
     }
-    s = warp ? warp_tree<Total<T>>(s) : block_tree<Total<T>>(s);
+    s = block_tree<Total<T>>(s);
     at = own;
 #pragma unroll 4
-    for (u32 j = first; j < cols; j += step, at += row_threads) w[j] = *at / s;
+    for (u32 j = thread_x(); j < cols; j += step, at += step) w[j] = *at / s;
   }
 }
 
 template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
+  u32 wide = (u32)smaller(cols, (i64)row_threads * 16 + 1);
   if (stages(cols)) {
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
-      T m = row_most(cols, r), s = (T)0;
-      for (i64 j = 0; j < cols; j++) {
-        r[j] = exponential(r[j] - m);
+      T m = -infinity(T()), s = (T)0;
+      for (u32 j = 0; j < wide; j++) Most<T>::join(m, r[j]);
+      for (u32 j = 0; j < wide; j++) {
+        r[j] = near_exponential(r[j] - m);
         s = s + r[j];
       }
-      for (i64 j = 0; j < cols; j++) r[j] = r[j] / s;
+      for (u32 j = 0; j < wide; j++) r[j] = r[j] / s;
     });
-    return;
+  } else if (wide <= 32) {
+    softmax_kept<true, 4, 1>(rows, wide, x, y);
+  } else if (wide <= 64) {
+    softmax_kept<true, 4, 2>(rows, wide, x, y);
+  } else if (wide <= 128) {
+    softmax_kept<true, 2, 4>(rows, wide, x, y);
+  } else if (wide <= 256) {
+    softmax_kept<true, 1, 8>(rows, wide, x, y);
+  } else if (wide <= softmax_warp_row) {
+    softmax_kept<true, 1, 16>(rows, wide, x, y);
+  } else if (wide <= row_threads * 3) {
+    softmax_kept<false, 1, 3>(rows, wide, x, y);
+  } else if (wide <= row_threads * 4) {
+    softmax_kept<false, 1, 4>(rows, wide, x, y);
+  } else if (wide <= row_threads * 6) {
+    softmax_kept<false, 1, 6>(rows, wide, x, y);
+  } else if (wide <= row_threads * 8) {
+    softmax_kept<false, 1, 8>(rows, wide, x, y);
+  } else if (wide <= row_threads * 16) {
+    if (sizeof(T) == 4) softmax_kept<false, 1, 16>(rows, wide, x, y);
+    else softmax_stored(rows, wide, x, y);
+  } else {
+    for (i64 row = block_x(); row < rows; row += blocks_x()) {
+      const T *r = x + row * cols;
+      T *w = y + row * cols, m = fold_block<8, Most<T>>(cols, -infinity(T()), [=](i64 j) -> T { return r[j]; });
+      T s = fold_block<4, Total<T>>(cols, (T)0, [=](i64 j) -> T { return near_exponential(r[j] - m); });
+      for (i64 j = thread_x(); j < cols; j += row_threads) w[j] = near_exponential(r[j] - m) / s;
+    }
   }
-  const i64 kept = cols <= warp_row ? 32 * staged_columns : row_threads * staged_columns;
-  if (cols > short_row && cols <= kept) return softmax_kept(rows, (u32)cols, x, y);
-  each_row(rows, cols, [=](i64 row, i64 first, i64 step, bool) {
-    const T *r = x + row * cols;
-    T *w = y + row * cols, m = row_most(cols, r);
-    T s = fold<Total<T>>(cols, (T)0, [=](i64 j) -> T { return exponential(r[j] - m); });
-    for (i64 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s;
-  });
 }
-#define SOFTMAX(t) KERNEL_OF(4, softmax_##t)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
+#define SOFTMAX(t) ROWS_OF(t, 6, 5, softmax)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
 SOFTMAX(f32) SOFTMAX(f64)
 
-template <class T, class E> DEVICE i32 place_of_most(i64 cols, E element) {
-  Where<T> none = {(T)0, -1};
-  return fold<Best<T>>(cols, none, [=](i64 j) -> Where<T> {
-    T v = element(j);
-    return {v, v == v ? (i32)j : -1};
-  }).index;
-}
-
-#define ROW_ARGMAX(t) KERNEL_OF(4, row_argmax_##t)(i64 rows, i64 cols, const t *x, i32 *y) { \
-  each_value(rows, cols, x, y, [=](const t *r, i64) -> i32 { return place_of_most<t>(cols, [=](i64 j) -> t { return r[j]; }); }); \
-}
-ROW_ARGMAX(f32) ROW_ARGMAX(f64)
-
-template <class T> DEVICE void row_argmax_sum(i64 rows, i64 cols, const T *a, const T *b, i32 *y) {
-  if (stages(cols)) {
-    staged<false>(rows, cols, [=](i64 i) -> T { return a[i] + b[i]; }, (T *)0, [=](const T *r, i64 row) {
-      y[row] = place_of_most<T>(cols, [=](i64 j) -> T { return r[j]; });
-    });
-    return;
-  }
-  each_row(rows, cols, [=](i64 row, i64, i64, bool writes) {
-    const T *p = a + row * cols, *q = b + row * cols;
-    i32 place = place_of_most<T>(cols, [=](i64 j) -> T { return p[j] + q[j]; });
-    if (writes) y[row] = place;
-  });
-}
-#define ROW_ARGMAX_SUM(t) KERNEL_OF(4, row_argmax_sum_##t)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { row_argmax_sum(rows, cols, a, b, y); }
-ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
-
 // Joins rows of two matrices side by side.
-#define CONCAT(t) KERNEL_OF(4, concat_##t)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
+#define CONCAT(t) ROWS_OF(t, 4, 4, concat)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
   i64 total = rows * (m + n); \
   for (i64 i = first_index(); i < total; i += index_step()) { \
     i64 row = rows == 1 ? 0 : (u64)total <= 0xffffffffu ? (i64)((u32)i / (u32)(m + n)) : i / (m + n), j = i - row * (m + n); \
