@@ -56,6 +56,9 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 	a.spread, a.declared = nil, g
 	o := *options
 	o.Devices, o.Spread, o.Spill = int(g.Devices), a.flags.spread, a.spills(o)
+	if o.Strategy == allStrategies {
+		o.Strategy = "auto" // bench compares strategies afterwards, all of the same graph
+	}
 	if g.Devices == dag.AllDevices {
 		o.Devices = available
 	}
